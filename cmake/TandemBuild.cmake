@@ -1,0 +1,52 @@
+# How Tandem's own code is built: warnings, sanitizers, one object library per room of core/, one test
+# program per room. Sources are found by folder, so adding a file needs no edit here.
+
+find_package(Threads REQUIRED)
+find_package(TBB REQUIRED)
+find_package(fmt REQUIRED)
+find_program(TANDEM_CCACHE ccache)
+if(TANDEM_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TANDEM_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${TANDEM_CCACHE})
+endif()
+
+add_library(tandem_options INTERFACE)
+target_compile_options(tandem_options INTERFACE -Wall -Wextra)
+target_include_directories(tandem_options INTERFACE
+  $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:include/tandem>)
+if(TANDEM_SANITIZE STREQUAL "address")
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=address,undefined)
+elseif(TANDEM_SANITIZE STREQUAL "thread")
+  add_compile_options(-fsanitize=thread -g)
+  add_link_options(-fsanitize=thread)
+endif()
+
+# tandem_room(base DEPENDS ...): core/<name>/*.cpp as an object library core_<name>.
+function(tandem_room name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/core/${name}/*.cpp
+       ${CMAKE_SOURCE_DIR}/core/${name}/strategies/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_library(core_${name} OBJECT ${sources})
+  target_link_libraries(core_${name} PUBLIC tandem_options fmt::fmt TBB::tbb Threads::Threads ${CMAKE_DL_LIBS})
+  set_property(GLOBAL APPEND PROPERTY TANDEM_ROOMS core_${name})
+endfunction()
+
+# tandem_test(room NEEDS ...): tests/<room>/*_test.cpp as one program test_<room>, linked with the core library.
+function(tandem_test name)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${name}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(test_${name} ${sources})
+  target_link_libraries(test_${name} PRIVATE tandem-core tandem_options GTest::gmock GTest::gtest_main)
+  target_compile_definitions(test_${name} PRIVATE
+    TANDEM_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TANDEM_BUILD_DIR="${CMAKE_BINARY_DIR}"
+    TANDEM_PLUGIN_DIR="${CMAKE_BINARY_DIR}/lib/tandem/plugins"
+    TANDEM_TEST_PLUGIN_DIR="${CMAKE_BINARY_DIR}/lib/tandem/test_plugins")
+  include(GoogleTest)
+  gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
+endfunction()

@@ -1,0 +1,27 @@
+# tandem_add_plugin(NAME SOURCES... [LIBRARIES ...] [FOLDER dir])
+# Builds a Tandem plugin right: a module NAME.so with one exported symbol, tandem_plugin_entry. Hidden visibility
+# and a version script together, since either alone lets C++ symbols out that two plugins would then share; and
+# no undefined symbols, so that a missing library is an error now and not when the plugin is loaded.
+
+set(TANDEM_PLUGIN_VERSION_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/plugin.map)
+
+function(tandem_add_plugin name)
+  cmake_parse_arguments(ARG "" "FOLDER" "LIBRARIES" ${ARGN})
+  add_library(${name} MODULE ${ARG_UNPARSED_ARGUMENTS})
+  set_target_properties(${name} PROPERTIES
+    PREFIX "" C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+    LINK_DEPENDS ${TANDEM_PLUGIN_VERSION_SCRIPT})
+  target_compile_features(${name} PRIVATE cxx_std_20)
+  target_link_options(${name} PRIVATE -Wl,--version-script=${TANDEM_PLUGIN_VERSION_SCRIPT})
+  if(NOT TANDEM_SANITIZE)
+    target_link_options(${name} PRIVATE -Wl,--no-undefined)
+  endif()
+  if(TARGET Tandem::sdk)
+    target_link_libraries(${name} PRIVATE Tandem::sdk ${ARG_LIBRARIES})
+  else()
+    target_link_libraries(${name} PRIVATE tandem_options ${ARG_LIBRARIES})
+  endif()
+  if(ARG_FOLDER)
+    set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${ARG_FOLDER})
+  endif()
+endfunction()

@@ -1,0 +1,41 @@
+// A stream of random numbers on the host (fillers, shuffles), from Philox: a pure function of its key, the
+// same on every machine and compiler (std::distributions are not).
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "plugins/random.h"
+
+namespace tandem {
+
+class Random {
+ public:
+  // `stream` separates users of one seed: hash it from a name with stream_of().
+  Random(uint64_t seed, uint64_t stream) : seed_(seed), stream_(stream) {}
+
+  [[nodiscard]] uint32_t bits();
+  [[nodiscard]] double uniform();               // [0, 1), 53 bits
+  [[nodiscard]] double normal();                // mean 0, deviation 1 (Box-Muller)
+  [[nodiscard]] uint64_t below(uint64_t bound); // [0, bound), unbiased
+
+  // Fisher-Yates.
+  template <class T>
+  void shuffle(std::vector<T>& values) {
+    for (size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[below(i)]);
+  }
+
+ private:
+  uint64_t seed_, stream_;
+  uint64_t counter_ = 0;
+  tandem_random4 block_{};
+  int left_ = 0;
+  bool has_spare_ = false;
+  double spare_ = 0;
+};
+
+// FNV-1a of a name, for Random's stream.
+[[nodiscard]] uint64_t stream_of(const char* name);
+
+}  // namespace tandem

@@ -1,0 +1,22 @@
+// Logical N,C,H,W shapes: tandem_shape with the arithmetic the core needs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "plugins/abi.h"
+
+namespace tandem {
+
+using Shape = tandem_shape;
+
+[[nodiscard]] inline int64_t element_count(const Shape& s) { return s.n * s.c * s.h * s.w; }
+[[nodiscard]] inline bool equal(const Shape& a, const Shape& b) {
+  return a.n == b.n && a.c == b.c && a.h == b.h && a.w == b.w;
+}
+// "128x3x227x227"
+[[nodiscard]] std::string to_string(const Shape& shape);
+// "NCHW", "NHWC", "NCHW8c", "NCHW16c"
+[[nodiscard]] std::string layout_name(int32_t layout);
+
+}  // namespace tandem
