@@ -1,5 +1,5 @@
-// The values of a layer's or data set's declared parameters, checked, with defaults filled in. What the
-// C border calls tandem_attributes is this class; the host table's getters read it.
+// The values of a layer's or data set's declared parameters, checked, with defaults filled in. What
+// the C border calls tandem_attributes is this class; the host table's getters read it.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ struct Filler {
 };
 
 struct Attribute {
-  std::variant<std::monostate, int64_t, double, bool, std::string, std::vector<int64_t>, Filler> value;
+  std::variant<std::monostate, int64_t, double, bool, std::string, std::vector<int64_t>, Filler>
+      value;
   bool is_set = false;  // written by the user, not a default
   Location location;    // where
 };
@@ -50,12 +51,14 @@ class Attributes {
   std::map<std::string, Attribute> values_;
 };
 
-// A value written as text (`raw`, at `location`) for one declared parameter, checked for type, range and
-// choice. The Error names the parameter, the value, and what is allowed; `owner` is as
+// A value written as text (`raw`, at `location`) for one declared parameter, checked for type,
+// range and choice. The Error names the parameter, the value, and what is allowed; `owner` is as
 // "layer 'conv1' (Convolution)". Repeated fields come as several texts.
-[[nodiscard]] Attribute parse_attribute(const tandem_parameter& parameter, const std::vector<std::string>& raw,
+[[nodiscard]] Attribute parse_attribute(const tandem_parameter& parameter,
+                                        const std::vector<std::string>& raw,
                                         const std::string& owner, const Location& location);
 // The declared default (monostate if there is none).
-[[nodiscard]] Attribute default_attribute(const tandem_parameter& parameter, const std::string& owner);
+[[nodiscard]] Attribute default_attribute(const tandem_parameter& parameter,
+                                          const std::string& owner);
 
 }  // namespace tandem

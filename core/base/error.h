@@ -1,5 +1,6 @@
-// The one exception of the core: a message for the user that says what, where, the offending value and
-// what would be right. Programs print it as one line and exit with code 1; nothing below them aborts.
+// The one exception of the core: a message for the user that says what, where, the offending value
+// and what would be right. Programs print it as one line and exit with code 1; nothing below them
+// aborts.
 #pragma once
 
 #include <fmt/format.h>
@@ -21,7 +22,8 @@ template <class... Arguments>
   return Error(fmt::format(format, std::forward<Arguments>(arguments)...));
 }
 
-// A place in a file of the user's; printed as "alexnet.prototxt:23:5" (column 0: line only; line 0: file only).
+// A place in a file of the user's; printed as "alexnet.prototxt:23:5" (column 0: line only; line 0:
+// file only).
 struct Location {
   std::string file;
   int line = 0;

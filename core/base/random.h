@@ -1,5 +1,5 @@
-// A stream of random numbers on the host (fillers, shuffles), from Philox: a pure function of its key, the
-// same on every machine and compiler (std::distributions are not).
+// A stream of random numbers on the host (fillers, shuffles), from Philox: a pure function of its
+// key, the same on every machine and compiler (std::distributions are not).
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ class Random {
   Random(uint64_t seed, uint64_t stream) : seed_(seed), stream_(stream) {}
 
   [[nodiscard]] uint32_t bits();
-  [[nodiscard]] double uniform();               // [0, 1), 53 bits
-  [[nodiscard]] double normal();                // mean 0, deviation 1 (Box-Muller)
-  [[nodiscard]] uint64_t below(uint64_t bound); // [0, bound), unbiased
+  [[nodiscard]] double uniform();                // [0, 1), 53 bits
+  [[nodiscard]] double normal();                 // mean 0, deviation 1 (Box-Muller)
+  [[nodiscard]] uint64_t below(uint64_t bound);  // [0, bound), unbiased
 
   // Fisher-Yates.
   template <class T>

@@ -10,7 +10,9 @@ namespace tandem {
 
 using Shape = tandem_shape;
 
-[[nodiscard]] inline int64_t element_count(const Shape& s) { return s.n * s.c * s.h * s.w; }
+[[nodiscard]] inline int64_t element_count(const Shape& s) {
+  return s.n * s.c * s.h * s.w;
+}
 [[nodiscard]] inline bool equal(const Shape& a, const Shape& b) {
   return a.n == b.n && a.c == b.c && a.h == b.h && a.w == b.w;
 }

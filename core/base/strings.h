@@ -10,8 +10,10 @@ namespace tandem {
 
 // "2" before "10", otherwise by bytes: the order of class folders.
 [[nodiscard]] bool natural_less(std::string_view a, std::string_view b);
-// " (did you mean 'Pooling'?)", or "" if nothing in `known` is near `name` (edit distance, case ignored).
-[[nodiscard]] std::string did_you_mean(std::string_view name, const std::vector<std::string>& known);
+// " (did you mean 'Pooling'?)", or "" if nothing in `known` is near `name` (edit distance, case
+// ignored).
+[[nodiscard]] std::string did_you_mean(std::string_view name,
+                                       const std::vector<std::string>& known);
 // "9.1 GiB", "512 KiB", "17 B"
 [[nodiscard]] std::string human_bytes(int64_t bytes);
 // "1.2 s", "35.1 ms", "12 us"

@@ -1,5 +1,6 @@
-// RAII over a backend's table: a machine of devices opened together, its streams, events and memory. Nothing
-// here knows which backend it is. Every failing call throws Error with the call, device and reason.
+// RAII over a backend's table: a machine of devices opened together, its streams, events and
+// memory. Nothing here knows which backend it is. Every failing call throws Error with the call,
+// device and reason.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +15,20 @@ namespace tandem {
 
 class Registry;
 
-// "cpu", "cpu:4", "sim:16", "cuda:0,1": kind and how many or which. For cpu and sim ":N" is a count, for
-// cuda a list of ids. parse_devices() throws Error on anything else ("cpu:0", "gpu", "cpu:x"), naming the kinds.
+// "cpu", "cpu:4", "sim:16", "cuda:0,1": kind and how many or which. For cpu and sim ":N" is a
+// count, for cuda a list of ids. parse_devices() throws Error on anything else ("cpu:0", "gpu",
+// "cpu:x"), naming the kinds.
 struct DeviceSpec {
   std::string kind = "cpu";
   std::vector<int32_t> ordinals{0};
   [[nodiscard]] int count() const { return static_cast<int>(ordinals.size()); }
 };
-[[nodiscard]] DeviceSpec parse_devices(const std::string& text, const std::vector<std::string>& kinds);
+[[nodiscard]] DeviceSpec parse_devices(const std::string& text,
+                                       const std::vector<std::string>& kinds);
 [[nodiscard]] std::string to_string(const DeviceSpec& spec);
 
-// "bandwidth=4GB/s,latency=10us" (units: B/s kB/s MB/s GB/s; s ms us ns) -> bytes per second, seconds.
+// "bandwidth=4GB/s,latency=10us" (units: B/s kB/s MB/s GB/s; s ms us ns) -> bytes per second,
+// seconds.
 struct LinkSpec {
   double bandwidth = 0;
   double latency = 0;
@@ -32,9 +36,9 @@ struct LinkSpec {
 [[nodiscard]] LinkSpec parse_link(const std::string& text);
 
 struct MachineOptions {
-  int threads = 0;           // cpu: cores to share; 0: all
+  int threads = 0;  // cpu: cores to share; 0: all
   LinkSpec link;
-  uint64_t delay_seed = 0;   // random stream delays, a test mode; 0: none
+  uint64_t delay_seed = 0;  // random stream delays, a test mode; 0: none
   double delay_seconds = 0;
   bool paced = false;
 };
@@ -87,8 +91,8 @@ class Event {
   Event& operator=(Event&&) = delete;
 
   [[nodiscard]] tandem_event* handle() const { return event_; }
-  // False if it is not reached within `seconds` (< 0: for ever, 0: ask). Throws what the machine's first
-  // failing work said.
+  // False if it is not reached within `seconds` (< 0: for ever, 0: ask). Throws what the machine's
+  // first failing work said.
   bool synchronize(double seconds) const;
   [[nodiscard]] double time() const;
 
@@ -106,8 +110,8 @@ class Stream {
 
   [[nodiscard]] int device() const { return device_; }
   void submit(const tandem_work& work) const;
-  void copy(const char* label, int target_device, void* target, int source_device, const void* source,
-            int64_t bytes) const;
+  void copy(const char* label, int target_device, void* target, int source_device,
+            const void* source, int64_t bytes) const;
   void wait(const Event& event) const;
   void record(const Event& event) const;
   // Everything issued so far is done.

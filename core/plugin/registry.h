@@ -1,6 +1,6 @@
-// What the loaded plugins offer, by name. A module that fails to load is a report with its path and reason,
-// and an error only when what it holds is asked for; two modules that register one name are an error that
-// names both. Modules are never unloaded.
+// What the loaded plugins offer, by name. A module that fails to load is a report with its path and
+// reason, and an error only when what it holds is asked for; two modules that register one name are
+// an error that names both. Modules are never unloaded.
 #pragma once
 
 #include <filesystem>
@@ -17,8 +17,9 @@ struct ModuleReport {
   std::filesystem::path path;
   std::string name, version;  // empty if it did not load
   bool loaded = false;
-  std::string reason;         // why not, and the fix
-  std::vector<std::string> offers;  // "layer Convolution", "kernel Convolution/cpu", "backend cpu", ...
+  std::string reason;  // why not, and the fix
+  std::vector<std::string>
+      offers;  // "layer Convolution", "kernel Convolution/cpu", "backend cpu", ...
 };
 
 class Registry {
@@ -31,8 +32,8 @@ class Registry {
   // tandem_dataset_NAME.so holds data set NAME), everything else now.
   [[nodiscard]] static Registry with_defaults();
 
-  // Loads every *.so of a folder, in order of file name; a missing folder is no error. `load_data_sets` false
-  // puts off files named tandem_dataset_*.so.
+  // Loads every *.so of a folder, in order of file name; a missing folder is no error.
+  // `load_data_sets` false puts off files named tandem_dataset_*.so.
   void scan(const std::filesystem::path& folder, bool load_data_sets = false);
   // Loads one module; a failure becomes a report (and is returned).
   const ModuleReport& load(const std::filesystem::path& path);
@@ -41,7 +42,8 @@ class Registry {
 
   // Each throws Error for an unknown name, with near names and the modules that failed to load.
   [[nodiscard]] const tandem_layer_type& layer_type(const std::string& name) const;
-  [[nodiscard]] const tandem_kernel& kernel(const std::string& layer_type, const std::string& device_kind) const;
+  [[nodiscard]] const tandem_kernel& kernel(const std::string& layer_type,
+                                            const std::string& device_kind) const;
   [[nodiscard]] const tandem_backend& backend(const std::string& kind) const;
   [[nodiscard]] const tandem_dataset_type& dataset(const std::string& name);
 
@@ -66,8 +68,8 @@ class Registry {
   std::map<std::string, std::filesystem::path> put_off_;  // data set name -> module
 };
 
-// The table handed to every plugin, and the reason the last failing call on this thread gave ("" if none;
-// taking it clears it).
+// The table handed to every plugin, and the reason the last failing call on this thread gave ("" if
+// none; taking it clears it).
 [[nodiscard]] const tandem_host& host_table();
 [[nodiscard]] std::string take_reason();
 

@@ -1,0 +1,505 @@
+// What a plugin is written with: a header-only C++ wrapper over abi.h, so that an author writes
+// small classes and never sees the C tables. It holds the only try/catch of a plugin: whatever a
+// class throws becomes a status and a reason, and nothing of C++ crosses the border.
+//
+//   struct Swish : tandem::sdk::LayerType { ... };            what the layer is
+//   class SwishCpu { SwishCpu(const Binding&, const Call&); void forward(const Call&, const Pass&);
+//   ... }; extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host*
+//   host) {
+//     return tandem::sdk::Plugin(host, "acme-swish", "1.0").layer<Swish>().kernel<Swish,
+//     SwishCpu>("cpu").table();
+//   }
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "abi.h"
+
+#define TANDEM_EXPORT __attribute__((visibility("default")))
+
+namespace tandem::sdk {
+
+using Shape = tandem_shape;
+
+inline int64_t count(const Shape& s) {
+  return s.n * s.c * s.h * s.w;
+}
+inline bool equal(const Shape& a, const Shape& b) {
+  return a.n == b.n && a.c == b.c && a.h == b.h && a.w == b.w;
+}
+
+// text("kernel ", 11, " exceeds ...")
+template <class... Parts>
+std::string text(const Parts&... parts) {
+  std::ostringstream stream;
+  (stream << ... << parts);
+  return stream.str();
+}
+inline std::string text_of(const Shape& s) {
+  return text(s.n, "x", s.c, "x", s.h, "x", s.w);
+}
+
+// What an author throws: the status and the reason for the user.
+class Refusal : public std::exception {
+ public:
+  Refusal(tandem_status status, std::string reason) : status_(status), reason_(std::move(reason)) {}
+  const char* what() const noexcept override { return reason_.c_str(); }
+  tandem_status status() const { return status_; }
+
+ private:
+  tandem_status status_;
+  std::string reason_;
+};
+template <class... Parts>
+Refusal invalid(const Parts&... parts) {
+  return {TANDEM_INVALID, text(parts...)};
+}
+template <class... Parts>
+Refusal unsupported(const Parts&... parts) {
+  return {TANDEM_UNSUPPORTED, text(parts...)};
+}
+template <class... Parts>
+Refusal failed(const Parts&... parts) {
+  return {TANDEM_FAILED, text(parts...)};
+}
+
+// The host's table, set by Plugin's constructor. One per module, since modules hide their symbols.
+inline const tandem_host* host = nullptr;
+
+template <class Function>
+tandem_status guarded(Function&& function) noexcept {
+  try {
+    function();
+    return TANDEM_OK;
+  } catch (const Refusal& refusal) {
+    host->explain(refusal.what());
+    return refusal.status();
+  } catch (const std::bad_alloc&) {
+    host->explain("out of memory");
+    return TANDEM_OUT_OF_MEMORY;
+  } catch (const std::exception& failure) {
+    host->explain(failure.what());
+    return TANDEM_FAILED;
+  } catch (...) {
+    host->explain("unknown exception");
+    return TANDEM_FAILED;
+  }
+}
+
+// ---- Parameters
+// ------------------------------------------------------------------------------------
+
+// integer("convolution_param", "num_output").required().range(1, 1e6).help("output channels").
+// Strings must be literals.
+class Parameter : public tandem_parameter {
+ public:
+  Parameter(int32_t parameter_type, const char* block_name, const char* parameter_name)
+      : tandem_parameter{} {
+    struct_size = sizeof(tandem_parameter);
+    type = parameter_type;
+    block = block_name;
+    name = parameter_name;
+    minimum = 1;
+    maximum = 0;
+    tandem_parameter::help = "";
+  }
+  Parameter& required() { return tandem_parameter::required = 1, *this; }
+  Parameter& by_default(const char* value) { return default_value = value, *this; }
+  Parameter& range(double low, double high) { return minimum = low, maximum = high, *this; }
+  Parameter& one_of(const char* words) { return choices = words, *this; }
+  Parameter& help(const char* line) { return tandem_parameter::help = line, *this; }
+};
+inline Parameter integer(const char* b, const char* n) {
+  return {TANDEM_PARAMETER_INTEGER, b, n};
+}
+inline Parameter number(const char* b, const char* n) {
+  return {TANDEM_PARAMETER_NUMBER, b, n};
+}
+inline Parameter boolean(const char* b, const char* n) {
+  return {TANDEM_PARAMETER_BOOLEAN, b, n};
+}
+inline Parameter word(const char* b, const char* n) {
+  return {TANDEM_PARAMETER_TEXT, b, n};
+}
+inline Parameter integers(const char* b, const char* n) {
+  return {TANDEM_PARAMETER_INTEGERS, b, n};
+}
+inline Parameter filler(const char* b, const char* n) {
+  return {TANDEM_PARAMETER_FILLER, b, n};
+}
+
+class Attributes {
+ public:
+  explicit Attributes(const tandem_attributes* attributes) : attributes_(attributes) {}
+  int64_t integer(const char* name) const { return get<int64_t>(host->get_integer, name); }
+  bool boolean(const char* name) const { return integer(name) != 0; }
+  double number(const char* name) const { return get<double>(host->get_number, name); }
+  std::string_view text(const char* name) const { return get<const char*>(host->get_text, name); }
+  std::vector<int64_t> integers(const char* name) const {
+    const int64_t* values = nullptr;
+    uint32_t size = 0;
+    demand(host->get_integers(attributes_, name, &values, &size), name);
+    return {values, values + size};
+  }
+  bool is_set(const char* name) const { return host->is_set(attributes_, name) != 0; }
+
+ private:
+  static void demand(tandem_status status, const char* name) {
+    if (status != TANDEM_OK)
+      throw failed("parameter '", name, "' was not declared, or has another type");
+  }
+  template <class Value, class Getter>
+  Value get(Getter getter, const char* name) const {
+    Value value{};
+    demand(getter(attributes_, name, &value), name);
+    return value;
+  }
+  const tandem_attributes* attributes_;
+};
+
+// ---- Layer types
+// -----------------------------------------------------------------------------------
+
+struct Query {
+  explicit Query(const tandem_layer_query& query) : raw(query), attributes(query.attributes) {}
+  const Shape& input(size_t i) const { return raw.inputs[i]; }
+  size_t input_count() const { return raw.input_count; }
+  size_t output_count() const { return raw.output_count; }
+  bool training() const { return raw.phase == TANDEM_TRAIN; }
+
+  const tandem_layer_query& raw;
+  Attributes attributes;
+};
+
+struct Arity {
+  int minimum = 1, maximum = 1;  // maximum -1: any number
+};
+
+struct Weight {
+  const char* name;
+  Shape shape;
+  const char* filler = nullptr;  // name of the FILLER parameter, or nullptr: `initial` everywhere
+  double initial = 0;
+  int64_t fan_in = 1, fan_out = 1;
+  int32_t kind = TANDEM_TRAINED;
+};
+
+// What a layer is. Objects have no state: they are made and dropped at will.
+class LayerType {
+ public:
+  virtual ~LayerType() = default;
+  virtual const char* name() const = 0;
+  virtual const char* help() const = 0;
+  virtual std::vector<Parameter> parameters() const { return {}; }
+  virtual Arity inputs() const { return {}; }
+  virtual Arity outputs() const { return {}; }
+  virtual uint64_t traits() const { return TANDEM_PER_SAMPLE | TANDEM_BACKWARD_READS_INPUTS; }
+  virtual std::vector<Shape> shapes(const Query& query) const {
+    return std::vector<Shape>(query.output_count(), query.input(0));
+  }
+  virtual std::vector<Weight> weights(const Query&) const { return {}; }
+  // Element-wise by default: one operation and a read and a write for each element of the inputs.
+  virtual tandem_layer_cost cost(const Query& query) const {
+    double elements = 0;
+    for (size_t i = 0; i < query.input_count(); ++i)
+      elements += static_cast<double>(count(query.input(i)));
+    return make_cost(elements, elements, 0, 8 * elements, 12 * elements, 0);
+  }
+
+ protected:
+  static tandem_layer_cost make_cost(double forward_flops, double backward_data_flops,
+                                     double backward_weights_flops, double forward_bytes,
+                                     double backward_data_bytes, double backward_weights_bytes) {
+    return {sizeof(tandem_layer_cost), forward_flops, backward_data_flops,
+            backward_weights_flops,    forward_bytes, backward_data_bytes,
+            backward_weights_bytes};
+  }
+};
+
+// ---- Kernels
+// ---------------------------------------------------------------------------------------
+
+using Call = tandem_call;
+
+struct Binding {
+  explicit Binding(const tandem_binding& binding) : raw(binding), attributes(binding.attributes) {}
+  const tandem_tensor& input(size_t i) const { return raw.inputs[i]; }
+  const tandem_tensor& output(size_t i) const { return raw.outputs[i]; }
+  const Shape& weight(size_t i) const { return raw.weights[i]; }
+  size_t input_count() const { return raw.input_count; }
+  size_t output_count() const { return raw.output_count; }
+  size_t weight_count() const { return raw.weight_count; }
+  bool training() const { return raw.phase == TANDEM_TRAIN; }
+  bool has(uint32_t flag) const { return (raw.flags & flag) != 0; }
+
+  const tandem_binding& raw;
+  Attributes attributes;
+};
+
+struct Pass {
+  explicit Pass(const tandem_pass& pass) : raw(pass) {}
+  const float* input(size_t i) const { return static_cast<const float*>(raw.inputs[i]); }
+  float* output(size_t i) const { return static_cast<float*>(raw.outputs[i]); }
+  const float* weight(size_t i) const { return static_cast<const float*>(raw.weights[i]); }
+  float* state(size_t i) const {
+    return static_cast<float*>(raw.weights[i]);
+  }  // a TANDEM_STATE weight
+  float* input_gradient(size_t i) const { return static_cast<float*>(raw.input_gradients[i]); }
+  const float* output_gradient(size_t i) const {
+    return static_cast<const float*>(raw.output_gradients[i]);
+  }
+  float* weight_gradient(size_t i) const { return static_cast<float*>(raw.weight_gradients[i]); }
+  bool accumulate() const { return (raw.flags & TANDEM_ACCUMULATE) != 0; }
+  template <class T = float>
+  T* saved() const {
+    return static_cast<T*>(raw.saved);
+  }
+  template <class T = float>
+  T* scratch() const {
+    return static_cast<T*>(raw.scratch);
+  }
+  const tandem_step& step() const { return *raw.step; }
+  float normaliser() const { return *raw.normaliser; }
+
+  const tandem_pass& raw;
+};
+
+// What a kernel class may inherit: what it needs beyond its tensors. Bytes.
+struct Needs {
+  int64_t saved_bytes = 0;
+  int64_t scratch_bytes = 0;
+  int64_t statistics = 0;
+  std::string algorithm;
+};
+
+using LayoutOptions = std::vector<tandem_layout_option>;
+
+// For kernels that work on elements, whatever their order: every plain and blocked layout, input as
+// output.
+inline LayoutOptions any_layout(int64_t channels) {
+  LayoutOptions options{{TANDEM_NCHW, TANDEM_NCHW, 0}, {TANDEM_NHWC, TANDEM_NHWC, 0}};
+  if (channels % 8 == 0) options.push_back({TANDEM_NCHW8C, TANDEM_NCHW8C, 0});
+  if (channels % 16 == 0) options.push_back({TANDEM_NCHW16C, TANDEM_NCHW16C, 0});
+  return options;
+}
+
+namespace detail {
+
+template <class T>
+struct LayerTable {
+  static tandem_status shapes(const tandem_layer_query* query, tandem_shape* outputs) {
+    return guarded([&] {
+      const std::vector<Shape> result = T{}.shapes(Query(*query));
+      if (result.size() != query->output_count) {
+        throw invalid("makes ", result.size(), " outputs, but ", query->output_count, " are named");
+      }
+      std::copy(result.begin(), result.end(), outputs);
+    });
+  }
+  static tandem_status weights(const tandem_layer_query* query, tandem_weight* weights,
+                               uint32_t capacity, uint32_t* size) {
+    return guarded([&] {
+      const std::vector<Weight> result = T{}.weights(Query(*query));
+      *size = static_cast<uint32_t>(result.size());
+      for (size_t i = 0; i < result.size() && i < capacity; ++i) {
+        const Weight& w = result[i];
+        weights[i] = {w.name, w.shape, w.filler, w.initial, w.fan_in, w.fan_out, w.kind};
+      }
+    });
+  }
+  static tandem_status cost(const tandem_layer_query* query, tandem_layer_cost* cost) {
+    return guarded([&] { *cost = T{}.cost(Query(*query)); });
+  }
+  static const tandem_layer_type* table() {
+    static const T type{};
+    static const std::vector<Parameter> parameters = type.parameters();
+    static const std::vector<const tandem_parameter*> pointers = [] {
+      std::vector<const tandem_parameter*> result;
+      for (const Parameter& parameter : parameters) result.push_back(&parameter);
+      return result;
+    }();
+    static const tandem_layer_type table{sizeof(tandem_layer_type),
+                                         type.name(),
+                                         type.help(),
+                                         pointers.data(),
+                                         static_cast<uint32_t>(pointers.size()),
+                                         type.inputs().minimum,
+                                         type.inputs().maximum,
+                                         type.outputs().minimum,
+                                         type.outputs().maximum,
+                                         type.traits(),
+                                         &shapes,
+                                         &weights,
+                                         &cost};
+    return &table;
+  }
+};
+
+template <class K>
+struct KernelTable {
+  static tandem_status layouts(const tandem_binding* binding, tandem_layout_option* options,
+                               uint32_t capacity, uint32_t* size) {
+    return guarded([&] {
+      if constexpr (requires { K::layouts(Binding(*binding)); }) {
+        const LayoutOptions result = K::layouts(Binding(*binding));
+        *size = static_cast<uint32_t>(std::min<size_t>(result.size(), capacity));
+        std::copy_n(result.begin(), *size, options);
+      } else {
+        *size = capacity > 0 ? 1 : 0;
+        if (capacity > 0) options[0] = {TANDEM_NCHW, TANDEM_NCHW, 0};
+      }
+    });
+  }
+  static tandem_status prepare(const tandem_binding* binding, const tandem_call* call,
+                               void** handle, tandem_kernel_report* report) {
+    return guarded([&] {
+      auto kernel = std::make_unique<K>(Binding(*binding), *call);
+      if constexpr (std::is_base_of_v<Needs, K>) {
+        report->saved_bytes = kernel->saved_bytes;
+        report->scratch_bytes = kernel->scratch_bytes;
+        report->statistics = kernel->statistics;
+        report->algorithm = kernel->algorithm.c_str();
+      }
+      *handle = kernel.release();
+    });
+  }
+  static void release(void* handle) { delete static_cast<K*>(handle); }
+
+#define TANDEM_SDK_PASS(name)                                                                 \
+  static tandem_status name(void* handle, const tandem_call* call, const tandem_pass* pass) { \
+    return guarded([&] { static_cast<K*>(handle)->name(*call, Pass(*pass)); });               \
+  }                                                                                           \
+  static tandem_pass_function name##_or_null() {                                              \
+    if constexpr (requires(K & kernel, const Call& call, const Pass& pass) {                  \
+                    kernel.name(call, pass);                                                  \
+                  }) {                                                                        \
+      return &name;                                                                           \
+    } else {                                                                                  \
+      return nullptr;                                                                         \
+    }                                                                                         \
+  }
+  TANDEM_SDK_PASS(forward)
+  TANDEM_SDK_PASS(backward_data)
+  TANDEM_SDK_PASS(backward_weights)
+  TANDEM_SDK_PASS(backward)
+  TANDEM_SDK_PASS(forward_statistics)
+  TANDEM_SDK_PASS(backward_statistics)
+#undef TANDEM_SDK_PASS
+};
+
+template <class D>
+struct DatasetTable {
+  static tandem_status open(const tandem_dataset_request* request, void** handle,
+                            tandem_dataset_info* info) {
+    return guarded([&] {
+      auto dataset = std::make_unique<D>(*request, Attributes(request->attributes));
+      info->size = dataset->size();
+      info->class_count = dataset->class_count();
+      info->shape = dataset->shape();
+      *handle = dataset.release();
+    });
+  }
+  static D& self(void* handle) { return *static_cast<D*>(handle); }
+  static void close(void* handle) { delete &self(handle); }
+  static const char* class_name(void* handle, int64_t index) {
+    return self(handle).class_name(index);
+  }
+  static const char* sample_name(void* handle, int64_t index) {
+    return self(handle).sample_name(index);
+  }
+  static const char* notes(void* handle) { return self(handle).notes(); }
+  static tandem_status get(void* handle, int64_t index, uint64_t seed, float* pixels,
+                           float* label) {
+    return guarded([&] { self(handle).get(index, seed, pixels, label); });
+  }
+};
+
+}  // namespace detail
+
+// Thrown by a data set's get(): leave this sample out.
+template <class... Parts>
+Refusal skip(const Parts&... parts) {
+  return {TANDEM_SKIP, text(parts...)};
+}
+
+// ---- The module
+// ------------------------------------------------------------------------------------
+
+// Gathers what the module offers; lives for ever, as the module does.
+class Plugin {
+ public:
+  Plugin(const tandem_host* host_table, const char* name, const char* version)
+      : parts_(new Parts{}) {
+    host = host_table;
+    parts_->table.abi_major = TANDEM_ABI_MAJOR;
+    parts_->table.abi_minor = TANDEM_ABI_MINOR;
+    parts_->table.struct_size = sizeof(tandem_plugin);
+    parts_->table.name = name;
+    parts_->table.version = version;
+  }
+  template <class T>
+  Plugin& layer() {
+    parts_->layers.push_back(detail::LayerTable<T>::table());
+    return *this;
+  }
+  // K: constructor (const Binding&, const Call&); forward and, as it can, backward_data,
+  // backward_weights, backward(const Call&, const Pass&); static LayoutOptions layouts(const
+  // Binding&) if it knows more than NCHW.
+  template <class T, class K>
+  Plugin& kernel(const char* device_kind) {
+    using Table = detail::KernelTable<K>;
+    parts_->kernels.push_back(new tandem_kernel{
+        sizeof(tandem_kernel), T{}.name(), device_kind, &Table::layouts, &Table::prepare,
+        &Table::release, Table::forward_or_null(), Table::backward_data_or_null(),
+        Table::backward_weights_or_null(), Table::backward_or_null(),
+        Table::forward_statistics_or_null(), Table::backward_statistics_or_null()});
+    return *this;
+  }
+  Plugin& backend(const tandem_backend* table) { return parts_->backends.push_back(table), *this; }
+  // D: constructor (const tandem_dataset_request&, const Attributes&), static name(), help(),
+  // parameters(); size, class_count, shape, class_name, sample_name, notes, get.
+  template <class D>
+  Plugin& dataset() {
+    using Table = detail::DatasetTable<D>;
+    static const std::vector<Parameter> parameters = D::parameters();
+    static std::vector<const tandem_parameter*> pointers;
+    for (const Parameter& parameter : parameters) pointers.push_back(&parameter);
+    parts_->datasets.push_back(new tandem_dataset_type{
+        sizeof(tandem_dataset_type), D::name(), D::help(), pointers.data(),
+        static_cast<uint32_t>(pointers.size()), &Table::open, &Table::close, &Table::class_name,
+        &Table::sample_name, &Table::notes, &Table::get});
+    return *this;
+  }
+  const tandem_plugin* table() {
+    tandem_plugin& t = parts_->table;
+    t.layer_types = parts_->layers.data();
+    t.layer_type_count = static_cast<uint32_t>(parts_->layers.size());
+    t.kernels = parts_->kernels.data();
+    t.kernel_count = static_cast<uint32_t>(parts_->kernels.size());
+    t.backends = parts_->backends.data();
+    t.backend_count = static_cast<uint32_t>(parts_->backends.size());
+    t.dataset_types = parts_->datasets.data();
+    t.dataset_type_count = static_cast<uint32_t>(parts_->datasets.size());
+    return &t;
+  }
+
+ private:
+  struct Parts {
+    tandem_plugin table{};
+    std::vector<const tandem_layer_type*> layers;
+    std::vector<const tandem_kernel*> kernels;
+    std::vector<const tandem_backend*> backends;
+    std::vector<const tandem_dataset_type*> datasets;
+  };
+  Parts* parts_;  // never freed: the host holds the table as long as the process lives
+};
+
+}  // namespace tandem::sdk
