@@ -1,0 +1,77 @@
+// A net as its file says it, before anything is checked against layer types: Caffe's NetParameter.
+// Layers keep their whole message, so that a plugin's own blocks reach it. The user's file is never
+// rewritten.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/shape.h"
+#include "core/model/text_format.h"
+
+namespace tandem {
+
+struct WeightRule {             // Caffe's ParamSpec
+  std::string name;             // shared by name; "" = not shared
+  double rate_multiplier = 1;   // lr_mult
+  double decay_multiplier = 1;  // decay_mult
+};
+
+struct PhaseRule {  // Caffe's NetStateRule, by phase only for now
+  std::optional<int32_t> phase;
+};
+
+struct LayerDefinition {
+  std::string name, type;
+  std::vector<std::string> bottoms, tops;
+  std::vector<double> loss_weights;
+  std::vector<WeightRule> weight_rules;
+  std::vector<PhaseRule> include, exclude;
+  Message body;  // the whole layer message
+  Location location;
+};
+
+// Caffe's TransformationParameter of a data layer, for the data set that replaces it.
+struct TransformDefinition {
+  double scale = 1;
+  bool mirror = false;
+  int64_t crop_size = 0;
+  std::vector<double> mean_values;
+  bool has_mean_file = false;  // its mean is then taken from the training data
+};
+
+struct NetDefinition {
+  std::string name;
+  std::string file;
+  std::vector<LayerDefinition> layers;
+  std::vector<std::string> inputs;  // old `input:` fields (deploy nets)
+  std::vector<Shape> input_shapes;
+
+  // From the data layer of that phase (or an Input layer / `input_shape`); nothing if there is
+  // none.
+  [[nodiscard]] std::optional<TransformDefinition> transform(int32_t phase) const;
+  [[nodiscard]] std::optional<int64_t> batch_size(int32_t phase) const;
+  // Height/width/channels the net was written for: crop_size, or an input shape; zeros if not said.
+  [[nodiscard]] Shape input_shape() const;
+};
+
+[[nodiscard]] NetDefinition parse_net(const Message& message, const std::string& file);
+[[nodiscard]] NetDefinition read_net(const std::filesystem::path& path);
+[[nodiscard]] std::string write_net(const NetDefinition& net);
+
+// A name from the models' folder ("alexnet": TANDEM_MODEL_PATH, the source tree's examples/models,
+// the installed share/tandem/models) or a file's path. Error with near names if there is neither.
+[[nodiscard]] std::filesystem::path find_net(const std::string& name_or_path);
+[[nodiscard]] std::vector<std::string> model_names();
+[[nodiscard]] bool is_model_name(const std::string& name_or_path);
+
+// The layer whose num_output is the class count: the last InnerProduct or Convolution before the
+// loss. Returns its present num_output. Error if there is none.
+[[nodiscard]] int64_t class_count(const NetDefinition& net);
+// A copy in which that layer has `classes` outputs (and another name, "<name>_<classes>", so that
+// weights by name are never mixed up).
+[[nodiscard]] NetDefinition with_class_count(const NetDefinition& net, int64_t classes);
+
+}  // namespace tandem

@@ -1,0 +1,107 @@
+// A net checked against layer types, for one phase and one global batch: layers in order of
+// execution, tensors in single-assignment form (an in-place layer makes a new tensor), weights with
+// places in one contiguous array. Not bound to devices: a plan does that. Pure data; building it
+// allocates nothing on a device.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/attributes.h"
+#include "core/base/shape.h"
+#include "core/model/definition.h"
+#include "plugins/abi.h"
+
+namespace tandem {
+
+class Registry;
+
+struct Tensor {
+  std::string name;
+  Shape shape;  // at the global batch
+  int32_t layout = TANDEM_NCHW;
+  int producer = -1;           // layer, or -1: the data or the labels
+  std::vector<int> consumers;  // layers
+  bool has_gradient = false;   // some layer's backward writes it
+  int alias_of = -1;           // shares the memory of that tensor (a layer run in place), else -1
+};
+
+struct WeightArray {
+  std::string name;  // "conv1.weight": the layer's name and the type's
+  int layer = -1;    // the first layer that uses it
+  Shape shape;
+  Filler filler;
+  int64_t fan_in = 1, fan_out = 1;
+  int32_t kind = TANDEM_TRAINED;
+  double rate_multiplier = 1, decay_multiplier = 1;
+  int64_t offset = 0;  // in floats, in the net's weight array; a multiple of 16
+  int64_t count = 0;
+  [[nodiscard]] bool trained() const { return kind == TANDEM_TRAINED && rate_multiplier != 0; }
+};
+
+struct Layer {
+  std::string name;
+  const tandem_layer_type* type = nullptr;
+  std::shared_ptr<const Attributes> attributes;
+  std::vector<int> inputs, outputs;  // tensors
+  std::vector<int> weights;          // weight arrays
+  std::vector<double> loss_weights;  // one an output; 0: not part of the loss
+  uint32_t random_index =
+      0;  // the layer's place in the file: the same in every phase and on every device
+  bool wants_backward_data = false;  // some input's gradient is needed
+  bool wants_backward_weights = false;
+  bool runs_in_place = false;
+  Location location;
+
+  [[nodiscard]] bool has(uint64_t trait) const { return (type->traits & trait) != 0; }
+  [[nodiscard]] bool has_backward() const { return wants_backward_data || wants_backward_weights; }
+  // "layer 'conv1' (Convolution)"
+  [[nodiscard]] std::string title() const;
+};
+
+// A scalar the net reports: a loss or a metric.
+struct Scalar {
+  std::string name;  // the output's name: "loss", "accuracy"
+  int layer = -1, output = 0, tensor = -1;
+  double loss_weight = 0;  // 0: a metric, or a loss that is only shown
+};
+
+struct Net {
+  std::string name;
+  int32_t phase = TANDEM_TRAIN;
+  int64_t batch = 0;
+  std::vector<Layer> layers;
+  std::vector<Tensor> tensors;
+  std::vector<WeightArray> weights;
+  int64_t weight_floats = 0;  // the whole array, with padding
+  int data = -1, label = -1;  // tensors fed from the data set; label -1: the net uses none
+  std::vector<Scalar> scalars;
+  int prediction = -1;  // the tensor of class scores: what the loss or accuracy reads; -1: none
+
+  // Shapes of all tensors when a device has `rows` rows of the batch.
+  [[nodiscard]] std::vector<Shape> shapes(int64_t rows) const;
+  // What one layer's passes cost over `rows` rows, by its type.
+  [[nodiscard]] tandem_layer_cost cost(int layer, int64_t rows) const;
+  [[nodiscard]] int find_layer(const std::string& name) const;  // -1: none
+};
+
+struct NetOptions {
+  int32_t phase = TANDEM_TRAIN;
+  int64_t batch = 1;       // global
+  Shape data{1, 3, 0, 0};  // of one sample (n ignored)
+  std::string device_kind =
+      "cpu";  // whose kernels' layouts are negotiated; "": leave everything NCHW
+};
+
+// Data and Input layers become `data` and `label`; phase rules are applied; parameters are checked
+// against the declared ones; a tensor with several gradient consumers gets a Split; layouts are
+// chosen and Reorder layers inserted where neighbours cannot agree. Every Error names the layer,
+// its type and file:line. The weights (names, shapes, order, offsets) are the same in every phase.
+[[nodiscard]] Net build_net(const NetDefinition& definition, const Registry& registry,
+                            const NetOptions& options);
+
+// Initial values of all weights, `net.weight_floats` floats, a pure function of (net, seed).
+[[nodiscard]] std::vector<float> initial_weights(const Net& net, uint64_t seed);
+
+}  // namespace tandem

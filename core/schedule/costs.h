@@ -1,0 +1,55 @@
+// What each task of a plan takes: a table measured by `tandem profile --costs`, and a roofline for
+// what was never measured. Prices come with their source, so that a prediction can say where it
+// comes from.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/model/net.h"
+#include "core/schedule/plan.h"
+
+namespace tandem {
+
+struct MeasuredCost {
+  double seconds = 0;
+  int64_t rows = 0;  // of the batch, when measured; layer passes scale with rows, others with bytes
+  int64_t bytes = 0;
+};
+
+struct Roofline {
+  double flops = 1e11;      // per second
+  double bandwidth = 1e10;  // bytes per second
+};
+
+class CostTable {
+ public:
+  CostTable() = default;
+  explicit CostTable(const Roofline& roofline) : roofline_(roofline) {}
+
+  // key: "<layer> forward", "<layer> backward_data", ..., "add", "update", "check", "input" (see
+  // cost_key()).
+  void set(const std::string& key, const MeasuredCost& cost) { measured_[key] = cost; }
+  [[nodiscard]] const MeasuredCost* find(const std::string& key) const;
+  [[nodiscard]] bool empty() const { return measured_.empty(); }
+
+  // Seconds of a task (a copy between devices: 0; links price it).
+  [[nodiscard]] double seconds(const Net& net, const Plan& plan, const Task& task) const;
+  [[nodiscard]] bool is_measured(const Net& net, const Plan& plan, const Task& task) const;
+
+  // CSV with a header line: key,seconds,rows,bytes and comment lines "# ..." that say net, devices,
+  // machine.
+  void write(const std::filesystem::path& path, const std::vector<std::string>& comments) const;
+  [[nodiscard]] static CostTable read(const std::filesystem::path& path, const Roofline& roofline);
+
+  Roofline roofline_;
+
+ private:
+  std::map<std::string, MeasuredCost> measured_;
+};
+
+[[nodiscard]] std::string cost_key(const Net& net, const Plan& plan, const Task& task);
+
+}  // namespace tandem

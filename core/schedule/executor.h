@@ -1,0 +1,127 @@
+// Runs a plan, step after step, on any backend. Each task is one continue_node of a oneTBB flow
+// graph, built once and re-run every step: its body makes the task's streams wait for the events of
+// tasks on other streams, submits the work and records the task's event. A graph edge means issued
+// before; an event means done before.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/device/machine.h"
+#include "core/model/net.h"
+#include "core/schedule/costs.h"
+#include "core/schedule/memory_plan.h"
+#include "core/schedule/plan.h"
+
+namespace tandem {
+
+class Registry;
+
+// The three streams of every device of a machine and the memory that plans share: persistent
+// buffers by name, and one transient arena per device, large enough for the largest plan. Plans of
+// one Runtime never run at once.
+class Runtime {
+ public:
+  explicit Runtime(Machine& machine);
+  ~Runtime();
+
+  [[nodiscard]] Machine& machine() const { return machine_; }
+  [[nodiscard]] const Stream& stream(StreamId id) const;
+
+  // Error with the forecast ("needs 9.1 GiB, 7.8 GiB free; batch 96 fits") if a device has not the
+  // memory. `batch` is only for that message. May be called for several plans before they run.
+  void reserve(const Plan& plan, const MemoryPlan& memory, int64_t batch);
+  // Address of a persistent buffer (device -1: pinned host memory), or of a transient one's arena.
+  // nullptr: none.
+  [[nodiscard]] std::byte* persistent(const std::string& name, int device) const;
+  [[nodiscard]] std::byte* transient(int device) const;
+
+  // Copies between host memory and a persistent buffer and waits for it. Only while no step is in
+  // flight.
+  void write_persistent(const std::string& name, int device, const void* source, int64_t bytes,
+                        int64_t offset = 0);
+  void read_persistent(const std::string& name, int device, void* target, int64_t bytes,
+                       int64_t offset = 0) const;
+
+ private:
+  struct State;
+  Machine& machine_;
+  std::unique_ptr<State> state_;
+};
+
+// The kernels of a plan's bindings, prepared on the streams that will run them. Fills in the bytes
+// of the plan's saved and scratch buffers.
+class Kernels {
+ public:
+  Kernels(Plan& plan, const Net& net, const Registry& registry, Runtime& runtime);
+  ~Kernels();
+  Kernels(Kernels&&) noexcept;
+
+  [[nodiscard]] const tandem_kernel& table(int binding) const;
+  [[nodiscard]] void* handle(int binding) const;
+  [[nodiscard]] const std::string& algorithm(int binding) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// What the solver's update needs to know beside the plan: the rule and its constants (rates are in
+// tandem_step).
+struct UpdateRule {
+  int32_t rule = TANDEM_UPDATE_SGD;
+  float momentum = 0, weight_decay = 0;
+  int states = 1;  // arrays of the weights' size in the state buffer
+};
+
+struct ExecutorOptions {
+  bool trace = true;              // record when tasks start, too
+  double watchdog_seconds = 600;  // a step that takes longer is an Error that names the stuck task
+  bool communication =
+      true;  // false: copies between devices are left out, to measure what they cost
+};
+
+struct TraceEvent {
+  int task = -1;
+  int64_t step = 0;
+  double start = 0, end = 0;  // seconds since the machine was opened
+};
+
+// An external buffer's address for one step.
+struct External {
+  int buffer = -1;
+  void* address = nullptr;
+};
+
+class Executor {
+ public:
+  // `kernels` may be null on a machine that never runs works (sim, paced). `costs` may be null
+  // elsewhere. Everything referred to outlives the executor.
+  Executor(const Plan& plan, const MemoryPlan& memory, const Net& net, Runtime& runtime,
+           const Kernels* kernels, const CostTable* costs, const UpdateRule& rule,
+           const ExecutorOptions& options);
+  ~Executor();
+
+  // Issues one step. Steps are issued in order from any starting number; first waits until step - 2
+  // is done.
+  void issue(int64_t step, const std::vector<External>& externals);
+  // Until that step (one of the last two issued) is done; throws what failed, or what is stuck.
+  void wait(int64_t step);
+  // Everything issued.
+  void drain();
+  // Waits for one task of an issued step (the copy that frees a batch, say).
+  void wait_task(int64_t step, int task);
+  // When every task of a done step (one of the last two issued) ran.
+  [[nodiscard]] std::vector<TraceEvent> trace(int64_t step) const;
+  // Where a region lies (slot by step); the host's own memory for device -1.
+  [[nodiscard]] std::byte* address(const Region& region, int64_t step) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tandem

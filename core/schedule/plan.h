@@ -1,0 +1,166 @@
+// A plan: what every device's streams do in one training (or testing) step, as plain data. Tasks
+// stand in one valid sequential order; on each stream they run in that order; `after` says what
+// else a task waits for. A plan can be printed, drawn, priced, checked for races and run by the
+// executor on any backend.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace tandem {
+
+enum class StreamKind { compute, communication, copy };
+[[nodiscard]] const char* to_string(StreamKind kind);
+
+struct StreamId {
+  int device = 0;
+  StreamKind kind = StreamKind::compute;
+  friend bool operator==(const StreamId&, const StreamId&) = default;
+};
+
+// The stages of STRATEGIES.md §1 and what surrounds them; the names users see in tables and
+// timelines.
+enum class Stage {
+  input,
+  broadcast,
+  forward,
+  backward_fc,
+  backward_conv,
+  send_fc_gradients,
+  update_fc,
+  send_conv_gradients,
+  update_conv,
+  report
+};
+[[nodiscard]] const char* to_string(Stage stage);
+
+enum class BufferKind { persistent, transient, external };
+
+// Memory of one device (device -1: of the host). A persistent buffer keeps its content between
+// steps and is shared by name with other plans; an external one's address is given anew for every
+// step. With slots = 2, step s uses slot s % 2. `bytes` is of one slot; sizes that only kernels
+// know (saved, scratch) are filled in later.
+struct Buffer {
+  std::string name;  // "weights", "conv1 output"; unique within its device
+  int device = 0;
+  BufferKind kind = BufferKind::transient;
+  int64_t bytes = 0;
+  int slots = 1;
+  std::vector<float> initial;  // persistent constants: what it starts with; empty: zeros
+};
+
+constexpr int64_t whole_buffer = -1;
+
+struct Region {
+  int buffer = -1;
+  int64_t offset = 0;
+  int64_t bytes = whole_buffer;
+};
+
+// One use of a layer: on a device, over rows [row_begin, row_end) of the global batch.
+struct PlanBinding {
+  int layer = -1;
+  int device = 0;
+  int64_t row_begin = 0, row_end = 0;
+  int64_t slice_begin = 0, slice_end = -1;  // output channels; -1: all
+  int saved = -1, scratch = -1;             // buffers whose bytes the kernel's report fills in
+  // Where each of the layer's tensors lives on this device, in the order of the layer's lists.
+  // buffer -1: none.
+  std::vector<Region> inputs, outputs, weights, input_gradients, output_gradients, weight_gradients;
+  Region step, normaliser;
+};
+
+enum class LayerPass { forward, backward_data, backward_weights, backward };
+[[nodiscard]] const char* to_string(LayerPass pass);
+
+struct LayerWork {
+  int binding = -1;
+  LayerPass pass = LayerPass::forward;
+  bool accumulate = false;
+};
+struct CopySegment {
+  Region source, target;
+};
+struct CopyWork {
+  std::vector<CopySegment> segments;
+};
+struct AddWork {  // target += sources, in this order (float32)
+  Region target;
+  std::vector<Region> sources;
+};
+struct UpdateWork {          // the solver's rule over some weight arrays
+  std::vector<int> weights;  // of the net
+  Region weights_buffer, gradients_buffer, state_buffer;  // the whole arrays, laid out as the net's
+  Region step, skip;
+};
+struct CheckWork {  // skip = 1 if a value is not finite
+  Region values, skip;
+};
+using Work = std::variant<LayerWork, CopyWork, AddWork, UpdateWork, CheckWork>;
+
+struct Dependency {
+  int task = -1;
+  int steps_back = 0;  // 0: of this step; 1: of the step before; ...
+  friend bool operator==(const Dependency&, const Dependency&) = default;
+};
+
+struct Task {
+  std::string label;  // "forward conv1 @0", unique in the plan
+  Stage stage = Stage::forward;
+  int layer = -1;  // of the net; -1: none
+  // The first stream does the work; a collective occupies the others from when all have arrived
+  // until it is done.
+  std::vector<StreamId> streams;
+  std::vector<Region> reads, writes;
+  std::vector<Dependency> after;
+  Work work;
+};
+
+struct Plan {
+  std::string strategy;
+  std::string net;
+  int devices = 1;
+  int64_t batch = 0;
+  std::vector<Buffer> buffers;
+  std::vector<PlanBinding> bindings;
+  std::vector<Task> tasks;
+  std::string split_layer;         // first layer of the FC part; "": no such split
+  std::vector<std::string> notes;  // what the strategy decided, for the user
+
+  [[nodiscard]] int find_buffer(const std::string& name, int device) const;  // -1: none
+  [[nodiscard]] int64_t bytes(const Region& region) const;  // whole_buffer resolved
+};
+
+// Rows [begin, end) of each device's share of a batch; shares differ by at most one.
+struct Rows {
+  int64_t begin = 0, end = 0;
+  [[nodiscard]] int64_t count() const { return end - begin; }
+};
+[[nodiscard]] Rows share(int64_t batch, int devices, int device);
+
+// Fills in every task's `after` from the declared reads and writes, in the order of the tasks:
+// whatever touches the same bytes, one of them writing, gets an order, over as many steps as slots
+// make possible. Then takes out every wait that others and the order of the streams imply, so that
+// each remaining one is needed.
+void derive_dependencies(Plan& plan);
+
+// Error naming the task if a task has no stream, waits for itself or a later task of its step, a
+// region exceeds its buffer, or a label occurs twice.
+void validate(const Plan& plan);
+
+struct Race {
+  int first = -1, second = -1;  // tasks
+  int steps_apart = 0;
+  int buffer = -1;  // of the first
+  std::string
+      text;  // "'update conv1 @0' and 'forward conv1 @0' of the next step both use ..., unordered"
+};
+// All pairs of tasks, over max(2, slots + 1) consecutive steps, that touch the same memory, one of
+// them writing, with no order between them. With addresses (see memory_plan.h) given, by bytes of
+// the arenas; otherwise by buffers.
+struct MemoryPlan;
+[[nodiscard]] std::vector<Race> find_races(const Plan& plan, const MemoryPlan* memory = nullptr);
+
+}  // namespace tandem

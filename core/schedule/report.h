@@ -1,0 +1,31 @@
+// A plan and its traces for people and tools: text, DOT, Chrome trace JSON, and the table of the
+// eight stages.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/schedule/executor.h"
+#include "core/schedule/plan.h"
+
+namespace tandem {
+
+[[nodiscard]] std::string to_text(const Plan& plan);
+[[nodiscard]] std::string to_dot(const Plan& plan);
+// One track per stream; opens in Perfetto and chrome://tracing.
+[[nodiscard]] std::string to_chrome_trace(const Plan& plan, const std::vector<TraceEvent>& events);
+
+struct StageTime {
+  Stage stage;
+  int device = 0;
+  StreamKind stream = StreamKind::compute;
+  double start = 0;     // seconds after the step's first task
+  double duration = 0;  // from its first task's start to its last task's end
+  double busy = 0;      // sum of its tasks
+};
+// One step's events. Stages in order, devices within.
+[[nodiscard]] std::vector<StageTime> stage_times(const Plan& plan,
+                                                 const std::vector<TraceEvent>& step);
+[[nodiscard]] std::string stage_table(const std::vector<StageTime>& stages);
+
+}  // namespace tandem

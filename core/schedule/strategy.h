@@ -1,0 +1,58 @@
+// A strategy: a pure function from (net, devices, costs) to a plan. One file each under
+// strategies/; they share the emitters of plan_builder.h and never touch layers, streams or the
+// trainer.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/device/machine.h"
+#include "core/model/net.h"
+#include "core/schedule/costs.h"
+#include "core/schedule/plan.h"
+
+namespace tandem {
+
+struct StrategyOptions {
+  std::string split =
+      "auto";  // a layer's name, or auto: the split with the smallest predicted step
+  bool hidden_broadcast = true;
+  double time_threshold = 0.1;  // of the AlexNet-like test
+  double weight_threshold = 0.1;
+};
+
+struct StrategyInputs {
+  const Net* net = nullptr;  // of the training phase (of the testing phase for `testing`)
+  int devices = 1;
+  const CostTable* costs = nullptr;
+  LinkSpec link;
+  StrategyOptions options;
+};
+
+struct Strategy {
+  std::string name;
+  std::string help;  // one line
+  Plan (*build)(const StrategyInputs&);
+};
+
+// sequential, two_phase
+[[nodiscard]] const std::vector<Strategy>& strategies();
+// Builds, derives dependencies, validates. Error with near names for an unknown strategy, for fewer
+// rows than devices, and for what the strategy cannot do with the net.
+[[nodiscard]] Plan build_plan(const std::string& strategy, const StrategyInputs& inputs);
+// Forward only, data-parallel, weights broadcast first; scalars are summed on device 0.
+[[nodiscard]] Plan build_testing_plan(const StrategyInputs& inputs);
+
+// STRATEGIES §1, the AlexNet-like test.
+struct AlexNetTest {
+  bool alexnet_like = false;
+  std::string p;            // the layer where backward time passes the first threshold
+  double time_share = 0;    // t/T at p
+  double weight_share = 0;  // v/V
+  std::string explanation;  // with both numbers and thresholds, for the user
+};
+[[nodiscard]] AlexNetTest test_alexnet_like(const Net& net, const CostTable& costs,
+                                            const StrategyOptions& options);
+
+}  // namespace tandem
