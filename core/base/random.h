@@ -2,6 +2,7 @@
 // key, the same on every machine and compiler (std::distributions are not).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>

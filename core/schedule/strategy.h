@@ -27,6 +27,7 @@ struct StrategyInputs {
   int devices = 1;
   const CostTable* costs = nullptr;
   LinkSpec link;
+  int solver_states = 1;  // arrays of the weights' size that the solver keeps
   StrategyOptions options;
 };
 

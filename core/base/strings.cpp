@@ -1,0 +1,155 @@
+#include "core/base/strings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace tandem {
+
+namespace {
+
+// ASCII only, whatever the locale.
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+// The run of digits at `position`, without its leading zeros; `position` moves behind it.
+std::string_view take_digits(std::string_view text, size_t& position) {
+  const size_t begin = position;
+  while (position < text.size() && is_digit(text[position])) ++position;
+  const std::string_view run = text.substr(begin, position - begin);
+  return run.substr(std::min(run.find_first_not_of('0'), run.size()));
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row.back();
+}
+
+// How far a typed name is from a known one; an abbreviation ("Conv") is near.
+size_t name_distance(std::string_view name, std::string_view candidate) {
+  const auto same = [](char a, char b) { return lower(a) == lower(b); };
+  if (name.size() >= 3 && candidate.size() > name.size() &&
+      std::equal(name.begin(), name.end(), candidate.begin(), same)) {
+    return 1;
+  }
+  return edit_distance(name, candidate);
+}
+
+// One decimal below 100, none above, and none where it would be ".0".
+std::string short_number(double value) {
+  const double rounded = std::abs(value) < 99.95 ? std::round(value * 10) / 10 : std::round(value);
+  return fmt::format("{}", rounded);
+}
+
+// A leading '+', which people write and std::from_chars does not know.
+std::string_view without_plus(std::string_view text) {
+  return text.size() > 1 && text[0] == '+' && text[1] != '-' ? text.substr(1) : text;
+}
+
+}  // namespace
+
+bool natural_less(std::string_view a, std::string_view b) {
+  size_t i = 0;
+  size_t j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (is_digit(a[i]) && is_digit(b[j])) {
+      const std::string_view x = take_digits(a, i);
+      const std::string_view y = take_digits(b, j);
+      if (x.size() != y.size()) return x.size() < y.size();
+      if (x != y) return x < y;
+    } else {
+      if (a[i] != b[j]) return static_cast<unsigned char>(a[i]) < static_cast<unsigned char>(b[j]);
+      ++i;
+      ++j;
+    }
+  }
+  if (i < a.size() || j < b.size()) return i == a.size();
+  return a < b;  // equal but for leading zeros
+}
+
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& known) {
+  const std::string* nearest = nullptr;
+  size_t least = std::max<size_t>(2, name.size() / 3) + 1;
+  for (const std::string& candidate : known) {
+    const size_t distance = name_distance(name, candidate);
+    // A word of which more than half differs is another word, however short it is.
+    if (distance < least && 2 * distance <= std::max(name.size(), candidate.size())) {
+      least = distance;
+      nearest = &candidate;
+    }
+  }
+  return nearest == nullptr ? "" : fmt::format(" (did you mean '{}'?)", *nearest);
+}
+
+std::string human_bytes(int64_t bytes) {
+  constexpr std::array units{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (std::abs(value) >= 1023.5 && unit + 1 < units.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return fmt::format("{} {}", short_number(value), units[unit]);
+}
+
+std::string human_seconds(double seconds) {
+  constexpr std::array units{"s", "ms", "us", "ns"};
+  if (seconds == 0 || !std::isfinite(seconds)) return fmt::format("{} s", seconds);
+  size_t unit = 0;
+  while (std::abs(seconds) < 0.99995 && unit + 1 < units.size()) {
+    seconds *= 1000;
+    ++unit;
+  }
+  return fmt::format("{} {}", short_number(seconds), units[unit]);
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  size_t begin = 0;
+  for (size_t end = text.find(separator); end != std::string_view::npos;
+       end = text.find(separator, begin)) {
+    parts.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  parts.emplace_back(text.substr(begin));
+  return parts;
+}
+
+bool parse_integer(std::string_view text, int64_t* value) {
+  const std::string_view digits = without_plus(text);
+  const char* end = digits.data() + digits.size();
+  int64_t result = 0;
+  const auto [stop, status] = std::from_chars(digits.data(), end, result);
+  if (status != std::errc{} || stop != end) return false;
+  *value = result;
+  return true;
+}
+
+bool parse_number(std::string_view text, double* value) {
+  const std::string_view digits = without_plus(text);
+  const char* end = digits.data() + digits.size();
+  double result = 0;
+  const auto [stop, status] = std::from_chars(digits.data(), end, result);
+  if (status != std::errc{} || stop != end) return false;
+  *value = result;
+  return true;
+}
+
+}  // namespace tandem

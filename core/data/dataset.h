@@ -1,0 +1,78 @@
+// A data set of a plugin, opened: thread-safe and pure, get(index, seed) -> sample. And the order
+// of its samples as a function of (seed, epoch), so that a run can be resumed and split over
+// devices.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/attributes.h"
+#include "core/base/shape.h"
+#include "plugins/abi.h"
+
+namespace tandem {
+
+class Registry;
+
+struct DatasetOptions {
+  std::string source;           // --data: a folder, or "synthetic"
+  std::string split = "train";  // train, val, test
+  int32_t phase = TANDEM_TRAIN;
+  uint64_t seed = 1;                              // of a stratified split
+  Shape shape{1, 3, 0, 0};                        // what the net expects
+  std::vector<std::string> class_names;           // of the model; empty: the data set decides
+  std::map<std::string, std::string> parameters;  // declared parameters, as text: {"mirror", "1"}
+};
+
+enum class SampleStatus { good, skipped };
+
+class Dataset {
+ public:
+  // "synthetic" or another data set's name opens that one; a folder opens image_folder. Errors: an
+  // unknown source, an undeclared parameter (near names), whatever the plugin refuses.
+  Dataset(Registry& registry, const DatasetOptions& options);
+  ~Dataset();
+  Dataset(const Dataset&) = delete;
+  Dataset& operator=(const Dataset&) = delete;
+
+  [[nodiscard]] int64_t size() const { return info_.size; }
+  [[nodiscard]] int64_t class_count() const { return info_.class_count; }
+  [[nodiscard]] Shape shape() const { return info_.shape; }
+  [[nodiscard]] std::vector<std::string> class_names() const;
+  [[nodiscard]] std::string sample_name(int64_t index) const;
+  [[nodiscard]] std::string notes() const;
+  // Writes shape().c*h*w floats (C,H,W) and the class. A damaged sample: `skipped`, with its
+  // reason; pixels are then zeros and the label is -1. Throws Error for anything worse.
+  SampleStatus get(int64_t index, uint64_t seed, float* pixels, float* label,
+                   std::string* reason) const;
+
+ private:
+  const tandem_dataset_type* type_ = nullptr;
+  Attributes attributes_;
+  void* handle_ = nullptr;
+  tandem_dataset_info info_{};
+};
+
+// The endless sequence of training samples: position p is sample order(p / size)[p % size] of epoch
+// p / size. Thread-safe. Without shuffling the order of every epoch is 0, 1, 2, ...
+class SampleOrder {
+ public:
+  SampleOrder(int64_t size, uint64_t seed, bool shuffle);
+  ~SampleOrder();
+  [[nodiscard]] int64_t index(int64_t position) const;
+  [[nodiscard]] int64_t epoch(int64_t position) const { return position / size_; }
+  // The seed of that position's augmentation: a function of (seed, epoch, sample).
+  [[nodiscard]] uint64_t sample_seed(int64_t position) const;
+
+ private:
+  struct Cache;
+  int64_t size_;
+  uint64_t seed_;
+  bool shuffle_;
+  std::unique_ptr<Cache> cache_;
+};
+
+}  // namespace tandem

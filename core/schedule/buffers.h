@@ -1,0 +1,37 @@
+// The names and layouts of the buffers that every plan has and that the trainer, the executor and the strategies
+// agree on.
+#pragma once
+
+#include <cstdint>
+
+#include "core/model/net.h"
+
+namespace tandem::buffers {
+
+// Persistent, one a device: the net's whole weight array, `weight_floats` floats.
+constexpr const char* weights = "weights";
+// Persistent, device 0: the solver's arrays, each laid out as the weights, one behind the other.
+constexpr const char* state = "state";
+// Transient, one a device: laid out as the weights.
+constexpr const char* gradients = "gradients";
+// Persistent, one a device: for each scalar its loss weight, then 1.0; each in 64 bytes of its own.
+constexpr const char* constants = "constants";
+// Persistent, device 0, 64 bytes: int32, not 0 once a loss was not finite: updates change nothing from then on.
+constexpr const char* skip = "skip";
+// Transient, one a device: the scalars of its share, each in 64 bytes of its own.
+constexpr const char* metrics = "metrics";
+// Transient, 2 slots, one a device: its share of the batch, laid out as core/data's BatchLayout.
+constexpr const char* input = "input";
+// External, device -1: the global batch, laid out as core/data's BatchLayout.
+constexpr const char* batch = "batch";
+// Persistent, device -1, 2 slots: the summed scalars (64 bytes each), then skip.
+constexpr const char* results = "results";
+
+constexpr int64_t scalar_bytes = 64;
+
+[[nodiscard]] inline int64_t weight_bytes(const Net& net) { return net.weight_floats * 4; }
+[[nodiscard]] inline int64_t results_bytes(const Net& net) {
+  return (static_cast<int64_t>(net.scalars.size()) + 1) * scalar_bytes;
+}
+
+}  // namespace tandem::buffers
