@@ -76,6 +76,9 @@ typedef struct tandem_host {
                                 uint32_t* count);
   /* 1 if the user wrote the parameter, 0 if its value is the default. */
   int32_t (*is_set)(const tandem_attributes*, const char* name);
+  /* What this thread last explained ("" if nothing), until its next explain(). A backend needs it to carry
+   * a failed work's reason from the stream's thread to the one that synchronizes. */
+  const char* (*explained)(void);
 } tandem_host;
 
 /* ---- Declared parameters ----------------------------------------------------------------------- */
