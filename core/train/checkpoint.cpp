@@ -1,0 +1,167 @@
+#include "core/train/checkpoint.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/base/strings.h"
+#include "core/train/safetensors.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path weights_file(const fs::path& folder, const std::string& name) {
+  return folder / (name + ".safetensors");
+}
+fs::path state_file(const fs::path& folder, const std::string& name) {
+  return folder / (name + ".state.safetensors");
+}
+fs::path pending(const fs::path& file) {
+  return file.string() + ".new";
+}
+
+std::vector<int64_t> file_shape(const Shape& shape) {
+  std::vector<int64_t> sizes{shape.n, shape.c, shape.h, shape.w};
+  while (sizes.size() > 1 && sizes.back() == 1) sizes.pop_back();
+  return sizes;
+}
+
+std::string text_of(const std::vector<int64_t>& shape) {
+  return fmt::format("{}", fmt::join(shape, "x"));
+}
+
+std::vector<NamedArray> arrays_of(const Net& net, const std::vector<float>& values,
+                                  const std::string& suffix) {
+  std::vector<NamedArray> arrays;
+  const size_t whole = static_cast<size_t>(net.weight_floats);
+  for (size_t part = 0; part * whole < values.size(); ++part) {
+    for (const WeightArray& weight : net.weights) {
+      const std::string name =
+          suffix.empty() ? weight.name : fmt::format("{}{}{}", weight.name, suffix, part);
+      arrays.push_back(
+          {name, file_shape(weight.shape), values.data() + part * whole + weight.offset});
+    }
+  }
+  return arrays;
+}
+
+int64_t step_of(const std::map<std::string, std::string>& metadata) {
+  const auto found = metadata.find("step");
+  int64_t step = -1;
+  if (found != metadata.end() && !parse_integer(found->second, &step)) step = -1;
+  return step;
+}
+
+// A kill between the two renames leaves new state beside old weights, with the new weights complete
+// under their pending name: finish what was begun.
+void repair(const fs::path& folder, const std::string& name) {
+  const fs::path weights = weights_file(folder, name), state = state_file(folder, name);
+  std::error_code code;
+  if (!fs::exists(state, code) || !fs::exists(pending(weights), code)) return;
+  try {
+    const int64_t wanted = step_of(read_safetensors_metadata(state));
+    if (wanted < 0 || step_of(read_safetensors_metadata(pending(weights))) != wanted) return;
+    if (fs::exists(weights, code) && step_of(read_safetensors_metadata(weights)) == wanted) return;
+    replace_file(pending(weights), weights);
+  } catch (const Error&) {
+    // An unreadable leftover is no reason not to read the checkpoint itself; what is wrong with
+    // that, its own reader says.
+  }
+}
+
+void unpack(const SafetensorsFile& file, const fs::path& path, const Net& net,
+            const std::string& suffix, size_t parts, std::vector<float>* values) {
+  values->assign(static_cast<size_t>(net.weight_floats) * parts, 0.0F);
+  std::vector<std::string> known;
+  for (size_t part = 0; part < parts; ++part) {
+    for (const WeightArray& weight : net.weights) {
+      const std::string name =
+          suffix.empty() ? weight.name : fmt::format("{}{}{}", weight.name, suffix, part);
+      known.push_back(name);
+      const auto found = file.arrays.find(name);
+      if (found == file.arrays.end()) {
+        throw error("checkpoint '{}' is of another net: it has no array '{}' (net '{}')",
+                    path.string(), name, net.name);
+      }
+      const std::vector<int64_t> wanted = file_shape(weight.shape);
+      if (found->second.shape != wanted) {
+        throw error("checkpoint '{}' is of another net: array '{}' has shape {}, net '{}' needs {}",
+                    path.string(), name, text_of(found->second.shape), net.name, text_of(wanted));
+      }
+      std::copy(found->second.values.begin(), found->second.values.end(),
+                values->begin() + static_cast<int64_t>(part) * net.weight_floats + weight.offset);
+    }
+  }
+  for (const auto& [name, array] : file.arrays) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      throw error("checkpoint '{}' is of another net: net '{}' has no array '{}'", path.string(),
+                  net.name, name);
+    }
+  }
+}
+
+}  // namespace
+
+void write_checkpoint(const fs::path& folder, const std::string& name, const Net& net,
+                      const Checkpoint& checkpoint) {
+  const fs::path weights = weights_file(folder, name), state = state_file(folder, name);
+  std::map<std::string, std::string> metadata = checkpoint.metadata;
+  metadata["format"] = "tandem";
+  metadata["net"] = net.name;
+  metadata["step"] = fmt::format("{}", checkpoint.step);
+  metadata["state_arrays"] = fmt::format(
+      "{}",
+      net.weight_floats ? checkpoint.state.size() / static_cast<size_t>(net.weight_floats) : 0);
+  try {
+    write_safetensors_plain(pending(weights), arrays_of(net, checkpoint.weights, ""), metadata);
+    write_safetensors_plain(pending(state), arrays_of(net, checkpoint.state, ".state"), metadata);
+  } catch (const Error&) {
+    std::error_code code;
+    fs::remove(pending(weights), code);
+    throw;
+  }
+  replace_file(pending(state), state);
+  replace_file(pending(weights), weights);
+}
+
+Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, const Net& net,
+                           bool with_state) {
+  repair(folder, name);
+  const fs::path weights = weights_file(folder, name), state = state_file(folder, name);
+  Checkpoint checkpoint;
+  const SafetensorsFile file = read_safetensors(weights);
+  if (file.metadata.count("state_arrays") == 0) {
+    throw error("file '{}' is not a checkpoint of Tandem's: its metadata name no step and no state",
+                weights.string());
+  }
+  checkpoint.step = step_of(file.metadata);
+  checkpoint.metadata = file.metadata;
+  unpack(file, weights, net, "", 1, &checkpoint.weights);
+  if (!with_state) return checkpoint;
+
+  const SafetensorsFile rest = read_safetensors(state);
+  if (step_of(rest.metadata) != checkpoint.step) {
+    throw error(
+        "checkpoint '{}' is of step {}, but '{}' is of step {}: they do not belong together",
+        weights.string(), checkpoint.step, state.string(), step_of(rest.metadata));
+  }
+  int64_t parts = 0;
+  const auto found = rest.metadata.find("state_arrays");
+  if (found == rest.metadata.end() || !parse_integer(found->second, &parts) || parts < 0 ||
+      parts > 16) {
+    throw error("file '{}' is not a state file: it does not say how many solver arrays it holds",
+                state.string());
+  }
+  checkpoint.metadata = rest.metadata;
+  unpack(rest, state, net, ".state", static_cast<size_t>(parts), &checkpoint.state);
+  return checkpoint;
+}
+
+bool has_checkpoint(const fs::path& folder, const std::string& name) {
+  std::error_code code;
+  return fs::exists(weights_file(folder, name), code) ||
+         fs::exists(pending(weights_file(folder, name)), code);
+}
+
+}  // namespace tandem

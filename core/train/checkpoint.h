@@ -1,0 +1,31 @@
+// Checkpoints: the weights of a net in NAME.safetensors and, beside it in NAME.state.safetensors,
+// what a run needs to go on as if never stopped. The pair is replaced as one: a kill at any moment
+// leaves the old pair or the new one, and the last good pair always loads.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/model/net.h"
+
+namespace tandem {
+
+struct Checkpoint {
+  int64_t step = 0;            // steps done
+  std::vector<float> weights;  // the net's whole weight array
+  std::vector<float> state;    // the solver's arrays, one behind the other; may be empty
+  std::map<std::string, std::string> metadata;  // of the state file: seed, best metric, ...
+};
+
+// Error if it cannot be written (disk full, not writable); the old pair is then untouched.
+void write_checkpoint(const std::filesystem::path& folder, const std::string& name, const Net& net,
+                      const Checkpoint& checkpoint);
+// `with_state` false reads only the weights. Error names the file and what is wrong: missing,
+// truncated, of another net (the first array that is missing, superfluous or of another shape).
+[[nodiscard]] Checkpoint read_checkpoint(const std::filesystem::path& folder,
+                                         const std::string& name, const Net& net, bool with_state);
+[[nodiscard]] bool has_checkpoint(const std::filesystem::path& folder, const std::string& name);
+
+}  // namespace tandem

@@ -1,0 +1,217 @@
+#include "core/train/safetensors.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+
+namespace tandem {
+namespace {
+
+using nlohmann::json;
+
+// A file being written: every failing call becomes an Error, after which the file is gone.
+class OutputFile {
+ public:
+  explicit OutputFile(const std::filesystem::path& path) : path_(path) {
+    descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (descriptor_ < 0) fail("cannot be created");
+  }
+  ~OutputFile() {
+    if (descriptor_ < 0) return;
+    ::close(descriptor_);
+    ::unlink(path_.c_str());
+  }
+  void write(const void* data, size_t bytes) {
+    const char* at = static_cast<const char*>(data);
+    while (bytes > 0) {
+      const ssize_t written = ::write(descriptor_, at, bytes);
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) fail("cannot be written");
+      at += written;
+      bytes -= static_cast<size_t>(written);
+    }
+  }
+  void finish() {
+    if (::fsync(descriptor_) != 0) fail("cannot be written");
+    const int closed = ::close(descriptor_);
+    descriptor_ = -1;
+    if (closed != 0) fail("cannot be written");
+  }
+
+ private:
+  [[noreturn]] void fail(const char* what) {
+    const int reason = errno;
+    throw error("file '{}' {}: {}", path_.string(), what, std::strerror(reason));
+  }
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+};
+
+constexpr uint64_t header_limit = 100'000'000;
+
+struct Header {
+  json tree;
+  uint64_t data_begin = 0, file_bytes = 0;
+};
+
+[[noreturn]] void damaged(const std::filesystem::path& path, const std::string& why) {
+  throw error("file '{}' is not a usable safetensors file: {}", path.string(), why);
+}
+
+Header read_header(std::ifstream& stream, const std::filesystem::path& path) {
+  if (!stream) throw error("file '{}' cannot be read: {}", path.string(), std::strerror(errno));
+  std::error_code code;
+  Header header;
+  header.file_bytes = std::filesystem::file_size(path, code);
+  if (code) throw error("file '{}' cannot be read: {}", path.string(), code.message());
+  uint64_t length = 0;
+  if (header.file_bytes < 8 || !stream.read(reinterpret_cast<char*>(&length), 8)) {
+    damaged(path, fmt::format("it has {} bytes, its header alone needs 8", header.file_bytes));
+  }
+  if (length > header_limit || length > header.file_bytes - 8) {
+    damaged(
+        path,
+        fmt::format(
+            "its header would have {} bytes, the file has {}; it is truncated or of another format",
+            length, header.file_bytes));
+  }
+  std::string text(length, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(length));
+  header.tree = json::parse(text, nullptr, false);
+  if (!header.tree.is_object()) damaged(path, "its header is not JSON");
+  header.data_begin = 8 + length;
+  return header;
+}
+
+std::map<std::string, std::string> metadata_of(const Header& header,
+                                               const std::filesystem::path& path) {
+  std::map<std::string, std::string> metadata;
+  const auto found = header.tree.find("__metadata__");
+  if (found == header.tree.end()) return metadata;
+  if (!found->is_object()) damaged(path, "its metadata are not an object");
+  for (const auto& [key, value] : found->items()) {
+    if (value.is_string()) metadata[key] = value.get<std::string>();
+  }
+  return metadata;
+}
+
+SafetensorsFile::Array read_array(std::ifstream& stream, const Header& header,
+                                  const std::string& name, const json& entry,
+                                  const std::filesystem::path& path) {
+  SafetensorsFile::Array array;
+  uint64_t begin = 0, end = 0;
+  try {
+    if (entry.at("dtype").get<std::string>() != "F32") {
+      damaged(path, fmt::format("array '{}' has type {}, only F32 is known", name,
+                                entry.at("dtype").dump()));
+    }
+    array.shape = entry.at("shape").get<std::vector<int64_t>>();
+    begin = entry.at("data_offsets").at(0).get<uint64_t>();
+    end = entry.at("data_offsets").at(1).get<uint64_t>();
+  } catch (const json::exception&) {
+    damaged(path, fmt::format("the entry of array '{}' is malformed", name));
+  }
+  const uint64_t data_bytes = header.file_bytes - header.data_begin;
+  if (begin > end || end > data_bytes) {
+    damaged(path, fmt::format("array '{}' ends at byte {} of {}; the file is truncated", name, end,
+                              data_bytes));
+  }
+  uint64_t count = 1;
+  for (const int64_t size : array.shape) {
+    if (size < 0 || (size > 0 && count > data_bytes / static_cast<uint64_t>(size))) {
+      damaged(path, fmt::format("array '{}' has an impossible shape", name));
+    }
+    count *= static_cast<uint64_t>(size);
+  }
+  if (count * sizeof(float) != end - begin) {
+    damaged(path, fmt::format("array '{}' has {} bytes, its shape needs {}", name, end - begin,
+                              count * 4));
+  }
+  array.values.resize(count);
+  stream.seekg(static_cast<std::streamoff>(header.data_begin + begin));
+  stream.read(reinterpret_cast<char*>(array.values.data()),
+              static_cast<std::streamsize>(end - begin));
+  if (!stream) damaged(path, fmt::format("array '{}' cannot be read", name));
+  return array;
+}
+
+std::filesystem::path beside(const std::filesystem::path& path) {
+  return path.string() + ".new";
+}
+
+}  // namespace
+
+void write_safetensors_plain(const std::filesystem::path& path,
+                             const std::vector<NamedArray>& arrays,
+                             const std::map<std::string, std::string>& metadata) {
+  json tree = json::object();
+  tree["__metadata__"] = metadata;
+  uint64_t offset = 0;
+  std::vector<uint64_t> bytes;
+  for (const NamedArray& array : arrays) {
+    uint64_t count = 1;
+    for (const int64_t size : array.shape) count *= static_cast<uint64_t>(size);
+    bytes.push_back(count * sizeof(float));
+    tree[array.name] = {{"dtype", "F32"},
+                        {"shape", array.shape},
+                        {"data_offsets", {offset, offset + bytes.back()}}};
+    offset += bytes.back();
+  }
+  std::string header = tree.dump();
+  header.resize((header.size() + 7) / 8 * 8, ' ');
+  const uint64_t length = header.size();
+  OutputFile file(path);
+  file.write(&length, 8);
+  file.write(header.data(), header.size());
+  for (size_t i = 0; i < arrays.size(); ++i) file.write(arrays[i].values, bytes[i]);
+  file.finish();
+}
+
+void write_safetensors(const std::filesystem::path& path, const std::vector<NamedArray>& arrays,
+                       const std::map<std::string, std::string>& metadata) {
+  write_safetensors_plain(beside(path), arrays, metadata);
+  replace_file(beside(path), path);
+}
+
+SafetensorsFile read_safetensors(const std::filesystem::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  const Header header = read_header(stream, path);
+  SafetensorsFile file;
+  file.metadata = metadata_of(header, path);
+  for (const auto& [name, entry] : header.tree.items()) {
+    if (name != "__metadata__") file.arrays[name] = read_array(stream, header, name, entry, path);
+  }
+  return file;
+}
+
+std::map<std::string, std::string> read_safetensors_metadata(const std::filesystem::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return metadata_of(read_header(stream, path), path);
+}
+
+void replace_file(const std::filesystem::path& source, const std::filesystem::path& target) {
+  std::error_code code;
+  std::filesystem::rename(source, target, code);
+  if (code) throw error("file '{}' cannot be replaced: {}", target.string(), code.message());
+  const std::string folder = target.has_parent_path() ? target.parent_path().string() : ".";
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor >= 0) {
+    ::fsync(descriptor);
+    ::close(descriptor);
+  }
+}
+
+void write_text_file(const std::filesystem::path& path, const std::string& text) {
+  OutputFile file(beside(path));
+  file.write(text.data(), text.size());
+  file.finish();
+  replace_file(beside(path), path);
+}
+
+}  // namespace tandem

@@ -1,0 +1,48 @@
+// The safetensors format: named float32 arrays and a map of texts in one file. Writing is atomic: a
+// temporary file, fsync, rename; a reader sees the old file or the new one. Reading checks
+// everything before it believes it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace tandem {
+
+struct NamedArray {
+  std::string name;
+  std::vector<int64_t> shape;
+  const float* values = nullptr;  // borrowed, product of shape floats
+};
+
+struct SafetensorsFile {
+  struct Array {
+    std::vector<int64_t> shape;
+    std::vector<float> values;
+  };
+  std::map<std::string, Array> arrays;
+  std::map<std::string, std::string> metadata;
+};
+
+// Writes and syncs `path` itself, not atomically; Error ("... no space left on device") removes it
+// again.
+void write_safetensors_plain(const std::filesystem::path& path,
+                             const std::vector<NamedArray>& arrays,
+                             const std::map<std::string, std::string>& metadata);
+void write_safetensors(const std::filesystem::path& path, const std::vector<NamedArray>& arrays,
+                       const std::map<std::string, std::string>& metadata);
+// Error for a file that is missing, truncated, damaged or not a safetensors file, with its path and
+// why.
+[[nodiscard]] SafetensorsFile read_safetensors(const std::filesystem::path& path);
+// Only the metadata: cheap for large files.
+[[nodiscard]] std::map<std::string, std::string> read_safetensors_metadata(
+    const std::filesystem::path& path);
+
+// Renames a synced file over `target` and syncs the folder.
+void replace_file(const std::filesystem::path& source, const std::filesystem::path& target);
+// A whole small text file, atomically.
+void write_text_file(const std::filesystem::path& path, const std::string& text);
+
+}  // namespace tandem
