@@ -1,0 +1,25 @@
+// Testing: one pass over a data set with the testing plan, exact over the partial last batch.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "core/data/loader.h"
+#include "core/train/observer.h"
+#include "core/train/session.h"
+
+namespace tandem {
+
+struct EvaluateOptions {
+  int decode_threads = 0;
+  const std::atomic<bool>* stop = nullptr;  // give up early; the result covers what was seen
+};
+
+// Called for every sample in order with its class scores.
+using PredictionSink =
+    std::function<void(int64_t index, int64_t label, const float* scores, int64_t classes)>;
+
+[[nodiscard]] Evaluation evaluate(Session& session, const Dataset& dataset,
+                                  const EvaluateOptions& options, const PredictionSink& sink = {});
+
+}  // namespace tandem

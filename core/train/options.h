@@ -1,0 +1,61 @@
+// Everything a training run is told, as plain data: what `tandem train` reads from its command line
+// and a C++ program fills in. It is stored in the run folder, so that a run can be resumed, tested
+// and used for predictions.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "core/device/machine.h"
+#include "core/model/definition.h"
+#include "core/schedule/strategy.h"
+
+namespace tandem {
+
+struct TrainOptions {
+  std::string data;                             // a folder of images, or "synthetic"
+  std::string net = "alexnet";                  // a model's name or a prototxt file
+  std::optional<NetDefinition> net_definition;  // instead of `net`: a net built in C++
+  std::string solver;  // a prototxt file; "": the model's own, if it has one
+  std::string devices = "cpu";
+  std::string strategy = "two_phase";
+  StrategyOptions strategy_options;
+  int64_t batch = 0;           // global; 0: the net's batch_size, else 64
+  int64_t epochs = 0;          // 0: by steps
+  int64_t steps = 0;           // 0: by epochs; both 0: the solver's max_iter, else 10 epochs
+  std::optional<double> rate;  // base learning rate; else the solver's
+  uint64_t seed = 1;
+  std::filesystem::path out;   // the run folder; "": runs/<net>-<number>
+  bool resume = false;         // go on with the run in `out`
+  bool adapt_classes = false;  // a user's net with another class count: train an adapted copy
+  int64_t test_interval = 0;   // steps between evaluations; 0: the solver's, else every epoch
+  int64_t display = 0;   // steps between lines of the log and the metrics; 0: the solver's, else 20
+  int64_t snapshot = 0;  // steps between extra checkpoints; 0: the solver's
+  int decode_threads = 0;
+  std::map<std::string, std::string> data_parameters;  // of the data set: {"resize", "256"}
+  MachineOptions machine;
+  double watchdog_seconds = 600;
+  bool timeline = true;  // write the timeline of a few early steps to the run folder
+  const std::atomic<bool>* stop = nullptr;  // becomes true: save, and return
+};
+
+// What a run recorded when it began; enough to go on, test and predict.
+struct RunRecord {
+  TrainOptions options;
+  std::string net_name;
+  Shape data{1, 3, 0, 0};
+  std::vector<std::string> class_names;
+  int64_t training_samples = 0;
+  std::map<std::string, std::string>
+      data_parameters;  // with everything resolved: means measured, net's transform
+  std::string split;    // the layer chosen
+};
+
+[[nodiscard]] std::string to_json(const RunRecord& record);
+[[nodiscard]] RunRecord run_record_from_json(const std::string& text, const std::string& file);
+
+}  // namespace tandem

@@ -1,0 +1,41 @@
+// The folder of a run: net, options, class names, recorded choices, metrics, log, timeline and
+// checkpoints. Every file in it is the run's own; nothing outside it is ever written.
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include "core/model/definition.h"
+#include "core/model/solver_definition.h"
+#include "core/train/options.h"
+
+namespace tandem {
+
+class RunFolder {
+ public:
+  // Makes the folder for a new run. Error if it cannot be written, or already holds a run.
+  [[nodiscard]] static RunFolder create(const std::filesystem::path& path);
+  // An existing run's. Error if it holds none.
+  [[nodiscard]] static RunFolder open(const std::filesystem::path& path);
+  // runs/<net>-1, -2, ...: the first that does not exist.
+  [[nodiscard]] static std::filesystem::path free_name(const std::string& net);
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] std::filesystem::path metrics_file() const { return path_ / "metrics.csv"; }
+  [[nodiscard]] std::filesystem::path log_file() const { return path_ / "log.txt"; }
+  [[nodiscard]] std::filesystem::path timeline_file() const { return path_ / "timeline.json"; }
+  [[nodiscard]] std::filesystem::path plan_file() const { return path_ / "plan.txt"; }
+
+  void write(const RunRecord& record, const NetDefinition& net,
+             const SolverDefinition& solver) const;
+  [[nodiscard]] RunRecord record() const;
+  [[nodiscard]] NetDefinition net() const;
+  [[nodiscard]] SolverDefinition solver() const;
+
+ private:
+  explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  std::filesystem::path path_;
+};
+
+}  // namespace tandem

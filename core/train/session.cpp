@@ -1,0 +1,171 @@
+#include "core/train/session.h"
+
+#include <cstring>
+
+#include "core/base/strings.h"
+#include "core/schedule/buffers.h"
+
+namespace tandem {
+namespace {
+
+const std::byte* results_of(const Phase& phase, const char* name, int64_t step) {
+  const int buffer = phase.plan.find_buffer(name, TANDEM_HOST);
+  if (buffer < 0) return nullptr;
+  const Buffer& b = phase.plan.buffers[static_cast<size_t>(buffer)];
+  return phase.executor->address({buffer, 0, b.bytes}, step);
+}
+
+}  // namespace
+
+std::vector<float> Phase::scalars(int64_t step) const {
+  std::vector<float> values(net.scalars.size());
+  const std::byte* at = results_of(*this, buffers::results, step);
+  for (size_t i = 0; at != nullptr && i < values.size(); ++i) {
+    std::memcpy(&values[i], at + static_cast<int64_t>(i) * buffers::scalar_bytes, sizeof(float));
+  }
+  return values;
+}
+
+bool Phase::finite(int64_t step) const {
+  int32_t skip = 0;
+  const std::byte* at = results_of(*this, buffers::results, step);
+  if (at != nullptr) {
+    std::memcpy(&skip, at + static_cast<int64_t>(net.scalars.size()) * buffers::scalar_bytes,
+                sizeof(skip));
+  }
+  return skip == 0;
+}
+
+const float* Phase::predictions(int64_t step) const {
+  return reinterpret_cast<const float*>(results_of(*this, "predictions", step));
+}
+
+Roofline roofline_of(const Machine& machine) {
+  const tandem_device_info info = machine.device_info(0);
+  Roofline roofline;
+  // Half of the peak is what real layers reach on average; a table measured by `tandem profile`
+  // replaces this.
+  if (info.peak_flops > 0) roofline.flops = 0.5 * info.peak_flops;
+  if (info.memory_bandwidth > 0) roofline.bandwidth = 0.5 * info.memory_bandwidth;
+  return roofline;
+}
+
+Session::Session(Registry& registry, const NetDefinition& definition, const SessionOptions& options)
+    : registry_(registry), options_(options) {
+  const DeviceSpec devices = parse_devices(options_.devices, registry.backends());
+  machine_ = std::make_unique<Machine>(registry.backend(devices.kind), devices, options_.machine);
+  runtime_ = std::make_unique<Runtime>(*machine_);
+  if (!options_.costs) options_.costs.emplace(roofline_of(*machine_));
+  if (options_.training) prepare(training_, definition, TANDEM_TRAIN);
+  if (options_.testing) prepare(testing_, definition, TANDEM_TEST);
+  if (options_.training) finish(training_);
+  if (options_.testing) finish(testing_);
+}
+
+Session::~Session() {
+  // Executors drain their streams before kernels and memory go.
+  training_.executor.reset();
+  testing_.executor.reset();
+}
+
+void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t which) {
+  const bool computes = machine_->kind() != "sim";
+  NetOptions net_options;
+  net_options.phase = which;
+  net_options.batch = options_.batch;
+  net_options.data = options_.data;
+  net_options.device_kind = computes ? machine_->kind() : "cpu";
+  phase.net = build_net(definition, registry_, net_options);
+
+  StrategyInputs inputs;
+  inputs.net = &phase.net;
+  inputs.devices = machine_->device_count();
+  inputs.costs = &*options_.costs;
+  inputs.link = options_.machine.link;
+  inputs.solver_states = options_.rule.states;
+  inputs.options = options_.strategy_options;
+  phase.plan =
+      which == TANDEM_TRAIN ? build_plan(options_.strategy, inputs) : build_testing_plan(inputs);
+  if (computes) phase.kernels.emplace(phase.plan, phase.net, registry_, *runtime_);
+  phase.memory = plan_memory(phase.plan);
+  runtime_->reserve(phase.plan, phase.memory, options_.batch);
+}
+
+void Session::finish(Phase& phase) {
+  const Kernels* kernels = phase.kernels ? &*phase.kernels : nullptr;
+  phase.executor =
+      std::make_unique<Executor>(phase.plan, phase.memory, phase.net, *runtime_, kernels,
+                                 &*options_.costs, options_.rule, options_.executor);
+  phase.batch_buffer = phase.plan.find_buffer(buffers::batch, TANDEM_HOST);
+  for (size_t i = 0; i < phase.plan.tasks.size(); ++i) {
+    if (phase.plan.tasks[i].stage == Stage::input) phase.input_tasks.push_back(static_cast<int>(i));
+  }
+}
+
+std::string Session::memory_forecast() const {
+  std::string text;
+  int64_t total = 0;
+  for (int device = 0; device < machine_->device_count(); ++device) {
+    const auto index = static_cast<size_t>(device);
+    int64_t persistent = 0, transient = 0;
+    for (const Phase* phase : {&training_, &testing_}) {
+      if (phase->memory.persistent_bytes.size() <= index) continue;
+      persistent = std::max(persistent, phase->memory.persistent_bytes[index]);
+      transient = std::max(transient, phase->memory.transient_bytes[index]);
+    }
+    total += persistent + transient;
+    text += fmt::format("; device {}: weights and solver state {}, activations and buffers {}",
+                        device, human_bytes(persistent), human_bytes(transient));
+  }
+  return fmt::format("{}: {} in all{}", options_.devices, human_bytes(total), text);
+}
+
+void Session::set_weights(const std::vector<float>& values) {
+  for (int device = 0; device < machine_->device_count(); ++device) {
+    runtime_->write_persistent(buffers::weights, device, values.data(),
+                               static_cast<int64_t>(values.size() * 4));
+  }
+}
+
+std::vector<float> Session::weights() const {
+  std::vector<float> values(static_cast<size_t>(net().weight_floats));
+  runtime_->read_persistent(buffers::weights, 0, values.data(),
+                            static_cast<int64_t>(values.size() * 4));
+  return values;
+}
+
+void Session::set_state(const std::vector<float>& values) {
+  if (!values.empty()) {
+    runtime_->write_persistent(buffers::state, 0, values.data(),
+                               static_cast<int64_t>(values.size() * 4));
+  }
+}
+
+std::vector<float> Session::state() const {
+  if (!options_.training) return {};
+  std::vector<float> values(static_cast<size_t>(net().weight_floats * options_.rule.states));
+  runtime_->read_persistent(buffers::state, 0, values.data(),
+                            static_cast<int64_t>(values.size() * 4));
+  return values;
+}
+
+void Session::clear_skip() {
+  const int32_t zero = 0;
+  if (options_.training) runtime_->write_persistent(buffers::skip, 0, &zero, sizeof(zero));
+}
+
+Loader::Allocator Session::allocator() {
+  Machine* machine = machine_.get();
+  return {[machine](int64_t bytes) {
+            void* address = nullptr;
+            check(machine->backend().allocate(machine->handle(), 0, TANDEM_MEMORY_PINNED, bytes,
+                                              &address),
+                  "memory for prefetched batches");
+            return address;
+          },
+          [machine](void* address) {
+            machine->backend().free(machine->handle(), 0, TANDEM_MEMORY_PINNED, address);
+          }};
+}
+
+}  // namespace tandem

@@ -1,0 +1,97 @@
+// A net made ready to run on a machine: the nets of both phases over one set of weights, their
+// plans, kernels, memory and executors. Training, testing, predicting and measuring all stand on
+// it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/data/loader.h"
+#include "core/device/machine.h"
+#include "core/model/net.h"
+#include "core/plugin/registry.h"
+#include "core/schedule/executor.h"
+#include "core/schedule/strategy.h"
+
+namespace tandem {
+
+struct SessionOptions {
+  std::string devices = "cpu";
+  std::string strategy = "two_phase";
+  StrategyOptions strategy_options;
+  MachineOptions machine;
+  ExecutorOptions executor;
+  UpdateRule rule;
+  int64_t batch = 1;       // global, of both phases
+  Shape data{1, 3, 0, 0};  // of one sample
+  bool training = true;    // false: only the testing plan
+  bool testing = true;
+  std::optional<CostTable> costs;  // else a roofline of the devices
+};
+
+// One phase: its net, plan and executor.
+struct Phase {
+  Net net;
+  Plan plan;
+  MemoryPlan memory;
+  std::optional<Kernels> kernels;
+  std::unique_ptr<Executor> executor;
+  int batch_buffer = -1;         // the external buffer of the plan
+  std::vector<int> input_tasks;  // the copies that read it
+
+  // Sums of the scalars of a done step (net.scalars order), and whether its loss was finite. For
+  // the last two steps.
+  [[nodiscard]] std::vector<float> scalars(int64_t step) const;
+  [[nodiscard]] bool finite(int64_t step) const;
+  // Class scores of a done testing step, batch rows x classes floats; nullptr if the net predicts
+  // nothing.
+  [[nodiscard]] const float* predictions(int64_t step) const;
+};
+
+class Session {
+ public:
+  // Errors: unknown devices or strategy, a net that does not fit, memory that does not suffice
+  // (with the forecast).
+  Session(Registry& registry, const NetDefinition& definition, const SessionOptions& options);
+  ~Session();
+
+  [[nodiscard]] const SessionOptions& options() const { return options_; }
+  [[nodiscard]] Machine& machine() { return *machine_; }
+  [[nodiscard]] Runtime& runtime() { return *runtime_; }
+  [[nodiscard]] Phase& training() { return training_; }
+  [[nodiscard]] Phase& testing() { return testing_; }
+  [[nodiscard]] const Net& net() const { return options_.training ? training_.net : testing_.net; }
+  [[nodiscard]] const CostTable& costs() const { return *options_.costs; }
+  // "cpu:2: 1.2 GiB in all; device 0: weights and state 480 MiB, activations and buffers 350 MiB;
+  // ..."
+  [[nodiscard]] std::string memory_forecast() const;
+
+  // The net's whole weight array: to every device; from device 0. No step may be in flight.
+  void set_weights(const std::vector<float>& values);
+  [[nodiscard]] std::vector<float> weights() const;
+  // The solver's arrays, one behind the other (empty without training).
+  void set_state(const std::vector<float>& values);
+  [[nodiscard]] std::vector<float> state() const;
+  // Clears the flag that a loss that was not finite has set.
+  void clear_skip();
+
+  // Pinned host memory for a Loader.
+  [[nodiscard]] Loader::Allocator allocator();
+
+ private:
+  void prepare(Phase& phase, const NetDefinition& definition, int32_t which);
+  void finish(Phase& phase);
+
+  Registry& registry_;
+  SessionOptions options_;
+  std::unique_ptr<Machine> machine_;
+  std::unique_ptr<Runtime> runtime_;
+  Phase training_, testing_;
+};
+
+// Peak numbers of a device as a roofline.
+[[nodiscard]] Roofline roofline_of(const Machine& machine);
+
+}  // namespace tandem
