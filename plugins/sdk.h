@@ -2,26 +2,34 @@
 // small classes and never sees the C tables. It holds the only try/catch of a plugin: whatever a
 // class throws becomes a status and a reason, and nothing of C++ crosses the border.
 //
-//   struct Swish : tandem::sdk::LayerType { ... };            what the layer is
-//   class SwishCpu { SwishCpu(const Binding&, const Call&); void forward(const Call&, const Pass&);
-//   ... }; extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host*
-//   host) {
-//     return tandem::sdk::Plugin(host, "acme-swish", "1.0").layer<Swish>().kernel<Swish,
-//     SwishCpu>("cpu").table();
+//   struct Swish : tandem::sdk::LayerType { ... };   what the layer is
+//   struct SwishCpu {                                how it runs on a kind of device
+//     SwishCpu(const Binding&, const Call&);
+//     void forward(const Call&, const Pass&);
+//     void backward_data(const Call&, const Pass&);
+//   };
+//   extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
+//     tandem::sdk::Plugin plugin(host, "acme-swish", "1.0");
+//     return plugin.layer<Swish>().kernel<Swish, SwishCpu>("cpu").table();
 //   }
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <cstring>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <new>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "abi.h"
+#include "plugins/abi.h"
+#include "plugins/random.h"
 
 #define TANDEM_EXPORT __attribute__((visibility("default")))
 
@@ -74,6 +82,12 @@ Refusal failed(const Parts&... parts) {
 // The host's table, set by Plugin's constructor. One per module, since modules hide their symbols.
 inline const tandem_host* host = nullptr;
 
+// What this thread last explained; "" also where the host is too old to say.
+inline std::string explained() {
+  const bool offered = host->struct_size >= offsetof(tandem_host, explained) + sizeof(void*);
+  return offered && host->explained != nullptr ? host->explained() : "";
+}
+
 template <class Function>
 tandem_status guarded(Function&& function) noexcept {
   try {
@@ -94,8 +108,7 @@ tandem_status guarded(Function&& function) noexcept {
   }
 }
 
-// ---- Parameters
-// ------------------------------------------------------------------------------------
+// ---- Parameters ---------------------------------------------------------------------------------
 
 // integer("convolution_param", "num_output").required().range(1, 1e6).help("output channels").
 // Strings must be literals.
@@ -153,8 +166,10 @@ class Attributes {
 
  private:
   static void demand(tandem_status status, const char* name) {
-    if (status != TANDEM_OK)
-      throw failed("parameter '", name, "' was not declared, or has another type");
+    if (status == TANDEM_OK) return;
+    const std::string reason = explained();
+    throw Refusal(status,
+                  reason.empty() ? sdk::text("parameter '", name, "' cannot be read") : reason);
   }
   template <class Value, class Getter>
   Value get(Getter getter, const char* name) const {
@@ -165,8 +180,7 @@ class Attributes {
   const tandem_attributes* attributes_;
 };
 
-// ---- Layer types
-// -----------------------------------------------------------------------------------
+// ---- Layer types --------------------------------------------------------------------------------
 
 struct Query {
   explicit Query(const tandem_layer_query& query) : raw(query), attributes(query.attributes) {}
@@ -224,8 +238,7 @@ class LayerType {
   }
 };
 
-// ---- Kernels
-// ---------------------------------------------------------------------------------------
+// ---- Kernels ------------------------------------------------------------------------------------
 
 using Call = tandem_call;
 
@@ -293,6 +306,12 @@ inline LayoutOptions any_layout(int64_t channels) {
 
 namespace detail {
 
+inline std::vector<const tandem_parameter*> addresses(const std::vector<Parameter>& parameters) {
+  std::vector<const tandem_parameter*> result;
+  for (const Parameter& parameter : parameters) result.push_back(&parameter);
+  return result;
+}
+
 template <class T>
 struct LayerTable {
   static tandem_status shapes(const tandem_layer_query* query, tandem_shape* outputs) {
@@ -321,11 +340,7 @@ struct LayerTable {
   static const tandem_layer_type* table() {
     static const T type{};
     static const std::vector<Parameter> parameters = type.parameters();
-    static const std::vector<const tandem_parameter*> pointers = [] {
-      std::vector<const tandem_parameter*> result;
-      for (const Parameter& parameter : parameters) result.push_back(&parameter);
-      return result;
-    }();
+    static const std::vector<const tandem_parameter*> pointers = addresses(parameters);
     static const tandem_layer_type table{sizeof(tandem_layer_type),
                                          type.name(),
                                          type.help(),
@@ -348,6 +363,9 @@ struct KernelTable {
   static tandem_status layouts(const tandem_binding* binding, tandem_layout_option* options,
                                uint32_t capacity, uint32_t* size) {
     return guarded([&] {
+      static_assert(
+          !requires { &K::layouts; } || requires { K::layouts(Binding(*binding)); },
+          "layouts must be: static LayoutOptions layouts(const Binding&)");
       if constexpr (requires { K::layouts(Binding(*binding)); }) {
         const LayoutOptions result = K::layouts(Binding(*binding));
         *size = static_cast<uint32_t>(std::min<size_t>(result.size(), capacity));
@@ -373,14 +391,19 @@ struct KernelTable {
   }
   static void release(void* handle) { delete static_cast<K*>(handle); }
 
+// A pass of another signature is an error here: left out, it would train wrongly without a word.
 #define TANDEM_SDK_PASS(name)                                                                 \
   static tandem_status name(void* handle, const tandem_call* call, const tandem_pass* pass) { \
     return guarded([&] { static_cast<K*>(handle)->name(*call, Pass(*pass)); });               \
   }                                                                                           \
   static tandem_pass_function name##_or_null() {                                              \
-    if constexpr (requires(K & kernel, const Call& call, const Pass& pass) {                  \
-                    kernel.name(call, pass);                                                  \
-                  }) {                                                                        \
+    constexpr bool callable = requires(K & kernel, const Call& call, const Pass& pass) {      \
+      kernel.name(call, pass);                                                                \
+    };                                                                                        \
+    static_assert(                                                                            \
+        callable || !requires { &K::name; },                                                  \
+        #name " must be: void " #name "(const Call&, const Pass&)");                          \
+    if constexpr (callable) {                                                                 \
       return &name;                                                                           \
     } else {                                                                                  \
       return nullptr;                                                                         \
@@ -407,15 +430,22 @@ struct DatasetTable {
       *handle = dataset.release();
     });
   }
+  template <class Function>
+  static const char* or_empty(Function&& function) {
+    const char* result = "";
+    return guarded([&] { result = function(); }) == TANDEM_OK ? result : "";
+  }
   static D& self(void* handle) { return *static_cast<D*>(handle); }
   static void close(void* handle) { delete &self(handle); }
   static const char* class_name(void* handle, int64_t index) {
-    return self(handle).class_name(index);
+    return or_empty([&] { return self(handle).class_name(index); });
   }
   static const char* sample_name(void* handle, int64_t index) {
-    return self(handle).sample_name(index);
+    return or_empty([&] { return self(handle).sample_name(index); });
   }
-  static const char* notes(void* handle) { return self(handle).notes(); }
+  static const char* notes(void* handle) {
+    return or_empty([&] { return self(handle).notes(); });
+  }
   static tandem_status get(void* handle, int64_t index, uint64_t seed, float* pixels,
                            float* label) {
     return guarded([&] { self(handle).get(index, seed, pixels, label); });
@@ -430,15 +460,21 @@ Refusal skip(const Parts&... parts) {
   return {TANDEM_SKIP, text(parts...)};
 }
 
-// ---- The module
-// ------------------------------------------------------------------------------------
+// For an entry that cannot serve this machine: `return not_here(host, "no CUDA device found");`
+inline const tandem_plugin* not_here(const tandem_host* host_table, const std::string& reason) {
+  host_table->explain(reason.c_str());
+  return nullptr;
+}
+
+// ---- The module ---------------------------------------------------------------------------------
 
 // Gathers what the module offers; lives for ever, as the module does.
 class Plugin {
  public:
   Plugin(const tandem_host* host_table, const char* name, const char* version)
       : parts_(new Parts{}) {
-    host = host_table;
+    if (host != host_table) host = host_table;  // a second registry: its threads may be running
+    parts_->older = newest_.exchange(parts_);
     parts_->table.abi_major = TANDEM_ABI_MAJOR;
     parts_->table.abi_minor = TANDEM_ABI_MINOR;
     parts_->table.struct_size = sizeof(tandem_plugin);
@@ -456,11 +492,14 @@ class Plugin {
   template <class T, class K>
   Plugin& kernel(const char* device_kind) {
     using Table = detail::KernelTable<K>;
-    parts_->kernels.push_back(new tandem_kernel{
+    static_assert(
+        requires(K & kernel, const Call& call, const Pass& pass) { kernel.forward(call, pass); },
+        "a kernel needs a public void forward(const Call&, const Pass&)");
+    parts_->kernels.push_back(parts_->keep(tandem_kernel{
         sizeof(tandem_kernel), T{}.name(), device_kind, &Table::layouts, &Table::prepare,
         &Table::release, Table::forward_or_null(), Table::backward_data_or_null(),
         Table::backward_weights_or_null(), Table::backward_or_null(),
-        Table::forward_statistics_or_null(), Table::backward_statistics_or_null()});
+        Table::forward_statistics_or_null(), Table::backward_statistics_or_null()}));
     return *this;
   }
   Plugin& backend(const tandem_backend* table) { return parts_->backends.push_back(table), *this; }
@@ -470,12 +509,11 @@ class Plugin {
   Plugin& dataset() {
     using Table = detail::DatasetTable<D>;
     static const std::vector<Parameter> parameters = D::parameters();
-    static std::vector<const tandem_parameter*> pointers;
-    for (const Parameter& parameter : parameters) pointers.push_back(&parameter);
-    parts_->datasets.push_back(new tandem_dataset_type{
-        sizeof(tandem_dataset_type), D::name(), D::help(), pointers.data(),
-        static_cast<uint32_t>(pointers.size()), &Table::open, &Table::close, &Table::class_name,
-        &Table::sample_name, &Table::notes, &Table::get});
+    static const std::vector<const tandem_parameter*> pointers = detail::addresses(parameters);
+    parts_->datasets.push_back(parts_->keep(
+        tandem_dataset_type{sizeof(tandem_dataset_type), D::name(), D::help(), pointers.data(),
+                            static_cast<uint32_t>(pointers.size()), &Table::open, &Table::close,
+                            &Table::class_name, &Table::sample_name, &Table::notes, &Table::get}));
     return *this;
   }
   const tandem_plugin* table() {
@@ -498,8 +536,21 @@ class Plugin {
     std::vector<const tandem_kernel*> kernels;
     std::vector<const tandem_backend*> backends;
     std::vector<const tandem_dataset_type*> datasets;
+    std::deque<tandem_kernel> owned_kernels;
+    std::deque<tandem_dataset_type> owned_datasets;
+    Parts* older = nullptr;
+
+    const tandem_kernel* keep(const tandem_kernel& kernel) {
+      return &owned_kernels.emplace_back(kernel);
+    }
+    const tandem_dataset_type* keep(const tandem_dataset_type& dataset) {
+      return &owned_datasets.emplace_back(dataset);
+    }
   };
-  Parts* parts_;  // never freed: the host holds the table as long as the process lives
+  // The host holds the tables as long as the process lives, and may ask the entry more than once
+  // (two registries): so nothing is freed, and everything stays reachable from here.
+  inline static std::atomic<Parts*> newest_{nullptr};
+  Parts* parts_;
 };
 
 }  // namespace tandem::sdk

@@ -5,7 +5,9 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
@@ -15,9 +17,11 @@ namespace tandem {
 
 struct ModuleReport {
   std::filesystem::path path;
-  std::string name, version;  // empty if it did not load
+  std::string name, version;             // empty if it did not load
+  int32_t abi_major = 0, abi_minor = 0;  // what it was built for; 0.0: it did not come to say
   bool loaded = false;
-  std::string reason;  // why not, and the fix
+  bool shadowed = false;  // left out: a module of the same file name lies in an earlier folder
+  std::string reason;     // why it is not loaded, and the fix
   std::vector<std::string>
       offers;  // "layer Convolution", "kernel Convolution/cpu", "backend cpu", ...
 };
@@ -33,20 +37,23 @@ class Registry {
   [[nodiscard]] static Registry with_defaults();
 
   // Loads every *.so of a folder, in order of file name; a missing folder is no error.
-  // `load_data_sets` false puts off files named tandem_dataset_*.so.
+  // `load_data_sets` false puts off files named tandem_dataset_*.so. A file met before is passed
+  // over; one with the name of a file in an earlier folder is reported as shadowed.
   void scan(const std::filesystem::path& folder, bool load_data_sets = false);
-  // Loads one module; a failure becomes a report (and is returned).
+  // Loads one module; a failure becomes a report (and is returned; valid until the next load).
   const ModuleReport& load(const std::filesystem::path& path);
   // Loads what was put off (`tandem plugins` shows everything).
   void load_all();
 
-  // Each throws Error for an unknown name, with near names and the modules that failed to load.
+  // Each throws Error for an unknown name, with near names and the modules that failed to load, and
+  // for a name that two modules register, naming both.
   [[nodiscard]] const tandem_layer_type& layer_type(const std::string& name) const;
   [[nodiscard]] const tandem_kernel& kernel(const std::string& layer_type,
                                             const std::string& device_kind) const;
   [[nodiscard]] const tandem_backend& backend(const std::string& kind) const;
   [[nodiscard]] const tandem_dataset_type& dataset(const std::string& name);
 
+  // Null if it is unknown; throws Error only for a name that two modules register.
   [[nodiscard]] const tandem_layer_type* find_layer_type(const std::string& name) const;
   [[nodiscard]] std::vector<std::string> layer_types() const;
   [[nodiscard]] std::vector<std::string> backends() const;
@@ -54,18 +61,28 @@ class Registry {
   [[nodiscard]] const std::vector<ModuleReport>& modules() const { return modules_; }
 
  private:
-  friend class ModuleLoader;
   template <class T>
   struct Entry {
     const T* item;
     size_t module;
   };
+  using KernelName = std::pair<std::string, std::string>;  // layer type, device kind
+
+  void register_tables(const tandem_plugin& plugin, ModuleReport& report);
+  void load_put_off(const std::string& dataset);
+  // Throws if two modules register `what` ("layer type 'ReLU'").
+  void refuse_conflict(const std::string& what) const;
+  // "; not loaded: <path>: <reason>; ..." or "".
+  [[nodiscard]] std::string failures() const;
+
   std::vector<ModuleReport> modules_;
   std::map<std::string, Entry<tandem_layer_type>> layer_types_;
-  std::map<std::pair<std::string, std::string>, Entry<tandem_kernel>> kernels_;
+  std::map<KernelName, Entry<tandem_kernel>> kernels_;
   std::map<std::string, Entry<tandem_backend>> backends_;
   std::map<std::string, Entry<tandem_dataset_type>> datasets_;
   std::map<std::string, std::filesystem::path> put_off_;  // data set name -> module
+  std::map<std::string, std::string> conflicts_;          // what -> the error that names both
+  std::vector<std::shared_ptr<const void>> widened_;      // our copies of older, smaller tables
 };
 
 // The table handed to every plugin, and the reason the last failing call on this thread gave ("" if

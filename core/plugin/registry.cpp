@@ -1,0 +1,274 @@
+#include "core/plugin/registry.h"
+
+#include <algorithm>
+
+#include "core/base/strings.h"
+#include "core/plugin/module.h"
+#include "core/plugin/tables.h"
+
+namespace tandem {
+
+namespace {
+
+constexpr std::string_view dataset_prefix = "tandem_dataset_";
+
+std::string layer_title(const std::string& name) {
+  return fmt::format("layer type '{}'", name);
+}
+std::string kernel_title(const std::pair<std::string, std::string>& name) {
+  return fmt::format("kernel of '{}' on {}", name.first, name.second);
+}
+std::string backend_title(const std::string& kind) {
+  return fmt::format("backend '{}'", kind);
+}
+std::string dataset_title(const std::string& name) {
+  return fmt::format("data set '{}'", name);
+}
+
+template <class Map>
+std::vector<std::string> keys(const Map& map) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : map) names.push_back(name);
+  return names;
+}
+
+std::filesystem::path resolved(const std::filesystem::path& path) {
+  std::error_code failure;
+  const auto canonical = std::filesystem::weakly_canonical(path, failure);
+  return failure ? path : canonical;
+}
+
+}  // namespace
+
+Registry Registry::with_defaults() {
+  Registry registry;
+  for (const std::filesystem::path& folder : default_folders()) registry.scan(folder);
+  return registry;
+}
+
+void Registry::scan(const std::filesystem::path& folder, bool load_data_sets) {
+  std::error_code failure;
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failure)) {
+    if (entry.path().extension() == ".so")
+      files.push_back(resolved(folder) / entry.path().filename());
+  }
+  std::sort(files.begin(), files.end());
+  for (const std::filesystem::path& file : files) {
+    const std::filesystem::path* earlier = nullptr;
+    for (const ModuleReport& module : modules_) {
+      if (module.path.filename() == file.filename()) earlier = &module.path;
+    }
+    for (const auto& [name, path] : put_off_) {
+      if (path.filename() == file.filename()) earlier = &path;
+    }
+    const std::string stem = file.stem().string();
+    if (earlier != nullptr) {
+      if (resolved(*earlier) == resolved(file)) continue;
+      ModuleReport report;
+      report.path = file;
+      report.shadowed = true;
+      report.reason =
+          fmt::format("a module of the same file name comes first: {}", earlier->string());
+      modules_.push_back(std::move(report));
+    } else if (!load_data_sets && stem.starts_with(dataset_prefix)) {
+      put_off_[stem.substr(dataset_prefix.size())] = file;
+    } else {
+      load(file);
+    }
+  }
+}
+
+const ModuleReport& Registry::load(const std::filesystem::path& path) {
+  ModuleReport report;
+  report.path = std::filesystem::absolute(path);
+  try {
+    register_tables(covered_part(*open_module(report.path, report)), report);
+    report.loaded = true;
+  } catch (const Error& failure) {
+    report.reason = failure.what();
+    report.offers.clear();
+  }
+  return modules_.emplace_back(std::move(report));
+}
+
+namespace {
+
+// One kind of table of one module: accepted by name, checked against what is registered, and only
+// then, when all of the module is in order, made known.
+template <class Name, class T>
+class Batch {
+ public:
+  template <class NameOf>
+  Batch(const T* const* tables, uint32_t count, Keeper& keeper, NameOf name_of) {
+    if (count > 0 && tables == nullptr) throw Error("one of its lists of tables is NULL");
+    for (uint32_t i = 0; i < count; ++i) {
+      const T* table = accept(tables[i], keeper);
+      items_.emplace_back(name_of(*table), table);
+    }
+  }
+
+  // Throws for a name that is taken, and remembers the conflict.
+  template <class Map, class Title>
+  void check(const Map& known, Title title, const std::vector<ModuleReport>& modules,
+             const std::filesystem::path& path,
+             std::map<std::string, std::string>& conflicts) const {
+    std::map<Name, int> uses;
+    for (const auto& [name, table] : items_) {
+      if (++uses[name] > 1) throw error("it registers the {} twice", title(name));
+    }
+    const std::string fix =
+        "remove one of the two files, or rename it (names of third parties carry a prefix, as "
+        "acme.Swish)";
+    std::string first;
+    for (const auto& [name, table] : items_) {
+      const auto found = known.find(name);
+      if (found == known.end()) continue;
+      const std::string holder = modules[found->second.module].path.string();
+      conflicts[title(name)] = fmt::format("the {} is registered by two plugins, {} and {}: {}",
+                                           title(name), holder, path.string(), fix);
+      if (first.empty()) {
+        first = fmt::format("the {} is already registered by {}: {}", title(name), holder, fix);
+      }
+    }
+    if (!first.empty()) throw Error(first);
+  }
+
+  template <class Map, class Offer>
+  void add(Map& known, size_t module, Offer offer, std::vector<std::string>& offers) const {
+    for (const auto& [name, table] : items_) {
+      known[name] = {table, module};
+      offers.push_back(offer(name));
+    }
+  }
+
+ private:
+  std::vector<std::pair<Name, const T*>> items_;
+};
+
+}  // namespace
+
+void Registry::register_tables(const tandem_plugin& plugin, ModuleReport& report) {
+  using Text = std::string;
+  Keeper keeper;
+  const Batch<Text, tandem_layer_type> layers(plugin.layer_types, plugin.layer_type_count, keeper,
+                                              [](const auto& t) { return Text(t.name); });
+  const Batch<KernelName, tandem_kernel> kernels(
+      plugin.kernels, plugin.kernel_count, keeper,
+      [](const auto& t) { return KernelName(t.layer_type, t.device_kind); });
+  const Batch<Text, tandem_backend> backends(plugin.backends, plugin.backend_count, keeper,
+                                             [](const auto& t) { return Text(t.kind); });
+  const Batch<Text, tandem_dataset_type> datasets(plugin.dataset_types, plugin.dataset_type_count,
+                                                  keeper,
+                                                  [](const auto& t) { return Text(t.name); });
+  layers.check(layer_types_, layer_title, modules_, report.path, conflicts_);
+  kernels.check(kernels_, kernel_title, modules_, report.path, conflicts_);
+  backends.check(backends_, backend_title, modules_, report.path, conflicts_);
+  datasets.check(datasets_, dataset_title, modules_, report.path, conflicts_);
+
+  const size_t module = modules_.size();
+  layers.add(
+      layer_types_, module, [](const Text& n) { return "layer " + n; }, report.offers);
+  kernels.add(
+      kernels_, module, [](const KernelName& n) { return "kernel " + n.first + "/" + n.second; },
+      report.offers);
+  backends.add(
+      backends_, module, [](const Text& n) { return "backend " + n; }, report.offers);
+  datasets.add(
+      datasets_, module, [](const Text& n) { return "dataset " + n; }, report.offers);
+  widened_.insert(widened_.end(), keeper.begin(), keeper.end());
+}
+
+void Registry::load_put_off(const std::string& dataset) {
+  const auto found = put_off_.find(dataset);
+  if (found == put_off_.end()) return;
+  const std::filesystem::path path = found->second;
+  put_off_.erase(found);
+  load(path);
+}
+
+void Registry::load_all() {
+  while (!put_off_.empty()) load_put_off(put_off_.begin()->first);
+}
+
+void Registry::refuse_conflict(const std::string& what) const {
+  const auto found = conflicts_.find(what);
+  if (found != conflicts_.end()) throw Error(found->second);
+}
+
+std::string Registry::failures() const {
+  std::string text;
+  for (const ModuleReport& module : modules_) {
+    if (module.loaded || module.shadowed) continue;
+    text += fmt::format("; not loaded: {}: {}", module.path.string(), module.reason);
+  }
+  return text;
+}
+
+const tandem_layer_type* Registry::find_layer_type(const std::string& name) const {
+  refuse_conflict(layer_title(name));
+  const auto found = layer_types_.find(name);
+  return found == layer_types_.end() ? nullptr : found->second.item;
+}
+
+const tandem_layer_type& Registry::layer_type(const std::string& name) const {
+  if (const tandem_layer_type* type = find_layer_type(name)) return *type;
+  throw error("unknown layer type '{}'{}; 'tandem layers' lists the known ones{}", name,
+              did_you_mean(name, layer_types()), failures());
+}
+
+const tandem_kernel& Registry::kernel(const std::string& layer_type,
+                                      const std::string& device_kind) const {
+  const KernelName name(layer_type, device_kind);
+  refuse_conflict(kernel_title(name));
+  const auto found = kernels_.find(name);
+  if (found != kernels_.end()) return *found->second.item;
+  std::vector<std::string> kinds;
+  for (const auto& [known, entry] : kernels_) {
+    if (known.first == layer_type) kinds.push_back(known.second);
+  }
+  const std::string others =
+      kinds.empty() ? "no kernel at all" : fmt::format("one on {}", fmt::join(kinds, ", "));
+  throw error("layer type '{}' has no kernel on device kind '{}', it has {}{}", layer_type,
+              device_kind, others, failures());
+}
+
+const tandem_backend& Registry::backend(const std::string& kind) const {
+  refuse_conflict(backend_title(kind));
+  const auto found = backends_.find(kind);
+  if (found != backends_.end()) return *found->second.item;
+  const std::vector<std::string> known = backends();
+  throw error("unknown device kind '{}'{}; known: {}{}", kind, did_you_mean(kind, known),
+              known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")), failures());
+}
+
+const tandem_dataset_type& Registry::dataset(const std::string& name) {
+  load_put_off(name);
+  refuse_conflict(dataset_title(name));
+  const auto found = datasets_.find(name);
+  if (found != datasets_.end()) return *found->second.item;
+  for (const ModuleReport& module : modules_) {
+    if (module.loaded || module.path.stem() != std::string(dataset_prefix) + name) continue;
+    throw error("data set '{}' is not loaded: {}: {}", name, module.path.string(), module.reason);
+  }
+  const std::vector<std::string> known = datasets();
+  throw error("unknown data set '{}'{}; known: {}{}", name, did_you_mean(name, known),
+              known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")), failures());
+}
+
+std::vector<std::string> Registry::layer_types() const {
+  return keys(layer_types_);
+}
+
+std::vector<std::string> Registry::backends() const {
+  return keys(backends_);
+}
+
+std::vector<std::string> Registry::datasets() const {
+  std::vector<std::string> names = keys(datasets_);
+  for (const auto& [name, path] : put_off_) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace tandem

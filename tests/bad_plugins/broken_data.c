@@ -1,0 +1,7 @@
+/* A data set's module that refuses when it is asked for. */
+#include "minimal.h"
+
+TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
+  host->explain("its drum is empty");
+  return 0;
+}

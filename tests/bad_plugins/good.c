@@ -1,0 +1,19 @@
+/* Nothing is wrong with it: a layer type and its kernel, in plain C. */
+#include "minimal.h"
+
+TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
+  static tandem_layer_type type;
+  static const tandem_layer_type* types[] = {&type};
+  static tandem_kernel kernel;
+  static const tandem_kernel* kernels[] = {&kernel};
+  static tandem_plugin plugin;
+  (void)host;
+  type = test_layer_type("test.Good");
+  kernel = test_kernel("test.Good", "cpu");
+  plugin = test_plugin("good");
+  plugin.layer_types = types;
+  plugin.layer_type_count = 1;
+  plugin.kernels = kernels;
+  plugin.kernel_count = 1;
+  return &plugin;
+}

@@ -1,0 +1,71 @@
+/* The least that a layer type and a kernel need, in C: what the test plugins are made of. */
+#pragma once
+
+#include "plugins/abi.h"
+
+#define TEST_EXPORT __attribute__((visibility("default")))
+
+static inline tandem_status test_shapes(const tandem_layer_query* query, tandem_shape* outputs) {
+  outputs[0] = query->inputs[0];
+  return TANDEM_OK;
+}
+static inline tandem_status test_weights(const tandem_layer_query* query, tandem_weight* weights,
+                                         uint32_t capacity, uint32_t* count) {
+  (void)query, (void)weights, (void)capacity;
+  *count = 0;
+  return TANDEM_OK;
+}
+static inline tandem_status test_cost(const tandem_layer_query* query, tandem_layer_cost* cost) {
+  (void)query;
+  cost->forward_flops = 1;
+  return TANDEM_OK;
+}
+static inline tandem_status test_prepare(const tandem_binding* binding, const tandem_call* call,
+                                         void** handle, tandem_kernel_report* report) {
+  (void)binding, (void)call, (void)report;
+  *handle = 0;
+  return TANDEM_OK;
+}
+static inline void test_release(void* handle) {
+  (void)handle;
+}
+static inline tandem_status test_forward(void* handle, const tandem_call* call,
+                                         const tandem_pass* pass) {
+  (void)handle, (void)call, (void)pass;
+  return TANDEM_OK;
+}
+
+static inline tandem_layer_type test_layer_type(const char* name) {
+  tandem_layer_type type = {0};
+  type.struct_size = sizeof type;
+  type.name = name;
+  type.help = "for tests";
+  type.minimum_inputs = type.maximum_inputs = 1;
+  type.minimum_outputs = type.maximum_outputs = 1;
+  type.traits = TANDEM_PER_SAMPLE;
+  type.shapes = test_shapes;
+  type.weights = test_weights;
+  type.cost = test_cost;
+  return type;
+}
+
+static inline tandem_kernel test_kernel(const char* layer_type, const char* device_kind) {
+  tandem_kernel kernel = {0};
+  kernel.struct_size = sizeof kernel;
+  kernel.layer_type = layer_type;
+  kernel.device_kind = device_kind;
+  kernel.prepare = test_prepare;
+  kernel.release = test_release;
+  kernel.forward = test_forward;
+  return kernel;
+}
+
+static inline tandem_plugin test_plugin(const char* name) {
+  tandem_plugin plugin = {0};
+  plugin.abi_major = TANDEM_ABI_MAJOR;
+  plugin.abi_minor = TANDEM_ABI_MINOR;
+  plugin.struct_size = sizeof plugin;
+  plugin.name = name;
+  plugin.version = "1.2.3";
+  return plugin;
+}

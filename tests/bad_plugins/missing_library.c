@@ -1,0 +1,12 @@
+/* Needs a library that is on nobody's path. */
+#include "minimal.h"
+
+int tandem_test_absent(void);
+
+TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
+  static tandem_plugin plugin;
+  (void)host;
+  plugin = test_plugin("missing_library");
+  plugin.layer_type_count = (uint32_t)tandem_test_absent();
+  return &plugin;
+}

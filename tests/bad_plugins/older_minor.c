@@ -1,0 +1,47 @@
+/* Built against a header in which the tables ended earlier. What lies behind their ends in memory
+ * is no pointer: whoever reads it crashes. */
+#include "minimal.h"
+
+#define POISON ((uintptr_t)0xdead)
+
+static tandem_status never(void* handle, const tandem_call* call, const tandem_pass* pass) {
+  (void)handle, (void)call, (void)pass;
+  return TANDEM_FAILED;
+}
+
+TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
+  static tandem_parameter parameter;
+  static const tandem_parameter* parameters[] = {&parameter};
+  static tandem_layer_type type;
+  static const tandem_layer_type* types[] = {&type};
+  static tandem_kernel kernel;
+  static const tandem_kernel* kernels[] = {&kernel};
+  static tandem_plugin plugin;
+  (void)host;
+  parameter.struct_size = offsetof(tandem_parameter, minimum);
+  parameter.type = TANDEM_PARAMETER_INTEGER;
+  parameter.block = "test_param";
+  parameter.name = "size";
+  parameter.default_value = "3";
+  parameter.minimum = 100; /* beyond the end: no range */
+  parameter.maximum = 200;
+  parameter.choices = (const char*)POISON;
+  parameter.help = (const char*)POISON;
+  type = test_layer_type("test.Older");
+  type.parameters = parameters;
+  type.parameter_count = 1;
+  kernel = test_kernel("test.Older", "cpu");
+  kernel.struct_size = offsetof(tandem_kernel, backward);
+  kernel.backward = kernel.forward_statistics = kernel.backward_statistics = never;
+  plugin = test_plugin("older_minor");
+  plugin.struct_size = offsetof(tandem_plugin, backends);
+  plugin.layer_types = types;
+  plugin.layer_type_count = 1;
+  plugin.kernels = kernels;
+  plugin.kernel_count = 1;
+  plugin.backends = (const tandem_backend* const*)POISON;
+  plugin.backend_count = 9;
+  plugin.dataset_types = (const tandem_dataset_type* const*)POISON;
+  plugin.dataset_type_count = 9;
+  return &plugin;
+}

@@ -1,0 +1,7 @@
+/* Not on this machine, and it says why. */
+#include "minimal.h"
+
+TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
+  host->explain("it needs an abacus with 12 rods, and found none");
+  return 0;
+}

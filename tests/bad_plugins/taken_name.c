@@ -1,0 +1,15 @@
+/* A layer type that good.c has too, and one of its own, which must not slip in alone. */
+#include "minimal.h"
+
+TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
+  static tandem_layer_type own, taken;
+  static const tandem_layer_type* types[] = {&own, &taken};
+  static tandem_plugin plugin;
+  (void)host;
+  own = test_layer_type("test.Own");
+  taken = test_layer_type("test.Good");
+  plugin = test_plugin("taken_name");
+  plugin.layer_types = types;
+  plugin.layer_type_count = 2;
+  return &plugin;
+}
