@@ -1,0 +1,132 @@
+#include "core/device/machine.h"
+
+#include <utility>
+
+#include "core/plugin/registry.h"
+
+namespace tandem {
+
+Machine::Machine(const tandem_backend& backend, const DeviceSpec& devices,
+                 const MachineOptions& options)
+    : backend_(backend), device_count_(devices.count()) {
+  tandem_machine_options raw{};
+  raw.struct_size = sizeof raw;
+  raw.device_count = device_count_;
+  raw.ordinals = devices.ordinals.data();
+  raw.threads = options.threads;
+  raw.link_bandwidth = options.link.bandwidth;
+  raw.link_latency = options.link.latency;
+  raw.delay_seed = options.delay_seed;
+  raw.delay_seconds = options.delay_seconds;
+  raw.paced = options.paced ? 1 : 0;
+  check(backend_.open(&raw, &machine_), fmt::format("devices '{}'", to_string(devices)));
+}
+
+Machine::~Machine() {
+  backend_.close(machine_);
+}
+
+tandem_device_info Machine::device_info(int device) const {
+  tandem_device_info info{};
+  info.struct_size = sizeof info;
+  check(backend_.device_info(machine_, device, &info),
+        fmt::format("device {}:{}", backend_.kind, device));
+  return info;
+}
+
+Memory::Memory(const Machine& machine, int device, int32_t kind, int64_t bytes)
+    : machine_(&machine), device_(device), kind_(kind), bytes_(bytes) {
+  check(machine.backend().allocate(machine.handle(), device, kind, bytes, &address_),
+        fmt::format("{}memory of {}:{}", kind == TANDEM_MEMORY_PINNED ? "pinned host " : "",
+                    machine.kind(), device));
+}
+
+Memory::~Memory() {
+  if (address_ != nullptr) machine_->backend().free(machine_->handle(), device_, kind_, address_);
+}
+
+Memory::Memory(Memory&& other) noexcept
+    : machine_(other.machine_),
+      device_(other.device_),
+      kind_(other.kind_),
+      address_(std::exchange(other.address_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+Memory& Memory::operator=(Memory&& other) noexcept {
+  std::swap(machine_, other.machine_);
+  std::swap(device_, other.device_);
+  std::swap(kind_, other.kind_);
+  std::swap(address_, other.address_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Event::Event(const Machine& machine) : machine_(&machine) {
+  check(machine.backend().create_event(machine.handle(), &event_), "making an event");
+}
+
+Event::~Event() {
+  if (event_ != nullptr) machine_->backend().destroy_event(event_);
+}
+
+Event::Event(Event&& other) noexcept
+    : machine_(other.machine_), event_(std::exchange(other.event_, nullptr)) {}
+
+bool Event::synchronize(double seconds) const {
+  const tandem_status status = machine_->backend().synchronize(event_, seconds);
+  if (status == TANDEM_TIMEOUT && seconds >= 0) {
+    static_cast<void>(take_reason());
+    return false;
+  }
+  check(status, fmt::format("devices '{}'", machine_->kind()));
+  return true;
+}
+
+double Event::time() const {
+  double seconds = 0;
+  check(machine_->backend().event_time(event_, &seconds), "the time of an event");
+  return seconds;
+}
+
+Stream::Stream(const Machine& machine, int device, int priority, const std::string& name)
+    : machine_(&machine), device_(device) {
+  check(machine.backend().create_stream(machine.handle(), device, priority, name.c_str(), &stream_),
+        fmt::format("stream '{}' of {}:{}", name, machine.kind(), device));
+}
+
+Stream::~Stream() {
+  if (stream_ != nullptr) machine_->backend().destroy_stream(stream_);
+}
+
+Stream::Stream(Stream&& other) noexcept
+    : machine_(other.machine_),
+      device_(other.device_),
+      stream_(std::exchange(other.stream_, nullptr)) {}
+
+void Stream::submit(const tandem_work& work) const {
+  check(machine_->backend().submit(stream_, &work),
+        fmt::format("task '{}'", work.label == nullptr ? "" : work.label));
+}
+
+void Stream::copy(const char* label, int target_device, void* target, int source_device,
+                  const void* source, int64_t bytes) const {
+  check(
+      machine_->backend().copy(stream_, label, target_device, target, source_device, source, bytes),
+      fmt::format("copy '{}'", label == nullptr ? "" : label));
+}
+
+void Stream::wait(const Event& event) const {
+  check(machine_->backend().wait(stream_, event.handle()), "waiting for an event");
+}
+
+void Stream::record(const Event& event) const {
+  check(machine_->backend().record(stream_, event.handle()), "recording an event");
+}
+
+void Stream::synchronize() const {
+  const Event event(*machine_);
+  record(event);
+  event.synchronize(-1);
+}
+
+}  // namespace tandem

@@ -1,0 +1,126 @@
+// Devices and links as users write them.
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+
+#include "core/base/strings.h"
+#include "core/device/machine.h"
+
+namespace tandem {
+
+namespace {
+
+constexpr int64_t most_devices = 1024;
+
+// Devices of these kinds are made, not found: a number says how many.
+bool is_counted(const std::string& kind) {
+  return kind != "cuda";
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string result;
+  for (const std::string& word : words) result += (result.empty() ? "" : ", ") + word;
+  return result;
+}
+
+std::vector<int32_t> parse_count(const std::string& text, const std::string& kind,
+                                 const std::string& number) {
+  int64_t count = 0;
+  if (!parse_integer(number, &count) || count < 1 || count > most_devices) {
+    throw error("devices '{}': '{}' is not a number of devices from 1 to {}, as in {}:2", text,
+                number, most_devices, kind);
+  }
+  std::vector<int32_t> ordinals(static_cast<size_t>(count));
+  std::iota(ordinals.begin(), ordinals.end(), 0);
+  return ordinals;
+}
+
+std::vector<int32_t> parse_ids(const std::string& text, const std::string& kind,
+                               const std::string& list) {
+  std::vector<int32_t> ordinals;
+  for (const std::string& id : split(list, ',')) {
+    int64_t ordinal = 0;
+    if (!parse_integer(id, &ordinal) || ordinal < 0 || ordinal >= most_devices) {
+      throw error("devices '{}': '{}' is not the id of a device, as in {}:0,1", text, id, kind);
+    }
+    ordinals.push_back(static_cast<int32_t>(ordinal));
+  }
+  if (ordinals.empty()) throw error("devices '{}': no id, as in {}:0,1", text, kind);
+  return ordinals;
+}
+
+struct Unit {
+  const char* name;
+  double factor;
+};
+
+// A number and its unit, nothing else; `example` shows how.
+double parse_quantity(const std::string& text, const std::string& field, const std::string& value,
+                      const std::vector<Unit>& units, const char* example) {
+  double number = 0;
+  const auto [end, status] = std::from_chars(value.data(), value.data() + value.size(), number);
+  const std::string unit(end, value.data() + value.size());
+  const auto found = std::find_if(units.begin(), units.end(),
+                                  [&](const Unit& known) { return unit == known.name; });
+  if (status != std::errc() || found == units.end() || !(number >= 0) || number > 1e18) {
+    std::vector<std::string> names;
+    for (const Unit& known : units) names.emplace_back(known.name);
+    throw error("link '{}': {} '{}' is not a number with a unit ({}), as in {}={}", text, field,
+                value, joined(names), field, example);
+  }
+  return number * found->factor;
+}
+
+double parse_bandwidth(const std::string& text, const std::string& value) {
+  static const std::vector<Unit> units{{"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}};
+  const double bandwidth = parse_quantity(text, "bandwidth", value, units, "4GB/s");
+  if (bandwidth <= 0) throw error("link '{}': bandwidth '{}' must be above 0", text, value);
+  return bandwidth;
+}
+
+double parse_latency(const std::string& text, const std::string& value) {
+  static const std::vector<Unit> units{{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
+  return parse_quantity(text, "latency", value, units, "10us");
+}
+
+}  // namespace
+
+DeviceSpec parse_devices(const std::string& text, const std::vector<std::string>& kinds) {
+  const size_t colon = text.find(':');
+  DeviceSpec spec;
+  spec.kind = text.substr(0, colon);
+  if (std::find(kinds.begin(), kinds.end(), spec.kind) == kinds.end()) {
+    throw error("devices '{}': unknown kind '{}'{}; known here: {}", text, spec.kind,
+                did_you_mean(spec.kind, kinds), joined(kinds));
+  }
+  if (colon == std::string::npos) return spec;
+  const std::string which = text.substr(colon + 1);
+  spec.ordinals = is_counted(spec.kind) ? parse_count(text, spec.kind, which)
+                                        : parse_ids(text, spec.kind, which);
+  return spec;
+}
+
+std::string to_string(const DeviceSpec& spec) {
+  if (is_counted(spec.kind)) return fmt::format("{}:{}", spec.kind, spec.count());
+  return fmt::format("{}:{}", spec.kind, fmt::join(spec.ordinals, ","));
+}
+
+LinkSpec parse_link(const std::string& text) {
+  LinkSpec link;
+  for (const std::string& part : split(text, ',')) {
+    const size_t equals = part.find('=');
+    const std::string field = part.substr(0, equals);
+    const std::string value = equals == std::string::npos ? "" : part.substr(equals + 1);
+    if (field == "bandwidth") {
+      link.bandwidth = parse_bandwidth(text, value);
+    } else if (field == "latency") {
+      link.latency = parse_latency(text, value);
+    } else {
+      throw error("link '{}': unknown field '{}'{}; write bandwidth=4GB/s,latency=10us", text,
+                  field, did_you_mean(field, {"bandwidth", "latency"}));
+    }
+  }
+  return link;
+}
+
+}  // namespace tandem

@@ -1,0 +1,90 @@
+#include "plugins/cpu/hardware.h"
+
+#include <sched.h>
+#include <sys/sysinfo.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "plugins/cpu/control_groups.h"
+
+namespace tandem::cpu {
+
+namespace {
+
+// The text after the colon of the first line of /proc/cpuinfo that begins with `key`.
+std::string processor_entry(const std::string& key) {
+  std::ifstream stream("/proc/cpuinfo");
+  for (std::string line; std::getline(stream, line);) {
+    if (line.compare(0, key.size(), key) != 0) continue;
+    const size_t colon = line.find(": ");
+    if (colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return {};
+}
+
+double clock_hertz() {
+  std::ifstream highest("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
+  double kilohertz = 0;
+  if (highest >> kilohertz && kilohertz > 0) return kilohertz * 1e3;
+  const double megahertz = std::atof(processor_entry("cpu MHz").c_str());
+  return megahertz > 0 ? megahertz * 1e6 : 2.5e9;
+}
+
+// Two vector units that multiply and add, as most cores since 2015 have.
+double flops_per_cycle() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return 64;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 32;
+  if (__builtin_cpu_supports("avx")) return 16;
+#endif
+  return 8;
+}
+
+}  // namespace
+
+int32_t core_count() {
+  cpu_set_t set;
+  int cores = get_nprocs();
+  if (sched_getaffinity(0, sizeof set, &set) == 0) cores = CPU_COUNT(&set);
+  if (const auto quota = core_quota()) {
+    cores = std::min(cores, static_cast<int>(std::ceil(*quota)));
+  }
+  return std::max(1, cores);
+}
+
+MemoryState memory_state() {
+  MemoryState state;
+  std::ifstream stream("/proc/meminfo");
+  std::string key;
+  for (int64_t kibibytes = 0; stream >> key >> kibibytes; std::getline(stream, key)) {
+    if (key == "MemTotal:") state.total = kibibytes * 1024;
+    if (key == "MemAvailable:") state.available = kibibytes * 1024;
+  }
+  if (const auto group = memory_limit()) {
+    state.total = std::min(state.total, group->limit);
+    state.available = std::min(state.available, std::max<int64_t>(0, group->limit - group->used));
+  }
+  return state;
+}
+
+tandem_device_info describe(int32_t threads) {
+  constexpr double bandwidth_per_core = 30e9, bandwidth_of_socket = 200e9;
+  tandem_device_info info{};
+  info.struct_size = sizeof info;
+  std::string name = processor_entry("model name");
+  if (name.empty()) name = "unknown processor";
+  std::strncpy(info.name, name.c_str(), sizeof info.name - 1);
+  const MemoryState memory = memory_state();
+  info.memory_bytes = memory.total;
+  info.available_bytes = memory.available;
+  info.threads = threads;
+  info.peak_flops = threads * clock_hertz() * flops_per_cycle();
+  info.memory_bandwidth = std::min(bandwidth_of_socket, threads * bandwidth_per_core);
+  return info;
+}
+
+}  // namespace tandem::cpu

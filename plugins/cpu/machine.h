@@ -1,0 +1,45 @@
+// A machine of N cpu devices: what its streams share. The devices split the cores; a link between
+// two devices may be slowed, and then serves one copy at a time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "plugins/cpu/clock.h"
+#include "plugins/first_failure.h"
+
+namespace tandem::cpu {
+
+class Machine {
+ public:
+  // Throws Refusal on options that make no sense.
+  explicit Machine(const tandem_machine_options& options);
+
+  [[nodiscard]] int32_t device_count() const { return static_cast<int32_t>(threads_.size()); }
+  [[nodiscard]] int32_t threads(int32_t device) const { return threads_[index(device)]; }
+  [[nodiscard]] const tandem_machine_options& options() const { return options_; }
+  [[nodiscard]] const Clock& clock() const { return clock_; }
+  [[nodiscard]] sdk::FirstFailure& failure() { return failure_; }
+  [[nodiscard]] uint32_t next_stream_number() { return stream_count_++; }
+
+  // Throws Refusal unless the device exists.
+  void demand_device(int32_t device) const;
+  // Takes the link from `source` to `target` for `bytes`, from `start` or when it is free; returns
+  // when the copy may end (`start` if the link is not slowed).
+  [[nodiscard]] double reserve_link(int32_t source, int32_t target, int64_t bytes, double start);
+
+ private:
+  static size_t index(int32_t device) { return static_cast<size_t>(device); }
+
+  tandem_machine_options options_;
+  std::vector<int32_t> threads_;
+  Clock clock_;
+  sdk::FirstFailure failure_;
+  std::atomic<uint32_t> stream_count_{0};
+  std::mutex links_mutex_;
+  std::vector<double> link_free_;  // by source, then target: when its last copy ends
+};
+
+}  // namespace tandem::cpu

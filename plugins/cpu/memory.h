@@ -1,0 +1,14 @@
+// Memory of cpu devices: zero-filled and touched when it is given out, so that what was promised is
+// there and nothing is killed later.
+#pragma once
+
+#include <cstdint>
+
+namespace tandem::cpu {
+
+// At least 64-byte aligned, large blocks on huge pages. Throws Refusal (TANDEM_OUT_OF_MEMORY, with
+// the sizes) if this process may not have that much.
+[[nodiscard]] void* allocate(int64_t bytes);
+void release(void* address);
+
+}  // namespace tandem::cpu

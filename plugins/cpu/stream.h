@@ -1,0 +1,78 @@
+// A stream: a thread with a FIFO queue, asynchronous like a CUDA stream. What is issued returns at
+// once and happens in order; a failed work fails the machine, after which works and copies are
+// skipped and records still happen, so that nothing that waits hangs.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <variant>
+
+#include "plugins/cpu/event.h"
+#include "plugins/cpu/machine.h"
+
+namespace tandem::cpu {
+
+class Stream {
+ public:
+  // Throws if the thread cannot be made. `machine` outlives the stream.
+  Stream(Machine& machine, int32_t device, const std::string& name);
+  // Waits until everything issued is done; as long as a running work takes.
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  [[nodiscard]] Machine& machine() const { return machine_; }
+
+  void submit(const tandem_work& work);
+  // Throws Refusal on unknown devices, null memory or a negative size.
+  void copy(const char* label, int32_t target_device, void* target, int32_t source_device,
+            const void* source, int64_t bytes);
+  void wait(const Event& event);
+  void record(Event& event);
+
+ private:
+  struct Copy {
+    const char* label;
+    int32_t target_device, source_device;
+    void* target;
+    const void* source;
+    int64_t bytes;
+  };
+  using Wait = std::shared_ptr<const Record>;
+  using Mark = std::shared_ptr<Record>;
+  struct Stop {};
+  struct Operation {
+    double issued;
+    std::variant<Stop, tandem_work, Copy, Wait, Mark> what;
+  };
+
+  void issue(decltype(Operation::what) what);
+  Operation next();
+  void prepare_thread();
+  void run();
+  void perform(const tandem_work& work);
+  void perform(const Copy& copy);
+  void perform(const Wait& record);
+  void perform(const Mark& record);
+  void delay();
+
+  Machine& machine_;
+  const int32_t device_;
+  const uint32_t number_;
+  const std::string name_;
+  uint32_t delays_ = 0;
+  // When the stream would have come this far if timers and thread switches cost nothing. Sleeping
+  // to deadlines counted from here keeps the lateness of one sleep out of the next.
+  double nominal_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable condition_;
+  std::deque<Operation> queue_;
+  std::thread thread_;  // last: it starts in the constructor
+};
+
+}  // namespace tandem::cpu
