@@ -1,6 +1,7 @@
 // Testing: one pass over a data set with the testing plan, exact over the partial last batch.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <vector>
 

@@ -20,19 +20,19 @@ struct TrainOptions {
   std::string data;                             // a folder of images, or "synthetic"
   std::string net = "alexnet";                  // a model's name or a prototxt file
   std::optional<NetDefinition> net_definition;  // instead of `net`: a net built in C++
-  std::string solver;  // a prototxt file; "": the model's own, if it has one
-  std::string devices = "cpu";
-  std::string strategy = "two_phase";
+  std::string solver;    // a prototxt file; "": the model's own, if it has one
+  std::string devices;   // "": cpu
+  std::string strategy;  // "": two_phase
   StrategyOptions strategy_options;
-  int64_t batch = 0;           // global; 0: the net's batch_size, else 64
-  int64_t epochs = 0;          // 0: by steps
-  int64_t steps = 0;           // 0: by epochs; both 0: the solver's max_iter, else 10 epochs
-  std::optional<double> rate;  // base learning rate; else the solver's
-  uint64_t seed = 1;
-  std::filesystem::path out;   // the run folder; "": runs/<net>-<number>
-  bool resume = false;         // go on with the run in `out`
-  bool adapt_classes = false;  // a user's net with another class count: train an adapted copy
-  int64_t test_interval = 0;   // steps between evaluations; 0: the solver's, else every epoch
+  int64_t batch = 0;             // global; 0: the net's batch_size, else 64
+  int64_t epochs = 0;            // 0: by steps
+  int64_t steps = 0;             // 0: by epochs; both 0: the solver's max_iter, else 10 epochs
+  std::optional<double> rate;    // base learning rate; else the solver's
+  std::optional<uint64_t> seed;  // else the solver's, else 1
+  std::filesystem::path out;     // the run folder; "": runs/<net>-<number>
+  bool resume = false;           // go on with the run in `out`
+  bool adapt_classes = false;    // a user's net with another class count: train an adapted copy
+  int64_t test_interval = 0;     // steps between evaluations; 0: the solver's, else every epoch
   int64_t display = 0;   // steps between lines of the log and the metrics; 0: the solver's, else 20
   int64_t snapshot = 0;  // steps between extra checkpoints; 0: the solver's
   int decode_threads = 0;

@@ -1,0 +1,89 @@
+#include "core/train/diagnose.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/base/error.h"
+#include "core/device/machine.h"
+#include "core/schedule/buffers.h"
+#include "core/schedule/executor.h"
+#include "core/schedule/strategy.h"
+
+namespace tandem {
+namespace {
+
+bool all_finite(const std::vector<float>& values, int64_t begin, int64_t count) {
+  for (int64_t i = begin; i < begin + count; ++i) {
+    if (!std::isfinite(values[static_cast<size_t>(i)])) return false;
+  }
+  return true;
+}
+
+std::string first_in_outputs(const Net& net, const Plan& plan, const Executor& executor,
+                             Runtime& runtime) {
+  const Stream& stream = runtime.stream({0, StreamKind::copy});
+  for (const PlanBinding& binding : plan.bindings) {
+    for (const Region& output : binding.outputs) {
+      if (output.buffer < 0) continue;
+      const int64_t bytes = plan.bytes(output);
+      std::vector<float> values(static_cast<size_t>(bytes) / sizeof(float));
+      stream.copy("look", TANDEM_HOST, values.data(), 0, executor.address(output, 0),
+                  static_cast<int64_t>(values.size() * sizeof(float)));
+      stream.synchronize();
+      if (!all_finite(values, 0, static_cast<int64_t>(values.size()))) {
+        return net.layers[static_cast<size_t>(binding.layer)].title();
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string first_not_finite(Registry& registry, const NetDefinition& definition,
+                             const std::vector<float>& weights, const DiagnoseInputs& inputs) {
+  NetOptions net_options{TANDEM_TRAIN, inputs.batch, inputs.data, inputs.device_kind};
+  Net net = build_net(definition, registry, net_options);
+  for (const WeightArray& weight : net.weights) {
+    if (!all_finite(weights, weight.offset, weight.count))
+      return fmt::format("the weights '{}'", weight.name);
+  }
+  // Nothing may run in place or share memory: every output must still be there when it is looked
+  // at.
+  for (Layer& layer : net.layers) layer.runs_in_place = false;
+  for (Tensor& tensor : net.tensors) tensor.alias_of = -1;
+
+  Machine machine(registry.backend(inputs.device_kind), DeviceSpec{inputs.device_kind, {0}},
+                  MachineOptions{});
+  Runtime runtime(machine);
+  const CostTable costs;
+  StrategyInputs strategy;
+  strategy.net = &net;
+  strategy.costs = &costs;
+  Plan plan = build_testing_plan(strategy);
+  Kernels kernels(plan, net, registry, runtime);
+  const MemoryPlan memory = plan_memory(plan, false);
+  runtime.reserve(plan, memory, inputs.batch);
+  Executor executor(plan, memory, net, runtime, &kernels, &costs, UpdateRule{}, ExecutorOptions{});
+  runtime.write_persistent(buffers::weights, 0, weights.data(),
+                           static_cast<int64_t>(weights.size() * 4));
+
+  LoaderOptions loading;
+  loading.batch = inputs.batch;
+  loading.first_batch = static_cast<int64_t>(inputs.step);
+  loading.batch_count = 1;
+  loading.seed = inputs.seed;
+  loading.slots = 1;
+  Loader loader(*inputs.dataset, loading,
+                {[](int64_t bytes) { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); },
+                 [](void* address) { std::free(address); }});
+  const Batch batch = loader.next();
+  const tandem_step step{inputs.seed, inputs.step, 0.0F, static_cast<float>(batch.samples), {0, 0}};
+  std::memcpy(batch.memory, &step, sizeof(step));
+  executor.issue(0, {{plan.find_buffer(buffers::batch, TANDEM_HOST), batch.memory}});
+  executor.drain();
+  return first_in_outputs(net, plan, executor, runtime);
+}
+
+}  // namespace tandem

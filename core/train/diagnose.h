@@ -1,0 +1,27 @@
+// Where numbers stopped being numbers: one forward pass on one device, every layer's output looked
+// at.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/data/loader.h"
+#include "core/model/definition.h"
+#include "core/plugin/registry.h"
+
+namespace tandem {
+
+struct DiagnoseInputs {
+  std::string device_kind;  // of the run; the pass runs on one such device
+  int64_t batch = 1;
+  Shape data;
+  uint64_t seed = 1, step = 0;
+  const Dataset* dataset = nullptr;
+};
+
+// "the weights 'conv1.weight'", "layer 'fc6' (InnerProduct)", or "" if every output is finite.
+[[nodiscard]] std::string first_not_finite(Registry& registry, const NetDefinition& definition,
+                                           const std::vector<float>& weights,
+                                           const DiagnoseInputs& inputs);
+
+}  // namespace tandem

@@ -1,0 +1,134 @@
+#include "core/train/evaluate.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tandem {
+namespace {
+
+constexpr int64_t largest_confusion = 1000;
+
+// What the batches of one evaluation add up to.
+class Tally {
+ public:
+  Tally(const Phase& phase, int64_t classes) : phase_(phase), sums_(phase.net.scalars.size(), 0.0) {
+    if (phase.net.prediction >= 0) {
+      const Shape& shape = phase.net.tensors[static_cast<size_t>(phase.net.prediction)].shape;
+      width_ = shape.c * shape.h * shape.w;
+    }
+    if (width_ > 0 && classes <= largest_confusion && classes <= width_) {
+      result_.confusion.assign(static_cast<size_t>(classes),
+                               std::vector<int64_t>(static_cast<size_t>(classes), 0));
+    }
+  }
+
+  void add(int64_t number, const std::vector<float>& labels, int64_t first_index,
+           const PredictionSink& sink) {
+    const std::vector<float> scalars = phase_.scalars(number);
+    for (size_t i = 0; i < scalars.size(); ++i) sums_[i] += scalars[i];
+    const float* scores = phase_.predictions(number);
+    for (size_t row = 0; row < labels.size(); ++row) {
+      if (labels[row] < 0) continue;
+      ++result_.samples;
+      if (scores == nullptr || width_ == 0) continue;
+      const auto label = static_cast<int64_t>(labels[row]);
+      const float* mine = scores + static_cast<int64_t>(row) * width_;
+      rank(label, mine);
+      if (sink) sink(first_index + static_cast<int64_t>(row), label, mine, width_);
+    }
+  }
+
+  Evaluation finish(int64_t data_size, bool complete) {
+    const double samples = std::max<double>(1, static_cast<double>(result_.samples));
+    for (size_t i = 0; i < sums_.size(); ++i) {
+      const Scalar& scalar = phase_.net.scalars[i];
+      result_.scalars.emplace_back(scalar.name, sums_[i] / samples);
+      result_.loss += scalar.loss_weight * sums_[i] / samples;
+    }
+    result_.has_accuracy = width_ > 1;
+    result_.top1 = static_cast<double>(correct_) / samples;
+    result_.top5 = static_cast<double>(correct_of_five_) / samples;
+    if (complete) result_.skipped = data_size - result_.samples;
+    return result_;
+  }
+
+ private:
+  void rank(int64_t label, const float* scores) {
+    if (label >= width_) return;
+    // Among equal scores the lower class comes first, as a stable sort would have it.
+    int64_t before = 0, best = 0;
+    for (int64_t c = 0; c < width_; ++c) {
+      if (scores[c] > scores[label] || (scores[c] == scores[label] && c < label)) ++before;
+      if (scores[c] > scores[best]) best = c;
+    }
+    correct_ += before < 1 ? 1 : 0;
+    correct_of_five_ += before < 5 ? 1 : 0;
+    const auto classes = static_cast<int64_t>(result_.confusion.size());
+    if (label < classes && best < classes) {
+      ++result_.confusion[static_cast<size_t>(label)][static_cast<size_t>(best)];
+    }
+  }
+
+  const Phase& phase_;
+  std::vector<double> sums_;
+  Evaluation result_;
+  int64_t width_ = 0;
+  int64_t correct_ = 0, correct_of_five_ = 0;
+};
+
+struct InFlight {
+  int64_t number;
+  std::vector<float> labels;
+};
+
+}  // namespace
+
+Evaluation evaluate(Session& session, const Dataset& dataset, const EvaluateOptions& options,
+                    const PredictionSink& sink) {
+  Phase& phase = session.testing();
+  const int64_t batch = session.options().batch;
+  LoaderOptions loading;
+  loading.batch = batch;
+  loading.batch_count = (dataset.size() + batch - 1) / batch;
+  loading.wrap = false;
+  loading.shuffle = false;
+  loading.threads = options.decode_threads;
+  loading.bad_share_limit = 1;
+  Loader loader(dataset, loading, session.allocator());
+  const BatchLayout& layout = loader.layout();
+
+  Tally tally(phase, dataset.class_count());
+  std::vector<InFlight> flying;
+  std::optional<Batch> held;
+  bool complete = true;
+  for (int64_t number = 0; number < loading.batch_count; ++number) {
+    if (options.stop != nullptr && *options.stop) {
+      complete = false;
+      break;
+    }
+    const Batch current = loader.next();
+    const tandem_step step{
+        0, static_cast<uint64_t>(number), 0.0F, static_cast<float>(current.samples), {0, 0}};
+    std::memcpy(current.memory, &step, sizeof(step));
+    const auto* labels = reinterpret_cast<const float*>(current.memory + layout.label_offset);
+    if (flying.size() == 2) {
+      phase.executor->wait(flying.front().number);
+      tally.add(flying.front().number, flying.front().labels, flying.front().number * batch, sink);
+      flying.erase(flying.begin());
+    }
+    phase.executor->issue(number, {{phase.batch_buffer, current.memory}});
+    flying.push_back({number, std::vector<float>(labels, labels + batch)});
+    if (held) {
+      for (const int task : phase.input_tasks) phase.executor->wait_task(number - 1, task);
+      loader.release(*held);
+    }
+    held = current;
+  }
+  phase.executor->drain();
+  for (const InFlight& left : flying)
+    tally.add(left.number, left.labels, left.number * batch, sink);
+  if (held) loader.release(*held);
+  return tally.finish(dataset.size(), complete);
+}
+
+}  // namespace tandem

@@ -1,0 +1,99 @@
+#include "core/train/options.h"
+
+#include <nlohmann/json.hpp>
+
+namespace tandem {
+namespace {
+
+using nlohmann::json;
+
+json machine_json(const MachineOptions& machine) {
+  return {{"threads", machine.threads},
+          {"link_bandwidth", machine.link.bandwidth},
+          {"link_latency", machine.link.latency}};
+}
+
+json options_json(const TrainOptions& o) {
+  return {{"data", o.data},
+          {"net", o.net},
+          {"solver", o.solver},
+          {"devices", o.devices},
+          {"strategy", o.strategy},
+          {"split", o.strategy_options.split},
+          {"hidden_broadcast", o.strategy_options.hidden_broadcast},
+          {"time_threshold", o.strategy_options.time_threshold},
+          {"weight_threshold", o.strategy_options.weight_threshold},
+          {"batch", o.batch},
+          {"epochs", o.epochs},
+          {"steps", o.steps},
+          {"rate", o.rate ? json(*o.rate) : json()},
+          {"seed", o.seed ? json(*o.seed) : json()},
+          {"test_interval", o.test_interval},
+          {"display", o.display},
+          {"snapshot", o.snapshot},
+          {"decode_threads", o.decode_threads},
+          {"data_parameters", o.data_parameters},
+          {"machine", machine_json(o.machine)}};
+}
+
+TrainOptions options_from(const json& tree) {
+  TrainOptions o;
+  o.data = tree.at("data");
+  o.net = tree.at("net");
+  o.solver = tree.at("solver");
+  o.devices = tree.at("devices");
+  o.strategy = tree.at("strategy");
+  o.strategy_options.split = tree.at("split");
+  o.strategy_options.hidden_broadcast = tree.at("hidden_broadcast");
+  o.strategy_options.time_threshold = tree.at("time_threshold");
+  o.strategy_options.weight_threshold = tree.at("weight_threshold");
+  o.batch = tree.at("batch");
+  o.epochs = tree.at("epochs");
+  o.steps = tree.at("steps");
+  if (!tree.at("rate").is_null()) o.rate = tree.at("rate").get<double>();
+  if (!tree.at("seed").is_null()) o.seed = tree.at("seed").get<uint64_t>();
+  o.test_interval = tree.at("test_interval");
+  o.display = tree.at("display");
+  o.snapshot = tree.at("snapshot");
+  o.decode_threads = tree.at("decode_threads");
+  o.data_parameters = tree.at("data_parameters").get<std::map<std::string, std::string>>();
+  const json& machine = tree.at("machine");
+  o.machine.threads = machine.at("threads");
+  o.machine.link.bandwidth = machine.at("link_bandwidth");
+  o.machine.link.latency = machine.at("link_latency");
+  return o;
+}
+
+}  // namespace
+
+std::string to_json(const RunRecord& record) {
+  const json tree = {{"format", "tandem run 1"},
+                     {"options", options_json(record.options)},
+                     {"net_name", record.net_name},
+                     {"data_shape", {record.data.c, record.data.h, record.data.w}},
+                     {"class_names", record.class_names},
+                     {"training_samples", record.training_samples},
+                     {"data_parameters", record.data_parameters},
+                     {"choices", {{"split", record.split}}}};
+  return tree.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+RunRecord run_record_from_json(const std::string& text, const std::string& file) {
+  try {
+    const json tree = json::parse(text);
+    RunRecord record;
+    record.options = options_from(tree.at("options"));
+    record.net_name = tree.at("net_name");
+    const json& shape = tree.at("data_shape");
+    record.data = {1, shape.at(0), shape.at(1), shape.at(2)};
+    record.class_names = tree.at("class_names").get<std::vector<std::string>>();
+    record.training_samples = tree.at("training_samples");
+    record.data_parameters = tree.at("data_parameters").get<std::map<std::string, std::string>>();
+    record.split = tree.at("choices").at("split");
+    return record;
+  } catch (const json::exception& failure) {
+    throw error("file '{}' is not a run's record: {}", file, failure.what());
+  }
+}
+
+}  // namespace tandem

@@ -1,0 +1,165 @@
+#include "core/train/predict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/base/error.h"
+#include "core/base/strings.h"
+#include "core/train/checkpoint.h"
+#include "core/train/evaluate.h"
+#include "core/train/run_folder.h"
+#include "core/train/session.h"
+#include "core/train/setup.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t worst_mistakes = 20;
+constexpr int64_t prediction_batch = 32;
+
+// Scores of a net that ends in a Softmax are probabilities already.
+bool gives_probabilities(const Net& net) {
+  const int producer = net.tensors[static_cast<size_t>(net.prediction)].producer;
+  return producer >= 0 &&
+         std::string(net.layers[static_cast<size_t>(producer)].type->name) == "Softmax";
+}
+
+std::vector<double> probabilities(const float* scores, int64_t classes, bool already) {
+  std::vector<double> values(scores, scores + classes);
+  if (already) return values;
+  const double largest = *std::max_element(values.begin(), values.end());
+  double sum = 0;
+  for (double& value : values) sum += value = std::exp(value - largest);
+  for (double& value : values) value /= sum;
+  return values;
+}
+
+// A run loaded for use: its record and a session with its weights.
+struct Loaded {
+  Loaded(const fs::path& run, const std::string& devices, const std::string& which, int64_t batch)
+      : registry(Registry::with_defaults()), folder(RunFolder::open(run)), record(folder.record()) {
+    if (which != "best" && which != "last") {
+      throw error("weights '{}': there are 'best' and 'last'", which);
+    }
+    name = which == "best" && has_checkpoint(run, "best") ? "best" : "last";
+    if (!has_checkpoint(run, name)) {
+      throw error("run '{}' has no checkpoint yet ('{}')", run.string(),
+                  (run / "last.safetensors").string());
+    }
+    SessionOptions options;
+    options.devices = devices;
+    options.batch = batch > 0 ? batch : record.options.batch;
+    options.data = record.data;
+    options.training = false;
+    session.emplace(registry, folder.net(), options);
+    if (session->net().prediction < 0) {
+      throw error(
+          "net '{}' gives no class scores: it has neither a loss with labels nor an accuracy",
+          record.net_name);
+    }
+    session->set_weights(read_checkpoint(run, name, session->net(), false).weights);
+  }
+
+  Registry registry;
+  RunFolder folder;
+  RunRecord record;
+  std::string name;
+  std::optional<Session> session;
+};
+
+}  // namespace
+
+TestResult test(const TestOptions& options, Observer& observer) {
+  if (options.batch < 0)
+    throw error("--batch {}: the batch must have at least 1 image", options.batch);
+  Loaded run(options.run, options.devices, options.weights, options.batch);
+  const auto dataset =
+      open_dataset(run.registry, run.record, options.data, options.split, TANDEM_TEST);
+  TestResult result;
+  result.class_names = run.record.class_names;
+  result.weights = (options.run / (run.name + ".safetensors")).string();
+  result.notes = dataset->notes();
+  const bool already = gives_probabilities(run.session->net());
+
+  const auto more_confident = [](const TestResult::Mistake& a, const TestResult::Mistake& b) {
+    return a.probability > b.probability;
+  };
+  const PredictionSink sink = [&](int64_t index, int64_t label, const float* scores,
+                                  int64_t classes) {
+    const std::vector<double> p = probabilities(scores, classes, already);
+    const auto best = std::max_element(p.begin(), p.end()) - p.begin();
+    if (best == label) return;
+    result.worst.push_back(
+        {dataset->sample_name(index), result.class_names.at(static_cast<size_t>(label)),
+         result.class_names.at(static_cast<size_t>(best)), p[static_cast<size_t>(best)]});
+    if (result.worst.size() > 4 * worst_mistakes) {
+      std::stable_sort(result.worst.begin(), result.worst.end(), more_confident);
+      result.worst.resize(worst_mistakes);
+    }
+  };
+  result.evaluation = evaluate(*run.session, *dataset, {options.decode_threads, nullptr}, sink);
+  std::stable_sort(result.worst.begin(), result.worst.end(), more_confident);
+  if (result.worst.size() > worst_mistakes) result.worst.resize(worst_mistakes);
+  observer.on_evaluation(result.evaluation);
+  return result;
+}
+
+struct Predictor::State {
+  Loaded run;
+};
+
+Predictor::Predictor(const fs::path& run, const std::string& devices, const std::string& weights)
+    : state_(new State{Loaded(run, devices, weights, prediction_batch)}) {}
+Predictor::~Predictor() = default;
+
+const std::vector<std::string>& Predictor::class_names() const {
+  return state_->run.record.class_names;
+}
+
+std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, int top) {
+  Loaded& run = state_->run;
+  std::string source;
+  for (const fs::path& path : paths) {
+    std::error_code code;
+    const fs::path absolute = fs::absolute(path, code);
+    if (code || !fs::exists(absolute, code)) throw error("'{}' does not exist", path.string());
+    source += absolute.string() + "\n";
+  }
+  // The data set's split "predict" takes a list of files and folders, one a line, and gives every
+  // file label 0.
+  const auto dataset = open_dataset(run.registry, run.record, source, "predict", TANDEM_TEST);
+  std::vector<Prediction> result(static_cast<size_t>(dataset->size()));
+  std::vector<float> pixels(static_cast<size_t>(element_count(run.record.data)));
+  for (size_t i = 0; i < result.size(); ++i)
+    result[i].path = dataset->sample_name(static_cast<int64_t>(i));
+
+  const bool already = gives_probabilities(run.session->net());
+  std::vector<bool> seen(result.size(), false);
+  const PredictionSink sink = [&](int64_t index, int64_t, const float* scores, int64_t classes) {
+    const std::vector<double> p = probabilities(scores, classes, already);
+    std::vector<size_t> order(p.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return p[a] > p[b]; });
+    Prediction& prediction = result[static_cast<size_t>(index)];
+    seen[static_cast<size_t>(index)] = true;
+    for (size_t i = 0; i < order.size() && i < static_cast<size_t>(top); ++i) {
+      const std::vector<std::string>& names = run.record.class_names;
+      const std::string name =
+          order[i] < names.size() ? names[order[i]] : fmt::format("class {}", order[i]);
+      prediction.scores.push_back({name, p[order[i]]});
+    }
+  };
+  (void)evaluate(*run.session, *dataset, {}, sink);
+  for (size_t i = 0; i < result.size(); ++i) {
+    if (seen[i]) continue;
+    float label = 0;
+    dataset->get(static_cast<int64_t>(i), 0, pixels.data(), &label, &result[i].error);
+    if (result[i].error.empty()) result[i].error = "the image could not be used";
+  }
+  return result;
+}
+
+}  // namespace tandem

@@ -1,0 +1,32 @@
+// The observer of the run folder: metrics.csv and log.txt, appended line by line, and passed on to
+// the program's own observer.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <string>
+
+#include "core/train/observer.h"
+#include "core/train/run_folder.h"
+
+namespace tandem {
+
+class Recorder : public Observer {
+ public:
+  // `resumed_step`: lines of later steps, written before the run was interrupted, are taken out; 0:
+  // a new run.
+  Recorder(const RunFolder& folder, Observer& next, int64_t display, int64_t resumed_step);
+
+  void on_message(const std::string& line) override;
+  void on_step(
+      const StepReport& report) override;  // every report goes on; every display-th is written
+  void on_evaluation(const Evaluation& evaluation) override;
+
+ private:
+  void line(std::ofstream& stream, const std::string& text);
+  Observer& next_;
+  std::ofstream metrics_, log_;
+  int64_t display_;
+};
+
+}  // namespace tandem

@@ -1,0 +1,96 @@
+#include "core/train/run_folder.h"
+
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "core/base/error.h"
+#include "core/model/text_format.h"
+#include "core/train/safetensors.h"
+#include "core/train/solver_text.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read_file(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) throw error("file '{}' of the run cannot be read", path.string());
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+fs::path record_file(const fs::path& folder) {
+  return folder / "run.json";
+}
+fs::path net_file(const fs::path& folder) {
+  return folder / "net.prototxt";
+}
+fs::path solver_file(const fs::path& folder) {
+  return folder / "solver.prototxt";
+}
+
+}  // namespace
+
+RunFolder RunFolder::create(const fs::path& path) {
+  std::error_code code;
+  if (fs::exists(record_file(path), code)) {
+    throw error(
+        "run folder '{}' already holds a run: go on with it (--resume), or choose another folder "
+        "(--out)",
+        path.string());
+  }
+  fs::create_directories(path, code);
+  if (code) throw error("run folder '{}' cannot be made: {}", path.string(), code.message());
+  if (!fs::is_directory(path, code)) throw error("run folder '{}' is not a folder", path.string());
+  if (::access(path.c_str(), W_OK | X_OK) != 0) {
+    throw error("run folder '{}' cannot be written: choose another with --out", path.string());
+  }
+  return RunFolder(path);
+}
+
+RunFolder RunFolder::open(const fs::path& path) {
+  std::error_code code;
+  if (!fs::exists(record_file(path), code)) {
+    throw error(
+        "folder '{}' holds no run: it has no run.json (name the folder that `tandem train --out` "
+        "wrote)",
+        path.string());
+  }
+  return RunFolder(path);
+}
+
+fs::path RunFolder::free_name(const std::string& net) {
+  for (int number = 1;; ++number) {
+    const fs::path path = fs::path("runs") / fmt::format("{}-{}", net, number);
+    std::error_code code;
+    if (!fs::exists(path, code)) return path;
+  }
+}
+
+void RunFolder::write(const RunRecord& record, const NetDefinition& net,
+                      const SolverDefinition& solver) const {
+  write_text_file(net_file(path_), write_net(net));
+  write_text_file(solver_file(path_), write_solver(solver));
+  std::string classes;
+  for (const std::string& name : record.class_names) classes += name + "\n";
+  write_text_file(path_ / "classes.txt", classes);
+  write_text_file(record_file(path_), to_json(record));
+}
+
+RunRecord RunFolder::record() const {
+  const fs::path file = record_file(path_);
+  return run_record_from_json(read_file(file), file.string());
+}
+
+NetDefinition RunFolder::net() const {
+  return read_net(net_file(path_));
+}
+SolverDefinition RunFolder::solver() const {
+  return read_solver(solver_file(path_));
+}
+
+}  // namespace tandem

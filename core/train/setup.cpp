@@ -1,0 +1,244 @@
+#include "core/train/setup.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/base/strings.h"
+#include "core/data/loader.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* default_net = "alexnet";
+constexpr int64_t default_batch = 64, default_epochs = 10, default_display = 20;
+constexpr int64_t mean_samples = 2000;
+
+fs::path net_of_solver(const SolverDefinition& solver) {
+  const std::string written = solver.net.empty() ? solver.train_net : solver.net;
+  const fs::path folder = fs::path(solver.file).parent_path();
+  // Caffe's solvers name the net from Caffe's own root; beside the solver is where it usually lies.
+  for (const fs::path& candidate :
+       {fs::path(written), folder / written, folder / fs::path(written).filename()}) {
+    std::error_code code;
+    if (fs::exists(candidate, code)) return candidate;
+  }
+  throw error(
+      "solver '{}' names the net '{}', which is neither here nor beside the solver: name it with "
+      "--net",
+      solver.file, written);
+}
+
+void resolve_solver_and_net(const TrainOptions& options, TrainSetup& setup, bool* is_model) {
+  TrainOptions& chosen = setup.record.options;
+  if (!options.solver.empty()) setup.solver = read_solver(options.solver);
+  if (options.net_definition) {
+    setup.net = *options.net_definition;
+    *is_model = true;
+  } else {
+    const bool from_solver =
+        options.net.empty() && !(setup.solver.net.empty() && setup.solver.train_net.empty());
+    chosen.net = from_solver ? net_of_solver(setup.solver).string() : options.net;
+    if (chosen.net.empty()) chosen.net = default_net;
+    *is_model = is_model_name(chosen.net);
+    setup.net = read_net(find_net(chosen.net));
+  }
+  if (options.solver.empty()) {
+    const fs::path own = fs::path(setup.net.file).parent_path() / (chosen.net + "_solver.prototxt");
+    std::error_code code;
+    if (*is_model && fs::exists(own, code)) {
+      setup.solver = read_solver(own);
+    } else {
+      setup.solver.momentum = 0.9;
+      setup.solver.weight_decay = 0.0005;
+    }
+  }
+  if (options.rate) {
+    if (!std::isfinite(*options.rate) || *options.rate < 0) {
+      throw error("--lr {}: the learning rate must be a finite number of at least 0",
+                  *options.rate);
+    }
+    setup.solver.base_rate = *options.rate;
+  }
+  for (const std::string& note : setup.solver.notes) setup.messages.push_back(note);
+}
+
+std::string number_text(double value) {
+  return fmt::format("{:.9g}", value);
+}
+
+// The net's own transform_param as parameters of the data set; the user's come last.
+std::map<std::string, std::string> data_parameters(const TrainSetup& setup, bool synthetic,
+                                                   bool is_model, bool* measure_mean) {
+  std::map<std::string, std::string> parameters;
+  const TransformDefinition transform =
+      setup.net.transform(TANDEM_TRAIN).value_or(TransformDefinition{});
+  if (synthetic) {
+    parameters["class_count"] = fmt::format("{}", class_count(setup.net));
+  } else {
+    if (transform.mirror) parameters["mirror"] = "true";
+    if (transform.scale != 1) parameters["scale"] = number_text(transform.scale);
+    if (transform.crop_size > 0) {
+      // Caffe's data were made with a shorter side of 256 for a crop of 227.
+      parameters["resize"] =
+          fmt::format("{}", std::lround(static_cast<double>(transform.crop_size) * 256 / 227));
+    }
+    std::string means;
+    for (const double value : transform.mean_values)
+      means += (means.empty() ? "" : ",") + number_text(value);
+    if (!means.empty()) parameters["mean"] = means;
+  }
+  for (const auto& [name, value] : setup.record.options.data_parameters) parameters[name] = value;
+  *measure_mean =
+      !synthetic && parameters.count("mean") == 0 && (transform.has_mean_file || is_model);
+  return parameters;
+}
+
+void fit_classes(TrainSetup& setup, int64_t classes, bool may_adapt) {
+  const int64_t outputs = class_count(setup.net);
+  if (outputs == classes) return;
+  if (!may_adapt) {
+    throw error(
+        "net '{}' has {} outputs in its last layer, the data have {} classes: use --adapt-classes "
+        "to train an adapted "
+        "copy (kept in the run folder; the file stays as it is)",
+        setup.net.file, outputs, classes);
+  }
+  setup.net = with_class_count(setup.net, classes);
+  setup.messages.push_back(fmt::format(
+      "the net's last layer has {} outputs, one a class (its file says {})", classes, outputs));
+}
+
+void resolve_amount(TrainSetup& setup, const TrainOptions& options) {
+  TrainOptions& chosen = setup.record.options;
+  if (options.batch < 0)
+    throw error("--batch {}: the batch must have at least 1 image", options.batch);
+  if (options.steps < 0) throw error("--steps {}: there must be at least 1 step", options.steps);
+  if (options.epochs < 0)
+    throw error("--epochs {}: there must be at least 1 epoch", options.epochs);
+  if (chosen.batch == 0) chosen.batch = setup.net.batch_size(TANDEM_TRAIN).value_or(default_batch);
+  const int64_t size = setup.record.training_samples;
+  const auto steps_of = [&](int64_t epochs) {
+    return (epochs * size + chosen.batch - 1) / chosen.batch;
+  };
+  if (chosen.steps == 0 && chosen.epochs > 0) chosen.steps = steps_of(chosen.epochs);
+  if (chosen.steps == 0) chosen.steps = setup.solver.max_steps;
+  if (chosen.steps == 0) chosen.steps = steps_of(default_epochs);
+  setup.solver.max_steps = chosen.steps;
+  if (chosen.display == 0)
+    chosen.display = setup.solver.display > 0 ? setup.solver.display : default_display;
+  if (chosen.test_interval == 0) chosen.test_interval = setup.solver.test_interval;
+  if (chosen.snapshot == 0) chosen.snapshot = setup.solver.snapshot;
+  if (chosen.devices.empty()) chosen.devices = "cpu";
+  if (chosen.strategy.empty()) chosen.strategy = "two_phase";
+  if (!chosen.seed) chosen.seed = setup.solver.seed.value_or(1);
+}
+
+void open_datasets(Registry& registry, TrainSetup& setup) {
+  setup.training_data = open_dataset(registry, setup.record, "", "train", TANDEM_TRAIN);
+  const std::string notes = setup.training_data->notes();
+  if (!notes.empty()) setup.messages.push_back(notes);
+  setup.validation_data = open_dataset(registry, setup.record, "", "val", TANDEM_TEST);
+}
+
+}  // namespace
+
+std::unique_ptr<Dataset> open_dataset(Registry& registry, const RunRecord& record,
+                                      const std::string& source, const std::string& split,
+                                      int32_t phase) {
+  DatasetOptions options;
+  options.source = source.empty() ? record.options.data : source;
+  options.split = split;
+  options.phase = phase;
+  options.seed = record.options.seed.value_or(1);
+  options.shape = record.data;
+  options.class_names = record.class_names;
+  options.parameters = record.data_parameters;
+  return std::make_unique<Dataset>(registry, options);
+}
+
+TrainSetup resolve(Registry& registry, const TrainOptions& options) {
+  TrainSetup setup;
+  RunRecord& record = setup.record;
+  record.options = options;
+  if (options.data.empty())
+    throw error("no data: name a folder of images, or 'synthetic' (--data)");
+  bool is_model = false, measure_mean = false;
+  resolve_solver_and_net(options, setup, &is_model);
+  if (!record.options.seed) record.options.seed = setup.solver.seed.value_or(1);
+  const bool synthetic = options.data == "synthetic";
+  record.data = setup.net.input_shape();
+  record.data.n = 1;
+  if (record.data.c == 0) record.data.c = 3;
+  record.data_parameters = data_parameters(setup, synthetic, is_model, &measure_mean);
+
+  if (measure_mean) {
+    const auto plain = open_dataset(registry, record, "", "train", TANDEM_TEST);
+    std::string means;
+    for (const double mean : channel_means(*plain, mean_samples)) {
+      means += (means.empty() ? "" : ",") + number_text(static_cast<float>(mean));
+    }
+    record.data_parameters["mean"] = means;
+    setup.messages.push_back(fmt::format("channel means of the training data: {}", means));
+  }
+  open_datasets(registry, setup);
+  record.data = setup.training_data->shape();
+  record.class_names = setup.training_data->class_names();
+  record.training_samples = setup.training_data->size();
+  fit_classes(setup, setup.training_data->class_count(), is_model || options.adapt_classes);
+  record.net_name = setup.net.name;
+  resolve_amount(setup, options);
+  return setup;
+}
+
+TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
+                           const RunFolder& folder) {
+  TrainSetup setup;
+  setup.record = folder.record();
+  setup.net = folder.net();
+  setup.solver = folder.solver();
+  TrainOptions& chosen = setup.record.options;
+  const auto refuse = [&](bool differs, const char* option) {
+    if (differs)
+      throw error("{} cannot change when run '{}' is resumed: begin a new run for that", option,
+                  folder.path().string());
+  };
+  refuse(!options.net.empty() && options.net != chosen.net, "--net");
+  refuse(!options.solver.empty() && options.solver != chosen.solver, "--solver");
+  refuse(options.batch != 0 && options.batch != chosen.batch, "--batch");
+  refuse(options.seed && options.seed != chosen.seed, "--seed");
+  refuse(options.rate && *options.rate != setup.solver.base_rate, "--lr");
+  const bool same_devices = (options.devices.empty() || options.devices == chosen.devices) &&
+                            (options.strategy.empty() || options.strategy == chosen.strategy);
+  if (same_devices && !setup.record.split.empty())
+    chosen.strategy_options.split = setup.record.split;
+  if (!options.data.empty()) chosen.data = options.data;
+  if (!options.devices.empty()) chosen.devices = options.devices;
+  if (!options.strategy.empty()) chosen.strategy = options.strategy;
+  if (options.decode_threads > 0) chosen.decode_threads = options.decode_threads;
+  if (options.steps > 0 || options.epochs > 0) {
+    chosen.steps = options.steps;
+    chosen.epochs = options.epochs;
+  }
+  chosen.machine = options.machine;
+  chosen.out = folder.path();
+  chosen.stop = options.stop;
+  chosen.timeline = options.timeline;
+  chosen.watchdog_seconds = options.watchdog_seconds;
+  open_datasets(registry, setup);
+  if (setup.training_data->size() != setup.record.training_samples ||
+      setup.training_data->class_names() != setup.record.class_names) {
+    throw error(
+        "the data in '{}' have changed since run '{}' began: {} training images then, {} now; a "
+        "resumed run needs the "
+        "same",
+        chosen.data, folder.path().string(), setup.record.training_samples,
+        setup.training_data->size());
+  }
+  resolve_amount(setup, options);
+  return setup;
+}
+
+}  // namespace tandem

@@ -1,0 +1,369 @@
+#include "core/train/trainer.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <deque>
+#include <fstream>
+
+#include "core/base/error.h"
+#include "core/base/strings.h"
+#include "core/model/solver_definition.h"
+#include "core/schedule/report.h"
+#include "core/train/checkpoint.h"
+#include "core/train/diagnose.h"
+#include "core/train/evaluate.h"
+#include "core/train/recorder.h"
+#include "core/train/safetensors.h"
+#include "core/train/setup.h"
+
+namespace tandem {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t first_traced = 3, traced_steps = 4;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+SessionOptions session_options(const TrainSetup& setup) {
+  const TrainOptions& chosen = setup.record.options;
+  SessionOptions options;
+  options.devices = chosen.devices;
+  options.strategy = chosen.strategy;
+  options.strategy_options = chosen.strategy_options;
+  options.machine = chosen.machine;
+  options.executor.trace = chosen.timeline;
+  options.executor.watchdog_seconds = chosen.watchdog_seconds;
+  options.rule = {TANDEM_UPDATE_SGD, static_cast<float>(setup.solver.momentum),
+                  static_cast<float>(setup.solver.weight_decay), 1};
+  options.batch = chosen.batch;
+  options.data = setup.record.data;
+  options.testing = setup.validation_data != nullptr;
+  return options;
+}
+
+struct Pending {
+  int64_t step = 0, epoch = 0, samples = 0;
+  double rate = 0;
+};
+
+// One run, from its first step to its last.
+class Run {
+ public:
+  Run(Registry& registry, TrainSetup& setup, const RunFolder& folder, Session& session,
+      Recorder& recorder)
+      : registry_(registry),
+        setup_(setup),
+        chosen_(setup.record.options),
+        folder_(folder),
+        session_(session),
+        recorder_(recorder),
+        phase_(session.training()) {}
+
+  void start_fresh() { session_.set_weights(initial_weights(session_.net(), *chosen_.seed)); }
+
+  void start_from(const Checkpoint& checkpoint) {
+    session_.set_weights(checkpoint.weights);
+    session_.set_state(checkpoint.state);
+    first_ = checkpoint.step;
+    result_.steps = first_;
+    const auto best = checkpoint.metadata.find("best_loss");
+    const auto top1 = checkpoint.metadata.find("best_top1");
+    if (best != checkpoint.metadata.end()) parse_number(best->second, &result_.best.loss);
+    if (top1 != checkpoint.metadata.end()) parse_number(top1->second, &result_.best.top1);
+    has_best_ = best != checkpoint.metadata.end();
+  }
+
+  TrainResult go() {
+    begin_ = Clock::now();
+    result_.run = folder_.path();
+    LoaderOptions loading;
+    loading.batch = chosen_.batch;
+    loading.first_batch = first_;
+    loading.seed = *chosen_.seed;
+    loading.threads = chosen_.decode_threads;
+    Loader loader(*setup_.training_data, loading, session_.allocator());
+    loader_ = &loader;
+    for (int64_t step = first_; step < chosen_.steps && !stopping(); ++step) {
+      issue(step);
+      if (due(step + 1)) pause(step + 1, tests(step + 1));
+    }
+    if (result_.steps + static_cast<int64_t>(pending_.size()) > saved_) {
+      pause(result_.steps + static_cast<int64_t>(pending_.size()), !stopping());
+    }
+    release_held(true);
+    write_timeline();
+    list_bad_samples();
+    loader_ = nullptr;
+    result_.stopped = result_.steps < chosen_.steps;
+    result_.seconds = seconds_since(begin_);
+    return result_;
+  }
+
+ private:
+  [[nodiscard]] bool stopping() const { return chosen_.stop != nullptr && *chosen_.stop; }
+
+  void issue(int64_t step) {
+    const Batch batch = loader_->next();
+    const double rate = learning_rate(setup_.solver, step);
+    const tandem_step control{*chosen_.seed,
+                              static_cast<uint64_t>(step),
+                              static_cast<float>(rate),
+                              static_cast<float>(batch.samples),
+                              {0, 0}};
+    std::memcpy(batch.memory, &control, sizeof(control));
+    while (pending_.size() >= 2) finish_oldest();
+    phase_.executor->issue(step, {{phase_.batch_buffer, batch.memory}});
+    pending_.push_back({step, batch.epoch, batch.samples, rate});
+    release_held(false);
+    held_ = batch;
+  }
+
+  // A batch goes back to the ring when the copies of its step are done.
+  void release_held(bool drained) {
+    if (!held_) return;
+    if (!drained) {
+      for (const int task : phase_.input_tasks) phase_.executor->wait_task(held_->number, task);
+    }
+    loader_->release(*held_);
+    held_.reset();
+  }
+
+  void finish_oldest() {
+    const Pending done = pending_.front();
+    phase_.executor->wait(done.step);
+    const std::vector<float> scalars = phase_.scalars(done.step);
+    double loss = 0;
+    for (size_t i = 0; i < scalars.size(); ++i)
+      loss += phase_.net.scalars[i].loss_weight * scalars[i];
+    if (!phase_.finite(done.step)) stop_not_finite(done, loss);
+    pending_.pop_front();
+    if (chosen_.timeline && done.step >= first_ + first_traced &&
+        done.step < first_ + first_traced + traced_steps) {
+      const std::vector<TraceEvent> events = phase_.executor->trace(done.step);
+      trace_.insert(trace_.end(), events.begin(), events.end());
+      if (done.step + 1 == first_ + first_traced + traced_steps) write_timeline();
+    }
+    report(done, loss);
+  }
+
+  void report(const Pending& done, double loss) {
+    result_.steps = done.step + 1;
+    result_.loss = loss;
+    const double now = seconds_since(begin_) - paused_;
+    recent_.emplace_back(now, done.step + 1);
+    while (recent_.size() > 20) recent_.pop_front();
+    const double span = now - recent_.front().first;
+    const auto steps = static_cast<double>(done.step + 1 - recent_.front().second);
+    StepReport r;
+    r.step = done.step + 1;
+    r.steps = chosen_.steps;
+    r.epoch = done.epoch;
+    const auto size = static_cast<double>(setup_.record.training_samples);
+    r.epochs = static_cast<double>(chosen_.steps) * static_cast<double>(chosen_.batch) / size;
+    r.loss = loss;
+    r.rate = done.rate;
+    r.images_per_second = span > 0 ? steps * static_cast<double>(chosen_.batch) / span : 0;
+    r.seconds_left = steps > 0 ? static_cast<double>(r.steps - r.step) * span / steps : -1;
+    r.waited_seconds = loader_->waited_seconds();
+    r.skipped = chosen_.batch - done.samples;
+    if (now > 0) {
+      result_.images_per_second = static_cast<double>((r.step - first_) * chosen_.batch) / now;
+    }
+    recorder_.on_step(r);
+  }
+
+  [[noreturn]] void stop_not_finite(const Pending& done, double loss) {
+    while (pending_.size() > 1) {
+      phase_.executor->wait(pending_.back().step);
+      pending_.pop_back();
+    }
+    phase_.executor->drain();
+    DiagnoseInputs inputs{session_.machine().kind(),
+                          chosen_.batch,
+                          setup_.record.data,
+                          *chosen_.seed,
+                          static_cast<uint64_t>(done.step),
+                          setup_.training_data.get()};
+    std::string where;
+    try {
+      where = first_not_finite(registry_, setup_.net, session_.weights(), inputs);
+    } catch (const Error& failure) {
+      where = fmt::format("unknown ({})", failure.what());
+    }
+    if (where.empty()) where = "the loss alone";
+    throw error(
+        "step {}: the loss is not finite ({}); the first to go was {}. The update was left out and "
+        "the run stops{}. Try "
+        "a smaller learning rate (--lr, here {:.3g})",
+        done.step + 1, loss, where,
+        has_checkpoint(folder_.path(), "last")
+            ? "; the last good checkpoint is in '" + folder_.path().string() + "'"
+            : "",
+        done.rate);
+  }
+
+  [[nodiscard]] bool tests(int64_t done) const {
+    if (setup_.validation_data == nullptr) return false;
+    if (done == chosen_.steps) return true;
+    if (chosen_.test_interval > 0) return done % chosen_.test_interval == 0;
+    return ends_epoch(done);
+  }
+  [[nodiscard]] bool ends_epoch(int64_t done) const {
+    const int64_t size = setup_.record.training_samples;
+    return done * chosen_.batch / size != (done - 1) * chosen_.batch / size;
+  }
+  [[nodiscard]] bool due(int64_t done) const {
+    const bool snapshot = chosen_.snapshot > 0 && done % chosen_.snapshot == 0;
+    return done == chosen_.steps || snapshot || tests(done) || ends_epoch(done);
+  }
+
+  // Between steps, with nothing in flight: evaluate, keep the best, save.
+  void pause(int64_t done, bool with_test) {
+    while (!pending_.empty()) finish_oldest();
+    phase_.executor->drain();
+    const Clock::time_point begin = Clock::now();
+    bool best = false;
+    if (with_test && setup_.validation_data != nullptr) best = run_test(done);
+    if (stopping() && with_test && setup_.validation_data != nullptr) best = false;
+    save(done, best);
+    paused_ += seconds_since(begin);
+  }
+
+  bool run_test(int64_t done) {
+    Evaluation now =
+        evaluate(session_, *setup_.validation_data, {chosen_.decode_threads, chosen_.stop});
+    if (stopping()) return false;  // what was cut short is no result
+    now.step = done;
+    now.epoch = done * chosen_.batch / setup_.record.training_samples;
+    const Evaluation& old = result_.best;
+    now.best = !has_best_ || (now.has_accuracy ? now.top1 > old.top1 ||
+                                                     (now.top1 == old.top1 && now.loss < old.loss)
+                                               : now.loss < old.loss);
+    result_.last = now;
+    if (now.best) {
+      result_.best = now;
+      has_best_ = true;
+    }
+    recorder_.on_evaluation(now);
+    return now.best;
+  }
+
+  void save(int64_t done, bool best) {
+    Checkpoint checkpoint;
+    checkpoint.step = done;
+    checkpoint.weights = session_.weights();
+    checkpoint.state = session_.state();
+    checkpoint.metadata["seed"] = fmt::format("{}", *chosen_.seed);
+    if (has_best_) {
+      checkpoint.metadata["best_loss"] = fmt::format("{:.17g}", result_.best.loss);
+      checkpoint.metadata["best_top1"] = fmt::format("{:.17g}", result_.best.top1);
+    }
+    if (best) write_checkpoint(folder_.path(), "best", phase_.net, checkpoint);
+    write_checkpoint(folder_.path(), "last", phase_.net, checkpoint);
+    saved_ = done;
+  }
+
+  void write_timeline() {
+    if (trace_.empty()) return;
+    write_text_file(folder_.timeline_file(), to_chrome_trace(phase_.plan, trace_));
+    trace_.clear();
+  }
+
+  void list_bad_samples() {
+    const std::vector<BadSample> bad = loader_->bad_samples();
+    if (bad.empty()) return;
+    std::string text;
+    for (const BadSample& sample : bad) text += fmt::format("{}: {}\n", sample.name, sample.reason);
+    write_text_file(folder_.path() / "skipped.txt", text);
+    recorder_.on_message(
+        fmt::format("{} damaged image{} left out, listed in '{}' (the first: {}: {})", bad.size(),
+                    bad.size() == 1 ? " was" : "s were", (folder_.path() / "skipped.txt").string(),
+                    bad[0].name, bad[0].reason));
+  }
+
+  Registry& registry_;
+  TrainSetup& setup_;
+  const TrainOptions& chosen_;
+  const RunFolder& folder_;
+  Session& session_;
+  Recorder& recorder_;
+  Phase& phase_;
+  Loader* loader_ = nullptr;
+  Clock::time_point begin_;
+  double paused_ = 0;
+  int64_t first_ = 0, saved_ = -1;
+  bool has_best_ = false;
+  std::deque<Pending> pending_;
+  std::optional<Batch> held_;
+  std::deque<std::pair<double, int64_t>> recent_;
+  std::vector<TraceEvent> trace_;
+  TrainResult result_;
+};
+
+}  // namespace
+
+TrainResult train(const TrainOptions& options, Observer& observer) {
+  Registry registry = Registry::with_defaults();
+  std::optional<RunFolder> folder;
+  if (options.resume) folder.emplace(RunFolder::open(options.out));
+  TrainSetup setup =
+      folder ? resolve_resumed(registry, options, *folder) : resolve(registry, options);
+
+  Session session(registry, setup.net, session_options(setup));
+  const Plan& plan = session.training().plan;
+  std::optional<Checkpoint> checkpoint;
+  if (folder) {
+    if (!has_checkpoint(folder->path(), "last")) {
+      throw error(
+          "run '{}' has no checkpoint to resume from: it stopped before its first one; begin it "
+          "again",
+          folder->path().string());
+    }
+    checkpoint = read_checkpoint(folder->path(), "last", session.net(), true);
+  } else {
+    setup.record.split = plan.split_layer;
+    if (setup.record.options.out.empty())
+      setup.record.options.out = RunFolder::free_name(setup.record.net_name);
+    folder.emplace(RunFolder::create(setup.record.options.out));
+    folder->write(setup.record, setup.net, setup.solver);
+  }
+  const TrainOptions& chosen = setup.record.options;
+  Recorder recorder(*folder, observer, chosen.display, checkpoint ? checkpoint->step : 0);
+  write_text_file(folder->plan_file(), to_text(plan));
+  recorder.on_message(
+      fmt::format("{} net '{}' on {}: {} training images, {} classes, batch {}, {} steps, strategy "
+                  "{} on {}, seed {}",
+                  checkpoint ? "going on with" : "training", setup.record.net_name, chosen.data,
+                  setup.record.training_samples, setup.record.class_names.size(), chosen.batch,
+                  chosen.steps, chosen.strategy, chosen.devices, *chosen.seed));
+  for (const std::string& message : setup.messages) recorder.on_message(message);
+  for (const std::string& note : plan.notes) recorder.on_message(note);
+  recorder.on_message("memory: " + session.memory_forecast());
+  recorder.on_message("run folder: " + folder->path().string());
+
+  Run run(registry, setup, *folder, session, recorder);
+  if (checkpoint) {
+    if (checkpoint->step >= chosen.steps) {
+      throw error(
+          "run '{}' is complete: it has done {} of {} steps; ask for more with --steps or --epochs",
+          folder->path().string(), checkpoint->step, chosen.steps);
+    }
+    run.start_from(*checkpoint);
+    recorder.on_message(fmt::format("resumed after step {}", checkpoint->step));
+  } else {
+    run.start_fresh();
+  }
+  TrainResult result = run.go();
+  if (result.stopped) {
+    recorder.on_message(
+        fmt::format("stopped after step {} and saved; go on with: tandem train --out {} --resume",
+                    result.steps, folder->path().string()));
+  }
+  return result;
+}
+
+}  // namespace tandem
