@@ -47,6 +47,7 @@ function(tandem_test name)
     TANDEM_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TANDEM_BUILD_DIR="${CMAKE_BINARY_DIR}"
     TANDEM_PLUGIN_DIR="${CMAKE_BINARY_DIR}/lib/tandem/plugins"
     TANDEM_TEST_PLUGIN_DIR="${CMAKE_BINARY_DIR}/lib/tandem/test_plugins")
+  include(${CMAKE_SOURCE_DIR}/tests/${name}/needs.cmake OPTIONAL)  # what else test_${name} needs
   include(GoogleTest)
   gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
 endfunction()

@@ -57,7 +57,7 @@ const tandem_parameter* accept_parameter(const tandem_parameter* parameter,
         owner, parameter->name, parameter->type, TANDEM_ABI_MAJOR, TANDEM_ABI_MINOR);
   }
   // A default that its own range refuses is found now, and not in somebody's training.
-  (void)default_attribute(*parameter, fmt::format("{}: the default of", owner));
+  (void)default_attribute(*parameter, fmt::format("{} (default value)", owner));
   return parameter;
 }
 

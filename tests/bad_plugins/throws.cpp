@@ -1,8 +1,9 @@
 // Breaks the first rule of the border.
 #include <stdexcept>
 
-#include "minimal.h"
+#include "plugins/abi.h"
 
-extern "C" TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host*) {
+extern "C" __attribute__((visibility("default"))) const tandem_plugin* tandem_plugin_entry(
+    const tandem_host*) {
   throw std::runtime_error("nobody should see this");
 }

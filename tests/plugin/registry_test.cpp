@@ -1,0 +1,306 @@
+#include "core/plugin/registry.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+
+#include "tests/support/temp_folder.h"
+
+namespace tandem {
+namespace {
+
+using test::TempFolder;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// A test plugin's file; see tests/bad_plugins.
+std::filesystem::path plugin(const std::string& name) {
+  return std::filesystem::path(TANDEM_TEST_PLUGIN_DIR) / name / (name + ".so");
+}
+
+ModuleReport report_of(const std::filesystem::path& path) {
+  Registry registry;
+  return registry.load(path);
+}
+
+std::string reason_of(const std::string& name) {
+  const ModuleReport report = report_of(plugin(name));
+  EXPECT_FALSE(report.loaded);
+  EXPECT_EQ(report.path, plugin(name));
+  return report.reason;
+}
+
+std::string failure_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& failure) {
+    return failure.what();
+  }
+  return "no error";
+}
+
+TEST(Module, InPlainCLoadsAndOffersWhatItHas) {
+  Registry registry;
+  const ModuleReport report = registry.load(plugin("good"));
+  EXPECT_TRUE(report.loaded) << report.reason;
+  EXPECT_EQ(report.name, "good");
+  EXPECT_EQ(report.version, "1.2.3");
+  EXPECT_EQ(report.abi_major, TANDEM_ABI_MAJOR);
+  EXPECT_THAT(report.offers, ElementsAre("layer test.Good", "kernel test.Good/cpu"));
+  EXPECT_STREQ(registry.layer_type("test.Good").name, "test.Good");
+  EXPECT_STREQ(registry.kernel("test.Good", "cpu").layer_type, "test.Good");
+}
+
+TEST(Module, OfANewerMinorWithLargerTablesLoads) {
+  Registry registry;
+  const ModuleReport report = registry.load(plugin("newer_minor"));
+  EXPECT_TRUE(report.loaded) << report.reason;
+  EXPECT_EQ(report.abi_minor, TANDEM_ABI_MINOR + 7);
+  const tandem_layer_type& type = registry.layer_type("test.Newer");
+  ASSERT_EQ(type.parameter_count, 1u);
+  EXPECT_STREQ(type.parameters[0]->name, "slope");
+  EXPECT_STREQ(type.parameters[0]->help, "how steep");
+  EXPECT_NE(registry.kernel("test.Newer", "cpu").forward, nullptr);
+}
+
+TEST(Module, OfAnOlderMinorLoadsWithItsMissingFieldsAsNull) {
+  Registry registry;
+  const ModuleReport report = registry.load(plugin("older_minor"));
+  ASSERT_TRUE(report.loaded) << report.reason;
+  EXPECT_THAT(report.offers, ElementsAre("layer test.Older", "kernel test.Older/cpu"));
+  const tandem_kernel& kernel = registry.kernel("test.Older", "cpu");
+  EXPECT_NE(kernel.forward, nullptr);
+  EXPECT_EQ(kernel.backward, nullptr);
+  EXPECT_EQ(kernel.forward_statistics, nullptr);
+  EXPECT_EQ(kernel.backward_statistics, nullptr);
+  const tandem_parameter& parameter = *registry.layer_type("test.Older").parameters[0];
+  EXPECT_GT(parameter.minimum, parameter.maximum);  // no range
+  EXPECT_EQ(parameter.choices, nullptr);
+  EXPECT_STREQ(parameter.help, "");
+}
+
+TEST(Module, OfAnotherMajorIsRefusedWithBothVersionsAndTheFix) {
+  EXPECT_THAT(reason_of("wrong_major"),
+              AllOf(HasSubstr("built for plugin ABI 99.4, and this Tandem has 1.0"),
+                    HasSubstr("rebuild it"), HasSubstr("use a Tandem with ABI 99")));
+}
+
+TEST(Module, WithAnUndefinedSymbolIsRefusedNamingTheSymbol) {
+  EXPECT_THAT(reason_of("missing_symbol"), AllOf(HasSubstr("symbol 'a_function_nobody_defines'"),
+                                                 HasSubstr("LIBRARIES in tandem_add_plugin")));
+}
+
+TEST(Module, WhoseLibraryIsNotFoundIsRefusedNamingTheLibrary) {
+  EXPECT_THAT(reason_of("missing_library"),
+              AllOf(HasSubstr("needs the library 'libtandem_test_absent.so', which is not found"),
+                    HasSubstr("LD_LIBRARY_PATH")));
+}
+
+TEST(Module, WithoutTheEntryIsNotAPlugin) {
+  EXPECT_THAT(reason_of("no_entry"),
+              AllOf(HasSubstr("no symbol 'tandem_plugin_entry'"), HasSubstr("TANDEM_EXPORT")));
+}
+
+TEST(Module, ThatIsATextIsNotASharedLibrary) {
+  const TempFolder folder;
+  for (const char* text : {"", "not a library\n",
+                           "a text that is long enough to be an ELF header, "
+                           "but which begins with none of its bytes\n"}) {
+    const ModuleReport report = report_of(folder.write("text.so", text));
+    EXPECT_FALSE(report.loaded);
+    EXPECT_THAT(report.reason, HasSubstr("it is not a shared library ("));
+  }
+}
+
+TEST(Module, ThatIsNotThereIsSaidToBeMissing) {
+  EXPECT_EQ(report_of("/nowhere/x.so").reason, "there is no such file");
+}
+
+TEST(Module, ThatRefusesThisMachineIsQuoted) {
+  EXPECT_EQ(reason_of("refuses"),
+            "it cannot work on this machine: it needs an abacus with 12 rods, and found none");
+}
+
+TEST(Module, ThatThrowsOutOfItsEntryDoesNotTakeTheProgramDown) {
+  EXPECT_THAT(reason_of("throws"), HasSubstr("threw an exception"));
+}
+
+TEST(Module, WhoseLayerTypeLacksAFunctionIsRefusedNamingIt) {
+  EXPECT_THAT(reason_of("missing_field"), HasSubstr("layer type 'test.Shapeless' has no 'shapes'"));
+}
+
+TEST(Module, WhoseDefaultItsOwnRangeRefusesIsRefused) {
+  EXPECT_EQ(reason_of("bad_default"),
+            "layer type 'test.Defaulted' (default value): stride is '0', but must be from 1 to 9");
+}
+
+TEST(Registry, TwoModulesOfOneNameAreAnErrorThatNamesBoth) {
+  Registry registry;
+  registry.load(plugin("good"));
+  const ModuleReport report = registry.load(plugin("taken_name"));
+  EXPECT_FALSE(report.loaded);
+  EXPECT_THAT(report.reason, AllOf(HasSubstr("layer type 'test.Good' is already registered by " +
+                                             plugin("good").string()),
+                                   HasSubstr("acme.Swish")));
+  EXPECT_THAT(failure_of([&] { (void)registry.layer_type("test.Good"); }),
+              AllOf(HasSubstr("registered by two plugins"), HasSubstr(plugin("good").string()),
+                    HasSubstr(plugin("taken_name").string())));
+}
+
+TEST(Registry, TakesAllOfAModuleOrNothing) {
+  Registry registry;
+  registry.load(plugin("good"));
+  registry.load(plugin("taken_name"));
+  EXPECT_EQ(registry.find_layer_type("test.Own"), nullptr);
+  EXPECT_TRUE(registry.modules().back().offers.empty());
+}
+
+TEST(Registry, AnUnknownLayerTypeIsAnsweredWithTheNearNameAndWhatDidNotLoad) {
+  Registry registry;
+  registry.load(plugin("good"));
+  registry.load(plugin("refuses"));
+  EXPECT_EQ(registry.find_layer_type("test.Godo"), nullptr);
+  EXPECT_EQ(failure_of([&] { (void)registry.layer_type("test.Godo"); }),
+            "unknown layer type 'test.Godo' (did you mean 'test.Good'?); 'tandem layers' lists the "
+            "known ones; not loaded: " +
+                plugin("refuses").string() +
+                ": it cannot work on this machine: it needs an abacus with 12 rods, and found "
+                "none");
+}
+
+TEST(Registry, AMissingKernelIsAnsweredWithTheDeviceKindsThereAre) {
+  Registry registry;
+  registry.load(plugin("good"));
+  EXPECT_EQ(failure_of([&] { (void)registry.kernel("test.Good", "cuda"); }),
+            "layer type 'test.Good' has no kernel on device kind 'cuda', it has one on cpu");
+  EXPECT_EQ(failure_of([&] { (void)registry.kernel("test.Bad", "cuda"); }),
+            "layer type 'test.Bad' has no kernel on device kind 'cuda', it has no kernel at all");
+}
+
+TEST(Registry, AnUnknownDeviceKindIsAnsweredWithTheKnownOnes) {
+  Registry registry;
+  EXPECT_EQ(failure_of([&] { (void)registry.backend("gpu"); }),
+            "unknown device kind 'gpu'; known: none");
+}
+
+TEST(Registry, PutsDataSetsOffUntilTheyAreAskedFor) {
+  Registry registry;
+  registry.scan(std::filesystem::path(TANDEM_TEST_PLUGIN_DIR) / "drawn");
+  EXPECT_THAT(registry.modules(), IsEmpty());
+  EXPECT_THAT(registry.datasets(), ElementsAre("drawn"));
+  EXPECT_STREQ(registry.dataset("drawn").name, "drawn");
+  ASSERT_EQ(registry.modules().size(), 1u);
+  EXPECT_TRUE(registry.modules()[0].loaded);
+  EXPECT_THAT(registry.datasets(), ElementsAre("drawn"));
+  EXPECT_STREQ(registry.dataset("drawn").name, "drawn");  // and once only
+  EXPECT_EQ(registry.modules().size(), 1u);
+}
+
+TEST(Registry, LoadsEverythingPutOffOnDemand) {
+  Registry registry;
+  registry.scan(std::filesystem::path(TANDEM_TEST_PLUGIN_DIR) / "drawn");
+  registry.scan(std::filesystem::path(TANDEM_TEST_PLUGIN_DIR) / "broken_data");
+  registry.load_all();
+  ASSERT_EQ(registry.modules().size(), 2u);
+  EXPECT_THAT(registry.datasets(), ElementsAre("drawn"));
+}
+
+TEST(Registry, ADataSetWhoseModuleFailsSaysWhyEachTime) {
+  Registry registry;
+  registry.scan(std::filesystem::path(TANDEM_TEST_PLUGIN_DIR) / "broken_data");
+  for (int time = 0; time < 2; ++time) {
+    EXPECT_THAT(failure_of([&] { (void)registry.dataset("broken"); }),
+                AllOf(HasSubstr("data set 'broken' is not loaded: "),
+                      HasSubstr("tandem_dataset_broken.so: "), HasSubstr("its drum is empty")));
+  }
+}
+
+TEST(Registry, AnUnknownDataSetIsAnsweredWithTheNearName) {
+  Registry registry;
+  registry.scan(std::filesystem::path(TANDEM_TEST_PLUGIN_DIR) / "drawn");
+  EXPECT_EQ(failure_of([&] { (void)registry.dataset("drwan"); }),
+            "unknown data set 'drwan' (did you mean 'drawn'?); known: drawn");
+}
+
+TEST(Registry, ScansAFolderInOrderOfFileName) {
+  const TempFolder folder;
+  std::filesystem::copy(plugin("refuses"), folder / "b.so");
+  std::filesystem::copy(plugin("good"), folder / "a.so");
+  (void)folder.write("c.txt", "no plugin");
+  Registry registry;
+  registry.scan(folder.path());
+  ASSERT_EQ(registry.modules().size(), 2u);
+  EXPECT_EQ(registry.modules()[0].path, folder / "a.so");
+  EXPECT_TRUE(registry.modules()[0].loaded);
+  EXPECT_EQ(registry.modules()[1].path, folder / "b.so");
+  EXPECT_FALSE(registry.modules()[1].loaded);
+}
+
+TEST(Registry, AMissingFolderIsNoError) {
+  Registry registry;
+  registry.scan("/nowhere/at/all");
+  EXPECT_THAT(registry.modules(), IsEmpty());
+}
+
+TEST(Registry, TheSameFolderTwiceChangesNothing) {
+  Registry registry;
+  registry.scan(plugin("good").parent_path());
+  registry.scan(plugin("good").parent_path() / "." / "");
+  ASSERT_EQ(registry.modules().size(), 1u);
+  EXPECT_STREQ(registry.layer_type("test.Good").name, "test.Good");
+}
+
+TEST(Registry, AnEarlierFolderShadowsAFileOfTheSameName) {
+  const TempFolder folder;
+  std::filesystem::copy(plugin("good"), folder / "good.so");
+  Registry registry;
+  registry.scan(folder.path());
+  registry.scan(plugin("good").parent_path());
+  ASSERT_EQ(registry.modules().size(), 2u);
+  EXPECT_TRUE(registry.modules()[0].loaded);
+  EXPECT_FALSE(registry.modules()[1].loaded);
+  EXPECT_TRUE(registry.modules()[1].shadowed);
+  EXPECT_THAT(registry.modules()[1].reason, HasSubstr((folder / "good.so").string()));
+  EXPECT_STREQ(registry.layer_type("test.Good").name, "test.Good");
+}
+
+TEST(Registry, SurvivesTheModulesSecondRegistryAndBeingMoved) {
+  Registry first;
+  first.load(plugin("older_minor"));
+  Registry second;
+  second.load(plugin("older_minor"));
+  Registry moved = std::move(second);
+  EXPECT_STREQ(first.layer_type("test.Older").name, "test.Older");
+  EXPECT_STREQ(moved.layer_type("test.Older").parameters[0]->name, "size");
+}
+
+TEST(DefaultFolders, BeginWithThoseOfTheEnvironment) {
+  const TempFolder folder;
+  const char* before = std::getenv("TANDEM_PLUGIN_PATH");
+  const std::string kept = before == nullptr ? "" : before;
+  setenv("TANDEM_PLUGIN_PATH", ("/x/one::" + folder.string()).c_str(), 1);
+  const auto folders = Registry::default_folders();
+  if (before == nullptr) {
+    unsetenv("TANDEM_PLUGIN_PATH");
+  } else {
+    setenv("TANDEM_PLUGIN_PATH", kept.c_str(), 1);
+  }
+  ASSERT_GE(folders.size(), 3u);
+  EXPECT_EQ(folders[0], "/x/one");
+  EXPECT_EQ(folders[1], folder.path());
+}
+
+TEST(DefaultFolders, HoldTheBuildsOwnPluginsOnce) {
+  const auto folders = Registry::default_folders();
+  EXPECT_EQ(std::count(folders.begin(), folders.end(),
+                       std::filesystem::path(TANDEM_PLUGIN_DIR).lexically_normal()),
+            1);
+}
+
+}  // namespace
+}  // namespace tandem
