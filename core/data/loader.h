@@ -40,7 +40,8 @@ struct LoaderOptions {
 struct Batch {
   int64_t number = 0;
   int64_t epoch = 0;    // of its first row
-  int64_t samples = 0;  // rows that hold one (label >= 0)
+  int64_t samples = 0;  // rows that hold one (label >= 0); 0 only where the partial last batch of
+                        // an evaluation is all damaged
   std::byte* memory =
       nullptr;  // laid out as BatchLayout; the tandem_step is the caller's to fill in
   int slot = -1;

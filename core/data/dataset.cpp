@@ -1,0 +1,135 @@
+#include "core/data/dataset.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/base/strings.h"
+#include "core/plugin/registry.h"
+
+namespace tandem {
+namespace {
+
+constexpr const char* folder_dataset = "image_folder";
+
+// Which data set serves `source`: the one of that name, or the reader of folders.
+std::string dataset_of(const Registry& registry, const std::string& source) {
+  const std::vector<std::string> names = registry.datasets();
+  if (source != folder_dataset && std::count(names.begin(), names.end(), source) > 0) return source;
+  std::error_code ignored;
+  if (!std::filesystem::exists(source, ignored)) {
+    throw error("data '{}': there is no such folder, nor a data set of that name; data sets: {}{}",
+                source, fmt::join(names, ", "), did_you_mean(source, names));
+  }
+  return folder_dataset;
+}
+
+Attributes read_parameters(const tandem_dataset_type& type,
+                           const std::map<std::string, std::string>& written) {
+  const std::string owner = fmt::format("data set '{}'", type.name);
+  Attributes attributes;
+  std::vector<std::string> known;
+  for (uint32_t i = 0; i < type.parameter_count; ++i) {
+    const tandem_parameter& parameter = *type.parameters[i];
+    known.emplace_back(parameter.name);
+    const auto found = written.find(parameter.name);
+    if (found != written.end()) {
+      const bool list = parameter.type == TANDEM_PARAMETER_INTEGERS;
+      attributes.set(
+          parameter.name,
+          parse_attribute(parameter, list ? split(found->second, ',') : std::vector{found->second},
+                          owner, {}));
+    } else if (parameter.required != 0) {
+      throw error("{}: parameter '{}' is required: {}", owner, parameter.name, parameter.help);
+    } else {
+      attributes.set(parameter.name, default_attribute(parameter, owner));
+    }
+  }
+  for (const auto& [name, value] : written) {
+    if (std::count(known.begin(), known.end(), name) > 0) continue;
+    throw error("{}: unknown parameter '{}'{}; it takes: {}", owner, name,
+                did_you_mean(name, known),
+                known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
+  }
+  return attributes;
+}
+
+bool fits(int64_t given, int64_t expected) {
+  return given > 0 && (expected == 0 || given == expected);
+}
+
+void check_info(const tandem_dataset_info& info, const Shape& expected, const std::string& what) {
+  if (info.size < 1) throw error("{}: holds no sample", what);
+  if (info.class_count < 1) throw error("{}: has no classes", what);
+  const Shape& given = info.shape;
+  if (!fits(given.c, expected.c) || !fits(given.h, expected.h) || !fits(given.w, expected.w)) {
+    throw error("{}: gives samples of {}x{}x{}, but the net expects {}x{}x{} (0: any)", what,
+                given.c, given.h, given.w, expected.c, expected.h, expected.w);
+  }
+}
+
+}  // namespace
+
+Dataset::Dataset(Registry& registry, const DatasetOptions& options) {
+  type_ = &registry.dataset(dataset_of(registry, options.source));
+  attributes_ = read_parameters(*type_, options.parameters);
+  const std::string class_names = fmt::format("{}", fmt::join(options.class_names, "\n"));
+  tandem_dataset_request request{};
+  request.struct_size = sizeof(request);
+  request.phase = options.phase;
+  request.source = options.source.c_str();
+  request.split = options.split.c_str();
+  request.class_names = options.class_names.empty() ? nullptr : class_names.c_str();
+  request.attributes = attributes_.handle();
+  request.seed = options.seed;
+  request.shape = options.shape;
+  request.shape.n = 1;
+
+  info_.struct_size = sizeof(info_);
+  const std::string what = fmt::format("data '{}'", options.source);
+  check(type_->open(&request, &handle_, &info_), what);
+  // Without a finished object there is no destructor to close what the plugin has opened.
+  std::unique_ptr<void, void (*)(void*)> opened(handle_, type_->close);
+  info_.shape.n = 1;
+  check_info(info_, options.shape, what);
+  static_cast<void>(opened.release());
+}
+
+Dataset::~Dataset() {
+  type_->close(handle_);
+}
+
+std::vector<std::string> Dataset::class_names() const {
+  std::vector<std::string> names;
+  for (int64_t i = 0; i < info_.class_count; ++i) names.emplace_back(type_->class_name(handle_, i));
+  return names;
+}
+
+std::string Dataset::sample_name(int64_t index) const {
+  return type_->sample_name(handle_, index);
+}
+
+std::string Dataset::notes() const {
+  return type_->notes(handle_);
+}
+
+SampleStatus Dataset::get(int64_t index, uint64_t seed, float* pixels, float* label,
+                          std::string* reason) const {
+  if (index < 0 || index >= size()) {
+    throw error("sample {} does not exist: the data set has {}", index, size());
+  }
+  const tandem_status status = type_->get(handle_, index, seed, pixels, label);
+  if (status == TANDEM_SKIP) {
+    *reason = take_reason();
+    std::fill_n(pixels, element_count(info_.shape), 0.0F);
+    *label = -1;
+    return SampleStatus::skipped;
+  }
+  if (status != TANDEM_OK) check(status, fmt::format("sample '{}'", sample_name(index)));
+  if (!(*label >= 0 && *label < static_cast<float>(class_count()))) {
+    throw error("sample '{}': data set '{}' gave the class {}, but has classes 0 to {}",
+                sample_name(index), type_->name, *label, class_count() - 1);
+  }
+  return SampleStatus::good;
+}
+
+}  // namespace tandem

@@ -1,0 +1,316 @@
+#include "core/data/loader.h"
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <thread>
+
+#include "core/data/bad_samples.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t alignment = 64;
+// Rows a thread takes at a time: few enough that a batch is spread over the threads, more than one
+// so that tiny images are not spent on the lock.
+constexpr int64_t chunk_rows = 4;
+
+int64_t align(int64_t offset) {
+  return (offset + alignment - 1) / alignment * alignment;
+}
+
+// Decoders give way to the threads that compute: the ring absorbs it, a late step would not.
+void become_decoder(int number) {
+  pthread_setname_np(pthread_self(), fmt::format("decoder-{}", number).c_str());
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 5);
+}
+
+enum class SlotStatus { free, filling, ready, delivered };
+
+struct Slot {
+  std::byte* memory = nullptr;
+  SlotStatus status = SlotStatus::free;
+  int64_t number = -1;  // of its batch
+  int64_t rows_left = 0;
+  std::vector<std::pair<int64_t, BadSample>> bad;  // by row
+  std::exception_ptr failure;
+};
+
+}  // namespace
+
+BatchLayout make_batch_layout(int64_t rows, const Shape& sample) {
+  BatchLayout layout;
+  layout.rows = rows;
+  layout.sample = sample;
+  layout.sample.n = 1;
+  layout.label_offset = align(sizeof(tandem_step));
+  layout.data_offset = layout.label_offset + align(rows * static_cast<int64_t>(sizeof(float)));
+  layout.bytes = layout.data_offset +
+                 align(rows * element_count(layout.sample) * static_cast<int64_t>(sizeof(float)));
+  return layout;
+}
+
+struct Loader::State {
+  State(const Dataset& data, const LoaderOptions& loader_options, const Allocator& pinned)
+      : dataset(data),
+        options(loader_options),
+        allocator(pinned),
+        layout(make_batch_layout(options.batch, data.shape())),
+        order(data.size(), options.seed, options.shuffle),
+        next_batch(options.first_batch),
+        end_batch(end_of(options, data.size())),
+        bad(options.bad_share_limit) {
+    slots.resize(static_cast<size_t>(options.slots));
+  }
+  ~State() {
+    for (const Slot& slot : slots) {
+      if (slot.memory != nullptr) allocator.free(slot.memory);
+    }
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  // The batch behind the last one.
+  static int64_t end_of(const LoaderOptions& options, int64_t size) {
+    int64_t end = std::numeric_limits<int64_t>::max();
+    if (options.batch_count >= 0) end = options.first_batch + options.batch_count;
+    if (!options.wrap) end = std::min(end, (size + options.batch - 1) / options.batch);
+    return end;
+  }
+
+  void reserve();
+  void start();
+  void stop();
+  void work(int number);
+  bool begin_batch();
+  void fill(Slot& slot, int64_t first_row, int64_t last_row);
+  void finish(Slot& slot);
+  void account(const Slot& slot);
+  [[nodiscard]] int64_t rows_with_data(int64_t number) const {
+    if (options.wrap) return options.batch;
+    return std::clamp<int64_t>(dataset.size() - number * options.batch, 0, options.batch);
+  }
+
+  const Dataset& dataset;
+  const LoaderOptions options;
+  const Allocator allocator;
+  const BatchLayout layout;
+  const SampleOrder order;
+  std::vector<std::thread> threads;
+
+  mutable std::mutex mutex;
+  std::condition_variable space;  // a slot became free, or stop
+  std::condition_variable ready;  // the batch that is to be delivered is filled
+  std::vector<Slot> slots;
+  std::deque<size_t> in_order;  // slots with a batch that is not yet delivered
+  int64_t next_batch, end_batch;
+  Slot* current = nullptr;  // rows of this one are being handed out
+  int64_t next_row = 0;
+  std::atomic<bool> stopping = false;
+  BadSamples bad;
+  double waited = 0;
+  std::exception_ptr failure;
+};
+
+void Loader::State::reserve() {
+  for (Slot& slot : slots) {
+    slot.memory = static_cast<std::byte*>(allocator.allocate(layout.bytes));
+    if (slot.memory == nullptr) {
+      throw error("no memory for {} prefetched batches of {} bytes", slots.size(), layout.bytes);
+    }
+    std::fill_n(slot.memory, layout.bytes, std::byte{0});
+  }
+}
+
+void Loader::State::start() {
+  int count = options.threads;
+  if (count == 0) count = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / 2);
+  for (int i = 0; i < count; ++i) threads.emplace_back([this, i] { work(i); });
+}
+
+void Loader::State::stop() {
+  {
+    const std::lock_guard lock(mutex);
+    stopping = true;
+  }
+  space.notify_all();
+  for (std::thread& thread : threads) thread.join();
+}
+
+// Takes a free slot for the next batch; false if there is none. Called with the lock held.
+bool Loader::State::begin_batch() {
+  for (size_t i = 0; i < slots.size(); ++i) {
+    Slot& slot = slots[i];
+    if (slot.status != SlotStatus::free) continue;
+    slot.status = SlotStatus::filling;
+    slot.number = next_batch++;
+    slot.rows_left = options.batch;
+    slot.bad.clear();
+    slot.failure = nullptr;
+    current = &slot;
+    next_row = 0;
+    in_order.push_back(i);
+    return true;
+  }
+  return false;
+}
+
+void Loader::State::work(int number) {
+  become_decoder(number);
+  std::unique_lock lock(mutex);
+  while (!stopping) {
+    if (current == nullptr) {
+      if (next_batch >= end_batch) return;
+      if (!begin_batch()) {
+        space.wait(lock);
+        continue;
+      }
+      space.notify_all();  // the rows of this batch are work for every thread
+    }
+    Slot& slot = *current;
+    const int64_t first = next_row;
+    const int64_t last = std::min(first + chunk_rows, options.batch);
+    next_row = last;
+    if (last == options.batch) current = nullptr;
+    lock.unlock();
+    try {
+      fill(slot, first, last);
+    } catch (...) {
+      const std::lock_guard relock(mutex);
+      slot.failure = std::current_exception();
+    }
+    lock.lock();
+    slot.rows_left -= last - first;
+    if (slot.rows_left == 0) finish(slot);
+  }
+}
+
+void Loader::State::fill(Slot& slot, int64_t first_row, int64_t last_row) {
+  auto* labels = reinterpret_cast<float*>(slot.memory + layout.label_offset);
+  auto* pixels = reinterpret_cast<float*>(slot.memory + layout.data_offset);
+  const int64_t elements = element_count(layout.sample);
+  const int64_t filled = rows_with_data(slot.number);
+  for (int64_t row = first_row; row < last_row && !stopping; ++row) {
+    float* sample = pixels + row * elements;
+    if (row >= filled) {
+      std::fill_n(sample, elements, 0.0F);
+      labels[row] = -1;
+      continue;
+    }
+    const int64_t position = slot.number * options.batch + row;
+    const int64_t index = order.index(position);
+    std::string reason;
+    if (dataset.get(index, order.sample_seed(position), sample, &labels[row], &reason) ==
+        SampleStatus::skipped) {
+      BadSample one{dataset.sample_name(index), reason};
+      const std::lock_guard lock(mutex);
+      slot.bad.emplace_back(row, std::move(one));
+    }
+  }
+}
+
+void Loader::State::finish(Slot& slot) {
+  std::sort(slot.bad.begin(), slot.bad.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  slot.status = SlotStatus::ready;
+  ready.notify_all();
+}
+
+// Counted on delivery, so that the limits fall on the same batch whatever the threads do.
+void Loader::State::account(const Slot& slot) {
+  std::vector<BadSample> damaged;
+  for (const auto& [row, one] : slot.bad) damaged.push_back(one);
+  bad.add(slot.number, options.batch, rows_with_data(slot.number), damaged);
+  if (slot.failure) std::rethrow_exception(slot.failure);
+}
+
+Loader::Loader(const Dataset& dataset, const LoaderOptions& options, const Allocator& allocator) {
+  if (options.batch < 1) throw error("batch {} must be at least 1", options.batch);
+  if (options.slots < 1)
+    throw error("{} prefetched batches: there must be at least 1", options.slots);
+  if (options.threads < 0)
+    throw error("{} decoder threads: 0 chooses, else at least 1", options.threads);
+  if (options.first_batch < 0) throw error("first batch {} is below 0", options.first_batch);
+  state_ = std::make_unique<State>(dataset, options, allocator);
+  state_->reserve();
+  try {
+    state_->start();
+  } catch (...) {
+    state_->stop();
+    throw;
+  }
+}
+
+Loader::~Loader() {
+  state_->stop();
+}
+
+Batch Loader::next() {
+  State& s = *state_;
+  std::unique_lock lock(s.mutex);
+  if (s.failure) std::rethrow_exception(s.failure);
+  if (s.in_order.empty() && s.current == nullptr && s.next_batch >= s.end_batch) {
+    throw error("there is no batch {}: the loader was made for the batches up to it", s.next_batch);
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  s.ready.wait(lock, [&] {
+    return !s.in_order.empty() && s.slots[s.in_order.front()].status == SlotStatus::ready;
+  });
+  s.waited += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const size_t index = s.in_order.front();
+  Slot& slot = s.slots[index];
+  try {
+    s.account(slot);
+  } catch (...) {
+    s.failure = std::current_exception();
+    throw;
+  }
+  s.in_order.pop_front();
+  slot.status = SlotStatus::delivered;
+  Batch batch;
+  batch.number = slot.number;
+  batch.epoch = s.order.epoch(slot.number * s.options.batch);
+  batch.samples = s.rows_with_data(slot.number) - static_cast<int64_t>(slot.bad.size());
+  batch.memory = slot.memory;
+  batch.slot = static_cast<int>(index);
+  return batch;
+}
+
+void Loader::release(const Batch& batch) {
+  State& s = *state_;
+  {
+    const std::lock_guard lock(s.mutex);
+    Slot& slot = s.slots.at(static_cast<size_t>(batch.slot));
+    if (slot.status != SlotStatus::delivered || slot.number != batch.number) {
+      throw error("batch {} was released, but is not on loan", batch.number);
+    }
+    slot.status = SlotStatus::free;
+  }
+  s.space.notify_all();
+}
+
+const BatchLayout& Loader::layout() const {
+  return state_->layout;
+}
+
+double Loader::waited_seconds() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->waited;
+}
+
+std::vector<BadSample> Loader::bad_samples() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->bad.list();
+}
+
+}  // namespace tandem
