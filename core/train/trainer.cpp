@@ -70,11 +70,11 @@ class Run {
     session_.set_state(checkpoint.state);
     first_ = checkpoint.step;
     result_.steps = first_;
-    const auto best = checkpoint.metadata.find("best_loss");
-    const auto top1 = checkpoint.metadata.find("best_top1");
-    if (best != checkpoint.metadata.end()) parse_number(best->second, &result_.best.loss);
-    if (top1 != checkpoint.metadata.end()) parse_number(top1->second, &result_.best.top1);
-    has_best_ = best != checkpoint.metadata.end();
+    const auto read = [&](const char* key, double* value) {
+      const auto found = checkpoint.metadata.find(key);
+      return found != checkpoint.metadata.end() && parse_number(found->second, value);
+    };
+    has_best_ = read("best_loss", &result_.best.loss) && read("best_top1", &result_.best.top1);
   }
 
   TrainResult go() {

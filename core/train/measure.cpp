@@ -1,0 +1,169 @@
+#include "core/train/measure.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "core/base/random.h"
+#include "core/model/net.h"
+
+namespace tandem {
+namespace {
+
+// One batch in pinned memory: noise for pixels, labels in turn.
+class StandingBatch {
+ public:
+  StandingBatch(Session& session, const Net& net) : allocator_(session.allocator()) {
+    const bool is_virtual = session.machine().kind() == "sim";
+    Shape sample = net.tensors[static_cast<size_t>(net.data)].shape;
+    sample.n = 1;
+    layout_ = make_batch_layout(net.batch, sample);
+    memory_ = static_cast<std::byte*>(allocator_.allocate(layout_.bytes));
+    if (is_virtual) return;  // addresses on sim stand for memory that does not exist
+    virtual_ = false;
+    auto* labels = reinterpret_cast<float*>(memory_ + layout_.label_offset);
+    auto* pixels = reinterpret_cast<float*>(memory_ + layout_.data_offset);
+    int64_t classes = 2;
+    if (net.prediction >= 0) classes = net.tensors[static_cast<size_t>(net.prediction)].shape.c;
+    for (int64_t i = 0; i < net.batch; ++i) labels[i] = static_cast<float>(i % classes);
+    Random random(1, stream_of("standing batch"));
+    const int64_t count = net.batch * element_count(sample);
+    for (int64_t i = 0; i < count; ++i)
+      pixels[i] = static_cast<float>(random.bits() >> 24) - 127.5F;
+  }
+  ~StandingBatch() { allocator_.free(memory_); }
+  StandingBatch(const StandingBatch&) = delete;
+  StandingBatch& operator=(const StandingBatch&) = delete;
+
+  std::byte* for_step(int64_t step) {
+    if (!virtual_) {
+      const tandem_step control{
+          1, static_cast<uint64_t>(step), 1e-4F, static_cast<float>(layout_.rows), {0, 0}};
+      std::memcpy(memory_, &control, sizeof(control));
+    }
+    return memory_;
+  }
+
+ private:
+  Loader::Allocator allocator_;
+  BatchLayout layout_;
+  std::byte* memory_ = nullptr;
+  bool virtual_ = true;
+};
+
+double end_of(const std::vector<TraceEvent>& step) {
+  double end = 0;
+  for (const TraceEvent& event : step) end = std::max(end, event.end);
+  return end;
+}
+
+StepParts parts_of(const std::vector<StageTime>& stages) {
+  StepParts parts;
+  std::map<Stage, double> duration, busy;
+  for (const StageTime& stage : stages) {
+    duration[stage.stage] = std::max(duration[stage.stage], stage.duration);
+    busy[stage.stage] = std::max(busy[stage.stage], stage.busy);
+  }
+  parts.forward = duration[Stage::forward];
+  parts.backward_fc = duration[Stage::backward_fc];
+  parts.backward_conv = duration[Stage::backward_conv];
+  parts.fc_gradients = busy[Stage::send_fc_gradients] + busy[Stage::update_fc];
+  parts.conv_gradients = busy[Stage::send_conv_gradients] + busy[Stage::update_conv];
+  parts.broadcast = busy[Stage::broadcast];
+  return parts;
+}
+
+}  // namespace
+
+double StepParts::two_phase(bool hidden_broadcast) const {
+  return forward + backward_fc + std::max(backward_conv, fc_gradients) + conv_gradients +
+         (hidden_broadcast ? 0 : broadcast);
+}
+
+double StepParts::sequential() const {
+  return forward + backward_fc + backward_conv + fc_gradients + conv_gradients + broadcast;
+}
+
+Measurement measure(Session& session, int warm_up, int steps) {
+  Phase& phase = session.training();
+  StandingBatch batch(session, phase.net);
+  if (session.machine().kind() != "sim") session.set_weights(initial_weights(phase.net, 1));
+  std::vector<std::vector<TraceEvent>> traces;
+  for (int64_t step = 0; step < warm_up + steps; ++step) {
+    if (step >= 2) {
+      phase.executor->wait(step - 2);
+      traces.push_back(phase.executor->trace(step - 2));
+    }
+    phase.executor->issue(step, {{phase.batch_buffer, batch.for_step(step)}});
+  }
+  phase.executor->drain();
+  for (int64_t step = std::max(0, warm_up + steps - 2); step < warm_up + steps; ++step) {
+    traces.push_back(phase.executor->trace(step));
+  }
+
+  Measurement result;
+  std::vector<std::pair<double, size_t>> times;
+  for (size_t i = static_cast<size_t>(std::max(1, warm_up)); i < traces.size(); ++i) {
+    times.emplace_back(end_of(traces[i]) - end_of(traces[i - 1]), i);
+    result.events.insert(result.events.end(), traces[i].begin(), traces[i].end());
+  }
+  if (times.empty()) return result;
+  std::sort(times.begin(), times.end());
+  const auto& median = times[times.size() / 2];
+  result.step_seconds = median.first;
+  result.fastest = times.front().first;
+  result.slowest = times.back().first;
+  result.median_step = traces[median.second];
+  result.stages = stage_times(phase.plan, result.median_step);
+  result.parts = parts_of(result.stages);
+  result.images_per_second = static_cast<double>(phase.net.batch) / result.step_seconds;
+  return result;
+}
+
+CostTable costs_of(const Session& session, const Net& net, const Plan& plan,
+                   const std::vector<TraceEvent>& events) {
+  struct Sum {
+    double seconds = 0;
+    int64_t count = 0, rows = 0, bytes = 0;
+  };
+  std::map<std::string, Sum> sums;
+  for (const TraceEvent& event : events) {
+    const Task& task = plan.tasks[static_cast<size_t>(event.task)];
+    const std::string key = cost_key(net, plan, task);
+    if (key.empty()) continue;
+    Sum& sum = sums[key];
+    sum.seconds += event.end - event.start;
+    ++sum.count;
+    if (const auto* work = std::get_if<LayerWork>(&task.work)) {
+      const PlanBinding& binding = plan.bindings[static_cast<size_t>(work->binding)];
+      sum.rows += binding.row_end - binding.row_begin;
+    }
+    for (const Region& region : task.writes) sum.bytes += plan.bytes(region);
+  }
+  CostTable table(session.costs().roofline_);
+  for (const auto& [key, sum] : sums) {
+    const auto count = static_cast<double>(sum.count);
+    table.set(key,
+              {sum.seconds / count, static_cast<int64_t>(static_cast<double>(sum.rows) / count),
+               static_cast<int64_t>(static_cast<double>(sum.bytes) / count)});
+  }
+  return table;
+}
+
+double step_seconds_without_communication(Registry& registry, const NetDefinition& definition,
+                                          SessionOptions options, int warm_up, int steps) {
+  options.testing = false;
+  options.executor.communication = false;
+  Session session(registry, definition, options);
+  return measure(session, warm_up, steps).step_seconds;
+}
+
+int64_t peak_memory_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<int64_t>(usage.ru_maxrss) * 1024;
+}
+
+}  // namespace tandem

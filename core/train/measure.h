@@ -1,0 +1,55 @@
+// Running a plan for its times: real, paced or simulated, from the same events. What `tandem
+// profile`, `tandem plan` and the AlexNet app show.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/schedule/report.h"
+#include "core/train/session.h"
+
+namespace tandem {
+
+// The parts of STRATEGIES §1, seconds: forward a, backward of the FC part b, of the conv part c,
+// moving and applying the FC gradients m, the conv gradients n, and the broadcast. Each is the
+// longest over the devices.
+struct StepParts {
+  double forward = 0, backward_fc = 0, backward_conv = 0, fc_gradients = 0, conv_gradients = 0,
+         broadcast = 0;
+  // two_phase: a + b + max(c, m) + n; `sequential`: a + b + c + m + n; both + the broadcast if it
+  // is not hidden.
+  [[nodiscard]] double two_phase(bool hidden_broadcast) const;
+  [[nodiscard]] double sequential() const;
+};
+
+struct Measurement {
+  double step_seconds = 0;  // median distance between the ends of neighbouring steps
+  double fastest = 0, slowest = 0;
+  std::vector<TraceEvent> events;  // of all measured steps
+  std::vector<TraceEvent> median_step;
+  std::vector<StageTime> stages;  // of the step with the median time
+  StepParts parts;                // of that step
+  double images_per_second = 0;
+};
+
+// Runs `warm_up` steps, then `steps` measured ones of the session's training plan, on one batch of
+// synthetic data that stays in place (so no input is awaited). Works on every backend; on `sim` the
+// times are virtual.
+[[nodiscard]] Measurement measure(Session& session, int warm_up, int steps);
+
+// Every task's mean time in the measured steps, by cost_key.
+[[nodiscard]] CostTable costs_of(const Session& session, const Net& net, const Plan& plan,
+                                 const std::vector<TraceEvent>& events);
+
+// The same session with copies between devices left out: step time minus this one's is exposed
+// communication.
+[[nodiscard]] double step_seconds_without_communication(Registry& registry,
+                                                        const NetDefinition& definition,
+                                                        SessionOptions options, int warm_up,
+                                                        int steps);
+
+// Peak resident memory of this process, bytes.
+[[nodiscard]] int64_t peak_memory_bytes();
+
+}  // namespace tandem
