@@ -1,0 +1,58 @@
+#include "core/model/net_writer.h"
+
+#include "core/base/error.h"
+#include "core/model/text_format.h"
+
+namespace tandem {
+namespace {
+
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result + "\"";
+}
+
+}  // namespace
+
+NetWriter::NetWriter(const std::string& name) : text_(fmt::format("name: {}\n", quoted(name))) {}
+
+NetWriter& NetWriter::data(int64_t size) {
+  const std::string crop =
+      size > 0 ? fmt::format(" transform_param {{ crop_size: {} }}", size) : "";
+  text_ += fmt::format("layer {{ name: \"data\" type: \"Data\" top: \"data\" top: \"label\"{} }}\n",
+                       crop);
+  last_ = "data";
+  return *this;
+}
+
+NetWriter& NetWriter::layer(const std::string& name, const std::string& type,
+                            const std::string& fields) {
+  return layer(name, type, {last_}, {name}, fields);
+}
+
+NetWriter& NetWriter::layer(const std::string& name, const std::string& type,
+                            const std::vector<std::string>& inputs,
+                            const std::vector<std::string>& outputs, const std::string& fields) {
+  (void)parse_text_format(fields, fmt::format("fields of layer '{}'", name));
+  text_ += fmt::format("layer {{ name: {} type: {}", quoted(name), quoted(type));
+  for (const std::string& input : inputs) text_ += " bottom: " + quoted(input);
+  for (const std::string& output : outputs) text_ += " top: " + quoted(output);
+  text_ += " " + fields + " }\n";
+  if (!outputs.empty()) last_ = outputs[0];
+  return *this;
+}
+
+NetWriter& NetWriter::loss() {
+  const std::string scores = last_;
+  layer("accuracy", "Accuracy", {scores, "label"}, {"accuracy"}, "include { phase: TEST }");
+  return layer("loss", "SoftmaxWithLoss", {scores, "label"}, {"loss"});
+}
+
+NetDefinition NetWriter::definition() const {
+  return parse_net(parse_text_format(text_, "net built in C++"), "");
+}
+
+}  // namespace tandem

@@ -1,0 +1,20 @@
+// What a call says when it refuses: tests of messages compare whole sentences.
+#pragma once
+
+#include <string>
+
+#include "core/base/error.h"
+
+namespace tandem::test {
+
+template <class Function>
+[[nodiscard]] std::string thrown(Function&& function) {
+  try {
+    function();
+  } catch (const Error& failure) {
+    return failure.what();
+  }
+  return "(nothing was thrown)";
+}
+
+}  // namespace tandem::test
