@@ -11,9 +11,9 @@ if(TANDEM_CCACHE)
 endif()
 
 add_library(tandem_options INTERFACE)
-target_compile_options(tandem_options INTERFACE -Wall -Wextra)
+target_compile_options(tandem_options INTERFACE $<BUILD_INTERFACE:-Wall> $<BUILD_INTERFACE:-Wextra>)
 target_include_directories(tandem_options INTERFACE
-  $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:include/tandem>)
+  $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/tandem>)
 if(TANDEM_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=address,undefined)

@@ -2,6 +2,9 @@
 # Builds a Tandem plugin right: a module NAME.so with one exported symbol, tandem_plugin_entry. Hidden visibility
 # and a version script together, since either alone lets C++ symbols out that two plugins would then share; and
 # no undefined symbols, so that a missing library is an error now and not when the plugin is loaded.
+#
+# LIBRARIES: what the plugin links besides. FOLDER: where NAME.so is built; default: as CMake does.
+# Tandem's own plugins also say: set_property(GLOBAL APPEND PROPERTY TANDEM_PLUGINS NAME), to be installed.
 
 set(TANDEM_PLUGIN_VERSION_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/plugin.map)
 
@@ -9,11 +12,12 @@ function(tandem_add_plugin name)
   cmake_parse_arguments(ARG "" "FOLDER" "LIBRARIES" ${ARGN})
   add_library(${name} MODULE ${ARG_UNPARSED_ARGUMENTS})
   set_target_properties(${name} PROPERTIES
-    PREFIX "" C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+    PREFIX "" SUFFIX ".so"
+    C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
     LINK_DEPENDS ${TANDEM_PLUGIN_VERSION_SCRIPT})
   target_compile_features(${name} PRIVATE cxx_std_20)
   target_link_options(${name} PRIVATE -Wl,--version-script=${TANDEM_PLUGIN_VERSION_SCRIPT})
-  if(NOT TANDEM_SANITIZE)
+  if(NOT TANDEM_SANITIZE)  # the sanitizers' run-time library is the program's
     target_link_options(${name} PRIVATE -Wl,--no-undefined)
   endif()
   if(TARGET Tandem::sdk)
