@@ -1,0 +1,78 @@
+#include "core/base/error.h"
+#include "core/cli/commands.h"
+
+namespace tandem::cli {
+
+MachineOptions MachineArguments::options() const {
+  MachineOptions options;
+  if (threads < 0)
+    throw error("--threads {}: there must be at least 1 (or 0 for all cores)", threads);
+  options.threads = threads;
+  if (!link.empty()) options.link = parse_link(link);
+  options.delay_seed = delay_seed;
+  options.delay_seconds = delay_seed != 0 ? delay_milliseconds / 1000 : 0;
+  return options;
+}
+
+void add_machine_options(CLI::App& command, MachineArguments& arguments) {
+  command.add_option("--link", arguments.link,
+                     "Speed of copies between devices, e.g. bandwidth=4GB/s,latency=10us (default: "
+                     "as fast as it goes)");
+  command.add_option("--threads", arguments.threads, "Cores the cpu devices share (default: all)");
+  command.add_option(
+      "--test-delays", arguments.delay_seed,
+      "Test mode: random delays on every stream, from this seed; the results must not change");
+  command.add_option("--test-delay-ms", arguments.delay_milliseconds, "The longest such delay")
+      ->capture_default_str();
+}
+
+void add_strategy_options(CLI::App& command, StrategyOptions& options) {
+  command
+      .add_option("--split", options.split,
+                  "First layer of the FC part, or auto: the split with the smallest predicted step")
+      ->capture_default_str();
+  command.add_flag(
+      "--hidden-broadcast,!--plain-broadcast", options.hidden_broadcast,
+      "Send new weights back as soon as they exist (default), or all at the start of a step");
+  command
+      .add_option("--time-threshold", options.time_threshold,
+                  "AlexNet-like test: share of backward time")
+      ->capture_default_str();
+  command
+      .add_option("--weight-threshold", options.weight_threshold,
+                  "AlexNet-like test: share of weights")
+      ->capture_default_str();
+}
+
+void add_net_options(CLI::App& command, NetArguments& arguments) {
+  command.add_option("--net", arguments.net, "A model's name or a prototxt file")
+      ->capture_default_str();
+  command.add_option("--batch", arguments.batch, "Images in the global batch (default: the net's)");
+  command.add_option("--classes", arguments.classes, "Classes (default: as the net's file says)");
+  command.add_option("--size", arguments.size,
+                     "Height and width of the images, if the net does not say");
+}
+
+NetDefinition NetArguments::definition() const {
+  const NetDefinition read = read_net(find_net(net));
+  if (classes < 0) throw error("--classes {}: there must be at least 2", classes);
+  return classes > 0 ? with_class_count(read, classes) : read;
+}
+
+Shape NetArguments::data(const NetDefinition& net_definition) const {
+  Shape shape = net_definition.input_shape();
+  shape.n = 1;
+  if (shape.c == 0) shape.c = 3;
+  if (size > 0) shape.h = shape.w = size;
+  if (shape.h == 0 || shape.w == 0) {
+    throw error("net '{}' does not say how large its images are: say it with --size", net);
+  }
+  return shape;
+}
+
+int64_t NetArguments::batch_of(const NetDefinition& net_definition) const {
+  if (batch < 0) throw error("--batch {}: the batch must have at least 1 image", batch);
+  return batch > 0 ? batch : net_definition.batch_size(TANDEM_TRAIN).value_or(64);
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,46 @@
+// The commands of the `tandem` program: each adds itself to the command line and sets what to run.
+// Everything they do goes through the library; here are only words and tables.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "core/device/machine.h"
+#include "core/schedule/strategy.h"
+
+namespace tandem::cli {
+
+using Action = std::function<int()>;
+
+void add_train(CLI::App& app, Action& action);
+void add_test(CLI::App& app, Action& action);
+void add_predict(CLI::App& app, Action& action);
+void add_profile(CLI::App& app, Action& action);
+void add_plan(CLI::App& app, Action& action);
+void add_layers(CLI::App& app, Action& action);
+void add_plugins(CLI::App& app, Action& action);
+void add_devices(CLI::App& app, Action& action);
+
+// Options that several commands share.
+struct MachineArguments {
+  std::string link;
+  int threads = 0;
+  uint64_t delay_seed = 0;
+  double delay_milliseconds = 1;
+  [[nodiscard]] MachineOptions options() const;
+};
+void add_machine_options(CLI::App& command, MachineArguments& arguments);
+void add_strategy_options(CLI::App& command, StrategyOptions& options);
+// Where a net comes from when there is nothing to train on: a model's name or a file, input size
+// and classes.
+struct NetArguments {
+  std::string net = "alexnet";
+  int64_t batch = 0, classes = 0, size = 0;
+  [[nodiscard]] NetDefinition definition() const;
+  [[nodiscard]] Shape data(const NetDefinition& net) const;
+  [[nodiscard]] int64_t batch_of(const NetDefinition& net) const;
+};
+void add_net_options(CLI::App& command, NetArguments& arguments);
+
+}  // namespace tandem::cli

@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/strings.h"
+#include "core/cli/commands.h"
+#include "core/train/measure.h"
+#include "core/train/safetensors.h"
+
+namespace tandem::cli {
+namespace {
+
+using nlohmann::json;
+
+struct ProfileArguments {
+  NetArguments net;
+  std::string devices = "cpu", strategy = "two_phase", costs, paced, trace;
+  StrategyOptions strategy_options;
+  MachineArguments machine;
+  int steps = 5, warm_up = 2;
+  bool without_communication = true, as_json = false;
+};
+
+struct LayerRow {
+  std::string name, type;
+  double seconds[3] = {0, 0, 0};  // forward, backward_data, backward_weights
+  tandem_layer_cost cost{};
+  int64_t weights = 0;
+};
+
+std::vector<LayerRow> layer_rows(const Net& net, const CostTable& costs) {
+  static constexpr const char* passes[3] = {"forward", "backward_data", "backward_weights"};
+  std::vector<LayerRow> rows;
+  for (size_t i = 0; i < net.layers.size(); ++i) {
+    const Layer& layer = net.layers[i];
+    LayerRow row{layer.name, layer.type->name, {}, {}, 0};
+    int64_t measured_rows = net.batch;
+    for (int pass = 0; pass < 3; ++pass) {
+      const MeasuredCost* cost = costs.find(layer.name + " " + passes[pass]);
+      if (cost == nullptr) continue;
+      row.seconds[pass] = cost->seconds;
+      if (cost->rows > 0) measured_rows = cost->rows;
+    }
+    row.cost = net.cost(static_cast<int>(i), measured_rows);
+    for (const int weight : layer.weights)
+      row.weights += net.weights[static_cast<size_t>(weight)].count;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+void print_layers(const std::vector<LayerRow>& rows) {
+  fmt::print("{:<22} {:<16} {:>11} {:>17} {:>17} {:>9}\n", "layer", "type", "forward",
+             "backward data", "backward weights", "weights");
+  const auto cell = [](double seconds, double flops) {
+    if (seconds <= 0) return std::string("-");
+    const std::string rate = flops > 1e6 ? fmt::format(" {:.0f} GF/s", flops / seconds / 1e9) : "";
+    return fmt::format("{:.2f} ms{}", seconds * 1e3, rate);
+  };
+  for (const LayerRow& row : rows) {
+    fmt::print("{:<22} {:<16} {:>18} {:>18} {:>18} {:>9}\n", row.name, row.type,
+               cell(row.seconds[0], row.cost.forward_flops),
+               cell(row.seconds[1], row.cost.backward_data_flops),
+               cell(row.seconds[2], row.cost.backward_weights_flops),
+               row.weights > 0 ? fmt::format("{}", row.weights) : "");
+  }
+}
+
+void print_step(const ProfileArguments& arguments, const Measurement& m, const Plan& plan,
+                double alone) {
+  const StepParts& p = m.parts;
+  fmt::print("\nstages of one step ({} on {}), ms:\n{}", arguments.strategy, arguments.devices,
+             stage_table(m.stages));
+  fmt::print("\nstep: {} (from {} to {}), {:.1f} images/s\n", human_seconds(m.step_seconds),
+             human_seconds(m.fastest), human_seconds(m.slowest), m.images_per_second);
+  fmt::print(
+      "a = forward {}, b = backward_fc {}, c = backward_conv {}, m = FC gradients {}, n = conv "
+      "gradients {}\n",
+      human_seconds(p.forward), human_seconds(p.backward_fc), human_seconds(p.backward_conv),
+      human_seconds(p.fc_gradients), human_seconds(p.conv_gradients));
+  fmt::print("a + b + max(c, m) + n (+ plain broadcast) = {}\n",
+             human_seconds(p.two_phase(arguments.strategy_options.hidden_broadcast)));
+  if (alone > 0) {
+    fmt::print(
+        "exposed communication: {} of {} ({:.1f} %): the step without copies between devices takes "
+        "{}\n",
+        human_seconds(std::max(0.0, m.step_seconds - alone)), human_seconds(m.step_seconds),
+        100 * std::max(0.0, m.step_seconds - alone) / m.step_seconds, human_seconds(alone));
+  }
+  for (const std::string& note : plan.notes) fmt::print("{}\n", note);
+}
+
+int run_profile(ProfileArguments& a) {
+  if (a.steps < 1) throw error("--steps {}: there must be at least 1", a.steps);
+  if (a.warm_up < 1) throw error("--warm-up {}: there must be at least 1", a.warm_up);
+  Registry registry = Registry::with_defaults();
+  const NetDefinition definition = a.net.definition();
+  SessionOptions options;
+  options.devices = a.devices;
+  options.strategy = a.strategy;
+  options.strategy_options = a.strategy_options;
+  options.machine = a.machine.options();
+  options.batch = a.net.batch_of(definition);
+  options.data = a.net.data(definition);
+  options.testing = false;
+  options.rule.momentum = 0.9F;
+  options.rule.weight_decay = 0.0005F;
+  if (!a.paced.empty()) {
+    options.machine.paced = true;
+    options.costs = CostTable::read(a.paced, Roofline{});
+  }
+  Measurement measured;
+  CostTable costs;
+  std::vector<LayerRow> rows;
+  Plan plan;
+  AlexNetTest alexnet;
+  {
+    Session session(registry, definition, options);
+    measured = measure(session, a.warm_up, a.steps);
+    plan = session.training().plan;
+    costs = costs_of(session, session.training().net, plan, measured.events);
+    rows = layer_rows(session.training().net, costs);
+    alexnet = test_alexnet_like(session.training().net, costs, a.strategy_options);
+    if (!a.trace.empty()) write_text_file(a.trace, to_chrome_trace(plan, measured.events));
+    if (!a.costs.empty()) {
+      const tandem_device_info info = session.machine().device_info(0);
+      costs.write(a.costs, {fmt::format("net {} batch {} devices {} strategy {}", a.net.net,
+                                        options.batch, a.devices, a.strategy),
+                            fmt::format("{}, {} cores a device", info.name, info.threads)});
+    }
+  }
+  double alone = 0;
+  if (a.without_communication && parse_devices(a.devices, registry.backends()).count() > 1) {
+    alone = step_seconds_without_communication(registry, definition, options, a.warm_up, a.steps);
+  }
+  if (a.as_json) {
+    json tree = {{"net", a.net.net},
+                 {"devices", a.devices},
+                 {"strategy", a.strategy},
+                 {"batch", options.batch},
+                 {"step_seconds", measured.step_seconds},
+                 {"images_per_second", measured.images_per_second},
+                 {"without_communication_seconds", alone},
+                 {"parts",
+                  {{"a", measured.parts.forward},
+                   {"b", measured.parts.backward_fc},
+                   {"c", measured.parts.backward_conv},
+                   {"m", measured.parts.fc_gradients},
+                   {"n", measured.parts.conv_gradients},
+                   {"broadcast", measured.parts.broadcast}}},
+                 {"split", plan.split_layer},
+                 {"alexnet_like", alexnet.alexnet_like},
+                 {"peak_memory_bytes", peak_memory_bytes()},
+                 {"layers", json::array()}};
+    for (const LayerRow& row : rows) {
+      tree["layers"].push_back({{"name", row.name},
+                                {"type", row.type},
+                                {"forward_seconds", row.seconds[0]},
+                                {"backward_data_seconds", row.seconds[1]},
+                                {"backward_weights_seconds", row.seconds[2]},
+                                {"weights", row.weights}});
+    }
+    fmt::print("{}\n", tree.dump(2));
+    return 0;
+  }
+  print_layers(rows);
+  print_step(a, measured, plan, alone);
+  fmt::print("{}\npeak memory of the process: {}\n", alexnet.explanation,
+             human_bytes(peak_memory_bytes()));
+  if (!a.costs.empty()) fmt::print("costs written to {}\n", a.costs);
+  if (!a.trace.empty())
+    fmt::print("timeline written to {} (open it in ui.perfetto.dev or chrome://tracing)\n",
+               a.trace);
+  return 0;
+}
+
+}  // namespace
+
+void add_profile(CLI::App& app, Action& action) {
+  auto a = std::make_shared<ProfileArguments>();
+  CLI::App* command = app.add_subcommand(
+      "profile", "Run some steps on synthetic data and show where the time goes");
+  add_net_options(*command, a->net);
+  command->add_option("--devices", a->devices, "cpu, cpu:2, ...")->capture_default_str();
+  command->add_option("--strategy", a->strategy, "sequential or two_phase")->capture_default_str();
+  command->add_option("--steps", a->steps, "Steps to measure")->capture_default_str();
+  command->add_option("--warm-up", a->warm_up, "Steps before them")->capture_default_str();
+  command->add_option("--costs", a->costs,
+                      "Write the measured costs to this file, for plan and --paced");
+  command->add_option("--paced", a->paced,
+                      "Compute takes the time this cost file says, without being done");
+  command->add_option("--trace", a->trace, "Write the timeline (Chrome trace JSON)");
+  command->add_flag("!--no-communication-check", a->without_communication,
+                    "Do not run a second time without copies between devices");
+  command->add_flag("--json", a->as_json, "Print JSON");
+  add_strategy_options(*command, a->strategy_options);
+  add_machine_options(*command, a->machine);
+  command->callback([&action, a] { action = [a] { return run_profile(*a); }; });
+}
+
+}  // namespace tandem::cli

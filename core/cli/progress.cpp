@@ -1,0 +1,94 @@
+#include "core/cli/progress.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+namespace tandem::cli {
+namespace {
+
+constexpr auto redraw = std::chrono::milliseconds(100);
+
+int terminal_width() {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
+}
+
+}  // namespace
+
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<int64_t>(std::llround(std::max(0.0, seconds)));
+  if (whole >= 3600)
+    return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+  return fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+std::string evaluation_text(const Evaluation& e) {
+  std::string text = fmt::format("{} images: loss {:.4f}", e.samples, e.loss);
+  if (e.has_accuracy)
+    text += fmt::format(", top-1 {:.2f} %, top-5 {:.2f} %", 100 * e.top1, 100 * e.top5);
+  if (e.skipped > 0) text += fmt::format(", {} damaged left out", e.skipped);
+  return text;
+}
+
+Progress::Progress(int64_t display)
+    : terminal_(isatty(STDOUT_FILENO) != 0 && std::getenv("TANDEM_PLAIN") == nullptr),
+      display_(std::max<int64_t>(1, display)) {}
+
+void Progress::clear() {
+  if (drawn_) fmt::print("\r\033[K");
+  drawn_ = false;
+}
+
+void Progress::on_message(const std::string& line) {
+  clear();
+  fmt::print("{}\n", line);
+  std::fflush(stdout);
+}
+
+void Progress::on_step(const StepReport& r) {
+  const std::string left = r.seconds_left >= 0 ? clock_text(r.seconds_left) : "-:--";
+  const std::string numbers = fmt::format(
+      "step {}/{} epoch {:.2f}/{:.4g} loss {:.4f}{} lr {:.3g} {:.0f} images/s {} left", r.step,
+      r.steps, r.epochs * static_cast<double>(r.step) / static_cast<double>(r.steps), r.epochs,
+      r.loss, accuracy_, r.rate, r.images_per_second, left);
+  if (!terminal_) {
+    if (r.step % display_ == 0 || r.step == r.steps) fmt::print("{}\n", numbers);
+    std::fflush(stdout);
+    return;
+  }
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last_draw_ < redraw && r.step != r.steps) return;
+  last_draw_ = now;
+  const int width = terminal_width();
+  const int room = std::clamp(width - static_cast<int>(numbers.size()) - 4, 0, 30);
+  const auto full = static_cast<int>(room * r.step / std::max<int64_t>(1, r.steps));
+  std::string bar;
+  if (room > 4)
+    bar = "[" + std::string(static_cast<size_t>(full), '#') +
+          std::string(static_cast<size_t>(room - full), '.') + "] ";
+  fmt::print("\r\033[K{}", (bar + numbers).substr(0, static_cast<size_t>(width - 1)));
+  std::fflush(stdout);
+  drawn_ = true;
+}
+
+void Progress::on_evaluation(const Evaluation& e) {
+  clear();
+  if (e.has_accuracy) accuracy_ = fmt::format(" val {:.2f} %", 100 * e.top1);
+  fmt::print("validation after step {}: {}{}\n", e.step, evaluation_text(e),
+             e.best ? " (best so far)" : "");
+  std::fflush(stdout);
+}
+
+void Progress::finish() {
+  if (drawn_) fmt::print("\n");
+  drawn_ = false;
+  std::fflush(stdout);
+}
+
+}  // namespace tandem::cli

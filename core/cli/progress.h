@@ -1,0 +1,35 @@
+// What a person sees of a run: a progress bar on a terminal, plain lines elsewhere.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "core/train/observer.h"
+
+namespace tandem::cli {
+
+class Progress : public Observer {
+ public:
+  // `display`: without a terminal, a line every so many steps.
+  explicit Progress(int64_t display);
+
+  void on_message(const std::string& line) override;
+  void on_step(const StepReport& report) override;
+  void on_evaluation(const Evaluation& evaluation) override;
+  // Ends the bar's line.
+  void finish();
+
+ private:
+  void clear();
+  bool terminal_;
+  int64_t display_;
+  bool drawn_ = false;
+  std::chrono::steady_clock::time_point last_draw_{};
+  std::string accuracy_;  // of the last evaluation
+};
+
+// "1:02:03", "4:05"
+[[nodiscard]] std::string clock_text(double seconds);
+[[nodiscard]] std::string evaluation_text(const Evaluation& evaluation);
+
+}  // namespace tandem::cli

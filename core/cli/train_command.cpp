@@ -1,0 +1,107 @@
+#include <csignal>
+
+#include "core/base/error.h"
+#include "core/base/strings.h"
+#include "core/cli/commands.h"
+#include "core/cli/progress.h"
+#include "core/train/measure.h"
+#include "core/train/trainer.h"
+
+namespace tandem::cli {
+namespace {
+
+// A signal handler reaches nothing else; the second Ctrl-C ends the program at once.
+std::atomic<bool> interrupted{false};
+
+extern "C" void on_interrupt(int signal_number) {
+  interrupted = true;
+  std::signal(signal_number, SIG_DFL);
+}
+
+struct TrainArguments {
+  TrainOptions options;
+  MachineArguments machine;
+  double rate = 0;
+  uint64_t seed = 1;
+  std::vector<std::string> data_options;
+};
+
+int run_train(TrainArguments& arguments, const CLI::App& command) {
+  TrainOptions& options = arguments.options;
+  options.machine = arguments.machine.options();
+  if (command.count("--lr") > 0) options.rate = arguments.rate;
+  if (command.count("--seed") > 0) options.seed = arguments.seed;
+  if (command.count("--batch") > 0 && options.batch == 0)
+    throw error("--batch 0: the batch must have at least 1 image");
+  if (options.resume && options.out.empty())
+    throw error("--resume needs --out: the folder of the run to go on with");
+  for (const std::string& text : arguments.data_options) {
+    const size_t at = text.find('=');
+    if (at == std::string::npos)
+      throw error("--data-option {}: it is written name=value, e.g. mirror=true", text);
+    options.data_parameters[text.substr(0, at)] = text.substr(at + 1);
+  }
+  options.stop = &interrupted;
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
+  Progress progress(options.display > 0 ? options.display : 20);
+  const TrainResult result = train(options, progress);
+  progress.finish();
+  fmt::print("{} steps in {}, {:.1f} images/s, peak memory {}\n", result.steps,
+             clock_text(result.seconds), result.images_per_second,
+             human_bytes(peak_memory_bytes()));
+  if (result.best.samples > 0) {
+    fmt::print("best validation (step {}): {}\n", result.best.step, evaluation_text(result.best));
+  }
+  fmt::print("run folder: {}\n", result.run.string());
+  return result.stopped ? 130 : 0;
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<TrainArguments>();
+  CLI::App* command =
+      app.add_subcommand("train", "Train a net on a folder of images, or on synthetic data");
+  TrainOptions& o = arguments->options;
+  command->add_option("--data", o.data,
+                      "Folder with train/ and val/, or with one folder a class; or 'synthetic'");
+  command->add_option("--net", o.net,
+                      "A model's name or a prototxt file (default: the solver's, else alexnet)");
+  command->add_option("--solver", o.solver, "A Caffe solver file (default: the model's own)");
+  command->add_option("--devices", o.devices, "cpu, cpu:2, ... (default: cpu)");
+  command->add_option("--strategy", o.strategy, "sequential or two_phase (default)");
+  command->add_option("--batch", o.batch,
+                      "Images in the global batch, however many devices share it");
+  command->add_option("--epochs", o.epochs, "Passes over the training data");
+  command->add_option("--steps", o.steps, "Steps, instead of epochs");
+  command->add_option("--lr", arguments->rate, "Base learning rate (default: the solver's)");
+  command->add_option("--seed", arguments->seed,
+                      "Of weights, order, augmentation, dropout and split");
+  command->add_option("--out", o.out, "Run folder (default: runs/<net>-<number>)");
+  command->add_flag("--resume", o.resume, "Go on with the run in --out as if it had never stopped");
+  command->add_flag(
+      "--adapt-classes", o.adapt_classes,
+      "If a net's file has another number of classes than the data: train an adapted copy");
+  command->add_option("--test-interval", o.test_interval,
+                      "Steps between evaluations (default: every epoch)");
+  command->add_option("--display", o.display,
+                      "Steps between lines of metrics (default: the solver's, else 20)");
+  command->add_option("--snapshot", o.snapshot, "Steps between extra checkpoints");
+  command->add_option(
+      "--data-option", arguments->data_options,
+      "A parameter of the data set, name=value: resize, mirror, mean, scale, val_fraction, ...");
+  command->add_option("--decode-threads", o.decode_threads,
+                      "Threads that read images (default: by cores)");
+  command
+      ->add_option("--watchdog", o.watchdog_seconds,
+                   "Seconds a step may take before it counts as stuck")
+      ->capture_default_str();
+  add_strategy_options(*command, o.strategy_options);
+  add_machine_options(*command, arguments->machine);
+  command->callback([&action, arguments, command] {
+    action = [arguments, command] { return run_train(*arguments, *command); };
+  });
+}
+
+}  // namespace tandem::cli
