@@ -138,7 +138,7 @@ tandem_status event_time(tandem_event* event, double* seconds) {
     const std::shared_ptr<const Record> latest = of(event).event.latest();
     if (latest == nullptr) throw invalid("the event was never recorded");
     if (!latest->is_reached()) throw Refusal(TANDEM_TIMEOUT, "the event is not yet reached");
-    *seconds = latest->reached().time;
+    *seconds = latest->time();
   });
 }
 

@@ -5,9 +5,9 @@
 
 namespace tandem::cpu {
 
-void Record::reach(const Reached& reached) {
+void Record::reach(double time) {
   const std::lock_guard lock(mutex_);
-  reached_ = reached;
+  time_ = time;
   is_reached_ = true;
   condition_.notify_all();
 }
@@ -17,10 +17,10 @@ bool Record::is_reached() const {
   return is_reached_;
 }
 
-Reached Record::wait() const {
+double Record::wait() const {
   std::unique_lock lock(mutex_);
   condition_.wait(lock, [&] { return is_reached_; });
-  return reached_;
+  return time_;
 }
 
 bool Record::wait_for(double seconds) const {
@@ -32,9 +32,9 @@ bool Record::wait_for(double seconds) const {
                                [&] { return is_reached_; });
 }
 
-Reached Record::reached() const {
+double Record::time() const {
   const std::lock_guard lock(mutex_);
-  return reached_;
+  return time_;
 }
 
 std::shared_ptr<const Record> Event::latest() const {

@@ -9,28 +9,21 @@
 
 namespace tandem::cpu {
 
-// When a record was reached: on the wall, and when it would have been reached on a machine whose
-// timers and thread switches cost nothing (paced mode and slowed links; otherwise the same).
-struct Reached {
-  double time = 0;
-  double nominal = 0;
-};
-
 class Record {
  public:
-  void reach(const Reached& reached);
+  void reach(double time);
   [[nodiscard]] bool is_reached() const;
-  // Blocks; the times when it was reached.
-  Reached wait() const;
+  // Blocks; the time when it was reached.
+  double wait() const;
   // False if it is not reached within `seconds`; below 0: waits for ever.
   [[nodiscard]] bool wait_for(double seconds) const;
-  [[nodiscard]] Reached reached() const;
+  [[nodiscard]] double time() const;
 
  private:
   mutable std::mutex mutex_;
   mutable std::condition_variable condition_;
   bool is_reached_ = false;
-  Reached reached_;
+  double time_ = 0;
 };
 
 class Event {

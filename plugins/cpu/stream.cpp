@@ -25,7 +25,7 @@ Stream::~Stream() {
 }
 
 void Stream::submit(const tandem_work& work) {
-  const bool is_run = machine_.options().paced == 0 || work.kind == TANDEM_WORK_HOST;
+  const bool is_run = !is_paced() || work.kind == TANDEM_WORK_HOST;
   if (is_run && work.run == nullptr) throw sdk::invalid("a work without a function");
   issue(work);
 }
@@ -77,7 +77,7 @@ void Stream::run() {
   for (;;) {
     const Operation operation = next();
     if (std::holds_alternative<Stop>(operation.what)) return;
-    nominal_ = std::max(nominal_, operation.issued);
+    time_ = is_paced() ? std::max(time_, operation.issued) : machine_.clock().now();
     std::visit(
         [this](const auto& what) {
           if constexpr (!std::is_same_v<std::decay_t<decltype(what)>, Stop>) perform(what);
@@ -89,48 +89,47 @@ void Stream::run() {
 void Stream::perform(const tandem_work& work) {
   if (machine_.failure().happened()) return;
   delay();
-  if (machine_.options().paced != 0 && work.kind == TANDEM_WORK_COMPUTE) {
+  if (is_paced() && work.kind == TANDEM_WORK_COMPUTE) {
     if (!(work.predicted_seconds >= 0)) {
       machine_.failure().keep(TANDEM_INVALID, work.label,
                               "its time is not known, and paced mode needs it (measure costs with "
                               "'tandem profile --costs')");
       return;
     }
-    nominal_ += work.predicted_seconds;
-    machine_.clock().sleep_until(nominal_);
+    time_ += work.predicted_seconds;
+    machine_.clock().sleep_until(time_);
     return;
   }
+  const double began = machine_.clock().now();
   machine_.failure().run(work, {sizeof(tandem_call), device_, machine_.threads(device_), nullptr});
-  nominal_ = machine_.clock().now();
+  time_ += machine_.clock().now() - began;
 }
 
 void Stream::perform(const Copy& copy) {
   if (machine_.failure().happened()) return;
   delay();
   const double deadline =
-      machine_.reserve_link(copy.source_device, copy.target_device, copy.bytes, nominal_);
+      machine_.reserve_link(copy.source_device, copy.target_device, copy.bytes, time_);
+  const double began = machine_.clock().now();
   if (copy.bytes > 0) std::memcpy(copy.target, copy.source, static_cast<size_t>(copy.bytes));
-  nominal_ = machine_.clock().now();
-  if (nominal_ < deadline) {
-    machine_.clock().sleep_until(deadline);
-    nominal_ = deadline;
-  }
+  time_ = std::max(deadline, time_ + machine_.clock().now() - began);
+  machine_.clock().sleep_until(time_);
 }
 
 void Stream::perform(const Wait& record) {
-  nominal_ = std::max(nominal_, record->wait().nominal);
+  time_ = std::max(time_, record->wait());
 }
 
 void Stream::perform(const Mark& record) {
-  record->reach({machine_.clock().now(), nominal_});
+  record->reach(time_);
 }
 
 void Stream::delay() {
   const tandem_machine_options& options = machine_.options();
   if (options.delay_seed == 0 || options.delay_seconds <= 0) return;
   const uint32_t bits = tandem_random_block(options.delay_seed, 0, number_, 0, delays_++).value[0];
-  nominal_ = machine_.clock().now() + options.delay_seconds * tandem_uniform(bits);
-  machine_.clock().sleep_until(nominal_);
+  time_ = machine_.clock().now() + options.delay_seconds * tandem_uniform(bits);
+  machine_.clock().sleep_until(time_);
 }
 
 }  // namespace tandem::cpu

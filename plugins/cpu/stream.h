@@ -59,15 +59,17 @@ class Stream {
   void perform(const Wait& record);
   void perform(const Mark& record);
   void delay();
+  [[nodiscard]] bool is_paced() const { return machine_.options().paced != 0; }
 
   Machine& machine_;
   const int32_t device_;
   const uint32_t number_;
   const std::string name_;
   uint32_t delays_ = 0;
-  // When the stream would have come this far if timers and thread switches cost nothing. Sleeping
-  // to deadlines counted from here keeps the lateness of one sleep out of the next.
-  double nominal_ = 0;
+  // Where the stream is in time. In paced mode this is when it would have come so far if timers and
+  // thread switches cost nothing: sleeping to deadlines counted from here keeps the lateness of one
+  // sleep out of the next, and out of the streams that wait for it. Otherwise it is the clock.
+  double time_ = 0;
 
   std::mutex mutex_;
   std::condition_variable condition_;

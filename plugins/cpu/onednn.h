@@ -1,0 +1,148 @@
+// What layers on the cpu share to run oneDNN primitives: descriptors of the border's tensors,
+// places in a pass's scratch memory, and primitives whose arguments are bound once and then only
+// change their addresses. Scratchpads are the caller's, so passes allocate nothing of size.
+#pragma once
+
+#include <dnnl.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plugins/cpu/layout.h"
+#include "plugins/sdk.h"
+
+namespace tandem::cpu {
+
+// The blocked layout of this machine's widest direct kernels.
+inline int32_t blocked_layout() {
+  const auto wide = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  return (isa & wide) == wide ? TANDEM_NCHW16C : TANDEM_NCHW8C;
+}
+
+inline dnnl::memory::format_tag tag_of(int32_t layout) {
+  switch (layout) {
+    case TANDEM_NHWC:
+      return dnnl::memory::format_tag::nhwc;
+    case TANDEM_NCHW8C:
+      return dnnl::memory::format_tag::nChw8c;
+    case TANDEM_NCHW16C:
+      return dnnl::memory::format_tag::nChw16c;
+    default:
+      return dnnl::memory::format_tag::nchw;
+  }
+}
+
+// Throws Refusal for a dtype other than float32.
+inline dnnl::memory::desc descriptor(const tandem_tensor& tensor) {
+  if (tensor.dtype != TANDEM_FLOAT32) {
+    throw sdk::unsupported("computes in float32 only, not in dtype ", tensor.dtype);
+  }
+  const tandem_shape& s = tensor.shape;
+  return {{s.n, s.c, s.h, s.w}, dnnl::memory::data_type::f32, tag_of(tensor.layout)};
+}
+
+inline dnnl::memory::desc vector_descriptor(int64_t size) {
+  return {{size}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a};
+}
+
+// Primitives take their scratchpad as an argument.
+inline dnnl::primitive_attr user_scratchpad() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
+inline dnnl::engine cpu_engine() {
+  return {dnnl::engine::kind::cpu, 0};
+}
+
+// Hands out 64-byte aligned places, as byte offsets, in the scratch memory of one pass.
+class ScratchPlan {
+ public:
+  int64_t place(int64_t bytes) {
+    const int64_t offset = bytes_;
+    bytes_ += (bytes + 63) / 64 * 64;
+    return offset;
+  }
+  [[nodiscard]] int64_t bytes() const { return bytes_; }
+
+ private:
+  int64_t bytes_ = 0;
+};
+
+// A primitive with its arguments, made once and run many times on the thread that made it.
+class Operation {
+ public:
+  using Addresses = std::initializer_list<std::pair<int, const void*>>;
+
+  Operation() = default;
+  // `arguments` are the DNNL_ARG_ numbers that run() will be given, without the scratchpad, whose
+  // place is taken from `plan`.
+  Operation(const dnnl::primitive_desc_base& descriptor, const dnnl::primitive& primitive,
+            std::initializer_list<int> arguments, ScratchPlan& plan)
+      : primitive_(primitive), stream_(descriptor.get_engine()), name_(descriptor.impl_info_str()) {
+    for (const int argument : arguments) bind(descriptor, argument);
+    const auto scratchpad = static_cast<int64_t>(descriptor.scratchpad_desc().get_size());
+    if (scratchpad > 0) {
+      bind(descriptor, DNNL_ARG_SCRATCHPAD);
+      scratchpad_ = plan.place(scratchpad);
+    }
+  }
+
+  explicit operator bool() const { return !arguments_.empty(); }
+  // What oneDNN chose, as "jit:avx2".
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+  // `scratch` is the pass's. Throws dnnl::error.
+  void run(std::byte* scratch, Addresses addresses) {
+    for (const auto& [argument, address] : addresses) set(argument, address);
+    if (scratchpad_ >= 0) set(DNNL_ARG_SCRATCHPAD, scratch + scratchpad_);
+    dnnl::error::wrap_c_api(
+        dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(arguments_.size()),
+                               arguments_.data()),
+        "oneDNN could not run a primitive");
+  }
+
+ private:
+  void bind(const dnnl::primitive_desc_base& descriptor, int argument) {
+    memories_.emplace_back(descriptor.query_md(dnnl::query::exec_arg_md, argument),
+                           descriptor.get_engine(), DNNL_MEMORY_NONE);
+    arguments_.push_back({argument, memories_.back().get()});
+  }
+  void set(int argument, const void* address) {
+    const auto found = std::find_if(arguments_.begin(), arguments_.end(),
+                                    [&](const dnnl_exec_arg_t& a) { return a.arg == argument; });
+    if (found == arguments_.end()) return;
+    memories_[static_cast<size_t>(found - arguments_.begin())].set_data_handle(
+        const_cast<void*>(address));
+  }
+
+  dnnl::primitive primitive_;
+  dnnl::stream stream_;
+  std::string name_;
+  std::vector<dnnl::memory> memories_;
+  std::vector<dnnl_exec_arg_t> arguments_;
+  int64_t scratchpad_ = -1;
+};
+
+// Copies one descriptor's bytes into another's; with `add`, adds to what is there.
+inline Operation reorder_operation(const dnnl::memory::desc& from, const dnnl::memory::desc& to,
+                                   bool add, ScratchPlan& plan) {
+  dnnl::primitive_attr attributes = user_scratchpad();
+  if (add) {
+    dnnl::post_ops sum;
+    sum.append_sum(1.0F);
+    attributes.set_post_ops(sum);
+  }
+  const dnnl::engine engine = cpu_engine();
+  const dnnl::reorder::primitive_desc descriptor(engine, from, engine, to, attributes);
+  return {descriptor, dnnl::reorder(descriptor), {DNNL_ARG_FROM, DNNL_ARG_TO}, plan};
+}
+
+}  // namespace tandem::cpu

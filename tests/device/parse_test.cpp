@@ -1,0 +1,89 @@
+#include <gmock/gmock.h>
+
+#include "tests/device/backends.h"
+
+namespace tandem {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const std::vector<std::string> kinds{"cpu", "cuda", "sim"};
+
+std::string refusal(const std::string& text) {
+  return test::message_of([&] { static_cast<void>(parse_devices(text, kinds)); });
+}
+std::string link_refusal(const std::string& text) {
+  return test::message_of([&] { static_cast<void>(parse_link(text)); });
+}
+
+TEST(Devices, AKindAloneIsOneDevice) {
+  EXPECT_THAT(parse_devices("cpu", kinds).ordinals, ElementsAre(0));
+  EXPECT_EQ(parse_devices("sim", kinds).kind, "sim");
+}
+
+TEST(Devices, ANumberAfterCpuOrSimSaysHowMany) {
+  EXPECT_THAT(parse_devices("cpu:3", kinds).ordinals, ElementsAre(0, 1, 2));
+  EXPECT_EQ(parse_devices("sim:1024", kinds).count(), 1024);
+}
+
+TEST(Devices, NumbersAfterCudaSayWhichAndMayRepeat) {
+  EXPECT_THAT(parse_devices("cuda:2", kinds).ordinals, ElementsAre(2));
+  EXPECT_THAT(parse_devices("cuda:1,0,1", kinds).ordinals, ElementsAre(1, 0, 1));
+}
+
+TEST(Devices, AreWrittenAsTheyAreRead) {
+  for (const char* text : {"cpu:1", "cpu:4", "sim:16", "cuda:0,1", "cuda:0,0"}) {
+    EXPECT_EQ(to_string(parse_devices(text, kinds)), text);
+  }
+}
+
+TEST(Devices, AnUnknownKindNamesTheKnownOnes) {
+  EXPECT_THAT(refusal("gpu:2"), AllOf(HasSubstr("gpu:2"), HasSubstr("cpu, cuda, sim")));
+  EXPECT_THAT(refusal("cud"), HasSubstr("did you mean 'cuda'"));
+  EXPECT_THAT(refusal(""), HasSubstr("unknown kind ''"));
+}
+
+TEST(Devices, ABadNumberIsNamedWithWhatWouldBeRight) {
+  for (const char* text : {"cpu:0", "cpu:-1", "cpu:x", "cpu:", "cpu:2,3", "cpu:1025", "sim:1.5"}) {
+    EXPECT_THAT(refusal(text), AllOf(HasSubstr(text), HasSubstr("from 1 to 1024"))) << text;
+  }
+  for (const char* text : {"cuda:", "cuda:a", "cuda:0,", "cuda:0,,1", "cuda:-1"}) {
+    EXPECT_THAT(refusal(text), AllOf(HasSubstr(text), HasSubstr("as in cuda:0,1"))) << text;
+  }
+}
+
+TEST(Links, BandwidthAndLatencyTakeUnits) {
+  const LinkSpec link = parse_link("bandwidth=4GB/s,latency=10us");
+  EXPECT_DOUBLE_EQ(link.bandwidth, 4e9);
+  EXPECT_DOUBLE_EQ(link.latency, 10e-6);
+  EXPECT_DOUBLE_EQ(parse_link("bandwidth=250MB/s").bandwidth, 250e6);
+  EXPECT_DOUBLE_EQ(parse_link("bandwidth=1.5kB/s").bandwidth, 1500);
+  EXPECT_DOUBLE_EQ(parse_link("bandwidth=8B/s").bandwidth, 8);
+  EXPECT_DOUBLE_EQ(parse_link("latency=2ms").latency, 2e-3);
+  EXPECT_DOUBLE_EQ(parse_link("latency=30ns").latency, 30e-9);
+  EXPECT_DOUBLE_EQ(parse_link("latency=1s").latency, 1);
+}
+
+TEST(Links, WhatIsLeftOutIsZero) {
+  EXPECT_EQ(parse_link("bandwidth=1GB/s").latency, 0);
+  EXPECT_EQ(parse_link("latency=1us").bandwidth, 0);
+}
+
+TEST(Links, ABadValueIsNamedWithTheUnits) {
+  for (const char* text : {"bandwidth=4", "bandwidth=4GB", "bandwidth=fast",
+                           "bandwidth=", "bandwidth", "bandwidth=-1GB/s", "bandwidth=nanGB/s"}) {
+    EXPECT_THAT(link_refusal(text), AllOf(HasSubstr(text), HasSubstr("GB/s"))) << text;
+  }
+  EXPECT_THAT(link_refusal("bandwidth=0GB/s"), HasSubstr("above 0"));
+  EXPECT_THAT(link_refusal("latency=10"), HasSubstr("latency=10us"));
+}
+
+TEST(Links, AnUnknownFieldIsNamed) {
+  EXPECT_THAT(link_refusal("bandwith=1GB/s"), HasSubstr("did you mean 'bandwidth'"));
+  EXPECT_THAT(link_refusal(""), HasSubstr("bandwidth=4GB/s,latency=10us"));
+}
+
+}  // namespace
+}  // namespace tandem
