@@ -1,0 +1,138 @@
+#include "core/train/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "core/base/error.h"
+#include "core/train/safetensors.h"
+#include "tests/support/temp_folder.h"
+
+namespace tandem {
+namespace {
+
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+Net small_net(int64_t outputs = 3) {
+  Net net;
+  net.name = "small";
+  net.weights.push_back({"score.weight",
+                         0,
+                         {outputs, 5, 1, 1},
+                         {},
+                         5,
+                         outputs,
+                         TANDEM_TRAINED,
+                         1,
+                         1,
+                         0,
+                         outputs * 5});
+  net.weights.push_back(
+      {"score.bias", 0, {outputs, 1, 1, 1}, {}, 5, outputs, TANDEM_TRAINED, 1, 1, 64, outputs});
+  net.weight_floats = 80;
+  return net;
+}
+
+// Values only where arrays are: the padding between them is not kept.
+Checkpoint checkpoint_at(const Net& net, int64_t step) {
+  Checkpoint checkpoint;
+  checkpoint.step = step;
+  checkpoint.weights.assign(80, 0.0F);
+  checkpoint.state.assign(80, 0.0F);
+  for (const WeightArray& weight : net.weights) {
+    for (int64_t i = 0; i < weight.count; ++i) {
+      const auto at = static_cast<size_t>(weight.offset + i);
+      checkpoint.weights[at] = static_cast<float>(step * 1000 + weight.offset + i);
+      checkpoint.state[at] = -checkpoint.weights[at];
+    }
+  }
+  checkpoint.metadata["seed"] = "9";
+  return checkpoint;
+}
+
+std::string message_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& failure) {
+    return failure.what();
+  }
+  return "no error";
+}
+
+class Checkpoints : public testing::Test {
+ protected:
+  [[nodiscard]] fs::path file(const char* name) const { return folder_.path() / name; }
+  void save(int64_t step) {
+    write_checkpoint(folder_.path(), "last", net_, checkpoint_at(net_, step));
+  }
+  Checkpoint load() { return read_checkpoint(folder_.path(), "last", net_, true); }
+  test::TempFolder folder_;
+  Net net_ = small_net();
+};
+
+TEST_F(Checkpoints, WeightsStateAndMetadataComeBackExactly) {
+  save(5);
+  const Checkpoint read = load();
+  const Checkpoint written = checkpoint_at(net_, 5);
+  EXPECT_EQ(read.step, 5);
+  EXPECT_EQ(read.weights, written.weights);
+  EXPECT_EQ(read.state, written.state);
+  EXPECT_EQ(read.metadata.at("seed"), "9");
+}
+
+TEST_F(Checkpoints, AKillBetweenTheTwoRenamesIsRepaired) {
+  save(5);
+  fs::copy(file("last.safetensors"), file("old"));
+  save(6);
+  // What a kill leaves: the new state in place, the old weights, and the new weights complete
+  // beside them.
+  fs::rename(file("last.safetensors"), file("last.safetensors.new"));
+  fs::rename(file("old"), file("last.safetensors"));
+  EXPECT_EQ(load().step, 6);
+  EXPECT_EQ(load().weights, checkpoint_at(net_, 6).weights);
+}
+
+TEST_F(Checkpoints, AKillBeforeTheFirstRenameLeavesTheOldPair) {
+  save(5);
+  const std::string half = "half of a file";
+  for (const char* name : {"last.safetensors.new", "last.state.safetensors.new"}) {
+    write_text_file(file(name), half);
+  }
+  EXPECT_EQ(load().step, 5);
+}
+
+TEST_F(Checkpoints, FilesOfDifferentStepsAreRefused) {
+  save(5);
+  fs::copy(file("last.state.safetensors"), file("old"));
+  save(6);
+  fs::rename(file("old"), file("last.state.safetensors"));
+  EXPECT_THAT(message_of([&] { load(); }), HasSubstr("do not belong together"));
+}
+
+TEST_F(Checkpoints, AnotherNetIsNamedWithBothShapes) {
+  save(5);
+  const Net other = small_net(2);
+  EXPECT_THAT(message_of([&] { (void)read_checkpoint(folder_.path(), "last", other, true); }),
+              testing::AllOf(HasSubstr("of another net"), HasSubstr("score.weight"),
+                             HasSubstr("3x5"), HasSubstr("2x5")));
+}
+
+TEST_F(Checkpoints, AnArrayTheNetDoesNotHaveIsNamed) {
+  save(5);
+  Net other = net_;
+  other.weights.pop_back();
+  EXPECT_THAT(message_of([&] { (void)read_checkpoint(folder_.path(), "last", other, true); }),
+              HasSubstr("has no array 'score.bias'"));
+}
+
+TEST_F(Checkpoints, AWeightsFileIsNoStateFile) {
+  save(5);
+  fs::copy(file("last.safetensors"), file("last.state.safetensors"),
+           fs::copy_options::overwrite_existing);
+  EXPECT_THAT(message_of([&] { load(); }), HasSubstr("no array 'score.weight.state0'"));
+}
+
+}  // namespace
+}  // namespace tandem

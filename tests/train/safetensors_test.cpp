@@ -1,0 +1,105 @@
+#include "core/train/safetensors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <functional>
+
+#include "core/base/error.h"
+#include "tests/support/temp_folder.h"
+
+namespace tandem {
+namespace {
+
+using testing::HasSubstr;
+
+std::string message_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& failure) {
+    return failure.what();
+  }
+  return "no error";
+}
+
+std::string bytes_of(const std::filesystem::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+class Safetensors : public testing::Test {
+ protected:
+  void write() {
+    write_safetensors(path_, {{"a", {2, 3}, a_.data()}, {"b", {1}, b_.data()}}, {{"step", "7"}});
+  }
+  test::TempFolder folder_;
+  std::filesystem::path path_ = folder_.path() / "x.safetensors";
+  std::vector<float> a_{1, 2, 3, 4, 5, 6.5F}, b_{-0.25F};
+};
+
+TEST_F(Safetensors, WhatIsWrittenIsReadBack) {
+  write();
+  const SafetensorsFile file = read_safetensors(path_);
+  EXPECT_EQ(file.arrays.at("a").values, a_);
+  EXPECT_EQ(file.arrays.at("a").shape, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(file.arrays.at("b").values, b_);
+  EXPECT_EQ(file.metadata.at("step"), "7");
+  EXPECT_EQ(read_safetensors_metadata(path_).at("step"), "7");
+}
+
+TEST_F(Safetensors, TheHeaderIsWhatTheFormatSays) {
+  write();
+  const std::string bytes = bytes_of(path_);
+  uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), 8);
+  EXPECT_EQ(length % 8, 0U);
+  EXPECT_EQ(bytes.size(), 8 + length + 7 * sizeof(float));
+  EXPECT_THAT(bytes.substr(8, length), HasSubstr("\"dtype\":\"F32\""));
+}
+
+TEST_F(Safetensors, ATruncationAtAnyByteIsAnErrorThatNamesTheFile) {
+  write();
+  const std::string bytes = bytes_of(path_);
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes.substr(0, size);
+    EXPECT_THAT(message_of([&] { (void)read_safetensors(path_); }), HasSubstr(path_.string()))
+        << size;
+  }
+}
+
+TEST_F(Safetensors, AFileOfAnotherFormatIsAnError) {
+  std::ofstream(path_) << "this is a text file and no weights at all";
+  EXPECT_THAT(message_of([&] { (void)read_safetensors(path_); }),
+              HasSubstr("not a usable safetensors file"));
+}
+
+TEST_F(Safetensors, AnImpossibleShapeIsAnErrorAndTakesNoMemory) {
+  std::string header =
+      R"({"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,8]}})";
+  const uint64_t length = header.size();
+  std::ofstream stream(path_, std::ios::binary);
+  stream.write(reinterpret_cast<const char*>(&length), 8);
+  stream << header << "12345678";
+  stream.close();
+  EXPECT_THAT(message_of([&] { (void)read_safetensors(path_); }), HasSubstr("impossible shape"));
+}
+
+TEST_F(Safetensors, AMissingFileIsAnError) {
+  EXPECT_THAT(message_of([&] { (void)read_safetensors(folder_.path() / "none"); }),
+              HasSubstr("cannot be read"));
+}
+
+TEST_F(Safetensors, AFullDiskIsAnErrorAndLeavesTheOldFile) {
+  write();
+  const std::string before = bytes_of(path_);
+  EXPECT_THAT(message_of([&] {
+                write_safetensors_plain("/dev/full", {{"a", {2, 3}, a_.data()}}, {});
+              }),
+              HasSubstr("No space left on device"));
+  EXPECT_EQ(bytes_of(path_), before);
+}
+
+}  // namespace
+}  // namespace tandem
