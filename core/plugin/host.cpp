@@ -59,9 +59,9 @@ tandem_status get_integers(const tandem_attributes* handle, const char* name,
 }
 
 int32_t is_set(const tandem_attributes* handle, const char* name) {
-  bool result = false;
-  (void)guarded([&] { result = attributes_of(handle).is_set(name); });
-  return result ? 1 : 0;
+  if (handle == nullptr || name == nullptr) return 0;
+  const Attribute* attribute = attributes_of(handle).find(name);
+  return attribute != nullptr && attribute->is_set ? 1 : 0;
 }
 
 const char* status_name(tandem_status status) {
@@ -97,8 +97,10 @@ std::string take_reason() {
 }
 
 void check(tandem_status status, const std::string& what) {
-  if (status == TANDEM_OK) return;
+  // Taken even of a success: a reason that its call got over must not be blamed on the next
+  // failure.
   const std::string reason = take_reason();
+  if (status == TANDEM_OK) return;
   if (!reason.empty()) throw error("{}: {}", what, reason);
   throw error("{}: {} (status {}; the plugin gave no reason)", what, status_name(status), status);
 }

@@ -52,7 +52,9 @@ TEST(HostTable, AnswersAWrongQuestionWithAStatusAndAReason) {
   EXPECT_EQ(value, 7);
   EXPECT_EQ(take_reason(), "parameter 'pat' was not declared (did you mean 'pad'?)");
   EXPECT_EQ(host_table().get_integer(nullptr, "pad", &value), TANDEM_INVALID);
+  EXPECT_EQ(take_reason(), "it was asked for a parameter where there are none");
   EXPECT_EQ(host_table().is_set(attributes.handle(), "pat"), 0);
+  EXPECT_EQ(host_table().is_set(nullptr, "pad"), 0);
 }
 
 TEST(Reason, IsTakenOnce) {
@@ -83,6 +85,12 @@ TEST(Check, PutsWhatFailedBeforeTheReason) {
   } catch (const Error& failure) {
     EXPECT_STREQ(failure.what(), "layer 'conv1': kernel 11 exceeds the padded input 8x8");
   }
+}
+
+TEST(Check, DropsTheReasonOfACallThatWentWellAfterAll) {
+  host_table().explain("the first attempt failed");
+  check(TANDEM_OK, "layer 'conv1'");
+  EXPECT_EQ(take_reason(), "");
 }
 
 TEST(Check, NamesTheStatusWhereThePluginGaveNoReason) {

@@ -22,7 +22,7 @@ std::string failure_of(const std::string& command, const TempFolder& folder) {
 }
 
 std::string quoted(const std::filesystem::path& path) {
-  return "'" + path.string() + "'";
+  return fmt::format("'{}'", path.string());
 }
 
 TEST(Package, AStrangersLayerBuildsOutOfTreeAndLoads) {

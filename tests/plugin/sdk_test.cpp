@@ -1,0 +1,205 @@
+// What plugins/sdk.h makes of an author's classes, seen from the host's side through the samples.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/base/attributes.h"
+#include "core/base/shape.h"
+#include "core/plugin/registry.h"
+
+namespace tandem {
+namespace {
+
+using testing::ElementsAre;
+using testing::FloatNear;
+using testing::Pointwise;
+
+std::filesystem::path sample(const std::string& name) {
+  return std::filesystem::path(TANDEM_SAMPLE_PLUGIN_DIR) / ("tandem_sample_" + name + ".so");
+}
+
+// One layer of one input and one output, bound to a "cpu" device of which it uses nothing.
+struct Bound {
+  Registry registry;
+  Attributes attributes;
+  tandem_tensor tensor{};
+  std::vector<Shape> weight_shapes;
+  const tandem_kernel* kernel = nullptr;
+  tandem_call call{};
+  tandem_binding binding{};
+  tandem_kernel_report report{};
+  void* handle = nullptr;
+
+  Bound(const std::string& module, const std::string& type, const Shape& shape) {
+    const ModuleReport& loaded = registry.load(sample(module));
+    if (!loaded.loaded) throw error("{}", loaded.reason);
+    const tandem_layer_type& layer = registry.layer_type(type);
+    for (uint32_t i = 0; i < layer.parameter_count; ++i) {
+      attributes.set(layer.parameters[i]->name, default_attribute(*layer.parameters[i], type));
+    }
+    kernel = &registry.kernel(type, "cpu");
+    tensor = {shape, TANDEM_FLOAT32, TANDEM_NCHW};
+    call.struct_size = sizeof call;
+    call.threads = 1;
+    report.struct_size = sizeof report;
+    binding.struct_size = sizeof binding;
+    binding.layer_name = "under test";
+    binding.inputs = &tensor;
+    binding.input_count = 1;
+    binding.outputs = &tensor;
+    binding.output_count = 1;
+    binding.batch_size = shape.n;
+  }
+  ~Bound() {
+    if (handle != nullptr) kernel->release(handle);
+  }
+  Bound(const Bound&) = delete;
+  Bound& operator=(const Bound&) = delete;
+
+  tandem_status prepare() {
+    binding.attributes = attributes.handle();
+    binding.weights = weight_shapes.data();
+    binding.weight_count = static_cast<uint32_t>(weight_shapes.size());
+    return kernel->prepare(&binding, &call, &handle, &report);
+  }
+};
+
+TEST(Sdk, ALayerTypeSaysItsParametersTraitsAndShapes) {
+  Registry registry;
+  registry.load(sample("elu"));
+  const tandem_layer_type& type = registry.layer_type("sample.ELU");
+  ASSERT_EQ(type.parameter_count, 1u);
+  EXPECT_STREQ(type.parameters[0]->block, "sample_elu_param");
+  EXPECT_STREQ(type.parameters[0]->default_value, "1");
+  EXPECT_EQ(type.traits,
+            uint64_t{TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_BACKWARD_READS_OUTPUTS});
+  const Shape input{2, 3, 4, 5};
+  tandem_layer_query query{};
+  query.struct_size = sizeof query;
+  query.inputs = &input;
+  query.input_count = query.output_count = 1;
+  Shape output{};
+  ASSERT_EQ(type.shapes(&query, &output), TANDEM_OK);
+  EXPECT_TRUE(equal(output, input));
+  tandem_layer_cost cost{};
+  ASSERT_EQ(type.cost(&query, &cost), TANDEM_OK);
+  EXPECT_EQ(cost.forward_bytes, 8 * 120);
+}
+
+TEST(Sdk, AKernelWithoutAPassHasNullThere) {
+  Registry registry;
+  registry.load(sample("elu"));
+  const tandem_kernel& kernel = registry.kernel("sample.ELU", "cpu");
+  EXPECT_NE(kernel.forward, nullptr);
+  EXPECT_NE(kernel.backward_data, nullptr);
+  EXPECT_EQ(kernel.backward_weights, nullptr);
+  EXPECT_EQ(kernel.backward, nullptr);
+  EXPECT_EQ(kernel.forward_statistics, nullptr);
+}
+
+TEST(Sdk, AnElementWiseKernelTakesEveryLayoutItsChannelsAllow) {
+  Bound elu("elu", "sample.ELU", {1, 24, 1, 1});
+  tandem_layout_option options[8];
+  uint32_t count = 0;
+  elu.binding.attributes = elu.attributes.handle();
+  ASSERT_EQ(elu.kernel->layouts(&elu.binding, options, 8, &count), TANDEM_OK);
+  ASSERT_EQ(count, 3u);  // 24 channels: no blocks of 16
+  EXPECT_EQ(options[2].input, TANDEM_NCHW8C);
+  ASSERT_EQ(elu.kernel->layouts(&elu.binding, options, 1, &count), TANDEM_OK);
+  EXPECT_EQ(count, 1u);
+}
+
+TEST(Sdk, PassesReachTheAuthorsClass) {
+  Bound elu("elu", "sample.ELU", {1, 1, 1, 3});
+  elu.attributes.set("alpha", {.value = 2.0, .is_set = true, .location = {}});
+  ASSERT_EQ(elu.prepare(), TANDEM_OK);
+  const std::vector<float> x{-1, 0.5f, 3};
+  std::vector<float> y(3), dx(3);
+  const std::vector<float> dy{1, 10, 100};
+  void* inputs[] = {const_cast<float*>(x.data())};
+  void* outputs[] = {y.data()};
+  const void* output_gradients[] = {dy.data()};
+  void* input_gradients[] = {dx.data()};
+  tandem_pass pass{};
+  pass.struct_size = sizeof pass;
+  pass.inputs = inputs;
+  pass.outputs = outputs;
+  pass.output_gradients = output_gradients;
+  pass.input_gradients = input_gradients;
+  ASSERT_EQ(elu.kernel->forward(elu.handle, &elu.call, &pass), TANDEM_OK);
+  const float e = 2 * std::expm1(-1.0f);
+  EXPECT_THAT(y, Pointwise(testing::FloatEq(), {e, 0.5f, 3.0f}));
+  ASSERT_EQ(elu.kernel->backward_data(elu.handle, &elu.call, &pass), TANDEM_OK);
+  EXPECT_THAT(dx, Pointwise(FloatNear(1e-6f), {2 * std::exp(-1.0f), 10.0f, 100.0f}));
+}
+
+TEST(Sdk, WhatAClassThrowsBecomesAStatusAndAReason) {
+  Bound elu("elu", "sample.ELU", {1, 1, 1, 3});
+  elu.attributes = {};
+  EXPECT_EQ(elu.prepare(), TANDEM_INVALID);
+  EXPECT_EQ(elu.handle, nullptr);
+  EXPECT_EQ(take_reason(), "parameter 'alpha' was not declared");
+}
+
+TEST(Sdk, WeightsAreCountedBeyondTheCapacityGiven) {
+  Registry registry;
+  registry.load(sample("channel_scale"));
+  Attributes attributes;
+  attributes.set("filler", {.value = Filler{}, .is_set = false, .location = {}});
+  const Shape input{2, 3, 4, 5};
+  tandem_layer_query query{};
+  query.struct_size = sizeof query;
+  query.attributes = attributes.handle();
+  query.inputs = &input;
+  query.input_count = query.output_count = 1;
+  const tandem_layer_type& type = registry.layer_type("sample.ChannelScale");
+  uint32_t count = 0;
+  ASSERT_EQ(type.weights(&query, nullptr, 0, &count), TANDEM_OK);
+  EXPECT_EQ(count, 1u);
+  tandem_weight weight{};
+  ASSERT_EQ(type.weights(&query, &weight, 1, &count), TANDEM_OK);
+  EXPECT_STREQ(weight.name, "scale");
+  EXPECT_TRUE(equal(weight.shape, {3, 1, 1, 1}));
+  EXPECT_EQ(weight.filler, nullptr);
+  EXPECT_EQ(weight.initial, 1);
+}
+
+TEST(Sdk, WeightGradientsAccumulateOnlyWhereTheCallSaysSo) {
+  Bound scale("channel_scale", "sample.ChannelScale", {2, 2, 1, 2});
+  scale.weight_shapes = {{2, 1, 1, 1}};
+  ASSERT_EQ(scale.prepare(), TANDEM_OK);
+  std::vector<float> x{1, 2, 3, 4, 5, 6, 7, 8};
+  std::vector<float> factors{2, 3};
+  std::vector<float> gradient{100, 100};
+  const std::vector<float> dy{1, 1, 1, 1, 2, 2, 2, 2};
+  void* inputs[] = {x.data()};
+  void* weights[] = {factors.data()};
+  void* weight_gradients[] = {gradient.data()};
+  const void* output_gradients[] = {dy.data()};
+  tandem_pass pass{};
+  pass.struct_size = sizeof pass;
+  pass.inputs = inputs;
+  pass.weights = weights;
+  pass.weight_gradients = weight_gradients;
+  pass.output_gradients = output_gradients;
+  ASSERT_EQ(scale.kernel->backward_weights(scale.handle, &scale.call, &pass), TANDEM_OK);
+  EXPECT_THAT(gradient, ElementsAre(25, 37));
+  pass.flags = TANDEM_ACCUMULATE;
+  ASSERT_EQ(scale.kernel->backward_weights(scale.handle, &scale.call, &pass), TANDEM_OK);
+  EXPECT_THAT(gradient, ElementsAre(50, 74));
+}
+
+TEST(Sdk, AModuleAskedTwiceOffersTheSameAgain) {
+  Registry first;
+  const std::vector<std::string> offers = first.load(sample("channel_scale")).offers;
+  Registry second;
+  EXPECT_EQ(second.load(sample("channel_scale")).offers, offers);
+  EXPECT_EQ(second.layer_type("sample.ChannelScale").parameter_count, 1u);
+}
+
+}  // namespace
+}  // namespace tandem
