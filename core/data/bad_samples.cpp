@@ -10,17 +10,16 @@ constexpr int64_t seen_before_limit = 200;
 constexpr size_t listed = 5;
 }  // namespace
 
-void BadSamples::add(int64_t batch, int64_t rows, int64_t samples,
-                     const std::vector<BadSample>& damaged) {
+void BadSamples::add(int64_t batch, int64_t samples, const std::vector<BadSample>& damaged) {
   for (const BadSample& one : damaged) {
     if (names_.insert(one.name).second) list_.push_back(one);
   }
   const auto count = static_cast<int64_t>(damaged.size());
   seen_ += samples;
   damaged_ += count;
-  // The rest of an evaluation may be one image, and that one damaged: no reason to end the run.
-  if (count > 0 && count == rows) {
-    throw error("all {} images of batch {} are damaged: {}", rows, batch, to_string(damaged));
+  if (share_limit_ >= 1) return;
+  if (count > 0 && count == samples) {
+    throw error("all {} images of batch {} are damaged: {}", samples, batch, to_string(damaged));
   }
   if (seen_ < seen_before_limit) return;
   const double share = static_cast<double>(damaged_) / static_cast<double>(seen_);

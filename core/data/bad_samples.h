@@ -15,9 +15,9 @@ class BadSamples {
  public:
   explicit BadSamples(double share_limit) : share_limit_(share_limit) {}
 
-  // Adds the damaged samples of a batch of `rows` rows, `samples` of which stand for data. Throws
-  // Error if all of a full batch are damaged, or (from 200 samples on) more than the limit are.
-  void add(int64_t batch, int64_t rows, int64_t samples, const std::vector<BadSample>& damaged);
+  // Adds the damaged ones of a batch of `samples` samples. Throws Error if all of them are, or if
+  // (from 200 samples on) the share of all samples is above the limit; never if the limit is 1.
+  void add(int64_t batch, int64_t samples, const std::vector<BadSample>& damaged);
   [[nodiscard]] const std::vector<BadSample>& list() const { return list_; }
 
  private:

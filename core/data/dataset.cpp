@@ -11,12 +11,14 @@ namespace {
 
 constexpr const char* folder_dataset = "image_folder";
 
-// Which data set serves `source`: the one of that name, or the reader of folders.
-std::string dataset_of(const Registry& registry, const std::string& source) {
+// Which data set serves it: the one of that name, or the reader of folders. The source of split
+// "predict" is a list of paths.
+std::string dataset_of(const Registry& registry, const std::string& source,
+                       const std::string& split) {
   const std::vector<std::string> names = registry.datasets();
   if (source != folder_dataset && std::count(names.begin(), names.end(), source) > 0) return source;
   std::error_code ignored;
-  if (!std::filesystem::exists(source, ignored)) {
+  if (split != "predict" && !std::filesystem::exists(source, ignored)) {
     throw error("data '{}': there is no such folder, nor a data set of that name; data sets: {}{}",
                 source, fmt::join(names, ", "), did_you_mean(source, names));
   }
@@ -70,7 +72,7 @@ void check_info(const tandem_dataset_info& info, const Shape& expected, const st
 }  // namespace
 
 Dataset::Dataset(Registry& registry, const DatasetOptions& options) {
-  type_ = &registry.dataset(dataset_of(registry, options.source));
+  type_ = &registry.dataset(dataset_of(registry, options.source, options.split));
   attributes_ = read_parameters(*type_, options.parameters);
   const std::string class_names = fmt::format("{}", fmt::join(options.class_names, "\n"));
   tandem_dataset_request request{};
@@ -85,7 +87,8 @@ Dataset::Dataset(Registry& registry, const DatasetOptions& options) {
   request.shape.n = 1;
 
   info_.struct_size = sizeof(info_);
-  const std::string what = fmt::format("data '{}'", options.source);
+  const std::string what =
+      options.split == "predict" ? "images to predict" : fmt::format("data '{}'", options.source);
   check(type_->open(&request, &handle_, &info_), what);
   // Without a finished object there is no destructor to close what the plugin has opened.
   std::unique_ptr<void, void (*)(void*)> opened(handle_, type_->close);

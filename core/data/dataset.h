@@ -19,7 +19,8 @@ class Registry;
 
 struct DatasetOptions {
   std::string source;           // --data: a folder, or "synthetic"
-  std::string split = "train";  // train, val, test
+  std::string split = "train";  // train, val, test; predict: `source` lists files and folders, one
+                                // a line, and every label is 0
   int32_t phase = TANDEM_TRAIN;
   uint64_t seed = 1;                              // of a stratified split
   Shape shape{1, 3, 0, 0};                        // what the net expects

@@ -230,7 +230,7 @@ void Loader::State::finish(Slot& slot) {
 void Loader::State::account(const Slot& slot) {
   std::vector<BadSample> damaged;
   for (const auto& [row, one] : slot.bad) damaged.push_back(one);
-  bad.add(slot.number, options.batch, rows_with_data(slot.number), damaged);
+  bad.add(slot.number, rows_with_data(slot.number), damaged);
   if (slot.failure) std::rethrow_exception(slot.failure);
 }
 

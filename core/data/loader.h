@@ -34,14 +34,14 @@ struct LoaderOptions {
   int slots = 3;
   int threads = 0;  // 0: one for every two cores, at least 1
   double bad_share_limit =
-      0.05;  // Error with the list when more of the samples seen (at least 200) are damaged
+      0.05;  // Error with the list when more of the samples seen (at least 200), or all of a batch,
+             // are damaged. 1: never, for evaluation: then a batch may hold no sample at all
 };
 
 struct Batch {
   int64_t number = 0;
   int64_t epoch = 0;    // of its first row
-  int64_t samples = 0;  // rows that hold one (label >= 0); 0 only where the partial last batch of
-                        // an evaluation is all damaged
+  int64_t samples = 0;  // rows that hold one (label >= 0)
   std::byte* memory =
       nullptr;  // laid out as BatchLayout; the tandem_step is the caller's to fill in
   int slot = -1;

@@ -1,0 +1,110 @@
+#include "datasets/image_folder/folder.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <set>
+
+#include "datasets/image_folder/names.h"
+#include "plugins/sdk.h"
+
+namespace tandem::image_folder {
+namespace {
+
+namespace fs = std::filesystem;
+using Identity = std::pair<dev_t, ino_t>;
+
+std::vector<fs::directory_entry> entries_of(const fs::path& folder) {
+  std::error_code failure;
+  std::vector<fs::directory_entry> entries;
+  fs::directory_iterator iterator(folder, failure);
+  while (!failure && iterator != fs::directory_iterator{}) {
+    if (!is_litter(iterator->path().filename().string())) entries.push_back(*iterator);
+    iterator.increment(failure);
+  }
+  if (failure) {
+    throw sdk::invalid("folder '", folder.string(), "' cannot be read: ", failure.message());
+  }
+  return entries;
+}
+
+// Walks what lies below one class folder.
+class Walk {
+ public:
+  explicit Walk(const fs::path& root) : prefix_((root / "").string().size()) {}
+
+  void folder(const fs::path& path, ClassFolder& found) {
+    struct stat status {};
+    // A folder met before, by a link or a second link: its images are already there.
+    if (::stat(path.c_str(), &status) != 0 ||
+        !seen_.insert({status.st_dev, status.st_ino}).second) {
+      return;
+    }
+    for (const fs::directory_entry& entry : entries_of(path)) {
+      std::error_code ignored;
+      const std::string name = entry.path().filename().string();
+      if (entry.is_directory(ignored)) {
+        folder(entry.path(), found);
+      } else if (!entry.exists(ignored)) {
+        ++found.other_files["broken link"];
+      } else if (entry.is_regular_file(ignored) && is_image(name)) {
+        found.files.push_back(entry.path().string().substr(prefix_));
+      } else {
+        ++found.other_files[extension_of(name)];
+      }
+    }
+  }
+
+ private:
+  size_t prefix_;  // characters of the root and its slash
+  std::set<Identity> seen_;
+};
+
+}  // namespace
+
+Entries read_entries(const fs::path& folder) {
+  Entries result;
+  for (const fs::directory_entry& entry : entries_of(folder)) {
+    std::error_code ignored;
+    const std::string name = entry.path().filename().string();
+    if (entry.is_directory(ignored)) {
+      result.folders.push_back(name);
+    } else if (is_image(name)) {
+      ++result.images;
+    }
+  }
+  std::sort(result.folders.begin(), result.folders.end(), natural_less);
+  return result;
+}
+
+std::vector<ClassFolder> read_classes(const fs::path& root) {
+  std::vector<ClassFolder> classes;
+  for (const std::string& name : read_entries(root).folders) {
+    if (name.find('\n') != std::string::npos) {
+      throw sdk::invalid("the name of class folder '", name, "' contains a line break");
+    }
+    ClassFolder found;
+    found.name = name;
+    Walk(root).folder(root / name, found);
+    std::sort(found.files.begin(), found.files.end(), natural_less);
+    classes.push_back(std::move(found));
+  }
+  return classes;
+}
+
+std::vector<std::string> read_images(const fs::path& folder) {
+  ClassFolder found;
+  Walk(folder).folder(folder, found);
+  std::sort(found.files.begin(), found.files.end(), natural_less);
+  return found.files;
+}
+
+std::string text_of(const std::map<std::string, int64_t>& other_files) {
+  std::string text;
+  for (const auto& [extension, count] : other_files) {
+    text += sdk::text(text.empty() ? "" : ", ", count, " ", extension);
+  }
+  return text;
+}
+
+}  // namespace tandem::image_folder

@@ -1,0 +1,302 @@
+#include "datasets/image_folder/listing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+#include "datasets/image_folder/folder.h"
+#include "datasets/image_folder/held_out.h"
+#include "datasets/image_folder/names.h"
+#include "plugins/sdk.h"
+
+namespace tandem::image_folder {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* expected_layout =
+    "expected a folder for each class (cat/1.jpg, dog/2.jpg), or train/ and val/ with such folders";
+
+// Where each split lies; an empty path: there is no such folder.
+struct Layout {
+  fs::path train, val, test;
+  bool separate = false;
+};
+
+void check_folder(const fs::path& root) {
+  std::error_code failure;
+  const fs::file_status status = fs::status(root, failure);
+  if (status.type() == fs::file_type::not_found) throw sdk::invalid("there is no such folder");
+  if (status.type() == fs::file_type::none) {
+    throw sdk::invalid("the folder cannot be read: ", failure.message());
+  }
+  if (status.type() != fs::file_type::directory) {
+    throw sdk::invalid("is a file, not a folder; ", expected_layout);
+  }
+}
+
+Layout find_layout(const fs::path& root) {
+  check_folder(root);
+  const Entries entries = read_entries(root);
+  Layout layout;
+  size_t splits = 0;
+  const auto take = [&](const char* name, fs::path& place) {
+    const auto& folders = entries.folders;
+    if (std::find(folders.begin(), folders.end(), name) == folders.end()) return;
+    ++splits;
+    if (place.empty()) place = root / name;
+  };
+  take("train", layout.train);
+  take("val", layout.val);
+  take("valid", layout.val);
+  take("validation", layout.val);
+  take("test", layout.test);
+  // A class may be called "train" or "test": it takes a second split beside it, or nothing else at
+  // all, to read the folders as splits.
+  const bool alone = splits == entries.folders.size();
+  if (!layout.train.empty()) {
+    layout.separate = splits > 1 || (alone && !read_entries(layout.train).folders.empty());
+  } else {
+    layout.separate = splits > 0 && alone;
+  }
+  if (!layout.separate) return {root, {}, {}, false};
+  return layout;
+}
+
+class Lister {
+ public:
+  explicit Lister(const ListingOptions& options)
+      : options_(options), layout_(find_layout(options.source)) {}
+
+  Listing list() {
+    const std::string& split = options_.split;
+    if (split == "train") {
+      list_train();
+    } else if (split == "val" || (split == "test" && layout_.test.empty())) {
+      list_val();
+    } else if (split == "test") {
+      name_classes();
+      take_folder(layout_.test);
+    } else {
+      throw sdk::invalid("split '", split, "' is not one of train, val, test");
+    }
+    note_left_out();
+    return std::move(listing_);
+  }
+
+ private:
+  void list_train() {
+    demand_train();
+    const std::vector<ClassFolder> classes = read_training_classes();
+    if (layout_.val.empty()) {
+      take_part(classes, false);
+      note("no val/ folder: ", percent(), " of the images of every class are held out (seed ",
+           options_.seed, ")");
+    } else {
+      take_all(layout_.train, classes);
+    }
+  }
+
+  void list_val() {
+    const bool testing = options_.split == "test";
+    if (!layout_.val.empty()) {
+      name_classes();
+      take_folder(layout_.val);
+      if (testing) note("no test/ folder: tested on ", layout_.val.filename().string(), "/");
+      return;
+    }
+    demand_train();
+    take_part(read_training_classes(), true);
+    if (testing) {
+      note("no test/ or val/ folder: tested on the ", percent(),
+           " of every class that training holds out (seed ", options_.seed,
+           "); val_fraction 1 takes all images");
+    }
+  }
+
+  void demand_train() const {
+    if (!layout_.train.empty()) return;
+    throw sdk::invalid("has ",
+                       (layout_.val.empty() ? layout_.test : layout_.val).filename().string(),
+                       "/ but no train/; ", expected_layout);
+  }
+
+  // The numbering: the model's, or that of train's folders.
+  void name_classes() {
+    listing_.class_names = options_.class_names;
+    if (!listing_.class_names.empty()) return;
+    demand_train();
+    listing_.class_names = read_entries(layout_.train).folders;
+    check_class_count();
+  }
+
+  std::vector<ClassFolder> read_training_classes() {
+    std::vector<ClassFolder> classes = read_tree(layout_.train);
+    listing_.class_names = options_.class_names;
+    if (listing_.class_names.empty()) {
+      for (const ClassFolder& one : classes) listing_.class_names.push_back(one.name);
+    }
+    check_class_count();
+    for (const ClassFolder& one : classes) {
+      if (!one.files.empty()) continue;
+      throw sdk::invalid("class folder '", inside(layout_.train, one.name), "' holds no image",
+                         one.other_files.empty()
+                             ? std::string(" (it is empty)")
+                             : sdk::text(" (only ", text_of(one.other_files), ")"),
+                         "; add images or remove the folder");
+    }
+    check_known(layout_.train, classes);
+    return classes;
+  }
+
+  // The class folders of a tree that holds at least one image.
+  std::vector<ClassFolder> read_tree(const fs::path& tree) {
+    std::vector<ClassFolder> classes = read_classes(tree);
+    const std::string where = inside(tree, "");
+    if (classes.empty()) {
+      const int64_t images = read_entries(tree).images;
+      if (images == 0) throw sdk::invalid(where, "holds no images; ", expected_layout);
+      throw sdk::invalid(where, "holds ", images, " images but no class folders; ",
+                         expected_layout);
+    }
+    size_t images = 0;
+    for (const ClassFolder& one : classes) {
+      images += one.files.size();
+      for (const auto& [extension, count] : one.other_files) left_out_[extension] += count;
+    }
+    if (images == 0) throw sdk::invalid(where, "holds no images; ", expected_layout);
+    return classes;
+  }
+
+  void check_class_count() const {
+    const std::vector<std::string>& names = listing_.class_names;
+    if (names.size() > 1) return;
+    if (names.empty())
+      throw sdk::invalid(inside(layout_.train, ""), "has no class folders; ", expected_layout);
+    const fs::path only = layout_.train / names[0];
+    std::error_code ignored;
+    const bool wrapper = fs::is_directory(only, ignored) && read_entries(only).folders.size() > 1;
+    throw sdk::invalid("there is one class only, '", names[0], "'; a classifier needs at least two",
+                       wrapper ? sdk::text(" (did you mean '", only.string(), "'?)") : "");
+  }
+
+  void check_known(const fs::path& tree, const std::vector<ClassFolder>& classes) const {
+    const std::vector<std::string>& known = listing_.class_names;
+    for (const ClassFolder& one : classes) {
+      if (label_of(one.name) >= 0) continue;
+      throw sdk::invalid("class folder '", inside(tree, one.name), "' is unknown to ",
+                         options_.class_names.empty() ? "train/" : "the model",
+                         did_you_mean(one.name, known), "; known classes: ", list_of(known));
+    }
+  }
+
+  // Every image of val/ or test/.
+  void take_folder(const fs::path& tree) {
+    const std::vector<ClassFolder> classes = read_tree(tree);
+    check_known(tree, classes);
+    take_all(tree, classes);
+    std::vector<bool> present(listing_.class_names.size(), false);
+    for (const Image& image : listing_.images) present[static_cast<size_t>(image.label)] = true;
+    std::vector<std::string> missing;
+    for (size_t i = 0; i < present.size(); ++i) {
+      if (!present[i]) missing.push_back(listing_.class_names[i]);
+    }
+    if (!missing.empty()) {
+      note(inside(tree, ""), "has no image of ", missing.size(), " of ", present.size(),
+           " classes: ", list_of(missing));
+    }
+  }
+
+  void take_all(const fs::path& tree, const std::vector<ClassFolder>& classes) {
+    for (const ClassFolder& one : classes) {
+      const int64_t label = label_of(one.name);
+      for (const std::string& file : one.files) take(tree, label, file);
+    }
+  }
+
+  // What is held out of train's folder for validation, or what is left.
+  void take_part(const std::vector<ClassFolder>& classes, bool held_out) {
+    for (const ClassFolder& one : classes) {
+      const std::vector<bool> held =
+          choose_held_out(one.name, one.files.size(), options_.val_fraction, options_.seed);
+      const int64_t label = label_of(one.name);
+      for (size_t i = 0; i < held.size(); ++i) {
+        if (held[i] == held_out) take(layout_.train, label, one.files[i]);
+      }
+      if (held.size() == 1 && held_out && !held[0]) {
+        note("class '", one.name, "' has one image: none of it is held out");
+      }
+    }
+    if (listing_.images.empty()) {
+      throw sdk::invalid("val_fraction ", options_.val_fraction, " leaves no image ",
+                         held_out ? "for validation" : "to train on");
+    }
+  }
+
+  void take(const fs::path& tree, int64_t label, const std::string& file) {
+    listing_.images.push_back({(tree / file).string(), label});
+  }
+
+  [[nodiscard]] int64_t label_of(const std::string& name) const {
+    const auto& names = listing_.class_names;
+    const auto found = std::find(names.begin(), names.end(), name);
+    return found == names.end() ? -1 : found - names.begin();
+  }
+
+  // "train/cat", or "cat" where the source is the tree itself; "train/ " without a name.
+  [[nodiscard]] std::string inside(const fs::path& tree, const std::string& name) const {
+    const std::string prefix = layout_.separate ? tree.filename().string() + "/" : "";
+    if (!name.empty()) return prefix + name;
+    return prefix.empty() ? "" : prefix + " ";
+  }
+
+  [[nodiscard]] std::string percent() const {
+    return sdk::text(std::round(options_.val_fraction * 1000) / 10, " %");
+  }
+
+  void note_left_out() {
+    int64_t count = 0;
+    for (const auto& [extension, files] : left_out_) count += files;
+    if (count > 0) note(count, " files are no images and left out: ", text_of(left_out_));
+  }
+
+  template <class... Parts>
+  void note(const Parts&... parts) {
+    listing_.notes.push_back(sdk::text(parts...));
+  }
+
+  const ListingOptions& options_;
+  Layout layout_;
+  Listing listing_;
+  std::map<std::string, int64_t> left_out_;
+};
+
+Listing list_paths(const ListingOptions& options) {
+  Listing listing;
+  listing.class_names = options.class_names;
+  std::istringstream lines(options.source);
+  for (std::string path; std::getline(lines, path);) {
+    std::error_code ignored;
+    if (!fs::exists(path, ignored)) throw sdk::invalid("'", path, "' does not exist");
+    if (!fs::is_directory(path, ignored)) {
+      listing.images.push_back({path, 0});
+      continue;
+    }
+    const std::vector<std::string> files = read_images(path);
+    if (files.empty()) throw sdk::invalid("folder '", path, "' holds no images");
+    for (const std::string& file : files)
+      listing.images.push_back({(fs::path(path) / file).string(), 0});
+  }
+  if (listing.images.empty()) throw sdk::invalid("no file or folder is named");
+  return listing;
+}
+
+}  // namespace
+
+Listing list_images(const ListingOptions& options) {
+  return options.split == "predict" ? list_paths(options) : Lister(options).list();
+}
+
+}  // namespace tandem::image_folder

@@ -1,0 +1,110 @@
+#include "datasets/image_folder/names.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace tandem::image_folder {
+namespace {
+
+constexpr size_t listed = 8;
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return result;
+}
+
+// The number at `position` without leading zeros; `position` moves behind it.
+std::string_view take_number(std::string_view text, size_t& position) {
+  while (position + 1 < text.size() && text[position] == '0' && is_digit(text[position + 1])) {
+    ++position;
+  }
+  const size_t begin = position;
+  while (position < text.size() && is_digit(text[position])) ++position;
+  return text.substr(begin, position - begin);
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j - 1] + 1, row[j] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+bool natural_less(std::string_view a, std::string_view b) {
+  size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (is_digit(a[i]) && is_digit(b[j])) {
+      const std::string_view x = take_number(a, i);
+      const std::string_view y = take_number(b, j);
+      if (x.size() != y.size()) return x.size() < y.size();
+      if (x != y) return x < y;
+      continue;
+    }
+    if (a[i] != b[j]) return static_cast<unsigned char>(a[i]) < static_cast<unsigned char>(b[j]);
+    ++i;
+    ++j;
+  }
+  if (i < a.size() || j < b.size()) return i == a.size();
+  return a < b;
+}
+
+bool is_litter(std::string_view name) {
+  static constexpr std::array known{"__macosx",   "thumbs.db",    "desktop.ini", "@eadir",
+                                    "lost+found", "$recycle.bin", "ehthumbs.db", "__pycache__"};
+  const std::string small = lower(name);
+  return name.starts_with('.') || std::find(known.begin(), known.end(), small) != known.end();
+}
+
+std::string extension_of(std::string_view name) {
+  const size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos || dot == 0) return "without extension";
+  return lower(name.substr(dot));
+}
+
+bool is_image(std::string_view name) {
+  static constexpr std::array known{".jpg", ".jpeg", ".jpe",  ".jfif", ".png",
+                                    ".bmp", ".dib",  ".webp", ".tif",  ".tiff",
+                                    ".ppm", ".pgm",  ".pbm",  ".pnm",  ".jp2"};
+  return std::find(known.begin(), known.end(), extension_of(name)) != known.end();
+}
+
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& known) {
+  std::string nearest;
+  size_t least = std::max<size_t>(1, name.size() / 3) + 1;
+  for (const std::string& candidate : known) {
+    const size_t distance = edit_distance(lower(name), lower(candidate));
+    if (distance < least) {
+      least = distance;
+      nearest = candidate;
+    }
+  }
+  return nearest.empty() ? "" : " (did you mean '" + nearest + "'?)";
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string text;
+  const size_t shown = std::min(names.size(), listed);
+  for (size_t i = 0; i < shown; ++i) text += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > shown) text += " and " + std::to_string(names.size() - shown) + " more";
+  return text;
+}
+
+}  // namespace tandem::image_folder

@@ -1,0 +1,24 @@
+// Names of folders and files: which count, their order, and what a user may have meant.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tandem::image_folder {
+
+// "2" before "10", otherwise by bytes.
+[[nodiscard]] bool natural_less(std::string_view a, std::string_view b);
+// Dot-files and what operating systems leave behind (__MACOSX, Thumbs.db, ...): never data.
+[[nodiscard]] bool is_litter(std::string_view name);
+// By its extension, in any case: what OpenCV can decode.
+[[nodiscard]] bool is_image(std::string_view name);
+// ".txt", lower case; "without extension" if there is none.
+[[nodiscard]] std::string extension_of(std::string_view name);
+// " (did you mean 'cat'?)", or "" if nothing in `known` is near `name`.
+[[nodiscard]] std::string did_you_mean(std::string_view name,
+                                       const std::vector<std::string>& known);
+// "a, b, c and 5 more"
+[[nodiscard]] std::string list_of(const std::vector<std::string>& names);
+
+}  // namespace tandem::image_folder

@@ -1,0 +1,47 @@
+// Images that need no file: each class is a pattern of a few low frequencies, each sample that
+// pattern under noise. A net can learn them, and making one costs far less than training on it.
+// Every value is a pure function of (split, index).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "plugins/sdk.h"
+
+namespace tandem::synthetic {
+
+class Synthetic {
+ public:
+  Synthetic(const tandem_dataset_request& request, const sdk::Attributes& attributes);
+
+  static const char* name() { return "synthetic"; }
+  static const char* help() { return "made-up images, one pattern a class under noise; no files"; }
+  static std::vector<sdk::Parameter> parameters();
+
+  [[nodiscard]] int64_t size() const { return size_; }
+  [[nodiscard]] int64_t class_count() const { return static_cast<int64_t>(class_names_.size()); }
+  [[nodiscard]] tandem_shape shape() const { return shape_; }
+  [[nodiscard]] const char* class_name(int64_t index) const;
+  [[nodiscard]] const char* sample_name(int64_t index) const;
+  [[nodiscard]] const char* notes() const { return ""; }
+  // Sample i is of class i mod class_count. The seed changes nothing: there is no augmentation.
+  void get(int64_t index, uint64_t seed, float* pixels, float* label) const;
+
+ private:
+  void read_classes(const tandem_dataset_request& request, int64_t class_count);
+  void make_noise(float amplitude);
+
+  tandem_shape shape_{};
+  int64_t size_ = 0;
+  uint32_t split_ = 0;
+  float scale_ = 1;
+  std::vector<std::string> class_names_;
+  std::vector<float> noise_;
+  mutable std::mutex names_mutex_;
+  mutable std::map<int64_t, std::string> names_;  // those asked for, which are few
+};
+
+}  // namespace tandem::synthetic
