@@ -112,7 +112,7 @@ class Operation {
  private:
   void bind(const dnnl::primitive_desc_base& descriptor, int argument) {
     memories_.emplace_back(descriptor.query_md(dnnl::query::exec_arg_md, argument),
-                           descriptor.get_engine(), DNNL_MEMORY_NONE);
+                           descriptor.get_engine(), static_cast<void*>(DNNL_MEMORY_NONE));
     arguments_.push_back({argument, memories_.back().get()});
   }
   void set(int argument, const void* address) {

@@ -1,0 +1,135 @@
+// Convolution: Caffe's layer of that name, over images, with groups, padding, stride and dilation.
+// Output extents round down. Weights are (outputs, inputs / group, kernel_h, kernel_w) and a bias.
+#pragma once
+
+#include <vector>
+
+#include "layers/window.h"
+#include "plugins/sdk.h"
+
+namespace tandem::layers {
+
+struct ConvolutionSettings {
+  int64_t outputs, group;
+  bool bias;
+  Window window;
+
+  // Throws Refusal for parameters that contradict each other or do not fit the input.
+  ConvolutionSettings(const sdk::Attributes& attributes, const sdk::Shape& input)
+      : outputs(attributes.integer("num_output")),
+        group(attributes.integer("group")),
+        bias(attributes.boolean("bias_term")),
+        window(read_window(attributes)) {
+    if (outputs % group != 0) {
+      throw sdk::invalid("num_output ", outputs, " is not divisible by group ", group);
+    }
+    if (input.c % group != 0) {
+      throw sdk::invalid("the input's ", input.c, " channels are not divisible by group ", group);
+    }
+    demand_fit(window, input);
+  }
+
+  [[nodiscard]] sdk::Shape output_shape(const sdk::Shape& input) const {
+    const Axes kernel = effective_kernel(window);
+    return {input.n, outputs, (input.h + 2 * window.pad.h - kernel.h) / window.stride.h + 1,
+            (input.w + 2 * window.pad.w - kernel.w) / window.stride.w + 1};
+  }
+  [[nodiscard]] sdk::Shape weight_shape(const sdk::Shape& input) const {
+    return {outputs, input.c / group, window.kernel.h, window.kernel.w};
+  }
+
+ private:
+  static Axes axes(const sdk::Attributes& attributes, const AxesNames& names, Axes absent) {
+    (void)written(attributes, names);
+    if (attributes.is_set(names.h)) {
+      return {attributes.integer(names.h), attributes.integer(names.w)};
+    }
+    return repeated_axes(attributes, names.both, absent);
+  }
+  static Window read_window(const sdk::Attributes& attributes) {
+    if (!written(attributes, kernel_names)) {
+      throw sdk::invalid("the kernel has no size: write kernel_size, or kernel_h and kernel_w");
+    }
+    return {axes(attributes, kernel_names, {}), axes(attributes, stride_names, {1, 1}),
+            axes(attributes, pad_names, {0, 0}), repeated_axes(attributes, "dilation", {1, 1})};
+  }
+};
+
+struct Convolution : sdk::LayerType {
+  const char* name() const override { return "Convolution"; }
+  const char* help() const override { return "slides num_output learned kernels over the image"; }
+
+  std::vector<sdk::Parameter> parameters() const override {
+    const char* block = "convolution_param";
+    const double most = 1e6;
+    return {
+        sdk::integer(block, "num_output").required().range(1, most).help("output channels"),
+        sdk::integers(block, "kernel_size").range(1, most).help("one value, or height and width"),
+        sdk::integers(block, "stride").range(1, most).help("one value, or height and width; 1"),
+        sdk::integers(block, "pad").range(0, most).help("zeros on each side, as stride; 0"),
+        sdk::integers(block, "dilation").range(1, most).help("distance of kernel points; 1"),
+        sdk::integer(block, "kernel_h").range(1, most).help("kernel height, with kernel_w"),
+        sdk::integer(block, "kernel_w").range(1, most).help("kernel width, with kernel_h"),
+        sdk::integer(block, "stride_h").range(1, most).help("vertical stride, with stride_w"),
+        sdk::integer(block, "stride_w").range(1, most).help("horizontal stride, with stride_h"),
+        sdk::integer(block, "pad_h").range(0, most).help("vertical padding, with pad_w"),
+        sdk::integer(block, "pad_w").range(0, most).help("horizontal padding, with pad_h"),
+        sdk::integer(block, "group")
+            .by_default("1")
+            .range(1, most)
+            .help("independent parts that the channels fall into"),
+        sdk::boolean(block, "bias_term").by_default("true").help("add a learned bias"),
+        sdk::filler(block, "weight_filler").help("initial weights"),
+        sdk::filler(block, "bias_filler").help("initial bias"),
+        sdk::word(block, "engine")
+            .by_default("DEFAULT")
+            .one_of("DEFAULT|CAFFE|CUDNN")
+            .help("ignored: the device decides"),
+        sdk::integer(block, "axis").by_default("1").range(1, 1).help("the channel axis"),
+        sdk::boolean(block, "force_nd_im2col").by_default("false").help("ignored"),
+    };
+  }
+
+  std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
+    const sdk::Shape& input = query.input(0);
+    return {ConvolutionSettings(query.attributes, input).output_shape(input)};
+  }
+
+  std::vector<sdk::Weight> weights(const sdk::Query& query) const override {
+    const ConvolutionSettings settings(query.attributes, query.input(0));
+    const sdk::Shape shape = settings.weight_shape(query.input(0));
+    const int64_t area = shape.h * shape.w;
+    const auto filler = [&](const char* name) {
+      return query.attributes.is_set(name) ? name : nullptr;
+    };
+    std::vector<sdk::Weight> result{{.name = "weight",
+                                     .shape = shape,
+                                     .filler = filler("weight_filler"),
+                                     .fan_in = shape.c * area,
+                                     .fan_out = shape.n * area}};
+    if (settings.bias) {
+      result.push_back({.name = "bias",
+                        .shape = {shape.n, 1, 1, 1},
+                        .filler = filler("bias_filler"),
+                        .fan_in = 1,
+                        .fan_out = shape.n});
+    }
+    return result;
+  }
+
+  tandem_layer_cost cost(const sdk::Query& query) const override {
+    const sdk::Shape& input = query.input(0);
+    const ConvolutionSettings settings(query.attributes, input);
+    const sdk::Shape output = settings.output_shape(input);
+    const sdk::Shape weight = settings.weight_shape(input);
+    const auto x = static_cast<double>(sdk::count(input));
+    const auto y = static_cast<double>(sdk::count(output));
+    const auto w = static_cast<double>(sdk::count(weight));
+    const double flops = 2 * y * static_cast<double>(weight.c * weight.h * weight.w);
+    const double bytes = 4 * (x + y + w);
+    const double bias = settings.bias ? y : 0;
+    return make_cost(flops + bias, flops, flops + bias, bytes, bytes, bytes);
+  }
+};
+
+}  // namespace tandem::layers

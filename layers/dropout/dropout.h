@@ -1,0 +1,25 @@
+// Dropout: in training each element is kept with probability 1 - dropout_ratio and then scaled by
+// its inverse; in testing nothing happens. The mask depends on (seed, step), the layer, the row of
+// the global batch and the element in logical C,H,W order: on no layout, device or split of the
+// batch. Element e is kept if lane e % 4 of random block e / 4 is at least dropout_ratio.
+#pragma once
+
+#include <vector>
+
+#include "plugins/sdk.h"
+
+namespace tandem::layers {
+
+struct Dropout : sdk::LayerType {
+  const char* name() const override { return "Dropout"; }
+  const char* help() const override { return "drops elements at random in training"; }
+  std::vector<sdk::Parameter> parameters() const override {
+    return {sdk::number("dropout_param", "dropout_ratio")
+                .by_default("0.5")
+                .range(0, 0.999999)
+                .help("probability that an element is dropped")};
+  }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_RANDOM; }
+};
+
+}  // namespace tandem::layers

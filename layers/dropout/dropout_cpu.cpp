@@ -1,0 +1,99 @@
+// Dropout on the cpu: forward draws the mask and saves it as bytes, in the order of memory, so that
+// backward is one cheap pass.
+#include "layers/dropout/dropout.h"
+#include "plugins/cpu/layout.h"
+#include "plugins/cpu/team.h"
+
+namespace {
+
+using namespace tandem::sdk;
+using namespace tandem::cpu;
+using tandem::layers::Dropout;
+
+class DropoutCpu : public Needs {
+ public:
+  DropoutCpu(const Binding& binding, const Call&)
+      : placement_(binding.input(0)),
+        elements_(count(binding.input(0).shape)),
+        ratio_(static_cast<float>(binding.attributes.number("dropout_ratio"))),
+        training_(binding.training()),
+        layer_(binding.raw.layer_index),
+        first_row_(static_cast<uint64_t>(binding.raw.batch_begin)) {
+    if (training_ && binding.has(TANDEM_WANTS_BACKWARD_DATA)) saved_bytes = elements_;
+  }
+
+  static LayoutOptions layouts(const Binding& binding) {
+    return any_layout(binding.input(0).shape.c);
+  }
+
+  void forward(const Call& call, const Pass& pass) const {
+    const float* x = pass.input(0);
+    float* y = pass.output(0);
+    if (!training_) {
+      if (x != y) {
+        for_ranges(call.threads, elements_,
+                   [=](int64_t begin, int64_t end) { std::copy(x + begin, x + end, y + begin); });
+      }
+      return;
+    }
+    auto* mask = saved_bytes > 0 ? pass.saved<uint8_t>() : nullptr;
+    const int64_t row_size = placement_.row_size();
+    const int64_t blocks = (row_size + 3) / 4;
+    for_ranges(call.threads, placement_.shape.n * blocks, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        drop(pass.step(), i / blocks, static_cast<uint32_t>(i % blocks), x, y, mask);
+      }
+    });
+  }
+
+  void backward_data(const Call& call, const Pass& pass) const {
+    const float* dy = pass.output_gradient(0);
+    float* dx = pass.input_gradient(0);
+    if (!training_) {
+      if (dx != dy) std::copy_n(dy, elements_, dx);
+      return;
+    }
+    const auto* mask = pass.saved<uint8_t>();
+    const float factor = 1 / (1 - ratio_);
+    for_ranges(call.threads, elements_, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) dx[i] = mask[i] != 0 ? factor * dy[i] : 0.0F;
+    });
+  }
+
+ private:
+  // The four elements of one random block.
+  void drop(const tandem_step& step, int64_t row, uint32_t block, const float* x, float* y,
+            uint8_t* mask) const {
+    const float factor = 1 / (1 - ratio_);
+    const int64_t row_size = placement_.row_size();
+    const tandem_random4 random = tandem_random_block(
+        step.seed, step.step, layer_, first_row_ + static_cast<uint64_t>(row), block);
+    const int64_t first = int64_t{block} * 4;
+    for (int64_t lane = 0; lane < std::min<int64_t>(4, row_size - first); ++lane) {
+      const int64_t i = row * row_size + place(first + lane);
+      const bool kept = tandem_uniform(random.value[lane]) >= ratio_;
+      y[i] = kept ? factor * x[i] : 0.0F;
+      if (mask != nullptr) mask[i] = kept ? 1 : 0;
+    }
+  }
+
+  // Where the row's element number `element`, counted in C,H,W order, lies.
+  [[nodiscard]] int64_t place(int64_t element) const {
+    if (placement_.block == 1) return element;
+    const Shape& s = placement_.shape;
+    return placement_.offset(element / (s.h * s.w), element / s.w % s.h, element % s.w);
+  }
+
+  Placement placement_;
+  int64_t elements_;
+  float ratio_;
+  bool training_;
+  uint32_t layer_;
+  uint64_t first_row_;
+};
+
+}  // namespace
+
+extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
+  return Plugin(host, "dropout", "1.0").layer<Dropout>().kernel<Dropout, DropoutCpu>("cpu").table();
+}

@@ -1,0 +1,94 @@
+// LRN on the cpu: oneDNN, whose backward pass is fast in the blocked layout only.
+#include "layers/lrn/lrn.h"
+#include "plugins/cpu/onednn.h"
+
+namespace {
+
+using namespace tandem::sdk;
+using namespace tandem::cpu;
+using dnnl::lrn_backward;
+using dnnl::lrn_forward;
+using tandem::layers::LocalResponseNormalisation;
+
+constexpr auto across = dnnl::algorithm::lrn_across_channels;
+
+class LrnCpu : public Needs {
+ public:
+  LrnCpu(const Binding& binding, const Call&) {
+    const Attributes& a = binding.attributes;
+    const auto data = descriptor(binding.input(0));
+    const int64_t size = a.integer("local_size");
+    const auto alpha = static_cast<float>(a.number("alpha"));
+    const auto beta = static_cast<float>(a.number("beta"));
+    const auto k = static_cast<float>(a.number("k"));
+    const bool backward = binding.has(TANDEM_WANTS_BACKWARD_DATA);
+    const auto kind =
+        backward ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
+
+    ScratchPlan plan;
+    const lrn_forward::primitive_desc forward({kind, across, data, size, alpha, beta, k},
+                                              user_scratchpad(), cpu_engine());
+    has_workspace_ = backward && forward.workspace_desc().get_size() > 0;
+    forward_ = has_workspace_
+                   ? Operation(forward, lrn_forward(forward),
+                               {DNNL_ARG_SRC, DNNL_ARG_DST, DNNL_ARG_WORKSPACE}, plan)
+                   : Operation(forward, lrn_forward(forward), {DNNL_ARG_SRC, DNNL_ARG_DST}, plan);
+    algorithm = "forward " + forward_.name();
+    if (backward) {
+      saved_bytes = static_cast<int64_t>(forward.workspace_desc().get_size());
+      prepare_backward(
+          {{across, data, data, size, alpha, beta, k}, user_scratchpad(), cpu_engine(), forward},
+          plan);
+    }
+    scratch_bytes = plan.bytes();
+  }
+
+  static LayoutOptions layouts(const Binding& binding);
+
+  void forward(const Call&, const Pass& pass) {
+    forward_.run(pass.scratch<std::byte>(), {{DNNL_ARG_SRC, pass.input(0)},
+                                             {DNNL_ARG_DST, pass.output(0)},
+                                             {DNNL_ARG_WORKSPACE, pass.saved()}});
+  }
+
+  void backward_data(const Call&, const Pass& pass) {
+    backward_.run(pass.scratch<std::byte>(), {{DNNL_ARG_SRC, pass.input(0)},
+                                              {DNNL_ARG_DIFF_DST, pass.output_gradient(0)},
+                                              {DNNL_ARG_DIFF_SRC, pass.input_gradient(0)},
+                                              {DNNL_ARG_WORKSPACE, pass.saved()}});
+  }
+
+ private:
+  void prepare_backward(const lrn_backward::primitive_desc& chosen, ScratchPlan& plan) {
+    const auto source = DNNL_ARG_SRC, gradient = DNNL_ARG_DIFF_DST, result = DNNL_ARG_DIFF_SRC;
+    backward_ = has_workspace_
+                    ? Operation(chosen, lrn_backward(chosen),
+                                {source, gradient, result, DNNL_ARG_WORKSPACE}, plan)
+                    : Operation(chosen, lrn_backward(chosen), {source, gradient, result}, plan);
+    algorithm += ", backward data " + backward_.name();
+  }
+
+  bool has_workspace_ = false;
+  Operation forward_, backward_;
+};
+
+LayoutOptions LrnCpu::layouts(const Binding& binding) {
+  const Shape& shape = binding.input(0).shape;
+  const int32_t blocked = blocked_layout();
+  LayoutOptions options;
+  if (shape.c % block_of(blocked, 0) == 0) options.push_back({blocked, blocked, 0});
+  // Plain layouts fall to a reference kernel: about as slow as moving the tensor fifty times.
+  const double penalty = 50 * 4 * static_cast<double>(count(shape));
+  options.push_back({TANDEM_NHWC, TANDEM_NHWC, penalty});
+  options.push_back({TANDEM_NCHW, TANDEM_NCHW, penalty});
+  return options;
+}
+
+}  // namespace
+
+extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
+  return Plugin(host, "lrn", "1.0")
+      .layer<LocalResponseNormalisation>()
+      .kernel<LocalResponseNormalisation, LrnCpu>("cpu")
+      .table();
+}

@@ -1,0 +1,154 @@
+// Pooling on the cpu: oneDNN, plus the one thing where Caffe differs: a window that rounding up
+// lets stick out behind the padding averages over fewer elements.
+#include "layers/pooling/pooling.h"
+#include "plugins/cpu/onednn.h"
+#include "plugins/cpu/team.h"
+
+namespace {
+
+using namespace tandem::sdk;
+using namespace tandem::cpu;
+using dnnl::memory;
+using dnnl::pooling_backward;
+using dnnl::pooling_forward;
+using tandem::layers::Axes;
+using tandem::layers::Pooling;
+using tandem::layers::PoolingSettings;
+
+// kernel / length, for every window along an axis, where `length` is what lies in the padded image.
+std::vector<float> stick_out_factors(int64_t windows, int64_t extent, int64_t kernel,
+                                     int64_t stride, int64_t pad) {
+  std::vector<float> factors;
+  for (int64_t i = 0; i < windows; ++i) {
+    const int64_t begin = i * stride - pad;
+    const int64_t length = std::min(begin + kernel, extent + pad) - begin;
+    factors.push_back(static_cast<float>(kernel) / static_cast<float>(length));
+  }
+  return factors;
+}
+
+class PoolingCpu : public Needs {
+ public:
+  PoolingCpu(const Binding& binding, const Call&)
+      : settings_(binding.attributes, binding.input(0).shape),
+        output_(named_as(binding.output(0), binding.input(0))) {
+    const Shape& in = binding.input(0).shape;
+    const Shape& out = binding.output(0).shape;
+    const auto& w = settings_.window;
+    if (!settings_.maximum) {
+      rows_ = stick_out_factors(out.h, in.h, w.kernel.h, w.stride.h, w.pad.h);
+      columns_ = stick_out_factors(out.w, in.w, w.kernel.w, w.stride.w, w.pad.w);
+    }
+    prepare(binding, descriptor(named_as(binding.input(0), binding.output(0))));
+  }
+
+  static LayoutOptions layouts(const Binding& binding);
+
+  void forward(const Call& call, const Pass& pass) {
+    forward_.run(pass.scratch<std::byte>(), {{DNNL_ARG_SRC, pass.input(0)},
+                                             {DNNL_ARG_DST, pass.output(0)},
+                                             {DNNL_ARG_WORKSPACE, pass.saved()}});
+    if (sticks_out()) scale(call, pass.output(0), pass.output(0));
+  }
+
+  void backward_data(const Call& call, const Pass& pass) {
+    auto* scratch = pass.scratch<std::byte>();
+    const float* gradient = pass.output_gradient(0);
+    if (sticks_out()) {
+      auto* scaled = reinterpret_cast<float*>(scratch + place_);
+      scale(call, gradient, scaled);
+      gradient = scaled;
+    }
+    backward_.run(scratch, {{DNNL_ARG_DIFF_DST, gradient},
+                            {DNNL_ARG_DIFF_SRC, pass.input_gradient(0)},
+                            {DNNL_ARG_WORKSPACE, pass.saved()}});
+  }
+
+ private:
+  void prepare(const Binding& binding, const memory::desc& input);
+  [[nodiscard]] bool sticks_out() const {
+    return !settings_.maximum && (rows_.back() != 1 || columns_.back() != 1);
+  }
+  void scale(const Call& call, const float* source, float* target) const;
+
+  PoolingSettings settings_;
+  tandem_tensor output_;
+  std::vector<float> rows_, columns_;  // AVE: factor of each output row and column
+  int64_t place_ = 0;
+  Operation forward_, backward_;
+};
+
+void PoolingCpu::prepare(const Binding& binding, const memory::desc& input) {
+  const Shape& in = binding.input(0).shape;
+  const Shape& out = binding.output(0).shape;
+  const auto& w = settings_.window;
+  const memory::dims kernel{w.kernel.h, w.kernel.w}, stride{w.stride.h, w.stride.w};
+  const memory::dims begin{w.pad.h, w.pad.w};
+  const auto end_of = [](int64_t windows, int64_t extent, int64_t size, int64_t step, int64_t pad) {
+    return std::max<int64_t>(0, (windows - 1) * step + size - extent - pad);
+  };
+  const memory::dims end{end_of(out.h, in.h, w.kernel.h, w.stride.h, w.pad.h),
+                         end_of(out.w, in.w, w.kernel.w, w.stride.w, w.pad.w)};
+  const auto method = settings_.maximum ? dnnl::algorithm::pooling_max
+                                        : dnnl::algorithm::pooling_avg_include_padding;
+  const bool backward = binding.has(TANDEM_WANTS_BACKWARD_DATA);
+  const auto kind =
+      backward ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
+  const memory::desc output = descriptor(output_);
+
+  ScratchPlan plan;
+  const pooling_forward::primitive_desc forward(
+      {kind, method, input, output, stride, kernel, begin, end}, user_scratchpad(), cpu_engine());
+  const bool workspace = backward && settings_.maximum;
+  forward_ = workspace
+                 ? Operation(forward, pooling_forward(forward),
+                             {DNNL_ARG_SRC, DNNL_ARG_DST, DNNL_ARG_WORKSPACE}, plan)
+                 : Operation(forward, pooling_forward(forward), {DNNL_ARG_SRC, DNNL_ARG_DST}, plan);
+  algorithm = "forward " + forward_.name();
+  if (backward) {
+    if (workspace) saved_bytes = static_cast<int64_t>(forward.workspace_desc().get_size());
+    const pooling_backward::primitive_desc chosen(
+        {method, input, output, stride, kernel, begin, end}, user_scratchpad(), cpu_engine(),
+        forward);
+    backward_ = workspace
+                    ? Operation(chosen, pooling_backward(chosen),
+                                {DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC, DNNL_ARG_WORKSPACE}, plan)
+                    : Operation(chosen, pooling_backward(chosen),
+                                {DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC}, plan);
+    if (sticks_out()) place_ = plan.place(static_cast<int64_t>(output.get_size()));
+    algorithm += ", backward data " + backward_.name();
+  }
+  scratch_bytes = plan.bytes();
+}
+
+void PoolingCpu::scale(const Call& call, const float* source, float* target) const {
+  const Shape& s = output_.shape;
+  const int64_t block = block_of(output_.layout, s.c);
+  const int64_t lines = s.n * (s.c / block) * s.h;  // of w pixels of `block` channels each
+  for_ranges(call.threads, lines, [=, this](int64_t begin, int64_t end) {
+    for (int64_t line = begin; line < end; ++line) {
+      for (int64_t w = 0; w < s.w; ++w) {
+        const float factor =
+            rows_[static_cast<size_t>(line % s.h)] * columns_[static_cast<size_t>(w)];
+        const int64_t first = (line * s.w + w) * block;
+        for (int64_t i = first; i < first + block; ++i) target[i] = factor * source[i];
+      }
+    }
+  });
+}
+
+LayoutOptions PoolingCpu::layouts(const Binding& binding) {
+  const Shape& shape = binding.input(0).shape;
+  const int32_t blocked = blocked_layout();
+  LayoutOptions options;
+  if (shape.c % block_of(blocked, 0) == 0) options.push_back({blocked, blocked, 0});
+  options.push_back({TANDEM_NHWC, TANDEM_NHWC, 0});
+  options.push_back({TANDEM_NCHW, TANDEM_NCHW, 4 * static_cast<double>(count(shape))});
+  return options;
+}
+
+}  // namespace
+
+extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
+  return Plugin(host, "pooling", "1.0").layer<Pooling>().kernel<Pooling, PoolingCpu>("cpu").table();
+}

@@ -1,0 +1,31 @@
+// ReLU: y = x for x > 0, negative_slope * x otherwise; element by element, in place if wanted. The
+// slope is told from the output, so the input's memory may be reused for it.
+#pragma once
+
+#include <vector>
+
+#include "plugins/sdk.h"
+
+namespace tandem::layers {
+
+struct Relu : sdk::LayerType {
+  const char* name() const override { return "ReLU"; }
+  const char* help() const override { return "rectified linear unit, leaky with a negative_slope"; }
+  std::vector<sdk::Parameter> parameters() const override {
+    return {
+        sdk::number("relu_param", "negative_slope")
+            .by_default("0")
+            .range(0, 1e6)
+            .help("slope below zero"),
+        sdk::word("relu_param", "engine")
+            .by_default("DEFAULT")
+            .one_of("DEFAULT|CAFFE|CUDNN")
+            .help("ignored: the device decides"),
+    };
+  }
+  uint64_t traits() const override {
+    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_BACKWARD_READS_OUTPUTS;
+  }
+};
+
+}  // namespace tandem::layers

@@ -1,0 +1,19 @@
+// Reorder: the same tensor in another layout, where neighbouring layers want different ones. The
+// host inserts it; its binding's input and output differ in layout only.
+#pragma once
+
+#include "plugins/sdk.h"
+
+namespace tandem::layers {
+
+struct Reorder : sdk::LayerType {
+  const char* name() const override { return "Reorder"; }
+  const char* help() const override { return "changes the layout of a tensor, not its values"; }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE; }
+  tandem_layer_cost cost(const sdk::Query& query) const override {
+    const double bytes = 8 * static_cast<double>(sdk::count(query.input(0)));
+    return make_cost(0, 0, 0, bytes, bytes, 0);
+  }
+};
+
+}  // namespace tandem::layers

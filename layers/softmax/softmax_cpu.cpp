@@ -1,0 +1,52 @@
+// Softmax on the cpu: oneDNN.
+#include "layers/softmax/softmax.h"
+#include "plugins/cpu/onednn.h"
+
+namespace {
+
+using namespace tandem::sdk;
+using namespace tandem::cpu;
+using dnnl::softmax_backward;
+using dnnl::softmax_forward;
+using tandem::layers::Softmax;
+
+class SoftmaxCpu : public Needs {
+ public:
+  SoftmaxCpu(const Binding& binding, const Call&) {
+    const auto data = descriptor(binding.input(0));
+    const bool backward = binding.has(TANDEM_WANTS_BACKWARD_DATA);
+    const auto kind =
+        backward ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
+    ScratchPlan plan;
+    const softmax_forward::primitive_desc forward({kind, data, 1}, user_scratchpad(), cpu_engine());
+    forward_ = Operation(forward, softmax_forward(forward), {DNNL_ARG_SRC, DNNL_ARG_DST}, plan);
+    algorithm = "forward " + forward_.name();
+    if (backward) {
+      const softmax_backward::primitive_desc chosen({data, data, 1}, user_scratchpad(),
+                                                    cpu_engine(), forward);
+      backward_ = Operation(chosen, softmax_backward(chosen),
+                            {DNNL_ARG_DST, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC}, plan);
+      algorithm += ", backward data " + backward_.name();
+    }
+    scratch_bytes = plan.bytes();
+  }
+
+  void forward(const Call&, const Pass& pass) {
+    forward_.run(pass.scratch<std::byte>(),
+                 {{DNNL_ARG_SRC, pass.input(0)}, {DNNL_ARG_DST, pass.output(0)}});
+  }
+  void backward_data(const Call&, const Pass& pass) {
+    backward_.run(pass.scratch<std::byte>(), {{DNNL_ARG_DST, pass.output(0)},
+                                              {DNNL_ARG_DIFF_DST, pass.output_gradient(0)},
+                                              {DNNL_ARG_DIFF_SRC, pass.input_gradient(0)}});
+  }
+
+ private:
+  Operation forward_, backward_;
+};
+
+}  // namespace
+
+extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
+  return Plugin(host, "softmax", "1.0").layer<Softmax>().kernel<Softmax, SoftmaxCpu>("cpu").table();
+}
