@@ -1,0 +1,42 @@
+// AlexNet on several devices: a program on the library that shows, measures and trains. What the
+// numbers mean: docs/pipeline.md.
+#include <fmt/format.h>
+
+#include <exception>
+
+#include "core/tandem.h"
+#include "examples/alexnet/options.h"
+#include "examples/alexnet/pipeline.h"
+#include "examples/alexnet/training.h"
+
+namespace alexnet {
+namespace {
+
+int run(const Options& options) {
+  tandem::Registry registry = tandem::Registry::with_defaults();
+  tandem::NetDefinition net = tandem::read_net(tandem::find_net("alexnet"));
+  tandem::Shape data = net.input_shape();
+  data.n = 1;
+  if (options.size > 0) data.h = data.w = options.size;
+  const int64_t classes =
+      options.data.empty() ? options.classes : count_classes(registry, options, data);
+  if (classes > 0) net = tandem::with_class_count(net, classes);
+  print(measure_pipeline(registry, net, data, options), options);
+  return options.data.empty() ? 0 : train_on_images(options);
+}
+
+}  // namespace
+}  // namespace alexnet
+
+int main(int argc, char** argv) {
+  try {
+    int exit_code = 0;
+    const auto options = alexnet::read_options(argc, argv, &exit_code);
+    return options ? alexnet::run(*options) : exit_code;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "tandem-alexnet: out of memory\n");
+  } catch (const std::exception& failure) {
+    fmt::print(stderr, "tandem-alexnet: {}\n", failure.what());
+  }
+  return 1;
+}

@@ -1,0 +1,39 @@
+// What `tandem-alexnet` is told on its command line, checked as far as that goes without a net.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/device/machine.h"
+#include "core/schedule/strategy.h"
+
+namespace alexnet {
+
+struct Options {
+  std::string data;  // a folder of images; "": synthetic input
+  std::string devices = "cpu:2", strategy = "two_phase";
+  tandem::StrategyOptions strategy_options;
+  tandem::MachineOptions machine;
+  int64_t batch = 128;            // global
+  int64_t classes = 0, size = 0;  // of synthetic input; 0: as the net's file says
+  int64_t steps = 0;              // measured; with images: trained. 0: not said
+  int64_t epochs = 0;             // with images. 0: not said
+  int warm_up = 2;
+  std::optional<double> rate;
+  std::optional<uint64_t> seed;
+  std::string out;          // the run folder of a training; "": a free name
+  std::string paced;        // cost file; "": compute is done, not paced
+  std::string write_costs;  // cost file to write; "": none
+  std::string timeline = "alexnet_timeline.json";
+
+  [[nodiscard]] int measured_steps() const {
+    return data.empty() && steps > 0 ? static_cast<int>(steps) : 5;
+  }
+};
+
+// Reads the command line. Nothing: the program is done and exits with `exit_code` (--help). Throws
+// tandem::Error with one message for what is wrong.
+[[nodiscard]] std::optional<Options> read_options(int argc, char** argv, int* exit_code);
+
+}  // namespace alexnet

@@ -1,0 +1,171 @@
+#include "examples/alexnet/pipeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/strings.h"
+#include "core/schedule/report.h"
+#include "core/train/safetensors.h"
+
+namespace alexnet {
+namespace {
+
+using namespace tandem;
+
+SessionOptions session_options(const Options& options, const Shape& data) {
+  SessionOptions session;
+  session.devices = options.devices;
+  session.strategy_options = options.strategy_options;
+  session.machine = options.machine;
+  session.batch = options.batch;
+  session.data = data;
+  session.testing = false;
+  session.rule.momentum = 0.9F;
+  session.rule.weight_decay = 0.0005F;
+  if (!options.paced.empty()) {
+    session.machine.paced = true;
+    session.costs = CostTable::read(options.paced, Roofline{});
+  }
+  return session;
+}
+
+// From the end of the last update to the begin of the forward that comes latest, of the next step:
+// the part of the broadcast that nothing hides. The median over the measured steps.
+double exposed_broadcast(const Plan& plan, const std::vector<TraceEvent>& events) {
+  std::map<int64_t, double> updated;                    // step -> end
+  std::map<int64_t, std::map<int, double>> forwarding;  // step -> device -> start
+  for (const TraceEvent& event : events) {
+    const Task& task = plan.tasks[static_cast<size_t>(event.task)];
+    if (task.stage == Stage::update_fc || task.stage == Stage::update_conv)
+      updated[event.step] = std::max(updated[event.step], event.end);
+    if (task.stage != Stage::forward) continue;
+    const int device = task.streams.front().device;
+    const auto [at, is_new] = forwarding[event.step].emplace(device, event.start);
+    if (!is_new) at->second = std::min(at->second, event.start);
+  }
+  std::vector<double> gaps;
+  for (const auto& [step, devices] : forwarding) {
+    if (updated.count(step - 1) == 0) continue;
+    double latest = 0;
+    for (const auto& [device, start] : devices) latest = std::max(latest, start);
+    gaps.push_back(std::max(0.0, latest - updated[step - 1]));
+  }
+  if (gaps.empty()) return 0;
+  std::nth_element(gaps.begin(), gaps.begin() + static_cast<int64_t>(gaps.size() / 2), gaps.end());
+  return gaps[gaps.size() / 2];
+}
+
+void write_costs(Session& session, const CostTable& costs, const Options& options) {
+  const tandem_device_info info = session.machine().device_info(0);
+  costs.write(options.write_costs, {fmt::format("net alexnet batch {} devices {} strategy {}",
+                                                options.batch, options.devices, options.strategy),
+                                    fmt::format("{}, {} cores a device", info.name, info.threads)});
+}
+
+void print_parts(const PipelineReport& report) {
+  const StepParts& p = report.chosen.parts;
+  const auto ms = [](double seconds) { return fmt::format("{:9.2f} ms", seconds * 1e3); };
+  fmt::print("\n  a  forward                      {}\n", ms(p.forward));
+  fmt::print("  b  backward of the FC part      {}\n", ms(p.backward_fc));
+  fmt::print("  c  backward of the conv part    {}\n", ms(p.backward_conv));
+  fmt::print("  m  FC gradients and update      {}\n", ms(p.fc_gradients));
+  fmt::print("  n  conv gradients and update    {}\n", ms(p.conv_gradients));
+  fmt::print("     broadcast, in all            {}\n", ms(p.broadcast));
+  fmt::print("     broadcast, exposed           {}\n", ms(report.exposed_broadcast));
+}
+
+// The chosen strategy's step by its parts, beside what was measured.
+void print_formula(const PipelineReport& report, const Options& options) {
+  const StepParts& p = report.chosen.parts;
+  const bool overlapped = options.strategy == "two_phase";
+  const double expected =
+      overlapped ? p.two_phase(true) + report.exposed_broadcast : p.sequential();
+  const double step = report.chosen.step_seconds;
+  fmt::print(
+      "{:<40} {:9.2f} ms  (the step is {:+.1f} % of it away)\n",
+      overlapped ? "a + b + max(c, m) + n + exposed broadcast" : "a + b + c + m + n + broadcast",
+      expected * 1e3, 100 * (step - expected) / expected);
+}
+
+void print_comparisons(const PipelineReport& report, const Options& options) {
+  const double step = report.chosen.step_seconds;
+  if (options.strategy != "sequential") {
+    fmt::print("{:<40} {:9.2f} ms  ({} is {:.1f} % faster)\n", "sequential, the same work",
+               report.sequential_seconds * 1e3, options.strategy,
+               100 * (report.sequential_seconds / step - 1));
+  }
+  if (report.devices < 2) {
+    fmt::print("{:<40} none: there is one device\n", "exposed communication");
+    return;
+  }
+  const double exposed = std::max(0.0, step - report.without_communication);
+  fmt::print("{:<40} {:9.2f} ms\n", "the same step without communication",
+             report.without_communication * 1e3);
+  fmt::print("{:<40} {:9.2f} ms  ({:.1f} % of the step)\n", "exposed communication", exposed * 1e3,
+             100 * exposed / step);
+}
+
+}  // namespace
+
+PipelineReport measure_pipeline(Registry& registry, const NetDefinition& net, const Shape& data,
+                                const Options& options) {
+  PipelineReport report;
+  SessionOptions chosen = session_options(options, data);
+  chosen.strategy = options.strategy;
+  const int steps = options.measured_steps();
+  report.devices = parse_devices(options.devices, registry.backends()).count();
+  if (options.strategy != "sequential") {
+    SessionOptions plain = chosen;
+    plain.strategy = "sequential";
+    Session session(registry, net, plain);
+    const Measurement measured = measure(session, options.warm_up, steps);
+    report.sequential_seconds = measured.step_seconds;
+    // The split is chosen by what the layers really take here.
+    if (!chosen.costs)
+      chosen.costs = costs_of(session, session.net(), session.training().plan, measured.events);
+  }
+  {
+    Session session(registry, net, chosen);
+    const Plan& plan = session.training().plan;
+    report.chosen = measure(session, options.warm_up, steps);
+    report.exposed_broadcast = exposed_broadcast(plan, report.chosen.events);
+    report.split = plan.split_layer;
+    report.notes = plan.notes;
+    report.memory_forecast = session.memory_forecast();
+    write_text_file(options.timeline, to_chrome_trace(plan, report.chosen.events));
+    if (!options.write_costs.empty())
+      write_costs(session, costs_of(session, session.net(), plan, report.chosen.events), options);
+  }
+  if (report.devices > 1) {
+    report.without_communication =
+        step_seconds_without_communication(registry, net, chosen, options.warm_up, steps);
+  }
+  return report;
+}
+
+void print(const PipelineReport& report, const Options& options) {
+  const Measurement& m = report.chosen;
+  fmt::print("AlexNet, batch {} in all on {}, strategy {}{}, {} broadcast\n", options.batch,
+             options.devices, options.strategy,
+             report.split.empty() ? "" : ", FC part from '" + report.split + "'",
+             options.strategy_options.hidden_broadcast ? "hidden" : "plain");
+  fmt::print("compute: {}; input: synthetic, one batch that stays in memory\n",
+             options.paced.empty() ? "real" : "paced by " + options.paced);
+  fmt::print("memory: {}\n", report.memory_forecast);
+  for (const std::string& note : report.notes) fmt::print("{}\n", note);
+  fmt::print("\nthe stages of one step (the median of {}):\n{}", options.measured_steps(),
+             stage_table(m.stages));
+  print_parts(report);
+  fmt::print("\n{:<40} {:9.2f} ms  {:.1f} images/s (from {:.2f} to {:.2f} ms)\n", "step",
+             m.step_seconds * 1e3, m.images_per_second, m.fastest * 1e3, m.slowest * 1e3);
+  print_formula(report, options);
+  print_comparisons(report, options);
+  fmt::print("peak memory of the process: {}\n", human_bytes(peak_memory_bytes()));
+  if (!options.write_costs.empty()) fmt::print("costs written to {}\n", options.write_costs);
+  fmt::print("timeline written to {}: open it in https://ui.perfetto.dev or chrome://tracing\n\n",
+             options.timeline);
+}
+
+}  // namespace alexnet

@@ -1,0 +1,34 @@
+// The eight-stage pipeline, measured: some steps with the chosen strategy, the same work with
+// `sequential`, and once more without communication, one session at a time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/model/definition.h"
+#include "core/plugin/registry.h"
+#include "core/train/measure.h"
+#include "examples/alexnet/options.h"
+
+namespace alexnet {
+
+struct PipelineReport {
+  tandem::Measurement chosen;
+  double exposed_broadcast = 0;      // seconds from the end of a step's updates to the next forward
+  double sequential_seconds = 0;     // the same work with `sequential`
+  double without_communication = 0;  // seconds; 0: one device, so there is none
+  std::string split;                 // first layer of the FC part; "": none
+  std::vector<std::string> notes;    // what the strategy decided
+  std::string memory_forecast;
+  int devices = 1;
+};
+
+// `net` fits its classes; `data` is one sample's shape. Writes the timeline and, if asked for, the
+// costs. Throws tandem::Error for whatever does not fit.
+[[nodiscard]] PipelineReport measure_pipeline(tandem::Registry& registry,
+                                              const tandem::NetDefinition& net,
+                                              const tandem::Shape& data, const Options& options);
+
+void print(const PipelineReport& report, const Options& options);
+
+}  // namespace alexnet

@@ -1,0 +1,84 @@
+#include "examples/alexnet/training.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+
+#include "core/base/strings.h"
+#include "core/data/dataset.h"
+#include "core/tandem.h"
+
+namespace alexnet {
+namespace {
+
+// A signal handler reaches nothing else.
+std::atomic<bool> interrupted{false};
+
+extern "C" void on_interrupt(int signal_number) {
+  interrupted = true;
+  std::signal(signal_number, SIG_DFL);
+}
+
+class Lines : public tandem::Observer {
+ public:
+  void on_message(const std::string& line) override { say(line); }
+  void on_step(const tandem::StepReport& r) override {
+    constexpr int64_t every = 10;
+    if (r.step % every != 0 && r.step != r.steps && r.step != 1) return;
+    const std::string left =
+        r.seconds_left >= 0 ? tandem::human_seconds(r.seconds_left) + " left" : "";
+    say(fmt::format("step {}/{} loss {:.4f} lr {:.3g} {:.1f} images/s, waited {} for data {}",
+                    r.step, r.steps, r.loss, r.rate, r.images_per_second,
+                    tandem::human_seconds(r.waited_seconds), left));
+  }
+  void on_evaluation(const tandem::Evaluation& e) override {
+    say(fmt::format(
+        "validation after step {}: {} images, loss {:.4f}, top-1 {:.2f} %, top-5 {:.2f} %", e.step,
+        e.samples, e.loss, 100 * e.top1, 100 * e.top5));
+  }
+
+ private:
+  static void say(const std::string& line) {
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+  }
+};
+
+}  // namespace
+
+int64_t count_classes(tandem::Registry& registry, const Options& options,
+                      const tandem::Shape& data) {
+  tandem::DatasetOptions open;
+  open.source = options.data;
+  open.shape = data;
+  return tandem::Dataset(registry, open).class_count();
+}
+
+int train_on_images(const Options& options) {
+  tandem::TrainOptions training;
+  training.data = options.data;
+  training.net = "alexnet";
+  training.devices = options.devices;
+  training.strategy = options.strategy;
+  training.strategy_options = options.strategy_options;
+  training.machine = options.machine;
+  training.batch = options.batch;
+  training.steps = options.steps;
+  training.epochs = options.epochs > 0 || options.steps > 0 ? options.epochs : 1;
+  training.rate = options.rate;
+  training.seed = options.seed;
+  training.out = options.out;
+  training.stop = &interrupted;
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
+  Lines lines;
+  const tandem::TrainResult result = tandem::train(training, lines);
+  fmt::print("\ntrained {} steps on real images: {:.1f} images/s, peak memory {}, run folder: {}\n",
+             result.steps, result.images_per_second,
+             tandem::human_bytes(tandem::peak_memory_bytes()), result.run.string());
+  return result.stopped ? 130 : 0;
+}
+
+}  // namespace alexnet
