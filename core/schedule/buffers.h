@@ -1,5 +1,5 @@
-// The names and layouts of the buffers that every plan has and that the trainer, the executor and the strategies
-// agree on.
+// The names and layouts of the buffers that every plan has and that the trainer, the executor and
+// the strategies agree on.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,11 @@ constexpr const char* state = "state";
 // Transient, one a device: laid out as the weights.
 constexpr const char* gradients = "gradients";
 // Persistent, one a device: for each scalar its loss weight, then 1.0; each in 64 bytes of its own.
+// Training and testing nets have different scalars, so testing plans have their own.
 constexpr const char* constants = "constants";
-// Persistent, device 0, 64 bytes: int32, not 0 once a loss was not finite: updates change nothing from then on.
+constexpr const char* testing_constants = "testing constants";
+// Persistent, device 0, 64 bytes: int32, not 0 once a loss was not finite: updates change nothing
+// from then on.
 constexpr const char* skip = "skip";
 // Transient, one a device: the scalars of its share, each in 64 bytes of its own.
 constexpr const char* metrics = "metrics";
@@ -24,14 +27,20 @@ constexpr const char* metrics = "metrics";
 constexpr const char* input = "input";
 // External, device -1: the global batch, laid out as core/data's BatchLayout.
 constexpr const char* batch = "batch";
-// Persistent, device -1, 2 slots: the summed scalars (64 bytes each), then skip.
+// Persistent, device -1, 2 slots: the summed scalars (64 bytes each), then (training) skip.
 constexpr const char* results = "results";
+// Persistent, device -1, 2 slots, of testing plans: the prediction tensor of the whole batch.
+constexpr const char* predictions = "predictions";
 
 constexpr int64_t scalar_bytes = 64;
 
-[[nodiscard]] inline int64_t weight_bytes(const Net& net) { return net.weight_floats * 4; }
+[[nodiscard]] inline int64_t weight_bytes(const Net& net) {
+  return net.weight_floats * 4;
+}
+// The same for all nets of up to 63 scalars, so that training and testing plans share it.
 [[nodiscard]] inline int64_t results_bytes(const Net& net) {
-  return (static_cast<int64_t>(net.scalars.size()) + 1) * scalar_bytes;
+  const auto scalars = static_cast<int64_t>(net.scalars.size());
+  return (scalars < 63 ? 64 : scalars + 1) * scalar_bytes;
 }
 
 }  // namespace tandem::buffers

@@ -37,10 +37,15 @@ class CostTable {
 
   // Seconds of a task (a copy between devices: 0; links price it).
   [[nodiscard]] double seconds(const Net& net, const Plan& plan, const Task& task) const;
+  // False if the roofline has to stand in for what was never measured.
   [[nodiscard]] bool is_measured(const Net& net, const Plan& plan, const Task& task) const;
+  // What seconds() is made of: a pass of a layer over `rows` rows; work that moves bytes ("add",
+  // "update", "check", "input", "results"; see cost_bytes()).
+  [[nodiscard]] double pass_seconds(const Net& net, int layer, LayerPass pass, int64_t rows) const;
+  [[nodiscard]] double moving_seconds(const std::string& key, int64_t bytes) const;
 
   // CSV with a header line: key,seconds,rows,bytes and comment lines "# ..." that say net, devices,
-  // machine.
+  // machine. Errors name file and line. Writing replaces the file at once or not at all.
   void write(const std::filesystem::path& path, const std::vector<std::string>& comments) const;
   [[nodiscard]] static CostTable read(const std::filesystem::path& path, const Roofline& roofline);
 
@@ -50,6 +55,10 @@ class CostTable {
   std::map<std::string, MeasuredCost> measured_;
 };
 
+// "" for a copy between devices.
 [[nodiscard]] std::string cost_key(const Net& net, const Plan& plan, const Task& task);
+// The memory traffic of a task, by which measured costs scale: what it reads, and what it writes
+// (twice where it is read first); of a copy the bytes copied. 0 for layer passes.
+[[nodiscard]] int64_t cost_bytes(const Plan& plan, const Task& task);
 
 }  // namespace tandem

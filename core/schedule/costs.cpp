@@ -1,0 +1,112 @@
+#include "core/schedule/costs.h"
+
+#include <algorithm>
+#include <string>
+#include <variant>
+
+#include "core/base/error.h"
+
+namespace tandem {
+
+namespace {
+
+std::string pass_key(const Net& net, int layer, LayerPass pass) {
+  return net.layers[size_t(layer)].name + " " + to_string(pass);
+}
+
+// Flops and bytes of a pass by its type.
+std::pair<double, double> pass_work(const tandem_layer_cost& cost, LayerPass pass) {
+  switch (pass) {
+    case LayerPass::forward:
+      return {cost.forward_flops, cost.forward_bytes};
+    case LayerPass::backward_data:
+      return {cost.backward_data_flops, cost.backward_data_bytes};
+    default:
+      return {cost.backward_weights_flops, cost.backward_weights_bytes};
+  }
+}
+
+int64_t sum_of(const Plan& plan, const std::vector<Region>& regions) {
+  int64_t bytes = 0;
+  for (const Region& region : regions) bytes += plan.bytes(region);
+  return bytes;
+}
+
+// Where the task's first segment comes from and goes to.
+std::pair<int, int> ends_of(const Plan& plan, const CopyWork& copy) {
+  if (copy.segments.empty()) return {TANDEM_HOST, TANDEM_HOST};
+  const CopySegment& segment = copy.segments.front();
+  return {plan.buffers[size_t(segment.source.buffer)].device,
+          plan.buffers[size_t(segment.target.buffer)].device};
+}
+
+}  // namespace
+
+std::string cost_key(const Net& net, const Plan& plan, const Task& task) {
+  if (const auto* work = std::get_if<LayerWork>(&task.work)) {
+    return pass_key(net, plan.bindings[size_t(work->binding)].layer, work->pass);
+  }
+  if (const auto* copy = std::get_if<CopyWork>(&task.work)) {
+    const auto [source, target] = ends_of(plan, *copy);
+    return source == TANDEM_HOST ? "input" : target == TANDEM_HOST ? "results" : "";
+  }
+  if (std::holds_alternative<AddWork>(task.work)) return "add";
+  if (std::holds_alternative<UpdateWork>(task.work)) return "update";
+  return "check";
+}
+
+int64_t cost_bytes(const Plan& plan, const Task& task) {
+  if (std::holds_alternative<LayerWork>(task.work)) return 0;
+  const int64_t written = sum_of(plan, task.writes);
+  if (std::holds_alternative<CopyWork>(task.work)) return written;
+  return sum_of(plan, task.reads) + 2 * written;
+}
+
+const MeasuredCost* CostTable::find(const std::string& key) const {
+  const auto found = measured_.find(key);
+  return found == measured_.end() ? nullptr : &found->second;
+}
+
+double CostTable::pass_seconds(const Net& net, int layer, LayerPass pass, int64_t rows) const {
+  if (const MeasuredCost* cost = find(pass_key(net, layer, pass))) {
+    if (cost->rows <= 0) return cost->seconds;
+    return cost->seconds * static_cast<double>(rows) / static_cast<double>(cost->rows);
+  }
+  if (pass == LayerPass::backward) {
+    const Layer& l = net.layers[size_t(layer)];
+    return (l.wants_backward_data ? pass_seconds(net, layer, LayerPass::backward_data, rows) : 0) +
+           (l.wants_backward_weights ? pass_seconds(net, layer, LayerPass::backward_weights, rows)
+                                     : 0);
+  }
+  const auto [flops, bytes] = pass_work(net.cost(layer, rows), pass);
+  return std::max(flops / roofline_.flops, bytes / roofline_.bandwidth);
+}
+
+double CostTable::moving_seconds(const std::string& key, int64_t bytes) const {
+  const MeasuredCost* cost = find(key);
+  if (cost == nullptr) return static_cast<double>(bytes) / roofline_.bandwidth;
+  if (cost->bytes <= 0) return cost->seconds;
+  return cost->seconds * static_cast<double>(bytes) / static_cast<double>(cost->bytes);
+}
+
+double CostTable::seconds(const Net& net, const Plan& plan, const Task& task) const {
+  if (const auto* work = std::get_if<LayerWork>(&task.work)) {
+    const PlanBinding& use = plan.bindings[size_t(work->binding)];
+    return pass_seconds(net, use.layer, work->pass, use.row_end - use.row_begin);
+  }
+  const std::string key = cost_key(net, plan, task);
+  return key.empty() ? 0 : moving_seconds(key, cost_bytes(plan, task));
+}
+
+bool CostTable::is_measured(const Net& net, const Plan& plan, const Task& task) const {
+  const std::string key = cost_key(net, plan, task);
+  if (key.empty() || find(key) != nullptr) return true;
+  const auto* work = std::get_if<LayerWork>(&task.work);
+  if (work == nullptr || work->pass != LayerPass::backward) return false;
+  const int layer = plan.bindings[size_t(work->binding)].layer;
+  const Layer& l = net.layers[size_t(layer)];
+  return (!l.wants_backward_data || find(pass_key(net, layer, LayerPass::backward_data))) &&
+         (!l.wants_backward_weights || find(pass_key(net, layer, LayerPass::backward_weights)));
+}
+
+}  // namespace tandem

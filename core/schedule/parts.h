@@ -1,0 +1,30 @@
+// The split of a net into its conv part and its FC part (STRATEGIES §1): by name, or where the
+// predicted step is the shortest.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/schedule/strategy.h"
+
+namespace tandem {
+
+struct Parts {
+  int split_layer = 0;                        // the first layer of the FC part
+  std::vector<int> fc_weights, conv_weights;  // trained weight arrays; one used by both is conv's
+  std::vector<std::string> notes;             // how it was chosen, what the AlexNet-like test says
+};
+
+// Error for an unknown layer (near names), for a split that leaves a part without trained weights,
+// and for a net that has none. With "auto" and a single layer with trained weights, everything is
+// the FC part.
+[[nodiscard]] Parts choose_parts(const StrategyInputs& inputs);
+
+// The parts when the FC part begins with this layer, whatever they hold.
+[[nodiscard]] Parts parts_at(const Net& net, int split_layer);
+
+// Predicted seconds of a two_phase step: a + b + max(c, m) + n + what of the broadcast is exposed.
+// m and n hold the transfers, additions and updates.
+[[nodiscard]] double predict_two_phase(const StrategyInputs& inputs, const Parts& parts);
+
+}  // namespace tandem

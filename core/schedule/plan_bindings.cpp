@@ -1,0 +1,207 @@
+// The memory half of the plan builder: where every tensor, gradient and array of a plan lives.
+#include <fmt/format.h>
+
+#include <cstddef>
+
+#include "core/data/loader.h"
+#include "core/schedule/buffers.h"
+#include "core/schedule/plan_builder.h"
+
+namespace tandem {
+
+namespace {
+
+// The tensor whose memory it is: the first of a chain of layers run in place.
+int root_of(const Net& net, int tensor) {
+  while (net.tensors[size_t(tensor)].alias_of >= 0) tensor = net.tensors[size_t(tensor)].alias_of;
+  return tensor;
+}
+
+// Tensor names may come again after a layer run in place, so buffers are named by who produces.
+std::string output_name(const Net& net, int tensor) {
+  const Tensor& t = net.tensors[size_t(tensor)];
+  const Layer& producer = net.layers[size_t(t.producer)];
+  if (producer.outputs.size() == 1) return producer.name + " output";
+  for (size_t i = 0; i < producer.outputs.size(); ++i) {
+    if (producer.outputs[i] == tensor) return fmt::format("{} output {}", producer.name, i);
+  }
+  return fmt::format("{} output of {}", t.name, producer.name);
+}
+
+}  // namespace
+
+int PlanBuilder::buffer(const Buffer& description) {
+  const auto [found, is_new] = buffers_.try_emplace({description.device, description.name},
+                                                    static_cast<int>(plan_.buffers.size()));
+  if (is_new) plan_.buffers.push_back(description);
+  return found->second;
+}
+
+const std::vector<Shape>& PlanBuilder::shapes(int device) {
+  const int64_t count = rows(device).count();
+  const auto found = shapes_.find(count);
+  return found != shapes_.end() ? found->second
+                                : shapes_.emplace(count, net().shapes(count)).first->second;
+}
+
+BatchLayout PlanBuilder::batch_layout(int64_t row_count) const {
+  Shape sample = net().tensors[size_t(net().data)].shape;
+  sample.n = 1;
+  return make_batch_layout(row_count, sample);
+}
+
+Region PlanBuilder::input(int device) {
+  const int64_t bytes = batch_layout(rows(device).count()).bytes;
+  return {buffer({buffers::input, device, BufferKind::transient, bytes, 2, {}}), 0, bytes};
+}
+
+Region PlanBuilder::step(int device) {
+  return {input(device).buffer, 0, sizeof(tandem_step)};
+}
+
+Region PlanBuilder::weights(int device, const WeightRange& range) {
+  return {
+      buffer(
+          {buffers::weights, device, BufferKind::persistent, buffers::weight_bytes(net()), 1, {}}),
+      range.offset, range.bytes};
+}
+
+Region PlanBuilder::gradients(int device, const WeightRange& range) {
+  return {
+      buffer(
+          {buffers::gradients, device, BufferKind::transient, buffers::weight_bytes(net()), 1, {}}),
+      range.offset, range.bytes};
+}
+
+Region PlanBuilder::received_gradients(int sender, const WeightRange& range) {
+  return {buffer({fmt::format("received gradients @{}", sender),
+                  0,
+                  BufferKind::transient,
+                  buffers::weight_bytes(net()),
+                  1,
+                  {}}),
+          range.offset, range.bytes};
+}
+
+Region PlanBuilder::state(int device, int index, const WeightRange& range) {
+  const int64_t one = buffers::weight_bytes(net());
+  return {
+      buffer({buffers::state, device, BufferKind::persistent, inputs_.solver_states * one, 1, {}}),
+      index * one + range.offset, range.bytes};
+}
+
+Region PlanBuilder::skip(int device) {
+  const Buffer description{buffers::skip,         device, BufferKind::persistent,
+                           buffers::scalar_bytes, 1,      {}};
+  return {buffer(description), 0, sizeof(int32_t)};
+}
+
+Region PlanBuilder::metrics(int device) {
+  const int64_t bytes = static_cast<int64_t>(net().scalars.size()) * buffers::scalar_bytes;
+  return {buffer({buffers::metrics, device, BufferKind::transient, bytes, 1, {}}), 0, bytes};
+}
+
+Region PlanBuilder::metric(int device, int scalar) {
+  return {metrics(device).buffer, scalar * buffers::scalar_bytes, sizeof(float)};
+}
+
+Region PlanBuilder::received_metrics(int sender) {
+  const int64_t bytes = metrics(0).bytes;
+  return {
+      buffer({fmt::format("received metrics @{}", sender), 0, BufferKind::transient, bytes, 1, {}}),
+      0, bytes};
+}
+
+Region PlanBuilder::constant(int device, int scalar) {
+  constexpr size_t floats = buffers::scalar_bytes / sizeof(float);
+  const std::vector<Scalar>& scalars = net().scalars;
+  Buffer description{
+      purpose_ == Purpose::training ? buffers::constants : buffers::testing_constants,
+      device,
+      BufferKind::persistent,
+      0,
+      1,
+      std::vector<float>((scalars.size() + 1) * floats, 0.0F)};
+  for (size_t i = 0; i < scalars.size(); ++i) {
+    description.initial[i * floats] = static_cast<float>(scalars[i].loss_weight);
+  }
+  description.initial[scalars.size() * floats] = 1.0F;
+  description.bytes = static_cast<int64_t>(description.initial.size() * sizeof(float));
+  return {buffer(description), scalar * buffers::scalar_bytes, sizeof(float)};
+}
+
+Region PlanBuilder::tensor(int device, int index) {
+  if (const int scalar = scalar_of_tensor_[size_t(index)]; scalar >= 0) {
+    return metric(device, scalar);
+  }
+  const int root = root_of(net(), index);
+  const int64_t bytes = element_count(shapes(device)[size_t(root)]) * 4;
+  if (root == net().data || root == net().label) {
+    const BatchLayout layout = batch_layout(rows(device).count());
+    return {input(device).buffer, root == net().data ? layout.data_offset : layout.label_offset,
+            bytes};
+  }
+  return {buffer({output_name(net(), root), device, BufferKind::transient, bytes, 1, {}}), 0,
+          bytes};
+}
+
+Region PlanBuilder::tensor_gradient(int device, int index) {
+  const int root = root_of(net(), index);
+  const int64_t bytes = element_count(shapes(device)[size_t(root)]) * 4;
+  const std::string of =
+      net().tensors[size_t(root)].producer >= 0 ? output_name(net(), root) : "data";
+  return {buffer({of + " gradient", device, BufferKind::transient, bytes, 1, {}}), 0, bytes};
+}
+
+// A loss's own output gradient is its weight in the sum.
+Region PlanBuilder::output_gradient(int device, int layer, size_t output) {
+  const int tensor = net().layers[size_t(layer)].outputs[output];
+  const int scalar = scalar_of_tensor_[size_t(tensor)];
+  if (scalar >= 0) return constant(device, scalar);
+  return net().tensors[size_t(tensor)].has_gradient ? tensor_gradient(device, tensor) : Region{};
+}
+
+int PlanBuilder::binding(int device, int layer) {
+  if (const auto found = bindings_.find({device, layer}); found != bindings_.end()) {
+    return found->second;
+  }
+  const Layer& l = net().layers[size_t(layer)];
+  const bool trains = purpose_ == Purpose::training;
+  PlanBinding use;
+  use.layer = layer;
+  use.device = device;
+  use.row_begin = rows(device).begin;
+  use.row_end = rows(device).end;
+  for (size_t i = 0; i < l.inputs.size(); ++i) {
+    const bool is_label = i == 1 && l.has(TANDEM_SECOND_INPUT_IS_LABEL);
+    const bool wanted = trains && l.wants_backward_data && !is_label &&
+                        net().tensors[size_t(l.inputs[i])].has_gradient;
+    use.inputs.push_back(tensor(device, l.inputs[i]));
+    use.input_gradients.push_back(wanted ? tensor_gradient(device, l.inputs[i]) : Region{});
+  }
+  for (size_t i = 0; i < l.outputs.size(); ++i) {
+    use.outputs.push_back(tensor(device, l.outputs[i]));
+    use.output_gradients.push_back(trains && l.has_backward() ? output_gradient(device, layer, i)
+                                                              : Region{});
+  }
+  for (const int weight : l.weights) {
+    const WeightArray& array = net().weights[size_t(weight)];
+    const WeightRange range{array.offset * 4, array.count * 4};
+    const bool wanted = trains && l.wants_backward_weights && array.trained();
+    use.weights.push_back(weights(device, range));
+    use.weight_gradients.push_back(wanted ? gradients(device, range) : Region{});
+  }
+  use.step = step(device);
+  if (l.has(TANDEM_LOSS) || l.has(TANDEM_METRIC)) {
+    constexpr int64_t samples = offsetof(tandem_step, samples);
+    use.normaliser = trains ? Region{use.step.buffer, samples, sizeof(float)}
+                            : constant(device, static_cast<int>(net().scalars.size()));
+  }
+  // Their sizes are the kernel's to say, also where nothing is read backward.
+  use.saved = buffer({l.name + " saved", device, BufferKind::transient, 0, 1, {}});
+  use.scratch = buffer({"scratch", device, BufferKind::transient, 0, 1, {}});
+  plan_.bindings.push_back(std::move(use));
+  return bindings_[{device, layer}] = static_cast<int>(plan_.bindings.size()) - 1;
+}
+
+}  // namespace tandem

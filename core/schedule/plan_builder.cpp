@@ -1,0 +1,238 @@
+#include "core/schedule/plan_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/schedule/buffers.h"
+
+namespace tandem {
+
+std::vector<WeightRange> weight_ranges(const Net& net, std::vector<int> weights) {
+  constexpr int64_t alignment = 64;
+  const auto array = [&](int w) -> const WeightArray& { return net.weights[size_t(w)]; };
+  std::sort(weights.begin(), weights.end(),
+            [&](int a, int b) { return array(a).offset < array(b).offset; });
+  std::vector<WeightRange> ranges;
+  for (const int weight : weights) {
+    const int64_t offset = array(weight).offset * 4, bytes = array(weight).count * 4;
+    if (!ranges.empty()) {
+      const int64_t end = ranges.back().offset + ranges.back().bytes;
+      if ((end + alignment - 1) / alignment * alignment >= offset) {
+        ranges.back().bytes = std::max(end, offset + bytes) - ranges.back().offset;
+        continue;
+      }
+    }
+    ranges.push_back({offset, bytes});
+  }
+  return ranges;
+}
+
+WeightRange all_weights(const Net& net) {
+  return {0, buffers::weight_bytes(net)};
+}
+
+int64_t total_bytes(const std::vector<WeightRange>& ranges) {
+  int64_t bytes = 0;
+  for (const WeightRange& range : ranges) bytes += range.bytes;
+  return bytes;
+}
+
+PlanBuilder::PlanBuilder(const StrategyInputs& inputs, const std::string& strategy, Purpose purpose)
+    : inputs_(inputs), purpose_(purpose), scalar_of_tensor_(inputs.net->tensors.size(), -1) {
+  if (devices() < 1) throw error("strategy '{}' on {} devices: at least 1", strategy, devices());
+  if (net().batch < devices()) {
+    throw error(
+        "batch {} is smaller than the {} devices: every device needs at least one row, so use a "
+        "batch of {} or more, or {} devices or fewer",
+        net().batch, devices(), devices(), net().batch);
+  }
+  for (size_t i = 0; i < net().scalars.size(); ++i) {
+    const Scalar& scalar = net().scalars[i];
+    const Tensor& tensor = net().tensors[size_t(scalar.tensor)];
+    if (element_count(tensor.shape) != 1) {
+      throw error("{}: output '{}' is {}; a loss or metric reports a single number",
+                  net().layers[size_t(scalar.layer)].title(), scalar.name, to_string(tensor.shape));
+    }
+    scalar_of_tensor_[size_t(scalar.tensor)] = static_cast<int>(i);
+  }
+  plan_.strategy = strategy;
+  plan_.net = net().name;
+  plan_.devices = devices();
+  plan_.batch = net().batch;
+}
+
+void PlanBuilder::emit(Task task) {
+  plan_.tasks.push_back(std::move(task));
+}
+
+void PlanBuilder::emit_input(int device) {
+  const Rows mine = rows(device);
+  const BatchLayout global = batch_layout(net().batch), local = batch_layout(mine.count());
+  const int from = buffer({buffers::batch, TANDEM_HOST, BufferKind::external, global.bytes, 1, {}});
+  const int to = input(device).buffer;
+  const int64_t row_bytes = element_count(global.sample) * 4, label_bytes = 4;
+  const auto segment = [&](int64_t source, int64_t target, int64_t bytes) {
+    return CopySegment{{from, source, bytes}, {to, target, bytes}};
+  };
+  emit_copy(fmt::format("copy input @{}", device), Stage::input, -1, {{device, StreamKind::copy}},
+            {segment(0, 0, sizeof(tandem_step)),
+             segment(global.label_offset + mine.begin * label_bytes, local.label_offset,
+                     mine.count() * label_bytes),
+             segment(global.data_offset + mine.begin * row_bytes, local.data_offset,
+                     mine.count() * row_bytes)});
+}
+
+void PlanBuilder::emit_forward(int device, int layer) {
+  emit_pass(device, layer, Stage::forward, {binding(device, layer), LayerPass::forward, false});
+}
+
+void PlanBuilder::emit_backward(int device, int layer, Stage stage) {
+  const Layer& l = net().layers[size_t(layer)];
+  if (!l.has_backward()) return;
+  const int use = binding(device, layer);
+  if (l.wants_backward_weights) {
+    emit_pass(device, layer, stage, {use, LayerPass::backward_weights, accumulates(device, l)});
+  }
+  if (l.wants_backward_data) {
+    emit_pass(device, layer, stage, {use, LayerPass::backward_data, false});
+  }
+}
+
+// The first write of a step overwrites, so that nothing has to be cleared.
+bool PlanBuilder::accumulates(int device, const Layer& layer) {
+  size_t trained = 0, written = 0;
+  for (const int weight : layer.weights) {
+    if (!net().weights[size_t(weight)].trained()) continue;
+    ++trained;
+    if (!written_gradients_.emplace(device, weight).second) ++written;
+  }
+  if (written != 0 && written != trained) {
+    throw error("{} shares only some of its weights with another layer: share all or none",
+                layer.title());
+  }
+  return written != 0;
+}
+
+namespace {
+
+void append(std::vector<Region>& to, const std::vector<Region>& regions) {
+  for (const Region& region : regions) {
+    if (region.buffer >= 0) to.push_back(region);
+  }
+}
+
+}  // namespace
+
+void PlanBuilder::emit_pass(int device, int layer, Stage stage, const LayerWork& work) {
+  const Layer& l = net().layers[size_t(layer)];
+  const PlanBinding& use = plan_.bindings[size_t(work.binding)];
+  Task task;
+  task.label = fmt::format("{} {} @{}", to_string(work.pass), l.name, device);
+  task.stage = stage;
+  task.layer = layer;
+  task.streams = {{device, StreamKind::compute}};
+  task.work = work;
+  // Any kernel may look at the step; declaring it for all costs no wait, since a device's copy
+  // stream must wait for the last layer that reads the input anyway.
+  append(task.reads, {use.step, use.normaliser});
+  append(task.reads, use.weights);
+  append(task.writes, {{use.scratch, 0, whole_buffer}});
+  if (work.pass == LayerPass::forward) {
+    append(task.reads, use.inputs);
+    append(task.writes, use.outputs);
+    append(task.writes, {{use.saved, 0, whole_buffer}});
+    for (size_t i = 0; i < l.weights.size(); ++i) {
+      if (net().weights[size_t(l.weights[i])].kind == TANDEM_STATE &&
+          purpose_ == Purpose::training) {
+        append(task.writes, {use.weights[i]});
+      }
+    }
+  } else {
+    append(task.reads, use.output_gradients);
+    append(task.reads, {{use.saved, 0, whole_buffer}});
+    if (l.has(TANDEM_BACKWARD_READS_INPUTS)) {
+      append(task.reads, use.inputs);
+    } else if (l.has(TANDEM_SECOND_INPUT_IS_LABEL) && use.inputs.size() > 1) {
+      append(task.reads, {use.inputs[1]});
+    }
+    if (l.has(TANDEM_BACKWARD_READS_OUTPUTS)) append(task.reads, use.outputs);
+    if (work.pass != LayerPass::backward_weights) append(task.writes, use.input_gradients);
+    if (work.pass != LayerPass::backward_data) append(task.writes, use.weight_gradients);
+  }
+  emit(std::move(task));
+}
+
+void PlanBuilder::emit_copy(const std::string& label, Stage stage, int layer,
+                            const std::vector<StreamId>& streams,
+                            std::vector<CopySegment> segments) {
+  Task task;
+  task.label = label;
+  task.stage = stage;
+  task.layer = layer;
+  task.streams = streams;
+  for (const CopySegment& segment : segments) {
+    task.reads.push_back(segment.source);
+    task.writes.push_back(segment.target);
+  }
+  task.work = CopyWork{std::move(segments)};
+  emit(std::move(task));
+}
+
+void PlanBuilder::emit_transfer(const std::string& what, Stage stage, int layer, int source,
+                                int target, std::vector<CopySegment> segments) {
+  emit_copy(fmt::format("{} @{}->@{}", what, source, target), stage, layer,
+            {{target, StreamKind::communication}, {source, StreamKind::communication}},
+            std::move(segments));
+}
+
+void PlanBuilder::emit_add(const std::string& label, Stage stage, StreamId stream,
+                           const Region& target, std::vector<Region> sources) {
+  Task task;
+  task.label = label;
+  task.stage = stage;
+  task.streams = {stream};
+  task.reads = sources;
+  task.writes = {target};
+  task.work = AddWork{target, std::move(sources)};
+  emit(std::move(task));
+}
+
+void PlanBuilder::emit_update(const std::string& label, Stage stage, int device,
+                              const std::vector<int>& arrays) {
+  const WeightRange all = all_weights(net());
+  UpdateWork work;
+  work.weights = arrays;
+  work.weights_buffer = weights(device, all);
+  work.gradients_buffer = gradients(device, all);
+  work.state_buffer = {state(device, 0, all).buffer, 0, whole_buffer};
+  work.step = step(device);
+  work.skip = skip(device);
+  Task task;
+  task.label = label;
+  task.stage = stage;
+  task.streams = {{device, StreamKind::communication}};
+  task.reads = {work.step, work.skip};
+  for (const WeightRange& range : weight_ranges(net(), arrays)) {
+    task.reads.push_back(gradients(device, range));
+    task.writes.push_back(weights(device, range));
+    for (int i = 0; i < inputs_.solver_states; ++i) task.writes.push_back(state(device, i, range));
+  }
+  task.work = std::move(work);
+  emit(std::move(task));
+}
+
+void PlanBuilder::emit_check(const std::string& label, StreamId stream, int scalar) {
+  const CheckWork work{metric(stream.device, scalar), skip(stream.device)};
+  Task task;
+  task.label = label;
+  task.stage = Stage::report;
+  task.streams = {stream};
+  task.reads = {work.values};
+  task.writes = {work.skip};
+  task.work = work;
+  emit(std::move(task));
+}
+
+}  // namespace tandem

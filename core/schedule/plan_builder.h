@@ -1,0 +1,115 @@
+// What strategies are written with: emitters append tasks in a valid sequential order, each with
+// its stream and the memory it reads and writes; buffers and bindings are made at first use. Waits
+// are never written by hand: derive_dependencies() finds them. So an overlap is a choice of stream,
+// order and regions, and nothing else.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/shape.h"
+#include "core/data/loader.h"
+#include "core/model/net.h"
+#include "core/schedule/plan.h"
+#include "core/schedule/strategy.h"
+
+namespace tandem {
+
+// Bytes of the net's weight array, or of any array laid out as it is.
+struct WeightRange {
+  int64_t offset = 0, bytes = 0;
+};
+// The fewest ranges that hold these weight arrays and no others (padding between them included).
+[[nodiscard]] std::vector<WeightRange> weight_ranges(const Net& net, std::vector<int> weights);
+// The whole array.
+[[nodiscard]] WeightRange all_weights(const Net& net);
+[[nodiscard]] int64_t total_bytes(const std::vector<WeightRange>& ranges);
+
+class PlanBuilder {
+ public:
+  enum class Purpose { training, testing };
+
+  // Rows are divided as share() says. Error if the batch has fewer rows than there are devices.
+  PlanBuilder(const StrategyInputs& inputs, const std::string& strategy, Purpose purpose);
+
+  [[nodiscard]] const Net& net() const { return *inputs_.net; }
+  [[nodiscard]] const StrategyInputs& inputs() const { return inputs_; }
+  [[nodiscard]] int devices() const { return inputs_.devices; }
+  [[nodiscard]] Rows rows(int device) const { return share(net().batch, devices(), device); }
+  // For notes and split_layer.
+  [[nodiscard]] Plan& plan() { return plan_; }
+  [[nodiscard]] Plan take() { return std::move(plan_); }
+
+  // ---- Memory. Each makes what it names at first use.
+  // --------------------------------------------
+
+  // Returns the buffer of that name and device; its other properties are of the first call.
+  int buffer(const Buffer& description);
+  // The net's weights, their gradients, and what arrived on device 0 of another device's gradients.
+  [[nodiscard]] Region weights(int device, const WeightRange& range);
+  [[nodiscard]] Region gradients(int device, const WeightRange& range);
+  [[nodiscard]] Region received_gradients(int sender, const WeightRange& range);
+  // The solver's array number `index`, on the device that updates.
+  [[nodiscard]] Region state(int device, int index, const WeightRange& range);
+  [[nodiscard]] Region skip(int device);
+  // All scalars of the device's share; one of them; what arrived on device 0 of another device's.
+  [[nodiscard]] Region metrics(int device);
+  [[nodiscard]] Region metric(int device, int scalar);
+  [[nodiscard]] Region received_metrics(int sender);
+  // The tandem_step of the device's input.
+  [[nodiscard]] Region step(int device);
+  // A tensor's rows on the device. The data and the labels lie in the input, scalars in the
+  // metrics; tensors made in place share one buffer, and so do their gradients.
+  [[nodiscard]] Region tensor(int device, int index);
+  [[nodiscard]] Region tensor_gradient(int device, int index);
+  // The layer's use on the device, over the device's rows.
+  int binding(int device, int layer);
+
+  // ---- Tasks.
+  // ------------------------------------------------------------------------------------
+
+  // The device's rows of the batch, from the host, by its copy stream.
+  void emit_input(int device);
+  void emit_forward(int device, int layer);
+  // The wanted halves: weights first, because their gradients travel. Nothing for a layer without.
+  void emit_backward(int device, int layer, Stage stage);
+  // By the first of the streams; the others are occupied as long.
+  void emit_copy(const std::string& label, Stage stage, int layer,
+                 const std::vector<StreamId>& streams, std::vector<CopySegment> segments);
+  // "<what> @1->@0": a copy between devices that occupies both communication streams.
+  void emit_transfer(const std::string& what, Stage stage, int layer, int source, int target,
+                     std::vector<CopySegment> segments);
+  // target += sources, in this order.
+  void emit_add(const std::string& label, Stage stage, StreamId stream, const Region& target,
+                std::vector<Region> sources);
+  // The solver's rule over these weight arrays, by the device's communication stream.
+  void emit_update(const std::string& label, Stage stage, int device,
+                   const std::vector<int>& weights);
+  // Sets skip on the device if the scalar is not finite.
+  void emit_check(const std::string& label, StreamId stream, int scalar);
+
+ private:
+  [[nodiscard]] const std::vector<Shape>& shapes(int device);
+  [[nodiscard]] BatchLayout batch_layout(int64_t row_count) const;
+  [[nodiscard]] Region input(int device);
+  [[nodiscard]] Region constant(int device, int scalar);
+  [[nodiscard]] Region output_gradient(int device, int layer, size_t output);
+  void emit(Task task);
+  void emit_pass(int device, int layer, Stage stage, const LayerWork& work);
+  [[nodiscard]] bool accumulates(int device, const Layer& layer);
+
+  StrategyInputs inputs_;
+  Purpose purpose_;
+  Plan plan_;
+  std::map<std::pair<int, std::string>, int> buffers_;  // (device, name)
+  std::map<std::pair<int, int>, int> bindings_;         // (device, layer)
+  std::map<int64_t, std::vector<Shape>> shapes_;        // by row count
+  std::vector<int> scalar_of_tensor_;                   // index in net().scalars; -1: none
+  std::set<std::pair<int, int>> written_gradients_;     // (device, weight array), in this step
+};
+
+}  // namespace tandem

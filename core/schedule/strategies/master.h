@@ -1,0 +1,34 @@
+// What the strategies with a master have in common: every device computes its share of the batch,
+// device 0 adds up, updates and hands the weights out. Each function appends its tasks for all
+// devices.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/schedule/plan_builder.h"
+
+namespace tandem::master {
+
+// Every device's rows of the batch, and the forward pass over them, layer by layer.
+void emit_inputs(PlanBuilder& builder);
+void emit_forward(PlanBuilder& builder);
+
+// The scalars to device 0, their sums there, and their copy to the host. With `checked` the losses
+// set skip and the host sees it. Must stand before everything else on the communication streams
+// that the step's updates come from.
+void emit_report(PlanBuilder& builder, bool checked);
+
+// Backward through layers [first, last), from the last to the first.
+void emit_backward(PlanBuilder& builder, int first, int last, Stage stage);
+
+// The gradients in these ranges to device 0, one copy a device, and their sums there, in order of
+// devices. `what`: "fc gradients".
+void emit_reduction(PlanBuilder& builder, const std::string& what,
+                    const std::vector<WeightRange>& ranges, Stage sending, Stage adding);
+
+// The weights in these ranges from device 0 to the others, one copy a device. `what`: "conv1".
+void emit_broadcast(PlanBuilder& builder, const std::string& what, int layer,
+                    const std::vector<WeightRange>& ranges);
+
+}  // namespace tandem::master

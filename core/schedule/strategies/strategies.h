@@ -1,0 +1,13 @@
+// The builders behind strategy.h, one file each: they emit the tasks; build_plan() derives the
+// waits.
+#pragma once
+
+#include "core/schedule/strategy.h"
+
+namespace tandem {
+
+[[nodiscard]] Plan build_sequential(const StrategyInputs& inputs);
+[[nodiscard]] Plan build_two_phase(const StrategyInputs& inputs);
+[[nodiscard]] Plan build_testing(const StrategyInputs& inputs);
+
+}  // namespace tandem

@@ -1,0 +1,49 @@
+#include "core/schedule/strategy.h"
+
+#include "core/base/error.h"
+#include "core/base/strings.h"
+#include "core/schedule/strategies/strategies.h"
+
+namespace tandem {
+
+namespace {
+
+StrategyInputs completed(const StrategyInputs& inputs) {
+  static const CostTable unmeasured;
+  StrategyInputs result = inputs;
+  if (result.costs == nullptr) result.costs = &unmeasured;
+  return result;
+}
+
+Plan finished(Plan plan) {
+  derive_dependencies(plan);
+  validate(plan);
+  return plan;
+}
+
+}  // namespace
+
+const std::vector<Strategy>& strategies() {
+  static const std::vector<Strategy> all{
+      {"sequential", "nothing overlaps: backward, send all gradients, update, broadcast",
+       &build_sequential},
+      {"two_phase", "FC gradients travel while the convolutions go backward", &build_two_phase},
+  };
+  return all;
+}
+
+Plan build_plan(const std::string& strategy, const StrategyInputs& inputs) {
+  std::vector<std::string> names;
+  for (const Strategy& known : strategies()) {
+    if (known.name == strategy) return finished(known.build(completed(inputs)));
+    names.push_back(known.name);
+  }
+  throw error("unknown strategy '{}'{}; there are: {}", strategy, did_you_mean(strategy, names),
+              fmt::join(names, ", "));
+}
+
+Plan build_testing_plan(const StrategyInputs& inputs) {
+  return finished(build_testing(completed(inputs)));
+}
+
+}  // namespace tandem
