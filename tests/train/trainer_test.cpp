@@ -1,0 +1,190 @@
+#include "core/train/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "core/train/predict.h"
+#include "tests/train/run_support.h"
+
+namespace tandem::test {
+namespace {
+
+using testing::HasSubstr;
+
+class Training : public Runs {
+ protected:
+  static std::string failure_of(const TrainOptions& o) {
+    try {
+      (void)run(o);
+    } catch (const Error& failure) {
+      return failure.what();
+    }
+    return "no error";
+  }
+  // Stops a run from within after some steps, as Ctrl-C would.
+  class StopAfter : public Observer {
+   public:
+    StopAfter(int64_t step, std::atomic<bool>& stop) : step_(step), stop_(stop) {}
+    void on_step(const StepReport& report) override {
+      if (report.step == step_) stop_ = true;
+    }
+
+   private:
+    int64_t step_;
+    std::atomic<bool>& stop_;
+  };
+};
+
+TEST_F(Training, TheNetLearnsTheClasses) {
+  TrainOptions o = options(60);
+  o.test_interval = 60;
+  Observer quiet;
+  const TrainResult result = train(o, quiet);
+  EXPECT_EQ(result.last.samples, 15);
+  EXPECT_GE(result.last.top1, 0.9);
+  EXPECT_EQ(result.last.top5, 1.0);
+}
+
+TEST_F(Training, AResumedRunEqualsOneThatWasNeverStopped) {
+  const Weights whole = run(options());
+  TrainOptions o = options();
+  std::atomic<bool> stop{false};
+  o.stop = &stop;
+  StopAfter stopper(7, stop);
+  const TrainResult half = train(o, stopper);
+  EXPECT_TRUE(half.stopped);
+  EXPECT_LT(half.steps, 20);
+  TrainOptions rest;
+  rest.out = o.out;
+  rest.resume = true;
+  EXPECT_EQ(run(rest), whole);
+}
+
+TEST_F(Training, ARunResumesOnOtherDevicesAndAnotherStrategy) {
+  TrainOptions o = options(10);
+  (void)run(o);
+  TrainOptions rest;
+  rest.out = o.out;
+  rest.resume = true;
+  rest.steps = 20;
+  rest.devices = "cpu:3";
+  rest.strategy = "sequential";
+  const Weights resumed = run(rest);
+  TrainOptions still = options(1);
+  still.rate = 0.0;
+  EXPECT_LT(largest_difference(run(options(20)), resumed, run(still)), 1e-3);
+}
+
+TEST_F(Training, ACompleteRunIsNotResumed) {
+  TrainOptions o = options(3);
+  (void)run(o);
+  TrainOptions rest;
+  rest.out = o.out;
+  rest.resume = true;
+  EXPECT_THAT(failure_of(rest), HasSubstr("is complete: it has done 3 of 3 steps"));
+}
+
+TEST_F(Training, AFolderThatHoldsARunIsNotOverwritten) {
+  const TrainOptions o = options(2);
+  (void)run(o);
+  EXPECT_THAT(failure_of(o), HasSubstr("already holds a run"));
+}
+
+TEST_F(Training, ALossThatIsNotFiniteStopsTheRunAndNamesStepAndLayer) {
+  TrainOptions o = options(50);
+  o.rate = 1e30;
+  const std::string message = failure_of(o);
+  EXPECT_THAT(message, HasSubstr("the loss is not finite"));
+  EXPECT_THAT(message,
+              testing::ContainsRegex("step [0-9]+: .*the first to go was (layer '|the weights ')"));
+}
+
+TEST_F(Training, MoreDevicesThanRowsIsAnError) {
+  TrainOptions o = options(2);
+  o.batch = 2;
+  o.devices = "cpu:3";
+  EXPECT_THAT(failure_of(o), testing::AllOf(HasSubstr("batch 2"), HasSubstr("3 devices")));
+}
+
+TEST_F(Training, TheRunFolderHoldsWhatIsPromised) {
+  TrainOptions o = options(12);
+  o.test_interval = 6;
+  o.display = 3;
+  (void)run(o);
+  for (const char* name :
+       {"run.json", "net.prototxt", "solver.prototxt", "classes.txt", "metrics.csv", "log.txt",
+        "timeline.json", "plan.txt", "last.safetensors", "last.state.safetensors",
+        "best.safetensors", "best.state.safetensors"}) {
+    EXPECT_TRUE(std::filesystem::exists(o.out / name)) << name;
+  }
+  std::ifstream metrics(o.out / "metrics.csv");
+  std::string line;
+  int training_rows = 0, validation_rows = 0;
+  while (std::getline(metrics, line)) {
+    training_rows += line.find(",train,") != std::string::npos ? 1 : 0;
+    validation_rows += line.find(",val,") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_EQ(training_rows, 4);
+  EXPECT_EQ(validation_rows, 2);
+}
+
+TEST_F(Training, TestingIsExactOverAPartialLastBatchAndAnyNumberOfDevices) {
+  const TrainOptions o = options(30);
+  (void)run(o);
+  Observer quiet;
+  TestOptions how{o.out, o.data, "val", "cpu:1", "last", 15, 1};
+  const Evaluation whole = test(how, quiet).evaluation;
+  for (const int64_t batch : {1, 4, 7}) {
+    how.batch = batch;
+    how.devices = batch >= 4 ? "cpu:3" : "cpu:1";
+    const Evaluation parts = test(how, quiet).evaluation;
+    EXPECT_EQ(parts.samples, 15);
+    EXPECT_EQ(parts.top1, whole.top1) << batch;
+    EXPECT_EQ(parts.confusion, whole.confusion) << batch;
+    EXPECT_NEAR(parts.loss, whole.loss, 1e-5) << batch;
+  }
+}
+
+TEST_F(Training, ADamagedImageIsLeftOutCountedAndListed) {
+  TrainOptions o = options(12);
+  test::TempFolder own;
+  make_image_folder(own.path(), "train", 3, 16);
+  make_image_folder(own.path(), "val", 3, 3);
+  std::ofstream(own.path() / "train" / "a" / "broken.ppm") << "P6\n24 24\n255\nmuch too short";
+  o.data = own.path().string();
+  (void)run(o);
+  std::ifstream skipped(o.out / "skipped.txt");
+  std::string line;
+  ASSERT_TRUE(std::getline(skipped, line));
+  EXPECT_THAT(line, HasSubstr("broken.ppm: "));
+}
+
+TEST_F(Training, PredictionsCarryTheRunsClassNames) {
+  const TrainOptions o = options(60);
+  (void)run(o);
+  Predictor predictor(o.out);
+  const auto image = std::filesystem::path(o.data) / "val" / "b" / "val1_0.ppm";
+  const std::vector<Prediction> predictions = predictor.predict({image}, 3);
+  ASSERT_EQ(predictions.size(), 1U);
+  ASSERT_EQ(predictions[0].scores.size(), 3U);
+  EXPECT_EQ(predictions[0].scores[0].name, "b");
+  double sum = 0;
+  for (const auto& score : predictions[0].scores) sum += score.probability;
+  EXPECT_NEAR(sum, 1, 1e-6);
+}
+
+TEST_F(Training, AnUnusableImageIsAPredictionWithItsReason) {
+  const TrainOptions o = options(2);
+  (void)run(o);
+  test::TempFolder own;
+  std::ofstream(own.path() / "x.jpg") << "no image";
+  Predictor predictor(o.out);
+  const std::vector<Prediction> predictions = predictor.predict({own.path() / "x.jpg"});
+  ASSERT_EQ(predictions.size(), 1U);
+  EXPECT_FALSE(predictions[0].error.empty());
+}
+
+}  // namespace
+}  // namespace tandem::test
