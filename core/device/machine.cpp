@@ -23,7 +23,7 @@ Machine::Machine(const tandem_backend& backend, const DeviceSpec& devices,
 }
 
 Machine::~Machine() {
-  backend_.close(machine_);
+  if (!abandoned_) backend_.close(machine_);
 }
 
 tandem_device_info Machine::device_info(int device) const {

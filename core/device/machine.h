@@ -55,11 +55,14 @@ class Machine {
   [[nodiscard]] int device_count() const { return device_count_; }
   [[nodiscard]] std::string kind() const { return backend_.kind; }
   [[nodiscard]] tandem_device_info device_info(int device) const;
+  // Its destructor will leave the backend's machine open: for when a work on a stream never ends.
+  void abandon() { abandoned_ = true; }
 
  private:
   const tandem_backend& backend_;
   tandem_machine* machine_ = nullptr;
   int device_count_ = 0;
+  bool abandoned_ = false;
 };
 
 // Bytes on a device (or pinned on the host), freed with it.

@@ -27,12 +27,16 @@ class Runtime {
  public:
   explicit Runtime(Machine& machine);
   ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
 
   [[nodiscard]] Machine& machine() const { return machine_; }
   [[nodiscard]] const Stream& stream(StreamId id) const;
 
   // Error with the forecast ("needs 9.1 GiB, 7.8 GiB free; batch 96 fits") if a device has not the
-  // memory. `batch` is only for that message. May be called for several plans before they run.
+  // memory, or if a persistent buffer has another size than an earlier plan gave it. `batch` is
+  // only for the forecast. May be called for several plans, while no step is in flight; a transient
+  // arena may move when it grows, and what it held is lost.
   void reserve(const Plan& plan, const MemoryPlan& memory, int64_t batch);
   // Address of a persistent buffer (device -1: pinned host memory), or of a transient one's arena.
   // nullptr: none.
@@ -40,22 +44,31 @@ class Runtime {
   [[nodiscard]] std::byte* transient(int device) const;
 
   // Copies between host memory and a persistent buffer and waits for it. Only while no step is in
-  // flight.
+  // flight. Error if there is no such buffer or the range exceeds it. A machine without real memory
+  // (sim) copies nothing.
   void write_persistent(const std::string& name, int device, const void* source, int64_t bytes,
                         int64_t offset = 0);
   void read_persistent(const std::string& name, int device, void* target, int64_t bytes,
                        int64_t offset = 0) const;
 
+  // For a work that never ends: streams and memory are left as they are when this goes, so that a
+  // program can say what happened and exit instead of waiting for ever.
+  void abandon();
+  [[nodiscard]] bool abandoned() const { return abandoned_; }
+
  private:
   struct State;
   Machine& machine_;
   std::unique_ptr<State> state_;
+  bool abandoned_ = false;
 };
 
 // The kernels of a plan's bindings, prepared on the streams that will run them. Fills in the bytes
 // of the plan's saved and scratch buffers.
 class Kernels {
  public:
+  // Error, prefixed with the layer's title and location, if a kernel is missing or refuses. `net`
+  // and `registry` outlive the kernels.
   Kernels(Plan& plan, const Net& net, const Registry& registry, Runtime& runtime);
   ~Kernels();
   Kernels(Kernels&&) noexcept;
@@ -116,7 +129,7 @@ class Executor {
   void wait_task(int64_t step, int task);
   // When every task of a done step (one of the last two issued) ran.
   [[nodiscard]] std::vector<TraceEvent> trace(int64_t step) const;
-  // Where a region lies (slot by step); the host's own memory for device -1.
+  // Where a region lies (slot by step); the host's own memory for device -1 (not real on sim).
   [[nodiscard]] std::byte* address(const Region& region, int64_t step) const;
 
  private:

@@ -10,6 +10,16 @@
 
 namespace tandem {
 
+constexpr int64_t memory_alignment = 64;
+// Bytes from the begin of one slot of a buffer to the begin of the next.
+[[nodiscard]] constexpr int64_t slot_stride(const Buffer& buffer) {
+  return (buffer.bytes + memory_alignment - 1) / memory_alignment * memory_alignment;
+}
+// Bytes of all its slots.
+[[nodiscard]] constexpr int64_t total_bytes(const Buffer& buffer) {
+  return slot_stride(buffer) * buffer.slots;
+}
+
 struct Place {
   int64_t offset = 0;  // in its device's persistent or transient arena; multiples of 64
 };

@@ -1,0 +1,361 @@
+#include "core/schedule/executor.h"
+
+#include <oneapi/tbb/flow_graph.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <mutex>
+#include <numeric>
+#include <set>
+
+#include "core/schedule/lowering.h"
+#include "core/schedule/ordering.h"
+#include "core/schedule/task_events.h"
+
+namespace tandem {
+
+namespace {
+
+namespace flow = oneapi::tbb::flow;
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t in_flight = 2;
+
+bool uses_external(const Plan& plan, const Task& task) {
+  for (const auto* regions : {&task.reads, &task.writes}) {
+    for (const Region& region : *regions) {
+      if (region.buffer >= 0 &&
+          plan.buffers[static_cast<size_t>(region.buffer)].kind == BufferKind::external) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// Steps after which addresses come again: works are made ready once for each step of such a round.
+int64_t round_of(const Plan& plan) {
+  int64_t round = in_flight;
+  for (const Buffer& buffer : plan.buffers) round = std::lcm<int64_t>(round, buffer.slots);
+  return round;
+}
+
+// What a task's first stream must wait for: tasks of this step or the one before that no stream of
+// theirs puts before it. What is further back is done before the step is issued.
+std::vector<Dependency> event_waits(const Plan& plan, const Task& task) {
+  std::vector<Dependency> result;
+  for (const Dependency& wait : task.after) {
+    const std::vector<StreamId>& streams = plan.tasks[static_cast<size_t>(wait.task)].streams;
+    const bool same = std::find(streams.begin(), streams.end(), task.streams[0]) != streams.end();
+    if (!same && wait.steps_back < in_flight) result.push_back(wait);
+  }
+  return result;
+}
+
+}  // namespace
+
+struct Executor::State {
+  State(const Plan& plan, const MemoryPlan& memory, const Net& net, Runtime& runtime,
+        const Kernels* kernels, const CostTable* costs, const UpdateRule& rule,
+        const ExecutorOptions& options);
+
+  void build_graph();
+  void lower_all();
+  void lower(size_t task, int64_t step);
+  void take_externals(int64_t step, const std::vector<External>& given);
+  [[nodiscard]] std::vector<std::byte*> arenas() const;
+
+  void issue_task(int task);
+  void submit(int task, const Stream& stream, Lowered& work);
+  void fail(const std::string& text);
+  void throw_failure();
+
+  void issue(int64_t step, const std::vector<External>& externals);
+  void wait(int64_t step);
+  void wait_one(int64_t step);
+  void wait_task(int64_t step, int task);
+  void drain();
+  [[nodiscard]] bool settle(double seconds);
+  [[nodiscard]] bool held(int64_t step) const {
+    return step >= 0 && steps[static_cast<size_t>(step % in_flight)] == step;
+  }
+  [[nodiscard]] const std::vector<void*>& externals_of(int64_t step) const {
+    return externals[static_cast<size_t>(step % round)];
+  }
+
+  const Plan& plan;
+  Runtime& runtime;
+  ExecutorOptions options;
+  Lowering lowering;
+  TaskEvents events;
+  int64_t round;
+  std::vector<std::vector<Dependency>> waits;  // by task
+  std::vector<bool> has_external;              // by task
+  std::vector<std::vector<Lowered>> works;     // by task, then by step of the round
+  std::vector<std::vector<void*>> externals;   // by step of the round, then by buffer
+  std::vector<std::byte*> arenas_;             // for which `works` is ready
+  std::vector<int64_t> steps{-1, -1};          // by parity: the step last issued
+  int64_t last_step = -1;
+
+  // Hand-over between the issuing thread and the graph's threads that thread checkers see, too.
+  std::atomic<int64_t> current{-1};
+  std::atomic<int64_t> bodies_done{0};
+  std::atomic<int64_t> failed_step{-1};
+  std::atomic<bool> failed{false};
+  std::mutex failure_mutex;
+  std::string failure;
+
+  flow::graph graph;
+  flow::broadcast_node<flow::continue_msg> begin{graph};
+  std::deque<flow::continue_node<flow::continue_msg>> nodes;
+};
+
+Executor::State::State(const Plan& plan, const MemoryPlan& memory, const Net& net, Runtime& runtime,
+                       const Kernels* kernels, const CostTable* costs, const UpdateRule& rule,
+                       const ExecutorOptions& options)
+    : plan(plan),
+      runtime(runtime),
+      options(options),
+      lowering(plan, memory, net, runtime, kernels, costs, rule, options.communication),
+      events(runtime.machine(), plan),
+      round(round_of(plan)),
+      works(plan.tasks.size()),
+      externals(static_cast<size_t>(round), std::vector<void*>(plan.buffers.size())) {
+  for (const Task& task : plan.tasks) {
+    waits.push_back(event_waits(plan, task));
+    has_external.push_back(uses_external(plan, task));
+  }
+  for (std::vector<Lowered>& of_task : works) of_task.resize(static_cast<size_t>(round));
+  lower_all();
+  build_graph();
+}
+
+void Executor::State::build_graph() {
+  const std::vector<std::vector<Dependency>> predecessors = stream_predecessors(plan);
+  for (int task = 0; task < static_cast<int>(plan.tasks.size()); ++task) {
+    const auto i = static_cast<size_t>(task);
+    auto& node = nodes.emplace_back(graph, [this, task](const flow::continue_msg&) {
+      issue_task(task);
+      return flow::continue_msg();
+    });
+    std::set<int> before;
+    for (const auto* list : {&predecessors[i], &plan.tasks[i].after}) {
+      for (const Dependency& dependency : *list) {
+        if (dependency.steps_back == 0) before.insert(dependency.task);
+      }
+    }
+    for (const int other : before) flow::make_edge(nodes[static_cast<size_t>(other)], node);
+    if (before.empty()) flow::make_edge(begin, node);
+  }
+}
+
+std::vector<std::byte*> Executor::State::arenas() const {
+  std::vector<std::byte*> result;
+  for (int device = -1; device < plan.devices; ++device) {
+    result.push_back(runtime.transient(device));
+  }
+  return result;
+}
+
+void Executor::State::lower(size_t task, int64_t step) {
+  Lowered& work = works[task][static_cast<size_t>(step % round)];
+  work = lowering.lower(static_cast<int>(task), step, externals_of(step));
+  work.failed_step = &failed_step;
+}
+
+void Executor::State::lower_all() {
+  arenas_ = arenas();
+  for (size_t task = 0; task < works.size(); ++task) {
+    for (int64_t step = 0; step < round; ++step) lower(task, step);
+  }
+}
+
+void Executor::State::take_externals(int64_t step, const std::vector<External>& given) {
+  std::vector<void*>& addresses = externals[static_cast<size_t>(step % round)];
+  for (const External& external : given) {
+    addresses.at(static_cast<size_t>(external.buffer)) = external.address;
+  }
+  for (size_t i = 0; i < plan.buffers.size(); ++i) {
+    if (plan.buffers[i].kind != BufferKind::external) continue;
+    const bool named = std::any_of(given.begin(), given.end(), [&](const External& e) {
+      return e.buffer == static_cast<int>(i) && e.address != nullptr;
+    });
+    if (!named) throw error("step {}: no address for buffer '{}'", step, plan.buffers[i].name);
+  }
+}
+
+void Executor::State::fail(const std::string& text) {
+  const std::lock_guard lock(failure_mutex);
+  if (failure.empty()) failure = text;
+  failed.store(true);
+}
+
+void Executor::State::throw_failure() {
+  if (!failed.load()) return;
+  const std::lock_guard lock(failure_mutex);
+  throw Error(failure);
+}
+
+void Executor::State::submit(int task, const Stream& stream, Lowered& work) {
+  const char* label = plan.tasks[static_cast<size_t>(task)].label.c_str();
+  for (const Lowered::Copy& copy : work.copies) {
+    stream.copy(label, copy.target_device, copy.target, copy.source_device, copy.source,
+                copy.bytes);
+  }
+  if (!work.run) return;
+  stream.submit({sizeof(tandem_work), TANDEM_WORK_COMPUTE, label, work.predicted_seconds,
+                 &Lowered::trampoline, &work});
+}
+
+// Runs on a thread of the graph, when everything that this task's waits name has been issued.
+void Executor::State::issue_task(int index) {
+  const int64_t step = current.load(std::memory_order_acquire);
+  const Task& task = plan.tasks[static_cast<size_t>(index)];
+  try {
+    if (failed.load()) return;
+    const Stream& stream = runtime.stream(task.streams[0]);
+    for (size_t other = 1; other < task.streams.size(); ++other) {
+      const Event& arrived = events.arrived(index, other, step);
+      runtime.stream(task.streams[other]).record(arrived);
+      stream.wait(arrived);
+    }
+    for (const Dependency& wait : waits[static_cast<size_t>(index)]) {
+      if (wait.steps_back <= step) stream.wait(events.done(wait.task, step - wait.steps_back));
+    }
+    if (options.trace) stream.record(events.start(index, step));
+    Lowered& work = works[static_cast<size_t>(index)][static_cast<size_t>(step % round)];
+    work.step = step;
+    submit(index, stream, work);
+    stream.record(events.done(index, step));
+    for (size_t other = 1; other < task.streams.size(); ++other) {
+      runtime.stream(task.streams[other]).wait(events.done(index, step));
+    }
+  } catch (const std::exception& failure) {
+    fail(fmt::format("step {}: task '{}': {}", step, task.label, failure.what()));
+  }
+  bodies_done.fetch_add(1, std::memory_order_release);
+}
+
+void Executor::State::issue(int64_t step, const std::vector<External>& given) {
+  throw_failure();
+  if (step < 0) throw error("step {}: steps count from 0", step);
+  if (step != last_step + 1 || arenas_ != arenas()) drain();
+  if (const int64_t before = steps[static_cast<size_t>(step % in_flight)]; before >= 0) {
+    wait(before);
+  }
+  if (arenas_ != arenas()) lower_all();
+  take_externals(step, given);
+  for (size_t task = 0; task < works.size(); ++task) {
+    if (has_external[task]) lower(task, step);
+  }
+  steps[static_cast<size_t>(step % in_flight)] = step;
+  last_step = step;
+  current.store(step, std::memory_order_release);
+  begin.try_put(flow::continue_msg());
+  graph.wait_for_all();
+  static_cast<void>(bodies_done.load(std::memory_order_acquire));
+  throw_failure();
+}
+
+void Executor::State::wait_one(int64_t step) {
+  const auto deadline = Clock::now() + std::chrono::duration<double>(options.watchdog_seconds);
+  try {
+    for (const int task : events.last()) {
+      const double left = std::chrono::duration<double>(deadline - Clock::now()).count();
+      if (events.done(task, step).synchronize(std::max(left, 0.0))) continue;
+      throw Error(explain_stuck(plan, events, step, options.watchdog_seconds, options.trace));
+    }
+  } catch (const Error& failure) {
+    // What failed belongs to a step that may not be the one waited for.
+    const int64_t first = failed_step.load();
+    const std::string text = failure.what();
+    fail(text.starts_with("step ") ? text
+                                   : fmt::format("step {}: {}", first < 0 ? step : first, text));
+    throw_failure();
+  }
+}
+
+void Executor::State::wait(int64_t step) {
+  if (step > last_step) throw error("step {} was not issued; the last one is {}", step, last_step);
+  if (held(step - 1)) wait_one(step - 1);
+  if (held(step)) wait_one(step);
+}
+
+void Executor::State::wait_task(int64_t step, int task) {
+  if (step > last_step) throw error("step {} was not issued; the last one is {}", step, last_step);
+  if (!held(step)) return;
+  try {
+    if (events.done(task, step).synchronize(options.watchdog_seconds)) return;
+  } catch (const Error&) {
+  }
+  wait(step);  // says what is wrong
+}
+
+void Executor::State::drain() {
+  if (last_step >= 0) wait(last_step);
+  throw_failure();
+}
+
+// Whether everything issued is done within the time, without asking whether it went well.
+bool Executor::State::settle(double seconds) {
+  const auto deadline = Clock::now() + std::chrono::duration<double>(seconds);
+  for (const int64_t step : steps) {
+    for (const int task : events.last()) {
+      if (step < 0) continue;
+      const double left = std::chrono::duration<double>(deadline - Clock::now()).count();
+      try {
+        if (!events.done(task, step).synchronize(std::max(left, 0.0))) return false;
+      } catch (const Error&) {
+        // The machine has failed; its works are skipped, its events still come.
+      }
+    }
+  }
+  return true;
+}
+
+Executor::Executor(const Plan& plan, const MemoryPlan& memory, const Net& net, Runtime& runtime,
+                   const Kernels* kernels, const CostTable* costs, const UpdateRule& rule,
+                   const ExecutorOptions& options)
+    : state_(std::make_unique<State>(plan, memory, net, runtime, kernels, costs, rule, options)) {}
+
+Executor::~Executor() {
+  // Once the watchdog has spoken nothing is worth waiting for much longer.
+  const double patience = state_->failed.load() ? 1.0 : state_->options.watchdog_seconds;
+  if (state_->settle(patience)) return;
+  state_->runtime.abandon();
+  static_cast<void>(state_.release());
+}
+
+void Executor::issue(int64_t step, const std::vector<External>& externals) {
+  state_->issue(step, externals);
+}
+void Executor::wait(int64_t step) {
+  state_->wait(step);
+}
+void Executor::drain() {
+  state_->drain();
+}
+void Executor::wait_task(int64_t step, int task) {
+  state_->wait_task(step, task);
+}
+
+std::vector<TraceEvent> Executor::trace(int64_t step) const {
+  if (!state_->held(step)) {
+    throw error("step {} has no trace: only the last two issued steps have", step);
+  }
+  std::vector<TraceEvent> result;
+  for (int task = 0; task < static_cast<int>(state_->plan.tasks.size()); ++task) {
+    const double end = state_->events.done(task, step).time();
+    const double start = state_->options.trace ? state_->events.start(task, step).time() : end;
+    result.push_back({task, step, start, end});
+  }
+  return result;
+}
+
+std::byte* Executor::address(const Region& region, int64_t step) const {
+  return state_->lowering.address(region, step, state_->externals_of(step));
+}
+
+}  // namespace tandem

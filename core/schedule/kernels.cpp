@@ -1,0 +1,193 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/plugin/registry.h"
+#include "core/schedule/executor.h"
+
+namespace tandem {
+
+namespace {
+
+// What a tandem_binding points to.
+struct Description {
+  std::vector<tandem_tensor> inputs, outputs;
+  std::vector<Shape> weights;
+  tandem_binding raw{};
+};
+
+std::vector<tandem_tensor> describe(const Net& net, const std::vector<Shape>& shapes,
+                                    const std::vector<int>& tensors) {
+  std::vector<tandem_tensor> result;
+  for (const int tensor : tensors) {
+    const auto i = static_cast<size_t>(tensor);
+    result.push_back({shapes[i], TANDEM_FLOAT32, net.tensors[i].layout});
+  }
+  return result;
+}
+
+void describe(const Net& net, const PlanBinding& binding, Description& result) {
+  const Layer& layer = net.layers[static_cast<size_t>(binding.layer)];
+  const std::vector<Shape> shapes = net.shapes(binding.row_end - binding.row_begin);
+  result.inputs = describe(net, shapes, layer.inputs);
+  result.outputs = describe(net, shapes, layer.outputs);
+  for (const int weight : layer.weights) {
+    result.weights.push_back(net.weights[static_cast<size_t>(weight)].shape);
+  }
+  tandem_binding& raw = result.raw;
+  raw.struct_size = sizeof raw;
+  raw.phase = net.phase;
+  raw.layer_index = layer.random_index;
+  raw.flags = (layer.wants_backward_data ? TANDEM_WANTS_BACKWARD_DATA : 0) |
+              (layer.wants_backward_weights ? TANDEM_WANTS_BACKWARD_WEIGHTS : 0) |
+              (layer.runs_in_place ? TANDEM_RUNS_IN_PLACE : 0);
+  raw.layer_name = layer.name.c_str();
+  raw.attributes = layer.attributes ? layer.attributes->handle() : nullptr;
+  raw.inputs = result.inputs.data();
+  raw.input_count = static_cast<uint32_t>(result.inputs.size());
+  raw.outputs = result.outputs.data();
+  raw.output_count = static_cast<uint32_t>(result.outputs.size());
+  raw.weights = result.weights.data();
+  raw.weight_count = static_cast<uint32_t>(result.weights.size());
+  raw.batch_begin = binding.row_begin;
+  raw.batch_size = net.batch;
+  raw.slice_begin = binding.slice_begin;
+  raw.slice_end = binding.slice_end;
+  if (raw.slice_end < 0) raw.slice_end = result.outputs.empty() ? 0 : result.outputs[0].shape.c;
+}
+
+struct Prepared {
+  const tandem_kernel* table = nullptr;
+  void* handle = nullptr;
+  tandem_kernel_report report{};
+  std::string algorithm;
+  StreamId stream;
+  Description description;
+  tandem_status status = TANDEM_FAILED;
+  std::string reason;
+
+  // Refusing is an answer and not a failure of the machine, so the work itself succeeds.
+  static tandem_status prepare(void* context, const tandem_call* call) {
+    Prepared& self = *static_cast<Prepared*>(context);
+    static_cast<void>(take_reason());
+    self.report.struct_size = sizeof self.report;
+    self.status = self.table->prepare(&self.description.raw, call, &self.handle, &self.report);
+    if (self.status != TANDEM_OK) self.reason = take_reason();
+    if (self.status == TANDEM_OK && self.report.algorithm != nullptr) {
+      self.algorithm = self.report.algorithm;
+    }
+    return TANDEM_OK;
+  }
+  static tandem_status release(void* context, const tandem_call*) {
+    static_cast<Prepared*>(context)->release();
+    return TANDEM_OK;
+  }
+  void release() {
+    if (handle == nullptr) return;
+    table->release(handle);
+    handle = nullptr;
+  }
+};
+
+std::string place(const Layer& layer) {
+  return layer.location.file.empty() ? "" : fmt::format(" ({})", to_string(layer.location));
+}
+
+// Whatever can be known to be missing is said before the first step.
+void demand(const Layer& layer, const Prepared& prepared) {
+  if (prepared.status != TANDEM_OK) {
+    const std::string reason =
+        prepared.reason.empty() ? fmt::format("its kernel refused with status {}", prepared.status)
+                                : prepared.reason;
+    throw error("{}: {}{}", layer.title(), reason, place(layer));
+  }
+  if (prepared.report.statistics > 0) {
+    throw error("{}: it needs batch statistics, which no strategy provides yet{}", layer.title(),
+                place(layer));
+  }
+}
+
+void need(Plan& plan, int buffer, int64_t bytes) {
+  if (buffer < 0) return;
+  int64_t& needed = plan.buffers[static_cast<size_t>(buffer)].bytes;
+  needed = std::max(needed, bytes);
+}
+
+}  // namespace
+
+struct Kernels::State {
+  explicit State(Runtime& runtime) : runtime(runtime) {}
+  ~State() {
+    // On the stream's thread, where the device is current; directly if the machine has failed and
+    // runs nothing any more.
+    for (Prepared& prepared : kernels) {
+      try {
+        if (prepared.handle == nullptr) continue;
+        runtime.stream(prepared.stream)
+            .submit({sizeof(tandem_work), TANDEM_WORK_HOST, "release", 0, &Prepared::release,
+                     &prepared});
+      } catch (const Error&) {
+      }
+    }
+    for (Prepared& prepared : kernels) {
+      try {
+        runtime.stream(prepared.stream).synchronize();
+      } catch (const Error&) {
+      }
+      prepared.release();
+    }
+  }
+
+  void prepare(const Plan& plan, const Net& net, const Registry& registry) {
+    kernels.resize(plan.bindings.size());
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      const PlanBinding& binding = plan.bindings[i];
+      const Layer& layer = net.layers[static_cast<size_t>(binding.layer)];
+      kernels[i].table = &registry.kernel(layer.type->name, runtime.machine().kind());
+      kernels[i].stream = {binding.device, StreamKind::compute};
+      describe(net, binding, kernels[i].description);
+    }
+    for (Prepared& prepared : kernels) {
+      runtime.stream(prepared.stream)
+          .submit({sizeof(tandem_work), TANDEM_WORK_HOST, prepared.description.raw.layer_name, 0,
+                   &Prepared::prepare, &prepared});
+    }
+    for (int device = 0; device < plan.devices; ++device) {
+      runtime.stream({device, StreamKind::compute}).synchronize();
+    }
+  }
+
+  Runtime& runtime;
+  std::vector<Prepared> kernels;
+};
+
+Kernels::Kernels(Plan& plan, const Net& net, const Registry& registry, Runtime& runtime)
+    : state_(std::make_unique<State>(runtime)) {
+  state_->prepare(plan, net, registry);
+  for (size_t i = 0; i < plan.bindings.size(); ++i) {
+    const PlanBinding& binding = plan.bindings[i];
+    const Prepared& prepared = state_->kernels[i];
+    demand(net.layers[static_cast<size_t>(binding.layer)], prepared);
+    need(plan, binding.saved, prepared.report.saved_bytes);
+    need(plan, binding.scratch, prepared.report.scratch_bytes);
+  }
+}
+
+Kernels::~Kernels() {
+  if (state_ != nullptr && state_->runtime.abandoned()) static_cast<void>(state_.release());
+}
+
+Kernels::Kernels(Kernels&&) noexcept = default;
+
+const tandem_kernel& Kernels::table(int binding) const {
+  return *state_->kernels[static_cast<size_t>(binding)].table;
+}
+void* Kernels::handle(int binding) const {
+  return state_->kernels[static_cast<size_t>(binding)].handle;
+}
+const std::string& Kernels::algorithm(int binding) const {
+  return state_->kernels[static_cast<size_t>(binding)].algorithm;
+}
+
+}  // namespace tandem

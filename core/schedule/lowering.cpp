@@ -1,0 +1,294 @@
+#include "core/schedule/lowering.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "core/plugin/registry.h"
+
+namespace tandem {
+
+#if defined(__SANITIZE_THREAD__)
+constexpr bool sanitizes_threads = true;
+#else
+constexpr bool sanitizes_threads = false;
+#endif
+
+struct Lowering::Resolver {
+  const Lowering& lowering;
+  int64_t step;
+  const std::vector<void*>& externals;
+
+  std::byte* operator()(const Region& region) const {
+    return lowering.address(region, step, externals);
+  }
+  template <class T>
+  T* as(const Region& region) const {
+    return reinterpret_cast<T*>((*this)(region));
+  }
+  // `count` entries: kernels index them without asking; what the plan leaves out is not wanted.
+  template <class Pointer>
+  std::vector<Pointer> all(const std::vector<Region>& regions, size_t count) const {
+    std::vector<Pointer> result;
+    for (const Region& region : regions) result.push_back((*this)(region));
+    result.resize(count);
+    return result;
+  }
+};
+
+namespace {
+
+// A pass and the arrays that it points to.
+struct LayerPointers {
+  std::vector<void*> inputs, outputs, weights, input_gradients, weight_gradients;
+  std::vector<const void*> output_gradients;
+  tandem_pass pass{};
+};
+
+// Data last: where a layer runs in place, its input gradient takes the output gradient's memory.
+std::vector<tandem_pass_function> functions(const tandem_kernel& table, LayerPass pass) {
+  switch (pass) {
+    case LayerPass::forward:
+      return {table.forward};
+    case LayerPass::backward_data:
+      return {table.backward_data};
+    case LayerPass::backward_weights:
+      return {table.backward_weights};
+    case LayerPass::backward:
+      if (table.backward != nullptr) return {table.backward};
+      return {table.backward_weights, table.backward_data};
+  }
+  return {nullptr};
+}
+
+// Neighbours in the weight array with one rule are one update.
+struct UpdatePiece {
+  int64_t offset = 0, count = 0;  // floats
+  double rate_multiplier = 1, decay_multiplier = 1;
+};
+
+std::vector<UpdatePiece> pieces(const Net& net, const std::vector<int>& weights) {
+  constexpr int64_t alignment = 16;  // floats, of every array
+  std::vector<UpdatePiece> result;
+  for (const int index : weights) {
+    const WeightArray& array = net.weights[static_cast<size_t>(index)];
+    if (!array.trained() || array.count == 0) continue;
+    if (!result.empty()) {
+      UpdatePiece& last = result.back();
+      const int64_t end = last.offset + last.count;
+      if ((end + alignment - 1) / alignment * alignment == array.offset &&
+          last.rate_multiplier == array.rate_multiplier &&
+          last.decay_multiplier == array.decay_multiplier) {
+        last.count = array.offset + array.count - last.offset;
+        continue;
+      }
+    }
+    result.push_back({array.offset, array.count, array.rate_multiplier, array.decay_multiplier});
+  }
+  return result;
+}
+
+tandem_status no_kernel(const tandem_call&) {
+  host_table().explain("the executor was made without kernels");
+  return TANDEM_FAILED;
+}
+
+}  // namespace
+
+tandem_status Lowered::trampoline(void* context, const tandem_call* call) {
+  const Lowered& work = *static_cast<Lowered*>(context);
+  for (const Touch& touch : work.touches) {
+    volatile std::byte* byte = touch.address;
+    const std::byte value = *byte;
+    if (touch.writes) *byte = value;
+  }
+  const tandem_status status = work.run(*call);
+  if (status != TANDEM_OK) {
+    int64_t none = -1;
+    work.failed_step->compare_exchange_strong(none, work.step);
+  }
+  return status;
+}
+
+Lowering::Lowering(const Plan& plan, const MemoryPlan& memory, const Net& net,
+                   const Runtime& runtime, const Kernels* kernels, const CostTable* costs,
+                   const UpdateRule& rule, bool communication)
+    : plan_(plan),
+      memory_(memory),
+      net_(net),
+      runtime_(runtime),
+      kernels_(kernels),
+      costs_(costs),
+      rule_(rule),
+      communication_(communication),
+      touches_(sanitizes_threads && runtime.machine().kind() == "cpu") {}
+
+std::byte* Lowering::address(const Region& region, int64_t step,
+                             const std::vector<void*>& externals) const {
+  if (region.buffer < 0) return nullptr;
+  const auto index = static_cast<size_t>(region.buffer);
+  const Buffer& buffer = plan_.buffers[index];
+  std::byte* base = nullptr;
+  switch (buffer.kind) {
+    case BufferKind::external:
+      base = static_cast<std::byte*>(externals[index]);
+      return base == nullptr ? nullptr : base + region.offset;
+    case BufferKind::persistent:
+      base = runtime_.persistent(buffer.name, buffer.device);
+      break;
+    case BufferKind::transient:
+      base = runtime_.transient(buffer.device);
+      if (base != nullptr) base += memory_.places[index].offset;
+      break;
+  }
+  if (base == nullptr) return nullptr;
+  return base + (step % buffer.slots) * slot_stride(buffer) + region.offset;
+}
+
+Lowered Lowering::lower(int task_index, int64_t step, const std::vector<void*>& externals) const {
+  const Task& task = plan_.tasks[static_cast<size_t>(task_index)];
+  const Resolver at{*this, step, externals};
+  Lowered result;
+  result.step = step;
+  if (const auto* copy = std::get_if<CopyWork>(&task.work)) {
+    lower_copies(*copy, at, result);
+    return result;
+  }
+  if (const auto* layer = std::get_if<LayerWork>(&task.work)) {
+    lower_layer(task, *layer, at, result);
+  } else if (const auto* add = std::get_if<AddWork>(&task.work)) {
+    lower_add(*add, at, result);
+  } else if (const auto* update = std::get_if<UpdateWork>(&task.work)) {
+    lower_update(*update, at, result);
+  } else {
+    lower_check(std::get<CheckWork>(task.work), at, result);
+  }
+  if (costs_ != nullptr) result.predicted_seconds = costs_->seconds(net_, plan_, task);
+  if (touches_) note_touches(task, at, result);
+  return result;
+}
+
+void Lowering::lower_copies(const CopyWork& work, const Resolver& at, Lowered& result) const {
+  const auto device = [&](const Region& region) {
+    return plan_.buffers[static_cast<size_t>(region.buffer)].device;
+  };
+  for (const CopySegment& segment : work.segments) {
+    const int source = device(segment.source), target = device(segment.target);
+    if (!communication_ && source >= 0 && target >= 0 && source != target) continue;
+    const int64_t bytes = plan_.bytes(segment.source);
+    if (bytes == 0) continue;
+    result.copies.push_back({target, at(segment.target), source, at(segment.source), bytes});
+  }
+}
+
+void Lowering::lower_layer(const Task& task, const LayerWork& work, const Resolver& at,
+                           Lowered& result) const {
+  if (kernels_ == nullptr) {
+    result.run = &no_kernel;
+    return;
+  }
+  const PlanBinding& binding = plan_.bindings[static_cast<size_t>(work.binding)];
+  const Layer& layer = net_.layers[static_cast<size_t>(binding.layer)];
+  const size_t inputs = layer.inputs.size(), outputs = layer.outputs.size(),
+               weights = layer.weights.size();
+  const auto pointers = std::make_shared<LayerPointers>();
+  pointers->inputs = at.all<void*>(binding.inputs, inputs);
+  pointers->outputs = at.all<void*>(binding.outputs, outputs);
+  pointers->weights = at.all<void*>(binding.weights, weights);
+  pointers->input_gradients = at.all<void*>(binding.input_gradients, inputs);
+  pointers->output_gradients = at.all<const void*>(binding.output_gradients, outputs);
+  pointers->weight_gradients = at.all<void*>(binding.weight_gradients, weights);
+  pointers->pass = {sizeof(tandem_pass),
+                    work.accumulate ? static_cast<uint32_t>(TANDEM_ACCUMULATE) : 0,
+                    pointers->inputs.data(),
+                    pointers->outputs.data(),
+                    pointers->weights.data(),
+                    pointers->input_gradients.data(),
+                    pointers->output_gradients.data(),
+                    pointers->weight_gradients.data(),
+                    at({binding.saved}),
+                    at({binding.scratch}),
+                    at.as<const tandem_step>(binding.step),
+                    at.as<const float>(binding.normaliser),
+                    nullptr};
+  const auto passes = functions(kernels_->table(work.binding), work.pass);
+  for (const tandem_pass_function function : passes) {
+    if (function != nullptr) continue;
+    throw error("task '{}': {} has no {} on '{}'", task.label, layer.title(), to_string(work.pass),
+                runtime_.machine().kind());
+  }
+  result.run = [handle = kernels_->handle(work.binding), pointers,
+                passes](const tandem_call& call) {
+    tandem_status status = TANDEM_OK;
+    for (size_t i = 0; i < passes.size() && status == TANDEM_OK; ++i) {
+      status = passes[i](handle, &call, &pointers->pass);
+    }
+    return status;
+  };
+}
+
+void Lowering::lower_add(const AddWork& work, const Resolver& at, Lowered& result) const {
+  result.run = [add = runtime_.machine().backend().add, target = at.as<float>(work.target),
+                sources =
+                    [&] {
+                      std::vector<const float*> pointers;
+                      for (const Region& source : work.sources) {
+                        pointers.push_back(at.as<const float>(source));
+                      }
+                      return pointers;
+                    }(),
+                count = plan_.bytes(work.target) / 4](const tandem_call& call) {
+    return add(&call, target, sources.data(), static_cast<uint32_t>(sources.size()), count);
+  };
+}
+
+void Lowering::lower_update(const UpdateWork& work, const Resolver& at, Lowered& result) const {
+  struct Updates {
+    std::vector<std::vector<float*>> states;
+    std::vector<tandem_update> updates;
+  };
+  const auto all = std::make_shared<Updates>();
+  for (const UpdatePiece& piece : pieces(net_, work.weights)) {
+    std::vector<float*>& states = all->states.emplace_back();
+    for (int k = 0; k < rule_.states; ++k) {
+      states.push_back(at.as<float>(work.state_buffer) + k * net_.weight_floats + piece.offset);
+    }
+    all->updates.push_back({sizeof(tandem_update), rule_.rule, piece.count,
+                            at.as<float>(work.weights_buffer) + piece.offset,
+                            at.as<const float>(work.gradients_buffer) + piece.offset, states.data(),
+                            static_cast<uint32_t>(states.size()), rule_.momentum,
+                            static_cast<float>(rule_.weight_decay * piece.decay_multiplier),
+                            static_cast<float>(piece.rate_multiplier),
+                            at.as<const tandem_step>(work.step), at.as<const int32_t>(work.skip)});
+  }
+  result.run = [update = runtime_.machine().backend().update, all](const tandem_call& call) {
+    tandem_status status = TANDEM_OK;
+    for (size_t i = 0; i < all->updates.size() && status == TANDEM_OK; ++i) {
+      status = update(&call, &all->updates[i]);
+    }
+    return status;
+  };
+}
+
+void Lowering::lower_check(const CheckWork& work, const Resolver& at, Lowered& result) const {
+  result.run = [check = runtime_.machine().backend().check_finite,
+                values = at.as<const float>(work.values), count = plan_.bytes(work.values) / 4,
+                skip = at.as<int32_t>(work.skip)](const tandem_call& call) {
+    return check(&call, values, count, skip);
+  };
+}
+
+void Lowering::note_touches(const Task& task, const Resolver& at, Lowered& result) const {
+  for (const auto* regions : {&task.reads, &task.writes}) {
+    for (const Region& region : *regions) {
+      std::byte* begin = at(region);
+      const int64_t bytes = plan_.bytes(region);
+      if (begin == nullptr || bytes == 0) continue;
+      const bool writes = regions == &task.writes;
+      result.touches.push_back({begin, writes});
+      result.touches.push_back({begin + bytes - 1, writes});
+    }
+  }
+}
+
+}  // namespace tandem

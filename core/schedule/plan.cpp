@@ -1,0 +1,194 @@
+#include "core/schedule/plan.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "core/base/error.h"
+
+namespace tandem {
+
+const char* to_string(StreamKind kind) {
+  switch (kind) {
+    case StreamKind::compute:
+      return "compute";
+    case StreamKind::communication:
+      return "communication";
+    case StreamKind::copy:
+      return "copy";
+  }
+  return "?";
+}
+
+const char* to_string(Stage stage) {
+  switch (stage) {
+    case Stage::input:
+      return "input";
+    case Stage::broadcast:
+      return "broadcast";
+    case Stage::forward:
+      return "forward";
+    case Stage::backward_fc:
+      return "backward_fc";
+    case Stage::backward_conv:
+      return "backward_conv";
+    case Stage::send_fc_gradients:
+      return "send_fc_gradients";
+    case Stage::update_fc:
+      return "update_fc";
+    case Stage::send_conv_gradients:
+      return "send_conv_gradients";
+    case Stage::update_conv:
+      return "update_conv";
+    case Stage::report:
+      return "report";
+  }
+  return "?";
+}
+
+const char* to_string(LayerPass pass) {
+  switch (pass) {
+    case LayerPass::forward:
+      return "forward";
+    case LayerPass::backward_data:
+      return "backward_data";
+    case LayerPass::backward_weights:
+      return "backward_weights";
+    case LayerPass::backward:
+      return "backward";
+  }
+  return "?";
+}
+
+int Plan::find_buffer(const std::string& name, int device) const {
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    if (buffers[i].device == device && buffers[i].name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+int64_t Plan::bytes(const Region& region) const {
+  if (region.buffer < 0) return 0;
+  if (region.bytes != whole_buffer) return region.bytes;
+  return buffers[static_cast<size_t>(region.buffer)].bytes - region.offset;
+}
+
+Rows share(int64_t batch, int devices, int device) {
+  const int64_t smallest = batch / devices, larger = batch % devices;
+  const int64_t begin = device * smallest + std::min<int64_t>(device, larger);
+  return {begin, begin + smallest + (device < larger ? 1 : 0)};
+}
+
+namespace {
+
+void validate_buffers(const Plan& plan) {
+  std::set<std::pair<int, std::string>> names;
+  for (const Buffer& buffer : plan.buffers) {
+    if (buffer.device < -1 || buffer.device >= plan.devices) {
+      throw error("buffer '{}': device {} is not one of the plan's {}", buffer.name, buffer.device,
+                  plan.devices);
+    }
+    if (buffer.bytes < 0 || buffer.slots < 1) {
+      throw error("buffer '{}' of device {}: {} bytes in {} slots", buffer.name, buffer.device,
+                  buffer.bytes, buffer.slots);
+    }
+    if (!names.emplace(buffer.device, buffer.name).second) {
+      throw error("buffer '{}' of device {} occurs twice", buffer.name, buffer.device);
+    }
+  }
+}
+
+void validate_region(const Plan& plan, const Task& task, const Region& region) {
+  if (region.buffer < 0 || region.buffer >= static_cast<int>(plan.buffers.size())) {
+    throw error("task '{}' uses buffer {}, which does not exist", task.label, region.buffer);
+  }
+  const Buffer& buffer = plan.buffers[static_cast<size_t>(region.buffer)];
+  const int64_t bytes = plan.bytes(region);
+  if (region.offset < 0 || bytes < 0 || region.offset > buffer.bytes - bytes) {
+    throw error("task '{}': bytes {} to {} exceed buffer '{}' of device {}, which has {}",
+                task.label, region.offset, region.offset + bytes, buffer.name, buffer.device,
+                buffer.bytes);
+  }
+}
+
+void validate_streams(const Plan& plan, const Task& task) {
+  if (task.streams.empty()) throw error("task '{}' has no stream", task.label);
+  for (size_t i = 0; i < task.streams.size(); ++i) {
+    const StreamId& stream = task.streams[i];
+    if (stream.device < 0 || stream.device >= plan.devices) {
+      throw error("task '{}': its {} stream is of device {}, the plan has {}", task.label,
+                  to_string(stream.kind), stream.device, plan.devices);
+    }
+    if (std::find(task.streams.begin(), task.streams.begin() + static_cast<int64_t>(i), stream) !=
+        task.streams.begin() + static_cast<int64_t>(i)) {
+      throw error("task '{}' names the {} stream of device {} twice", task.label,
+                  to_string(stream.kind), stream.device);
+    }
+  }
+}
+
+void validate_waits(const Plan& plan, int index) {
+  const Task& task = plan.tasks[static_cast<size_t>(index)];
+  for (const Dependency& wait : task.after) {
+    if (wait.task < 0 || wait.task >= static_cast<int>(plan.tasks.size()) || wait.steps_back < 0) {
+      throw error("task '{}' waits for task {} of {} steps back, which does not exist", task.label,
+                  wait.task, wait.steps_back);
+    }
+    if (wait.steps_back > 0 || wait.task < index) continue;
+    if (wait.task == index) throw error("task '{}' waits for itself", task.label);
+    throw error("task '{}' waits for '{}', which comes later in the step", task.label,
+                plan.tasks[static_cast<size_t>(wait.task)].label);
+  }
+}
+
+void validate_work(const Plan& plan, const Task& task) {
+  if (const auto* work = std::get_if<LayerWork>(&task.work)) {
+    if (work->binding < 0 || work->binding >= static_cast<int>(plan.bindings.size())) {
+      throw error("task '{}' uses binding {}, which does not exist", task.label, work->binding);
+    }
+  } else if (const auto* copy = std::get_if<CopyWork>(&task.work)) {
+    for (const CopySegment& segment : copy->segments) {
+      validate_region(plan, task, segment.source);
+      validate_region(plan, task, segment.target);
+      if (plan.bytes(segment.source) == plan.bytes(segment.target)) continue;
+      throw error("task '{}' copies {} bytes to a place of {}", task.label,
+                  plan.bytes(segment.source), plan.bytes(segment.target));
+    }
+  } else if (const auto* add = std::get_if<AddWork>(&task.work)) {
+    validate_region(plan, task, add->target);
+    for (const Region& source : add->sources) {
+      validate_region(plan, task, source);
+      if (plan.bytes(source) == plan.bytes(add->target)) continue;
+      throw error("task '{}' adds {} bytes to {}", task.label, plan.bytes(source),
+                  plan.bytes(add->target));
+    }
+  } else if (const auto* update = std::get_if<UpdateWork>(&task.work)) {
+    for (const Region& region : {update->weights_buffer, update->gradients_buffer,
+                                 update->state_buffer, update->step, update->skip}) {
+      validate_region(plan, task, region);
+    }
+  } else if (const auto* check = std::get_if<CheckWork>(&task.work)) {
+    validate_region(plan, task, check->values);
+    validate_region(plan, task, check->skip);
+  }
+}
+
+}  // namespace
+
+void validate(const Plan& plan) {
+  validate_buffers(plan);
+  std::set<std::string> labels;
+  for (size_t i = 0; i < plan.tasks.size(); ++i) {
+    const Task& task = plan.tasks[i];
+    if (!labels.insert(task.label).second) {
+      throw error("the label '{}' occurs twice: labels name one task of a plan", task.label);
+    }
+    validate_streams(plan, task);
+    for (const Region& region : task.reads) validate_region(plan, task, region);
+    for (const Region& region : task.writes) validate_region(plan, task, region);
+    validate_work(plan, task);
+    validate_waits(plan, static_cast<int>(i));
+  }
+}
+
+}  // namespace tandem
