@@ -1,0 +1,81 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace tandem {
+namespace {
+
+using test::Desk;
+using test::Outcome;
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string refusal_of(const std::string& arguments) {
+  const Desk desk;
+  const Outcome outcome = desk.alexnet(arguments);
+  EXPECT_EQ(outcome.code, 1) << outcome.output;
+  EXPECT_EQ(outcome.errors.find('\n'), outcome.errors.size() - 1) << outcome.errors;
+  return outcome.errors;
+}
+
+// Small images and few classes: the same plan in a fraction of the time.
+const std::string small = "--size 67 --classes 10 --batch 4 --steps 2 --warm-up 1 ";
+
+TEST(AlexNetApp, ShowsTheStagesTheFormulaTheComparisonsAndWritesTheTimeline) {
+  const Desk desk;
+  const Outcome outcome = desk.alexnet(small + "--devices cpu:2 --costs costs.csv");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  for (const char* part :
+       {"batch 4 in all on cpu:2, strategy two_phase", "compute: real", "input: synthetic",
+        "send_fc_gradients", "update_conv", "images/s", "a + b + max(c, m) + n",
+        "sequential, the same work", "exposed communication", "peak memory"}) {
+    EXPECT_THAT(outcome.output, HasSubstr(part));
+  }
+  EXPECT_THAT(outcome.output, HasSubstr("alexnet_timeline.json: open it in"));
+  EXPECT_TRUE(nlohmann::json::accept(desk.read("alexnet_timeline.json")));
+
+  const Outcome paced =
+      desk.alexnet(small + "--devices cpu:4 --paced costs.csv --link bandwidth=1GB/s,latency=10us");
+  EXPECT_EQ(paced.code, 0) << paced.errors;
+  EXPECT_THAT(paced.output, HasSubstr("compute: paced by costs.csv"));
+}
+
+TEST(AlexNetApp, OnOneDeviceSaysThatThereIsNoCommunication) {
+  const Desk desk;
+  const Outcome outcome = desk.alexnet(small + "--devices cpu:1 --strategy sequential");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("none: there is one device"),
+                                    HasSubstr("a + b + c + m + n + broadcast")));
+}
+
+TEST(AlexNetApp, RefusesBadInputInOneLine) {
+  EXPECT_THAT(refusal_of("--batch 0"), HasSubstr("tandem-alexnet: --batch 0: the batch must have"));
+  EXPECT_THAT(refusal_of("--data nowhere"), HasSubstr("data 'nowhere': there is no such folder"));
+  EXPECT_THAT(refusal_of("--data nowhere --synthetic"), HasSubstr("--help"));
+  EXPECT_THAT(refusal_of("--epochs 3"), HasSubstr("--data"));
+  EXPECT_THAT(refusal_of(small + "--devices gpu"), HasSubstr("'gpu'"));
+  EXPECT_THAT(refusal_of(small + "--devices cpu:8"), HasSubstr("8 devices"));
+  EXPECT_THAT(refusal_of(small + "--strategy two_phases"), HasSubstr("did you mean 'two_phase'?"));
+  EXPECT_THAT(refusal_of(small + "--paced nowhere.csv"), HasSubstr("nowhere.csv"));
+  EXPECT_THAT(refusal_of("--size 5"), AllOf(HasSubstr("layer '"), HasSubstr("alexnet.prototxt:")));
+}
+
+TEST(AlexNetApp, TrainsOnAFolderOfImages) {
+  const Desk desk;
+  desk.draw("images/train/blue", 3, 20, 20, 200);
+  desk.draw("images/train/red", 3, 200, 20, 20);
+  desk.draw("images/val/blue", 1, 20, 20, 200);
+  desk.draw("images/val/red", 1, 200, 20, 20);
+  const Outcome outcome =
+      desk.alexnet("--data images --devices cpu:2 --batch 2 --steps 1 --warm-up 1 --out run");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("6 training images, 2 classes"),
+                                    HasSubstr("trained 1 steps on real images")));
+  EXPECT_TRUE(std::filesystem::exists(desk / "run/last.safetensors"));
+}
+
+}  // namespace
+}  // namespace tandem

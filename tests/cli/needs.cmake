@@ -1,0 +1,6 @@
+# The programs are run as a user runs them, with every built-in plugin and with those that fail.
+find_package(nlohmann_json REQUIRED)
+target_link_libraries(test_cli PRIVATE nlohmann_json::nlohmann_json)
+get_property(test_plugins GLOBAL PROPERTY TANDEM_TEST_PLUGINS)
+get_property(built_in GLOBAL PROPERTY TANDEM_PLUGINS)
+add_dependencies(test_cli tandem tandem-alexnet ${test_plugins} ${built_in})

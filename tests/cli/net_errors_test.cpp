@@ -1,0 +1,80 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/program.h"
+
+namespace tandem {
+namespace {
+
+using test::Desk;
+using test::replaced;
+using test::tiny_net;
+using testing::AllOf;
+using testing::HasSubstr;
+
+// What is said of a net.prototxt with this text.
+std::string refusal_of(const std::string& net) {
+  const Desk desk;
+  desk.write("net.prototxt", net);
+  return desk.refusal("train --net net.prototxt --data synthetic --steps 2 --out run");
+}
+
+TEST(NetErrors, AnUnknownNetIsAnsweredWithTheNearName) {
+  const Desk desk;
+  EXPECT_THAT(desk.refusal("train --data synthetic --net alexnt"),
+              AllOf(HasSubstr("'alexnt'"), HasSubstr("did you mean 'alexnet'?")));
+}
+
+TEST(NetErrors, AnUnknownLayerTypeIsAnsweredWithTheNearName) {
+  EXPECT_THAT(refusal_of(replaced(tiny_net(), "\"Convolution\"", "\"Convolutoin\"")),
+              AllOf(HasSubstr("'Convolutoin'"), HasSubstr("did you mean 'Convolution'?"),
+                    HasSubstr("conv1"), HasSubstr("net.prototxt:7")));
+}
+
+TEST(NetErrors, AnUnknownParameterIsAnsweredWithTheNearNameAndItsPlace) {
+  EXPECT_THAT(refusal_of(replaced(tiny_net(), "kernel_size: 3", "kernel_siz: 3")),
+              AllOf(HasSubstr("layer 'conv1' (Convolution)"), HasSubstr("'kernel_siz'"),
+                    HasSubstr("did you mean 'kernel_size'?"), HasSubstr("net.prototxt:9")));
+}
+
+TEST(NetErrors, AValueOutOfItsRangeSaysTheRange) {
+  EXPECT_THAT(refusal_of(replaced(tiny_net(), "num_output: 4", "num_output: 0")),
+              AllOf(HasSubstr("layer 'conv1' (Convolution)"), HasSubstr("num_output"),
+                    HasSubstr("'0'"), HasSubstr("from 1"), HasSubstr("net.prototxt:9")));
+}
+
+TEST(NetErrors, AShapeThatDoesNotFitNamesTheLayerAndBothSizes) {
+  EXPECT_THAT(refusal_of(replaced(tiny_net(), "kernel_size: 3", "kernel_size: 11")),
+              AllOf(HasSubstr("layer 'conv1' (Convolution)"), HasSubstr("11"), HasSubstr("8x8"),
+                    HasSubstr("net.prototxt:7")));
+}
+
+TEST(NetErrors, AnInputThatNoLayerMakesIsNamed) {
+  EXPECT_THAT(refusal_of(replaced(tiny_net(), "bottom: \"score\" bottom: \"label\" top: \"loss\"",
+                                  "bottom: \"scores\" bottom: \"label\" top: \"loss\"")),
+              AllOf(HasSubstr("layer 'loss' (SoftmaxWithLoss)"), HasSubstr("'scores'"),
+                    HasSubstr("net.prototxt:21")));
+}
+
+TEST(NetErrors, ASyntaxErrorNamesFileLineAndColumn) {
+  EXPECT_THAT(refusal_of(replaced(tiny_net(), "num_output: 4", "num_output; 4")),
+              AllOf(HasSubstr("net.prototxt:9:"), HasSubstr(";")));
+}
+
+TEST(NetErrors, AnUnclosedBlockNamesWhereItWasOpened) {
+  const std::string net = tiny_net();
+  EXPECT_THAT(refusal_of(net.substr(0, net.find("layer { name: \"relu1\"") - 2)),
+              AllOf(HasSubstr("net.prototxt:"), HasSubstr("}")));
+}
+
+TEST(NetErrors, AnUnknownFieldOfTheSolverIsAnsweredWithTheNearName) {
+  const Desk desk;
+  desk.write("solver.prototxt", "base_lr: 0.01\nmomentom: 0.9\nmax_iter: 2\n");
+  EXPECT_THAT(
+      desk.refusal("train --net tiny.prototxt --solver solver.prototxt --data synthetic --out run"),
+      AllOf(HasSubstr("solver.prototxt:2"), HasSubstr("'momentom'"),
+            HasSubstr("did you mean 'momentum'?")));
+}
+
+}  // namespace
+}  // namespace tandem

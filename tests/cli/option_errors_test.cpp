@@ -1,0 +1,133 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/program.h"
+
+namespace tandem {
+namespace {
+
+using test::Desk;
+using testing::AllOf;
+using testing::AnyOf;
+using testing::HasSubstr;
+
+std::string refusal_of(const std::string& options) {
+  const Desk desk;
+  return desk.refusal("train --net tiny.prototxt --data synthetic --steps 2 --out run " + options);
+}
+
+TEST(OptionErrors, NoDataIsAnsweredWithWhatThereIs) {
+  const Desk desk;
+  EXPECT_THAT(desk.refusal("train --net tiny.prototxt"),
+              AllOf(HasSubstr("no data"), HasSubstr("--data"), HasSubstr("synthetic")));
+}
+
+TEST(OptionErrors, AnUnknownOptionOrCommandPointsToTheHelp) {
+  EXPECT_THAT(refusal_of("--bach 4"), AllOf(HasSubstr("--bach"), HasSubstr("--help")));
+  const Desk desk;
+  EXPECT_THAT(desk.refusal("trian"), AllOf(HasSubstr("trian"), HasSubstr("--help")));
+}
+
+TEST(OptionErrors, AValueThatIsNoNumberIsQuoted) {
+  EXPECT_THAT(refusal_of("--batch many"), AllOf(HasSubstr("--batch"), HasSubstr("many")));
+}
+
+TEST(OptionErrors, AZeroOrNegativeBatchIsRefused) {
+  EXPECT_THAT(refusal_of("--batch 0"),
+              HasSubstr("--batch 0: the batch must have at least 1 image"));
+  EXPECT_THAT(refusal_of("--batch -3"),
+              HasSubstr("--batch -3: the batch must have at least 1 image"));
+}
+
+TEST(OptionErrors, AnAbsurdBatchIsRefusedBeforeAnythingIsAllocated) {
+  EXPECT_THAT(refusal_of("--batch 9000000000000000000"), HasSubstr("9000000000000000000"));
+}
+
+TEST(OptionErrors, MoreMemoryThanThereIsIsForecastWithABatchThatFits) {
+  EXPECT_THAT(refusal_of("--batch 500000000"),
+              AllOf(HasSubstr("needs"), HasSubstr("free"), HasSubstr("GiB"), HasSubstr("batch"),
+                    HasSubstr("fits")));
+}
+
+TEST(OptionErrors, MoreDevicesThanTheBatchHasImagesNamesBothNumbers) {
+  EXPECT_THAT(refusal_of("--devices cpu:4 --batch 3"),
+              AllOf(HasSubstr("3"), HasSubstr("4 devices")));
+}
+
+TEST(OptionErrors, AnUnknownStrategyIsAnsweredWithTheNearName) {
+  EXPECT_THAT(refusal_of("--strategy two_fase"),
+              AllOf(HasSubstr("'two_fase'"), HasSubstr("did you mean 'two_phase'?")));
+}
+
+TEST(OptionErrors, AnUnknownDeviceIsAnsweredWithTheKnownKinds) {
+  EXPECT_THAT(refusal_of("--devices gpu"), AllOf(HasSubstr("'gpu'"), HasSubstr("cpu")));
+  EXPECT_THAT(refusal_of("--devices cpu:0"), AllOf(HasSubstr("cpu:0"), HasSubstr("at least 1")));
+  EXPECT_THAT(refusal_of("--devices cpu:x"), HasSubstr("cpu:x"));
+}
+
+TEST(OptionErrors, TrainingOnSimulatedDevicesIsRefused) {
+  EXPECT_THAT(refusal_of("--devices sim:2"), AllOf(HasSubstr("sim"), HasSubstr("cpu")));
+}
+
+TEST(OptionErrors, AnUnknownSplitLayerIsNamed) {
+  EXPECT_THAT(refusal_of("--split scores"), AllOf(HasSubstr("'scores'"), HasSubstr("score")));
+}
+
+TEST(OptionErrors, ABadLinkSaysHowOneIsWritten) {
+  EXPECT_THAT(refusal_of("--devices cpu:2 --link fast"),
+              AllOf(HasSubstr("fast"), HasSubstr("bandwidth=")));
+}
+
+TEST(OptionErrors, ALearningRateMustBeAFiniteNumber) {
+  EXPECT_THAT(refusal_of("--lr -1"), AllOf(HasSubstr("--lr -1"), HasSubstr("at least 0")));
+  EXPECT_THAT(refusal_of("--lr nan"), AllOf(HasSubstr("--lr nan"), HasSubstr("finite")));
+}
+
+TEST(OptionErrors, ALossThatIsNotFiniteStopsTheRunAndNamesStepAndLayer) {
+  EXPECT_THAT(refusal_of("--lr 1e30 --steps 50"),
+              AllOf(HasSubstr("step "), HasSubstr("not finite"),
+                    AnyOf(HasSubstr("layer '"), HasSubstr("weights '")), HasSubstr("--lr")));
+}
+
+TEST(OptionErrors, ARunFolderThatCannotBeWrittenIsNamed) {
+  const Desk desk;
+  desk.write("a_file", "");
+  EXPECT_THAT(desk.refusal("train --net tiny.prototxt --data synthetic --steps 2 --out a_file"),
+              AllOf(HasSubstr("'a_file'"), HasSubstr("not a folder")));
+  EXPECT_THAT(desk.refusal("train --net tiny.prototxt --data synthetic --steps 2 --out a_file/run"),
+              AllOf(HasSubstr("'a_file/run'"), HasSubstr("cannot be made")));
+  EXPECT_THAT(
+      desk.refusal("train --net tiny.prototxt --data synthetic --steps 2 --out /proc/tandem"),
+      AllOf(HasSubstr("'/proc/tandem'"), HasSubstr("cannot be made")));
+}
+
+TEST(OptionErrors, ARunFolderThatHoldsARunIsNotOverwritten) {
+  const Desk desk;
+  const std::string train = "train --net tiny.prototxt --data synthetic --steps 2 --out run";
+  ASSERT_EQ(desk.tandem(train).code, 0);
+  const std::string weights = desk.read("run/last.safetensors");
+  EXPECT_THAT(desk.refusal(train),
+              AllOf(HasSubstr("'run' already holds a run"), HasSubstr("--resume")));
+  EXPECT_EQ(desk.read("run/last.safetensors"), weights);
+}
+
+TEST(OptionErrors, PredictingWhatIsNotThereOrNoRunIsRefused) {
+  const Desk desk;
+  EXPECT_THAT(desk.refusal("predict --run nowhere a.jpg"),
+              AllOf(HasSubstr("'nowhere' holds no run"), HasSubstr("run.json")));
+  EXPECT_THAT(desk.refusal("test --run nowhere"), HasSubstr("'nowhere' holds no run"));
+}
+
+TEST(Help, OfEveryCommandIsPrintedWithExitCodeZero) {
+  const Desk desk;
+  for (const char* command :
+       {"train", "test", "predict", "profile", "plan", "layers", "plugins", "devices"}) {
+    const test::Outcome outcome = desk.tandem(std::string(command) + " --help");
+    EXPECT_EQ(outcome.code, 0) << command;
+    EXPECT_THAT(outcome.output, HasSubstr("--help")) << command;
+    EXPECT_EQ(outcome.errors, "") << command;
+  }
+}
+
+}  // namespace
+}  // namespace tandem

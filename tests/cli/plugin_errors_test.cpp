@@ -1,0 +1,108 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace tandem {
+namespace {
+
+using test::Desk;
+using test::replaced;
+using test::tiny_net;
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string with_plugins(const std::string& folder) {
+  return "TANDEM_PLUGIN_PATH='" + folder + "'";
+}
+
+std::string bad_plugin(const std::string& name) {
+  return std::string(TANDEM_TEST_PLUGIN_DIR) + "/" + name;
+}
+
+// What is said when a net asks for a layer that a plugin which does not load may have held.
+std::string refusal_with(const std::string& folder) {
+  const Desk desk;
+  desk.write("net.prototxt", replaced(tiny_net(), "\"ReLU\"", "\"acme.Swish\""));
+  return desk.refusal("train --net net.prototxt --data synthetic --steps 2 --out run",
+                      with_plugins(folder));
+}
+
+TEST(PluginErrors, AnotherAbiMajorIsNamedWithBothVersionsAndTheFix) {
+  EXPECT_THAT(refusal_with(bad_plugin("wrong_major")),
+              AllOf(HasSubstr("'acme.Swish'"), HasSubstr("wrong_major.so"), HasSubstr("99.4"),
+                    HasSubstr("rebuild it")));
+}
+
+TEST(PluginErrors, AMissingSymbolIsNamed) {
+  EXPECT_THAT(refusal_with(bad_plugin("missing_symbol")),
+              AllOf(HasSubstr("'acme.Swish'"), HasSubstr("missing_symbol.so"),
+                    HasSubstr("'a_function_nobody_defines'")));
+}
+
+TEST(PluginErrors, ALibraryThatIsNoPluginIsSaidToBeNone) {
+  EXPECT_THAT(refusal_with(bad_plugin("no_entry")),
+              AllOf(HasSubstr("no_entry.so"), HasSubstr("no symbol 'tandem_plugin_entry'")));
+}
+
+TEST(PluginErrors, AFileThatIsNoLibraryIsSaidToBeNone) {
+  const Desk plugins;
+  plugins.write("text.so", "hello");
+  EXPECT_THAT(refusal_with((plugins / "").string()),
+              AllOf(HasSubstr("text.so"), HasSubstr("not a shared library")));
+}
+
+TEST(PluginErrors, APluginThatFailsDisturbsNothingThatDoesNotNeedIt) {
+  const Desk desk;
+  const test::Outcome outcome =
+      desk.tandem("train --net tiny.prototxt --data synthetic --steps 2 --out run",
+                  with_plugins(bad_plugin("wrong_major")));
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+}
+
+TEST(Plugins, AreListedAsJsonWithThoseThatFailedAndWhy) {
+  const Desk desk;
+  const test::Outcome outcome =
+      desk.tandem("plugins --json", with_plugins(bad_plugin("wrong_major")));
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  bool found_failure = false, found_convolution = false;
+  for (const auto& module : nlohmann::json::parse(outcome.output)) {
+    const std::string path = module.at("path");
+    if (path.find("wrong_major.so") != std::string::npos) {
+      found_failure = !module.at("loaded").get<bool>() &&
+                      module.at("reason").get<std::string>().find("99.4") != std::string::npos;
+    }
+    for (const std::string offer : module.at("offers"))
+      found_convolution = found_convolution || offer == "layer Convolution";
+  }
+  EXPECT_TRUE(found_failure) << outcome.output;
+  EXPECT_TRUE(found_convolution) << outcome.output;
+}
+
+TEST(Layers, OneIsListedAsJsonWithEveryParameter) {
+  const Desk desk;
+  const test::Outcome outcome = desk.tandem("layers Convolution --json");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  const auto tree = nlohmann::json::parse(outcome.output);
+  ASSERT_EQ(tree.size(), 1u);
+  bool found = false;
+  for (const auto& parameter : tree[0].at("parameters")) {
+    if (parameter.at("name") != "num_output") continue;
+    found = true;
+    EXPECT_EQ(parameter.at("type"), "integer");
+    EXPECT_EQ(parameter.at("required"), true);
+    EXPECT_NE(parameter.at("help"), "");
+  }
+  EXPECT_TRUE(found) << outcome.output;
+}
+
+TEST(Layers, AnUnknownOneIsAnsweredWithTheNearName) {
+  const Desk desk;
+  EXPECT_THAT(desk.refusal("layers Poolin"),
+              AllOf(HasSubstr("'Poolin'"), HasSubstr("did you mean 'Pooling'?")));
+}
+
+}  // namespace
+}  // namespace tandem

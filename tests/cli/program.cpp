@@ -1,0 +1,156 @@
+#include "tests/cli/program.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <thread>
+
+namespace tandem::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string quoted(const fs::path& path) {
+  return "'" + path.string() + "'";
+}
+
+int exit_code(int status) {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+std::string program_path(const std::string& name) {
+  return std::string(TANDEM_BUILD_DIR) + "/bin/" + name;
+}
+
+}  // namespace
+
+std::string tiny_net() {
+  return R"(name: "tiny"
+layer {
+  name: "data" type: "Data" top: "data" top: "label"
+  transform_param { crop_size: 8 scale: 0.01 mean_value: 128 }
+  data_param { batch_size: 4 }
+}
+layer {
+  name: "conv1" type: "Convolution" bottom: "data" top: "conv1"
+  convolution_param { num_output: 4 kernel_size: 3 weight_filler { type: "xavier" } }
+}
+layer { name: "relu1" type: "ReLU" bottom: "conv1" top: "conv1" }
+layer { name: "drop1" type: "Dropout" bottom: "conv1" top: "conv1" }
+layer {
+  name: "score" type: "InnerProduct" bottom: "conv1" top: "score"
+  inner_product_param { num_output: 2 weight_filler { type: "xavier" } }
+}
+layer {
+  name: "accuracy" type: "Accuracy" bottom: "score" bottom: "label" top: "accuracy"
+  include { phase: TEST }
+}
+layer { name: "loss" type: "SoftmaxWithLoss" bottom: "score" bottom: "label" top: "loss" }
+)";
+}
+
+std::string replaced(std::string text, const std::string& old_part, const std::string& new_part) {
+  const size_t at = text.find(old_part);
+  if (at == std::string::npos) throw std::runtime_error("no '" + old_part + "' in the text");
+  return text.replace(at, old_part.size(), new_part);
+}
+
+Desk::Desk() {
+  write("tiny.prototxt", tiny_net());
+}
+
+Outcome Desk::run(const std::string& program, const std::string& arguments,
+                  const std::string& before) const {
+  const fs::path output = folder_ / "stdout.txt", errors = folder_ / "stderr.txt";
+  const std::string command = "cd " + quoted(folder_.path()) + " && { " + before + " " +
+                              quoted(program_path(program)) + " " + arguments + "; } > " +
+                              quoted(output) + " 2> " + quoted(errors);
+  const int status = std::system(command.c_str());
+  return {exit_code(status), read_text(output), read_text(errors)};
+}
+
+Outcome Desk::tandem(const std::string& arguments, const std::string& before) const {
+  return run("tandem", arguments, before);
+}
+
+Outcome Desk::alexnet(const std::string& arguments, const std::string& before) const {
+  return run("tandem-alexnet", arguments, before);
+}
+
+std::string Desk::refusal(const std::string& arguments, const std::string& before) const {
+  const Outcome outcome = tandem(arguments, before);
+  const std::string& text = outcome.errors;
+  EXPECT_EQ(outcome.code, 1) << "tandem " << arguments << "\n" << outcome.output << text;
+  const std::string prefix = "tandem: ";
+  const bool one_line = text.rfind(prefix, 0) == 0 && text.find('\n') == text.size() - 1;
+  EXPECT_TRUE(one_line) << "tandem " << arguments << "\nshould say one line, says: " << text;
+  return one_line ? text.substr(prefix.size(), text.size() - prefix.size() - 1) : text;
+}
+
+void Desk::draw(const std::string& folder, int count, int red, int green, int blue) const {
+  constexpr int side = 10;
+  uint32_t noise = static_cast<uint32_t>(red + 3 * green + 5 * blue + 1);
+  for (int i = 1; i <= count; ++i) {
+    std::string picture = "P6 10 10 255\n";
+    for (int pixel = 0; pixel < side * side; ++pixel) {
+      for (const int value : {red, green, blue}) {
+        noise = noise * 1664525U + 1013904223U;
+        picture += static_cast<char>(value + static_cast<int>(noise >> 28));
+      }
+    }
+    write(folder + "/" + std::to_string(i) + ".ppm", picture);
+  }
+}
+
+void Desk::draw_two_classes(const std::string& folder) const {
+  draw(folder + "/train/blue", 6, 20, 20, 200);
+  draw(folder + "/train/red", 6, 200, 20, 20);
+  draw(folder + "/val/blue", 2, 30, 30, 210);
+  draw(folder + "/val/red", 2, 210, 30, 30);
+}
+
+RunningProgram::RunningProgram(const Desk& desk, const std::string& arguments)
+    : output_(desk / "running_stdout.txt"), errors_(desk / "running_stderr.txt") {
+  const std::string command = "cd " + quoted(desk / "") + " && exec " +
+                              quoted(program_path("tandem")) + " " + arguments + " > " +
+                              quoted(output_) + " 2> " + quoted(errors_);
+  process_ = fork();
+  if (process_ < 0) throw std::runtime_error("fork failed");
+  if (process_ == 0) {
+    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    _exit(127);
+  }
+}
+
+RunningProgram::~RunningProgram() {
+  if (process_ > 0) (void)stop(SIGKILL);
+}
+
+bool RunningProgram::wait_for_file(const fs::path& file) {
+  constexpr auto pause = std::chrono::milliseconds(5);
+  constexpr int most_pauses = 12000;
+  for (int i = 0; i < most_pauses; ++i) {
+    std::error_code ignored;
+    if (fs::exists(file, ignored)) return true;
+    siginfo_t ended{};
+    if (waitid(P_PID, static_cast<id_t>(process_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        ended.si_pid == process_) {
+      return false;
+    }
+    std::this_thread::sleep_for(pause);
+  }
+  return false;
+}
+
+Outcome RunningProgram::stop(int signal_number) {
+  int status = 0;
+  kill(process_, signal_number);
+  waitpid(process_, &status, 0);
+  process_ = -1;
+  return {exit_code(status), read_text(output_), read_text(errors_)};
+}
+
+}  // namespace tandem::test

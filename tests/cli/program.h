@@ -1,0 +1,78 @@
+// Running the built programs as a user does: by a shell, in a folder of one's own, looking at the
+// exit code and at what was printed.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/support/temp_folder.h"
+
+namespace tandem::test {
+
+struct Outcome {
+  int code = 0;  // of exit; 128 + the signal's number if one ended it
+  std::string output, errors;
+};
+
+// A folder to work in, with a tiny net "tiny.prototxt" in it: 8x8 pixels, two classes.
+class Desk {
+ public:
+  Desk();
+  // "tandem " + arguments, in this folder. `before`: shell text in front, as "FOO=1" or "ulimit
+  // -f 8; exec".
+  [[nodiscard]] Outcome tandem(const std::string& arguments, const std::string& before = "") const;
+  [[nodiscard]] Outcome alexnet(const std::string& arguments, const std::string& before = "") const;
+  // The message of a program that must refuse: exit code 1 and one line on stderr, which begins
+  // with the program's name. Anything else is a failed expectation.
+  [[nodiscard]] std::string refusal(const std::string& arguments,
+                                    const std::string& before = "") const;
+
+  [[nodiscard]] std::filesystem::path operator/(const std::string& name) const {
+    return folder_ / name;
+  }
+  [[nodiscard]] std::string read(const std::string& name) const {
+    return read_text(folder_ / name);
+  }
+  void write(const std::string& name, const std::string& text) const {
+    (void)folder_.write(name, text);
+  }
+  void make_folder(const std::string& name) const {
+    std::filesystem::create_directories(folder_ / name);
+  }
+  // `count` small pictures of one colour with some noise, DIR/1.ppm, ...
+  void draw(const std::string& folder, int count, int red, int green, int blue) const;
+  // A tree with train/ and val/ of the classes "blue" and "red".
+  void draw_two_classes(const std::string& folder) const;
+
+ private:
+  [[nodiscard]] Outcome run(const std::string& program, const std::string& arguments,
+                            const std::string& before) const;
+  TempFolder folder_;
+};
+
+// `tandem ARGUMENTS` in the background, to be stopped by a signal.
+class RunningProgram {
+ public:
+  RunningProgram(const Desk& desk, const std::string& arguments);
+  ~RunningProgram();
+  RunningProgram(const RunningProgram&) = delete;
+  RunningProgram& operator=(const RunningProgram&) = delete;
+
+  // False if the program ended, or a minute went by, before the file was there.
+  [[nodiscard]] bool wait_for_file(const std::filesystem::path& file);
+  // Sends the signal and waits for the end.
+  Outcome stop(int signal_number);
+
+ private:
+  std::filesystem::path output_, errors_;
+  pid_t process_ = -1;
+};
+
+// A net for 8x8 pixels, of two classes.
+[[nodiscard]] std::string tiny_net();
+[[nodiscard]] std::string replaced(std::string text, const std::string& old_part,
+                                   const std::string& new_part);
+
+}  // namespace tandem::test

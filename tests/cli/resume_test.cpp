@@ -1,0 +1,142 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "tests/cli/program.h"
+
+namespace tandem {
+namespace {
+
+using test::Desk;
+using test::Outcome;
+using test::RunningProgram;
+using testing::AllOf;
+using testing::HasSubstr;
+
+// Two devices, dropout, momentum, a checkpoint every few steps; the order of the images matters.
+std::string train(const std::string& out, int steps) {
+  return "train --net tiny.prototxt --data images --devices cpu:2 --batch 4 --seed 7 --lr 0.01 "
+         "--snapshot 5 --steps " +
+         std::to_string(steps) + " --out " + out;
+}
+// Slow enough to be caught on the way; delays change no bit.
+const std::string slowly = " --test-delays 3 --test-delay-ms 3";
+
+class Resume : public testing::Test {
+ protected:
+  Resume() { desk_.draw_two_classes("images"); }
+
+  void expect_success(const std::string& arguments) {
+    const Outcome outcome = desk_.tandem(arguments);
+    ASSERT_EQ(outcome.code, 0) << arguments << "\n" << outcome.output << outcome.errors;
+  }
+  void expect_same_checkpoint(const std::string& a, const std::string& b) {
+    for (const char* file : {"/last.safetensors", "/last.state.safetensors"})
+      EXPECT_TRUE(desk_.read(a + file) == desk_.read(b + file)) << file << " differs";
+  }
+  Desk desk_;
+};
+
+TEST_F(Resume, OfARunThatWasKilledGivesTheBitsOfOneNeverInterrupted) {
+  expect_success(train("whole", 60));
+  {
+    RunningProgram program(desk_, train("killed", 60) + slowly);
+    ASSERT_TRUE(program.wait_for_file(desk_ / "killed/last.safetensors"));
+    EXPECT_EQ(program.stop(SIGKILL).code, 128 + SIGKILL);
+  }
+  EXPECT_FALSE(desk_.read("killed/last.safetensors") == desk_.read("whole/last.safetensors"));
+  expect_success("train --out killed --resume");
+  expect_same_checkpoint("killed", "whole");
+}
+
+TEST_F(Resume, AfterCtrlCGoesOnFromTheStepThatWasSaved) {
+  expect_success(train("whole", 60));
+  RunningProgram program(desk_, train("stopped", 60) + slowly);
+  ASSERT_TRUE(program.wait_for_file(desk_ / "stopped/last.safetensors"));
+  const Outcome outcome = program.stop(SIGINT);
+  EXPECT_EQ(outcome.code, 130);
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("stopped after step "), HasSubstr("and saved"),
+                                    HasSubstr("tandem train --out stopped --resume")));
+  expect_success("train --out stopped --resume");
+  expect_same_checkpoint("stopped", "whole");
+}
+
+TEST_F(Resume, OnOtherDevicesWorks) {
+  expect_success(train("run", 10));
+  expect_success("train --out run --resume --steps 20 --devices cpu:1 --strategy sequential");
+  EXPECT_THAT(desk_.read("run/metrics.csv"), HasSubstr("\n20,"));
+}
+
+TEST_F(Resume, OfACompleteRunSaysSoAndHowToGoOn) {
+  expect_success(train("run", 10));
+  EXPECT_THAT(
+      desk_.refusal("train --out run --resume"),
+      AllOf(HasSubstr("'run' is complete"), HasSubstr("10 of 10 steps"), HasSubstr("--steps")));
+  expect_success("train --out run --resume --steps 12");
+}
+
+TEST_F(Resume, OfAFolderWithoutARunNamesWhatIsMissing) {
+  EXPECT_THAT(desk_.refusal("train --out images --resume"),
+              AllOf(HasSubstr("'images' holds no run"), HasSubstr("run.json")));
+  EXPECT_THAT(desk_.refusal("train --resume"), HasSubstr("--resume needs --out"));
+}
+
+TEST_F(Resume, WithOtherDataOrAnotherBatchIsRefused) {
+  expect_success(train("run", 5));
+  EXPECT_THAT(desk_.refusal("train --out run --resume --steps 9 --batch 6"),
+              HasSubstr("--batch cannot change when run 'run' is resumed"));
+  desk_.draw("images/train/red", 8, 200, 20, 20);
+  EXPECT_THAT(desk_.refusal("train --out run --resume --steps 9"),
+              AllOf(HasSubstr("have changed"), HasSubstr("12 training images then, 14 now")));
+}
+
+TEST_F(Resume, OfATruncatedCheckpointNamesTheFileAndChangesNothing) {
+  expect_success(train("run", 5));
+  std::string bytes = desk_.read("run/last.safetensors");
+  bytes.resize(bytes.size() - 100);
+  desk_.write("run/last.safetensors", bytes);
+  EXPECT_THAT(desk_.refusal("train --out run --resume --steps 9"),
+              AllOf(HasSubstr("run/last.safetensors"), HasSubstr("truncated")));
+  EXPECT_EQ(desk_.read("run/last.safetensors"), bytes);
+  EXPECT_THAT(desk_.refusal("test --run run --weights last"), HasSubstr("truncated"));
+}
+
+TEST_F(Resume, OfACheckpointOfAnotherNetNamesTheArrayThatDoesNotFit) {
+  desk_.write("other.prototxt", test::replaced(test::tiny_net(), "num_output: 4", "num_output: 5"));
+  expect_success(train("run", 5));
+  expect_success(test::replaced(train("other", 5), "tiny.prototxt", "other.prototxt"));
+  for (const char* file : {"/last.safetensors", "/last.state.safetensors"})
+    desk_.write(std::string("run") + file, desk_.read(std::string("other") + file));
+  EXPECT_THAT(desk_.refusal("train --out run --resume --steps 9"),
+              AllOf(HasSubstr("run/last.safetensors' is of another net"), HasSubstr("conv1."),
+                    HasSubstr("'tiny")));
+}
+
+TEST_F(Resume, AFullDiskKeepsTheLastGoodCheckpoint) {
+  expect_success(train("whole", 20));
+  expect_success(train("run", 10));
+  const std::string good = desk_.read("run/last.safetensors");
+  // The next checkpoint is written to a device that is always full.
+  std::filesystem::create_symlink("/dev/full", desk_ / "run/last.safetensors.new");
+  EXPECT_THAT(desk_.refusal("train --out run --resume --steps 20"),
+              AllOf(HasSubstr("run/last.safetensors.new"), HasSubstr("No space left on device")));
+  EXPECT_TRUE(desk_.read("run/last.safetensors") == good);
+  expect_success("train --out run --resume --steps 20");
+  expect_same_checkpoint("run", "whole");
+}
+
+TEST_F(Resume, AFileThatMayGrowNoLargerIsAMessageAndNoCrash) {
+  const std::string message = desk_.refusal(train("run", 5), "ulimit -f 0;");
+  EXPECT_THAT(message, AllOf(HasSubstr("run/"), HasSubstr("File too large")));
+}
+
+TEST_F(Resume, ALogThatCannotBeWrittenIsAMessage) {
+  desk_.make_folder("run");
+  std::filesystem::create_symlink("/dev/full", desk_ / "run/metrics.csv");
+  EXPECT_THAT(desk_.refusal(train("run", 5)),
+              AllOf(HasSubstr("run"), HasSubstr("cannot be written")));
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,91 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace tandem {
+namespace {
+
+using nlohmann::json;
+using test::Desk;
+using test::Outcome;
+using testing::AllOf;
+using testing::HasSubstr;
+
+TEST(Use, TrainTestAndPredictOnAFolderOfImages) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  const Outcome trained = desk.tandem(
+      "train --net tiny.prototxt --data images --devices cpu:2 --lr 0.01 --steps 40 --out run");
+  ASSERT_EQ(trained.code, 0) << trained.errors;
+  EXPECT_THAT(trained.output, AllOf(HasSubstr("12 training images, 2 classes"),
+                                    HasSubstr("memory: "), HasSubstr("run folder: run")));
+  for (const char* file : {"net.prototxt", "solver.prototxt", "run.json", "classes.txt",
+                           "metrics.csv", "log.txt", "timeline.json", "plan.txt",
+                           "last.safetensors", "best.safetensors", "best.state.safetensors"}) {
+    EXPECT_TRUE(std::filesystem::exists(desk / ("run/" + std::string(file)))) << file;
+  }
+
+  const Outcome tested = desk.tandem("test --run run --data images --json");
+  ASSERT_EQ(tested.code, 0) << tested.errors;
+  const json test = json::parse(tested.output);
+  EXPECT_EQ(test.at("images"), 4);
+  EXPECT_EQ(test.at("top1"), 1.0) << tested.output;
+
+  const Outcome predicted =
+      desk.tandem("predict --run run --json --top 1 images/val/red/1.ppm images/val/blue/2.ppm");
+  ASSERT_EQ(predicted.code, 0) << predicted.errors;
+  const json predictions = json::parse(predicted.output);
+  ASSERT_EQ(predictions.size(), 2u);
+  EXPECT_EQ(predictions[0].at("scores")[0].at("class"), "red");
+  EXPECT_EQ(predictions[1].at("scores")[0].at("class"), "blue");
+}
+
+TEST(Use, PredictingADamagedImageNamesItAndStillAnswersTheOthers) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem("train --net tiny.prototxt --data images --steps 10 --out run").code, 0);
+  desk.write("broken.png", "no picture");
+  const Outcome outcome = desk.tandem("predict --run run broken.png images/val/red/1.ppm");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.output,
+              AllOf(HasSubstr("broken.png: not used: "), HasSubstr("images/val/red/1.ppm: red ")));
+}
+
+TEST(Use, ProfileWritesCostsThatThePlanIsPredictedFrom) {
+  const Desk desk;
+  const Outcome profiled =
+      desk.tandem("profile --net tiny.prototxt --devices cpu:2 --batch 8 --costs costs.csv --json");
+  ASSERT_EQ(profiled.code, 0) << profiled.errors;
+  EXPECT_GT(json::parse(profiled.output).at("step_seconds").get<double>(), 0);
+
+  const Outcome planned = desk.tandem(
+      "plan --net tiny.prototxt --devices sim:2 --batch 8 --costs costs.csv --dot plan.dot --trace "
+      "plan.json --json");
+  ASSERT_EQ(planned.code, 0) << planned.errors;
+  const json plan = json::parse(planned.output);
+  EXPECT_GT(plan.at("predicted_step_seconds").get<double>(), 0);
+  EXPECT_EQ(plan.at("estimated_costs"), 0) << "every task was measured";
+  EXPECT_THAT(desk.read("plan.dot"), HasSubstr("digraph"));
+  EXPECT_TRUE(json::accept(desk.read("plan.json")));
+}
+
+TEST(Use, TheTimelineOfARunNamesTheEightStages) {
+  const Desk desk;
+  ASSERT_EQ(desk.tandem("train --net tiny.prototxt --data synthetic --devices cpu:2 --steps 10 "
+                        "--out run --split score")
+                .code,
+            0);
+  const std::string timeline = desk.read("run/timeline.json");
+  ASSERT_TRUE(json::accept(timeline));
+  for (const char* stage :
+       {"broadcast", "forward", "backward_fc", "backward_conv", "send_fc_gradients", "update_fc",
+        "send_conv_gradients", "update_conv"}) {
+    EXPECT_THAT(timeline, HasSubstr(stage));
+  }
+}
+
+}  // namespace
+}  // namespace tandem
