@@ -19,8 +19,13 @@ struct WeightRule {             // Caffe's ParamSpec
   double decay_multiplier = 1;  // decay_mult
 };
 
-struct PhaseRule {  // Caffe's NetStateRule, by phase only for now
+struct PhaseRule {  // Caffe's NetStateRule
   std::optional<int32_t> phase;
+  std::vector<std::string>
+      stages;  // no stage is ever set here: a rule that asks for one never holds
+  [[nodiscard]] bool holds(int32_t in_phase) const {
+    return stages.empty() && (!phase || *phase == in_phase);
+  }
 };
 
 struct LayerDefinition {
@@ -29,8 +34,16 @@ struct LayerDefinition {
   std::vector<double> loss_weights;
   std::vector<WeightRule> weight_rules;
   std::vector<PhaseRule> include, exclude;
-  Message body;  // the whole layer message
-  Location location;
+  std::vector<bool> propagate_down;  // false: no gradient into that bottom; empty: wherever needed
+  Message body;                      // the whole layer message, in the current form
+  Location location;                 // file and line
+
+  [[nodiscard]] bool in_phase(int32_t phase) const;
+  // Its tops are the net's inputs: a data set stands in for it, whatever its type was (Data, Input,
+  // ...).
+  [[nodiscard]] bool is_data() const;
+  // "layer 'conv1' (Convolution)"
+  [[nodiscard]] std::string title() const;
 };
 
 // Caffe's TransformationParameter of a data layer, for the data set that replaces it.

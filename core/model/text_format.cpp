@@ -101,7 +101,7 @@ class Parser {
       field.quoted = true;
       while (lexer_.peek().kind == TokenKind::string) field.text += lexer_.take().text;
     } else {
-      if (accept('-')) field.text = "-";
+      if (accept('-')) field.text.push_back('-');
       const TokenKind kind = lexer_.peek().kind;
       if (kind != TokenKind::number && kind != TokenKind::word) {
         throw expected(fmt::format("a value for '{}'", name.text));

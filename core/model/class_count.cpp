@@ -1,0 +1,121 @@
+// How many classes a net tells apart, and a copy of it that tells another number of them apart.
+#include <algorithm>
+#include <set>
+
+#include "core/model/definition.h"
+#include "core/model/fields.h"
+
+namespace tandem {
+
+namespace {
+
+bool is_classifier(const LayerDefinition& layer) {
+  return layer.type == "InnerProduct" || layer.type == "Convolution";
+}
+bool judges_scores(const LayerDefinition& layer) {
+  return layer.type.ends_with("Loss") || layer.type == "Accuracy" || layer.type == "Softmax";
+}
+bool are_exclusive(const LayerDefinition& a, const LayerDefinition& b) {
+  return !(a.in_phase(TANDEM_TRAIN) && b.in_phase(TANDEM_TRAIN)) &&
+         !(a.in_phase(TANDEM_TEST) && b.in_phase(TANDEM_TEST));
+}
+
+// Upwards from layer `at` along first inputs to the layer that makes the scores; -1: none.
+int classifier_above(const NetDefinition& net, int at) {
+  while (!net.layers[static_cast<size_t>(at)].bottoms.empty()) {
+    const LayerDefinition& layer = net.layers[static_cast<size_t>(at)];
+    int producer = at - 1;
+    for (; producer >= 0; --producer) {
+      const LayerDefinition& above = net.layers[static_cast<size_t>(producer)];
+      const auto& tops = above.tops;
+      if (std::find(tops.begin(), tops.end(), layer.bottoms[0]) != tops.end() &&
+          !are_exclusive(layer, above)) {
+        break;
+      }
+    }
+    if (producer < 0) return -1;
+    if (is_classifier(net.layers[static_cast<size_t>(producer)])) return producer;
+    at = producer;
+  }
+  return -1;
+}
+
+// Of every loss and accuracy (a net may have auxiliary heads); without any, the last in the file.
+std::set<int> classifiers(const NetDefinition& net) {
+  std::set<int> found;
+  const int count = static_cast<int>(net.layers.size());
+  for (int i = 0; i < count; ++i) {
+    if (!judges_scores(net.layers[static_cast<size_t>(i)])) continue;
+    const int classifier = classifier_above(net, i);
+    if (classifier >= 0) found.insert(classifier);
+  }
+  for (int i = count - 1; i >= 0 && found.empty(); --i) {
+    if (is_classifier(net.layers[static_cast<size_t>(i)])) found.insert(i);
+  }
+  if (found.empty()) {
+    throw error(
+        "net '{}' has no InnerProduct or Convolution layer before its loss, so it has no "
+        "number of classes{}",
+        net.name, in_place({net.file, 0, 0}));
+  }
+  return found;
+}
+
+const char* block_name(const LayerDefinition& layer) {
+  return layer.type == "InnerProduct" ? "inner_product_param" : "convolution_param";
+}
+
+int64_t outputs_of(const LayerDefinition& layer) {
+  for (const Field* block : layer.body.all(block_name(layer))) {
+    if (const Field* outputs = block_of(*block, layer.title()).find("num_output")) {
+      return positive_of(*outputs, layer.title());
+    }
+  }
+  throw error("{}: num_output is required{}", layer.title(), in_place(layer.location));
+}
+
+// Blocks are shared between copies of a definition, so a changed one is a new one.
+void set_outputs(LayerDefinition& layer, int64_t classes) {
+  for (Field& block : layer.body.fields) {
+    if (block.name != block_name(layer) || !block.message) continue;
+    block.message = std::make_shared<Message>(*block.message);
+    for (Field& field : block.message->fields) {
+      if (field.name == "num_output") field.text = fmt::format("{}", classes);
+    }
+  }
+}
+
+int64_t top_k(const LayerDefinition& layer) {
+  for (const Field* block : layer.body.all("accuracy_param")) {
+    if (const Field* k = block_of(*block, layer.title()).find("top_k")) {
+      return positive_of(*k, layer.title());
+    }
+  }
+  return 1;
+}
+
+}  // namespace
+
+int64_t class_count(const NetDefinition& net) {
+  return outputs_of(net.layers[static_cast<size_t>(*classifiers(net).rbegin())]);
+}
+
+NetDefinition with_class_count(const NetDefinition& net, int64_t classes) {
+  if (classes < 1) throw error("a net for {} classes cannot be: there must be at least 1", classes);
+  const int64_t present = class_count(net);
+  if (present == classes) return net;
+  NetDefinition adapted = net;
+  for (const int i : classifiers(net)) {
+    LayerDefinition& layer = adapted.layers[static_cast<size_t>(i)];
+    if (outputs_of(layer) != present) continue;
+    set_outputs(layer, classes);
+    layer.name = fmt::format("{}_{}", layer.name, classes);
+  }
+  // "Among the first five of three classes" says nothing.
+  std::erase_if(adapted.layers, [classes](const LayerDefinition& layer) {
+    return layer.type == "Accuracy" && top_k(layer) > 1 && top_k(layer) >= classes;
+  });
+  return adapted;
+}
+
+}  // namespace tandem

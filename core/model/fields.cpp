@@ -1,0 +1,97 @@
+#include "core/model/fields.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/strings.h"
+
+namespace tandem {
+
+std::string in_place(const Location& location) {
+  const std::string place = to_string(location);
+  return place.empty() ? "" : " (" + place + ")";
+}
+
+Error wrong_value(const Field& field, const std::string& owner, const std::string& right) {
+  const std::string found = field.message ? "a block" : fmt::format("'{}'", field.text);
+  return error("{}: {} is {}, but must be {}{}", owner, field.name, found, right,
+               in_place(field.location));
+}
+
+const std::string& text_of(const Field& field, const std::string& owner) {
+  if (field.message) throw wrong_value(field, owner, "a single value");
+  return field.text;
+}
+
+int64_t integer_of(const Field& field, const std::string& owner) {
+  int64_t value = 0;
+  if (field.message || !parse_integer(field.text, &value)) {
+    throw wrong_value(field, owner, "an integer");
+  }
+  return value;
+}
+
+int64_t positive_of(const Field& field, const std::string& owner) {
+  const int64_t value = integer_of(field, owner);
+  if (value < 1) throw wrong_value(field, owner, "at least 1");
+  return value;
+}
+
+double number_of(const Field& field, const std::string& owner) {
+  double value = 0;
+  if (field.message || !parse_number(field.text, &value) || !std::isfinite(value)) {
+    throw wrong_value(field, owner, "a finite number");
+  }
+  return value;
+}
+
+bool boolean_of(const Field& field, const std::string& owner) {
+  const std::string& text = text_of(field, owner);
+  if (text == "true" || text == "True" || text == "t" || text == "1") return true;
+  if (text == "false" || text == "False" || text == "f" || text == "0") return false;
+  throw wrong_value(field, owner, "true or false");
+}
+
+const Message& block_of(const Field& field, const std::string& owner) {
+  if (!field.message)
+    throw wrong_value(field, owner, fmt::format("a block: {} {{ ... }}", field.name));
+  return *field.message;
+}
+
+int32_t phase_of(const Field& field, const std::string& owner) {
+  const std::string& text = text_of(field, owner);
+  if (text == "TRAIN" || text == "0") return TANDEM_TRAIN;
+  if (text == "TEST" || text == "1") return TANDEM_TEST;
+  throw wrong_value(field, owner, "TRAIN or TEST");
+}
+
+Shape shape_of(const Field& field, const std::string& owner) {
+  std::vector<int64_t> dims;
+  for (const Field& dim : block_of(field, owner).fields) {
+    if (dim.name != "dim") throw unknown_field(dim, {"dim"}, "field of a shape", owner);
+    dims.push_back(positive_of(dim, owner));
+  }
+  if (dims.empty() || dims.size() > 4) {
+    throw error("{}: {} has {} dims, but must have 1 to 4 (N, C, H, W){}", owner, field.name,
+                dims.size(), in_place(field.location));
+  }
+  dims.resize(4, 1);
+  return {dims[0], dims[1], dims[2], dims[3]};
+}
+
+Error unknown_field(const Field& field, const std::vector<std::string>& known,
+                    const std::string& what, const std::string& owner) {
+  return error("{}: unknown {} '{}'{}; known: {}{}", owner, what, field.name,
+               did_you_mean(field.name, known), fmt::join(known, ", "), in_place(field.location));
+}
+
+void demand_known(const Message& message, const std::vector<std::string>& known,
+                  const std::string& what, const std::string& owner) {
+  for (const Field& field : message.fields) {
+    if (std::find(known.begin(), known.end(), field.name) == known.end()) {
+      throw unknown_field(field, known, what, owner);
+    }
+  }
+}
+
+}  // namespace tandem

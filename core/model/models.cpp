@@ -1,0 +1,95 @@
+// Where nets are found by name.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "core/base/strings.h"
+#include "core/model/definition.h"
+
+namespace tandem {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* solver_ending = "_solver";
+
+fs::path program_folder() {
+  std::error_code failure;
+  return fs::read_symlink("/proc/self/exe", failure).parent_path();
+}
+
+// Where the code of this function lies: libtandem-core, or the program it was linked into.
+fs::path library_folder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&program_folder), &info) == 0) return {};
+  std::error_code failure;
+  return fs::canonical(info.dli_fname, failure).parent_path();
+}
+
+// In a build tree share/tandem/models leads to the sources' examples/models, so that programs find
+// the models the same way before and after they are installed.
+std::vector<fs::path> model_folders() {
+  std::vector<fs::path> folders;
+  if (const char* listed = std::getenv("TANDEM_MODEL_PATH")) {
+    for (const std::string& folder : split(listed, ':')) {
+      if (!folder.empty()) folders.emplace_back(folder);
+    }
+  }
+  for (const fs::path& folder : {library_folder(), program_folder()}) {
+    if (folder.empty()) continue;
+    folders.push_back((folder / "../share/tandem/models").lexically_normal());
+    // A library folder may have a level of its own: lib/x86_64-linux-gnu.
+    folders.push_back((folder / "../../share/tandem/models").lexically_normal());
+  }
+  return folders;
+}
+
+bool is_file(const fs::path& path) {
+  std::error_code failure;
+  return fs::is_regular_file(path, failure);
+}
+
+// The model's file, or "".
+fs::path find_model(const std::string& name) {
+  if (name.empty() || name.find('/') != std::string::npos) return {};
+  for (const fs::path& folder : model_folders()) {
+    fs::path file = folder / (name + ".prototxt");
+    if (is_file(file)) return file;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> model_names() {
+  std::set<std::string> names;
+  for (const fs::path& folder : model_folders()) {
+    std::error_code failure;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, failure)) {
+      const std::string stem = entry.path().stem().string();
+      if (entry.path().extension() != ".prototxt" || stem.ends_with(solver_ending)) continue;
+      names.insert(stem);
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+bool is_model_name(const std::string& name_or_path) {
+  return !find_model(name_or_path).empty();
+}
+
+fs::path find_net(const std::string& name_or_path) {
+  fs::path model = find_model(name_or_path);
+  if (!model.empty()) return model;
+  std::error_code failure;
+  if (!name_or_path.empty() && fs::exists(name_or_path, failure)) return name_or_path;
+  const std::vector<std::string> known = model_names();
+  throw error("net '{}' is neither a file nor a model's name{}; models: {}", name_or_path,
+              did_you_mean(name_or_path, known),
+              known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
+}
+
+}  // namespace tandem
