@@ -50,7 +50,7 @@ class ConvolutionCpu : public Needs {
         binding.training() ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
     const convolution_forward::primitive_desc hint(
         {kind, direct, d.input, d.any_weight, d.bias, d.output, d.stride, d.dilation, d.pad, d.pad},
-        user_scratchpad(), cpu_engine());
+        user_scratchpad(), engine_);
     prepare_forward(d, hint);
     if (binding.has(TANDEM_WANTS_BACKWARD_DATA)) prepare_backward_data(d, hint);
     if (binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)) prepare_backward_weights(d, hint);
@@ -99,10 +99,11 @@ class ConvolutionCpu : public Needs {
   // Weights in the format that a primitive wants: reordered into scratch unless plain is right.
   struct FetchedWeight {
     FetchedWeight() = default;
-    FetchedWeight(const memory::desc& plain, const memory::desc& wanted, ScratchPlan& plan) {
+    FetchedWeight(const dnnl::engine& engine, const memory::desc& plain, const memory::desc& wanted,
+                  ScratchPlan& plan) {
       if (plain == wanted) return;
       place = plan.place(static_cast<int64_t>(wanted.get_size()));
-      reorder = reorder_operation(plain, wanted, false, plan);
+      reorder = reorder_operation(engine, plain, wanted, false, plan);
     }
     const void* fetch(std::byte* scratch, const float* weight) {
       if (!reorder) return weight;
@@ -117,7 +118,7 @@ class ConvolutionCpu : public Needs {
     ScratchPlan plan;
     bias_ = d.settings.bias;
     outputs_ = d.settings.outputs;
-    forward_weight_ = {d.plain_weight, chosen.weights_desc(), plan};
+    forward_weight_ = {engine_, d.plain_weight, chosen.weights_desc(), plan};
     forward_ = bias_
                    ? Operation(chosen, convolution_forward(chosen),
                                {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST}, plan)
@@ -131,8 +132,8 @@ class ConvolutionCpu : public Needs {
     ScratchPlan plan;
     const convolution_backward_data::primitive_desc chosen(
         {direct, d.input, d.any_weight, d.output, d.stride, d.dilation, d.pad, d.pad},
-        user_scratchpad(), cpu_engine(), hint);
-    backward_weight_ = {d.plain_weight, chosen.weights_desc(), plan};
+        user_scratchpad(), engine_, hint);
+    backward_weight_ = {engine_, d.plain_weight, chosen.weights_desc(), plan};
     backward_data_ = Operation(chosen, convolution_backward_data(chosen),
                                {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC}, plan);
     report(", backward data ", backward_data_, plan);
@@ -143,7 +144,7 @@ class ConvolutionCpu : public Needs {
     ScratchPlan plan;
     const convolution_backward_weights::primitive_desc chosen(
         {direct, d.input, d.any_weight, d.bias, d.output, d.stride, d.dilation, d.pad, d.pad},
-        user_scratchpad(), cpu_engine(), hint);
+        user_scratchpad(), engine_, hint);
     const memory::desc made = chosen.diff_weights_desc();
     const convolution_backward_weights primitive(chosen);
     const auto source = DNNL_ARG_SRC, gradient = DNNL_ARG_DIFF_DST, weight = DNNL_ARG_DIFF_WEIGHTS;
@@ -152,8 +153,9 @@ class ConvolutionCpu : public Needs {
               : Operation(chosen, primitive, {source, gradient, weight}, plan);
     place_ = plan.place(static_cast<int64_t>(made.get_size()));
     bias_place_ = plan.place(outputs_ * static_cast<int64_t>(sizeof(float)));
-    if (made != d.plain_weight) store_ = reorder_operation(made, d.plain_weight, false, plan);
-    add_ = reorder_operation(made, d.plain_weight, true, plan);
+    if (made != d.plain_weight)
+      store_ = reorder_operation(engine_, made, d.plain_weight, false, plan);
+    add_ = reorder_operation(engine_, made, d.plain_weight, true, plan);
     report(", backward weights ", backward_weights_, plan);
   }
 
@@ -162,6 +164,7 @@ class ConvolutionCpu : public Needs {
     algorithm += pass + operation.name();
   }
 
+  dnnl::engine engine_ = cpu_engine();
   bool bias_ = false;
   int64_t outputs_ = 0;
   FetchedWeight forward_weight_, backward_weight_;

@@ -27,7 +27,7 @@ class LrnCpu : public Needs {
 
     ScratchPlan plan;
     const lrn_forward::primitive_desc forward({kind, across, data, size, alpha, beta, k},
-                                              user_scratchpad(), cpu_engine());
+                                              user_scratchpad(), engine_);
     has_workspace_ = backward && forward.workspace_desc().get_size() > 0;
     forward_ = has_workspace_
                    ? Operation(forward, lrn_forward(forward),
@@ -37,8 +37,7 @@ class LrnCpu : public Needs {
     if (backward) {
       saved_bytes = static_cast<int64_t>(forward.workspace_desc().get_size());
       prepare_backward(
-          {{across, data, data, size, alpha, beta, k}, user_scratchpad(), cpu_engine(), forward},
-          plan);
+          {{across, data, data, size, alpha, beta, k}, user_scratchpad(), engine_, forward}, plan);
     }
     scratch_bytes = plan.bytes();
   }
@@ -68,6 +67,7 @@ class LrnCpu : public Needs {
     algorithm += ", backward data " + backward_.name();
   }
 
+  dnnl::engine engine_ = cpu_engine();
   bool has_workspace_ = false;
   Operation forward_, backward_;
 };

@@ -71,6 +71,7 @@ class PoolingCpu : public Needs {
   }
   void scale(const Call& call, const float* source, float* target) const;
 
+  dnnl::engine engine_ = cpu_engine();
   PoolingSettings settings_;
   tandem_tensor output_;
   std::vector<float> rows_, columns_;  // AVE: factor of each output row and column
@@ -98,7 +99,7 @@ void PoolingCpu::prepare(const Binding& binding, const memory::desc& input) {
 
   ScratchPlan plan;
   const pooling_forward::primitive_desc forward(
-      {kind, method, input, output, stride, kernel, begin, end}, user_scratchpad(), cpu_engine());
+      {kind, method, input, output, stride, kernel, begin, end}, user_scratchpad(), engine_);
   const bool workspace = backward && settings_.maximum;
   forward_ = workspace
                  ? Operation(forward, pooling_forward(forward),
@@ -108,8 +109,7 @@ void PoolingCpu::prepare(const Binding& binding, const memory::desc& input) {
   if (backward) {
     if (workspace) saved_bytes = static_cast<int64_t>(forward.workspace_desc().get_size());
     const pooling_backward::primitive_desc chosen(
-        {method, input, output, stride, kernel, begin, end}, user_scratchpad(), cpu_engine(),
-        forward);
+        {method, input, output, stride, kernel, begin, end}, user_scratchpad(), engine_, forward);
     backward_ = workspace
                     ? Operation(chosen, pooling_backward(chosen),
                                 {DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC, DNNL_ARG_WORKSPACE}, plan)

@@ -14,10 +14,10 @@ class ReorderCpu : public Needs {
     ScratchPlan plan;
     const auto from = descriptor(binding.input(0));
     const auto to = descriptor(binding.output(0));
-    forward_ = reorder_operation(from, to, false, plan);
+    forward_ = reorder_operation(engine_, from, to, false, plan);
     algorithm = "forward " + forward_.name();
     if (binding.has(TANDEM_WANTS_BACKWARD_DATA)) {
-      backward_ = reorder_operation(to, from, false, plan);
+      backward_ = reorder_operation(engine_, to, from, false, plan);
       algorithm += ", backward data " + backward_.name();
     }
     scratch_bytes = plan.bytes();
@@ -45,6 +45,7 @@ class ReorderCpu : public Needs {
   }
 
  private:
+  dnnl::engine engine_ = cpu_engine();
   Operation forward_, backward_;
 };
 

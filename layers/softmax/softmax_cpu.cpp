@@ -18,12 +18,12 @@ class SoftmaxCpu : public Needs {
     const auto kind =
         backward ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
     ScratchPlan plan;
-    const softmax_forward::primitive_desc forward({kind, data, 1}, user_scratchpad(), cpu_engine());
+    const softmax_forward::primitive_desc forward({kind, data, 1}, user_scratchpad(), engine_);
     forward_ = Operation(forward, softmax_forward(forward), {DNNL_ARG_SRC, DNNL_ARG_DST}, plan);
     algorithm = "forward " + forward_.name();
     if (backward) {
-      const softmax_backward::primitive_desc chosen({data, data, 1}, user_scratchpad(),
-                                                    cpu_engine(), forward);
+      const softmax_backward::primitive_desc chosen({data, data, 1}, user_scratchpad(), engine_,
+                                                    forward);
       backward_ = Operation(chosen, softmax_backward(chosen),
                             {DNNL_ARG_DST, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC}, plan);
       algorithm += ", backward data " + backward_.name();
@@ -42,6 +42,7 @@ class SoftmaxCpu : public Needs {
   }
 
  private:
+  dnnl::engine engine_ = cpu_engine();
   Operation forward_, backward_;
 };
 

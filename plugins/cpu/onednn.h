@@ -58,6 +58,7 @@ inline dnnl::primitive_attr user_scratchpad() {
   return attributes;
 }
 
+// Descriptors and primitives point to their engine: a kernel's first member, so that it goes last.
 inline dnnl::engine cpu_engine() {
   return {dnnl::engine::kind::cpu, 0};
 }
@@ -132,15 +133,14 @@ class Operation {
 };
 
 // Copies one descriptor's bytes into another's; with `add`, adds to what is there.
-inline Operation reorder_operation(const dnnl::memory::desc& from, const dnnl::memory::desc& to,
-                                   bool add, ScratchPlan& plan) {
+inline Operation reorder_operation(const dnnl::engine& engine, const dnnl::memory::desc& from,
+                                   const dnnl::memory::desc& to, bool add, ScratchPlan& plan) {
   dnnl::primitive_attr attributes = user_scratchpad();
   if (add) {
     dnnl::post_ops sum;
     sum.append_sum(1.0F);
     attributes.set_post_ops(sum);
   }
-  const dnnl::engine engine = cpu_engine();
   const dnnl::reorder::primitive_desc descriptor(engine, from, engine, to, attributes);
   return {descriptor, dnnl::reorder(descriptor), {DNNL_ARG_FROM, DNNL_ARG_TO}, plan};
 }

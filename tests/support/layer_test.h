@@ -1,0 +1,355 @@
+// Runs one layer as the host would, from plain tensors to plain tensors: parameters checked,
+// kernel prepared, passes called in any layout. Every buffer is filled with NaN before a pass and
+// has guards around it, so a kernel that reads what it should not, or writes where it must not,
+// shows.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/attributes.h"
+#include "core/plugin/registry.h"
+#include "tests/support/plain_tensor.h"
+
+namespace tandem::test {
+
+// 64-byte aligned memory between two guards, which its destructor checks.
+class GuardedMemory {
+ public:
+  explicit GuardedMemory(int64_t bytes)
+      : bytes_(static_cast<size_t>(bytes)),
+        memory_(new (std::align_val_t{64}) unsigned char[bytes_ + 2 * guard]) {
+    std::memset(memory_.get(), mark, bytes_ + 2 * guard);
+    std::memset(memory_.get() + guard, 0xFF, bytes_);  // NaN in every float
+  }
+  GuardedMemory(GuardedMemory&&) = default;
+  ~GuardedMemory() {
+    if (memory_ == nullptr) return;
+    for (size_t i = 0; i < guard; ++i) {
+      EXPECT_EQ(memory_[i], mark) << "something wrote in front of a buffer";
+      EXPECT_EQ(memory_[guard + bytes_ + i], mark) << "something wrote behind a buffer";
+    }
+  }
+  [[nodiscard]] float* data() const { return reinterpret_cast<float*>(memory_.get() + guard); }
+
+ private:
+  static constexpr size_t guard = 64;
+  static constexpr unsigned char mark = 0xA5;
+  struct Free {
+    void operator()(unsigned char* memory) const {
+      ::operator delete[](memory, std::align_val_t{64});
+    }
+  };
+  size_t bytes_;
+  std::unique_ptr<unsigned char[], Free> memory_;
+};
+
+struct LayerSetup {
+  std::string type;
+  // As a net would write them: {"kernel_size", "3"}; a name may repeat; a filler gives its type.
+  std::vector<std::pair<std::string, std::string>> parameters;
+  std::vector<PlainTensor> inputs;
+  std::vector<PlainTensor> weights;
+  uint32_t output_count = 1;
+  int32_t phase = TANDEM_TRAIN;
+  int32_t input_layout = TANDEM_NCHW, output_layout = TANDEM_NCHW;
+  uint32_t flags = TANDEM_WANTS_BACKWARD_DATA | TANDEM_WANTS_BACKWARD_WEIGHTS;
+  uint32_t layer_index = 3;
+  int64_t batch_begin = 0;
+  tandem_step step{42, 7, 0.01F, 1, {0, 0}};
+  float normaliser = 1;
+  int32_t threads = 2;
+};
+
+inline const Registry& layer_registry() {
+  static const Registry registry = [] {
+    Registry result;
+    result.scan(TANDEM_PLUGIN_DIR);
+    return result;
+  }();
+  return registry;
+}
+
+// Throws Error as the host would for parameters that do not stand the check.
+inline Attributes layer_attributes(
+    const tandem_layer_type& type,
+    const std::vector<std::pair<std::string, std::string>>& parameters) {
+  Attributes result;
+  size_t used = 0;
+  for (uint32_t i = 0; i < type.parameter_count; ++i) {
+    const tandem_parameter& parameter = *type.parameters[i];
+    std::vector<std::string> raw;
+    for (const auto& [name, text] : parameters) {
+      if (name == parameter.name) raw.push_back(text);
+    }
+    used += raw.size();
+    if (raw.empty()) {
+      result.set(parameter.name, default_attribute(parameter, type.name));
+    } else if (parameter.type == TANDEM_PARAMETER_FILLER) {
+      result.set(parameter.name,
+                 {.value = Filler{.type = raw.front()}, .is_set = true, .location = {}});
+    } else {
+      result.set(parameter.name, parse_attribute(parameter, raw, type.name, {}));
+    }
+  }
+  if (used != parameters.size()) throw error("{}: a parameter was not declared", type.name);
+  return result;
+}
+
+class LayerRun {
+ public:
+  // Throws Error with the plugin's reason if shapes or the kernel refuse.
+  explicit LayerRun(LayerSetup setup)
+      : setup_(std::move(setup)),
+        type_(layer_registry().layer_type(setup_.type)),
+        kernel_(layer_registry().kernel(setup_.type, "cpu")),
+        attributes_(layer_attributes(type_, setup_.parameters)) {
+    ask_shapes();
+    describe();
+    prepare();
+  }
+  ~LayerRun() { kernel_.release(handle_); }
+  LayerRun(const LayerRun&) = delete;
+  LayerRun& operator=(const LayerRun&) = delete;
+
+  [[nodiscard]] const std::vector<Shape>& output_shapes() const { return output_shapes_; }
+  [[nodiscard]] const tandem_layer_type& type() const { return type_; }
+  [[nodiscard]] const tandem_kernel_report& report() const { return report_; }
+  [[nodiscard]] std::string algorithm() const {
+    return report_.algorithm == nullptr ? "" : report_.algorithm;
+  }
+
+  // The layouts the kernel offers for this binding, best first.
+  [[nodiscard]] std::vector<tandem_layout_option> layouts() const {
+    std::vector<tandem_layout_option> options(32);
+    uint32_t count = 0;
+    check(kernel_.layouts(&binding_, options.data(), 32, &count), setup_.type);
+    options.resize(count);
+    return options;
+  }
+
+  // The weights the type declares.
+  [[nodiscard]] std::vector<tandem_weight> declared_weights() const {
+    const tandem_layer_query query = this->query();
+    std::vector<tandem_weight> weights(8);
+    uint32_t count = 0;
+    check(type_.weights(&query, weights.data(), 8, &count), setup_.type);
+    weights.resize(count);
+    return weights;
+  }
+
+  std::vector<PlainTensor> forward() {
+    outputs_ = make(outputs_of_binding_);
+    if (in_place()) {
+      write_in_layout(setup_.inputs[0], outputs_of_binding_[0].layout, outputs_[0].data());
+    }
+    run(kernel_.forward, {}, {}, {}, 0);
+    return read(outputs_, outputs_of_binding_);
+  }
+
+  // After forward(). A label input's gradient is not wanted and comes back empty.
+  std::vector<PlainTensor> backward_data(const std::vector<PlainTensor>& output_gradients) {
+    const std::vector<GuardedMemory> gradients = write(output_gradients, outputs_of_binding_);
+    const std::vector<GuardedMemory> results = make(inputs_of_binding_);
+    std::vector<void*> addresses = pointers(results);
+    if ((type_.traits & TANDEM_SECOND_INPUT_IS_LABEL) != 0) addresses[1] = nullptr;
+    // A host that runs in place gives the gradients one memory, too.
+    if (in_place()) addresses[0] = gradients[0].data();
+    run(kernel_.backward_data, pointers(gradients), addresses, {}, 0);
+    std::vector<PlainTensor> read_back;
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      const tandem_tensor& tensor = inputs_of_binding_[i];
+      read_back.push_back(addresses[i] == nullptr
+                              ? PlainTensor{}
+                              : read_in_layout(tensor.shape, tensor.layout,
+                                               static_cast<const float*>(addresses[i])));
+    }
+    return read_back;
+  }
+
+  // After forward(). With `start`, the gradients are added to it.
+  std::vector<PlainTensor> backward_weights(const std::vector<PlainTensor>& output_gradients,
+                                            const std::vector<PlainTensor>& start = {}) {
+    const std::vector<tandem_tensor> plain = weights_of_binding();
+    const std::vector<GuardedMemory> gradients = write(output_gradients, outputs_of_binding_);
+    const std::vector<GuardedMemory> results = start.empty() ? make(plain) : write(start, plain);
+    run(kernel_.backward_weights, pointers(gradients), {}, pointers(results),
+        start.empty() ? 0 : TANDEM_ACCUMULATE);
+    return read(results, plain);
+  }
+
+  LayerSetup& setup() { return setup_; }
+
+ private:
+  [[nodiscard]] bool in_place() const { return (setup_.flags & TANDEM_RUNS_IN_PLACE) != 0; }
+
+  [[nodiscard]] tandem_layer_query query() const {
+    return {sizeof(tandem_layer_query),
+            setup_.phase,
+            attributes_.handle(),
+            input_shapes_.data(),
+            static_cast<uint32_t>(input_shapes_.size()),
+            setup_.output_count};
+  }
+
+  void ask_shapes() {
+    for (const PlainTensor& input : setup_.inputs) input_shapes_.push_back(input.shape);
+    output_shapes_.resize(setup_.output_count);
+    const tandem_layer_query query = this->query();
+    check(type_.shapes(&query, output_shapes_.data()), setup_.type);
+    const std::vector<tandem_weight> declared = declared_weights();
+    ASSERT_EQ(declared.size(), setup_.weights.size());
+    for (size_t i = 0; i < declared.size(); ++i) {
+      ASSERT_TRUE(equal(declared[i].shape, setup_.weights[i].shape)) << declared[i].name;
+    }
+  }
+
+  // A 1x1 image is called NCHW whatever the neighbours, labels are plain.
+  static tandem_tensor tensor(const Shape& shape, int32_t layout) {
+    const bool plain = shape.h == 1 && shape.w == 1;
+    return {shape, TANDEM_FLOAT32, plain ? TANDEM_NCHW : layout};
+  }
+
+  void describe() {
+    for (const Shape& s : input_shapes_) {
+      inputs_of_binding_.push_back(tensor(s, setup_.input_layout));
+    }
+    for (const Shape& s : output_shapes_) {
+      outputs_of_binding_.push_back(tensor(s, setup_.output_layout));
+    }
+    for (const PlainTensor& weight : setup_.weights) weight_shapes_.push_back(weight.shape);
+    binding_ = {sizeof(tandem_binding),
+                setup_.phase,
+                setup_.layer_index,
+                setup_.flags,
+                "tested",
+                attributes_.handle(),
+                inputs_of_binding_.data(),
+                static_cast<uint32_t>(inputs_of_binding_.size()),
+                outputs_of_binding_.data(),
+                static_cast<uint32_t>(outputs_of_binding_.size()),
+                weight_shapes_.data(),
+                static_cast<uint32_t>(weight_shapes_.size()),
+                setup_.batch_begin,
+                setup_.batch_begin + input_shapes_[0].n,
+                0,
+                output_shapes_[0].c};
+  }
+
+  void prepare() {
+    call_ = {sizeof(tandem_call), 0, setup_.threads, nullptr};
+    report_ = {sizeof(tandem_kernel_report), 0, 0, 0, nullptr};
+    check(kernel_.prepare(&binding_, &call_, &handle_, &report_), setup_.type);
+    saved_ = std::make_unique<GuardedMemory>(report_.saved_bytes);
+  }
+
+  [[nodiscard]] std::vector<tandem_tensor> weights_of_binding() const {
+    std::vector<tandem_tensor> result;
+    for (const Shape& s : weight_shapes_) result.push_back({s, TANDEM_FLOAT32, TANDEM_NCHW});
+    return result;
+  }
+
+  static std::vector<GuardedMemory> make(const std::vector<tandem_tensor>& tensors) {
+    std::vector<GuardedMemory> result;
+    for (const tandem_tensor& t : tensors) result.emplace_back(4 * element_count(t.shape));
+    return result;
+  }
+  static std::vector<GuardedMemory> write(const std::vector<PlainTensor>& values,
+                                          const std::vector<tandem_tensor>& tensors) {
+    std::vector<GuardedMemory> result = make(tensors);
+    for (size_t i = 0; i < values.size(); ++i) {
+      write_in_layout(values[i], tensors[i].layout, result[i].data());
+    }
+    return result;
+  }
+  static std::vector<PlainTensor> read(const std::vector<GuardedMemory>& memory,
+                                       const std::vector<tandem_tensor>& tensors) {
+    std::vector<PlainTensor> result;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      result.push_back(read_in_layout(tensors[i].shape, tensors[i].layout, memory[i].data()));
+    }
+    return result;
+  }
+  static std::vector<void*> pointers(const std::vector<GuardedMemory>& memory) {
+    std::vector<void*> result;
+    for (const GuardedMemory& one : memory) result.push_back(one.data());
+    return result;
+  }
+
+  // What a backward pass did not ask for it does not get.
+  void run(tandem_pass_function function, const std::vector<void*>& output_gradients,
+           const std::vector<void*>& input_gradients, const std::vector<void*>& weight_gradients,
+           uint32_t flags) {
+    const bool forward = output_gradients.empty();
+    const bool reads_inputs = forward || (type_.traits & TANDEM_BACKWARD_READS_INPUTS) != 0;
+    const bool reads_outputs = forward || (type_.traits & TANDEM_BACKWARD_READS_OUTPUTS) != 0;
+    const std::vector<GuardedMemory> inputs =
+        reads_inputs ? write(setup_.inputs, inputs_of_binding_) : make(inputs_of_binding_);
+    const std::vector<GuardedMemory> hidden = make(outputs_of_binding_);
+    const std::vector<GuardedMemory> weights = write(setup_.weights, weights_of_binding());
+    const GuardedMemory scratch(report_.scratch_bytes);
+    std::vector<void*> input_addresses = pointers(inputs);
+    const std::vector<void*> output_addresses = pointers(reads_outputs ? outputs_ : hidden);
+    const std::vector<void*> weight_addresses = pointers(weights);
+    if (in_place()) input_addresses[0] = output_addresses[0];
+    const tandem_pass pass{sizeof(tandem_pass),
+                           flags,
+                           input_addresses.data(),
+                           output_addresses.data(),
+                           weight_addresses.data(),
+                           input_gradients.data(),
+                           const_cast<const void* const*>(output_gradients.data()),
+                           weight_gradients.data(),
+                           saved_->data(),
+                           scratch.data(),
+                           &setup_.step,
+                           &setup_.normaliser,
+                           nullptr};
+    check(function(handle_, &call_, &pass), setup_.type);
+  }
+
+  LayerSetup setup_;
+  const tandem_layer_type& type_;
+  const tandem_kernel& kernel_;
+  Attributes attributes_;
+  std::vector<Shape> input_shapes_, output_shapes_, weight_shapes_;
+  std::vector<tandem_tensor> inputs_of_binding_, outputs_of_binding_;
+  tandem_binding binding_{};
+  tandem_call call_{};
+  tandem_kernel_report report_{};
+  void* handle_ = nullptr;
+  std::vector<GuardedMemory> outputs_;
+  std::unique_ptr<GuardedMemory> saved_;
+};
+
+// The layouts a kernel offers for a setup, each as the setup in that layout.
+inline std::vector<LayerSetup> in_every_layout(const LayerSetup& setup) {
+  std::vector<LayerSetup> result;
+  for (const tandem_layout_option& option : LayerRun(setup).layouts()) {
+    result.push_back(setup);
+    result.back().input_layout = option.input;
+    result.back().output_layout = option.output;
+  }
+  return result;
+}
+
+inline std::string layout_text(const LayerSetup& setup) {
+  return layout_name(setup.input_layout) + " -> " + layout_name(setup.output_layout);
+}
+
+// Why a layer is refused; "" if it is not.
+inline std::string refusal_of(const LayerSetup& setup) {
+  try {
+    LayerRun run(setup);
+  } catch (const Error& refusal) {
+    return refusal.what();
+  }
+  return "";
+}
+
+}  // namespace tandem::test
