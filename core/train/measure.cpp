@@ -143,7 +143,7 @@ CostTable costs_of(const Session& session, const Net& net, const Plan& plan,
       const PlanBinding& binding = plan.bindings[static_cast<size_t>(work->binding)];
       sum.rows += binding.row_end - binding.row_begin;
     }
-    for (const Region& region : task.writes) sum.bytes += plan.bytes(region);
+    sum.bytes += cost_bytes(plan, task);
   }
   CostTable table(session.costs().roofline_);
   for (const auto& [key, sum] : sums) {
