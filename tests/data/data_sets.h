@@ -1,0 +1,50 @@
+// Data sets for the tests of this room: the scripted one of tests/data/plugin, and those of the
+// build.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <string>
+
+#include "core/data/dataset.h"
+#include "core/plugin/registry.h"
+
+namespace tandem::test {
+
+inline Registry& data_registry() {
+  static Registry registry = [] {
+    Registry made;
+    made.scan(TANDEM_TEST_PLUGIN_DIR "/data");
+    made.scan(TANDEM_PLUGIN_DIR);
+    return made;
+  }();
+  return registry;
+}
+
+using Parameters = std::map<std::string, std::string>;
+
+// The scripted data set: sample i has pixels (i, its seed's bits, 7, 7).
+inline DatasetOptions scripted_options(const Parameters& parameters) {
+  DatasetOptions options;
+  options.source = "scripted";
+  options.shape = {1, 0, 0, 0};
+  options.parameters = parameters;
+  return options;
+}
+inline Dataset scripted(const Parameters& parameters = {}) {
+  return {data_registry(), scripted_options(parameters)};
+}
+
+// The message of the Error that `function` throws; "" if it throws none.
+template <class Function>
+std::string message_of(Function&& function) {
+  try {
+    function();
+  } catch (const Error& failure) {
+    return failure.what();
+  }
+  return "";
+}
+
+}  // namespace tandem::test

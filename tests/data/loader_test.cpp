@@ -1,0 +1,303 @@
+#include "core/data/loader.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <cstdlib>
+
+#include "tests/data/data_sets.h"
+
+namespace tandem {
+namespace {
+
+using test::message_of;
+using test::scripted;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Loader::Allocator host_memory() {
+  return {[](int64_t bytes) { return std::aligned_alloc(64, static_cast<size_t>(bytes)); },
+          [](void* address) { std::free(address); }};
+}
+
+// What a batch holds, read and released.
+struct Contents {
+  int64_t number = 0, epoch = 0, samples = 0;
+  std::vector<float> labels, pixels;
+  bool operator==(const Contents&) const = default;
+};
+
+Contents take(Loader& loader) {
+  const Batch batch = loader.next();
+  const BatchLayout& layout = loader.layout();
+  const auto* labels = reinterpret_cast<const float*>(batch.memory + layout.label_offset);
+  const auto* pixels = reinterpret_cast<const float*>(batch.memory + layout.data_offset);
+  Contents contents{batch.number, batch.epoch, batch.samples, {}, {}};
+  contents.labels.assign(labels, labels + layout.rows);
+  contents.pixels.assign(pixels, pixels + layout.rows * element_count(layout.sample));
+  loader.release(batch);
+  return contents;
+}
+
+std::vector<Contents> take_all(const Dataset& data, const LoaderOptions& options, int count) {
+  Loader loader(data, options, host_memory());
+  std::vector<Contents> batches;
+  for (int i = 0; i < count; ++i) batches.push_back(take(loader));
+  return batches;
+}
+
+// The index of each row's sample.
+std::vector<int64_t> samples_of(const Contents& contents) {
+  std::vector<int64_t> samples;
+  for (size_t i = 0; i < contents.labels.size(); ++i) {
+    samples.push_back(static_cast<int64_t>(contents.pixels[4 * i]));
+  }
+  return samples;
+}
+
+LoaderOptions in_file_order(int64_t batch) {
+  LoaderOptions options;
+  options.batch = batch;
+  options.shuffle = false;
+  return options;
+}
+
+LoaderOptions evaluation(int64_t batch) {
+  LoaderOptions options = in_file_order(batch);
+  options.wrap = false;
+  options.bad_share_limit = 1;
+  return options;
+}
+
+TEST(BatchLayout, EveryPartBeginsOnAMultipleOf64Bytes) {
+  const BatchLayout layout = make_batch_layout(5, {1, 3, 7, 7});
+  EXPECT_GE(layout.label_offset, static_cast<int64_t>(sizeof(tandem_step)));
+  EXPECT_GE(layout.data_offset, layout.label_offset + 5 * 4);
+  EXPECT_GE(layout.bytes, layout.data_offset + 5 * 3 * 7 * 7 * 4);
+  EXPECT_EQ(layout.label_offset % 64, 0);
+  EXPECT_EQ(layout.data_offset % 64, 0);
+  EXPECT_EQ(layout.bytes % 64, 0);
+}
+
+TEST(Loader, BatchesAreTheSameForOneThreadAndForFour) {
+  const Dataset data =
+      scripted({{"size", "37"}, {"bad", "5,11"}, {"slow", "3,20"}, {"delay_ms", "3"}});
+  LoaderOptions options;
+  options.batch = 10;
+  options.bad_share_limit = 1;
+  options.threads = 1;
+  const auto one = take_all(data, options, 12);
+  options.threads = 4;
+  EXPECT_EQ(one, take_all(data, options, 12));
+}
+
+TEST(Loader, BatchesAreTheSameForEveryLengthOfTheRing) {
+  const Dataset data = scripted({{"size", "37"}});
+  LoaderOptions options;
+  options.batch = 10;
+  options.threads = 3;
+  options.slots = 1;
+  const auto one = take_all(data, options, 9);
+  options.slots = 5;
+  EXPECT_EQ(one, take_all(data, options, 9));
+}
+
+TEST(Loader, ARunThatBeginsAtABatchGoesOnAsTheFullRun) {
+  const Dataset data = scripted({{"size", "37"}});
+  LoaderOptions options;
+  options.batch = 10;
+  options.threads = 2;
+  const auto full = take_all(data, options, 12);
+  options.first_batch = 7;
+  const auto rest = take_all(data, options, 5);
+  EXPECT_EQ(rest, std::vector(full.begin() + 7, full.end()));
+}
+
+TEST(Loader, ASlowSampleDelaysItsBatchButReordersNothing) {
+  const Dataset data = scripted({{"size", "40"}, {"slow", "0"}, {"delay_ms", "60"}});
+  LoaderOptions options = in_file_order(10);
+  options.threads = 4;
+  const auto batches = take_all(data, options, 4);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(batches[i].number, static_cast<int64_t>(i));
+    EXPECT_EQ(samples_of(batches[i])[0], static_cast<int64_t>(10 * i));
+  }
+}
+
+TEST(Loader, TrainingRunsOnIntoTheNextEpoch) {
+  const Dataset data = scripted({{"size", "5"}});
+  const auto batches = take_all(data, in_file_order(3), 3);
+  EXPECT_THAT(samples_of(batches[1]), ElementsAre(3, 4, 0));
+  EXPECT_THAT(samples_of(batches[2]), ElementsAre(1, 2, 3));
+  EXPECT_EQ(batches[1].epoch, 0);
+  EXPECT_EQ(batches[2].epoch, 1);
+  EXPECT_EQ(batches[1].samples, 3);
+}
+
+TEST(Loader, TheLastBatchOfATestIsFilledUpWithLabelMinusOne) {
+  const Dataset data = scripted({{"size", "5"}});
+  const auto batches = take_all(data, evaluation(3), 2);
+  EXPECT_THAT(batches[1].labels, ElementsAre(1, 0, -1));
+  EXPECT_EQ(batches[1].samples, 2);
+  EXPECT_EQ(batches[1].pixels[8], 0.0F);
+}
+
+TEST(Loader, ASlotIsFilledAnewAfterAPartialBatchWasInIt) {
+  // One slot: what the batch before left must not show through.
+  const Dataset data = scripted({{"size", "4"}});
+  LoaderOptions options = evaluation(3);
+  options.slots = 1;
+  const auto batches = take_all(data, options, 2);
+  EXPECT_THAT(batches[1].labels, ElementsAre(1, -1, -1));
+  EXPECT_EQ(batches[1].pixels[4], 0.0F);
+}
+
+TEST(Loader, ThereIsNoBatchBeyondTheLast) {
+  const Dataset data = scripted({{"size", "5"}});
+  Loader test(data, evaluation(3), host_memory());
+  (void)take(test);
+  (void)take(test);
+  EXPECT_THAT(message_of([&] { (void)test.next(); }), HasSubstr("there is no batch 2"));
+  LoaderOptions counted = in_file_order(3);
+  counted.batch_count = 1;
+  Loader training(data, counted, host_memory());
+  (void)take(training);
+  EXPECT_THAT(message_of([&] { (void)training.next(); }), HasSubstr("there is no batch 1"));
+}
+
+TEST(Loader, ADamagedSampleCostsItsRowAndIsListedOnce) {
+  const Dataset data = scripted({{"size", "4"}, {"bad", "2"}});
+  LoaderOptions options = in_file_order(4);
+  options.bad_share_limit = 0.5;
+  Loader loader(data, options, host_memory());
+  for (int i = 0; i < 3; ++i) {
+    const Contents contents = take(loader);
+    EXPECT_THAT(contents.labels, ElementsAre(0, 1, -1, 1));
+    EXPECT_EQ(contents.samples, 3);
+    EXPECT_EQ(contents.pixels[8], 0.0F);
+  }
+  ASSERT_EQ(loader.bad_samples().size(), 1U);
+  EXPECT_EQ(loader.bad_samples()[0].name, "sample-2");
+  EXPECT_EQ(loader.bad_samples()[0].reason, "is told to be damaged");
+}
+
+TEST(Loader, DamagedSamplesAreListedInTheOrderOfDelivery) {
+  const Dataset data =
+      scripted({{"size", "40"}, {"bad", "31,2,17,18"}, {"slow", "2"}, {"delay_ms", "30"}});
+  LoaderOptions options = in_file_order(20);
+  options.threads = 4;
+  options.bad_share_limit = 1;
+  Loader loader(data, options, host_memory());
+  (void)take(loader);
+  (void)take(loader);
+  std::vector<std::string> names;
+  for (const BadSample& one : loader.bad_samples()) names.push_back(one.name);
+  EXPECT_THAT(names, ElementsAre("sample-2", "sample-17", "sample-18", "sample-31"));
+}
+
+TEST(Loader, ABatchWithoutAGoodSampleIsAnErrorThatNamesTheFirstFiles) {
+  const Dataset data = scripted({{"size", "16"}, {"bad", "8,9,10,11,12,13,14,15"}});
+  Loader loader(data, in_file_order(8), host_memory());
+  (void)take(loader);
+  const std::string message = message_of([&] { (void)loader.next(); });
+  EXPECT_THAT(message, AllOf(HasSubstr("all 8 images of batch 1 are damaged"),
+                             HasSubstr("sample-8: is told to be damaged; sample-9"),
+                             HasSubstr("and 3 more")));
+  EXPECT_EQ(message_of([&] { (void)loader.next(); }), message)
+      << "it is said again, not waited for";
+}
+
+TEST(Loader, AnEvaluationSurvivesABatchWithoutAGoodSample) {
+  const Dataset data = scripted({{"size", "6"}, {"bad", "0,1,2"}});
+  const auto batches = take_all(data, evaluation(3), 2);
+  EXPECT_EQ(batches[0].samples, 0);
+  EXPECT_EQ(batches[1].samples, 3);
+}
+
+TEST(Loader, TooManyDamagedSamplesAreAnErrorOnceTwoHundredWereSeen) {
+  const Dataset data = scripted({{"size", "400"}, {"bad", "0,10,20,30,40,50,60,70,80,90,100,110"}});
+  Loader loader(data, in_file_order(50), host_memory());
+  for (int i = 0; i < 3; ++i) (void)take(loader);
+  EXPECT_THAT(message_of([&] { (void)loader.next(); }),
+              AllOf(HasSubstr("12 of 200 images"), HasSubstr("6.0 %"), HasSubstr("limit is 5.0 %"),
+                    HasSubstr("sample-0: is told")));
+}
+
+TEST(Loader, WhatADecoderThreadMeetsComesOutWithItsBatch) {
+  const Dataset data = scripted({{"size", "12"}, {"failing", "7"}});
+  LoaderOptions options = in_file_order(4);
+  options.threads = 4;
+  Loader loader(data, options, host_memory());
+  EXPECT_THAT(take(loader).labels, ElementsAre(0, 1, 0, 1));
+  EXPECT_EQ(message_of([&] { (void)loader.next(); }), "sample 'sample-7': the disk is gone");
+}
+
+TEST(Loader, TheRingNeverHoldsMoreThanItsSlots) {
+  const Dataset data = scripted({{"size", "1000"}});
+  LoaderOptions options = in_file_order(10);
+  options.slots = 2;
+  Loader loader(data, options, host_memory());
+  const Batch first = loader.next();
+  const Batch second = loader.next();
+  EXPECT_NE(first.memory, second.memory);
+  loader.release(first);
+  const Batch third = loader.next();
+  EXPECT_EQ(third.memory, first.memory);
+  EXPECT_EQ(third.number, 2);
+}
+
+TEST(Loader, IsDestroyedWhileTheRingIsFullAndWhileItIsBeingFilled) {
+  const Dataset data = scripted({{"size", "1000"}, {"slow", "30,31,32,33,34"}, {"delay_ms", "20"}});
+  for (const int batches_taken : {0, 1, 3}) {
+    LoaderOptions options = in_file_order(10);
+    options.threads = 4;
+    Loader loader(data, options, host_memory());
+    for (int i = 0; i < batches_taken; ++i) (void)loader.next();
+  }
+}
+
+TEST(Loader, GivesBackAllMemoryItTook) {
+  const Dataset data = scripted();
+  std::atomic<int> balance = 0;
+  const Loader::Allocator counting{[&](int64_t bytes) {
+                                     ++balance;
+                                     return std::aligned_alloc(64, static_cast<size_t>(bytes));
+                                   },
+                                   [&](void* address) {
+                                     --balance;
+                                     std::free(address);
+                                   }};
+  {
+    Loader loader(data, in_file_order(2), counting);
+    EXPECT_EQ(balance, 3);
+  }
+  EXPECT_EQ(balance, 0);
+  const Loader::Allocator poor{
+      [&](int64_t bytes) -> void* { return balance == 2 ? nullptr : counting.allocate(bytes); },
+      counting.free};
+  EXPECT_THAT(message_of([&] { Loader loader(data, in_file_order(2), poor); }),
+              HasSubstr("no memory for 3 prefetched batches"));
+  EXPECT_EQ(balance, 0);
+}
+
+TEST(Loader, ABatchIsReleasedOnce) {
+  const Dataset data = scripted();
+  Loader loader(data, in_file_order(2), host_memory());
+  const Batch batch = loader.next();
+  loader.release(batch);
+  EXPECT_THAT(message_of([&] { loader.release(batch); }), HasSubstr("not on loan"));
+}
+
+TEST(Loader, AbsurdOptionsAreRefused) {
+  const Dataset data = scripted();
+  EXPECT_THAT(message_of([&] { Loader loader(data, in_file_order(0), host_memory()); }),
+              HasSubstr("batch 0 must be at least 1"));
+  LoaderOptions options = in_file_order(2);
+  options.slots = 0;
+  EXPECT_THAT(message_of([&] { Loader loader(data, options, host_memory()); }),
+              HasSubstr("0 prefetched batches"));
+}
+
+}  // namespace
+}  // namespace tandem

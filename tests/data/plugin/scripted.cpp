@@ -1,0 +1,76 @@
+// A data set for the loader's tests: sample i has pixels (i, the seed's lowest bits, 7, 7), and those
+// that are named are damaged, slow, failing or of a class that does not exist.
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "plugins/sdk.h"
+
+namespace {
+
+using namespace tandem::sdk;
+
+class Scripted {
+ public:
+  Scripted(const tandem_dataset_request& request, const Attributes& attributes)
+      : size_(attributes.integer("size")),
+        classes_(attributes.integer("classes")),
+        delay_(attributes.integer("delay_ms")),
+        bad_(attributes.integers("bad")),
+        slow_(attributes.integers("slow")),
+        failing_(attributes.integers("failing")),
+        alien_(attributes.integers("alien")),
+        channels_(attributes.integer("channels")) {
+    if (size_ == 13) throw invalid("13 samples bring bad luck");
+    static_cast<void>(request);
+  }
+  static const char* name() { return "scripted"; }
+  static const char* help() { return "does as it is told"; }
+  static std::vector<Parameter> parameters() {
+    const char* b = "scripted_param";
+    return {integer(b, "size").by_default("10").range(0, 1000000),
+            integer(b, "classes").by_default("2"),
+            integer(b, "channels").by_default("1"),
+            integer(b, "delay_ms").by_default("0"),
+            integers(b, "bad"),
+            integers(b, "slow"),
+            integers(b, "failing"),
+            integers(b, "alien")};
+  }
+  int64_t size() const { return size_; }
+  int64_t class_count() const { return classes_; }
+  tandem_shape shape() const { return {1, channels_, 2, 2}; }
+  const char* class_name(int64_t index) const { return index == 0 ? "even" : "odd"; }
+  const char* sample_name(int64_t index) const {
+    thread_local std::string name;
+    name = "sample-" + std::to_string(index);
+    return name.c_str();
+  }
+  const char* notes() const { return "as it is told"; }
+  void get(int64_t index, uint64_t seed, float* pixels, float* label) const {
+    if (has(slow_, index)) std::this_thread::sleep_for(std::chrono::milliseconds(delay_));
+    std::fill_n(pixels, channels_ * 4, 7.0F);
+    if (has(bad_, index)) throw skip("is told to be damaged");
+    if (has(failing_, index)) throw failed("the disk is gone");
+    pixels[0] = static_cast<float>(index);
+    pixels[1] = static_cast<float>(seed & 0xfffffU);
+    *label = has(alien_, index) ? 99 : static_cast<float>(index % 2);
+  }
+
+ private:
+  static bool has(const std::vector<int64_t>& list, int64_t index) {
+    return std::find(list.begin(), list.end(), index) != list.end();
+  }
+  int64_t size_, classes_, delay_;
+  std::vector<int64_t> bad_, slow_, failing_, alien_;
+  int64_t channels_;
+};
+
+}  // namespace
+
+extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
+  Plugin plugin(host, "scripted", "1.0");
+  return plugin.dataset<Scripted>().table();
+}
