@@ -1,0 +1,163 @@
+// Prices of tasks, and the file they are kept in.
+#include "core/schedule/costs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/schedule/plan_checks.h"
+#include "tests/support/temp_folder.h"
+
+namespace tandem::test {
+namespace {
+
+using testing::HasSubstr;
+
+struct Priced {
+  Net net = small_net(8);
+  Plan plan = build_plan("two_phase", inputs_of(net, 2));  // 4 rows a device
+  CostTable costs{Roofline{1e9, 1e8}};
+
+  [[nodiscard]] double seconds(const std::string& label) const {
+    return costs.seconds(net, plan, task(plan, label));
+  }
+  [[nodiscard]] bool is_measured(const std::string& label) const {
+    return costs.is_measured(net, plan, task(plan, label));
+  }
+};
+
+TEST(Costs, OfAMeasuredPassScaleWithItsRows) {
+  Priced priced;
+  priced.costs.set("conv1 forward", {0.5, 10, 0});
+  EXPECT_DOUBLE_EQ(priced.seconds("forward conv1 @1"), 0.2);
+  EXPECT_TRUE(priced.is_measured("forward conv1 @1"));
+}
+
+TEST(Costs, OfAnUnmeasuredPassAreTheLargerOfFlopsAndBytes) {
+  Priced priced;
+  const tandem_layer_cost cost = priced.net.cost(0, 4);
+  EXPECT_DOUBLE_EQ(priced.seconds("forward conv1 @0"),
+                   std::max(cost.forward_flops / 1e9, cost.forward_bytes / 1e8));
+  const tandem_layer_cost of_relu = priced.net.cost(priced.net.find_layer("relu1"), 4);
+  EXPECT_GT(of_relu.backward_data_bytes / 1e8, of_relu.backward_data_flops / 1e9);
+  EXPECT_DOUBLE_EQ(priced.seconds("backward_data relu1 @0"), of_relu.backward_data_bytes / 1e8);
+  EXPECT_FALSE(priced.is_measured("forward conv1 @0"));
+}
+
+TEST(Costs, OfBothHalvesInOneCallAreTheirSumUnlessMeasured) {
+  Priced priced;
+  const int conv2 = priced.net.find_layer("conv2");
+  priced.costs.set("conv2 backward_data", {0.1, 0, 0});
+  priced.costs.set("conv2 backward_weights", {0.2, 0, 0});
+  EXPECT_DOUBLE_EQ(priced.costs.pass_seconds(priced.net, conv2, LayerPass::backward, 4), 0.1 + 0.2);
+  priced.costs.set("conv2 backward", {0.25, 0, 0});
+  EXPECT_DOUBLE_EQ(priced.costs.pass_seconds(priced.net, conv2, LayerPass::backward, 4), 0.25);
+}
+
+TEST(Costs, OfUpdatesScaleWithTheirBytes) {
+  Priced priced;
+  const Task& update = task(priced.plan, "update fc @0");
+  // Gradient read, weights and one state read and written, plus the step and skip.
+  const int64_t range = priced.plan.bytes(update.writes.front());
+  EXPECT_EQ(cost_bytes(priced.plan, update), 5 * range + int64_t{sizeof(tandem_step)} + 4);
+  EXPECT_DOUBLE_EQ(priced.seconds("update fc @0"),
+                   static_cast<double>(cost_bytes(priced.plan, update)) / 1e8);
+  priced.costs.set("update", {2.0, 0, 1000});
+  EXPECT_DOUBLE_EQ(priced.seconds("update fc @0"),
+                   2.0 * static_cast<double>(cost_bytes(priced.plan, update)) / 1000);
+}
+
+TEST(Costs, OfInputScaleWithItsBytesAndLinksPriceTheRest) {
+  Priced priced;
+  priced.costs.set("input", {1.0, 0, 100});
+  const Task& copy = task(priced.plan, "copy input @1");
+  EXPECT_DOUBLE_EQ(priced.seconds("copy input @1"),
+                   static_cast<double>(cost_bytes(priced.plan, copy)) / 100);
+  EXPECT_EQ(priced.seconds("send fc gradients @1->@0"), 0);
+  EXPECT_TRUE(priced.is_measured("send fc gradients @1->@0"));
+}
+
+TEST(Costs, HaveKeysThatNameLayerAndPass) {
+  const Priced priced;
+  const auto key = [&](const char* label) {
+    return cost_key(priced.net, priced.plan, task(priced.plan, label));
+  };
+  EXPECT_EQ(key("backward_weights conv1 @1"), "conv1 backward_weights");
+  EXPECT_EQ(key("add fc gradients @0"), "add");
+  EXPECT_EQ(key("update conv @0"), "update");
+  EXPECT_EQ(key("check loss @0"), "check");
+  EXPECT_EQ(key("copy input @0"), "input");
+  EXPECT_EQ(key("report @0"), "results");
+  EXPECT_EQ(key("broadcast conv1 @0->@1"), "");
+}
+
+class CostsFile : public testing::Test {
+ protected:
+  [[nodiscard]] std::string refusal(const std::string& text) const {
+    std::ofstream(path()) << text;
+    return error_of([&] { (void)CostTable::read(path(), {}); });
+  }
+  [[nodiscard]] std::filesystem::path path() const { return folder_.path() / "costs.csv"; }
+  TempFolder folder_;
+};
+
+TEST_F(CostsFile, GivesBackWhatWasWritten) {
+  CostTable written;
+  written.set("conv1 forward", {0.1 + 0.2, 128, 0});
+  written.set("a \"quoted\", name forward", {1e-9, 1, 2});
+  written.set("# no comment forward", {3, 0, 0});
+  written.write(path(), {"net alexnet", "devices cpu:2"});
+  const CostTable read = CostTable::read(path(), Roofline{7, 8});
+  EXPECT_EQ(read.roofline_.flops, 7);
+  for (const char* key : {"conv1 forward", "a \"quoted\", name forward", "# no comment forward"}) {
+    ASSERT_NE(read.find(key), nullptr) << key;
+    EXPECT_EQ(read.find(key)->seconds, written.find(key)->seconds);
+    EXPECT_EQ(read.find(key)->rows, written.find(key)->rows);
+    EXPECT_EQ(read.find(key)->bytes, written.find(key)->bytes);
+  }
+}
+
+TEST_F(CostsFile, BeginsWithItsCommentsAndAHeader) {
+  CostTable().write(path(), {"net alexnet"});
+  std::ifstream file(path());
+  std::string first, second;
+  std::getline(file, first);
+  std::getline(file, second);
+  EXPECT_EQ(first, "# net alexnet");
+  EXPECT_EQ(second, "key,seconds,rows,bytes");
+}
+
+TEST_F(CostsFile, ErrorsNameFileAndLine) {
+  const std::string header = "# made by hand\nkey,seconds,rows,bytes\n";
+  EXPECT_THAT(refusal(header + "conv1 forward,abc,1,2\n"),
+              testing::AllOf(HasSubstr("costs.csv:3: 'abc' is not a number of seconds"),
+                             HasSubstr("as in \"conv1 forward,0.061,128,0\"")));
+  EXPECT_THAT(refusal(header + "conv1 forward,-1,1,2\n"), HasSubstr("'-1' is not a number of sec"));
+  EXPECT_THAT(refusal(header + "conv1 forward,inf,1,2\n"), HasSubstr("'inf' is not a number of"));
+  EXPECT_THAT(refusal(header + "conv1 forward,1,1.5,2\n"),
+              HasSubstr("'1.5' is not a number of ro"));
+  EXPECT_THAT(refusal(header + "conv1 forward,1,1\n"),
+              HasSubstr("costs.csv:3: expected the 4 fie"));
+  EXPECT_THAT(refusal(header + "\"conv1 forward,1,1,2\n"),
+              HasSubstr("costs.csv:3: expected the 4"));
+  EXPECT_THAT(refusal(header + "a forward,1,1,2\na forward,1,1,2\n"),
+              HasSubstr("costs.csv:4: 'a forward' is there twice"));
+  EXPECT_THAT(refusal("conv1 forward,1,1,2\n"), HasSubstr("costs.csv:1: expected the header"));
+  EXPECT_THAT(refusal("# only this\n"), HasSubstr("no header line"));
+}
+
+TEST_F(CostsFile, ThatIsMissingSaysWhatWritesOne) {
+  EXPECT_THAT(error_of([&] { (void)CostTable::read(folder_.path() / "none.csv", {}); }),
+              testing::AllOf(HasSubstr("none.csv' cannot be read"), HasSubstr("tandem profile")));
+}
+
+TEST_F(CostsFile, ThatCannotBeWrittenIsAnErrorThatNamesIt) {
+  EXPECT_THAT(error_of([&] { CostTable().write(folder_.path() / "no" / "such.csv", {}); }),
+              HasSubstr("such.csv' cannot be written"));
+}
+
+}  // namespace
+}  // namespace tandem::test

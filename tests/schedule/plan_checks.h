@@ -1,0 +1,58 @@
+// What the tests of strategies ask of a plan.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/schedule/plan.h"
+#include "core/schedule/strategy.h"
+#include "tests/support/fake_net.h"
+
+namespace tandem::test {
+
+inline StrategyInputs inputs_of(const Net& net, int devices) {
+  StrategyInputs inputs;
+  inputs.net = &net;
+  inputs.devices = devices;
+  return inputs;
+}
+
+// -1: no such task.
+inline int find_task(const Plan& plan, const std::string& label) {
+  for (size_t i = 0; i < plan.tasks.size(); ++i) {
+    if (plan.tasks[i].label == label) return static_cast<int>(i);
+  }
+  return -1;
+}
+inline const Task& task(const Plan& plan, const std::string& label) {
+  const int index = find_task(plan, label);
+  EXPECT_GE(index, 0) << "no task '" << label << "'";
+  static const Task none;
+  return index < 0 ? none : plan.tasks[static_cast<size_t>(index)];
+}
+
+// Labels of the tasks of a stream, in its order.
+inline std::vector<std::string> labels(const Plan& plan, const StreamId& stream) {
+  std::vector<std::string> result;
+  for (const Task& task : plan.tasks) {
+    for (const StreamId& used : task.streams) {
+      if (used == stream) result.push_back(task.label);
+    }
+  }
+  return result;
+}
+
+// The message of the Error that `action` throws; "" if none.
+template <class Action>
+std::string error_of(const Action& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace tandem::test

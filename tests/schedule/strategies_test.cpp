@@ -1,0 +1,301 @@
+// What must hold for every plan of every strategy.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/data/loader.h"
+#include "core/schedule/buffers.h"
+#include "core/schedule/memory_plan.h"
+#include "tests/schedule/plan_checks.h"
+
+namespace tandem::test {
+namespace {
+
+using testing::HasSubstr;
+
+struct Case {
+  std::string strategy;  // or "testing"
+  int devices;
+  bool hidden_broadcast;
+};
+
+Plan plan_of(const Case& which) {
+  static const Net training = small_net(9), testing = small_net(9, TANDEM_TEST);
+  const bool tests = which.strategy == "testing";
+  StrategyInputs inputs = inputs_of(tests ? testing : training, which.devices);
+  inputs.options.hidden_broadcast = which.hidden_broadcast;
+  inputs.options.split = "fc1";
+  return tests ? build_testing_plan(inputs) : build_plan(which.strategy, inputs);
+}
+
+class EveryPlan : public testing::TestWithParam<Case> {};
+
+std::string name_of(const testing::TestParamInfo<Case>& info) {
+  return info.param.strategy + (info.param.hidden_broadcast ? "_hidden_on_" : "_plain_on_") +
+         std::to_string(info.param.devices);
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> result;
+  for (int devices = 1; devices <= 4; ++devices) {
+    result.push_back({"sequential", devices, false});
+    result.push_back({"two_phase", devices, false});
+    result.push_back({"two_phase", devices, true});
+    result.push_back({"testing", devices, false});
+  }
+  return result;
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, EveryPlan, testing::ValuesIn(cases()), name_of);
+
+TEST_P(EveryPlan, HasNoRace) {
+  const Plan plan = plan_of(GetParam());
+  const std::vector<Race> races = find_races(plan);
+  EXPECT_TRUE(races.empty()) << races.front().text;
+}
+
+TEST_P(EveryPlan, HasNoRaceWhereBuffersShareMemory) {
+  Plan plan = plan_of(GetParam());
+  for (Buffer& buffer : plan.buffers) {
+    if (buffer.bytes == 0) buffer.bytes = 256;  // as kernels would fill in saved and scratch
+  }
+  const MemoryPlan memory = plan_memory(plan);
+  const std::vector<Race> races = find_races(plan, &memory);
+  EXPECT_TRUE(races.empty()) << races.front().text;
+}
+
+TEST_P(EveryPlan, HasNoWaitThatCouldBeLeftOut) {
+  Plan plan = plan_of(GetParam());
+  int waits = 0;
+  for (Task& task : plan.tasks) {
+    const std::vector<Dependency> all = task.after;
+    for (size_t i = 0; i < all.size(); ++i, ++waits) {
+      task.after.erase(task.after.begin() + static_cast<int64_t>(i));
+      EXPECT_FALSE(find_races(plan).empty())
+          << "'" << task.label << "' without waiting for '"
+          << plan.tasks[static_cast<size_t>(all[i].task)].label << "'";
+      task.after = all;
+    }
+  }
+  EXPECT_GT(waits, 0);
+}
+
+// A copy or pass that reads what no task of the step wrote would train on the step before.
+TEST_P(EveryPlan, ReadsNoTransientMemoryBeforeItIsWritten) {
+  const Plan plan = plan_of(GetParam());
+  std::map<int, std::vector<Region>> written;
+  const auto is_written = [&](const Region& region) {
+    for (const Region& w : written[region.buffer]) {
+      if (w.offset < region.offset + plan.bytes(region) && region.offset < w.offset + plan.bytes(w))
+        return true;
+    }
+    return false;
+  };
+  for (const Task& task : plan.tasks) {
+    for (const Region& region : task.reads) {
+      const Buffer& buffer = plan.buffers[static_cast<size_t>(region.buffer)];
+      if (buffer.kind != BufferKind::transient || plan.bytes(region) == 0) continue;
+      EXPECT_TRUE(is_written(region)) << "'" << task.label << "' reads '" << buffer.name << "'";
+    }
+    for (const Region& region : task.writes) written[region.buffer].push_back(region);
+  }
+}
+
+TEST_P(EveryPlan, ComputesOnTheComputeStreamsAndMovesOnTheOthers) {
+  const Plan plan = plan_of(GetParam());
+  for (const Task& task : plan.tasks) {
+    const bool computes = std::holds_alternative<LayerWork>(task.work);
+    for (const StreamId& stream : task.streams) {
+      const StreamKind expected = computes                     ? StreamKind::compute
+                                  : task.stage == Stage::input ? StreamKind::copy
+                                                               : StreamKind::communication;
+      EXPECT_EQ(stream.kind, expected) << task.label;
+    }
+  }
+}
+
+TEST_P(EveryPlan, GivesEachRowOfTheBatchToOneDevice) {
+  const Plan plan = plan_of(GetParam());
+  std::vector<int> owners(static_cast<size_t>(plan.batch), 0);
+  for (const PlanBinding& binding : plan.bindings) {
+    if (binding.layer != 0) continue;
+    for (int64_t row = binding.row_begin; row < binding.row_end; ++row)
+      ++owners[static_cast<size_t>(row)];
+  }
+  EXPECT_THAT(owners, testing::Each(1));
+}
+
+TEST(Strategies, CopyUnevenSharesOfTheBatchToTheRightPlaces) {
+  const Net net = small_net(7);
+  const Plan plan = build_plan("sequential", inputs_of(net, 3));
+  const BatchLayout global = make_batch_layout(7, {1, 3, 16, 16});
+  const BatchLayout local = make_batch_layout(2, {1, 3, 16, 16});
+  const auto& copy = std::get<CopyWork>(task(plan, "copy input @2").work);
+  ASSERT_EQ(copy.segments.size(), 3U);
+  EXPECT_EQ(plan.bytes(copy.segments[0].source), static_cast<int64_t>(sizeof(tandem_step)));
+  EXPECT_EQ(copy.segments[1].source.offset, global.label_offset + 5 * 4);
+  EXPECT_EQ(copy.segments[1].target.offset, local.label_offset);
+  EXPECT_EQ(copy.segments[1].target.bytes, 2 * 4);
+  EXPECT_EQ(copy.segments[2].source.offset, global.data_offset + 5 * 3 * 16 * 16 * 4);
+  EXPECT_EQ(copy.segments[2].target.offset, local.data_offset);
+  EXPECT_EQ(copy.segments[2].target.bytes, 2 * 3 * 16 * 16 * 4);
+}
+
+TEST(Strategies, CheckTheLossBeforeAnyUpdateOfTheStep) {
+  const Net net = small_net(8);
+  for (const char* strategy : {"sequential", "two_phase"}) {
+    const Plan plan = build_plan(strategy, inputs_of(net, 2));
+    const int check = find_task(plan, "check loss @0");
+    ASSERT_GE(check, 0);
+    for (size_t i = 0; i < plan.tasks.size(); ++i) {
+      if (!std::holds_alternative<UpdateWork>(plan.tasks[i].work)) continue;
+      EXPECT_LT(check, static_cast<int>(i));
+      EXPECT_EQ(plan.tasks[i].streams.front(), plan.tasks[size_t(check)].streams.front());
+    }
+  }
+}
+
+TEST(Strategies, CheckOnlyScalarsThatArePartOfTheLoss) {
+  const Net net = FakeNet("net", 4, {1, 1, 4, 4})
+                      .inner_product("fc1", 16)
+                      .inner_product("fc2", 16)
+                      .accuracy()
+                      .loss("shown", 0)
+                      .loss("loss", 0.5)
+                      .finish();
+  const Plan plan = build_plan("two_phase", inputs_of(net, 2));
+  EXPECT_GE(find_task(plan, "check loss @0"), 0);
+  EXPECT_EQ(find_task(plan, "check shown @0"), -1);
+  EXPECT_EQ(find_task(plan, "check accuracy @0"), -1);
+  const int constants = plan.find_buffer(buffers::constants, 1);
+  ASSERT_GE(constants, 0);
+  const std::vector<float>& values = plan.buffers[size_t(constants)].initial;
+  ASSERT_EQ(values.size(), 64U);
+  EXPECT_EQ(values[0], 0);
+  EXPECT_EQ(values[32], 0.5F);
+  EXPECT_EQ(values[48], 1);
+}
+
+TEST(Strategies, DivideLossesByTheSamplesOfTheStepAndTestsByOne) {
+  const Net training = small_net(8), testing = small_net(8, TANDEM_TEST);
+  const Plan train = build_plan("sequential", inputs_of(training, 2));
+  const Plan test = build_testing_plan(inputs_of(testing, 2));
+  const PlanBinding& trained = train.bindings.back();
+  EXPECT_EQ(train.buffers[size_t(trained.normaliser.buffer)].name, buffers::input);
+  EXPECT_EQ(trained.normaliser.offset, static_cast<int64_t>(offsetof(tandem_step, samples)));
+  const PlanBinding& tested = test.bindings.back();
+  const Buffer& constants = test.buffers[size_t(tested.normaliser.buffer)];
+  EXPECT_EQ(constants.name, buffers::testing_constants);
+  EXPECT_EQ(constants.initial[size_t(tested.normaliser.offset / 4)], 1);
+}
+
+TEST(Strategies, LetTensorsMadeInPlaceShareMemoryAndGradients) {
+  const Net net = small_net(8);
+  const Plan plan = build_plan("two_phase", inputs_of(net, 1));
+  const auto& relu = std::get<LayerWork>(task(plan, "forward relu1 @0").work);
+  const PlanBinding& use = plan.bindings[size_t(relu.binding)];
+  EXPECT_EQ(use.inputs[0].buffer, use.outputs[0].buffer);
+  EXPECT_EQ(use.input_gradients[0].buffer, use.output_gradients[0].buffer);
+  EXPECT_EQ(plan.buffers[size_t(use.inputs[0].buffer)].name, "conv1 output");
+}
+
+TEST(Strategies, GiveTheFirstLayerNoDataGradient) {
+  const Net net = small_net(8);
+  const Plan plan = build_plan("two_phase", inputs_of(net, 1));
+  EXPECT_EQ(find_task(plan, "backward_data conv1 @0"), -1);
+  EXPECT_GE(find_task(plan, "backward_weights conv1 @0"), 0);
+  EXPECT_LT(find_task(plan, "backward_weights conv2 @0"),
+            find_task(plan, "backward_data conv2 @0"));
+}
+
+TEST(Strategies, AccumulateTheGradientOfWeightsThatLayersShare) {
+  const Net net = FakeNet("net", 4, {1, 1, 4, 4})
+                      .inner_product("fc1", 16)
+                      .inner_product("fc2", 16)
+                      .inner_product_sharing("fc3", "fc2")
+                      .loss()
+                      .finish();
+  const Plan plan = build_plan("two_phase", inputs_of(net, 2));
+  const auto accumulates = [&](const char* label) {
+    return std::get<LayerWork>(task(plan, label).work).accumulate;
+  };
+  EXPECT_FALSE(accumulates("backward_weights fc3 @1"));
+  EXPECT_TRUE(accumulates("backward_weights fc2 @1"));
+  EXPECT_FALSE(accumulates("backward_weights fc1 @1"));
+}
+
+TEST(Strategies, NeedARowForEveryDevice) {
+  const Net net = small_net(2);
+  EXPECT_THAT(error_of([&] { (void)build_plan("two_phase", inputs_of(net, 4)); }),
+              HasSubstr("batch 2 is smaller than the 4 devices"));
+  EXPECT_THAT(error_of([&] { (void)build_testing_plan(inputs_of(net, 3)); }),
+              HasSubstr("batch 2 is smaller than the 3 devices"));
+}
+
+TEST(Strategies, AreSuggestedForANameThatIsNearly) {
+  const Net net = small_net(4);
+  const std::string message = error_of([&] { (void)build_plan("two_fase", inputs_of(net, 2)); });
+  EXPECT_THAT(message, HasSubstr("unknown strategy 'two_fase' (did you mean 'two_phase'?)"));
+  EXPECT_THAT(message, HasSubstr("sequential, two_phase"));
+}
+
+TEST(Sequential, SendsAndBroadcastsEverythingInOneCopyADevice) {
+  const Net net = small_net(9);
+  const Plan plan = build_plan("sequential", inputs_of(net, 3));
+  for (const char* label : {"send gradients @2->@0", "broadcast weights @0->@2"}) {
+    const auto& copy = std::get<CopyWork>(task(plan, label).work);
+    ASSERT_EQ(copy.segments.size(), 1U);
+    EXPECT_EQ(plan.bytes(copy.segments[0].source), buffers::weight_bytes(net));
+  }
+  // Whatever is on the communication streams follows the whole backward pass.
+  EXPECT_THAT(labels(plan, {0, StreamKind::communication}),
+              testing::ElementsAre("broadcast weights @0->@1", "broadcast weights @0->@2",
+                                   "send metrics @1->@0", "send metrics @2->@0", "add metrics @0",
+                                   "check loss @0", "report @0", "send gradients @1->@0",
+                                   "send gradients @2->@0", "add gradients @0", "update @0"));
+  EXPECT_LT(find_task(plan, "backward_weights conv1 @2"), find_task(plan, "send gradients @1->@0"));
+}
+
+TEST(TestingPlan, BringsTheClassScoresOfTheWholeBatchTogether) {
+  const Net net = small_net(7, TANDEM_TEST);
+  const Plan plan = build_testing_plan(inputs_of(net, 3));
+  const int target = plan.find_buffer(buffers::predictions, TANDEM_HOST);
+  ASSERT_GE(target, 0);
+  EXPECT_EQ(plan.buffers[size_t(target)].bytes, 7 * 10 * 4);
+  EXPECT_EQ(plan.buffers[size_t(target)].slots, 2);
+  const auto& copy = std::get<CopyWork>(task(plan, "copy predictions @2").work);
+  EXPECT_EQ(copy.segments[0].target.offset, 5 * 10 * 4);
+  EXPECT_EQ(plan.bytes(copy.segments[0].source), 2 * 10 * 4);
+}
+
+TEST(TestingPlan, HasNoBackwardAndNoUpdate) {
+  const Net net = small_net(8);  // also of a training net, to diagnose one
+  const Plan plan = build_testing_plan(inputs_of(net, 2));
+  for (const Task& task : plan.tasks) {
+    EXPECT_TRUE(task.stage == Stage::input || task.stage == Stage::broadcast ||
+                task.stage == Stage::forward || task.stage == Stage::report)
+        << task.label;
+  }
+  EXPECT_EQ(plan.find_buffer(buffers::gradients, 0), -1);
+  EXPECT_EQ(plan.find_buffer(buffers::skip, 0), -1);
+}
+
+TEST(TestingPlan, SharesTheResultsBufferWithTrainingPlans) {
+  const Net training = small_net(8), testing = small_net(8, TANDEM_TEST);
+  ASSERT_NE(training.scalars.size(), testing.scalars.size());
+  const Plan train = build_plan("two_phase", inputs_of(training, 2));
+  const Plan test = build_testing_plan(inputs_of(testing, 2));
+  for (const Buffer& buffer : test.buffers) {
+    const int same = train.find_buffer(buffer.name, buffer.device);
+    if (buffer.kind != BufferKind::persistent || same < 0) continue;
+    EXPECT_EQ(train.buffers[size_t(same)].bytes, buffer.bytes) << buffer.name;
+    EXPECT_EQ(train.buffers[size_t(same)].initial, buffer.initial) << buffer.name;
+  }
+}
+
+}  // namespace
+}  // namespace tandem::test

@@ -1,0 +1,189 @@
+// two_phase as STRATEGIES §1 has it: stages, streams, order, bytes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/schedule/buffers.h"
+#include "core/schedule/plan_builder.h"
+#include "tests/schedule/plan_checks.h"
+
+namespace tandem::test {
+namespace {
+
+using testing::ElementsAre;
+
+Plan two_phase(const Net& net, int devices, bool hidden, const std::string& split = "fc1") {
+  StrategyInputs inputs = inputs_of(net, devices);
+  inputs.options.split = split;
+  inputs.options.hidden_broadcast = hidden;
+  return build_plan("two_phase", inputs);
+}
+
+// Bytes of the weights of these layers, padding left out.
+int64_t bytes_of(const Net& net, const std::vector<std::string>& layers) {
+  int64_t bytes = 0;
+  for (const WeightArray& weight : net.weights) {
+    for (const std::string& layer : layers) {
+      if (net.layers[size_t(weight.layer)].name == layer) bytes += weight.count * 4;
+    }
+  }
+  return bytes;
+}
+
+int64_t copied(const Plan& plan, const std::string& label) {
+  int64_t bytes = 0;
+  for (const CopySegment& segment : std::get<CopyWork>(task(plan, label).work).segments) {
+    bytes += plan.bytes(segment.source);
+  }
+  return bytes;
+}
+
+TEST(TwoPhase, WithPlainBroadcastRunsTheStagesInTheOrderOfTheTable) {
+  const Net net = small_net(8);
+  const Plan plan = two_phase(net, 2, false);
+  EXPECT_THAT(labels(plan, {0, StreamKind::communication}),
+              ElementsAre("broadcast weights @0->@1", "send metrics @1->@0", "add metrics @0",
+                          "check loss @0", "report @0", "send fc gradients @1->@0",
+                          "add fc gradients @0", "update fc @0", "send conv gradients @1->@0",
+                          "add conv gradients @0", "update conv @0"));
+  EXPECT_THAT(labels(plan, {1, StreamKind::communication}),
+              ElementsAre("broadcast weights @0->@1", "send metrics @1->@0",
+                          "send fc gradients @1->@0", "send conv gradients @1->@0"));
+}
+
+TEST(TwoPhase, ComputesForwardThenTheFcPartThenTheConvPart) {
+  const Net net = small_net(8);
+  const Plan plan = two_phase(net, 2, true);
+  for (int device = 0; device < 2; ++device) {
+    std::vector<Stage> stages;
+    for (const Task& task : plan.tasks) {
+      if (task.streams.front() == StreamId{device, StreamKind::compute} &&
+          (stages.empty() || stages.back() != task.stage)) {
+        stages.push_back(task.stage);
+      }
+    }
+    EXPECT_THAT(stages, ElementsAre(Stage::forward, Stage::backward_fc, Stage::backward_conv));
+  }
+  EXPECT_EQ(plan.split_layer, "fc1");
+  EXPECT_EQ(task(plan, "backward_data fc1 @1").stage, Stage::backward_fc);
+  EXPECT_EQ(task(plan, "backward_data pool2 @1").stage, Stage::backward_conv);
+}
+
+TEST(TwoPhase, HiddenBroadcastSendsFcWeightsAtOnceAndConvWeightsLayerByLayer) {
+  const Net net = small_net(8);
+  const Plan plan = two_phase(net, 2, true);
+  EXPECT_THAT(labels(plan, {1, StreamKind::communication}),
+              ElementsAre("send metrics @1->@0", "send fc gradients @1->@0",
+                          "broadcast fc weights @0->@1", "send conv gradients @1->@0",
+                          "broadcast conv1 @0->@1", "broadcast conv2 @0->@1"));
+  EXPECT_EQ(copied(plan, "broadcast conv1 @0->@1"), bytes_of(net, {"conv1"}));
+}
+
+TEST(TwoPhase, SendsTheFcPartAndTheConvPartAndNothingTwice) {
+  const Net net = alexnet(8);
+  const Plan plan = two_phase(net, 2, true, "fc6");
+  EXPECT_EQ(copied(plan, "send fc gradients @1->@0"), bytes_of(net, {"fc6", "fc7", "fc8"}));
+  EXPECT_EQ(copied(plan, "broadcast fc weights @0->@1"), bytes_of(net, {"fc6", "fc7", "fc8"}));
+  EXPECT_EQ(copied(plan, "send conv gradients @1->@0"),
+            bytes_of(net, {"conv1", "conv2", "conv3", "conv4", "conv5"}));
+}
+
+TEST(TwoPhase, SendsGradientsAsCollectivesOfBothCommunicationStreams) {
+  const Net net = small_net(8);
+  const Plan plan = two_phase(net, 3, true);
+  EXPECT_THAT(
+      task(plan, "send fc gradients @2->@0").streams,
+      ElementsAre(StreamId{0, StreamKind::communication}, StreamId{2, StreamKind::communication}));
+}
+
+TEST(TwoPhase, AddsTheGradientsInTheOrderOfTheDevices) {
+  const Net net = small_net(8);
+  const Plan plan = two_phase(net, 4, true);
+  const auto& add = std::get<AddWork>(task(plan, "add conv gradients @0").work);
+  std::vector<std::string> sources;
+  for (const Region& source : add.sources) {
+    sources.push_back(plan.buffers[size_t(source.buffer)].name);
+  }
+  EXPECT_THAT(sources, ElementsAre("received gradients @1", "received gradients @2",
+                                   "received gradients @3"));
+  EXPECT_EQ(plan.buffers[size_t(add.target.buffer)].name, buffers::gradients);
+}
+
+TEST(TwoPhase, LetsConvolutionsGoBackwardWhileFcGradientsTravel) {
+  const Net net = small_net(8);
+  const Plan plan = two_phase(net, 2, true);
+  const std::set<Stage> moving{Stage::send_fc_gradients, Stage::update_fc};
+  for (const Task& task : plan.tasks) {
+    if (task.stage != Stage::backward_conv) continue;
+    for (const Dependency& wait : task.after) {
+      if (wait.steps_back != 0) continue;
+      EXPECT_FALSE(moving.contains(plan.tasks[size_t(wait.task)].stage))
+          << task.label << " waits for " << plan.tasks[size_t(wait.task)].label;
+    }
+  }
+}
+
+TEST(TwoPhase, UpdatesEveryTrainedWeightOnce) {
+  const Net net = small_net(8);
+  const Plan plan = two_phase(net, 2, true);
+  std::multiset<int> updated;
+  for (const Task& task : plan.tasks) {
+    if (const auto* update = std::get_if<UpdateWork>(&task.work)) {
+      updated.insert(update->weights.begin(), update->weights.end());
+    }
+  }
+  std::multiset<int> all;
+  for (size_t i = 0; i < net.weights.size(); ++i) all.insert(static_cast<int>(i));
+  EXPECT_EQ(updated, all);
+}
+
+TEST(TwoPhase, LeavesFrozenWeightsAlone) {
+  const Net net = FakeNet("net", 8, {1, 3, 16, 16})
+                      .convolution("conv1", 16, 3)
+                      .convolution("conv2", 16, 3)
+                      .convolution("conv3", 16, 3)
+                      .inner_product("fc", 16)
+                      .loss()
+                      .freeze("conv2")
+                      .finish();
+  const Plan plan = two_phase(net, 2, true, "fc");
+  EXPECT_EQ(find_task(plan, "broadcast conv2 @0->@1"), -1);
+  EXPECT_EQ(copied(plan, "send conv gradients @1->@0"), bytes_of(net, {"conv1", "conv3"}));
+  const auto& update = std::get<UpdateWork>(task(plan, "update conv @0").work);
+  EXPECT_THAT(update.weights, ElementsAre(0, 1, 4, 5));
+  EXPECT_TRUE(find_races(plan).empty());
+}
+
+TEST(TwoPhase, WithOneLayerOfWeightsHasOnlyAnFcPart) {
+  const Net net =
+      FakeNet("net", 8, {1, 1, 4, 4}).relu("relu").inner_product("fc", 16).loss().finish();
+  const Plan plan = two_phase(net, 2, true, "auto");
+  EXPECT_GE(find_task(plan, "update fc @0"), 0);
+  EXPECT_EQ(find_task(plan, "update conv @0"), -1);
+  EXPECT_THAT(plan.notes.front(), testing::HasSubstr("'fc' is the only layer with weights"));
+}
+
+TEST(TwoPhase, OnOneDeviceNeitherSendsNorBroadcasts) {
+  const Net net = small_net(8);
+  const Plan plan = two_phase(net, 1, true);
+  EXPECT_THAT(labels(plan, {0, StreamKind::communication}),
+              ElementsAre("check loss @0", "report @0", "update fc @0", "update conv @0"));
+}
+
+TEST(WeightRanges, JoinNeighboursAndLeaveOutWhatLiesBetween) {
+  const Net net = small_net(8);  // counts 432 16 2880 20 16000 50 ...
+  const std::vector<WeightRange> joined = weight_ranges(net, {1, 0});
+  ASSERT_EQ(joined.size(), 1U);
+  EXPECT_EQ(joined[0].offset, 0);
+  EXPECT_EQ(joined[0].bytes, (432 + 16) * 4);
+  const std::vector<WeightRange> apart = weight_ranges(net, {0, 2, 3, 4});
+  ASSERT_EQ(apart.size(), 2U);
+  EXPECT_EQ(apart[1].offset, net.weights[2].offset * 4);
+  EXPECT_EQ(apart[1].offset + apart[1].bytes, (net.weights[4].offset + net.weights[4].count) * 4);
+}
+
+}  // namespace
+}  // namespace tandem::test

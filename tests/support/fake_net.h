@@ -1,0 +1,288 @@
+// Nets made by hand for tests of plans: a chain of layers with made-up types that know their
+// shapes, weights and costs, but have no kernels. Layouts are plain; relu runs in place. The result
+// follows what core/model promises of a Net.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/attributes.h"
+#include "core/model/net.h"
+
+namespace tandem::test {
+
+namespace fake {
+
+inline int64_t attribute(const tandem_layer_query* query, const char* name) {
+  return reinterpret_cast<const Attributes*>(query->attributes)->integer(name);
+}
+inline double elements(const Shape& shape) {
+  return static_cast<double>(element_count(shape));
+}
+
+inline tandem_status window_shapes(const tandem_layer_query* query, tandem_shape* outputs) {
+  const Shape& in = query->inputs[0];
+  const int64_t kernel = attribute(query, "kernel"), stride = attribute(query, "stride");
+  const int64_t pad = attribute(query, "pad"), channels = attribute(query, "outputs");
+  outputs[0] = {in.n, channels > 0 ? channels : in.c, (in.h + 2 * pad - kernel) / stride + 1,
+                (in.w + 2 * pad - kernel) / stride + 1};
+  return TANDEM_OK;
+}
+inline tandem_status dense_shapes(const tandem_layer_query* query, tandem_shape* outputs) {
+  outputs[0] = {query->inputs[0].n, attribute(query, "outputs"), 1, 1};
+  return TANDEM_OK;
+}
+inline tandem_status same_shapes(const tandem_layer_query* query, tandem_shape* outputs) {
+  outputs[0] = query->inputs[0];
+  return TANDEM_OK;
+}
+inline tandem_status scalar_shapes(const tandem_layer_query*, tandem_shape* outputs) {
+  outputs[0] = {1, 1, 1, 1};
+  return TANDEM_OK;
+}
+inline void set_cost(tandem_layer_cost* cost, double flops, double bytes) {
+  *cost = {sizeof(tandem_layer_cost), flops, flops, flops, bytes, bytes, bytes};
+}
+inline tandem_status product_cost(const tandem_layer_query* query, tandem_layer_cost* cost) {
+  const Shape& in = query->inputs[0];
+  const double outputs = static_cast<double>(attribute(query, "outputs"));
+  Shape out{};
+  const int64_t kernel = attribute(query, "kernel");
+  if (kernel == 0) {
+    set_cost(cost, 2 * elements(in) * outputs, 4 * elements(in));
+    return TANDEM_OK;
+  }
+  window_shapes(query, &out);
+  const double window = static_cast<double>(kernel * kernel * in.c);
+  set_cost(cost, 2 * elements(out) * window, 4 * (elements(in) + elements(out)));
+  return TANDEM_OK;
+}
+inline tandem_status element_cost(const tandem_layer_query* query, tandem_layer_cost* cost) {
+  set_cost(cost, elements(query->inputs[0]), 8 * elements(query->inputs[0]));
+  return TANDEM_OK;
+}
+
+using ShapeFunction = tandem_status (*)(const tandem_layer_query*, tandem_shape*);
+using CostFunction = tandem_status (*)(const tandem_layer_query*, tandem_layer_cost*);
+inline tandem_layer_type make_type(const char* name, int32_t inputs, uint64_t traits,
+                                   ShapeFunction shapes, CostFunction cost) {
+  return {sizeof(tandem_layer_type),
+          name,
+          "",
+          nullptr,
+          0,
+          inputs,
+          inputs,
+          1,
+          1,
+          traits,
+          shapes,
+          nullptr,
+          cost};
+}
+
+inline const tandem_layer_type convolution =
+    make_type("Convolution", 1, TANDEM_PER_SAMPLE | TANDEM_BACKWARD_READS_INPUTS, &window_shapes,
+              &product_cost);
+inline const tandem_layer_type inner_product =
+    make_type("InnerProduct", 1, TANDEM_PER_SAMPLE | TANDEM_BACKWARD_READS_INPUTS, &dense_shapes,
+              &product_cost);
+inline const tandem_layer_type pooling =
+    make_type("Pooling", 1, TANDEM_PER_SAMPLE, &window_shapes, &element_cost);
+inline const tandem_layer_type relu =
+    make_type("ReLU", 1, TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_BACKWARD_READS_OUTPUTS,
+              &same_shapes, &element_cost);
+inline const tandem_layer_type loss =
+    make_type("SoftmaxWithLoss", 2, TANDEM_PER_SAMPLE | TANDEM_LOSS | TANDEM_SECOND_INPUT_IS_LABEL,
+              &scalar_shapes, &element_cost);
+inline const tandem_layer_type accuracy =
+    make_type("Accuracy", 2, TANDEM_PER_SAMPLE | TANDEM_METRIC | TANDEM_SECOND_INPUT_IS_LABEL,
+              &scalar_shapes, &element_cost);
+
+}  // namespace fake
+
+// FakeNet("small", 8, {1, 3, 16, 16}).convolution("conv1", 16, 3).inner_product("fc1", 10).loss()
+// .finish()
+class FakeNet {
+ public:
+  FakeNet(const std::string& name, int64_t batch, const Shape& sample,
+          int32_t phase = TANDEM_TRAIN) {
+    net_.name = name;
+    net_.phase = phase;
+    net_.batch = batch;
+    net_.data = top_ = add_tensor("data", {batch, sample.c, sample.h, sample.w}, -1);
+    net_.label = add_tensor("label", {batch, 1, 1, 1}, -1);
+  }
+
+  FakeNet& convolution(const std::string& name, int64_t outputs, int64_t kernel, int64_t stride = 1,
+                       int64_t pad = 0) {
+    const int64_t channels = top_shape().c;
+    add_layer(name, fake::convolution, {top_}, window(outputs, kernel, stride, pad));
+    add_weight("weight", {outputs, channels, kernel, kernel});
+    add_weight("bias", {outputs, 1, 1, 1});
+    return *this;
+  }
+  FakeNet& inner_product(const std::string& name, int64_t outputs) {
+    const Shape in = top_shape();
+    add_layer(name, fake::inner_product, {top_}, window(outputs, 0, 1, 0));
+    add_weight("weight", {outputs, in.c * in.h * in.w, 1, 1});
+    add_weight("bias", {outputs, 1, 1, 1});
+    return *this;
+  }
+  // With the weights of another layer of the same shape.
+  FakeNet& inner_product_sharing(const std::string& name, const std::string& with) {
+    const Layer other = layer_named(with);
+    add_layer(name, fake::inner_product, {top_}, other.attributes);
+    net_.layers.back().weights = other.weights;
+    return *this;
+  }
+  FakeNet& pooling(const std::string& name, int64_t kernel, int64_t stride) {
+    add_layer(name, fake::pooling, {top_}, window(0, kernel, stride, 0));
+    return *this;
+  }
+  FakeNet& relu(const std::string& name) {
+    const int below = top_;
+    add_layer(name, fake::relu, {top_}, window(0, 0, 1, 0));
+    net_.layers.back().runs_in_place = true;
+    net_.tensors.back().alias_of = below;
+    return *this;
+  }
+  FakeNet& loss(const std::string& name = "loss", double weight = 1) {
+    add_scalar(name, fake::loss, weight);
+    return *this;
+  }
+  FakeNet& accuracy(const std::string& name = "accuracy") {
+    add_scalar(name, fake::accuracy, 0);
+    return *this;
+  }
+  // lr_mult 0 for all weights of the layer.
+  FakeNet& freeze(const std::string& name) {
+    for (const int weight : layer_named(name).weights) {
+      net_.weights[static_cast<size_t>(weight)].rate_multiplier = 0;
+    }
+    return *this;
+  }
+
+  // Works out which passes and gradients are wanted: from the loss down to the first layer with
+  // trained weights.
+  Net finish() {
+    bool below = false;  // something to train below this layer
+    for (Layer& layer : net_.layers) {
+      bool trains = false;
+      for (const int weight : layer.weights) {
+        trains |= net_.weights[static_cast<size_t>(weight)].trained();
+      }
+      const bool is_shown_only =
+          layer.has(TANDEM_METRIC) || (layer.has(TANDEM_LOSS) && layer.loss_weights.front() == 0);
+      if (net_.phase == TANDEM_TRAIN && !is_shown_only) {
+        layer.wants_backward_weights = trains;
+        layer.wants_backward_data = below;
+        if (below) net_.tensors[static_cast<size_t>(layer.inputs.front())].has_gradient = true;
+      }
+      below |= trains;
+    }
+    return net_;
+  }
+
+ private:
+  static std::shared_ptr<const Attributes> window(int64_t outputs, int64_t kernel, int64_t stride,
+                                                  int64_t pad) {
+    auto attributes = std::make_shared<Attributes>();
+    for (const auto& [name, value] : {std::pair("outputs", outputs), std::pair("kernel", kernel),
+                                      std::pair("stride", stride), std::pair("pad", pad)}) {
+      attributes->set(name, {value, true, {}});
+    }
+    return attributes;
+  }
+  [[nodiscard]] const Shape& top_shape() const {
+    return net_.tensors[static_cast<size_t>(top_)].shape;
+  }
+  [[nodiscard]] const Layer& layer_named(const std::string& name) const {
+    size_t i = 0;
+    while (net_.layers.at(i).name != name) ++i;
+    return net_.layers[i];
+  }
+  int add_tensor(const std::string& name, const Shape& shape, int producer) {
+    Tensor tensor;
+    tensor.name = name;
+    tensor.shape = shape;
+    tensor.producer = producer;
+    net_.tensors.push_back(std::move(tensor));
+    return static_cast<int>(net_.tensors.size()) - 1;
+  }
+  // Its output becomes the top.
+  void add_layer(const std::string& name, const tandem_layer_type& type,
+                 const std::vector<int>& inputs, std::shared_ptr<const Attributes> attributes) {
+    const int index = static_cast<int>(net_.layers.size());
+    Layer layer;
+    layer.name = name;
+    layer.type = &type;
+    layer.attributes = std::move(attributes);
+    layer.inputs = inputs;
+    layer.loss_weights = {0};
+    layer.random_index = static_cast<uint32_t>(index);
+    std::vector<Shape> shapes;
+    for (const int input : inputs) {
+      shapes.push_back(net_.tensors[static_cast<size_t>(input)].shape);
+      net_.tensors[static_cast<size_t>(input)].consumers.push_back(index);
+    }
+    const tandem_layer_query query{sizeof(tandem_layer_query),           net_.phase,
+                                   layer.attributes->handle(),           shapes.data(),
+                                   static_cast<uint32_t>(shapes.size()), 1};
+    Shape output{};
+    type.shapes(&query, &output);
+    top_ = add_tensor(name, output, index);
+    layer.outputs = {top_};
+    net_.layers.push_back(std::move(layer));
+  }
+  void add_scalar(const std::string& name, const tandem_layer_type& type, double loss_weight) {
+    const int scores = net_.prediction = top_;
+    add_layer(name, type, {scores, net_.label}, window(0, 0, 1, 0));
+    Layer& layer = net_.layers.back();
+    layer.loss_weights = {loss_weight};
+    net_.scalars.push_back(
+        {name, static_cast<int>(net_.layers.size()) - 1, 0, layer.outputs.front(), loss_weight});
+    top_ = scores;
+  }
+  void add_weight(const std::string& name, const Shape& shape) {
+    Layer& layer = net_.layers.back();
+    WeightArray weight;
+    weight.name = layer.name + "." + name;
+    weight.layer = static_cast<int>(net_.layers.size()) - 1;
+    weight.shape = shape;
+    weight.count = element_count(shape);
+    weight.offset = net_.weight_floats;
+    net_.weight_floats += (weight.count + 15) / 16 * 16;
+    layer.weights.push_back(static_cast<int>(net_.weights.size()));
+    net_.weights.push_back(std::move(weight));
+  }
+
+  Net net_;
+  int top_ = -1;
+};
+
+// Two convolutions and two FC layers; weight counts are not all multiples of 16.
+inline Net small_net(int64_t batch, int32_t phase = TANDEM_TRAIN) {
+  FakeNet net("small", batch, {1, 3, 16, 16}, phase);
+  net.convolution("conv1", 16, 3, 1, 1).relu("relu1").pooling("pool1", 2, 2);
+  net.convolution("conv2", 20, 3, 1, 1).relu("relu2").pooling("pool2", 2, 2);
+  net.inner_product("fc1", 50).relu("relu3").inner_product("fc2", 10);
+  if (phase == TANDEM_TEST) net.accuracy();
+  return net.loss().finish();
+}
+
+// The layers of AlexNet that have weights or change shapes.
+inline Net alexnet(int64_t batch, int32_t phase = TANDEM_TRAIN) {
+  FakeNet net("alexnet", batch, {1, 3, 227, 227}, phase);
+  net.convolution("conv1", 96, 11, 4).relu("relu1").pooling("pool1", 3, 2);
+  net.convolution("conv2", 256, 5, 1, 2).relu("relu2").pooling("pool2", 3, 2);
+  net.convolution("conv3", 384, 3, 1, 1).relu("relu3");
+  net.convolution("conv4", 384, 3, 1, 1).relu("relu4");
+  net.convolution("conv5", 256, 3, 1, 1).relu("relu5").pooling("pool5", 3, 2);
+  net.inner_product("fc6", 4096).relu("relu6").inner_product("fc7", 4096).relu("relu7");
+  return net.inner_product("fc8", 1000).loss().finish();
+}
+
+}  // namespace tandem::test
