@@ -87,7 +87,6 @@ const ModuleReport& Registry::load(const std::filesystem::path& path) {
     report.loaded = true;
   } catch (const Error& failure) {
     report.reason = failure.what();
-    report.offers.clear();
   }
   return modules_.emplace_back(std::move(report));
 }
