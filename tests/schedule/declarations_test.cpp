@@ -1,0 +1,141 @@
+// Waits and races are found from what tasks declare, so they must declare all that their work
+// touches.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/schedule/buffers.h"
+#include "tests/schedule/plan_checks.h"
+
+namespace tandem::test {
+namespace {
+
+bool covers(const Plan& plan, const std::vector<Region>& declared, const Region& used) {
+  return std::any_of(declared.begin(), declared.end(), [&](const Region& region) {
+    return region.buffer == used.buffer && region.offset <= used.offset &&
+           region.offset + plan.bytes(region) >= used.offset + plan.bytes(used);
+  });
+}
+
+class Declarations {
+ public:
+  Declarations(const Net& net, const Plan& plan, const Task& task, int solver_states)
+      : net_(net), plan_(plan), task_(task), solver_states_(solver_states) {}
+
+  void check() {
+    std::visit([this](const auto& work) { check(work); }, task_.work);
+  }
+
+ private:
+  void reads(const Region& used) {
+    if (used.buffer < 0) return;
+    EXPECT_TRUE(covers(plan_, task_.reads, used) || covers(plan_, task_.writes, used))
+        << "'" << task_.label << "' reads " << name(used);
+  }
+  void writes(const Region& used) {
+    if (used.buffer < 0) return;
+    EXPECT_TRUE(covers(plan_, task_.writes, used))
+        << "'" << task_.label << "' writes " << name(used);
+  }
+  [[nodiscard]] std::string name(const Region& region) const {
+    return plan_.buffers[size_t(region.buffer)].name;
+  }
+
+  void check(const CopyWork& work) {
+    for (const CopySegment& segment : work.segments) {
+      reads(segment.source);
+      writes(segment.target);
+    }
+  }
+  void check(const AddWork& work) {
+    for (const Region& source : work.sources) reads(source);
+    writes(work.target);
+  }
+  void check(const CheckWork& work) {
+    reads(work.values);
+    writes(work.skip);
+  }
+  void check(const UpdateWork& work) {
+    reads(work.step);
+    reads(work.skip);
+    for (const int weight : work.weights) {
+      const WeightArray& array = net_.weights[size_t(weight)];
+      const int64_t offset = array.offset * 4, bytes = array.count * 4;
+      reads({work.gradients_buffer.buffer, offset, bytes});
+      writes({work.weights_buffer.buffer, offset, bytes});
+      for (int i = 0; i < solver_states_; ++i) {
+        writes({work.state_buffer.buffer, i * buffers::weight_bytes(net_) + offset, bytes});
+      }
+    }
+  }
+  void check(const LayerWork& work) {
+    const PlanBinding& use = plan_.bindings[size_t(work.binding)];
+    const Layer& layer = net_.layers[size_t(use.layer)];
+    const bool is_forward = work.pass == LayerPass::forward;
+    reads(use.step);
+    reads(use.normaliser);
+    writes({use.scratch});
+    if (is_forward) {
+      writes({use.saved});
+    } else {
+      reads({use.saved});
+    }
+    for (const Region& weight : use.weights) reads(weight);
+    for (size_t i = 0; i < use.inputs.size(); ++i) {
+      const bool is_label = i == 1 && layer.has(TANDEM_SECOND_INPUT_IS_LABEL);
+      if (is_forward || is_label || layer.has(TANDEM_BACKWARD_READS_INPUTS)) reads(use.inputs[i]);
+    }
+    for (const Region& output : use.outputs) {
+      if (is_forward) {
+        writes(output);
+      } else if (layer.has(TANDEM_BACKWARD_READS_OUTPUTS)) {
+        reads(output);
+      }
+    }
+    if (is_forward) return;
+    for (const Region& gradient : use.output_gradients) reads(gradient);
+    if (work.pass == LayerPass::backward_data) {
+      for (const Region& gradient : use.input_gradients) writes(gradient);
+    } else {
+      for (const Region& gradient : use.weight_gradients) writes(gradient);
+    }
+  }
+
+  const Net& net_;
+  const Plan& plan_;
+  const Task& task_;
+  int solver_states_;
+};
+
+TEST(Declarations, HoldEverythingThatTheWorkOfATaskTouches) {
+  const Net training = small_net(8), testing = small_net(8, TANDEM_TEST);
+  for (const char* strategy : {"sequential", "two_phase", "testing"}) {
+    const bool tests = strategy == std::string("testing");
+    StrategyInputs inputs = inputs_of(tests ? testing : training, 3);
+    inputs.solver_states = 2;
+    const Plan plan = tests ? build_testing_plan(inputs) : build_plan(strategy, inputs);
+    for (const Task& task : plan.tasks) Declarations(*inputs.net, plan, task, 2).check();
+  }
+}
+
+// An in-place layer's gradient is where its output's is; a first layer has no data gradient.
+TEST(Declarations, OfBackwardPassesHaveAGradientToWrite) {
+  const Net net = small_net(8);
+  const Plan plan = build_plan("two_phase", inputs_of(net, 2));
+  for (const Task& task : plan.tasks) {
+    const auto* work = std::get_if<LayerWork>(&task.work);
+    if (work == nullptr || work->pass == LayerPass::forward) continue;
+    const PlanBinding& use = plan.bindings[size_t(work->binding)];
+    const auto& wanted =
+        work->pass == LayerPass::backward_data ? use.input_gradients : use.weight_gradients;
+    EXPECT_TRUE(std::any_of(wanted.begin(), wanted.end(), [](const Region& region) {
+      return region.buffer >= 0;
+    })) << task.label;
+    EXPECT_GE(use.output_gradients[0].buffer, 0) << task.label;
+  }
+}
+
+}  // namespace
+}  // namespace tandem::test
