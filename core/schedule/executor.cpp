@@ -96,7 +96,8 @@ struct Executor::State {
   std::vector<std::vector<Lowered>> works;     // by task, then by step of the round
   std::vector<std::vector<void*>> externals;   // by step of the round, then by buffer
   std::vector<std::byte*> arenas_;             // for which `works` is ready
-  std::vector<int64_t> steps{-1, -1};          // by parity: the step last issued
+  std::vector<int64_t> steps =
+      std::vector<int64_t>(in_flight, -1);  // by parity: the step last issued
   int64_t last_step = -1;
 
   // Hand-over between the issuing thread and the graph's threads that thread checkers see, too.
@@ -241,7 +242,10 @@ void Executor::State::issue_task(int index) {
 void Executor::State::issue(int64_t step, const std::vector<External>& given) {
   throw_failure();
   if (step < 0) throw error("step {}: steps count from 0", step);
-  if (step != last_step + 1 || arenas_ != arenas()) drain();
+  if (step != last_step + 1 || arenas_ != arenas()) {
+    drain();
+    steps.assign(in_flight, -1);
+  }
   if (const int64_t before = steps[static_cast<size_t>(step % in_flight)]; before >= 0) {
     wait(before);
   }

@@ -1,0 +1,225 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/random.h"
+#include "core/schedule/memory_plan.h"
+#include "core/schedule/plan.h"
+#include "tests/schedule/handmade.h"
+
+namespace tandem {
+namespace {
+
+using test::communication;
+using test::compute;
+using test::copies;
+using test::Maker;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+const std::vector<Dependency>& after(const Plan& plan, int task) {
+  return plan.tasks[static_cast<size_t>(task)].after;
+}
+
+// Takes out each wait in turn; returns the labels of tasks whose wait nobody missed.
+std::vector<std::string> waits_not_missed(const Plan& plan, const MemoryPlan* memory = nullptr) {
+  std::vector<std::string> result;
+  for (size_t task = 0; task < plan.tasks.size(); ++task) {
+    for (size_t wait = 0; wait < plan.tasks[task].after.size(); ++wait) {
+      Plan without = plan;
+      auto& after = without.tasks[task].after;
+      const Dependency removed = after[wait];
+      after.erase(after.begin() + static_cast<int64_t>(wait));
+      const std::vector<Race> races = find_races(without, memory);
+      const bool found = std::any_of(races.begin(), races.end(), [&](const Race& race) {
+        return race.first == removed.task && race.second == static_cast<int>(task) &&
+               race.steps_apart == removed.steps_back;
+      });
+      if (!found) result.push_back(plan.tasks[task].label);
+    }
+  }
+  return result;
+}
+
+size_t wait_count(const Plan& plan) {
+  size_t count = 0;
+  for (const Task& task : plan.tasks) count += task.after.size();
+  return count;
+}
+
+// Tasks on all streams of several devices that use parts of a few buffers, some with two slots.
+Plan random_plan(uint64_t seed, int tasks, int devices) {
+  Random random(seed, stream_of("plans"));
+  Maker maker(devices);
+  const int buffers = tasks / 3 + 2;
+  for (int i = 0; i < buffers; ++i) {
+    const int device = static_cast<int>(random.below(static_cast<uint64_t>(devices)));
+    const int slots = 1 + static_cast<int>(random.below(5) / 3) + static_cast<int>(i == 0);
+    const auto kind = random.below(2) == 0 ? BufferKind::persistent : BufferKind::transient;
+    maker.floats("b" + std::to_string(i), device, 64, kind, slots);
+  }
+  const auto region = [&] {
+    const Region whole{static_cast<int>(random.below(static_cast<uint64_t>(buffers)))};
+    if (random.below(2) == 0) return whole;
+    const auto offset = static_cast<int64_t>(random.below(192));
+    return Region{whole.buffer, offset, 1 + static_cast<int64_t>(random.below(63))};
+  };
+  for (int i = 0; i < tasks; ++i) {
+    std::vector<StreamId> streams;
+    const size_t wanted = random.below(5) == 0 ? 2 : 1;
+    while (streams.size() < wanted) {
+      const StreamId stream{static_cast<int>(random.below(static_cast<uint64_t>(devices))),
+                            static_cast<StreamKind>(random.below(3))};
+      if (streams.empty() || !(streams[0] == stream)) streams.push_back(stream);
+    }
+    std::vector<Region> reads, writes;
+    for (uint64_t n = random.below(3); n > 0; --n) reads.push_back(region());
+    for (uint64_t n = random.below(3); n > 0; --n) writes.push_back(region());
+    maker.touch("t" + std::to_string(i), streams, reads, writes);
+  }
+  return maker.derived();
+}
+
+TEST(Dependencies, AReaderWaitsForTheWriterOfAnotherStreamAndTheNextWriterForTheReader) {
+  Maker maker(1);
+  const Region a = maker.floats("a", 0, 4);
+  const int write = maker.touch("write", {compute(0)}, {}, {a});
+  const int read = maker.touch("read", {communication(0)}, {a}, {});
+  const Plan& plan = maker.derived();
+  EXPECT_THAT(after(plan, read), ElementsAre(Dependency{write, 0}));
+  EXPECT_THAT(after(plan, write), ElementsAre(Dependency{read, 1}));
+}
+
+TEST(Dependencies, OneStreamNeedsNoWaits) {
+  Maker maker(1);
+  const Region a = maker.floats("a", 0, 4);
+  maker.touch("write", {compute(0)}, {}, {a});
+  maker.touch("read", {compute(0)}, {a}, {});
+  EXPECT_EQ(wait_count(maker.derived()), 0U);
+}
+
+TEST(Dependencies, TwoReadersOrTwoPartsOfABufferAreNotOrdered) {
+  Maker maker(1);
+  const Region a = maker.floats("a", 0, 8);
+  maker.touch("left", {compute(0)}, {}, {{a.buffer, 0, 16}});
+  maker.touch("right", {communication(0)}, {}, {{a.buffer, 16, 16}});
+  EXPECT_EQ(wait_count(maker.derived()), 0U);
+  EXPECT_THAT(find_races(maker.plan), IsEmpty());
+}
+
+TEST(Dependencies, OverlappingPartsAreOrdered) {
+  Maker maker(1);
+  const Region a = maker.floats("a", 0, 8);
+  maker.touch("left", {compute(0)}, {}, {{a.buffer, 0, 17}});
+  const int right = maker.touch("right", {communication(0)}, {}, {{a.buffer, 16, 16}});
+  EXPECT_THAT(after(maker.derived(), right), ElementsAre(Dependency{0, 0}));
+}
+
+TEST(Dependencies, ASecondSlotLetsTheWriterRunAStepAhead) {
+  Maker maker(1);
+  const Region a = maker.floats("a", 0, 4, BufferKind::transient, 2);
+  const int write = maker.touch("write", {copies(0)}, {}, {a});
+  const int read = maker.touch("read", {compute(0)}, {a}, {});
+  const Plan& plan = maker.derived();
+  EXPECT_THAT(after(plan, read), ElementsAre(Dependency{write, 0}));
+  EXPECT_THAT(after(plan, write), ElementsAre(Dependency{read, 2}));
+}
+
+TEST(Dependencies, AWaitThatOthersImplyIsLeftOut) {
+  Maker maker(2);
+  const Region a = maker.floats("a", 0, 4), b = maker.floats("b", 0, 4);
+  const int first = maker.touch("first", {compute(0)}, {}, {a});
+  const int second = maker.touch("second", {communication(0)}, {a}, {b});
+  const int third = maker.touch("third", {compute(1)}, {a, b}, {});
+  const Plan& plan = maker.derived();
+  EXPECT_THAT(after(plan, third), ElementsAre(Dependency{second, 0}));
+  EXPECT_THAT(after(plan, second), ElementsAre(Dependency{first, 0}));
+  EXPECT_THAT(after(plan, first), ElementsAre(Dependency{third, 1}));
+}
+
+TEST(Dependencies, ACollectiveOrdersAllItsStreams) {
+  Maker maker(2);
+  const Region a = maker.floats("a", 0, 4), b = maker.floats("b", 1, 4);
+  maker.touch("write", {communication(1)}, {}, {b});
+  maker.touch("exchange", {communication(0), communication(1)}, {b}, {a});
+  maker.touch("read", {communication(0)}, {a}, {});
+  EXPECT_EQ(wait_count(maker.derived()), 0U);
+  EXPECT_THAT(find_races(maker.plan), IsEmpty());
+}
+
+TEST(Dependencies, OldWaitsAreReplaced) {
+  Maker maker(1);
+  maker.touch("a", {compute(0)}, {}, {});
+  maker.touch("b", {communication(0)}, {}, {});
+  maker.plan.tasks[1].after = {{0, 0}};
+  EXPECT_EQ(wait_count(maker.derived()), 0U);
+}
+
+TEST(Dependencies, OfRandomPlansLeaveNoRaceAndNoneCanBeTakenOut) {
+  size_t waits = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const Plan plan = random_plan(seed, 24, 3);
+    waits += wait_count(plan);
+    EXPECT_THAT(find_races(plan), IsEmpty()) << "seed " << seed;
+    EXPECT_THAT(waits_not_missed(plan), IsEmpty()) << "seed " << seed;
+  }
+  EXPECT_GT(waits, 1000U);
+}
+
+TEST(Dependencies, OfRandomPlansHoldForTheAddressesOfTheMemoryPlan) {
+  for (uint64_t seed = 100; seed < 130; ++seed) {
+    const Plan plan = random_plan(seed, 24, 2);
+    const MemoryPlan memory = plan_memory(plan);
+    EXPECT_THAT(find_races(plan, &memory), IsEmpty()) << "seed " << seed;
+    EXPECT_THAT(waits_not_missed(plan, &memory), IsEmpty()) << "seed " << seed;
+  }
+}
+
+TEST(Dependencies, OfTwoThousandTasksAreFound) {
+  const Plan plan = random_plan(7, 2000, 8);
+  EXPECT_GT(wait_count(plan), 500U);
+  EXPECT_THAT(find_races(plan), IsEmpty());
+}
+
+TEST(Races, NameBothTasksTheStepAndTheBuffer) {
+  Maker maker(1);
+  const Region a = maker.persistent("weights", 0, 4);
+  maker.touch("forward conv1 @0", {compute(0)}, {a}, {});
+  maker.touch("update conv1 @0", {communication(0)}, {}, {a});
+  const std::vector<Race> races = find_races(maker.plan);
+  std::vector<std::string> texts;
+  for (const Race& race : races) texts.push_back(race.text);
+  EXPECT_THAT(
+      texts, UnorderedElementsAre(
+                 "'forward conv1 @0' and 'update conv1 @0' both use 'weights' @0, unordered",
+                 "'update conv1 @0' and 'forward conv1 @0' of the next step both use 'weights' @0, "
+                 "unordered",
+                 "'forward conv1 @0' and 'update conv1 @0' of the next step both use 'weights' @0, "
+                 "unordered"));
+}
+
+TEST(Races, AreSeenWhereBuffersOfTwoStreamsShareAddresses) {
+  Maker maker(1);
+  const Region a = maker.floats("a", 0, 16), b = maker.floats("b", 0, 16);
+  maker.touch("one", {compute(0)}, {}, {a});
+  maker.touch("other", {communication(0)}, {}, {b});
+  MemoryPlan memory = plan_memory(maker.plan);
+  EXPECT_THAT(find_races(maker.plan, &memory), IsEmpty());
+  memory.places[1].offset = memory.places[0].offset + 60;
+  const std::vector<Race> races = find_races(maker.plan, &memory);
+  ASSERT_FALSE(races.empty());
+  EXPECT_EQ(races[0].text, "'one' and 'other' use 'a' @0 and 'b' @0 in the same place, unordered");
+}
+
+TEST(Races, PersistentAndTransientArenasAreDifferentPlaces) {
+  Maker maker(1);
+  const Region a = maker.floats("a", 0, 16), b = maker.persistent("b", 0, 16);
+  maker.touch("one", {compute(0)}, {}, {a});
+  maker.touch("other", {communication(0)}, {}, {b});
+  MemoryPlan memory = plan_memory(maker.plan);
+  memory.places[0].offset = memory.places[1].offset = 0;
+  EXPECT_THAT(find_races(maker.plan, &memory), IsEmpty());
+}
+
+}  // namespace
+}  // namespace tandem
