@@ -1,0 +1,176 @@
+#include "core/model/attributes_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "core/base/strings.h"
+#include "core/model/fields.h"
+
+namespace tandem {
+
+namespace {
+
+// What every layer may have, whatever its type; definition.cpp has read or refused it.
+constexpr std::array common_fields{"name",           "type",           "bottom",  "top",
+                                   "param",          "loss_weight",    "include", "exclude",
+                                   "propagate_down", "transform_param"};
+
+class AttributesReader {
+ public:
+  AttributesReader(const LayerDefinition& layer, const tandem_layer_type& type)
+      : layer_(layer), type_(type), owner_(layer.title()) {}
+
+  std::shared_ptr<const Attributes> read() {
+    check_layer_fields();
+    for (const std::string& block : blocks()) check_block_fields(block);
+    auto attributes = std::make_shared<Attributes>();
+    for (uint32_t i = 0; i < type_.parameter_count; ++i) {
+      const tandem_parameter& parameter = *type_.parameters[i];
+      attributes->set(parameter.name, read_parameter(parameter));
+    }
+    return attributes;
+  }
+
+ private:
+  [[nodiscard]] std::set<std::string> blocks() const {
+    std::set<std::string> names;
+    for (uint32_t i = 0; i < type_.parameter_count; ++i) {
+      if (type_.parameters[i]->block != nullptr) names.insert(type_.parameters[i]->block);
+    }
+    return names;
+  }
+
+  // Of a block, or of the layer itself ("").
+  [[nodiscard]] std::vector<std::string> parameters_of(const std::string& block) const {
+    std::vector<std::string> names;
+    for (uint32_t i = 0; i < type_.parameter_count; ++i) {
+      const tandem_parameter& parameter = *type_.parameters[i];
+      if (block == (parameter.block == nullptr ? "" : parameter.block)) {
+        names.emplace_back(parameter.name);
+      }
+    }
+    return names;
+  }
+
+  void check_layer_fields() const {
+    const std::set<std::string> own_blocks = blocks();
+    const std::vector<std::string> own_fields = parameters_of("");
+    std::vector<std::string> known(common_fields.begin(), common_fields.end());
+    known.insert(known.end(), own_fields.begin(), own_fields.end());
+    for (const Field& field : layer_.body.fields) {
+      if (own_blocks.count(field.name) > 0) continue;
+      if (std::find(known.begin(), known.end(), field.name) != known.end()) continue;
+      if (field.message) throw unknown_block(field, own_blocks);
+      known.insert(known.end(), own_blocks.begin(), own_blocks.end());
+      throw unknown_field(field, known, "field", owner_);
+    }
+  }
+
+  [[nodiscard]] Error unknown_block(const Field& field, const std::set<std::string>& known) const {
+    const std::vector<std::string> names(known.begin(), known.end());
+    const std::string reads =
+        names.empty() ? "has no parameters" : fmt::format("reads {}", fmt::join(names, ", "));
+    return error("{}: unknown block '{}'{}; {} {}{}", owner_, field.name,
+                 did_you_mean(field.name, names), type_.name, reads, in_place(field.location));
+  }
+
+  void check_block_fields(const std::string& block) const {
+    for (const Field* field : layer_.body.all(block)) {
+      demand_known(block_of(*field, owner_), parameters_of(block), "field of " + block, owner_);
+    }
+  }
+
+  // The fields that give the parameter its value; several blocks of one name count as one.
+  [[nodiscard]] std::vector<const Field*> fields_of(const tandem_parameter& parameter) const {
+    if (parameter.block == nullptr) return layer_.body.all(parameter.name);
+    std::vector<const Field*> fields;
+    for (const Field* block : layer_.body.all(parameter.block)) {
+      for (const Field* field : block->message->all(parameter.name)) fields.push_back(field);
+    }
+    return fields;
+  }
+
+  [[nodiscard]] Attribute read_parameter(const tandem_parameter& parameter) const {
+    const std::vector<const Field*> fields = fields_of(parameter);
+    if (fields.empty()) {
+      if (parameter.required != 0) throw missing(parameter);
+      return default_attribute(parameter, owner_);
+    }
+    if (parameter.type == TANDEM_PARAMETER_FILLER) {
+      const Field& last = *fields.back();
+      Attribute attribute;
+      attribute.value =
+          read_filler(block_of(last, owner_), fmt::format("{}: {}", owner_, parameter.name));
+      attribute.is_set = true;
+      attribute.location = last.location;
+      return attribute;
+    }
+    std::vector<std::string> raw;
+    for (const Field* field : fields) raw.push_back(text_of(*field, owner_));
+    return parse_attribute(parameter, raw, owner_, fields.front()->location);
+  }
+
+  [[nodiscard]] Error missing(const tandem_parameter& parameter) const {
+    const std::string name = parameter.block == nullptr
+                                 ? std::string(parameter.name)
+                                 : fmt::format("{}.{}", parameter.block, parameter.name);
+    const std::string help = *parameter.help == '\0' ? "" : fmt::format(": {}", parameter.help);
+    return error("{}: {} is required{}{}", owner_, name, help, in_place(layer_.location));
+  }
+
+  const LayerDefinition& layer_;
+  const tandem_layer_type& type_;
+  const std::string owner_;
+};
+
+const std::string& word_of(const Field& field, const std::string& owner,
+                           const std::vector<std::string>& known) {
+  const std::string& text = text_of(field, owner);
+  if (std::find(known.begin(), known.end(), text) != known.end()) return text;
+  throw wrong_value(field, owner,
+                    fmt::format("one of {}{}", fmt::join(known, ", "), did_you_mean(text, known)));
+}
+
+}  // namespace
+
+std::shared_ptr<const Attributes> read_attributes(const LayerDefinition& layer,
+                                                  const tandem_layer_type& type) {
+  return AttributesReader(layer, type).read();
+}
+
+Filler read_filler(const Message& message, const std::string& owner) {
+  static const std::vector<std::string> types{"constant", "uniform", "gaussian", "xavier", "msra"};
+  static const std::vector<std::string> norms{"FAN_IN", "FAN_OUT", "AVERAGE"};
+  static const std::vector<std::string> known{"type", "value", "min",           "max",
+                                              "mean", "std",   "variance_norm", "sparse"};
+  demand_known(message, known, "field", owner);
+  Filler filler;
+  for (const Field& field : message.fields) {
+    if (field.name == "type") {
+      filler.type = word_of(field, owner, types);
+    } else if (field.name == "value") {
+      filler.value = number_of(field, owner);
+    } else if (field.name == "min") {
+      filler.min = number_of(field, owner);
+    } else if (field.name == "max") {
+      filler.max = number_of(field, owner);
+    } else if (field.name == "mean") {
+      filler.mean = number_of(field, owner);
+    } else if (field.name == "std") {
+      filler.std = number_of(field, owner);
+      if (filler.std < 0) throw wrong_value(field, owner, "at least 0");
+    } else if (field.name == "variance_norm") {
+      filler.variance_norm = word_of(field, owner, norms);
+    } else if (integer_of(field, owner) != -1) {
+      throw wrong_value(field, owner, "left out: sparse fillers are not supported");
+    }
+  }
+  if (filler.min > filler.max) {
+    throw error("{}: min {} is above max {}{}", owner, filler.min, filler.max,
+                in_place(message.location));
+  }
+  return filler;
+}
+
+}  // namespace tandem

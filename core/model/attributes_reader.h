@@ -1,0 +1,20 @@
+// A layer's message against the parameters its type declares: values checked, defaults filled in.
+// Nothing is passed over: an unknown field or block is an Error with near names and
+// file:line:column.
+#pragma once
+
+#include <memory>
+
+#include "core/base/attributes.h"
+#include "core/model/definition.h"
+#include "plugins/abi.h"
+
+namespace tandem {
+
+[[nodiscard]] std::shared_ptr<const Attributes> read_attributes(const LayerDefinition& layer,
+                                                                const tandem_layer_type& type);
+
+// A filler message: { type: "gaussian" std: 0.01 }.
+[[nodiscard]] Filler read_filler(const Message& message, const std::string& owner);
+
+}  // namespace tandem

@@ -1,0 +1,31 @@
+// Asking a layer's type over the C border. Every refusal becomes an Error that begins with the
+// layer's title and ends with its place in the file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/model/net.h"
+
+namespace tandem {
+
+class Registry;
+
+// "layer 'conv1' (Convolution): <reason> (net.prototxt:23)"
+[[nodiscard]] Error layer_error(const Layer& layer, const std::string& reason);
+
+// The type by name; Error with near names, titled and placed as the layer.
+[[nodiscard]] const tandem_layer_type& find_type(const Registry& registry, const std::string& type,
+                                                 const std::string& title,
+                                                 const Location& location);
+
+// Shapes of the layer's outputs (as many as it has), each at least 1x1x1x1.
+[[nodiscard]] std::vector<Shape> output_shapes(const Layer& layer, int32_t phase,
+                                               const std::vector<Shape>& inputs);
+// The weights it declares over those inputs.
+[[nodiscard]] std::vector<tandem_weight> declared_weights(const Layer& layer, int32_t phase,
+                                                          const std::vector<Shape>& inputs);
+[[nodiscard]] tandem_layer_cost layer_cost(const Layer& layer, int32_t phase,
+                                           const std::vector<Shape>& inputs);
+
+}  // namespace tandem

@@ -1,0 +1,46 @@
+#include "core/model/net.h"
+
+#include "core/model/layer_calls.h"
+
+namespace tandem {
+
+std::string Layer::title() const {
+  return fmt::format("layer '{}' ({})", name, type == nullptr ? "?" : type->name);
+}
+
+std::vector<Shape> Net::shapes(int64_t rows) const {
+  if (rows < 1) throw error("net '{}': a share of {} rows is empty", name, rows);
+  std::vector<Shape> result(tensors.size());
+  for (const int input : {data, label}) {
+    if (input < 0) continue;
+    result[static_cast<size_t>(input)] = tensors[static_cast<size_t>(input)].shape;
+    result[static_cast<size_t>(input)].n = rows;
+  }
+  std::vector<Shape> inputs;
+  for (const Layer& layer : layers) {
+    inputs.clear();
+    for (const int input : layer.inputs) inputs.push_back(result[static_cast<size_t>(input)]);
+    const std::vector<Shape> outputs = output_shapes(layer, phase, inputs);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      result[static_cast<size_t>(layer.outputs[i])] = outputs[i];
+    }
+  }
+  return result;
+}
+
+tandem_layer_cost Net::cost(int layer, int64_t rows) const {
+  const Layer& asked = layers.at(static_cast<size_t>(layer));
+  const std::vector<Shape> all = shapes(rows);
+  std::vector<Shape> inputs;
+  for (const int input : asked.inputs) inputs.push_back(all[static_cast<size_t>(input)]);
+  return layer_cost(asked, phase, inputs);
+}
+
+int Net::find_layer(const std::string& layer_name) const {
+  for (size_t i = 0; i < layers.size(); ++i) {
+    if (layers[i].name == layer_name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+}  // namespace tandem

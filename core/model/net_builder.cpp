@@ -1,0 +1,45 @@
+#include <limits>
+#include <optional>
+
+#include "core/model/net.h"
+#include "core/model/passes.h"
+
+namespace tandem {
+
+namespace {
+
+// The other phase may be impossible (a deploy net cannot be trained); then only this phase's net
+// exists, and there is nothing its weights must agree with.
+std::optional<Draft> resolve_other_phase(const NetDefinition& definition, const Registry& registry,
+                                         const NetOptions& options) {
+  try {
+    return resolve(definition, registry, options,
+                   options.phase == TANDEM_TRAIN ? TANDEM_TEST : TANDEM_TRAIN);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+void check_batch(int64_t batch) {
+  constexpr int64_t most = std::numeric_limits<int32_t>::max();
+  if (batch < 1) throw error("batch {}: a batch has at least 1 sample", batch);
+  if (batch > most) throw error("batch {}: a batch has at most {} samples", batch, most);
+}
+
+}  // namespace
+
+Net build_net(const NetDefinition& definition, const Registry& registry,
+              const NetOptions& options) {
+  check_batch(options.batch);
+  Draft draft = resolve(definition, registry, options, options.phase);
+  const std::optional<Draft> other = resolve_other_phase(definition, registry, options);
+  place_weights(draft, other ? &*other : nullptr);
+  find_gradients(draft);
+  insert_splits(draft);
+  if (!options.device_kind.empty()) choose_layouts(draft, options.device_kind);
+  run_in_place(draft);
+  find_results(draft);
+  return std::move(draft.net);
+}
+
+}  // namespace tandem

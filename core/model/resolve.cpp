@@ -1,0 +1,290 @@
+#include <algorithm>
+#include <map>
+
+#include "core/base/strings.h"
+#include "core/model/attributes_reader.h"
+#include "core/model/fields.h"
+#include "core/model/layer_calls.h"
+#include "core/model/passes.h"
+
+namespace tandem {
+
+namespace {
+
+const char* phase_name(int32_t phase) {
+  return phase == TANDEM_TRAIN ? "TRAIN" : "TEST";
+}
+
+class Resolver {
+ public:
+  Resolver(const NetDefinition& definition, const Registry& registry, const NetOptions& options,
+           int32_t phase)
+      : definition_(definition), registry_(registry), options_(options) {
+    draft_.registry = &registry;
+    draft_.file = definition.file;
+    draft_.net.name = definition.name;
+    draft_.net.phase = phase;
+    draft_.net.batch = options.batch;
+  }
+
+  Draft run() {
+    add_net_inputs();
+    for (size_t i = 0; i < definition_.layers.size(); ++i) {
+      const LayerDefinition& layer = definition_.layers[i];
+      if (layer.in_phase(draft_.net.phase) && !layer.is_data()) add_layer(layer, i);
+    }
+    if (draft_.net.layers.empty()) {
+      throw error("net '{}' has no layers in the {} phase{}", draft_.net.name,
+                  phase_name(draft_.net.phase), in_place({definition_.file, 0, 0}));
+    }
+    relink(draft_);
+    return std::move(draft_);
+  }
+
+ private:
+  struct NetInput {
+    std::string name, owner;
+    Location location;
+  };
+
+  // The first input is the data, the second the labels, whatever their names.
+  void add_net_inputs() {
+    std::vector<NetInput> inputs;
+    for (const std::string& name : definition_.inputs) {
+      inputs.push_back({name, fmt::format("net '{}'", definition_.name), {definition_.file, 0, 0}});
+    }
+    for (const LayerDefinition& layer : definition_.layers) {
+      if (!layer.is_data() || !layer.in_phase(draft_.net.phase)) continue;
+      for (const std::string& top : layer.tops)
+        inputs.push_back({top, layer.title(), layer.location});
+    }
+    const std::string where = in_place({definition_.file, 0, 0});
+    if (inputs.empty()) {
+      throw error(
+          "net '{}' has no data layer in the {} phase: add one, as layer {{ name: \"data\" type: "
+          "\"Data\" top: \"data\" top: \"label\" }}{}",
+          definition_.name, phase_name(draft_.net.phase), where);
+    }
+    if (inputs.size() > 2) {
+      throw error("{}: a net takes data and labels, but '{}' is a third input{}", inputs[2].owner,
+                  inputs[2].name, in_place(inputs[2].location));
+    }
+    draft_.net.data = add_net_input(inputs[0], data_shape());
+    if (inputs.size() == 2) {
+      draft_.net.label = add_net_input(inputs[1], {options_.batch, 1, 1, 1});
+    }
+  }
+
+  int add_net_input(const NetInput& input, const Shape& shape) {
+    if (tensor_of_.count(input.name) > 0) {
+      throw error("{}: '{}' is named twice{}", input.owner, input.name, in_place(input.location));
+    }
+    return add_tensor(input.name, shape);
+  }
+
+  [[nodiscard]] Shape data_shape() const {
+    const Shape written = definition_.input_shape();
+    Shape shape = options_.data;
+    shape.n = options_.batch;
+    if (shape.c == 0) shape.c = written.c > 0 ? written.c : 3;
+    if (shape.h == 0) shape.h = written.h;
+    if (shape.w == 0) shape.w = written.w;
+    if (shape.c > 0 && shape.h > 0 && shape.w > 0) return shape;
+    throw error(
+        "net '{}': the size of its input is not known: write transform_param {{ crop_size: 227 }} "
+        "in its data layer, or give data{}",
+        definition_.name, in_place({definition_.file, 0, 0}));
+  }
+
+  int add_tensor(const std::string& name, const Shape& shape) {
+    Tensor tensor;
+    tensor.name = name;
+    tensor.shape = shape;
+    const int number = static_cast<int>(draft_.net.tensors.size());
+    draft_.net.tensors.push_back(std::move(tensor));
+    tensor_of_[name] = number;
+    return number;
+  }
+
+  void add_layer(const LayerDefinition& definition, size_t number) {
+    Layer layer;
+    layer.name = definition.name;
+    layer.location = definition.location;
+    layer.random_index = static_cast<uint32_t>(number);
+    demand_new_name(definition);
+    layer.type = &find_type(registry_, definition.type, fmt::format("layer '{}'", definition.name),
+                            definition.location);
+    layer.attributes = read_attributes(definition, *layer.type);
+    for (const std::string& bottom : definition.bottoms) {
+      layer.inputs.push_back(find_tensor(layer, bottom));
+    }
+    const std::vector<std::string> tops = tops_of(definition, layer);
+    check_counts(layer, layer.inputs.size(), tops.size());
+    layer.loss_weights = loss_weights(definition, layer, tops.size());
+
+    layer.outputs.resize(tops.size());  // their count is part of the question
+    const std::vector<Shape> inputs = input_shapes(draft_.net, layer);
+    const std::vector<Shape> shapes = output_shapes(layer, draft_.net.phase, inputs);
+    for (size_t i = 0; i < tops.size(); ++i) {
+      demand_new_output(definition, layer, tops, i);
+      layer.outputs[i] = add_tensor(tops[i], shapes[i]);
+      made_by_[tops[i]] = layer.title() + in_place(layer.location);
+    }
+    declare_weights(definition, layer, inputs);
+    draft_.takes_gradient.push_back(gradient_inputs(definition, layer));
+    draft_.definition_of.push_back(static_cast<int>(number));
+    draft_.net.layers.push_back(std::move(layer));
+  }
+
+  void demand_new_name(const LayerDefinition& definition) {
+    const int other = draft_.net.find_layer(definition.name);
+    if (other < 0) return;
+    throw error("{}: another layer has this name{}; names must differ{}", definition.title(),
+                in_place(draft_.net.layers[static_cast<size_t>(other)].location),
+                in_place(definition.location));
+  }
+
+  int find_tensor(const Layer& layer, const std::string& name) const {
+    const auto found = tensor_of_.find(name);
+    if (found != tensor_of_.end()) return found->second;
+    std::vector<std::string> known;
+    for (const auto& [known_name, tensor] : tensor_of_) known.push_back(known_name);
+    throw layer_error(layer, fmt::format("no layer above it makes its input '{}'{}", name,
+                                         did_you_mean(name, known)));
+  }
+
+  // Files may leave out the output of a loss; it then has the layer's name.
+  static std::vector<std::string> tops_of(const LayerDefinition& definition, const Layer& layer) {
+    std::vector<std::string> tops = definition.tops;
+    const bool reports = layer.has(TANDEM_LOSS) || layer.has(TANDEM_METRIC);
+    if (tops.empty() && reports && layer.type->minimum_outputs > 0) tops.push_back(layer.name);
+    return tops;
+  }
+
+  static void check_counts(const Layer& layer, size_t inputs, size_t outputs) {
+    const auto check = [&layer](size_t count, int32_t minimum, int32_t maximum, const char* verb,
+                                const char* what) {
+      const auto have = static_cast<int64_t>(count);
+      if (have >= minimum && (maximum < 0 || have <= maximum)) return;
+      const std::string range = maximum < 0          ? fmt::format("at least {}", minimum)
+                                : minimum == maximum ? fmt::format("{}", minimum)
+                                                     : fmt::format("{} to {}", minimum, maximum);
+      throw layer_error(layer, fmt::format("{} {} {}, but {} {} named", verb, range, what, have,
+                                           have == 1 ? "is" : "are"));
+    };
+    check(inputs, layer.type->minimum_inputs, layer.type->maximum_inputs, "takes",
+          "input(s) (bottom)");
+    check(outputs, layer.type->minimum_outputs, layer.type->maximum_outputs, "makes",
+          "output(s) (top)");
+  }
+
+  static std::vector<double> loss_weights(const LayerDefinition& definition, const Layer& layer,
+                                          size_t outputs) {
+    std::vector<double> weights(outputs, 0.0);
+    if (definition.loss_weights.empty()) {
+      if (layer.has(TANDEM_LOSS) && outputs > 0) weights[0] = 1;
+      return weights;
+    }
+    if (definition.loss_weights.size() > outputs) {
+      throw layer_error(layer, fmt::format("has {} loss_weight for {} outputs",
+                                           definition.loss_weights.size(), outputs));
+    }
+    for (size_t i = 0; i < definition.loss_weights.size(); ++i) {
+      weights[i] = definition.loss_weights[i];
+      if (weights[i] == 0 || layer.has(TANDEM_LOSS)) continue;
+      throw layer_error(layer,
+                        fmt::format("loss_weight is {}, but this type is not a loss", weights[i]));
+    }
+    return weights;
+  }
+
+  void demand_new_output(const LayerDefinition& definition, const Layer& layer,
+                         const std::vector<std::string>& tops, size_t i) const {
+    const std::string& name = tops[i];
+    const auto& bottoms = definition.bottoms;
+    const bool twice = std::find(tops.begin(), tops.begin() + static_cast<ptrdiff_t>(i), name) !=
+                       tops.begin() + static_cast<ptrdiff_t>(i);
+    const bool in_place = std::find(bottoms.begin(), bottoms.end(), name) != bottoms.end();
+    if (!twice && (in_place || tensor_of_.count(name) == 0)) return;
+    const auto maker = made_by_.find(name);
+    throw layer_error(layer, fmt::format("its output '{}' is made already, by {}", name,
+                                         twice                     ? "itself"
+                                         : maker == made_by_.end() ? "the data"
+                                                                   : maker->second));
+  }
+
+  void declare_weights(const LayerDefinition& definition, const Layer& layer,
+                       const std::vector<Shape>& inputs) {
+    const std::vector<tandem_weight> weights = declared_weights(layer, draft_.net.phase, inputs);
+    if (definition.weight_rules.size() > weights.size()) {
+      throw layer_error(layer, fmt::format("has {} param blocks for {} weights",
+                                           definition.weight_rules.size(), weights.size()));
+    }
+    std::vector<WeightArray> arrays;
+    std::vector<std::string> shared;
+    for (size_t i = 0; i < weights.size(); ++i) {
+      const bool ruled = i < definition.weight_rules.size();
+      const WeightRule rule = ruled ? definition.weight_rules[i] : WeightRule{};
+      arrays.push_back(make_weight(layer, weights[i], rule));
+      shared.push_back(rule.name);
+    }
+    draft_.declared.push_back(std::move(arrays));
+    draft_.shared.push_back(std::move(shared));
+  }
+
+  static WeightArray make_weight(const Layer& layer, const tandem_weight& weight,
+                                 const WeightRule& rule) {
+    WeightArray array;
+    array.name = fmt::format("{}.{}", layer.name, weight.name);
+    array.shape = weight.shape;
+    array.count = element_count(weight.shape);
+    array.fan_in = std::max<int64_t>(1, weight.fan_in);
+    array.fan_out = std::max<int64_t>(1, weight.fan_out);
+    array.kind = weight.kind;
+    array.rate_multiplier = rule.rate_multiplier;
+    array.decay_multiplier = rule.decay_multiplier;
+    array.filler.value = weight.initial;
+    if (weight.filler != nullptr && asks_for_filler(layer, weight.filler)) {
+      array.filler = layer.attributes->filler(weight.filler);
+    }
+    return array;
+  }
+
+  // By the user, or by a default of the type; otherwise the weight's own initial value holds.
+  static bool asks_for_filler(const Layer& layer, const std::string& name) {
+    for (uint32_t i = 0; i < layer.type->parameter_count; ++i) {
+      const tandem_parameter& parameter = *layer.type->parameters[i];
+      if (parameter.name == name && parameter.type == TANDEM_PARAMETER_FILLER) {
+        return parameter.default_value != nullptr || layer.attributes->is_set(name);
+      }
+    }
+    throw layer_error(layer, fmt::format("its plugin names the filler '{}' without declaring it as "
+                                         "a filler parameter",
+                                         name));
+  }
+
+  static std::vector<bool> gradient_inputs(const LayerDefinition& definition, const Layer& layer) {
+    std::vector<bool> takes(layer.inputs.size(), !layer.has(TANDEM_METRIC));
+    if (layer.has(TANDEM_SECOND_INPUT_IS_LABEL) && takes.size() > 1) takes[1] = false;
+    for (size_t i = 0; i < takes.size() && i < definition.propagate_down.size(); ++i) {
+      if (!definition.propagate_down[i]) takes[i] = false;
+    }
+    return takes;
+  }
+
+  const NetDefinition& definition_;
+  const Registry& registry_;
+  const NetOptions& options_;
+  Draft draft_;
+  std::map<std::string, int> tensor_of_;        // the latest tensor of each name
+  std::map<std::string, std::string> made_by_;  // for messages
+};
+
+}  // namespace
+
+Draft resolve(const NetDefinition& definition, const Registry& registry, const NetOptions& options,
+              int32_t phase) {
+  return Resolver(definition, registry, options, phase).run();
+}
+
+}  // namespace tandem

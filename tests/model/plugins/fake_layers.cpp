@@ -1,0 +1,264 @@
+// Layer types for tests of the model room, with kernels that only answer about layouts (device kind
+// "fake"): so the passes are tested without the arithmetic, and with types that no real layer is.
+#include "plugins/sdk.h"
+
+namespace {
+
+using namespace tandem::sdk;
+
+// Blocked is best where channels allow it, NHWC costs a little, NCHW much: as a fast convolution's.
+LayoutOptions blocked_first(const Binding& binding) {
+  const int64_t in = binding.input(0).shape.c, out = binding.output(0).shape.c;
+  LayoutOptions options;
+  if (out % 16 == 0 && in % 16 == 0) options.push_back({TANDEM_NCHW16C, TANDEM_NCHW16C, 0});
+  if (out % 16 == 0 && in % 16 != 0) options.push_back({TANDEM_NCHW, TANDEM_NCHW16C, 0});
+  options.push_back({TANDEM_NHWC, TANDEM_NHWC, 1e6});
+  options.push_back({TANDEM_NCHW, TANDEM_NCHW, 1e12});
+  return options;
+}
+
+struct NoWork {
+  NoWork(const Binding&, const Call&) {}
+  void forward(const Call&, const Pass&) {}
+};
+struct Plain : NoWork {
+  using NoWork::NoWork;
+};
+struct Blocked : NoWork {
+  using NoWork::NoWork;
+  static LayoutOptions layouts(const Binding& binding) { return blocked_first(binding); }
+};
+struct Any : NoWork {
+  using NoWork::NoWork;
+  static LayoutOptions layouts(const Binding& binding) {
+    return any_layout(binding.input(0).shape.c);
+  }
+};
+struct OnlyBlocked : NoWork {
+  using NoWork::NoWork;
+  static LayoutOptions layouts(const Binding&) { return {{TANDEM_NCHW16C, TANDEM_NCHW16C, 0}}; }
+};
+
+struct Convolution : LayerType {
+  const char* name() const override { return "Convolution"; }
+  const char* help() const override { return "a window over the image"; }
+  std::vector<Parameter> parameters() const override {
+    const char* block = "convolution_param";
+    return {integer(block, "num_output").required().range(1, 1e6).help("output channels"),
+            integers(block, "kernel_size").range(1, 1000),
+            integers(block, "stride").range(1, 1000).by_default("1"),
+            integers(block, "pad").range(0, 1000).by_default("0"),
+            integer(block, "group").by_default("1").range(1, 1e6),
+            boolean(block, "bias_term").by_default("true"),
+            filler(block, "weight_filler"),
+            filler(block, "bias_filler"),
+            word(block, "engine").by_default("DEFAULT").one_of("DEFAULT|CAFFE|CUDNN")};
+  }
+  std::vector<Shape> shapes(const Query& query) const override {
+    const Shape in = query.input(0);
+    const int64_t kernel = query.attributes.integers("kernel_size").at(0);
+    const int64_t pad = query.attributes.integers("pad").at(0);
+    const int64_t stride = query.attributes.integers("stride").at(0);
+    if (kernel > in.h + 2 * pad || kernel > in.w + 2 * pad) {
+      throw invalid("kernel ", kernel, " exceeds the padded input ", in.h + 2 * pad, "x",
+                    in.w + 2 * pad);
+    }
+    return {{in.n, query.attributes.integer("num_output"), (in.h + 2 * pad - kernel) / stride + 1,
+             (in.w + 2 * pad - kernel) / stride + 1}};
+  }
+  std::vector<Weight> weights(const Query& query) const override {
+    const int64_t out = query.attributes.integer("num_output");
+    const int64_t in = query.input(0).c / query.attributes.integer("group");
+    const int64_t kernel = query.attributes.integers("kernel_size").at(0);
+    const int64_t area = kernel * kernel;
+    std::vector<Weight> result{
+        {"weight", {out, in, kernel, kernel}, "weight_filler", 0, in * area, out * area}};
+    if (query.attributes.boolean("bias_term")) {
+      result.push_back({"bias", {out, 1, 1, 1}, "bias_filler", 0, 1, out});
+    }
+    return result;
+  }
+};
+
+struct InnerProduct : LayerType {
+  const char* name() const override { return "InnerProduct"; }
+  const char* help() const override { return "fully connected"; }
+  std::vector<Parameter> parameters() const override {
+    const char* block = "inner_product_param";
+    return {integer(block, "num_output").required().help("outputs"), filler(block, "weight_filler"),
+            filler(block, "bias_filler")};
+  }
+  std::vector<Shape> shapes(const Query& query) const override {
+    return {{query.input(0).n, query.attributes.integer("num_output"), 1, 1}};
+  }
+  std::vector<Weight> weights(const Query& query) const override {
+    const Shape in = query.input(0);
+    const int64_t count = in.c * in.h * in.w;
+    const int64_t out = query.attributes.integer("num_output");
+    return {{"weight", {out, count, 1, 1}, "weight_filler", 0, count, out},
+            {"bias", {out, 1, 1, 1}, "bias_filler", 0, 1, out}};
+  }
+};
+
+struct Pooling : LayerType {
+  const char* name() const override { return "Pooling"; }
+  const char* help() const override { return "the largest or the mean of a window"; }
+  std::vector<Parameter> parameters() const override {
+    const char* block = "pooling_param";
+    return {word(block, "pool").by_default("MAX").one_of("MAX|AVE"),
+            integer(block, "kernel_size").by_default("2"), integer(block, "stride").by_default("1"),
+            integer(block, "pad").by_default("0")};
+  }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE; }
+  std::vector<Shape> shapes(const Query& query) const override {
+    const Shape in = query.input(0);
+    const int64_t kernel = query.attributes.integer("kernel_size");
+    const int64_t stride = query.attributes.integer("stride");
+    return {{in.n, in.c, (in.h - kernel + stride - 1) / stride + 1,
+             (in.w - kernel + stride - 1) / stride + 1}};
+  }
+};
+
+struct Lrn : LayerType {
+  const char* name() const override { return "LRN"; }
+  const char* help() const override { return "normalisation across channels"; }
+  std::vector<Parameter> parameters() const override {
+    const char* block = "lrn_param";
+    return {integer(block, "local_size").by_default("5"), number(block, "alpha").by_default("1"),
+            number(block, "beta").by_default("0.75"),
+            word(block, "norm_region").by_default("ACROSS_CHANNELS")};
+  }
+};
+
+struct ReLU : LayerType {
+  const char* name() const override { return "ReLU"; }
+  const char* help() const override { return "max(0, x)"; }
+  std::vector<Parameter> parameters() const override {
+    return {number("relu_param", "negative_slope").by_default("0")};
+  }
+  uint64_t traits() const override {
+    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_BACKWARD_READS_OUTPUTS;
+  }
+};
+
+struct Dropout : LayerType {
+  const char* name() const override { return "Dropout"; }
+  const char* help() const override { return "zeroes at random"; }
+  std::vector<Parameter> parameters() const override {
+    return {number("dropout_param", "dropout_ratio").by_default("0.5").range(0, 0.99)};
+  }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_RANDOM; }
+};
+
+// In place, but its backward reads what it would have written over.
+struct Square : LayerType {
+  const char* name() const override { return "test.Square"; }
+  const char* help() const override { return "x * x"; }
+  uint64_t traits() const override {
+    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_BACKWARD_READS_INPUTS;
+  }
+};
+
+struct Add : LayerType {
+  const char* name() const override { return "test.Add"; }
+  const char* help() const override { return "the sum of its inputs"; }
+  Arity inputs() const override { return {2, -1}; }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE; }
+};
+
+// A field of the layer itself instead of a block, eleven weights, a persistent state.
+struct Strange : LayerType {
+  const char* name() const override { return "test.Strange"; }
+  const char* help() const override { return "declares what others do not"; }
+  std::vector<Parameter> parameters() const override {
+    return {integer(nullptr, "flavour").by_default("3"),
+            filler("strange_param", "filler").by_default("xavier")};
+  }
+  std::vector<Weight> weights(const Query&) const override {
+    static const char* const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
+    std::vector<Weight> result;
+    for (const char* name : names) result.push_back({name, {3, 1, 1, 1}, "filler", 0, 12, 3});
+    result.push_back({"mean", {5, 1, 1, 1}, nullptr, 0.25, 1, 1, TANDEM_STATE});
+    return result;
+  }
+};
+
+struct Softmax : LayerType {
+  const char* name() const override { return "Softmax"; }
+  const char* help() const override { return "probabilities"; }
+};
+
+struct SoftmaxWithLoss : LayerType {
+  const char* name() const override { return "SoftmaxWithLoss"; }
+  const char* help() const override { return "cross entropy"; }
+  Arity inputs() const override { return {2, 2}; }
+  Arity outputs() const override { return {1, 2}; }
+  uint64_t traits() const override {
+    return TANDEM_PER_SAMPLE | TANDEM_LOSS | TANDEM_SECOND_INPUT_IS_LABEL;
+  }
+  std::vector<Shape> shapes(const Query& query) const override {
+    std::vector<Shape> result{{1, 1, 1, 1}};
+    if (query.output_count() > 1) result.push_back(query.input(0));
+    return result;
+  }
+};
+
+struct Accuracy : LayerType {
+  const char* name() const override { return "Accuracy"; }
+  const char* help() const override { return "share of right answers"; }
+  std::vector<Parameter> parameters() const override {
+    return {integer("accuracy_param", "top_k").by_default("1")};
+  }
+  Arity inputs() const override { return {2, 2}; }
+  uint64_t traits() const override {
+    return TANDEM_PER_SAMPLE | TANDEM_METRIC | TANDEM_SECOND_INPUT_IS_LABEL;
+  }
+  std::vector<Shape> shapes(const Query&) const override { return {{1, 1, 1, 1}}; }
+};
+
+struct Split : LayerType {
+  const char* name() const override { return "Split"; }
+  const char* help() const override { return "copies"; }
+  Arity outputs() const override { return {1, -1}; }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE; }
+};
+
+struct Reorder : LayerType {
+  const char* name() const override { return "Reorder"; }
+  const char* help() const override { return "another layout"; }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE; }
+};
+
+// Never asked: a Reorder is put in after the layouts are chosen.
+struct NeedsBlocked : LayerType {
+  const char* name() const override { return "test.NeedsBlocked"; }
+  const char* help() const override { return "offers a blocked layout only"; }
+};
+
+struct NoKernel : LayerType {
+  const char* name() const override { return "test.NoKernel"; }
+  const char* help() const override { return "runs nowhere"; }
+};
+
+}  // namespace
+
+extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
+  Plugin plugin(host, "fake-layers", "1");
+  plugin.layer<Convolution>().kernel<Convolution, Blocked>("fake");
+  plugin.layer<InnerProduct>().kernel<InnerProduct, Plain>("fake");
+  plugin.layer<Pooling>().kernel<Pooling, Blocked>("fake");
+  plugin.layer<Lrn>().kernel<Lrn, Blocked>("fake");
+  plugin.layer<ReLU>().kernel<ReLU, Any>("fake");
+  plugin.layer<Dropout>().kernel<Dropout, Any>("fake");
+  plugin.layer<Square>().kernel<Square, Any>("fake");
+  plugin.layer<Add>().kernel<Add, Any>("fake");
+  plugin.layer<Strange>().kernel<Strange, Plain>("fake");
+  plugin.layer<Softmax>().kernel<Softmax, Plain>("fake");
+  plugin.layer<SoftmaxWithLoss>().kernel<SoftmaxWithLoss, Plain>("fake");
+  plugin.layer<Accuracy>().kernel<Accuracy, Plain>("fake");
+  plugin.layer<Split>().kernel<Split, Any>("fake");
+  plugin.layer<Reorder>().kernel<Reorder, Any>("fake");
+  plugin.layer<NeedsBlocked>().kernel<NeedsBlocked, OnlyBlocked>("fake");
+  plugin.layer<NoKernel>();
+  return plugin.table();
+}
