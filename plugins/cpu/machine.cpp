@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plugins/cpu/hardware.h"
+#include "plugins/cpu/team.h"
 
 namespace tandem::cpu {
 
@@ -34,6 +35,7 @@ Machine::Machine(const tandem_machine_options& options) : options_(options) {
   demand_not_negative("delay", options.delay_seconds);
   threads_ =
       share_threads(options.threads > 0 ? options.threads : core_count(), options.device_count);
+  calm_idle_teams();
   options_.ordinals = nullptr;  // borrowed, and not needed here
   const auto devices = static_cast<size_t>(options.device_count);
   if (options.link_bandwidth > 0 || options.link_latency > 0) link_free_.resize(devices * devices);

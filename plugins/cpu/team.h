@@ -21,6 +21,10 @@ inline void set_team_size([[maybe_unused]] int32_t threads) {
 #endif
 }
 
+// Makes idle teams of this process sleep instead of spin; once, at the first call. Without it every
+// idle worker takes a core from decoders, copies and other devices for milliseconds.
+void calm_idle_teams();
+
 // Calls body(begin, end) for ranges that cover [0, count) once, on up to `threads` threads. Below a
 // size where waking a team costs more than it brings, on this thread only. `body` must give each
 // element a value that does not depend on where the ranges are cut.

@@ -1,8 +1,9 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
-#include <cstring>
+#include <ctime>
 #include <limits>
+#include <thread>
 #include <vector>
 
 #include "core/base/random.h"
@@ -146,6 +147,33 @@ TEST_F(SgdUpdate, OfAnUnknownRuleIsRefused) {
   rule_ = 77;
   EXPECT_EQ(run(), TANDEM_UNSUPPORTED);
   EXPECT_THAT(take_reason(), testing::HasSubstr("update rule 77"));
+}
+
+double processor_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+TEST(CpuArithmetic, ATeamThatHasNothingToDoSleeps) {
+  MachineOptions options;
+  options.threads = 2;
+  const Machine machine = test::open_machine("cpu", options);
+  test::Works works;
+  Floats values(odd_count);
+  const Stream stream(machine, 0, 0, "compute");
+  const tandem_work fill = works.work("fill", [&](const tandem_call& call) {
+    return cpu().fill(&call, values.data(), 1, odd_count);
+  });
+  stream.submit(fill);
+  stream.synchronize();
+  const double before = processor_seconds();
+  for (int i = 0; i < 20; ++i) {
+    stream.submit(fill);
+    stream.synchronize();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_LT(processor_seconds() - before, 0.05);  // spinning takes most of the 200 ms
 }
 
 TEST(CpuArithmetic, CheckFiniteFindsOneBadValueAnywhere) {
