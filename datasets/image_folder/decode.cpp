@@ -77,6 +77,7 @@ class JpegDecoder {
                             &header.subsampling, &header.colorspace) != 0) {
       throw sdk::skip("truncated or damaged JPEG: ", tjGetErrorStr2(handle_));
     }
+    if (header.width < 1) throw sdk::skip("truncated or damaged JPEG: it holds no picture");
     check_extent(header.width, header.height);
     return header;
   }
@@ -140,6 +141,9 @@ cv::Mat to_8_bits(const cv::Mat& image) {
 }
 
 cv::Mat decode_other(Bytes file, const DecodeOptions& options) {
+  if (!is_known_format(file)) {
+    throw sdk::skip("not an image that is read here (JPEG, PNG, BMP, WebP, TIFF, PNM)");
+  }
   const Extent extent = extent_of(file);
   if (extent.width != 0 || extent.height != 0) check_extent(extent.width, extent.height);
   if (const char* damage = damage_of(file)) throw sdk::skip(damage);
@@ -150,9 +154,9 @@ cv::Mat decode_other(Bytes file, const DecodeOptions& options) {
     image = cv::imdecode(
         bytes, (options.gray ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR) | cv::IMREAD_ANYDEPTH);
   } catch (const cv::Exception& failure) {
-    throw sdk::skip("OpenCV cannot decode it: ", failure.err);
+    throw sdk::skip("damaged: OpenCV says ", failure.err);
   }
-  if (image.empty()) throw sdk::skip("is damaged, or not an image that OpenCV reads");
+  if (image.empty()) throw sdk::skip("damaged: OpenCV cannot decode it");
   check_extent(image.cols, image.rows);
   return image.depth() == CV_8U ? image : to_8_bits(image);
 }
@@ -162,8 +166,8 @@ cv::Mat decode_other(Bytes file, const DecodeOptions& options) {
 cv::Mat decode_file(const std::string& path, const DecodeOptions& options) {
   const std::vector<unsigned char> bytes = read_file(path);
   if (!is_jpeg(bytes)) return decode_other(bytes, options);
-  thread_local JpegDecoder decoder;
-  const cv::Mat image = decoder.decode(bytes, options);
+  // A decoder keeps tables from file to file: only a new one makes the picture the file's alone.
+  const cv::Mat image = JpegDecoder().decode(bytes, options);
   return turned(image, exif_orientation(bytes));
 }
 

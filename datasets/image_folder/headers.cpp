@@ -2,27 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <charconv>
 #include <cstdlib>
-#include <cstring>
 
 namespace tandem::image_folder {
 namespace {
-
-uint64_t big_endian(Bytes file, size_t at, size_t bytes) {
-  uint64_t value = 0;
-  for (size_t i = 0; i < bytes; ++i) value = value << 8 | file[at + i];
-  return value;
-}
-
-uint64_t little_endian(Bytes file, size_t at, size_t bytes) {
-  uint64_t value = 0;
-  for (size_t i = bytes; i > 0; --i) value = value << 8 | file[at + i - 1];
-  return value;
-}
-
-bool has(Bytes file, size_t at, const char* text, size_t length) {
-  return file.size() >= at + length && std::memcmp(file.data() + at, text, length) == 0;
-}
 
 bool is_png(Bytes file) {
   return file.size() >= 33 && has(file, 0, "\x89PNG\r\n\x1a\n", 8);
@@ -32,6 +17,43 @@ bool is_bmp(Bytes file) {
 }
 bool is_webp(Bytes file) {
   return file.size() >= 30 && has(file, 0, "RIFF", 4) && has(file, 8, "WEBP", 4);
+}
+
+bool is_pnm(Bytes file) {
+  return file.size() >= 8 && file[0] == 'P' && file[1] >= '1' && file[1] <= '6';
+}
+bool is_tiff(Bytes file) {
+  return file.size() >= 8 && (has(file, 0, "II*\0", 4) || has(file, 0, "MM\0*", 4));
+}
+
+struct PnmHeader {
+  Extent extent;
+  int64_t greatest = 1;  // sample value; bit maps have none
+  size_t end = 0;        // where the samples begin; 0: it makes no sense
+};
+
+PnmHeader pnm_header(Bytes file) {
+  PnmHeader header;
+  const bool bits = file[1] == '1' || file[1] == '4';
+  std::array<int64_t, 3> numbers{0, 0, 1};
+  size_t at = 2;
+  for (size_t i = 0; i < (bits ? 2U : 3U); ++i) {
+    while (at < file.size() && (std::isspace(file[at]) != 0 || file[at] == '#')) {
+      if (file[at] == '#') {
+        while (at < file.size() && file[at] != '\n') ++at;
+      } else {
+        ++at;
+      }
+    }
+    const auto* text = reinterpret_cast<const char*>(file.data());
+    const auto [stop, status] = std::from_chars(text + at, text + file.size(), numbers[i]);
+    if (status != std::errc{}) return header;
+    at = static_cast<size_t>(stop - text);
+  }
+  header.extent = {numbers[0], numbers[1]};
+  header.greatest = numbers[2];
+  header.end = at + 1;
+  return header;
 }
 
 constexpr std::array<uint32_t, 256> make_crc_table() {
@@ -81,31 +103,26 @@ const char* webp_damage(Bytes file) {
   return whole ? nullptr : "truncated WebP: it is shorter than it says";
 }
 
-// The Orientation tag (0x0112) of the first directory of a TIFF block.
-int tiff_orientation(Bytes tiff) {
-  if (tiff.size() < 8) return 1;
-  const bool little = tiff[0] == 'I';
-  const auto read = [&](size_t at, size_t bytes) {
-    return little ? little_endian(tiff, at, bytes) : big_endian(tiff, at, bytes);
-  };
-  if (read(2, 2) != 42) return 1;
-  const size_t directory = read(4, 4);
-  if (directory > tiff.size() || tiff.size() - directory < 2) return 1;
-  const size_t count = read(directory, 2);
-  for (size_t i = 0; i < count; ++i) {
-    const size_t at = directory + 2 + 12 * i;
-    if (at + 12 > tiff.size()) return 1;
-    if (read(at, 2) != 0x0112) continue;
-    const auto value = static_cast<int>(read(at + 8, 2));
-    return value >= 1 && value <= 8 ? value : 1;
-  }
-  return 1;
+const char* pnm_damage(Bytes file) {
+  const PnmHeader header = pnm_header(file);
+  const auto [width, height] = header.extent;
+  if (header.end == 0 || width < 1 || height < 1) return "damaged PNM: its header makes no sense";
+  const int64_t row = file[1] == '4' ? (width + 7) / 8 : file[1] == '6' ? 3 * width : width;
+  // Samples written as text take a digit and a space each, bits at least a digit.
+  const int64_t sample_bytes = file[1] <= '3' || header.greatest < 256 ? 1 : 2;
+  const auto samples = static_cast<uint64_t>(row * height * sample_bytes);
+  const bool whole = header.end <= file.size() && samples <= file.size() - header.end;
+  return whole ? nullptr : "truncated PNM: its rows go beyond its end";
 }
 
 }  // namespace
 
 bool is_jpeg(Bytes file) {
   return has(file, 0, "\xff\xd8\xff", 3);
+}
+
+bool is_known_format(Bytes file) {
+  return is_png(file) || is_bmp(file) || is_webp(file) || is_tiff(file) || is_pnm(file);
 }
 
 Extent extent_of(Bytes file) {
@@ -118,6 +135,7 @@ Extent extent_of(Bytes file) {
   if (is_webp(file) && has(file, 12, "VP8X", 4)) {
     return {whole(little_endian(file, 24, 3)) + 1, whole(little_endian(file, 27, 3)) + 1};
   }
+  if (is_pnm(file)) return pnm_header(file).extent;
   return {};
 }
 
@@ -125,26 +143,8 @@ const char* damage_of(Bytes file) {
   if (is_png(file)) return png_damage(file);
   if (is_bmp(file)) return bmp_damage(file);
   if (is_webp(file)) return webp_damage(file);
+  if (is_pnm(file)) return pnm_damage(file);
   return nullptr;
-}
-
-int exif_orientation(Bytes jpeg) {
-  size_t at = 2;
-  while (at + 4 <= jpeg.size() && jpeg[at] == 0xff) {
-    const unsigned char marker = jpeg[at + 1];
-    if (marker == 0xff) {  // a fill byte
-      ++at;
-      continue;
-    }
-    if (marker == 0xda || marker == 0xd9) return 1;  // the picture begins: no EXIF before it
-    const size_t length = big_endian(jpeg, at + 2, 2);
-    if (length < 2 || at + 2 + length > jpeg.size()) return 1;
-    if (marker == 0xe1 && length >= 8 && has(jpeg, at + 4, "Exif\0", 6)) {
-      return tiff_orientation(jpeg.subspan(at + 10, length - 8));
-    }
-    at += 2 + length;
-  }
-  return 1;
 }
 
 }  // namespace tandem::image_folder

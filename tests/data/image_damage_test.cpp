@@ -1,0 +1,143 @@
+// Damaged files: the reason why each is left out, and nothing on stderr.
+#include "plugins/abi.h"
+#ifdef TANDEM_TEST_IMAGES
+
+#include <gmock/gmock.h>
+
+#include "tests/data/image_data.h"
+
+namespace tandem {
+namespace {
+
+using test::encoded;
+using test::get;
+using test::gradient;
+using test::noise;
+using test::read;
+using test::Sample;
+using test::TempFolder;
+using test::training;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string reason_of(const std::string& name, const std::string& bytes) {
+  testing::internal::CaptureStderr();
+  testing::internal::CaptureStdout();
+  const Sample sample = read(name, bytes);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), IsEmpty()) << name;
+  EXPECT_THAT(testing::internal::GetCapturedStdout(), IsEmpty()) << name;
+  EXPECT_EQ(sample.status, SampleStatus::skipped) << name;
+  EXPECT_EQ(sample.label, -1) << name;
+  return sample.reason;
+}
+
+TEST(DamagedImages, ATruncatedJpegIsLeftOut) {
+  const std::string jpeg = encoded(".jpg", noise(200, 150));
+  for (const double share : {0.01, 0.1, 0.5, 0.9, 0.99}) {
+    const auto length = static_cast<size_t>(share * static_cast<double>(jpeg.size()));
+    EXPECT_THAT(reason_of("a.jpg", jpeg.substr(0, length)),
+                HasSubstr("truncated or damaged JPEG: "))
+        << share;
+  }
+}
+
+TEST(DamagedImages, ATruncatedProgressiveJpegIsLeftOut) {
+  std::vector<uchar> bytes;
+  cv::imencode(".jpg", noise(200, 150), bytes, {cv::IMWRITE_JPEG_PROGRESSIVE, 1});
+  EXPECT_THAT(reason_of("a.jpg",
+                        std::string(bytes.begin(),
+                                    bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / 2))),
+              HasSubstr("truncated or damaged JPEG"));
+}
+
+TEST(DamagedImages, FlippedBitsNeitherCrashNorPrint) {
+  // A flip may leave a JPEG valid: then it is a picture. What matters is that each has an answer.
+  const std::string jpeg = encoded(".jpg", noise(60, 50));
+  cv::RNG random(3);
+  int skipped = 0;
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 300; ++i) {
+    std::string damaged = jpeg;
+    for (int k = 0; k < 3; ++k) {
+      damaged[static_cast<size_t>(random.uniform(0, static_cast<int>(jpeg.size())))] ^=
+          static_cast<char>(1 << random.uniform(0, 8));
+    }
+    const Sample sample = read("a.jpg", damaged);
+    if (sample.status == SampleStatus::skipped) {
+      ++skipped;
+      EXPECT_FALSE(sample.reason.empty());
+    }
+  }
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), IsEmpty());
+  EXPECT_GT(skipped, 10);
+}
+
+TEST(DamagedImages, DamagedFilesOfOtherFormatsAreLeftOutQuietly) {
+  for (const char* extension : {".png", ".bmp", ".webp", ".tiff", ".ppm", ".pgm", ".pbm"}) {
+    cv::Mat picture = noise(60, 50);
+    const bool gray = extension[2] == 'g' || extension[2] == 'b';  // .pgm, .pbm
+    if (gray) cv::cvtColor(picture, picture, cv::COLOR_BGR2GRAY);
+    const std::string bytes = encoded(extension, picture);
+    for (const size_t divisor : {2, 10, 60}) {
+      EXPECT_FALSE(
+          reason_of(std::string("a") + extension, bytes.substr(0, bytes.size() / divisor)).empty());
+    }
+  }
+}
+
+TEST(DamagedImages, AFileDecodesTheSameWhateverWasDecodedBefore) {
+  const std::string jpeg = encoded(".jpg", noise(60, 50));
+  const std::string tables_only = jpeg.substr(0, jpeg.find("\xff\xc0"));
+  const Sample before = read("a.jpg", jpeg);
+  EXPECT_EQ(read("a.jpg", tables_only).status, SampleStatus::skipped);
+  EXPECT_EQ(read("a.jpg", jpeg).pixels, before.pixels);
+  // Without its quantization tables it is no picture, though the file before had the same ones.
+  const size_t begin = jpeg.find("\xff\xdb"), end = jpeg.find("\xff\xc0");
+  EXPECT_EQ(read("a.jpg", jpeg.substr(0, begin) + jpeg.substr(end)).status, SampleStatus::skipped);
+}
+
+TEST(DamagedImages, AFlippedBitInAPngIsLeftOut) {
+  std::string png = encoded(".png", noise(60, 50));
+  png[png.size() / 2] ^= 4;
+  EXPECT_EQ(reason_of("a.png", png), "damaged PNG: a check sum is wrong");
+}
+
+TEST(DamagedImages, AnEmptyFileSaysSo) {
+  EXPECT_EQ(reason_of("a.jpg", ""), "the file is empty (0 bytes)");
+}
+
+TEST(DamagedImages, TextNamedJpgIsNoImage) {
+  EXPECT_THAT(reason_of("a.jpg", "I am not a picture at all, whatever my name says.\n"),
+              HasSubstr("not an image"));
+  EXPECT_THAT(reason_of("a.jpg", "x"), HasSubstr("not an image"));
+}
+
+TEST(DamagedImages, AGifIsLeftOut) {
+  EXPECT_THAT(reason_of("a.jpg", std::string("GIF89a\x01\0\x01\0\0\0\0;", 14)),
+              HasSubstr("not an image that is read here"));
+}
+
+TEST(DamagedImages, AFileThatIsGoneIsLeftOut) {
+  const TempFolder folder;
+  const Dataset data = training(folder, {});
+  std::filesystem::remove(data.sample_name(0));
+  EXPECT_THAT(get(data, 0).reason, HasSubstr("cannot be read: No such file"));
+}
+
+TEST(DamagedImages, HugePicturesAreRefusedByTheirHeader) {
+  std::string jpeg = encoded(".jpg", gradient(20, 16));
+  const size_t frame = jpeg.find(std::string("\xff\xc0\0\x11", 4));
+  ASSERT_NE(frame, std::string::npos);
+  jpeg.replace(frame + 5, 4, std::string("\xf0\0\xf0\0", 4));
+  EXPECT_THAT(reason_of("a.jpg", jpeg),
+              AllOf(HasSubstr("too large: 61440x61440"), HasSubstr("100 megapixels")));
+  std::string png = encoded(".png", gradient(20, 16));
+  png.replace(16, 8, std::string("\0\0\xf0\0\0\0\xf0\0", 8));
+  EXPECT_THAT(reason_of("a.png", png), HasSubstr("too large: 61440x61440"));
+}
+
+}  // namespace
+}  // namespace tandem
+
+#endif

@@ -1,0 +1,91 @@
+// Image files made on the spot, and damaged on purpose.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <turbojpeg.h>
+
+#include <filesystem>
+#include <opencv2/core.hpp>
+#include <opencv2/imgcodecs.hpp>
+#include <opencv2/imgproc.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/support/temp_folder.h"
+
+namespace tandem::test {
+
+// A smooth picture: red grows to the right, green downwards, blue is the same everywhere.
+inline cv::Mat gradient(int width, int height, int blue = 128) {
+  cv::Mat image(height, width, CV_8UC3);
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      image.at<cv::Vec3b>(y, x) =
+          cv::Vec3b(static_cast<uchar>(blue), static_cast<uchar>(255 * y / height),
+                    static_cast<uchar>(255 * x / width));
+    }
+  }
+  return image;
+}
+
+// A picture with detail everywhere, so that a JPEG of it is long and every byte matters.
+inline cv::Mat noise(int width, int height) {
+  cv::Mat image(height, width, CV_8UC3);
+  cv::RNG random(7);
+  random.fill(image, cv::RNG::UNIFORM, 0, 256);
+  return image;
+}
+
+inline std::string encoded(const std::string& extension, const cv::Mat& image) {
+  std::vector<uchar> bytes;
+  if (!cv::imencode(extension, image, bytes))
+    throw std::runtime_error("cannot encode " + extension);
+  return {bytes.begin(), bytes.end()};
+}
+
+// The JPEG with an EXIF block whose Orientation tag is `value`.
+inline std::string with_orientation(const std::string& jpeg, int value, bool little = true) {
+  const auto number = [&](unsigned n, size_t bytes) {
+    std::string text;
+    for (size_t i = 0; i < bytes; ++i) {
+      text += static_cast<char>(n >> (8 * (little ? i : bytes - 1 - i)));
+    }
+    return text;
+  };
+  const std::string tiff = std::string(little ? "II" : "MM") + number(42, 2) + number(8, 4) +
+                           number(2, 2) +  // two tags: ImageWidth, Orientation
+                           number(0x0100, 2) + number(3, 2) + number(1, 4) + number(9, 2) +
+                           number(0, 2) + number(0x0112, 2) + number(3, 2) + number(1, 4) +
+                           number(static_cast<unsigned>(value), 2) + number(0, 2) + number(0, 4);
+  const std::string block = std::string("Exif\0\0", 6) + tiff;
+  const size_t length = block.size() + 2;
+  const std::string marker{'\xff', '\xe1', static_cast<char>(length >> 8),
+                           static_cast<char>(length & 255)};
+  return jpeg.substr(0, 2) + marker + block + jpeg.substr(2);
+}
+
+// A JPEG in four inks; `image` in the inverted C, M, Y, K that such files hold.
+inline std::string cmyk_jpeg(const cv::Mat& image) {
+  tjhandle handle = tjInitCompress();
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;
+  const int status = tjCompress2(handle, image.data, image.cols, static_cast<int>(image.step),
+                                 image.rows, TJPF_CMYK, &bytes, &size, TJSAMP_444, 95, 0);
+  std::string result(reinterpret_cast<char*>(bytes), size);
+  tjFree(bytes);
+  tjDestroy(handle);
+  if (status != 0) throw std::runtime_error("cannot encode CMYK");
+  return result;
+}
+
+// `count` small JPEGs named 1.jpg, 2.jpg, ... in the folder.
+inline void fill_class(const TempFolder& root, const std::string& folder, int count,
+                       int blue = 128) {
+  const std::string jpeg = encoded(".jpg", gradient(20, 16, blue));
+  for (int i = 1; i <= count; ++i) {
+    (void)root.write(folder + "/" + std::to_string(i) + ".jpg", jpeg);
+  }
+}
+
+}  // namespace tandem::test
