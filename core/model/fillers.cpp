@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <thread>
 
 #include "core/base/random.h"
 #include "core/model/net.h"
@@ -6,6 +9,15 @@
 namespace tandem {
 
 namespace {
+
+// Each chunk of a weight array has a random stream of its own, so that threads can share the work
+// (60 million values take seconds) and their number never shows in the values.
+constexpr int64_t chunk_size = int64_t{1} << 18;
+
+struct Chunk {
+  const WeightArray* weight;
+  int64_t begin, count;  // values of the array
+};
 
 double fan_of(const WeightArray& weight) {
   if (weight.filler.variance_norm == "FAN_OUT") return static_cast<double>(weight.fan_out);
@@ -20,39 +32,64 @@ void fill(float* values, int64_t count, const Draw& draw) {
   for (int64_t i = 0; i < count; ++i) values[i] = static_cast<float>(draw());
 }
 
-// Seeded by its name, so that an array is the same whatever else is in the net.
-void fill(const WeightArray& weight, uint64_t seed, float* values) {
-  const Filler& filler = weight.filler;
-  Random random(seed, stream_of(weight.name.c_str()));
+// Seeded by the weight's name, so that an array is the same whatever else is in the net.
+void fill(const Chunk& chunk, uint64_t seed, float* values) {
+  const Filler& filler = chunk.weight->filler;
+  std::string stream = chunk.weight->name;
+  if (chunk.begin > 0) stream += fmt::format("#{}", chunk.begin / chunk_size);
+  Random random(seed, stream_of(stream.c_str()));
   const auto uniform = [&](double low, double high) {
-    fill(values, weight.count, [&] { return low + (high - low) * random.uniform(); });
+    fill(values, chunk.count, [&] { return low + (high - low) * random.uniform(); });
   };
   const auto gaussian = [&](double mean, double deviation) {
-    fill(values, weight.count, [&] { return mean + deviation * random.normal(); });
+    fill(values, chunk.count, [&] { return mean + deviation * random.normal(); });
   };
   if (filler.type == "constant") {
-    fill(values, weight.count, [&] { return filler.value; });
+    fill(values, chunk.count, [&] { return filler.value; });
   } else if (filler.type == "uniform") {
     uniform(filler.min, filler.max);
   } else if (filler.type == "gaussian") {
     gaussian(filler.mean, filler.std);
   } else if (filler.type == "xavier") {
-    const double scale = std::sqrt(3 / fan_of(weight));
+    const double scale = std::sqrt(3 / fan_of(*chunk.weight));
     uniform(-scale, scale);
-  } else if (filler.type == "msra") {
-    gaussian(0, std::sqrt(2 / fan_of(weight)));
   } else {
-    throw error(
-        "weight '{}': unknown filler '{}'; known: constant, uniform, gaussian, xavier, msra",
-        weight.name, filler.type);
+    gaussian(0, std::sqrt(2 / fan_of(*chunk.weight)));  // msra
   }
+}
+
+std::vector<Chunk> chunks_of(const Net& net) {
+  constexpr const char* known[] = {"constant", "uniform", "gaussian", "xavier", "msra"};
+  std::vector<Chunk> chunks;
+  for (const WeightArray& weight : net.weights) {
+    if (std::find(std::begin(known), std::end(known), weight.filler.type) == std::end(known)) {
+      throw error("weight '{}': unknown filler '{}'; known: {}", weight.name, weight.filler.type,
+                  fmt::join(known, ", "));
+    }
+    for (int64_t begin = 0; begin < weight.count; begin += chunk_size) {
+      chunks.push_back({&weight, begin, std::min(chunk_size, weight.count - begin)});
+    }
+  }
+  return chunks;
 }
 
 }  // namespace
 
 std::vector<float> initial_weights(const Net& net, uint64_t seed) {
   std::vector<float> values(static_cast<size_t>(net.weight_floats), 0.0F);
-  for (const WeightArray& weight : net.weights) fill(weight, seed, values.data() + weight.offset);
+  const std::vector<Chunk> chunks = chunks_of(net);
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i = next++; i < chunks.size(); i = next++) {
+      const Chunk& chunk = chunks[i];
+      fill(chunk, seed, values.data() + chunk.weight->offset + chunk.begin);
+    }
+  };
+  const size_t most = std::max(1U, std::thread::hardware_concurrency());
+  std::vector<std::jthread> helpers;
+  for (size_t i = 1; i < std::min(most, chunks.size() / 2); ++i) helpers.emplace_back(work);
+  work();
+  helpers.clear();
   return values;
 }
 
