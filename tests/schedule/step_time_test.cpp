@@ -1,4 +1,5 @@
 // The step that `sim` takes for a plan, against the formulas of STRATEGIES §0 and §1.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +44,7 @@ double step_on_sim(const std::string& strategy, const StrategyInputs& inputs) {
   const MemoryPlan memory = plan_memory(plan);
   MachineOptions options;
   options.link = inputs.link;
-  Machine machine = open_machine("sim:" + std::to_string(inputs.devices), options);
+  Machine machine = open_machine(fmt::format("sim:{}", inputs.devices), options);
   Runtime runtime(machine);
   runtime.reserve(plan, memory, inputs.net->batch);
   Executor executor(plan, memory, *inputs.net, runtime, nullptr, inputs.costs, UpdateRule{},

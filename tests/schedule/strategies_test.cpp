@@ -1,4 +1,5 @@
 // What must hold for every plan of every strategy.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,8 +36,8 @@ Plan plan_of(const Case& which) {
 class EveryPlan : public testing::TestWithParam<Case> {};
 
 std::string name_of(const testing::TestParamInfo<Case>& info) {
-  return info.param.strategy + (info.param.hidden_broadcast ? "_hidden_on_" : "_plain_on_") +
-         std::to_string(info.param.devices);
+  return fmt::format("{}_{}_on_{}", info.param.strategy,
+                     info.param.hidden_broadcast ? "hidden" : "plain", info.param.devices);
 }
 
 std::vector<Case> cases() {
@@ -270,6 +271,20 @@ TEST(TestingPlan, BringsTheClassScoresOfTheWholeBatchTogether) {
   const auto& copy = std::get<CopyWork>(task(plan, "copy predictions @2").work);
   EXPECT_EQ(copy.segments[0].target.offset, 5 * 10 * 4);
   EXPECT_EQ(plan.bytes(copy.segments[0].source), 2 * 10 * 4);
+}
+
+TEST(TestingPlan, GivesEveryDeviceTheMastersWeightsBeforeTheForward) {
+  const Net net = small_net(7, TANDEM_TEST);
+  const Plan plan = build_testing_plan(inputs_of(net, 3));
+  for (int device = 1; device < 3; ++device) {
+    const std::string to = fmt::format("@{}", device);
+    const int broadcast = find_task(plan, "broadcast weights @0->" + to);
+    ASSERT_GE(broadcast, 0);
+    const auto& copy = std::get<CopyWork>(plan.tasks[size_t(broadcast)].work);
+    EXPECT_EQ(plan.bytes(copy.segments[0].target), buffers::weight_bytes(net));
+    EXPECT_THAT(task(plan, "forward conv1 " + to).after,
+                testing::Contains(Dependency{broadcast, 0}));
+  }
 }
 
 TEST(TestingPlan, HasNoBackwardAndNoUpdate) {
