@@ -1,0 +1,128 @@
+// Layouts and reorders, with kernels that only answer about them (tests/model/plugins), and with
+// the real layers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/model/net_test.h"
+
+namespace tandem {
+namespace {
+
+using namespace test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+NetOptions fake_options(int32_t phase = TANDEM_TRAIN) {
+  NetOptions options = small_options(phase);
+  options.device_kind = "fake";
+  return options;
+}
+
+std::vector<std::string> reorders(const Net& net) {
+  std::vector<std::string> names;
+  for (const Layer& layer : net.layers) {
+    if (std::string(layer.type->name) == "Reorder") names.push_back(layer.name);
+  }
+  return names;
+}
+
+TEST(Layouts, AChainStaysBlockedUpToTheFirstFullyConnectedLayer) {
+  const Net net = build(
+      data_layer + convolution("conv1", "data", "conv1", 32) +
+          layer("relu1", "ReLU", "conv1", "conv1") + layer("norm1", "LRN", "conv1", "norm1") +
+          layer("pool1", "Pooling", "norm1", "pool1") + convolution("conv2", "pool1", "conv2", 16) +
+          layer("relu2", "ReLU", "conv2", "conv2") + inner_product("ip1", "conv2", "ip1") +
+          layer("relu3", "ReLU", "ip1", "ip1") + inner_product("ip", "ip1", "ip") + loss_layer,
+      fake_options());
+  EXPECT_THAT(reorders(net), ElementsAre("conv2_reorder_NCHW"));
+  EXPECT_EQ(net.find_layer("conv2_reorder_NCHW") + 1, net.find_layer("ip1"));
+  for (const std::string name : {"conv1", "relu1", "norm1", "pool1", "conv2", "relu2"}) {
+    EXPECT_EQ(output_of(net, name).layout, TANDEM_NCHW16C) << name;
+  }
+  for (const std::string name : {"conv2_reorder_NCHW", "ip1", "relu3", "ip", "loss"}) {
+    EXPECT_EQ(output_of(net, name).layout, TANDEM_NCHW) << name;
+  }
+  EXPECT_EQ(net.tensors[net.data].layout, TANDEM_NCHW);
+  EXPECT_TRUE(layer_of(net, "relu1").runs_in_place);
+  EXPECT_TRUE(layer_of(net, "conv2_reorder_NCHW").wants_backward_data);
+  EXPECT_TRUE(output_of(net, "conv2_reorder_NCHW").has_gradient);
+}
+
+TEST(Layouts, BlockedOnesAreUsedOnlyWhereTheChannelsFit) {
+  const Net net = build(data_layer + convolution("conv", "data", "conv", 20) +
+                            inner_product("ip", "conv", "ip") + loss_layer,
+                        fake_options());
+  EXPECT_EQ(output_of(net, "conv").layout, TANDEM_NHWC);
+  EXPECT_THAT(reorders(net), ElementsAre("data_reorder_NHWC", "conv_reorder_NCHW"));
+  EXPECT_FALSE(layer_of(net, "data_reorder_NHWC").has_backward());
+}
+
+TEST(Layouts, OneReorderServesAllWhoNeedIt) {
+  const Net net =
+      build(data_layer + convolution("conv", "data", "conv", 32) + inner_product("a", "conv", "a") +
+                inner_product("ip", "conv", "ip") + loss_layer,
+            fake_options(TANDEM_TEST));
+  EXPECT_THAT(reorders(net), ElementsAre("conv_reorder_NCHW"));
+  EXPECT_EQ(layer_of(net, "a").inputs, layer_of(net, "ip").inputs);
+}
+
+TEST(Layouts, ALossOverAnImageReadsItPlainAndItsLabelsAsTheyAre) {
+  const Net net =
+      build(data_layer + convolution("ip", "data", "ip", 32) + loss_layer, fake_options());
+  EXPECT_THAT(reorders(net), ElementsAre("ip_reorder_NCHW"));
+  EXPECT_EQ(layer_of(net, "loss").inputs[1], net.label);
+  EXPECT_EQ(net.prediction, layer_of(net, "ip_reorder_NCHW").outputs[0]);
+}
+
+TEST(Layouts, APredictionIsReadPlain) {
+  const Net net = build(
+      "layer { name: 'd' type: 'Input' top: 'data' }" + convolution("conv", "data", "conv", 32),
+      fake_options(TANDEM_TEST));
+  EXPECT_THAT(layer_names(net), ElementsAre("conv", "conv_reorder_NCHW"));
+  EXPECT_EQ(net.tensors[net.prediction].layout, TANDEM_NCHW);
+  EXPECT_EQ(net.tensors[net.prediction].producer, 1);
+}
+
+TEST(Layouts, BranchesOfOneTensorKeepItsLayout) {
+  const Net net = build(data_layer + convolution("a", "data", "a", 16) +
+                            convolution("b", "a", "b", 16) + convolution("c", "a", "c", 16) +
+                            layer("sum", "test.Add", "b", "sum", "bottom: 'c'") +
+                            inner_product("ip", "sum", "ip") + loss_layer,
+                        fake_options());
+  EXPECT_THAT(reorders(net), ElementsAre("sum_reorder_NCHW"));
+  EXPECT_EQ(output_of(net, "a_split").layout, TANDEM_NCHW16C);
+}
+
+TEST(Layouts, AKernelWithoutAPossibleLayoutIsAnError) {
+  EXPECT_EQ(thrown([] {
+              (void)build(data_layer + layer("x", "test.NeedsBlocked", "data", "x") +
+                              inner_product("ip", "x", "ip") + loss_layer,
+                          fake_options());
+            }),
+            "layer 'x' (test.NeedsBlocked): its kernel on device kind 'fake' offers no layout that "
+            "its tensors can have (net.prototxt:2)");
+}
+
+TEST(Layouts, ALayerWithoutAKernelIsPlaced) {
+  EXPECT_EQ(thrown([] {
+              (void)build(data_layer + layer("x", "test.NoKernel", "data", "x") +
+                              inner_product("ip", "x", "ip") + loss_layer,
+                          fake_options());
+            }),
+            "layer 'x' (test.NoKernel): layer type 'test.NoKernel' has no kernel on device kind "
+            "'fake', it has no kernel at all (net.prototxt:2)");
+}
+
+TEST(Layouts, NamesOfInsertedLayersAreUnique) {
+  const Net net =
+      build(data_layer + convolution("a", "data", "a", 32) + inner_product("ip1", "a", "ip1") +
+                layer("r", "ReLU", "a", "a") + inner_product("ip2", "a", "ip2") +
+                layer("sum", "test.Add", "ip1", "ip", "bottom: 'ip2'") + loss_layer,
+            fake_options(TANDEM_TEST));
+  EXPECT_THAT(reorders(net), testing::UnorderedElementsAre("a_reorder_NCHW", "a_reorder_NCHW_2"));
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,113 @@
+// Our models and Caffe's own files, with the real layers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "core/model/net.h"
+#include "core/model/solver_definition.h"
+#include "core/plugin/registry.h"
+
+namespace tandem {
+namespace {
+
+using testing::ElementsAre;
+
+class RealNets : public testing::Test {
+ protected:
+  void SetUp() override {
+    registry_.scan(TANDEM_PLUGIN_DIR);
+    for (const char* type : {"Convolution", "InnerProduct", "LRN", "Pooling", "ReLU", "Dropout",
+                             "SoftmaxWithLoss", "Accuracy", "Split", "Reorder"}) {
+      if (registry_.find_layer_type(type) == nullptr) {
+        GTEST_SKIP() << "the layer type " << type << " is not in " << TANDEM_PLUGIN_DIR;
+      }
+    }
+  }
+
+  Net build(const NetDefinition& definition, int32_t phase, int64_t size) {
+    NetOptions options;
+    options.phase = phase;
+    options.batch = 8;
+    options.data = {1, 3, size, size};
+    return build_net(definition, registry_, options);
+  }
+
+  static std::vector<std::string> reorders(const Net& net) {
+    std::vector<std::string> names;
+    for (const Layer& layer : net.layers) {
+      if (std::string(layer.type->name) == "Reorder") names.push_back(layer.name);
+    }
+    return names;
+  }
+
+  void expect_alexnet(const NetDefinition& definition) {
+    const Net net = build(definition, TANDEM_TRAIN, 227);
+    EXPECT_THAT(reorders(net), ElementsAre("pool5_reorder_NCHW"));
+    EXPECT_EQ(net.find_layer("pool5_reorder_NCHW") + 1, net.find_layer("fc6"));
+    EXPECT_EQ(net.weight_floats, 60965232);
+    EXPECT_EQ(net.weights.size(), 16u);
+    const Net test = build(definition, TANDEM_TEST, 227);
+    EXPECT_EQ(reorders(test).size(), 1u);
+    EXPECT_EQ(test.scalars.size(), 2u);
+    EXPECT_EQ(test.weight_floats, net.weight_floats);
+  }
+
+  // The folder of Caffe's sources, or "" and the test is skipped.
+  static std::filesystem::path caffe() {
+    const char* folder = std::getenv("TANDEM_CAFFE_MODELS");
+    return folder == nullptr ? "" : folder;
+  }
+
+  Registry registry_;
+};
+
+TEST_F(RealNets, OurAlexNetStaysInOneLayoutUpToFc6) {
+  expect_alexnet(read_net(find_net("alexnet")));
+}
+
+TEST_F(RealNets, OurModelsBuildForAnyNumberOfClasses) {
+  for (const auto& [name, size] : {std::pair{"cifar10_quick", 32}, std::pair{"shapes_quick", 57}}) {
+    const NetDefinition definition = with_class_count(read_net(find_net(name)), 4);
+    const Net net = build(definition, TANDEM_TRAIN, size);
+    EXPECT_EQ(net.tensors[static_cast<size_t>(net.prediction)].shape.c, 4) << name;
+    EXPECT_EQ(reorders(net).size(), 1u) << name;
+    EXPECT_EQ(build(definition, TANDEM_TEST, size).weight_floats, net.weight_floats) << name;
+  }
+}
+
+TEST_F(RealNets, ReluIsInPlaceAndDropoutAfterItIsNot) {
+  const Net net = build(read_net(find_net("alexnet")), TANDEM_TRAIN, 227);
+  for (const Layer& layer : net.layers) {
+    const std::string type = layer.type->name;
+    if (type != "ReLU" && type != "Dropout") continue;
+    EXPECT_EQ(layer.runs_in_place, type == "ReLU") << layer.name;
+  }
+}
+
+TEST_F(RealNets, CaffesAlexNetLoadsUnmodified) {
+  if (caffe().empty()) GTEST_SKIP() << "TANDEM_CAFFE_MODELS does not name Caffe's folder";
+  const NetDefinition net = read_net(caffe() / "models/bvlc_alexnet/train_val.prototxt");
+  expect_alexnet(net);
+  EXPECT_EQ(net.batch_size(TANDEM_TRAIN), 256);
+  EXPECT_TRUE(net.transform(TANDEM_TRAIN)->has_mean_file);
+  EXPECT_EQ(net.transform(TANDEM_TEST)->crop_size, 227);
+  const SolverDefinition solver = read_solver(caffe() / "models/bvlc_alexnet/solver.prototxt");
+  EXPECT_EQ(solver.rate_policy, "step");
+  EXPECT_EQ(learning_rate(solver, 100000), 0.01 * 0.1);
+}
+
+TEST_F(RealNets, CaffesCifar10QuickLoadsUnmodified) {
+  if (caffe().empty()) GTEST_SKIP() << "TANDEM_CAFFE_MODELS does not name Caffe's folder";
+  const auto folder = caffe() / "examples/cifar10";
+  const Net theirs =
+      build(read_net(folder / "cifar10_quick_train_test.prototxt"), TANDEM_TRAIN, 32);
+  const Net ours = build(read_net(find_net("cifar10_quick")), TANDEM_TRAIN, 32);
+  EXPECT_EQ(initial_weights(theirs, 1), initial_weights(ours, 1));
+  EXPECT_EQ(read_solver(folder / "cifar10_quick_solver.prototxt").max_steps, 4000);
+  EXPECT_EQ(read_solver(folder / "cifar10_quick_solver_lr1.prototxt").base_rate, 0.0001);
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,220 @@
+// A definition against layer types: tensors, shapes, phases, and what is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/model/net_test.h"
+
+namespace tandem {
+namespace {
+
+using namespace test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const std::string small_net = data_layer + convolution("conv", "data", "conv", 8) +
+                              layer("relu", "ReLU", "conv", "conv") +
+                              inner_product("ip", "conv", "ip") + loss_layer;
+
+TEST(Resolve, AnInPlaceLayerMakesANewTensorOfTheSameName) {
+  const Net net = build(small_net);
+  const Layer& relu = layer_of(net, "relu");
+  EXPECT_NE(relu.inputs[0], relu.outputs[0]);
+  EXPECT_EQ(net.tensors[relu.inputs[0]].name, "conv");
+  EXPECT_EQ(output_of(net, "relu").name, "conv");
+  EXPECT_EQ(layer_of(net, "ip").inputs[0], relu.outputs[0]);
+  EXPECT_EQ(output_of(net, "relu").producer, net.find_layer("relu"));
+  EXPECT_THAT(output_of(net, "relu").consumers, ElementsAre(net.find_layer("ip")));
+}
+
+TEST(Resolve, ShapesAreOfTheGlobalBatch) {
+  const Net net = build(small_net);
+  EXPECT_EQ(to_string(net.tensors[net.data].shape), "2x3x8x8");
+  EXPECT_EQ(to_string(net.tensors[net.label].shape), "2x1x1x1");
+  EXPECT_EQ(to_string(output_of(net, "conv").shape), "2x8x8x8");
+  EXPECT_EQ(to_string(output_of(net, "ip").shape), "2x4x1x1");
+  EXPECT_EQ(to_string(output_of(net, "loss").shape), "1x1x1x1");
+}
+
+TEST(Resolve, ShapesOfAShareHaveItsRows) {
+  const Net net = build(small_net);
+  const std::vector<Shape> shapes = net.shapes(1);
+  EXPECT_EQ(to_string(shapes[layer_of(net, "conv").outputs[0]]), "1x8x8x8");
+  EXPECT_EQ(to_string(shapes[net.label]), "1x1x1x1");
+  EXPECT_EQ(shapes.size(), net.tensors.size());
+  EXPECT_THAT(thrown([&] { (void)net.shapes(0); }), HasSubstr("a share of 0 rows is empty"));
+}
+
+TEST(Resolve, CostGrowsWithTheRows) {
+  const Net net = build(small_net);
+  const int conv = net.find_layer("conv");
+  EXPECT_EQ(net.cost(conv, 2).forward_flops, 2 * net.cost(conv, 1).forward_flops);
+}
+
+TEST(Resolve, OnlyLayersOfThePhaseAreInTheNet) {
+  const std::string net = small_net + layer("test", "Accuracy", "ip", "accuracy",
+                                            "bottom: 'label' include { phase: TEST }");
+  EXPECT_EQ(build(net).find_layer("test"), -1);
+  EXPECT_GE(build(net, TANDEM_TEST).find_layer("test"), 0);
+}
+
+TEST(Resolve, TheRandomIndexIsThePlaceInTheFileWhateverThePhase) {
+  const std::string net =
+      data_layer + layer("only", "ReLU", "data", "only", "include { phase: TRAIN }") +
+      inner_product("ip", "data", "ip") + layer("drop", "Dropout", "ip", "ip") + loss_layer;
+  EXPECT_EQ(layer_of(build(net), "drop").random_index, 3u);
+  EXPECT_EQ(layer_of(build(net, TANDEM_TEST), "drop").random_index, 3u);
+}
+
+TEST(Resolve, ALossHasWeightOneUnlessTheFileSaysOtherwise) {
+  EXPECT_THAT(layer_of(build(small_net), "loss").loss_weights, ElementsAre(1));
+  const std::string second = layer("half", "SoftmaxWithLoss", "ip", "half",
+                                   "bottom: 'label' top: 'probabilities' loss_weight: 0.5");
+  const Net net = build(small_net + second);
+  EXPECT_THAT(layer_of(net, "half").loss_weights, ElementsAre(0.5, 0));
+  EXPECT_THAT(layer_of(net, "ip").loss_weights, ElementsAre(0));
+}
+
+TEST(Resolve, ScalarsAreTheUnconsumedOutputsOfLossesAndMetrics) {
+  const Net net = build(small_net + layer("top1", "Accuracy", "ip", "accuracy", "bottom: 'label'"));
+  ASSERT_EQ(net.scalars.size(), 2u);
+  EXPECT_EQ(net.scalars[0].name, "loss");
+  EXPECT_EQ(net.scalars[0].loss_weight, 1);
+  EXPECT_EQ(net.scalars[0].layer, net.find_layer("loss"));
+  EXPECT_EQ(net.scalars[1].name, "accuracy");
+  EXPECT_EQ(net.scalars[1].loss_weight, 0);
+  EXPECT_EQ(net.scalars[1].tensor, layer_of(net, "top1").outputs[0]);
+}
+
+TEST(Resolve, ALossWithoutATopIsNamedAfterItsLayer) {
+  const std::string net =
+      data_layer + inner_product("ip", "data", "ip") +
+      "layer { name: 'cost' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'label' }";
+  EXPECT_EQ(build(net).scalars.at(0).name, "cost");
+}
+
+TEST(Resolve, ThePredictionIsWhatTheLastLossReads) {
+  EXPECT_EQ(build(small_net).prediction, layer_of(build(small_net), "ip").outputs[0]);
+  const std::string aux = inner_product("aux", "conv", "aux") +
+                          layer("auxloss", "SoftmaxWithLoss", "aux", "l1", "bottom: 'label'");
+  const Net net = build(data_layer + convolution("conv", "data", "conv", 8) + aux +
+                        inner_product("ip", "conv", "ip") + loss_layer);
+  EXPECT_EQ(net.prediction, layer_of(net, "ip").outputs[0]);
+}
+
+const std::string deploy_net =
+    "name: 'deploy' input: 'data' input_dim: 9 input_dim: 3 input_dim: 8"
+    " input_dim: 8\n" +
+    inner_product("ip", "data", "ip") + layer("prob", "Softmax", "ip", "prob");
+
+TEST(Resolve, ADeployNetIsTestedAndPredictsWithItsLastLayer) {
+  const Net net = build(deploy_net, TANDEM_TEST);
+  EXPECT_EQ(net.label, -1);
+  EXPECT_EQ(net.prediction, layer_of(net, "prob").outputs[0]);
+  EXPECT_TRUE(net.scalars.empty());
+}
+
+TEST(Resolve, ADeployNetCannotBeTrained) {
+  EXPECT_EQ(build_failure(deploy_net),
+            "net 'deploy' has no loss in the TRAIN phase, so it can be tested but not trained: add "
+            "a SoftmaxWithLoss layer (net.prototxt)");
+}
+
+TEST(Resolve, TheInputSizeComesFromTheFileWhenTheDataDoNotSay) {
+  NetOptions options = small_options();
+  options.data = {1, 0, 0, 0};
+  const Net net = build(
+      "layer { name: 'data' type: 'Data' top: 'data' top: 'label' "
+      "transform_param { crop_size: 12 } }" +
+          inner_product("ip", "data", "ip") + loss_layer,
+      options);
+  EXPECT_EQ(to_string(net.tensors[net.data].shape), "2x3x12x12");
+  EXPECT_THAT(thrown([&] { (void)build(small_net, options); }),
+              HasSubstr("the size of its input is not known"));
+}
+
+TEST(Refusal, AnUnknownTypeSuggestsTheNearOne) {
+  EXPECT_EQ(build_failure("\n" + layer("c", "Convolutoin", "data", "c") + data_layer),
+            "layer 'c': unknown layer type 'Convolutoin' (did you mean 'Convolution'?); 'tandem "
+            "layers' lists the known ones (net.prototxt:2)");
+}
+
+TEST(Refusal, AnUnknownBottomSuggestsTheNearOne) {
+  EXPECT_EQ(build_failure(data_layer + layer("r", "ReLU", "dta", "r")),
+            "layer 'r' (ReLU): no layer above it makes its input 'dta' (did you mean 'data'?) "
+            "(net.prototxt:2)");
+}
+
+TEST(Refusal, AShapeThatDoesNotFitIsSaidInTheTypesWords) {
+  EXPECT_EQ(build_failure(data_layer + layer("c", "Convolution", "data", "c",
+                                             "convolution_param { num_output: 4 kernel_size: 11 "
+                                             "}")),
+            "layer 'c' (Convolution): kernel 11 exceeds the padded input 8x8 (net.prototxt:2)");
+}
+
+TEST(Refusal, TwoLayersOfOneNameAreBothPlaced) {
+  EXPECT_EQ(
+      build_failure(data_layer + layer("r", "ReLU", "data", "a") + layer("r", "ReLU", "a", "b")),
+      "layer 'r' (ReLU): another layer has this name (net.prototxt:2); names must differ "
+      "(net.prototxt:3)");
+}
+
+TEST(Refusal, TwoLayersThatMakeOneTensorAreBothNamed) {
+  EXPECT_EQ(
+      build_failure(data_layer + layer("r", "ReLU", "data", "a") + layer("s", "ReLU", "data", "a")),
+      "layer 's' (ReLU): its output 'a' is made already, by layer 'r' (ReLU) "
+      "(net.prototxt:2) (net.prototxt:3)");
+}
+
+TEST(Refusal, TheNumberOfInputsAndOutputsMustFit) {
+  EXPECT_EQ(build_failure(data_layer + layer("r", "ReLU", "data", "a", "bottom: 'label'")),
+            "layer 'r' (ReLU): takes 1 input(s) (bottom), but 2 are named (net.prototxt:2)");
+  EXPECT_EQ(build_failure(data_layer + layer("s", "test.Add", "data", "a")),
+            "layer 's' (test.Add): takes at least 2 input(s) (bottom), but 1 is named "
+            "(net.prototxt:2)");
+  EXPECT_EQ(build_failure(data_layer + layer("r", "ReLU", "data", "a", "top: 'b'")),
+            "layer 'r' (ReLU): makes 1 output(s) (top), but 2 are named (net.prototxt:2)");
+}
+
+TEST(Refusal, AThirdInputOfTheNetIsNamed) {
+  EXPECT_EQ(build_failure("layer { name: 'd' type: 'Data' top: 'data' top: 'label' top: 'sim' }" +
+                          layer("r", "ReLU", "data", "a")),
+            "layer 'd' (Data): a net takes data and labels, but 'sim' is a third input "
+            "(net.prototxt:1)");
+}
+
+TEST(Refusal, APhaseWithoutDataSaysWhatToAdd) {
+  const std::string training_only =
+      "name: 'n' layer { name: 'd' type: 'Data' top: 'data' include { phase: TRAIN } }" +
+      layer("r", "ReLU", "data", "a");
+  EXPECT_THAT(build_failure(training_only, TANDEM_TEST),
+              HasSubstr("net 'n' has no data layer in the TEST phase: add one"));
+}
+
+TEST(Refusal, ANetWithoutTrainedWeightsSaysSo) {
+  EXPECT_THAT(
+      build_failure(data_layer +
+                    inner_product("ip", "data", "ip", "param { lr_mult: 0 } param { lr_mult: 0 }") +
+                    loss_layer),
+      HasSubstr("has no weights to train"));
+}
+
+TEST(Refusal, ABatchMustHaveASampleAndEndSomewhere) {
+  NetOptions options = small_options();
+  options.batch = 0;
+  EXPECT_EQ(thrown([&] { (void)build(small_net, options); }),
+            "batch 0: a batch has at least 1 sample");
+  options.batch = int64_t{1} << 40;
+  EXPECT_THAT(thrown([&] { (void)build(small_net, options); }), HasSubstr("at most 2147483647"));
+  options.batch = 2000000000;
+  options.data = {1, 3, 1000000, 8};
+  EXPECT_THAT(thrown([&] { (void)build(small_net, options); }),
+              HasSubstr("more than any memory holds"));
+}
+
+TEST(Refusal, ALossWeightBelongsToALoss) {
+  EXPECT_EQ(build_failure(data_layer + layer("r", "ReLU", "data", "a", "loss_weight: 2")),
+            "layer 'r' (ReLU): loss_weight is 2, but this type is not a loss (net.prototxt:2)");
+}
+
+}  // namespace
+}  // namespace tandem

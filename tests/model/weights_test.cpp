@@ -1,0 +1,199 @@
+// The list of weights and their initial values.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/model/net_test.h"
+
+namespace tandem {
+namespace {
+
+using namespace test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const std::string two_phases = data_layer + convolution("a", "data", "a", 5) +
+                               convolution("b", "a", "b", 6, "include { phase: TRAIN }") +
+                               convolution("c", "a", "b", 7, "include { phase: TEST }") +
+                               inner_product("ip", "a", "ip") + loss_layer +
+                               inner_product("aux", "b", "aux", "include { phase: TRAIN }") +
+                               layer("auxloss", "SoftmaxWithLoss", "aux", "auxloss",
+                                     "bottom: 'label' include { phase: TRAIN }");
+
+TEST(Weights, AreTheSameInEveryPhase) {
+  const Net train = build(two_phases);
+  const Net test = build(two_phases, TANDEM_TEST);
+  EXPECT_THAT(weight_names(train),
+              ElementsAre("a.weight", "a.bias", "b.weight", "b.bias", "c.weight", "c.bias",
+                          "ip.weight", "ip.bias", "aux.weight", "aux.bias"));
+  ASSERT_EQ(weight_names(train), weight_names(test));
+  for (size_t i = 0; i < train.weights.size(); ++i) {
+    EXPECT_EQ(train.weights[i].offset, test.weights[i].offset);
+    EXPECT_TRUE(equal(train.weights[i].shape, test.weights[i].shape));
+  }
+  EXPECT_EQ(train.weight_floats, test.weight_floats);
+  EXPECT_EQ(initial_weights(train, 1), initial_weights(test, 1));
+}
+
+TEST(Weights, OfTheOtherPhaseAreNoLayersAndNotTrained) {
+  const Net net = build(two_phases);
+  EXPECT_EQ(net.weights[4].layer, -1);
+  EXPECT_FALSE(net.weights[4].trained());
+  EXPECT_EQ(net.weights[2].layer, net.find_layer("b"));
+  EXPECT_TRUE(net.weights[2].trained());
+}
+
+TEST(Weights, BeginAtMultiplesOfSixteenFloats) {
+  const Net net = build(two_phases);
+  int64_t end = 0;
+  for (const WeightArray& weight : net.weights) {
+    EXPECT_EQ(weight.offset % 16, 0);
+    EXPECT_GE(weight.offset, end);
+    EXPECT_LT(weight.offset, end + 16);
+    EXPECT_EQ(weight.count, element_count(weight.shape));
+    end = weight.offset + weight.count;
+  }
+  EXPECT_GE(net.weight_floats, end);
+}
+
+TEST(Weights, HaveTheirRulesInOrder) {
+  const Net net = build(
+      data_layer +
+      inner_product("ip", "data", "ip", "param { lr_mult: 3 } param { lr_mult: 2 decay_mult: 0 }") +
+      loss_layer);
+  EXPECT_EQ(net.weights[0].rate_multiplier, 3);
+  EXPECT_EQ(net.weights[0].decay_multiplier, 1);
+  EXPECT_EQ(net.weights[1].rate_multiplier, 2);
+  EXPECT_EQ(net.weights[1].decay_multiplier, 0);
+}
+
+TEST(Weights, MoreRulesThanWeightsAreRefused) {
+  EXPECT_EQ(
+      build_failure(data_layer + inner_product("ip", "data", "ip", "param {} param {} param {}") +
+                    loss_layer),
+      "layer 'ip' (InnerProduct): has 3 param blocks for 2 weights (net.prototxt:2)");
+}
+
+TEST(Weights, ManyWeightsAndPersistentStatesAreListed) {
+  const Net net = build(data_layer + layer("s", "test.Strange", "data", "s") +
+                        inner_product("ip", "s", "ip") + loss_layer);
+  ASSERT_EQ(net.weights.size(), 13u);
+  EXPECT_EQ(net.weights[0].filler.type, "xavier");
+  const WeightArray& mean = net.weights[10];
+  EXPECT_EQ(mean.name, "s.mean");
+  EXPECT_EQ(mean.kind, TANDEM_STATE);
+  EXPECT_FALSE(mean.trained());
+  EXPECT_EQ(initial_weights(net, 1)[mean.offset + 4], 0.25F);
+}
+
+TEST(Weights, OfOneParamNameAreOneArray) {
+  const std::string shared = "param { name: 'w' } param { name: 'b' }";
+  const Net net =
+      build(data_layer + convolution("a", "data", "a", 3, shared) +
+            convolution("b", "a", "b", 3, shared) + inner_product("ip", "b", "ip") + loss_layer);
+  EXPECT_THAT(weight_names(net), ElementsAre("a.weight", "a.bias", "ip.weight", "ip.bias"));
+  EXPECT_EQ(layer_of(net, "a").weights, layer_of(net, "b").weights);
+  EXPECT_EQ(net.weights[0].layer, net.find_layer("a"));
+}
+
+TEST(Weights, SharedOnesMustAgree) {
+  EXPECT_EQ(build_failure(data_layer + convolution("a", "data", "a", 3, "param { name: 'w' }") +
+                          convolution("b", "a", "b", 4, "param { name: 'w' }") +
+                          inner_product("ip", "b", "ip") + loss_layer),
+            "layer 'b' (Convolution): weight 'b.weight' has the shape 4x3x3x3, but 'a.weight' is "
+            "3x3x3x3 under the shared name 'w' (net.prototxt:3)");
+  EXPECT_THAT(build_failure(data_layer + convolution("a", "data", "a", 3, "param { name: 'w' }") +
+                            convolution("b", "a", "b", 3, "param { name: 'w' lr_mult: 2 }") +
+                            inner_product("ip", "b", "ip") + loss_layer),
+              HasSubstr("has lr_mult 2 and decay_mult 1, but 1 and 1 in 'a.weight'"));
+}
+
+// Mean and deviation of what a filler gives to a 400x3x3x3 weight (fan in 27, fan out 3600).
+struct Moments {
+  double mean, deviation, low, high;
+};
+Moments moments(const std::string& filler) {
+  const Net net = build(data_layer +
+                        layer("c", "Convolution", "data", "c",
+                              "convolution_param { num_output: 400 kernel_size: 3 pad: 1 "
+                              "weight_filler { " +
+                                  filler + " } }") +
+                        inner_product("ip", "c", "ip") + loss_layer);
+  const std::vector<float> values = initial_weights(net, 1);
+  const auto count = static_cast<size_t>(net.weights[0].count);
+  Moments result{0, 0, 1e9, -1e9};
+  for (size_t i = 0; i < count; ++i) {
+    result.mean += values[i] / static_cast<double>(count);
+    result.low = std::min<double>(result.low, values[i]);
+    result.high = std::max<double>(result.high, values[i]);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    result.deviation += std::pow(values[i] - result.mean, 2) / static_cast<double>(count);
+  }
+  result.deviation = std::sqrt(result.deviation);
+  return result;
+}
+
+TEST(Fillers, ConstantIsEverywhere) {
+  const Moments m = moments("value: 0.5");
+  EXPECT_EQ(m.low, 0.5);
+  EXPECT_EQ(m.high, 0.5);
+}
+
+TEST(Fillers, UniformFillsItsRange) {
+  const Moments m = moments("type: 'uniform' min: -1 max: 3");
+  EXPECT_NEAR(m.mean, 1, 0.05);
+  EXPECT_GE(m.low, -1);
+  EXPECT_LE(m.high, 3);
+  EXPECT_NEAR(m.high - m.low, 4, 0.01);
+}
+
+TEST(Fillers, GaussianHasItsMeanAndDeviation) {
+  const Moments m = moments("type: 'gaussian' mean: 2 std: 0.1");
+  EXPECT_NEAR(m.mean, 2, 0.005);
+  EXPECT_NEAR(m.deviation, 0.1, 0.002);
+}
+
+TEST(Fillers, XavierIsUniformWithinTheRootOfThreeOverTheFan) {
+  EXPECT_NEAR(moments("type: 'xavier'").high, std::sqrt(3.0 / 27), 0.001);
+  EXPECT_NEAR(moments("type: 'xavier' variance_norm: FAN_OUT").high, std::sqrt(3.0 / 3600), 0.001);
+  EXPECT_NEAR(moments("type: 'xavier' variance_norm: AVERAGE").low, -std::sqrt(6.0 / 3627), 0.001);
+}
+
+TEST(Fillers, MsraIsGaussianWithTheRootOfTwoOverTheFan) {
+  EXPECT_NEAR(moments("type: 'msra'").deviation, std::sqrt(2.0 / 27), 0.005);
+}
+
+TEST(Fillers, DependOnTheSeedAndTheWeightsNameOnly) {
+  const std::string filled =
+      "inner_product_param { num_output: 4 weight_filler { type: 'gaussian' } }";
+  const std::string last = layer("ip", "InnerProduct", "data", "ip", filled) + loss_layer;
+  const Net small = build(data_layer + last);
+  const Net large = build(data_layer + inner_product("other", "data", "o") + last);
+  const std::vector<float> a = initial_weights(small, 5);
+  const std::vector<float> b = initial_weights(large, 5);
+  const WeightArray& in_small = small.weights[0];
+  const WeightArray& in_large = large.weights[2];
+  ASSERT_EQ(in_large.name, in_small.name);
+  EXPECT_TRUE(std::equal(a.begin() + in_small.offset, a.begin() + in_small.offset + in_small.count,
+                         b.begin() + in_large.offset));
+  EXPECT_NE(a, initial_weights(small, 6));
+}
+
+TEST(Fillers, ALargeArrayRepeatsNowhere) {
+  Net net;
+  net.weights.resize(1);
+  net.weights[0].name = "w";
+  net.weights[0].count = net.weight_floats = 1 << 20;
+  net.weights[0].filler.type = "gaussian";
+  const std::vector<float> values = initial_weights(net, 1);
+  EXPECT_EQ(values, initial_weights(net, 1));
+  const auto quarter = static_cast<ptrdiff_t>(values.size() / 4);
+  for (ptrdiff_t i = 1; i < 4; ++i) {
+    EXPECT_FALSE(std::equal(values.begin(), values.begin() + 100, values.begin() + i * quarter));
+  }
+}
+
+}  // namespace
+}  // namespace tandem
