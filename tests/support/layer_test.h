@@ -50,11 +50,11 @@ class GuardedMemory {
 };
 
 struct LayerSetup {
-  std::string type;
+  std::string type = {};
   // As a net would write them: {"kernel_size", "3"}; a name may repeat; a filler gives its type.
-  std::vector<std::pair<std::string, std::string>> parameters;
-  std::vector<PlainTensor> inputs;
-  std::vector<PlainTensor> weights;
+  std::vector<std::pair<std::string, std::string>> parameters = {};
+  std::vector<PlainTensor> inputs = {};
+  std::vector<PlainTensor> weights = {};
   uint32_t output_count = 1;
   int32_t phase = TANDEM_TRAIN;
   int32_t input_layout = TANDEM_NCHW, output_layout = TANDEM_NCHW;

@@ -1,0 +1,251 @@
+// What layers promise beyond their formulas: random masks that depend on nothing but the position,
+// in-place memory, accumulation, bits that do not change from run to run.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "plugins/random.h"
+#include "tests/support/layer_test.h"
+
+namespace tandem::test {
+namespace {
+
+PlainTensor ones(const Shape& shape) {
+  return {shape, std::vector<float>(static_cast<size_t>(element_count(shape)), 1)};
+}
+
+LayerSetup dropout(const Shape& shape, const char* ratio = "0.3") {
+  return {.type = "Dropout",
+          .parameters = {{"dropout_ratio", ratio}},
+          .inputs = {ones(shape)},
+          .flags = TANDEM_WANTS_BACKWARD_DATA};
+}
+
+std::vector<float> forward(const LayerSetup& setup) {
+  return LayerRun(setup).forward()[0].values;
+}
+
+TEST(Dropout, DropsTheSameElementsInEveryLayout) {
+  const LayerSetup plain = dropout({3, 16, 5, 7});
+  const std::vector<LayerSetup> setups = in_every_layout(plain);
+  EXPECT_EQ(setups.size(), 4U);
+  for (const LayerSetup& setup : setups) {
+    EXPECT_EQ(forward(setup), forward(plain)) << layout_text(setup);
+  }
+}
+
+TEST(Dropout, DropsTheSameElementsHoweverTheBatchIsSplit) {
+  const std::vector<float> whole = forward(dropout({5, 3, 3, 3}));
+  std::vector<float> parts;
+  for (const auto& [begin, rows] : {std::pair<int64_t, int64_t>{0, 2}, {2, 3}}) {
+    LayerSetup part = dropout({rows, 3, 3, 3});
+    part.batch_begin = begin;
+    const std::vector<float> values = forward(part);
+    parts.insert(parts.end(), values.begin(), values.end());
+  }
+  EXPECT_EQ(parts, whole);
+}
+
+TEST(Dropout, DropsOthersInAnotherStepLayerAndSeed) {
+  const LayerSetup first = dropout({2, 64, 1, 1});
+  LayerSetup step = first, layer = first, seed = first;
+  ++step.step.step;
+  ++layer.layer_index;
+  ++seed.step.seed;
+  for (const LayerSetup& other : {step, layer, seed}) EXPECT_NE(forward(other), forward(first));
+}
+
+TEST(Dropout, FollowsTheRandomBlocksOfItsContract) {
+  const LayerSetup setup = dropout({2, 7, 1, 3});
+  const std::vector<float> values = forward(setup);
+  for (uint32_t row = 0; row < 2; ++row) {
+    for (uint32_t element = 0; element < 21; ++element) {
+      const tandem_random4 block = tandem_random_block(setup.step.seed, setup.step.step,
+                                                       setup.layer_index, row, element / 4);
+      const bool kept = tandem_uniform(block.value[element % 4]) >= 0.3F;
+      EXPECT_EQ(values[row * 21 + element], kept ? 1 / (1 - 0.3F) : 0);
+    }
+  }
+}
+
+TEST(Dropout, KeepsTheShareItSays) {
+  const std::vector<float> values = forward(dropout({50, 1000, 1, 1}));
+  const auto kept = std::count_if(values.begin(), values.end(), [](float v) { return v != 0; });
+  // Five standard deviations of 50000 draws: 512.
+  EXPECT_NEAR(static_cast<double>(kept), 0.7 * 50000, 512);
+}
+
+TEST(Dropout, DoesNothingInTesting) {
+  LayerSetup setup = dropout({2, 8, 3, 3});
+  setup.inputs = {random_tensor({2, 8, 3, 3}, 1)};
+  setup.phase = TANDEM_TEST;
+  EXPECT_EQ(forward(setup), setup.inputs[0].values);
+  setup.flags |= TANDEM_RUNS_IN_PLACE;
+  EXPECT_EQ(forward(setup), setup.inputs[0].values);
+}
+
+TEST(InPlace, ReluAndDropoutGiveTheSameBits) {
+  for (const char* type : {"ReLU", "Dropout"}) {
+    const Shape shape{2, 8, 3, 3};
+    const PlainTensor gradient = random_tensor(shape, 2);
+    LayerSetup setup{
+        .type = type, .inputs = {random_tensor(shape, 1)}, .flags = TANDEM_WANTS_BACKWARD_DATA};
+    LayerRun apart(setup);
+    setup.flags |= TANDEM_RUNS_IN_PLACE;
+    LayerRun together(setup);
+    EXPECT_EQ(apart.forward()[0].values, together.forward()[0].values) << type;
+    EXPECT_EQ(apart.backward_data({gradient})[0].values,
+              together.backward_data({gradient})[0].values)
+        << type;
+  }
+}
+
+TEST(Relu, KeepsWhatIsNotANumberAndZeroesMinusInfinity) {
+  const LayerSetup setup{.type = "ReLU", .inputs = {{{1, 3, 1, 1}, {NAN, -INFINITY, INFINITY}}}};
+  const std::vector<float> values = forward(setup);
+  EXPECT_TRUE(std::isnan(values[0]));
+  EXPECT_EQ(values[1], 0);
+  EXPECT_EQ(values[2], INFINITY);
+}
+
+LayerSetup convolution() {
+  return {.type = "Convolution",
+          .parameters = {{"num_output", "16"}, {"kernel_size", "3"}, {"pad", "1"}},
+          .inputs = {random_tensor({4, 16, 9, 9}, 1)},
+          .weights = {random_tensor({16, 16, 3, 3}, 2), random_tensor({16, 1, 1, 1}, 3)}};
+}
+LayerSetup inner_product() {
+  return {.type = "InnerProduct",
+          .parameters = {{"num_output", "40"}},
+          .inputs = {random_tensor({6, 8, 3, 3}, 4)},
+          .weights = {random_tensor({40, 8, 3, 3}, 5), random_tensor({40, 1, 1, 1}, 6)}};
+}
+
+TEST(WeightGradients, AreAddedToWhatIsThereWhenAskedFor) {
+  for (const LayerSetup& plain : {convolution(), inner_product()}) {
+    for (const LayerSetup& setup : in_every_layout(plain)) {
+      SCOPED_TRACE(setup.type + " " + layout_text(setup));
+      LayerRun run(setup);
+      const std::vector<PlainTensor> factors{random_tensor(run.output_shapes()[0], 7)};
+      const std::vector<PlainTensor> fresh = run.backward_weights(factors);
+      const std::vector<PlainTensor> start{random_tensor(fresh[0].shape, 8, 10),
+                                           random_tensor(fresh[1].shape, 9, 10)};
+      const std::vector<PlainTensor> added = run.backward_weights(factors, start);
+      for (size_t i = 0; i < fresh.size(); ++i) {
+        std::vector<float> expected;
+        for (size_t k = 0; k < fresh[i].values.size(); ++k) {
+          expected.push_back(start[i].values[k] + fresh[i].values[k]);
+        }
+        EXPECT_LE(relative_difference(added[i].values, expected), 1e-6) << i;
+      }
+    }
+  }
+}
+
+TEST(Bits, AreTheSameWhenALayerIsPreparedAgain) {
+  for (const LayerSetup& plain : {convolution(), inner_product()}) {
+    for (const LayerSetup& setup : in_every_layout(plain)) {
+      SCOPED_TRACE(setup.type + " " + layout_text(setup));
+      LayerRun first(setup), second(setup);
+      const std::vector<PlainTensor> factors{random_tensor(first.output_shapes()[0], 7)};
+      EXPECT_EQ(first.forward()[0].values, second.forward()[0].values);
+      EXPECT_EQ(first.backward_data(factors)[0].values, second.backward_data(factors)[0].values);
+      EXPECT_EQ(first.backward_weights(factors)[0].values,
+                second.backward_weights(factors)[0].values);
+      EXPECT_EQ(first.forward()[0].values, first.forward()[0].values);
+    }
+  }
+}
+
+TEST(Convolution, OffersABlockedLayoutFirstWhereTheGroupsAllowIt) {
+  const auto best = [](int64_t channels, const char* outputs, const char* group) {
+    LayerSetup setup{.type = "Convolution",
+                     .parameters = {{"num_output", outputs},
+                                    {"kernel_size", "1"},
+                                    {"group", group},
+                                    {"bias_term", "false"}},
+                     .inputs = {random_tensor({1, channels, 2, 2}, 1)}};
+    const int64_t groups = group[0] - '0';
+    setup.weights = {random_tensor({std::stoll(outputs), channels / groups, 1, 1}, 2)};
+    return LayerRun(setup).layouts().front();
+  };
+  const auto blocked = [](int32_t l) { return l == TANDEM_NCHW8C || l == TANDEM_NCHW16C; };
+  EXPECT_TRUE(blocked(best(32, "32", "2").input));
+  EXPECT_TRUE(blocked(best(32, "32", "2").output));
+  EXPECT_EQ(best(3, "32", "1").input, TANDEM_NCHW);
+  EXPECT_TRUE(blocked(best(3, "32", "1").output));
+  EXPECT_EQ(best(24, "24", "6").input, TANDEM_NHWC);
+  EXPECT_EQ(best(13, "5", "1").input, TANDEM_NHWC);
+}
+
+TEST(Convolution, AndPoolingTakeOneByOneImagesAmongBlockedNeighbours) {
+  const LayerSetup plain{
+      .type = "Convolution",
+      .parameters = {{"num_output", "16"}, {"kernel_size", "3"}},
+      .inputs = {random_tensor({2, 16, 3, 3}, 1)},
+      .weights = {random_tensor({16, 16, 3, 3}, 2), random_tensor({16, 1, 1, 1}, 3)}};
+  const LayerSetup blocked = in_every_layout(plain).front();
+  EXPECT_THAT(LayerRun(blocked).algorithm(), testing::Not(testing::HasSubstr("ref")));
+  EXPECT_LE(relative_difference(forward(blocked), forward(plain)), 1e-6);
+}
+
+TEST(SoftmaxWithLoss, HasTheTrueLossOfAHopelessRow) {
+  const LayerSetup setup{.type = "SoftmaxWithLoss",
+                         .inputs = {{{1, 2, 1, 1}, {0, 1000}}, {{1, 1, 1, 1}, {0}}}};
+  EXPECT_FLOAT_EQ(forward(setup)[0], 1000);
+}
+
+TEST(SoftmaxWithLoss, GivesProbabilitiesAsASecondOutput) {
+  LayerSetup setup{.type = "SoftmaxWithLoss",
+                   .inputs = {random_tensor({3, 4, 1, 1}, 1), {{3, 1, 1, 1}, {0, -1, 3}}},
+                   .output_count = 2,
+                   .normaliser = 2};
+  const LayerSetup softmax{.type = "Softmax", .inputs = {setup.inputs[0]}};
+  for (const uint32_t flags : {uint32_t{TANDEM_WANTS_BACKWARD_DATA}, 0U}) {
+    setup.flags = flags;
+    const std::vector<PlainTensor> outputs = LayerRun(setup).forward();
+    EXPECT_LE(relative_difference(outputs[1].values, forward(softmax)), 1e-6);
+  }
+}
+
+TEST(SoftmaxWithLoss, IsZeroAndNotNanWhenNoRowCounts) {
+  const LayerSetup setup{.type = "SoftmaxWithLoss",
+                         .inputs = {random_tensor({2, 3, 1, 1}, 1), {{2, 1, 1, 1}, {-1, -1}}},
+                         .normaliser = 0};
+  LayerRun run(setup);
+  EXPECT_EQ(run.forward()[0].values[0], 0);
+  EXPECT_THAT(run.backward_data({{{1, 1, 1, 1}, {1}}})[0].values, testing::Each(0.0F));
+}
+
+TEST(Accuracy, CountsTiesAndWhatIsNotANumberAsWrong) {
+  const LayerSetup setup{
+      .type = "Accuracy",
+      .inputs = {{{3, 2, 1, 1}, {1, 1, NAN, NAN, 2, 1}}, {{3, 1, 1, 1}, {0, 0, 0}}},
+      .flags = 0,
+      .normaliser = 3};
+  EXPECT_FLOAT_EQ(forward(setup)[0], 1.0F / 3);
+}
+
+TEST(Pooling, RoundsDownWhereAsked) {
+  LayerSetup setup{.type = "Pooling",
+                   .parameters = {{"kernel_size", "3"}, {"stride", "2"}},
+                   .inputs = {random_tensor({1, 2, 6, 8}, 1)}};
+  EXPECT_EQ(to_string(LayerRun(setup).output_shapes()[0]), "1x2x3x4");
+  setup.parameters.emplace_back("round_mode", "FLOOR");
+  EXPECT_EQ(to_string(LayerRun(setup).output_shapes()[0]), "1x2x2x3");
+}
+
+TEST(Weights, AreDeclaredWithTheirFillersAndFans) {
+  LayerSetup setup = convolution();
+  setup.parameters.emplace_back("weight_filler", "xavier");
+  const std::vector<tandem_weight> weights = LayerRun(setup).declared_weights();
+  EXPECT_STREQ(weights[0].filler, "weight_filler");
+  EXPECT_EQ(weights[0].fan_in, 16 * 9);
+  EXPECT_EQ(weights[0].fan_out, 16 * 9);
+  EXPECT_EQ(weights[1].filler, nullptr);
+  EXPECT_EQ(weights[1].initial, 0);
+}
+
+}  // namespace
+}  // namespace tandem::test
