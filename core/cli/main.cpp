@@ -1,11 +1,31 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <csignal>
 #include <exception>
 
 #include "core/base/error.h"
+#include "core/base/strings.h"
 #include "core/cli/commands.h"
 
+namespace {
+
+// CLI11 says of a mistyped command only that one is required.
+std::string unknown_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return "";
+  std::vector<std::string> known;
+  for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
+  if (std::find(known.begin(), known.end(), argv[1]) != known.end()) return "";
+  return fmt::format("unknown command '{}'{}; there are {}", argv[1],
+                     tandem::did_you_mean(argv[1], known), fmt::join(known, ", "));
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  // A file that may grow no larger is then a failing write, with a message, and not a killed
+  // program.
+  std::signal(SIGXFSZ, SIG_IGN);
   CLI::App app{
       "Tandem trains convolutional networks on one machine: every device's compute and "
       "communication streams are driven\n"
@@ -29,8 +49,9 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
   } catch (const CLI::ParseError& failure) {
+    const std::string unknown = unknown_command(app, argc, argv);
     fmt::print(stderr, "tandem: {} (see 'tandem --help', or '--help' behind a command)\n",
-               failure.what());
+               unknown.empty() ? failure.what() : unknown);
     return 1;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "tandem: out of memory\n");

@@ -17,8 +17,8 @@
 namespace tandem {
 
 struct TrainOptions {
-  std::string data;                             // a folder of images, or "synthetic"
-  std::string net = "alexnet";                  // a model's name or a prototxt file
+  std::string data;  // a folder of images, or "synthetic"
+  std::string net;   // a model's name or a prototxt file; "": the solver's, else alexnet
   std::optional<NetDefinition> net_definition;  // instead of `net`: a net built in C++
   std::string solver;    // a prototxt file; "": the model's own, if it has one
   std::string devices;   // "": cpu

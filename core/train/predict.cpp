@@ -49,6 +49,7 @@ struct Loaded {
       throw error("run '{}' has no checkpoint yet ('{}')", run.string(),
                   (run / "last.safetensors").string());
     }
+    demand_computing(registry, devices);
     SessionOptions options;
     options.devices = devices;
     options.batch = batch > 0 ? batch : record.options.batch;

@@ -40,6 +40,13 @@ const float* Phase::predictions(int64_t step) const {
   return reinterpret_cast<const float*>(results_of(*this, "predictions", step));
 }
 
+void demand_computing(const Registry& registry, const std::string& devices) {
+  if (parse_devices(devices, registry.backends()).kind != "sim") return;
+  throw error(
+      "devices '{}' simulate time and compute nothing: use cpu here, and sim with 'tandem plan'",
+      devices);
+}
+
 Roofline roofline_of(const Machine& machine) {
   const tandem_device_info info = machine.device_info(0);
   Roofline roofline;

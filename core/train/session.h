@@ -91,6 +91,9 @@ class Session {
   Phase training_, testing_;
 };
 
+// Error if the devices compute nothing (sim): what wants results cannot use them.
+void demand_computing(const Registry& registry, const std::string& devices);
+
 // Peak numbers of a device as a roofline.
 [[nodiscard]] Roofline roofline_of(const Machine& machine);
 

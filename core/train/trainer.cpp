@@ -313,6 +313,7 @@ TrainResult train(const TrainOptions& options, Observer& observer) {
   TrainSetup setup =
       folder ? resolve_resumed(registry, options, *folder) : resolve(registry, options);
 
+  demand_computing(registry, setup.record.options.devices);
   Session session(registry, setup.net, session_options(setup));
   const Plan& plan = session.training().plan;
   std::optional<Checkpoint> checkpoint;

@@ -2,6 +2,7 @@
 // numbers mean: docs/pipeline.md.
 #include <fmt/format.h>
 
+#include <csignal>
 #include <exception>
 
 #include "core/tandem.h"
@@ -29,6 +30,7 @@ int run(const Options& options) {
 }  // namespace alexnet
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may grow no larger is a failing write
   try {
     int exit_code = 0;
     const auto options = alexnet::read_options(argc, argv, &exit_code);

@@ -31,30 +31,62 @@ SessionOptions session_options(const Options& options, const Shape& data) {
   return session;
 }
 
-// From the end of the last update to the begin of the forward that comes latest, of the next step:
-// the part of the broadcast that nothing hides. The median over the measured steps.
-double exposed_broadcast(const Plan& plan, const std::vector<TraceEvent>& events) {
-  std::map<int64_t, double> updated;                    // step -> end
-  std::map<int64_t, std::map<int, double>> forwarding;  // step -> device -> start
+// When the stages of one step began and ended, over all devices.
+struct StepTimes {
+  std::map<Stage, double> begins, ends;
+  double latest_forward = 0;  // when the last device began its forward
+
+  [[nodiscard]] double end_of(Stage stage) const {
+    const auto found = ends.find(stage);
+    return found == ends.end() ? 0 : found->second;
+  }
+};
+
+std::map<int64_t, StepTimes> step_times(const Plan& plan, const std::vector<TraceEvent>& events) {
+  std::map<int64_t, StepTimes> steps;
+  std::map<std::pair<int64_t, int>, double> forwards;  // by step and device
   for (const TraceEvent& event : events) {
     const Task& task = plan.tasks[static_cast<size_t>(event.task)];
-    if (task.stage == Stage::update_fc || task.stage == Stage::update_conv)
-      updated[event.step] = std::max(updated[event.step], event.end);
+    StepTimes& step = steps[event.step];
+    const auto begin = step.begins.emplace(task.stage, event.start).first;
+    begin->second = std::min(begin->second, event.start);
+    step.ends[task.stage] = std::max(step.ends[task.stage], event.end);
     if (task.stage != Stage::forward) continue;
-    const int device = task.streams.front().device;
-    const auto [at, is_new] = forwarding[event.step].emplace(device, event.start);
-    if (!is_new) at->second = std::min(at->second, event.start);
+    const std::pair key(event.step, task.streams.front().device);
+    const auto forward = forwards.emplace(key, event.start).first;
+    forward->second = std::min(forward->second, event.start);
   }
-  std::vector<double> gaps;
-  for (const auto& [step, devices] : forwarding) {
-    if (updated.count(step - 1) == 0) continue;
-    double latest = 0;
-    for (const auto& [device, start] : devices) latest = std::max(latest, start);
-    gaps.push_back(std::max(0.0, latest - updated[step - 1]));
+  for (const auto& [key, start] : forwards) {
+    StepTimes& step = steps[key.first];
+    step.latest_forward = std::max(step.latest_forward, start);
   }
-  if (gaps.empty()) return 0;
-  std::nth_element(gaps.begin(), gaps.begin() + static_cast<int64_t>(gaps.size() / 2), gaps.end());
-  return gaps[gaps.size() / 2];
+  return steps;
+}
+
+// What of the broadcast nothing hides, the median over the measured steps: how long the conv
+// gradients wait behind it for the communication stream, and how long after the update the last
+// device begins its next forward.
+double exposed_broadcast(const Plan& plan, const std::vector<TraceEvent>& events) {
+  const std::map<int64_t, StepTimes> steps = step_times(plan, events);
+  std::vector<double> exposed;
+  for (const auto& [number, step] : steps) {
+    const auto before = steps.find(number - 1);
+    if (before == steps.end()) continue;
+    const StepTimes& last = before->second;
+    double seconds = 0;
+    const auto sent = last.begins.find(Stage::send_conv_gradients);
+    if (sent != last.begins.end() && last.ends.count(Stage::update_fc) > 0) {
+      const double ready =
+          std::max(last.end_of(Stage::backward_conv), last.end_of(Stage::update_fc));
+      seconds += std::max(0.0, sent->second - ready);
+    }
+    const double updated = std::max(last.end_of(Stage::update_fc), last.end_of(Stage::update_conv));
+    seconds += std::max(0.0, step.latest_forward - updated);
+    exposed.push_back(seconds);
+  }
+  if (exposed.empty()) return 0;
+  std::sort(exposed.begin(), exposed.end());
+  return exposed[exposed.size() / 2];
 }
 
 void write_costs(Session& session, const CostTable& costs, const Options& options) {

@@ -14,7 +14,7 @@ namespace alexnet {
 
 struct PipelineReport {
   tandem::Measurement chosen;
-  double exposed_broadcast = 0;      // seconds from the end of a step's updates to the next forward
+  double exposed_broadcast = 0;      // seconds of a step that wait for it, beyond the stages
   double sequential_seconds = 0;     // the same work with `sequential`
   double without_communication = 0;  // seconds; 0: one device, so there is none
   std::string split;                 // first layer of the FC part; "": none

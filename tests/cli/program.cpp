@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string quoted(const fs::path& path) {
+std::string in_quotes(const fs::path& path) {
   return "'" + path.string() + "'";
 }
 
@@ -65,9 +65,9 @@ Desk::Desk() {
 Outcome Desk::run(const std::string& program, const std::string& arguments,
                   const std::string& before) const {
   const fs::path output = folder_ / "stdout.txt", errors = folder_ / "stderr.txt";
-  const std::string command = "cd " + quoted(folder_.path()) + " && { " + before + " " +
-                              quoted(program_path(program)) + " " + arguments + "; } > " +
-                              quoted(output) + " 2> " + quoted(errors);
+  const std::string command = "cd " + in_quotes(folder_.path()) + " && { " + before + " " +
+                              in_quotes(program_path(program)) + " " + arguments + "; } > " +
+                              in_quotes(output) + " 2> " + in_quotes(errors);
   const int status = std::system(command.c_str());
   return {exit_code(status), read_text(output), read_text(errors)};
 }
@@ -114,9 +114,9 @@ void Desk::draw_two_classes(const std::string& folder) const {
 
 RunningProgram::RunningProgram(const Desk& desk, const std::string& arguments)
     : output_(desk / "running_stdout.txt"), errors_(desk / "running_stderr.txt") {
-  const std::string command = "cd " + quoted(desk / "") + " && exec " +
-                              quoted(program_path("tandem")) + " " + arguments + " > " +
-                              quoted(output_) + " 2> " + quoted(errors_);
+  const std::string command = "cd " + in_quotes(desk / "") + " && exec " +
+                              in_quotes(program_path("tandem")) + " " + arguments + " > " +
+                              in_quotes(output_) + " 2> " + in_quotes(errors_);
   process_ = fork();
   if (process_ < 0) throw std::runtime_error("fork failed");
   if (process_ == 0) {
