@@ -1,6 +1,8 @@
 #include "core/schedule/report.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
@@ -168,10 +170,25 @@ std::string to_chrome_trace(const Plan& plan, const std::vector<TraceEvent>& eve
       -1, ' ', false, Json::error_handler_t::replace);
 }
 
+namespace {
+
+// The input of a step is copied while the one before computes, so it does not say when a step
+// begins.
+double first_compute(const Plan& plan, const std::vector<TraceEvent>& step) {
+  double any = step[0].start, compute = std::numeric_limits<double>::infinity();
+  for (const TraceEvent& event : step) {
+    any = std::min(any, event.start);
+    const Task& task = plan.tasks.at(static_cast<size_t>(event.task));
+    if (task.streams[0].kind == StreamKind::compute) compute = std::min(compute, event.start);
+  }
+  return std::isfinite(compute) ? compute : any;
+}
+
+}  // namespace
+
 std::vector<StageTime> stage_times(const Plan& plan, const std::vector<TraceEvent>& step) {
   if (step.empty()) return {};
-  double begin = step[0].start;
-  for (const TraceEvent& event : step) begin = std::min(begin, event.start);
+  const double begin = first_compute(plan, step);
   std::map<std::tuple<Stage, int, StreamKind>, StageTime> stages;
   for (const TraceEvent& event : step) {
     const Task& task = plan.tasks.at(static_cast<size_t>(event.task));

@@ -19,7 +19,7 @@ struct StageTime {
   Stage stage;
   int device = 0;
   StreamKind stream = StreamKind::compute;
-  double start = 0;     // seconds after the step's first task
+  double start = 0;     // seconds after the step's first compute task; before it: below zero
   double duration = 0;  // from its first task's start to its last task's end
   double busy = 0;      // sum of its tasks
 };

@@ -53,28 +53,26 @@ bool Simulation::finish(Stream& stream) {
 
 void Simulation::issue(Stream& stream, Operation operation) {
   const Lock lock(mutex_);
-  stream.queue.push_back(std::move(operation));
-  list(stream);
+  push(stream, std::move(operation));
 }
 
 void Simulation::wait(Stream& stream, const Event& event) {
   Lock lock(mutex_);
   if (event.latest == nullptr) return;
-  stream.queue.push_back(event.latest);
-  list(stream);
+  push(stream, event.latest);
 }
 
 void Simulation::record(Stream& stream, Event& event) {
   const Lock lock(mutex_);
   event.latest = std::make_shared<Record>();
-  stream.queue.push_back(Mark{event.latest});
-  list(stream);
+  push(stream, Mark{event.latest});
 }
 
 tandem_status Simulation::synchronize(const Event& event) {
   Lock lock(mutex_);
   const std::shared_ptr<Record> latest = event.latest;
   const bool reached = latest == nullptr || play_until(lock, [&] { return latest->is_reached; });
+  if (reached && latest != nullptr) host_time_ = std::max(host_time_, latest->time);
   const tandem_status failed = failure_.report();
   if (failed != TANDEM_OK || reached) return failed;
   sdk::host->explain("nothing that is queued will ever reach this event");
@@ -127,6 +125,13 @@ bool Simulation::play_until(Lock& lock, const std::function<bool()>& is_done) {
 
 // Every stream is in at most one place: listed as runnable, among the ready copies, waiting in a
 // record, or nowhere with an empty queue. is_listed is true in the first three.
+void Simulation::push(Stream& stream, Operation operation) {
+  if (stream.issued < host_time_) stream.queue.push_back(NotBefore{host_time_});
+  stream.issued = host_time_;
+  stream.queue.push_back(std::move(operation));
+  list(stream);
+}
+
 void Simulation::list(Stream& stream) {
   if (stream.is_listed) return;
   stream.is_listed = true;
@@ -145,6 +150,8 @@ void Simulation::advance(Lock& lock, Stream& stream) {
     } else if (std::holds_alternative<Copy>(next) && !failure_.happened()) {
       copies_.push({stream.time, stream.number, &stream});
       return;
+    } else if (const auto* issued = std::get_if<NotBefore>(&next)) {
+      stream.time = std::max(stream.time, issued->time);
     } else if (const auto* mark = std::get_if<Mark>(&next)) {
       reach(*mark->record, stream.time);
     } else if (const auto* work = std::get_if<tandem_work>(&next)) {

@@ -43,12 +43,17 @@ using Wait = std::shared_ptr<Record>;
 struct Mark {
   std::shared_ptr<Record> record;
 };
-using Operation = std::variant<tandem_work, Copy, Wait, Mark>;
+// The host issued what follows at this virtual time.
+struct NotBefore {
+  double time;
+};
+using Operation = std::variant<tandem_work, Copy, Wait, Mark, NotBefore>;
 
 struct Stream {
   int32_t device = 0;
   uint32_t number = 0;  // in order of creation
   double time = 0;      // virtual: when everything played so far is done
+  double issued = 0;    // virtual: when the host last issued something to it
   bool is_listed = false;
   std::deque<Operation> queue;
 };
@@ -91,6 +96,7 @@ class Simulation {
   using Lock = std::unique_lock<std::mutex>;
   // False if it stopped because nothing can move.
   bool play_until(Lock& lock, const std::function<bool()>& is_done);
+  void push(Stream& stream, Operation operation);
   void list(Stream& stream);
   // Plays a stream up to its next copy, unreached wait, or end.
   void advance(Lock& lock, Stream& stream);
@@ -110,6 +116,7 @@ class Simulation {
   std::vector<Stream*> runnable_;
   std::priority_queue<ReadyCopy, std::vector<ReadyCopy>, std::greater<>> copies_;
   std::map<std::pair<int32_t, int32_t>, double> link_free_;  // (source, target): when it is free
+  double host_time_ = 0;  // of the latest event the host has waited for: it issues nothing earlier
   uintptr_t next_address_;
 };
 
