@@ -1,27 +1,15 @@
 #include "core/schedule/executor.h"
 
-#include <oneapi/tbb/flow_graph.h>
-
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <deque>
-#include <mutex>
 #include <numeric>
 #include <set>
 
-#include "core/schedule/lowering.h"
+#include "core/schedule/executor_state.h"
 #include "core/schedule/ordering.h"
-#include "core/schedule/task_events.h"
 
 namespace tandem {
 
 namespace {
-
-namespace flow = oneapi::tbb::flow;
-using Clock = std::chrono::steady_clock;
-
-constexpr int64_t in_flight = 2;
 
 bool uses_external(const Plan& plan, const Task& task) {
   for (const auto* regions : {&task.reads, &task.writes}) {
@@ -37,7 +25,7 @@ bool uses_external(const Plan& plan, const Task& task) {
 
 // Steps after which addresses come again: works are made ready once for each step of such a round.
 int64_t round_of(const Plan& plan) {
-  int64_t round = in_flight;
+  int64_t round = steps_in_flight;
   for (const Buffer& buffer : plan.buffers) round = std::lcm<int64_t>(round, buffer.slots);
   return round;
 }
@@ -49,69 +37,12 @@ std::vector<Dependency> event_waits(const Plan& plan, const Task& task) {
   for (const Dependency& wait : task.after) {
     const std::vector<StreamId>& streams = plan.tasks[static_cast<size_t>(wait.task)].streams;
     const bool same = std::find(streams.begin(), streams.end(), task.streams[0]) != streams.end();
-    if (!same && wait.steps_back < in_flight) result.push_back(wait);
+    if (!same && wait.steps_back < steps_in_flight) result.push_back(wait);
   }
   return result;
 }
 
 }  // namespace
-
-struct Executor::State {
-  State(const Plan& plan, const MemoryPlan& memory, const Net& net, Runtime& runtime,
-        const Kernels* kernels, const CostTable* costs, const UpdateRule& rule,
-        const ExecutorOptions& options);
-
-  void build_graph();
-  void lower_all();
-  void lower(size_t task, int64_t step);
-  void take_externals(int64_t step, const std::vector<External>& given);
-  [[nodiscard]] std::vector<std::byte*> arenas() const;
-
-  void issue_task(int task);
-  void submit(int task, const Stream& stream, Lowered& work);
-  void fail(const std::string& text);
-  void throw_failure();
-
-  void issue(int64_t step, const std::vector<External>& externals);
-  void wait(int64_t step);
-  void wait_one(int64_t step);
-  void wait_task(int64_t step, int task);
-  void drain();
-  [[nodiscard]] bool settle(double seconds);
-  [[nodiscard]] bool held(int64_t step) const {
-    return step >= 0 && steps[static_cast<size_t>(step % in_flight)] == step;
-  }
-  [[nodiscard]] const std::vector<void*>& externals_of(int64_t step) const {
-    return externals[static_cast<size_t>(step % round)];
-  }
-
-  const Plan& plan;
-  Runtime& runtime;
-  ExecutorOptions options;
-  Lowering lowering;
-  TaskEvents events;
-  int64_t round;
-  std::vector<std::vector<Dependency>> waits;  // by task
-  std::vector<bool> has_external;              // by task
-  std::vector<std::vector<Lowered>> works;     // by task, then by step of the round
-  std::vector<std::vector<void*>> externals;   // by step of the round, then by buffer
-  std::vector<std::byte*> arenas_;             // for which `works` is ready
-  std::vector<int64_t> steps =
-      std::vector<int64_t>(in_flight, -1);  // by parity: the step last issued
-  int64_t last_step = -1;
-
-  // Hand-over between the issuing thread and the graph's threads that thread checkers see, too.
-  std::atomic<int64_t> current{-1};
-  std::atomic<int64_t> bodies_done{0};
-  std::atomic<int64_t> failed_step{-1};
-  std::atomic<bool> failed{false};
-  std::mutex failure_mutex;
-  std::string failure;
-
-  flow::graph graph;
-  flow::broadcast_node<flow::continue_msg> begin{graph};
-  std::deque<flow::continue_node<flow::continue_msg>> nodes;
-};
 
 Executor::State::State(const Plan& plan, const MemoryPlan& memory, const Net& net, Runtime& runtime,
                        const Kernels* kernels, const CostTable* costs, const UpdateRule& rule,
@@ -187,18 +118,6 @@ void Executor::State::take_externals(int64_t step, const std::vector<External>& 
   }
 }
 
-void Executor::State::fail(const std::string& text) {
-  const std::lock_guard lock(failure_mutex);
-  if (failure.empty()) failure = text;
-  failed.store(true);
-}
-
-void Executor::State::throw_failure() {
-  if (!failed.load()) return;
-  const std::lock_guard lock(failure_mutex);
-  throw Error(failure);
-}
-
 void Executor::State::submit(int task, const Stream& stream, Lowered& work) {
   const char* label = plan.tasks[static_cast<size_t>(task)].label.c_str();
   for (const Lowered::Copy& copy : work.copies) {
@@ -244,9 +163,9 @@ void Executor::State::issue(int64_t step, const std::vector<External>& given) {
   if (step < 0) throw error("step {}: steps count from 0", step);
   if (step != last_step + 1 || arenas_ != arenas()) {
     drain();
-    steps.assign(in_flight, -1);
+    steps.assign(steps_in_flight, -1);
   }
-  if (const int64_t before = steps[static_cast<size_t>(step % in_flight)]; before >= 0) {
+  if (const int64_t before = steps[static_cast<size_t>(step % steps_in_flight)]; before >= 0) {
     wait(before);
   }
   if (arenas_ != arenas()) lower_all();
@@ -254,69 +173,13 @@ void Executor::State::issue(int64_t step, const std::vector<External>& given) {
   for (size_t task = 0; task < works.size(); ++task) {
     if (has_external[task]) lower(task, step);
   }
-  steps[static_cast<size_t>(step % in_flight)] = step;
+  steps[static_cast<size_t>(step % steps_in_flight)] = step;
   last_step = step;
   current.store(step, std::memory_order_release);
   begin.try_put(flow::continue_msg());
   graph.wait_for_all();
   static_cast<void>(bodies_done.load(std::memory_order_acquire));
   throw_failure();
-}
-
-void Executor::State::wait_one(int64_t step) {
-  const auto deadline = Clock::now() + std::chrono::duration<double>(options.watchdog_seconds);
-  try {
-    for (const int task : events.last()) {
-      const double left = std::chrono::duration<double>(deadline - Clock::now()).count();
-      if (events.done(task, step).synchronize(std::max(left, 0.0))) continue;
-      throw Error(explain_stuck(plan, events, step, options.watchdog_seconds, options.trace));
-    }
-  } catch (const Error& failure) {
-    // What failed belongs to a step that may not be the one waited for.
-    const int64_t first = failed_step.load();
-    const std::string text = failure.what();
-    fail(text.starts_with("step ") ? text
-                                   : fmt::format("step {}: {}", first < 0 ? step : first, text));
-    throw_failure();
-  }
-}
-
-void Executor::State::wait(int64_t step) {
-  if (step > last_step) throw error("step {} was not issued; the last one is {}", step, last_step);
-  if (held(step - 1)) wait_one(step - 1);
-  if (held(step)) wait_one(step);
-}
-
-void Executor::State::wait_task(int64_t step, int task) {
-  if (step > last_step) throw error("step {} was not issued; the last one is {}", step, last_step);
-  if (!held(step)) return;
-  try {
-    if (events.done(task, step).synchronize(options.watchdog_seconds)) return;
-  } catch (const Error&) {
-  }
-  wait(step);  // says what is wrong
-}
-
-void Executor::State::drain() {
-  if (last_step >= 0) wait(last_step);
-  throw_failure();
-}
-
-// Whether everything issued is done within the time, without asking whether it went well.
-bool Executor::State::settle(double seconds) {
-  const auto deadline = Clock::now() + std::chrono::duration<double>(seconds);
-  for (const int64_t step : steps) {
-    for (const int task : events.last()) {
-      if (step < 0) continue;
-      const double left = std::chrono::duration<double>(deadline - Clock::now()).count();
-      try {
-        if (!events.done(task, step).synchronize(std::max(left, 0.0))) return false;
-      } catch (const Error&) {
-        // The machine has failed; its works are skipped, its events still come.
-      }
-    }
-  }
-  return true;
 }
 
 Executor::Executor(const Plan& plan, const MemoryPlan& memory, const Net& net, Runtime& runtime,

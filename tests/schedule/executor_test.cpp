@@ -270,10 +270,12 @@ TEST(Executor, TheTraceKeepsTheOrderOfWaitsAndStreams) {
               HasSubstr("only the last two"));
 }
 
-TEST(Executor, APlanOfTwoTestsSharesWeightsAndArenaWithAnother) {
+TEST(Executor, FollowsItsArenaWhenALargerPlanMovesIt) {
   Maker training(1), testing(1);
-  const Region weights = training.constant("weights", 0, {1});
-  training.add("train", compute(0), weights, {weights});
+  const Region weights = training.constant("weights", 0, {1}),
+               gradients = training.floats("gradients", 0, 1);
+  training.copy("gradient", {compute(0)}, gradients, weights);
+  training.add("train", compute(0), weights, {gradients});
   const Region same = testing.persistent("weights", 0, 1);
   testing.copy("look", {compute(0)}, testing.persistent("seen", 0, 1), same);
   const Region large = testing.floats("large", 0, 1 << 20);
@@ -283,7 +285,10 @@ TEST(Executor, APlanOfTwoTestsSharesWeightsAndArenaWithAnother) {
   const MemoryPlan memory = plan_memory(second);
   rig.runtime.reserve(second, memory, 1);
   Executor other(second, memory, rig.net, rig.runtime, nullptr, nullptr, {}, {});
-  rig.run(3);  // its arena has moved
+  rig.run(3);
+  float gradient = 0;
+  std::memcpy(&gradient, rig.executor->address(gradients, 0), 4);
+  EXPECT_EQ(gradient, 4);
   other.issue(0, {});
   other.drain();
   EXPECT_THAT(rig.read("seen", 0, 1), ElementsAre(8));
@@ -359,6 +364,27 @@ TEST(Watchdog, AfterItNothingMoreIsIssued) {
   is_held = false;
   EXPECT_THAT(text, HasSubstr("'sum'"));
   EXPECT_EQ(error_of([&] { rig.executor->issue(1, {}); }), text);
+}
+
+TEST(Watchdog, AWorkThatNeverEndsIsLeftBehind) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "what is left behind on purpose would be reported as leaked";
+#endif
+  static const tandem_backend backend = with_add(&hold);
+  static Maker maker(1);  // outlives the test, as the work does
+  ExecutorOptions options;
+  options.watchdog_seconds = 0.05;
+  is_held = true;
+  {
+    Rig rig(adding(maker), backend, {}, options);
+    rig.executor->issue(0, {});
+    EXPECT_NE(error_of([&] { rig.executor->drain(); }), "");
+    EXPECT_FALSE(rig.runtime.abandoned());
+    rig.executor.reset();
+    EXPECT_TRUE(rig.runtime.abandoned());
+  }
+  EXPECT_TRUE(is_held);
+  is_held = false;
 }
 
 TEST(Executor, AFailingWorkSaysItsStepItsTaskAndItsReason) {

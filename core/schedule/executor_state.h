@@ -1,0 +1,80 @@
+// The inside of an Executor: shared by the half that issues steps (executor.cpp) and the half that
+// waits for them (executor_wait.cpp).
+#pragma once
+
+#include <oneapi/tbb/flow_graph.h>
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/schedule/executor.h"
+#include "core/schedule/lowering.h"
+#include "core/schedule/task_events.h"
+
+namespace tandem {
+
+namespace flow = oneapi::tbb::flow;
+
+constexpr int64_t steps_in_flight = 2;
+
+struct Executor::State {
+  State(const Plan& plan, const MemoryPlan& memory, const Net& net, Runtime& runtime,
+        const Kernels* kernels, const CostTable* costs, const UpdateRule& rule,
+        const ExecutorOptions& options);
+
+  void build_graph();
+  void lower_all();
+  void lower(size_t task, int64_t step);
+  void take_externals(int64_t step, const std::vector<External>& given);
+  [[nodiscard]] std::vector<std::byte*> arenas() const;
+
+  void issue_task(int task);
+  void submit(int task, const Stream& stream, Lowered& work);
+  void fail(const std::string& text);
+  void throw_failure();
+
+  void issue(int64_t step, const std::vector<External>& externals);
+  void wait(int64_t step);
+  void wait_one(int64_t step);
+  void wait_task(int64_t step, int task);
+  void drain();
+  [[nodiscard]] bool settle(double seconds);
+  [[nodiscard]] bool held(int64_t step) const {
+    return step >= 0 && steps[static_cast<size_t>(step % steps_in_flight)] == step;
+  }
+  [[nodiscard]] const std::vector<void*>& externals_of(int64_t step) const {
+    return externals[static_cast<size_t>(step % round)];
+  }
+
+  const Plan& plan;
+  Runtime& runtime;
+  ExecutorOptions options;
+  Lowering lowering;
+  TaskEvents events;
+  int64_t round;
+  std::vector<std::vector<Dependency>> waits;  // by task
+  std::vector<bool> has_external;              // by task
+  std::vector<std::vector<Lowered>> works;     // by task, then by step of the round
+  std::vector<std::vector<void*>> externals;   // by step of the round, then by buffer
+  std::vector<std::byte*> arenas_;             // for which `works` is ready
+  std::vector<int64_t> steps =
+      std::vector<int64_t>(steps_in_flight, -1);  // by parity: the step last issued
+  int64_t last_step = -1;
+
+  // Hand-over between the issuing thread and the graph's threads that thread checkers see, too.
+  std::atomic<int64_t> current{-1};
+  std::atomic<int64_t> bodies_done{0};
+  std::atomic<int64_t> failed_step{-1};
+  std::atomic<bool> failed{false};
+  std::mutex failure_mutex;
+  std::string failure;
+
+  flow::graph graph;
+  flow::broadcast_node<flow::continue_msg> begin{graph};
+  std::deque<flow::continue_node<flow::continue_msg>> nodes;
+};
+
+}  // namespace tandem

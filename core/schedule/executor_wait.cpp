@@ -1,0 +1,78 @@
+#include <algorithm>
+#include <chrono>
+
+#include "core/schedule/executor_state.h"
+
+namespace tandem {
+
+using Clock = std::chrono::steady_clock;
+
+void Executor::State::fail(const std::string& text) {
+  const std::lock_guard lock(failure_mutex);
+  if (failure.empty()) failure = text;
+  failed.store(true);
+}
+
+void Executor::State::throw_failure() {
+  if (!failed.load()) return;
+  const std::lock_guard lock(failure_mutex);
+  throw Error(failure);
+}
+
+void Executor::State::wait_one(int64_t step) {
+  const auto deadline = Clock::now() + std::chrono::duration<double>(options.watchdog_seconds);
+  try {
+    for (const int task : events.last()) {
+      const double left = std::chrono::duration<double>(deadline - Clock::now()).count();
+      if (events.done(task, step).synchronize(std::max(left, 0.0))) continue;
+      throw Error(explain_stuck(plan, events, step, options.watchdog_seconds, options.trace));
+    }
+  } catch (const Error& failure) {
+    // What failed belongs to a step that may not be the one waited for.
+    const int64_t first = failed_step.load();
+    const std::string text = failure.what();
+    fail(text.starts_with("step ") ? text
+                                   : fmt::format("step {}: {}", first < 0 ? step : first, text));
+    throw_failure();
+  }
+}
+
+void Executor::State::wait(int64_t step) {
+  if (step > last_step) throw error("step {} was not issued; the last one is {}", step, last_step);
+  if (held(step - 1)) wait_one(step - 1);
+  if (held(step)) wait_one(step);
+}
+
+void Executor::State::wait_task(int64_t step, int task) {
+  if (step > last_step) throw error("step {} was not issued; the last one is {}", step, last_step);
+  if (!held(step)) return;
+  try {
+    if (events.done(task, step).synchronize(options.watchdog_seconds)) return;
+  } catch (const Error&) {
+  }
+  wait(step);  // says what is wrong
+}
+
+void Executor::State::drain() {
+  if (last_step >= 0) wait(last_step);
+  throw_failure();
+}
+
+// Whether everything issued is done within the time, without asking whether it went well.
+bool Executor::State::settle(double seconds) {
+  const auto deadline = Clock::now() + std::chrono::duration<double>(seconds);
+  for (const int64_t step : steps) {
+    for (const int task : events.last()) {
+      if (step < 0) continue;
+      const double left = std::chrono::duration<double>(deadline - Clock::now()).count();
+      try {
+        if (!events.done(task, step).synchronize(std::max(left, 0.0))) return false;
+      } catch (const Error&) {
+        // The machine has failed; its works are skipped, its events still come.
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace tandem
