@@ -98,7 +98,7 @@ void add_test(CLI::App& app, Action& action) {
   command->callback([&action, arguments] {
     action = [arguments] {
       Observer quiet;
-      const TestResult result = test(arguments->options, quiet);
+      const TestResult result = test_run(arguments->options, quiet);
       if (arguments->as_json) {
         fmt::print("{}\n", to_json(result).dump(2));
       } else {

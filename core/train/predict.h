@@ -33,7 +33,7 @@ struct TestResult {
   };
   std::vector<Mistake> worst;  // at most 20, the most confident first
 };
-[[nodiscard]] TestResult test(const TestOptions& options, Observer& observer);
+[[nodiscard]] TestResult test_run(const TestOptions& options, Observer& observer);
 
 struct Prediction {
   std::string path;

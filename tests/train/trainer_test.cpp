@@ -135,11 +135,11 @@ TEST_F(Training, TestingIsExactOverAPartialLastBatchAndAnyNumberOfDevices) {
   (void)run(o);
   Observer quiet;
   TestOptions how{o.out, o.data, "val", "cpu:1", "last", 15, 1};
-  const Evaluation whole = test(how, quiet).evaluation;
+  const Evaluation whole = test_run(how, quiet).evaluation;
   for (const int64_t batch : {1, 4, 7}) {
     how.batch = batch;
     how.devices = batch >= 4 ? "cpu:3" : "cpu:1";
-    const Evaluation parts = test(how, quiet).evaluation;
+    const Evaluation parts = test_run(how, quiet).evaluation;
     EXPECT_EQ(parts.samples, 15);
     EXPECT_EQ(parts.top1, whole.top1) << batch;
     EXPECT_EQ(parts.confusion, whole.confusion) << batch;
@@ -149,7 +149,7 @@ TEST_F(Training, TestingIsExactOverAPartialLastBatchAndAnyNumberOfDevices) {
 
 TEST_F(Training, ADamagedImageIsLeftOutCountedAndListed) {
   TrainOptions o = options(12);
-  test::TempFolder own;
+  TempFolder own;
   make_image_folder(own.path(), "train", 3, 16);
   make_image_folder(own.path(), "val", 3, 3);
   std::ofstream(own.path() / "train" / "a" / "broken.ppm") << "P6\n24 24\n255\nmuch too short";
@@ -178,7 +178,7 @@ TEST_F(Training, PredictionsCarryTheRunsClassNames) {
 TEST_F(Training, AnUnusableImageIsAPredictionWithItsReason) {
   const TrainOptions o = options(2);
   (void)run(o);
-  test::TempFolder own;
+  TempFolder own;
   std::ofstream(own.path() / "x.jpg") << "no image";
   Predictor predictor(o.out);
   const std::vector<Prediction> predictions = predictor.predict({own.path() / "x.jpg"});
