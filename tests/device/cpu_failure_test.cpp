@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <future>
 
 #include "tests/device/backends.h"
 
@@ -30,8 +31,8 @@ TEST(CpuFailure, SynchronizeSaysWhichTaskFailedAndWhy) {
 TEST(CpuFailure, AFailureWithoutAReasonStillNamesTheTask) {
   const Machine machine = open_machine("cpu");
   Works works;
-  host_table().explain("of an earlier call");
   const Stream stream(machine, 0, 0, "compute");
+  stream.submit(works.action("well", [] { host_table().explain("of an earlier work"); }));
   stream.submit(works.work("mute", [](const tandem_call&) { return TANDEM_UNSUPPORTED; }));
   EXPECT_EQ(message_of([&] { stream.synchronize(); }),
             "devices 'cpu': task 'mute': failed with status 2");
@@ -51,6 +52,24 @@ TEST(CpuFailure, OnlyTheFirstIsToldAndForEver) {
   }
   const Event fresh(machine);
   EXPECT_THAT(message_of([&] { fresh.synchronize(0); }), testing::HasSubstr("'first': one"));
+}
+
+TEST(CpuFailure, OfAWorkThatWasAlreadyRunningDoesNotReplaceTheFirst) {
+  const Machine machine = open_machine("cpu:2");
+  Works works;
+  std::promise<void> started, go_on;
+  const Stream first(machine, 0, 0, "compute"), second(machine, 1, 0, "compute");
+  second.submit(works.work("second", [&](const tandem_call&) {
+    started.set_value();
+    go_on.get_future().wait();
+    host_table().explain("two");
+    return TANDEM_FAILED;
+  }));
+  started.get_future().wait();
+  first.submit(failing(works, "first", "one"));
+  EXPECT_NE(message_of([&] { first.synchronize(); }), "");
+  go_on.set_value();
+  EXPECT_THAT(message_of([&] { second.synchronize(); }), testing::HasSubstr("'first': one"));
 }
 
 TEST(CpuFailure, LaterWorksAndCopiesAreSkippedAndRecordsHappen) {

@@ -46,13 +46,13 @@ TEST_F(SlowLink, DoesNotSlowTheHostsCopiesNorThoseWithinADevice) {
   const Stream stream(machine_, 0, 0, "copy");
   std::vector<std::byte> host(bytes);
   stream.record(start_);
-  for (int i = 0; i < 50; ++i) {
+  for (int i = 0; i < 200; ++i) {
     stream.copy("in", 0, a_.data(), TANDEM_HOST, host.data(), bytes);
     stream.copy("within", 0, a_.data(), 0, a_.data() + bytes / 2, bytes / 2);
   }
   stream.record(end_);
   stream.synchronize();
-  EXPECT_LT(seconds_between(start_, end_), 100 * 0.010);
+  EXPECT_LT(seconds_between(start_, end_), 200 * 0.005);
 }
 
 TEST_F(SlowLink, ServesOneCopyAtATimeInEachDirection) {

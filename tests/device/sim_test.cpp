@@ -53,7 +53,7 @@ TEST(Sim, AWaitTakesTheLaterOfBothTimes) {
   const Machine machine = open_machine("sim:2");
   Works works;
   const Stream a(machine, 0, 0, "a"), b(machine, 1, 0, "b");
-  const Event early(machine), late(machine), end_of_a(machine), end_of_b(machine);
+  const Event early(machine), late(machine), middle_of_b(machine), end_of_b(machine);
   a.submit(works.timed("a1", 1));
   a.record(early);
   a.submit(works.timed("a2", 4));
@@ -61,12 +61,12 @@ TEST(Sim, AWaitTakesTheLaterOfBothTimes) {
   b.submit(works.timed("b1", 2));
   b.wait(early);  // already past
   b.submit(works.timed("b2", 1));
+  b.record(middle_of_b);
   b.wait(late);
   b.submit(works.timed("b3", 1));
   b.record(end_of_b);
-  a.record(end_of_a);
   EXPECT_EQ(end_of_b.time(), 6);
-  EXPECT_EQ(end_of_a.time(), 5);
+  EXPECT_EQ(middle_of_b.time(), 3);
 }
 
 TEST(Sim, AWaitMeansTheLatestRecordIssuedBeforeIt) {
@@ -136,14 +136,17 @@ TEST(Sim, AContendedLinkServesInOrderOfReadiness) {
 
 TEST(Sim, ATieGoesToTheStreamCreatedFirst) {
   const Machine machine = open_machine("sim:2", link(1e9, 0));
-  const Stream first(machine, 0, 0, "first"), second(machine, 0, 0, "second");
-  const Event first_end(machine), second_end(machine);
-  copy(second, 1, 0, 1'000'000'000);
-  second.record(second_end);
-  copy(first, 1, 0, 1'000'000'000);
-  first.record(first_end);
-  EXPECT_DOUBLE_EQ(first_end.time(), 1);
-  EXPECT_DOUBLE_EQ(second_end.time(), 2);
+  std::vector<Stream> streams;
+  std::vector<Event> ends;
+  for (int i = 0; i < 5; ++i) {
+    streams.emplace_back(machine, 0, 0, "stream");
+    ends.emplace_back(machine);
+  }
+  for (const size_t issued : {3, 1, 4, 0, 2}) {
+    copy(streams[issued], 1, 0, 1'000'000'000);
+    streams[issued].record(ends[issued]);
+  }
+  for (size_t i = 0; i < 5; ++i) EXPECT_DOUBLE_EQ(ends[i].time(), static_cast<double>(i + 1));
 }
 
 // Eight streams that compute and then contend for two links; `threads` host threads issue to them.
