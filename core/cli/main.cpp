@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <exception>
 
 #include "core/base/error.h"
@@ -18,6 +19,11 @@ std::string unknown_command(const CLI::App& app, int argc, char** argv) {
   if (std::find(known.begin(), known.end(), argv[1]) != known.end()) return "";
   return fmt::format("unknown command '{}'{}; there are {}", argv[1],
                      tandem::did_you_mean(argv[1], known), fmt::join(known, ", "));
+}
+
+// Where stderr cannot be written either, that is no reason to abort.
+void complain(const std::string& message) {
+  std::fputs(("tandem: " + message + "\n").c_str(), stderr);
 }
 
 }  // namespace
@@ -50,14 +56,14 @@ int main(int argc, char** argv) {
     return app.exit(asked);
   } catch (const CLI::ParseError& failure) {
     const std::string unknown = unknown_command(app, argc, argv);
-    fmt::print(stderr, "tandem: {} (see 'tandem --help', or '--help' behind a command)\n",
-               unknown.empty() ? failure.what() : unknown);
+    complain((unknown.empty() ? std::string(failure.what()) : unknown) +
+             " (see 'tandem --help', or '--help' behind a command)");
     return 1;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "tandem: out of memory\n");
+    complain("out of memory");
     return 1;
   } catch (const std::exception& failure) {
-    fmt::print(stderr, "tandem: {}\n", failure.what());
+    complain(failure.what());
     return 1;
   }
 }

@@ -1,6 +1,7 @@
 #include "core/train/safetensors.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,17 +16,20 @@ namespace {
 
 using nlohmann::json;
 
-// A file being written: every failing call becomes an Error, after which the file is gone.
+// A file being written: every failing call becomes an Error, after which the file is gone. Devices
+// and pipes (/dev/stdout) can be written, too; they stay.
 class OutputFile {
  public:
   explicit OutputFile(const std::filesystem::path& path) : path_(path) {
     descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (descriptor_ < 0) fail("cannot be created");
+    struct stat status {};
+    is_plain_ = ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
   }
   ~OutputFile() {
     if (descriptor_ < 0) return;
     ::close(descriptor_);
-    ::unlink(path_.c_str());
+    if (is_plain_) ::unlink(path_.c_str());
   }
   void write(const void* data, size_t bytes) {
     const char* at = static_cast<const char*>(data);
@@ -38,7 +42,7 @@ class OutputFile {
     }
   }
   void finish() {
-    if (::fsync(descriptor_) != 0) fail("cannot be written");
+    if (is_plain_ && ::fsync(descriptor_) != 0) fail("cannot be written");
     const int closed = ::close(descriptor_);
     descriptor_ = -1;
     if (closed != 0) fail("cannot be written");
@@ -51,6 +55,7 @@ class OutputFile {
   }
   std::filesystem::path path_;
   int descriptor_ = -1;
+  bool is_plain_ = true;
 };
 
 constexpr uint64_t header_limit = 100'000'000;
@@ -208,10 +213,14 @@ void replace_file(const std::filesystem::path& source, const std::filesystem::pa
 }
 
 void write_text_file(const std::filesystem::path& path, const std::string& text) {
-  OutputFile file(beside(path));
+  std::error_code ignored;
+  const auto kind = std::filesystem::status(path, ignored).type();
+  const bool plain =
+      kind == std::filesystem::file_type::regular || kind == std::filesystem::file_type::not_found;
+  OutputFile file(plain ? beside(path) : path);
   file.write(text.data(), text.size());
   file.finish();
-  replace_file(beside(path), path);
+  if (plain) replace_file(beside(path), path);
 }
 
 }  // namespace tandem

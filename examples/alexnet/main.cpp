@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <csignal>
+#include <cstdio>
 #include <exception>
 
 #include "core/tandem.h"
@@ -26,6 +27,11 @@ int run(const Options& options) {
   return options.data.empty() ? 0 : train_on_images(options);
 }
 
+// Where stderr cannot be written either, that is no reason to abort.
+void complain(const std::string& message) {
+  std::fputs(("tandem-alexnet: " + message + "\n").c_str(), stderr);
+}
+
 }  // namespace
 }  // namespace alexnet
 
@@ -36,9 +42,9 @@ int main(int argc, char** argv) {
     const auto options = alexnet::read_options(argc, argv, &exit_code);
     return options ? alexnet::run(*options) : exit_code;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "tandem-alexnet: out of memory\n");
+    alexnet::complain("out of memory");
   } catch (const std::exception& failure) {
-    fmt::print(stderr, "tandem-alexnet: {}\n", failure.what());
+    alexnet::complain(failure.what());
   }
   return 1;
 }

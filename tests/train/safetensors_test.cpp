@@ -101,5 +101,13 @@ TEST_F(Safetensors, AFullDiskIsAnErrorAndLeavesTheOldFile) {
   EXPECT_EQ(bytes_of(path_), before);
 }
 
+TEST_F(Safetensors, ADeviceThatIsWrittenToStaysADevice) {
+  EXPECT_THAT(message_of([&] { write_text_file("/dev/full", "text"); }),
+              HasSubstr("file '/dev/full' cannot be written"));
+  write_text_file("/dev/null", "text");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
 }  // namespace
 }  // namespace tandem
