@@ -73,7 +73,7 @@ struct Loaded {
 
 }  // namespace
 
-TestResult test(const TestOptions& options, Observer& observer) {
+TestResult test_run(const TestOptions& options, Observer& observer) {
   if (options.batch < 0)
     throw error("--batch {}: the batch must have at least 1 image", options.batch);
   Loaded run(options.run, options.devices, options.weights, options.batch);
