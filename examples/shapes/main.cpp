@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::string folder;
-  int per_class = 500;
+  int per_class = 800;
   int size = 64;
   uint64_t seed = 1;
 };

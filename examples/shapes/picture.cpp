@@ -45,7 +45,7 @@ cv::Scalar scalar(const cv::Vec3d& colour) {
 // Colours that differ enough for a person to tell them apart.
 cv::Vec3d colour_unlike(Dice& dice, const cv::Vec3d& other) {
   cv::Vec3d colour = dice.colour();
-  for (int i = 0; i < 20 && cv::norm(colour - other) < 110; ++i) colour = dice.colour();
+  for (int i = 0; i < 20 && cv::norm(colour - other) < 140; ++i) colour = dice.colour();
   return colour;
 }
 
@@ -73,7 +73,7 @@ cv::Mat background(Dice& dice, int side, const cv::Vec3d& colour) {
 }
 
 void draw_distractors(Dice& dice, cv::Mat& image) {
-  const int lines = dice.whole(2, 5);
+  const int lines = dice.whole(1, 4);
   const double side = image.cols;
   for (int i = 0; i < lines; ++i) {
     const cv::Point from(dice.whole(0, image.cols), dice.whole(0, image.rows));
@@ -156,7 +156,7 @@ cv::Mat draw(size_t class_index, int size, uint64_t seed, uint64_t number) {
   const cv::Vec3d behind = dice.colour();
   cv::Mat image = background(dice, side, behind);
   draw_distractors(dice, image);
-  const double radius = dice.between(0.18, 0.34) * side;
+  const double radius = dice.between(0.22, 0.36) * side;
   const cv::Point2d centre(dice.between(radius, side - radius),
                            dice.between(radius, side - radius));
   draw_shape(image, class_names.at(class_index), centre, radius,
