@@ -176,8 +176,10 @@ void Executor::State::issue(int64_t step, const std::vector<External>& given) {
   steps[static_cast<size_t>(step % steps_in_flight)] = step;
   last_step = step;
   current.store(step, std::memory_order_release);
-  begin.try_put(flow::continue_msg());
-  graph.wait_for_all();
+  arena.execute([this] {
+    begin.try_put(flow::continue_msg());
+    graph.wait_for_all();
+  });
   static_cast<void>(bodies_done.load(std::memory_order_acquire));
   throw_failure();
 }

@@ -8,12 +8,6 @@
 
 namespace tandem {
 
-#if defined(__SANITIZE_THREAD__)
-constexpr bool sanitizes_threads = true;
-#else
-constexpr bool sanitizes_threads = false;
-#endif
-
 struct Lowering::Resolver {
   const Lowering& lowering;
   int64_t step;

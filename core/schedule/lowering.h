@@ -11,6 +11,12 @@
 
 namespace tandem {
 
+#if defined(__SANITIZE_THREAD__)
+constexpr bool sanitizes_threads = true;
+#else
+constexpr bool sanitizes_threads = false;
+#endif
+
 struct Lowered {
   struct Copy {
     int target_device = 0;

@@ -56,9 +56,9 @@ std::string quoted(const Plan& plan, int task) {
 // What the task may wait for, its streams' order included.
 std::vector<Dependency> awaited(const Plan& plan, int task) {
   std::vector<Dependency> result = plan.tasks[static_cast<size_t>(task)].after;
-  for (const Dependency& before : stream_predecessors(plan)[static_cast<size_t>(task)]) {
-    result.push_back(before);
-  }
+  const auto before = stream_predecessors(plan);
+  const std::vector<Dependency>& on_streams = before[static_cast<size_t>(task)];
+  result.insert(result.end(), on_streams.begin(), on_streams.end());
   return result;
 }
 
