@@ -100,9 +100,8 @@ void Stream::perform(const tandem_work& work) {
     machine_.clock().sleep_until(time_);
     return;
   }
-  const double began = machine_.clock().now();
   machine_.failure().run(work, {sizeof(tandem_call), device_, machine_.threads(device_), nullptr});
-  time_ += machine_.clock().now() - began;
+  time_ = machine_.clock().now();
 }
 
 void Stream::perform(const Copy& copy) {
