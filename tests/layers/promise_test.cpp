@@ -221,10 +221,10 @@ TEST(SoftmaxWithLoss, IsZeroAndNotNanWhenNoRowCounts) {
 TEST(Accuracy, CountsTiesAndWhatIsNotANumberAsWrong) {
   const LayerSetup setup{
       .type = "Accuracy",
-      .inputs = {{{3, 2, 1, 1}, {1, 1, NAN, NAN, 2, 1}}, {{3, 1, 1, 1}, {0, 0, 0}}},
+      .inputs = {{{4, 2, 1, 1}, {1, 1, NAN, NAN, 2, NAN, 2, 1}}, {{4, 1, 1, 1}, {0, 0, 0, 0}}},
       .flags = 0,
-      .normaliser = 3};
-  EXPECT_FLOAT_EQ(forward(setup)[0], 1.0F / 3);
+      .normaliser = 4};
+  EXPECT_FLOAT_EQ(forward(setup)[0], 0.25F);
 }
 
 TEST(Pooling, RoundsDownWhereAsked) {

@@ -1,0 +1,45 @@
+// Memory for what a kernel reads and writes: filled with NaN, and between two guards, so that
+// reading what nobody wrote and writing where nobody may are seen.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+
+namespace tandem::test {
+
+// 64-byte aligned memory between two guards, which its destructor checks.
+class GuardedMemory {
+ public:
+  explicit GuardedMemory(int64_t bytes)
+      : bytes_(static_cast<size_t>(bytes)),
+        memory_(new (std::align_val_t{64}) unsigned char[bytes_ + 2 * guard]) {
+    std::memset(memory_.get(), mark, bytes_ + 2 * guard);
+    std::memset(memory_.get() + guard, 0xFF, bytes_);  // NaN in every float
+  }
+  GuardedMemory(GuardedMemory&&) = default;
+  ~GuardedMemory() {
+    if (memory_ == nullptr) return;
+    for (size_t i = 0; i < guard; ++i) {
+      EXPECT_EQ(memory_[i], mark) << "something wrote in front of a buffer";
+      EXPECT_EQ(memory_[guard + bytes_ + i], mark) << "something wrote behind a buffer";
+    }
+  }
+  [[nodiscard]] float* data() const { return reinterpret_cast<float*>(memory_.get() + guard); }
+
+ private:
+  static constexpr size_t guard = 64;
+  static constexpr unsigned char mark = 0xA5;
+  struct Free {
+    void operator()(unsigned char* memory) const {
+      ::operator delete[](memory, std::align_val_t{64});
+    }
+  };
+  size_t bytes_;
+  std::unique_ptr<unsigned char[], Free> memory_;
+};
+
+}  // namespace tandem::test
