@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <map>
 
 #include "core/base/strings.h"
@@ -89,6 +91,13 @@ double exposed_broadcast(const Plan& plan, const std::vector<TraceEvent>& events
   return exposed[exposed.size() / 2];
 }
 
+// A step of AlexNet takes seconds on a small machine: say what is going on.
+void announce(const std::string& what, const Options& options, int steps) {
+  fmt::print("measuring {} on {}: {} + {} steps ...\n", what, options.devices, options.warm_up,
+             steps);
+  std::fflush(stdout);
+}
+
 void write_costs(Session& session, const CostTable& costs, const Options& options) {
   const tandem_device_info info = session.machine().device_info(0);
   costs.write(options.write_costs, {fmt::format("net alexnet batch {} devices {} strategy {}",
@@ -124,9 +133,10 @@ void print_formula(const PipelineReport& report, const Options& options) {
 void print_comparisons(const PipelineReport& report, const Options& options) {
   const double step = report.chosen.step_seconds;
   if (options.strategy != "sequential") {
-    fmt::print("{:<40} {:9.2f} ms  ({} is {:.1f} % faster)\n", "sequential, the same work",
-               report.sequential_seconds * 1e3, options.strategy,
-               100 * (report.sequential_seconds / step - 1));
+    const double gain = 100 * (report.sequential_seconds / step - 1);
+    fmt::print("{:<40} {:9.2f} ms  ({} is {:.1f} % {})\n", "sequential, the same work",
+               report.sequential_seconds * 1e3, options.strategy, std::abs(gain),
+               gain < 0 ? "slower" : "faster");
   }
   if (report.devices < 2) {
     fmt::print("{:<40} none: there is one device\n", "exposed communication");
@@ -151,6 +161,7 @@ PipelineReport measure_pipeline(Registry& registry, const NetDefinition& net, co
   if (options.strategy != "sequential") {
     SessionOptions plain = chosen;
     plain.strategy = "sequential";
+    announce("sequential", options, steps);
     Session session(registry, net, plain);
     const Measurement measured = measure(session, options.warm_up, steps);
     report.sequential_seconds = measured.step_seconds;
@@ -158,6 +169,7 @@ PipelineReport measure_pipeline(Registry& registry, const NetDefinition& net, co
     if (!chosen.costs)
       chosen.costs = costs_of(session, session.net(), session.training().plan, measured.events);
   }
+  announce(options.strategy, options, steps);
   {
     Session session(registry, net, chosen);
     const Plan& plan = session.training().plan;
@@ -171,6 +183,7 @@ PipelineReport measure_pipeline(Registry& registry, const NetDefinition& net, co
       write_costs(session, costs_of(session, session.net(), plan, report.chosen.events), options);
   }
   if (report.devices > 1) {
+    announce(options.strategy + " without communication", options, steps);
     report.without_communication =
         step_seconds_without_communication(registry, net, chosen, options.warm_up, steps);
   }
@@ -179,7 +192,7 @@ PipelineReport measure_pipeline(Registry& registry, const NetDefinition& net, co
 
 void print(const PipelineReport& report, const Options& options) {
   const Measurement& m = report.chosen;
-  fmt::print("AlexNet, batch {} in all on {}, strategy {}{}, {} broadcast\n", options.batch,
+  fmt::print("\nAlexNet, batch {} in all on {}, strategy {}{}, {} broadcast\n", options.batch,
              options.devices, options.strategy,
              report.split.empty() ? "" : ", FC part from '" + report.split + "'",
              options.strategy_options.hidden_broadcast ? "hidden" : "plain");

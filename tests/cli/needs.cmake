@@ -4,3 +4,5 @@ target_link_libraries(test_cli PRIVATE nlohmann_json::nlohmann_json)
 get_property(test_plugins GLOBAL PROPERTY TANDEM_TEST_PLUGINS)
 get_property(built_in GLOBAL PROPERTY TANDEM_PLUGINS)
 add_dependencies(test_cli tandem tandem-alexnet ${test_plugins} ${built_in})
+target_compile_definitions(test_cli PRIVATE
+  TANDEM_CMAKE="${CMAKE_COMMAND}" TANDEM_CXX_COMPILER="${CMAKE_CXX_COMPILER}")
