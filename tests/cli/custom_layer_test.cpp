@@ -1,5 +1,6 @@
 // A stranger's layer from its source to a trained net: built out of tree against the installed
 // package, found by TANDEM_PLUGIN_PATH, used with a parameter block of its own.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +17,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 std::string in_quotes(const std::filesystem::path& path) {
-  return "'" + path.string() + "'";
+  return fmt::format("'{}'", path.string());
 }
 
 void run(const Desk& desk, const std::string& command) {

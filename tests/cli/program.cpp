@@ -1,5 +1,6 @@
 #include "tests/cli/program.h"
 
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string in_quotes(const fs::path& path) {
-  return "'" + path.string() + "'";
+  return fmt::format("'{}'", path.string());
 }
 
 int exit_code(int status) {
