@@ -88,7 +88,7 @@ void print_step(const ProfileArguments& arguments, const Measurement& m, const P
         human_seconds(std::max(0.0, m.step_seconds - alone)), human_seconds(m.step_seconds),
         100 * std::max(0.0, m.step_seconds - alone) / m.step_seconds, human_seconds(alone));
   }
-  for (const std::string& note : plan.notes) fmt::print("{}\n", note);
+  if (!plan.split_layer.empty()) fmt::print("FC part from layer '{}' on\n", plan.split_layer);
 }
 
 int run_profile(ProfileArguments& a) {

@@ -97,7 +97,8 @@ Measurement measure(Session& session, int warm_up, int steps) {
       traces.push_back(phase.executor->trace(step - 2));
     }
     phase.executor->issue(step, {{phase.batch_buffer, batch.for_step(step)}});
-    // The step's control lies in the one batch: it may be written again when it has been copied. On sim nothing is.
+    // The step's control lies in the one batch: it may be written again when it has been copied. On
+    // sim nothing is.
     if (session.machine().kind() == "sim") continue;
     for (const int task : phase.input_tasks) phase.executor->wait_task(step, task);
   }

@@ -14,6 +14,7 @@
 #include "core/train/diagnose.h"
 #include "core/train/evaluate.h"
 #include "core/train/recorder.h"
+#include "core/train/run_options.h"
 #include "core/train/safetensors.h"
 #include "core/train/setup.h"
 
@@ -26,23 +27,6 @@ constexpr int64_t first_traced = 3, traced_steps = 4;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-SessionOptions session_options(const TrainSetup& setup) {
-  const TrainOptions& chosen = setup.record.options;
-  SessionOptions options;
-  options.devices = chosen.devices;
-  options.strategy = chosen.strategy;
-  options.strategy_options = chosen.strategy_options;
-  options.machine = chosen.machine;
-  options.executor.trace = chosen.timeline;
-  options.executor.watchdog_seconds = chosen.watchdog_seconds;
-  options.rule = {TANDEM_UPDATE_SGD, static_cast<float>(setup.solver.momentum),
-                  static_cast<float>(setup.solver.weight_decay), 1};
-  options.batch = chosen.batch;
-  options.data = setup.record.data;
-  options.testing = setup.validation_data != nullptr;
-  return options;
 }
 
 struct Pending {
@@ -314,7 +298,7 @@ TrainResult train(const TrainOptions& options, Observer& observer) {
       folder ? resolve_resumed(registry, options, *folder) : resolve(registry, options);
 
   demand_computing(registry, setup.record.options.devices);
-  Session session(registry, setup.net, session_options(setup));
+  Session session(registry, setup.net, session_options(registry, setup));
   const Plan& plan = session.training().plan;
   std::optional<Checkpoint> checkpoint;
   if (folder) {

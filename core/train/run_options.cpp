@@ -1,0 +1,50 @@
+#include "core/train/run_options.h"
+
+#include "core/train/measure.h"
+
+namespace tandem {
+namespace {
+
+SessionOptions plain_options(const TrainSetup& setup) {
+  const TrainOptions& chosen = setup.record.options;
+  SessionOptions options;
+  options.devices = chosen.devices;
+  options.strategy = chosen.strategy;
+  options.strategy_options = chosen.strategy_options;
+  options.machine = chosen.machine;
+  options.executor.trace = chosen.timeline;
+  options.executor.watchdog_seconds = chosen.watchdog_seconds;
+  options.rule = {TANDEM_UPDATE_SGD, static_cast<float>(setup.solver.momentum),
+                  static_cast<float>(setup.solver.weight_decay), 1};
+  options.batch = chosen.batch;
+  options.data = setup.record.data;
+  options.testing = setup.validation_data != nullptr;
+  return options;
+}
+
+void choose_split(Registry& registry, const TrainSetup& setup, SessionOptions& options) {
+  if (options.strategy != "two_phase" || options.strategy_options.split != "auto") return;
+  if (parse_devices(options.devices, registry.backends()).count() < 2) return;
+  constexpr int warm_up = 1, steps = 2;
+  const bool testing = options.testing, trace = options.executor.trace;
+  options.testing = false;
+  options.executor.trace = true;
+  {
+    Session session(registry, setup.net, options);
+    const Measurement measured = measure(session, warm_up, steps);
+    options.costs =
+        costs_of(session, session.training().net, session.training().plan, measured.events);
+  }
+  options.testing = testing;
+  options.executor.trace = trace;
+}
+
+}  // namespace
+
+SessionOptions session_options(Registry& registry, const TrainSetup& setup) {
+  SessionOptions options = plain_options(setup);
+  choose_split(registry, setup, options);
+  return options;
+}
+
+}  // namespace tandem
