@@ -1,7 +1,6 @@
 #include "core/model/attributes_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "core/base/strings.h"
@@ -10,11 +9,6 @@
 namespace tandem {
 
 namespace {
-
-// What every layer may have, whatever its type; definition.cpp has read or refused it.
-constexpr std::array common_fields{"name",           "type",           "bottom",  "top",
-                                   "param",          "loss_weight",    "include", "exclude",
-                                   "propagate_down", "transform_param"};
 
 class AttributesReader {
  public:
@@ -56,7 +50,7 @@ class AttributesReader {
   void check_layer_fields() const {
     const std::set<std::string> own_blocks = blocks();
     const std::vector<std::string> own_fields = parameters_of("");
-    std::vector<std::string> known(common_fields.begin(), common_fields.end());
+    std::vector<std::string> known = common_layer_fields();
     known.insert(known.end(), own_fields.begin(), own_fields.end());
     for (const Field& field : layer_.body.fields) {
       if (own_blocks.count(field.name) > 0) continue;

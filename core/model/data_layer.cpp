@@ -1,8 +1,8 @@
-// What a net's data layers say about the data: a data set stands in for the layer itself.
+#include "core/model/data_layer.h"
+
 #include <algorithm>
 #include <array>
 
-#include "core/model/definition.h"
 #include "core/model/fields.h"
 
 namespace tandem {
@@ -80,6 +80,18 @@ bool forces_gray(const LayerDefinition& layer) {
   return false;
 }
 
+// The data set has no use for what stands in these blocks, but a misspelt one would lose a crop or
+// a mean without a word.
+void check_fields(const LayerDefinition& layer) {
+  std::vector<std::string> known = common_layer_fields();
+  for (const char* block :
+       {"data_param", "image_data_param", "hdf5_data_param", "memory_data_param",
+        "window_data_param", "dummy_data_param", "input_param"}) {
+    known.emplace_back(block);
+  }
+  demand_known(layer.body, known, "field", layer.title());
+}
+
 Shape expected_shape(const LayerDefinition& layer) {
   Shape shape = declared_shape(layer);
   const TransformDefinition transform = read_transform(layer);
@@ -96,6 +108,15 @@ Shape expected_shape(const LayerDefinition& layer) {
 
 bool LayerDefinition::is_data() const {
   return std::find(data_types.begin(), data_types.end(), type) != data_types.end();
+}
+
+void check_data_layers(const NetDefinition& net) {
+  for (const LayerDefinition& layer : net.layers) {
+    if (!layer.is_data()) continue;
+    check_fields(layer);
+    (void)expected_shape(layer);
+    (void)positive_or_zero(layer, "batch_size");
+  }
 }
 
 std::optional<TransformDefinition> NetDefinition::transform(int32_t phase) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/model/data_layer.h"
 #include "core/model/fields.h"
 #include "core/model/old_form.h"
 
@@ -136,6 +137,7 @@ NetDefinition parse_net(const Message& message, const std::string& file) {
     }
   }
   read_input_dims(message, net);
+  check_data_layers(net);
   if (net.layers.empty()) {
     throw error("net '{}' has no layers: is '{}' a net's definition?", net.name, file);
   }

@@ -79,6 +79,13 @@ Shape shape_of(const Field& field, const std::string& owner) {
   return {dims[0], dims[1], dims[2], dims[3]};
 }
 
+const std::vector<std::string>& common_layer_fields() {
+  static const std::vector<std::string> fields{
+      "name",    "type",           "bottom",         "top", "param", "loss_weight", "include",
+      "exclude", "propagate_down", "transform_param"};
+  return fields;
+}
+
 Error unknown_field(const Field& field, const std::vector<std::string>& known,
                     const std::string& what, const std::string& owner) {
   return error("{}: unknown {} '{}'{}; known: {}{}", owner, what, field.name,

@@ -30,6 +30,9 @@ namespace tandem {
 // BlobShape: 1 to 4 dims, missing ones are 1.
 [[nodiscard]] Shape shape_of(const Field& field, const std::string& owner);
 
+// What every layer may have, whatever its type.
+[[nodiscard]] const std::vector<std::string>& common_layer_fields();
+
 // Error with near names for the first field that is none of `known`. `what` is as "field" or
 // "field of transform_param".
 void demand_known(const Message& message, const std::vector<std::string>& known,

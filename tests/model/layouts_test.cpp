@@ -95,6 +95,18 @@ TEST(Layouts, BranchesOfOneTensorKeepItsLayout) {
   EXPECT_EQ(output_of(net, "a_split").layout, TANDEM_NCHW16C);
 }
 
+TEST(Layouts, AreWeighedOverTheWholeNet) {
+  NetOptions options = fake_options(TANDEM_TEST);
+  options.data = {1, 16, 8, 8};
+  const Net net = build(data_layer + layer("relu1", "ReLU", "data", "r") +
+                            layer("relu2", "ReLU", "r", "a") + convolution("conv1", "a", "c1", 16) +
+                            layer("relu3", "ReLU", "r", "b") + convolution("conv2", "b", "c2", 16) +
+                            layer("sum", "test.Add", "c1", "sum", "bottom: 'c2'") +
+                            inner_product("ip", "sum", "ip") + loss_layer,
+                        options);
+  EXPECT_EQ(reorders(net).size(), 2u) << "layer by layer, each branch would have one of its own";
+}
+
 TEST(Layouts, AKernelWithoutAPossibleLayoutIsAnError) {
   EXPECT_EQ(thrown([] {
               (void)build(data_layer + layer("x", "test.NeedsBlocked", "data", "x") +

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/random.h"
 #include "tests/model/net_test.h"
 
 namespace tandem {
@@ -209,6 +210,29 @@ TEST(Refusal, ABatchMustHaveASampleAndEndSomewhere) {
   options.data = {1, 3, 1000000, 8};
   EXPECT_THAT(thrown([&] { (void)build(small_net, options); }),
               HasSubstr("more than any memory holds"));
+}
+
+// Every damaged file must end in a net or an Error; anything else would end the test program.
+TEST(Refusal, NoDamagedFileEndsTheProgram) {
+  const std::string text = write_net(parse_definition(
+      small_net + layer("pool", "Pooling", "conv", "pool", "pooling_param { stride: 2 }")));
+  const std::string alphabet = "0123456789{}:'\"-.aeinorst_";
+  Random random(3, stream_of("damaged nets"));
+  int built = 0, refused = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::string damaged = text;
+    for (uint64_t i = 0; i <= random.below(3); ++i) {
+      damaged[random.below(damaged.size())] = alphabet[random.below(alphabet.size())];
+    }
+    try {
+      (void)build(damaged, random.below(2) == 0 ? TANDEM_TRAIN : TANDEM_TEST);
+      ++built;
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(built, 50);
+  EXPECT_GT(refused, 500);
 }
 
 TEST(Refusal, ALossWeightBelongsToALoss) {

@@ -85,8 +85,8 @@ struct InnerProduct : LayerType {
   const char* help() const override { return "fully connected"; }
   std::vector<Parameter> parameters() const override {
     const char* block = "inner_product_param";
-    return {integer(block, "num_output").required().help("outputs"), filler(block, "weight_filler"),
-            filler(block, "bias_filler")};
+    return {integer(block, "num_output").required().range(1, 1e6).help("outputs"),
+            filler(block, "weight_filler"), filler(block, "bias_filler")};
   }
   std::vector<Shape> shapes(const Query& query) const override {
     return {{query.input(0).n, query.attributes.integer("num_output"), 1, 1}};
@@ -106,7 +106,8 @@ struct Pooling : LayerType {
   std::vector<Parameter> parameters() const override {
     const char* block = "pooling_param";
     return {word(block, "pool").by_default("MAX").one_of("MAX|AVE"),
-            integer(block, "kernel_size").by_default("2"), integer(block, "stride").by_default("1"),
+            integer(block, "kernel_size").by_default("2").range(1, 100),
+            integer(block, "stride").by_default("1").range(1, 100),
             integer(block, "pad").by_default("0")};
   }
   uint64_t traits() const override { return TANDEM_PER_SAMPLE; }
