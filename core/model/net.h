@@ -24,7 +24,8 @@ struct Tensor {
   int producer = -1;           // layer, or -1: the data or the labels
   std::vector<int> consumers;  // layers
   bool has_gradient = false;   // some layer's backward writes it
-  int alias_of = -1;           // shares the memory of that tensor (a layer run in place), else -1
+  int alias_of =
+      -1;  // shares the memory of that tensor, which is no alias itself (a layer run in place)
 };
 
 struct WeightArray {

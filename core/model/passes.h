@@ -12,14 +12,19 @@ namespace tandem {
 
 class Registry;
 
+// A weight as one layer declares it; several may turn out to be one array.
+struct DeclaredArray {
+  WeightArray array;
+  std::string shared;  // the name it is shared by, or ""
+};
+
 // A net in the making, with what only the passes need to know.
 struct Draft {
   Net net;
   const Registry* registry = nullptr;
   std::string file;                // of the definition
   std::vector<int> definition_of;  // for each layer: its number in the definition; -1: inserted
-  std::vector<std::vector<WeightArray>> declared;  // for each layer: the weights its type declares
-  std::vector<std::vector<std::string>> shared;    // ... and the names they are shared by, or ""
+  std::vector<std::vector<DeclaredArray>> declared;  // for each layer: the weights of its type
   std::vector<std::vector<bool>> takes_gradient;  // for each layer and input: may one flow into it;
                                                   // from find_gradients() on: does one
   std::set<std::string> inserted_names;
@@ -29,6 +34,11 @@ struct Draft {
 // weights and declared weights.
 [[nodiscard]] Draft resolve(const NetDefinition& definition, const Registry& registry,
                             const NetOptions& options, int32_t phase);
+
+// The weights of one layer with their rules and fillers.
+[[nodiscard]] std::vector<DeclaredArray> declared_arrays(const LayerDefinition& definition,
+                                                         const Layer& layer, int32_t phase,
+                                                         const std::vector<Shape>& inputs);
 
 // net.weights: in file order over the layers of both phases, with their places. `other` may be
 // null: the other phase cannot be built.

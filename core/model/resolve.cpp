@@ -130,7 +130,7 @@ class Resolver {
       layer.outputs[i] = add_tensor(tops[i], shapes[i]);
       made_by_[tops[i]] = layer.title() + in_place(layer.location);
     }
-    declare_weights(definition, layer, inputs);
+    draft_.declared.push_back(declared_arrays(definition, layer, draft_.net.phase, inputs));
     draft_.takes_gradient.push_back(gradient_inputs(definition, layer));
     draft_.definition_of.push_back(static_cast<int>(number));
     draft_.net.layers.push_back(std::move(layer));
@@ -211,56 +211,6 @@ class Resolver {
                                          twice                     ? "itself"
                                          : maker == made_by_.end() ? "the data"
                                                                    : maker->second));
-  }
-
-  void declare_weights(const LayerDefinition& definition, const Layer& layer,
-                       const std::vector<Shape>& inputs) {
-    const std::vector<tandem_weight> weights = declared_weights(layer, draft_.net.phase, inputs);
-    if (definition.weight_rules.size() > weights.size()) {
-      throw layer_error(layer, fmt::format("has {} param blocks for {} weights",
-                                           definition.weight_rules.size(), weights.size()));
-    }
-    std::vector<WeightArray> arrays;
-    std::vector<std::string> shared;
-    for (size_t i = 0; i < weights.size(); ++i) {
-      const bool ruled = i < definition.weight_rules.size();
-      const WeightRule rule = ruled ? definition.weight_rules[i] : WeightRule{};
-      arrays.push_back(make_weight(layer, weights[i], rule));
-      shared.push_back(rule.name);
-    }
-    draft_.declared.push_back(std::move(arrays));
-    draft_.shared.push_back(std::move(shared));
-  }
-
-  static WeightArray make_weight(const Layer& layer, const tandem_weight& weight,
-                                 const WeightRule& rule) {
-    WeightArray array;
-    array.name = fmt::format("{}.{}", layer.name, weight.name);
-    array.shape = weight.shape;
-    array.count = element_count(weight.shape);
-    array.fan_in = std::max<int64_t>(1, weight.fan_in);
-    array.fan_out = std::max<int64_t>(1, weight.fan_out);
-    array.kind = weight.kind;
-    array.rate_multiplier = rule.rate_multiplier;
-    array.decay_multiplier = rule.decay_multiplier;
-    array.filler.value = weight.initial;
-    if (weight.filler != nullptr && asks_for_filler(layer, weight.filler)) {
-      array.filler = layer.attributes->filler(weight.filler);
-    }
-    return array;
-  }
-
-  // By the user, or by a default of the type; otherwise the weight's own initial value holds.
-  static bool asks_for_filler(const Layer& layer, const std::string& name) {
-    for (uint32_t i = 0; i < layer.type->parameter_count; ++i) {
-      const tandem_parameter& parameter = *layer.type->parameters[i];
-      if (parameter.name == name && parameter.type == TANDEM_PARAMETER_FILLER) {
-        return parameter.default_value != nullptr || layer.attributes->is_set(name);
-      }
-    }
-    throw layer_error(layer, fmt::format("its plugin names the filler '{}' without declaring it as "
-                                         "a filler parameter",
-                                         name));
   }
 
   static std::vector<bool> gradient_inputs(const LayerDefinition& definition, const Layer& layer) {

@@ -87,6 +87,13 @@ TEST(Weights, ManyWeightsAndPersistentStatesAreListed) {
   EXPECT_EQ(initial_weights(net, 1)[mean.offset + 4], 0.25F);
 }
 
+TEST(Weights, OfOneLayerMustBeTheSameInBothPhases) {
+  EXPECT_EQ(build_failure(data_layer + layer("f", "test.Fickle", "data", "f") +
+                          inner_product("ip", "f", "ip") + loss_layer),
+            "layer 'f' (test.Fickle): its plugin declares other weights in the other phase "
+            "(net.prototxt:2)");
+}
+
 TEST(Weights, OfOneParamNameAreOneArray) {
   const std::string shared = "param { name: 'w' } param { name: 'b' }";
   const Net net =

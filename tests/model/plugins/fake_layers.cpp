@@ -184,6 +184,14 @@ struct Strange : LayerType {
   }
 };
 
+struct Fickle : LayerType {
+  const char* name() const override { return "test.Fickle"; }
+  const char* help() const override { return "has other weights in testing"; }
+  std::vector<Weight> weights(const Query& query) const override {
+    return {{"w", {query.training() ? 1 : 2, 1, 1, 1}}};
+  }
+};
+
 struct Softmax : LayerType {
   const char* name() const override { return "Softmax"; }
   const char* help() const override { return "probabilities"; }
@@ -254,6 +262,7 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
   plugin.layer<Square>().kernel<Square, Any>("fake");
   plugin.layer<Add>().kernel<Add, Any>("fake");
   plugin.layer<Strange>().kernel<Strange, Plain>("fake");
+  plugin.layer<Fickle>().kernel<Fickle, Plain>("fake");
   plugin.layer<Softmax>().kernel<Softmax, Plain>("fake");
   plugin.layer<SoftmaxWithLoss>().kernel<SoftmaxWithLoss, Plain>("fake");
   plugin.layer<Accuracy>().kernel<Accuracy, Plain>("fake");
