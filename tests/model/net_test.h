@@ -53,20 +53,21 @@ inline const std::string loss_layer =
 [[nodiscard]] inline std::string layer(const std::string& name, const std::string& type,
                                        const std::string& bottom, const std::string& top,
                                        const std::string& more = "") {
-  return "layer { name: '" + name + "' type: '" + type + "' bottom: '" + bottom + "' top: '" + top +
-         "' " + more + " }\n";
+  return fmt::format("layer {{ name: '{}' type: '{}' bottom: '{}' top: '{}' {} }}\n", name, type,
+                     bottom, top, more);
 }
 [[nodiscard]] inline std::string convolution(const std::string& name, const std::string& bottom,
                                              const std::string& top, int outputs,
                                              const std::string& more = "") {
   return layer(name, "Convolution", bottom, top,
-               "convolution_param { num_output: " + std::to_string(outputs) +
-                   " kernel_size: 3 pad: 1 } " + more);
+               fmt::format("convolution_param {{ num_output: {} kernel_size: 3 pad: 1 }} {}",
+                           outputs, more));
 }
 [[nodiscard]] inline std::string inner_product(const std::string& name, const std::string& bottom,
                                                const std::string& top,
                                                const std::string& more = "") {
-  return layer(name, "InnerProduct", bottom, top, "inner_product_param { num_output: 4 } " + more);
+  return layer(name, "InnerProduct", bottom, top,
+               fmt::format("inner_product_param {{ num_output: 4 }} {}", more));
 }
 
 [[nodiscard]] inline const Layer& layer_of(const Net& net, const std::string& name) {
