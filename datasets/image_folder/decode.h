@@ -1,7 +1,8 @@
-// From a file to pixels: 8 bits, B,G,R or gray, the right way up. Content decides how it is read, not
-// its extension. Whatever is wrong with a file is a Refusal of status TANDEM_SKIP that says what, and
-// a JPEG that is cut or damaged is never shown as a half grey picture. Nothing is printed, but for
-// a line that OpenCV 4.6 writes on stderr itself for some BMP, TIFF and PNM with damaged headers.
+// From a file to pixels: 8 bits, B,G,R or gray, the right way up. Content decides how it is read,
+// not its extension. Whatever is wrong with a file is a Refusal of status TANDEM_SKIP that says
+// what, and a JPEG that is cut or damaged is never shown as a half grey picture. Nothing is
+// printed, but for a line that OpenCV 4.6 writes on stderr itself for some BMP, TIFF and PNM with
+// damaged headers.
 #pragma once
 
 #include <opencv2/core.hpp>

@@ -1,5 +1,5 @@
-// A data set for the loader's tests: sample i has pixels (i, the seed's lowest bits, 7, 7), and those
-// that are named are damaged, slow, failing or of a class that does not exist.
+// A data set for the loader's tests: sample i has pixels (i, the seed's lowest bits, 7, 7), and
+// those that are named are damaged, slow, failing or of a class that does not exist.
 #include <algorithm>
 #include <chrono>
 #include <string>
