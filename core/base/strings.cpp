@@ -152,4 +152,28 @@ bool parse_number(std::string_view text, double* value) {
   return true;
 }
 
+bool is_utf8(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const size_t more = lead < 0x80   ? 0
+                        : lead < 0xC2 ? 9
+                        : lead < 0xE0 ? 1
+                        : lead < 0xF0 ? 2
+                        : lead < 0xF5 ? 3
+                                      : 9;
+    if (more > 3 || i + more >= text.size()) return false;
+    for (size_t k = 1; k <= more; ++k) {
+      const auto next = static_cast<unsigned char>(text[i + k]);
+      unsigned char low = 0x80, high = 0xBF;
+      if (k == 1 && lead == 0xE0) low = 0xA0;
+      if (k == 1 && lead == 0xED) high = 0x9F;
+      if (k == 1 && lead == 0xF0) low = 0x90;
+      if (k == 1 && lead == 0xF4) high = 0x8F;
+      if (next < low || next > high) return false;
+    }
+    i += more + 1;
+  }
+  return true;
+}
+
 }  // namespace tandem

@@ -19,6 +19,8 @@ namespace tandem {
 // "1.2 s", "35.1 ms", "12 us"
 [[nodiscard]] std::string human_seconds(double seconds);
 [[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
+// Whether the bytes are well-formed UTF-8 (RFC 3629).
+[[nodiscard]] bool is_utf8(std::string_view text);
 // The whole text must be a number of the kind; returns false otherwise.
 [[nodiscard]] bool parse_integer(std::string_view text, int64_t* value);
 [[nodiscard]] bool parse_number(std::string_view text, double* value);

@@ -32,6 +32,8 @@ int main(int argc, char** argv) {
   // A file that may grow no larger is then a failing write, with a message, and not a killed
   // program.
   std::signal(SIGXFSZ, SIG_IGN);
+  // A reader of the output that goes away (`| head`) does not end a run.
+  std::signal(SIGPIPE, SIG_IGN);
   CLI::App app{
       "Tandem trains convolutional networks on one machine: every device's compute and "
       "communication streams are driven\n"

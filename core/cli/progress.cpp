@@ -8,9 +8,20 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
+#include <utility>
 
 namespace tandem::cli {
 namespace {
+
+// A reader that has gone away must not end a run that has hours behind it.
+template <class... Arguments>
+void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  try {
+    fmt::print(format, std::forward<Arguments>(arguments)...);
+  } catch (const std::exception&) {
+  }
+}
 
 constexpr auto redraw = std::chrono::milliseconds(100);
 
@@ -41,13 +52,13 @@ Progress::Progress(int64_t display)
       display_(std::max<int64_t>(1, display)) {}
 
 void Progress::clear() {
-  if (drawn_) fmt::print("\r\033[K");
+  if (drawn_) say("\r\033[K");
   drawn_ = false;
 }
 
 void Progress::on_message(const std::string& line) {
   clear();
-  fmt::print("{}\n", line);
+  say("{}\n", line);
   std::fflush(stdout);
 }
 
@@ -58,7 +69,7 @@ void Progress::on_step(const StepReport& r) {
       r.steps, r.epochs * static_cast<double>(r.step) / static_cast<double>(r.steps), r.epochs,
       r.loss, accuracy_, r.rate, r.images_per_second, left);
   if (!terminal_) {
-    if (r.step % display_ == 0 || r.step == r.steps) fmt::print("{}\n", numbers);
+    if (r.step % display_ == 0 || r.step == r.steps) say("{}\n", numbers);
     std::fflush(stdout);
     return;
   }
@@ -72,7 +83,7 @@ void Progress::on_step(const StepReport& r) {
   if (room > 4)
     bar = "[" + std::string(static_cast<size_t>(full), '#') +
           std::string(static_cast<size_t>(room - full), '.') + "] ";
-  fmt::print("\r\033[K{}", (bar + numbers).substr(0, static_cast<size_t>(width - 1)));
+  say("\r\033[K{}", (bar + numbers).substr(0, static_cast<size_t>(width - 1)));
   std::fflush(stdout);
   drawn_ = true;
 }
@@ -80,13 +91,13 @@ void Progress::on_step(const StepReport& r) {
 void Progress::on_evaluation(const Evaluation& e) {
   clear();
   if (e.has_accuracy) accuracy_ = fmt::format(" val {:.2f} %", 100 * e.top1);
-  fmt::print("validation after step {}: {}{}\n", e.step, evaluation_text(e),
-             e.best ? " (best so far)" : "");
+  say("validation after step {}: {}{}\n", e.step, evaluation_text(e),
+      e.best ? " (best so far)" : "");
   std::fflush(stdout);
 }
 
 void Progress::finish() {
-  if (drawn_) fmt::print("\n");
+  if (drawn_) say("\n");
   drawn_ = false;
   std::fflush(stdout);
 }

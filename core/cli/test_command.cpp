@@ -100,7 +100,7 @@ void add_test(CLI::App& app, Action& action) {
       Observer quiet;
       const TestResult result = test_run(arguments->options, quiet);
       if (arguments->as_json) {
-        fmt::print("{}\n", to_json(result).dump(2));
+        fmt::print("{}\n", to_json(result).dump(2, ' ', false, json::error_handler_t::replace));
       } else {
         print(result);
       }

@@ -33,6 +33,10 @@ int run_train(TrainArguments& arguments, const CLI::App& command) {
   if (command.count("--seed") > 0) options.seed = arguments.seed;
   if (command.count("--batch") > 0 && options.batch == 0)
     throw error("--batch 0: the batch must have at least 1 image");
+  if (command.count("--steps") > 0 && options.steps == 0)
+    throw error("--steps 0: there must be at least 1 step");
+  if (command.count("--epochs") > 0 && options.epochs == 0)
+    throw error("--epochs 0: there must be at least 1 epoch");
   if (options.resume && options.out.empty())
     throw error("--resume needs --out: the folder of the run to go on with");
   for (const std::string& text : arguments.data_options) {

@@ -187,7 +187,9 @@ int PlanBuilder::binding(int device, int layer) {
   for (const int weight : l.weights) {
     const WeightArray& array = net().weights[size_t(weight)];
     const WeightRange range{array.offset * 4, array.count * 4};
-    const bool wanted = trains && l.wants_backward_weights && array.trained();
+    // A frozen array's gradient is made all the same: a layer computes its weights' gradients
+    // together, and the update leaves out what is not trained.
+    const bool wanted = trains && l.wants_backward_weights && array.kind == TANDEM_TRAINED;
     use.weights.push_back(weights(device, range));
     use.weight_gradients.push_back(wanted ? gradients(device, range) : Region{});
   }

@@ -127,7 +127,7 @@ void write_checkpoint(const fs::path& folder, const std::string& name, const Net
 
 Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, const Net& net,
                            bool with_state) {
-  repair(folder, name);
+  if (with_state) repair(folder, name);  // only the run itself may rename its files
   const fs::path weights = weights_file(folder, name), state = state_file(folder, name);
   Checkpoint checkpoint;
   const SafetensorsFile file = read_safetensors(weights);
@@ -160,8 +160,11 @@ Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, cons
 
 bool has_checkpoint(const fs::path& folder, const std::string& name) {
   std::error_code code;
+  // A kill between the first checkpoint's two renames leaves its weights pending beside their
+  // state.
   return fs::exists(weights_file(folder, name), code) ||
-         fs::exists(pending(weights_file(folder, name)), code);
+         (fs::exists(pending(weights_file(folder, name)), code) &&
+          fs::exists(state_file(folder, name), code));
 }
 
 }  // namespace tandem

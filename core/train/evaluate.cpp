@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+
+#include "core/base/error.h"
 
 namespace tandem {
 namespace {
@@ -56,9 +59,12 @@ class Tally {
   void rank(int64_t label, const float* scores) {
     if (label >= width_) return;
     // Among equal scores the lower class comes first, as a stable sort would have it.
+    // A score that is no number ranks before nothing, and everything ranks before it.
     int64_t before = 0, best = 0;
     for (int64_t c = 0; c < width_; ++c) {
-      if (scores[c] > scores[label] || (scores[c] == scores[label] && c < label)) ++before;
+      if (c != label &&
+          (!(scores[c] <= scores[label]) || (scores[c] == scores[label] && c < label)))
+        ++before;
       if (scores[c] > scores[best]) best = c;
     }
     correct_ += before < 1 ? 1 : 0;
@@ -81,21 +87,12 @@ struct InFlight {
   std::vector<float> labels;
 };
 
-}  // namespace
-
-Evaluation evaluate(Session& session, const Dataset& dataset, const EvaluateOptions& options,
-                    const PredictionSink& sink) {
+Evaluation run(Session& session, const Dataset& dataset, const LoaderOptions& loading,
+               Loader& loader, const EvaluateOptions& options, const PredictionSink& sink) {
   Phase& phase = session.testing();
-  const int64_t batch = session.options().batch;
-  LoaderOptions loading;
-  loading.batch = batch;
-  loading.batch_count = (dataset.size() + batch - 1) / batch;
-  loading.wrap = false;
-  loading.shuffle = false;
-  loading.threads = options.decode_threads;
-  loading.bad_share_limit = 1;
-  Loader loader(dataset, loading, session.allocator());
+  const int64_t batch = loading.batch;
   const BatchLayout& layout = loader.layout();
+  demand_sample(phase.net, layout.sample);
 
   Tally tally(phase, dataset.class_count());
   std::vector<InFlight> flying;
@@ -128,7 +125,45 @@ Evaluation evaluate(Session& session, const Dataset& dataset, const EvaluateOpti
   for (const InFlight& left : flying)
     tally.add(left.number, left.labels, left.number * batch, sink);
   if (held) loader.release(*held);
-  return tally.finish(dataset.size(), complete);
+  Evaluation result = tally.finish(dataset.size(), complete);
+  result.bad = loader.bad_samples();
+  return result;
+}
+
+}  // namespace
+
+void demand_sample(const Net& net, const Shape& sample) {
+  const Shape& wanted = net.tensors[static_cast<size_t>(net.data)].shape;
+  if (sample.c == wanted.c && sample.h == wanted.h && sample.w == wanted.w) return;
+  throw error("the images come as {}x{}x{}, the net takes {}x{}x{}", sample.c, sample.h, sample.w,
+              wanted.c, wanted.h, wanted.w);
+}
+
+Evaluation evaluate(Session& session, const Dataset& dataset, const EvaluateOptions& options,
+                    const PredictionSink& sink) {
+  const int64_t batch = session.options().batch;
+  LoaderOptions loading;
+  loading.batch = batch;
+  loading.batch_count = (dataset.size() + batch - 1) / batch;
+  loading.wrap = false;
+  loading.shuffle = false;
+  loading.threads = options.decode_threads;
+  loading.bad_share_limit = 1;
+  auto loader = std::make_unique<Loader>(dataset, loading, session.allocator());
+  try {
+    Evaluation result = run(session, dataset, loading, *loader, options, sink);
+    if (result.samples == 0 && !result.bad.empty() && !options.allow_none) {
+      throw error("all {} images are damaged, none is left to test with (the first: {}: {})",
+                  dataset.size(), result.bad[0].name, result.bad[0].reason);
+    }
+    return result;
+  } catch (...) {
+    // Copies out of the ring may still be under way: the executor sees them out, or leaves all
+    // behind.
+    session.testing().executor.reset();
+    if (session.runtime().abandoned()) static_cast<void>(loader.release());
+    throw;
+  }
 }
 
 }  // namespace tandem

@@ -13,8 +13,12 @@ namespace tandem {
 
 struct EvaluateOptions {
   int decode_threads = 0;
+  bool allow_none = false;                  // no Error if every image is damaged
   const std::atomic<bool>* stop = nullptr;  // give up early; the result covers what was seen
 };
+
+// Error unless a batch's samples have the shape that the net was built for.
+void demand_sample(const Net& net, const Shape& sample);
 
 // Called for every sample in order with its class scores.
 using PredictionSink =

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/data/loader.h"
+
 namespace tandem {
 
 struct StepReport {
@@ -30,6 +32,7 @@ struct Evaluation {
   bool has_accuracy = false;
   double top1 = 0, top5 = 0;  // shares of the samples
   bool best = false;
+  std::vector<BadSample> bad;  // what was skipped, and why
   std::vector<std::pair<std::string, double>>
       scalars;  // the net's own losses and metrics, means over samples
   std::vector<std::vector<int64_t>> confusion;  // [true class][predicted]; empty above 1000 classes

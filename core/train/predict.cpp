@@ -101,7 +101,8 @@ TestResult test_run(const TestOptions& options, Observer& observer) {
       result.worst.resize(worst_mistakes);
     }
   };
-  result.evaluation = evaluate(*run.session, *dataset, {options.decode_threads, nullptr}, sink);
+  result.evaluation =
+      evaluate(*run.session, *dataset, {options.decode_threads, false, nullptr}, sink);
   std::stable_sort(result.worst.begin(), result.worst.end(), more_confident);
   if (result.worst.size() > worst_mistakes) result.worst.resize(worst_mistakes);
   observer.on_evaluation(result.evaluation);
@@ -153,7 +154,7 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
       prediction.scores.push_back({name, p[order[i]]});
     }
   };
-  (void)evaluate(*run.session, *dataset, {}, sink);
+  (void)evaluate(*run.session, *dataset, {0, true, nullptr}, sink);
   for (size_t i = 0; i < result.size(); ++i) {
     if (seen[i]) continue;
     float label = 0;

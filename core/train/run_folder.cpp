@@ -43,6 +43,11 @@ RunFolder RunFolder::create(const fs::path& path) {
         "(--out)",
         path.string());
   }
+  if (fs::is_directory(path, code) && !fs::is_empty(path, code)) {
+    throw error(
+        "run folder '{}' holds files that are not a run's: choose an empty or a new folder (--out)",
+        path.string());
+  }
   fs::create_directories(path, code);
   if (code) throw error("run folder '{}' cannot be made: {}", path.string(), code.message());
   if (!fs::is_directory(path, code)) throw error("run folder '{}' is not a folder", path.string());

@@ -116,6 +116,12 @@ void resolve_amount(TrainSetup& setup, const TrainOptions& options) {
   if (options.batch < 0)
     throw error("--batch {}: the batch must have at least 1 image", options.batch);
   if (options.steps < 0) throw error("--steps {}: there must be at least 1 step", options.steps);
+  constexpr int64_t most = 1'000'000'000;
+  if (options.batch > most)
+    throw error("--batch {}: that is absurd; at most {}", options.batch, most);
+  if (options.epochs > 1'000'000) {
+    throw error("--epochs {}: that is absurd; at most 1000000", options.epochs);
+  }
   if (options.epochs < 0)
     throw error("--epochs {}: there must be at least 1 epoch", options.epochs);
   if (chosen.batch == 0) chosen.batch = setup.net.batch_size(TANDEM_TRAIN).value_or(default_batch);
@@ -136,8 +142,23 @@ void resolve_amount(TrainSetup& setup, const TrainOptions& options) {
   if (!chosen.seed) chosen.seed = setup.solver.seed.value_or(1);
 }
 
+// Names go into JSON files, which hold UTF-8 and nothing else.
+void demand_utf8(const TrainSetup& setup) {
+  for (const std::string& name : setup.record.class_names) {
+    if (!is_utf8(name)) throw error("class '{}': its name is not UTF-8; rename its folder", name);
+  }
+  for (const LayerDefinition& layer : setup.net.layers) {
+    if (!is_utf8(layer.name)) {
+      throw error("layer '{}': its name is not UTF-8 ({})", layer.name, to_string(layer.location));
+    }
+  }
+}
+
 void open_datasets(Registry& registry, TrainSetup& setup) {
   setup.training_data = open_dataset(registry, setup.record, "", "train", TANDEM_TRAIN);
+  // Both splits have the images' size of the training data, whatever the first validation image
+  // has.
+  setup.record.data = setup.training_data->shape();
   const std::string notes = setup.training_data->notes();
   if (!notes.empty()) setup.messages.push_back(notes);
   setup.validation_data = open_dataset(registry, setup.record, "", "val", TANDEM_TEST);
@@ -175,7 +196,10 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options) {
   record.data_parameters = data_parameters(setup, synthetic, is_model, &measure_mean);
 
   if (measure_mean) {
-    const auto plain = open_dataset(registry, record, "", "train", TANDEM_TEST);
+    // Caffe subtracts the mean before it scales.
+    RunRecord unscaled = record;
+    unscaled.data_parameters.erase("scale");
+    const auto plain = open_dataset(registry, unscaled, "", "train", TANDEM_TEST);
     std::string means;
     for (const double mean : channel_means(*plain, mean_samples)) {
       means += (means.empty() ? "" : ",") + number_text(static_cast<float>(mean));
@@ -184,8 +208,8 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options) {
     setup.messages.push_back(fmt::format("channel means of the training data: {}", means));
   }
   open_datasets(registry, setup);
-  record.data = setup.training_data->shape();
   record.class_names = setup.training_data->class_names();
+  demand_utf8(setup);
   record.training_samples = setup.training_data->size();
   fit_classes(setup, setup.training_data->class_count(), is_model || options.adapt_classes);
   record.net_name = setup.net.name;
@@ -210,10 +234,16 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
   refuse(options.batch != 0 && options.batch != chosen.batch, "--batch");
   refuse(options.seed && options.seed != chosen.seed, "--seed");
   refuse(options.rate && *options.rate != setup.solver.base_rate, "--lr");
+  refuse(!options.data_parameters.empty(), "--data-option");
   const bool same_devices = (options.devices.empty() || options.devices == chosen.devices) &&
                             (options.strategy.empty() || options.strategy == chosen.strategy);
-  if (same_devices && !setup.record.split.empty())
+  // What the strategy was told or has chosen stays, unless it is told anew.
+  if (options.strategy_options.split != "auto") {
+    chosen.strategy_options.split = options.strategy_options.split;
+  } else if (same_devices && !setup.record.split.empty()) {
     chosen.strategy_options.split = setup.record.split;
+  }
+  if (!options.strategy_options.hidden_broadcast) chosen.strategy_options.hidden_broadcast = false;
   if (!options.data.empty()) chosen.data = options.data;
   if (!options.devices.empty()) chosen.devices = options.devices;
   if (!options.strategy.empty()) chosen.strategy = options.strategy;
@@ -222,7 +252,15 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
     chosen.steps = options.steps;
     chosen.epochs = options.epochs;
   }
-  chosen.machine = options.machine;
+  const bool other_link = options.machine.link.bandwidth > 0 || options.machine.link.latency > 0;
+  if (other_link) chosen.machine.link = options.machine.link;
+  if (options.machine.threads > 0) chosen.machine.threads = options.machine.threads;
+  if (!same_devices && options.machine.threads == 0) chosen.machine.threads = 0;
+  chosen.machine.delay_seed = options.machine.delay_seed;
+  chosen.machine.delay_seconds = options.machine.delay_seconds;
+  if (options.test_interval > 0) chosen.test_interval = options.test_interval;
+  if (options.snapshot > 0) chosen.snapshot = options.snapshot;
+  if (options.display > 0) chosen.display = options.display;
   chosen.out = folder.path();
   chosen.stop = options.stop;
   chosen.timeline = options.timeline;

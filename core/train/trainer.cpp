@@ -4,7 +4,8 @@
 #include <cmath>
 #include <cstring>
 #include <deque>
-#include <fstream>
+#include <map>
+#include <memory>
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
@@ -23,7 +24,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t first_traced = 3, traced_steps = 4;
+constexpr int64_t traced_steps = 4;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -58,37 +59,54 @@ class Run {
       const auto found = checkpoint.metadata.find(key);
       return found != checkpoint.metadata.end() && parse_number(found->second, value);
     };
+    const auto due = checkpoint.metadata.find("test_due");
+    test_due_ =
+        due != checkpoint.metadata.end() && due->second == "1" && setup_.validation_data != nullptr;
     has_best_ = read("best_loss", &result_.best.loss) && read("best_top1", &result_.best.top1);
   }
 
   TrainResult go() {
-    begin_ = Clock::now();
     result_.run = folder_.path();
     LoaderOptions loading;
     loading.batch = chosen_.batch;
     loading.first_batch = first_;
     loading.seed = *chosen_.seed;
     loading.threads = chosen_.decode_threads;
-    Loader loader(*setup_.training_data, loading, session_.allocator());
-    loader_ = &loader;
-    for (int64_t step = first_; step < chosen_.steps && !stopping(); ++step) {
-      issue(step);
-      if (due(step + 1)) pause(step + 1, tests(step + 1));
+    loader_ = std::make_unique<Loader>(*setup_.training_data, loading, session_.allocator());
+    try {
+      demand_sample(phase_.net, loader_->layout().sample);
+      loop();
+    } catch (...) {
+      list_bad_samples();
+      // Copies out of the ring may still be under way: the executor sees them out, or leaves all
+      // behind.
+      phase_.executor.reset();
+      if (session_.runtime().abandoned()) static_cast<void>(loader_.release());
+      throw;
     }
-    if (result_.steps + static_cast<int64_t>(pending_.size()) > saved_) {
-      pause(result_.steps + static_cast<int64_t>(pending_.size()), !stopping());
-    }
-    release_held(true);
-    write_timeline();
-    list_bad_samples();
-    loader_ = nullptr;
-    result_.stopped = result_.steps < chosen_.steps;
+    loader_.reset();
+    result_.stopped = result_.steps < chosen_.steps || test_due_;
     result_.seconds = seconds_since(begin_);
     return result_;
   }
 
  private:
   [[nodiscard]] bool stopping() const { return chosen_.stop != nullptr && *chosen_.stop; }
+
+  void loop() {
+    begin_ = Clock::now();
+    recent_.emplace_back(0.0, first_);
+    if (test_due_) pause(first_, true);  // the evaluation that the interrupted run did not finish
+    for (int64_t step = first_; step < chosen_.steps && !stopping(); ++step) {
+      issue(step);
+      if (due(step + 1)) pause(step + 1, tests(step + 1));
+    }
+    const int64_t done = result_.steps + static_cast<int64_t>(pending_.size());
+    if (done > saved_) pause(done, false);
+    release_held(true);
+    write_timeline();
+    list_bad_samples();
+  }
 
   void issue(int64_t step) {
     const Batch batch = loader_->next();
@@ -125,11 +143,13 @@ class Run {
       loss += phase_.net.scalars[i].loss_weight * scalars[i];
     if (!phase_.finite(done.step)) stop_not_finite(done, loss);
     pending_.pop_front();
-    if (chosen_.timeline && done.step >= first_ + first_traced &&
-        done.step < first_ + first_traced + traced_steps) {
+    // The first steps are slower; a short run shows them all the same.
+    const int64_t first_traced =
+        first_ + (chosen_.steps - first_ > 2 * traced_steps ? traced_steps - 1 : 0);
+    if (chosen_.timeline && done.step >= first_traced && done.step < first_traced + traced_steps) {
       const std::vector<TraceEvent> events = phase_.executor->trace(done.step);
       trace_.insert(trace_.end(), events.begin(), events.end());
-      if (done.step + 1 == first_ + first_traced + traced_steps) write_timeline();
+      if (done.step + 1 == first_traced + traced_steps) write_timeline();
     }
     report(done, loss);
   }
@@ -183,11 +203,7 @@ class Run {
         "step {}: the loss is not finite ({}); the first to go was {}. The update was left out and "
         "the run stops{}. Try "
         "a smaller learning rate (--lr, here {:.3g})",
-        done.step + 1, loss, where,
-        has_checkpoint(folder_.path(), "last")
-            ? "; the last good checkpoint is in '" + folder_.path().string() + "'"
-            : "",
-        done.rate);
+        done.step + 1, loss, where, where_to_go_back(), done.rate);
   }
 
   [[nodiscard]] bool tests(int64_t done) const {
@@ -205,28 +221,39 @@ class Run {
     return done == chosen_.steps || snapshot || tests(done) || ends_epoch(done);
   }
 
-  // Between steps, with nothing in flight: evaluate, keep the best, save.
+  // Between steps, with nothing in flight: evaluate, keep the best, save. Whatever cuts the
+  // evaluation short, the steps are saved, and the evaluation is done first when the run goes on.
   void pause(int64_t done, bool with_test) {
     while (!pending_.empty()) finish_oldest();
     phase_.executor->drain();
     const Clock::time_point begin = Clock::now();
+    Checkpoint checkpoint = checkpoint_of(done);
+    test_due_ = with_test;
     bool best = false;
-    if (with_test && setup_.validation_data != nullptr) best = run_test(done);
-    if (stopping() && with_test && setup_.validation_data != nullptr) best = false;
-    save(done, best);
+    try {
+      if (with_test) best = run_test(done);
+    } catch (...) {
+      save(checkpoint, false);
+      throw;
+    }
+    save(checkpoint, best);
     paused_ += seconds_since(begin);
   }
 
+  // True if it is the best so far. Cut short by a stop it is no result, and stays due.
   bool run_test(int64_t done) {
     Evaluation now =
-        evaluate(session_, *setup_.validation_data, {chosen_.decode_threads, chosen_.stop});
-    if (stopping()) return false;  // what was cut short is no result
+        evaluate(session_, *setup_.validation_data, {chosen_.decode_threads, false, chosen_.stop});
+    for (const BadSample& sample : now.bad) bad_[sample.name] = sample.reason;
+    if (stopping()) return false;
+    test_due_ = false;
     now.step = done;
     now.epoch = done * chosen_.batch / setup_.record.training_samples;
     const Evaluation& old = result_.best;
-    now.best = !has_best_ || (now.has_accuracy ? now.top1 > old.top1 ||
-                                                     (now.top1 == old.top1 && now.loss < old.loss)
-                                               : now.loss < old.loss);
+    const bool better = now.has_accuracy
+                            ? now.top1 > old.top1 || (now.top1 == old.top1 && now.loss < old.loss)
+                            : now.loss < old.loss;
+    now.best = std::isfinite(now.loss) && (!has_best_ || better);
     result_.last = now;
     if (now.best) {
       result_.best = now;
@@ -236,19 +263,41 @@ class Run {
     return now.best;
   }
 
-  void save(int64_t done, bool best) {
+  // Weights that are no numbers never replace a good checkpoint: the next loss would not have been
+  // finite.
+  Checkpoint checkpoint_of(int64_t done) {
     Checkpoint checkpoint;
     checkpoint.step = done;
     checkpoint.weights = session_.weights();
     checkpoint.state = session_.state();
+    for (const WeightArray& weight : phase_.net.weights) {
+      for (int64_t i = weight.offset; i < weight.offset + weight.count; ++i) {
+        if (std::isfinite(checkpoint.weights[static_cast<size_t>(i)])) continue;
+        throw error(
+            "step {}: the weights '{}' are not finite after the update, and the run stops{}. Try a "
+            "smaller "
+            "learning rate (--lr, here {:.3g})",
+            done, weight.name, where_to_go_back(), learning_rate(setup_.solver, done - 1));
+      }
+    }
+    return checkpoint;
+  }
+
+  [[nodiscard]] std::string where_to_go_back() const {
+    if (!has_checkpoint(folder_.path(), "last")) return "";
+    return fmt::format("; the last good checkpoint is in '{}'", folder_.path().string());
+  }
+
+  void save(Checkpoint& checkpoint, bool best) {
     checkpoint.metadata["seed"] = fmt::format("{}", *chosen_.seed);
+    checkpoint.metadata["test_due"] = test_due_ ? "1" : "0";
     if (has_best_) {
       checkpoint.metadata["best_loss"] = fmt::format("{:.17g}", result_.best.loss);
       checkpoint.metadata["best_top1"] = fmt::format("{:.17g}", result_.best.top1);
     }
     if (best) write_checkpoint(folder_.path(), "best", phase_.net, checkpoint);
     write_checkpoint(folder_.path(), "last", phase_.net, checkpoint);
-    saved_ = done;
+    saved_ = checkpoint.step;
   }
 
   void write_timeline() {
@@ -258,15 +307,20 @@ class Run {
   }
 
   void list_bad_samples() {
-    const std::vector<BadSample> bad = loader_->bad_samples();
-    if (bad.empty()) return;
+    for (const BadSample& sample : loader_->bad_samples()) bad_[sample.name] = sample.reason;
+    if (bad_.empty()) return;
+    const std::filesystem::path file = folder_.path() / "skipped.txt";
     std::string text;
-    for (const BadSample& sample : bad) text += fmt::format("{}: {}\n", sample.name, sample.reason);
-    write_text_file(folder_.path() / "skipped.txt", text);
+    for (const auto& [name, reason] : bad_) text += fmt::format("{}: {}\n", name, reason);
+    try {
+      write_text_file(file, text);
+    } catch (const Error& failure) {
+      recorder_.on_message(failure.what());
+    }
     recorder_.on_message(
-        fmt::format("{} damaged image{} left out, listed in '{}' (the first: {}: {})", bad.size(),
-                    bad.size() == 1 ? " was" : "s were", (folder_.path() / "skipped.txt").string(),
-                    bad[0].name, bad[0].reason));
+        fmt::format("{} damaged image{} left out, listed in '{}' (the first: {}: {})", bad_.size(),
+                    bad_.size() == 1 ? " was" : "s were", file.string(), bad_.begin()->first,
+                    bad_.begin()->second));
   }
 
   Registry& registry_;
@@ -276,17 +330,29 @@ class Run {
   Session& session_;
   Recorder& recorder_;
   Phase& phase_;
-  Loader* loader_ = nullptr;
+  std::unique_ptr<Loader> loader_;
+  std::map<std::string, std::string> bad_;  // damaged images: why
   Clock::time_point begin_;
   double paused_ = 0;
   int64_t first_ = 0, saved_ = -1;
   bool has_best_ = false;
+  bool test_due_ = false;  // an evaluation was cut short
   std::deque<Pending> pending_;
   std::optional<Batch> held_;
   std::deque<std::pair<double, int64_t>> recent_;
   std::vector<TraceEvent> trace_;
   TrainResult result_;
 };
+
+// What the machine and the strategy chose, so that a resumed run has the same.
+void record_choices(RunRecord& record, Session& session) {
+  record.split = session.training().plan.split_layer;
+  int threads = 0;
+  for (int device = 0; device < session.machine().device_count(); ++device) {
+    threads += session.machine().device_info(device).threads;
+  }
+  record.options.machine.threads = threads;
+}
 
 }  // namespace
 
@@ -304,13 +370,16 @@ TrainResult train(const TrainOptions& options, Observer& observer) {
   if (folder) {
     if (!has_checkpoint(folder->path(), "last")) {
       throw error(
-          "run '{}' has no checkpoint to resume from: it stopped before its first one; begin it "
-          "again",
+          "run '{}' has no checkpoint to resume from: it stopped before its first one. Remove the "
+          "folder, or name "
+          "another with --out, and begin again",
           folder->path().string());
     }
     checkpoint = read_checkpoint(folder->path(), "last", session.net(), true);
+    record_choices(setup.record, session);
+    folder->write(setup.record, setup.net, setup.solver);
   } else {
-    setup.record.split = plan.split_layer;
+    record_choices(setup.record, session);
     if (setup.record.options.out.empty())
       setup.record.options.out = RunFolder::free_name(setup.record.net_name);
     folder.emplace(RunFolder::create(setup.record.options.out));
@@ -332,7 +401,9 @@ TrainResult train(const TrainOptions& options, Observer& observer) {
 
   Run run(registry, setup, *folder, session, recorder);
   if (checkpoint) {
-    if (checkpoint->step >= chosen.steps) {
+    const auto due = checkpoint->metadata.find("test_due");
+    const bool test_due = due != checkpoint->metadata.end() && due->second == "1";
+    if (checkpoint->step >= chosen.steps && !test_due) {
       throw error(
           "run '{}' is complete: it has done {} of {} steps; ask for more with --steps or --epochs",
           folder->path().string(), checkpoint->step, chosen.steps);

@@ -20,7 +20,7 @@ constexpr int64_t byte_limit = int64_t{1} << 30;
 
 void check_extent(int64_t width, int64_t height) {
   if (width < 1 || height < 1) throw sdk::skip("has no pixels (", width, "x", height, ")");
-  if (width * height > pixel_limit) {
+  if (width > pixel_limit / height) {
     throw sdk::skip("too large: ", width, "x", height, " is over the limit of 100 megapixels");
   }
 }

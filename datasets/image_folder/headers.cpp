@@ -106,7 +106,9 @@ const char* webp_damage(Bytes file) {
 const char* pnm_damage(Bytes file) {
   const PnmHeader header = pnm_header(file);
   const auto [width, height] = header.extent;
-  if (header.end == 0 || width < 1 || height < 1) return "damaged PNM: its header makes no sense";
+  constexpr int64_t absurd = 1'000'000'000;  // beyond it the products below overflow
+  if (header.end == 0 || width < 1 || height < 1 || width > absurd || height > absurd)
+    return "damaged PNM: its header makes no sense";
   const int64_t row = file[1] == '4' ? (width + 7) / 8 : file[1] == '6' ? 3 * width : width;
   // Samples written as text take a digit and a space each, bits at least a digit.
   const int64_t sample_bytes = file[1] <= '3' || header.greatest < 256 ? 1 : 2;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 
 #include "core/train/predict.h"
@@ -184,6 +185,127 @@ TEST_F(Training, AnUnusableImageIsAPredictionWithItsReason) {
   const std::vector<Prediction> predictions = predictor.predict({own.path() / "x.jpg"});
   ASSERT_EQ(predictions.size(), 1U);
   EXPECT_FALSE(predictions[0].error.empty());
+}
+
+TEST_F(Training, AFrozenBiasStaysAndTheRestTrains) {
+  TrainOptions o = options(8);
+  o.net_definition =
+      NetWriter("frozen")
+          .data(20)
+          .layer(
+              "conv1", "Convolution",
+              "param { lr_mult: 1 } param { lr_mult: 0 } convolution_param { num_output: 8 "
+              "kernel_size: 5 "
+              "weight_filler { type: \"xavier\" } bias_filler { type: \"constant\" value: 0.25 } }")
+          .layer("score", "InnerProduct",
+                 "param { lr_mult: 0 } param { lr_mult: 1 } inner_product_param { num_output: 3 "
+                 "weight_filler { type: \"xavier\" } }")
+          .loss()
+          .definition();
+  const Weights after = run(o);
+  EXPECT_EQ(after.at("conv1.bias"), std::vector<float>(8, 0.25F));
+  EXPECT_NE(after.at("score.bias"), std::vector<float>(3, 0.0F));
+}
+
+TEST_F(Training, ValidationImagesOfAnotherSizeAreBroughtToTheNets) {
+  TempFolder own;
+  make_image_folder(own.path(), "train", 3, 8, 20);
+  make_image_folder(own.path(), "val", 3, 4, 31);
+  TrainOptions o = options(30);
+  o.data = own.path().string();
+  o.data_parameters = {{"scale", "0.02"}, {"mean", "80"}};
+  o.net_definition =
+      NetWriter("any_size")
+          .data()
+          .layer("conv1", "Convolution",
+                 "convolution_param { num_output: 8 kernel_size: 5 weight_filler { type: "
+                 "\"xavier\" } }")
+          .layer("relu1", "ReLU")
+          .layer("score", "InnerProduct",
+                 "inner_product_param { num_output: 3 weight_filler { type: \"xavier\" } }")
+          .loss()
+          .definition();
+  Observer quiet;
+  const TrainResult result = train(o, quiet);
+  const Evaluation again = test_run({o.out, o.data, "val", "cpu", "last", 0, 1}, quiet).evaluation;
+  EXPECT_EQ(result.last.samples, 12);
+  EXPECT_NEAR(result.last.loss, again.loss, 1e-5);
+  EXPECT_EQ(result.last.confusion, again.confusion);
+}
+
+TEST_F(Training, WeightsThatAreNoNumbersAreNeverSavedNorCalledBest) {
+  TrainOptions o = options(6);
+  o.test_interval = 1;
+  o.rate = 3e37;
+  const std::string message = failure_of(o);
+  EXPECT_THAT(message, HasSubstr("not finite"));
+  if (!std::filesystem::exists(o.out / "last.safetensors")) return;
+  for (const auto& [name, values] : weights_in(o.out / "last.safetensors")) {
+    for (const float value : values) ASSERT_TRUE(std::isfinite(value)) << name;
+  }
+}
+
+TEST_F(Training, AFolderWithOtherFilesIsNotMadeARun) {
+  TrainOptions o = options(2);
+  std::filesystem::create_directories(o.out);
+  std::ofstream(o.out / "net.prototxt") << "the user's own";
+  EXPECT_THAT(failure_of(o), HasSubstr("holds files that are not a run's"));
+  EXPECT_EQ(read_text(o.out / "net.prototxt"), "the user's own");
+}
+
+TEST_F(Training, AnEvaluationCutShortIsDoneFirstWhenTheRunGoesOn) {
+  TrainOptions o = options(6);
+  o.test_interval = 6;
+  std::atomic<bool> stop{false};
+  o.stop = &stop;
+  StopAfter stopper(6, stop);
+  EXPECT_TRUE(train(o, stopper).stopped);
+  EXPECT_FALSE(std::filesystem::exists(o.out / "best.safetensors"));
+  TrainOptions rest;
+  rest.out = o.out;
+  rest.resume = true;
+  Observer quiet;
+  const TrainResult done = train(rest, quiet);
+  EXPECT_EQ(done.last.samples, 15);
+  EXPECT_TRUE(std::filesystem::exists(o.out / "best.safetensors"));
+}
+
+TEST_F(Training, AResumedRunRemembersItsNewLength) {
+  (void)run(options(2));
+  TrainOptions o = options(2);
+  (void)run(o);
+  TrainOptions rest;
+  rest.out = o.out;
+  rest.resume = true;
+  rest.steps = 4;
+  (void)run(rest);
+  rest.steps = 0;
+  EXPECT_THAT(failure_of(rest), HasSubstr("it has done 4 of 4 steps"));
+}
+
+TEST_F(Training, ValidationImagesThatAreAllDamagedAreAnError) {
+  TempFolder own;
+  make_image_folder(own.path(), "train", 2, 12);
+  for (const char* name : {"a", "b"}) {
+    std::filesystem::create_directories(own.path() / "val" / name);
+    std::ofstream(own.path() / "val" / name / "x.ppm") << "P6\n24 24\n255\nshort";
+  }
+  TrainOptions o = options(4);
+  o.data = own.path().string();
+  o.adapt_classes = true;
+  EXPECT_THAT(failure_of(o), HasSubstr("all 2 images are damaged"));
+  EXPECT_TRUE(std::filesystem::exists(o.out / "last.safetensors")) << "the steps done are kept";
+}
+
+TEST_F(Training, WhatALossWouldIgnoreIsRefused) {
+  TrainOptions o = options(2);
+  o.net_definition = NetWriter("none")
+                         .data(20)
+                         .layer("score", "InnerProduct", "inner_product_param { num_output: 3 }")
+                         .layer("loss", "SoftmaxWithLoss", {"score", "label"}, {"loss"},
+                                "loss_param { normalization: NONE }")
+                         .definition();
+  EXPECT_THAT(failure_of(o), HasSubstr("normalization NONE is not supported yet"));
 }
 
 }  // namespace
