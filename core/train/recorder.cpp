@@ -32,7 +32,8 @@ Recorder::Recorder(const RunFolder& folder, Observer& next, int64_t display, int
     : next_(next), display_(display > 0 ? display : 1) {
   std::error_code code;
   const bool exists = std::filesystem::exists(folder.metrics_file(), code);
-  if (exists && resumed_step > 0) drop_later_lines(folder.metrics_file(), resumed_step);
+  const bool is_file = std::filesystem::is_regular_file(folder.metrics_file(), code);
+  if (is_file && resumed_step > 0) drop_later_lines(folder.metrics_file(), resumed_step);
   const auto mode = resumed_step > 0 ? std::ios::app : std::ios::trunc;
   metrics_.open(folder.metrics_file(), std::ios::out | mode);
   log_.open(folder.log_file(), std::ios::out | std::ios::app);

@@ -135,9 +135,10 @@ TEST_F(Resume, AFileThatMayGrowNoLargerIsAMessageAndNoCrash) {
 }
 
 TEST_F(Resume, ALogThatCannotBeWrittenIsAMessage) {
-  desk_.make_folder("run");
+  expect_success(train("run", 5));
+  std::filesystem::remove(desk_ / "run/metrics.csv");
   std::filesystem::create_symlink("/dev/full", desk_ / "run/metrics.csv");
-  EXPECT_THAT(desk_.refusal(train("run", 5)),
+  EXPECT_THAT(desk_.refusal("train --out run --resume --steps 8"),
               AllOf(HasSubstr("run"), HasSubstr("cannot be written")));
 }
 
