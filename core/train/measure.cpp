@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <map>
 
@@ -91,9 +92,11 @@ Measurement measure(Session& session, int warm_up, int steps) {
   StandingBatch batch(session, phase.net);
   if (session.machine().kind() != "sim") session.set_weights(initial_weights(phase.net, 1));
   std::vector<std::vector<TraceEvent>> traces;
+  std::vector<std::chrono::steady_clock::time_point> done_at;
   for (int64_t step = 0; step < warm_up + steps; ++step) {
     if (step >= 2) {
       phase.executor->wait(step - 2);
+      done_at.push_back(std::chrono::steady_clock::now());
       traces.push_back(phase.executor->trace(step - 2));
     }
     phase.executor->issue(step, {{phase.batch_buffer, batch.for_step(step)}});
@@ -115,6 +118,12 @@ Measurement measure(Session& session, int warm_up, int steps) {
   }
   if (times.empty()) return result;
   std::sort(times.begin(), times.end());
+  std::vector<double> walls;
+  for (size_t i = static_cast<size_t>(std::max(1, warm_up)); i < done_at.size(); ++i) {
+    walls.push_back(std::chrono::duration<double>(done_at[i] - done_at[i - 1]).count());
+  }
+  std::sort(walls.begin(), walls.end());
+  if (!walls.empty()) result.wall_seconds = walls[walls.size() / 2];
   const auto& median = times[times.size() / 2];
   result.step_seconds = median.first;
   result.fastest = times.front().first;
