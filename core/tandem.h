@@ -1,4 +1,5 @@
-// Tandem as a library: what a C++ program needs to train on a folder of images, test, predict, and build a net.
+// Tandem as a library: what a C++ program needs to train on a folder of images, test, predict, and
+// build a net.
 //
 //   tandem::TrainOptions options;
 //   options.data = "flowers";
@@ -7,7 +8,8 @@
 //   tandem::Observer quiet;
 //   const tandem::TrainResult result = tandem::train(options, quiet);
 //   tandem::Predictor predictor(result.run);
-//   for (const auto& p : predictor.predict({"a.jpg"})) fmt::print("{}: {}\n", p.path, p.scores[0].name);
+//   for (const auto& p : predictor.predict({"a.jpg"})) fmt::print("{}: {}\n", p.path,
+//   p.scores[0].name);
 #pragma once
 
 #include "core/model/net_writer.h"

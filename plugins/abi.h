@@ -1,10 +1,12 @@
-/* The border between Tandem and its plugins: the only thing both sides share. C11, integers, PODs, opaque
- * handles and borrowed strings; no exception, no C++ type and no owned memory ever crosses it.
+/* The border between Tandem and its plugins: the only thing both sides share. C11, integers, PODs,
+ * opaque handles and borrowed strings; no exception, no C++ type and no owned memory ever crosses
+ * it.
  *
- * Promises. The first two fields of tandem_host and tandem_plugin are abi_major and abi_minor for ever. A
- * struct that begins with struct_size grows only at its end; a reader looks at a field only if struct_size
- * covers it. Every call returns a tandem_status; before a failing status the plugin says why through
- * host->explain(). Strings are UTF-8, NUL-terminated, and owned by whoever passes them. */
+ * Promises. The first two fields of tandem_host and tandem_plugin are abi_major and abi_minor for
+ * ever. A struct that begins with struct_size grows only at its end; a reader looks at a field only
+ * if struct_size covers it. Every call returns a tandem_status; before a failing status the plugin
+ * says why through host->explain(). Strings are UTF-8, NUL-terminated, and owned by whoever passes
+ * them. */
 #pragma once
 
 #include <stddef.h>
@@ -18,24 +20,31 @@ extern "C" {
 #define TANDEM_ABI_MINOR 0
 #define TANDEM_ENTRY_SYMBOL "tandem_plugin_entry"
 
-/* ---- Values that cross ------------------------------------------------------------------------- */
+/* ---- Values that cross -------------------------------------------------------------------------
+ */
 
 typedef int32_t tandem_status;
 enum {
   TANDEM_OK = 0,
-  TANDEM_INVALID = 1,       /* the user's input is wrong; the reason says what would be right */
-  TANDEM_UNSUPPORTED = 2,   /* valid, but this plugin cannot do it */
+  TANDEM_INVALID = 1,     /* the user's input is wrong; the reason says what would be right */
+  TANDEM_UNSUPPORTED = 2, /* valid, but this plugin cannot do it */
   TANDEM_OUT_OF_MEMORY = 3,
-  TANDEM_FAILED = 4,        /* a device, a library or a file failed */
-  TANDEM_SKIP = 5,          /* a data set's sample is damaged: leave it out, the reason says why */
-  TANDEM_TIMEOUT = 6        /* an event was not reached in the time given */
+  TANDEM_FAILED = 4, /* a device, a library or a file failed */
+  TANDEM_SKIP = 5,   /* a data set's sample is damaged: leave it out, the reason says why */
+  TANDEM_TIMEOUT = 6 /* an event was not reached in the time given */
 };
 
-enum { TANDEM_FLOAT32 = 1, TANDEM_BFLOAT16 = 2, TANDEM_FLOAT16 = 3, TANDEM_INT32 = 4, TANDEM_UINT8 = 5 };
+enum {
+  TANDEM_FLOAT32 = 1,
+  TANDEM_BFLOAT16 = 2,
+  TANDEM_FLOAT16 = 3,
+  TANDEM_INT32 = 4,
+  TANDEM_UINT8 = 5
+};
 
-/* Bytes of a logical N,C,H,W tensor. The blocked layouts hold C in groups of 8 or 16 as the fastest axis
- * (nChw8c, nChw16c) and are used only where C is a multiple of the block. A tensor with H = W = 1 is always
- * called TANDEM_NCHW. */
+/* Bytes of a logical N,C,H,W tensor. The blocked layouts hold C in groups of 8 or 16 as the fastest
+ * axis (nChw8c, nChw16c) and are used only where C is a multiple of the block. A tensor with H = W
+ * = 1 is always called TANDEM_NCHW. */
 enum { TANDEM_NCHW = 1, TANDEM_NHWC = 2, TANDEM_NCHW8C = 3, TANDEM_NCHW16C = 4 };
 
 enum { TANDEM_TRAIN = 0, TANDEM_TEST = 1 };
@@ -59,29 +68,35 @@ typedef struct tandem_step {
   int32_t reserved[2];
 } tandem_step;
 
-/* ---- The host's table -------------------------------------------------------------------------- */
+/* ---- The host's table --------------------------------------------------------------------------
+ */
 
-typedef struct tandem_attributes tandem_attributes; /* a layer's or data set's parameters, already checked */
+typedef struct tandem_attributes
+    tandem_attributes; /* a layer's or data set's parameters, already checked */
 
 typedef struct tandem_host {
   int32_t abi_major, abi_minor;
   uint32_t struct_size;
-  /* Why the call that is about to return a failing status failed. Thread-local; the text is copied. */
+  /* Why the call that is about to return a failing status failed. Thread-local; the text is copied.
+   */
   void (*explain)(const char* text);
-  /* A parameter's value: the user's, or its declared default. Fails on a name that was not declared. */
-  tandem_status (*get_integer)(const tandem_attributes*, const char* name, int64_t* value); /* BOOLEAN: 0, 1 */
+  /* A parameter's value: the user's, or its declared default. Fails on a name that was not
+   * declared. */
+  tandem_status (*get_integer)(const tandem_attributes*, const char* name,
+                               int64_t* value); /* BOOLEAN: 0, 1 */
   tandem_status (*get_number)(const tandem_attributes*, const char* name, double* value);
   tandem_status (*get_text)(const tandem_attributes*, const char* name, const char** value);
   tandem_status (*get_integers)(const tandem_attributes*, const char* name, const int64_t** values,
                                 uint32_t* count);
   /* 1 if the user wrote the parameter, 0 if its value is the default. */
   int32_t (*is_set)(const tandem_attributes*, const char* name);
-  /* What this thread last explained ("" if nothing), until its next explain(). A backend needs it to carry
-   * a failed work's reason from the stream's thread to the one that synchronizes. */
+  /* What this thread last explained ("" if nothing), until its next explain(). A backend needs it
+   * to carry a failed work's reason from the stream's thread to the one that synchronizes. */
   const char* (*explained)(void);
 } tandem_host;
 
-/* ---- Declared parameters ----------------------------------------------------------------------- */
+/* ---- Declared parameters -----------------------------------------------------------------------
+ */
 
 enum {
   TANDEM_PARAMETER_INTEGER = 1,
@@ -99,25 +114,28 @@ typedef struct tandem_parameter {
   const char* name;          /* unique within its layer type or data set */
   const char* default_value; /* as it would be written; NULL: none (required, or simply absent) */
   int32_t required;
-  double minimum, maximum; /* inclusive; INTEGER, NUMBER and INTEGERS. minimum > maximum: no range */
-  const char* choices;     /* TEXT: the allowed words, "MAX|AVE"; NULL: any text */
-  const char* help;        /* one line */
+  double minimum,
+      maximum;         /* inclusive; INTEGER, NUMBER and INTEGERS. minimum > maximum: no range */
+  const char* choices; /* TEXT: the allowed words, "MAX|AVE"; NULL: any text */
+  const char* help;    /* one line */
 } tandem_parameter;
 
-/* ---- Layer types: what a layer is -------------------------------------------------------------- */
+/* ---- Layer types: what a layer is --------------------------------------------------------------
+ */
 
-enum { /* traits */
-  TANDEM_PER_SAMPLE = 1 << 0,             /* row n of every output depends on row n of the inputs only */
-  TANDEM_IN_PLACE = 1 << 1,               /* output 0 may be the memory of input 0 */
-  TANDEM_SLICED_OUTPUTS = 1 << 2,         /* a binding may compute a range of output channels */
-  TANDEM_BATCH_STATISTICS = 1 << 3,       /* needs the statistics passes */
-  TANDEM_LOSS = 1 << 4,                   /* outputs are scalars, sums over rows / normaliser; trains the net */
-  TANDEM_METRIC = 1 << 5,                 /* outputs are scalars as a loss's, but there is no backward */
-  TANDEM_BACKWARD_READS_INPUTS = 1 << 6,  /* a backward pass reads the forward inputs */
-  TANDEM_BACKWARD_READS_OUTPUTS = 1 << 7, /* a backward pass reads the forward outputs */
-  TANDEM_SECOND_INPUT_IS_LABEL = 1 << 8,  /* no gradient flows into input 1. A row whose label is below zero
-                                             holds no sample: it adds nothing to loss, gradient or metric */
-  TANDEM_RANDOM = 1 << 9                  /* draws from Philox (see sdk.h) in training */
+enum {                             /* traits */
+       TANDEM_PER_SAMPLE = 1 << 0, /* row n of every output depends on row n of the inputs only */
+       TANDEM_IN_PLACE = 1 << 1,   /* output 0 may be the memory of input 0 */
+       TANDEM_SLICED_OUTPUTS = 1 << 2,   /* a binding may compute a range of output channels */
+       TANDEM_BATCH_STATISTICS = 1 << 3, /* needs the statistics passes */
+       TANDEM_LOSS = 1 << 4, /* outputs are scalars, sums over rows / normaliser; trains the net */
+       TANDEM_METRIC = 1 << 5, /* outputs are scalars as a loss's, but there is no backward */
+       TANDEM_BACKWARD_READS_INPUTS = 1 << 6,  /* a backward pass reads the forward inputs */
+       TANDEM_BACKWARD_READS_OUTPUTS = 1 << 7, /* a backward pass reads the forward outputs */
+       TANDEM_SECOND_INPUT_IS_LABEL =
+           1 << 8,            /* no gradient flows into input 1. A row whose label is below zero
+                                 holds no sample: it adds nothing to loss, gradient or metric */
+       TANDEM_RANDOM = 1 << 9 /* draws from Philox (see sdk.h) in training */
 };
 
 typedef struct tandem_layer_query {
@@ -129,12 +147,16 @@ typedef struct tandem_layer_query {
   uint32_t output_count;
 } tandem_layer_query;
 
-enum { TANDEM_TRAINED = 0, TANDEM_STATE = 1 }; /* STATE: persistent but not trained, as running means */
+enum {
+  TANDEM_TRAINED = 0,
+  TANDEM_STATE = 1
+}; /* STATE: persistent but not trained, as running means */
 
 typedef struct tandem_weight {
   const char* name; /* "weight", "bias"; static */
   tandem_shape shape;
-  const char* filler;  /* the FILLER parameter that gives its initial value; NULL: `initial` everywhere */
+  const char*
+      filler; /* the FILLER parameter that gives its initial value; NULL: `initial` everywhere */
   double initial;
   int64_t fan_in, fan_out; /* for xavier and msra */
   int32_t kind;
@@ -158,21 +180,25 @@ typedef struct tandem_layer_type {
   /* Output shapes from input shapes; TANDEM_INVALID explains what does not fit. */
   tandem_status (*shapes)(const tandem_layer_query*, tandem_shape* outputs);
   /* At most `capacity` weights; *count receives how many there are. */
-  tandem_status (*weights)(const tandem_layer_query*, tandem_weight* weights, uint32_t capacity, uint32_t* count);
+  tandem_status (*weights)(const tandem_layer_query*, tandem_weight* weights, uint32_t capacity,
+                           uint32_t* count);
   tandem_status (*cost)(const tandem_layer_query*, tandem_layer_cost*);
 } tandem_layer_type;
 
-/* ---- Kernels: how a layer type runs on a kind of device ---------------------------------------- */
+/* ---- Kernels: how a layer type runs on a kind of device ----------------------------------------
+ */
 
 enum { /* binding flags */
-  TANDEM_WANTS_BACKWARD_DATA = 1 << 0,
-  TANDEM_WANTS_BACKWARD_WEIGHTS = 1 << 1,
-  TANDEM_RUNS_IN_PLACE = 1 << 2,
-  TANDEM_ADD_TO_OUTPUT = 1 << 3 /* a sliced binding adds its product to what the output holds */
+       TANDEM_WANTS_BACKWARD_DATA = 1 << 0,
+       TANDEM_WANTS_BACKWARD_WEIGHTS = 1 << 1,
+       TANDEM_RUNS_IN_PLACE = 1 << 2,
+       TANDEM_ADD_TO_OUTPUT =
+           1 << 3 /* a sliced binding adds its product to what the output holds */
 };
 
-/* One use of a layer: on one device, over a range of the batch and of its output channels. Inputs and outputs
- * have the local row count. Weights are float32 in plain row-major (O,I,H,W) order on every device kind. */
+/* One use of a layer: on one device, over a range of the batch and of its output channels. Inputs
+ * and outputs have the local row count. Weights are float32 in plain row-major (O,I,H,W) order on
+ * every device kind. */
 typedef struct tandem_binding {
   uint32_t struct_size;
   int32_t phase;
@@ -194,19 +220,20 @@ typedef struct tandem_binding {
 /* One way of laying out a binding's tensors. Applies to all inputs and all outputs. */
 typedef struct tandem_layout_option {
   int32_t input, output;
-  double extra_bytes; /* memory traffic this choice costs beyond the best one; the host weighs it against
-                         the reorders that it would need */
+  double extra_bytes; /* memory traffic this choice costs beyond the best one; the host weighs it
+                         against the reorders that it would need */
 } tandem_layout_option;
 
 typedef struct tandem_kernel_report {
   uint32_t struct_size;
-  int64_t saved_bytes;    /* written by forward, read by backward */
-  int64_t scratch_bytes;  /* alive during one call */
-  int64_t statistics;     /* floats per statistics pass; 0: none */
-  const char* algorithm;  /* what was chosen, for people; alive as long as the handle */
+  int64_t saved_bytes;   /* written by forward, read by backward */
+  int64_t scratch_bytes; /* alive during one call */
+  int64_t statistics;    /* floats per statistics pass; 0: none */
+  const char* algorithm; /* what was chosen, for people; alive as long as the handle */
 } tandem_kernel_report;
 
-/* Where a call runs. On the cpu it runs on a stream's thread, whose OpenMP team has `threads` threads. */
+/* Where a call runs. On the cpu it runs on a stream's thread, whose OpenMP team has `threads`
+ * threads. */
 typedef struct tandem_call {
   uint32_t struct_size;
   int32_t device;
@@ -216,8 +243,8 @@ typedef struct tandem_call {
 
 enum { TANDEM_ACCUMULATE = 1 << 0 }; /* weight gradients are added to, not overwritten */
 
-/* The memory of one pass, all the host's, all on the call's device, 64-byte aligned. A NULL entry in
- * input_gradients or weight_gradients: not wanted. Gradients have their tensor's layout. */
+/* The memory of one pass, all the host's, all on the call's device, 64-byte aligned. A NULL entry
+ * in input_gradients or weight_gradients: not wanted. Gradients have their tensor's layout. */
 typedef struct tandem_pass {
   uint32_t struct_size;
   uint32_t flags;
@@ -229,8 +256,8 @@ typedef struct tandem_pass {
   void* const* weight_gradients;
   void* saved;
   void* scratch;
-  const tandem_step* step;   /* device memory */
-  const float* normaliser;   /* device memory: what a loss or metric divides its sum by */
+  const tandem_step* step; /* device memory */
+  const float* normaliser; /* device memory: what a loss or metric divides its sum by */
   float* statistics;
 } tandem_pass;
 
@@ -240,38 +267,43 @@ typedef struct tandem_kernel {
   uint32_t struct_size;
   const char* layer_type;
   const char* device_kind; /* "cpu", "cuda" */
-  /* The layouts it takes, best first; NULL: plain NCHW only. Layout fields of the binding are not yet set. */
+  /* The layouts it takes, best first; NULL: plain NCHW only. Layout fields of the binding are not
+   * yet set. */
   tandem_status (*layouts)(const tandem_binding*, tandem_layout_option* options, uint32_t capacity,
                            uint32_t* count);
   /* Called on the stream that will run the passes. *handle is the plugin's, until release(). */
-  tandem_status (*prepare)(const tandem_binding*, const tandem_call*, void** handle, tandem_kernel_report*);
+  tandem_status (*prepare)(const tandem_binding*, const tandem_call*, void** handle,
+                           tandem_kernel_report*);
   void (*release)(void* handle);
   tandem_pass_function forward;
   tandem_pass_function backward_data;    /* input gradients. NULL with METRIC */
   tandem_pass_function backward_weights; /* weight gradients. NULL: no trained weights */
-  tandem_pass_function backward;         /* both in one call, where that is cheaper; NULL: not offered */
+  tandem_pass_function backward; /* both in one call, where that is cheaper; NULL: not offered */
   tandem_pass_function forward_statistics;
   tandem_pass_function backward_statistics;
 } tandem_kernel;
 
-/* ---- Backends: machines of devices, streams and events ----------------------------------------- */
+/* ---- Backends: machines of devices, streams and events -----------------------------------------
+ */
 
-typedef struct tandem_machine tandem_machine; /* a set of devices opened together, numbered from 0 */
-typedef struct tandem_stream tandem_stream;   /* a FIFO of work on one device */
-typedef struct tandem_event tandem_event;     /* recorded on one stream, waited for by others */
+typedef struct tandem_machine
+    tandem_machine;                         /* a set of devices opened together, numbered from 0 */
+typedef struct tandem_stream tandem_stream; /* a FIFO of work on one device */
+typedef struct tandem_event tandem_event;   /* recorded on one stream, waited for by others */
 
 #define TANDEM_HOST (-1) /* the host's memory, as a copy's source or target */
 
 typedef struct tandem_machine_options {
   uint32_t struct_size;
   int32_t device_count;
-  const int32_t* ordinals;   /* which physical device each is; the cpu and sim backends ignore it */
-  int32_t threads;           /* cpu: cores to share; 0: all */
-  double link_bandwidth;     /* bytes per second of a copy between two devices; 0: as fast as it goes (sim: 4e9) */
-  double link_latency;       /* seconds added to each such copy */
-  uint64_t delay_seed;       /* test mode: not 0: random delays before every work and copy */
-  double delay_seconds;      /* the longest such delay */
-  int32_t paced;             /* 1: compute works take their predicted time instead of running */
+  const int32_t* ordinals; /* which physical device each is; the cpu and sim backends ignore it */
+  int32_t threads;         /* cpu: cores to share; 0: all */
+  double link_bandwidth;   /* bytes per second of a copy between two devices; 0: as fast as it goes
+                              (sim: 4e9) */
+  double link_latency;     /* seconds added to each such copy */
+  uint64_t delay_seed;     /* test mode: not 0: random delays before every work and copy */
+  double delay_seconds;    /* the longest such delay */
+  int32_t paced;           /* 1: compute works take their predicted time instead of running */
 } tandem_machine_options;
 
 typedef struct tandem_device_info {
@@ -284,7 +316,10 @@ typedef struct tandem_device_info {
   double memory_bandwidth; /* bytes per second, estimated */
 } tandem_device_info;
 
-enum { TANDEM_WORK_COMPUTE = 0, TANDEM_WORK_HOST = 1 }; /* HOST: always runs, is never paced nor virtual */
+enum {
+  TANDEM_WORK_COMPUTE = 0,
+  TANDEM_WORK_HOST = 1
+}; /* HOST: always runs, is never paced nor virtual */
 
 typedef struct tandem_work {
   uint32_t struct_size;
@@ -295,12 +330,15 @@ typedef struct tandem_work {
   void* context;
 } tandem_work;
 
-enum { TANDEM_MEMORY_DEVICE = 0, TANDEM_MEMORY_PINNED = 1 /* host memory a device copies from fast */ };
+enum {
+  TANDEM_MEMORY_DEVICE = 0,
+  TANDEM_MEMORY_PINNED = 1 /* host memory a device copies from fast */
+};
 
 enum { TANDEM_UPDATE_SGD = 1 };
 
-/* One solver update of `count` float32 values. rate = step->rate * rate_multiplier; decay as Caffe's:
- * SGD: h = momentum * h + rate * (g + decay * w); w -= h. (State: h, `count` floats.) */
+/* One solver update of `count` float32 values. rate = step->rate * rate_multiplier; decay as
+ * Caffe's: SGD: h = momentum * h + rate * (g + decay * w); w -= h. (State: h, `count` floats.) */
 typedef struct tandem_update {
   uint32_t struct_size;
   int32_t rule;
@@ -318,7 +356,8 @@ typedef struct tandem_backend {
   uint32_t struct_size;
   const char* kind; /* "cpu", "cuda", "sim" */
   const char* help;
-  /* How many physical devices this machine has; TANDEM_FAILED with the reason if it cannot be said. */
+  /* How many physical devices this machine has; TANDEM_FAILED with the reason if it cannot be said.
+   */
   tandem_status (*count)(int32_t* count);
   tandem_status (*describe)(int32_t ordinal, tandem_device_info*);
 
@@ -326,11 +365,12 @@ typedef struct tandem_backend {
   void (*close)(tandem_machine*); /* after every stream of it is idle */
   tandem_status (*device_info)(tandem_machine*, int32_t device, tandem_device_info*);
 
-  tandem_status (*allocate)(tandem_machine*, int32_t device, int32_t memory, int64_t bytes, void** address);
+  tandem_status (*allocate)(tandem_machine*, int32_t device, int32_t memory, int64_t bytes,
+                            void** address);
   void (*free)(tandem_machine*, int32_t device, int32_t memory, void* address);
 
-  tandem_status (*create_stream)(tandem_machine*, int32_t device, int32_t priority, const char* name,
-                                 tandem_stream**);
+  tandem_status (*create_stream)(tandem_machine*, int32_t device, int32_t priority,
+                                 const char* name, tandem_stream**);
   void (*destroy_stream)(tandem_stream*); /* waits until it is idle */
   /* A fresh event counts as done. Waiting means the latest record issued before the wait. */
   tandem_status (*create_event)(tandem_machine*, tandem_event**);
@@ -343,32 +383,37 @@ typedef struct tandem_backend {
   tandem_status (*wait)(tandem_stream*, tandem_event*);
   tandem_status (*record)(tandem_stream*, tandem_event*);
 
-  /* The host waits for an event at most `seconds` (< 0: for ever); 0 asks. TANDEM_TIMEOUT if it is not done;
-   * the first failing work of the machine makes this return its status and reason. */
+  /* The host waits for an event at most `seconds` (< 0: for ever); 0 asks. TANDEM_TIMEOUT if it is
+   * not done; the first failing work of the machine makes this return its status and reason. */
   tandem_status (*synchronize)(tandem_event*, double seconds);
-  /* When the event's latest record was reached, seconds since the machine was opened (sim: virtual). */
+  /* When the event's latest record was reached, seconds since the machine was opened (sim:
+   * virtual). */
   tandem_status (*event_time)(tandem_event*, double* seconds);
 
   /* Arithmetic on device memory, called inside a submitted work. */
   tandem_status (*fill)(const tandem_call*, float* target, float value, int64_t count);
-  tandem_status (*add)(const tandem_call*, float* target, const float* const* sources, uint32_t source_count,
-                       int64_t count); /* target += sources[0] + sources[1] + ..., added in that order */
+  tandem_status (*add)(
+      const tandem_call*, float* target, const float* const* sources, uint32_t source_count,
+      int64_t count); /* target += sources[0] + sources[1] + ..., added in that order */
   tandem_status (*update)(const tandem_call*, const tandem_update*);
   /* *skip = 1 if one of the values is not finite, else as it was. */
-  tandem_status (*check_finite)(const tandem_call*, const float* values, int64_t count, int32_t* skip);
+  tandem_status (*check_finite)(const tandem_call*, const float* values, int64_t count,
+                                int32_t* skip);
 } tandem_backend;
 
-/* ---- Data sets --------------------------------------------------------------------------------- */
+/* ---- Data sets ---------------------------------------------------------------------------------
+ */
 
 typedef struct tandem_dataset_request {
   uint32_t struct_size;
   int32_t phase;
-  const char* source;        /* what the user wrote after --data */
-  const char* split;         /* "train", "val" or "test" */
-  const char* class_names;   /* newline-separated, of the model to be served; NULL: the data set decides */
+  const char* source; /* what the user wrote after --data */
+  const char* split;  /* "train", "val" or "test" */
+  const char*
+      class_names; /* newline-separated, of the model to be served; NULL: the data set decides */
   const tandem_attributes* attributes;
-  uint64_t seed;             /* of the split */
-  tandem_shape shape;        /* n = 1; c, h, w that the net expects; 0 where it takes what the data give */
+  uint64_t seed;      /* of the split */
+  tandem_shape shape; /* n = 1; c, h, w that the net expects; 0 where it takes what the data give */
 } tandem_dataset_request;
 
 typedef struct tandem_dataset_info {
@@ -388,13 +433,16 @@ typedef struct tandem_dataset_type {
   tandem_status (*open)(const tandem_dataset_request*, void** handle, tandem_dataset_info*);
   void (*close)(void* handle);
   const char* (*class_name)(void* handle, int64_t index);
-  const char* (*sample_name)(void* handle, int64_t index); /* a path, for messages; alive until close */
-  const char* (*notes)(void* handle); /* lines for the user: what was skipped and why; "" if nothing */
+  const char* (*sample_name)(void* handle,
+                             int64_t index); /* a path, for messages; alive until close */
+  const char* (*notes)(
+      void* handle); /* lines for the user: what was skipped and why; "" if nothing */
   /* Writes c*h*w floats (plain C,H,W) and the class. TANDEM_SKIP: a damaged sample, explained. */
   tandem_status (*get)(void* handle, int64_t index, uint64_t seed, float* pixels, float* label);
 } tandem_dataset_type;
 
-/* ---- The plugin's table ------------------------------------------------------------------------ */
+/* ---- The plugin's table ------------------------------------------------------------------------
+ */
 
 typedef struct tandem_plugin {
   int32_t abi_major, abi_minor;

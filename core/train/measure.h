@@ -26,7 +26,8 @@ struct StepParts {
 struct Measurement {
   double step_seconds = 0;  // median distance between the ends of neighbouring steps
   double fastest = 0, slowest = 0;
-  // The same by the host's own clock: on a paced machine events tell model time, this is what passed.
+  // The same by the host's own clock: on a paced machine events tell model time, this is what
+  // passed.
   double wall_seconds = 0;
   std::vector<TraceEvent> events;  // of all measured steps
   std::vector<TraceEvent> median_step;
