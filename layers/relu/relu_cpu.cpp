@@ -1,10 +1,12 @@
 // ReLU on the cpu: one pass over memory, in whatever order its elements lie.
 #include "layers/relu/relu.h"
-#include "plugins/cpu/team.h"
+
+#include "layers/elementwise_cpu.h"
 
 namespace {
 
 using namespace tandem::sdk;
+using tandem::layers::map;
 using tandem::layers::Relu;
 
 class ReluCpu {
@@ -21,15 +23,16 @@ class ReluCpu {
     const float* x = pass.input(0);
     float* y = pass.output(0);
     const float slope = slope_;
-    tandem::cpu::for_ranges(call.threads, elements_, [=](int64_t begin, int64_t end) {
-      // A slope of zero would make NaN of an infinite input, so it has a loop of its own. A NaN
-      // stays one in both.
-      if (slope == 0) {
-        for (int64_t i = begin; i < end; ++i) y[i] = x[i] < 0 ? 0.0F : x[i];
-      } else {
-        for (int64_t i = begin; i < end; ++i) y[i] = x[i] < 0 ? slope * x[i] : x[i];
-      }
-    });
+    // A slope of zero would make NaN of an infinite input, so it has a loop of its own. A NaN stays
+    // one in both.
+    if (slope == 0) {
+      map(call.threads, elements_, x, y, [](float v) { return v < 0 ? 0.0F : v; });
+    } else {
+      map(call.threads, elements_, x, y, [=](float v) {
+        const float below = slope * v;
+        return v < 0 ? below : v;
+      });
+    }
   }
 
   void backward_data(const Call& call, const Pass& pass) const {
@@ -37,13 +40,16 @@ class ReluCpu {
     const float* dy = pass.output_gradient(0);
     float* dx = pass.input_gradient(0);
     const float slope = slope_;
-    tandem::cpu::for_ranges(call.threads, elements_, [=](int64_t begin, int64_t end) {
-      if (slope == 0) {
-        for (int64_t i = begin; i < end; ++i) dx[i] = y[i] > 0 ? dy[i] : 0.0F;
-      } else {
-        for (int64_t i = begin; i < end; ++i) dx[i] = y[i] > 0 ? dy[i] : slope * dy[i];
-      }
-    });
+    // The gradient is an argument, loaded whatever the output is: a load that depends on a
+    // comparison cannot be vectorised.
+    if (slope == 0) {
+      map(call.threads, elements_, y, dy, dx, [](float v, float g) { return v > 0 ? g : 0.0F; });
+    } else {
+      map(call.threads, elements_, y, dy, dx, [=](float v, float g) {
+        const float below = slope * g;
+        return v > 0 ? g : below;
+      });
+    }
   }
 
  private:
