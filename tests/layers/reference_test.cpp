@@ -1,49 +1,11 @@
-// Every layer against float64 vectors, in every layout its kernel offers. Tolerances are of
-// max |a - b| / max |b| per tensor.
+// Layers against float64 vectors, in every layout their kernels offer. The element-wise ones are in
+// elementwise_test.cpp.
 #include <gtest/gtest.h>
 
-#include "tests/support/layer_test.h"
-#include "tests/support/reference.h"
+#include "tests/support/reference_check.h"
 
 namespace tandem::test {
 namespace {
-
-void expect_near(const std::vector<PlainTensor>& actual, const ReferenceCase& expected,
-                 const std::string& prefix, double tolerance) {
-  for (size_t i = 0; i < actual.size(); ++i) {
-    const std::string name = prefix + std::to_string(i);
-    if (!expected.has(name)) continue;
-    EXPECT_LE(relative_difference(actual[i].values, expected.tensors.at(name).values), tolerance)
-        << name;
-  }
-}
-
-// Runs a case in one layout; what the case has no vectors for is not compared.
-void compare(const LayerSetup& setup, const ReferenceCase& reference, double tolerance) {
-  LayerRun run(setup);
-  expect_near(run.forward(), reference, "output", tolerance);
-  if (!reference.has("output_gradient0")) return;
-  const std::vector<PlainTensor> gradients = reference.all("output_gradient");
-  expect_near(run.backward_data(gradients), reference, "input_gradient", tolerance);
-  if (!setup.weights.empty()) {
-    expect_near(run.backward_weights(gradients), reference, "weight_gradient", tolerance);
-  }
-}
-
-void expect_reference(const std::string& file, const std::string& type, double tolerance = 1e-6) {
-  for (const ReferenceCase& reference : read_reference(file)) {
-    LayerSetup plain{.type = type,
-                     .parameters = reference.parameters,
-                     .inputs = reference.all("input"),
-                     .weights = reference.all("weight"),
-                     .normaliser = static_cast<float>(reference.normaliser)};
-    if (!reference.has("output_gradient0")) plain.flags = 0;
-    for (const LayerSetup& setup : in_every_layout(plain)) {
-      SCOPED_TRACE(reference.name + ", " + layout_text(setup));
-      compare(setup, reference, tolerance);
-    }
-  }
-}
 
 TEST(Convolution, AgreesWithTheReferenceInEveryLayout) {
   expect_reference("convolution", "Convolution", 2e-6);

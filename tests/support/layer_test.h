@@ -207,7 +207,7 @@ class LayerRun {
                 setup_.batch_begin,
                 setup_.batch_begin + input_shapes_[0].n,
                 0,
-                output_shapes_[0].c};
+                output_shapes_.empty() ? 0 : output_shapes_[0].c};
   }
 
   void prepare() {
