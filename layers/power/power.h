@@ -1,0 +1,26 @@
+// Power: y = (shift + scale x)^power, element by element. A base below zero has a value only where
+// `power` is a whole number.
+#pragma once
+
+#include <vector>
+
+#include "plugins/sdk.h"
+
+namespace tandem::layers {
+
+struct Power : sdk::LayerType {
+  const char* name() const override { return "Power"; }
+  const char* help() const override { return "(shift + scale * x) ^ power, element by element"; }
+  std::vector<sdk::Parameter> parameters() const override {
+    return {
+        sdk::number("power_param", "power").by_default("1").help("the exponent"),
+        sdk::number("power_param", "scale").by_default("1").help("factor of the input"),
+        sdk::number("power_param", "shift").by_default("0").help("added to the scaled input"),
+    };
+  }
+  uint64_t traits() const override {
+    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_BACKWARD_READS_INPUTS;
+  }
+};
+
+}  // namespace tandem::layers

@@ -1,0 +1,18 @@
+// Silence: takes any number of inputs and makes nothing of them, so that they do not count as
+// outputs of the net. No gradient comes out of it.
+#pragma once
+
+#include "plugins/sdk.h"
+
+namespace tandem::layers {
+
+struct Silence : sdk::LayerType {
+  const char* name() const override { return "Silence"; }
+  const char* help() const override { return "takes its inputs and makes nothing of them"; }
+  sdk::Arity inputs() const override { return {1, -1}; }
+  sdk::Arity outputs() const override { return {0, 0}; }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE; }
+  tandem_layer_cost cost(const sdk::Query&) const override { return make_cost(0, 0, 0, 0, 0, 0); }
+};
+
+}  // namespace tandem::layers

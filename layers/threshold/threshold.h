@@ -1,0 +1,22 @@
+// Threshold: y = 1 for x > threshold, 0 otherwise; element by element. It has no gradient: nothing
+// below it can be trained through it.
+#pragma once
+
+#include <vector>
+
+#include "plugins/sdk.h"
+
+namespace tandem::layers {
+
+struct Threshold : sdk::LayerType {
+  const char* name() const override { return "Threshold"; }
+  const char* help() const override { return "1 above a threshold, 0 elsewhere; no gradient"; }
+  std::vector<sdk::Parameter> parameters() const override {
+    return {sdk::number("threshold_param", "threshold")
+                .by_default("0")
+                .help("what an input must exceed")};
+  }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE; }
+};
+
+}  // namespace tandem::layers
