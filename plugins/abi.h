@@ -110,7 +110,8 @@ enum {
 typedef struct tandem_parameter {
   uint32_t struct_size;
   int32_t type;
-  const char* block;         /* the message it stands in, as "convolution_param" */
+  const char* block;         /* the message it stands in, as "convolution_param"; one inside it as
+                                "reshape_param.shape" */
   const char* name;          /* unique within its layer type or data set */
   const char* default_value; /* as it would be written; NULL: none (required, or simply absent) */
   int32_t required;
@@ -125,7 +126,7 @@ typedef struct tandem_parameter {
 
 enum {                             /* traits */
        TANDEM_PER_SAMPLE = 1 << 0, /* row n of every output depends on row n of the inputs only */
-       TANDEM_IN_PLACE = 1 << 1,   /* output 0 may be the memory of input 0 */
+       TANDEM_IN_PLACE = 1 << 1,   /* output 0, if as large, may be the memory of input 0 */
        TANDEM_SLICED_OUTPUTS = 1 << 2,   /* a binding may compute a range of output channels */
        TANDEM_BATCH_STATISTICS = 1 << 3, /* needs the statistics passes */
        TANDEM_LOSS = 1 << 4, /* outputs are scalars, sums over rows / normaliser; trains the net */
@@ -133,9 +134,12 @@ enum {                             /* traits */
        TANDEM_BACKWARD_READS_INPUTS = 1 << 6,  /* a backward pass reads the forward inputs */
        TANDEM_BACKWARD_READS_OUTPUTS = 1 << 7, /* a backward pass reads the forward outputs */
        TANDEM_SECOND_INPUT_IS_LABEL =
-           1 << 8,            /* no gradient flows into input 1. A row whose label is below zero
-                                 holds no sample: it adds nothing to loss, gradient or metric */
-       TANDEM_RANDOM = 1 << 9 /* draws from Philox (see sdk.h) in training */
+           1 << 8,             /* no gradient flows into input 1. A row whose label is below zero
+                                  holds no sample: it adds nothing to loss, gradient or metric */
+       TANDEM_RANDOM = 1 << 9, /* draws from Philox (see sdk.h) in training */
+       TANDEM_SECOND_INPUT_IS_SHAPE =
+           1 << 10, /* of input 1 only the shape counts: it may have any layout, and no gradient */
+       TANDEM_NO_DATA_GRADIENT = 1 << 11 /* no gradient flows into any input: indices, or arg max */
 };
 
 typedef struct tandem_layer_query {

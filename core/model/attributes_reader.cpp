@@ -30,18 +30,46 @@ class AttributesReader {
   [[nodiscard]] std::set<std::string> blocks() const {
     std::set<std::string> names;
     for (uint32_t i = 0; i < type_.parameter_count; ++i) {
-      if (type_.parameters[i]->block != nullptr) names.insert(type_.parameters[i]->block);
+      if (type_.parameters[i]->block == nullptr) continue;
+      const std::string path = type_.parameters[i]->block;
+      for (size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', dot + 1)) {
+        names.insert(path.substr(0, dot));
+      }
+      names.insert(path);
     }
     return names;
   }
 
-  // Of a block, or of the layer itself ("").
+  // The messages of a block; "reshape_param.shape" stands inside reshape_param.
+  [[nodiscard]] std::vector<const Message*> messages_of(const std::string& block) const {
+    std::vector<const Message*> messages{&layer_.body};
+    for (size_t begin = 0; begin <= block.size();) {
+      const size_t end = std::min(block.find('.', begin), block.size());
+      std::vector<const Message*> inner;
+      for (const Message* message : messages) {
+        for (const Field* field : message->all(block.substr(begin, end - begin))) {
+          inner.push_back(&block_of(*field, owner_));
+        }
+      }
+      messages = inner;
+      begin = end + 1;
+    }
+    return messages;
+  }
+
+  // Of a block, with the blocks inside it, or of the layer itself ("").
   [[nodiscard]] std::vector<std::string> parameters_of(const std::string& block) const {
     std::vector<std::string> names;
     for (uint32_t i = 0; i < type_.parameter_count; ++i) {
       const tandem_parameter& parameter = *type_.parameters[i];
       if (block == (parameter.block == nullptr ? "" : parameter.block)) {
         names.emplace_back(parameter.name);
+      }
+    }
+    for (const std::string& other : blocks()) {
+      const size_t dot = other.rfind('.');
+      if (dot != std::string::npos && other.substr(0, dot) == block) {
+        names.push_back(other.substr(dot + 1));
       }
     }
     return names;
@@ -70,8 +98,8 @@ class AttributesReader {
   }
 
   void check_block_fields(const std::string& block) const {
-    for (const Field* field : layer_.body.all(block)) {
-      demand_known(block_of(*field, owner_), parameters_of(block), "field of " + block, owner_);
+    for (const Message* message : messages_of(block)) {
+      demand_known(*message, parameters_of(block), "field of " + block, owner_);
     }
   }
 
@@ -79,8 +107,8 @@ class AttributesReader {
   [[nodiscard]] std::vector<const Field*> fields_of(const tandem_parameter& parameter) const {
     if (parameter.block == nullptr) return layer_.body.all(parameter.name);
     std::vector<const Field*> fields;
-    for (const Field* block : layer_.body.all(parameter.block)) {
-      for (const Field* field : block->message->all(parameter.name)) fields.push_back(field);
+    for (const Message* block : messages_of(parameter.block)) {
+      for (const Field* field : block->all(parameter.name)) fields.push_back(field);
     }
     return fields;
   }

@@ -72,6 +72,7 @@ void refuse_mixed_gradients(const Draft& draft) {
     for (size_t k = 0; k < layer.inputs.size(); ++k) {
       const Tensor& tensor = net.tensors[static_cast<size_t>(layer.inputs[k])];
       if (draft.takes_gradient[i][k] || !tensor.has_gradient) continue;
+      if (!layer.may_take_gradient(k)) continue;  // its kernel knows
       throw layer_error(layer, fmt::format("no gradient goes into its input '{}', but another "
                                            "layer's does, which is not supported together",
                                            tensor.name));

@@ -30,7 +30,11 @@ bool may_run_in_place(const Net& net, const Layer& layer) {
   if (from.producer < 0) return false;  // the data or the labels, which the step still owns
   const Layer& maker = net.layers[static_cast<size_t>(from.producer)];
   if (maker.has(TANDEM_LOSS) || maker.has(TANDEM_METRIC)) return false;  // a scalar to be reported
-  if (!equal(from.shape, to.shape) || from.layout != to.layout) return false;
+  // Its other axes may differ: the elements are the same.
+  if (from.shape.n != to.shape.n || element_count(from.shape) != element_count(to.shape) ||
+      from.layout != to.layout) {
+    return false;
+  }
   if (from.consumers.size() != 1) return false;
   if (std::count(layer.inputs.begin(), layer.inputs.end(), input) != 1) return false;
   if (net.phase != TANDEM_TRAIN) return true;

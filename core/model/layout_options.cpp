@@ -16,6 +16,10 @@ bool is_label(const Net& net, const Layer& layer, size_t input) {
          (input == 1 && layer.has(TANDEM_SECOND_INPUT_IS_LABEL));
 }
 
+bool is_shape_only(const Layer& layer, size_t input) {
+  return input == 1 && layer.has(TANDEM_SECOND_INPUT_IS_SHAPE);
+}
+
 bool can_have(const Shape& shape, int32_t layout) {
   if (shape.h == 1 && shape.w == 1) return true;
   switch (layout) {
@@ -34,7 +38,8 @@ bool can_have(const Shape& shape, int32_t layout) {
 bool can_have(const Net& net, const Layer& layer, const tandem_layout_option& option) {
   for (size_t i = 0; i < layer.inputs.size(); ++i) {
     const Shape& shape = net.tensors[static_cast<size_t>(layer.inputs[i])].shape;
-    if (!is_label(net, layer, i) && !can_have(shape, option.input)) return false;
+    if (is_label(net, layer, i) || is_shape_only(layer, i)) continue;
+    if (!can_have(shape, option.input)) return false;
   }
   return std::all_of(layer.outputs.begin(), layer.outputs.end(), [&](int tensor) {
     return can_have(net.tensors[static_cast<size_t>(tensor)].shape, option.output);
@@ -107,7 +112,8 @@ int32_t effective_layout(const Shape& shape, int32_t layout) {
 }
 
 int32_t wanted_layout(const Net& net, const Layer& layer, size_t input,
-                      const tandem_layout_option& option) {
+                      const tandem_layout_option& option, int32_t made) {
+  if (is_shape_only(layer, input)) return made;
   if (is_label(net, layer, input)) return TANDEM_NCHW;
   const Shape& shape = net.tensors[static_cast<size_t>(layer.inputs[input])].shape;
   return effective_layout(shape, option.input);

@@ -46,9 +46,8 @@ class LayoutSearch {
     double cost = choice[i].extra_bytes;
     for (size_t k = 0; k < layer.inputs.size(); ++k) {
       const int tensor = layer.inputs[k];
-      if (wanted_layout(net_, layer, k, choice[i]) != made_layout(net_, tensor, choice)) {
-        cost += reorder_cost(tensor);
-      }
+      const int32_t made = made_layout(net_, tensor, choice);
+      if (wanted_layout(net_, layer, k, choice[i], made) != made) cost += reorder_cost(tensor);
     }
     return cost;
   }
@@ -181,8 +180,9 @@ void insert_reorders(Draft& draft, const LayoutChoice& choice) {
   for (size_t i = 0; i < net.layers.size(); ++i) {
     for (size_t k = 0; k < net.layers[i].inputs.size(); ++k) {
       const int tensor = net.layers[i].inputs[k];
-      const int32_t wanted = wanted_layout(net, net.layers[i], k, choice[i]);
-      if (wanted == net.tensors[static_cast<size_t>(tensor)].layout) continue;
+      const int32_t made = net.tensors[static_cast<size_t>(tensor)].layout;
+      const int32_t wanted = wanted_layout(net, net.layers[i], k, choice[i], made);
+      if (wanted == made) continue;
       const bool gradient = net.layers[i].wants_backward_data && draft.takes_gradient[i][k];
       const int plain = reorders.reordered(tensor, wanted, static_cast<int>(i), gradient);
       net.layers[i].inputs[k] = plain;

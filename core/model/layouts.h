@@ -15,9 +15,9 @@ class Registry;
 // One option a layer.
 using LayoutChoice = std::vector<tandem_layout_option>;
 
-// The layout a layer wants its input in; labels are plain.
+// The layout a layer wants its input in, which is `made` in another; labels are plain.
 [[nodiscard]] int32_t wanted_layout(const Net& net, const Layer& layer, size_t input,
-                                    const tandem_layout_option& option);
+                                    const tandem_layout_option& option, int32_t made);
 // The layout a tensor is made in; the data and the labels are plain.
 [[nodiscard]] int32_t made_layout(const Net& net, int tensor, const LayoutChoice& choice);
 

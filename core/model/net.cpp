@@ -8,6 +8,11 @@ std::string Layer::title() const {
   return fmt::format("layer '{}' ({})", name, type == nullptr ? "?" : type->name);
 }
 
+bool Layer::may_take_gradient(size_t input) const {
+  if (has(TANDEM_METRIC) || has(TANDEM_NO_DATA_GRADIENT)) return false;
+  return input != 1 || !(has(TANDEM_SECOND_INPUT_IS_LABEL) || has(TANDEM_SECOND_INPUT_IS_SHAPE));
+}
+
 std::vector<Shape> Net::shapes(int64_t rows) const {
   if (rows < 1) throw error("net '{}': a share of {} rows is empty", name, rows);
   std::vector<Shape> result(tensors.size());

@@ -56,6 +56,8 @@ struct Layer {
   Location location;
 
   [[nodiscard]] bool has(uint64_t trait) const { return (type->traits & trait) != 0; }
+  // Whether its type lets a gradient flow into that input at all.
+  [[nodiscard]] bool may_take_gradient(size_t input) const;
   [[nodiscard]] bool has_backward() const { return wants_backward_data || wants_backward_weights; }
   // "layer 'conv1' (Convolution)"
   [[nodiscard]] std::string title() const;

@@ -214,8 +214,8 @@ class Resolver {
   }
 
   static std::vector<bool> gradient_inputs(const LayerDefinition& definition, const Layer& layer) {
-    std::vector<bool> takes(layer.inputs.size(), !layer.has(TANDEM_METRIC));
-    if (layer.has(TANDEM_SECOND_INPUT_IS_LABEL) && takes.size() > 1) takes[1] = false;
+    std::vector<bool> takes(layer.inputs.size());
+    for (size_t i = 0; i < takes.size(); ++i) takes[i] = layer.may_take_gradient(i);
     for (size_t i = 0; i < takes.size() && i < definition.propagate_down.size(); ++i) {
       if (!definition.propagate_down[i]) takes[i] = false;
     }

@@ -173,8 +173,7 @@ int PlanBuilder::binding(int device, int layer) {
   use.row_begin = rows(device).begin;
   use.row_end = rows(device).end;
   for (size_t i = 0; i < l.inputs.size(); ++i) {
-    const bool is_label = i == 1 && l.has(TANDEM_SECOND_INPUT_IS_LABEL);
-    const bool wanted = trains && l.wants_backward_data && !is_label &&
+    const bool wanted = trains && l.wants_backward_data && l.may_take_gradient(i) &&
                         net().tensors[size_t(l.inputs[i])].has_gradient;
     use.inputs.push_back(tensor(device, l.inputs[i]));
     use.input_gradients.push_back(wanted ? tensor_gradient(device, l.inputs[i]) : Region{});

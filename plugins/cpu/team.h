@@ -47,4 +47,23 @@ void for_ranges([[maybe_unused]] int32_t threads, int64_t count, const Body& bod
   if (count > 0) body(int64_t{0}, count);
 }
 
+// The same over [0, count) items of `floats` elements each, for work that is not cut within an
+// item.
+template <class Body>
+void for_items([[maybe_unused]] int32_t threads, int64_t count, [[maybe_unused]] int64_t floats,
+               const Body& body) {
+#if TANDEM_CPU_TEAMS
+  constexpr int64_t worth_a_thread = 16384;
+  const int64_t useful = std::min<int64_t>({threads, count, count * floats / worth_a_thread});
+  if (useful > 1) {
+#pragma omp parallel for num_threads(static_cast <int>(useful)) schedule(static, 1)
+    for (int64_t part = 0; part < useful; ++part) {
+      body(count * part / useful, count * (part + 1) / useful);
+    }
+    return;
+  }
+#endif
+  if (count > 0) body(int64_t{0}, count);
+}
+
 }  // namespace tandem::cpu

@@ -44,6 +44,19 @@ TEST(LayerAttributes, AParameterWithoutABlockIsAFieldOfTheLayer) {
   EXPECT_EQ(read("test.Strange", "")->integer("flavour"), 3);
 }
 
+TEST(LayerAttributes, ABlockMayStandInsideABlock) {
+  const auto attributes =
+      read("test.Nested", "nested_param { shape { dim: 0 dim: -1 } axis: 1 shape { dim: 3 } }");
+  EXPECT_THAT(attributes->integers("dim"), ElementsAre(0, -1, 3));
+  EXPECT_EQ(attributes->integer("axis"), 1);
+  EXPECT_THAT(failure("test.Nested", "nested_param { shape { dims: 0 } }"),
+              HasSubstr("unknown field of nested_param.shape 'dims' (did you mean 'dim'?)"));
+  EXPECT_THAT(failure("test.Nested", "nested_param { shap { dim: 0 } }"),
+              HasSubstr("unknown field of nested_param 'shap' (did you mean 'shape'?)"));
+  EXPECT_THAT(failure("test.Nested", "nested_param { shape: 3 }"),
+              HasSubstr("shape is '3', but must be a block"));
+}
+
 TEST(LayerAttributes, AnUnknownFieldOfABlockSuggestsTheNearName) {
   EXPECT_EQ(failure("Dropout", "dropout_param { dropout_ration: 0.5 }"),
             "layer 'x' (Dropout): unknown field of dropout_param 'dropout_ration' (did you mean "

@@ -76,6 +76,17 @@ TEST(Layouts, ALossOverAnImageReadsItPlainAndItsLabelsAsTheyAre) {
   EXPECT_EQ(net.prediction, layer_of(net, "ip_reorder_NCHW").outputs[0]);
 }
 
+TEST(Layouts, AnInputOfWhichOnlyTheShapeCountsMayHaveAnyLayout) {
+  const Net net = build(data_layer + convolution("conv", "data", "conv", 32) +
+                            layer("cut", "test.Like", "conv", "cut", "bottom: 'data'") +
+                            convolution("conv2", "cut", "conv2", 32) +
+                            inner_product("ip", "conv2", "ip") + loss_layer,
+                        fake_options());
+  EXPECT_EQ(output_of(net, "cut").layout, TANDEM_NCHW16C);
+  EXPECT_EQ(layer_of(net, "cut").inputs[1], net.data);
+  EXPECT_THAT(reorders(net), ElementsAre("conv2_reorder_NCHW"));
+}
+
 TEST(Layouts, APredictionIsReadPlain) {
   const Net net = build(
       "layer { name: 'd' type: 'Input' top: 'data' }" + convolution("conv", "data", "conv", 32),

@@ -70,6 +70,28 @@ TEST(Gradients, PropagateDownCutsABranch) {
   EXPECT_FALSE(output_of(net, "a").has_gradient);
 }
 
+TEST(Gradients, FlowOnlyWhereTheTypeLetsThem) {
+  const Net net =
+      build(data_layer + convolution("a", "data", "a", 4) + convolution("b", "data", "b", 4) +
+            layer("cut", "test.Like", "a", "cut", "bottom: 'b'") +
+            layer("index", "test.Index", "b", "index") +
+            layer("both", "test.Add", "cut", "both", "bottom: 'index'") +
+            inner_product("ip", "both", "ip") + loss_layer);
+  EXPECT_TRUE(layer_of(net, "a").wants_backward_weights);
+  EXPECT_FALSE(layer_of(net, "b").has_backward());
+  EXPECT_FALSE(layer_of(net, "index").has_backward());
+}
+
+TEST(Gradients, OfOtherLayersMayFlowWhereOnlyTheShapeIsRead) {
+  const Net net =
+      build(data_layer + convolution("a", "data", "a", 4) + convolution("b", "data", "b", 4) +
+            layer("cut", "test.Like", "a", "cut", "bottom: 'b'") +
+            layer("both", "test.Add", "cut", "both", "bottom: 'b'") +
+            inner_product("ip", "both", "ip") + loss_layer);
+  EXPECT_TRUE(output_of(net, "b").has_gradient);
+  EXPECT_TRUE(layer_of(net, "cut").wants_backward_data);
+}
+
 const std::string branches = data_layer + convolution("a", "data", "a", 4) +
                              inner_product("aux", "a", "aux") +
                              layer("auxloss", "SoftmaxWithLoss", "aux", "l", "bottom: 'label'") +

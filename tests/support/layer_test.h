@@ -126,7 +126,8 @@ class LayerRun {
     const std::vector<GuardedMemory> gradients = write(output_gradients, outputs_of_binding_);
     const std::vector<GuardedMemory> results = make(inputs_of_binding_);
     std::vector<void*> addresses = pointers(results);
-    if ((type_.traits & TANDEM_SECOND_INPUT_IS_LABEL) != 0) addresses[1] = nullptr;
+    constexpr uint64_t without_second = TANDEM_SECOND_INPUT_IS_LABEL | TANDEM_SECOND_INPUT_IS_SHAPE;
+    if ((type_.traits & without_second) != 0) addresses[1] = nullptr;
     // A host that runs in place gives the gradients one memory, too.
     if (in_place()) addresses[0] = gradients[0].data();
     run(kernel_.backward_data, pointers(gradients), addresses, {}, 0);
@@ -187,6 +188,9 @@ class LayerRun {
   void describe() {
     for (const Shape& s : input_shapes_) {
       inputs_of_binding_.push_back(tensor(s, setup_.input_layout));
+    }
+    if ((type_.traits & TANDEM_SECOND_INPUT_IS_SHAPE) != 0) {
+      inputs_of_binding_[1].layout = TANDEM_NCHW;
     }
     for (const Shape& s : output_shapes_) {
       outputs_of_binding_.push_back(tensor(s, setup_.output_layout));

@@ -39,6 +39,7 @@ inline void expect_reference(const std::string& file, const std::string& type,
                      .parameters = reference.parameters,
                      .inputs = reference.all("input"),
                      .weights = reference.all("weight"),
+                     .output_count = static_cast<uint32_t>(reference.all("output").size()),
                      .normaliser = static_cast<float>(reference.normaliser)};
     if (!reference.has("output_gradient0")) plain.flags = 0;
     for (const LayerSetup& setup : in_every_layout(plain)) {

@@ -167,6 +167,30 @@ struct Add : LayerType {
   uint64_t traits() const override { return TANDEM_PER_SAMPLE; }
 };
 
+// As large as its second input.
+struct Like : LayerType {
+  const char* name() const override { return "test.Like"; }
+  const char* help() const override { return "cuts input 0 to the extents of input 1"; }
+  Arity inputs() const override { return {2, 2}; }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_SECOND_INPUT_IS_SHAPE; }
+};
+
+// An index for each pixel: nothing to differentiate.
+struct Index : LayerType {
+  const char* name() const override { return "test.Index"; }
+  const char* help() const override { return "which value is the largest"; }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_NO_DATA_GRADIENT; }
+};
+
+struct Nested : LayerType {
+  const char* name() const override { return "test.Nested"; }
+  const char* help() const override { return "has a block inside its block"; }
+  std::vector<Parameter> parameters() const override {
+    return {integer("nested_param", "axis").by_default("0"),
+            integers("nested_param.shape", "dim").range(-1, 100)};
+  }
+};
+
 // A field of the layer itself instead of a block, eleven weights, a persistent state.
 struct Strange : LayerType {
   const char* name() const override { return "test.Strange"; }
@@ -261,6 +285,9 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
   plugin.layer<Dropout>().kernel<Dropout, Any>("fake");
   plugin.layer<Square>().kernel<Square, Any>("fake");
   plugin.layer<Add>().kernel<Add, Any>("fake");
+  plugin.layer<Like>().kernel<Like, Any>("fake");
+  plugin.layer<Index>().kernel<Index, Any>("fake");
+  plugin.layer<Nested>().kernel<Nested, Plain>("fake");
   plugin.layer<Strange>().kernel<Strange, Plain>("fake");
   plugin.layer<Fickle>().kernel<Fickle, Plain>("fake");
   plugin.layer<Softmax>().kernel<Softmax, Plain>("fake");

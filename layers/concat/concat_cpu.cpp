@@ -1,0 +1,50 @@
+// Concat on the cpu: a copy of each input, in every layout whose blocks no joint cuts.
+#include "layers/box_copy.h"
+#include "layers/concat/concat.h"
+
+namespace {
+
+using namespace tandem::sdk;
+using namespace tandem::layers;
+
+class ConcatCpu {
+ public:
+  ConcatCpu(const Binding& binding, const Call&) {
+    const tandem_tensor& output = binding.output(0);
+    const size_t axis = concat_axis(binding.attributes, binding.input(0).shape);
+    Extents place{};
+    for (size_t i = 0; i < binding.input_count(); ++i) {
+      const Shape& input = binding.input(i).shape;
+      parts_.emplace_back(output.layout, input, Extents{}, output.shape, place, extents_of(input));
+      gradients_.push_back(parts_.back().reversed());
+      place[axis] += extents_of(input)[axis];
+    }
+  }
+
+  static LayoutOptions layouts(const Binding& binding) {
+    std::vector<int64_t> channels;
+    for (size_t i = 0; i < binding.input_count(); ++i) {
+      channels.push_back(binding.input(i).shape.c);
+    }
+    return layouts_cut_at(channels);
+  }
+
+  void forward(const Call& call, const Pass& pass) const {
+    for (size_t i = 0; i < parts_.size(); ++i) parts_[i].copy(call, pass.input(i), pass.output(0));
+  }
+  void backward_data(const Call& call, const Pass& pass) const {
+    for (size_t i = 0; i < gradients_.size(); ++i) {
+      if (pass.input_gradient(i) == nullptr) continue;
+      gradients_[i].copy(call, pass.output_gradient(0), pass.input_gradient(i));
+    }
+  }
+
+ private:
+  std::vector<BoxCopy> parts_, gradients_;
+};
+
+}  // namespace
+
+extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
+  return Plugin(host, "concat", "1.0").layer<Concat>().kernel<Concat, ConcatCpu>("cpu").table();
+}
