@@ -23,6 +23,8 @@ struct BatchLayout {
 };
 [[nodiscard]] BatchLayout make_batch_layout(int64_t rows, const Shape& sample);
 
+constexpr int ring_slots = 3;
+
 struct LoaderOptions {
   int64_t batch = 1;
   int64_t first_batch = 0;   // where to begin: the step, on resume
@@ -31,7 +33,7 @@ struct LoaderOptions {
                      // partial, and rows beyond the data have label -1
   bool shuffle = true;
   uint64_t seed = 1;
-  int slots = 3;
+  int slots = ring_slots;
   int threads = 0;  // 0: one for every two cores, at least 1
   double bad_share_limit =
       0.05;  // Error with the list when more of the samples seen (at least 200), or all of a batch,

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/data/loader.h"
 #include "core/schedule/ordering.h"
 
 namespace tandem {
@@ -133,7 +134,10 @@ MemoryPlan plan_memory(const Plan& plan, bool reuse) {
   std::map<std::pair<int, StreamKind>, std::vector<int>> pools;
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const Buffer& buffer = plan.buffers[i];
-    if (buffer.kind == BufferKind::external) continue;
+    if (buffer.kind == BufferKind::external) {
+      memory.prefetched_bytes += ring_slots * total_bytes(buffer);
+      continue;
+    }
     const size_t device = static_cast<size_t>(buffer.device);
     const bool of_one_stream = uses[i].one_stream && uses[i].stream.has_value();
     if (buffer.device < 0) {

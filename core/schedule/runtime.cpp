@@ -64,7 +64,7 @@ struct Runtime::State {
   }
 
   [[nodiscard]] std::vector<int64_t> new_persistent(const Plan& plan) const;
-  void forecast(const Plan& plan, const MemoryPlan& memory, int64_t batch) const;
+  void forecast(const Plan& plan, const MemoryPlan& memory, int64_t batch);
   void demand(const std::string& who, int64_t persistent, int64_t transient, int64_t available,
               int64_t batch) const;
   void make(const Buffer& buffer);
@@ -74,6 +74,7 @@ struct Runtime::State {
 
   Machine& machine;
   std::vector<int64_t> available;  // when the machine was taken over
+  int64_t prefetched = 0;          // bytes of the rings that feed the plans reserved so far
   std::map<std::pair<std::string, int>, Memory> persistent;
   std::vector<Memory> transient;
   Memory host_transient;
@@ -112,14 +113,16 @@ void Runtime::State::demand(const std::string& who, int64_t persistent, int64_t 
               human_bytes(available), advice);
 }
 
-void Runtime::State::forecast(const Plan& plan, const MemoryPlan& memory, int64_t batch) const {
+void Runtime::State::forecast(const Plan& plan, const MemoryPlan& memory, int64_t batch) {
   std::vector<int64_t> persistent_bytes = new_persistent(plan);
   for (const auto& [key, held] : persistent) {
     (key.second < 0 ? persistent_bytes.back()
                     : persistent_bytes[static_cast<size_t>(key.second)]) += held.bytes();
   }
   const std::string kind = machine.kind();
-  int64_t all_persistent = persistent_bytes.back(), all_transient = 0;
+  // Both phases' rings are full while the run evaluates.
+  prefetched += memory.prefetched_bytes;
+  int64_t all_persistent = persistent_bytes.back(), all_transient = prefetched;
   for (int device = 0; device < plan.devices; ++device) {
     const auto i = static_cast<size_t>(device);
     const int64_t needed = std::max(memory.transient_bytes[i], transient[i].bytes());

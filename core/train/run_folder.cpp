@@ -1,7 +1,11 @@
 #include "core/train/run_folder.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
@@ -33,9 +37,7 @@ fs::path solver_file(const fs::path& folder) {
   return folder / "solver.prototxt";
 }
 
-}  // namespace
-
-RunFolder RunFolder::create(const fs::path& path) {
+void demand_no_run(const fs::path& path) {
   std::error_code code;
   if (fs::exists(record_file(path), code)) {
     throw error(
@@ -43,6 +45,13 @@ RunFolder RunFolder::create(const fs::path& path) {
         "(--out)",
         path.string());
   }
+}
+
+}  // namespace
+
+RunFolder RunFolder::create(const fs::path& path) {
+  std::error_code code;
+  demand_no_run(path);
   if (fs::is_directory(path, code) && !fs::is_empty(path, code)) {
     throw error(
         "run folder '{}' holds files that are not a run's: choose an empty or a new folder (--out)",
@@ -54,7 +63,30 @@ RunFolder RunFolder::create(const fs::path& path) {
   if (::access(path.c_str(), W_OK | X_OK) != 0) {
     throw error("run folder '{}' cannot be written: choose another with --out", path.string());
   }
-  return RunFolder(path);
+  RunFolder folder(path);
+  folder.lock();
+  demand_no_run(path);  // another process may have been quicker
+  return folder;
+}
+
+// The folder itself is locked: no file is left behind, and the kernel lets go when a process dies.
+void RunFolder::lock() {
+  const int descriptor = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) {
+    throw error("run folder '{}' cannot be opened: {}", path_.string(), std::strerror(errno));
+  }
+  const auto close = [](const int* held) {
+    ::close(*held);
+    delete held;
+  };
+  lock_ = std::shared_ptr<const int>(new int(descriptor), close);
+  // A file system without locks gives another error: then there is nothing to protect with.
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    throw error(
+        "run folder '{}' is in use: another process trains in it. Wait for it, or choose another "
+        "folder (--out)",
+        path_.string());
+  }
 }
 
 RunFolder RunFolder::open(const fs::path& path) {

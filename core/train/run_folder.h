@@ -1,9 +1,11 @@
 // The folder of a run: net, options, class names, recorded choices, metrics, log, timeline and
-// checkpoints. Every file in it is the run's own; nothing outside it is ever written.
+// checkpoints. Every file in it is the run's own; nothing outside it is ever written, and only one
+// process at a time trains in it.
 #pragma once
 
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include "core/model/definition.h"
@@ -14,10 +16,14 @@ namespace tandem {
 
 class RunFolder {
  public:
-  // Makes the folder for a new run. Error if it cannot be written, or already holds a run.
+  // Makes the folder for a new run, and locks it. Error if it cannot be written, already holds a run
+  // or is locked.
   [[nodiscard]] static RunFolder create(const std::filesystem::path& path);
   // An existing run's. Error if it holds none.
   [[nodiscard]] static RunFolder open(const std::filesystem::path& path);
+  // Keeps other processes from training here until this object and its copies are gone, or the
+  // process is. Error if one does already.
+  void lock();
   // runs/<net>-1, -2, ...: the first that does not exist.
   [[nodiscard]] static std::filesystem::path free_name(const std::string& net);
 
@@ -36,6 +42,7 @@ class RunFolder {
  private:
   explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
   std::filesystem::path path_;
+  std::shared_ptr<const int> lock_;  // a descriptor of the folder; closing it unlocks
 };
 
 }  // namespace tandem

@@ -124,7 +124,9 @@ std::string Session::memory_forecast() const {
     text += fmt::format("; device {}: weights and solver state {}, activations and buffers {}",
                         device, human_bytes(persistent), human_bytes(transient));
   }
-  return fmt::format("{}: {} in all{}", options_.devices, human_bytes(total), text);
+  const int64_t prefetched = training_.memory.prefetched_bytes + testing_.memory.prefetched_bytes;
+  return fmt::format("{}: {} in all{}; prefetched batches {}", options_.devices,
+                     human_bytes(total + prefetched), text, human_bytes(prefetched));
 }
 
 void Session::set_weights(const std::vector<float>& values) {

@@ -65,7 +65,7 @@ class Session {
   [[nodiscard]] const Net& net() const { return options_.training ? training_.net : testing_.net; }
   [[nodiscard]] const CostTable& costs() const { return *options_.costs; }
   // "cpu:2: 1.2 GiB in all; device 0: weights and state 480 MiB, activations and buffers 350 MiB;
-  // ..."
+  // ...; prefetched batches 75 MiB"
   [[nodiscard]] std::string memory_forecast() const;
 
   // The net's whole weight array: to every device; from device 0. No step may be in flight.

@@ -359,7 +359,10 @@ void record_choices(RunRecord& record, Session& session) {
 TrainResult train(const TrainOptions& options, Observer& observer) {
   Registry registry = Registry::with_defaults();
   std::optional<RunFolder> folder;
-  if (options.resume) folder.emplace(RunFolder::open(options.out));
+  if (options.resume) {
+    folder.emplace(RunFolder::open(options.out));
+    folder->lock();
+  }
   TrainSetup setup =
       folder ? resolve_resumed(registry, options, *folder) : resolve(registry, options);
 

@@ -76,6 +76,17 @@ TEST_F(Resume, OfACompleteRunSaysSoAndHowToGoOn) {
   expect_success("train --out run --resume --steps 12");
 }
 
+TEST_F(Resume, OfARunThatAnotherProcessTrainsIsRefusedAndDisturbsNothing) {
+  expect_success(train("whole", 60));
+  RunningProgram program(desk_, train("run", 60) + slowly);
+  ASSERT_TRUE(program.wait_for_file(desk_ / "run/last.safetensors"));
+  EXPECT_THAT(desk_.refusal("train --out run --resume"),
+              AllOf(HasSubstr("'run' is in use"), HasSubstr("another process")));
+  EXPECT_EQ(program.stop(SIGKILL).code, 128 + SIGKILL);
+  expect_success("train --out run --resume");
+  expect_same_checkpoint("run", "whole");
+}
+
 TEST_F(Resume, OfAFolderWithoutARunNamesWhatIsMissing) {
   EXPECT_THAT(desk_.refusal("train --out images --resume"),
               AllOf(HasSubstr("'images' holds no run"), HasSubstr("run.json")));
