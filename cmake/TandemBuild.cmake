@@ -4,6 +4,7 @@
 find_package(Threads REQUIRED)
 find_package(TBB REQUIRED)
 find_package(fmt REQUIRED)
+find_package(Protobuf REQUIRED)
 find_program(TANDEM_CCACHE ccache)
 if(TANDEM_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${TANDEM_CCACHE})

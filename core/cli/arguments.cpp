@@ -47,6 +47,10 @@ void add_strategy_options(CLI::App& command, StrategyOptions& options) {
 void add_net_options(CLI::App& command, NetArguments& arguments) {
   command.add_option("--net", arguments.net, "A model's name or a prototxt file")
       ->capture_default_str();
+  add_net_size_options(command, arguments);
+}
+
+void add_net_size_options(CLI::App& command, NetArguments& arguments) {
   command.add_option("--batch", arguments.batch, "Images in the global batch (default: the net's)");
   command.add_option("--classes", arguments.classes, "Classes (default: as the net's file says)");
   command.add_option("--size", arguments.size,

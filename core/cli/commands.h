@@ -21,6 +21,8 @@ void add_plan(CLI::App& app, Action& action);
 void add_layers(CLI::App& app, Action& action);
 void add_plugins(CLI::App& app, Action& action);
 void add_devices(CLI::App& app, Action& action);
+void add_net(CLI::App& app, Action& action);
+void add_export(CLI::App& app, Action& action);
 
 // Options that several commands share.
 struct MachineArguments {
@@ -42,5 +44,6 @@ struct NetArguments {
   [[nodiscard]] int64_t batch_of(const NetDefinition& net) const;
 };
 void add_net_options(CLI::App& command, NetArguments& arguments);
+void add_net_size_options(CLI::App& command, NetArguments& arguments);  // without --net
 
 }  // namespace tandem::cli

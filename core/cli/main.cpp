@@ -48,6 +48,8 @@ int main(int argc, char** argv) {
   tandem::cli::add_predict(app, action);
   tandem::cli::add_profile(app, action);
   tandem::cli::add_plan(app, action);
+  tandem::cli::add_export(app, action);
+  tandem::cli::add_net(app, action);
   tandem::cli::add_layers(app, action);
   tandem::cli::add_plugins(app, action);
   tandem::cli::add_devices(app, action);

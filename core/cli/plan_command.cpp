@@ -19,19 +19,6 @@ struct PlanArguments {
   bool tasks = true, as_json = false;
 };
 
-// What kernels keep beside their tensors is known only when they are prepared: done on the cpu,
-// nothing is run.
-MemoryPlan memory_with_kernels(Registry& registry, Session& session,
-                               const SessionOptions& options) {
-  DeviceSpec devices = parse_devices(options.devices, registry.backends());
-  devices.kind = "cpu";
-  Machine machine(registry.backend("cpu"), devices, MachineOptions{});
-  Runtime runtime(machine);
-  Plan plan = session.training().plan;
-  const Kernels kernels(plan, session.training().net, registry, runtime);
-  return plan_memory(plan);
-}
-
 struct Sources {
   int measured = 0, estimated = 0;
 };
@@ -71,7 +58,7 @@ int run_plan(PlanArguments& a) {
   const double alone = devices.count() > 1
                            ? step_seconds_without_communication(registry, definition, options, 3, 5)
                            : 0;
-  const MemoryPlan memory = memory_with_kernels(registry, session, options);
+  const MemoryPlan memory = memory_with_kernels(registry, phase.net, phase.plan);
   const Sources sources = sources_of(phase.net, phase.plan, *options.costs);
   if (!a.dot.empty()) write_text_file(a.dot, to_dot(phase.plan));
   if (!a.trace.empty()) write_text_file(a.trace, to_chrome_trace(phase.plan, predicted.events));

@@ -52,6 +52,10 @@ struct Measurement {
                                                         SessionOptions options, int warm_up,
                                                         int steps);
 
+// The memory plan of a plan made without kernels (`sim`), with what the cpu's kernels keep beside
+// their tensors. They are prepared for it; nothing is run.
+[[nodiscard]] MemoryPlan memory_with_kernels(Registry& registry, const Net& net, Plan plan);
+
 // Peak resident memory of this process, bytes.
 [[nodiscard]] int64_t peak_memory_bytes();
 

@@ -1,0 +1,132 @@
+#include "core/model/caffemodel.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl.h>
+
+#include <fstream>
+#include <limits>
+
+#include "caffemodel.pb.h"
+#include "core/base/error.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+namespace format = caffemodel;
+
+Error damaged(const fs::path& path, const std::string& why) {
+  return error("weight file '{}' cannot be used: {}", path.string(), why);
+}
+
+std::vector<int64_t> shape_of(const format::Blob& blob) {
+  if (blob.has_shape()) return {blob.shape().dim().begin(), blob.shape().dim().end()};
+  return {blob.num(), blob.channels(), blob.height(), blob.width()};
+}
+
+CaffeBlob take(const format::Blob& blob, const fs::path& path, const std::string& layer) {
+  CaffeBlob taken;
+  taken.shape = shape_of(blob);
+  int64_t count = 1;
+  for (const int64_t size : taken.shape) {
+    if (size < 0 || (size > 0 && count > std::numeric_limits<int32_t>::max() / size)) {
+      throw damaged(path, fmt::format("layer '{}' has an array of size {}", layer,
+                                      fmt::join(taken.shape, "x")));
+    }
+    count *= size;
+  }
+  if (blob.data_size() > 0) {
+    taken.values.assign(blob.data().begin(), blob.data().end());
+  } else {
+    taken.values.assign(blob.double_data().begin(), blob.double_data().end());
+  }
+  if (static_cast<int64_t>(taken.values.size()) != count) {
+    throw damaged(path, fmt::format("layer '{}' has {} values for an array of {} ({})", layer,
+                                    taken.values.size(), fmt::join(taken.shape, "x"), count));
+  }
+  return taken;
+}
+
+template <class Blobs>
+void collect(const std::string& name, const Blobs& blobs, const fs::path& path,
+             std::vector<CaffeLayer>& layers) {
+  if (blobs.empty()) return;
+  CaffeLayer layer{name, {}};
+  for (const format::Blob& blob : blobs) layer.blobs.push_back(take(blob, path, name));
+  layers.push_back(std::move(layer));
+}
+
+}  // namespace
+
+std::vector<CaffeLayer> read_caffemodel(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::error_code code;
+  if (!file || fs::is_directory(path, code)) throw damaged(path, "it cannot be read");
+  google::protobuf::io::IstreamInputStream stream(&file);
+  google::protobuf::io::CodedInputStream coded(&stream);
+  format::Net net;
+  if (!net.ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage()) {
+    throw damaged(path, "it is truncated, damaged, or no .caffemodel");
+  }
+  std::vector<CaffeLayer> layers;
+  for (const format::LayerV1& layer : net.layers()) {
+    if (layer.has_layer()) {
+      collect(layer.layer().name(), layer.layer().blobs(), path, layers);
+    } else {
+      collect(layer.name(), layer.blobs(), path, layers);
+    }
+  }
+  for (const format::Layer& layer : net.layer()) collect(layer.name(), layer.blobs(), path, layers);
+  if (layers.empty()) throw damaged(path, "no layer in it has weights; is it a .caffemodel?");
+  return layers;
+}
+
+// Caffe itself refuses a file whose arrays have another rank than its layers'.
+std::vector<int64_t> caffe_shape(const Net& net, const Layer& layer, size_t index) {
+  const Shape& shape = net.weights[static_cast<size_t>(layer.weights[index])].shape;
+  const std::string type = layer.type->name;
+  if (index == 0 && (type == "InnerProduct" || type == "Embed")) {
+    return {shape.n, shape.c * shape.h * shape.w};
+  }
+  std::vector<int64_t> sizes{shape.n, shape.c, shape.h, shape.w};
+  if (index == 0 && (type == "Convolution" || type == "Deconvolution")) return sizes;
+  while (sizes.size() > 1 && sizes.back() == 1) sizes.pop_back();
+  return sizes;
+}
+
+void write_caffemodel(const fs::path& path, const Net& net, const std::vector<float>& values) {
+  format::Net message;
+  message.set_name(net.name);
+  for (const Layer& layer : net.layers) {
+    if (layer.weights.empty()) continue;
+    format::Layer& entry = *message.add_layer();
+    entry.set_name(layer.name);
+    entry.set_type(layer.type->name);
+    for (size_t i = 0; i < layer.weights.size(); ++i) {
+      const WeightArray& weight = net.weights[static_cast<size_t>(layer.weights[i])];
+      format::Blob& blob = *entry.add_blobs();
+      for (const int64_t size : caffe_shape(net, layer, i)) blob.mutable_shape()->add_dim(size);
+      const float* first = values.data() + weight.offset;
+      blob.mutable_data()->Add(first, first + weight.count);
+    }
+  }
+  constexpr size_t most = std::numeric_limits<int32_t>::max();
+  if (message.ByteSizeLong() > most) {
+    throw error("'{}' would have {} bytes: a .caffemodel holds at most {}; write .safetensors",
+                path.string(), message.ByteSizeLong(), most);
+  }
+  const fs::path pending = path.string() + ".new";
+  std::ofstream file(pending, std::ios::binary | std::ios::trunc);
+  const bool written = file && message.SerializeToOstream(&file) && file.flush();
+  file.close();
+  std::error_code code;
+  if (written) fs::rename(pending, path, code);
+  if (!written || code) {
+    std::error_code ignored;
+    fs::remove(pending, ignored);
+    throw error("'{}' cannot be written{}", path.string(),
+                code ? ": " + code.message() : std::string(" (no such folder, or disk full?)"));
+  }
+}
+
+}  // namespace tandem

@@ -1,0 +1,192 @@
+#include "core/train/pretrained.h"
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/model/caffemodel.h"
+#include "core/plugin/registry.h"
+#include "core/train/checkpoint.h"
+#include "core/train/run_folder.h"
+#include "core/train/safetensors.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+// One array of a file: whose it is, and what it is called there.
+struct Source {
+  std::string layer, name;
+  const std::vector<int64_t>* shape;
+  const std::vector<float>* values;
+};
+
+// safetensors begins with the length of its JSON header, which begins with a brace.
+bool is_safetensors(const fs::path& path) {
+  char head[9] = {};
+  std::ifstream(path, std::ios::binary).read(head, sizeof(head));
+  return head[8] == '{' || path.extension() == ".safetensors";
+}
+
+// Old files write every array with four sizes, leading ones in front; ours may have trailing ones.
+bool fits(const std::vector<int64_t>& there, const Shape& here) {
+  const auto begin = [](const std::vector<int64_t>& sizes) {
+    for (const int64_t size : sizes) {
+      if (size != 1) return size;
+    }
+    return int64_t{1};
+  };
+  int64_t count = 1;
+  for (const int64_t size : there) count *= size;
+  return count == element_count(here) && begin(there) == begin({here.n, here.c, here.h, here.w});
+}
+
+std::vector<Source> sources_of(const std::vector<CaffeLayer>& layers) {
+  std::vector<Source> sources;
+  for (const CaffeLayer& layer : layers) {
+    for (size_t i = 0; i < layer.blobs.size(); ++i) {
+      sources.push_back({layer.name, fmt::format("{}[{}]", layer.name, i), &layer.blobs[i].shape,
+                         &layer.blobs[i].values});
+    }
+  }
+  return sources;
+}
+
+// Arrays of safetensors are named layer.array; they are put in the order of the net's own.
+std::vector<Source> sources_of(const SafetensorsFile& file, const Net& net) {
+  std::vector<Source> sources;
+  std::set<std::string> taken;
+  for (const WeightArray& weight : net.weights) {
+    const auto found = file.arrays.find(weight.name);
+    if (found == file.arrays.end()) continue;
+    taken.insert(weight.name);
+    sources.push_back({weight.name.substr(0, weight.name.rfind('.')), weight.name,
+                       &found->second.shape, &found->second.values});
+  }
+  for (const auto& [name, array] : file.arrays) {
+    if (taken.count(name) == 0) {
+      sources.push_back({name.substr(0, name.rfind('.')), name, &array.shape, &array.values});
+    }
+  }
+  return sources;
+}
+
+void demand_fit(const fs::path& path, const Net& net, const Layer& layer,
+                const std::vector<const Source*>& found) {
+  if (found.size() != layer.weights.size()) {
+    throw error("weight file '{}' does not fit net '{}': it has {} arrays for {}, which needs {}",
+                path.string(), net.name, found.size(), layer.title(), layer.weights.size());
+  }
+  for (size_t i = 0; i < found.size(); ++i) {
+    const WeightArray& weight = net.weights[static_cast<size_t>(layer.weights[i])];
+    if (fits(*found[i]->shape, weight.shape)) continue;
+    throw error(
+        "weight file '{}' does not fit net '{}': '{}' is {}, {} needs {}; to train this layer "
+        "anew, give it another name",
+        path.string(), net.name, found[i]->name, fmt::join(*found[i]->shape, "x"), layer.title(),
+        fmt::join(caffe_shape(net, layer, i), "x"));
+  }
+}
+
+Pretrained copy(const std::vector<Source>& sources, const fs::path& path, const Net& net,
+                std::vector<float>* values) {
+  Pretrained report;
+  std::set<std::string> names;
+  std::vector<float> filled = *values;
+  for (const Layer& layer : net.layers) {
+    if (layer.weights.empty()) continue;
+    names.insert(layer.name);
+    std::vector<const Source*> found;
+    for (const Source& source : sources) {
+      if (source.layer == layer.name) found.push_back(&source);
+    }
+    if (found.empty()) {
+      report.missing.push_back(layer.name);
+      continue;
+    }
+    demand_fit(path, net, layer, found);
+    for (size_t i = 0; i < found.size(); ++i) {
+      const WeightArray& weight = net.weights[static_cast<size_t>(layer.weights[i])];
+      std::copy(found[i]->values->begin(), found[i]->values->end(), filled.begin() + weight.offset);
+    }
+    report.copied.push_back(layer.name);
+  }
+  for (const Source& source : sources) {
+    const auto& known = report.unused;
+    if (names.count(source.layer) == 0 &&
+        std::find(known.begin(), known.end(), source.layer) == known.end()) {
+      report.unused.push_back(source.layer);
+    }
+  }
+  if (report.copied.empty()) {
+    throw error(
+        "weight file '{}' is of another net: none of its layers ({}) is one of net '{}' ({})",
+        path.string(), fmt::join(report.unused, ", "), net.name, fmt::join(report.missing, ", "));
+  }
+  *values = std::move(filled);
+  return report;
+}
+
+}  // namespace
+
+Pretrained read_pretrained(const fs::path& path, const Net& net, std::vector<float>* values) {
+  if (is_safetensors(path)) {
+    const SafetensorsFile file = read_safetensors(path);
+    return copy(sources_of(file, net), path, net, values);
+  }
+  const std::vector<CaffeLayer> layers = read_caffemodel(path);
+  return copy(sources_of(layers), path, net, values);
+}
+
+std::string to_text(const Pretrained& report, const fs::path& path) {
+  std::string text =
+      fmt::format("weights of {} layers from {}", report.copied.size(), path.string());
+  if (!report.missing.empty()) {
+    text += fmt::format("\nnot in it, so with initial values: {}", fmt::join(report.missing, ", "));
+  }
+  if (!report.unused.empty()) {
+    text += fmt::format("\nin it, but not in the net: {}", fmt::join(report.unused, ", "));
+  }
+  return text;
+}
+
+void write_weights(const fs::path& path, const Net& net, const std::vector<float>& values) {
+  const std::string ending = path.extension().string();
+  if (ending == ".caffemodel") {
+    write_caffemodel(path, net, values);
+  } else if (ending == ".safetensors") {
+    std::vector<NamedArray> arrays;
+    for (const WeightArray& weight : net.weights) {
+      std::vector<int64_t> shape{weight.shape.n, weight.shape.c, weight.shape.h, weight.shape.w};
+      while (shape.size() > 1 && shape.back() == 1) shape.pop_back();
+      arrays.push_back({weight.name, shape, values.data() + weight.offset});
+    }
+    write_safetensors(path, arrays, {{"format", "tandem"}, {"net", net.name}});
+  } else {
+    throw error("'{}': weights are written as .safetensors or .caffemodel", path.string());
+  }
+}
+
+std::string export_run(const ExportOptions& options) {
+  if (options.weights != "best" && options.weights != "last") {
+    throw error("weights '{}': there are 'best' and 'last'", options.weights);
+  }
+  const RunFolder folder = RunFolder::open(options.run);
+  const RunRecord record = folder.record();
+  const Registry registry = Registry::with_defaults();
+  NetOptions net_options;
+  net_options.phase = TANDEM_TRAIN;  // auxiliary heads have weights, too
+  net_options.data = record.data;
+  const Net net = build_net(folder.net(), registry, net_options);
+  const std::string name =
+      options.weights == "best" && has_checkpoint(options.run, "best") ? "best" : "last";
+  if (!has_checkpoint(options.run, name)) {
+    throw error("run '{}' has no checkpoint yet", options.run.string());
+  }
+  write_weights(options.file, net, read_checkpoint(options.run, name, net, false).weights);
+  return name;
+}
+
+}  // namespace tandem

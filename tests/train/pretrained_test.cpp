@@ -1,0 +1,143 @@
+#include "core/train/pretrained.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "core/model/net_writer.h"
+#include "core/plugin/registry.h"
+#include "core/train/safetensors.h"
+#include "tests/model/thrown.h"
+#include "tests/model/wire.h"
+#include "tests/support/temp_folder.h"
+
+namespace tandem {
+namespace {
+
+using namespace test;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Two InnerProducts over 1x2x2 pixels: "first" 3x4, "last" 2x3.
+Net two_layers(const std::string& last = "last") {
+  const std::string text =
+      "layer { name: 'data' type: 'Data' top: 'data' top: 'label' }\n"
+      "layer { name: 'first' type: 'InnerProduct' bottom: 'data' top: 'first'"
+      "  inner_product_param { num_output: 3 weight_filler { type: 'xavier' } } }\n"
+      "layer { name: '" +
+      last +
+      "' type: 'InnerProduct' bottom: 'first' top: 'last'"
+      "  inner_product_param { num_output: 2 weight_filler { type: 'xavier' } } }\n"
+      "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'last' bottom: 'label' top: 'loss' }\n";
+  NetOptions options;
+  options.data = {1, 1, 2, 2};
+  options.batch = 2;
+  const Registry registry = Registry::with_defaults();
+  return build_net(parse_net(parse_text_format(text, "two.prototxt"), "two.prototxt"), registry,
+                   options);
+}
+
+std::vector<float> values_of(const Net& net, const std::vector<float>& all,
+                             const std::string& name) {
+  for (const WeightArray& weight : net.weights) {
+    const auto first = all.begin() + weight.offset;
+    if (weight.name == name) return {first, first + weight.count};
+  }
+  return {};
+}
+
+class PretrainedWeights : public testing::Test {
+ protected:
+  PretrainedWeights() : net_(two_layers()), values_(initial_weights(net_, 1)) {}
+  std::string refusal(const std::filesystem::path& path) {
+    const std::vector<float> before = values_;
+    const std::string message = thrown([&] { (void)read_pretrained(path, net_, &values_); });
+    EXPECT_EQ(values_, before) << "weights were changed";
+    return message;
+  }
+  std::string first_blob_ = wire_blob({3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  std::string first_bias_ = wire_blob({3}, {21, 22, 23});
+  TempFolder folder_;
+  Net net_;
+  std::vector<float> values_;
+};
+
+TEST_F(PretrainedWeights, OfCaffeGoToLayersOfTheSameName) {
+  const std::vector<float> initial = values_;
+  const auto file = folder_.write("a.caffemodel", wire_layer("first", {first_blob_, first_bias_}) +
+                                                      wire_layer("fc8", {first_blob_}));
+  const Pretrained report = read_pretrained(file, net_, &values_);
+  EXPECT_THAT(report.copied, ElementsAre("first"));
+  EXPECT_THAT(report.missing, ElementsAre("last"));
+  EXPECT_THAT(report.unused, ElementsAre("fc8"));
+  EXPECT_THAT(values_of(net_, values_, "first.weight"),
+              ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12));
+  EXPECT_THAT(values_of(net_, values_, "first.bias"), ElementsAre(21, 22, 23));
+  EXPECT_EQ(values_of(net_, values_, "last.weight"), values_of(net_, initial, "last.weight"));
+  EXPECT_THAT(to_text(report, file),
+              AllOf(HasSubstr("1 layers from"), HasSubstr("initial values: last"),
+                    HasSubstr("not in the net: fc8")));
+}
+
+TEST_F(PretrainedWeights, WithTheSizesOfOldFilesFit) {
+  const auto file = folder_.write(
+      "a.caffemodel", wire_layer("first", {wire_blob({1, 1, 3, 4}, std::vector<float>(12, 5)),
+                                           wire_blob({1, 1, 1, 3}, {6, 6, 6})}));
+  (void)read_pretrained(file, net_, &values_);
+  EXPECT_EQ(values_of(net_, values_, "first.weight"), std::vector<float>(12, 5));
+}
+
+TEST_F(PretrainedWeights, OfAnotherShapeAreRefusedAndNothingIsChanged) {
+  const auto file = folder_.write(
+      "a.caffemodel",
+      wire_layer("first", {first_blob_, first_bias_}) +
+          wire_layer("last", {wire_blob({3, 3}, std::vector<float>(9, 5)), first_bias_}));
+  EXPECT_THAT(
+      refusal(file),
+      AllOf(HasSubstr("a.caffemodel' does not fit net"), HasSubstr("'last[0]' is 3x3"),
+            HasSubstr("layer 'last' (InnerProduct) needs 2x3"), HasSubstr("give it another name")));
+  // As many values, in another order.
+  const auto turned = folder_.write(
+      "b.caffemodel",
+      wire_layer("first", {wire_blob({4, 3}, std::vector<float>(12, 5)), first_bias_}));
+  EXPECT_THAT(refusal(turned), HasSubstr("'first[0]' is 4x3"));
+}
+
+TEST_F(PretrainedWeights, WithAnotherNumberOfArraysAreRefused) {
+  const auto file = folder_.write("a.caffemodel", wire_layer("first", {first_blob_}));
+  EXPECT_THAT(refusal(file),
+              AllOf(HasSubstr("1 arrays for layer 'first' (InnerProduct)"), HasSubstr("needs 2")));
+}
+
+TEST_F(PretrainedWeights, OfAnotherNetAreRefusedWithBothNets) {
+  const auto file = folder_.write("a.caffemodel", wire_layer("conv9", {first_blob_}));
+  EXPECT_THAT(refusal(file), AllOf(HasSubstr("is of another net"), HasSubstr("(conv9)"),
+                                   HasSubstr("(first, last)")));
+}
+
+TEST_F(PretrainedWeights, GoOutAndInAgainInBothFormats) {
+  for (const char* name : {"w.caffemodel", "w.safetensors"}) {
+    write_weights(folder_ / name, net_, values_);
+    std::vector<float> again = initial_weights(net_, 2);
+    EXPECT_NE(again, values_);
+    const Pretrained report = read_pretrained(folder_ / name, net_, &again);
+    EXPECT_THAT(report.copied, ElementsAre("first", "last")) << name;
+    EXPECT_EQ(again, values_) << name;
+  }
+  EXPECT_THAT(thrown([&] { write_weights(folder_ / "w.bin", net_, values_); }),
+              AllOf(HasSubstr("w.bin"), HasSubstr(".safetensors or .caffemodel")));
+}
+
+TEST_F(PretrainedWeights, OfARenamedLastLayerLeaveItToBeTrained) {
+  write_weights(folder_ / "w.safetensors", net_, values_);
+  const Net other = two_layers("last_flowers");
+  std::vector<float> fresh = initial_weights(other, 2);
+  const Pretrained report = read_pretrained(folder_ / "w.safetensors", other, &fresh);
+  EXPECT_THAT(report.copied, ElementsAre("first"));
+  EXPECT_THAT(report.missing, ElementsAre("last_flowers"));
+  EXPECT_THAT(report.unused, ElementsAre("last"));
+}
+
+}  // namespace
+}  // namespace tandem
