@@ -1,0 +1,329 @@
+#!/usr/bin/env python3
+"""Compares whole nets with PyTorch: gradients against float64, and the loss curve of ten SGD steps.
+
+    python compare_nets.py TANDEM_PROGRAM FOLDER [NET...]      NET: a model's name or a prototxt file
+
+The same weights, images and labels go to Tandem (one device) and to a PyTorch net made from the same
+prototxt by this script, once in float64 and once in float32. Dropout is taken out. Tandem's gradients are
+read from the solver state after one step with rate 1 and no decay, which is then the gradient itself.
+Printed is, for each net, the largest and the median over all weight tensors of
+
+    |g - g64| / |g64|   (Euclidean norms)
+
+for Tandem and for PyTorch in float32, and the largest ratio of the two; then the largest relative
+difference of the losses over ten steps from PyTorch's in float32. FOLDER is made, and keeps the runs.
+Needs numpy and torch.
+"""
+
+import csv
+import json
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+import zlib
+
+import numpy
+import torch
+import torch.nn.functional as F
+
+CLASSES = 8
+BATCH = 8
+
+
+# ---- prototxt ----------------------------------------------------------------------------------------
+
+def parse_prototxt(text):
+    """A list of (key, value) pairs; a message's value is such a list again."""
+    text = re.sub(r"#[^\n]*", "", text)
+    tokens = re.findall(r'"[^"]*"|\'[^\']*\'|[{}:]|[^\s{}:]+', text)
+    position = 0
+
+    def message():
+        nonlocal position
+        pairs = []
+        while position < len(tokens) and tokens[position] != "}":
+            key = tokens[position]
+            position += 1
+            if tokens[position] == ":":
+                position += 1
+            if tokens[position] == "{":
+                position += 1
+                pairs.append((key, message()))
+                position += 1
+            else:
+                pairs.append((key, tokens[position].strip("\"'")))
+                position += 1
+        return pairs
+
+    return message()
+
+
+def get(pairs, key, default=None):
+    return next((value for k, value in pairs if k == key), default)
+
+
+def get_all(pairs, key):
+    return [value for k, value in pairs if k == key]
+
+
+def numbers(pairs, key):
+    return [int(value) for value in get_all(pairs, key)]
+
+
+# ---- the same net in PyTorch ---------------------------------------------------------------------------
+
+class Reference:
+    """Runs a net's training layers over a dictionary of tensors; weights by "layer.name"."""
+
+    def __init__(self, layers, weights, dtype):
+        self.layers = layers
+        self.weights = {}
+        for name, value in weights.items():
+            tensor = torch.tensor(value, dtype=dtype)
+            self.weights[name] = tensor.requires_grad_(is_trained(name))
+
+    def loss(self, data, labels):
+        blobs = {"data": data, "label": labels}
+        total = 0
+        for layer in self.layers:
+            kind, name = get(layer, "type"), get(layer, "name")
+            if kind in ("Data", "Input", "Accuracy"):
+                continue
+            inputs = [blobs[bottom] for bottom in get_all(layer, "bottom")]
+            output = getattr(self, "run_" + kind)(name, layer, inputs)
+            if kind == "SoftmaxWithLoss":
+                total = total + float(get(layer, "loss_weight", 1)) * output
+            for top in get_all(layer, "top"):
+                blobs[top] = output
+        return total
+
+    def weight(self, name, part):
+        return self.weights.get(f"{name}.{part}")
+
+    def run_Convolution(self, name, layer, inputs):
+        p = get(layer, "convolution_param")
+        pad, stride = numbers(p, "pad") or [0], numbers(p, "stride") or [1]
+        dilation, group = numbers(p, "dilation") or [1], int(get(p, "group", 1))
+        return F.conv2d(inputs[0], self.weight(name, "weight"), self.weight(name, "bias"), stride, pad,
+                        dilation, group)
+
+    def run_InnerProduct(self, name, layer, inputs):
+        weight = self.weight(name, "weight")
+        return F.linear(inputs[0].flatten(1), weight.reshape(weight.shape[0], -1), self.weight(name, "bias"))
+
+    def run_ReLU(self, name, layer, inputs):
+        return F.relu(inputs[0])
+
+    def run_Sigmoid(self, name, layer, inputs):
+        return torch.sigmoid(inputs[0])
+
+    def run_LRN(self, name, layer, inputs):
+        p = get(layer, "lrn_param", [])
+        size, alpha = int(get(p, "local_size", 5)), float(get(p, "alpha", 1))
+        beta, k = float(get(p, "beta", 0.75)), float(get(p, "k", 1))
+        x = inputs[0]
+        if get(p, "norm_region") == "WITHIN_CHANNEL":
+            mean = F.avg_pool2d(x * x, size, 1, size // 2, ceil_mode=False)
+            return x * (1 + alpha * mean) ** -beta
+        # PyTorch's own function averages over a padded window in the same way.
+        return F.local_response_norm(x, size, alpha, beta, k)
+
+    def run_Pooling(self, name, layer, inputs):
+        p = get(layer, "pooling_param")
+        x = inputs[0]
+        if get(p, "global_pooling") == "true":
+            return x.mean((2, 3), keepdim=True) if get(p, "pool") == "AVE" else x.amax((2, 3), keepdim=True)
+        kernel, stride, pad = int(get(p, "kernel_size")), int(get(p, "stride", 1)), int(get(p, "pad", 0))
+        if get(p, "pool", "MAX") == "MAX":
+            return F.max_pool2d(x, kernel, stride, pad, ceil_mode=True)
+        return F.avg_pool2d(x, kernel, stride, pad, ceil_mode=True)
+
+    def run_BatchNorm(self, name, layer, inputs):
+        p = get(layer, "batch_norm_param", [])
+        return F.batch_norm(inputs[0], None, None, training=True, eps=float(get(p, "eps", 1e-5)))
+
+    def run_Scale(self, name, layer, inputs):
+        shape = (1, -1, 1, 1)
+        return inputs[0] * self.weight(name, "weight").reshape(shape) + self.weight(name, "bias").reshape(shape)
+
+    def run_Eltwise(self, name, layer, inputs):
+        return sum(inputs[1:], inputs[0])
+
+    def run_Concat(self, name, layer, inputs):
+        return torch.cat(inputs, 1)
+
+    def run_SoftmaxWithLoss(self, name, layer, inputs):
+        return F.cross_entropy(inputs[0].flatten(1), inputs[1])
+
+
+# ---- files ---------------------------------------------------------------------------------------------
+
+def read_safetensors(path):
+    raw = pathlib.Path(path).read_bytes()
+    length = struct.unpack("<Q", raw[:8])[0]
+    header = json.loads(raw[8:8 + length])
+    arrays = {}
+    for name, entry in header.items():
+        if name != "__metadata__":
+            begin, end = entry["data_offsets"]
+            values = numpy.frombuffer(raw[8 + length + begin:8 + length + end], numpy.float32)
+            arrays[name] = values.reshape(entry["shape"]).copy()
+    return arrays
+
+
+def write_image(path, pixels):
+    """A PPM file; `pixels` is height x width x (R, G, B)."""
+    height, width, _ = pixels.shape
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"P6\n%d %d\n255\n" % (width, height) + pixels.tobytes())
+
+
+def is_trained(name):
+    """Running statistics of a BatchNorm are named so; they are no weights."""
+    return name.rsplit(".", 1)[1] in ("weight", "bias")
+
+
+def in_training(layer):
+    return all(get(rule, "phase") != "TEST" for rule in get_all(layer, "include"))
+
+
+def without_dropout(layers):
+    """Takes the in-place Dropout layers out of the text form's layer list."""
+    return [layer for layer in layers if get(layer, "type") != "Dropout"]
+
+
+def write_prototxt(pairs, indent=0):
+    lines = []
+    for key, value in pairs:
+        if isinstance(value, list):
+            lines += [" " * indent + key + " {"] + write_prototxt(value, indent + 2) + [" " * indent + "}"]
+        else:
+            plain = re.fullmatch(r"-?[0-9.eE+-]+|true|false|[A-Z_]+", value)
+            lines.append(" " * indent + f"{key}: " + (value if plain else f'"{value}"'))
+    return lines
+
+
+# ---- one net -------------------------------------------------------------------------------------------
+
+def crop_of(layers):
+    for layer in layers:
+        if get(layer, "type") == "Data":
+            return 3, int(get(get(layer, "transform_param"), "crop_size"))
+        if get(layer, "type") == "Input":
+            shape = numbers(get(get(layer, "input_param"), "shape"), "dim")
+            return shape[1], shape[2]
+    raise SystemExit("the net has no Data or Input layer")
+
+
+def make_images(folder, size, rng):
+    """BATCH pictures, one folder a class; returns them as B,G,R planes with their labels, in the folder's order."""
+    planes, labels = [], []
+    for index in range(BATCH):
+        coarse = rng.integers(0, 256, (8, 8, 3))
+        picture = numpy.kron(coarse, numpy.ones((size // 8 + 1, size // 8 + 1, 1)))[:size, :size]
+        picture = (0.7 * picture + 0.3 * rng.integers(0, 256, (size, size, 3))).astype(numpy.uint8)
+        label = index % CLASSES
+        for split in ("train", "val"):
+            write_image(folder / split / f"class{label}" / f"{index}.ppm", picture)
+        planes.append(picture[:, :, ::-1].transpose(2, 0, 1))
+        labels.append(label)
+    return numpy.stack(planes).astype(numpy.float64), numpy.array(labels)
+
+
+def tandem(program, *arguments):
+    result = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True)
+    if result.returncode != 0:
+        raise SystemExit(f"tandem {' '.join(map(str, arguments))}\n{result.stdout}{result.stderr}")
+
+
+def compare(program, net, folder):
+    rng = numpy.random.default_rng(zlib.crc32(net.encode()))
+    source = pathlib.Path(net)
+    if not source.exists():
+        source = pathlib.Path(__file__).parents[2] / "examples" / "models" / (net + ".prototxt")
+    name = source.stem
+    work = folder / name
+    work.mkdir(parents=True)
+    pairs = parse_prototxt(source.read_text())
+    layers = without_dropout(get_all(pairs, "layer"))
+    channels, size = crop_of(layers)
+    plain = [(k, v) for k, v in pairs if k != "layer"] + [("layer", plain_rates(layer)) for layer in layers]
+    (work / "net.prototxt").write_text("\n".join(write_prototxt(plain)) + "\n")
+    pixels, labels = make_images(work / "images", size, rng)
+    data = (pixels - 128) / 64
+    fixed = ["--data", work / "images", "--net", work / "net.prototxt", "--batch", BATCH, "--adapt-classes",
+             "--devices", "cpu:1", "--seed", 1, "--data-option", "mirror=false", "--data-option",
+             "mean=128,128,128", "--data-option", "scale=0.015625", "--data-option", f"resize={size}", "--display", 1, "--test-interval", 1000]
+
+    # Initial weights, from a run that changes nothing.
+    tandem(program, "train", *fixed, "--steps", 1, "--lr", 0, "--out", work / "initial")
+    initial = read_safetensors(work / "initial" / "last.safetensors")
+    (work / "one.prototxt").write_text('base_lr: 1\nlr_policy: "fixed"\nmomentum: 0.9\nweight_decay: 0\n')
+    (work / "ten.prototxt").write_text('base_lr: 0.001\nlr_policy: "fixed"\nmomentum: 0.9\nweight_decay: 0.0005\n')
+    tandem(program, "train", *fixed, "--solver", work / "one.prototxt", "--steps", 1, "--out", work / "one")
+    state = read_safetensors(work / "one" / "last.state.safetensors")
+    tandem(program, "train", *fixed, "--solver", work / "ten.prototxt", "--steps", 10, "--out", work / "ten")
+    with open(work / "ten" / "metrics.csv") as file:
+        losses = [float(row["loss"]) for row in csv.DictReader(file) if row["split"] == "train"]
+
+    # The run's own copy of the net has the classifiers for CLASSES classes, under the names they got.
+    layers = get_all(parse_prototxt((work / "initial" / "net.prototxt").read_text()), "layer")
+    training = [layer for layer in layers if in_training(layer)]
+    gradients, norms = {}, {}
+    for dtype in (torch.float64, torch.float32):
+        reference = Reference(training, initial, dtype)
+        loss = reference.loss(torch.tensor(data, dtype=dtype), torch.tensor(labels))
+        loss.backward()
+        gradients[dtype] = {k: w.grad.double() for k, w in reference.weights.items() if w.grad is not None}
+    exact = gradients[torch.float64]
+    errors = {}
+    for key, gradient in exact.items():
+        norms[key] = gradient.norm().item()
+        mine = torch.tensor(state[key + ".state0"]).double().reshape(gradient.shape)
+        theirs = gradients[torch.float32][key]
+        errors[key] = ((mine - gradient).norm().item() / norms[key], (theirs - gradient).norm().item() / norms[key])
+    curve = ten_steps(training, initial, data, labels)
+    difference = max(abs(a - b) / abs(b) for a, b in zip(losses, curve))
+    return errors, difference, losses, curve
+
+
+def plain_rates(layer):
+    """The same rate and decay for every weight, as PyTorch's SGD has."""
+    return [(k, v) for k, v in layer if k != "param"]
+
+
+def ten_steps(layers, initial, data, labels):
+    reference = Reference(layers, initial, torch.float32)
+    trained = [w for w in reference.weights.values() if w.requires_grad]
+    optimizer = torch.optim.SGD(trained, lr=0.001, momentum=0.9, weight_decay=0.0005)
+    curve = []
+    for _ in range(10):
+        optimizer.zero_grad()
+        loss = reference.loss(torch.tensor(data, dtype=torch.float32), torch.tensor(labels))
+        loss.backward()
+        optimizer.step()
+        curve.append(loss.item())
+    return curve
+
+
+def main():
+    program, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    nets = sys.argv[3:] or ["alexnet", "googlenet", "resnet18"]
+    print(f"PyTorch {torch.__version__}, batch {BATCH}; relative error of weight gradients against float64")
+    print(f"{'net':<12} {'tensors':>7} {'tandem max':>11} {'median':>9} {'pytorch max':>12} {'median':>9} "
+          f"{'worst ratio':>11}  {'of':<28} {'10 losses':>9}")
+    for net in nets:
+        errors, difference, _, _ = compare(program, net, folder)
+        mine = numpy.array([e[0] for e in errors.values()])
+        theirs = numpy.array([e[1] for e in errors.values()])
+        ratios = mine / numpy.maximum(theirs, 2.0 ** -24)
+        worst = list(errors)[int(ratios.argmax())]
+        print(f"{pathlib.Path(net).stem:<12} {len(errors):>7} {mine.max():>11.2e} {numpy.median(mine):>9.2e} "
+              f"{theirs.max():>12.2e} {numpy.median(theirs):>9.2e} {ratios.max():>11.2f}  {worst:<28} "
+              f"{difference:>9.1e}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
