@@ -66,6 +66,9 @@ struct Channels {
     for (; k + 16 <= block; k += 16) {
       terms.template add<16>(offset + k, rows, block, channel + k, 1, more...);
     }
+    for (; k + 8 <= block; k += 8) {
+      terms.template add<8>(offset + k, rows, block, channel + k, 1, more...);
+    }
     for (; k + 4 <= block; k += 4) {
       terms.template add<4>(offset + k, rows, block, channel + k, 1, more...);
     }

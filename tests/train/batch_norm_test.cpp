@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 
 #include "tests/train/run_support.h"
@@ -132,16 +133,28 @@ class BatchNormRuns : public Runs {
   }
 };
 
+class StopAtOnce : public Observer {
+ public:
+  explicit StopAtOnce(std::atomic<bool>& stop) : stop_(stop) {}
+  void on_step(const StepReport&) override { stop_ = true; }
+
+ private:
+  std::atomic<bool>& stop_;
+};
+
 TEST_F(BatchNormRuns, AreGoneOnWithBitForBit) {
   const Weights whole = run(two_devices(10));
   TrainOptions first = two_devices(10);
-  first.snapshot = 6;
-  first.steps = 6;
-  (void)run(first);
-  TrainOptions second = two_devices(10);
-  second.out = first.out;
-  second.resume = true;
-  EXPECT_EQ(run(second), whole);
+  std::atomic<bool> stop{false};
+  first.stop = &stop;
+  StopAtOnce observer(stop);
+  const TrainResult half = train(first, observer);
+  EXPECT_TRUE(half.stopped);
+  EXPECT_LT(half.steps, 10);
+  TrainOptions rest;
+  rest.out = first.out;
+  rest.resume = true;
+  EXPECT_EQ(run(rest), whole);
 }
 
 TEST_F(BatchNormRuns, LeaveTheKeptStatisticsAloneWhenTheyTest) {
