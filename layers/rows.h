@@ -1,5 +1,5 @@
-// What a loss and a metric over labelled rows share: one score per class, one label per row, and
-// which rows count. A row without a sample has a label below zero.
+// What losses and metrics over classes share: where scores and labels lie, and which labels count.
+// A row without a sample has a label below zero.
 #pragma once
 
 #include <cmath>
@@ -9,45 +9,78 @@
 
 namespace tandem::layers {
 
-// Refuses inputs that are not (rows, classes, 1, 1) scores and (rows, 1, 1, 1) labels.
-inline void demand_rows(const sdk::Shape& scores, const sdk::Shape& labels) {
-  if (scores.h != 1 || scores.w != 1) {
-    throw sdk::unsupported("needs one score per class and row, but its input is ",
-                           sdk::text_of(scores), ": put an InnerProduct or a pooling before it");
+// Plain scores as outer x classes x inner, with one label for each outer and inner.
+struct Places {
+  Places(const sdk::Shape& scores, int64_t axis) : rows(scores.n) {
+    const int64_t sizes[] = {scores.n, scores.c, scores.h, scores.w};
+    for (int64_t i = 0; i < axis; ++i) outer *= sizes[i];
+    for (int64_t i = axis + 1; i < 4; ++i) inner *= sizes[i];
+    classes = sizes[axis];
   }
-  if (labels.n != scores.n || sdk::count(labels) != labels.n) {
+  [[nodiscard]] int64_t labels() const { return outer * inner; }
+  [[nodiscard]] int64_t labels_of_row() const { return labels() / rows; }
+
+  int64_t rows = 0, outer = 1, classes = 1, inner = 1;
+};
+
+inline sdk::Parameter axis_parameter(const char* block) {
+  return sdk::integer(block, "axis").by_default("1").range(1, 3).help("of the classes: N is 0");
+}
+
+// Refuses labels that are not one for each row and place of the scores.
+inline Places demand_labels(const sdk::Query& query, int64_t axis) {
+  const sdk::Shape &scores = query.input(0), &labels = query.input(1);
+  const Places places(scores, axis);
+  if (labels.n == scores.n && sdk::count(labels) == places.labels()) return places;
+  if (places.labels_of_row() == 1) {
     throw sdk::invalid("needs one label per row, but has labels ", sdk::text_of(labels), " for ",
                        scores.n, " rows");
   }
+  if (sdk::count(labels) == scores.n) {
+    throw sdk::invalid("has one label per row, but scores for ", places.labels_of_row(),
+                       " places of each, ", sdk::text_of(scores),
+                       ": put an InnerProduct or a pooling before it, or give each place a label");
+  }
+  throw sdk::invalid("needs a label for each of the ", places.labels_of_row(),
+                     " places of a row, but has labels ", sdk::text_of(labels), " for scores ",
+                     sdk::text_of(scores));
 }
 
 class Labels {
  public:
-  // Rows labelled `ignored` do not count, if `ignores`.
-  Labels(const sdk::Attributes& attributes, int64_t classes)
-      : classes_(classes),
+  explicit Labels(const Places& places) : places_(places) {}
+  // With the layer's ignore_label, if it is set.
+  Labels(const Places& places, const sdk::Attributes& attributes)
+      : places_(places),
         ignores_(attributes.is_set("ignore_label")),
-        ignored_(ignores_ ? attributes.integer("ignore_label") : 0) {}
+        ignored_(ignores_ ? static_cast<float>(attributes.integer("ignore_label")) : 0) {}
 
-  // The row's class, or -1 if the row does not count. Throws Refusal for a label that is no class.
-  [[nodiscard]] int64_t of(const float* labels, int64_t row) const {
-    const float label = labels[row];
-    if (label < 0) return -1;
+  // The class of label `index`, or -1 if it does not count. Throws Refusal for a label that is no
+  // class.
+  [[nodiscard]] int64_t of(const sdk::Pass& pass, int64_t index) const {
+    const float label = pass.input(1)[index];
+    const int64_t row = index / places_.labels_of_row();
+    if (label < 0 || (ignores_ && label == ignored_) || !pass.holds_sample(row)) return -1;
     if (std::floor(label) != label) {
       throw sdk::failed("label ", label, " of row ", row, " is not a whole number");
     }
-    if (ignores_ && label == static_cast<float>(ignored_)) return -1;
-    if (label >= static_cast<float>(classes_)) {
-      throw sdk::failed("label ", label, " of row ", row, " is not below the ", classes_,
+    if (label >= static_cast<float>(places_.classes)) {
+      throw sdk::failed("label ", label, " of row ", row, " is not below the ", places_.classes,
                         " classes");
     }
     return static_cast<int64_t>(label);
   }
+  // How many count; after it, of() throws nothing.
+  [[nodiscard]] int64_t check(const sdk::Pass& pass) const {
+    int64_t counted = 0;
+    for (int64_t i = 0; i < places_.labels(); ++i) counted += of(pass, i) >= 0 ? 1 : 0;
+    return counted;
+  }
 
  private:
-  int64_t classes_;
-  bool ignores_;
-  int64_t ignored_;
+  Places places_;
+  bool ignores_ = false;
+  float ignored_ = 0;
 };
 
 }  // namespace tandem::layers

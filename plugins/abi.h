@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 #define TANDEM_ABI_MAJOR 1
-#define TANDEM_ABI_MINOR 0
+#define TANDEM_ABI_MINOR 1
 #define TANDEM_ENTRY_SYMBOL "tandem_plugin_entry"
 
 /* ---- Values that cross -------------------------------------------------------------------------
@@ -172,6 +172,13 @@ typedef struct tandem_layer_cost { /* of one pass over the inputs of the query *
   double forward_bytes, backward_data_bytes, backward_weights_bytes;
 } tandem_layer_cost;
 
+/* Floats that the statistics passes of this use of a layer write; 0: it has no such pass. They may
+ * depend on phase and parameters, but not on the number of rows. */
+typedef struct tandem_layer_statistics {
+  uint32_t struct_size;
+  int64_t forward, backward;
+} tandem_layer_statistics;
+
 typedef struct tandem_layer_type {
   uint32_t struct_size;
   const char* name; /* "Convolution"; a third party's carries a prefix: "acme.Swish" */
@@ -187,6 +194,8 @@ typedef struct tandem_layer_type {
   tandem_status (*weights)(const tandem_layer_query*, tandem_weight* weights, uint32_t capacity,
                            uint32_t* count);
   tandem_status (*cost)(const tandem_layer_query*, tandem_layer_cost*);
+  /* Since 1.1. With TANDEM_BATCH_STATISTICS; NULL: no statistics. */
+  tandem_status (*statistics)(const tandem_layer_query*, tandem_layer_statistics*);
 } tandem_layer_type;
 
 /* ---- Kernels: how a layer type runs on a kind of device ----------------------------------------
@@ -232,7 +241,8 @@ typedef struct tandem_kernel_report {
   uint32_t struct_size;
   int64_t saved_bytes;   /* written by forward, read by backward */
   int64_t scratch_bytes; /* alive during one call */
-  int64_t statistics;    /* floats per statistics pass; 0: none */
+  int64_t statistics;    /* floats of its forward_statistics; not more than the type says. 0: as the
+                            type says */
   const char* algorithm; /* what was chosen, for people; alive as long as the handle */
 } tandem_kernel_report;
 
@@ -262,10 +272,21 @@ typedef struct tandem_pass {
   void* scratch;
   const tandem_step* step; /* device memory */
   const float* normaliser; /* device memory: what a loss or metric divides its sum by */
+  /* A statistics pass writes all of it, from the rows of its binding; forward (of
+   * forward_statistics) and the backward passes (of backward_statistics) find there what the whole
+   * batch gave, the same bits on every device. NULL: the type says 0. */
   float* statistics;
+  /* Since 1.1. Of a loss or metric: one value a local row; below zero: the row holds no sample and
+   * must add nothing. NULL: all rows hold samples. */
+  const float* row_labels;
 } tandem_pass;
 
 typedef tandem_status (*tandem_pass_function)(void* handle, const tandem_call*, const tandem_pass*);
+
+/* target = what it and the sources give together, in this order: each is what forward_statistics
+ * wrote for a part of the batch. */
+typedef tandem_status (*tandem_merge_function)(void* handle, const tandem_call*, float* target,
+                                               const float* const* sources, uint32_t source_count);
 
 typedef struct tandem_kernel {
   uint32_t struct_size;
@@ -283,8 +304,14 @@ typedef struct tandem_kernel {
   tandem_pass_function backward_data;    /* input gradients. NULL with METRIC */
   tandem_pass_function backward_weights; /* weight gradients. NULL: no trained weights */
   tandem_pass_function backward; /* both in one call, where that is cheaper; NULL: not offered */
+  /* They run before forward and before the backward passes and see what those do, but write
+   * statistics and scratch only. The host sums what the devices wrote, in their order. */
   tandem_pass_function forward_statistics;
   tandem_pass_function backward_statistics;
+  /* Since 1.1. In place of that sum, for statistics that do not add, as a mean and the squares
+   * about it. Called while no pass of the handle runs, on whatever stream. NULL: floats that are
+   * added. */
+  tandem_merge_function merge_forward_statistics;
 } tandem_kernel;
 
 /* ---- Backends: machines of devices, streams and events -----------------------------------------

@@ -206,6 +206,11 @@ struct Weight {
   int32_t kind = TANDEM_TRAINED;
 };
 
+// Floats that the statistics passes write. With TANDEM_BATCH_STATISTICS.
+struct Statistics {
+  int64_t forward = 0, backward = 0;  // 0: no such pass
+};
+
 // What a layer is. Objects have no state: they are made and dropped at will.
 class LayerType {
  public:
@@ -227,6 +232,8 @@ class LayerType {
       elements += static_cast<double>(count(query.input(i)));
     return make_cost(elements, elements, 0, 8 * elements, 12 * elements, 0);
   }
+  // Must not depend on the number of rows.
+  virtual Statistics statistics(const Query&) const { return {}; }
 
  protected:
   static tandem_layer_cost make_cost(double forward_flops, double backward_data_flops,
@@ -281,6 +288,16 @@ struct Pass {
   }
   const tandem_step& step() const { return *raw.step; }
   float normaliser() const { return *raw.normaliser; }
+  template <class T = float>
+  T* statistics() const {
+    return reinterpret_cast<T*>(raw.statistics);
+  }
+  // False: the row holds no sample, and a loss or metric leaves it out.
+  bool holds_sample(int64_t row) const {
+    const bool known = raw.struct_size >= offsetof(tandem_pass, row_labels) + sizeof(void*) &&
+                       raw.row_labels != nullptr;
+    return !known || !(raw.row_labels[row] < 0);
+  }
 
   const tandem_pass& raw;
 };
@@ -337,6 +354,14 @@ struct LayerTable {
   static tandem_status cost(const tandem_layer_query* query, tandem_layer_cost* cost) {
     return guarded([&] { *cost = T{}.cost(Query(*query)); });
   }
+  static tandem_status statistics(const tandem_layer_query* query,
+                                  tandem_layer_statistics* statistics) {
+    return guarded([&] {
+      const Statistics result = T{}.statistics(Query(*query));
+      statistics->forward = result.forward;
+      statistics->backward = result.backward;
+    });
+  }
   static const tandem_layer_type* table() {
     static const T type{};
     static const std::vector<Parameter> parameters = type.parameters();
@@ -353,7 +378,8 @@ struct LayerTable {
                                          type.traits(),
                                          &shapes,
                                          &weights,
-                                         &cost};
+                                         &cost,
+                                         &statistics};
     return &table;
   }
 };
@@ -416,6 +442,28 @@ struct KernelTable {
   TANDEM_SDK_PASS(forward_statistics)
   TANDEM_SDK_PASS(backward_statistics)
 #undef TANDEM_SDK_PASS
+
+  static tandem_status merge(void* handle, const tandem_call* call, float* target,
+                             const float* const* sources, uint32_t source_count) {
+    return guarded([&] {
+      static_cast<K*>(handle)->merge_forward_statistics(*call, target, sources, source_count);
+    });
+  }
+  static tandem_merge_function merge_or_null() {
+    constexpr bool callable = requires(K & kernel, const Call& call, float* target,
+                                       const float* const* sources, uint32_t source_count) {
+      kernel.merge_forward_statistics(call, target, sources, source_count);
+    };
+    static_assert(
+        callable || !requires { &K::merge_forward_statistics; },
+        "merge_forward_statistics must be: void merge_forward_statistics(const Call&, "
+        "float* target, const float* const* sources, uint32_t source_count)");
+    if constexpr (callable) {
+      return &merge;
+    } else {
+      return nullptr;
+    }
+  }
 };
 
 template <class D>
@@ -487,7 +535,9 @@ class Plugin {
     return *this;
   }
   // K: constructor (const Binding&, const Call&); forward and, as it can, backward_data,
-  // backward_weights, backward(const Call&, const Pass&); static LayoutOptions layouts(const
+  // backward_weights, backward, forward_statistics, backward_statistics(const Call&, const Pass&);
+  // merge_forward_statistics(const Call&, float* target, const float* const* sources, uint32_t
+  // source_count) where statistics do not simply add; static LayoutOptions layouts(const
   // Binding&) if it knows more than NCHW.
   template <class T, class K>
   Plugin& kernel(const char* device_kind) {
@@ -495,11 +545,12 @@ class Plugin {
     static_assert(
         requires(K & kernel, const Call& call, const Pass& pass) { kernel.forward(call, pass); },
         "a kernel needs a public void forward(const Call&, const Pass&)");
-    parts_->kernels.push_back(parts_->keep(tandem_kernel{
-        sizeof(tandem_kernel), T{}.name(), device_kind, &Table::layouts, &Table::prepare,
-        &Table::release, Table::forward_or_null(), Table::backward_data_or_null(),
-        Table::backward_weights_or_null(), Table::backward_or_null(),
-        Table::forward_statistics_or_null(), Table::backward_statistics_or_null()}));
+    parts_->kernels.push_back(parts_->keep(
+        tandem_kernel{sizeof(tandem_kernel), T{}.name(), device_kind, &Table::layouts,
+                      &Table::prepare, &Table::release, Table::forward_or_null(),
+                      Table::backward_data_or_null(), Table::backward_weights_or_null(),
+                      Table::backward_or_null(), Table::forward_statistics_or_null(),
+                      Table::backward_statistics_or_null(), Table::merge_or_null()}));
     return *this;
   }
   Plugin& backend(const tandem_backend* table) { return parts_->backends.push_back(table), *this; }

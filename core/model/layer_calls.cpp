@@ -104,4 +104,18 @@ tandem_layer_cost layer_cost(const Layer& layer, int32_t phase, const std::vecto
   return cost;
 }
 
+tandem_layer_statistics layer_statistics(const Layer& layer, int32_t phase,
+                                         const std::vector<Shape>& inputs) {
+  tandem_layer_statistics statistics{};
+  statistics.struct_size = sizeof(statistics);
+  if (!layer.has(TANDEM_BATCH_STATISTICS) || layer.type->statistics == nullptr) return statistics;
+  const tandem_layer_query query = make_query(layer, phase, inputs);
+  demand(layer, layer.type->statistics(&query, &statistics), "its statistics");
+  for (const int64_t floats : {statistics.forward, statistics.backward}) {
+    if (floats >= 0 && static_cast<double>(floats) <= most_elements) continue;
+    throw layer_error(layer, fmt::format("its plugin declares {} statistics", floats));
+  }
+  return statistics;
+}
+
 }  // namespace tandem

@@ -27,5 +27,8 @@ class Registry;
                                                           const std::vector<Shape>& inputs);
 [[nodiscard]] tandem_layer_cost layer_cost(const Layer& layer, int32_t phase,
                                            const std::vector<Shape>& inputs);
+// Zeros for a layer without statistics.
+[[nodiscard]] tandem_layer_statistics layer_statistics(const Layer& layer, int32_t phase,
+                                                       const std::vector<Shape>& inputs);
 
 }  // namespace tandem

@@ -41,6 +41,13 @@ tandem_layer_cost Net::cost(int layer, int64_t rows) const {
   return layer_cost(asked, phase, inputs);
 }
 
+tandem_layer_statistics Net::statistics(int layer) const {
+  const Layer& asked = layers.at(static_cast<size_t>(layer));
+  std::vector<Shape> inputs;
+  for (const int input : asked.inputs) inputs.push_back(tensors[static_cast<size_t>(input)].shape);
+  return layer_statistics(asked, phase, inputs);
+}
+
 int Net::find_layer(const std::string& layer_name) const {
   for (size_t i = 0; i < layers.size(); ++i) {
     if (layers[i].name == layer_name) return static_cast<int>(i);

@@ -86,6 +86,8 @@ struct Net {
   [[nodiscard]] std::vector<Shape> shapes(int64_t rows) const;
   // What one layer's passes cost over `rows` rows, by its type.
   [[nodiscard]] tandem_layer_cost cost(int layer, int64_t rows) const;
+  // Floats of the layer's statistics passes; zeros where it has none.
+  [[nodiscard]] tandem_layer_statistics statistics(int layer) const;
   [[nodiscard]] int find_layer(const std::string& name) const;  // -1: none
 };
 

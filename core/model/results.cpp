@@ -8,23 +8,6 @@ bool is_one(const Shape& shape) {
   return element_count(shape) == 1;
 }
 
-// A loss is divided by the samples of the global batch: VALID, FULL and BATCH_SIZE mean the same as
-// long as no label is ignored. What means something else is refused, not ignored.
-void demand_known_normalization(const Layer& layer) {
-  const Attribute* normalization = layer.attributes->find("normalization");
-  const auto* word =
-      normalization != nullptr ? std::get_if<std::string>(&normalization->value) : nullptr;
-  if (word != nullptr && *word == "NONE") {
-    throw error("{}: normalization NONE is not supported yet; use VALID, FULL or BATCH_SIZE ({})",
-                layer.title(), to_string(layer.location));
-  }
-  const Attribute* ignored = layer.attributes->find("ignore_label");
-  if (ignored != nullptr && ignored->is_set) {
-    throw error("{}: ignore_label is not supported yet: leave such samples out of the data ({})",
-                layer.title(), to_string(layer.location));
-  }
-}
-
 }  // namespace
 
 // What the user calls the prediction: the scores that the last loss or metric compares with the
@@ -52,7 +35,6 @@ void find_results(Draft& draft) {
   for (size_t i = 0; i < net.layers.size(); ++i) {
     const Layer& layer = net.layers[i];
     if (!layer.has(TANDEM_LOSS) && !layer.has(TANDEM_METRIC)) continue;
-    demand_known_normalization(layer);
     for (size_t k = 0; k < layer.outputs.size(); ++k) {
       const Tensor& tensor = net.tensors[static_cast<size_t>(layer.outputs[k])];
       if (!tensor.consumers.empty() || !is_one(tensor.shape)) continue;

@@ -67,6 +67,10 @@ static_assert(offsetof(tandem_layer_cost, forward_bytes) == 32);
 static_assert(offsetof(tandem_layer_cost, backward_data_bytes) == 40);
 static_assert(offsetof(tandem_layer_cost, backward_weights_bytes) == 48);
 
+static_assert(offsetof(tandem_layer_statistics, struct_size) == 0);
+static_assert(offsetof(tandem_layer_statistics, forward) == 8);
+static_assert(offsetof(tandem_layer_statistics, backward) == 16);
+
 static_assert(offsetof(tandem_layer_type, struct_size) == 0);
 static_assert(offsetof(tandem_layer_type, name) == 8);
 static_assert(offsetof(tandem_layer_type, help) == 16);
@@ -80,6 +84,7 @@ static_assert(offsetof(tandem_layer_type, traits) == 56);
 static_assert(offsetof(tandem_layer_type, shapes) == 64);
 static_assert(offsetof(tandem_layer_type, weights) == 72);
 static_assert(offsetof(tandem_layer_type, cost) == 80);
+static_assert(offsetof(tandem_layer_type, statistics) == 88);
 
 static_assert(offsetof(tandem_binding, struct_size) == 0);
 static_assert(offsetof(tandem_binding, phase) == 4);
@@ -126,6 +131,7 @@ static_assert(offsetof(tandem_pass, scratch) == 64);
 static_assert(offsetof(tandem_pass, step) == 72);
 static_assert(offsetof(tandem_pass, normaliser) == 80);
 static_assert(offsetof(tandem_pass, statistics) == 88);
+static_assert(offsetof(tandem_pass, row_labels) == 96);
 
 static_assert(offsetof(tandem_kernel, struct_size) == 0);
 static_assert(offsetof(tandem_kernel, layer_type) == 8);
@@ -139,6 +145,7 @@ static_assert(offsetof(tandem_kernel, backward_weights) == 64);
 static_assert(offsetof(tandem_kernel, backward) == 72);
 static_assert(offsetof(tandem_kernel, forward_statistics) == 80);
 static_assert(offsetof(tandem_kernel, backward_statistics) == 88);
+static_assert(offsetof(tandem_kernel, merge_forward_statistics) == 96);
 
 static_assert(offsetof(tandem_machine_options, struct_size) == 0);
 static_assert(offsetof(tandem_machine_options, device_count) == 4);

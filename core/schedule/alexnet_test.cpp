@@ -11,7 +11,7 @@ namespace {
 
 double backward_seconds(const Net& net, const CostTable& costs, int layer) {
   const Layer& l = net.layers[size_t(layer)];
-  double seconds = 0;
+  double seconds = costs.statistics_seconds(net, layer, LayerPass::backward_statistics, net.batch);
   for (const auto& [wanted, pass] :
        {std::pair(l.wants_backward_data, LayerPass::backward_data),
         std::pair(l.wants_backward_weights, LayerPass::backward_weights)}) {

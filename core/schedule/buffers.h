@@ -14,10 +14,9 @@ constexpr const char* weights = "weights";
 constexpr const char* state = "state";
 // Transient, one a device: laid out as the weights.
 constexpr const char* gradients = "gradients";
-// Persistent, one a device: for each scalar its loss weight, then 1.0; each in 64 bytes of its own.
-// Training and testing nets have different scalars, so testing plans have their own.
+// Persistent, one a device, of training plans: for each scalar its loss weight, in 64 bytes of its
+// own.
 constexpr const char* constants = "constants";
-constexpr const char* testing_constants = "testing constants";
 // Persistent, device 0, 64 bytes: int32, not 0 once a loss was not finite: updates change nothing
 // from then on.
 constexpr const char* skip = "skip";

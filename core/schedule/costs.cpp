@@ -21,6 +21,11 @@ std::pair<double, double> pass_work(const tandem_layer_cost& cost, LayerPass pas
       return {cost.forward_flops, cost.forward_bytes};
     case LayerPass::backward_data:
       return {cost.backward_data_flops, cost.backward_data_bytes};
+    // They read what the pass reads: half of its traffic, or two thirds with the output's gradient.
+    case LayerPass::forward_statistics:
+      return {cost.forward_flops / 2, cost.forward_bytes / 2};
+    case LayerPass::backward_statistics:
+      return {cost.backward_data_flops / 2, cost.backward_data_bytes * 2 / 3};
     default:
       return {cost.backward_weights_flops, cost.backward_weights_bytes};
   }
@@ -51,6 +56,7 @@ std::string cost_key(const Net& net, const Plan& plan, const Task& task) {
     return source == TANDEM_HOST ? "input" : target == TANDEM_HOST ? "results" : "";
   }
   if (std::holds_alternative<AddWork>(task.work)) return "add";
+  if (std::holds_alternative<MergeWork>(task.work)) return "merge";
   if (std::holds_alternative<UpdateWork>(task.work)) return "update";
   return "check";
 }
@@ -80,6 +86,16 @@ double CostTable::pass_seconds(const Net& net, int layer, LayerPass pass, int64_
   }
   const auto [flops, bytes] = pass_work(net.cost(layer, rows), pass);
   return std::max(flops / roofline_.flops, bytes / roofline_.bandwidth);
+}
+
+double CostTable::statistics_seconds(const Net& net, int layer, LayerPass pass,
+                                     int64_t rows) const {
+  const Layer& l = net.layers[size_t(layer)];
+  if (!l.has(TANDEM_BATCH_STATISTICS)) return 0;
+  const tandem_layer_statistics floats = net.statistics(layer);
+  const bool is_forward = pass == LayerPass::forward_statistics;
+  if ((is_forward ? floats.forward : floats.backward) == 0) return 0;
+  return is_forward || l.has_backward() ? pass_seconds(net, layer, pass, rows) : 0;
 }
 
 double CostTable::moving_seconds(const std::string& key, int64_t bytes) const {

@@ -29,8 +29,8 @@ class CostTable {
   CostTable() = default;
   explicit CostTable(const Roofline& roofline) : roofline_(roofline) {}
 
-  // key: "<layer> forward", "<layer> backward_data", ..., "add", "update", "check", "input" (see
-  // cost_key()).
+  // key: "<layer> forward", "<layer> backward_data", ..., "add", "merge", "update", "check",
+  // "input" (see cost_key()).
   void set(const std::string& key, const MeasuredCost& cost) { measured_[key] = cost; }
   [[nodiscard]] const MeasuredCost* find(const std::string& key) const;
   [[nodiscard]] bool empty() const { return measured_.empty(); }
@@ -42,6 +42,9 @@ class CostTable {
   // What seconds() is made of: a pass of a layer over `rows` rows; work that moves bytes ("add",
   // "update", "check", "input", "results"; see cost_bytes()).
   [[nodiscard]] double pass_seconds(const Net& net, int layer, LayerPass pass, int64_t rows) const;
+  // Of a statistics pass; 0 for a layer without.
+  [[nodiscard]] double statistics_seconds(const Net& net, int layer, LayerPass pass,
+                                          int64_t rows) const;
   [[nodiscard]] double moving_seconds(const std::string& key, int64_t bytes) const;
 
   // CSV with a header line: key,seconds,rows,bytes and comment lines "# ..." that say net, devices,

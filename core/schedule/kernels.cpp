@@ -95,16 +95,16 @@ std::string place(const Layer& layer) {
 }
 
 // Whatever can be known to be missing is said before the first step.
-void demand(const Layer& layer, const Prepared& prepared) {
+void demand(const Layer& layer, const Prepared& prepared, int64_t statistics) {
   if (prepared.status != TANDEM_OK) {
     const std::string reason =
         prepared.reason.empty() ? fmt::format("its kernel refused with status {}", prepared.status)
                                 : prepared.reason;
     throw error("{}: {}{}", layer.title(), reason, place(layer));
   }
-  if (prepared.report.statistics > 0) {
-    throw error("{}: it needs batch statistics, which no strategy provides yet{}", layer.title(),
-                place(layer));
+  if (prepared.report.statistics > statistics) {
+    throw error("{}: its kernel writes {} statistics of the batch, but its type says {}{}",
+                layer.title(), prepared.report.statistics, statistics, place(layer));
   }
 }
 
@@ -168,7 +168,8 @@ Kernels::Kernels(Plan& plan, const Net& net, const Registry& registry, Runtime& 
   for (size_t i = 0; i < plan.bindings.size(); ++i) {
     const PlanBinding& binding = plan.bindings[i];
     const Prepared& prepared = state_->kernels[i];
-    demand(net.layers[static_cast<size_t>(binding.layer)], prepared);
+    demand(net.layers[static_cast<size_t>(binding.layer)], prepared,
+           plan.bytes(binding.forward_statistics) / 4);
     need(plan, binding.saved, prepared.report.saved_bytes);
     need(plan, binding.scratch, prepared.report.scratch_bytes);
   }

@@ -20,6 +20,12 @@ struct Lowering::Resolver {
   T* as(const Region& region) const {
     return reinterpret_cast<T*>((*this)(region));
   }
+  template <class T>
+  std::vector<T*> all(const std::vector<Region>& regions) const {
+    std::vector<T*> result;
+    for (const Region& region : regions) result.push_back(as<T>(region));
+    return result;
+  }
   // `count` entries: kernels index them without asking; what the plan leaves out is not wanted.
   template <class Pointer>
   std::vector<Pointer> all(const std::vector<Region>& regions, size_t count) const {
@@ -51,8 +57,17 @@ std::vector<tandem_pass_function> functions(const tandem_kernel& table, LayerPas
     case LayerPass::backward:
       if (table.backward != nullptr) return {table.backward};
       return {table.backward_weights, table.backward_data};
+    case LayerPass::forward_statistics:
+      return {table.forward_statistics};
+    case LayerPass::backward_statistics:
+      return {table.backward_statistics};
   }
   return {nullptr};
+}
+
+const Region& statistics_of(const PlanBinding& binding, LayerPass pass) {
+  const bool is_forward = pass == LayerPass::forward || pass == LayerPass::forward_statistics;
+  return is_forward ? binding.forward_statistics : binding.backward_statistics;
 }
 
 // Neighbours in the weight array with one rule are one update.
@@ -151,7 +166,9 @@ Lowered Lowering::lower(int task_index, int64_t step, const std::vector<void*>& 
   if (const auto* layer = std::get_if<LayerWork>(&task.work)) {
     lower_layer(task, *layer, at, result);
   } else if (const auto* add = std::get_if<AddWork>(&task.work)) {
-    lower_add(*add, at, result);
+    lower_sum(add->target, add->sources, at, result);
+  } else if (const auto* merge = std::get_if<MergeWork>(&task.work)) {
+    lower_merge(*merge, at, result);
   } else if (const auto* update = std::get_if<UpdateWork>(&task.work)) {
     lower_update(*update, at, result);
   } else {
@@ -204,7 +221,8 @@ void Lowering::lower_layer(const Task& task, const LayerWork& work, const Resolv
                     at({binding.scratch}),
                     at.as<const tandem_step>(binding.step),
                     at.as<const float>(binding.normaliser),
-                    nullptr};
+                    at.as<float>(statistics_of(binding, work.pass)),
+                    at.as<const float>(binding.row_labels)};
   const auto passes = functions(kernels_->table(work.binding), work.pass);
   for (const tandem_pass_function function : passes) {
     if (function != nullptr) continue;
@@ -221,18 +239,27 @@ void Lowering::lower_layer(const Task& task, const LayerWork& work, const Resolv
   };
 }
 
-void Lowering::lower_add(const AddWork& work, const Resolver& at, Lowered& result) const {
-  result.run = [add = runtime_.machine().backend().add, target = at.as<float>(work.target),
-                sources =
-                    [&] {
-                      std::vector<const float*> pointers;
-                      for (const Region& source : work.sources) {
-                        pointers.push_back(at.as<const float>(source));
-                      }
-                      return pointers;
-                    }(),
-                count = plan_.bytes(work.target) / 4](const tandem_call& call) {
-    return add(&call, target, sources.data(), static_cast<uint32_t>(sources.size()), count);
+void Lowering::lower_sum(const Region& target, const std::vector<Region>& sources,
+                         const Resolver& at, Lowered& result) const {
+  result.run = [add = runtime_.machine().backend().add, to = at.as<float>(target),
+                from = at.all<const float>(sources),
+                count = plan_.bytes(target) / 4](const tandem_call& call) {
+    return add(&call, to, from.data(), static_cast<uint32_t>(from.size()), count);
+  };
+}
+
+void Lowering::lower_merge(const MergeWork& work, const Resolver& at, Lowered& result) const {
+  if (kernels_ == nullptr) {
+    result.run = &no_kernel;
+    return;
+  }
+  const tandem_merge_function merge = kernels_->table(work.binding).merge_forward_statistics;
+  if (merge == nullptr || work.pass != LayerPass::forward_statistics) {
+    return lower_sum(work.target, work.sources, at, result);
+  }
+  result.run = [merge, handle = kernels_->handle(work.binding), to = at.as<float>(work.target),
+                from = at.all<const float>(work.sources)](const tandem_call& call) {
+    return merge(handle, &call, to, from.data(), static_cast<uint32_t>(from.size()));
   };
 }
 

@@ -60,7 +60,9 @@ class Lowering {
   void lower_copies(const CopyWork& work, const Resolver& at, Lowered& result) const;
   void lower_layer(const Task& task, const LayerWork& work, const Resolver& at,
                    Lowered& result) const;
-  void lower_add(const AddWork& work, const Resolver& at, Lowered& result) const;
+  void lower_sum(const Region& target, const std::vector<Region>& sources, const Resolver& at,
+                 Lowered& result) const;
+  void lower_merge(const MergeWork& work, const Resolver& at, Lowered& result) const;
   void lower_update(const UpdateWork& work, const Resolver& at, Lowered& result) const;
   void lower_check(const CheckWork& work, const Resolver& at, Lowered& result) const;
   void note_touches(const Task& task, const Resolver& at, Lowered& result) const;

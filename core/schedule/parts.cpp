@@ -21,14 +21,16 @@ class Prices {
       : in_(inputs), rows_(share(inputs.net->batch, inputs.devices, 0).count()) {}
 
   [[nodiscard]] double forward(int layer) const {
-    return in_.costs->pass_seconds(*in_.net, layer, LayerPass::forward, rows_);
+    return in_.costs->statistics_seconds(*in_.net, layer, LayerPass::forward_statistics, rows_) +
+           in_.costs->pass_seconds(*in_.net, layer, LayerPass::forward, rows_);
   }
   [[nodiscard]] double backward(int layer) const {
     const Layer& l = in_.net->layers[size_t(layer)];
     const auto pass = [&](bool wanted, LayerPass which) {
       return wanted ? in_.costs->pass_seconds(*in_.net, layer, which, rows_) : 0;
     };
-    return pass(l.wants_backward_weights, LayerPass::backward_weights) +
+    return in_.costs->statistics_seconds(*in_.net, layer, LayerPass::backward_statistics, rows_) +
+           pass(l.wants_backward_weights, LayerPass::backward_weights) +
            pass(l.wants_backward_data, LayerPass::backward_data);
   }
   // From one device to all others, or the reverse: the master's stream takes them in turn.

@@ -56,6 +56,10 @@ const char* to_string(LayerPass pass) {
       return "backward_weights";
     case LayerPass::backward:
       return "backward";
+    case LayerPass::forward_statistics:
+      return "forward_statistics";
+    case LayerPass::backward_statistics:
+      return "backward_statistics";
   }
   return "?";
 }
@@ -141,11 +145,25 @@ void validate_waits(const Plan& plan, int index) {
   }
 }
 
+void validate_binding(const Plan& plan, const Task& task, int binding) {
+  if (binding >= 0 && binding < static_cast<int>(plan.bindings.size())) return;
+  throw error("task '{}' uses binding {}, which does not exist", task.label, binding);
+}
+
+void validate_sum(const Plan& plan, const Task& task, const Region& target,
+                  const std::vector<Region>& sources) {
+  validate_region(plan, task, target);
+  for (const Region& source : sources) {
+    validate_region(plan, task, source);
+    if (plan.bytes(source) == plan.bytes(target)) continue;
+    throw error("task '{}' adds {} bytes to {}", task.label, plan.bytes(source),
+                plan.bytes(target));
+  }
+}
+
 void validate_work(const Plan& plan, const Task& task) {
   if (const auto* work = std::get_if<LayerWork>(&task.work)) {
-    if (work->binding < 0 || work->binding >= static_cast<int>(plan.bindings.size())) {
-      throw error("task '{}' uses binding {}, which does not exist", task.label, work->binding);
-    }
+    validate_binding(plan, task, work->binding);
   } else if (const auto* copy = std::get_if<CopyWork>(&task.work)) {
     for (const CopySegment& segment : copy->segments) {
       validate_region(plan, task, segment.source);
@@ -155,13 +173,10 @@ void validate_work(const Plan& plan, const Task& task) {
                   plan.bytes(segment.source), plan.bytes(segment.target));
     }
   } else if (const auto* add = std::get_if<AddWork>(&task.work)) {
-    validate_region(plan, task, add->target);
-    for (const Region& source : add->sources) {
-      validate_region(plan, task, source);
-      if (plan.bytes(source) == plan.bytes(add->target)) continue;
-      throw error("task '{}' adds {} bytes to {}", task.label, plan.bytes(source),
-                  plan.bytes(add->target));
-    }
+    validate_sum(plan, task, add->target, add->sources);
+  } else if (const auto* merge = std::get_if<MergeWork>(&task.work)) {
+    validate_binding(plan, task, merge->binding);
+    validate_sum(plan, task, merge->target, merge->sources);
   } else if (const auto* update = std::get_if<UpdateWork>(&task.work)) {
     for (const Region& region : {update->weights_buffer, update->gradients_buffer,
                                  update->state_buffer, update->step, update->skip}) {

@@ -70,9 +70,18 @@ struct PlanBinding {
   // buffer -1: none.
   std::vector<Region> inputs, outputs, weights, input_gradients, output_gradients, weight_gradients;
   Region step, normaliser;
+  Region row_labels;                               // of a loss or metric: which rows hold samples
+  Region forward_statistics, backward_statistics;  // first the device's own, then the batch's
 };
 
-enum class LayerPass { forward, backward_data, backward_weights, backward };
+enum class LayerPass {
+  forward,
+  backward_data,
+  backward_weights,
+  backward,
+  forward_statistics,
+  backward_statistics
+};
 [[nodiscard]] const char* to_string(LayerPass pass);
 
 struct LayerWork {
@@ -90,6 +99,12 @@ struct AddWork {  // target += sources, in this order (float32)
   Region target;
   std::vector<Region> sources;
 };
+struct MergeWork {   // target = the statistics of target and sources together, in this order
+  int binding = -1;  // whose layer says how
+  LayerPass pass = LayerPass::forward_statistics;  // or backward_statistics
+  Region target;
+  std::vector<Region> sources;
+};
 struct UpdateWork {          // the solver's rule over some weight arrays
   std::vector<int> weights;  // of the net
   Region weights_buffer, gradients_buffer, state_buffer;  // the whole arrays, laid out as the net's
@@ -98,7 +113,7 @@ struct UpdateWork {          // the solver's rule over some weight arrays
 struct CheckWork {  // skip = 1 if a value is not finite
   Region values, skip;
 };
-using Work = std::variant<LayerWork, CopyWork, AddWork, UpdateWork, CheckWork>;
+using Work = std::variant<LayerWork, CopyWork, AddWork, MergeWork, UpdateWork, CheckWork>;
 
 struct Dependency {
   int task = -1;

@@ -115,17 +115,15 @@ Region PlanBuilder::received_metrics(int sender) {
 Region PlanBuilder::constant(int device, int scalar) {
   constexpr size_t floats = buffers::scalar_bytes / sizeof(float);
   const std::vector<Scalar>& scalars = net().scalars;
-  Buffer description{
-      purpose_ == Purpose::training ? buffers::constants : buffers::testing_constants,
-      device,
-      BufferKind::persistent,
-      0,
-      1,
-      std::vector<float>((scalars.size() + 1) * floats, 0.0F)};
+  Buffer description{buffers::constants,
+                     device,
+                     BufferKind::persistent,
+                     0,
+                     1,
+                     std::vector<float>(scalars.size() * floats, 0.0F)};
   for (size_t i = 0; i < scalars.size(); ++i) {
     description.initial[i * floats] = static_cast<float>(scalars[i].loss_weight);
   }
-  description.initial[scalars.size() * floats] = 1.0F;
   description.bytes = static_cast<int64_t>(description.initial.size() * sizeof(float));
   return {buffer(description), scalar * buffers::scalar_bytes, sizeof(float)};
 }
@@ -159,6 +157,29 @@ Region PlanBuilder::output_gradient(int device, int layer, size_t output) {
   const int scalar = scalar_of_tensor_[size_t(tensor)];
   if (scalar >= 0) return constant(device, scalar);
   return net().tensors[size_t(tensor)].has_gradient ? tensor_gradient(device, tensor) : Region{};
+}
+
+namespace {
+
+int64_t statistics_bytes(const Net& net, int layer, LayerPass pass) {
+  const tandem_layer_statistics floats = net.statistics(layer);
+  return 4 * (pass == LayerPass::forward_statistics ? floats.forward : floats.backward);
+}
+
+}  // namespace
+
+Region PlanBuilder::statistics(int device, int layer, LayerPass pass) {
+  const int64_t bytes = statistics_bytes(net(), layer, pass);
+  if (bytes == 0) return {};
+  const std::string name = fmt::format("{} {}", net().layers[size_t(layer)].name, to_string(pass));
+  return {buffer({name, device, BufferKind::transient, bytes, 1, {}}), 0, bytes};
+}
+
+Region PlanBuilder::received_statistics(int sender, int layer, LayerPass pass) {
+  const int64_t bytes = statistics_bytes(net(), layer, pass);
+  const std::string name =
+      fmt::format("received {} {} @{}", net().layers[size_t(layer)].name, to_string(pass), sender);
+  return {buffer({name, 0, BufferKind::transient, bytes, 1, {}}), 0, bytes};
 }
 
 int PlanBuilder::binding(int device, int layer) {
@@ -195,8 +216,13 @@ int PlanBuilder::binding(int device, int layer) {
   use.step = step(device);
   if (l.has(TANDEM_LOSS) || l.has(TANDEM_METRIC)) {
     constexpr int64_t samples = offsetof(tandem_step, samples);
-    use.normaliser = trains ? Region{use.step.buffer, samples, sizeof(float)}
-                            : constant(device, static_cast<int>(net().scalars.size()));
+    use.normaliser = {use.step.buffer, samples, sizeof(float)};
+    const int64_t rows_here = rows(device).count();
+    use.row_labels = {input(device).buffer, batch_layout(rows_here).label_offset, rows_here * 4};
+  }
+  use.forward_statistics = statistics(device, layer, LayerPass::forward_statistics);
+  if (trains && l.has_backward()) {
+    use.backward_statistics = statistics(device, layer, LayerPass::backward_statistics);
   }
   // Their sizes are the kernel's to say, also where nothing is read backward.
   use.saved = buffer({l.name + " saved", device, BufferKind::transient, 0, 1, {}});

@@ -84,6 +84,11 @@ void PlanBuilder::emit_input(int device) {
                      mine.count() * row_bytes)});
 }
 
+void PlanBuilder::emit_statistics(int device, int layer, Stage stage, LayerPass pass) {
+  if (statistics(device, layer, pass).buffer < 0) return;
+  emit_pass(device, layer, stage, {binding(device, layer), pass, false});
+}
+
 void PlanBuilder::emit_forward(int device, int layer) {
   emit_pass(device, layer, Stage::forward, {binding(device, layer), LayerPass::forward, false});
 }
@@ -139,8 +144,15 @@ void PlanBuilder::emit_pass(int device, int layer, Stage stage, const LayerWork&
   append(task.reads, {use.step, use.normaliser});
   append(task.reads, use.weights);
   append(task.writes, {{use.scratch, 0, whole_buffer}});
+  const bool is_statistics =
+      work.pass == LayerPass::forward_statistics || work.pass == LayerPass::backward_statistics;
+  const bool is_forward =
+      work.pass == LayerPass::forward || work.pass == LayerPass::forward_statistics;
+  append(is_statistics ? task.writes : task.reads,
+         {is_forward ? use.forward_statistics : use.backward_statistics});
+  if (l.has(TANDEM_LOSS) || l.has(TANDEM_METRIC)) append(task.reads, {use.row_labels});
+  if (is_forward) append(task.reads, use.inputs);
   if (work.pass == LayerPass::forward) {
-    append(task.reads, use.inputs);
     append(task.writes, use.outputs);
     append(task.writes, {{use.saved, 0, whole_buffer}});
     for (size_t i = 0; i < l.weights.size(); ++i) {
@@ -149,7 +161,7 @@ void PlanBuilder::emit_pass(int device, int layer, Stage stage, const LayerWork&
         append(task.writes, {use.weights[i]});
       }
     }
-  } else {
+  } else if (!is_forward) {
     append(task.reads, use.output_gradients);
     append(task.reads, {{use.saved, 0, whole_buffer}});
     if (l.has(TANDEM_BACKWARD_READS_INPUTS)) {
@@ -158,8 +170,9 @@ void PlanBuilder::emit_pass(int device, int layer, Stage stage, const LayerWork&
       append(task.reads, {use.inputs[1]});
     }
     if (l.has(TANDEM_BACKWARD_READS_OUTPUTS)) append(task.reads, use.outputs);
-    if (work.pass != LayerPass::backward_weights) append(task.writes, use.input_gradients);
-    if (work.pass != LayerPass::backward_data) append(task.writes, use.weight_gradients);
+    const bool both = work.pass == LayerPass::backward;
+    if (both || work.pass == LayerPass::backward_data) append(task.writes, use.input_gradients);
+    if (both || work.pass == LayerPass::backward_weights) append(task.writes, use.weight_gradients);
   }
   emit(std::move(task));
 }
@@ -196,6 +209,25 @@ void PlanBuilder::emit_add(const std::string& label, Stage stage, StreamId strea
   task.reads = sources;
   task.writes = {target};
   task.work = AddWork{target, std::move(sources)};
+  emit(std::move(task));
+}
+
+void PlanBuilder::emit_merge(Stage stage, int layer, LayerPass pass) {
+  MergeWork work;
+  work.binding = binding(0, layer);
+  work.pass = pass;
+  work.target = statistics(0, layer, pass);
+  for (int device = 1; device < devices(); ++device) {
+    work.sources.push_back(received_statistics(device, layer, pass));
+  }
+  Task task;
+  task.label = fmt::format("merge {} {} @0", to_string(pass), net().layers[size_t(layer)].name);
+  task.stage = stage;
+  task.layer = layer;
+  task.streams = {{0, StreamKind::communication}};
+  task.reads = work.sources;
+  task.writes = {work.target};
+  task.work = std::move(work);
   emit(std::move(task));
 }
 

@@ -66,6 +66,10 @@ class PlanBuilder {
   // metrics; tensors made in place share one buffer, and so do their gradients.
   [[nodiscard]] Region tensor(int device, int index);
   [[nodiscard]] Region tensor_gradient(int device, int index);
+  // What the layer's statistics pass (forward_statistics or backward_statistics) writes on the
+  // device, and what arrived on device 0 of another's. No buffer where the layer has no such pass.
+  [[nodiscard]] Region statistics(int device, int layer, LayerPass pass);
+  [[nodiscard]] Region received_statistics(int sender, int layer, LayerPass pass);
   // The layer's use on the device, over the device's rows.
   int binding(int device, int layer);
 
@@ -74,6 +78,9 @@ class PlanBuilder {
 
   // The device's rows of the batch, from the host, by its copy stream.
   void emit_input(int device);
+  // The statistics pass, where the layer has one; before the passes that read what all devices
+  // gave.
+  void emit_statistics(int device, int layer, Stage stage, LayerPass pass);
   void emit_forward(int device, int layer);
   // The wanted halves: weights first, because their gradients travel. Nothing for a layer without.
   void emit_backward(int device, int layer, Stage stage);
@@ -86,6 +93,8 @@ class PlanBuilder {
   // target += sources, in this order.
   void emit_add(const std::string& label, Stage stage, StreamId stream, const Region& target,
                 std::vector<Region> sources);
+  // Device 0's statistics become those of the whole batch; of every other device they have arrived.
+  void emit_merge(Stage stage, int layer, LayerPass pass);
   // The solver's rule over these weight arrays, by the device's communication stream.
   void emit_update(const std::string& label, Stage stage, int device,
                    const std::vector<int>& weights);

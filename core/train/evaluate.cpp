@@ -28,7 +28,12 @@ class Tally {
   void add(int64_t number, const std::vector<float>& labels, int64_t first_index,
            const PredictionSink& sink) {
     const std::vector<float> scalars = phase_.scalars(number);
-    for (size_t i = 0; i < scalars.size(); ++i) sums_[i] += scalars[i];
+    // Each is a mean over the samples of its batch.
+    const auto samples =
+        std::count_if(labels.begin(), labels.end(), [](float l) { return l >= 0; });
+    for (size_t i = 0; i < scalars.size() && samples > 0; ++i) {
+      sums_[i] += static_cast<double>(scalars[i]) * static_cast<double>(samples);
+    }
     const float* scores = phase_.predictions(number);
     for (size_t row = 0; row < labels.size(); ++row) {
       if (labels[row] < 0) continue;

@@ -1,5 +1,6 @@
-// Accuracy: rows whose true class is among the top_k highest scores, divided by the normaliser that
-// the host provides. A tie counts against the true class, and so does a score that is not a number.
+// Accuracy: the share of labels whose class is among the top_k highest scores. A tie counts against
+// the true class, and so does a score that is not a number. A second output, if named, has the
+// accuracy of each class over the whole batch, 0 for a class that does not occur.
 #pragma once
 
 #include <vector>
@@ -12,27 +13,43 @@ namespace tandem::layers {
 struct Accuracy : sdk::LayerType {
   const char* name() const override { return "Accuracy"; }
   const char* help() const override {
-    return "share of rows whose class is among the top_k scores";
+    return "share of labels whose class is among the top_k scores";
   }
   sdk::Arity inputs() const override { return {2, 2}; }
+  sdk::Arity outputs() const override { return {1, 2}; }
 
   std::vector<sdk::Parameter> parameters() const override {
     const char* block = "accuracy_param";
     return {
         sdk::integer(block, "top_k").by_default("1").range(1, 1e9).help("how many may be guessed"),
-        sdk::integer(block, "axis").by_default("1").range(1, 1).help("the channel axis"),
-        sdk::integer(block, "ignore_label").help("rows with this label do not count"),
+        axis_parameter(block),
+        sdk::integer(block, "ignore_label").help("what has this label does not count"),
     };
   }
-  uint64_t traits() const override { return TANDEM_METRIC | TANDEM_SECOND_INPUT_IS_LABEL; }
+  uint64_t traits() const override {
+    return TANDEM_METRIC | TANDEM_SECOND_INPUT_IS_LABEL | TANDEM_BATCH_STATISTICS;
+  }
 
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
-    demand_rows(query.input(0), query.input(1));
+    const Places places = demand_labels(query, query.attributes.integer("axis"));
     const int64_t top = query.attributes.integer("top_k");
-    if (top > query.input(0).c) {
-      throw sdk::invalid("top_k ", top, " exceeds the ", query.input(0).c, " classes");
+    if (top > places.classes) {
+      throw sdk::invalid("top_k ", top, " exceeds the ", places.classes, " classes");
     }
-    return {{1, 1, 1, 1}};
+    std::vector<sdk::Shape> result{{1, 1, 1, 1}};
+    if (query.output_count() == 2) result.push_back({places.classes, 1, 1, 1});
+    return result;
+  }
+
+  // How many labels count; then how many of each class, and how many of these are right.
+  sdk::Statistics statistics(const sdk::Query& query) const override {
+    const Places places(query.input(0), query.attributes.integer("axis"));
+    return {statistics(query.attributes, query.output_count(), places), 0};
+  }
+  static int64_t statistics(const sdk::Attributes& attributes, size_t outputs,
+                            const Places& places) {
+    if (outputs == 2) return 1 + 2 * places.classes;
+    return attributes.is_set("ignore_label") ? 1 : 0;
   }
 
   tandem_layer_cost cost(const sdk::Query& query) const override {

@@ -1,39 +1,78 @@
 // Accuracy on the cpu: counts the classes that score at least as high as the true one.
 #include "layers/accuracy/accuracy.h"
 
+#include "layers/row_sums.h"
+
 namespace {
 
 using namespace tandem::sdk;
 using tandem::layers::Accuracy;
 using tandem::layers::Labels;
+using tandem::layers::Places;
 
-class AccuracyCpu {
+class AccuracyCpu : public Needs {
  public:
   AccuracyCpu(const Binding& binding, const Call&)
-      : rows_(binding.input(0).shape.n),
-        classes_(binding.input(0).shape.c),
+      : places_(binding.input(0).shape, binding.attributes.integer("axis")),
         top_(binding.attributes.integer("top_k")),
-        labels_(binding.attributes, classes_) {}
+        by_class_(binding.output_count() == 2),
+        labels_(places_, binding.attributes) {
+    scratch_bytes = tandem::layers::row_sum_bytes;
+    statistics = Accuracy::statistics(binding.attributes, binding.output_count(), places_);
+  }
 
-  void forward(const Call&, const Pass& pass) const {
-    int64_t right = 0;
-    for (int64_t row = 0; row < rows_; ++row) {
-      const int64_t label = labels_.of(pass.input(1), row);
-      if (label >= 0 && rank(pass.input(0) + row * classes_, label) < top_) ++right;
+  void forward_statistics(const Call&, const Pass& pass) const {
+    pass.statistics()[0] = static_cast<float>(labels_.check(pass));
+    if (!by_class_) return;
+    float* all = pass.statistics() + 1;
+    float* right = all + places_.classes;
+    std::fill_n(all, 2 * places_.classes, 0.0F);
+    for (int64_t i = 0; i < places_.labels(); ++i) {
+      const int64_t label = labels_.of(pass, i);
+      if (label < 0) continue;
+      all[label] += 1;
+      right[label] += is_right(pass, i) ? 1.0F : 0.0F;
     }
-    *pass.output(0) = right == 0 ? 0.0F : static_cast<float>(right) / pass.normaliser();
+  }
+
+  void forward(const Call& call, const Pass& pass) const {
+    (void)labels_.check(pass);
+    const double right = tandem::layers::sum_of(
+        call.threads, places_.labels(), places_.classes, pass.scratch<double>(),
+        [&](int64_t i) { return is_right(pass, i) ? 1.0 : 0.0; });
+    const double counted = statistics > 0 ? static_cast<double>(pass.statistics()[0])
+                                          : static_cast<double>(pass.normaliser()) *
+                                                static_cast<double>(places_.labels_of_row());
+    *pass.output(0) = right == 0 ? 0.0F : static_cast<float>(right / counted);
+    if (!by_class_) return;
+    const float* all = pass.statistics() + 1;
+    for (int64_t c = 0; c < places_.classes; ++c) {
+      pass.output(1)[c] = all[c] == 0 ? 0.0F : all[places_.classes + c] / all[c];
+    }
   }
 
  private:
+  // False, too, for a label that does not count.
+  [[nodiscard]] bool is_right(const Pass& pass, int64_t index) const {
+    const int64_t label = labels_.of(pass, index);
+    if (label < 0) return false;
+    const int64_t outer = index / places_.inner, place = index % places_.inner;
+    const float* scores = pass.input(0) + outer * places_.classes * places_.inner + place;
+    return rank(scores, label) < top_;
+  }
   // How many other classes are not clearly below the true one.
   [[nodiscard]] int64_t rank(const float* scores, int64_t label) const {
+    const int64_t step = places_.inner;
+    const float own = scores[label * step];
     int64_t others = 0;
-    for (int64_t i = 0; i < classes_; ++i) others += !(scores[i] < scores[label]) ? 1 : 0;
-    const bool number = scores[label] == scores[label];
-    return number ? others - 1 : classes_;
+    for (int64_t i = 0; i < places_.classes; ++i) others += !(scores[i * step] < own) ? 1 : 0;
+    const bool number = own == own;
+    return number ? others - 1 : places_.classes;
   }
 
-  int64_t rows_, classes_, top_;
+  Places places_;
+  int64_t top_;
+  bool by_class_;
   Labels labels_;
 };
 

@@ -1,10 +1,11 @@
-// SoftmaxWithLoss: the sum over rows of -log softmax(scores)[label], divided by the normaliser that
-// the host provides; a second output, if named, has the probabilities. Rows labelled below zero or
-// with ignore_label add nothing and have no gradient.
+// SoftmaxWithLoss: the sum over rows and places of -log softmax(scores)[label], normalised; a
+// second output, if named, has the probabilities. What is labelled below zero or with ignore_label
+// adds nothing and has no gradient.
 #pragma once
 
 #include <vector>
 
+#include "layers/loss.h"
 #include "layers/rows.h"
 #include "plugins/sdk.h"
 
@@ -17,29 +18,27 @@ struct SoftmaxWithLoss : sdk::LayerType {
   sdk::Arity outputs() const override { return {1, 2}; }
 
   std::vector<sdk::Parameter> parameters() const override {
-    return {
-        sdk::integer("loss_param", "ignore_label").help("rows with this label do not count"),
-        sdk::boolean("loss_param", "normalize").help("older form of normalization"),
-        sdk::word("loss_param", "normalization")
-            .by_default("VALID")
-            .one_of("FULL|VALID|BATCH_SIZE|NONE")
-            .help("what the sum is divided by; the host provides it"),
-        sdk::integer("softmax_param", "axis").by_default("1").range(1, 1).help("the channel axis"),
-        sdk::word("softmax_param", "engine")
-            .by_default("DEFAULT")
-            .one_of("DEFAULT|CAFFE|CUDNN")
-            .help("ignored: the device decides"),
-    };
+    std::vector<sdk::Parameter> result = loss_parameters("VALID");
+    result.push_back(axis_parameter("softmax_param"));
+    result.push_back(sdk::word("softmax_param", "engine")
+                         .by_default("DEFAULT")
+                         .one_of("DEFAULT|CAFFE|CUDNN")
+                         .help("ignored: the device decides"));
+    return result;
   }
   uint64_t traits() const override {
-    return TANDEM_LOSS | TANDEM_SECOND_INPUT_IS_LABEL | TANDEM_BACKWARD_READS_INPUTS;
+    return TANDEM_LOSS | TANDEM_SECOND_INPUT_IS_LABEL | TANDEM_BACKWARD_READS_INPUTS |
+           TANDEM_BATCH_STATISTICS;
   }
 
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
-    demand_rows(query.input(0), query.input(1));
+    (void)demand_labels(query, query.attributes.integer("axis"));
     std::vector<sdk::Shape> result{{1, 1, 1, 1}};
     if (query.output_count() == 2) result.push_back(query.input(0));
     return result;
+  }
+  sdk::Statistics statistics(const sdk::Query& query) const override {
+    return {counts_labels(query.attributes) ? 1 : 0, 0};
   }
 
   tandem_layer_cost cost(const sdk::Query& query) const override {

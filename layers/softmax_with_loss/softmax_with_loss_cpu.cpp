@@ -4,74 +4,122 @@
 
 #include <cmath>
 
+#include "layers/row_sums.h"
+
 namespace {
 
 using namespace tandem::sdk;
+using tandem::layers::for_rows;
 using tandem::layers::Labels;
+using tandem::layers::Normaliser;
+using tandem::layers::Places;
 using tandem::layers::SoftmaxWithLoss;
+
+constexpr int64_t widest = 64;  // places whose classes are gone through together
+constexpr int64_t header = 16;  // floats of saved memory before the probabilities
 
 class SoftmaxWithLossCpu : public Needs {
  public:
   SoftmaxWithLossCpu(const Binding& binding, const Call&)
-      : rows_(binding.input(0).shape.n),
-        classes_(binding.input(0).shape.c),
-        probabilities_(binding.output_count() == 2),
-        labels_(binding.attributes, classes_) {
-    const int64_t bytes = rows_ * classes_ * static_cast<int64_t>(sizeof(float));
-    // Without a use for the probabilities they are scratch, one row after the other.
+      : places_(binding.input(0).shape, binding.attributes.integer("axis")),
+        width_(std::min(widest, places_.inner)),
+        tiles_((places_.inner + width_ - 1) / width_),
+        outputs_(binding.output_count()),
+        labels_(places_, binding.attributes),
+        normaliser_(binding.attributes, places_.labels_of_row()) {
+    scratch_bytes = tandem::layers::row_sum_bytes;
+    // Without a backward the probabilities of a tile stay on its thread's stack or are written to
+    // the output; else they are saved, behind the divisor.
     if (binding.has(TANDEM_WANTS_BACKWARD_DATA)) {
-      saved_bytes = bytes;
-    } else {
-      scratch_bytes = classes_ * static_cast<int64_t>(sizeof(float));
+      saved_bytes = (header + count(binding.input(0).shape)) * 4;
     }
+    statistics = normaliser_.counts() ? 1 : 0;
   }
 
-  void forward(const Call&, const Pass& pass) const {
-    double loss = 0;
-    for (int64_t row = 0; row < rows_; ++row) {
-      const int64_t label = labels_.of(pass.input(1), row);
-      const float* scores = pass.input(0) + row * classes_;
-      float* p = saved_bytes > 0 ? pass.saved() + row * classes_ : pass.scratch();
-      const double normaliser = softmax(scores, p);
-      if (label >= 0) loss += normaliser - static_cast<double>(scores[label]);
-      if (probabilities_) std::copy_n(p, classes_, pass.output(1) + row * classes_);
-    }
-    // With no row that counts, nothing is divided: the normaliser may be zero then.
-    *pass.output(0) = loss == 0 ? 0.0F : static_cast<float>(loss / pass.normaliser());
+  void forward_statistics(const Call&, const Pass& pass) const {
+    pass.statistics()[0] = static_cast<float>(labels_.check(pass));
   }
 
-  void backward_data(const Call&, const Pass& pass) const {
-    const float* p = pass.saved();
-    float* gradient = pass.input_gradient(0);
-    const float factor = *pass.output_gradient(0) / pass.normaliser();
-    for (int64_t row = 0; row < rows_; ++row, p += classes_, gradient += classes_) {
-      const int64_t label = labels_.of(pass.input(1), row);
-      if (label < 0) {
-        std::fill_n(gradient, classes_, 0.0F);
-        continue;
+  void forward(const Call& call, const Pass& pass) const {
+    (void)labels_.check(pass);
+    float* saved = saved_bytes > 0 ? pass.saved() + header : nullptr;
+    float* output = outputs_ == 2 ? pass.output(1) : nullptr;
+    const double loss = tandem::layers::sum_of(
+        call.threads, places_.outer * tiles_, places_.classes * width_ * 16, pass.scratch<double>(),
+        [&](int64_t unit) { return tile(pass, unit, saved, output); });
+    const double divisor = normaliser_.divisor(pass);
+    if (saved != nullptr) pass.saved()[0] = static_cast<float>(divisor);
+    *pass.output(0) = static_cast<float>(loss / divisor);
+  }
+
+  void backward_data(const Call& call, const Pass& pass) const {
+    const float* probabilities = pass.saved() + header;
+    const float factor = *pass.output_gradient(0) / pass.saved()[0];
+    const int64_t size = places_.classes * places_.inner;
+    for_rows(call.threads, places_.outer, size, [&](int64_t outer) {
+      const float* p = probabilities + outer * size;
+      float* gradient = pass.input_gradient(0) + outer * size;
+      for (int64_t i = 0; i < size; ++i) gradient[i] = factor * p[i];
+      for (int64_t i = 0; i < places_.inner; ++i) {
+        const int64_t label = labels_.of(pass, outer * places_.inner + i);
+        const int64_t at = label * places_.inner + i;
+        if (label >= 0) {
+          gradient[at] = factor * (p[at] - 1.0F);
+        } else {
+          for (int64_t k = i; k < size; k += places_.inner) gradient[k] = 0;
+        }
       }
-      for (int64_t i = 0; i < classes_; ++i) gradient[i] = factor * p[i];
-      gradient[label] = factor * (p[label] - 1.0F);
-    }
+    });
   }
 
  private:
-  // Writes a row's probabilities and returns log(sum(exp(scores))).
-  double softmax(const float* scores, float* p) const {
-    const float highest = *std::max_element(scores, scores + classes_);
-    double sum = 0;
-    for (int64_t i = 0; i < classes_; ++i) {
-      p[i] = std::exp(scores[i] - highest);
-      sum += static_cast<double>(p[i]);
+  // The loss of a tile of places; its probabilities go where they are wanted.
+  double tile(const Pass& pass, int64_t unit, float* saved, float* output) const {
+    const int64_t outer = unit / tiles_, begin = unit % tiles_ * width_;
+    const int64_t width = std::min(width_, places_.inner - begin), stride = places_.inner;
+    const int64_t offset = outer * places_.classes * stride + begin;
+    const float* scores = pass.input(0) + offset;
+    float highest[widest];
+    double sums[widest] = {};
+    std::copy_n(scores, width, highest);
+    for (int64_t c = 1; c < places_.classes; ++c) {
+      const float* s = scores + c * stride;
+      for (int64_t k = 0; k < width; ++k) highest[k] = s[k] > highest[k] ? s[k] : highest[k];
     }
-    const auto factor = static_cast<float>(1 / sum);
-    for (int64_t i = 0; i < classes_; ++i) p[i] *= factor;
-    return static_cast<double>(highest) + std::log(sum);
+    float* p = saved != nullptr ? saved + offset : output != nullptr ? output + offset : nullptr;
+    for (int64_t c = 0; c < places_.classes; ++c) {
+      for (int64_t k = 0; k < width; ++k) {
+        const float power = std::exp(scores[c * stride + k] - highest[k]);
+        sums[k] += static_cast<double>(power);
+        if (p != nullptr) p[c * stride + k] = power;
+      }
+    }
+    if (p != nullptr) divide(p, output == nullptr ? nullptr : output + offset, sums, width);
+    double loss = 0;
+    for (int64_t k = 0; k < width; ++k) {
+      const int64_t label = labels_.of(pass, outer * places_.inner + begin + k);
+      if (label < 0) continue;
+      loss += static_cast<double>(highest[k]) + std::log(sums[k]) -
+              static_cast<double>(scores[label * stride + k]);
+    }
+    return loss;
   }
 
-  int64_t rows_, classes_;
-  bool probabilities_;
+  void divide(float* p, float* output, const double* sums, int64_t width) const {
+    float factors[widest];
+    for (int64_t k = 0; k < width; ++k) factors[k] = static_cast<float>(1 / sums[k]);
+    for (int64_t c = 0; c < places_.classes; ++c) {
+      float* row = p + c * places_.inner;
+      for (int64_t k = 0; k < width; ++k) row[k] *= factors[k];
+      if (output != nullptr && output != p) std::copy_n(row, width, output + c * places_.inner);
+    }
+  }
+
+  Places places_;
+  int64_t width_, tiles_;
+  size_t outputs_;
   Labels labels_;
+  Normaliser normaliser_;
 };
 
 }  // namespace

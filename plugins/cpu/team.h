@@ -66,4 +66,15 @@ void for_items([[maybe_unused]] int32_t threads, int64_t count, [[maybe_unused]]
   if (count > 0) body(int64_t{0}, count);
 }
 
+// Calls body(part) for each of [0, parts), on up to `threads` threads: for sums whose order must
+// not depend on the number of threads. The caller adds the parts in their order.
+template <class Body>
+void for_parts([[maybe_unused]] int32_t threads, int64_t parts, const Body& body) {
+#if TANDEM_CPU_TEAMS
+  const int64_t useful = std::min<int64_t>(threads, parts);
+#pragma omp parallel for num_threads(static_cast <int>(useful)) if (useful > 1) schedule(static)
+#endif
+  for (int64_t part = 0; part < parts; ++part) body(part);
+}
+
 }  // namespace tandem::cpu

@@ -9,6 +9,17 @@ static tandem_status never(void* handle, const tandem_call* call, const tandem_p
   return TANDEM_FAILED;
 }
 
+static tandem_status never_merge(void* handle, const tandem_call* call, float* target,
+                                 const float* const* sources, uint32_t source_count) {
+  (void)handle, (void)call, (void)target, (void)sources, (void)source_count;
+  return TANDEM_FAILED;
+}
+
+static tandem_status never_say(const tandem_layer_query* query, tandem_layer_statistics* floats) {
+  (void)query, (void)floats;
+  return TANDEM_FAILED;
+}
+
 TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   static tandem_parameter parameter;
   static const tandem_parameter* parameters[] = {&parameter};
@@ -28,11 +39,14 @@ TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   parameter.choices = (const char*)POISON;
   parameter.help = (const char*)POISON;
   type = test_layer_type("test.Older");
+  type.struct_size = offsetof(tandem_layer_type, statistics);
+  type.statistics = never_say;
   type.parameters = parameters;
   type.parameter_count = 1;
   kernel = test_kernel("test.Older", "cpu");
   kernel.struct_size = offsetof(tandem_kernel, backward);
   kernel.backward = kernel.forward_statistics = kernel.backward_statistics = never;
+  kernel.merge_forward_statistics = never_merge;
   plugin = test_plugin("older_minor");
   plugin.struct_size = offsetof(tandem_plugin, backends);
   plugin.layer_types = types;

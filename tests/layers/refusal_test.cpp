@@ -141,7 +141,7 @@ TEST(LabelledRows, AreRefusedInOtherShapes) {
     LayerSetup image = labelled(type, {0, 1});
     image.inputs[0] = random_tensor({2, 5, 3, 3}, 1);
     EXPECT_THAT(refusal_of(image),
-                HasSubstr("one score per class and row, but its input is 2x5x3x3"));
+                HasSubstr("has one label per row, but scores for 9 places of each, 2x5x3x3"));
     LayerSetup few = labelled(type, {0, 1});
     few.inputs[1] = {{1, 1, 1, 1}, {0}};
     EXPECT_EQ(refusal_of(few),

@@ -53,6 +53,10 @@ class Declarations {
     for (const Region& source : work.sources) reads(source);
     writes(work.target);
   }
+  void check(const MergeWork& work) {
+    for (const Region& source : work.sources) reads(source);
+    writes(work.target);
+  }
   void check(const CheckWork& work) {
     reads(work.values);
     writes(work.skip);
@@ -73,29 +77,47 @@ class Declarations {
   void check(const LayerWork& work) {
     const PlanBinding& use = plan_.bindings[size_t(work.binding)];
     const Layer& layer = net_.layers[size_t(use.layer)];
-    const bool is_forward = work.pass == LayerPass::forward;
+    const bool is_statistics =
+        work.pass == LayerPass::forward_statistics || work.pass == LayerPass::backward_statistics;
+    const bool is_forward =
+        work.pass == LayerPass::forward || work.pass == LayerPass::forward_statistics;
+    const Region& statistics = is_forward ? use.forward_statistics : use.backward_statistics;
+    if (is_statistics) {
+      EXPECT_GE(statistics.buffer, 0) << task_.label;
+      writes(statistics);
+    } else {
+      reads(statistics);
+    }
+    reads(use.row_labels);
     reads(use.step);
     reads(use.normaliser);
     writes({use.scratch});
-    if (is_forward) {
+    if (work.pass == LayerPass::forward) {
       writes({use.saved});
-    } else {
+    } else if (!is_forward) {
       reads({use.saved});
     }
-    for (const Region& weight : use.weights) reads(weight);
+    for (size_t i = 0; i < use.weights.size(); ++i) {
+      reads(use.weights[i]);
+      const bool is_state = net_.weights[size_t(layer.weights[i])].kind == TANDEM_STATE;
+      if (is_state && work.pass == LayerPass::forward && net_.phase == TANDEM_TRAIN) {
+        writes(use.weights[i]);
+      }
+    }
     for (size_t i = 0; i < use.inputs.size(); ++i) {
       const bool is_label = i == 1 && layer.has(TANDEM_SECOND_INPUT_IS_LABEL);
       if (is_forward || is_label || layer.has(TANDEM_BACKWARD_READS_INPUTS)) reads(use.inputs[i]);
     }
     for (const Region& output : use.outputs) {
-      if (is_forward) {
+      if (work.pass == LayerPass::forward) {
         writes(output);
-      } else if (layer.has(TANDEM_BACKWARD_READS_OUTPUTS)) {
+      } else if (!is_forward && layer.has(TANDEM_BACKWARD_READS_OUTPUTS)) {
         reads(output);
       }
     }
     if (is_forward) return;
     for (const Region& gradient : use.output_gradients) reads(gradient);
+    if (is_statistics) return;
     if (work.pass == LayerPass::backward_data) {
       for (const Region& gradient : use.input_gradients) writes(gradient);
     } else {
@@ -109,14 +131,21 @@ class Declarations {
   int solver_states_;
 };
 
-TEST(Declarations, HoldEverythingThatTheWorkOfATaskTouches) {
-  const Net training = small_net(8), testing = small_net(8, TANDEM_TEST);
+void check_declarations(const Net& training, const Net& testing) {
   for (const char* strategy : {"sequential", "two_phase", "testing"}) {
     const bool tests = strategy == std::string("testing");
     StrategyInputs inputs = inputs_of(tests ? testing : training, 3);
     inputs.solver_states = 2;
     const Plan plan = tests ? build_testing_plan(inputs) : build_plan(strategy, inputs);
     for (const Task& task : plan.tasks) Declarations(*inputs.net, plan, task, 2).check();
+  }
+}
+
+TEST(Declarations, HoldEverythingThatTheWorkOfATaskTouches) {
+  for (const auto& [training, testing] :
+       {std::pair(small_net(8), small_net(8, TANDEM_TEST)),
+        std::pair(normalised_net(8), normalised_net(8, TANDEM_TEST))}) {
+    check_declarations(training, testing);
   }
 }
 

@@ -22,12 +22,16 @@ struct Case {
   std::string strategy;  // or "testing"
   int devices;
   bool hidden_broadcast;
+  bool normalised = false;  // a net that exchanges statistics of the batch
 };
 
 Plan plan_of(const Case& which) {
   static const Net training = small_net(9), testing = small_net(9, TANDEM_TEST);
+  static const Net normalised = normalised_net(9), normalised_test = normalised_net(9, TANDEM_TEST);
   const bool tests = which.strategy == "testing";
-  StrategyInputs inputs = inputs_of(tests ? testing : training, which.devices);
+  const Net& net =
+      which.normalised ? (tests ? normalised_test : normalised) : (tests ? testing : training);
+  StrategyInputs inputs = inputs_of(net, which.devices);
   inputs.options.hidden_broadcast = which.hidden_broadcast;
   inputs.options.split = "fc1";
   return tests ? build_testing_plan(inputs) : build_plan(which.strategy, inputs);
@@ -36,17 +40,20 @@ Plan plan_of(const Case& which) {
 class EveryPlan : public testing::TestWithParam<Case> {};
 
 std::string name_of(const testing::TestParamInfo<Case>& info) {
-  return fmt::format("{}_{}_on_{}", info.param.strategy,
-                     info.param.hidden_broadcast ? "hidden" : "plain", info.param.devices);
+  return fmt::format("{}_{}_on_{}{}", info.param.strategy,
+                     info.param.hidden_broadcast ? "hidden" : "plain", info.param.devices,
+                     info.param.normalised ? "_normalised" : "");
 }
 
 std::vector<Case> cases() {
   std::vector<Case> result;
   for (int devices = 1; devices <= 4; ++devices) {
-    result.push_back({"sequential", devices, false});
-    result.push_back({"two_phase", devices, false});
-    result.push_back({"two_phase", devices, true});
-    result.push_back({"testing", devices, false});
+    for (const bool normalised : {false, true}) {
+      result.push_back({"sequential", devices, false, normalised});
+      result.push_back({"two_phase", devices, false, normalised});
+      result.push_back({"two_phase", devices, true, normalised});
+      result.push_back({"testing", devices, false, normalised});
+    }
   }
   return result;
 }
@@ -175,23 +182,50 @@ TEST(Strategies, CheckOnlyScalarsThatArePartOfTheLoss) {
   const int constants = plan.find_buffer(buffers::constants, 1);
   ASSERT_GE(constants, 0);
   const std::vector<float>& values = plan.buffers[size_t(constants)].initial;
-  ASSERT_EQ(values.size(), 64U);
+  ASSERT_EQ(values.size(), 48U);
   EXPECT_EQ(values[0], 0);
   EXPECT_EQ(values[32], 0.5F);
-  EXPECT_EQ(values[48], 1);
 }
 
-TEST(Strategies, DivideLossesByTheSamplesOfTheStepAndTestsByOne) {
+TEST(Strategies, DivideLossesAndMetricsByTheSamplesOfTheStep) {
   const Net training = small_net(8), testing = small_net(8, TANDEM_TEST);
-  const Plan train = build_plan("sequential", inputs_of(training, 2));
-  const Plan test = build_testing_plan(inputs_of(testing, 2));
-  const PlanBinding& trained = train.bindings.back();
-  EXPECT_EQ(train.buffers[size_t(trained.normaliser.buffer)].name, buffers::input);
-  EXPECT_EQ(trained.normaliser.offset, static_cast<int64_t>(offsetof(tandem_step, samples)));
-  const PlanBinding& tested = test.bindings.back();
-  const Buffer& constants = test.buffers[size_t(tested.normaliser.buffer)];
-  EXPECT_EQ(constants.name, buffers::testing_constants);
-  EXPECT_EQ(constants.initial[size_t(tested.normaliser.offset / 4)], 1);
+  for (const Plan& plan : {build_plan("sequential", inputs_of(training, 2)),
+                           build_testing_plan(inputs_of(testing, 2))}) {
+    const PlanBinding& loss = plan.bindings.back();
+    EXPECT_EQ(plan.buffers[size_t(loss.normaliser.buffer)].name, buffers::input);
+    EXPECT_EQ(loss.normaliser.offset, static_cast<int64_t>(offsetof(tandem_step, samples)));
+  }
+}
+
+TEST(Strategies, SendStatisticsToTheFirstDeviceMergeThemThereAndSendThemBackBeforeThePass) {
+  const Net net = normalised_net(8);
+  const Plan plan = build_plan("sequential", inputs_of(net, 3));
+  int before = -1;
+  for (const char* label :
+       {"forward_statistics norm1 @2", "send forward_statistics norm1 @2->@0",
+        "merge forward_statistics norm1 @0", "return forward_statistics norm1 @0->@2",
+        "forward norm1 @2", "backward_statistics norm1 @2", "send backward_statistics norm1 @2->@0",
+        "merge backward_statistics norm1 @0", "return backward_statistics norm1 @0->@2",
+        "backward_data norm1 @2"}) {
+    EXPECT_LT(before, find_task(plan, label)) << label;
+    before = find_task(plan, label);
+  }
+  const auto& merge = std::get<MergeWork>(task(plan, "merge forward_statistics norm1 @0").work);
+  ASSERT_EQ(merge.sources.size(), 2U);
+  EXPECT_EQ(plan.buffers[size_t(merge.sources[0].buffer)].name,
+            "received norm1 forward_statistics @1");
+  EXPECT_EQ(plan.bytes(merge.target), 3 * 16 * 4);
+}
+
+TEST(Strategies, CopyNoStatisticsOnOneDevice) {
+  const Net net = normalised_net(8);
+  const Plan plan = build_plan("sequential", inputs_of(net, 1));
+  EXPECT_GE(find_task(plan, "forward_statistics norm1 @0"), 0);
+  for (const Task& task : plan.tasks) {
+    EXPECT_FALSE(std::holds_alternative<MergeWork>(task.work)) << task.label;
+    const auto* copy = std::get_if<CopyWork>(&task.work);
+    EXPECT_FALSE(copy != nullptr && task.streams.size() > 1) << task.label;
+  }
 }
 
 TEST(Strategies, LetTensorsMadeInPlaceShareMemoryAndGradients) {

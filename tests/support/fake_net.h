@@ -64,6 +64,13 @@ inline tandem_status element_cost(const tandem_layer_query* query, tandem_layer_
   return TANDEM_OK;
 }
 
+inline tandem_status channel_statistics(const tandem_layer_query* query,
+                                        tandem_layer_statistics* statistics) {
+  statistics->forward = query->phase == TANDEM_TRAIN ? 3 * query->inputs[0].c : 0;
+  statistics->backward = query->phase == TANDEM_TRAIN ? 2 * query->inputs[0].c : 0;
+  return TANDEM_OK;
+}
+
 using ShapeFunction = tandem_status (*)(const tandem_layer_query*, tandem_shape*);
 using CostFunction = tandem_status (*)(const tandem_layer_query*, tandem_layer_cost*);
 inline tandem_layer_type make_type(const char* name, int32_t inputs, uint64_t traits,
@@ -80,7 +87,8 @@ inline tandem_layer_type make_type(const char* name, int32_t inputs, uint64_t tr
           traits,
           shapes,
           nullptr,
-          cost};
+          cost,
+          nullptr};
 }
 
 inline const tandem_layer_type convolution =
@@ -94,6 +102,13 @@ inline const tandem_layer_type pooling =
 inline const tandem_layer_type relu =
     make_type("ReLU", 1, TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_BACKWARD_READS_OUTPUTS,
               &same_shapes, &element_cost);
+inline const tandem_layer_type batch_norm = [] {
+  tandem_layer_type type = make_type(
+      "BatchNorm", 1, TANDEM_IN_PLACE | TANDEM_BACKWARD_READS_OUTPUTS | TANDEM_BATCH_STATISTICS,
+      &same_shapes, &element_cost);
+  type.statistics = &channel_statistics;
+  return type;
+}();
 inline const tandem_layer_type loss =
     make_type("SoftmaxWithLoss", 2, TANDEM_PER_SAMPLE | TANDEM_LOSS | TANDEM_SECOND_INPUT_IS_LABEL,
               &scalar_shapes, &element_cost);
@@ -147,6 +162,16 @@ class FakeNet {
     add_layer(name, fake::relu, {top_}, window(0, 0, 1, 0));
     net_.layers.back().runs_in_place = true;
     net_.tensors.back().alias_of = below;
+    return *this;
+  }
+  // In place, with a running mean.
+  FakeNet& batch_norm(const std::string& name) {
+    const int below = top_;
+    add_layer(name, fake::batch_norm, {top_}, window(0, 0, 1, 0));
+    net_.layers.back().runs_in_place = true;
+    net_.tensors.back().alias_of = below;
+    add_weight("mean", {top_shape().c, 1, 1, 1});
+    net_.weights.back().kind = TANDEM_STATE;
     return *this;
   }
   FakeNet& loss(const std::string& name = "loss", double weight = 1) {
@@ -269,6 +294,16 @@ inline Net small_net(int64_t batch, int32_t phase = TANDEM_TRAIN) {
   net.convolution("conv1", 16, 3, 1, 1).relu("relu1").pooling("pool1", 2, 2);
   net.convolution("conv2", 20, 3, 1, 1).relu("relu2").pooling("pool2", 2, 2);
   net.inner_product("fc1", 50).relu("relu3").inner_product("fc2", 10);
+  if (phase == TANDEM_TEST) net.accuracy();
+  return net.loss().finish();
+}
+
+// The same with batch normalisation behind the convolutions and the first FC layer.
+inline Net normalised_net(int64_t batch, int32_t phase = TANDEM_TRAIN) {
+  FakeNet net("normalised", batch, {1, 3, 16, 16}, phase);
+  net.convolution("conv1", 16, 3, 1, 1).batch_norm("norm1").relu("relu1").pooling("pool1", 2, 2);
+  net.convolution("conv2", 20, 3, 1, 1).batch_norm("norm2").relu("relu2").pooling("pool2", 2, 2);
+  net.inner_product("fc1", 50).batch_norm("norm3").relu("relu3").inner_product("fc2", 10);
   if (phase == TANDEM_TEST) net.accuracy();
   return net.loss().finish();
 }

@@ -60,6 +60,10 @@ inline void check_gradients(const LayerSetup& setup, const GradientCheck& check 
     EXPECT_LE(relative_difference(input_gradients[i].values, expected), check.tolerance)
         << "gradient of input " << i << ", " << layout_text(setup);
   }
+  // A state, as running means, has no gradient.
+  for (const tandem_weight& weight : run.declared_weights()) {
+    if (weight.kind != TANDEM_TRAINED) return;
+  }
   if (setup.weights.empty()) return;
   const std::vector<PlainTensor> weight_gradients = run.backward_weights(factors);
   for (size_t i = 0; i < weight_gradients.size(); ++i) {

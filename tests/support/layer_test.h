@@ -32,6 +32,7 @@ struct LayerSetup {
   int64_t batch_begin = 0;
   tandem_step step{42, 7, 0.01F, 1, {0, 0}};
   float normaliser = 1;
+  std::vector<float> row_labels = {};  // empty: all rows hold samples
   int32_t threads = 2;
 };
 
@@ -112,18 +113,44 @@ class LayerRun {
     return weights;
   }
 
-  std::vector<PlainTensor> forward() {
+  // With statistics: of these inputs alone, or together with those of other parts of the batch, in
+  // this order (each as forward_statistics() gave them).
+  std::vector<PlainTensor> forward(const std::vector<std::vector<float>>& others = {}) {
     outputs_ = make(outputs_of_binding_);
     if (in_place()) {
       write_in_layout(setup_.inputs[0], outputs_of_binding_[0].layout, outputs_[0].data());
+    }
+    if (statistics_floats_.forward > 0) {
+      run_statistics(kernel_.forward_statistics, {}, statistics_floats_.forward);
+      merge(others);
     }
     run(kernel_.forward, {}, {}, {}, 0);
     return read(outputs_, outputs_of_binding_);
   }
 
+  // What the statistics pass writes for these inputs alone; after forward() what it read.
+  std::vector<float> forward_statistics() {
+    run_statistics(kernel_.forward_statistics, {}, statistics_floats_.forward);
+    return statistics();
+  }
+  [[nodiscard]] std::vector<float> statistics() const {
+    if (statistics_ == nullptr) return {};
+    return {statistics_->data(), statistics_->data() + statistics_count_};
+  }
+  // The weights as the last pass left them: states change.
+  [[nodiscard]] const std::vector<PlainTensor>& weights_after() const { return weights_after_; }
+
   // After forward(). A label input's gradient is not wanted and comes back empty.
-  std::vector<PlainTensor> backward_data(const std::vector<PlainTensor>& output_gradients) {
+  // With statistics: as forward(), the others' are added.
+  std::vector<PlainTensor> backward_data(const std::vector<PlainTensor>& output_gradients,
+                                         const std::vector<std::vector<float>>& others = {}) {
     const std::vector<GuardedMemory> gradients = write(output_gradients, outputs_of_binding_);
+    if (statistics_floats_.backward > 0) {
+      run_statistics(kernel_.backward_statistics, pointers(gradients), statistics_floats_.backward);
+      for (const std::vector<float>& other : others) {
+        for (size_t i = 0; i < other.size(); ++i) statistics_->data()[i] += other[i];
+      }
+    }
     const std::vector<GuardedMemory> results = make(inputs_of_binding_);
     std::vector<void*> addresses = pointers(results);
     constexpr uint64_t without_second = TANDEM_SECOND_INPUT_IS_LABEL | TANDEM_SECOND_INPUT_IS_SHAPE;
@@ -140,6 +167,13 @@ class LayerRun {
                                                static_cast<const float*>(addresses[i])));
     }
     return read_back;
+  }
+
+  // After forward(): of these output gradients alone.
+  std::vector<float> backward_statistics(const std::vector<PlainTensor>& output_gradients) {
+    const std::vector<GuardedMemory> gradients = write(output_gradients, outputs_of_binding_);
+    run_statistics(kernel_.backward_statistics, pointers(gradients), statistics_floats_.backward);
+    return statistics();
   }
 
   // After forward(). With `start`, the gradients are added to it.
@@ -172,6 +206,10 @@ class LayerRun {
     output_shapes_.resize(setup_.output_count);
     const tandem_layer_query query = this->query();
     check(type_.shapes(&query, output_shapes_.data()), setup_.type);
+    statistics_floats_.struct_size = sizeof statistics_floats_;
+    if ((type_.traits & TANDEM_BATCH_STATISTICS) != 0) {
+      check(type_.statistics(&query, &statistics_floats_), setup_.type);
+    }
     const std::vector<tandem_weight> declared = declared_weights();
     ASSERT_EQ(declared.size(), setup_.weights.size());
     for (size_t i = 0; i < declared.size(); ++i) {
@@ -254,6 +292,27 @@ class LayerRun {
     return result;
   }
 
+  void run_statistics(tandem_pass_function function, const std::vector<void*>& output_gradients,
+                      int64_t floats) {
+    statistics_ = std::make_unique<GuardedMemory>(4 * floats);
+    statistics_count_ = floats;
+    run(function, output_gradients, std::vector<void*>(input_shapes_.size()),
+        std::vector<void*>(weight_shapes_.size()), 0);
+  }
+  void merge(const std::vector<std::vector<float>>& others) {
+    for (const std::vector<float>& other : others) {
+      if (kernel_.merge_forward_statistics == nullptr) {
+        for (size_t i = 0; i < other.size(); ++i) statistics_->data()[i] += other[i];
+        continue;
+      }
+      GuardedMemory memory(static_cast<int64_t>(other.size()) * 4);
+      std::copy(other.begin(), other.end(), memory.data());
+      const float* source = memory.data();
+      check(kernel_.merge_forward_statistics(handle_, &call_, statistics_->data(), &source, 1),
+            setup_.type);
+    }
+  }
+
   // What a backward pass did not ask for it does not get.
   void run(tandem_pass_function function, const std::vector<void*>& output_gradients,
            const std::vector<void*>& input_gradients, const std::vector<void*>& weight_gradients,
@@ -282,8 +341,10 @@ class LayerRun {
                            scratch.data(),
                            &setup_.step,
                            &setup_.normaliser,
-                           nullptr};
+                           statistics_ == nullptr ? nullptr : statistics_->data(),
+                           setup_.row_labels.empty() ? nullptr : setup_.row_labels.data()};
     check(function(handle_, &call_, &pass), setup_.type);
+    weights_after_ = read(weights, weights_of_binding());
   }
 
   LayerSetup setup_;
@@ -298,6 +359,10 @@ class LayerRun {
   void* handle_ = nullptr;
   std::vector<GuardedMemory> outputs_;
   std::unique_ptr<GuardedMemory> saved_;
+  tandem_layer_statistics statistics_floats_{};
+  std::unique_ptr<GuardedMemory> statistics_;
+  int64_t statistics_count_ = 0;
+  std::vector<PlainTensor> weights_after_;
 };
 
 // The layouts a kernel offers for a setup, each as the setup in that layout.

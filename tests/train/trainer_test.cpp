@@ -297,16 +297,5 @@ TEST_F(Training, ValidationImagesThatAreAllDamagedAreAnError) {
   EXPECT_TRUE(std::filesystem::exists(o.out / "last.safetensors")) << "the steps done are kept";
 }
 
-TEST_F(Training, WhatALossWouldIgnoreIsRefused) {
-  TrainOptions o = options(2);
-  o.net_definition = NetWriter("none")
-                         .data(20)
-                         .layer("score", "InnerProduct", "inner_product_param { num_output: 3 }")
-                         .layer("loss", "SoftmaxWithLoss", {"score", "label"}, {"loss"},
-                                "loss_param { normalization: NONE }")
-                         .definition();
-  EXPECT_THAT(failure_of(o), HasSubstr("normalization NONE is not supported yet"));
-}
-
 }  // namespace
 }  // namespace tandem::test

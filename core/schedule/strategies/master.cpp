@@ -10,13 +10,40 @@ void emit_inputs(PlanBuilder& builder) {
   for (int device = 0; device < builder.devices(); ++device) builder.emit_input(device);
 }
 
+namespace {
+
+void emit_statistics(PlanBuilder& builder, int layer, Stage stage, LayerPass pass) {
+  if (builder.statistics(0, layer, pass).buffer < 0) return;
+  const int devices = builder.devices();
+  for (int device = 0; device < devices; ++device) {
+    builder.emit_statistics(device, layer, stage, pass);
+  }
+  if (devices == 1) return;
+  const std::string what =
+      fmt::format("{} {}", to_string(pass), builder.net().layers[size_t(layer)].name);
+  for (int device = 1; device < devices; ++device) {
+    builder.emit_transfer("send " + what, stage, layer, device, 0,
+                          {{builder.statistics(device, layer, pass),
+                            builder.received_statistics(device, layer, pass)}});
+  }
+  builder.emit_merge(stage, layer, pass);
+  for (int device = 1; device < devices; ++device) {
+    builder.emit_transfer(
+        "return " + what, stage, layer, 0, device,
+        {{builder.statistics(0, layer, pass), builder.statistics(device, layer, pass)}});
+  }
+}
+
+}  // namespace
+
 void emit_forward(PlanBuilder& builder) {
   const int layers = static_cast<int>(builder.net().layers.size());
-  for (int layer = 0; layer < layers; ++layer) {
-    for (int device = 0; device < builder.devices(); ++device) {
-      builder.emit_forward(device, layer);
-    }
-  }
+  for (int layer = 0; layer < layers; ++layer) emit_forward(builder, layer);
+}
+
+void emit_forward(PlanBuilder& builder, int layer) {
+  emit_statistics(builder, layer, Stage::forward, LayerPass::forward_statistics);
+  for (int device = 0; device < builder.devices(); ++device) builder.emit_forward(device, layer);
 }
 
 void emit_report(PlanBuilder& builder, bool checked) {
@@ -49,6 +76,9 @@ void emit_report(PlanBuilder& builder, bool checked) {
 
 void emit_backward(PlanBuilder& builder, int first, int last, Stage stage) {
   for (int layer = last; layer-- > first;) {
+    if (builder.net().layers[size_t(layer)].has_backward()) {
+      emit_statistics(builder, layer, stage, LayerPass::backward_statistics);
+    }
     for (int device = 0; device < builder.devices(); ++device) {
       builder.emit_backward(device, layer, stage);
     }

@@ -13,6 +13,9 @@ namespace tandem::master {
 // Every device's rows of the batch, and the forward pass over them, layer by layer.
 void emit_inputs(PlanBuilder& builder);
 void emit_forward(PlanBuilder& builder);
+// One layer's forward on all devices. What it needs of the whole batch comes before it: each
+// device's statistics, merged on device 0 and sent back.
+void emit_forward(PlanBuilder& builder, int layer);
 
 // The scalars to device 0, their sums there, and their copy to the host. With `checked` the losses
 // set skip and the host sees it. Must stand before everything else on the communication streams

@@ -36,9 +36,7 @@ Plan build_testing(const StrategyInputs& inputs) {
   }
   const int layers = static_cast<int>(net.layers.size());
   for (int layer = 0; layer < layers; ++layer) {
-    for (int device = 0; device < builder.devices(); ++device) {
-      builder.emit_forward(device, layer);
-    }
+    master::emit_forward(builder, layer);
     // Before a later layer can change the scores in place.
     if (net.prediction >= 0 && net.tensors[size_t(net.prediction)].producer == layer) {
       emit_predictions(builder);

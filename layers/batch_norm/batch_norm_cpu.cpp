@@ -1,0 +1,242 @@
+// BatchNorm on the cpu. Statistics are kept as (count, mean, squares about the mean) in double,
+// which combine without loss however far the mean is from zero; sums of x and x * x would not.
+// Backward needs y and 1 / sqrt(variance + eps) only, so the input's memory may be reused.
+#include "layers/batch_norm/batch_norm.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "layers/batch_norm/channels.h"
+
+namespace {
+
+using namespace tandem::sdk;
+using tandem::layers::BatchNorm;
+using tandem::layers::Channels;
+using tandem::layers::ChannelSums;
+using tandem::layers::Moments;
+using tandem::layers::Products;
+
+// Views of what forward_statistics() of the type describes.
+template <class Double>
+struct Spread {
+  Spread(Double* memory, int64_t channels)
+      : count(memory), mean(memory + 1), squares(memory + 1 + channels) {}
+  Double *count, *mean, *squares;
+};
+
+// y = ((x - high) - low) * scale with the coefficients of its channel; y may be x. What is written
+// is computed from locals, so that the compiler need not ask whether it is what is read next.
+struct Normalise {
+  const float* x;
+  float* y;
+  const float *high, *low, *scale;
+
+  template <int Lanes>
+  void add(int64_t offset, int64_t rows, int64_t stride, int64_t channel, int64_t step) const {
+    float a[Lanes], b[Lanes], s[Lanes], value[Lanes];
+    for (int k = 0; k < Lanes; ++k) {
+      a[k] = high[channel + k * step];
+      b[k] = low[channel + k * step];
+      s[k] = scale[channel + k * step];
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+      const float* from = x + offset + i * stride;
+      float* to = y + offset + i * stride;
+      for (int k = 0; k < Lanes; ++k) value[k] = ((from[k] - a[k]) - b[k]) * s[k];
+      for (int k = 0; k < Lanes; ++k) to[k] = value[k];
+    }
+  }
+};
+
+// dx = ((dy - mean) - y * slope) * scale; dx may be dy.
+struct Backward {
+  const float *dy, *y;
+  float* dx;
+  const float *mean, *slope, *scale;
+
+  template <int Lanes>
+  void add(int64_t offset, int64_t rows, int64_t stride, int64_t channel, int64_t step) const {
+    float a[Lanes], b[Lanes], s[Lanes], value[Lanes];
+    for (int k = 0; k < Lanes; ++k) {
+      a[k] = mean[channel + k * step];
+      b[k] = slope[channel + k * step];
+      s[k] = scale[channel + k * step];
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+      const int64_t at = offset + i * stride;
+      for (int k = 0; k < Lanes; ++k) value[k] = ((dy[at + k] - a[k]) - y[at + k] * b[k]) * s[k];
+      for (int k = 0; k < Lanes; ++k) dx[at + k] = value[k];
+    }
+  }
+};
+
+class BatchNormCpu : public Needs {
+ public:
+  BatchNormCpu(const Binding& binding, const Call&)
+      : channels_(binding.input(0)),
+        sums_(channels_),
+        training_(binding.training()),
+        kept_(BatchNorm::uses_kept_statistics(binding.attributes, training_)),
+        per_device_(!kept_ && binding.attributes.boolean("per_device")),
+        eps_(binding.attributes.number("eps")),
+        fraction_(static_cast<float>(binding.attributes.number("moving_average_fraction"))) {
+    const int64_t c = channels_.count;
+    const int64_t doubles = 1 + 2 * c + sums_.scratch();
+    scratch_bytes = doubles * 8 + 3 * c * 4;
+    if (binding.has(TANDEM_WANTS_BACKWARD_DATA)) saved_bytes = (c + 1) * 4;
+    if (!kept_ && !per_device_) statistics = BatchNorm::forward_statistics(c);
+  }
+
+  static LayoutOptions layouts(const Binding& binding) {
+    return any_layout(binding.input(0).shape.c);
+  }
+
+  void forward_statistics(const Call& call, const Pass& pass) const {
+    spread_of(call, pass, pass.statistics<double>());
+  }
+
+  // The moments of two parts from those of each; T. Chan, G. Golub, R. LeVeque, 1979.
+  void merge_forward_statistics(const Call&, float* target, const float* const* sources,
+                                uint32_t source_count) const {
+    const Spread<double> all(reinterpret_cast<double*>(target), channels_.count);
+    for (uint32_t s = 0; s < source_count; ++s) {
+      const Spread<const double> part(reinterpret_cast<const double*>(sources[s]), channels_.count);
+      const double count = *all.count + *part.count, share = *part.count / count;
+      for (int64_t c = 0; c < channels_.count; ++c) {
+        const double distance = part.mean[c] - all.mean[c];
+        all.mean[c] += distance * share;
+        all.squares[c] += part.squares[c] + distance * distance * *all.count * share;
+      }
+      *all.count = count;
+    }
+  }
+
+  void forward(const Call& call, const Pass& pass) const {
+    float* high = coefficients(pass);
+    float *low = high + channels_.count, *scale = low + channels_.count;
+    if (kept_) {
+      coefficients_of_kept(pass, high, low, scale);
+    } else {
+      const double* memory = pass.statistics<double>();
+      if (per_device_) memory = spread_of(call, pass, local(pass));
+      const Spread<const double> spread(memory, channels_.count);
+      coefficients_of(spread, high, low, scale);
+      if (training_) keep(spread, pass);
+      if (saved_bytes > 0) pass.saved()[channels_.count] = static_cast<float>(1 / *spread.count);
+    }
+    if (saved_bytes > 0) std::copy_n(scale, channels_.count, pass.saved());
+    channels_.visit_all(call.threads, Normalise{pass.input(0), pass.output(0), high, low, scale});
+  }
+
+  void backward_statistics(const Call& call, const Pass& pass) const {
+    sums_of_gradients(call, pass, pass.statistics());
+  }
+
+  // dx = (dy - mean(dy) - y * mean(dy * y)) / sqrt(variance + eps)
+  void backward_data(const Call& call, const Pass& pass) const {
+    const float* scale = pass.saved();
+    const float* dy = pass.output_gradient(0);
+    float* dx = pass.input_gradient(0);
+    if (kept_) {
+      float* zero = coefficients(pass);
+      std::fill_n(zero, channels_.count, 0.0F);
+      channels_.visit_all(call.threads, Normalise{dy, dx, zero, zero, scale});
+      return;
+    }
+    const float* sums =
+        per_device_ ? sums_of_gradients(call, pass, local<float>(pass)) : pass.statistics();
+    float* mean = coefficients(pass);
+    float* product = mean + channels_.count;
+    const float share = scale[channels_.count];
+    for (int64_t c = 0; c < channels_.count; ++c) {
+      mean[c] = sums[c] * share;
+      product[c] = sums[channels_.count + c] * share;
+    }
+    channels_.visit_all(call.threads, Backward{dy, pass.output(0), dx, mean, product, scale});
+  }
+
+ private:
+  // Scratch: the two sums of every part, then local statistics, then coefficients.
+  template <class T = double>
+  T* local(const Pass& pass) const {
+    return reinterpret_cast<T*>(pass.scratch<double>() + sums_.scratch());
+  }
+  float* coefficients(const Pass& pass) const {
+    return reinterpret_cast<float*>(local(pass) + 1 + 2 * channels_.count);
+  }
+
+  // Returns `target`.
+  const double* spread_of(const Call& call, const Pass& pass, double* target) const {
+    const int64_t count = channels_.count, each = channels_.per_channel();
+    const float* x = pass.input(0);
+    float* about = coefficients(pass);
+    for (int64_t c = 0; c < count; ++c) about[c] = x[channels_.first(c)];
+    double* sums = pass.scratch<double>();
+    sums_.sum(call.threads, Moments{x, about}, sums);
+    const Spread<double> spread(target, count);
+    const auto m = static_cast<double>(each);
+    *spread.count = m;
+    for (int64_t c = 0; c < count; ++c) {
+      const double mean = sums[c] / m;
+      spread.mean[c] = static_cast<double>(about[c]) + mean;
+      // Rounding may leave a channel of one value with less than nothing. A NaN stays one.
+      const double squares = sums[count + c] - mean * sums[c];
+      spread.squares[c] = squares < 0 ? 0 : squares;
+    }
+    return target;
+  }
+
+  const float* sums_of_gradients(const Call& call, const Pass& pass, float* target) const {
+    double* sums = pass.scratch<double>();
+    sums_.sum(call.threads, Products{pass.output_gradient(0), pass.output(0)}, sums);
+    for (int64_t i = 0; i < 2 * channels_.count; ++i) target[i] = static_cast<float>(sums[i]);
+    return target;
+  }
+
+  // A mean in two floats: x - high is exact for x near it.
+  void set(double mean, double variance, float& high, float& low, float& scale) const {
+    high = static_cast<float>(mean);
+    low = static_cast<float>(mean - static_cast<double>(high));
+    scale = static_cast<float>(1 / std::sqrt(variance + eps_));
+  }
+  void coefficients_of(const Spread<const double>& spread, float* high, float* low,
+                       float* scale) const {
+    for (int64_t c = 0; c < channels_.count; ++c) {
+      set(spread.mean[c], spread.squares[c] / *spread.count, high[c], low[c], scale[c]);
+    }
+  }
+  void coefficients_of_kept(const Pass& pass, float* high, float* low, float* scale) const {
+    const double total = pass.weight(2)[0], share = total == 0 ? 0 : 1 / total;
+    for (int64_t c = 0; c < channels_.count; ++c) {
+      set(share * static_cast<double>(pass.weight(0)[c]),
+          share * static_cast<double>(pass.weight(1)[c]), high[c], low[c], scale[c]);
+    }
+  }
+
+  // As Caffe keeps them: sums of earlier steps fade, and the variance is that of the population.
+  void keep(const Spread<const double>& spread, const Pass& pass) const {
+    const double m = *spread.count, divisor = m > 1 ? m - 1 : 1;
+    float *mean = pass.state(0), *variance = pass.state(1), *factor = pass.state(2);
+    for (int64_t c = 0; c < channels_.count; ++c) {
+      mean[c] = fraction_ * mean[c] + static_cast<float>(spread.mean[c]);
+      variance[c] = fraction_ * variance[c] + static_cast<float>(spread.squares[c] / divisor);
+    }
+    *factor = fraction_ * *factor + 1;
+  }
+
+  Channels channels_;
+  ChannelSums sums_;
+  bool training_, kept_, per_device_;
+  double eps_;
+  float fraction_;
+};
+
+}  // namespace
+
+extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
+  return Plugin(host, "batch_norm", "1.0")
+      .layer<BatchNorm>()
+      .kernel<BatchNorm, BatchNormCpu>("cpu")
+      .table();
+}

@@ -1,0 +1,174 @@
+// Sums over the channels of a tensor in any layout, on a team: in float over short runs, in double
+// over all, in an order that does not depend on the number of threads.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "plugins/cpu/layout.h"
+#include "plugins/cpu/team.h"
+
+namespace tandem::layers {
+
+// A tensor as samples x groups x pixels x block floats, where channel = group * block + place.
+// Images of 1x1 are one sample of many pixels.
+struct Channels {
+  explicit Channels(const tandem_tensor& tensor) {
+    const tandem_shape& s = tensor.shape;
+    const bool flat = s.h == 1 && s.w == 1;
+    block = flat ? s.c : cpu::block_of(tensor.layout, s.c);
+    samples = flat ? 1 : s.n;
+    pixels = flat ? s.n : s.h * s.w;
+    groups = s.c / block;
+    count = s.c;
+    chunk = std::min(pixels, std::max<int64_t>(32, 16384 / block));
+    chunks = (pixels + chunk - 1) / chunk;
+  }
+  [[nodiscard]] int64_t units() const { return samples * groups * chunks; }
+  [[nodiscard]] int64_t per_channel() const { return samples * pixels; }
+  [[nodiscard]] int64_t first(int64_t channel) const {
+    return channel / block * pixels * block + channel % block;
+  }
+
+  // Calls terms.add<Lanes>(offset, rows, stride, channel, step, more...) for units [begin, end):
+  // rows of Lanes floats, `stride` apart, whose channels begin at `channel`, `step` apart.
+  template <class Terms, class... More>
+  void visit(int64_t begin, int64_t end, const Terms& terms, More... more) const {
+    for (int64_t unit = begin; unit < end; ++unit) {
+      const int64_t plane = unit / chunks, from = unit % chunks * chunk;
+      const int64_t rows = std::min(chunk, pixels - from), channel = plane % groups * block;
+      visit_unit((plane * pixels + from) * block, rows, channel, terms, more...);
+    }
+  }
+  // All units, on a team, for terms that only write what belongs to the floats they are given.
+  template <class Terms>
+  void visit_all(int32_t threads, const Terms& terms) const {
+    const int64_t unit = chunk * block;
+    cpu::for_ranges(threads, units() * unit, [&](int64_t begin, int64_t end) {
+      visit((begin + unit - 1) / unit, (end + unit - 1) / unit, terms);
+    });
+  }
+
+  int64_t samples, groups, pixels, block, count;
+  int64_t chunk, chunks;  // pixels of a unit of work, and units in a plane
+
+ private:
+  template <class Terms, class... More>
+  void visit_unit(int64_t offset, int64_t rows, int64_t channel, const Terms& terms,
+                  More... more) const {
+    if (block == 1) {
+      const int64_t whole = rows / 16;
+      terms.template add<16>(offset, whole, 16, channel, 0, more...);
+      terms.template add<1>(offset + whole * 16, rows - whole * 16, 1, channel, 0, more...);
+      return;
+    }
+    int64_t k = 0;
+    for (; k + 16 <= block; k += 16) {
+      terms.template add<16>(offset + k, rows, block, channel + k, 1, more...);
+    }
+    for (; k + 8 <= block; k += 8) {
+      terms.template add<8>(offset + k, rows, block, channel + k, 1, more...);
+    }
+    for (; k + 4 <= block; k += 4) {
+      terms.template add<4>(offset + k, rows, block, channel + k, 1, more...);
+    }
+    for (; k < block; ++k) {
+      terms.template add<1>(offset + k, rows, block, channel + k, 1, more...);
+    }
+  }
+};
+
+constexpr int64_t run = 32;  // pixels summed in float
+
+// Two sums a channel, of x and of x * x, about a value that every channel has in `about`.
+struct Moments {
+  const float* x;
+  const float* about;
+
+  template <int Lanes>
+  void add(int64_t offset, int64_t rows, int64_t stride, int64_t channel, int64_t step,
+           double* first, double* second) const {
+    for (int64_t begin = 0; begin < rows; begin += run) {
+      const int64_t n = std::min(run, rows - begin);
+      const float* at = x + offset + begin * stride;
+      // Near the run's mean, so that little is lost when squares are summed about it.
+      float centre[Lanes] = {}, rest[Lanes] = {}, squares[Lanes] = {};
+      for (int64_t i = 0; i < n; ++i) {
+        for (int k = 0; k < Lanes; ++k) centre[k] += at[i * stride + k];
+      }
+      for (int k = 0; k < Lanes; ++k) centre[k] /= static_cast<float>(n);
+      for (int64_t i = 0; i < n; ++i) {
+        for (int k = 0; k < Lanes; ++k) {
+          const float distance = at[i * stride + k] - centre[k];
+          rest[k] += distance;
+          squares[k] += distance * distance;
+        }
+      }
+      for (int k = 0; k < Lanes; ++k) {
+        const int64_t c = channel + k * step;
+        const double shift = static_cast<double>(centre[k]) - static_cast<double>(about[c]);
+        const double more = rest[k], all = static_cast<double>(n) * shift;
+        first[c] += all + more;
+        second[c] += static_cast<double>(squares[k]) + shift * (all + 2 * more);
+      }
+    }
+  }
+};
+
+// Of dy and of dy * y.
+struct Products {
+  const float* dy;
+  const float* y;
+
+  template <int Lanes>
+  void add(int64_t offset, int64_t rows, int64_t stride, int64_t channel, int64_t step,
+           double* first, double* second) const {
+    for (int64_t begin = 0; begin < rows; begin += run) {
+      const int64_t n = std::min(run, rows - begin), at = offset + begin * stride;
+      float sums[Lanes] = {}, products[Lanes] = {};
+      for (int64_t i = 0; i < n; ++i) {
+        for (int k = 0; k < Lanes; ++k) {
+          const float gradient = dy[at + i * stride + k];
+          sums[k] += gradient;
+          products[k] += gradient * y[at + i * stride + k];
+        }
+      }
+      for (int k = 0; k < Lanes; ++k) {
+        first[channel + k * step] += static_cast<double>(sums[k]);
+        second[channel + k * step] += static_cast<double>(products[k]);
+      }
+    }
+  }
+};
+
+class ChannelSums {
+ public:
+  explicit ChannelSums(const Channels& channels)
+      : channels_(channels),
+        parts_(std::clamp<int64_t>(channels.per_channel() * channels.count / 65536, 1,
+                                   std::min<int64_t>(32, channels.units()))) {}
+
+  // Doubles of working memory.
+  [[nodiscard]] int64_t scratch() const { return parts_ * 2 * channels_.count; }
+
+  // scratch[0..count) and scratch[count..2 count) get the two sums.
+  template <class Terms>
+  void sum(int32_t threads, const Terms& terms, double* scratch) const {
+    const int64_t both = 2 * channels_.count, units = channels_.units();
+    cpu::for_parts(threads, parts_, [&](int64_t part) {
+      double* mine = scratch + part * both;
+      std::fill_n(mine, both, 0.0);
+      channels_.visit(part * units / parts_, (part + 1) * units / parts_, terms, mine,
+                      mine + channels_.count);
+    });
+    for (int64_t part = 1; part < parts_; ++part) {
+      for (int64_t i = 0; i < both; ++i) scratch[i] += scratch[part * both + i];
+    }
+  }
+
+ private:
+  Channels channels_;
+  int64_t parts_;
+};
+
+}  // namespace tandem::layers

@@ -1,0 +1,23 @@
+// EuclideanLoss: half the mean over the samples of the squared distance of two inputs. Gradients
+// flow into both.
+#pragma once
+
+#include <vector>
+
+#include "layers/loss.h"
+#include "plugins/sdk.h"
+
+namespace tandem::layers {
+
+struct EuclideanLoss : sdk::LayerType {
+  const char* name() const override { return "EuclideanLoss"; }
+  const char* help() const override { return "half the squared distance, mean over the samples"; }
+  sdk::Arity inputs() const override { return {2, 2}; }
+  uint64_t traits() const override { return TANDEM_LOSS | TANDEM_BACKWARD_READS_INPUTS; }
+  std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
+    demand_pairs(query.input(0), query.input(1), "value");
+    return {{1, 1, 1, 1}};
+  }
+};
+
+}  // namespace tandem::layers

@@ -1,0 +1,25 @@
+// MultinomialLogisticLoss: the mean over the samples of -log p[label], of probabilities that the
+// net has made already; below 1e-20 they count as that.
+#pragma once
+
+#include <vector>
+
+#include "layers/rows.h"
+#include "plugins/sdk.h"
+
+namespace tandem::layers {
+
+struct MultinomialLogisticLoss : sdk::LayerType {
+  const char* name() const override { return "MultinomialLogisticLoss"; }
+  const char* help() const override { return "cross entropy of probabilities and a label"; }
+  sdk::Arity inputs() const override { return {2, 2}; }
+  uint64_t traits() const override {
+    return TANDEM_LOSS | TANDEM_SECOND_INPUT_IS_LABEL | TANDEM_BACKWARD_READS_INPUTS;
+  }
+  std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
+    (void)demand_labels(query, 1);
+    return {{1, 1, 1, 1}};
+  }
+};
+
+}  // namespace tandem::layers

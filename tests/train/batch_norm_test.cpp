@@ -1,0 +1,175 @@
+// Training with statistics of the whole batch: BatchNorm, and a loss that counts its labels. On any
+// number of devices, with any strategy, the weights and kept statistics of one device come out; the
+// same bits each time, and after an interruption.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+
+#include "tests/train/run_support.h"
+
+namespace tandem::test {
+namespace {
+
+NetDefinition normalised_net(const std::string& loss_parameters, const std::string& norm = "") {
+  const std::string filler = "weight_filler { type: \"xavier\" }";
+  return NetWriter("normalised")
+      .data(20)
+      .layer("conv1", "Convolution",
+             "convolution_param { num_output: 16 kernel_size: 5 pad: 2 bias_term: false " + filler +
+                 " }")
+      .layer("norm1", "BatchNorm", {"conv1"}, {"conv1"},
+             "param { lr_mult: 0 } param { lr_mult: 0 } param { lr_mult: 0 } " + norm)
+      .layer("relu1", "ReLU", {"conv1"}, {"conv1"})
+      .layer("pool1", "Pooling", "pooling_param { pool: MAX kernel_size: 3 stride: 2 }")
+      .layer("conv2", "Convolution",
+             "convolution_param { num_output: 13 kernel_size: 3 pad: 1 " + filler + " }")
+      .layer("norm2", "BatchNorm", norm)
+      .layer("relu2", "ReLU", {"norm2"}, {"norm2"})
+      .layer("fc3", "InnerProduct", "inner_product_param { num_output: 32 " + filler + " }")
+      .layer("norm3", "BatchNorm", {"fc3"}, {"fc3"}, norm)
+      .layer("relu3", "ReLU", {"fc3"}, {"fc3"})
+      .layer("score", "InnerProduct", "inner_product_param { num_output: 3 " + filler + " }")
+      .layer("loss", "SoftmaxWithLoss", {"score", "label"}, {"loss"}, loss_parameters)
+      .definition();
+}
+
+struct Case {
+  std::string strategy;
+  int devices;
+  bool hidden;
+  bool ignores;  // a third of the labels
+};
+
+class BatchStatistics : public Runs, public testing::WithParamInterface<Case> {
+ protected:
+  void SetUp() override { Runs::SetUp(); }
+  static TrainOptions one_device(bool ignores, int threads, int64_t steps = 20) {
+    TrainOptions o = options(steps);
+    o.net_definition = normalised_net(ignores ? "loss_param { ignore_label: 1 }" : "");
+    o.devices = "cpu:1";
+    o.strategy = "sequential";
+    o.machine.threads = threads;
+    return o;
+  }
+  static TrainOptions many(const Case& c, int64_t steps = 20) {
+    TrainOptions o = one_device(c.ignores, c.devices, steps);
+    o.devices = "cpu:" + std::to_string(c.devices);
+    o.strategy = c.strategy;
+    o.strategy_options.hidden_broadcast = c.hidden;
+    o.strategy_options.split = "fc3";
+    return o;
+  }
+  struct Reference {
+    Weights start, weights;
+    double yardstick = 0;
+  };
+  static const Reference& reference(bool ignores) {
+    static const Reference results[] = {measure(false), measure(true)};
+    return results[ignores ? 1 : 0];
+  }
+  static Reference measure(bool ignores) {
+    Reference r;
+    TrainOptions still = one_device(ignores, 1, 1);
+    still.rate = 0.0;
+    r.start = run(still);
+    for (auto& [name, values] : r.start) {
+      if (name.starts_with("norm")) std::fill(values.begin(), values.end(), 0.0F);
+    }
+    r.weights = run(one_device(ignores, 1));
+    for (const int threads : {2, 3, 4}) {
+      const Weights other = run(one_device(ignores, threads));
+      r.yardstick = std::max(r.yardstick, largest_difference(r.weights, other, r.start));
+    }
+    return r;
+  }
+};
+
+TEST_P(BatchStatistics, GiveTheWeightsOfOneDevice) {
+  const Reference& one = reference(GetParam().ignores);
+  ASSERT_GT(one.yardstick, 0);
+  const Weights weights = run(many(GetParam()));
+  const double difference = largest_difference(one.weights, weights, one.start);
+  EXPECT_LE(difference, 10 * one.yardstick) << "yardstick " << one.yardstick;
+  EXPECT_GT(std::abs(weights.at("norm1.variance")[0]), 0);
+  EXPECT_FLOAT_EQ(weights.at("norm1.scale_factor")[0],
+                  static_cast<float>((1 - std::pow(0.999, 20)) / 0.001));
+}
+
+TEST_P(BatchStatistics, GiveTheSameBitsWithRandomStreamDelays) {
+  const Weights plain = run(many(GetParam(), 6));
+  TrainOptions delayed = many(GetParam(), 6);
+  delayed.machine.delay_seed = 11;
+  delayed.machine.delay_seconds = 0.002;
+  EXPECT_EQ(run(delayed), plain);
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> result;
+  for (int devices = 1; devices <= 4; ++devices) {
+    result.push_back({"sequential", devices, true, false});
+    result.push_back({"two_phase", devices, true, false});
+    result.push_back({"two_phase", devices, false, true});
+  }
+  return result;
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, BatchStatistics, testing::ValuesIn(cases()),
+                         [](const testing::TestParamInfo<Case>& info) {
+                           return info.param.strategy + "_" + std::to_string(info.param.devices) +
+                                  (info.param.hidden ? "_hidden" : "_plain") +
+                                  (info.param.ignores ? "_ignoring" : "");
+                         });
+
+class BatchNormRuns : public Runs {
+ protected:
+  static TrainOptions two_devices(int64_t steps, const std::string& norm = "") {
+    TrainOptions o = options(steps);
+    o.net_definition = normalised_net("", norm);
+    o.devices = "cpu:2";
+    o.machine.threads = 2;
+    return o;
+  }
+};
+
+class StopAtOnce : public Observer {
+ public:
+  explicit StopAtOnce(std::atomic<bool>& stop) : stop_(stop) {}
+  void on_step(const StepReport&) override { stop_ = true; }
+
+ private:
+  std::atomic<bool>& stop_;
+};
+
+TEST_F(BatchNormRuns, AreGoneOnWithBitForBit) {
+  const Weights whole = run(two_devices(10));
+  TrainOptions first = two_devices(10);
+  std::atomic<bool> stop{false};
+  first.stop = &stop;
+  StopAtOnce observer(stop);
+  const TrainResult half = train(first, observer);
+  EXPECT_TRUE(half.stopped);
+  EXPECT_LT(half.steps, 10);
+  TrainOptions rest;
+  rest.out = first.out;
+  rest.resume = true;
+  EXPECT_EQ(run(rest), whole);
+}
+
+TEST_F(BatchNormRuns, LeaveTheKeptStatisticsAloneWhenTheyTest) {
+  const Weights plain = run(two_devices(6));
+  TrainOptions tested = two_devices(6);
+  tested.test_interval = 2;
+  EXPECT_EQ(run(tested), plain);
+}
+
+TEST_F(BatchNormRuns, PerDeviceDifferFromThoseOfTheWholeBatch) {
+  const std::string per_device = "batch_norm_param { per_device: true }";
+  const Weights own = run(two_devices(4, per_device));
+  EXPECT_EQ(run(two_devices(4, per_device)), own);
+  EXPECT_NE(run(two_devices(4)), own);
+}
+
+}  // namespace
+}  // namespace tandem::test
