@@ -106,9 +106,15 @@ Field renamed(Field field, const char* name) {
   return field;
 }
 
+bool has_type(const FieldName& field, const TypeName& type) {
+  return std::string(field.types).find(fmt::format(" {} ", type.v0)) != std::string::npos;
+}
+
 Error no_such_field(const Field& field, const TypeName& type) {
   std::vector<std::string> known(kept.begin(), kept.end());
-  for (const FieldName& entry : fields) known.emplace_back(entry.v0);
+  for (const FieldName& entry : fields) {
+    if (has_type(entry, type)) known.emplace_back(entry.v0);
+  }
   for (const FieldName& entry : transforms) known.emplace_back(entry.v0);
   return error("{}: type '{}' has no field '{}'{}{}", owner, type.v0, field.name,
                did_you_mean(field.name, known), in_place(field.location));
@@ -123,7 +129,6 @@ void spread(const Message& inner, const TypeName& type, Message& layer) {
   }
   block.name = type.block;
   transform.name = "transform_param";
-  const std::string padded = fmt::format(" {} ", type.v0);
   for (const Field& field : inner.fields) {
     const FieldName* own = find(fields, field.name);
     if (field.name == "type") continue;
@@ -131,7 +136,7 @@ void spread(const Message& inner, const TypeName& type, Message& layer) {
       layer.fields.push_back(field);
     } else if (const FieldName* entry = find(transforms, field.name)) {
       transform.message->fields.push_back(renamed(field, entry->v1));
-    } else if (own != nullptr && std::string(own->types).find(padded) != std::string::npos) {
+    } else if (own != nullptr && has_type(*own, type)) {
       block.message->fields.push_back(renamed(field, own->v1));
     } else {
       throw no_such_field(field, type);

@@ -117,9 +117,10 @@ TEST(LayerAttributes, AFillerIsReadWithCaffesFields) {
 }
 
 TEST(LayerAttributes, AFillerRefusesWhatItDoesNotKnow) {
-  EXPECT_EQ(filler_failure("type: 'bilinear'"),
-            "layer 'x' (Convolution): weight_filler: type is 'bilinear', but must be one of "
-            "constant, uniform, gaussian, xavier, msra (net.prototxt:2:66)");
+  EXPECT_EQ(filler_failure("type: 'trilinear'"),
+            "layer 'x' (Convolution): weight_filler: type is 'trilinear', but must be one of "
+            "constant, uniform, gaussian, positive_unitball, xavier, msra, bilinear (did you mean "
+            "'bilinear'?) (net.prototxt:2:66)");
   EXPECT_THAT(filler_failure("tpye: 'msra'"), HasSubstr("(did you mean 'type'?)"));
   EXPECT_THAT(filler_failure("type: 'gaussian' sparse: -2"),
               HasSubstr("sparse is '-2', but must be at least 0, or -1 for all"));
