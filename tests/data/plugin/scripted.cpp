@@ -61,7 +61,8 @@ class Scripted {
   // Input k of sample i is filled with 100 k + i.
   void get_inputs(int64_t index, uint64_t, float* const* inputs) const {
     for (size_t k = 0; k < inputs_.size(); ++k) {
-      std::fill_n(inputs[k], count(inputs_[k]), static_cast<float>(100 * k) + index);
+      const int64_t values = inputs_[k].c == 0 ? channels_ * 4 : count(inputs_[k]);
+      std::fill_n(inputs[k], values, static_cast<float>(100 * k) + static_cast<float>(index));
     }
   }
 
