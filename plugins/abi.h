@@ -445,6 +445,10 @@ typedef struct tandem_dataset_request {
   const tandem_attributes* attributes;
   uint64_t seed;      /* of the split */
   tandem_shape shape; /* n = 1; c, h, w that the net expects; 0 where it takes what the data give */
+  /* Since 1.1: what the net takes from the data set beside image and label, n = 1, zeros where it
+   * is as the image; for get_inputs. */
+  const tandem_shape* inputs;
+  uint32_t input_count;
 } tandem_dataset_request;
 
 typedef struct tandem_dataset_info {
@@ -470,6 +474,9 @@ typedef struct tandem_dataset_type {
       void* handle); /* lines for the user: what was skipped and why; "" if nothing */
   /* Writes c*h*w floats (plain C,H,W) and the class. TANDEM_SKIP: a damaged sample, explained. */
   tandem_status (*get)(void* handle, int64_t index, uint64_t seed, float* pixels, float* label);
+  /* Since 1.1. The further inputs of the request, in its order, of the same sample. NULL: it has an
+   * image and a label for each sample, and nothing else. */
+  tandem_status (*get_inputs)(void* handle, int64_t index, uint64_t seed, float* const* inputs);
 } tandem_dataset_type;
 
 /* ---- The plugin's table ------------------------------------------------------------------------

@@ -498,6 +498,16 @@ struct DatasetTable {
                            float* label) {
     return guarded([&] { self(handle).get(index, seed, pixels, label); });
   }
+  template <class T = D>
+  static auto get_inputs_or_null() -> decltype(tandem_dataset_type::get_inputs) {
+    if constexpr (requires(const T& d, float* const* inputs) { d.get_inputs(0, 0, inputs); }) {
+      return [](void* handle, int64_t index, uint64_t seed, float* const* inputs) -> tandem_status {
+        return guarded([&] { self(handle).get_inputs(index, seed, inputs); });
+      };
+    } else {
+      return nullptr;
+    }
+  }
 };
 
 }  // namespace detail
@@ -555,16 +565,17 @@ class Plugin {
   }
   Plugin& backend(const tandem_backend* table) { return parts_->backends.push_back(table), *this; }
   // D: constructor (const tandem_dataset_request&, const Attributes&), static name(), help(),
-  // parameters(); size, class_count, shape, class_name, sample_name, notes, get.
+  // parameters(); size, class_count, shape, class_name, sample_name, notes, get. And, if it has
+  // more than an image and a label for each sample, get_inputs(index, seed, float* const*) const.
   template <class D>
   Plugin& dataset() {
     using Table = detail::DatasetTable<D>;
     static const std::vector<Parameter> parameters = D::parameters();
     static const std::vector<const tandem_parameter*> pointers = detail::addresses(parameters);
-    parts_->datasets.push_back(parts_->keep(
-        tandem_dataset_type{sizeof(tandem_dataset_type), D::name(), D::help(), pointers.data(),
-                            static_cast<uint32_t>(pointers.size()), &Table::open, &Table::close,
-                            &Table::class_name, &Table::sample_name, &Table::notes, &Table::get}));
+    parts_->datasets.push_back(parts_->keep(tandem_dataset_type{
+        sizeof(tandem_dataset_type), D::name(), D::help(), pointers.data(),
+        static_cast<uint32_t>(pointers.size()), &Table::open, &Table::close, &Table::class_name,
+        &Table::sample_name, &Table::notes, &Table::get, Table::get_inputs_or_null()}));
     return *this;
   }
   const tandem_plugin* table() {

@@ -7,6 +7,12 @@
 
 namespace tandem {
 
+const std::vector<std::string>& filler_types() {
+  static const std::vector<std::string> types{
+      "constant", "uniform", "gaussian", "positive_unitball", "xavier", "msra", "bilinear"};
+  return types;
+}
+
 namespace {
 
 const char* type_name(int32_t type) {

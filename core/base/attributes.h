@@ -15,12 +15,17 @@ namespace tandem {
 
 // How a weight gets its initial values; field names and defaults are Caffe's FillerParameter.
 struct Filler {
-  std::string type = "constant";  // constant, uniform, gaussian, xavier, msra
+  std::string type = "constant";  // one of filler_types()
   double value = 0;
   double min = 0, max = 1;
   double mean = 0, std = 1;
+  int64_t sparse =
+      -1;  // gaussian: so many weights into each input are not zero, on average; -1: all
   std::string variance_norm = "FAN_IN";  // FAN_IN, FAN_OUT, AVERAGE
 };
+
+// constant, uniform, gaussian, positive_unitball, xavier, msra, bilinear.
+[[nodiscard]] const std::vector<std::string>& filler_types();
 
 struct Attribute {
   std::variant<std::monostate, int64_t, double, bool, std::string, std::vector<int64_t>, Filler>

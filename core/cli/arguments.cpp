@@ -14,6 +14,16 @@ MachineOptions MachineArguments::options() const {
   return options;
 }
 
+void add_state_options(CLI::App& command, const std::string& prefix, const std::string& what,
+                       StateArguments& arguments) {
+  command.add_option("--" + prefix + "level", arguments.level,
+                     "Level of the " + what + ", for layers with min_level or max_level");
+  command
+      .add_option("--" + prefix + "stage", arguments.stages,
+                  "Stages of the " + what + ", for layers with stage or not_stage, e.g. a,b")
+      ->delimiter(',');
+}
+
 void add_machine_options(CLI::App& command, MachineArguments& arguments) {
   command.add_option("--link", arguments.link,
                      "Speed of copies between devices, e.g. bandwidth=4GB/s,latency=10us (default: "
@@ -55,10 +65,11 @@ void add_net_size_options(CLI::App& command, NetArguments& arguments) {
   command.add_option("--classes", arguments.classes, "Classes (default: as the net's file says)");
   command.add_option("--size", arguments.size,
                      "Height and width of the images, if the net does not say");
+  add_state_options(command, "", "net", arguments.state);
 }
 
 NetDefinition NetArguments::definition() const {
-  const NetDefinition read = read_net(find_net(net));
+  const NetDefinition read = in_states(read_net(find_net(net)), state.state(), state.state());
   if (classes < 0) throw error("--classes {}: there must be at least 2", classes);
   return classes > 0 ? with_class_count(read, classes) : read;
 }

@@ -5,8 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "core/device/machine.h"
+#include "core/model/definition.h"
 #include "core/schedule/strategy.h"
 
 namespace tandem::cli {
@@ -32,6 +34,15 @@ struct MachineArguments {
   double delay_milliseconds = 1;
   [[nodiscard]] MachineOptions options() const;
 };
+// A net's state, for the rules of its layers: `--level 1 --stage a,b`, with a prefix "test-" for
+// the testing phase where a command has both.
+struct StateArguments {
+  int64_t level = 0;
+  std::vector<std::string> stages;
+  [[nodiscard]] NetState state() const { return {level, stages}; }
+};
+void add_state_options(CLI::App& command, const std::string& prefix, const std::string& what,
+                       StateArguments& arguments);
 void add_machine_options(CLI::App& command, MachineArguments& arguments);
 void add_strategy_options(CLI::App& command, StrategyOptions& options);
 // Where a net comes from when there is nothing to train on: a model's name or a file, input size
@@ -39,6 +50,7 @@ void add_strategy_options(CLI::App& command, StrategyOptions& options);
 struct NetArguments {
   std::string net = "alexnet";
   int64_t batch = 0, classes = 0, size = 0;
+  StateArguments state;
   [[nodiscard]] NetDefinition definition() const;
   [[nodiscard]] Shape data(const NetDefinition& net) const;
   [[nodiscard]] int64_t batch_of(const NetDefinition& net) const;

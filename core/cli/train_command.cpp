@@ -21,6 +21,7 @@ extern "C" void on_interrupt(int signal_number) {
 struct TrainArguments {
   TrainOptions options;
   MachineArguments machine;
+  StateArguments train_state, test_state;
   double rate = 0;
   uint64_t seed = 1;
   std::vector<std::string> data_options;
@@ -30,6 +31,12 @@ int run_train(TrainArguments& arguments, const CLI::App& command) {
   TrainOptions& options = arguments.options;
   options.machine = arguments.machine.options();
   if (command.count("--lr") > 0) options.rate = arguments.rate;
+  if (command.count("--level") + command.count("--stage") > 0) {
+    options.train_state = arguments.train_state.state();
+  }
+  if (command.count("--test-level") + command.count("--test-stage") > 0) {
+    options.test_state = arguments.test_state.state();
+  }
   if (command.count("--seed") > 0) options.seed = arguments.seed;
   if (command.count("--batch") > 0 && options.batch == 0)
     throw error("--batch 0: the batch must have at least 1 image");
@@ -73,6 +80,9 @@ void add_train(CLI::App& app, Action& action) {
   command->add_option("--net", o.net,
                       "A model's name or a prototxt file (default: the solver's, else alexnet)");
   command->add_option("--solver", o.solver, "A Caffe solver file (default: the model's own)");
+  add_state_options(*command, "", "training net (default: the solver's)", arguments->train_state);
+  add_state_options(*command, "test-", "testing net (default: the solver's)",
+                    arguments->test_state);
   command->add_option("--devices", o.devices, "cpu, cpu:2, ... (default: cpu)");
   command->add_option("--strategy", o.strategy, "sequential or two_phase (default)");
   command->add_option("--batch", o.batch,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/base/random.h"
 #include "core/base/strings.h"
 #include "core/plugin/registry.h"
 
@@ -69,6 +70,35 @@ void check_info(const tandem_dataset_info& info, const Shape& expected, const st
   }
 }
 
+// Where a net does not say, it wants what the images have.
+Shape like_image(Shape shape, const Shape& image) {
+  shape.n = 1;
+  if (shape.c == 0) shape.c = image.c;
+  if (shape.h == 0) shape.h = image.h;
+  if (shape.w == 0) shape.w = image.w;
+  return shape;
+}
+
+std::vector<Shape> own_inputs(const DatasetOptions& options) {
+  std::vector<Shape> shapes;
+  for (const MoreInput& input : options.more) {
+    if (!input.filler) shapes.push_back(like_image(input.shape, {1, 0, 0, 0}));
+  }
+  return shapes;
+}
+
+void make_up(const Filler& filler, Random random, float* values, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    double value = filler.value;
+    if (filler.type == "uniform") {
+      value = filler.min + (filler.max - filler.min) * random.uniform();
+    } else if (filler.type == "gaussian") {
+      value = filler.mean + filler.std * random.normal();
+    }
+    values[i] = static_cast<float>(value);
+  }
+}
+
 }  // namespace
 
 Dataset::Dataset(Registry& registry, const DatasetOptions& options) {
@@ -85,6 +115,9 @@ Dataset::Dataset(Registry& registry, const DatasetOptions& options) {
   request.seed = options.seed;
   request.shape = options.shape;
   request.shape.n = 1;
+  const std::vector<Shape> own = own_inputs(options);
+  request.inputs = own.data();
+  request.input_count = static_cast<uint32_t>(own.size());
 
   info_.struct_size = sizeof(info_);
   const std::string what =
@@ -94,7 +127,21 @@ Dataset::Dataset(Registry& registry, const DatasetOptions& options) {
   std::unique_ptr<void, void (*)(void*)> opened(handle_, type_->close);
   info_.shape.n = 1;
   check_info(info_, options.shape, what);
+  prepare_more(options);
   static_cast<void>(opened.release());
+}
+
+void Dataset::prepare_more(const DatasetOptions& options) {
+  more_ = options.more;
+  for (MoreInput& input : more_) {
+    if (!input.filler && type_->get_inputs == nullptr) {
+      throw error(
+          "data '{}': gives an image and a label for each sample, but the net also takes "
+          "'{}', which data set '{}' does not have",
+          options.source, input.name, type_->name);
+    }
+    input.shape = like_image(input.shape, info_.shape);
+  }
 }
 
 Dataset::~Dataset() {
@@ -133,6 +180,28 @@ SampleStatus Dataset::get(int64_t index, uint64_t seed, float* pixels, float* la
                 sample_name(index), type_->name, *label, class_count() - 1);
   }
   return SampleStatus::good;
+}
+
+std::vector<Shape> Dataset::more_shapes() const {
+  std::vector<Shape> shapes;
+  for (const MoreInput& input : more_) shapes.push_back(input.shape);
+  return shapes;
+}
+
+void Dataset::get_more(int64_t index, uint64_t seed, const std::vector<float*>& inputs) const {
+  std::vector<float*> own;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const MoreInput& input = more_[i];
+    if (!input.filler) {
+      own.push_back(inputs[i]);
+      continue;
+    }
+    make_up(*input.filler, Random(seed, stream_of(input.name.c_str())), inputs[i],
+            element_count(input.shape));
+  }
+  if (own.empty()) return;
+  check(type_->get_inputs(handle_, index, seed, own.data()),
+        fmt::format("sample '{}'", sample_name(index)));
 }
 
 }  // namespace tandem

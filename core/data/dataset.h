@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,14 @@ namespace tandem {
 
 class Registry;
 
+// What a net is fed with beside an image and its label.
+struct MoreInput {
+  std::string name;              // of the tensor
+  Shape shape;                   // of one sample; zeros: as the images
+  std::optional<Filler> filler;  // made up from it (constant, uniform, gaussian); else the data
+                                 // set's own
+};
+
 struct DatasetOptions {
   std::string source;           // --data: a folder, or "synthetic"
   std::string split = "train";  // train, val, test; predict: `source` lists files and folders, one
@@ -26,6 +35,7 @@ struct DatasetOptions {
   Shape shape{1, 3, 0, 0};                        // what the net expects
   std::vector<std::string> class_names;           // of the model; empty: the data set decides
   std::map<std::string, std::string> parameters;  // declared parameters, as text: {"mirror", "1"}
+  std::vector<MoreInput> more;
 };
 
 enum class SampleStatus { good, skipped };
@@ -49,12 +59,18 @@ class Dataset {
   // reason; pixels are then zeros and the label is -1. Throws Error for anything worse.
   SampleStatus get(int64_t index, uint64_t seed, float* pixels, float* label,
                    std::string* reason) const;
+  // The further inputs, in the order of the options.
+  [[nodiscard]] std::vector<Shape> more_shapes() const;
+  void get_more(int64_t index, uint64_t seed, const std::vector<float*>& inputs) const;
 
  private:
+  void prepare_more(const DatasetOptions& options);
+
   const tandem_dataset_type* type_ = nullptr;
   Attributes attributes_;
   void* handle_ = nullptr;
   tandem_dataset_info info_{};
+  std::vector<MoreInput> more_;
 };
 
 // The endless sequence of training samples: position p is sample order(p / size)[p % size] of epoch

@@ -48,7 +48,7 @@ struct Slot {
 
 }  // namespace
 
-BatchLayout make_batch_layout(int64_t rows, const Shape& sample) {
+BatchLayout make_batch_layout(int64_t rows, const Shape& sample, const std::vector<Shape>& more) {
   BatchLayout layout;
   layout.rows = rows;
   layout.sample = sample;
@@ -57,6 +57,12 @@ BatchLayout make_batch_layout(int64_t rows, const Shape& sample) {
   layout.data_offset = layout.label_offset + align(rows * static_cast<int64_t>(sizeof(float)));
   layout.bytes = layout.data_offset +
                  align(rows * element_count(layout.sample) * static_cast<int64_t>(sizeof(float)));
+  layout.more = more;
+  for (Shape& shape : layout.more) {
+    shape.n = 1;
+    layout.more_offsets.push_back(layout.bytes);
+    layout.bytes += align(rows * element_count(shape) * static_cast<int64_t>(sizeof(float)));
+  }
   return layout;
 }
 
@@ -65,7 +71,7 @@ struct Loader::State {
       : dataset(data),
         options(loader_options),
         allocator(pinned),
-        layout(make_batch_layout(options.batch, data.shape())),
+        layout(make_batch_layout(options.batch, data.shape(), data.more_shapes())),
         order(data.size(), options.seed, options.shuffle),
         next_batch(options.first_batch),
         end_batch(end_of(options, data.size())),
@@ -198,17 +204,26 @@ void Loader::State::work(int number) {
 void Loader::State::fill(Slot& slot, int64_t first_row, int64_t last_row) {
   auto* labels = reinterpret_cast<float*>(slot.memory + layout.label_offset);
   auto* pixels = reinterpret_cast<float*>(slot.memory + layout.data_offset);
+  std::vector<float*> more(layout.more.size());
   const int64_t elements = element_count(layout.sample);
   const int64_t filled = rows_with_data(slot.number);
   for (int64_t row = first_row; row < last_row && !stopping; ++row) {
     float* sample = pixels + row * elements;
+    for (size_t i = 0; i < more.size(); ++i) {
+      more[i] = reinterpret_cast<float*>(slot.memory + layout.more_offsets[i]) +
+                row * element_count(layout.more[i]);
+    }
     if (row >= filled) {
       std::fill_n(sample, elements, 0.0F);
+      for (size_t i = 0; i < more.size(); ++i) {
+        std::fill_n(more[i], element_count(layout.more[i]), 0.0F);
+      }
       labels[row] = -1;
       continue;
     }
     const int64_t position = slot.number * options.batch + row;
     const int64_t index = order.index(position);
+    dataset.get_more(index, order.sample_seed(position), more);
     std::string reason;
     if (dataset.get(index, order.sample_seed(position), sample, &labels[row], &reason) ==
         SampleStatus::skipped) {

@@ -15,13 +15,17 @@
 
 namespace tandem {
 
-// One batch in memory: tandem_step, then labels, then pixels, each on a multiple of 64 bytes.
+// One batch in memory: tandem_step, then labels, then pixels, then what else the net is fed with,
+// each on a multiple of 64 bytes.
 struct BatchLayout {
   int64_t rows = 0;
   Shape sample;
   int64_t label_offset = 0, data_offset = 0, bytes = 0;
+  std::vector<Shape> more;  // of one sample each
+  std::vector<int64_t> more_offsets;
 };
-[[nodiscard]] BatchLayout make_batch_layout(int64_t rows, const Shape& sample);
+[[nodiscard]] BatchLayout make_batch_layout(int64_t rows, const Shape& sample,
+                                            const std::vector<Shape>& more = {});
 
 constexpr int ring_slots = 3;
 

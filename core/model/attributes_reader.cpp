@@ -162,7 +162,6 @@ std::shared_ptr<const Attributes> read_attributes(const LayerDefinition& layer,
 }
 
 Filler read_filler(const Message& message, const std::string& owner) {
-  static const std::vector<std::string> types{"constant", "uniform", "gaussian", "xavier", "msra"};
   static const std::vector<std::string> norms{"FAN_IN", "FAN_OUT", "AVERAGE"};
   static const std::vector<std::string> known{"type", "value", "min",           "max",
                                               "mean", "std",   "variance_norm", "sparse"};
@@ -170,7 +169,7 @@ Filler read_filler(const Message& message, const std::string& owner) {
   Filler filler;
   for (const Field& field : message.fields) {
     if (field.name == "type") {
-      filler.type = word_of(field, owner, types);
+      filler.type = word_of(field, owner, filler_types());
     } else if (field.name == "value") {
       filler.value = number_of(field, owner);
     } else if (field.name == "min") {
@@ -184,8 +183,9 @@ Filler read_filler(const Message& message, const std::string& owner) {
       if (filler.std < 0) throw wrong_value(field, owner, "at least 0");
     } else if (field.name == "variance_norm") {
       filler.variance_norm = word_of(field, owner, norms);
-    } else if (integer_of(field, owner) != -1) {
-      throw wrong_value(field, owner, "left out: sparse fillers are not supported");
+    } else {
+      filler.sparse = integer_of(field, owner);
+      if (filler.sparse < -1) throw wrong_value(field, owner, "at least 0, or -1 for all");
     }
   }
   if (filler.min > filler.max) {

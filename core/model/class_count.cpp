@@ -12,8 +12,14 @@ namespace {
 bool is_classifier(const LayerDefinition& layer) {
   return layer.type == "InnerProduct" || layer.type == "Convolution";
 }
+// These compare values with values, or pairs with each other.
+bool knows_no_classes(const LayerDefinition& layer) {
+  return layer.type == "EuclideanLoss" || layer.type == "SigmoidCrossEntropyLoss" ||
+         layer.type == "ContrastiveLoss";
+}
 bool judges_scores(const LayerDefinition& layer) {
-  return layer.type.ends_with("Loss") || layer.type == "Accuracy" || layer.type == "Softmax";
+  return (layer.type.ends_with("Loss") && !knows_no_classes(layer)) || layer.type == "Accuracy" ||
+         layer.type == "Softmax";
 }
 bool are_exclusive(const LayerDefinition& a, const LayerDefinition& b) {
   return !(a.in_phase(TANDEM_TRAIN) && b.in_phase(TANDEM_TRAIN)) &&
@@ -95,6 +101,13 @@ int64_t top_k(const LayerDefinition& layer) {
 }
 
 }  // namespace
+
+bool has_classes(const NetDefinition& net) {
+  const auto any = [&net](const auto& condition) {
+    return std::any_of(net.layers.begin(), net.layers.end(), condition);
+  };
+  return any(judges_scores) || !any(knows_no_classes);
+}
 
 int64_t class_count(const NetDefinition& net) {
   return outputs_of(net.layers[static_cast<size_t>(*classifiers(net).rbegin())]);

@@ -12,38 +12,35 @@ namespace {
 constexpr std::array data_types{"Data",       "ImageData", "HDF5Data", "MemoryData",
                                 "WindowData", "DummyData", "Input"};
 
-const LayerDefinition* data_layer(const NetDefinition& net, int32_t phase) {
+// The first one that a data set stands in for; null: none. A DummyData layer is fed by no data set.
+const LayerDefinition* data_layer(const NetDefinition& net, int32_t phase, bool dummy = false) {
   for (const LayerDefinition& layer : net.layers) {
-    if (layer.is_data() && layer.in_phase(phase)) return &layer;
+    if (!layer.is_data() || !layer.in_phase(phase)) continue;
+    if (dummy == (layer.type == "DummyData")) return &layer;
   }
   return nullptr;
 }
 
-// The field of the layer's own block ("data_param", "input_param", ...), or null.
-const Field* find_in_blocks(const LayerDefinition& layer, const std::string& name) {
+// The fields of that name in the layer's own block ("data_param", "input_param", ...).
+std::vector<const Field*> find_in_blocks(const LayerDefinition& layer, const std::string& name) {
   for (const Field& field : layer.body.fields) {
     if (!field.message || field.name == "transform_param") continue;
     if (!field.name.ends_with("_param")) continue;
-    const std::vector<const Field*> found = field.message->all(name);
-    if (!found.empty()) return found.front();
+    std::vector<const Field*> found = field.message->all(name);
+    if (!found.empty()) return found;
   }
-  return nullptr;
+  return {};
 }
 
-int64_t positive_or_zero(const LayerDefinition& layer, const std::string& name) {
-  const Field* field = find_in_blocks(layer, name);
+// A repeated field: one value is for all tops.
+const Field* of_top(const std::vector<const Field*>& fields, size_t top) {
+  if (fields.empty()) return nullptr;
+  return fields.size() == 1 ? fields.front() : top < fields.size() ? fields[top] : nullptr;
+}
+
+int64_t positive_or_zero(const LayerDefinition& layer, const std::string& name, size_t top = 0) {
+  const Field* field = of_top(find_in_blocks(layer, name), top);
   return field == nullptr ? 0 : positive_of(*field, layer.title());
-}
-
-// Of the first top; zeros if the layer does not say.
-Shape declared_shape(const LayerDefinition& layer) {
-  if (const Field* shape = find_in_blocks(layer, "shape")) return shape_of(*shape, layer.title());
-  const auto either = [&](const char* name, const char* other) {
-    const int64_t value = positive_or_zero(layer, name);
-    return value > 0 ? value : positive_or_zero(layer, other);
-  };
-  return {positive_or_zero(layer, "num"), positive_or_zero(layer, "channels"),
-          either("height", "new_height"), either("width", "new_width")};
 }
 
 TransformDefinition read_transform(const LayerDefinition& layer) {
@@ -92,8 +89,22 @@ void check_fields(const LayerDefinition& layer) {
   demand_known(layer.body, known, "field", layer.title());
 }
 
+}  // namespace
+
+Shape declared_shape(const LayerDefinition& layer, size_t top) {
+  if (const Field* shape = of_top(find_in_blocks(layer, "shape"), top)) {
+    return shape_of(*shape, layer.title());
+  }
+  const auto either = [&](const char* name, const char* other) {
+    const int64_t value = positive_or_zero(layer, name, top);
+    return value > 0 ? value : positive_or_zero(layer, other, top);
+  };
+  return {positive_or_zero(layer, "num", top), positive_or_zero(layer, "channels", top),
+          either("height", "new_height"), either("width", "new_width")};
+}
+
 Shape expected_shape(const LayerDefinition& layer) {
-  Shape shape = declared_shape(layer);
+  Shape shape = declared_shape(layer, 0);
   const TransformDefinition transform = read_transform(layer);
   if (transform.crop_size > 0) shape.h = shape.w = transform.crop_size;
   if (transform.mean_values.size() > 1 && shape.c == 0) {
@@ -103,8 +114,6 @@ Shape expected_shape(const LayerDefinition& layer) {
   shape.n = 1;
   return shape;
 }
-
-}  // namespace
 
 bool LayerDefinition::is_data() const {
   return std::find(data_types.begin(), data_types.end(), type) != data_types.end();
@@ -126,9 +135,11 @@ std::optional<TransformDefinition> NetDefinition::transform(int32_t phase) const
 }
 
 std::optional<int64_t> NetDefinition::batch_size(int32_t phase) const {
-  if (const LayerDefinition* layer = data_layer(*this, phase)) {
+  const LayerDefinition* layer = data_layer(*this, phase);
+  if (layer == nullptr && inputs.empty()) layer = data_layer(*this, phase, true);
+  if (layer != nullptr) {
     const int64_t written = positive_or_zero(*layer, "batch_size");
-    const int64_t batch = written > 0 ? written : declared_shape(*layer).n;
+    const int64_t batch = written > 0 ? written : declared_shape(*layer, 0).n;
     if (batch > 0) return batch;
   } else if (!input_shapes.empty()) {
     return input_shapes.front().n;
@@ -140,6 +151,8 @@ Shape NetDefinition::input_shape() const {
   for (const int32_t phase : {TANDEM_TRAIN, TANDEM_TEST}) {
     const LayerDefinition* layer = data_layer(*this, phase);
     if (layer != nullptr) return expected_shape(*layer);
+    // A net of DummyData only: something must stand for the samples, though nobody reads it.
+    if (inputs.empty() && data_layer(*this, phase, true) != nullptr) return {1, 1, 1, 1};
   }
   Shape shape = input_shapes.empty() ? Shape{} : input_shapes.front();
   shape.n = 1;

@@ -10,33 +10,24 @@ namespace tandem {
 
 namespace {
 
-PhaseRule read_rule(const Field& field, const std::string& owner) {
-  PhaseRule rule;
-  for (const Field& part : block_of(field, owner).fields) {
-    if (part.name == "phase") {
-      rule.phase = phase_of(part, owner);
-    } else if (part.name == "stage") {
-      rule.stages.push_back(text_of(part, owner));
-    } else if (part.name != "not_stage") {  // always holds: no stage is ever set
-      throw unknown_field(part, {"phase", "stage", "not_stage"}, "field of " + field.name, owner);
-    }
-  }
-  return rule;
-}
-
 WeightRule read_weight_rule(const Field& field, const std::string& owner) {
   WeightRule rule;
   for (const Field& part : block_of(field, owner).fields) {
     if (part.name == "name") {
       rule.name = text_of(part, owner);
     } else if (part.name == "lr_mult") {
-      rule.rate_multiplier = number_of(part, owner);
+      rule.rate_written = number_of(part, owner);
     } else if (part.name == "decay_mult") {
-      rule.decay_multiplier = number_of(part, owner);
-    } else if (part.name != "share_mode") {
-      throw unknown_field(part, {"lr_mult", "decay_mult", "name"}, "field of param", owner);
-    } else if (text_of(part, owner) != "STRICT") {
-      throw wrong_value(part, owner, "STRICT: shared weights have one shape");
+      rule.decay_written = number_of(part, owner);
+    } else if (part.name == "share_mode") {
+      const std::string& mode = text_of(part, owner);
+      rule.permissive = mode == "PERMISSIVE" || mode == "1";
+      if (!rule.permissive && mode != "STRICT" && mode != "0") {
+        throw wrong_value(part, owner, "STRICT or PERMISSIVE");
+      }
+    } else {
+      throw unknown_field(part, {"lr_mult", "decay_mult", "name", "share_mode"}, "field of param",
+                          owner);
     }
   }
   return rule;
@@ -107,7 +98,7 @@ void read_input_dims(const Message& message, NetDefinition& net) {
 }  // namespace
 
 bool LayerDefinition::in_phase(int32_t phase) const {
-  const auto holds = [phase](const PhaseRule& rule) { return rule.holds(phase); };
+  const auto holds = [phase](const StateRule& rule) { return rule.holds(phase); };
   if (!include.empty()) return std::any_of(include.begin(), include.end(), holds);
   return std::none_of(exclude.begin(), exclude.end(), holds);
 }
@@ -125,11 +116,12 @@ NetDefinition parse_net(const Message& message, const std::string& file) {
   NetDefinition net;
   net.file = file;
   if (const Field* name = message.find("name")) net.name = text_of(*name, "net");
+  for (Field& layer : current_layers(message)) {
+    net.layers.push_back(read_layer(std::move(*layer.message), layer.location));
+  }
   for (const Field& field : message.fields) {
-    if (field.name == "layer") {
-      net.layers.push_back(read_layer(block_of(field, "net"), field.location));
-    } else if (field.name == "layers") {
-      net.layers.push_back(read_layer(current_form(field), field.location));
+    if (field.name == "state") {
+      net.state = read_state(field, "net");
     } else if (field.name == "input") {
       net.inputs.push_back(text_of(field, "net"));
     } else if (field.name == "input_shape") {

@@ -8,24 +8,21 @@
 #include <string>
 #include <vector>
 
+#include "core/base/attributes.h"
 #include "core/base/shape.h"
+#include "core/model/net_state.h"
 #include "core/model/text_format.h"
 
 namespace tandem {
 
-struct WeightRule {             // Caffe's ParamSpec
-  std::string name;             // shared by name; "" = not shared
-  double rate_multiplier = 1;   // lr_mult
-  double decay_multiplier = 1;  // decay_mult
-};
+struct WeightRule {                     // Caffe's ParamSpec
+  std::string name;                     // shared by name; "" = not shared
+  std::optional<double> rate_written;   // lr_mult; not written: 1, or as the array's first user
+  std::optional<double> decay_written;  // decay_mult
+  bool permissive = false;  // share_mode PERMISSIVE: any shape with as many values will do
 
-struct PhaseRule {  // Caffe's NetStateRule
-  std::optional<int32_t> phase;
-  std::vector<std::string>
-      stages;  // no stage is ever set here: a rule that asks for one never holds
-  [[nodiscard]] bool holds(int32_t in_phase) const {
-    return stages.empty() && (!phase || *phase == in_phase);
-  }
+  [[nodiscard]] double rate_multiplier() const { return rate_written.value_or(1); }
+  [[nodiscard]] double decay_multiplier() const { return decay_written.value_or(1); }
 };
 
 struct LayerDefinition {
@@ -33,11 +30,12 @@ struct LayerDefinition {
   std::vector<std::string> bottoms, tops;
   std::vector<double> loss_weights;
   std::vector<WeightRule> weight_rules;
-  std::vector<PhaseRule> include, exclude;
+  std::vector<StateRule> include, exclude;
   std::vector<bool> propagate_down;  // false: no gradient into that bottom; empty: wherever needed
   Message body;                      // the whole layer message, in the current form
   Location location;                 // file and line
 
+  // In the state of level 0 without stages; see in_states() for others.
   [[nodiscard]] bool in_phase(int32_t phase) const;
   // Its tops are the net's inputs: a data set stands in for it, whatever its type was (Data, Input,
   // ...).
@@ -55,13 +53,29 @@ struct TransformDefinition {
   bool has_mean_file = false;  // its mean is then taken from the training data
 };
 
+// What a net is fed with from outside in one phase, in the order of its file.
+struct NetInput {
+  enum class Role { data, label, more };
+  std::string name;
+  Role role = Role::data;
+  Shape shape;                   // of one sample (n = 1); zeros: the data decide
+  std::optional<Filler> filler;  // of a DummyData layer: the values; else the data set gives them
+  std::string owner;             // whose top it is, for messages: "layer 'data' (Data)"
+  Location location;
+};
+
 struct NetDefinition {
   std::string name;
   std::string file;
   std::vector<LayerDefinition> layers;
   std::vector<std::string> inputs;  // old `input:` fields (deploy nets)
   std::vector<Shape> input_shapes;
+  NetState state;  // `state { ... }`: what in_states() adds to the states it is given
 
+  // The first input that no DummyData layer makes is the data; the second one the labels if it is a
+  // number a sample (which the shape of an Input layer may deny). All others are `more`, each with
+  // a shape. Error for what no data set gives: WindowData, a third top of a Data layer.
+  [[nodiscard]] std::vector<NetInput> net_inputs(int32_t phase) const;
   // From the data layer of that phase (or an Input layer / `input_shape`); nothing if there is
   // none.
   [[nodiscard]] std::optional<TransformDefinition> transform(int32_t phase) const;
@@ -83,6 +97,9 @@ struct NetDefinition {
 // The layer whose num_output is the class count: the last InnerProduct or Convolution before the
 // loss. Returns its present num_output. Error if there is none.
 [[nodiscard]] int64_t class_count(const NetDefinition& net);
+// Whether some loss or metric takes the labels for classes. If not, the labels are targets, or say
+// whether a pair is alike, or there are none (an autoencoder): any number of classes will do.
+[[nodiscard]] bool has_classes(const NetDefinition& net);
 // A copy in which that layer has `classes` outputs (and another name, "<name>_<classes>", so that
 // weights by name are never mixed up).
 [[nodiscard]] NetDefinition with_class_count(const NetDefinition& net, int64_t classes);

@@ -32,10 +32,22 @@ void fill(float* values, int64_t count, const Draw& draw) {
   for (int64_t i = 0; i < count; ++i) values[i] = static_cast<float>(draw());
 }
 
+// Caffe's: around a kernel's centre, falling linearly to its edge: a Deconvolution that begins with
+// it enlarges the image bilinearly.
+double bilinear(const Shape& shape, int64_t index) {
+  const auto factor = static_cast<double>((shape.w + 1) / 2);
+  const double centre = (2 * factor - 1 - std::fmod(factor, 2)) / (2 * factor);
+  const auto part = [&](int64_t at) {
+    return 1 - std::abs(static_cast<double>(at) / factor - centre);
+  };
+  return part(index % shape.w) * part(index / shape.w % shape.h);
+}
+
 // Seeded by the weight's name, so that an array is the same whatever else is in the net.
 void fill(const Chunk& chunk, uint64_t seed, float* values) {
-  const Filler& filler = chunk.weight->filler;
-  std::string stream = chunk.weight->name;
+  const WeightArray& weight = *chunk.weight;
+  const Filler& filler = weight.filler;
+  std::string stream = weight.name;
   if (chunk.begin > 0) stream += fmt::format("#{}", chunk.begin / chunk_size);
   Random random(seed, stream_of(stream.c_str()));
   const auto uniform = [&](double low, double high) {
@@ -48,24 +60,54 @@ void fill(const Chunk& chunk, uint64_t seed, float* values) {
     fill(values, chunk.count, [&] { return filler.value; });
   } else if (filler.type == "uniform") {
     uniform(filler.min, filler.max);
+  } else if (filler.type == "gaussian" && filler.sparse >= 0) {
+    const double kept = static_cast<double>(filler.sparse) / static_cast<double>(weight.shape.n);
+    fill(values, chunk.count, [&] {
+      const double value = filler.mean + filler.std * random.normal();
+      return random.uniform() < kept ? value : 0;
+    });
   } else if (filler.type == "gaussian") {
     gaussian(filler.mean, filler.std);
+  } else if (filler.type == "positive_unitball") {
+    uniform(0, 1);  // divide_rows() follows
+  } else if (filler.type == "bilinear") {
+    int64_t index = chunk.begin;
+    fill(values, chunk.count, [&] { return bilinear(weight.shape, index++); });
   } else if (filler.type == "xavier") {
-    const double scale = std::sqrt(3 / fan_of(*chunk.weight));
+    const double scale = std::sqrt(3 / fan_of(weight));
     uniform(-scale, scale);
   } else {
-    gaussian(0, std::sqrt(2 / fan_of(*chunk.weight)));  // msra
+    gaussian(0, std::sqrt(2 / fan_of(weight)));  // msra
+  }
+}
+
+// Each output's weights add up to 1.
+void divide_rows(const WeightArray& weight, float* values) {
+  const int64_t length = weight.count / weight.shape.n;
+  for (float* row = values; row < values + weight.count; row += length) {
+    double sum = 0;
+    for (int64_t i = 0; i < length; ++i) sum += row[i];
+    for (int64_t i = 0; i < length && sum > 0; ++i) row[i] = static_cast<float>(row[i] / sum);
+  }
+}
+
+void demand_filler(const WeightArray& weight) {
+  const std::string& type = weight.filler.type;
+  const std::vector<std::string>& known = filler_types();
+  if (std::find(known.begin(), known.end(), type) == known.end()) {
+    throw error("weight '{}': unknown filler '{}'; known: {}", weight.name, type,
+                fmt::join(known, ", "));
+  }
+  if (type == "bilinear" && weight.shape.h != weight.shape.w) {
+    throw error("weight '{}': the filler bilinear is for square kernels, but this one is {}x{}",
+                weight.name, weight.shape.h, weight.shape.w);
   }
 }
 
 std::vector<Chunk> chunks_of(const Net& net) {
-  constexpr const char* known[] = {"constant", "uniform", "gaussian", "xavier", "msra"};
   std::vector<Chunk> chunks;
   for (const WeightArray& weight : net.weights) {
-    if (std::find(std::begin(known), std::end(known), weight.filler.type) == std::end(known)) {
-      throw error("weight '{}': unknown filler '{}'; known: {}", weight.name, weight.filler.type,
-                  fmt::join(known, ", "));
-    }
+    demand_filler(weight);
     for (int64_t begin = 0; begin < weight.count; begin += chunk_size) {
       chunks.push_back({&weight, begin, std::min(chunk_size, weight.count - begin)});
     }
@@ -90,6 +132,10 @@ std::vector<float> initial_weights(const Net& net, uint64_t seed) {
   for (size_t i = 1; i < std::min(most, chunks.size() / 2); ++i) helpers.emplace_back(work);
   work();
   helpers.clear();
+  for (const WeightArray& weight : net.weights) {
+    if (weight.filler.type != "positive_unitball") continue;
+    divide_rows(weight, values.data() + weight.offset);
+  }
   return values;
 }
 

@@ -16,7 +16,9 @@ bool Layer::may_take_gradient(size_t input) const {
 std::vector<Shape> Net::shapes(int64_t rows) const {
   if (rows < 1) throw error("net '{}': a share of {} rows is empty", name, rows);
   std::vector<Shape> result(tensors.size());
-  for (const int input : {data, label}) {
+  std::vector<int> fed = more_inputs;
+  fed.insert(fed.end(), {data, label});
+  for (const int input : fed) {
     if (input < 0) continue;
     result[static_cast<size_t>(input)] = tensors[static_cast<size_t>(input)].shape;
     result[static_cast<size_t>(input)].n = rows;

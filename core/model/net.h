@@ -47,6 +47,8 @@ struct Layer {
   std::shared_ptr<const Attributes> attributes;
   std::vector<int> inputs, outputs;  // tensors
   std::vector<int> weights;          // weight arrays
+  std::vector<Shape>
+      weight_shapes;  // as the layer sees them: a shared array may have another shape
   std::vector<double> loss_weights;  // one an output; 0: not part of the loss
   uint32_t random_index =
       0;  // the layer's place in the file: the same in every phase and on every device
@@ -77,8 +79,9 @@ struct Net {
   std::vector<Layer> layers;
   std::vector<Tensor> tensors;
   std::vector<WeightArray> weights;
-  int64_t weight_floats = 0;  // the whole array, with padding
-  int data = -1, label = -1;  // tensors fed from the data set; label -1: the net uses none
+  int64_t weight_floats = 0;     // the whole array, with padding
+  int data = -1, label = -1;     // tensors fed from the data set; label -1: the net uses none
+  std::vector<int> more_inputs;  // fed beside them, in the order of NetDefinition::net_inputs()
   std::vector<Scalar> scalars;
   int prediction = -1;  // the tensor of class scores: what the loss or accuracy reads; -1: none
 

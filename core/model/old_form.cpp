@@ -95,6 +95,7 @@ void add_weight_rules(const Message& old, Message& layer) {
   put("blobs_lr", "lr_mult", false);
   put("weight_decay", "decay_mult", false);
   put("param", "name", true);
+  put("blob_share_mode", "share_mode", false);
   for (Field& rule : rules) layer.fields.push_back(std::move(rule));
 }
 
@@ -118,14 +119,33 @@ bool is_data_block(const Field& field) {
 
 }  // namespace
 
+std::vector<Field> current_layers(const Message& net) {
+  std::vector<Field> current, old;
+  for (const Field& field : net.fields) {
+    if (field.name != "layer" && field.name != "layers") continue;
+    (void)block_of(field, "net");
+    (field.name == "layer" ? current : old).push_back(field);
+  }
+  if (!current.empty() && !old.empty()) {
+    throw error(
+        "net: has both 'layer' and 'layers', the current and the old form: write all as "
+        "'layer', or all as 'layers'{}",
+        in_place(old.front().location));
+  }
+  const bool oldest = std::any_of(old.begin(), old.end(), [](const Field& layer) {
+    return layer.message->find("layer") != nullptr;
+  });
+  if (oldest) old = first_upgrade(old);
+  for (Field& layer : current) layer.message = std::make_shared<Message>(*layer.message);
+  for (Field& layer : old) {
+    layer.message = std::make_shared<Message>(current_form(layer));
+    current.push_back(std::move(layer));
+  }
+  return current;
+}
+
 Message current_form(const Field& layers) {
   const Message& old = block_of(layers, "net");
-  if (const Field* nested = old.find("layer")) {
-    throw error(
-        "'layers {{ layer {{ ... }} }}' is the oldest form of Caffe's nets, which is not read: "
-        "convert it with Caffe's upgrade_net_proto_text{}",
-        in_place(nested->location));
-  }
   Message layer;
   layer.location = old.location;
   Field transform = block(layers, "transform_param");

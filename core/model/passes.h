@@ -15,7 +15,7 @@ class Registry;
 // A weight as one layer declares it; several may turn out to be one array.
 struct DeclaredArray {
   WeightArray array;
-  std::string shared;  // the name it is shared by, or ""
+  WeightRule rule;
 };
 
 // A net in the making, with what only the passes need to know.

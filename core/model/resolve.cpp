@@ -42,44 +42,55 @@ class Resolver {
   }
 
  private:
-  struct NetInput {
-    std::string name, owner;
-    Location location;
-  };
-
-  // The first input is the data, the second the labels, whatever their names.
   void add_net_inputs() {
-    std::vector<NetInput> inputs;
-    for (const std::string& name : definition_.inputs) {
-      inputs.push_back({name, fmt::format("net '{}'", definition_.name), {definition_.file, 0, 0}});
-    }
-    for (const LayerDefinition& layer : definition_.layers) {
-      if (!layer.is_data() || !layer.in_phase(draft_.net.phase)) continue;
-      for (const std::string& top : layer.tops)
-        inputs.push_back({top, layer.title(), layer.location});
-    }
-    const std::string where = in_place({definition_.file, 0, 0});
+    const std::vector<NetInput> inputs = definition_.net_inputs(draft_.net.phase);
     if (inputs.empty()) {
       throw error(
           "net '{}' has no data layer in the {} phase: add one, as layer {{ name: \"data\" type: "
-          "\"Data\" top: \"data\" top: \"label\" }}{}",
-          definition_.name, phase_name(draft_.net.phase), where);
+          "\"Data\" top: \"data\" top: \"label\" }}{}{}",
+          definition_.name, phase_name(draft_.net.phase), stages_hint(),
+          in_place({definition_.file, 0, 0}));
     }
-    if (inputs.size() > 2) {
-      throw error("{}: a net takes data and labels, but '{}' is a third input{}", inputs[2].owner,
-                  inputs[2].name, in_place(inputs[2].location));
+    for (const NetInput& input : inputs) {
+      if (tensor_of_.count(input.name) > 0) {
+        throw error("{}: '{}' is named twice{}", input.owner, input.name, in_place(input.location));
+      }
+      const int tensor = add_tensor(input.name, input_shape(input));
+      if (input.role == NetInput::Role::data) draft_.net.data = tensor;
+      if (input.role == NetInput::Role::label) draft_.net.label = tensor;
+      if (input.role == NetInput::Role::more) draft_.net.more_inputs.push_back(tensor);
     }
-    draft_.net.data = add_net_input(inputs[0], data_shape());
-    if (inputs.size() == 2) {
-      draft_.net.label = add_net_input(inputs[1], {options_.batch, 1, 1, 1});
-    }
+    // Made by DummyData only: the samples that a step counts are there all the same.
+    if (draft_.net.data < 0) draft_.net.data = add_tensor("", {options_.batch, 1, 1, 1});
   }
 
-  int add_net_input(const NetInput& input, const Shape& shape) {
-    if (tensor_of_.count(input.name) > 0) {
-      throw error("{}: '{}' is named twice{}", input.owner, input.name, in_place(input.location));
+  // Layers of a stage that nobody has set are left out, which may be all there are.
+  [[nodiscard]] std::string stages_hint() const {
+    for (const LayerDefinition& layer : definition_.layers) {
+      if (!layer.is_data()) continue;
+      for (const StateRule& rule : layer.include) {
+        if (rule.stages.empty() || rule.phase.value_or(draft_.net.phase) != draft_.net.phase) {
+          continue;
+        }
+        return fmt::format("; {} is for the stage '{}', which is not set (--{}stage {})",
+                           layer.title(), rule.stages.front(),
+                           draft_.net.phase == TANDEM_TRAIN ? "" : "test-", rule.stages.front());
+      }
     }
-    return add_tensor(input.name, shape);
+    return "";
+  }
+
+  [[nodiscard]] Shape input_shape(const NetInput& input) const {
+    if (input.role == NetInput::Role::data) return data_shape();
+    Shape shape = input.shape;
+    if (shape.c == 0 || shape.h == 0 || shape.w == 0) {
+      const Shape data = data_shape();
+      if (shape.c == 0) shape.c = data.c;
+      if (shape.h == 0) shape.h = data.h;
+      if (shape.w == 0) shape.w = data.w;
+    }
+    shape.n = options_.batch;
+    return shape;
   }
 
   [[nodiscard]] Shape data_shape() const {
@@ -111,7 +122,8 @@ class Resolver {
     layer.name = definition.name;
     layer.location = definition.location;
     layer.random_index = static_cast<uint32_t>(number);
-    demand_new_name(definition);
+    layer.name = new_name(definition.name);
+    demand_makes_sense(definition);
     layer.type = &find_type(registry_, definition.type, fmt::format("layer '{}'", definition.name),
                             definition.location);
     layer.attributes = read_attributes(definition, *layer.type);
@@ -131,24 +143,55 @@ class Resolver {
       made_by_[tops[i]] = layer.title() + in_place(layer.location);
     }
     draft_.declared.push_back(declared_arrays(definition, layer, draft_.net.phase, inputs));
+    if (layer.name != definition.name) demand_no_weights(definition);
     draft_.takes_gradient.push_back(gradient_inputs(definition, layer));
     draft_.definition_of.push_back(static_cast<int>(number));
     draft_.net.layers.push_back(std::move(layer));
   }
 
-  void demand_new_name(const LayerDefinition& definition) {
-    const int other = draft_.net.find_layer(definition.name);
-    if (other < 0) return;
-    throw error("{}: another layer has this name{}; names must differ{}", definition.title(),
-                in_place(draft_.net.layers[static_cast<size_t>(other)].location),
+  // Caffe lets several layers have one name, and published nets make use of it. Here a name stands
+  // for one layer, so the later ones get a number.
+  [[nodiscard]] std::string new_name(const std::string& name) const {
+    std::string result = name;
+    for (int number = 2; draft_.net.find_layer(result) >= 0; ++number) {
+      result = fmt::format("{}_{}", name, number);
+    }
+    return result;
+  }
+
+  // But a weight is found by its layer's name, in files and in the other phase.
+  void demand_no_weights(const LayerDefinition& definition) const {
+    const auto first = static_cast<size_t>(draft_.net.find_layer(definition.name));
+    if (draft_.declared.back().empty() && draft_.declared[first].empty()) return;
+    throw error("{}: another layer has this name{}; names of layers with weights must differ{}",
+                definition.title(), in_place(draft_.net.layers[first].location),
                 in_place(definition.location));
+  }
+
+  static void demand_makes_sense(const LayerDefinition& definition) {
+    if (definition.type != "Python") return;
+    throw error(
+        "{}: Python layers are not run; write it in C++, which docs/write_a_layer.md shows, "
+        "or take a layer that exists ('tandem layers'){}",
+        definition.title(), in_place(definition.location));
   }
 
   int find_tensor(const Layer& layer, const std::string& name) const {
     const auto found = tensor_of_.find(name);
     if (found != tensor_of_.end()) return found->second;
+    for (const LayerDefinition& other : definition_.layers) {
+      if (!other.in_phase(draft_.net.phase)) continue;
+      if (std::find(other.tops.begin(), other.tops.end(), name) == other.tops.end()) continue;
+      throw layer_error(
+          layer, fmt::format("its input '{}' is made {}, by {}{}: a layer stands below those whose "
+                             "outputs it reads, and there can be no cycle",
+                             name, other.name == layer.name ? "by itself" : "only below it",
+                             other.title(), in_place(other.location)));
+    }
     std::vector<std::string> known;
-    for (const auto& [known_name, tensor] : tensor_of_) known.push_back(known_name);
+    for (const auto& [known_name, tensor] : tensor_of_) {
+      if (!known_name.empty()) known.push_back(known_name);
+    }
     throw layer_error(layer, fmt::format("no layer above it makes its input '{}'{}", name,
                                          did_you_mean(name, known)));
   }
@@ -216,7 +259,12 @@ class Resolver {
   static std::vector<bool> gradient_inputs(const LayerDefinition& definition, const Layer& layer) {
     std::vector<bool> takes(layer.inputs.size());
     for (size_t i = 0; i < takes.size(); ++i) takes[i] = layer.may_take_gradient(i);
-    for (size_t i = 0; i < takes.size() && i < definition.propagate_down.size(); ++i) {
+    const size_t written = definition.propagate_down.size();
+    if (written != 0 && written != takes.size()) {
+      throw layer_error(layer,
+                        fmt::format("has {} propagate_down for {} inputs", written, takes.size()));
+    }
+    for (size_t i = 0; i < written; ++i) {
       if (!definition.propagate_down[i]) takes[i] = false;
     }
     return takes;

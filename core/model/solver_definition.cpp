@@ -87,6 +87,39 @@ void read_step_value(const Field& field, SolverDefinition& solver) {
   }
   solver.step_values.push_back(value);
 }
+void read_train_state(const Field& field, SolverDefinition& solver) {
+  solver.train_state = read_state(field, owner);
+}
+void read_test_state(const Field& field, SolverDefinition& solver) {
+  solver.test_states.push_back(read_state(field, owner));
+  if (solver.test_states.size() == 2) {
+    solver.notes.push_back(fmt::format(
+        "solver: only the first test_state is tested (stages: {}); test another one with "
+        "--test-stage{}",
+        fmt::join(solver.test_states.front().stages, ", "), in_place(field.location)));
+  }
+}
+void read_test_net(const Field& field, SolverDefinition& solver) {
+  solver.test_nets.push_back(text_of(field, owner));
+  if (solver.test_nets.size() == 2) {
+    solver.notes.push_back(fmt::format("solver: only the first test_net is tested ('{}'){}",
+                                       solver.test_nets.front(), in_place(field.location)));
+  }
+}
+// A net inside the solver's file. Of train_net_param and test_net_param each stands for one phase.
+Reader net_inside(int32_t phase) {
+  return [phase](const Field& field, SolverDefinition& solver) {
+    NetDefinition net = parse_net(block_of(field, owner), solver.file);
+    if (net.name.empty()) net.name = std::filesystem::path(solver.file).stem().string();
+    if (phase < 0 || !solver.net_definition) {
+      solver.net_definition = std::move(net);
+    } else if (phase == TANDEM_TEST) {
+      solver.net_definition = joined(*solver.net_definition, net);
+    } else {
+      solver.net_definition = joined(net, *solver.net_definition);
+    }
+  };
+}
 void read_seed(const Field& field, SolverDefinition& solver) {
   const int64_t seed = integer_of(field, owner);
   if (seed >= 0) solver.seed = static_cast<uint64_t>(seed);  // Caffe's -1: whatever seed
@@ -96,6 +129,12 @@ std::map<std::string, Reader> used_fields() {
   using S = SolverDefinition;
   return {{"net", text(&S::net)},
           {"train_net", text(&S::train_net)},
+          {"test_net", read_test_net},
+          {"net_param", net_inside(-1)},
+          {"train_net_param", net_inside(TANDEM_TRAIN)},
+          {"test_net_param", net_inside(TANDEM_TEST)},
+          {"train_state", read_train_state},
+          {"test_state", read_test_state},
           {"base_lr", not_negative(&S::base_rate)},
           {"lr_policy", only(policies, &S::rate_policy)},
           {"gamma", number(&S::gamma)},
@@ -120,7 +159,6 @@ std::map<std::string, Reader> used_fields() {
 std::map<std::string, Reader> unused_fields() {
   const Reader place = noted("checkpoints go to the run folder");
   const Reader device = noted("devices are chosen with --devices");
-  const Reader state = noted("nets have no stages here");
   const Reader other = noted("it belongs to another type of solver");
   return {{"snapshot_prefix", place},
           {"snapshot_format", place},
@@ -128,9 +166,6 @@ std::map<std::string, Reader> unused_fields() {
           {"snapshot_after_train", noted("the last step is always saved")},
           {"solver_mode", device},
           {"device_id", device},
-          {"test_net", noted("the training net's file is tested too")},
-          {"test_state", state},
-          {"train_state", state},
           {"test_initialization", noted("testing begins after training has")},
           {"test_compute_loss", noted("the loss of the test phase is always shown")},
           {"average_loss", noted("the loss is shown as it is")},
@@ -139,9 +174,6 @@ std::map<std::string, Reader> unused_fields() {
           {"delta", other},
           {"momentum2", other},
           {"rms_decay", other},
-          {"net_param", refused("put the net in a file of its own, and write net: \"FILE\"")},
-          {"train_net_param", refused("put the net in a file of its own, and write net: \"FILE\"")},
-          {"test_net_param", refused("put the net in a file of its own, and write net: \"FILE\"")},
           {"weights", refused("it names weights to start from")}};
 }
 

@@ -9,13 +9,18 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/model/definition.h"
 
 namespace tandem {
 
 struct SolverDefinition {
   std::string file;
   std::string type = "SGD";
-  std::string net, train_net;         // as written; relative paths are the caller's to resolve
+  std::string net, train_net;          // as written; relative paths are the caller's to resolve
+  std::vector<std::string> test_nets;  // test_net
+  std::optional<NetDefinition> net_definition;  // net_param, or train_net_param and test_net_param
+  NetState train_state;
+  std::vector<NetState> test_states;  // one a test net; only the first is tested
   double base_rate = 0.01;            // base_lr
   std::string rate_policy = "fixed";  // lr_policy: fixed step exp inv multistep poly sigmoid
   double gamma = 0, power = 0;

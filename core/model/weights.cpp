@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/model/fields.h"
 #include "core/model/layer_calls.h"
 #include "core/model/passes.h"
 
@@ -17,50 +18,72 @@ class WeightList {
   explicit WeightList(Net& net) : net_(net) {}
 
   // The number of the array that this use of a weight stands for; a new one is placed at the end.
-  int add(const Layer& layer, const WeightArray& weight, const std::string& shared) {
+  int add(const Layer& layer, const DeclaredArray& weight) {
+    const std::string& shared = weight.rule.name;
     if (!shared.empty()) {
       const auto found = by_shared_.find(shared);
-      if (found != by_shared_.end()) return share(layer, weight, shared, found->second);
+      if (found != by_shared_.end()) return share(layer, weight, found->second);
     }
-    const auto found = by_name_.find(weight.name);
+    const auto found = by_name_.find(weight.array.name);
     if (found != by_name_.end()) {
       demand_same_shape(layer, weight, found->second, "in the other phase");
       return found->second;
     }
     const int number = static_cast<int>(net_.weights.size());
-    net_.weights.push_back(weight);
+    net_.weights.push_back(weight.array);
     net_.weights.back().offset = net_.weight_floats;
-    net_.weight_floats += (weight.count + alignment - 1) / alignment * alignment;
-    by_name_[weight.name] = number;
+    net_.weight_floats += (weight.array.count + alignment - 1) / alignment * alignment;
+    owners_.push_back({layer.title() + in_place(layer.location), weight.rule});
+    by_name_[weight.array.name] = number;
     if (!shared.empty()) by_shared_[shared] = number;
     return number;
   }
 
  private:
-  int share(const Layer& layer, const WeightArray& weight, const std::string& shared, int number) {
-    demand_same_shape(layer, weight, number, fmt::format("under the shared name '{}'", shared));
-    const WeightArray& first = net_.weights[static_cast<size_t>(number)];
-    if (first.rate_multiplier != weight.rate_multiplier ||
-        first.decay_multiplier != weight.decay_multiplier) {
-      throw layer_error(
-          layer, fmt::format("weight '{}', shared under the name '{}', has lr_mult {} and "
-                             "decay_mult {}, but {} and {} in '{}'",
-                             weight.name, shared, weight.rate_multiplier, weight.decay_multiplier,
-                             first.rate_multiplier, first.decay_multiplier, first.name));
-    }
+  struct Owner {
+    std::string title;  // of the layer, with its place
+    WeightRule rule;
+  };
+
+  int share(const Layer& layer, const DeclaredArray& weight, int number) {
+    const std::string why = fmt::format("under the shared name '{}'", weight.rule.name);
+    demand_same_shape(layer, weight, number, why);
+    WeightArray& array = net_.weights[static_cast<size_t>(number)];
+    WeightRule& rule = owners_[static_cast<size_t>(number)].rule;
+    adopt(layer, weight, number, "lr_mult", weight.rule.rate_written, rule.rate_written);
+    adopt(layer, weight, number, "decay_mult", weight.rule.decay_written, rule.decay_written);
+    array.rate_multiplier = rule.rate_multiplier();
+    array.decay_multiplier = rule.decay_multiplier();
     return number;
   }
 
-  void demand_same_shape(const Layer& layer, const WeightArray& weight, int number,
+  // Whoever writes a multiplier speaks for all that share the array; two must say the same.
+  void adopt(const Layer& layer, const DeclaredArray& weight, int number, const char* field,
+             const std::optional<double>& written, std::optional<double>& first) const {
+    if (!written) return;
+    if (!first) first = written;
+    if (*first == *written) return;
+    throw layer_error(
+        layer, fmt::format("weight '{}', shared under the name '{}', has {} {}, but {} in {}",
+                           weight.array.name, weight.rule.name, field, *written, *first,
+                           owners_[static_cast<size_t>(number)].title));
+  }
+
+  void demand_same_shape(const Layer& layer, const DeclaredArray& weight, int number,
                          const std::string& why) const {
     const WeightArray& first = net_.weights[static_cast<size_t>(number)];
-    if (equal(first.shape, weight.shape)) return;
+    if (equal(first.shape, weight.array.shape)) return;
+    if (weight.rule.permissive && first.count == weight.array.count) return;
+    const bool would_do = first.count == weight.array.count;
     throw layer_error(
-        layer, fmt::format("weight '{}' has the shape {}, but '{}' is {} {}", weight.name,
-                           to_string(weight.shape), first.name, to_string(first.shape), why));
+        layer, fmt::format("weight '{}' has the shape {}, but '{}' is {} {}, in {}{}",
+                           weight.array.name, to_string(weight.array.shape), first.name,
+                           to_string(first.shape), why, owners_[static_cast<size_t>(number)].title,
+                           would_do ? "; share_mode: PERMISSIVE allows it" : ""));
   }
 
   Net& net_;
+  std::vector<Owner> owners_;  // of each array: its first user
   std::map<std::string, int> by_name_, by_shared_;
 };
 
@@ -91,8 +114,8 @@ WeightArray make_array(const Layer& layer, const tandem_weight& weight, const We
   array.fan_in = std::max<int64_t>(1, weight.fan_in);
   array.fan_out = std::max<int64_t>(1, weight.fan_out);
   array.kind = weight.kind;
-  array.rate_multiplier = rule.rate_multiplier;
-  array.decay_multiplier = rule.decay_multiplier;
+  array.rate_multiplier = rule.rate_multiplier();
+  array.decay_multiplier = rule.decay_multiplier();
   array.filler.value = weight.initial;
   if (weight.filler != nullptr && asks_for_filler(layer, weight.filler)) {
     array.filler = layer.attributes->filler(weight.filler);
@@ -123,7 +146,7 @@ std::vector<DeclaredArray> declared_arrays(const LayerDefinition& definition, co
   rules.resize(weights.size());
   std::vector<DeclaredArray> arrays;
   for (size_t i = 0; i < weights.size(); ++i) {
-    arrays.push_back({make_array(layer, weights[i], rules[i]), rules[i].name});
+    arrays.push_back({make_array(layer, weights[i], rules[i]), rules[i]});
   }
   return arrays;
 }
@@ -147,10 +170,19 @@ void place_weights(Draft& draft, const Draft* other) {
     const auto& [source, i] = from;
     const Layer& layer = source->net.layers[i];
     std::vector<int> numbers;
+    std::vector<Shape> shapes;
     for (const DeclaredArray& weight : source->declared[i]) {
-      numbers.push_back(list.add(layer, weight.array, weight.shared));
+      const int number = list.add(layer, weight);
+      if (std::count(numbers.begin(), numbers.end(), number) > 0) {
+        throw layer_error(
+            layer, fmt::format("two of its weights have one shared name, '{}'", weight.rule.name));
+      }
+      numbers.push_back(number);
+      shapes.push_back(weight.array.shape);
     }
-    if (source == &draft) draft.net.layers[i].weights = numbers;
+    if (source != &draft) continue;
+    draft.net.layers[i].weights = std::move(numbers);
+    draft.net.layers[i].weight_shapes = std::move(shapes);
   }
   relink(draft);
 }

@@ -218,6 +218,8 @@ static_assert(offsetof(tandem_dataset_request, class_names) == 24);
 static_assert(offsetof(tandem_dataset_request, attributes) == 32);
 static_assert(offsetof(tandem_dataset_request, seed) == 40);
 static_assert(offsetof(tandem_dataset_request, shape) == 48);
+static_assert(offsetof(tandem_dataset_request, inputs) == 80);
+static_assert(offsetof(tandem_dataset_request, input_count) == 88);
 
 static_assert(offsetof(tandem_dataset_info, struct_size) == 0);
 static_assert(offsetof(tandem_dataset_info, size) == 8);
@@ -235,6 +237,7 @@ static_assert(offsetof(tandem_dataset_type, class_name) == 56);
 static_assert(offsetof(tandem_dataset_type, sample_name) == 64);
 static_assert(offsetof(tandem_dataset_type, notes) == 72);
 static_assert(offsetof(tandem_dataset_type, get) == 80);
+static_assert(offsetof(tandem_dataset_type, get_inputs) == 88);
 
 static_assert(offsetof(tandem_plugin, abi_major) == 0);
 static_assert(offsetof(tandem_plugin, abi_minor) == 4);

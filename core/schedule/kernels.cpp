@@ -32,8 +32,10 @@ void describe(const Net& net, const PlanBinding& binding, Description& result) {
   const std::vector<Shape> shapes = net.shapes(binding.row_end - binding.row_begin);
   result.inputs = describe(net, shapes, layer.inputs);
   result.outputs = describe(net, shapes, layer.outputs);
-  for (const int weight : layer.weights) {
-    result.weights.push_back(net.weights[static_cast<size_t>(weight)].shape);
+  for (size_t i = 0; i < layer.weights.size(); ++i) {
+    result.weights.push_back(layer.weight_shapes.empty()
+                                 ? net.weights[static_cast<size_t>(layer.weights[i])].shape
+                                 : layer.weight_shapes[i]);
   }
   tandem_binding& raw = result.raw;
   raw.struct_size = sizeof raw;

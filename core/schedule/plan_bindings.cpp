@@ -47,7 +47,9 @@ const std::vector<Shape>& PlanBuilder::shapes(int device) {
 BatchLayout PlanBuilder::batch_layout(int64_t row_count) const {
   Shape sample = net().tensors[size_t(net().data)].shape;
   sample.n = 1;
-  return make_batch_layout(row_count, sample);
+  std::vector<Shape> more;
+  for (const int input : net().more_inputs) more.push_back(net().tensors[size_t(input)].shape);
+  return make_batch_layout(row_count, sample, more);
 }
 
 Region PlanBuilder::input(int device) {
@@ -139,6 +141,11 @@ Region PlanBuilder::tensor(int device, int index) {
     return {input(device).buffer, root == net().data ? layout.data_offset : layout.label_offset,
             bytes};
   }
+  for (size_t i = 0; i < net().more_inputs.size(); ++i) {
+    if (root != net().more_inputs[i]) continue;
+    const BatchLayout layout = batch_layout(rows(device).count());
+    return {input(device).buffer, layout.more_offsets[i], bytes};
+  }
   return {buffer({output_name(net(), root), device, BufferKind::transient, bytes, 1, {}}), 0,
           bytes};
 }
@@ -146,8 +153,9 @@ Region PlanBuilder::tensor(int device, int index) {
 Region PlanBuilder::tensor_gradient(int device, int index) {
   const int root = root_of(net(), index);
   const int64_t bytes = element_count(shapes(device)[size_t(root)]) * 4;
-  const std::string of =
-      net().tensors[size_t(root)].producer >= 0 ? output_name(net(), root) : "data";
+  const std::string of = net().tensors[size_t(root)].producer >= 0
+                             ? output_name(net(), root)
+                             : net().tensors[size_t(root)].name;
   return {buffer({of + " gradient", device, BufferKind::transient, bytes, 1, {}}), 0, bytes};
 }
 
@@ -182,6 +190,18 @@ Region PlanBuilder::received_statistics(int sender, int layer, LayerPass pass) {
   return {buffer({name, 0, BufferKind::transient, bytes, 1, {}}), 0, bytes};
 }
 
+// Where the layer's pass puts it: in the net's array, or beside it (see has_own_gradient()).
+Region PlanBuilder::weight_gradient(int device, int layer, int weight) {
+  const WeightArray& array = net().weights[size_t(weight)];
+  if (!has_own_gradient(layer, weight)) {
+    return gradients(device, {array.offset * 4, array.count * 4});
+  }
+  const std::string name =
+      fmt::format("{} gradient of {}", net().layers[size_t(layer)].name, array.name);
+  return {buffer({name, device, BufferKind::transient, array.count * 4, 1, {}}), 0,
+          array.count * 4};
+}
+
 int PlanBuilder::binding(int device, int layer) {
   if (const auto found = bindings_.find({device, layer}); found != bindings_.end()) {
     return found->second;
@@ -211,7 +231,7 @@ int PlanBuilder::binding(int device, int layer) {
     // together, and the update leaves out what is not trained.
     const bool wanted = trains && l.wants_backward_weights && array.kind == TANDEM_TRAINED;
     use.weights.push_back(weights(device, range));
-    use.weight_gradients.push_back(wanted ? gradients(device, range) : Region{});
+    use.weight_gradients.push_back(!wanted ? Region{} : weight_gradient(device, layer, weight));
   }
   use.step = step(device);
   if (l.has(TANDEM_LOSS) || l.has(TANDEM_METRIC)) {

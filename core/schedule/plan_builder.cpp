@@ -57,6 +57,13 @@ PlanBuilder::PlanBuilder(const StrategyInputs& inputs, const std::string& strate
     }
     scalar_of_tensor_[size_t(scalar.tensor)] = static_cast<int>(i);
   }
+  last_users_.assign(net().weights.size(), -1);
+  for (size_t i = 0; i < net().layers.size(); ++i) {
+    if (!net().layers[i].wants_backward_weights) continue;
+    for (const int weight : net().layers[i].weights) {
+      last_users_[size_t(weight)] = static_cast<int>(i);
+    }
+  }
   plan_.strategy = strategy;
   plan_.net = net().name;
   plan_.devices = devices();
@@ -72,16 +79,21 @@ void PlanBuilder::emit_input(int device) {
   const BatchLayout global = batch_layout(net().batch), local = batch_layout(mine.count());
   const int from = buffer({buffers::batch, TANDEM_HOST, BufferKind::external, global.bytes, 1, {}});
   const int to = input(device).buffer;
-  const int64_t row_bytes = element_count(global.sample) * 4, label_bytes = 4;
   const auto segment = [&](int64_t source, int64_t target, int64_t bytes) {
     return CopySegment{{from, source, bytes}, {to, target, bytes}};
   };
+  const auto rows_segment = [&](int64_t source, int64_t target, int64_t row_bytes) {
+    return segment(source + mine.begin * row_bytes, target, mine.count() * row_bytes);
+  };
+  std::vector<CopySegment> segments{
+      segment(0, 0, sizeof(tandem_step)), rows_segment(global.label_offset, local.label_offset, 4),
+      rows_segment(global.data_offset, local.data_offset, element_count(global.sample) * 4)};
+  for (size_t i = 0; i < global.more.size(); ++i) {
+    segments.push_back(rows_segment(global.more_offsets[i], local.more_offsets[i],
+                                    element_count(global.more[i]) * 4));
+  }
   emit_copy(fmt::format("copy input @{}", device), Stage::input, -1, {{device, StreamKind::copy}},
-            {segment(0, 0, sizeof(tandem_step)),
-             segment(global.label_offset + mine.begin * label_bytes, local.label_offset,
-                     mine.count() * label_bytes),
-             segment(global.data_offset + mine.begin * row_bytes, local.data_offset,
-                     mine.count() * row_bytes)});
+            std::move(segments));
 }
 
 void PlanBuilder::emit_statistics(int device, int layer, Stage stage, LayerPass pass) {
@@ -98,7 +110,8 @@ void PlanBuilder::emit_backward(int device, int layer, Stage stage) {
   if (!l.has_backward()) return;
   const int use = binding(device, layer);
   if (l.wants_backward_weights) {
-    emit_pass(device, layer, stage, {use, LayerPass::backward_weights, accumulates(device, l)});
+    emit_pass(device, layer, stage, {use, LayerPass::backward_weights, accumulates(device, layer)});
+    add_own_gradients(device, layer, stage);
   }
   if (l.wants_backward_data) {
     emit_pass(device, layer, stage, {use, LayerPass::backward_data, false});
@@ -106,18 +119,47 @@ void PlanBuilder::emit_backward(int device, int layer, Stage stage) {
 }
 
 // The first write of a step overwrites, so that nothing has to be cleared.
-bool PlanBuilder::accumulates(int device, const Layer& layer) {
-  size_t trained = 0, written = 0;
-  for (const int weight : layer.weights) {
-    if (!net().weights[size_t(weight)].trained()) continue;
-    ++trained;
+bool PlanBuilder::accumulates(int device, int layer) {
+  const Layer& l = net().layers[size_t(layer)];
+  size_t own = 0, written = 0;
+  for (const int weight : l.weights) {
+    if (net().weights[size_t(weight)].kind != TANDEM_TRAINED) continue;
+    if (has_own_gradient(layer, weight)) continue;
+    ++own;
     if (!written_gradients_.emplace(device, weight).second) ++written;
   }
-  if (written != 0 && written != trained) {
-    throw error("{} shares only some of its weights with another layer: share all or none",
-                layer.title());
+  if (written != 0 && written != own) {
+    throw error(
+        "{}: in this order of its plan some of its shared weights have a gradient already "
+        "and others have not",
+        l.title());
   }
   return written != 0;
+}
+
+// A pass adds to all of its weights' gradients or overwrites all. Where a layer shares only some of
+// its weights, backward from the last user to the first, the shared ones' gradients of all but the
+// last user are made in memory of their own, and added behind the pass.
+bool PlanBuilder::has_own_gradient(int layer, int weight) const {
+  const auto is_first = [this, layer](int w) { return last_users_[size_t(w)] == layer; };
+  const Layer& l = net().layers[size_t(layer)];
+  const bool starts_any = std::any_of(l.weights.begin(), l.weights.end(), [&](int w) {
+    return net().weights[size_t(w)].kind == TANDEM_TRAINED && is_first(w);
+  });
+  return starts_any && !is_first(weight);
+}
+
+void PlanBuilder::add_own_gradients(int device, int layer, Stage stage) {
+  const Layer& l = net().layers[size_t(layer)];
+  const int use = binding(device, layer);
+  for (size_t i = 0; i < l.weights.size(); ++i) {
+    const Region own = plan_.bindings[size_t(use)].weight_gradients[i];
+    if (own.buffer < 0 || !has_own_gradient(layer, l.weights[i])) continue;
+    const WeightArray& array = net().weights[size_t(l.weights[i])];
+    emit_add(fmt::format("add gradient of {} to {} @{}", l.name, array.name, device), stage,
+             {device, StreamKind::compute}, gradients(device, {array.offset * 4, array.count * 4}),
+             {own});
+  }
 }
 
 namespace {

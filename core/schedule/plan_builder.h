@@ -109,7 +109,10 @@ class PlanBuilder {
   [[nodiscard]] Region output_gradient(int device, int layer, size_t output);
   void emit(Task task);
   void emit_pass(int device, int layer, Stage stage, const LayerWork& work);
-  [[nodiscard]] bool accumulates(int device, const Layer& layer);
+  [[nodiscard]] bool accumulates(int device, int layer);
+  [[nodiscard]] bool has_own_gradient(int layer, int weight) const;
+  [[nodiscard]] Region weight_gradient(int device, int layer, int weight);
+  void add_own_gradients(int device, int layer, Stage stage);
 
   StrategyInputs inputs_;
   Purpose purpose_;
@@ -118,7 +121,8 @@ class PlanBuilder {
   std::map<std::pair<int, int>, int> bindings_;         // (device, layer)
   std::map<int64_t, std::vector<Shape>> shapes_;        // by row count
   std::vector<int> scalar_of_tensor_;                   // index in net().scalars; -1: none
-  std::set<std::pair<int, int>> written_gradients_;     // (device, weight array), in this step
+  std::vector<int> last_users_;  // of each weight array: the layer that goes backward first
+  std::set<std::pair<int, int>> written_gradients_;  // (device, weight array), in this step
 };
 
 }  // namespace tandem

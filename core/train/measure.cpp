@@ -20,7 +20,11 @@ class StandingBatch {
     const bool is_virtual = session.machine().kind() == "sim";
     Shape sample = net.tensors[static_cast<size_t>(net.data)].shape;
     sample.n = 1;
-    layout_ = make_batch_layout(net.batch, sample);
+    std::vector<Shape> more;
+    for (const int input : net.more_inputs) {
+      more.push_back(net.tensors[static_cast<size_t>(input)].shape);
+    }
+    layout_ = make_batch_layout(net.batch, sample, more);
     memory_ = static_cast<std::byte*>(allocator_.allocate(layout_.bytes));
     if (is_virtual) return;  // addresses on sim stand for memory that does not exist
     virtual_ = false;
@@ -30,6 +34,8 @@ class StandingBatch {
     if (net.prediction >= 0) classes = net.tensors[static_cast<size_t>(net.prediction)].shape.c;
     for (int64_t i = 0; i < net.batch; ++i) labels[i] = static_cast<float>(i % classes);
     Random random(1, stream_of("standing batch"));
+    std::memset(memory_ + layout_.data_offset, 0,
+                static_cast<size_t>(layout_.bytes - layout_.data_offset));
     const int64_t count = net.batch * element_count(sample);
     for (int64_t i = 0; i < count; ++i)
       pixels[i] = static_cast<float>(random.bits() >> 24) - 127.5F;
@@ -133,6 +139,18 @@ Measurement measure(Session& session, int warm_up, int steps) {
   result.parts = parts_of(result.stages);
   result.images_per_second = static_cast<double>(phase.net.batch) / result.step_seconds;
   return result;
+}
+
+std::vector<float> forward_once(Session& session) {
+  Phase& phase = session.testing();
+  StandingBatch batch(session, phase.net);
+  session.set_weights(initial_weights(phase.net, 1));
+  phase.executor->issue(0, {{phase.batch_buffer, batch.for_step(0)}});
+  phase.executor->drain();
+  const float* values = phase.predictions(0);
+  if (values == nullptr) return {};
+  const Shape& shape = phase.net.tensors[static_cast<size_t>(phase.net.prediction)].shape;
+  return {values, values + element_count(shape)};
 }
 
 CostTable costs_of(const Session& session, const Net& net, const Plan& plan,

@@ -20,6 +20,9 @@ struct TrainOptions {
   std::string data;  // a folder of images, or "synthetic"
   std::string net;   // a model's name or a prototxt file; "": the solver's, else alexnet
   std::optional<NetDefinition> net_definition;  // instead of `net`: a net built in C++
+  // In which state each phase's net is built (its layers' include and exclude rules); else as the
+  // solver says: train_state, and the first test_state.
+  std::optional<NetState> train_state, test_state;
   std::string solver;    // a prototxt file; "": the model's own, if it has one
   std::string devices;   // "": cpu
   std::string strategy;  // "": two_phase

@@ -77,8 +77,8 @@ TestResult test_run(const TestOptions& options, Observer& observer) {
   if (options.batch < 0)
     throw error("--batch {}: the batch must have at least 1 image", options.batch);
   Loaded run(options.run, options.devices, options.weights, options.batch);
-  const auto dataset =
-      open_dataset(run.registry, run.record, options.data, options.split, TANDEM_TEST);
+  const auto dataset = open_dataset(run.registry, run.folder.net(), run.record, options.data,
+                                    options.split, TANDEM_TEST);
   TestResult result;
   result.class_names = run.record.class_names;
   result.weights = (options.run / (run.name + ".safetensors")).string();
@@ -132,7 +132,8 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
   }
   // The data set's split "predict" takes a list of files and folders, one a line, and gives every
   // file label 0.
-  const auto dataset = open_dataset(run.registry, run.record, source, "predict", TANDEM_TEST);
+  const auto dataset =
+      open_dataset(run.registry, run.folder.net(), run.record, source, "predict", TANDEM_TEST);
   std::vector<Prediction> result(static_cast<size_t>(dataset->size()));
   std::vector<float> pixels(static_cast<size_t>(element_count(run.record.data)));
   for (size_t i = 0; i < result.size(); ++i)

@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/strings.h"
 #include "core/data/loader.h"
+#include "core/model/net.h"
 
 namespace tandem {
 namespace {
@@ -15,9 +16,9 @@ namespace fs = std::filesystem;
 constexpr const char* default_net = "alexnet";
 constexpr int64_t default_batch = 64, default_epochs = 10, default_display = 20;
 constexpr int64_t mean_samples = 2000;
+constexpr int64_t pair_classes = 2;  // of made-up data, if the net knows no classes: alike or not
 
-fs::path net_of_solver(const SolverDefinition& solver) {
-  const std::string written = solver.net.empty() ? solver.train_net : solver.net;
+fs::path file_of_solver(const SolverDefinition& solver, const std::string& written) {
   const fs::path folder = fs::path(solver.file).parent_path();
   // Caffe's solvers name the net from Caffe's own root; beside the solver is where it usually lies.
   for (const fs::path& candidate :
@@ -31,6 +32,23 @@ fs::path net_of_solver(const SolverDefinition& solver) {
       solver.file, written);
 }
 
+bool names_net(const SolverDefinition& solver) {
+  return solver.net_definition || !solver.net.empty() || !solver.train_net.empty();
+}
+
+// The net that the solver names or holds; `file` receives its file's name.
+NetDefinition net_of_solver(const SolverDefinition& solver, std::string* file) {
+  if (solver.net_definition) {
+    *file = solver.file;
+    return *solver.net_definition;
+  }
+  const fs::path path = file_of_solver(solver, solver.net.empty() ? solver.train_net : solver.net);
+  *file = path.string();
+  NetDefinition net = read_net(path);
+  if (solver.test_nets.empty()) return net;
+  return joined(net, read_net(file_of_solver(solver, solver.test_nets.front())));
+}
+
 void resolve_solver_and_net(const TrainOptions& options, TrainSetup& setup, bool* is_model) {
   TrainOptions& chosen = setup.record.options;
   if (!options.solver.empty()) setup.solver = read_solver(options.solver);
@@ -38,12 +56,14 @@ void resolve_solver_and_net(const TrainOptions& options, TrainSetup& setup, bool
     setup.net = *options.net_definition;
     *is_model = true;
   } else {
-    const bool from_solver =
-        options.net.empty() && !(setup.solver.net.empty() && setup.solver.train_net.empty());
-    chosen.net = from_solver ? net_of_solver(setup.solver).string() : options.net;
-    if (chosen.net.empty()) chosen.net = default_net;
-    *is_model = is_model_name(chosen.net);
-    setup.net = read_net(find_net(chosen.net));
+    const bool from_solver = options.net.empty() && names_net(setup.solver);
+    if (from_solver) {
+      setup.net = net_of_solver(setup.solver, &chosen.net);
+    } else {
+      if (chosen.net.empty()) chosen.net = default_net;
+      *is_model = is_model_name(chosen.net);
+      setup.net = read_net(find_net(chosen.net));
+    }
   }
   if (options.solver.empty()) {
     const fs::path own = fs::path(setup.net.file).parent_path() / (chosen.net + "_solver.prototxt");
@@ -62,6 +82,9 @@ void resolve_solver_and_net(const TrainOptions& options, TrainSetup& setup, bool
     }
     setup.solver.base_rate = *options.rate;
   }
+  const std::vector<NetState>& tested = setup.solver.test_states;
+  setup.net = in_states(setup.net, options.train_state.value_or(setup.solver.train_state),
+                        options.test_state.value_or(tested.empty() ? NetState{} : tested.front()));
   for (const std::string& note : setup.solver.notes) setup.messages.push_back(note);
 }
 
@@ -75,11 +98,12 @@ std::map<std::string, std::string> data_parameters(const TrainSetup& setup, bool
   std::map<std::string, std::string> parameters;
   const TransformDefinition transform =
       setup.net.transform(TANDEM_TRAIN).value_or(TransformDefinition{});
+  if (transform.scale != 1) parameters["scale"] = number_text(transform.scale);
   if (synthetic) {
-    parameters["class_count"] = fmt::format("{}", class_count(setup.net));
+    parameters["class_count"] =
+        fmt::format("{}", has_classes(setup.net) ? class_count(setup.net) : pair_classes);
   } else {
     if (transform.mirror) parameters["mirror"] = "true";
-    if (transform.scale != 1) parameters["scale"] = number_text(transform.scale);
     if (transform.crop_size > 0) {
       // Caffe's data were made with a shorter side of 256 for a crop of 227.
       parameters["resize"] =
@@ -96,7 +120,31 @@ std::map<std::string, std::string> data_parameters(const TrainSetup& setup, bool
   return parameters;
 }
 
+// A net of Caffe's often leaves its samples' shape to the data. What made-up data should then look
+// like is what the net can be built for.
+void choose_made_up_shape(const Registry& registry, TrainSetup& setup) {
+  Shape& data = setup.record.data;
+  const auto& told = setup.record.options.data_parameters;
+  const bool is_told = told.count("channels") + told.count("height") + told.count("width") > 0;
+  if (is_told || (data.h > 0 && data.w > 0)) return;
+  NetOptions options;
+  options.device_kind = "";
+  for (const int64_t size : {32, 28}) {
+    for (const int64_t channels : {3, 1, 2}) {
+      options.data = {1, data.c > 0 ? data.c : channels, size, size};
+      try {
+        (void)build_net(setup.net, registry, options);
+      } catch (const Error&) {
+        continue;  // if none will do, the usual shape's message says why
+      }
+      data = options.data;
+      return;
+    }
+  }
+}
+
 void fit_classes(TrainSetup& setup, int64_t classes, bool may_adapt) {
+  if (!has_classes(setup.net)) return;
   const int64_t outputs = class_count(setup.net);
   if (outputs == classes) return;
   if (!may_adapt) {
@@ -155,20 +203,20 @@ void demand_utf8(const TrainSetup& setup) {
 }
 
 void open_datasets(Registry& registry, TrainSetup& setup) {
-  setup.training_data = open_dataset(registry, setup.record, "", "train", TANDEM_TRAIN);
+  setup.training_data = open_dataset(registry, setup.net, setup.record, "", "train", TANDEM_TRAIN);
   // Both splits have the images' size of the training data, whatever the first validation image
   // has.
   setup.record.data = setup.training_data->shape();
   const std::string notes = setup.training_data->notes();
   if (!notes.empty()) setup.messages.push_back(notes);
-  setup.validation_data = open_dataset(registry, setup.record, "", "val", TANDEM_TEST);
+  setup.validation_data = open_dataset(registry, setup.net, setup.record, "", "val", TANDEM_TEST);
 }
 
 }  // namespace
 
-std::unique_ptr<Dataset> open_dataset(Registry& registry, const RunRecord& record,
-                                      const std::string& source, const std::string& split,
-                                      int32_t phase) {
+std::unique_ptr<Dataset> open_dataset(Registry& registry, const NetDefinition& net,
+                                      const RunRecord& record, const std::string& source,
+                                      const std::string& split, int32_t phase) {
   DatasetOptions options;
   options.source = source.empty() ? record.options.data : source;
   options.split = split;
@@ -177,6 +225,10 @@ std::unique_ptr<Dataset> open_dataset(Registry& registry, const RunRecord& recor
   options.shape = record.data;
   options.class_names = record.class_names;
   options.parameters = record.data_parameters;
+  for (const NetInput& input : net.net_inputs(phase)) {
+    if (input.role != NetInput::Role::more) continue;
+    options.more.push_back({input.name, input.shape, input.filler});
+  }
   return std::make_unique<Dataset>(registry, options);
 }
 
@@ -192,6 +244,7 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options) {
   const bool synthetic = options.data == "synthetic";
   record.data = setup.net.input_shape();
   record.data.n = 1;
+  if (synthetic) choose_made_up_shape(registry, setup);
   if (record.data.c == 0) record.data.c = 3;
   record.data_parameters = data_parameters(setup, synthetic, is_model, &measure_mean);
 
@@ -199,7 +252,7 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options) {
     // Caffe subtracts the mean before it scales.
     RunRecord unscaled = record;
     unscaled.data_parameters.erase("scale");
-    const auto plain = open_dataset(registry, unscaled, "", "train", TANDEM_TEST);
+    const auto plain = open_dataset(registry, setup.net, unscaled, "", "train", TANDEM_TEST);
     std::string means;
     for (const double mean : channel_means(*plain, mean_samples)) {
       means += (means.empty() ? "" : ",") + number_text(static_cast<float>(mean));
@@ -235,6 +288,7 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
   refuse(options.seed && options.seed != chosen.seed, "--seed");
   refuse(options.rate && *options.rate != setup.solver.base_rate, "--lr");
   refuse(!options.data_parameters.empty(), "--data-option");
+  refuse(options.train_state || options.test_state, "the stage or level");
   const bool same_devices = (options.devices.empty() || options.devices == chosen.devices) &&
                             (options.strategy.empty() || options.strategy == chosen.strategy);
   // What the strategy was told or has chosen stays, unless it is told anew.

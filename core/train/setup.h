@@ -29,8 +29,10 @@ struct TrainSetup {
 [[nodiscard]] TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
                                          const RunFolder& folder);
 
-// One split of the record's data, as the run sees it. `source` "" = the record's.
-[[nodiscard]] std::unique_ptr<Dataset> open_dataset(Registry& registry, const RunRecord& record,
+// One split of the record's data, as the net of that phase is fed with it. `source` "" = the
+// record's.
+[[nodiscard]] std::unique_ptr<Dataset> open_dataset(Registry& registry, const NetDefinition& net,
+                                                    const RunRecord& record,
                                                     const std::string& source,
                                                     const std::string& split, int32_t phase);
 

@@ -81,6 +81,13 @@ Synthetic::Synthetic(const tandem_dataset_request& request, const sdk::Attribute
   read_classes(request, attributes.is_set("class_count") || request.class_names == nullptr
                             ? attributes.integer("class_count")
                             : 0);
+  for (uint32_t i = 0; i < request.input_count; ++i) {
+    tandem_shape input = request.inputs[i];
+    if (input.c == 0) input.c = shape_.c;
+    if (input.h == 0) input.h = shape_.h;
+    if (input.w == 0) input.w = shape_.w;
+    input_sizes_.push_back(sdk::count(input));
+  }
   make_noise(static_cast<float>(attributes.number("noise")));
 }
 
@@ -148,6 +155,22 @@ void Synthetic::get(int64_t index, uint64_t /*seed*/, float* pixels, float* labe
     }
   }
   *label = static_cast<float>(number);
+}
+
+void Synthetic::get_inputs(int64_t index, uint64_t /*seed*/, float* const* inputs) const {
+  for (size_t i = 0; i < input_sizes_.size(); ++i) {
+    if (input_sizes_[i] == 1) {
+      inputs[i][0] = static_cast<float>(index % class_count());
+      continue;
+    }
+    const tandem_random4 place =
+        tandem_random_block(offset_key, 1 + i, split_, static_cast<uint64_t>(index), 0);
+    size_t at = place.value[0] % noise_.size();
+    for (int64_t k = 0; k < input_sizes_[i]; ++k) {
+      inputs[i][k] = scale_ * noise_[at];
+      if (++at == noise_.size()) at = 0;
+    }
+  }
 }
 
 }  // namespace tandem::synthetic

@@ -29,12 +29,15 @@ class Synthetic {
   [[nodiscard]] const char* notes() const { return ""; }
   // Sample i is of class i mod class_count. The seed changes nothing: there is no augmentation.
   void get(int64_t index, uint64_t seed, float* pixels, float* label) const;
+  // What else the net takes: a number is the class, as a label is; anything larger is noise.
+  void get_inputs(int64_t index, uint64_t seed, float* const* inputs) const;
 
  private:
   void read_classes(const tandem_dataset_request& request, int64_t class_count);
   void make_noise(float amplitude);
 
   tandem_shape shape_{};
+  std::vector<int64_t> input_sizes_;
   int64_t size_ = 0;
   uint32_t split_ = 0;
   float scale_ = 1;

@@ -70,6 +70,41 @@ LoaderOptions evaluation(int64_t batch) {
   return options;
 }
 
+// What the net takes beside image and label: made up by the host, and given by the data set.
+TEST(Loader, DeliversFurtherInputsRowByRow) {
+  DatasetOptions options = test::scripted_options({});
+  options.more.push_back({"two", {1, 2, 1, 1}, Filler{.value = 5}});
+  options.more.push_back({"three", {1, 3, 1, 1}, std::nullopt});
+  options.more.push_back({"noise", {1, 1, 1, 1}, Filler{.type = "gaussian"}});
+  options.more.push_back({"as the image", {1, 0, 0, 0}, std::nullopt});
+  const Dataset data(test::data_registry(), options);
+  EXPECT_EQ(to_string(data.more_shapes()[3]), "1x1x2x2");
+  LoaderOptions loading = evaluation(8);  // of 10 samples: the second batch has two
+  Loader loader(data, loading, host_memory());
+  const BatchLayout& layout = loader.layout();
+  const auto input = [&](const Batch& batch, size_t k) {
+    return reinterpret_cast<const float*>(batch.memory + layout.more_offsets[k]);
+  };
+  loader.release(loader.next());
+  const Batch last = loader.next();
+  EXPECT_EQ(std::vector<float>(input(last, 0), input(last, 0) + 5),
+            (std::vector<float>{5, 5, 5, 5, 0}));
+  EXPECT_EQ(std::vector<float>(input(last, 1), input(last, 1) + 7),
+            (std::vector<float>{8, 8, 8, 9, 9, 9, 0}));
+  EXPECT_NE(input(last, 2)[0], input(last, 2)[1]);
+  EXPECT_EQ(input(last, 3)[0], 108);
+  loader.release(last);
+}
+
+TEST(Dataset, WithoutFurtherInputsSaysWhatIsMissing) {
+  DatasetOptions options = test::scripted_options({});
+  options.source = "plain";
+  options.more.push_back({"sim", {1, 1, 1, 1}, std::nullopt});
+  EXPECT_EQ(message_of([&] { const Dataset data(test::data_registry(), options); }),
+            "data 'plain': gives an image and a label for each sample, but the net also takes "
+            "'sim', which data set 'plain' does not have");
+}
+
 TEST(BatchLayout, EveryPartBeginsOnAMultipleOf64Bytes) {
   const BatchLayout layout = make_batch_layout(5, {1, 3, 7, 7});
   EXPECT_GE(layout.label_offset, static_cast<int64_t>(sizeof(tandem_step)));

@@ -117,11 +117,13 @@ TEST(LayerAttributes, AFillerIsReadWithCaffesFields) {
 }
 
 TEST(LayerAttributes, AFillerRefusesWhatItDoesNotKnow) {
-  EXPECT_EQ(filler_failure("type: 'bilinear'"),
-            "layer 'x' (Convolution): weight_filler: type is 'bilinear', but must be one of "
-            "constant, uniform, gaussian, xavier, msra (net.prototxt:2:66)");
+  EXPECT_EQ(filler_failure("type: 'trilinear'"),
+            "layer 'x' (Convolution): weight_filler: type is 'trilinear', but must be one of "
+            "constant, uniform, gaussian, positive_unitball, xavier, msra, bilinear (did you mean "
+            "'bilinear'?) (net.prototxt:2:66)");
   EXPECT_THAT(filler_failure("tpye: 'msra'"), HasSubstr("(did you mean 'type'?)"));
-  EXPECT_THAT(filler_failure("type: 'gaussian' sparse: 15"), HasSubstr("not supported"));
+  EXPECT_THAT(filler_failure("type: 'gaussian' sparse: -2"),
+              HasSubstr("sparse is '-2', but must be at least 0, or -1 for all"));
   EXPECT_THAT(filler_failure("type: 'gaussian' std: -1"), HasSubstr("at least 0"));
   EXPECT_THAT(filler_failure("type: 'uniform' min: 2 max: 1"), HasSubstr("min 2 is above max 1"));
 }

@@ -40,10 +40,10 @@ TEST(Definition, ReadsWeightRulesInOrder) {
       "param { decay_mult: 0 name: 'shared' } }");
   const auto& rules = net.layers[0].weight_rules;
   ASSERT_EQ(rules.size(), 2u);
-  EXPECT_EQ(rules[0].rate_multiplier, 2);
-  EXPECT_EQ(rules[0].decay_multiplier, 1);
-  EXPECT_EQ(rules[1].rate_multiplier, 1);
-  EXPECT_EQ(rules[1].decay_multiplier, 0);
+  EXPECT_EQ(rules[0].rate_multiplier(), 2);
+  EXPECT_EQ(rules[0].decay_multiplier(), 1);
+  EXPECT_EQ(rules[1].rate_multiplier(), 1);
+  EXPECT_EQ(rules[1].decay_multiplier(), 0);
   EXPECT_EQ(rules[1].name, "shared");
 }
 
@@ -71,8 +71,8 @@ TEST(Definition, ReadsTheOldFormAsTheCurrentOne) {
   EXPECT_EQ(net.layers[1].type, "InnerProduct");
   EXPECT_EQ(net.layers[2].type, "SoftmaxWithLoss");
   ASSERT_EQ(net.layers[1].weight_rules.size(), 2u);
-  EXPECT_EQ(net.layers[1].weight_rules[1].rate_multiplier, 2);
-  EXPECT_EQ(net.layers[1].weight_rules[1].decay_multiplier, 0);
+  EXPECT_EQ(net.layers[1].weight_rules[1].rate_multiplier(), 2);
+  EXPECT_EQ(net.layers[1].weight_rules[1].decay_multiplier(), 0);
   EXPECT_EQ(net.batch_size(TANDEM_TRAIN), 9);
   const TransformDefinition transform = net.transform(TANDEM_TRAIN).value();
   EXPECT_EQ(transform.crop_size, 5);
@@ -139,7 +139,7 @@ TEST(Definition, RefusesWhatHasNoPlaceInALayer) {
             "layer 'a' (ReLU): phase is 'TETS', but must be TRAIN or TEST (net.prototxt:1:42)");
   EXPECT_EQ(failure("layer { name: 'a' type: 'ReLU' param { lr_mlt: 1 } }"),
             "layer 'a' (ReLU): unknown field of param 'lr_mlt' (did you mean 'lr_mult'?); known: "
-            "lr_mult, decay_mult, name (net.prototxt:1:40)");
+            "lr_mult, decay_mult, name, share_mode (net.prototxt:1:40)");
   EXPECT_THAT(failure("layer { name: 'a' type: 'ReLU' include {} exclude {} }"),
               HasSubstr("both include and exclude"));
   EXPECT_THAT(failure("layers { name: 'a' type: RELUU }"),
@@ -171,7 +171,7 @@ TEST(Definition, WrittenAndReadAgainItIsTheSame) {
   const std::string once = write_net(parse(text));
   EXPECT_EQ(write_net(parse(once)), once);
   const NetDefinition net = parse(once);
-  EXPECT_EQ(net.layers[0].weight_rules[0].rate_multiplier, 0.5);
+  EXPECT_EQ(net.layers[0].weight_rules[0].rate_multiplier(), 0.5);
   EXPECT_EQ(net.layers[0].weight_rules[0].name, "w");
   EXPECT_EQ(net.layers[1].loss_weights.at(0), 0.25);
   EXPECT_EQ(net.layers[1].exclude.at(0).stages.at(0), "s");

@@ -152,11 +152,47 @@ TEST(Refusal, AShapeThatDoesNotFitIsSaidInTheTypesWords) {
             "layer 'c' (Convolution): kernel 11 exceeds the padded input 8x8 (net.prototxt:2)");
 }
 
-TEST(Refusal, TwoLayersOfOneNameAreBothPlaced) {
+TEST(Refusal, TwoLayersOfOneNameWithWeightsAreBothPlaced) {
+  EXPECT_EQ(build_failure(data_layer + inner_product("ip", "data", "a") +
+                          inner_product("ip", "a", "ip") + loss_layer),
+            "layer 'ip' (InnerProduct): another layer has this name (net.prototxt:2); names of "
+            "layers with weights must differ (net.prototxt:3)");
+}
+
+TEST(Resolve, LayersOfOneNameWithoutWeightsGetANumber) {
+  const Net net = build(data_layer + layer("r", "ReLU", "data", "a") +
+                        layer("r", "ReLU", "a", "b") + inner_product("ip", "b", "ip") + loss_layer);
+  EXPECT_THAT(layer_names(net), ElementsAre("r", "r_2", "ip", "loss"));
+}
+
+TEST(Refusal, AnInputMadeFurtherDownIsACycleOrAWrongOrder) {
   EXPECT_EQ(
-      build_failure(data_layer + layer("r", "ReLU", "data", "a") + layer("r", "ReLU", "a", "b")),
-      "layer 'r' (ReLU): another layer has this name (net.prototxt:2); names must differ "
-      "(net.prototxt:3)");
+      build_failure(data_layer + layer("a", "test.Add", "data", "x", "bottom: 'y'") +
+                    layer("b", "ReLU", "x", "y") + inner_product("ip", "y", "ip") + loss_layer),
+      "layer 'a' (test.Add): its input 'y' is made only below it, by layer 'b' (ReLU) "
+      "(net.prototxt:3): a layer stands below those whose outputs it reads, and there can be "
+      "no cycle (net.prototxt:2)");
+  EXPECT_THAT(build_failure(data_layer + layer("a", "test.Add", "data", "x", "bottom: 'x'")),
+              HasSubstr("its input 'x' is made by itself"));
+}
+
+TEST(Refusal, PropagateDownIsSaidForEachInput) {
+  EXPECT_EQ(build_failure(data_layer + layer("r", "ReLU", "data", "a",
+                                             "propagate_down: true propagate_down: true")),
+            "layer 'r' (ReLU): has 2 propagate_down for 1 inputs (net.prototxt:2)");
+}
+
+TEST(Refusal, PythonAndWindowDataLayersSayWhatToDo) {
+  EXPECT_EQ(build_failure(data_layer + layer("p", "Python", "data", "p",
+                                             "python_param { module: 'm' layer: 'L' }")),
+            "layer 'p' (Python): Python layers are not run; write it in C++, which "
+            "docs/write_a_layer.md shows, or take a layer that exists ('tandem layers') "
+            "(net.prototxt:2)");
+  EXPECT_EQ(build_failure("layer { name: 'w' type: 'WindowData' top: 'data' top: 'label' }" +
+                          inner_product("ip", "data", "ip") + loss_layer),
+            "layer 'w' (WindowData): windows cut from images for detection are not read here; cut "
+            "them into images of their own, and replace this layer by a Data layer "
+            "(net.prototxt:1)");
 }
 
 TEST(Refusal, TwoLayersThatMakeOneTensorAreBothNamed) {
@@ -176,11 +212,11 @@ TEST(Refusal, TheNumberOfInputsAndOutputsMustFit) {
             "layer 'r' (ReLU): makes 1 output(s) (top), but 2 are named (net.prototxt:2)");
 }
 
-TEST(Refusal, AThirdInputOfTheNetIsNamed) {
+TEST(Refusal, AThirdOutputOfADataLayerIsNamed) {
   EXPECT_EQ(build_failure("layer { name: 'd' type: 'Data' top: 'data' top: 'label' top: 'sim' }" +
                           layer("r", "ReLU", "data", "a")),
-            "layer 'd' (Data): a net takes data and labels, but 'sim' is a third input "
-            "(net.prototxt:1)");
+            "layer 'd' (Data): a data layer gives data and labels, but 'sim' is a third output; an "
+            "Input layer can have more, because it says the shape of each (net.prototxt:1)");
 }
 
 TEST(Refusal, APhaseWithoutDataSaysWhatToAdd) {
@@ -189,6 +225,11 @@ TEST(Refusal, APhaseWithoutDataSaysWhatToAdd) {
       layer("r", "ReLU", "data", "a");
   EXPECT_THAT(build_failure(training_only, TANDEM_TEST),
               HasSubstr("net 'n' has no data layer in the TEST phase: add one"));
+  EXPECT_THAT(
+      build_failure("name: 'n' layer { name: 'd' type: 'Data' top: 'data' include { stage: "
+                    "'far' } }" +
+                    layer("r", "ReLU", "data", "a")),
+      HasSubstr("; layer 'd' (Data) is for the stage 'far', which is not set (--stage far)"));
 }
 
 TEST(Refusal, ANetWithoutTrainedWeightsSaysSo) {

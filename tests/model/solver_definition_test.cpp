@@ -82,6 +82,27 @@ TEST(SolverDefinition, RefusesValuesThatMakeNoSense) {
   EXPECT_THAT(failure("stepvalue: 5 stepvalue: 5"), HasSubstr("above the stepvalue before it, 5"));
 }
 
+TEST(SolverDefinition, HasTheStatesOfItsNets) {
+  const SolverDefinition solver = read(
+      "train_state { stage: 'a' level: 2 } test_state { stage: 'b' } test_state { stage: 'c' }");
+  EXPECT_EQ(solver.train_state, (NetState{2, {"a"}}));
+  ASSERT_EQ(solver.test_states.size(), 2u);
+  EXPECT_EQ(solver.test_states[0], (NetState{0, {"b"}}));
+  ASSERT_EQ(solver.notes.size(), 1u);
+  EXPECT_THAT(solver.notes[0], HasSubstr("only the first test_state is tested (stages: b)"));
+}
+
+TEST(SolverDefinition, MayHoldItsNet) {
+  const std::string relu = "layer { name: 'r' type: 'ReLU' bottom: 'data' top: 'r' }";
+  EXPECT_EQ(read("net_param { name: 'n' " + relu + " }").net_definition->name, "n");
+  const SolverDefinition two =
+      read("test_net_param { name: 't' " + relu + " } train_net_param { name: 'n' " + relu + " }");
+  ASSERT_EQ(two.net_definition->layers.size(), 2u);
+  EXPECT_TRUE(two.net_definition->layers[0].in_phase(TANDEM_TRAIN));
+  EXPECT_FALSE(two.net_definition->layers[0].in_phase(TANDEM_TEST));
+  EXPECT_TRUE(two.net_definition->layers[1].in_phase(TANDEM_TEST));
+}
+
 double rate(const std::string& text, int64_t step) {
   return learning_rate(read("base_lr: 0.5 " + text), step);
 }

@@ -109,11 +109,47 @@ TEST(Weights, SharedOnesMustAgree) {
                           convolution("b", "a", "b", 4, "param { name: 'w' }") +
                           inner_product("ip", "b", "ip") + loss_layer),
             "layer 'b' (Convolution): weight 'b.weight' has the shape 4x3x3x3, but 'a.weight' is "
-            "3x3x3x3 under the shared name 'w' (net.prototxt:3)");
-  EXPECT_THAT(build_failure(data_layer + convolution("a", "data", "a", 3, "param { name: 'w' }") +
-                            convolution("b", "a", "b", 3, "param { name: 'w' lr_mult: 2 }") +
-                            inner_product("ip", "b", "ip") + loss_layer),
-              HasSubstr("has lr_mult 2 and decay_mult 1, but 1 and 1 in 'a.weight'"));
+            "3x3x3x3 under the shared name 'w', in layer 'a' (Convolution) (net.prototxt:2) "
+            "(net.prototxt:3)");
+  const std::string twice = "param { name: 'w' lr_mult: 1 } param { name: 'b' decay_mult: 0 }";
+  EXPECT_EQ(build_failure(data_layer + convolution("a", "data", "a", 3, twice) +
+                          convolution("b", "a", "b", 3, "param { name: 'w' lr_mult: 2 }") +
+                          inner_product("ip", "b", "ip") + loss_layer),
+            "layer 'b' (Convolution): weight 'b.weight', shared under the name 'w', has lr_mult 2, "
+            "but 1 in layer 'a' (Convolution) (net.prototxt:2) (net.prototxt:3)");
+  EXPECT_THAT(
+      build_failure(data_layer +
+                    convolution("a", "data", "a", 3, "param { name: 'w' } param { name: 'w' }") +
+                    inner_product("ip", "a", "ip") + loss_layer),
+      HasSubstr("has the shape"));
+}
+
+TEST(Weights, WhoeverOfTheirUsersWritesAMultiplierSpeaksForAll) {
+  const Net net = build(data_layer + convolution("a", "data", "a", 3, "param { name: 'w' }") +
+                        convolution("b", "a", "b", 3, "param { name: 'w' lr_mult: 2 }") +
+                        convolution("c", "b", "c", 3, "param { name: 'w' decay_mult: 0 }") +
+                        inner_product("ip", "c", "ip") + loss_layer);
+  EXPECT_EQ(net.weights[0].rate_multiplier, 2);
+  EXPECT_EQ(net.weights[0].decay_multiplier, 0);
+}
+
+TEST(Weights, PermissiveSharingTakesAnyShapeOfAsManyValues) {
+  const auto net = [](const std::string& mode) {
+    return data_layer + inner_product("a", "data", "a", "param { name: 'w' }") +
+           layer("b", "InnerProduct", "data", "b",
+                 "inner_product_param { num_output: 4 } param { name: 'w' " + mode + " }") +
+           layer("c", "Convolution", "data", "c",
+                 "convolution_param { num_output: 4 kernel_size: 8 } param { name: 'w' " + mode +
+                     " }") +
+           layer("sum", "test.Add", "a", "ip", "bottom: 'b'") + loss_layer;
+  };
+  const Net built = build(net("share_mode: PERMISSIVE"));
+  const Layer& c = layer_of(built, "c");
+  EXPECT_EQ(c.weights[0], layer_of(built, "a").weights[0]);
+  EXPECT_FALSE(equal(c.weight_shapes[0], built.weights[0].shape))
+      << "its kernel sees its own shape";
+  EXPECT_THAT(build_failure(net("share_mode: STRICT")),
+              HasSubstr("; share_mode: PERMISSIVE allows it"));
 }
 
 // Mean and deviation of what a filler gives to a 400x3x3x3 weight (fan in 27, fan out 3600).
@@ -170,6 +206,46 @@ TEST(Fillers, XavierIsUniformWithinTheRootOfThreeOverTheFan) {
 
 TEST(Fillers, MsraIsGaussianWithTheRootOfTwoOverTheFan) {
   EXPECT_NEAR(moments("type: 'msra'").deviation, std::sqrt(2.0 / 27), 0.005);
+}
+
+TEST(Fillers, SparseGaussianKeepsThatManyWeightsOfEachInput) {
+  const Moments m = moments("type: 'gaussian' std: 1 sparse: 40");
+  EXPECT_NEAR(m.deviation * m.deviation, 0.1, 0.01) << "40 of 400 outputs";
+  EXPECT_GT(m.high, 2);
+  EXPECT_EQ(moments("type: 'gaussian' mean: 5 sparse: 0").high, 0);
+}
+
+TEST(Fillers, PositiveUnitballRowsAddUpToOne) {
+  const Net net = build(data_layer +
+                        inner_product("ip", "data", "ip",
+                                      "inner_product_param { weight_filler { type: "
+                                      "'positive_unitball' } }") +
+                        loss_layer);
+  const std::vector<float> values = initial_weights(net, 1);
+  const int64_t length = net.weights[0].count / 4;
+  for (int64_t row = 0; row < 4; ++row) {
+    double sum = 0, low = 1;
+    for (int64_t i = 0; i < length; ++i) {
+      const float value = values[static_cast<size_t>(row * length + i)];
+      sum += value;
+      low = std::min<double>(low, value);
+    }
+    EXPECT_NEAR(sum, 1, 1e-5);
+    EXPECT_GE(low, 0);
+  }
+}
+
+TEST(Fillers, BilinearFallsLinearlyFromTheCentre) {
+  const Net net = build(data_layer +
+                        layer("c", "Convolution", "data", "c",
+                              "convolution_param { num_output: 2 kernel_size: 4 pad: 1 "
+                              "weight_filler { type: 'bilinear' } }") +
+                        inner_product("ip", "c", "ip") + loss_layer);
+  const std::vector<float> values = initial_weights(net, 1);
+  const double line[] = {0.25, 0.75, 0.75, 0.25};
+  for (size_t i = 0; i < 96; ++i) {
+    EXPECT_FLOAT_EQ(values[i], static_cast<float>(line[i % 4] * line[i / 4 % 4])) << i;
+  }
 }
 
 TEST(Fillers, DependOnTheSeedAndTheWeightsNameOnly) {

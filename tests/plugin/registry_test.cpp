@@ -88,7 +88,8 @@ TEST(Module, OfAnOlderMinorLoadsWithItsMissingFieldsAsNull) {
 
 TEST(Module, OfAnotherMajorIsRefusedWithBothVersionsAndTheFix) {
   EXPECT_THAT(reason_of("wrong_major"),
-              AllOf(HasSubstr("built for plugin ABI 99.4, and this Tandem has 1.0"),
+              AllOf(HasSubstr(fmt::format("built for plugin ABI 99.4, and this Tandem has 1.{}",
+                                          TANDEM_ABI_MINOR)),
                     HasSubstr("rebuild it"), HasSubstr("use a Tandem with ABI 99")));
 }
 

@@ -22,9 +22,9 @@ class Scripted {
         slow_(attributes.integers("slow")),
         failing_(attributes.integers("failing")),
         alien_(attributes.integers("alien")),
-        channels_(attributes.integer("channels")) {
+        channels_(attributes.integer("channels")),
+        inputs_(request.inputs, request.inputs + request.input_count) {
     if (size_ == 13) throw invalid("13 samples bring bad luck");
-    static_cast<void>(request);
   }
   static const char* name() { return "scripted"; }
   static const char* help() { return "does as it is told"; }
@@ -58,6 +58,13 @@ class Scripted {
     pixels[1] = static_cast<float>(seed & 0xfffffU);
     *label = has(alien_, index) ? 99 : static_cast<float>(index % 2);
   }
+  // Input k of sample i is filled with 100 k + i.
+  void get_inputs(int64_t index, uint64_t, float* const* inputs) const {
+    for (size_t k = 0; k < inputs_.size(); ++k) {
+      const int64_t values = inputs_[k].c == 0 ? channels_ * 4 : count(inputs_[k]);
+      std::fill_n(inputs[k], values, static_cast<float>(100 * k) + static_cast<float>(index));
+    }
+  }
 
  private:
   static bool has(const std::vector<int64_t>& list, int64_t index) {
@@ -66,11 +73,28 @@ class Scripted {
   int64_t size_, classes_, delay_;
   std::vector<int64_t> bad_, slow_, failing_, alien_;
   int64_t channels_;
+  std::vector<tandem_shape> inputs_;
+};
+
+// Has an image and a label for each sample, and nothing else.
+class PlainOnly {
+ public:
+  PlainOnly(const tandem_dataset_request&, const Attributes&) {}
+  static const char* name() { return "plain"; }
+  static const char* help() { return "one sample"; }
+  static std::vector<Parameter> parameters() { return {}; }
+  int64_t size() const { return 1; }
+  int64_t class_count() const { return 1; }
+  tandem_shape shape() const { return {1, 1, 1, 1}; }
+  const char* class_name(int64_t) const { return "all"; }
+  const char* sample_name(int64_t) const { return "sample"; }
+  const char* notes() const { return ""; }
+  void get(int64_t, uint64_t, float* pixels, float* label) const { *pixels = *label = 0; }
 };
 
 }  // namespace
 
 extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   Plugin plugin(host, "scripted", "1.0");
-  return plugin.dataset<Scripted>().table();
+  return plugin.dataset<Scripted>().dataset<PlainOnly>().table();
 }
