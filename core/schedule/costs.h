@@ -29,8 +29,8 @@ class CostTable {
   CostTable() = default;
   explicit CostTable(const Roofline& roofline) : roofline_(roofline) {}
 
-  // key: "<layer> forward", "<layer> backward_data", ..., "add", "update", "check", "input" (see
-  // cost_key()).
+  // key: "<layer> forward", "<layer> backward_data", ..., "add", "norms", "update", "check",
+  // "input" (see cost_key()).
   void set(const std::string& key, const MeasuredCost& cost) { measured_[key] = cost; }
   [[nodiscard]] const MeasuredCost* find(const std::string& key) const;
   [[nodiscard]] bool empty() const { return measured_.empty(); }
@@ -40,7 +40,7 @@ class CostTable {
   // False if the roofline has to stand in for what was never measured.
   [[nodiscard]] bool is_measured(const Net& net, const Plan& plan, const Task& task) const;
   // What seconds() is made of: a pass of a layer over `rows` rows; work that moves bytes ("add",
-  // "update", "check", "input", "results"; see cost_bytes()).
+  // "norms", "update", "check", "input", "results"; see cost_bytes()).
   [[nodiscard]] double pass_seconds(const Net& net, int layer, LayerPass pass, int64_t rows) const;
   [[nodiscard]] double moving_seconds(const std::string& key, int64_t bytes) const;
 

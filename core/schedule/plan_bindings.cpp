@@ -67,10 +67,10 @@ Region PlanBuilder::weights(int device, const WeightRange& range) {
 }
 
 Region PlanBuilder::gradients(int device, const WeightRange& range) {
-  return {
-      buffer(
-          {buffers::gradients, device, BufferKind::transient, buffers::weight_bytes(net()), 1, {}}),
-      range.offset, range.bytes};
+  const BufferKind kind =
+      plan_.batches_per_update > 1 ? BufferKind::persistent : BufferKind::transient;
+  return {buffer({buffers::gradients, device, kind, buffers::weight_bytes(net()), 1, {}}),
+          range.offset, range.bytes};
 }
 
 Region PlanBuilder::received_gradients(int sender, const WeightRange& range) {
@@ -94,6 +94,19 @@ Region PlanBuilder::skip(int device) {
   const Buffer description{buffers::skip,         device, BufferKind::persistent,
                            buffers::scalar_bytes, 1,      {}};
   return {buffer(description), 0, sizeof(int32_t)};
+}
+
+std::vector<Region> PlanBuilder::norms(int device, const std::vector<int>& arrays) {
+  constexpr int64_t one = sizeof(double);
+  const int all =
+      buffer({buffers::norms, device, BufferKind::persistent, buffers::norms_bytes(net()), 1, {}});
+  std::vector<Region> regions;
+  for (const int array : arrays) {
+    const int64_t weights = static_cast<int64_t>(net().weights.size());
+    regions.push_back({all, array * one, one});
+    regions.push_back({all, (weights + array) * one, one});
+  }
+  return regions;
 }
 
 Region PlanBuilder::metrics(int device) {

@@ -20,9 +20,11 @@ struct TrainOptions {
   std::string data;  // a folder of images, or "synthetic"
   std::string net;   // a model's name or a prototxt file; "": the solver's, else alexnet
   std::optional<NetDefinition> net_definition;  // instead of `net`: a net built in C++
-  std::string solver;    // a prototxt file; "": the model's own, if it has one
-  std::string devices;   // "": cpu
-  std::string strategy;  // "": two_phase
+  std::string solver;       // a prototxt file; "": the model's own, if it has one
+  std::string solver_type;  // "": the solver's, else SGD
+  std::map<std::string, std::string> solver_fields;  // of the solver, replacing its file's
+  std::string devices;                               // "": cpu
+  std::string strategy;                              // "": two_phase
   StrategyOptions strategy_options;
   int64_t batch = 0;             // global; 0: the net's batch_size, else 64
   int64_t epochs = 0;            // 0: by steps

@@ -93,7 +93,7 @@ class SgdUpdate : public testing::Test {
   Floats weights_ = random_values(odd_count, 1);
   Floats gradient_ = random_values(odd_count, 2);
   Floats history_ = random_values(odd_count, 3);
-  tandem_step step_{1, 0, 0.01F, 1, {0, 0}};
+  tandem_step step_{1, 0, 0.01F, 1, 0, 0};
   int32_t skip_ = 0;
 };
 
