@@ -27,7 +27,7 @@ struct Terms {
   float keep, take;    // of the first moment: momentum, and 1 - momentum
   float keep2, take2;  // of the second
   float delta;
-  float shrink;      // AdamW: 1 - rate * decay
+  float shrink;      // AdamW: rate * decay
   float correction;  // AdamW: 1 / sqrt(1 - momentum2^t)
 };
 
@@ -122,7 +122,7 @@ TANDEM_CPU_VECTOR void adamw(const Arrays& a, const Terms& terms) {
     const float gradient = t.scale * g[i];
     m[i] = t.keep * m[i] + t.take * gradient;
     v[i] = t.keep2 * v[i] + t.take2 * (gradient * gradient);
-    w[i] = t.shrink * w[i] - t.rate * (m[i] / (std::sqrt(v[i]) * t.correction + t.delta));
+    w[i] -= t.shrink * w[i] + t.rate * (m[i] / (std::sqrt(v[i]) * t.correction + t.delta));
   }
 }
 
@@ -212,7 +212,7 @@ Terms terms_of(const tandem_update& update) {
           rounded(update.momentum2),
           rounded(1 - update.momentum2),
           rounded(update.delta),
-          rounded(1 - plain_rate * decay),
+          rounded(plain_rate * decay),
           rounded(correction)};
 }
 

@@ -84,6 +84,7 @@ class SgdUpdate : public testing::Test {
     update.momentum = 0.9F;
     update.decay = 0.0005F;
     update.rate_multiplier = 2;
+    update.gradient_scale = 1;
     update.step = &step_;
     update.skip = &skip_;
     return cpu().update(&call, &update);
