@@ -45,7 +45,7 @@ TEST(SolverDefinition, ReadsCaffesFields) {
 }
 
 TEST(SolverDefinition, NotesWhatItReadsAndLeavesUnused) {
-  const SolverDefinition solver = read("base_lr: 1\nsolver_mode: GPU snapshot_prefix: 'x'");
+  const SolverDefinition solver = read("base_lr: 1\nsolver_mode: GPU debug_info: true");
   ASSERT_EQ(solver.notes.size(), 2u);
   EXPECT_THAT(solver.notes[0], testing::MatchesRegex("solver: solver_mode is not used: devices are "
                                                      "chosen with --devices \\(.*:2:1\\)"));
