@@ -24,6 +24,7 @@ struct TrainArguments {
   double rate = 0;
   uint64_t seed = 1;
   std::vector<std::string> data_options, solver_options;
+  std::string weights;
 };
 
 // name=value, as often as it is given.
@@ -53,6 +54,7 @@ int run_train(TrainArguments& arguments, const CLI::App& command) {
   read_pairs(arguments.data_options, "--data-option", "mirror=true", options.data_parameters);
   read_pairs(arguments.solver_options, "--solver-option", "weight_decay=0.001",
              options.solver_fields);
+  if (!arguments.weights.empty()) options.solver_fields["weights"] = arguments.weights;
   options.stop = &interrupted;
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
@@ -88,6 +90,8 @@ void add_train(CLI::App& app, Action& action) {
   command->add_option("--solver-option", arguments->solver_options,
                       "A field of the solver, name=value: momentum, weight_decay, lr_policy, "
                       "clip_gradients, iter_size, warmup_iter, ...");
+  command->add_option("--weights", arguments->weights,
+                      "A .caffemodel or .safetensors file to begin with, layers by name");
   command->add_option("--devices", o.devices, "cpu, cpu:2, ... (default: cpu)");
   command->add_option("--strategy", o.strategy, "sequential or two_phase (default)");
   command->add_option("--batch", o.batch,

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/base/strings.h"
 
 namespace tandem {
 namespace {
@@ -14,8 +15,9 @@ constexpr const char* default_net = "alexnet";
 // Caffe's solvers name files from where they are run, Caffe's own root as a rule: that is above the
 // solver. Beside the solver is where they usually lie.
 fs::path file_of_solver(const SolverDefinition& solver, const std::string& written,
-                        const char* what) {
-  const fs::path folder = fs::absolute(solver.file).parent_path();
+                        const char* what, const char* advice) {
+  const fs::path folder =
+      solver.file.empty() ? fs::current_path() : fs::absolute(solver.file).parent_path();
   std::vector<fs::path> candidates{written, folder / written};
   if (fs::path(written).is_relative()) {
     for (fs::path above = folder; above.has_relative_path(); above = above.parent_path()) {
@@ -27,11 +29,10 @@ fs::path file_of_solver(const SolverDefinition& solver, const std::string& writt
     std::error_code code;
     if (fs::is_regular_file(candidate, code)) return candidate;
   }
-  throw error(
-      "solver '{}' names the {} '{}', which is neither here nor beside or above the solver: name "
-      "it "
-      "with --net",
-      solver.file, what, written);
+  const std::string who =
+      solver.file.empty() ? "the command line" : fmt::format("solver '{}'", solver.file);
+  throw error("{} names the {} '{}', which is neither here nor beside or above the solver: {}", who,
+              what, written, advice);
 }
 
 std::map<std::string, std::string> changes_of(const TrainOptions& options) {
@@ -50,7 +51,7 @@ void read_net_of_run(const TrainOptions& options, TrainSetup& setup, bool* is_mo
     return;
   }
   chosen.net = options.net.empty() && !written.empty()
-                   ? file_of_solver(solver, written, "net").string()
+                   ? file_of_solver(solver, written, "net", "name it with --net").string()
                    : options.net;
   if (chosen.net.empty()) chosen.net = default_net;
   *is_model = is_model_name(chosen.net);
@@ -70,6 +71,18 @@ void read_model_solver(const TrainOptions& options, TrainSetup& setup, bool is_m
   }
 }
 
+// Caffe's `weights`: several files, or their names with commas between them.
+void find_weights(SolverDefinition& solver) {
+  std::vector<std::string> files;
+  for (const std::string& written : solver.weights) {
+    for (const std::string& one : split(written, ',')) {
+      files.push_back(
+          file_of_solver(solver, one, "weights", "give the file's path from here").string());
+    }
+  }
+  solver.weights = files;
+}
+
 template <class Value>
 void note_change(const char* field, Value written, Value chosen, std::string& text) {
   if (written <= 0 || written == chosen) return;
@@ -86,6 +99,7 @@ bool resolve_solver_and_net(const TrainOptions& options, TrainSetup& setup) {
   if (options.rate && (!std::isfinite(*options.rate) || *options.rate < 0)) {
     throw error("--lr {}: the learning rate must be a finite number of at least 0", *options.rate);
   }
+  find_weights(setup.solver);
   for (const std::string& note : setup.solver.notes) setup.messages.push_back(note);
   return is_model;
 }

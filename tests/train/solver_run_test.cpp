@@ -174,6 +174,24 @@ TEST_F(SolverRun, RefusesTheStateOfAnotherSolver) {
   }
 }
 
+TEST_F(SolverRun, BeginsWithTheWeightsThatTheSolverNames) {
+  const TrainOptions first = options(3);
+  const Weights trained = run(first);
+  TrainOptions o = options(1);
+  o.solver_fields["weights"] = (first.out / "last.safetensors").string();
+  o.rate = 0.0;
+  EXPECT_EQ(run(o), trained);
+  o.out += "b";
+  o.solver_fields["weights"] = "nowhere.caffemodel";
+  try {
+    (void)run(o);
+    FAIL() << "no error";
+  } catch (const Error& failure) {
+    EXPECT_THAT(failure.what(),
+                HasSubstr("names the weights 'nowhere.caffemodel', which is neither"));
+  }
+}
+
 TEST_F(SolverRun, FindsANetThatIsNamedFromAboveTheSolver) {
   const TempFolder root;
   std::filesystem::create_directories(root.path() / "models" / "small");
