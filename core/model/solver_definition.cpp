@@ -165,7 +165,7 @@ std::map<std::string, Reader> run_fields() {
   using S = SolverDefinition;
   return {{"net", text(&S::net)},
           {"train_net", text(&S::train_net)},
-          {"test_net", texts(&S::test_nets)},
+          {"test_net", noted("the training net's file is tested, too")},
           {"weights", texts(&S::weights)},
           {"max_iter", integer(&S::max_steps)},
           {"display", integer(&S::display)},

@@ -18,7 +18,6 @@ struct SolverDefinition {
   std::string type = "SGD";  // one of solver_types()
   // As written; relative paths are the caller's to resolve.
   std::string net, train_net;
-  std::vector<std::string> test_nets;
   std::vector<std::string> weights;  // to start from
 
   double base_rate = 0.01;            // base_lr
