@@ -156,7 +156,7 @@ class Bench {
     }
     void *inputs[] = {x.get()}, *outputs[] = {y.get()}, *input_gradients[] = {dx.get()};
     const void* output_gradients[] = {dy.get()};
-    const tandem_step step{1, 1, 0.01F, 1, {0, 0}};
+    const tandem_step step{1, 1, 0.01F, 1, 0, 0};
     const float normaliser = 1;
     tandem_pass pass{sizeof(tandem_pass),
                      0,

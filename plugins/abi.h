@@ -65,7 +65,10 @@ typedef struct tandem_step {
   uint64_t step;
   float rate;    /* the solver's learning rate for this step */
   float samples; /* rows of the global batch that hold a sample; what a loss divides by */
-  int32_t reserved[2];
+  /* Rows of the batches that went before this one into the same update. A random layer adds it to
+   * its rows' positions: what is drawn is then the same as in one large batch. */
+  int32_t first_row;
+  int32_t reserved;
 } tandem_step;
 
 /* ---- The host's table --------------------------------------------------------------------------
@@ -366,10 +369,33 @@ enum {
   TANDEM_MEMORY_PINNED = 1 /* host memory a device copies from fast */
 };
 
-enum { TANDEM_UPDATE_SGD = 1 };
+/* Solver rules, element by element. r = step->rate * rate_multiplier; t = step->step + 1;
+ * s = gradient_scale, times clip / norm where clip > 0 and norm = sqrt(the sum of gradient_squares)
+ * exceeds it; G = s * g + decay * w + l1_decay * sign(w). State arrays begin as zeros.
+ *   SGD       h = momentum h + r G;  w -= h                                         (state: h)
+ *   NESTEROV  k = momentum h + r G;  w -= (1 + momentum) k - momentum h;  h = k     (h)
+ *   ADAGRAD   q += G G;  w -= r G / (sqrt(q) + delta)                               (q)
+ *   RMSPROP   q = momentum2 q + (1 - momentum2) G G;  w -= r G / (sqrt(q) + delta)  (q)
+ *   ADADELTA  q = momentum q + (1 - momentum) G G;  u = G sqrt((p + delta) / (q + delta));
+ *             p = momentum p + (1 - momentum) u u;  w -= r u                        (q, p)
+ *   ADAM      m = momentum m + (1 - momentum) G;  v = momentum2 v + (1 - momentum2) G G;
+ *             w -= r sqrt(1 - momentum2^t) / (1 - momentum^t) m / (sqrt(v) + delta) (m, v)
+ *   ADAMW     m, v as ADAM's with G = s g;  w -= r decay w;
+ *             w -= r / (1 - momentum^t) m / (sqrt(v / (1 - momentum2^t)) + delta)   (m, v)
+ *   LARS      SGD with r times trust_coefficient W / (s N + decay W), N and W the norms of
+ *             this array's g and w; times 1 where one of them is 0                  (h) */
+enum {
+  TANDEM_UPDATE_SGD = 1,
+  TANDEM_UPDATE_NESTEROV = 2, /* this and what follows: since minor 1 */
+  TANDEM_UPDATE_ADAGRAD = 3,
+  TANDEM_UPDATE_RMSPROP = 4,
+  TANDEM_UPDATE_ADADELTA = 5,
+  TANDEM_UPDATE_ADAM = 6,
+  TANDEM_UPDATE_ADAMW = 7,
+  TANDEM_UPDATE_LARS = 8
+};
 
-/* One solver update of `count` float32 values. rate = step->rate * rate_multiplier; decay as
- * Caffe's: SGD: h = momentum * h + rate * (g + decay * w); w -= h. (State: h, `count` floats.) */
+/* One solver update of `count` float32 values. */
 typedef struct tandem_update {
   uint32_t struct_size;
   int32_t rule;
@@ -381,6 +407,16 @@ typedef struct tandem_update {
   float momentum, decay, rate_multiplier;
   const tandem_step* step;
   const int32_t* skip; /* device memory: not 0: change nothing */
+  /* Since minor 1; 0, NULL and gradient_scale 1 in what a caller of minor 0 gives. */
+  double momentum2, delta;
+  double clip; /* 0: no clipping */
+  double gradient_scale;
+  double trust_coefficient;
+  float l1_decay;
+  uint32_t gradient_square_count;
+  const double* gradient_squares; /* device memory: of all weight arrays, added in this order */
+  const double* gradient_square;  /* device memory: of this array; LARS */
+  const double* weight_square;
 } tandem_update;
 
 typedef struct tandem_backend {
@@ -430,6 +466,10 @@ typedef struct tandem_backend {
   /* *skip = 1 if one of the values is not finite, else as it was. */
   tandem_status (*check_finite)(const tandem_call*, const float* values, int64_t count,
                                 int32_t* skip);
+  /* Since minor 1. *sum = the sum of the values' squares, in an order that depends on `count` only.
+   * NULL: this backend knows no update field and no rule of minor 1. */
+  tandem_status (*sum_of_squares)(const tandem_call*, const float* values, int64_t count,
+                                  double* sum);
 } tandem_backend;
 
 /* ---- Data sets ---------------------------------------------------------------------------------

@@ -24,8 +24,20 @@ struct TrainArguments {
   StateArguments train_state, test_state;
   double rate = 0;
   uint64_t seed = 1;
-  std::vector<std::string> data_options;
+  std::vector<std::string> data_options, solver_options;
+  std::string weights;
 };
+
+// name=value, as often as it is given.
+void read_pairs(const std::vector<std::string>& texts, const char* option, const char* example,
+                std::map<std::string, std::string>& pairs) {
+  for (const std::string& text : texts) {
+    const size_t at = text.find('=');
+    if (at == std::string::npos)
+      throw error("{} {}: it is written name=value, e.g. {}", option, text, example);
+    pairs[text.substr(0, at)] = text.substr(at + 1);
+  }
+}
 
 int run_train(TrainArguments& arguments, const CLI::App& command) {
   TrainOptions& options = arguments.options;
@@ -46,12 +58,10 @@ int run_train(TrainArguments& arguments, const CLI::App& command) {
     throw error("--epochs 0: there must be at least 1 epoch");
   if (options.resume && options.out.empty())
     throw error("--resume needs --out: the folder of the run to go on with");
-  for (const std::string& text : arguments.data_options) {
-    const size_t at = text.find('=');
-    if (at == std::string::npos)
-      throw error("--data-option {}: it is written name=value, e.g. mirror=true", text);
-    options.data_parameters[text.substr(0, at)] = text.substr(at + 1);
-  }
+  read_pairs(arguments.data_options, "--data-option", "mirror=true", options.data_parameters);
+  read_pairs(arguments.solver_options, "--solver-option", "weight_decay=0.001",
+             options.solver_fields);
+  if (!arguments.weights.empty()) options.solver_fields["weights"] = arguments.weights;
   options.stop = &interrupted;
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
@@ -83,6 +93,15 @@ void add_train(CLI::App& app, Action& action) {
   add_state_options(*command, "", "training net (default: the solver's)", arguments->train_state);
   add_state_options(*command, "test-", "testing net (default: the solver's)",
                     arguments->test_state);
+  command->add_option(
+      "--solver-type", o.solver_type,
+      "SGD, Nesterov, AdaGrad, RMSProp, AdaDelta, Adam, AdamW or LARS (default: the "
+      "solver's); without --solver with the constants usual for it");
+  command->add_option("--solver-option", arguments->solver_options,
+                      "A field of the solver, name=value: momentum, weight_decay, lr_policy, "
+                      "clip_gradients, iter_size, warmup_iter, ...");
+  command->add_option("--weights", arguments->weights,
+                      "A .caffemodel or .safetensors file to begin with, layers by name");
   command->add_option("--devices", o.devices, "cpu, cpu:2, ... (default: cpu)");
   command->add_option("--strategy", o.strategy, "sequential or two_phase (default)");
   command->add_option("--batch", o.batch,

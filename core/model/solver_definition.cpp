@@ -1,26 +1,27 @@
 #include "core/model/solver_definition.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
-#include <map>
 
 #include "core/base/strings.h"
 #include "core/model/fields.h"
+#include "core/model/solver_checks.h"
 
 namespace tandem {
 
 namespace {
 
 const std::string owner = "solver";
-const std::vector<std::string> policies{"fixed",     "step", "exp",    "inv",
-                                        "multistep", "poly", "sigmoid"};
-const std::vector<std::string> types{"SGD"};
+const std::vector<std::string> regularizations{"L1", "L2"};
 
 using Reader = std::function<void(const Field&, SolverDefinition&)>;
 
 Reader text(std::string SolverDefinition::*member) {
   return [member](const Field& f, SolverDefinition& s) { s.*member = text_of(f, owner); };
+}
+Reader texts(std::vector<std::string> SolverDefinition::*member) {
+  return
+      [member](const Field& f, SolverDefinition& s) { (s.*member).push_back(text_of(f, owner)); };
 }
 Reader number(double SolverDefinition::*member) {
   return [member](const Field& f, SolverDefinition& s) { s.*member = number_of(f, owner); };
@@ -31,11 +32,27 @@ Reader not_negative(double SolverDefinition::*member) {
     if (s.*member < 0) throw wrong_value(f, owner, "at least 0");
   };
 }
-Reader integer(int64_t SolverDefinition::*member) {
+Reader above_zero(double SolverDefinition::*member) {
   return [member](const Field& f, SolverDefinition& s) {
-    s.*member = integer_of(f, owner);
-    if (s.*member < 0) throw wrong_value(f, owner, "at least 0");
+    s.*member = number_of(f, owner);
+    if (s.*member <= 0) throw wrong_value(f, owner, "above 0");
   };
+}
+// How much of the past a mean keeps.
+Reader share(double SolverDefinition::*member) {
+  return [member](const Field& f, SolverDefinition& s) {
+    s.*member = number_of(f, owner);
+    if (s.*member < 0 || s.*member >= 1) throw wrong_value(f, owner, "at least 0 and below 1");
+  };
+}
+Reader integer(int64_t SolverDefinition::*member, int64_t least = 0) {
+  return [member, least](const Field& f, SolverDefinition& s) {
+    s.*member = integer_of(f, owner);
+    if (s.*member < least) throw wrong_value(f, owner, fmt::format("at least {}", least));
+  };
+}
+Reader boolean(bool SolverDefinition::*member) {
+  return [member](const Field& f, SolverDefinition& s) { s.*member = boolean_of(f, owner); };
 }
 // Read, and without an effect here: said in the log.
 Reader noted(const char* why) {
@@ -54,25 +71,45 @@ Reader only(const std::vector<std::string>& known, std::string SolverDefinition:
   return [&known, member](const Field& f, SolverDefinition& s) {
     s.*member = text_of(f, owner);
     if (std::find(known.begin(), known.end(), s.*member) == known.end()) {
-      throw wrong_value(f, owner,
-                        fmt::format("{}{}{}", known.size() > 1 ? "one of " : "",
-                                    fmt::join(known, ", "), did_you_mean(s.*member, known)));
+      throw wrong_value(
+          f, owner,
+          fmt::format("one of {}{}", fmt::join(known, ", "), did_you_mean(s.*member, known)));
     }
   };
 }
 
-void read_iter_size(const Field& field, SolverDefinition&) {
-  if (positive_of(field, owner) == 1) return;
-  throw wrong_value(field, owner, "1: give the whole batch with --batch instead");
+std::string lower_case(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
 }
-void read_clip(const Field& field, SolverDefinition&) {
-  if (number_of(field, owner) <= 0) return;
-  throw error("{}: {} is not supported: gradients are not clipped{}", owner, field.name,
-              in_place(field.location));
+
+// By name in any case ("ADAM" is what old files say), or by the old enum's number.
+void read_type(const Field& field, SolverDefinition& solver) {
+  static const std::vector<std::string> old_numbers{"SGD",     "Nesterov", "AdaGrad",
+                                                    "RMSProp", "AdaDelta", "Adam"};
+  const std::string written = text_of(field, owner);
+  int64_t index = -1;
+  if (field.name == "solver_type" && parse_integer(written, &index) && index >= 0 &&
+      index < static_cast<int64_t>(old_numbers.size())) {
+    solver.type = old_numbers[static_cast<size_t>(index)];
+    return;
+  }
+  const std::vector<std::string>& known = solver_types();
+  const auto found = std::find_if(known.begin(), known.end(), [&](const std::string& type) {
+    return lower_case(type) == lower_case(written);
+  });
+  if (found == known.end()) {
+    throw wrong_value(
+        field, owner,
+        fmt::format("one of {}{}", fmt::join(known, ", "), did_you_mean(written, known)));
+  }
+  solver.type = *found;
 }
-void read_regularization(const Field& field, SolverDefinition& solver) {
-  solver.regularization = text_of(field, owner);
-  if (solver.regularization != "L2") throw wrong_value(field, owner, "L2");
+// Caffe's -1: none.
+void read_clip(const Field& field, SolverDefinition& solver) {
+  const double clip = number_of(field, owner);
+  if (clip == 0) throw wrong_value(field, owner, "above 0, or -1 for no clipping");
+  solver.clip_gradients = std::max(0.0, clip);
 }
 void read_test_steps(const Field& field, SolverDefinition& solver) {
   const int64_t steps = integer_of(field, owner);
@@ -125,7 +162,39 @@ void read_seed(const Field& field, SolverDefinition& solver) {
   if (seed >= 0) solver.seed = static_cast<uint64_t>(seed);  // Caffe's -1: whatever seed
 }
 
-std::map<std::string, Reader> used_fields() {
+// Once, though most files say both.
+void note_devices(const Field& field, SolverDefinition& solver) {
+  const char* why = "devices are chosen with --devices";
+  const bool noted_before =
+      std::any_of(solver.notes.begin(), solver.notes.end(),
+                  [&](const std::string& note) { return note.find(why) != std::string::npos; });
+  if (!noted_before) noted(why)(field, solver);
+}
+
+std::map<std::string, Reader> rule_fields() {
+  using S = SolverDefinition;
+  return {{"type", read_type},
+          {"solver_type", read_type},
+          {"base_lr", not_negative(&S::base_rate)},
+          {"lr_policy", only(rate_policies(), &S::rate_policy)},
+          {"gamma", number(&S::gamma)},
+          {"power", number(&S::power)},
+          {"stepsize", integer(&S::step_size)},
+          {"stepvalue", read_step_value},
+          {"warmup_iter", integer(&S::warm_up_steps)},
+          {"warmup_start_lr", not_negative(&S::warm_up_rate)},
+          {"momentum", share(&S::momentum)},
+          {"momentum2", share(&S::momentum2)},
+          {"rms_decay", share(&S::rms_decay)},
+          {"delta", above_zero(&S::delta)},
+          {"trust_coefficient", above_zero(&S::trust_coefficient)},
+          {"weight_decay", not_negative(&S::weight_decay)},
+          {"regularization_type", only(regularizations, &S::regularization)},
+          {"clip_gradients", read_clip},
+          {"iter_size", integer(&S::batches_per_update, 1)}};
+}
+
+std::map<std::string, Reader> run_fields() {
   using S = SolverDefinition;
   return {{"net", text(&S::net)},
           {"train_net", text(&S::train_net)},
@@ -135,104 +204,118 @@ std::map<std::string, Reader> used_fields() {
           {"test_net_param", net_inside(TANDEM_TEST)},
           {"train_state", read_train_state},
           {"test_state", read_test_state},
-          {"base_lr", not_negative(&S::base_rate)},
-          {"lr_policy", only(policies, &S::rate_policy)},
-          {"gamma", number(&S::gamma)},
-          {"power", number(&S::power)},
-          {"stepsize", integer(&S::step_size)},
-          {"stepvalue", read_step_value},
-          {"momentum", not_negative(&S::momentum)},
-          {"weight_decay", not_negative(&S::weight_decay)},
-          {"regularization_type", read_regularization},
+          {"weights", texts(&S::weights)},
           {"max_iter", integer(&S::max_steps)},
           {"display", integer(&S::display)},
+          {"average_loss", integer(&S::average_loss, 1)},
           {"test_interval", integer(&S::test_interval)},
           {"test_iter", read_test_steps},
+          {"test_initialization", boolean(&S::test_initialization)},
           {"snapshot", integer(&S::snapshot)},
-          {"random_seed", read_seed},
-          {"type", only(types, &S::type)},
-          {"solver_type", only(types, &S::type)},
-          {"iter_size", read_iter_size},
-          {"clip_gradients", read_clip}};
+          {"snapshot_prefix", text(&S::snapshot_prefix)},
+          {"random_seed", read_seed}};
 }
 
 std::map<std::string, Reader> unused_fields() {
-  const Reader place = noted("checkpoints go to the run folder");
-  const Reader device = noted("devices are chosen with --devices");
-  const Reader other = noted("it belongs to another type of solver");
-  return {{"snapshot_prefix", place},
-          {"snapshot_format", place},
+  return {{"snapshot_format", noted("snapshots are safetensors files")},
           {"snapshot_diff", noted("gradients are not saved")},
           {"snapshot_after_train", noted("the last step is always saved")},
-          {"solver_mode", device},
-          {"device_id", device},
-          {"test_initialization", noted("testing begins after training has")},
+          {"solver_mode", note_devices},
+          {"device_id", note_devices},
           {"test_compute_loss", noted("the loss of the test phase is always shown")},
-          {"average_loss", noted("the loss is shown as it is")},
           {"debug_info", noted("there is no such output")},
-          {"layer_wise_reduce", noted("the strategy decides it")},
-          {"delta", other},
-          {"momentum2", other},
-          {"rms_decay", other},
-          {"weights", refused("it names weights to start from")}};
+          {"layer_wise_reduce", noted("the strategy decides it")}};
 }
 
-void check_policy(const SolverDefinition& solver) {
-  const std::string where = in_place({solver.file, 0, 0});
-  const auto demand = [&](bool present, const char* field, const char* meaning) {
-    if (present) return;
-    throw error("{}: lr_policy '{}' needs {} ({}){}", owner, solver.rate_policy, field, meaning,
-                where);
-  };
-  const std::string& policy = solver.rate_policy;
-  if (policy == "step") demand(solver.step_size > 0, "stepsize", "steps between two drops");
-  if (policy == "multistep") demand(!solver.step_values.empty(), "stepvalue", "steps that drop it");
-  if (policy == "poly") demand(solver.max_steps > 0, "max_iter", "where the rate reaches zero");
-  if (solver.momentum >= 1) {
-    throw error("{}: momentum is {}, but must be below 1{}", owner, solver.momentum, where);
+const std::map<std::string, Reader>& all_fields() {
+  static const std::map<std::string, Reader> fields = [] {
+    std::map<std::string, Reader> all = rule_fields();
+    all.merge(run_fields());
+    all.merge(unused_fields());
+    return all;
+  }();
+  return fields;
+}
+
+Message changes_as_message(const std::map<std::string, std::string>& changes) {
+  Message message;
+  for (const auto& [name, value] : changes) {
+    const bool repeats = name == "stepvalue";
+    for (const std::string& one : repeats ? split(value, ',') : std::vector{value}) {
+      message.fields.push_back({name, one, false, nullptr, {"--solver-option", 0, 0}});
+    }
   }
+  return message;
+}
+
+// A change replaces what the file says, all of it where a field repeats.
+void read_fields(const Message& message, const std::map<std::string, std::string>& changes,
+                 SolverDefinition& solver) {
+  std::vector<std::string> known;
+  for (const auto& [name, reader] : all_fields()) known.push_back(name);
+  const Message changed = changes_as_message(changes);
+  std::map<std::string, Location> written;
+  for (const Message* part : {&message, &changed}) {
+    demand_known(*part, known, "field", owner);
+    for (const Field& field : part->fields) {
+      const std::string name = field.name == "solver_type" ? "type" : field.name;
+      if (part == &message && changes.contains(name)) continue;
+      all_fields().at(field.name)(field, solver);
+      written[field.name] = field.location;
+    }
+  }
+  if (written.contains("type") && written.contains("solver_type")) {
+    throw error("solver: type and solver_type both say the rule: keep one of them{}",
+                in_place(written.at("solver_type")));
+  }
+  check_solver(solver, written);
 }
 
 }  // namespace
 
-SolverDefinition read_solver(const std::filesystem::path& path) {
-  std::map<std::string, Reader> readers = used_fields();
-  readers.merge(unused_fields());
-  std::vector<std::string> known;
-  for (const auto& [name, reader] : readers) known.push_back(name);
+const std::vector<std::string>& solver_types() {
+  static const std::vector<std::string> types{"SGD",      "Nesterov", "AdaGrad", "RMSProp",
+                                              "AdaDelta", "Adam",     "AdamW",   "LARS"};
+  return types;
+}
 
+const std::vector<std::string>& rate_policies() {
+  static const std::vector<std::string> policies{"fixed",     "step", "exp",     "inv",
+                                                 "multistep", "poly", "sigmoid", "cosine"};
+  return policies;
+}
+
+SolverDefinition read_solver(const std::filesystem::path& path,
+                             const std::map<std::string, std::string>& changes) {
   SolverDefinition solver;
   solver.file = path.string();
-  const Message message = read_text_format(path);
-  demand_known(message, known, "field", owner);
-  for (const Field& field : message.fields) readers.at(field.name)(field, solver);
-  check_policy(solver);
+  read_fields(read_text_format(path), changes, solver);
   return solver;
 }
 
-double learning_rate(const SolverDefinition& solver, int64_t step) {
-  const double base = solver.base_rate;
-  const double gamma = solver.gamma;
-  const auto at = static_cast<double>(step);
-  if (solver.rate_policy == "step") {
-    const int64_t drops = solver.step_size > 0 ? step / solver.step_size : 0;
-    return base * std::pow(gamma, static_cast<double>(drops));
+SolverDefinition default_solver(const std::string& type,
+                                const std::map<std::string, std::string>& changes) {
+  SolverDefinition solver;
+  read_type({"type", type, true, nullptr, {"--solver-type", 0, 0}}, solver);
+  struct Usual {
+    const char* type;
+    double rate, momentum, decay, delta;
+  };
+  static constexpr Usual usual[] = {
+      {"SGD", 0.01, 0.9, 0.0005, 1e-8},  {"Nesterov", 0.01, 0.9, 0.0005, 1e-8},
+      {"AdaGrad", 0.01, 0, 0, 1e-8},     {"RMSProp", 0.001, 0, 0, 1e-8},
+      {"AdaDelta", 1, 0.95, 0, 1e-6},    {"Adam", 0.001, 0.9, 0, 1e-8},
+      {"AdamW", 0.001, 0.9, 0.01, 1e-8}, {"LARS", 1, 0.9, 0.0005, 1e-8},
+  };
+  for (const Usual& one : usual) {
+    if (solver.type != one.type) continue;
+    solver.base_rate = one.rate;
+    solver.momentum = one.momentum;
+    solver.weight_decay = one.decay;
+    solver.delta = one.delta;
   }
-  if (solver.rate_policy == "exp") return base * std::pow(gamma, at);
-  if (solver.rate_policy == "inv") return base * std::pow(1 + gamma * at, -solver.power);
-  if (solver.rate_policy == "multistep") {
-    const auto drops = std::count_if(solver.step_values.begin(), solver.step_values.end(),
-                                     [step](int64_t value) { return value <= step; });
-    return base * std::pow(gamma, static_cast<double>(drops));
-  }
-  if (solver.rate_policy == "poly") {
-    const double left = 1 - at / static_cast<double>(std::max<int64_t>(1, solver.max_steps));
-    return base * std::pow(std::max(0.0, left), solver.power);
-  }
-  if (solver.rate_policy == "sigmoid") {
-    return base / (1 + std::exp(-gamma * (at - static_cast<double>(solver.step_size))));
-  }
-  return base;
+  read_fields({}, changes, solver);
+  return solver;
 }
 
 }  // namespace tandem

@@ -20,7 +20,8 @@ static_assert(offsetof(tandem_step, seed) == 0);
 static_assert(offsetof(tandem_step, step) == 8);
 static_assert(offsetof(tandem_step, rate) == 16);
 static_assert(offsetof(tandem_step, samples) == 20);
-static_assert(offsetof(tandem_step, reserved) == 24);
+static_assert(offsetof(tandem_step, first_row) == 24);
+static_assert(offsetof(tandem_step, reserved) == 28);
 
 static_assert(offsetof(tandem_host, abi_major) == 0);
 static_assert(offsetof(tandem_host, abi_minor) == 4);
@@ -184,6 +185,16 @@ static_assert(offsetof(tandem_update, decay) == 48);
 static_assert(offsetof(tandem_update, rate_multiplier) == 52);
 static_assert(offsetof(tandem_update, step) == 56);
 static_assert(offsetof(tandem_update, skip) == 64);
+static_assert(offsetof(tandem_update, momentum2) == 72);
+static_assert(offsetof(tandem_update, delta) == 80);
+static_assert(offsetof(tandem_update, clip) == 88);
+static_assert(offsetof(tandem_update, gradient_scale) == 96);
+static_assert(offsetof(tandem_update, trust_coefficient) == 104);
+static_assert(offsetof(tandem_update, l1_decay) == 112);
+static_assert(offsetof(tandem_update, gradient_square_count) == 116);
+static_assert(offsetof(tandem_update, gradient_squares) == 120);
+static_assert(offsetof(tandem_update, gradient_square) == 128);
+static_assert(offsetof(tandem_update, weight_square) == 136);
 
 static_assert(offsetof(tandem_backend, struct_size) == 0);
 static_assert(offsetof(tandem_backend, kind) == 8);
@@ -209,6 +220,7 @@ static_assert(offsetof(tandem_backend, fill) == 160);
 static_assert(offsetof(tandem_backend, add) == 168);
 static_assert(offsetof(tandem_backend, update) == 176);
 static_assert(offsetof(tandem_backend, check_finite) == 184);
+static_assert(offsetof(tandem_backend, sum_of_squares) == 192);
 
 static_assert(offsetof(tandem_dataset_request, struct_size) == 0);
 static_assert(offsetof(tandem_dataset_request, phase) == 4);

@@ -12,8 +12,11 @@ namespace tandem::buffers {
 constexpr const char* weights = "weights";
 // Persistent, device 0: the solver's arrays, each laid out as the weights, one behind the other.
 constexpr const char* state = "state";
-// Transient, one a device: laid out as the weights.
+// One a device: laid out as the weights. Transient; persistent if an update takes several batches.
 constexpr const char* gradients = "gradients";
+// Persistent, device 0, float64: for each weight array its gradient's sum of squares, then for each
+// its own; zeros of arrays that are not trained. Only where the solver's rule needs them.
+constexpr const char* norms = "norms";
 // Persistent, one a device, of training plans: for each scalar its loss weight, in 64 bytes of its
 // own.
 constexpr const char* constants = "constants";
@@ -35,6 +38,9 @@ constexpr int64_t scalar_bytes = 64;
 
 [[nodiscard]] inline int64_t weight_bytes(const Net& net) {
   return net.weight_floats * 4;
+}
+[[nodiscard]] inline int64_t norms_bytes(const Net& net) {
+  return 2 * static_cast<int64_t>(net.weights.size() * sizeof(double));
 }
 // The same for all nets of up to 63 scalars, so that training and testing plans share it.
 [[nodiscard]] inline int64_t results_bytes(const Net& net) {

@@ -57,6 +57,7 @@ std::string cost_key(const Net& net, const Plan& plan, const Task& task) {
   }
   if (std::holds_alternative<AddWork>(task.work)) return "add";
   if (std::holds_alternative<MergeWork>(task.work)) return "merge";
+  if (std::holds_alternative<NormWork>(task.work)) return "norms";
   if (std::holds_alternative<UpdateWork>(task.work)) return "update";
   return "check";
 }

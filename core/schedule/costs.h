@@ -29,7 +29,7 @@ class CostTable {
   CostTable() = default;
   explicit CostTable(const Roofline& roofline) : roofline_(roofline) {}
 
-  // key: "<layer> forward", "<layer> backward_data", ..., "add", "merge", "update", "check",
+  // key: "<layer> forward", "<layer> backward_data", ..., "add", "merge", "norms", "update", "check",
   // "input" (see cost_key()).
   void set(const std::string& key, const MeasuredCost& cost) { measured_[key] = cost; }
   [[nodiscard]] const MeasuredCost* find(const std::string& key) const;
@@ -40,7 +40,7 @@ class CostTable {
   // False if the roofline has to stand in for what was never measured.
   [[nodiscard]] bool is_measured(const Net& net, const Plan& plan, const Task& task) const;
   // What seconds() is made of: a pass of a layer over `rows` rows; work that moves bytes ("add",
-  // "update", "check", "input", "results"; see cost_bytes()).
+  // "norms", "update", "check", "input", "results"; see cost_bytes()).
   [[nodiscard]] double pass_seconds(const Net& net, int layer, LayerPass pass, int64_t rows) const;
   // Of a statistics pass; 0 for a layer without.
   [[nodiscard]] double statistics_seconds(const Net& net, int layer, LayerPass pass,

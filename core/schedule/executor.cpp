@@ -25,7 +25,7 @@ bool uses_external(const Plan& plan, const Task& task) {
 
 // Steps after which addresses come again: works are made ready once for each step of such a round.
 int64_t round_of(const Plan& plan) {
-  int64_t round = steps_in_flight;
+  int64_t round = std::lcm<int64_t>(steps_in_flight, plan.batches_per_update);
   for (const Buffer& buffer : plan.buffers) round = std::lcm<int64_t>(round, buffer.slots);
   return round;
 }
@@ -147,7 +147,7 @@ void Executor::State::issue_task(int index) {
     if (options.trace) stream.record(events.start(index, step));
     Lowered& work = works[static_cast<size_t>(index)][static_cast<size_t>(step % round)];
     work.step = step;
-    submit(index, stream, work);
+    if (works_in(plan, task, step)) submit(index, stream, work);
     stream.record(events.done(index, step));
     for (size_t other = 1; other < task.streams.size(); ++other) {
       runtime.stream(task.streams[other]).wait(events.done(index, step));

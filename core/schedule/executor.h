@@ -15,6 +15,7 @@
 #include "core/schedule/costs.h"
 #include "core/schedule/memory_plan.h"
 #include "core/schedule/plan.h"
+#include "core/schedule/update_rule.h"
 
 namespace tandem {
 
@@ -82,14 +83,6 @@ class Kernels {
   std::unique_ptr<State> state_;
 };
 
-// What the solver's update needs to know beside the plan: the rule and its constants (rates are in
-// tandem_step).
-struct UpdateRule {
-  int32_t rule = TANDEM_UPDATE_SGD;
-  float momentum = 0, weight_decay = 0;
-  int states = 1;  // arrays of the weights' size in the state buffer
-};
-
 struct ExecutorOptions {
   bool trace = true;              // record when tasks start, too
   double watchdog_seconds = 600;  // a step that takes longer is an Error that names the stuck task
@@ -118,8 +111,8 @@ class Executor {
            const ExecutorOptions& options);
   ~Executor();
 
-  // Issues one step. Steps are issued in order from any starting number; first waits until step - 2
-  // is done.
+  // Issues one step: one batch, of which an update takes the plan's batches_per_update. Steps are
+  // issued in order from any starting number; first waits until step - 2 is done.
   void issue(int64_t step, const std::vector<External>& externals);
   // Until that step (one of the last two issued) is done; throws what failed, or what is stuck.
   void wait(int64_t step);

@@ -70,19 +70,20 @@ const Region& statistics_of(const PlanBinding& binding, LayerPass pass) {
   return is_forward ? binding.forward_statistics : binding.backward_statistics;
 }
 
-// Neighbours in the weight array with one rule are one update.
+// Neighbours in the weight array with one rule are one update, unless each array has its own rate.
 struct UpdatePiece {
+  int first = -1;                 // weight array of the net
   int64_t offset = 0, count = 0;  // floats
   double rate_multiplier = 1, decay_multiplier = 1;
 };
 
-std::vector<UpdatePiece> pieces(const Net& net, const std::vector<int>& weights) {
+std::vector<UpdatePiece> pieces(const Net& net, const std::vector<int>& weights, bool merge) {
   constexpr int64_t alignment = 16;  // floats, of every array
   std::vector<UpdatePiece> result;
   for (const int index : weights) {
     const WeightArray& array = net.weights[static_cast<size_t>(index)];
     if (!array.trained() || array.count == 0) continue;
-    if (!result.empty()) {
+    if (merge && !result.empty()) {
       UpdatePiece& last = result.back();
       const int64_t end = last.offset + last.count;
       if ((end + alignment - 1) / alignment * alignment == array.offset &&
@@ -92,7 +93,8 @@ std::vector<UpdatePiece> pieces(const Net& net, const std::vector<int>& weights)
         continue;
       }
     }
-    result.push_back({array.offset, array.count, array.rate_multiplier, array.decay_multiplier});
+    result.push_back(
+        {index, array.offset, array.count, array.rate_multiplier, array.decay_multiplier});
   }
   return result;
 }
@@ -169,6 +171,8 @@ Lowered Lowering::lower(int task_index, int64_t step, const std::vector<void*>& 
     lower_sum(add->target, add->sources, at, result);
   } else if (const auto* merge = std::get_if<MergeWork>(&task.work)) {
     lower_merge(*merge, at, result);
+  } else if (const auto* norms = std::get_if<NormWork>(&task.work)) {
+    lower_norms(*norms, at, result);
   } else if (const auto* update = std::get_if<UpdateWork>(&task.work)) {
     lower_update(*update, at, result);
   } else {
@@ -202,6 +206,8 @@ void Lowering::lower_layer(const Task& task, const LayerWork& work, const Resolv
   const Layer& layer = net_.layers[static_cast<size_t>(binding.layer)];
   const size_t inputs = layer.inputs.size(), outputs = layer.outputs.size(),
                weights = layer.weights.size();
+  // Batches of one update after its first add to the gradients of the batches before.
+  const bool accumulates = work.accumulate || at.step % plan_.batches_per_update != 0;
   const auto pointers = std::make_shared<LayerPointers>();
   pointers->inputs = at.all<void*>(binding.inputs, inputs);
   pointers->outputs = at.all<void*>(binding.outputs, outputs);
@@ -210,7 +216,7 @@ void Lowering::lower_layer(const Task& task, const LayerWork& work, const Resolv
   pointers->output_gradients = at.all<const void*>(binding.output_gradients, outputs);
   pointers->weight_gradients = at.all<void*>(binding.weight_gradients, weights);
   pointers->pass = {sizeof(tandem_pass),
-                    work.accumulate ? static_cast<uint32_t>(TANDEM_ACCUMULATE) : 0,
+                    accumulates ? static_cast<uint32_t>(TANDEM_ACCUMULATE) : 0,
                     pointers->inputs.data(),
                     pointers->outputs.data(),
                     pointers->weights.data(),
@@ -263,24 +269,74 @@ void Lowering::lower_merge(const MergeWork& work, const Resolver& at, Lowered& r
   };
 }
 
+void Lowering::lower_norms(const NormWork& work, const Resolver& at, Lowered& result) const {
+  struct Sum {
+    const float* values;
+    int64_t count;
+    double* target;
+  };
+  std::vector<Sum> sums;
+  auto* norms = at.as<double>(work.norms);
+  const size_t arrays = net_.weights.size();
+  for (const int index : work.weights) {
+    const WeightArray& array = net_.weights[static_cast<size_t>(index)];
+    if (!array.trained() || array.count == 0) continue;
+    sums.push_back(
+        {at.as<const float>(work.gradients_buffer) + array.offset, array.count, norms + index});
+    sums.push_back({at.as<const float>(work.weights_buffer) + array.offset, array.count,
+                    norms + arrays + index});
+  }
+  const auto function = runtime_.machine().backend().sum_of_squares;
+  result.run = [function, sums = std::move(sums)](const tandem_call& call) {
+    tandem_status status = TANDEM_OK;
+    for (size_t i = 0; i < sums.size() && status == TANDEM_OK; ++i) {
+      status = function(&call, sums[i].values, sums[i].count, sums[i].target);
+    }
+    return status;
+  };
+}
+
+tandem_update Lowering::update_of(const UpdateWork& work, const Resolver& at) const {
+  tandem_update update{};
+  update.struct_size = sizeof update;
+  update.rule = rule_.rule;
+  update.momentum = rule_.momentum;
+  update.step = at.as<const tandem_step>(work.step);
+  update.skip = at.as<const int32_t>(work.skip);
+  update.momentum2 = rule_.momentum2;
+  update.delta = rule_.delta;
+  update.clip = rule_.clip;
+  update.gradient_scale = 1.0 / rule_.batches;
+  update.trust_coefficient = rule_.trust_coefficient;
+  update.gradient_squares = at.as<const double>(work.norms);
+  update.gradient_square_count = static_cast<uint32_t>(net_.weights.size());
+  return update;
+}
+
 void Lowering::lower_update(const UpdateWork& work, const Resolver& at, Lowered& result) const {
   struct Updates {
     std::vector<std::vector<float*>> states;
     std::vector<tandem_update> updates;
   };
   const auto all = std::make_shared<Updates>();
-  for (const UpdatePiece& piece : pieces(net_, work.weights)) {
+  const auto* norms = at.as<const double>(work.norms);
+  for (const UpdatePiece& piece : pieces(net_, work.weights, rule_.rule != TANDEM_UPDATE_LARS)) {
     std::vector<float*>& states = all->states.emplace_back();
     for (int k = 0; k < rule_.states; ++k) {
       states.push_back(at.as<float>(work.state_buffer) + k * net_.weight_floats + piece.offset);
     }
-    all->updates.push_back({sizeof(tandem_update), rule_.rule, piece.count,
-                            at.as<float>(work.weights_buffer) + piece.offset,
-                            at.as<const float>(work.gradients_buffer) + piece.offset, states.data(),
-                            static_cast<uint32_t>(states.size()), rule_.momentum,
-                            static_cast<float>(rule_.weight_decay * piece.decay_multiplier),
-                            static_cast<float>(piece.rate_multiplier),
-                            at.as<const tandem_step>(work.step), at.as<const int32_t>(work.skip)});
+    tandem_update& update = all->updates.emplace_back(update_of(work, at));
+    update.count = piece.count;
+    update.weights = at.as<float>(work.weights_buffer) + piece.offset;
+    update.gradient = at.as<const float>(work.gradients_buffer) + piece.offset;
+    update.state = states.data();
+    update.state_count = static_cast<uint32_t>(states.size());
+    update.decay = static_cast<float>(rule_.weight_decay * piece.decay_multiplier);
+    update.l1_decay = static_cast<float>(rule_.l1_decay * piece.decay_multiplier);
+    update.rate_multiplier = static_cast<float>(piece.rate_multiplier);
+    if (norms == nullptr) continue;
+    update.gradient_square = norms + piece.first;
+    update.weight_square = norms + net_.weights.size() + piece.first;
   }
   result.run = [update = runtime_.machine().backend().update, all](const tandem_call& call) {
     tandem_status status = TANDEM_OK;

@@ -63,7 +63,10 @@ class Lowering {
   void lower_sum(const Region& target, const std::vector<Region>& sources, const Resolver& at,
                  Lowered& result) const;
   void lower_merge(const MergeWork& work, const Resolver& at, Lowered& result) const;
+  void lower_norms(const NormWork& work, const Resolver& at, Lowered& result) const;
   void lower_update(const UpdateWork& work, const Resolver& at, Lowered& result) const;
+  // What all of a work's updates have in common.
+  [[nodiscard]] tandem_update update_of(const UpdateWork& work, const Resolver& at) const;
   void lower_check(const CheckWork& work, const Resolver& at, Lowered& result) const;
   void note_touches(const Task& task, const Resolver& at, Lowered& result) const;
 

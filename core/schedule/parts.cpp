@@ -38,17 +38,25 @@ class Prices {
     const double bandwidth = in_.link.bandwidth > 0 ? in_.link.bandwidth : assumed_bandwidth;
     return (in_.devices - 1) * (in_.link.latency + static_cast<double>(bytes) / bandwidth);
   }
-  // Gradients in, added, weights updated.
-  [[nodiscard]] double reduce_and_update(const std::vector<int>& weights) const {
+  // Gradients in, added.
+  [[nodiscard]] double reduce(const std::vector<int>& weights) const {
     if (weights.empty()) return 0;
-    const int64_t bytes = total_bytes(weight_ranges(*in_.net, weights));
+    const int64_t bytes = bytes_of(weights);
     const int64_t added = in_.devices > 1 ? (in_.devices + 1) * bytes : 0;
-    const int64_t updated = (3 + 2 * in_.solver_states) * bytes;
-    return transfers(bytes) + in_.costs->moving_seconds("add", added) +
-           in_.costs->moving_seconds("update", updated);
+    return transfers(bytes) + in_.costs->moving_seconds("add", added);
+  }
+  [[nodiscard]] double update(const std::vector<int>& weights) const {
+    if (weights.empty()) return 0;
+    const int64_t bytes = bytes_of(weights);
+    const double norms = in_.needs_norms ? in_.costs->moving_seconds("norms", 2 * bytes) : 0;
+    return norms + in_.costs->moving_seconds("update", (3 + 2 * in_.solver_states) * bytes);
   }
 
  private:
+  [[nodiscard]] int64_t bytes_of(const std::vector<int>& weights) const {
+    return total_bytes(weight_ranges(*in_.net, weights));
+  }
+
   const StrategyInputs& in_;
   int64_t rows_;
 };
@@ -168,14 +176,16 @@ double predict_two_phase(const StrategyInputs& inputs, const Parts& parts) {
     a += prices.forward(layer);
     (layer >= parts.split_layer ? b : c) += prices.backward(layer);
   }
-  const double n = prices.reduce_and_update(parts.conv_weights);
-  double m = prices.reduce_and_update(parts.fc_weights);
+  const double n = prices.reduce(parts.conv_weights) + prices.update(parts.conv_weights);
+  const double m = prices.reduce(parts.fc_weights);
+  double fc_update = prices.update(parts.fc_weights);
   double exposed = prices.transfers(all_weights(net).bytes);
   if (inputs.options.hidden_broadcast) {
-    m += prices.transfers(total_bytes(weight_ranges(net, parts.fc_weights)));
+    fc_update += prices.transfers(total_bytes(weight_ranges(net, parts.fc_weights)));
     exposed = exposed_conv_broadcast(inputs, parts, prices);
   }
-  return a + b + std::max(c, m) + n + exposed;
+  if (inputs.clips_gradients) return a + b + std::max(c, m) + n + fc_update + exposed;
+  return a + b + std::max(c, m + fc_update) + n + exposed;
 }
 
 Parts choose_parts(const StrategyInputs& inputs) {

@@ -24,7 +24,7 @@ struct Parts {
 [[nodiscard]] Parts parts_at(const Net& net, int split_layer);
 
 // Predicted seconds of a two_phase step: a + b + max(c, m) + n + what of the broadcast is exposed.
-// m and n hold the transfers, additions and updates.
+// m and n hold the transfers, additions and updates; clipped updates of the FC part come after n.
 [[nodiscard]] double predict_two_phase(const StrategyInputs& inputs, const Parts& parts);
 
 }  // namespace tandem

@@ -77,6 +77,13 @@ int64_t Plan::bytes(const Region& region) const {
   return buffers[static_cast<size_t>(region.buffer)].bytes - region.offset;
 }
 
+bool works_in(const Plan& plan, const Task& task, int64_t step) {
+  const int64_t batch = step % plan.batches_per_update;
+  if (task.when == When::first_batch) return batch == 0;
+  if (task.when == When::last_batch) return batch == plan.batches_per_update - 1;
+  return true;
+}
+
 Rows share(int64_t batch, int devices, int device) {
   const int64_t smallest = batch / devices, larger = batch % devices;
   const int64_t begin = device * smallest + std::min<int64_t>(device, larger);
@@ -182,6 +189,11 @@ void validate_work(const Plan& plan, const Task& task) {
                                  update->state_buffer, update->step, update->skip}) {
       validate_region(plan, task, region);
     }
+    if (update->norms.buffer >= 0) validate_region(plan, task, update->norms);
+  } else if (const auto* norm = std::get_if<NormWork>(&task.work)) {
+    for (const Region& region : {norm->weights_buffer, norm->gradients_buffer, norm->norms}) {
+      validate_region(plan, task, region);
+    }
   } else if (const auto* check = std::get_if<CheckWork>(&task.work)) {
     validate_region(plan, task, check->values);
     validate_region(plan, task, check->skip);
@@ -191,6 +203,9 @@ void validate_work(const Plan& plan, const Task& task) {
 }  // namespace
 
 void validate(const Plan& plan) {
+  if (plan.batches_per_update < 1) {
+    throw error("a plan with {} batches an update: at least 1", plan.batches_per_update);
+  }
   validate_buffers(plan);
   std::set<std::string> labels;
   for (size_t i = 0; i < plan.tasks.size(); ++i) {

@@ -105,15 +105,25 @@ struct MergeWork {   // target = the statistics of target and sources together, 
   Region target;
   std::vector<Region> sources;
 };
+struct NormWork {            // sums of squares of some weight arrays and of their gradients
+  std::vector<int> weights;  // of the net
+  Region weights_buffer, gradients_buffer;  // the whole arrays, laid out as the net's
+  Region norms;                             // as buffers::norms says
+};
 struct UpdateWork {          // the solver's rule over some weight arrays
   std::vector<int> weights;  // of the net
   Region weights_buffer, gradients_buffer, state_buffer;  // the whole arrays, laid out as the net's
   Region step, skip;
+  Region norms{};  // buffer -1: the rule needs none
 };
 struct CheckWork {  // skip = 1 if a value is not finite
   Region values, skip;
 };
-using Work = std::variant<LayerWork, CopyWork, AddWork, MergeWork, UpdateWork, CheckWork>;
+using Work = std::variant<LayerWork, CopyWork, AddWork, MergeWork, NormWork, UpdateWork, CheckWork>;
+
+// Where an update takes the gradients of several batches (iter_size), each batch is a step of the
+// executor: in which of them a task does its work. In the others it only keeps its place.
+enum class When { every_batch, first_batch, last_batch };
 
 struct Dependency {
   int task = -1;
@@ -131,6 +141,7 @@ struct Task {
   std::vector<Region> reads, writes;
   std::vector<Dependency> after;
   Work work;
+  When when = When::every_batch;
 };
 
 struct Plan {
@@ -138,6 +149,7 @@ struct Plan {
   std::string net;
   int devices = 1;
   int64_t batch = 0;
+  int batches_per_update = 1;  // the weights' gradients are added up over so many steps
   std::vector<Buffer> buffers;
   std::vector<PlanBinding> bindings;
   std::vector<Task> tasks;
@@ -147,6 +159,9 @@ struct Plan {
   [[nodiscard]] int find_buffer(const std::string& name, int device) const;  // -1: none
   [[nodiscard]] int64_t bytes(const Region& region) const;  // whole_buffer resolved
 };
+
+// Whether the task does its work in this step.
+[[nodiscard]] bool works_in(const Plan& plan, const Task& task, int64_t step);
 
 // Rows [begin, end) of each device's share of a batch; shares differ by at most one.
 struct Rows {

@@ -68,11 +68,15 @@ Region PlanBuilder::weights(int device, const WeightRange& range) {
       range.offset, range.bytes};
 }
 
+// Gradients that several batches add to outlive a step.
+BufferKind PlanBuilder::gradients_kind() const {
+  return plan_.batches_per_update > 1 ? BufferKind::persistent : BufferKind::transient;
+}
+
 Region PlanBuilder::gradients(int device, const WeightRange& range) {
-  return {
-      buffer(
-          {buffers::gradients, device, BufferKind::transient, buffers::weight_bytes(net()), 1, {}}),
-      range.offset, range.bytes};
+  return {buffer({buffers::gradients, device, gradients_kind(), buffers::weight_bytes(net()), 1,
+                  {}}),
+          range.offset, range.bytes};
 }
 
 Region PlanBuilder::received_gradients(int sender, const WeightRange& range) {
@@ -96,6 +100,19 @@ Region PlanBuilder::skip(int device) {
   const Buffer description{buffers::skip,         device, BufferKind::persistent,
                            buffers::scalar_bytes, 1,      {}};
   return {buffer(description), 0, sizeof(int32_t)};
+}
+
+std::vector<Region> PlanBuilder::norms(int device, const std::vector<int>& arrays) {
+  constexpr int64_t one = sizeof(double);
+  const int all =
+      buffer({buffers::norms, device, BufferKind::persistent, buffers::norms_bytes(net()), 1, {}});
+  std::vector<Region> regions;
+  for (const int array : arrays) {
+    const int64_t weights = static_cast<int64_t>(net().weights.size());
+    regions.push_back({all, array * one, one});
+    regions.push_back({all, (weights + array) * one, one});
+  }
+  return regions;
 }
 
 Region PlanBuilder::metrics(int device) {
@@ -198,8 +215,7 @@ Region PlanBuilder::weight_gradient(int device, int layer, int weight) {
   }
   const std::string name =
       fmt::format("{} gradient of {}", net().layers[size_t(layer)].name, array.name);
-  return {buffer({name, device, BufferKind::transient, array.count * 4, 1, {}}), 0,
-          array.count * 4};
+  return {buffer({name, device, gradients_kind(), array.count * 4, 1, {}}), 0, array.count * 4};
 }
 
 int PlanBuilder::binding(int device, int layer) {

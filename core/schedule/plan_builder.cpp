@@ -68,6 +68,7 @@ PlanBuilder::PlanBuilder(const StrategyInputs& inputs, const std::string& strate
   plan_.net = net().name;
   plan_.devices = devices();
   plan_.batch = net().batch;
+  if (purpose == Purpose::training) plan_.batches_per_update = inputs_.batches_per_update;
 }
 
 void PlanBuilder::emit(Task task) {
@@ -158,7 +159,7 @@ void PlanBuilder::add_own_gradients(int device, int layer, Stage stage) {
     const WeightArray& array = net().weights[size_t(l.weights[i])];
     emit_add(fmt::format("add gradient of {} to {} @{}", l.name, array.name, device), stage,
              {device, StreamKind::compute}, gradients(device, {array.offset * 4, array.count * 4}),
-             {own});
+             {own}, When::last_batch);
   }
 }
 
@@ -220,8 +221,8 @@ void PlanBuilder::emit_pass(int device, int layer, Stage stage, const LayerWork&
 }
 
 void PlanBuilder::emit_copy(const std::string& label, Stage stage, int layer,
-                            const std::vector<StreamId>& streams,
-                            std::vector<CopySegment> segments) {
+                            const std::vector<StreamId>& streams, std::vector<CopySegment> segments,
+                            When when) {
   Task task;
   task.label = label;
   task.stage = stage;
@@ -232,18 +233,19 @@ void PlanBuilder::emit_copy(const std::string& label, Stage stage, int layer,
     task.writes.push_back(segment.target);
   }
   task.work = CopyWork{std::move(segments)};
+  task.when = when;
   emit(std::move(task));
 }
 
 void PlanBuilder::emit_transfer(const std::string& what, Stage stage, int layer, int source,
-                                int target, std::vector<CopySegment> segments) {
+                                int target, std::vector<CopySegment> segments, When when) {
   emit_copy(fmt::format("{} @{}->@{}", what, source, target), stage, layer,
             {{target, StreamKind::communication}, {source, StreamKind::communication}},
-            std::move(segments));
+            std::move(segments), when);
 }
 
 void PlanBuilder::emit_add(const std::string& label, Stage stage, StreamId stream,
-                           const Region& target, std::vector<Region> sources) {
+                           const Region& target, std::vector<Region> sources, When when) {
   Task task;
   task.label = label;
   task.stage = stage;
@@ -251,6 +253,28 @@ void PlanBuilder::emit_add(const std::string& label, Stage stage, StreamId strea
   task.reads = sources;
   task.writes = {target};
   task.work = AddWork{target, std::move(sources)};
+  task.when = when;
+  emit(std::move(task));
+}
+
+void PlanBuilder::emit_norms(const std::string& label, Stage stage, int device,
+                             const std::vector<int>& arrays) {
+  if (!inputs_.needs_norms) return;
+  const WeightRange all = all_weights(net());
+  Task task;
+  task.label = label;
+  task.stage = stage;
+  task.streams = {{device, StreamKind::communication}};
+  for (const WeightRange& range : weight_ranges(net(), arrays)) {
+    task.reads.push_back(gradients(device, range));
+    task.reads.push_back(weights(device, range));
+  }
+  task.writes = norms(device, arrays);
+  task.work = NormWork{arrays,
+                       weights(device, all),
+                       gradients(device, all),
+                       {task.writes.front().buffer, 0, whole_buffer}};
+  task.when = When::last_batch;
   emit(std::move(task));
 }
 
@@ -293,6 +317,16 @@ void PlanBuilder::emit_update(const std::string& label, Stage stage, int device,
     task.writes.push_back(weights(device, range));
     for (int i = 0; i < inputs_.solver_states; ++i) task.writes.push_back(state(device, i, range));
   }
+  if (inputs_.needs_norms) {
+    const std::vector<Region> mine = norms(device, arrays);
+    work.norms = {mine.front().buffer, 0, whole_buffer};
+    if (inputs_.clips_gradients) {
+      task.reads.push_back(work.norms);
+    } else {
+      task.reads.insert(task.reads.end(), mine.begin(), mine.end());
+    }
+  }
+  task.when = When::last_batch;
   task.work = std::move(work);
   emit(std::move(task));
 }

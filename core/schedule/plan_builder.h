@@ -56,6 +56,8 @@ class PlanBuilder {
   // The solver's array number `index`, on the device that updates.
   [[nodiscard]] Region state(int device, int index, const WeightRange& range);
   [[nodiscard]] Region skip(int device);
+  // Sums of squares (buffers::norms) of these weight arrays' gradients, and of the arrays.
+  [[nodiscard]] std::vector<Region> norms(int device, const std::vector<int>& weights);
   // All scalars of the device's share; one of them; what arrived on device 0 of another device's.
   [[nodiscard]] Region metrics(int device);
   [[nodiscard]] Region metric(int device, int scalar);
@@ -86,15 +88,20 @@ class PlanBuilder {
   void emit_backward(int device, int layer, Stage stage);
   // By the first of the streams; the others are occupied as long.
   void emit_copy(const std::string& label, Stage stage, int layer,
-                 const std::vector<StreamId>& streams, std::vector<CopySegment> segments);
+                 const std::vector<StreamId>& streams, std::vector<CopySegment> segments,
+                 When when = When::every_batch);
   // "<what> @1->@0": a copy between devices that occupies both communication streams.
   void emit_transfer(const std::string& what, Stage stage, int layer, int source, int target,
-                     std::vector<CopySegment> segments);
+                     std::vector<CopySegment> segments, When when);
   // target += sources, in this order.
   void emit_add(const std::string& label, Stage stage, StreamId stream, const Region& target,
-                std::vector<Region> sources);
+                std::vector<Region> sources, When when = When::every_batch);
   // Device 0's statistics become those of the whole batch; of every other device they have arrived.
   void emit_merge(Stage stage, int layer, LayerPass pass);
+  // What the solver's rule wants to know of these weight arrays before it changes them; nothing if
+  // it wants nothing. By the device's communication stream.
+  void emit_norms(const std::string& label, Stage stage, int device,
+                  const std::vector<int>& weights);
   // The solver's rule over these weight arrays, by the device's communication stream.
   void emit_update(const std::string& label, Stage stage, int device,
                    const std::vector<int>& weights);
@@ -110,6 +117,7 @@ class PlanBuilder {
   void emit(Task task);
   void emit_pass(int device, int layer, Stage stage, const LayerWork& work);
   [[nodiscard]] bool accumulates(int device, int layer);
+  [[nodiscard]] BufferKind gradients_kind() const;
   [[nodiscard]] bool has_own_gradient(int layer, int weight) const;
   [[nodiscard]] Region weight_gradient(int device, int layer, int weight);
   void add_own_gradients(int device, int layer, Stage stage);

@@ -27,7 +27,10 @@ struct StrategyInputs {
   int devices = 1;
   const CostTable* costs = nullptr;
   LinkSpec link;
-  int solver_states = 1;  // arrays of the weights' size that the solver keeps
+  int solver_states = 1;         // arrays of the weights' size that the solver keeps
+  bool needs_norms = false;      // the update reads its arrays' norms (LARS, clip_gradients)
+  bool clips_gradients = false;  // it reads the norm of all gradients, so it waits for all of them
+  int batches_per_update = 1;    // iter_size
   StrategyOptions options;
 };
 

@@ -73,7 +73,7 @@ std::string first_not_finite(Registry& registry, const NetDefinition& definition
 
   LoaderOptions loading;
   loading.batch = inputs.batch;
-  loading.first_batch = static_cast<int64_t>(inputs.step);
+  loading.first_batch = inputs.number;
   loading.batch_count = 1;
   loading.seed = inputs.seed;
   loading.slots = 1;
@@ -81,7 +81,7 @@ std::string first_not_finite(Registry& registry, const NetDefinition& definition
                 {[](int64_t bytes) { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); },
                  [](void* address) { std::free(address); }});
   const Batch batch = loader.next();
-  const tandem_step step{inputs.seed, inputs.step, 0.0F, static_cast<float>(batch.samples), {0, 0}};
+  const tandem_step step{inputs.seed, inputs.step, 0.0F, static_cast<float>(batch.samples), 0, 0};
   std::memcpy(batch.memory, &step, sizeof(step));
   executor.issue(0, {{plan.find_buffer(buffers::batch, TANDEM_HOST), batch.memory}});
   executor.drain();

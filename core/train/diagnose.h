@@ -16,6 +16,7 @@ struct DiagnoseInputs {
   int64_t batch = 1;
   Shape data;
   uint64_t seed = 1, step = 0;
+  int64_t number = 0;  // of the batch
   const Dataset* dataset = nullptr;
 };
 

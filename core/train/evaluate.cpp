@@ -87,6 +87,11 @@ class Tally {
   int64_t correct_ = 0, correct_of_five_ = 0;
 };
 
+int64_t samples_of(const Dataset& dataset, const EvaluateOptions& options) {
+  const int64_t limit = options.sample_limit;
+  return limit > 0 ? std::min(limit, dataset.size()) : dataset.size();
+}
+
 struct InFlight {
   int64_t number;
   std::vector<float> labels;
@@ -94,6 +99,7 @@ struct InFlight {
 
 Evaluation run(Session& session, const Dataset& dataset, const LoaderOptions& loading,
                Loader& loader, const EvaluateOptions& options, const PredictionSink& sink) {
+  const int64_t samples = samples_of(dataset, options);
   Phase& phase = session.testing();
   const int64_t batch = loading.batch;
   const BatchLayout& layout = loader.layout();
@@ -110,9 +116,12 @@ Evaluation run(Session& session, const Dataset& dataset, const LoaderOptions& lo
     }
     const Batch current = loader.next();
     const tandem_step step{
-        0, static_cast<uint64_t>(number), 0.0F, static_cast<float>(current.samples), {0, 0}};
+        0, static_cast<uint64_t>(number), 0.0F, static_cast<float>(current.samples), 0, 0};
     std::memcpy(current.memory, &step, sizeof(step));
-    const auto* labels = reinterpret_cast<const float*>(current.memory + layout.label_offset);
+    auto* labels = reinterpret_cast<float*>(current.memory + layout.label_offset);
+    for (int64_t row = std::max<int64_t>(0, samples - number * batch); row < batch; ++row) {
+      labels[row] = -1;
+    }
     if (flying.size() == 2) {
       phase.executor->wait(flying.front().number);
       tally.add(flying.front().number, flying.front().labels, flying.front().number * batch, sink);
@@ -130,7 +139,7 @@ Evaluation run(Session& session, const Dataset& dataset, const LoaderOptions& lo
   for (const InFlight& left : flying)
     tally.add(left.number, left.labels, left.number * batch, sink);
   if (held) loader.release(*held);
-  Evaluation result = tally.finish(dataset.size(), complete);
+  Evaluation result = tally.finish(samples, complete);
   result.bad = loader.bad_samples();
   return result;
 }
@@ -149,9 +158,12 @@ Evaluation evaluate(Session& session, const Dataset& dataset, const EvaluateOpti
   const int64_t batch = session.options().batch;
   LoaderOptions loading;
   loading.batch = batch;
-  loading.batch_count = (dataset.size() + batch - 1) / batch;
+  const int64_t samples = samples_of(dataset, options);
+  loading.batch_count = (samples + batch - 1) / batch;
   loading.wrap = false;
-  loading.shuffle = false;
+  // The first so many would be of the first classes only.
+  loading.shuffle = samples < dataset.size();
+  loading.seed = options.seed;
   loading.threads = options.decode_threads;
   loading.bad_share_limit = 1;
   auto loader = std::make_unique<Loader>(dataset, loading, session.allocator());
@@ -159,7 +171,7 @@ Evaluation evaluate(Session& session, const Dataset& dataset, const EvaluateOpti
     Evaluation result = run(session, dataset, loading, *loader, options, sink);
     if (result.samples == 0 && !result.bad.empty() && !options.allow_none) {
       throw error("all {} images are damaged, none is left to test with (the first: {}: {})",
-                  dataset.size(), result.bad[0].name, result.bad[0].reason);
+                  samples, result.bad[0].name, result.bad[0].reason);
     }
     return result;
   } catch (...) {

@@ -15,12 +15,14 @@ struct EvaluateOptions {
   int decode_threads = 0;
   bool allow_none = false;                  // no Error if every image is damaged
   const std::atomic<bool>* stop = nullptr;  // give up early; the result covers what was seen
+  int64_t sample_limit = 0;  // 0: all; else so many, always the same ones, drawn with `seed`
+  uint64_t seed = 1;
 };
 
 // Error unless a batch's samples have the shape that the net was built for.
 void demand_sample(const Net& net, const Shape& sample);
 
-// Called for every sample in order with its class scores.
+// Called for every sample in order (drawn samples: in the order drawn) with its class scores.
 using PredictionSink =
     std::function<void(int64_t index, int64_t label, const float* scores, int64_t classes)>;
 

@@ -47,7 +47,7 @@ class StandingBatch {
   std::byte* for_step(int64_t step) {
     if (!virtual_) {
       const tandem_step control{
-          1, static_cast<uint64_t>(step), 1e-4F, static_cast<float>(layout_.rows), {0, 0}};
+          1, static_cast<uint64_t>(step), 1e-4F, static_cast<float>(layout_.rows), 0, 0};
       std::memcpy(memory_, &control, sizeof(control));
     }
     return memory_;

@@ -23,9 +23,11 @@ struct TrainOptions {
   // In which state each phase's net is built (its layers' include and exclude rules); else as the
   // solver says: train_state, and the first test_state.
   std::optional<NetState> train_state, test_state;
-  std::string solver;    // a prototxt file; "": the model's own, if it has one
-  std::string devices;   // "": cpu
-  std::string strategy;  // "": two_phase
+  std::string solver;       // a prototxt file; "": the model's own, if it has one
+  std::string solver_type;  // "": the solver's, else SGD
+  std::map<std::string, std::string> solver_fields;  // of the solver, replacing its file's
+  std::string devices;                               // "": cpu
+  std::string strategy;                              // "": two_phase
   StrategyOptions strategy_options;
   int64_t batch = 0;             // global; 0: the net's batch_size, else 64
   int64_t epochs = 0;            // 0: by steps

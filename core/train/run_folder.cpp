@@ -12,7 +12,6 @@
 #include "core/base/error.h"
 #include "core/model/text_format.h"
 #include "core/train/safetensors.h"
-#include "core/train/solver_text.h"
 
 namespace tandem {
 namespace {

@@ -14,8 +14,7 @@ SessionOptions plain_options(const TrainSetup& setup) {
   options.machine = chosen.machine;
   options.executor.trace = chosen.timeline;
   options.executor.watchdog_seconds = chosen.watchdog_seconds;
-  options.rule = {TANDEM_UPDATE_SGD, static_cast<float>(setup.solver.momentum),
-                  static_cast<float>(setup.solver.weight_decay), 1};
+  options.rule = make_update_rule(setup.solver);
   options.batch = chosen.batch;
   options.data = setup.record.data;
   options.testing = setup.validation_data != nullptr;

@@ -62,6 +62,13 @@ Session::Session(Registry& registry, const NetDefinition& definition, const Sess
   const DeviceSpec devices = parse_devices(options_.devices, registry.backends());
   machine_ = std::make_unique<Machine>(registry.backend(devices.kind), devices, options_.machine);
   runtime_ = std::make_unique<Runtime>(*machine_);
+  if (!options_.rule.is_plain() && machine_->backend().sum_of_squares == nullptr) {
+    throw error(
+        "backend '{}' is of plugin ABI 1.0, which knows SGD without clipping, L1 and iter_size "
+        "only: "
+        "use a newer one",
+        devices.kind);
+  }
   if (!options_.costs) options_.costs.emplace(roofline_of(*machine_));
   if (options_.training) prepare(training_, definition, TANDEM_TRAIN);
   if (options_.testing) prepare(testing_, definition, TANDEM_TEST);
@@ -90,6 +97,9 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   inputs.costs = &*options_.costs;
   inputs.link = options_.machine.link;
   inputs.solver_states = options_.rule.states;
+  inputs.needs_norms = options_.rule.needs_norms();
+  inputs.clips_gradients = options_.rule.clip > 0;
+  inputs.batches_per_update = options_.rule.batches;
   inputs.options = options_.strategy_options;
   phase.plan =
       which == TANDEM_TRAIN ? build_plan(options_.strategy, inputs) : build_testing_plan(inputs);

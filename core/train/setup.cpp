@@ -7,86 +7,16 @@
 #include "core/base/strings.h"
 #include "core/data/loader.h"
 #include "core/model/net.h"
+#include "core/train/setup_solver.h"
 
 namespace tandem {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* default_net = "alexnet";
 constexpr int64_t default_batch = 64, default_epochs = 10, default_display = 20;
 constexpr int64_t mean_samples = 2000;
 constexpr int64_t pair_classes = 2;  // of made-up data, if the net knows no classes: alike or not
-
-fs::path file_of_solver(const SolverDefinition& solver, const std::string& written) {
-  const fs::path folder = fs::path(solver.file).parent_path();
-  // Caffe's solvers name the net from Caffe's own root; beside the solver is where it usually lies.
-  for (const fs::path& candidate :
-       {fs::path(written), folder / written, folder / fs::path(written).filename()}) {
-    std::error_code code;
-    if (fs::exists(candidate, code)) return candidate;
-  }
-  throw error(
-      "solver '{}' names the net '{}', which is neither here nor beside the solver: name it with "
-      "--net",
-      solver.file, written);
-}
-
-bool names_net(const SolverDefinition& solver) {
-  return solver.net_definition || !solver.net.empty() || !solver.train_net.empty();
-}
-
-// The net that the solver names or holds; `file` receives its file's name.
-NetDefinition net_of_solver(const SolverDefinition& solver, std::string* file) {
-  if (solver.net_definition) {
-    *file = solver.file;
-    return *solver.net_definition;
-  }
-  const fs::path path = file_of_solver(solver, solver.net.empty() ? solver.train_net : solver.net);
-  *file = path.string();
-  NetDefinition net = read_net(path);
-  if (solver.test_nets.empty()) return net;
-  return joined(net, read_net(file_of_solver(solver, solver.test_nets.front())));
-}
-
-void resolve_solver_and_net(const TrainOptions& options, TrainSetup& setup, bool* is_model) {
-  TrainOptions& chosen = setup.record.options;
-  if (!options.solver.empty()) setup.solver = read_solver(options.solver);
-  if (options.net_definition) {
-    setup.net = *options.net_definition;
-    *is_model = true;
-  } else {
-    const bool from_solver = options.net.empty() && names_net(setup.solver);
-    if (from_solver) {
-      setup.net = net_of_solver(setup.solver, &chosen.net);
-    } else {
-      if (chosen.net.empty()) chosen.net = default_net;
-      *is_model = is_model_name(chosen.net);
-      setup.net = read_net(find_net(chosen.net));
-    }
-  }
-  if (options.solver.empty()) {
-    const fs::path own = fs::path(setup.net.file).parent_path() / (chosen.net + "_solver.prototxt");
-    std::error_code code;
-    if (*is_model && fs::exists(own, code)) {
-      setup.solver = read_solver(own);
-    } else {
-      setup.solver.momentum = 0.9;
-      setup.solver.weight_decay = 0.0005;
-    }
-  }
-  if (options.rate) {
-    if (!std::isfinite(*options.rate) || *options.rate < 0) {
-      throw error("--lr {}: the learning rate must be a finite number of at least 0",
-                  *options.rate);
-    }
-    setup.solver.base_rate = *options.rate;
-  }
-  const std::vector<NetState>& tested = setup.solver.test_states;
-  setup.net = in_states(setup.net, options.train_state.value_or(setup.solver.train_state),
-                        options.test_state.value_or(tested.empty() ? NetState{} : tested.front()));
-  for (const std::string& note : setup.solver.notes) setup.messages.push_back(note);
-}
 
 std::string number_text(double value) {
   return fmt::format("{:.9g}", value);
@@ -174,12 +104,18 @@ void resolve_amount(TrainSetup& setup, const TrainOptions& options) {
     throw error("--epochs {}: there must be at least 1 epoch", options.epochs);
   if (chosen.batch == 0) chosen.batch = setup.net.batch_size(TANDEM_TRAIN).value_or(default_batch);
   const int64_t size = setup.record.training_samples;
-  const auto steps_of = [&](int64_t epochs) {
-    return (epochs * size + chosen.batch - 1) / chosen.batch;
-  };
+  const int64_t images = chosen.batch * setup.solver.batches_per_update;  // of a step
+  const auto steps_of = [&](int64_t epochs) { return (epochs * size + images - 1) / images; };
   if (chosen.steps == 0 && chosen.epochs > 0) chosen.steps = steps_of(chosen.epochs);
   if (chosen.steps == 0) chosen.steps = setup.solver.max_steps;
   if (chosen.steps == 0) chosen.steps = steps_of(default_epochs);
+  if (setup.solver.batches_per_update > 1) {
+    setup.messages.push_back(fmt::format(
+        "iter_size {}: every step adds up {} batches of {}, {} images",
+        setup.solver.batches_per_update, setup.solver.batches_per_update, chosen.batch, images));
+  }
+  note_changes(options, setup);
+  resolve_tests(setup);
   setup.solver.max_steps = chosen.steps;
   if (chosen.display == 0)
     chosen.display = setup.solver.display > 0 ? setup.solver.display : default_display;
@@ -238,8 +174,8 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options) {
   record.options = options;
   if (options.data.empty())
     throw error("no data: name a folder of images, or 'synthetic' (--data)");
-  bool is_model = false, measure_mean = false;
-  resolve_solver_and_net(options, setup, &is_model);
+  bool measure_mean = false;
+  const bool is_model = resolve_solver_and_net(options, setup);
   if (!record.options.seed) record.options.seed = setup.solver.seed.value_or(1);
   const bool synthetic = options.data == "synthetic";
   record.data = setup.net.input_shape();
@@ -286,6 +222,8 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
   refuse(!options.solver.empty() && options.solver != chosen.solver, "--solver");
   refuse(options.batch != 0 && options.batch != chosen.batch, "--batch");
   refuse(options.seed && options.seed != chosen.seed, "--seed");
+  refuse(!options.solver_type.empty(), "--solver-type");
+  refuse(!options.solver_fields.empty(), "--solver-option");
   refuse(options.rate && *options.rate != setup.solver.base_rate, "--lr");
   refuse(!options.data_parameters.empty(), "--data-option");
   refuse(options.train_state || options.test_state, "the stage or level");

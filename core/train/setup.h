@@ -19,6 +19,7 @@ struct TrainSetup {
   NetDefinition net;
   SolverDefinition solver;
   std::unique_ptr<Dataset> training_data, validation_data;  // validation_data may be null
+  int64_t test_samples = 0;           // of an evaluation during the run; 0: all
   std::vector<std::string> messages;  // for the log: what was decided, what was left out
 };
 

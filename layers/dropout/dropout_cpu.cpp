@@ -66,8 +66,9 @@ class DropoutCpu : public Needs {
             uint8_t* mask) const {
     const float factor = 1 / (1 - ratio_);
     const int64_t row_size = placement_.row_size();
-    const tandem_random4 random = tandem_random_block(
-        step.seed, step.step, layer_, first_row_ + static_cast<uint64_t>(row), block);
+    const tandem_random4 random =
+        tandem_random_block(step.seed, step.step, layer_,
+                            first_row_ + static_cast<uint64_t>(step.first_row + row), block);
     const int64_t first = int64_t{block} * 4;
     for (int64_t lane = 0; lane < std::min<int64_t>(4, row_size - first); ++lane) {
       const int64_t i = row * row_size + place(first + lane);

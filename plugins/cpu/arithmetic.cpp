@@ -5,15 +5,8 @@
 #include <cstring>
 
 #include "plugins/cpu/team.h"
+#include "plugins/cpu/vector.h"
 #include "plugins/sdk.h"
-
-// The plain x86-64 instructions reach half of the memory's speed from one core. The resolvers of
-// cloned functions run before a sanitizer has started, and g++ 12 instruments them.
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-#define TANDEM_CPU_VECTOR __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define TANDEM_CPU_VECTOR
-#endif
 
 namespace tandem::cpu {
 
@@ -32,18 +25,21 @@ TANDEM_CPU_VECTOR void add_range(float* target, const float* first, const float*
   for (int64_t i = 0; i < count; ++i) target[i] = (target[i] + first[i]) + second[i];
 }
 
-struct Sgd {
-  float momentum, decay, rate;
-};
-
-TANDEM_CPU_VECTOR void sgd_range(float* __restrict weights, const float* __restrict gradient,
-                                 float* __restrict history, Sgd rule, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    const float step =
-        rule.momentum * history[i] + rule.rate * (gradient[i] + rule.decay * weights[i]);
-    history[i] = step;
-    weights[i] -= step;
+// In lanes, so that the order of the additions is the same at any vector width.
+TANDEM_CPU_VECTOR double sum_of_squares_range(const float* values, int64_t count) {
+  constexpr int64_t width = 16;
+  double lanes[width] = {};
+  int64_t i = 0;
+  for (; i + width <= count; i += width) {
+    for (int64_t lane = 0; lane < width; ++lane) {
+      const double value = values[i + lane];
+      lanes[lane] += value * value;
+    }
   }
+  double sum = 0;
+  for (; i < count; ++i) sum += static_cast<double>(values[i]) * values[i];
+  for (const double lane : lanes) sum += lane;
+  return sum;
 }
 
 TANDEM_CPU_VECTOR bool is_finite_range(const float* values, int64_t count) {
@@ -84,19 +80,20 @@ void add(int32_t threads, float* target, const float* const* sources, uint32_t s
   });
 }
 
-void update(int32_t threads, const tandem_update& update) {
-  demand_count("update", update.count);
-  if (update.rule != TANDEM_UPDATE_SGD) {
-    throw sdk::unsupported("update rule ", update.rule, "; this backend knows SGD (",
-                           TANDEM_UPDATE_SGD, ")");
-  }
-  if (update.state_count < 1) throw sdk::invalid("SGD needs one state array");
-  if (update.skip != nullptr && *update.skip != 0) return;
-  const Sgd rule{update.momentum, update.decay, update.step->rate * update.rate_multiplier};
-  float* const history = update.state[0];
-  for_ranges(threads, update.count, [&](int64_t begin, int64_t end) {
-    sgd_range(update.weights + begin, update.gradient + begin, history + begin, rule, end - begin);
+double sum_of_squares(int32_t threads, const float* values, int64_t count) {
+  demand_count("sum of squares", count);
+  constexpr int64_t parts = 64, line = 16;
+  const int64_t part = (count / parts + line) / line * line;
+  double sums[parts] = {};
+  for_items(threads, parts, part, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      const int64_t begin = std::min(count, i * part), end = std::min(count, begin + part);
+      sums[i] = sum_of_squares_range(values + begin, end - begin);
+    }
   });
+  double sum = 0;
+  for (const double of_part : sums) sum += of_part;
+  return sum;
 }
 
 void check_finite(int32_t threads, const float* values, int64_t count, int32_t* skip) {

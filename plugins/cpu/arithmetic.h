@@ -1,4 +1,4 @@
-// The backend's own arithmetic on float32 memory: fill, add, the solver updates, the check for
+// The backend's own arithmetic on float32 memory: fill, add, sums of squares, the check for
 // finite values. Bit-identical for any number of threads and any vector width. Each throws Refusal
 // on arguments it cannot use.
 #pragma once
@@ -13,8 +13,9 @@ void fill(int32_t threads, float* target, float value, int64_t count);
 // target += sources[0], then += sources[1], ...: in that order for every element.
 void add(int32_t threads, float* target, const float* const* sources, uint32_t source_count,
          int64_t count);
-void update(int32_t threads, const tandem_update& update);
 // *skip = 1 if a value is infinite or not a number, else as it was.
 void check_finite(int32_t threads, const float* values, int64_t count, int32_t* skip);
+// In float64.
+[[nodiscard]] double sum_of_squares(int32_t threads, const float* values, int64_t count);
 
 }  // namespace tandem::cpu

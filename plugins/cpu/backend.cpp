@@ -8,6 +8,7 @@
 #include "plugins/cpu/hardware.h"
 #include "plugins/cpu/memory.h"
 #include "plugins/cpu/stream.h"
+#include "plugins/cpu/updates.h"
 #include "plugins/sdk.h"
 
 namespace {
@@ -160,6 +161,11 @@ tandem_status check_finite(const tandem_call* call, const float* values, int64_t
   return guarded([&] { tandem::cpu::check_finite(call->threads, values, count, skip); });
 }
 
+tandem_status sum_of_squares(const tandem_call* call, const float* values, int64_t count,
+                             double* sum) {
+  return guarded([&] { *sum = tandem::cpu::sum_of_squares(call->threads, values, count); });
+}
+
 constexpr tandem_backend backend{sizeof(tandem_backend),
                                  "cpu",
                                  "this computer's cores, shared by N devices (cpu:N)",
@@ -183,7 +189,8 @@ constexpr tandem_backend backend{sizeof(tandem_backend),
                                  &fill,
                                  &add,
                                  &update,
-                                 &check_finite};
+                                 &check_finite,
+                                 &sum_of_squares};
 
 }  // namespace
 

@@ -166,6 +166,10 @@ tandem_status check_finite(const tandem_call*, const float*, int64_t, int32_t*) 
   return no_arithmetic();
 }
 
+tandem_status sum_of_squares(const tandem_call*, const float*, int64_t, double*) {
+  return no_arithmetic();
+}
+
 constexpr tandem_backend backend{sizeof(tandem_backend),
                                  "sim",
                                  "N simulated devices in virtual time (sim:N)",
@@ -189,7 +193,8 @@ constexpr tandem_backend backend{sizeof(tandem_backend),
                                  &fill,
                                  &add,
                                  &update,
-                                 &check_finite};
+                                 &check_finite,
+                                 &sum_of_squares};
 
 }  // namespace
 

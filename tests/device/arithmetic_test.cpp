@@ -84,6 +84,7 @@ class SgdUpdate : public testing::Test {
     update.momentum = 0.9F;
     update.decay = 0.0005F;
     update.rate_multiplier = 2;
+    update.gradient_scale = 1;
     update.step = &step_;
     update.skip = &skip_;
     return cpu().update(&call, &update);
@@ -93,7 +94,7 @@ class SgdUpdate : public testing::Test {
   Floats weights_ = random_values(odd_count, 1);
   Floats gradient_ = random_values(odd_count, 2);
   Floats history_ = random_values(odd_count, 3);
-  tandem_step step_{1, 0, 0.01F, 1, {0, 0}};
+  tandem_step step_{1, 0, 0.01F, 1, 0, 0};
   int32_t skip_ = 0;
 };
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/model/definition.h"
 #include "tests/model/thrown.h"
 #include "tests/support/temp_folder.h"
@@ -43,7 +45,7 @@ TEST(SolverDefinition, ReadsCaffesFields) {
 }
 
 TEST(SolverDefinition, NotesWhatItReadsAndLeavesUnused) {
-  const SolverDefinition solver = read("base_lr: 1\nsolver_mode: GPU snapshot_prefix: 'x'");
+  const SolverDefinition solver = read("base_lr: 1\nsolver_mode: GPU debug_info: true");
   ASSERT_EQ(solver.notes.size(), 2u);
   EXPECT_THAT(solver.notes[0], testing::MatchesRegex("solver: solver_mode is not used: devices are "
                                                      "chosen with --devices \\(.*:2:1\\)"));
@@ -56,27 +58,117 @@ TEST(SolverDefinition, AnUnknownFieldSuggestsTheNearName) {
                              HasSubstr("solver.prototxt:2:1)")));
 }
 
-TEST(SolverDefinition, AnotherTypeNamesTheKnownOnes) {
-  EXPECT_THAT(failure("type: 'Adam'"), HasSubstr("solver: type is 'Adam', but must be SGD ("));
+TEST(SolverDefinition, SaysOnceThatDevicesAreChosenOtherwise) {
+  EXPECT_EQ(read("solver_mode: GPU device_id: 1").notes.size(), 1u);
 }
 
-TEST(SolverDefinition, RefusesWhatWouldTrainDifferently) {
-  EXPECT_THAT(failure("iter_size: 2"), HasSubstr("iter_size is '2', but must be 1: give the whole "
-                                                 "batch with --batch"));
-  EXPECT_THAT(failure("clip_gradients: 35"), HasSubstr("clip_gradients is not supported"));
-  EXPECT_THAT(failure("regularization_type: 'L1'"), HasSubstr("is 'L1', but must be L2"));
-  EXPECT_EQ(read("iter_size: 1 clip_gradients: -1").notes.size(), 0u);
+TEST(SolverDefinition, KnowsEveryTypeByNameAndTheOldOnesByEnum) {
+  for (const std::string& type : solver_types()) {
+    const std::string momentum = type == "AdaDelta" ? " momentum: 0.9" : "";
+    EXPECT_EQ(read("type: '" + type + "'" + momentum).type, type);
+  }
+  EXPECT_EQ(read("solver_type: NESTEROV").type, "Nesterov");
+  EXPECT_EQ(read("solver_type: 5").type, "Adam");
+  EXPECT_THAT(
+      failure("type: 'Adem'"),
+      HasSubstr("solver: type is 'Adem', but must be one of SGD, Nesterov, AdaGrad, RMSProp, "
+                "AdaDelta, Adam, AdamW, LARS (did you mean 'Adam'?)"));
+  EXPECT_THAT(failure("type: 'Adam' solver_type: SGD"), HasSubstr("keep one of them"));
+}
+
+TEST(SolverDefinition, ReadsTheRulesConstants) {
+  const SolverDefinition solver = read(
+      "type: 'Adam' momentum: 0.8 momentum2: 0.99 delta: 0.1 rms_decay: 0.5 iter_size: 4\n"
+      "clip_gradients: 35 regularization_type: 'L1' trust_coefficient: 0.02 average_loss: 40\n"
+      "test_initialization: false snapshot_prefix: 'a/b' warmup_iter: 5 warmup_start_lr: 0.001");
+  EXPECT_EQ(solver.momentum2, 0.99);
+  EXPECT_EQ(solver.delta, 0.1);
+  EXPECT_EQ(solver.rms_decay, 0.5);
+  EXPECT_EQ(solver.batches_per_update, 4);
+  EXPECT_EQ(solver.clip_gradients, 35);
+  EXPECT_EQ(solver.regularization, "L1");
+  EXPECT_EQ(solver.trust_coefficient, 0.02);
+  EXPECT_EQ(solver.average_loss, 40);
+  EXPECT_FALSE(solver.test_initialization);
+  EXPECT_EQ(solver.snapshot_prefix, "a/b");
+  EXPECT_EQ(solver.warm_up_steps, 5);
+  EXPECT_EQ(solver.warm_up_rate, 0.001);
+  EXPECT_EQ(read("clip_gradients: -1").clip_gradients, 0);
+}
+
+TEST(SolverDefinition, WrittenAndReadAgainIsTheSame) {
+  const SolverDefinition solver = read(
+      "type: 'Adam' base_lr: 0.1 lr_policy: 'multistep' gamma: 0.3 stepvalue: 3 stepvalue: 7\n"
+      "momentum: 0.8 momentum2: 0.99 delta: 0.001 iter_size: 4 clip_gradients: 0.7 max_iter: 9\n"
+      "regularization_type: 'L1' weight_decay: 0.3 average_loss: 40 test_interval: 5\n"
+      "test_iter: 6 test_initialization: false snapshot: 3 snapshot_prefix: 'it\\'s' "
+      "warmup_iter: 5 warmup_start_lr: 0.001");
+  const std::string text = write_solver(solver);
+  const SolverDefinition again = read(text);
+  EXPECT_EQ(write_solver(again), text);
+  EXPECT_EQ(again.step_values, solver.step_values);
+  EXPECT_EQ(again.snapshot_prefix, "it's");
+  EXPECT_EQ(again.test_initialization, false);
+  EXPECT_EQ(again.momentum2, 0.99);
+}
+
+TEST(SolverDefinition, ChangesReplaceWhatTheFileSays) {
+  const test::TempFolder folder;
+  const auto file = folder.write("solver.prototxt",
+                                 "solver_type: SGD momentum: 0.9 stepvalue: 5\n"
+                                 "lr_policy: 'multistep' gamma: 0.1");
+  const SolverDefinition solver =
+      read_solver(file, {{"type", "nesterov"}, {"stepvalue", "3,4"}, {"gamma", "0.5"}});
+  EXPECT_EQ(solver.type, "Nesterov");
+  EXPECT_EQ(solver.step_values, (std::vector<int64_t>{3, 4}));
+  EXPECT_EQ(solver.gamma, 0.5);
+  EXPECT_EQ(solver.momentum, 0.9);
+  EXPECT_THAT(thrown([&] {
+                (void)read_solver(file, {{"momentum", "2"}});
+              }),
+              HasSubstr("momentum is '2', but must be at least 0 and below 1 (--solver-option)"));
+}
+
+TEST(SolverDefinition, WithoutAFileHasTheUsualConstantsOfItsType) {
+  for (const std::string& type : solver_types()) EXPECT_EQ(default_solver(type).type, type);
+  EXPECT_EQ(default_solver("adam").base_rate, 0.001);
+  EXPECT_EQ(default_solver("adam", {{"base_lr", "0.5"}}).base_rate, 0.5);
+}
+
+TEST(SolverDefinition, SettingsThatContradictEachOtherAreOneMessageWithTheirPlace) {
+  EXPECT_THAT(failure("net: 'a'\ntrain_net: 'b'"),
+              testing::AllOf(HasSubstr("net and train_net both name the net to train"),
+                             HasSubstr("solver.prototxt:2:1)")));
+  EXPECT_THAT(failure("test_net: 'a'"), HasSubstr("test_net without a net to train"));
+  EXPECT_THAT(failure("train_net: 'a' test_interval: 5"), HasSubstr("there is no net to test"));
+  EXPECT_THAT(failure("type: 'RMSProp'\nmomentum: 0.9"),
+              testing::AllOf(HasSubstr("momentum is 0.9, but must be 0: type 'RMSProp' has none"),
+                             HasSubstr("solver.prototxt:2:1)")));
+  EXPECT_THAT(failure("type: 'AdaDelta'"), HasSubstr("type 'AdaDelta' needs momentum"));
+  EXPECT_THAT(failure("type: 'AdamW' regularization_type: 'L1'"), HasSubstr("neither L1 nor L2"));
+  EXPECT_THAT(failure("base_lr: 1\nlr_policy: 'step' gamma: 0.1"),
+              testing::AllOf(HasSubstr("lr_policy 'step' needs stepsize"),
+                             HasSubstr("solver.prototxt:2:1)")));
+  EXPECT_THAT(failure("lr_policy: 'step' stepsize: 5"), HasSubstr("needs gamma"));
+  EXPECT_THAT(failure("lr_policy: 'cosine'"), HasSubstr("needs max_iter"));
+  EXPECT_THAT(failure("warmup_start_lr: 0.1"), HasSubstr("needs warmup_iter"));
 }
 
 TEST(SolverDefinition, RefusesValuesThatMakeNoSense) {
   EXPECT_THAT(failure("base_lr: -1"), HasSubstr("base_lr is '-1', but must be at least 0"));
   EXPECT_THAT(failure("base_lr: fast"),
               HasSubstr("base_lr is 'fast', but must be a finite number"));
-  EXPECT_THAT(failure("momentum: 1.5"), HasSubstr("momentum is 1.5, but must be below 1"));
+  EXPECT_THAT(failure("momentum: 1.5"),
+              HasSubstr("momentum is '1.5', but must be at least 0 and below 1"));
+  EXPECT_THAT(failure("momentum2: 1"), HasSubstr("must be at least 0 and below 1"));
+  EXPECT_THAT(failure("delta: 0"), HasSubstr("delta is '0', but must be above 0"));
+  EXPECT_THAT(failure("iter_size: 0"), HasSubstr("iter_size is '0', but must be at least 1"));
+  EXPECT_THAT(failure("clip_gradients: 0"), HasSubstr("above 0, or -1 for no clipping"));
+  EXPECT_THAT(failure("regularization_type: 'L3'"), HasSubstr("one of L1, L2"));
   EXPECT_THAT(failure("max_iter: 1.5"), HasSubstr("max_iter is '1.5', but must be an integer"));
   EXPECT_THAT(failure("lr_policy: 'stop'"),
               HasSubstr("lr_policy is 'stop', but must be one of fixed, step, exp, inv, multistep, "
-                        "poly, sigmoid (did you mean 'step'?)"));
+                        "poly, sigmoid, cosine (did you mean 'step'?)"));
   EXPECT_THAT(failure("lr_policy: 'step'"), HasSubstr("lr_policy 'step' needs stepsize"));
   EXPECT_THAT(failure("lr_policy: 'poly'"), HasSubstr("needs max_iter"));
   EXPECT_THAT(failure("stepvalue: 5 stepvalue: 5"), HasSubstr("above the stepvalue before it, 5"));
@@ -116,6 +208,26 @@ TEST(LearningRate, FollowsCaffesFormulas) {
   EXPECT_DOUBLE_EQ(rate("lr_policy: 'poly' power: 2 max_iter: 100", 50), 0.125);
   EXPECT_DOUBLE_EQ(rate("lr_policy: 'poly' power: 2 max_iter: 100", 200), 0);
   EXPECT_DOUBLE_EQ(rate("lr_policy: 'sigmoid' gamma: -1 stepsize: 10", 10), 0.25);
+  EXPECT_DOUBLE_EQ(rate("lr_policy: 'sigmoid' gamma: -1 stepsize: 10", 12),
+                   0.5 / (1 + std::exp(2)));
+}
+
+TEST(LearningRate, FollowsHalfACosine) {
+  const std::string text = "lr_policy: 'cosine' max_iter: 100";
+  EXPECT_DOUBLE_EQ(rate(text, 0), 0.5);
+  EXPECT_DOUBLE_EQ(rate(text, 25), 0.25 * (1 + std::sqrt(0.5)));
+  EXPECT_DOUBLE_EQ(rate(text, 50), 0.25);
+  EXPECT_NEAR(rate(text, 100), 0, 1e-15);
+}
+
+TEST(LearningRate, RisesLinearlyBeforeItsPolicyBegins) {
+  const std::string text =
+      "lr_policy: 'step' gamma: 0.1 stepsize: 6 warmup_iter: 4 warmup_start_lr: 0.1";
+  EXPECT_DOUBLE_EQ(rate(text, 0), 0.1);
+  EXPECT_DOUBLE_EQ(rate(text, 1), 0.2);
+  EXPECT_DOUBLE_EQ(rate(text, 3), 0.4);
+  EXPECT_DOUBLE_EQ(rate(text, 4), 0.5);
+  EXPECT_DOUBLE_EQ(rate(text, 6), 0.05);
 }
 
 TEST(LearningRate, MultistepDropsAtEachStepValue) {

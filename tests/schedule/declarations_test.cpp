@@ -21,8 +21,9 @@ bool covers(const Plan& plan, const std::vector<Region>& declared, const Region&
 
 class Declarations {
  public:
-  Declarations(const Net& net, const Plan& plan, const Task& task, int solver_states)
-      : net_(net), plan_(plan), task_(task), solver_states_(solver_states) {}
+  Declarations(const Net& net, const Plan& plan, const Task& task, int solver_states,
+               bool clips = false)
+      : net_(net), plan_(plan), task_(task), solver_states_(solver_states), clips_(clips) {}
 
   void check() {
     std::visit([this](const auto& work) { check(work); }, task_.work);
@@ -61,7 +62,19 @@ class Declarations {
     reads(work.values);
     writes(work.skip);
   }
+  void check(const NormWork& work) {
+    for (const int weight : work.weights) {
+      const WeightArray& array = net_.weights[size_t(weight)];
+      const int64_t offset = array.offset * 4, bytes = array.count * 4;
+      const auto arrays = static_cast<int64_t>(net_.weights.size());
+      reads({work.gradients_buffer.buffer, offset, bytes});
+      reads({work.weights_buffer.buffer, offset, bytes});
+      writes({work.norms.buffer, weight * 8, 8});
+      writes({work.norms.buffer, (arrays + weight) * 8, 8});
+    }
+  }
   void check(const UpdateWork& work) {
+    if (clips_) reads({work.norms.buffer, 0, static_cast<int64_t>(net_.weights.size()) * 8});
     reads(work.step);
     reads(work.skip);
     for (const int weight : work.weights) {
@@ -69,6 +82,11 @@ class Declarations {
       const int64_t offset = array.offset * 4, bytes = array.count * 4;
       reads({work.gradients_buffer.buffer, offset, bytes});
       writes({work.weights_buffer.buffer, offset, bytes});
+      if (work.norms.buffer >= 0 && !clips_) {
+        const auto arrays = static_cast<int64_t>(net_.weights.size());
+        reads({work.norms.buffer, weight * 8, 8});
+        reads({work.norms.buffer, (arrays + weight) * 8, 8});
+      }
       for (int i = 0; i < solver_states_; ++i) {
         writes({work.state_buffer.buffer, i * buffers::weight_bytes(net_) + offset, bytes});
       }
@@ -129,6 +147,7 @@ class Declarations {
   const Plan& plan_;
   const Task& task_;
   int solver_states_;
+  bool clips_;
 };
 
 void check_declarations(const Net& training, const Net& testing) {
@@ -146,6 +165,19 @@ TEST(Declarations, HoldEverythingThatTheWorkOfATaskTouches) {
        {std::pair(small_net(8), small_net(8, TANDEM_TEST)),
         std::pair(normalised_net(8), normalised_net(8, TANDEM_TEST))}) {
     check_declarations(training, testing);
+  }
+}
+
+TEST(Declarations, HoldTheNormsThatAnUpdateReads) {
+  const Net net = small_net(8);
+  for (const char* strategy : {"sequential", "two_phase"}) {
+    for (const bool clips : {false, true}) {
+      StrategyInputs inputs = inputs_of(net, 3);
+      inputs.needs_norms = true;
+      inputs.clips_gradients = clips;
+      const Plan plan = build_plan(strategy, inputs);
+      for (const Task& task : plan.tasks) Declarations(net, plan, task, 1, clips).check();
+    }
   }
 }
 

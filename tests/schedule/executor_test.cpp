@@ -207,7 +207,7 @@ TEST(Executor, CheckSetsTheFlagAndTheUpdateThenChangesNothing) {
   net.weights.resize(1);
   net.weights[0].count = 16;
   Rig rig(maker.derived(), cpu(), {}, {}, net);
-  const tandem_step control{1, 0, 0.5F, 1, {0, 0}};
+  const tandem_step control{1, 0, 0.5F, 1, 0, 0};
   rig.runtime.write_persistent("step", 0, &control, sizeof control);
   rig.run(1);
   EXPECT_THAT(rig.read("weights", 0, 16), Each(0.5F));
@@ -241,7 +241,7 @@ TEST(Executor, UpdatesEveryTrainedArrayWithItsOwnRateAndDecay) {
   UpdateRule rule;
   rule.weight_decay = 1;
   Rig rig(maker.derived(), cpu(), {}, {}, net, nullptr, rule);
-  const tandem_step control{1, 0, 0.125F, 1, {0, 0}};
+  const tandem_step control{1, 0, 0.125F, 1, 0, 0};
   rig.runtime.write_persistent("step", 0, &control, sizeof control);
   rig.run(1);
   const std::vector<float> after = rig.read("weights", 0, 64);

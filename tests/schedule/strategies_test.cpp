@@ -23,6 +23,7 @@ struct Case {
   int devices;
   bool hidden_broadcast;
   bool normalised = false;  // a net that exchanges statistics of the batch
+  bool clips = false;  // gradients, and adds them up over two batches
 };
 
 Plan plan_of(const Case& which) {
@@ -34,6 +35,8 @@ Plan plan_of(const Case& which) {
   StrategyInputs inputs = inputs_of(net, which.devices);
   inputs.options.hidden_broadcast = which.hidden_broadcast;
   inputs.options.split = "fc1";
+  inputs.needs_norms = inputs.clips_gradients = which.clips;
+  inputs.batches_per_update = which.clips ? 2 : 1;
   return tests ? build_testing_plan(inputs) : build_plan(which.strategy, inputs);
 }
 
@@ -42,7 +45,7 @@ class EveryPlan : public testing::TestWithParam<Case> {};
 std::string name_of(const testing::TestParamInfo<Case>& info) {
   return fmt::format("{}_{}_on_{}{}", info.param.strategy,
                      info.param.hidden_broadcast ? "hidden" : "plain", info.param.devices,
-                     info.param.normalised ? "_normalised" : "");
+                     info.param.normalised ? "_normalised" : (info.param.clips ? "_clipped" : ""));
 }
 
 std::vector<Case> cases() {
@@ -54,6 +57,9 @@ std::vector<Case> cases() {
       result.push_back({"two_phase", devices, true, normalised});
       result.push_back({"testing", devices, false, normalised});
     }
+    result.push_back({"sequential", devices, false, false, true});
+    result.push_back({"two_phase", devices, false, false, true});
+    result.push_back({"two_phase", devices, true, false, true});
   }
   return result;
 }
@@ -163,6 +169,40 @@ TEST(Strategies, CheckTheLossBeforeAnyUpdateOfTheStep) {
       if (!std::holds_alternative<UpdateWork>(plan.tasks[i].work)) continue;
       EXPECT_LT(check, static_cast<int>(i));
       EXPECT_EQ(plan.tasks[i].streams.front(), plan.tasks[size_t(check)].streams.front());
+    }
+  }
+}
+
+TEST(Strategies, LetClippedUpdatesWaitForTheNormsOfAllGradients) {
+  const Net net = small_net(8);
+  StrategyInputs inputs = inputs_of(net, 2);
+  inputs.options.split = "fc1";
+  inputs.needs_norms = inputs.clips_gradients = true;
+  const Plan plan = build_plan("two_phase", inputs);
+  const int norms = find_task(plan, "norms conv @0"), update = find_task(plan, "update fc @0");
+  ASSERT_GE(norms, 0);
+  EXPECT_LT(norms, update);
+  EXPECT_EQ(plan.tasks[size_t(norms)].streams, plan.tasks[size_t(update)].streams);
+  inputs.clips_gradients = false;  // LARS: the norms of its own arrays are enough
+  const Plan local = build_plan("two_phase", inputs);
+  EXPECT_LT(find_task(local, "update fc @0"), find_task(local, "norms conv @0"));
+}
+
+TEST(Strategies, ComputeInEveryBatchOfAnUpdateAndSendInTheLast) {
+  const Net net = small_net(8);
+  StrategyInputs inputs = inputs_of(net, 2);
+  inputs.batches_per_update = 3;
+  for (const bool hidden : {false, true}) {
+    inputs.options.hidden_broadcast = hidden;
+    const Plan plan = build_plan("two_phase", inputs);
+    for (const Task& task : plan.tasks) {
+      const bool once = task.stage == Stage::send_fc_gradients || task.stage == Stage::update_fc ||
+                        task.stage == Stage::send_conv_gradients ||
+                        task.stage == Stage::update_conv || task.stage == Stage::broadcast;
+      const bool first = task.stage == Stage::broadcast && !hidden;
+      EXPECT_EQ(works_in(plan, task, 3), !once || first) << task.label;
+      EXPECT_EQ(works_in(plan, task, 4), !once) << task.label;
+      EXPECT_EQ(works_in(plan, task, 5), !first) << task.label;
     }
   }
 }

@@ -30,7 +30,7 @@ struct LayerSetup {
   uint32_t flags = TANDEM_WANTS_BACKWARD_DATA | TANDEM_WANTS_BACKWARD_WEIGHTS;
   uint32_t layer_index = 3;
   int64_t batch_begin = 0;
-  tandem_step step{42, 7, 0.01F, 1, {0, 0}};
+  tandem_step step{42, 7, 0.01F, 1, 0, 0};
   float normaliser = 1;
   std::vector<float> row_labels = {};  // empty: all rows hold samples
   int32_t threads = 2;

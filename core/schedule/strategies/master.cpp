@@ -54,7 +54,7 @@ void emit_report(PlanBuilder& builder, bool checked) {
   for (int device = 1; device < builder.devices(); ++device) {
     received.push_back(builder.received_metrics(device));
     builder.emit_transfer("send metrics", Stage::report, -1, device, 0,
-                          {{builder.metrics(device), received.back()}});
+                          {{builder.metrics(device), received.back()}}, When::every_batch);
   }
   if (!received.empty()) {
     builder.emit_add("add metrics @0", Stage::report, stream, builder.metrics(0), received);
@@ -94,7 +94,8 @@ void emit_reduction(PlanBuilder& builder, const std::string& what,
       segments.push_back(
           {builder.gradients(device, range), builder.received_gradients(device, range)});
     }
-    builder.emit_transfer("send " + what, sending, -1, device, 0, std::move(segments));
+    builder.emit_transfer("send " + what, sending, -1, device, 0, std::move(segments),
+                          When::last_batch);
   }
   for (size_t i = 0; i < ranges.size(); ++i) {
     std::vector<Region> sources;
@@ -103,19 +104,19 @@ void emit_reduction(PlanBuilder& builder, const std::string& what,
     }
     const std::string part = ranges.size() > 1 ? fmt::format(", range {}", i) : "";
     builder.emit_add(fmt::format("add {}{} @0", what, part), adding, {0, StreamKind::communication},
-                     builder.gradients(0, ranges[i]), std::move(sources));
+                     builder.gradients(0, ranges[i]), std::move(sources), When::last_batch);
   }
 }
 
 void emit_broadcast(PlanBuilder& builder, const std::string& what, int layer,
-                    const std::vector<WeightRange>& ranges) {
+                    const std::vector<WeightRange>& ranges, When when) {
   for (int device = 1; device < builder.devices(); ++device) {
     std::vector<CopySegment> segments;
     for (const WeightRange& range : ranges) {
       segments.push_back({builder.weights(0, range), builder.weights(device, range)});
     }
     builder.emit_transfer("broadcast " + what, Stage::broadcast, layer, 0, device,
-                          std::move(segments));
+                          std::move(segments), when);
   }
 }
 

@@ -31,7 +31,9 @@ void emit_reduction(PlanBuilder& builder, const std::string& what,
                     const std::vector<WeightRange>& ranges, Stage sending, Stage adding);
 
 // The weights in these ranges from device 0 to the others, one copy a device. `what`: "conv1".
+// `when`: the first batch of an update for what begins a step, the last for what follows the
+// update.
 void emit_broadcast(PlanBuilder& builder, const std::string& what, int layer,
-                    const std::vector<WeightRange>& ranges);
+                    const std::vector<WeightRange>& ranges, When when);
 
 }  // namespace tandem::master

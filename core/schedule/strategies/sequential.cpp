@@ -17,7 +17,7 @@ Plan build_sequential(const StrategyInputs& inputs) {
   trained.insert(trained.end(), parts.fc_weights.begin(), parts.fc_weights.end());
 
   master::emit_inputs(builder);
-  master::emit_broadcast(builder, "weights", -1, {all_weights(net)});
+  master::emit_broadcast(builder, "weights", -1, {all_weights(net)}, When::first_batch);
   master::emit_forward(builder);
   master::emit_report(builder, true);
   const int layers = static_cast<int>(net.layers.size());
@@ -25,6 +25,7 @@ Plan build_sequential(const StrategyInputs& inputs) {
   master::emit_backward(builder, 0, parts.split_layer, Stage::backward_conv);
   master::emit_reduction(builder, "gradients", {all_weights(net)}, Stage::send_conv_gradients,
                          Stage::update_conv);
+  builder.emit_norms("norms @0", Stage::update_conv, 0, trained);
   builder.emit_update("update @0", Stage::update_conv, 0, trained);
   return builder.take();
 }

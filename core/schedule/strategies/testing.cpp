@@ -32,7 +32,7 @@ Plan build_testing(const StrategyInputs& inputs) {
   const Net& net = builder.net();
   master::emit_inputs(builder);
   if (net.weight_floats > 0) {
-    master::emit_broadcast(builder, "weights", -1, {all_weights(net)});
+    master::emit_broadcast(builder, "weights", -1, {all_weights(net)}, When::every_batch);
   }
   const int layers = static_cast<int>(net.layers.size());
   for (int layer = 0; layer < layers; ++layer) {

@@ -21,7 +21,7 @@ void broadcast_layer_by_layer(PlanBuilder& builder, const std::vector<int>& weig
     }
     if (mine.empty()) continue;
     master::emit_broadcast(builder, net.layers[layer].name, static_cast<int>(layer),
-                           weight_ranges(net, mine));
+                           weight_ranges(net, mine), When::last_batch);
   }
 }
 
@@ -38,18 +38,27 @@ Plan build_two_phase(const StrategyInputs& inputs) {
   const bool hidden = inputs.options.hidden_broadcast;
 
   master::emit_inputs(builder);
-  if (!hidden) master::emit_broadcast(builder, "weights", -1, {all_weights(net)});
+  if (!hidden)
+    master::emit_broadcast(builder, "weights", -1, {all_weights(net)}, When::first_batch);
   master::emit_forward(builder);
   master::emit_report(builder, true);
   const int layers = static_cast<int>(net.layers.size());
   master::emit_backward(builder, parts.split_layer, layers, Stage::backward_fc);
   master::emit_reduction(builder, "fc gradients", fc, Stage::send_fc_gradients, Stage::update_fc);
-  builder.emit_update("update fc @0", Stage::update_fc, 0, parts.fc_weights);
-  if (hidden) master::emit_broadcast(builder, "fc weights", -1, fc);
+  builder.emit_norms("norms fc @0", Stage::update_fc, 0, parts.fc_weights);
+  const auto update_fc = [&] {
+    builder.emit_update("update fc @0", Stage::update_fc, 0, parts.fc_weights);
+    if (hidden) master::emit_broadcast(builder, "fc weights", -1, fc, When::last_batch);
+  };
+  // A clipped update needs the norm of all gradients: then only the copies overlap.
+  const bool waits = inputs.clips_gradients && !parts.conv_weights.empty();
+  if (!waits) update_fc();
   master::emit_backward(builder, 0, parts.split_layer, Stage::backward_conv);
   if (parts.conv_weights.empty()) return builder.take();
   master::emit_reduction(builder, "conv gradients", conv, Stage::send_conv_gradients,
                          Stage::update_conv);
+  builder.emit_norms("norms conv @0", Stage::update_conv, 0, parts.conv_weights);
+  if (waits) update_fc();
   builder.emit_update("update conv @0", Stage::update_conv, 0, parts.conv_weights);
   if (hidden) broadcast_layer_by_layer(builder, parts.conv_weights);
   return builder.take();

@@ -1,0 +1,33 @@
+// What a solver's update needs to know beside the plan: the rule and its constants (the rate of
+// each step is in tandem_step).
+#pragma once
+
+#include <cstdint>
+
+#include "core/model/solver_definition.h"
+#include "plugins/abi.h"
+
+namespace tandem {
+
+struct UpdateRule {
+  int32_t rule = TANDEM_UPDATE_SGD;
+  float momentum = 0, weight_decay = 0;
+  int states = 1;  // arrays of the weights' size in the state buffer
+  float l1_decay = 0;
+  double momentum2 = 0, delta = 0;
+  double clip = 0;  // 0: gradients are not clipped
+  double trust_coefficient = 0;
+  int batches = 1;  // iter_size: the gradient is the mean over so many
+
+  // The update reads its arrays' norms.
+  [[nodiscard]] bool needs_norms() const { return clip > 0 || rule == TANDEM_UPDATE_LARS; }
+  // Whether a backend of plugin ABI 1.0 can do it.
+  [[nodiscard]] bool is_plain() const {
+    return rule == TANDEM_UPDATE_SGD && l1_decay == 0 && clip == 0 && batches == 1;
+  }
+};
+
+// Error for a type that is none of solver_types().
+[[nodiscard]] UpdateRule make_update_rule(const SolverDefinition& solver);
+
+}  // namespace tandem

@@ -1,0 +1,188 @@
+#include "core/train/setup_solver.h"
+
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/base/strings.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* default_net = "alexnet";
+
+// Caffe's solvers name files from where they are run, Caffe's own root as a rule: that is above the
+// solver. Beside the solver is where they usually lie.
+fs::path file_of_solver(const SolverDefinition& solver, const std::string& written,
+                        const char* what, const char* advice) {
+  const fs::path folder =
+      solver.file.empty() ? fs::current_path() : fs::absolute(solver.file).parent_path();
+  std::vector<fs::path> candidates{written, folder / written};
+  if (fs::path(written).is_relative()) {
+    for (fs::path above = folder; above.has_relative_path(); above = above.parent_path()) {
+      candidates.push_back(above.parent_path() / written);
+    }
+  }
+  candidates.push_back(folder / fs::path(written).filename());
+  for (const fs::path& candidate : candidates) {
+    std::error_code code;
+    if (fs::is_regular_file(candidate, code)) return candidate;
+  }
+  const std::string who =
+      solver.file.empty() ? "the command line" : fmt::format("solver '{}'", solver.file);
+  throw error("{} names the {} '{}', which is neither here nor beside or above the solver: {}", who,
+              what, written, advice);
+}
+
+std::map<std::string, std::string> changes_of(const TrainOptions& options) {
+  std::map<std::string, std::string> changes = options.solver_fields;
+  if (!options.solver_type.empty()) changes["type"] = options.solver_type;
+  return changes;
+}
+
+bool names_net(const SolverDefinition& solver) {
+  return solver.net_definition || !solver.net.empty() || !solver.train_net.empty();
+}
+
+// The net that the solver names or holds; `file` receives its file's name.
+NetDefinition net_of_solver(const SolverDefinition& solver, std::string* file) {
+  if (solver.net_definition) {
+    *file = solver.file;
+    return *solver.net_definition;
+  }
+  const auto find = [&](const std::string& written) {
+    return file_of_solver(solver, written, "net", "name it with --net");
+  };
+  const fs::path path = find(solver.net.empty() ? solver.train_net : solver.net);
+  *file = path.string();
+  NetDefinition net = read_net(path);
+  if (solver.test_nets.empty()) return net;
+  return joined(net, read_net(find(solver.test_nets.front())));
+}
+
+void read_net_of_run(const TrainOptions& options, TrainSetup& setup, bool* is_model) {
+  TrainOptions& chosen = setup.record.options;
+  *is_model = true;
+  if (options.net_definition) {
+    setup.net = *options.net_definition;
+  } else if (options.net.empty() && names_net(setup.solver)) {
+    setup.net = net_of_solver(setup.solver, &chosen.net);
+    *is_model = false;
+  } else {
+    chosen.net = options.net.empty() ? default_net : options.net;
+    *is_model = is_model_name(chosen.net);
+    setup.net = read_net(find_net(chosen.net));
+  }
+}
+
+// Each phase's net in its own stages and level.
+void choose_states(const TrainOptions& options, TrainSetup& setup) {
+  const std::vector<NetState>& tested = setup.solver.test_states;
+  setup.net = in_states(setup.net, options.train_state.value_or(setup.solver.train_state),
+                        options.test_state.value_or(tested.empty() ? NetState{} : tested.front()));
+}
+
+void read_model_solver(const TrainOptions& options, TrainSetup& setup, bool is_model) {
+  const fs::path own =
+      fs::path(setup.net.file).parent_path() / (setup.record.options.net + "_solver.prototxt");
+  std::error_code code;
+  const bool has_own = is_model && fs::exists(own, code);
+  if (has_own && options.solver_type.empty()) {
+    setup.solver = read_solver(own, options.solver_fields);
+  } else {
+    const std::string type = options.solver_type.empty() ? "SGD" : options.solver_type;
+    setup.solver = default_solver(type, options.solver_fields);
+  }
+}
+
+// Caffe's `weights`: several files, or their names with commas between them.
+void find_weights(SolverDefinition& solver) {
+  std::vector<std::string> files;
+  for (const std::string& written : solver.weights) {
+    for (const std::string& one : split(written, ',')) {
+      files.push_back(
+          file_of_solver(solver, one, "weights", "give the file's path from here").string());
+    }
+  }
+  solver.weights = files;
+}
+
+template <class Value>
+void note_change(const char* field, Value written, Value chosen, std::string& text) {
+  if (written <= 0 || written == chosen) return;
+  text += fmt::format("{}{} {} instead of {}", text.empty() ? "" : ", ", field, chosen, written);
+}
+
+}  // namespace
+
+bool resolve_solver_and_net(const TrainOptions& options, TrainSetup& setup) {
+  if (!options.solver.empty()) setup.solver = read_solver(options.solver, changes_of(options));
+  bool is_model = false;
+  read_net_of_run(options, setup, &is_model);
+  if (options.solver.empty()) read_model_solver(options, setup, is_model);
+  if (options.rate && (!std::isfinite(*options.rate) || *options.rate < 0)) {
+    throw error("--lr {}: the learning rate must be a finite number of at least 0", *options.rate);
+  }
+  choose_states(options, setup);
+  find_weights(setup.solver);
+  for (const std::string& note : setup.solver.notes) setup.messages.push_back(note);
+  return is_model;
+}
+
+void note_changes(const TrainOptions& options, TrainSetup& setup) {
+  SolverDefinition& solver = setup.solver;
+  const TrainOptions& chosen = setup.record.options;
+  std::string text;
+  const std::string written = solver.net.empty() ? solver.train_net : solver.net;
+  if (!options.net.empty() && !written.empty() && written != options.net) {
+    text = fmt::format("net '{}' instead of '{}'", options.net, written);
+  }
+  if (options.rate) {
+    note_change("base_lr", solver.base_rate, *options.rate, text);
+    solver.base_rate = *options.rate;
+  }
+  note_change("max_iter", solver.max_steps, chosen.steps, text);
+  if (options.test_interval > 0) {
+    note_change("test_interval", solver.test_interval, options.test_interval, text);
+  }
+  if (options.display > 0) note_change("display", solver.display, options.display, text);
+  if (options.snapshot > 0) note_change("snapshot", solver.snapshot, options.snapshot, text);
+  if (options.seed && solver.seed) note_change("random_seed", *solver.seed, *options.seed, text);
+  for (const auto& [name, value] : options.solver_fields) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, value);
+  }
+  if (!text.empty() && !options.solver.empty() && !options.resume) {
+    setup.messages.push_back(
+        fmt::format("the command line changes solver '{}': {}", solver.file, text));
+  }
+}
+
+void resolve_tests(TrainSetup& setup) {
+  SolverDefinition& solver = setup.solver;
+  const TrainOptions& chosen = setup.record.options;
+  if (setup.validation_data != nullptr && solver.test_steps > 0) {
+    const int64_t batch = setup.net.batch_size(TANDEM_TEST).value_or(chosen.batch);
+    const int64_t size = setup.validation_data->size();
+    setup.test_samples = std::min(size, solver.test_steps * batch);
+    if (setup.test_samples < size) {
+      setup.messages.push_back(
+          fmt::format("test_iter {} of batch {}: every test during training takes the same {} of "
+                      "the {} validation images",
+                      solver.test_steps, batch, setup.test_samples, size));
+    }
+  }
+  const fs::path prefix = solver.snapshot_prefix;
+  std::string name = prefix.filename().string();
+  if (name.empty()) name = fs::path(solver.file).stem().string();
+  if (name.empty()) name = setup.net.name.empty() ? "snapshot" : setup.net.name;
+  const int64_t interval = chosen.snapshot > 0 ? chosen.snapshot : solver.snapshot;
+  if (interval > 0 && prefix.has_parent_path()) {
+    setup.messages.push_back(
+        fmt::format("snapshots are '{}_iter_<step>.safetensors' in the run folder, not in '{}'",
+                    name, prefix.parent_path().string()));
+  }
+  solver.snapshot_prefix = name;
+}
+
+}  // namespace tandem

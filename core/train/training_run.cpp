@@ -1,0 +1,216 @@
+#include "core/train/training_run.h"
+
+#include <cstring>
+
+#include "core/base/error.h"
+#include "core/base/strings.h"
+#include "core/model/solver_definition.h"
+#include "core/train/diagnose.h"
+#include "core/train/evaluate.h"
+#include "core/train/safetensors.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t traced_batches = 4;
+constexpr size_t batches_in_flight = 2;
+
+}  // namespace
+
+TrainingRun::TrainingRun(Registry& registry, TrainSetup& setup, const RunFolder& folder,
+                         Session& session, Recorder& recorder)
+    : registry_(registry),
+      setup_(setup),
+      chosen_(setup.record.options),
+      folder_(folder),
+      session_(session),
+      recorder_(recorder),
+      phase_(session.training()),
+      batches_(setup.solver.batches_per_update) {}
+
+double TrainingRun::seconds() const {
+  return std::chrono::duration<double>(Clock::now() - begin_).count();
+}
+
+TrainResult TrainingRun::go() {
+  result_.run = folder_.path();
+  LoaderOptions loading;
+  loading.batch = chosen_.batch;
+  loading.first_batch = first_ * batches_;
+  loading.seed = *chosen_.seed;
+  loading.threads = chosen_.decode_threads;
+  loader_ = std::make_unique<Loader>(*setup_.training_data, loading, session_.allocator());
+  try {
+    demand_sample(phase_.net, loader_->layout().sample);
+    loop();
+  } catch (...) {
+    list_bad_samples();
+    // Copies out of the ring may still be under way: the executor sees them out, or leaves all
+    // behind.
+    phase_.executor.reset();
+    if (session_.runtime().abandoned()) static_cast<void>(loader_.release());
+    throw;
+  }
+  loader_.reset();
+  result_.stopped = result_.steps < chosen_.steps || test_due_;
+  result_.seconds = seconds();
+  return result_;
+}
+
+void TrainingRun::loop() {
+  begin_ = Clock::now();
+  issued_ = first_;
+  if (test_due_) pause(first_, true);  // the evaluation that the interrupted run did not finish
+  if (first_ == 0) first_test();
+  recent_.emplace_back(seconds() - paused_, first_);
+  for (int64_t step = first_; step < chosen_.steps && !stopping(); ++step) {
+    issue(step);
+    if (due(step + 1)) pause(step + 1, tests(step + 1));
+  }
+  if (issued_ > saved_) pause(issued_, false);
+  release_held(true);
+  write_timeline();
+  list_bad_samples();
+}
+
+void TrainingRun::issue(int64_t step) {
+  const double rate = learning_rate(setup_.solver, step);
+  for (int64_t i = 0; i < batches_; ++i) issue_batch(step, step * batches_ + i, rate);
+  issued_ = step + 1;
+}
+
+void TrainingRun::issue_batch(int64_t step, int64_t number, double rate) {
+  const Batch batch = loader_->next();
+  const tandem_step control{*chosen_.seed,
+                            static_cast<uint64_t>(step),
+                            static_cast<float>(rate),
+                            static_cast<float>(batch.samples),
+                            static_cast<int32_t>(number % batches_ * chosen_.batch),
+                            0};
+  std::memcpy(batch.memory, &control, sizeof(control));
+  while (pending_.size() >= batches_in_flight) finish_oldest();
+  phase_.executor->issue(number, {{phase_.batch_buffer, batch.memory}});
+  pending_.push_back({number, step, batch.epoch, batch.samples, rate});
+  release_held(false);
+  held_ = batch;
+}
+
+// A batch goes back to the ring when its copies are done.
+void TrainingRun::release_held(bool drained) {
+  if (!held_) return;
+  if (!drained) {
+    for (const int task : phase_.input_tasks) phase_.executor->wait_task(held_->number, task);
+  }
+  loader_->release(*held_);
+  held_.reset();
+}
+
+void TrainingRun::finish_oldest() {
+  const Pending done = pending_.front();
+  phase_.executor->wait(done.number);
+  const std::vector<float> scalars = phase_.scalars(done.number);
+  double loss = 0;
+  for (size_t i = 0; i < scalars.size(); ++i)
+    loss += phase_.net.scalars[i].loss_weight * scalars[i];
+  if (!phase_.finite(done.number)) stop_not_finite(done, loss);
+  pending_.pop_front();
+  trace(done);
+  step_loss_ += loss;
+  skipped_ += chosen_.batch - done.samples;
+  if ((done.number + 1) % batches_ != 0) return;
+  report(done, step_loss_ / static_cast<double>(batches_));
+  step_loss_ = 0;
+  skipped_ = 0;
+}
+
+// The first batches are slower; a short run shows them all the same.
+void TrainingRun::trace(const Pending& done) {
+  const int64_t first = first_ * batches_, all = (chosen_.steps - first_) * batches_;
+  const int64_t begin = first + (all > 2 * traced_batches ? traced_batches - 1 : 0);
+  if (!chosen_.timeline || done.number < begin || done.number >= begin + traced_batches) return;
+  const std::vector<TraceEvent> events = phase_.executor->trace(done.number);
+  trace_.insert(trace_.end(), events.begin(), events.end());
+  if (done.number + 1 == begin + traced_batches) write_timeline();
+}
+
+// The mean over the last average_loss steps.
+double TrainingRun::shown_loss(double loss) {
+  losses_.push_back(loss);
+  if (static_cast<int64_t>(losses_.size()) > setup_.solver.average_loss) losses_.pop_front();
+  double sum = 0;
+  for (const double one : losses_) sum += one;
+  return sum / static_cast<double>(losses_.size());
+}
+
+void TrainingRun::report(const Pending& done, double loss) {
+  result_.steps = done.step + 1;
+  result_.loss = loss;
+  const double now = seconds() - paused_;
+  recent_.emplace_back(now, done.step + 1);
+  while (recent_.size() > 20) recent_.pop_front();
+  const double span = now - recent_.front().first;
+  const auto steps = static_cast<double>(done.step + 1 - recent_.front().second);
+  const auto images = static_cast<double>(images_of_step());
+  StepReport r;
+  r.step = done.step + 1;
+  r.steps = chosen_.steps;
+  r.epoch = done.epoch;
+  const auto size = static_cast<double>(setup_.record.training_samples);
+  r.epochs = static_cast<double>(chosen_.steps) * images / size;
+  r.loss = shown_loss(loss);
+  r.rate = done.rate;
+  r.images_per_second = span > 0 ? steps * images / span : 0;
+  r.seconds_left = steps > 0 ? static_cast<double>(r.steps - r.step) * span / steps : -1;
+  r.waited_seconds = loader_->waited_seconds();
+  r.skipped = skipped_;
+  if (now > 0) result_.images_per_second = static_cast<double>(r.step - first_) * images / now;
+  recorder_.on_step(r);
+}
+
+void TrainingRun::stop_not_finite(const Pending& done, double loss) {
+  while (pending_.size() > 1) {
+    phase_.executor->wait(pending_.back().number);
+    pending_.pop_back();
+  }
+  phase_.executor->drain();
+  DiagnoseInputs inputs{
+      session_.machine().kind(),        chosen_.batch, setup_.record.data,        *chosen_.seed,
+      static_cast<uint64_t>(done.step), done.number,   setup_.training_data.get()};
+  std::string where;
+  try {
+    where = first_not_finite(registry_, setup_.net, session_.weights(), inputs);
+  } catch (const Error& failure) {
+    where = fmt::format("unknown ({})", failure.what());
+  }
+  if (where.empty()) where = "the loss alone";
+  throw error(
+      "step {}: the loss is not finite ({}); the first to go was {}. The update was left out and "
+      "the run stops{}. Try "
+      "a smaller learning rate (--lr, here {:.3g})",
+      done.step + 1, loss, where, where_to_go_back(), done.rate);
+}
+
+void TrainingRun::write_timeline() {
+  if (trace_.empty()) return;
+  write_text_file(folder_.timeline_file(), to_chrome_trace(phase_.plan, trace_));
+  trace_.clear();
+}
+
+void TrainingRun::list_bad_samples() {
+  for (const BadSample& sample : loader_->bad_samples()) bad_[sample.name] = sample.reason;
+  if (bad_.empty()) return;
+  const std::filesystem::path file = folder_.path() / "skipped.txt";
+  std::string text;
+  for (const auto& [name, reason] : bad_) text += fmt::format("{}: {}\n", name, reason);
+  try {
+    write_text_file(file, text);
+  } catch (const Error& failure) {
+    recorder_.on_message(failure.what());
+  }
+  recorder_.on_message(
+      fmt::format("{} damaged image{} left out, listed in '{}' (the first: {}: {})", bad_.size(),
+                  bad_.size() == 1 ? " was" : "s were", file.string(), bad_.begin()->first,
+                  bad_.begin()->second));
+}
+
+}  // namespace tandem

@@ -1,0 +1,98 @@
+// One training run, from its first step to its last. A step is one update; it takes as many batches
+// as the solver's iter_size says. Evaluation and checkpoints happen between steps, with nothing in
+// flight.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/schedule/report.h"
+#include "core/train/checkpoint.h"
+#include "core/train/recorder.h"
+#include "core/train/session.h"
+#include "core/train/setup.h"
+#include "core/train/trainer.h"
+
+namespace tandem {
+
+class TrainingRun {
+ public:
+  // Everything referred to outlives it.
+  TrainingRun(Registry& registry, TrainSetup& setup, const RunFolder& folder, Session& session,
+              Recorder& recorder);
+
+  void start_fresh();
+  // Error if the checkpoint's solver state is of another rule.
+  void start_from(const Checkpoint& checkpoint);
+  // Until the last step, or until it is told to stop; whatever is thrown, the streams are at rest.
+  TrainResult go();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  // A batch that was issued and not yet reported.
+  struct Pending {
+    int64_t number = 0, step = 0, epoch = 0, samples = 0;
+    double rate = 0;
+  };
+
+  // The loop: training_run.cpp.
+  void loop();
+  void issue(int64_t step);
+  void issue_batch(int64_t step, int64_t number, double rate);
+  void release_held(bool drained);
+  void finish_oldest();
+  void trace(const Pending& done);
+  void report(const Pending& done, double loss);
+  [[nodiscard]] double shown_loss(double loss);
+  [[noreturn]] void stop_not_finite(const Pending& done, double loss);
+  void write_timeline();
+  void list_bad_samples();
+  [[nodiscard]] bool stopping() const { return chosen_.stop != nullptr && *chosen_.stop; }
+  [[nodiscard]] int64_t images_of_step() const { return chosen_.batch * batches_; }
+  [[nodiscard]] double seconds() const;
+
+  // Between steps: run_pauses.cpp.
+  [[nodiscard]] bool tests(int64_t done) const;
+  [[nodiscard]] bool takes_snapshot(int64_t done) const;
+  [[nodiscard]] bool ends_epoch(int64_t done) const;
+  [[nodiscard]] bool due(int64_t done) const;
+  void pause(int64_t done, bool with_test);
+  void first_test();
+  [[nodiscard]] bool run_test(int64_t done);
+  [[nodiscard]] Evaluation evaluated(int64_t done);
+  [[nodiscard]] Checkpoint checkpoint_of(int64_t done) const;
+  void save(Checkpoint& checkpoint, bool best);
+  [[nodiscard]] std::string where_to_go_back() const;
+
+  Registry& registry_;
+  TrainSetup& setup_;
+  const TrainOptions& chosen_;
+  const RunFolder& folder_;
+  Session& session_;
+  Recorder& recorder_;
+  Phase& phase_;
+  const int64_t batches_;  // of one step
+  std::unique_ptr<Loader> loader_;
+  std::map<std::string, std::string> bad_;  // damaged images: why
+  Clock::time_point begin_;
+  double paused_ = 0;
+  int64_t first_ = 0, issued_ = 0, saved_ = -1;  // steps
+  bool has_best_ = false;
+  bool test_due_ = false;  // an evaluation was cut short
+  std::deque<Pending> pending_;
+  std::optional<Batch> held_;
+  double step_loss_ = 0;       // of the batches of the step so far
+  std::deque<double> losses_;  // of the last steps, for average_loss
+  int64_t skipped_ = 0;        // damaged samples of the step so far
+  std::deque<std::pair<double, int64_t>> recent_;
+  std::vector<TraceEvent> trace_;
+  TrainResult result_;
+};
+
+}  // namespace tandem

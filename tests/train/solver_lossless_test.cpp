@@ -1,0 +1,107 @@
+// Solvers that need all gradients, and updates of several batches: the weights of one device and
+// one batch, whatever the strategy and the number of devices.
+#include <gtest/gtest.h>
+
+#include "tests/train/run_support.h"
+
+namespace tandem::test {
+namespace {
+
+struct Case {
+  std::string name;
+  std::map<std::string, std::string> fields;
+  std::string strategy;
+  int devices;
+  bool hidden;
+  int64_t batches = 1;
+};
+
+class SolverLossless : public Runs, public testing::WithParamInterface<Case> {
+ protected:
+  static TrainOptions one_device(const std::map<std::string, std::string>& fields, int threads,
+                                 int64_t steps = 20) {
+    TrainOptions o = options(steps);
+    o.solver_fields = fields;
+    if (fields.contains("type") && fields.at("type") == "LARS") o.rate = 1.0;
+    o.devices = "cpu:1";
+    o.strategy = "sequential";
+    o.machine.threads = threads;
+    return o;
+  }
+  static TrainOptions many(const Case& c) {
+    TrainOptions o = one_device(c.fields, c.devices);
+    o.devices = "cpu:" + std::to_string(c.devices);
+    o.strategy = c.strategy;
+    o.strategy_options.hidden_broadcast = c.hidden;
+    o.strategy_options.split = "fc3";
+    o.batch /= c.batches;
+    if (c.batches > 1) o.solver_fields["iter_size"] = std::to_string(c.batches);
+    return o;
+  }
+  struct Reference {
+    Weights start, weights;
+    double yardstick = 0;
+  };
+  // The yardstick: one device whose threads only sum the batch in other orders.
+  static const Reference& reference(const std::map<std::string, std::string>& fields) {
+    static std::map<std::map<std::string, std::string>, Reference> known;
+    if (const auto found = known.find(fields); found != known.end()) return found->second;
+    Reference& r = known[fields];
+    TrainOptions still = one_device(fields, 1, 1);
+    still.rate = 0.0;
+    r.start = run(still);
+    r.weights = run(one_device(fields, 1));
+    for (const int threads : {2, 3, 4}) {
+      r.yardstick = std::max(
+          r.yardstick, largest_difference(r.weights, run(one_device(fields, threads)), r.start));
+    }
+    return r;
+  }
+};
+
+TEST_P(SolverLossless, TheWeightsAreThoseOfOneDeviceAndOneBatch) {
+  const Reference& one = reference(GetParam().fields);
+  ASSERT_GT(one.yardstick, 0) << "nothing to compare with";
+  const double difference = largest_difference(one.weights, run(many(GetParam())), one.start);
+  EXPECT_LE(difference, 10 * one.yardstick) << "yardstick " << one.yardstick;
+  RecordProperty("difference", std::to_string(difference));
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> result;
+  const std::map<std::string, std::string> clip{{"clip_gradients", "0.3"}};
+  const std::map<std::string, std::string> lars{{"type", "LARS"}, {"trust_coefficient", "0.01"}};
+  for (int devices = 1; devices <= 4; ++devices) {
+    result.push_back({"clip", clip, "sequential", devices, false});
+    result.push_back({"clip", clip, "two_phase", devices, devices != 2});
+    result.push_back({"lars", lars, "sequential", devices, false});
+    result.push_back({"lars", lars, "two_phase", devices, devices != 3});
+  }
+  result.push_back({"plain", {}, "sequential", 1, false, 2});
+  result.push_back({"plain", {}, "two_phase", 2, false, 2});
+  result.push_back({"plain", {}, "two_phase", 2, true, 2});
+  result.push_back({"plain", {}, "two_phase", 3, true, 4});
+  result.push_back({"lars", lars, "two_phase", 2, true, 3});
+  return result;
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, SolverLossless, testing::ValuesIn(cases()),
+                         [](const testing::TestParamInfo<Case>& info) {
+                           const Case& c = info.param;
+                           return c.name + "_" + c.strategy + "_" + std::to_string(c.devices) +
+                                  (c.hidden ? "_hidden" : "_plain") + "_batches_" +
+                                  std::to_string(c.batches);
+                         });
+
+TEST_F(Runs, ClippingChangesTheWeightsAndAWideLimitDoesNot) {
+  TrainOptions plain = options(3);
+  const Weights weights = run(plain);
+  TrainOptions clipped = options(3), wide = options(3);
+  clipped.solver_fields["clip_gradients"] = "0.3";
+  wide.solver_fields["clip_gradients"] = "1e6";
+  EXPECT_NE(run(clipped), weights);
+  EXPECT_EQ(run(wide), weights);
+}
+
+}  // namespace
+}  // namespace tandem::test
