@@ -304,7 +304,7 @@ typedef struct tandem_kernel {
                            tandem_kernel_report*);
   void (*release)(void* handle);
   tandem_pass_function forward;
-  tandem_pass_function backward_data;    /* input gradients. NULL with METRIC */
+  tandem_pass_function backward_data;    /* input gradients. NULL: it has none */
   tandem_pass_function backward_weights; /* weight gradients. NULL: no trained weights */
   tandem_pass_function backward; /* both in one call, where that is cheaper; NULL: not offered */
   /* They run before forward and before the backward passes and see what those do, but write

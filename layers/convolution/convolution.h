@@ -9,13 +9,14 @@
 
 namespace tandem::layers {
 
-struct ConvolutionSettings {
+// What the parameters say, for a convolution and for its transpose.
+struct ConvolutionParameters {
   int64_t outputs, group;
   bool bias;
   Window window;
 
-  // Throws Refusal for parameters that contradict each other or do not fit the input.
-  ConvolutionSettings(const sdk::Attributes& attributes, const sdk::Shape& input)
+  // Throws Refusal for parameters that contradict each other.
+  ConvolutionParameters(const sdk::Attributes& attributes, const sdk::Shape& input)
       : outputs(attributes.integer("num_output")),
         group(attributes.integer("group")),
         bias(attributes.boolean("bias_term")),
@@ -26,16 +27,6 @@ struct ConvolutionSettings {
     if (input.c % group != 0) {
       throw sdk::invalid("the input's ", input.c, " channels are not divisible by group ", group);
     }
-    demand_fit(window, input);
-  }
-
-  [[nodiscard]] sdk::Shape output_shape(const sdk::Shape& input) const {
-    const Axes kernel = effective_kernel(window);
-    return {input.n, outputs, (input.h + 2 * window.pad.h - kernel.h) / window.stride.h + 1,
-            (input.w + 2 * window.pad.w - kernel.w) / window.stride.w + 1};
-  }
-  [[nodiscard]] sdk::Shape weight_shape(const sdk::Shape& input) const {
-    return {outputs, input.c / group, window.kernel.h, window.kernel.w};
   }
 
  private:
@@ -55,10 +46,32 @@ struct ConvolutionSettings {
   }
 };
 
-struct Convolution : sdk::LayerType {
-  const char* name() const override { return "Convolution"; }
-  const char* help() const override { return "slides num_output learned kernels over the image"; }
+struct ConvolutionSettings : ConvolutionParameters {
+  // Throws Refusal also for a kernel that does not fit the input.
+  ConvolutionSettings(const sdk::Attributes& attributes, const sdk::Shape& input)
+      : ConvolutionParameters(attributes, input) {
+    demand_fit(window, input);
+  }
 
+  [[nodiscard]] sdk::Shape output_shape(const sdk::Shape& input) const {
+    const Axes kernel = effective_kernel(window);
+    return {input.n, outputs, (input.h + 2 * window.pad.h - kernel.h) / window.stride.h + 1,
+            (input.w + 2 * window.pad.w - kernel.w) / window.stride.w + 1};
+  }
+  [[nodiscard]] sdk::Shape weight_shape(const sdk::Shape& input) const {
+    return {outputs, input.c / group, window.kernel.h, window.kernel.w};
+  }
+  // Additions and multiplications of one pass.
+  [[nodiscard]] double operations(const sdk::Shape& input) const {
+    const sdk::Shape weight = weight_shape(input);
+    return 2 * static_cast<double>(sdk::count(output_shape(input))) *
+           static_cast<double>(weight.c * weight.h * weight.w);
+  }
+};
+
+// A layer with these parameters and weights. Settings: its shapes.
+template <class Settings>
+struct ConvolutionLike : sdk::LayerType {
   std::vector<sdk::Parameter> parameters() const override {
     const char* block = "convolution_param";
     const double most = 1e6;
@@ -92,11 +105,11 @@ struct Convolution : sdk::LayerType {
 
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
     const sdk::Shape& input = query.input(0);
-    return {ConvolutionSettings(query.attributes, input).output_shape(input)};
+    return {Settings(query.attributes, input).output_shape(input)};
   }
 
   std::vector<sdk::Weight> weights(const sdk::Query& query) const override {
-    const ConvolutionSettings settings(query.attributes, query.input(0));
+    const Settings settings(query.attributes, query.input(0));
     const sdk::Shape shape = settings.weight_shape(query.input(0));
     const int64_t area = shape.h * shape.w;
     const auto filler = [&](const char* name) {
@@ -109,27 +122,32 @@ struct Convolution : sdk::LayerType {
                                      .fan_out = shape.n * area}};
     if (settings.bias) {
       result.push_back({.name = "bias",
-                        .shape = {shape.n, 1, 1, 1},
+                        .shape = {settings.outputs, 1, 1, 1},
                         .filler = filler("bias_filler"),
                         .fan_in = 1,
-                        .fan_out = shape.n});
+                        .fan_out = settings.outputs});
     }
     return result;
   }
 
   tandem_layer_cost cost(const sdk::Query& query) const override {
     const sdk::Shape& input = query.input(0);
-    const ConvolutionSettings settings(query.attributes, input);
+    const Settings settings(query.attributes, input);
     const sdk::Shape output = settings.output_shape(input);
     const sdk::Shape weight = settings.weight_shape(input);
     const auto x = static_cast<double>(sdk::count(input));
     const auto y = static_cast<double>(sdk::count(output));
     const auto w = static_cast<double>(sdk::count(weight));
-    const double flops = 2 * y * static_cast<double>(weight.c * weight.h * weight.w);
+    const double flops = settings.operations(input);
     const double bytes = 4 * (x + y + w);
     const double bias = settings.bias ? y : 0;
     return make_cost(flops + bias, flops, flops + bias, bytes, bytes, bytes);
   }
+};
+
+struct Convolution : ConvolutionLike<ConvolutionSettings> {
+  const char* name() const override { return "Convolution"; }
+  const char* help() const override { return "slides num_output learned kernels over the image"; }
 };
 
 }  // namespace tandem::layers

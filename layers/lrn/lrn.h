@@ -1,5 +1,6 @@
-// LRN: local response normalisation across channels, y = x * (k + alpha / n * S)^-beta, where S
-// sums the squares of the n = local_size nearest channels.
+// LRN: local response normalisation, Caffe's. Across channels: y = x * (k + alpha / n * S)^-beta,
+// where S sums the squares of the n = local_size nearest channels. Within a channel: the same over
+// a window of n = local_size^2 pixels around each, with k = 1.
 #pragma once
 
 #include <vector>
@@ -10,18 +11,21 @@ namespace tandem::layers {
 
 struct LocalResponseNormalisation : sdk::LayerType {
   const char* name() const override { return "LRN"; }
-  const char* help() const override { return "local response normalisation across channels"; }
+  const char* help() const override { return "divides by the energy of what is near"; }
   std::vector<sdk::Parameter> parameters() const override {
     const char* block = "lrn_param";
     return {
-        sdk::integer(block, "local_size").by_default("5").range(1, 1e4).help("channels, odd"),
+        sdk::integer(block, "local_size")
+            .by_default("5")
+            .range(1, 1e4)
+            .help("channels, or pixels along an axis; odd"),
         sdk::number(block, "alpha").by_default("1").help("scale of the sum of squares"),
         sdk::number(block, "beta").by_default("0.75").help("exponent"),
-        sdk::number(block, "k").by_default("1").help("added to the scaled sum"),
+        sdk::number(block, "k").by_default("1").help("added to the scaled sum; within a channel 1"),
         sdk::word(block, "norm_region")
             .by_default("ACROSS_CHANNELS")
             .one_of("ACROSS_CHANNELS|WITHIN_CHANNEL")
-            .help("only ACROSS_CHANNELS is supported"),
+            .help("what is near: channels, or pixels"),
         sdk::word(block, "engine")
             .by_default("DEFAULT")
             .one_of("DEFAULT|CAFFE|CUDNN")
@@ -30,15 +34,11 @@ struct LocalResponseNormalisation : sdk::LayerType {
   }
 
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
-    if (query.attributes.text("norm_region") == "WITHIN_CHANNEL") {
-      throw sdk::unsupported(
-          "norm_region WITHIN_CHANNEL is not supported: only ACROSS_CHANNELS is");
-    }
     const int64_t size = query.attributes.integer("local_size");
     if (size % 2 == 0) {
       throw sdk::invalid("local_size ", size,
-                         " is even, but a channel must be in the middle: ", size - 1, " or ",
-                         size + 1);
+                         " is even, but a channel or pixel must be in the middle: ", size - 1,
+                         " or ", size + 1);
     }
     return {query.input(0)};
   }

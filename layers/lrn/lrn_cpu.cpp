@@ -1,5 +1,8 @@
-// LRN on the cpu: oneDNN, whose backward pass is fast in the blocked layout only.
+// LRN on the cpu. Across channels: oneDNN, whose backward pass is fast in the blocked layout only.
+#include <optional>
+
 #include "layers/lrn/lrn.h"
+#include "layers/lrn/within_channel.h"
 #include "plugins/cpu/onednn.h"
 
 namespace {
@@ -9,12 +12,13 @@ using namespace tandem::cpu;
 using dnnl::lrn_backward;
 using dnnl::lrn_forward;
 using tandem::layers::LocalResponseNormalisation;
+using tandem::layers::WithinChannelLrn;
 
-constexpr auto across = dnnl::algorithm::lrn_across_channels;
+constexpr auto method = dnnl::algorithm::lrn_across_channels;
 
-class LrnCpu : public Needs {
+class AcrossChannels : public Needs {
  public:
-  LrnCpu(const Binding& binding, const Call&) {
+  explicit AcrossChannels(const Binding& binding) {
     const Attributes& a = binding.attributes;
     const auto data = descriptor(binding.input(0));
     const int64_t size = a.integer("local_size");
@@ -26,7 +30,7 @@ class LrnCpu : public Needs {
         backward ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
 
     ScratchPlan plan;
-    const lrn_forward::primitive_desc forward({kind, across, data, size, alpha, beta, k},
+    const lrn_forward::primitive_desc forward({kind, method, data, size, alpha, beta, k},
                                               user_scratchpad(), engine_);
     has_workspace_ = backward && forward.workspace_desc().get_size() > 0;
     forward_ = has_workspace_
@@ -37,7 +41,7 @@ class LrnCpu : public Needs {
     if (backward) {
       saved_bytes = static_cast<int64_t>(forward.workspace_desc().get_size());
       prepare_backward(
-          {{across, data, data, size, alpha, beta, k}, user_scratchpad(), engine_, forward}, plan);
+          {{method, data, data, size, alpha, beta, k}, user_scratchpad(), engine_, forward}, plan);
     }
     scratch_bytes = plan.bytes();
   }
@@ -72,7 +76,7 @@ class LrnCpu : public Needs {
   Operation forward_, backward_;
 };
 
-LayoutOptions LrnCpu::layouts(const Binding& binding) {
+LayoutOptions AcrossChannels::layouts(const Binding& binding) {
   const Shape& shape = binding.input(0).shape;
   const int32_t blocked = blocked_layout();
   LayoutOptions options;
@@ -85,6 +89,57 @@ LayoutOptions LrnCpu::layouts(const Binding& binding) {
   options.push_back({TANDEM_NCHW, TANDEM_NCHW, slow});
   return options;
 }
+
+class WithinChannel : public Needs {
+ public:
+  explicit WithinChannel(const Binding& binding) : lrn_(binding.attributes, binding.input(0)) {
+    const int64_t tensor = lrn_.elements() * static_cast<int64_t>(sizeof(float));
+    backward_ = binding.has(TANDEM_WANTS_BACKWARD_DATA);
+    (backward_ ? saved_bytes : scratch_bytes) = tensor;
+    if (backward_) scratch_bytes = 2 * tensor;
+    algorithm = "sums of rows and columns";
+  }
+  void forward(const Call& call, const Pass& pass) const {
+    lrn_.forward(call, pass.input(0), pass.output(0), backward_ ? pass.saved() : pass.scratch());
+  }
+  void backward_data(const Call& call, const Pass& pass) const {
+    lrn_.backward(call, pass.input(0), pass.output_gradient(0), pass.saved(), pass.scratch(),
+                  pass.input_gradient(0));
+  }
+
+ private:
+  WithinChannelLrn lrn_;
+  bool backward_ = false;
+};
+
+bool is_across(const Binding& binding) {
+  return binding.attributes.text("norm_region") == "ACROSS_CHANNELS";
+}
+
+class LrnCpu : public Needs {
+ public:
+  LrnCpu(const Binding& binding, const Call&) {
+    if (is_across(binding)) {
+      static_cast<Needs&>(*this) = across_.emplace(binding);
+    } else {
+      static_cast<Needs&>(*this) = within_.emplace(binding);
+    }
+  }
+  static LayoutOptions layouts(const Binding& binding) {
+    return is_across(binding) ? AcrossChannels::layouts(binding)
+                              : any_layout(binding.input(0).shape.c);
+  }
+  void forward(const Call& call, const Pass& pass) {
+    across_ ? across_->forward(call, pass) : within_->forward(call, pass);
+  }
+  void backward_data(const Call& call, const Pass& pass) {
+    across_ ? across_->backward_data(call, pass) : within_->backward_data(call, pass);
+  }
+
+ private:
+  std::optional<AcrossChannels> across_;
+  std::optional<WithinChannel> within_;
+};
 
 }  // namespace
 

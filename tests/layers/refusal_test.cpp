@@ -85,10 +85,8 @@ TEST(Lrn, RefusesWhatItCannotDo) {
     return refusal_of(
         {.type = "LRN", .parameters = parameters, .inputs = {random_tensor({1, 3, 2, 2}, 1)}});
   };
-  EXPECT_EQ(lrn({{"norm_region", "WITHIN_CHANNEL"}}),
-            "LRN: norm_region WITHIN_CHANNEL is not supported: only ACROSS_CHANNELS is");
   EXPECT_EQ(lrn({{"local_size", "4"}}),
-            "LRN: local_size 4 is even, but a channel must be in the middle: 3 or 5");
+            "LRN: local_size 4 is even, but a channel or pixel must be in the middle: 3 or 5");
 }
 
 TEST(InnerProduct, RefusesTransposedWeightsAndOtherAxes) {

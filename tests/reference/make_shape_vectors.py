@@ -11,7 +11,7 @@ import sys
 import numpy
 import torch
 
-from make_vectors import Writer, distinct, normal, random_generator
+from make_vectors import Writer, away_from_zero, distinct, normal, random_generator
 
 functional = torch.nn.functional
 
@@ -152,9 +152,171 @@ def reshape(writer):
                    lambda x, _: [x[0].reshape(result)], inputs_of("reshape", name, shape))
 
 
+def reduction(writer):
+    operations = {"SUM": lambda x: x, "ASUM": torch.abs, "SUMSQ": torch.square, "MEAN": lambda x: x}
+    for name, shape, axis, operation, coeff in [
+        ("sum_of_rows", (3, 16, 3, 5), 1, "SUM", 1.0), ("asum_of_odd_rows", (2, 5, 3, 7), 1, "ASUM", 0.5),
+        ("sumsq_of_channels", (2, 16, 3, 5), 2, "SUMSQ", 1.0), ("mean_of_channels", (2, 24, 4, 3), 2, "MEAN", -2.0),
+        ("mean_of_odd_channels", (3, 7, 5, 3), 2, "MEAN", 1.0), ("asum_of_lines", (2, 8, 3, 5), 3, "ASUM", 1.0),
+        ("sumsq_of_one_pixel", (3, 20, 1, 1), 1, "SUMSQ", 2.0), ("mean_of_a_long_row", (1, 3, 31, 21), 1, "MEAN", 1.0),
+    ]:
+        axes = tuple(range(axis, 4))
+        count = math.prod(shape[axis:]) if operation == "MEAN" else 1
+        inputs = [away_from_zero(random_generator(f"reduction/{name}"), shape)]
+        write_case(writer, name, {"reduction_param.operation": operation, "reduction_param.axis": axis,
+                                  "reduction_param.coeff": coeff},
+                   lambda x, _: [coeff * operations[operation](x[0]).sum(axes, keepdim=True) / count], inputs)
+
+
+def argmax(writer):
+    # name, shape, axis or None, top_k, out_max_val
+    for name, shape, axis, top_k, values in [
+        ("row", (3, 5, 3, 2), None, 1, False), ("row_top_4", (2, 3, 4, 3), None, 4, False),
+        ("row_with_values", (3, 10, 1, 1), None, 3, True), ("channels", (2, 7, 3, 2), 1, 2, False),
+        ("values_of_channels", (2, 8, 3, 2), 1, 3, True), ("height", (2, 3, 5, 4), 2, 1, False),
+        ("width_as_many", (1, 2, 3, 4), 3, 4, True),
+    ]:
+        inputs = [distinct(random_generator(f"argmax/{name}"), shape, -3.0, 3.0)]
+        parameters = {"argmax_param.top_k": top_k, "argmax_param.out_max_val": values}
+        if axis is not None:
+            parameters["argmax_param.axis"] = axis
+
+        def function(x, _):
+            if axis is not None:
+                best = x[0].topk(top_k, axis)
+                return [best.values if values else best.indices.double()]
+            best = x[0].flatten(1).topk(top_k, 1)
+            parts = [best.indices.double()] + ([best.values] if values else [])
+            return [torch.stack(parts, 1)]
+
+        write_case(writer, name, parameters, function, inputs, differentiated=[])
+
+
+def mvn(writer):
+    # name, shape, normalize_variance, across_channels, eps, offset of the input
+    for name, shape, variance, across, eps, offset in [
+        ("channels_16", (2, 16, 3, 5), True, False, 1e-9, 0.0), ("odd_channels", (3, 5, 4, 3), True, False, 1e-9, 0.0),
+        ("across_channels", (2, 24, 3, 2), True, True, 1e-9, 0.0), ("mean_only", (2, 8, 3, 5), False, False, 1e-9, 3.0),
+        ("mean_only_across", (2, 3, 5, 7), False, True, 1e-9, 0.0), ("large_eps", (2, 16, 5, 3), True, False, 0.5, 0.0),
+        ("far_from_zero", (2, 9, 7, 5), True, False, 1e-9, 20.0), ("flat_across", (3, 13, 1, 1), True, True, 1e-9, 0.0),
+    ]:
+        axes = (1, 2, 3) if across else (2, 3)
+
+        def function(x, _):
+            centred = x[0] - x[0].mean(axes, keepdim=True)
+            if not variance:
+                return [centred]
+            return [centred / (centred.square().mean(axes, keepdim=True).sqrt() + eps)]
+
+        inputs = [normal(random_generator(f"mvn/{name}"), shape, 1.0, offset)]
+        write_case(writer, name, {"mvn_param.normalize_variance": variance, "mvn_param.across_channels": across,
+                                  "mvn_param.eps": eps}, function, inputs)
+
+
+def layer_norm(writer):
+    for name, shape, eps, affine in [
+        ("channels_16", (2, 16, 3, 5), 1e-5, True), ("channels_24", (2, 24, 2, 3), 1e-6, True),
+        ("odd_channels", (3, 7, 3, 4), 1e-5, True), ("flat", (5, 37, 1, 1), 1e-5, True),
+        ("channels_48", (1, 48, 5, 3), 1e-5, True), ("without_weights", (2, 32, 3, 2), 0.1, False),
+    ]:
+        channels = shape[1]
+        inputs = inputs_of("layer_norm", name, shape)
+        rng = random_generator(f"layer_norm/{name}/weights")
+        weights = [normal(rng, (channels, 1, 1, 1)), normal(rng, (channels, 1, 1, 1))] if affine else []
+
+        def function(x, w):
+            last = x[0].movedim(1, 3)
+            scale, shift = (one.flatten() for one in w) if affine else (None, None)
+            return [functional.layer_norm(last, (channels,), scale, shift, eps).movedim(3, 1)]
+
+        write_case(writer, name, {"layer_norm_param.eps": eps, "layer_norm_param.affine": affine}, function, inputs,
+                   weights)
+
+
+def lrn_within_channel(writer):
+    for name, shape, size, alpha, beta, scale in [
+        ("cifar10_full", (2, 16, 5, 7), 3, 5e-5, 0.75, 30.0), ("size_3_odd_channels", (3, 5, 6, 4), 3, 1.0, 0.75, 1.0),
+        ("size_5_channels_8", (1, 8, 7, 5), 5, 2.0, 0.75, 2.0), ("other_exponent", (2, 3, 5, 5), 3, 1.0, 0.5, 1.0),
+        ("window_larger_than_image", (2, 16, 2, 3), 7, 3.0, 0.75, 1.0), ("one_pixel", (3, 4, 1, 1), 3, 9.0, 0.75, 1.0),
+    ]:
+        def function(x, _):
+            squares = functional.avg_pool2d(x[0].square(), size, 1, size // 2, count_include_pad=True)
+            return [x[0] * (1 + alpha * squares) ** -beta]
+
+        inputs = [normal(random_generator(f"lrn_within_channel/{name}"), shape, scale)]
+        write_case(writer, name, {"lrn_param.norm_region": "WITHIN_CHANNEL", "lrn_param.local_size": size,
+                                  "lrn_param.alpha": alpha, "lrn_param.beta": beta}, function, inputs)
+
+
+def embed(writer):
+    # name, indices, input_dim, num_output, bias_term
+    for name, indices, count, outputs, bias in [
+        ("one_a_row", [[3], [0], [3], [5]], 6, 7, True), ("sequence", [[1, 2, 1], [0, 3, 1]], 4, 5, True),
+        ("no_bias", [[2], [2], [2]], 3, 16, False),
+    ]:
+        rng = random_generator(f"embed/{name}")
+        index = numpy.array(indices)
+        weights = [normal(rng, (count, outputs, 1, 1))] + ([normal(rng, (outputs, 1, 1, 1))] if bias else [])
+
+        def function(_, w):
+            vectors = w[0].reshape(count, outputs)[torch.tensor(index)]
+            if bias:
+                vectors = vectors + w[1].flatten()
+            return [vectors[:, 0] if index.shape[1] == 1 else vectors]
+
+        write_case(writer, name, {"embed_param.num_output": outputs, "embed_param.input_dim": count,
+                                  "embed_param.bias_term": bias}, function,
+                   [index.astype(numpy.float64)[:, :, None, None]], weights, differentiated=[])
+
+
+def window_parameters(outputs, kernel, stride, pad, dilation, group, bias):
+    return {"convolution_param.num_output": outputs, "convolution_param.kernel_size": kernel,
+            "convolution_param.stride": stride, "convolution_param.pad": pad, "convolution_param.dilation": dilation,
+            "convolution_param.group": group, "convolution_param.bias_term": bias}
+
+
+def deconvolution(writer):
+    # name, input shape, outputs, kernel, stride, pad, dilation, group, bias_term
+    for name, shape, outputs, kernel, stride, pad, dilation, group, bias in [
+        ("stride_2_blocked", (2, 16, 3, 4), 16, 4, 2, 1, 1, 1, True), ("odd_channels", (1, 5, 4, 3), 3, 3, 2, 0, 1, 1, True),
+        ("stride_1", (2, 8, 4, 5), 8, 3, 1, 1, 1, 1, True), ("more_outputs", (1, 3, 3, 3), 16, 3, 2, 1, 1, 1, False),
+        ("dilated", (1, 6, 4, 5), 4, 3, 2, 1, 2, 1, True), ("grouped", (2, 6, 3, 4), 4, 4, 2, 1, 1, 2, True),
+        ("depthwise_upsampling", (1, 16, 4, 3), 16, 4, 2, 1, 1, 16, False),
+        ("depthwise_odd", (2, 5, 3, 4), 5, 4, 2, 1, 1, 5, True), ("from_one_pixel", (3, 7, 1, 1), 4, 3, 1, 0, 1, 1, True),
+    ]:
+        inputs = inputs_of("deconvolution", name, shape)
+        rng = random_generator(f"deconvolution/{name}/weights")
+        weights = [normal(rng, (shape[1], outputs // group, kernel, kernel), 0.3)]
+        if bias:
+            weights.append(normal(rng, (outputs, 1, 1, 1)))
+        write_case(writer, name, window_parameters(outputs, kernel, stride, pad, dilation, group, bias),
+                   lambda x, w: [functional.conv_transpose2d(x[0], w[0], w[1].flatten() if bias else None, stride, pad,
+                                                             0, group, dilation)], inputs, weights)
+
+
+def convolution_dilated_depthwise(writer):
+    for name, shape, outputs, kernel, stride, pad, dilation, group, bias in [
+        ("dilation_2", (2, 16, 7, 6), 16, 3, 1, 2, 2, 1, True), ("dilation_3_stride_2", (1, 5, 9, 11), 7, 3, 2, 2, 3, 1, True),
+        ("dilated_groups", (2, 6, 7, 7), 4, 3, 1, 2, 2, 2, False), ("depthwise_16", (2, 16, 6, 5), 16, 3, 1, 1, 1, 16, True),
+        ("depthwise_32_stride_2", (1, 32, 7, 8), 32, 3, 2, 1, 1, 32, False),
+        ("depthwise_odd", (3, 7, 5, 6), 7, 3, 1, 1, 1, 7, True), ("depthwise_dilated", (1, 16, 8, 7), 16, 3, 1, 2, 2, 16, True),
+        ("depthwise_two_outputs_a_channel", (2, 8, 5, 5), 16, 3, 1, 1, 1, 8, True),
+        ("depthwise_7x7", (1, 16, 9, 8), 16, 7, 1, 3, 1, 16, True),
+    ]:
+        inputs = inputs_of("convolution_dilated_depthwise", name, shape)
+        rng = random_generator(f"convolution_dilated_depthwise/{name}/weights")
+        weights = [normal(rng, (outputs, shape[1] // group, kernel, kernel), 0.3)]
+        if bias:
+            weights.append(normal(rng, (outputs, 1, 1, 1)))
+        write_case(writer, name, window_parameters(outputs, kernel, stride, pad, dilation, group, bias),
+                   lambda x, w: [functional.conv2d(x[0], w[0], w[1].flatten() if bias else None, stride, pad, dilation,
+                                                   group)], inputs, weights)
+
+
 def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent
-    for layer in (concat, slice_, tile, crop, flatten, reshape):
+    for layer in (concat, slice_, tile, crop, flatten, reshape, reduction, argmax, mvn, layer_norm, lrn_within_channel,
+                  embed, deconvolution, convolution_dilated_depthwise):
         writer = Writer(folder / f"{layer.__name__.rstrip('_')}.txt")
         layer(writer)
         writer.file.close()

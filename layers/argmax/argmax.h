@@ -1,0 +1,49 @@
+// ArgMax: the places of the top_k largest values, largest first, Caffe's: over the whole row
+// (outputs N x 1 x top_k, or N x 2 x top_k with the values behind the places), or along one axis
+// (its extent becomes top_k; places, or values with out_max_val). Of equal values the later place
+// comes first, as in Caffe; what is not a number comes last. There is no gradient.
+#pragma once
+
+#include <vector>
+
+#include "layers/axes.h"
+
+namespace tandem::layers {
+
+struct ArgMax : sdk::LayerType {
+  const char* name() const override { return "ArgMax"; }
+  const char* help() const override { return "the places of the largest values"; }
+  std::vector<sdk::Parameter> parameters() const override {
+    const char* block = "argmax_param";
+    return {
+        sdk::boolean(block, "out_max_val")
+            .by_default("false")
+            .help("the values: beside the places, or with axis instead of them"),
+        sdk::integer(block, "top_k").by_default("1").range(1, 1e9).help("how many"),
+        sdk::integer(block, "axis").range(-4, 3).help("the axis; without it the whole row"),
+    };
+  }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_NO_DATA_GRADIENT; }
+
+  std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
+    const sdk::Shape& input = query.input(0);
+    const int64_t top_k = query.attributes.integer("top_k");
+    Extents extents = extents_of(input);
+    if (query.attributes.is_set("axis")) {
+      const size_t axis = sample_axis(query.attributes.integer("axis"), input);
+      demand_as_many(top_k, extents[axis]);
+      extents[axis] = top_k;
+      return {shape_of(extents)};
+    }
+    demand_as_many(top_k, input.c * input.h * input.w);
+    return {{input.n, query.attributes.boolean("out_max_val") ? 2 : 1, top_k, 1}};
+  }
+
+ private:
+  static void demand_as_many(int64_t top_k, int64_t values) {
+    if (top_k <= values) return;
+    throw sdk::invalid("top_k ", top_k, " exceeds the ", values, " values there are");
+  }
+};
+
+}  // namespace tandem::layers

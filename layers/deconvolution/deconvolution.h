@@ -1,0 +1,41 @@
+// Deconvolution: the transpose of a convolution, Caffe's: every input pixel adds its kernel to the
+// output, at distances of the stride; padding is cut off. Weights are (inputs, outputs / group,
+// kernel_h, kernel_w) and a bias.
+#pragma once
+
+#include "layers/convolution/convolution.h"
+
+namespace tandem::layers {
+
+struct DeconvolutionSettings : ConvolutionParameters {
+  // Throws Refusal also for padding that leaves nothing.
+  DeconvolutionSettings(const sdk::Attributes& attributes, const sdk::Shape& input)
+      : ConvolutionParameters(attributes, input) {
+    const sdk::Shape output = output_shape(input);
+    if (output.h > 0 && output.w > 0) return;
+    throw sdk::invalid("pad ", text_of(window.pad), " cuts everything off: the output would be ",
+                       output.h, "x", output.w);
+  }
+
+  [[nodiscard]] sdk::Shape output_shape(const sdk::Shape& input) const {
+    const Axes kernel = effective_kernel(window);
+    return {input.n, outputs, (input.h - 1) * window.stride.h + kernel.h - 2 * window.pad.h,
+            (input.w - 1) * window.stride.w + kernel.w - 2 * window.pad.w};
+  }
+  [[nodiscard]] sdk::Shape weight_shape(const sdk::Shape& input) const {
+    return {input.c, outputs / group, window.kernel.h, window.kernel.w};
+  }
+  // Additions and multiplications of one pass.
+  [[nodiscard]] double operations(const sdk::Shape& input) const {
+    const sdk::Shape weight = weight_shape(input);
+    return 2 * static_cast<double>(sdk::count(input)) *
+           static_cast<double>(weight.c * weight.h * weight.w);
+  }
+};
+
+struct Deconvolution : ConvolutionLike<DeconvolutionSettings> {
+  const char* name() const override { return "Deconvolution"; }
+  const char* help() const override { return "a convolution's transpose: learned upsampling"; }
+};
+
+}  // namespace tandem::layers

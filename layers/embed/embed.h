@@ -1,0 +1,74 @@
+// Embed: a learned vector of num_output values for each of input_dim indices, Caffe's. The input
+// holds whole numbers, one a row (the output is N x num_output) or T a row as N x T (N x T x
+// num_output). An index below zero holds no sample: its vector is zero and learns nothing.
+#pragma once
+
+#include <vector>
+
+#include "plugins/sdk.h"
+
+namespace tandem::layers {
+
+struct Embed : sdk::LayerType {
+  const char* name() const override { return "Embed"; }
+  const char* help() const override { return "a learned vector for each index"; }
+  std::vector<sdk::Parameter> parameters() const override {
+    const char* block = "embed_param";
+    return {
+        sdk::integer(block, "num_output").required().range(1, 1e8).help("values in a vector"),
+        sdk::integer(block, "input_dim")
+            .required()
+            .range(1, 16777216)
+            .help("indices are from 0 to below this"),
+        sdk::boolean(block, "bias_term").by_default("true").help("add a learned bias"),
+        sdk::filler(block, "weight_filler").help("initial vectors"),
+        sdk::filler(block, "bias_filler").help("initial bias"),
+    };
+  }
+  uint64_t traits() const override {
+    return TANDEM_PER_SAMPLE | TANDEM_NO_DATA_GRADIENT | TANDEM_BACKWARD_READS_INPUTS;
+  }
+
+  std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
+    const sdk::Shape& input = query.input(0);
+    const int64_t outputs = query.attributes.integer("num_output");
+    if (input.h != 1 || input.w != 1) {
+      throw sdk::unsupported(
+          "needs one index a row, or a sequence N x T of them, but its input is ",
+          sdk::text_of(input));
+    }
+    if (input.c == 1) return {{input.n, outputs, 1, 1}};
+    return {{input.n, input.c, outputs, 1}};
+  }
+
+  std::vector<sdk::Weight> weights(const sdk::Query& query) const override {
+    const int64_t outputs = query.attributes.integer("num_output");
+    const int64_t indices = query.attributes.integer("input_dim");
+    const auto filler = [&](const char* name) {
+      return query.attributes.is_set(name) ? name : nullptr;
+    };
+    std::vector<sdk::Weight> result{{.name = "weight",
+                                     .shape = {indices, outputs, 1, 1},
+                                     .filler = filler("weight_filler"),
+                                     .fan_in = outputs,
+                                     .fan_out = indices}};
+    if (query.attributes.boolean("bias_term")) {
+      result.push_back({.name = "bias",
+                        .shape = {outputs, 1, 1, 1},
+                        .filler = filler("bias_filler"),
+                        .fan_in = 1,
+                        .fan_out = outputs});
+    }
+    return result;
+  }
+
+  tandem_layer_cost cost(const sdk::Query& query) const override {
+    const auto y =
+        static_cast<double>(sdk::count(query.input(0)) * query.attributes.integer("num_output"));
+    const auto w = static_cast<double>(query.attributes.integer("input_dim") *
+                                       query.attributes.integer("num_output"));
+    return make_cost(y, 0, 2 * y, 8 * y, 0, 8 * y + 4 * w);
+  }
+};
+
+}  // namespace tandem::layers
