@@ -1,4 +1,5 @@
-// bench_layers [BATCH] [LAYER]: times the layers of AlexNet on this thread's OpenMP team, each pass
+// bench_layers [BATCH] [LAYER]: times the layers of AlexNet, and those that work element by element
+// at the size of ResNet's first block, on this thread's OpenMP team, each pass
 // in every layout the kernel offers, and prints what oneDNN chose, so that a pass that fell to a
 // slow implementation is seen.
 #include <fmt/format.h>
@@ -23,6 +24,7 @@ struct Case {
   const char* type;
   Shape input;
   Parameters parameters;
+  uint32_t inputs = 1;  // of this shape each
 };
 
 std::vector<Case> alexnet(int64_t n) {
@@ -53,6 +55,25 @@ std::vector<Case> alexnet(int64_t n) {
       {"drop6", "Dropout", {n, 4096, 1, 1}, {}},
       {"fc7", "InnerProduct", {n, 4096, 1, 1}, {{"num_output", {"4096"}}}},
       {"fc8", "InnerProduct", {n, 4096, 1, 1}, {{"num_output", {"1000"}}}},
+  };
+}
+
+std::vector<Case> elementwise(int64_t n) {
+  const Shape block{n, 64, 56, 56};
+  return {
+      {"scale", "Scale", block, {{"bias_term", {"true"}}}},
+      {"bias", "Bias", block, {}},
+      {"sum", "Eltwise", block, {}, 2},
+      {"coeff", "Eltwise", block, {{"coeff", {"1", "-1"}}}, 2},
+      {"prod", "Eltwise", block, {{"operation", {"PROD"}}}, 2},
+      {"max", "Eltwise", block, {{"operation", {"MAX"}}}, 2},
+      {"prelu", "PReLU", block, {}},
+      {"sigmoid", "Sigmoid", block, {}},
+      {"tanh", "TanH", block, {}},
+      {"elu", "ELU", block, {}},
+      {"swish", "Swish", block, {}},
+      {"gelu", "GELU", block, {}},
+      {"bnll", "BNLL", block, {}},
   };
 }
 
@@ -88,7 +109,8 @@ class Bench {
       : case_(layer),
         type_(registry.layer_type(layer.type)),
         kernel_(registry.kernel(layer.type, "cpu")),
-        first_(layer.input.c == 3) {
+        first_(layer.input.c == 3),
+        input_shapes_(layer.inputs, layer.input) {
     for (uint32_t i = 0; i < type_.parameter_count; ++i) {
       const tandem_parameter& parameter = *type_.parameters[i];
       const auto found = layer.parameters.find(parameter.name);
@@ -97,8 +119,8 @@ class Bench {
                           ? default_attribute(parameter, layer.name)
                           : parse_attribute(parameter, found->second, layer.name, {}));
     }
-    const tandem_layer_query query{
-        sizeof query, TANDEM_TRAIN, attributes_.handle(), &layer.input, 1, 1};
+    const tandem_layer_query query{sizeof query,         TANDEM_TRAIN, attributes_.handle(),
+                                   input_shapes_.data(), layer.inputs, 1};
     check(type_.shapes(&query, &output_), layer.name);
     check(type_.weights(&query, weights_, 4, &weight_count_), layer.name);
     cost_.struct_size = sizeof cost_;
@@ -116,7 +138,7 @@ class Bench {
 
  private:
   tandem_binding bind(const tandem_tensor& input, const tandem_tensor& output) {
-    input_tensor_ = {case_.input, TANDEM_FLOAT32, input.layout};
+    input_tensors_.assign(case_.inputs, {case_.input, TANDEM_FLOAT32, input.layout});
     output_tensor_ = {output_, TANDEM_FLOAT32, output.layout};
     return {sizeof(tandem_binding),
             TANDEM_TRAIN,
@@ -124,8 +146,8 @@ class Bench {
             (first_ ? 0U : uint32_t{TANDEM_WANTS_BACKWARD_DATA}) | TANDEM_WANTS_BACKWARD_WEIGHTS,
             case_.name,
             attributes_.handle(),
-            &input_tensor_,
-            1,
+            input_tensors_.data(),
+            case_.inputs,
             &output_tensor_,
             1,
             weight_shapes_,
@@ -144,26 +166,29 @@ class Bench {
     tandem_kernel_report report{sizeof(tandem_kernel_report), 0, 0, 0, nullptr};
     check(kernel_.prepare(&binding, &call, &handle, &report), case_.name);
     const int64_t in = 4 * element_count(case_.input), out = 4 * element_count(output_);
-    const Buffer x(in), y(out), dx(in), dy(out), saved(report.saved_bytes),
-        scratch(report.scratch_bytes);
+    const Buffer y(out), dy(out), saved(report.saved_bytes), scratch(report.scratch_bytes);
     std::vector<Buffer> parts;
-    std::vector<void*> weight, gradient;
+    std::vector<void*> weight, gradient, inputs, input_gradients;
+    for (uint32_t i = 0; i < case_.inputs; ++i) {
+      inputs.push_back(parts.emplace_back(in).get());
+      input_gradients.push_back(parts.emplace_back(in).get());
+    }
     for (uint32_t i = 0; i < weight_count_; ++i) {
       parts.emplace_back(4 * element_count(weight_shapes_[i]));
       weight.push_back(parts.back().get());
       parts.emplace_back(4 * element_count(weight_shapes_[i]));
       gradient.push_back(parts.back().get());
     }
-    void *inputs[] = {x.get()}, *outputs[] = {y.get()}, *input_gradients[] = {dx.get()};
+    void* outputs[] = {y.get()};
     const void* output_gradients[] = {dy.get()};
     const tandem_step step{1, 1, 0.01F, 1, 0, 0};
     const float normaliser = 1;
     tandem_pass pass{sizeof(tandem_pass),
                      0,
-                     inputs,
+                     inputs.data(),
                      outputs,
                      weight.data(),
-                     input_gradients,
+                     input_gradients.data(),
                      output_gradients,
                      gradient.data(),
                      saved.get(),
@@ -174,7 +199,7 @@ class Bench {
     const auto time = [&](tandem_pass_function function) {
       return best_milliseconds([&] { check(function(handle, &call, &pass), case_.name); });
     };
-    fmt::print("{:6} {:>7} -> {:7}", case_.name, layout_name(option.input),
+    fmt::print("{:7} {:>7} -> {:7}", case_.name, layout_name(option.input),
                layout_name(option.output));
     print("forward", time(kernel_.forward), cost_.forward_flops, cost_.forward_bytes);
     if (!first_) {
@@ -213,7 +238,9 @@ class Bench {
   Shape weight_shapes_[4]{};
   uint32_t weight_count_ = 0;
   tandem_layer_cost cost_{};
-  tandem_tensor input_tensor_{}, output_tensor_{};
+  std::vector<Shape> input_shapes_;
+  std::vector<tandem_tensor> input_tensors_;
+  tandem_tensor output_tensor_{};
 };
 
 }  // namespace
@@ -223,8 +250,10 @@ int main(int argc, char** argv) try {
   const std::string only = argc > 2 ? argv[2] : "";
   Registry registry;
   registry.scan(TANDEM_PLUGIN_DIR);
-  for (const Case& layer : alexnet(batch)) {
-    if (only.empty() || only == layer.name) Bench(registry, layer).run_all();
+  for (const auto& layers : {alexnet(batch), elementwise(batch)}) {
+    for (const Case& layer : layers) {
+      if (only.empty() || only == layer.name) Bench(registry, layer).run_all();
+    }
   }
   return 0;
 } catch (const std::exception& failure) {

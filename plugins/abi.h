@@ -96,6 +96,9 @@ typedef struct tandem_host {
   /* What this thread last explained ("" if nothing), until its next explain(). A backend needs it
    * to carry a failed work's reason from the stream's thread to the one that synchronizes. */
   const char* (*explained)(void);
+  /* Since 1.1. */
+  tandem_status (*get_numbers)(const tandem_attributes*, const char* name, const double** values,
+                               uint32_t* count);
 } tandem_host;
 
 /* ---- Declared parameters -----------------------------------------------------------------------
@@ -107,7 +110,8 @@ enum {
   TANDEM_PARAMETER_BOOLEAN = 3,
   TANDEM_PARAMETER_TEXT = 4,
   TANDEM_PARAMETER_INTEGERS = 5, /* a repeated field: kernel_size: 3 kernel_size: 5 */
-  TANDEM_PARAMETER_FILLER = 6    /* a nested filler message; read by the host only */
+  TANDEM_PARAMETER_FILLER = 6,   /* a nested filler message; read by the host only */
+  TANDEM_PARAMETER_NUMBERS = 7   /* since 1.1: a repeated field: coeff: 1 coeff: -1 */
 };
 
 typedef struct tandem_parameter {
@@ -118,10 +122,9 @@ typedef struct tandem_parameter {
   const char* name;          /* unique within its layer type or data set */
   const char* default_value; /* as it would be written; NULL: none (required, or simply absent) */
   int32_t required;
-  double minimum,
-      maximum;         /* inclusive; INTEGER, NUMBER and INTEGERS. minimum > maximum: no range */
-  const char* choices; /* TEXT: the allowed words, "MAX|AVE"; NULL: any text */
-  const char* help;    /* one line */
+  double minimum, maximum; /* inclusive; INTEGER(S) and NUMBER(S). minimum > maximum: no range */
+  const char* choices;     /* TEXT: the allowed words, "MAX|AVE"; NULL: any text */
+  const char* help;        /* one line */
 } tandem_parameter;
 
 /* ---- Layer types: what a layer is --------------------------------------------------------------

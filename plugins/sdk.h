@@ -145,6 +145,9 @@ inline Parameter word(const char* b, const char* n) {
 inline Parameter integers(const char* b, const char* n) {
   return {TANDEM_PARAMETER_INTEGERS, b, n};
 }
+inline Parameter numbers(const char* b, const char* n) {
+  return {TANDEM_PARAMETER_NUMBERS, b, n};
+}
 inline Parameter filler(const char* b, const char* n) {
   return {TANDEM_PARAMETER_FILLER, b, n};
 }
@@ -160,6 +163,15 @@ class Attributes {
     const int64_t* values = nullptr;
     uint32_t size = 0;
     demand(host->get_integers(attributes_, name, &values, &size), name);
+    return {values, values + size};
+  }
+  std::vector<double> numbers(const char* name) const {
+    if (host->struct_size < offsetof(tandem_host, get_numbers) + sizeof(void*)) {
+      throw failed("parameter '", name, "' is a list of numbers, which needs Tandem's border 1.1");
+    }
+    const double* values = nullptr;
+    uint32_t size = 0;
+    demand(host->get_numbers(attributes_, name, &values, &size), name);
     return {values, values + size};
   }
   bool is_set(const char* name) const { return host->is_set(attributes_, name) != 0; }

@@ -27,6 +27,8 @@ const char* type_name(int32_t type) {
       return "a text";
     case TANDEM_PARAMETER_INTEGERS:
       return "one or more integers";
+    case TANDEM_PARAMETER_NUMBERS:
+      return "one or more numbers";
     case TANDEM_PARAMETER_FILLER:
       return "a filler message such as { type: \"xavier\" }";
     default:
@@ -37,7 +39,7 @@ const char* type_name(int32_t type) {
 const char* type_name(const Attribute& attribute) {
   static constexpr const char* names[] = {"has no value", "is an integer", "is a number",
                                           "is a boolean", "is a text",     "is a list",
-                                          "is a filler"};
+                                          "is a filler",  "is a list"};
   return names[attribute.value.index()];
 }
 
@@ -142,6 +144,10 @@ const std::vector<int64_t>& Attributes::integers(const std::string& name) const 
   return demand_type<std::vector<int64_t>>(*this, name, "a list of integers");
 }
 
+const std::vector<double>& Attributes::numbers(const std::string& name) const {
+  return demand_type<std::vector<double>>(*this, name, "a list of numbers");
+}
+
 const Filler& Attributes::filler(const std::string& name) const {
   return demand_type<Filler>(*this, name, "a filler");
 }
@@ -173,6 +179,12 @@ Attribute parse_attribute(const tandem_parameter& parameter, const std::vector<s
       attribute.value = std::move(values);
       break;
     }
+    case TANDEM_PARAMETER_NUMBERS: {
+      std::vector<double> values;
+      for (const std::string& one : raw) values.push_back(reader.number(one));
+      attribute.value = std::move(values);
+      break;
+    }
     default:
       throw reader.refusal(fmt::format("{}", fmt::join(raw, ", ")), type_name(parameter.type));
   }
@@ -186,9 +198,14 @@ Attribute default_attribute(const tandem_parameter& parameter, const std::string
     Filler filler;
     if (text != nullptr) filler.type = text;
     attribute.value = filler;
-  } else if (parameter.type == TANDEM_PARAMETER_INTEGERS) {
+  } else if (parameter.type == TANDEM_PARAMETER_INTEGERS ||
+             parameter.type == TANDEM_PARAMETER_NUMBERS) {
     if (text == nullptr || *text == '\0') {
-      attribute.value = std::vector<int64_t>{};
+      if (parameter.type == TANDEM_PARAMETER_INTEGERS) {
+        attribute.value = std::vector<int64_t>{};
+      } else {
+        attribute.value = std::vector<double>{};
+      }
     } else {
       attribute = parse_attribute(parameter, split(text, ','), owner, {});
     }

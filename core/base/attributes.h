@@ -28,7 +28,8 @@ struct Filler {
 [[nodiscard]] const std::vector<std::string>& filler_types();
 
 struct Attribute {
-  std::variant<std::monostate, int64_t, double, bool, std::string, std::vector<int64_t>, Filler>
+  std::variant<std::monostate, int64_t, double, bool, std::string, std::vector<int64_t>, Filler,
+               std::vector<double>>
       value;
   bool is_set = false;  // written by the user, not a default
   Location location;    // where
@@ -44,6 +45,7 @@ class Attributes {
   [[nodiscard]] double number(const std::string& name) const;
   [[nodiscard]] const std::string& text(const std::string& name) const;
   [[nodiscard]] const std::vector<int64_t>& integers(const std::string& name) const;
+  [[nodiscard]] const std::vector<double>& numbers(const std::string& name) const;
   [[nodiscard]] const Filler& filler(const std::string& name) const;
   [[nodiscard]] bool is_set(const std::string& name) const;
 

@@ -24,6 +24,8 @@ const char* kind_of(int32_t type) {
       return "integers";
     case TANDEM_PARAMETER_FILLER:
       return "filler";
+    case TANDEM_PARAMETER_NUMBERS:
+      return "numbers";
     default:
       return "unknown";
   }

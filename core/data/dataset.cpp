@@ -36,7 +36,8 @@ Attributes read_parameters(const tandem_dataset_type& type,
     known.emplace_back(parameter.name);
     const auto found = written.find(parameter.name);
     if (found != written.end()) {
-      const bool list = parameter.type == TANDEM_PARAMETER_INTEGERS;
+      const bool list =
+          parameter.type == TANDEM_PARAMETER_INTEGERS || parameter.type == TANDEM_PARAMETER_NUMBERS;
       attributes.set(
           parameter.name,
           parse_attribute(parameter, list ? split(found->second, ',') : std::vector{found->second},

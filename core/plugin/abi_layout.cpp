@@ -33,6 +33,7 @@ static_assert(offsetof(tandem_host, get_text) == 40);
 static_assert(offsetof(tandem_host, get_integers) == 48);
 static_assert(offsetof(tandem_host, is_set) == 56);
 static_assert(offsetof(tandem_host, explained) == 64);
+static_assert(offsetof(tandem_host, get_numbers) == 72);
 
 static_assert(offsetof(tandem_parameter, struct_size) == 0);
 static_assert(offsetof(tandem_parameter, type) == 4);

@@ -58,6 +58,15 @@ tandem_status get_integers(const tandem_attributes* handle, const char* name,
   });
 }
 
+tandem_status get_numbers(const tandem_attributes* handle, const char* name, const double** values,
+                          uint32_t* count) {
+  return guarded([&] {
+    const std::vector<double>& list = attributes_of(handle).numbers(name);
+    *values = list.data();
+    *count = static_cast<uint32_t>(list.size());
+  });
+}
+
 int32_t is_set(const tandem_attributes* handle, const char* name) {
   if (handle == nullptr || name == nullptr) return 0;
   const Attribute* attribute = attributes_of(handle).find(name);
@@ -86,9 +95,10 @@ const char* status_name(tandem_status status) {
 }  // namespace
 
 const tandem_host& host_table() {
-  static constexpr tandem_host table{
-      TANDEM_ABI_MAJOR, TANDEM_ABI_MINOR, sizeof(tandem_host), &explain, &get_integer,
-      &get_number,      &get_text,        &get_integers,       &is_set,  &explained};
+  static constexpr tandem_host table{TANDEM_ABI_MAJOR, TANDEM_ABI_MINOR, sizeof(tandem_host),
+                                     &explain,         &get_integer,     &get_number,
+                                     &get_text,        &get_integers,    &is_set,
+                                     &explained,       &get_numbers};
   return table;
 }
 

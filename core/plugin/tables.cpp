@@ -50,7 +50,7 @@ const tandem_parameter* accept_parameter(const tandem_parameter* parameter,
     parameter = keep(copy, keeper);
   }
   demand(parameter->name != nullptr && *parameter->name != '\0', owner, "parameters' name");
-  if (parameter->type < TANDEM_PARAMETER_INTEGER || parameter->type > TANDEM_PARAMETER_FILLER) {
+  if (parameter->type < TANDEM_PARAMETER_INTEGER || parameter->type > TANDEM_PARAMETER_NUMBERS) {
     throw error(
         "{}: parameter '{}' has type {}, which plugin ABI {}.{} does not know; use a newer "
         "Tandem",

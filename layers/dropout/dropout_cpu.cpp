@@ -1,6 +1,8 @@
 // Dropout on the cpu: forward draws the mask and saves it as bytes, in the order of memory, so that
 // backward is one cheap pass.
 #include "layers/dropout/dropout.h"
+
+#include "layers/vector_math.h"
 #include "plugins/cpu/layout.h"
 #include "plugins/cpu/team.h"
 
@@ -50,13 +52,20 @@ class DropoutCpu : public Needs {
     const float* dy = pass.output_gradient(0);
     float* dx = pass.input_gradient(0);
     if (!training_) {
-      if (dx != dy) std::copy_n(dy, elements_, dx);
+      if (dx != dy) {
+        for_ranges(call.threads, elements_, [=](int64_t begin, int64_t end) {
+          std::copy(dy + begin, dy + end, dx + begin);
+        });
+      }
       return;
     }
     const auto* mask = pass.saved<uint8_t>();
     const float factor = 1 / (1 - ratio_);
     for_ranges(call.threads, elements_, [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) dx[i] = mask[i] != 0 ? factor * dy[i] : 0.0F;
+#pragma omp simd
+      for (int64_t i = begin; i < end; ++i) {
+        dx[i] = tandem::layers::select(mask[i] != 0, factor * dy[i], 0);
+      }
     });
   }
 

@@ -131,6 +131,7 @@ void PoolingCpu::scale(const Call& call, const float* source, float* target) con
         const float factor =
             rows_[static_cast<size_t>(line % s.h)] * columns_[static_cast<size_t>(w)];
         const int64_t first = (line * s.w + w) * block;
+#pragma omp simd  // also where target and source are one memory
         for (int64_t i = first; i < first + block; ++i) target[i] = factor * source[i];
       }
     }

@@ -11,7 +11,7 @@ struct Silence : sdk::LayerType {
   const char* help() const override { return "takes its inputs and makes nothing of them"; }
   sdk::Arity inputs() const override { return {1, -1}; }
   sdk::Arity outputs() const override { return {0, 0}; }
-  uint64_t traits() const override { return TANDEM_PER_SAMPLE; }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_NO_DATA_GRADIENT; }
   tandem_layer_cost cost(const sdk::Query&) const override { return make_cost(0, 0, 0, 0, 0, 0); }
 };
 

@@ -16,7 +16,9 @@ struct Threshold : sdk::LayerType {
                 .by_default("0")
                 .help("what an input must exceed")};
   }
-  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE; }
+  uint64_t traits() const override {
+    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_NO_DATA_GRADIENT;
+  }
 };
 
 }  // namespace tandem::layers

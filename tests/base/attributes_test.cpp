@@ -50,6 +50,8 @@ TEST(Attribute, ParsesEachTypeAndRemembersItsPlace) {
             "a b");
   const Attribute list = parse(parameter(TANDEM_PARAMETER_INTEGERS, "l"), {"3", "5"});
   EXPECT_THAT(std::get<std::vector<int64_t>>(list.value), ElementsAre(3, 5));
+  const Attribute numbers = parse(parameter(TANDEM_PARAMETER_NUMBERS, "c"), {"1", "-0.5"});
+  EXPECT_THAT(std::get<std::vector<double>>(numbers.value), ElementsAre(1, -0.5));
   EXPECT_TRUE(list.is_set);
   EXPECT_EQ(to_string(list.location), "net.prototxt:23:5");
 }
@@ -117,6 +119,8 @@ TEST(Attribute, WithoutADefaultAValueIsAbsentAListEmptyAndAFillerConstantZero) {
   EXPECT_TRUE(std::holds_alternative<std::monostate>(absent.value));
   const auto list = default_attribute(parameter(TANDEM_PARAMETER_INTEGERS, "l"), owner);
   EXPECT_TRUE(std::get<std::vector<int64_t>>(list.value).empty());
+  const auto numbers = default_attribute(parameter(TANDEM_PARAMETER_NUMBERS, "c"), owner);
+  EXPECT_TRUE(std::get<std::vector<double>>(numbers.value).empty());
   const auto filler = default_attribute(parameter(TANDEM_PARAMETER_FILLER, "f"), owner);
   EXPECT_EQ(std::get<Filler>(filler.value).type, "constant");
   EXPECT_EQ(std::get<Filler>(filler.value).value, 0);

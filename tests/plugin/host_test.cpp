@@ -19,6 +19,7 @@ Attributes example() {
   attributes.set("ratio", {.value = 0.25, .is_set = false, .location = {}});
   attributes.set("pool", {.value = std::string("MAX"), .is_set = false, .location = {}});
   attributes.set("kernel", {.value = std::vector<int64_t>{3, 5}, .is_set = true, .location = {}});
+  attributes.set("coeff", {.value = std::vector<double>{1, -0.5}, .is_set = true, .location = {}});
   return attributes;
 }
 
@@ -41,6 +42,10 @@ TEST(HostTable, GivesValuesOfEveryTypeThroughC) {
   EXPECT_EQ(host.get_integers(attributes.handle(), "kernel", &values, &count), TANDEM_OK);
   ASSERT_EQ(count, 2u);
   EXPECT_EQ(values[1], 5);
+  const double* numbers = nullptr;
+  EXPECT_EQ(host.get_numbers(attributes.handle(), "coeff", &numbers, &count), TANDEM_OK);
+  ASSERT_EQ(count, 2u);
+  EXPECT_EQ(numbers[1], -0.5);
   EXPECT_EQ(host.is_set(attributes.handle(), "kernel"), 1);
   EXPECT_EQ(host.is_set(attributes.handle(), "ratio"), 0);
 }

@@ -24,13 +24,15 @@ void emit_statistics(PlanBuilder& builder, int layer, Stage stage, LayerPass pas
   for (int device = 1; device < devices; ++device) {
     builder.emit_transfer("send " + what, stage, layer, device, 0,
                           {{builder.statistics(device, layer, pass),
-                            builder.received_statistics(device, layer, pass)}});
+                            builder.received_statistics(device, layer, pass)}},
+                          When::every_batch);
   }
   builder.emit_merge(stage, layer, pass);
   for (int device = 1; device < devices; ++device) {
     builder.emit_transfer(
         "return " + what, stage, layer, 0, device,
-        {{builder.statistics(0, layer, pass), builder.statistics(device, layer, pass)}});
+        {{builder.statistics(0, layer, pass), builder.statistics(device, layer, pass)}},
+        When::every_batch);
   }
 }
 
