@@ -6,7 +6,7 @@
 #include <fstream>
 #include <limits>
 
-#include "caffemodel.pb.h"
+#include <caffemodel.pb.h>
 #include "core/base/error.h"
 
 namespace tandem {

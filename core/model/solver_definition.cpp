@@ -62,11 +62,6 @@ Reader noted(const char* why) {
   };
 }
 // What would change the result if it were passed over.
-Reader refused(const char* why) {
-  return [why](const Field& f, SolverDefinition&) {
-    throw error("{}: {} is not supported: {}{}", owner, f.name, why, in_place(f.location));
-  };
-}
 Reader only(const std::vector<std::string>& known, std::string SolverDefinition::*member) {
   return [&known, member](const Field& f, SolverDefinition& s) {
     s.*member = text_of(f, owner);

@@ -97,6 +97,8 @@ TEST(Loader, DeliversFurtherInputsRowByRow) {
 }
 
 TEST(Dataset, WithoutFurtherInputsSaysWhatIsMissing) {
+  (void)
+      test::scripted();  // its module, which has the plain one too, is loaded when it is asked for
   DatasetOptions options = test::scripted_options({});
   options.source = "plain";
   options.more.push_back({"sim", {1, 1, 1, 1}, std::nullopt});
