@@ -26,6 +26,8 @@ void choose_split(Registry& registry, const TrainSetup& setup, SessionOptions& o
   if (parse_devices(options.devices, registry.backends()).count() < 2) return;
   constexpr int warm_up = 1, steps = 2;
   const bool testing = options.testing, trace = options.executor.trace;
+  const int batches = options.rule.batches;
+  options.rule.batches = 1;  // so that every measured step has an update
   options.testing = false;
   options.executor.trace = true;
   {
@@ -35,6 +37,7 @@ void choose_split(Registry& registry, const TrainSetup& setup, SessionOptions& o
         costs_of(session, session.training().net, session.training().plan, measured.events);
   }
   options.testing = testing;
+  options.rule.batches = batches;
   options.executor.trace = trace;
 }
 
