@@ -17,11 +17,13 @@ target_compile_options(tandem_options INTERFACE
   $<BUILD_INTERFACE:-Wall> $<BUILD_INTERFACE:-Wextra> $<BUILD_INTERFACE:-Wno-restrict>)
 target_include_directories(tandem_options INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/tandem>)
+# Instrumented code of libstdc++ raises false alarms of this one.
+set(quiet -Wno-maybe-uninitialized)
 if(TANDEM_SANITIZE STREQUAL "address")
-  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1 ${quiet})
   add_link_options(-fsanitize=address,undefined)
 elseif(TANDEM_SANITIZE STREQUAL "thread")
-  add_compile_options(-fsanitize=thread -g)
+  add_compile_options(-fsanitize=thread -g1 ${quiet})
   add_link_options(-fsanitize=thread)
 endif()
 
