@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "tests/support/gradient_check.h"
-#include "tests/support/reference.h"
+#include "tests/support/reference_check.h"
 
 namespace tandem::test {
 namespace {
@@ -25,8 +25,9 @@ void expect_loss_reference(const std::string& file, const std::string& type) {
       LayerRun run(setup);
       const auto near = [&](const PlainTensor& actual, const std::string& name) {
         if (!reference.has(name)) return;
-        EXPECT_LE(relative_difference(actual.values, reference.tensors.at(name).values), 2e-6)
-            << name;
+        const double error = relative_difference(actual.values, reference.tensors.at(name).values);
+        record_error(type + " " + name.substr(0, name.size() - 1), error);
+        EXPECT_LE(error, 2e-6) << name;
       };
       near(run.forward()[0], "output0");
       const auto gradients = run.backward_data(reference.all("output_gradient"));

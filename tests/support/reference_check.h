@@ -1,7 +1,10 @@
 // Compares a layer with its float64 vectors, in every layout its kernel offers. Tolerances are of
-// max |a - b| / max |b| per tensor.
+// max |a - b| / max |b| per tensor. The largest of each layer type and pass are properties of the
+// test's result (--gtest_output=json), of which docs/layers.md is made.
 #pragma once
 
+#include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,27 +13,37 @@
 
 namespace tandem::test {
 
-inline void expect_near(const std::vector<PlainTensor>& actual, const ReferenceCase& expected,
-                        const std::string& prefix, double tolerance) {
+inline void record_error(const std::string& key, double error) {
+  static std::map<std::string, double> largest;
+  double& known = largest[key];
+  known = std::max(known, error);
+  testing::Test::RecordProperty(key, fmt::format("{:.1e}", known));
+}
+
+inline void expect_near(const std::string& type, const std::vector<PlainTensor>& actual,
+                        const ReferenceCase& expected, const std::string& prefix,
+                        double tolerance) {
   for (size_t i = 0; i < actual.size(); ++i) {
     const std::string name = prefix + std::to_string(i);
     if (!expected.has(name)) continue;
-    EXPECT_LE(relative_difference(actual[i].values, expected.tensors.at(name).values), tolerance)
-        << name;
+    const double error = relative_difference(actual[i].values, expected.tensors.at(name).values);
+    EXPECT_LE(error, tolerance) << name;
+    record_error(type + " " + prefix, error);
   }
 }
 
 // Runs a case in one layout; what the case has no vectors for is not compared.
 inline void compare(const LayerSetup& setup, const ReferenceCase& reference, double tolerance) {
   LayerRun run(setup);
-  expect_near(run.forward(), reference, "output", tolerance);
+  expect_near(setup.type, run.forward(), reference, "output", tolerance);
   if (!reference.has("output_gradient0")) return;
   const std::vector<PlainTensor> gradients = reference.all("output_gradient");
   if ((run.type().traits & TANDEM_NO_DATA_GRADIENT) == 0) {
-    expect_near(run.backward_data(gradients), reference, "input_gradient", tolerance);
+    expect_near(setup.type, run.backward_data(gradients), reference, "input_gradient", tolerance);
   }
   if (!setup.weights.empty()) {
-    expect_near(run.backward_weights(gradients), reference, "weight_gradient", tolerance);
+    expect_near(setup.type, run.backward_weights(gradients), reference, "weight_gradient",
+                tolerance);
   }
 }
 
