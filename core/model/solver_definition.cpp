@@ -51,6 +51,14 @@ Reader integer(int64_t SolverDefinition::*member, int64_t least = 0) {
     if (s.*member < least) throw wrong_value(f, owner, fmt::format("at least {}", least));
   };
 }
+// A step cannot be interrupted, so it must not last for days.
+void read_batches_per_update(const Field& field, SolverDefinition& solver) {
+  constexpr int64_t most = 100000;
+  solver.batches_per_update = integer_of(field, owner);
+  if (solver.batches_per_update < 1 || solver.batches_per_update > most) {
+    throw wrong_value(field, owner, fmt::format("from 1 to {}", most));
+  }
+}
 Reader boolean(bool SolverDefinition::*member) {
   return [member](const Field& f, SolverDefinition& s) { s.*member = boolean_of(f, owner); };
 }
@@ -186,7 +194,7 @@ std::map<std::string, Reader> rule_fields() {
           {"weight_decay", not_negative(&S::weight_decay)},
           {"regularization_type", only(regularizations, &S::regularization)},
           {"clip_gradients", read_clip},
-          {"iter_size", integer(&S::batches_per_update, 1)}};
+          {"iter_size", read_batches_per_update}};
 }
 
 std::map<std::string, Reader> run_fields() {

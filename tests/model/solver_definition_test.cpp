@@ -162,7 +162,7 @@ TEST(SolverDefinition, RefusesValuesThatMakeNoSense) {
               HasSubstr("momentum is '1.5', but must be at least 0 and below 1"));
   EXPECT_THAT(failure("momentum2: 1"), HasSubstr("must be at least 0 and below 1"));
   EXPECT_THAT(failure("delta: 0"), HasSubstr("delta is '0', but must be above 0"));
-  EXPECT_THAT(failure("iter_size: 0"), HasSubstr("iter_size is '0', but must be at least 1"));
+  EXPECT_THAT(failure("iter_size: 0"), HasSubstr("iter_size is '0', but must be from 1 to 100000"));
   EXPECT_THAT(failure("clip_gradients: 0"), HasSubstr("above 0, or -1 for no clipping"));
   EXPECT_THAT(failure("regularization_type: 'L3'"), HasSubstr("one of L1, L2"));
   EXPECT_THAT(failure("max_iter: 1.5"), HasSubstr("max_iter is '1.5', but must be an integer"));
