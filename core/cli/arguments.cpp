@@ -1,5 +1,8 @@
+#include <fstream>
+
 #include "core/base/error.h"
 #include "core/cli/commands.h"
+#include "core/train/safetensors.h"
 
 namespace tandem::cli {
 
@@ -22,6 +25,17 @@ void add_state_options(CLI::App& command, const std::string& prefix, const std::
       .add_option("--" + prefix + "stage", arguments.stages,
                   "Stages of the " + what + ", for layers with stage or not_stage, e.g. a,b")
       ->delimiter(',');
+}
+
+void write_output(const std::string& path, const std::string& text) {
+  constexpr size_t beginning = 8;
+  std::string there(beginning, '\0');
+  std::ifstream file(path, std::ios::binary);
+  if (file && file.read(there.data(), beginning).gcount() > 0 &&
+      text.compare(0, beginning, there) != 0) {
+    throw error("'{}' exists and is another kind of file: choose another name", path);
+  }
+  write_text_file(path, text);
 }
 
 void add_machine_options(CLI::App& command, MachineArguments& arguments) {

@@ -43,6 +43,9 @@ struct StateArguments {
 };
 void add_state_options(CLI::App& command, const std::string& prefix, const std::string& what,
                        StateArguments& arguments);
+// A drawing or a timeline. Error if `path` is there and begins as no such file: then it is the
+// user's.
+void write_output(const std::string& path, const std::string& text);
 void add_machine_options(CLI::App& command, MachineArguments& arguments);
 void add_strategy_options(CLI::App& command, StrategyOptions& options);
 // Where a net comes from when there is nothing to train on: a model's name or a file, input size

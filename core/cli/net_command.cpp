@@ -136,7 +136,7 @@ int run_net(const NetCommandArguments& a) {
     const MemoryPlan memory = memory_with_kernels(registry, phase.net, phase.plan);
     training_bytes = memory.persistent_bytes[0] + memory.transient_bytes[0];
   }
-  if (!a.dot.empty()) write_text_file(a.dot, to_dot(net));
+  if (!a.dot.empty()) write_output(a.dot, to_dot(net));
   a.as_json ? print_json(net, rows, training_bytes) : print_table(net, rows, training_bytes);
   if (!a.dot.empty() && !a.as_json) fmt::print("drawing written to {} (dot -Tsvg)\n", a.dot);
   return 0;

@@ -60,8 +60,8 @@ int run_plan(PlanArguments& a) {
                            : 0;
   const MemoryPlan memory = memory_with_kernels(registry, phase.net, phase.plan);
   const Sources sources = sources_of(phase.net, phase.plan, *options.costs);
-  if (!a.dot.empty()) write_text_file(a.dot, to_dot(phase.plan));
-  if (!a.trace.empty()) write_text_file(a.trace, to_chrome_trace(phase.plan, predicted.events));
+  if (!a.dot.empty()) write_output(a.dot, to_dot(phase.plan));
+  if (!a.trace.empty()) write_output(a.trace, to_chrome_trace(phase.plan, predicted.events));
 
   if (a.as_json) {
     json tree = {{"strategy", phase.plan.strategy},

@@ -122,7 +122,7 @@ int run_profile(ProfileArguments& a) {
     costs = costs_of(session, session.training().net, plan, measured.events);
     rows = layer_rows(session.training().net, costs);
     alexnet = test_alexnet_like(session.training().net, costs, a.strategy_options);
-    if (!a.trace.empty()) write_text_file(a.trace, to_chrome_trace(plan, measured.events));
+    if (!a.trace.empty()) write_output(a.trace, to_chrome_trace(plan, measured.events));
     if (!a.costs.empty()) {
       const tandem_device_info info = session.machine().device_info(0);
       costs.write(a.costs, {fmt::format("net {} batch {} devices {} strategy {}", a.net.net,

@@ -1,6 +1,7 @@
 #include "core/train/pretrained.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <set>
 
@@ -73,11 +74,34 @@ std::vector<Source> sources_of(const SafetensorsFile& file, const Net& net) {
   return sources;
 }
 
+// A caffemodel has a layer's arrays one after the other; a safetensors file has each under its own
+// name, and one that several layers share only once.
+std::vector<const Source*> sources_for(const Layer& layer, const Net& net,
+                                       const std::vector<Source>& sources, bool by_name) {
+  std::vector<const Source*> found;
+  for (const Source& source : sources) {
+    if (!by_name && source.layer == layer.name) found.push_back(&source);
+  }
+  for (size_t i = 0; by_name && i < layer.weights.size(); ++i) {
+    const std::string& name = net.weights[static_cast<size_t>(layer.weights[i])].name;
+    for (const Source& source : sources) {
+      if (source.name == name) found.push_back(&source);
+    }
+  }
+  return found;
+}
+
 void demand_fit(const fs::path& path, const Net& net, const Layer& layer,
                 const std::vector<const Source*>& found) {
   if (found.size() != layer.weights.size()) {
     throw error("weight file '{}' does not fit net '{}': it has {} arrays for {}, which needs {}",
                 path.string(), net.name, found.size(), layer.title(), layer.weights.size());
+  }
+  for (const Source* source : found) {
+    const auto is_finite = [](float value) { return std::isfinite(value); };
+    if (std::all_of(source->values->begin(), source->values->end(), is_finite)) continue;
+    throw error("weight file '{}': '{}' holds values that are not finite numbers", path.string(),
+                source->name);
   }
   for (size_t i = 0; i < found.size(); ++i) {
     const WeightArray& weight = net.weights[static_cast<size_t>(layer.weights[i])];
@@ -91,17 +115,14 @@ void demand_fit(const fs::path& path, const Net& net, const Layer& layer,
 }
 
 Pretrained copy(const std::vector<Source>& sources, const fs::path& path, const Net& net,
-                std::vector<float>* values) {
+                bool by_name, std::vector<float>* values) {
   Pretrained report;
   std::set<std::string> names;
   std::vector<float> filled = *values;
   for (const Layer& layer : net.layers) {
     if (layer.weights.empty()) continue;
     names.insert(layer.name);
-    std::vector<const Source*> found;
-    for (const Source& source : sources) {
-      if (source.layer == layer.name) found.push_back(&source);
-    }
+    const std::vector<const Source*> found = sources_for(layer, net, sources, by_name);
     if (found.empty()) {
       report.missing.push_back(layer.name);
       continue;
@@ -134,10 +155,10 @@ Pretrained copy(const std::vector<Source>& sources, const fs::path& path, const 
 Pretrained read_pretrained(const fs::path& path, const Net& net, std::vector<float>* values) {
   if (is_safetensors(path)) {
     const SafetensorsFile file = read_safetensors(path);
-    return copy(sources_of(file, net), path, net, values);
+    return copy(sources_of(file, net), path, net, true, values);
   }
   const std::vector<CaffeLayer> layers = read_caffemodel(path);
-  return copy(sources_of(layers), path, net, values);
+  return copy(sources_of(layers), path, net, false, values);
 }
 
 std::string to_text(const Pretrained& report, const fs::path& path) {
@@ -153,6 +174,10 @@ std::string to_text(const Pretrained& report, const fs::path& path) {
 }
 
 void write_weights(const fs::path& path, const Net& net, const std::vector<float>& values) {
+  std::error_code code;
+  if (fs::exists(path, code)) {
+    throw error("'{}' exists already: choose another name for the weights", path.string());
+  }
   const std::string ending = path.extension().string();
   if (ending == ".caffemodel") {
     write_caffemodel(path, net, values);

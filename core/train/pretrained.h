@@ -25,7 +25,8 @@ struct Pretrained {
 // One or two lines: how many layers were copied, the names of those that were not.
 [[nodiscard]] std::string to_text(const Pretrained& report, const std::filesystem::path& path);
 
-// By the file's ending: .caffemodel or .safetensors. Error for another, or if it cannot be written.
+// By the file's ending: .caffemodel or .safetensors. Error for another, for a file that exists, or
+// if it cannot be written.
 void write_weights(const std::filesystem::path& path, const Net& net,
                    const std::vector<float>& values);
 

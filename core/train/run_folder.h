@@ -16,8 +16,8 @@ namespace tandem {
 
 class RunFolder {
  public:
-  // Makes the folder for a new run, and locks it. Error if it cannot be written, already holds a run
-  // or is locked.
+  // Makes the folder for a new run, and locks it. Error if it cannot be written, already holds a
+  // run or is locked.
   [[nodiscard]] static RunFolder create(const std::filesystem::path& path);
   // An existing run's. Error if it holds none.
   [[nodiscard]] static RunFolder open(const std::filesystem::path& path);

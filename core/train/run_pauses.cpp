@@ -4,19 +4,9 @@
 #include "core/base/error.h"
 #include "core/base/strings.h"
 #include "core/train/evaluate.h"
-#include "core/train/pretrained.h"
 #include "core/train/training_run.h"
 
 namespace tandem {
-
-void TrainingRun::start_fresh() {
-  std::vector<float> weights = initial_weights(session_.net(), *chosen_.seed);
-  for (const std::string& file : setup_.solver.weights) {
-    const Pretrained found = read_pretrained(file, session_.net(), &weights);
-    recorder_.on_message(to_text(found, file));
-  }
-  session_.set_weights(weights);
-}
 
 void TrainingRun::start_from(const Checkpoint& checkpoint) {
   const auto wanted =

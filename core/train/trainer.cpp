@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/train/pretrained.h"
 #include "core/train/run_options.h"
 #include "core/train/safetensors.h"
 #include "core/train/training_run.h"
@@ -18,6 +19,15 @@ void record_choices(RunRecord& record, Session& session) {
     threads += session.machine().device_info(device).threads;
   }
   record.options.machine.threads = threads;
+}
+
+// Random ones, then what the weight files have; what was matched is a message of the set-up.
+std::vector<float> first_weights(TrainSetup& setup, const Session& session) {
+  std::vector<float> weights = initial_weights(session.net(), *setup.record.options.seed);
+  for (const std::string& file : setup.solver.weights) {
+    setup.messages.push_back(to_text(read_pretrained(file, session.net(), &weights), file));
+  }
+  return weights;
 }
 
 }  // namespace
@@ -48,6 +58,8 @@ TrainResult train(const TrainOptions& options, Observer& observer) {
     record_choices(setup.record, session);
     folder->write(setup.record, setup.net, setup.solver);
   } else {
+    // A file that cannot be used leaves no run folder behind.
+    session.set_weights(first_weights(setup, session));
     record_choices(setup.record, session);
     if (setup.record.options.out.empty())
       setup.record.options.out = RunFolder::free_name(setup.record.net_name);
@@ -79,8 +91,6 @@ TrainResult train(const TrainOptions& options, Observer& observer) {
     }
     run.start_from(*checkpoint);
     recorder.on_message(fmt::format("resumed after step {}", checkpoint->step));
-  } else {
-    run.start_fresh();
   }
   TrainResult result = run.go();
   if (result.stopped) {

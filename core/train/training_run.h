@@ -27,7 +27,6 @@ class TrainingRun {
   TrainingRun(Registry& registry, TrainSetup& setup, const RunFolder& folder, Session& session,
               Recorder& recorder);
 
-  void start_fresh();
   // Error if the checkpoint's solver state is of another rule.
   void start_from(const Checkpoint& checkpoint);
   // Until the last step, or until it is told to stop; whatever is thrown, the streams are at rest.

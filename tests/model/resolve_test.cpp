@@ -281,5 +281,13 @@ TEST(Refusal, ALossWeightBelongsToALoss) {
             "layer 'r' (ReLU): loss_weight is 2, but this type is not a loss (net.prototxt:2)");
 }
 
+TEST(Resolve, ALossThatAnotherLayerReadsIsRefusedWithBothLayers) {
+  EXPECT_THAT(build_failure(data_layer + inner_product("ip", "data", "ip") + loss_layer +
+                            layer("after", "ReLU", "loss", "after")),
+              AllOf(HasSubstr("layer 'loss' (SoftmaxWithLoss): its loss 'loss' is read by layer "
+                              "'after' (ReLU)"),
+                    HasSubstr("(net.prototxt:3)")));
+}
+
 }  // namespace
 }  // namespace tandem

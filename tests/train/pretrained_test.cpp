@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/base/error.h"
 #include "core/model/net_writer.h"
 #include "core/plugin/registry.h"
@@ -20,15 +22,23 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 // Two InnerProducts over 1x2x2 pixels: "first" 3x4, "last" 2x3.
-Net two_layers(const std::string& last = "last") {
-  const std::string text =
-      "layer { name: 'data' type: 'Data' top: 'data' top: 'label' }\n"
-      "layer { name: 'first' type: 'InnerProduct' bottom: 'data' top: 'first'"
-      "  inner_product_param { num_output: 3 weight_filler { type: 'xavier' } } }\n"
-      "layer { name: '" +
-      last +
-      "' type: 'InnerProduct' bottom: 'first' top: 'last'"
-      "  inner_product_param { num_output: 2 weight_filler { type: 'xavier' } } }\n"
+// With `sharing`, a third one, "more", has its weights from "first" and a bias of its own.
+Net two_layers(const std::string& last = "last", const std::string& sharing = "") {
+  const auto dense = [](const std::string& name, const std::string& from, const std::string& to,
+                        int outputs, const std::string& more) {
+    return fmt::format(
+        "layer {{ name: '{}' type: 'InnerProduct' bottom: '{}' top: '{}' {}"
+        "  inner_product_param {{ num_output: {} weight_filler {{ type: 'xavier' }} }} }}\n",
+        name, from, to, more, outputs);
+  };
+  std::string text = "layer { name: 'data' type: 'Data' top: 'data' top: 'label' }\n";
+  text += dense("first", "data", "first", 3, sharing);
+  if (!sharing.empty()) {
+    text += dense("more", "data", "more", 3, sharing) +
+            "layer { name: 'sum' type: 'Eltwise' bottom: 'first' bottom: 'more' top: 'sum' }\n";
+  }
+  text += dense(last, sharing.empty() ? "first" : "sum", "last", 2, "");
+  text +=
       "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'last' bottom: 'label' top: 'loss' }\n";
   NetOptions options;
   options.data = {1, 1, 2, 2};
@@ -127,6 +137,31 @@ TEST_F(PretrainedWeights, GoOutAndInAgainInBothFormats) {
   }
   EXPECT_THAT(thrown([&] { write_weights(folder_ / "w.bin", net_, values_); }),
               AllOf(HasSubstr("w.bin"), HasSubstr(".safetensors or .caffemodel")));
+}
+
+TEST_F(PretrainedWeights, NeverReplaceAFile) {
+  const auto file = folder_.write("w.safetensors", "a user's");
+  EXPECT_THAT(thrown([&] { write_weights(file, net_, values_); }),
+              HasSubstr("w.safetensors' exists already"));
+  EXPECT_EQ(read_text(file), "a user's");
+}
+
+TEST_F(PretrainedWeights, ThatAreNoNumbersAreRefusedWithTheirArray) {
+  const auto file = folder_.write(
+      "a.caffemodel", wire_layer("first", {first_blob_, wire_blob({3}, {1, std::nanf(""), 2})}));
+  EXPECT_THAT(refusal(file), AllOf(HasSubstr("'first[1]'"), HasSubstr("not finite")));
+}
+
+TEST_F(PretrainedWeights, ThatLayersShareComeBackInBothFormats) {
+  const Net net = two_layers("last", "param { name: 'shared' }");
+  const std::vector<float> values = initial_weights(net, 1);
+  for (const char* name : {"w.caffemodel", "w.safetensors"}) {
+    write_weights(folder_ / name, net, values);
+    std::vector<float> again = initial_weights(net, 2);
+    const Pretrained report = read_pretrained(folder_ / name, net, &again);
+    EXPECT_THAT(report.copied, ElementsAre("first", "more", "last")) << name;
+    EXPECT_EQ(again, values) << name;
+  }
 }
 
 TEST_F(PretrainedWeights, OfARenamedLastLayerLeaveItToBeTrained) {
