@@ -142,7 +142,9 @@ TEST_F(Resume, AFullDiskKeepsTheLastGoodCheckpoint) {
 TEST_F(Resume, AFileThatMayGrowNoLargerIsAMessageAndNoCrash) {
   const std::string message = desk_.refusal(train("run", 50), "ulimit -f 4;");
   EXPECT_THAT(message, AllOf(HasSubstr("run/"), HasSubstr("File too large")));
+#if !defined(__SANITIZE_THREAD__)  // whose own runtime writes, and is killed for it
   EXPECT_EQ(desk_.tandem("train --data nowhere", "ulimit -f 0;").code, 1);
+#endif
 }
 
 TEST_F(Resume, ALogThatCannotBeWrittenIsAMessage) {
