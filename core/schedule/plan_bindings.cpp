@@ -74,9 +74,9 @@ BufferKind PlanBuilder::gradients_kind() const {
 }
 
 Region PlanBuilder::gradients(int device, const WeightRange& range) {
-  return {buffer({buffers::gradients, device, gradients_kind(), buffers::weight_bytes(net()), 1,
-                  {}}),
-          range.offset, range.bytes};
+  return {
+      buffer({buffers::gradients, device, gradients_kind(), buffers::weight_bytes(net()), 1, {}}),
+      range.offset, range.bytes};
 }
 
 Region PlanBuilder::received_gradients(int sender, const WeightRange& range) {

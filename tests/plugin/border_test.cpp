@@ -147,8 +147,8 @@ TEST(Floors, CoreKnowsNoVendor) {
 }
 
 // What stands below the border: it may include its own folder, headers of other layers and what
-// layers share, and helpers of its device kind's folder in plugins/ (headers only: a module links no
-// other module).
+// layers share, and helpers of its device kind's folder in plugins/ (headers only: a module links
+// no other module).
 void expect_below_the_border(const std::string& folder) {
   for (const Include& include : includes_under(folder)) {
     if (!include.quoted) continue;

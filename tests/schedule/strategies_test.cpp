@@ -23,7 +23,7 @@ struct Case {
   int devices;
   bool hidden_broadcast;
   bool normalised = false;  // a net that exchanges statistics of the batch
-  bool clips = false;  // gradients, and adds them up over two batches
+  bool clips = false;       // gradients, and adds them up over two batches
 };
 
 Plan plan_of(const Case& which) {
