@@ -21,12 +21,6 @@ fs::path pending(const fs::path& file) {
   return file.string() + ".new";
 }
 
-std::vector<int64_t> file_shape(const Shape& shape) {
-  std::vector<int64_t> sizes{shape.n, shape.c, shape.h, shape.w};
-  while (sizes.size() > 1 && sizes.back() == 1) sizes.pop_back();
-  return sizes;
-}
-
 std::string text_of(const std::vector<int64_t>& shape) {
   return fmt::format("{}", fmt::join(shape, "x"));
 }
@@ -102,6 +96,12 @@ void unpack(const SafetensorsFile& file, const fs::path& path, const Net& net,
 }
 
 }  // namespace
+
+std::vector<int64_t> file_shape(const Shape& shape) {
+  std::vector<int64_t> sizes{shape.n, shape.c, shape.h, shape.w};
+  while (sizes.size() > 1 && sizes.back() == 1) sizes.pop_back();
+  return sizes;
+}
 
 void write_checkpoint(const fs::path& folder, const std::string& name, const Net& net,
                       const Checkpoint& checkpoint) {

@@ -26,6 +26,8 @@ void write_checkpoint(const std::filesystem::path& folder, const std::string& na
 // truncated, of another net (the first array that is missing, superfluous or of another shape).
 [[nodiscard]] Checkpoint read_checkpoint(const std::filesystem::path& folder,
                                          const std::string& name, const Net& net, bool with_state);
+// Sizes as safetensors files of ours have them: without trailing ones.
+[[nodiscard]] std::vector<int64_t> file_shape(const Shape& shape);
 [[nodiscard]] bool has_checkpoint(const std::filesystem::path& folder, const std::string& name);
 
 }  // namespace tandem

@@ -184,9 +184,7 @@ void write_weights(const fs::path& path, const Net& net, const std::vector<float
   } else if (ending == ".safetensors") {
     std::vector<NamedArray> arrays;
     for (const WeightArray& weight : net.weights) {
-      std::vector<int64_t> shape{weight.shape.n, weight.shape.c, weight.shape.h, weight.shape.w};
-      while (shape.size() > 1 && shape.back() == 1) shape.pop_back();
-      arrays.push_back({weight.name, shape, values.data() + weight.offset});
+      arrays.push_back({weight.name, file_shape(weight.shape), values.data() + weight.offset});
     }
     write_safetensors(path, arrays, {{"format", "tandem"}, {"net", net.name}});
   } else {
