@@ -74,11 +74,25 @@ void add_net_options(CLI::App& command, NetArguments& arguments) {
   add_net_size_options(command, arguments);
 }
 
+CLI::Validator at_least_one() {
+  return {[](std::string& text) {
+            int64_t value = 0;
+            const bool good = CLI::detail::lexical_cast(text, value) && value >= 1;
+            return good ? std::string()
+                        : fmt::format("'{}' is not a whole number of at least 1", text);
+          },
+          "", "at least 1"};
+}
+
 void add_net_size_options(CLI::App& command, NetArguments& arguments) {
-  command.add_option("--batch", arguments.batch, "Images in the global batch (default: the net's)");
-  command.add_option("--classes", arguments.classes, "Classes (default: as the net's file says)");
-  command.add_option("--size", arguments.size,
-                     "Height and width of the images, if the net does not say");
+  command.add_option("--batch", arguments.batch, "Images in the global batch (default: the net's)")
+      ->check(at_least_one());
+  command.add_option("--classes", arguments.classes, "Classes (default: as the net's file says)")
+      ->check(at_least_one());
+  command
+      .add_option("--size", arguments.size,
+                  "Height and width of the images, if the net does not say")
+      ->check(at_least_one());
   add_state_options(command, "", "net", arguments.state);
 }
 

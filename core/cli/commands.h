@@ -43,6 +43,8 @@ struct StateArguments {
 };
 void add_state_options(CLI::App& command, const std::string& prefix, const std::string& what,
                        StateArguments& arguments);
+// Of an option's value: a whole number of at least 1.
+CLI::Validator at_least_one();
 // A drawing or a timeline. Error if `path` is there and begins as no such file: then it is the
 // user's.
 void write_output(const std::string& path, const std::string& text);
