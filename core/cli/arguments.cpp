@@ -50,7 +50,23 @@ void add_machine_options(CLI::App& command, MachineArguments& arguments) {
       ->capture_default_str();
 }
 
+std::string strategy_help(const std::string& standard) {
+  std::string text;
+  for (const Strategy& strategy : strategies()) {
+    text += (text.empty() ? "" : ", ") + strategy.name;
+  }
+  return text + standard;
+}
+
 void add_strategy_options(CLI::App& command, StrategyOptions& options) {
+  command.add_option(
+      "--reduce", options.reduce,
+      "layerwise: how gradients are added up: serial (to the master), tree or ring (default)");
+  command.add_option_function<std::string>(
+      "--bucket",
+      [&options](const std::string& text) { options.bucket = parse_size(text, "--bucket"); },
+      "layerwise: layers share a message until it has so many bytes (default: 4MiB, for a ring "
+      "more where messages are slow to begin)");
   command
       .add_option("--split", options.split,
                   "First layer of the FC part, or auto: the split with the smallest predicted step")

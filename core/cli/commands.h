@@ -47,6 +47,8 @@ void add_state_options(CLI::App& command, const std::string& prefix, const std::
 // user's.
 void write_output(const std::string& path, const std::string& text);
 void add_machine_options(CLI::App& command, MachineArguments& arguments);
+// "sequential, two_phase, ... (default: two_phase)": all strategies, and what `standard` adds.
+[[nodiscard]] std::string strategy_help(const std::string& standard = "");
 void add_strategy_options(CLI::App& command, StrategyOptions& options);
 // Where a net comes from when there is nothing to train on: a model's name or a file, input size
 // and classes.

@@ -105,6 +105,29 @@ std::string to_string(const DeviceSpec& spec) {
   return fmt::format("{}:{}", spec.kind, fmt::join(spec.ordinals, ","));
 }
 
+int64_t parse_size(const std::string& text, const std::string& option) {
+  static const std::vector<Unit> units{{"B", 1},
+                                       {"kB", 1e3},
+                                       {"MB", 1e6},
+                                       {"GB", 1e9},
+                                       {"KiB", 1024.0},
+                                       {"MiB", 1024.0 * 1024},
+                                       {"GiB", 1024.0 * 1024 * 1024}};
+  double number = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string unit(end, text.data() + text.size());
+  const auto found = std::find_if(units.begin(), units.end(),
+                                  [&](const Unit& known) { return unit == known.name; });
+  const double bytes = found == units.end() ? 0 : number * found->factor;
+  if (status != std::errc() || !(bytes >= 1) || bytes > 1e15) {
+    throw error(
+        "{} {}: not a size of a byte or more with a unit (B, kB, MB, GB, KiB, MiB, GiB), "
+        "as in 4MiB",
+        option, text);
+  }
+  return static_cast<int64_t>(bytes);
+}
+
 LinkSpec parse_link(const std::string& text) {
   LinkSpec link;
   for (const std::string& part : split(text, ',')) {

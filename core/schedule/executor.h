@@ -21,8 +21,9 @@ namespace tandem {
 
 class Registry;
 
-// The three streams of every device of a machine and the memory that plans share: persistent
-// buffers by name, and one transient arena per device, large enough for the largest plan. Plans of
+// The streams of every device of a machine (compute, communication and copy; others once a plan
+// that was reserved uses them) and the memory that plans share: persistent buffers by name, and one
+// transient arena per device, large enough for the largest plan. Plans of
 // one Runtime never run at once.
 class Runtime {
  public:

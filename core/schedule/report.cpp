@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -49,6 +50,14 @@ const char* colour(Stage stage) {
       return "#ccebc5";
     case Stage::update_conv:
       return "#66c2a5";
+    case Stage::backward:
+      return "#fb8072";
+    case Stage::reduce_gradients:
+      return "#b3de69";
+    case Stage::update:
+      return "#8dd3c7";
+    case Stage::return_weights:
+      return "#bebada";
     case Stage::report:
       return "#ffffb3";
   }
@@ -143,12 +152,15 @@ std::string to_chrome_trace(const Plan& plan, const std::vector<TraceEvent>& eve
                     {"tid", thread},
                     {"args", {{"name", value}}}});
   };
+  std::set<std::pair<int, StreamKind>> streams;
+  for (const Task& task : plan.tasks) {
+    for (const StreamId& stream : task.streams) streams.emplace(stream.device, stream.kind);
+  }
   for (int device = 0; device < plan.devices; ++device) {
     name("process_name", device, 0, fmt::format("device {}", device));
-    for (const StreamKind kind :
-         {StreamKind::compute, StreamKind::communication, StreamKind::copy}) {
-      name("thread_name", device, static_cast<int>(kind), to_string(kind));
-    }
+  }
+  for (const auto& [device, kind] : streams) {
+    name("thread_name", device, static_cast<int>(kind), to_string(kind));
   }
   for (const TraceEvent& event : events) {
     const Task& task = plan.tasks.at(static_cast<size_t>(event.task));

@@ -23,6 +23,8 @@ json options_json(const TrainOptions& o) {
           {"hidden_broadcast", o.strategy_options.hidden_broadcast},
           {"time_threshold", o.strategy_options.time_threshold},
           {"weight_threshold", o.strategy_options.weight_threshold},
+          {"reduce", o.strategy_options.reduce},
+          {"bucket", o.strategy_options.bucket},
           {"batch", o.batch},
           {"epochs", o.epochs},
           {"steps", o.steps},
@@ -47,6 +49,9 @@ TrainOptions options_from(const json& tree) {
   o.strategy_options.hidden_broadcast = tree.at("hidden_broadcast");
   o.strategy_options.time_threshold = tree.at("time_threshold");
   o.strategy_options.weight_threshold = tree.at("weight_threshold");
+  // What records of earlier versions do not say is the default.
+  o.strategy_options.reduce = tree.value("reduce", std::string());
+  o.strategy_options.bucket = tree.value("bucket", int64_t{0});
   o.batch = tree.at("batch");
   o.epochs = tree.at("epochs");
   o.steps = tree.at("steps");

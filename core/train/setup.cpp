@@ -236,6 +236,12 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
     chosen.strategy_options.split = setup.record.split;
   }
   if (!options.strategy_options.hidden_broadcast) chosen.strategy_options.hidden_broadcast = false;
+  if (!options.strategy_options.reduce.empty()) {
+    chosen.strategy_options.reduce = options.strategy_options.reduce;
+  }
+  if (options.strategy_options.bucket > 0) {
+    chosen.strategy_options.bucket = options.strategy_options.bucket;
+  }
   if (!options.data.empty()) chosen.data = options.data;
   if (!options.devices.empty()) chosen.devices = options.devices;
   if (!options.strategy.empty()) chosen.strategy = options.strategy;
