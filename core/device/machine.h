@@ -36,6 +36,10 @@ struct LinkSpec {
 };
 [[nodiscard]] LinkSpec parse_link(const std::string& text);
 
+// "4GB/s", "10us"; `where` begins the message of an Error: "link 'bandwidth=4'".
+[[nodiscard]] double parse_bandwidth(const std::string& value, const std::string& where);
+[[nodiscard]] double parse_latency(const std::string& value, const std::string& where);
+
 // "4MiB" -> bytes (units: B kB MB GB, KiB MiB GiB). Error, naming `option`, on anything else and on
 // less than one byte.
 [[nodiscard]] int64_t parse_size(const std::string& text, const std::string& option);

@@ -55,7 +55,7 @@ struct Unit {
 };
 
 // A number and its unit, nothing else; `example` shows how.
-double parse_quantity(const std::string& text, const std::string& field, const std::string& value,
+double parse_quantity(const std::string& where, const std::string& field, const std::string& value,
                       const std::vector<Unit>& units, const char* example) {
   double number = 0;
   const auto [end, status] = std::from_chars(value.data(), value.data() + value.size(), number);
@@ -65,22 +65,10 @@ double parse_quantity(const std::string& text, const std::string& field, const s
   if (status != std::errc() || found == units.end() || !(number >= 0) || number > 1e18) {
     std::vector<std::string> names;
     for (const Unit& known : units) names.emplace_back(known.name);
-    throw error("link '{}': {} '{}' is not a number with a unit ({}), as in {}={}", text, field,
-                value, joined(names), field, example);
+    throw error("{}: {} '{}' is not a number, 0 or more, with a unit ({}), as in {}", where, field,
+                value, joined(names), example);
   }
   return number * found->factor;
-}
-
-double parse_bandwidth(const std::string& text, const std::string& value) {
-  static const std::vector<Unit> units{{"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}};
-  const double bandwidth = parse_quantity(text, "bandwidth", value, units, "4GB/s");
-  if (bandwidth <= 0) throw error("link '{}': bandwidth '{}' must be above 0", text, value);
-  return bandwidth;
-}
-
-double parse_latency(const std::string& text, const std::string& value) {
-  static const std::vector<Unit> units{{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
-  return parse_quantity(text, "latency", value, units, "10us");
 }
 
 }  // namespace
@@ -103,6 +91,18 @@ DeviceSpec parse_devices(const std::string& text, const std::vector<std::string>
 std::string to_string(const DeviceSpec& spec) {
   if (is_counted(spec.kind)) return fmt::format("{}:{}", spec.kind, spec.count());
   return fmt::format("{}:{}", spec.kind, fmt::join(spec.ordinals, ","));
+}
+
+double parse_bandwidth(const std::string& value, const std::string& where) {
+  static const std::vector<Unit> units{{"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}};
+  const double bandwidth = parse_quantity(where, "bandwidth", value, units, "4GB/s");
+  if (bandwidth <= 0) throw error("{}: bandwidth '{}' must be above 0", where, value);
+  return bandwidth;
+}
+
+double parse_latency(const std::string& value, const std::string& where) {
+  static const std::vector<Unit> units{{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
+  return parse_quantity(where, "latency", value, units, "10us");
 }
 
 int64_t parse_size(const std::string& text, const std::string& option) {
@@ -130,14 +130,15 @@ int64_t parse_size(const std::string& text, const std::string& option) {
 
 LinkSpec parse_link(const std::string& text) {
   LinkSpec link;
+  const std::string where = fmt::format("link '{}'", text);
   for (const std::string& part : split(text, ',')) {
     const size_t equals = part.find('=');
     const std::string field = part.substr(0, equals);
     const std::string value = equals == std::string::npos ? "" : part.substr(equals + 1);
     if (field == "bandwidth") {
-      link.bandwidth = parse_bandwidth(text, value);
+      link.bandwidth = parse_bandwidth(value, where);
     } else if (field == "latency") {
-      link.latency = parse_latency(text, value);
+      link.latency = parse_latency(value, where);
     } else {
       throw error("link '{}': unknown field '{}'{}; write bandwidth=4GB/s,latency=10us", text,
                   field, did_you_mean(field, {"bandwidth", "latency"}));

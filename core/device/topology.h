@@ -18,7 +18,7 @@ struct Topology {
     double latency = 0;  // seconds
     std::vector<uint32_t> channels;
   };
-  std::string file;                  // where it was read
+  std::string file, text;            // where it was read, and what
   std::vector<std::string> devices;  // names, by device
   std::vector<double> speeds;        // of compute, by device: 1 as the costs say, 0.5 half as fast
   std::vector<Channel> channels;

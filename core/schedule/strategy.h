@@ -37,10 +37,18 @@ struct StrategyInputs {
   StrategyOptions options;
 };
 
+// One way in which `auto` may complete a strategy's options.
+struct StrategyVariant {
+  std::string label;  // for the user: "--reduce ring"; "" if there is one way only
+  StrategyOptions options;
+};
+
 struct Strategy {
   std::string name;
   std::string help;  // one line
   Plan (*build)(const StrategyInputs&);
+  // What `auto` tries beside the options that were told. nullptr: the options as they are.
+  std::vector<StrategyVariant> (*variants)(const StrategyInputs&) = nullptr;
 };
 
 // sequential, two_phase, layerwise

@@ -111,9 +111,10 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
 
 void Session::finish(Phase& phase) {
   const Kernels* kernels = phase.kernels ? &*phase.kernels : nullptr;
-  phase.executor =
-      std::make_unique<Executor>(phase.plan, phase.memory, phase.net, *runtime_, kernels,
-                                 &*options_.costs, options_.rule, options_.executor);
+  ExecutorOptions executor = options_.executor;
+  if (options_.machine.topology != nullptr) executor.speeds = options_.machine.topology->speeds;
+  phase.executor = std::make_unique<Executor>(phase.plan, phase.memory, phase.net, *runtime_,
+                                              kernels, &*options_.costs, options_.rule, executor);
   phase.batch_buffer = phase.plan.find_buffer(buffers::batch, TANDEM_HOST);
   for (size_t i = 0; i < phase.plan.tasks.size(); ++i) {
     if (phase.plan.tasks[i].stage == Stage::input) phase.input_tasks.push_back(static_cast<int>(i));

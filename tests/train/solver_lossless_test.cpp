@@ -86,7 +86,7 @@ std::vector<Case> cases() {
     result.push_back({"clip", clip, "layerwise", 3, true, 1, reduce});
     result.push_back({"lars", lars, "layerwise", 4, true, 1, reduce});
     result.push_back({"plain", {}, "layerwise", 3, true, 2, reduce});
-    result.push_back({"clip", clip, "layerwise", 2, true, 2, reduce});
+    result.push_back({"lars", lars, "layerwise", 2, true, 3, reduce});
   }
   result.push_back({"plain", {}, "sequential", 1, false, 2});
   result.push_back({"plain", {}, "two_phase", 2, false, 2});

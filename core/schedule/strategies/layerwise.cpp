@@ -75,6 +75,17 @@ void emit_skip(PlanBuilder& builder) {
 
 }  // namespace
 
+std::vector<StrategyVariant> layerwise_variants(const StrategyInputs& inputs) {
+  if (!inputs.options.reduce.empty() || inputs.devices < 2) return {{"", inputs.options}};
+  std::vector<StrategyVariant> result;
+  for (const std::string reduction : {"serial", "tree", "ring"}) {
+    if (inputs.devices == 2 && reduction == "tree") continue;  // the same as serial
+    result.push_back({"--reduce " + reduction, inputs.options});
+    result.back().options.reduce = reduction;
+  }
+  return result;
+}
+
 Plan build_layerwise(const StrategyInputs& inputs) {
   PlanBuilder builder(inputs, "layerwise", PlanBuilder::Purpose::training);
   const std::string reduction = inputs.options.reduce.empty() ? "ring" : inputs.options.reduce;
