@@ -330,6 +330,21 @@ typedef struct tandem_event tandem_event;   /* recorded on one stream, waited fo
 
 #define TANDEM_HOST (-1) /* the host's memory, as a copy's source or target */
 
+/* What copies between devices pass through. A channel is one direction of a link, or a hub that all
+ * of its traffic shares. A copy takes every channel of its path at once, waits until all are free
+ * (in the order in which copies become ready), is done after the path's latency and its bytes at
+ * the path's smallest bandwidth, and leaves each channel after the latency and its bytes at that
+ * channel's bandwidth. */
+typedef struct tandem_topology {
+  uint32_t struct_size;
+  uint32_t channel_count;
+  const double* bandwidths; /* by channel: bytes per second, above 0 */
+  /* Paths by source * device_count + target; one from a device to itself is not used. */
+  const double* latencies;       /* by path: seconds */
+  const uint32_t* path_begins;   /* device_count^2 + 1 places in path_channels */
+  const uint32_t* path_channels; /* of each path, its channels */
+} tandem_topology;
+
 typedef struct tandem_machine_options {
   uint32_t struct_size;
   int32_t device_count;
@@ -341,6 +356,9 @@ typedef struct tandem_machine_options {
   uint64_t delay_seed;     /* test mode: not 0: random delays before every work and copy */
   double delay_seconds;    /* the longest such delay */
   int32_t paced;           /* 1: compute works take their predicted time instead of running */
+  /* Since 1.2. In place of link_bandwidth and link_latency; NULL: every pair of devices has, in each
+   * direction, a channel of its own. Borrowed until open() returns. */
+  const tandem_topology* topology;
 } tandem_machine_options;
 
 typedef struct tandem_device_info {

@@ -183,7 +183,7 @@ void add_profile(CLI::App& app, Action& action) {
       "profile", "Run some steps on synthetic data and show where the time goes");
   add_net_options(*command, a->net);
   command->add_option("--devices", a->devices, "cpu, cpu:2, ...")->capture_default_str();
-  command->add_option("--strategy", a->strategy, "sequential or two_phase")->capture_default_str();
+  command->add_option("--strategy", a->strategy, strategy_help())->capture_default_str();
   command->add_option("--steps", a->steps, "Steps to measure")->capture_default_str();
   command->add_option("--warm-up", a->warm_up, "Steps before them")->capture_default_str();
   command->add_option("--costs", a->costs,

@@ -158,6 +158,14 @@ static_assert(offsetof(tandem_machine_options, link_latency) == 32);
 static_assert(offsetof(tandem_machine_options, delay_seed) == 40);
 static_assert(offsetof(tandem_machine_options, delay_seconds) == 48);
 static_assert(offsetof(tandem_machine_options, paced) == 56);
+static_assert(offsetof(tandem_machine_options, topology) == 64);
+
+static_assert(offsetof(tandem_topology, struct_size) == 0);
+static_assert(offsetof(tandem_topology, channel_count) == 4);
+static_assert(offsetof(tandem_topology, bandwidths) == 8);
+static_assert(offsetof(tandem_topology, latencies) == 16);
+static_assert(offsetof(tandem_topology, path_begins) == 24);
+static_assert(offsetof(tandem_topology, path_channels) == 32);
 
 static_assert(offsetof(tandem_device_info, struct_size) == 0);
 static_assert(offsetof(tandem_device_info, name) == 4);

@@ -11,7 +11,12 @@
 
 namespace tandem {
 
-enum class StreamKind { compute, communication, copy };
+// A transfer occupies both devices' communication streams; one that is full-duplex the target's
+// communication stream and the source's send stream, so that a device can send and receive at once.
+// What takes no link (adding, updating) may have a stream of its own, and so may small messages
+// that must not queue behind large ones.
+enum class StreamKind { compute, communication, copy, send, update, control };
+constexpr int stream_kinds = 6;
 [[nodiscard]] const char* to_string(StreamKind kind);
 
 struct StreamId {
@@ -20,8 +25,8 @@ struct StreamId {
   friend bool operator==(const StreamId&, const StreamId&) = default;
 };
 
-// The stages of STRATEGIES.md §1 and what surrounds them; the names users see in tables and
-// timelines.
+// The stages of STRATEGIES.md §1, those of strategies that do not divide the net into two parts,
+// and what surrounds them; the names users see in tables and timelines.
 enum class Stage {
   input,
   broadcast,
@@ -32,6 +37,10 @@ enum class Stage {
   update_fc,
   send_conv_gradients,
   update_conv,
+  backward,
+  reduce_gradients,
+  update,
+  return_weights,
   report
 };
 [[nodiscard]] const char* to_string(Stage stage);
@@ -115,6 +124,12 @@ struct UpdateWork {          // the solver's rule over some weight arrays
   Region weights_buffer, gradients_buffer, state_buffer;  // the whole arrays, laid out as the net's
   Region step, skip;
   Region norms{};  // buffer -1: the rule needs none
+  // Only what of the arrays lies in these bytes; the solver's arrays are then parts, too: the first
+  // begins at `state_begin` of the state buffer, the next ones `state_stride` bytes behind each
+  // other.
+  bool is_part = false;
+  int64_t begin = 0, bytes = 0;
+  int64_t state_begin = 0, state_stride = 0;
 };
 struct CheckWork {  // skip = 1 if a value is not finite
   Region values, skip;
@@ -144,6 +159,14 @@ struct Task {
   When when = When::every_batch;
 };
 
+// Bytes of the weight array whose solver state a device keeps, and where in its state buffer: the
+// first of the solver's arrays at `begin`, the next ones `stride` bytes behind each other.
+struct StatePart {
+  int device = 0;
+  int64_t offset = 0, bytes = 0;
+  int64_t begin = 0, stride = 0;
+};
+
 struct Plan {
   std::string strategy;
   std::string net;
@@ -153,6 +176,9 @@ struct Plan {
   std::vector<Buffer> buffers;
   std::vector<PlanBinding> bindings;
   std::vector<Task> tasks;
+  // Where the solver's state lies if not (only) whole on device 0. A range may be there several
+  // times, with the same content.
+  std::vector<StatePart> state_parts;
   std::string split_layer;         // first layer of the FC part; "": no such split
   std::vector<std::string> notes;  // what the strategy decided, for the user
 

@@ -238,10 +238,10 @@ void PlanBuilder::emit_copy(const std::string& label, Stage stage, int layer,
 }
 
 void PlanBuilder::emit_transfer(const std::string& what, Stage stage, int layer, int source,
-                                int target, std::vector<CopySegment> segments, When when) {
+                                int target, std::vector<CopySegment> segments, When when,
+                                const TransferStreams& streams) {
   emit_copy(fmt::format("{} @{}->@{}", what, source, target), stage, layer,
-            {{target, StreamKind::communication}, {source, StreamKind::communication}},
-            std::move(segments), when);
+            {{target, streams.target}, {source, streams.source}}, std::move(segments), when);
 }
 
 void PlanBuilder::emit_add(const std::string& label, Stage stage, StreamId stream,
@@ -258,13 +258,13 @@ void PlanBuilder::emit_add(const std::string& label, Stage stage, StreamId strea
 }
 
 void PlanBuilder::emit_norms(const std::string& label, Stage stage, int device,
-                             const std::vector<int>& arrays) {
+                             const std::vector<int>& arrays, StreamKind stream) {
   if (!inputs_.needs_norms) return;
   const WeightRange all = all_weights(net());
   Task task;
   task.label = label;
   task.stage = stage;
-  task.streams = {{device, StreamKind::communication}};
+  task.streams = {{device, stream}};
   for (const WeightRange& range : weight_ranges(net(), arrays)) {
     task.reads.push_back(gradients(device, range));
     task.reads.push_back(weights(device, range));
@@ -278,7 +278,7 @@ void PlanBuilder::emit_norms(const std::string& label, Stage stage, int device,
   emit(std::move(task));
 }
 
-void PlanBuilder::emit_merge(Stage stage, int layer, LayerPass pass) {
+void PlanBuilder::emit_merge(Stage stage, int layer, LayerPass pass, StreamKind stream) {
   MergeWork work;
   work.binding = binding(0, layer);
   work.pass = pass;
@@ -290,7 +290,7 @@ void PlanBuilder::emit_merge(Stage stage, int layer, LayerPass pass) {
   task.label = fmt::format("merge {} {} @0", to_string(pass), net().layers[size_t(layer)].name);
   task.stage = stage;
   task.layer = layer;
-  task.streams = {{0, StreamKind::communication}};
+  task.streams = {{0, stream}};
   task.reads = work.sources;
   task.writes = {work.target};
   task.work = std::move(work);
@@ -298,24 +298,36 @@ void PlanBuilder::emit_merge(Stage stage, int layer, LayerPass pass) {
 }
 
 void PlanBuilder::emit_update(const std::string& label, Stage stage, int device,
-                              const std::vector<int>& arrays) {
+                              const std::vector<int>& arrays, StreamKind stream,
+                              const UpdatePart* part) {
   const WeightRange all = all_weights(net());
   UpdateWork work;
   work.weights = arrays;
   work.weights_buffer = weights(device, all);
   work.gradients_buffer = gradients(device, all);
-  work.state_buffer = {state(device, 0, all).buffer, 0, whole_buffer};
   work.step = step(device);
   work.skip = skip(device);
   Task task;
   task.label = label;
   task.stage = stage;
-  task.streams = {{device, StreamKind::communication}};
+  task.streams = {{device, stream}};
   task.reads = {work.step, work.skip};
-  for (const WeightRange& range : weight_ranges(net(), arrays)) {
+  const std::vector<WeightRange> ranges =
+      part == nullptr ? weight_ranges(net(), arrays) : std::vector{part->range};
+  for (const WeightRange& range : ranges) {
     task.reads.push_back(gradients(device, range));
     task.writes.push_back(weights(device, range));
-    for (int i = 0; i < inputs_.solver_states; ++i) task.writes.push_back(state(device, i, range));
+    for (int i = 0; i < inputs_.solver_states; ++i) {
+      task.writes.push_back(part == nullptr ? state(device, i, range) : state_of(device, i, *part));
+    }
+  }
+  work.state_buffer = {state(device, 0, all).buffer, 0, whole_buffer};
+  if (part != nullptr) {
+    work.is_part = true;
+    work.begin = part->range.offset;
+    work.bytes = part->range.bytes;
+    work.state_begin = part->state_begin;
+    work.state_stride = part->state_stride;
   }
   if (inputs_.needs_norms) {
     const std::vector<Region> mine = norms(device, arrays);

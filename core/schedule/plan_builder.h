@@ -29,6 +29,19 @@ struct WeightRange {
 [[nodiscard]] WeightRange all_weights(const Net& net);
 [[nodiscard]] int64_t total_bytes(const std::vector<WeightRange>& ranges);
 
+// Which streams a transfer occupies.
+struct TransferStreams {
+  StreamKind target = StreamKind::communication, source = StreamKind::communication;
+};
+constexpr TransferStreams full_duplex{StreamKind::communication, StreamKind::send};
+
+// What a device updates of some weight arrays if not all of them, and where it keeps the solver's
+// state of it (see StatePart).
+struct UpdatePart {
+  WeightRange range;
+  int64_t state_begin = 0, state_stride = 0;
+};
+
 class PlanBuilder {
  public:
   enum class Purpose { training, testing };
@@ -90,21 +103,26 @@ class PlanBuilder {
   void emit_copy(const std::string& label, Stage stage, int layer,
                  const std::vector<StreamId>& streams, std::vector<CopySegment> segments,
                  When when = When::every_batch);
-  // "<what> @1->@0": a copy between devices that occupies both communication streams.
+  // "<what> @1->@0": a copy between devices that occupies a stream of each; it runs on the
+  // target's.
   void emit_transfer(const std::string& what, Stage stage, int layer, int source, int target,
-                     std::vector<CopySegment> segments, When when);
+                     std::vector<CopySegment> segments, When when,
+                     const TransferStreams& streams = {});
   // target += sources, in this order.
   void emit_add(const std::string& label, Stage stage, StreamId stream, const Region& target,
                 std::vector<Region> sources, When when = When::every_batch);
   // Device 0's statistics become those of the whole batch; of every other device they have arrived.
-  void emit_merge(Stage stage, int layer, LayerPass pass);
+  void emit_merge(Stage stage, int layer, LayerPass pass,
+                  StreamKind stream = StreamKind::communication);
   // What the solver's rule wants to know of these weight arrays before it changes them; nothing if
-  // it wants nothing. By the device's communication stream.
+  // it wants nothing.
   void emit_norms(const std::string& label, Stage stage, int device,
-                  const std::vector<int>& weights);
-  // The solver's rule over these weight arrays, by the device's communication stream.
+                  const std::vector<int>& weights, StreamKind stream = StreamKind::communication);
+  // The solver's rule over these weight arrays, or over a part of them. A part cannot be given to a
+  // rule that needs norms.
   void emit_update(const std::string& label, Stage stage, int device,
-                   const std::vector<int>& weights);
+                   const std::vector<int>& weights, StreamKind stream = StreamKind::communication,
+                   const UpdatePart* part = nullptr);
   // Sets skip on the device if the scalar is not finite.
   void emit_check(const std::string& label, StreamId stream, int scalar);
 
@@ -116,6 +134,7 @@ class PlanBuilder {
   [[nodiscard]] Region output_gradient(int device, int layer, size_t output);
   void emit(Task task);
   void emit_pass(int device, int layer, Stage stage, const LayerWork& work);
+  [[nodiscard]] Region state_of(int device, int index, const UpdatePart& part);
   [[nodiscard]] bool accumulates(int device, int layer);
   [[nodiscard]] BufferKind gradients_kind() const;
   [[nodiscard]] bool has_own_gradient(int layer, int weight) const;

@@ -28,6 +28,8 @@ const std::vector<Strategy>& strategies() {
       {"sequential", "nothing overlaps: backward, send all gradients, update, broadcast",
        &build_sequential},
       {"two_phase", "FC gradients travel while the convolutions go backward", &build_two_phase},
+      {"layerwise", "every layer's gradient travels as soon as it exists", &build_layerwise,
+       &layerwise_variants},
   };
   return all;
 }

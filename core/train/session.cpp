@@ -96,6 +96,7 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   inputs.devices = machine_->device_count();
   inputs.costs = &*options_.costs;
   inputs.link = options_.machine.link;
+  inputs.topology = options_.machine.topology.get();
   inputs.solver_states = options_.rule.states;
   inputs.needs_norms = options_.rule.needs_norms();
   inputs.clips_gradients = options_.rule.clip > 0;
@@ -110,9 +111,10 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
 
 void Session::finish(Phase& phase) {
   const Kernels* kernels = phase.kernels ? &*phase.kernels : nullptr;
-  phase.executor =
-      std::make_unique<Executor>(phase.plan, phase.memory, phase.net, *runtime_, kernels,
-                                 &*options_.costs, options_.rule, options_.executor);
+  ExecutorOptions executor = options_.executor;
+  if (options_.machine.topology != nullptr) executor.speeds = options_.machine.topology->speeds;
+  phase.executor = std::make_unique<Executor>(phase.plan, phase.memory, phase.net, *runtime_,
+                                              kernels, &*options_.costs, options_.rule, executor);
   phase.batch_buffer = phase.plan.find_buffer(buffers::batch, TANDEM_HOST);
   for (size_t i = 0; i < phase.plan.tasks.size(); ++i) {
     if (phase.plan.tasks[i].stage == Stage::input) phase.input_tasks.push_back(static_cast<int>(i));
@@ -153,18 +155,33 @@ std::vector<float> Session::weights() const {
   return values;
 }
 
+std::vector<StatePart> Session::state_parts() const {
+  if (!training_.plan.state_parts.empty()) return training_.plan.state_parts;
+  const int64_t bytes = net().weight_floats * 4;
+  return {{0, 0, bytes, 0, bytes}};
+}
+
 void Session::set_state(const std::vector<float>& values) {
-  if (!values.empty()) {
-    runtime_->write_persistent(buffers::state, 0, values.data(),
-                               static_cast<int64_t>(values.size() * 4));
+  if (values.empty()) return;
+  for (const StatePart& part : state_parts()) {
+    for (int64_t k = 0; k < options_.rule.states; ++k) {
+      runtime_->write_persistent(buffers::state, part.device,
+                                 values.data() + k * net().weight_floats + part.offset / 4,
+                                 part.bytes, part.begin + k * part.stride);
+    }
   }
 }
 
 std::vector<float> Session::state() const {
   if (!options_.training) return {};
   std::vector<float> values(static_cast<size_t>(net().weight_floats * options_.rule.states));
-  runtime_->read_persistent(buffers::state, 0, values.data(),
-                            static_cast<int64_t>(values.size() * 4));
+  for (const StatePart& part : state_parts()) {
+    for (int64_t k = 0; k < options_.rule.states; ++k) {
+      runtime_->read_persistent(buffers::state, part.device,
+                                values.data() + k * net().weight_floats + part.offset / 4,
+                                part.bytes, part.begin + k * part.stride);
+    }
+  }
   return values;
 }
 

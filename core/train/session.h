@@ -71,7 +71,8 @@ class Session {
   // The net's whole weight array: to every device; from device 0. No step may be in flight.
   void set_weights(const std::vector<float>& values);
   [[nodiscard]] std::vector<float> weights() const;
-  // The solver's arrays, one behind the other (empty without training).
+  // The solver's arrays, one behind the other (empty without training), wherever the strategy keeps
+  // them.
   void set_state(const std::vector<float>& values);
   [[nodiscard]] std::vector<float> state() const;
   // Clears the flag that a loss that was not finite has set.
@@ -83,6 +84,7 @@ class Session {
  private:
   void prepare(Phase& phase, const NetDefinition& definition, int32_t which);
   void finish(Phase& phase);
+  [[nodiscard]] std::vector<StatePart> state_parts() const;
 
   Registry& registry_;
   SessionOptions options_;

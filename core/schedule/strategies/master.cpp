@@ -12,7 +12,8 @@ void emit_inputs(PlanBuilder& builder) {
 
 namespace {
 
-void emit_statistics(PlanBuilder& builder, int layer, Stage stage, LayerPass pass) {
+void emit_statistics(PlanBuilder& builder, int layer, Stage stage, LayerPass pass,
+                     StreamKind stream) {
   if (builder.statistics(0, layer, pass).buffer < 0) return;
   const int devices = builder.devices();
   for (int device = 0; device < devices; ++device) {
@@ -25,38 +26,39 @@ void emit_statistics(PlanBuilder& builder, int layer, Stage stage, LayerPass pas
     builder.emit_transfer("send " + what, stage, layer, device, 0,
                           {{builder.statistics(device, layer, pass),
                             builder.received_statistics(device, layer, pass)}},
-                          When::every_batch);
+                          When::every_batch, {stream, stream});
   }
-  builder.emit_merge(stage, layer, pass);
+  builder.emit_merge(stage, layer, pass, stream);
   for (int device = 1; device < devices; ++device) {
     builder.emit_transfer(
         "return " + what, stage, layer, 0, device,
         {{builder.statistics(0, layer, pass), builder.statistics(device, layer, pass)}},
-        When::every_batch);
+        When::every_batch, {stream, stream});
   }
 }
 
 }  // namespace
 
-void emit_forward(PlanBuilder& builder) {
+void emit_forward(PlanBuilder& builder, StreamKind stream) {
   const int layers = static_cast<int>(builder.net().layers.size());
-  for (int layer = 0; layer < layers; ++layer) emit_forward(builder, layer);
+  for (int layer = 0; layer < layers; ++layer) emit_forward(builder, layer, stream);
 }
 
-void emit_forward(PlanBuilder& builder, int layer) {
-  emit_statistics(builder, layer, Stage::forward, LayerPass::forward_statistics);
+void emit_forward(PlanBuilder& builder, int layer, StreamKind stream) {
+  emit_statistics(builder, layer, Stage::forward, LayerPass::forward_statistics, stream);
   for (int device = 0; device < builder.devices(); ++device) builder.emit_forward(device, layer);
 }
 
-void emit_report(PlanBuilder& builder, bool checked) {
+void emit_report(PlanBuilder& builder, bool checked, StreamKind kind) {
   const Net& net = builder.net();
   if (net.scalars.empty()) return;
-  const StreamId stream{0, StreamKind::communication};
+  const StreamId stream{0, kind};
   std::vector<Region> received;
   for (int device = 1; device < builder.devices(); ++device) {
     received.push_back(builder.received_metrics(device));
     builder.emit_transfer("send metrics", Stage::report, -1, device, 0,
-                          {{builder.metrics(device), received.back()}}, When::every_batch);
+                          {{builder.metrics(device), received.back()}}, When::every_batch,
+                          {kind, kind});
   }
   if (!received.empty()) {
     builder.emit_add("add metrics @0", Stage::report, stream, builder.metrics(0), received);
@@ -76,10 +78,10 @@ void emit_report(PlanBuilder& builder, bool checked) {
   builder.emit_copy("report @0", Stage::report, -1, {stream}, std::move(segments));
 }
 
-void emit_backward(PlanBuilder& builder, int first, int last, Stage stage) {
+void emit_backward(PlanBuilder& builder, int first, int last, Stage stage, StreamKind stream) {
   for (int layer = last; layer-- > first;) {
     if (builder.net().layers[size_t(layer)].has_backward()) {
-      emit_statistics(builder, layer, stage, LayerPass::backward_statistics);
+      emit_statistics(builder, layer, stage, LayerPass::backward_statistics, stream);
     }
     for (int device = 0; device < builder.devices(); ++device) {
       builder.emit_backward(device, layer, stage);

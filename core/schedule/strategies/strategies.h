@@ -8,6 +8,8 @@ namespace tandem {
 
 [[nodiscard]] Plan build_sequential(const StrategyInputs& inputs);
 [[nodiscard]] Plan build_two_phase(const StrategyInputs& inputs);
+[[nodiscard]] Plan build_layerwise(const StrategyInputs& inputs);
+[[nodiscard]] std::vector<StrategyVariant> layerwise_variants(const StrategyInputs& inputs);
 [[nodiscard]] Plan build_testing(const StrategyInputs& inputs);
 
 }  // namespace tandem
