@@ -47,6 +47,9 @@ TEST(SigmoidCrossEntropyLoss, AgreesWithTheReference) {
 TEST(EuclideanLoss, AgreesWithTheReferenceInBothInputs) {
   expect_loss_reference("euclidean_loss", "EuclideanLoss");
 }
+TEST(SumLoss, AgreesWithTheReference) {
+  expect_loss_reference("sum_loss", "SumLoss");
+}
 TEST(HingeLoss, AgreesWithTheReference) {
   expect_loss_reference("hinge_loss", "HingeLoss");
 }
