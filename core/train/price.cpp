@@ -92,6 +92,8 @@ class Pricer {
     for (const Strategy& strategy : strategies()) {
       StrategyInputs inputs;
       inputs.devices = list_.devices;
+      inputs.link = options_.machine.link;
+      inputs.topology = options_.machine.topology.get();
       inputs.options = options_.strategy_options;
       std::vector<StrategyVariant> variants{{"", inputs.options}};
       if (strategy.variants != nullptr) variants = strategy.variants(inputs);

@@ -155,7 +155,7 @@ TEST(Ring, SendsOverEachOfItsLinksAllPartsButOneEachWay) {
     ASSERT_EQ(bytes.size(), size_t(devices));
     for (const auto& [ends, sent] : bytes) {
       EXPECT_EQ(ends.second, (ends.first + 1) % devices);
-      EXPECT_NEAR(double(sent), double(all) * (devices - 1) / devices, 64);
+      EXPECT_NEAR(double(sent), double(all) * (devices - 1) / devices, 64 * devices);
     }
   }
 }
@@ -290,8 +290,9 @@ TEST(LayerwiseTime, OfATreeGrowsWithTheLogarithmAndOfSerialWithTheDevices) {
     inputs.link.bandwidth = 1e6;
     const double one_way = bytes / inputs.link.bandwidth;
     EXPECT_NEAR(step_on_sim("layerwise", inputs) / one_way, 2 * std::log2(devices), 0.1);
+    // The device that gets its weights first sends its next gradients while the others get theirs.
     inputs.options.reduce = "serial";
-    EXPECT_NEAR(step_on_sim("layerwise", inputs) / one_way, 2 * (devices - 1), 0.1);
+    EXPECT_NEAR(step_on_sim("layerwise", inputs) / one_way, devices, 0.1);
   }
 }
 

@@ -132,7 +132,8 @@ std::vector<Move> order_moves(const std::vector<Bucket>& buckets, const MoveTime
         chosen = static_cast<int>(i);
       }
     }
-    const bool may_return = chosen >= 0 && (!returns_last || next == buckets.size());
+    const bool all_in = next == buckets.size() && (buckets.empty() || inwards_free <= now);
+    const bool may_return = chosen >= 0 && (!returns_last || all_in);
     if (next < buckets.size() && (has_ready || !may_return)) {
       reduce_next();
     } else if (may_return) {
@@ -140,9 +141,11 @@ std::vector<Move> order_moves(const std::vector<Bucket>& buckets, const MoveTime
       returned[size_t(chosen)] = true;
       moves.push_back({chosen, true});
     } else {
-      now = *std::min_element(reduced.begin(), reduced.end(), [&](double a, double b) {
-        return (a > now ? a : never) < (b > now ? b : never);
-      });
+      now = returns_last
+                ? inwards_free
+                : *std::min_element(reduced.begin(), reduced.end(), [&](double a, double b) {
+                    return (a > now ? a : never) < (b > now ? b : never);
+                  });
     }
   }
   return moves;

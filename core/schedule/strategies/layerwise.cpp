@@ -82,6 +82,7 @@ std::vector<StrategyVariant> layerwise_variants(const StrategyInputs& inputs) {
     if (inputs.devices == 2 && reduction == "tree") continue;  // the same as serial
     result.push_back({"--reduce " + reduction, inputs.options});
     result.back().options.reduce = reduction;
+    result.back().options.bucket = bucket_bytes(inputs, reduction);
   }
   return result;
 }
