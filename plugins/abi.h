@@ -331,10 +331,10 @@ typedef struct tandem_event tandem_event;   /* recorded on one stream, waited fo
 #define TANDEM_HOST (-1) /* the host's memory, as a copy's source or target */
 
 /* What copies between devices pass through. A channel is one direction of a link, or a hub that all
- * of its traffic shares. A copy takes every channel of its path at once, waits until all are free
- * (in the order in which copies become ready), is done after the path's latency and its bytes at
- * the path's smallest bandwidth, and leaves each channel after the latency and its bytes at that
- * channel's bandwidth. */
+ * of its traffic shares. It serves one copy after the other, in the order in which they become
+ * ready, each for the latency of its path and its bytes at the channel's bandwidth. The channels of
+ * a path serve a copy at the same time, as pieces of it would pass through them; it is done when
+ * the last of them has served it. */
 typedef struct tandem_topology {
   uint32_t struct_size;
   uint32_t channel_count;

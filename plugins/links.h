@@ -38,8 +38,8 @@ class Links {
 
   // Whether a copy between two devices has to be reserved.
   [[nodiscard]] bool are_slow() const { return !channels_.empty() || !paths_.empty(); }
-  // Takes the path from `source` to `target`, two devices, for `bytes`, from `ready` or when all of
-  // its channels are free; returns when the copy is done.
+  // Takes the path from `source` to `target`, two devices, for `bytes`, each channel from `ready` or
+  // when it is free; returns when the copy is done.
   [[nodiscard]] double reserve(int32_t source, int32_t target, int64_t bytes, double ready) {
     const size_t pair = static_cast<size_t>(source) * devices_ + static_cast<size_t>(target);
     if (paths_.empty()) {
@@ -47,14 +47,13 @@ class Links {
       return channel.free = std::max(ready, channel.free) + latency_ + channel.seconds(bytes);
     }
     const Path& path = paths_[pair];
-    double start = ready, slowest = 0;
-    for (const uint32_t channel : path.channels) start = std::max(start, channels_[channel].free);
+    double done = ready;
     for (const uint32_t channel : path.channels) {
-      const double seconds = channels_[channel].seconds(bytes);
-      slowest = std::max(slowest, seconds);
-      channels_[channel].free = start + path.latency + seconds;
+      Channel& used = channels_[channel];
+      used.free = std::max(ready, used.free) + path.latency + used.seconds(bytes);
+      done = std::max(done, used.free);
     }
-    return start + path.latency + slowest;
+    return done;
   }
 
  private:
