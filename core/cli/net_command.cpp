@@ -15,7 +15,7 @@ using nlohmann::json;
 
 struct NetCommandArguments {
   NetArguments net;
-  std::string phase = "train", dot;
+  std::string phase, dot;  // phase "": training, if the net can be trained
   bool as_json = false;
 };
 
@@ -110,17 +110,35 @@ void print_table(const Net& net, const std::vector<LayerSummary>& rows, int64_t 
   }
 }
 
+// A net that cannot be trained (a deploy file) is shown as it is used, and `why` says why.
+Net build_shown(const NetDefinition& definition, const Registry& registry, const std::string& phase,
+                NetOptions& options, std::string& why) {
+  options.phase = phase == "test" ? TANDEM_TEST : TANDEM_TRAIN;
+  try {
+    return build_net(definition, registry, options);
+  } catch (const Error& error) {
+    if (!phase.empty()) throw;
+    options.phase = TANDEM_TEST;
+    why = error.what();
+    try {
+      return build_net(definition, registry, options);
+    } catch (const Error&) {
+    }
+    throw;
+  }
+}
+
 int run_net(const NetCommandArguments& a) {
   Registry registry = Registry::with_defaults();
   const NetDefinition definition = a.net.definition();
-  if (a.phase != "train" && a.phase != "test") {
+  if (!a.phase.empty() && a.phase != "train" && a.phase != "test") {
     throw error("--phase {}: there are train and test", a.phase);
   }
   NetOptions options;
-  options.phase = a.phase == "train" ? TANDEM_TRAIN : TANDEM_TEST;
   options.batch = a.net.batch_of(definition);
   options.data = a.net.data(definition);
-  const Net net = build_net(definition, registry, options);
+  std::string why;
+  const Net net = build_shown(definition, registry, a.phase, options, why);
   const std::vector<LayerSummary> rows = summarize(net);
   int64_t training_bytes = 0;
   if (options.phase == TANDEM_TRAIN && !net.scalars.empty()) {
@@ -137,6 +155,7 @@ int run_net(const NetCommandArguments& a) {
     training_bytes = memory.persistent_bytes[0] + memory.transient_bytes[0];
   }
   if (!a.dot.empty()) write_output(a.dot, to_dot(net));
+  if (!why.empty() && !a.as_json) fmt::print("shown for testing: {}\n\n", why);
   a.as_json ? print_json(net, rows, training_bytes) : print_table(net, rows, training_bytes);
   if (!a.dot.empty() && !a.as_json) fmt::print("drawing written to {} (dot -Tsvg)\n", a.dot);
   return 0;
@@ -150,7 +169,8 @@ void add_net(CLI::App& app, Action& action) {
       "net", "Show a net: every layer with its shapes, weights, work and memory");
   command->add_option("net", a->net.net, "A model's name or a prototxt file")->required();
   add_net_size_options(*command, a->net);
-  command->add_option("--phase", a->phase, "train or test")->capture_default_str();
+  command->add_option("--phase", a->phase,
+                      "train or test (default: train, if the net can be trained)");
   command->add_option("--dot", a->dot, "Write a drawing of the net in DOT");
   command->add_flag("--json", a->as_json, "Print JSON");
   command->callback([&action, a] { action = [a] { return run_net(*a); }; });

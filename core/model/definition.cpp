@@ -112,6 +112,11 @@ NetDefinition parse_net(const Message& message, const std::string& file) {
   static const std::vector<std::string> known{"name",           "layer",       "layers",
                                               "input",          "input_shape", "input_dim",
                                               "force_backward", "state",       "debug_info"};
+  if (message.find("base_lr") != nullptr) {
+    throw error(
+        "'{}' is a solver, not a net: `tandem train --solver` takes it; its net stands in it",
+        file);
+  }
   demand_known(message, known, "field", "net");
   NetDefinition net;
   net.file = file;

@@ -97,10 +97,17 @@ void read_model_solver(const TrainOptions& options, TrainSetup& setup, bool is_m
 }
 
 // Caffe's `weights`: several files, or their names with commas between them.
-void find_weights(SolverDefinition& solver) {
+// From the command line they are where they are said to be.
+void find_weights(const TrainOptions& options, SolverDefinition& solver) {
+  const bool is_option = options.solver_fields.count("weights") > 0;
   std::vector<std::string> files;
   for (const std::string& written : solver.weights) {
     for (const std::string& one : split(written, ',')) {
+      std::error_code code;
+      if (is_option && !fs::is_regular_file(one, code)) {
+        throw error("--weights '{}' {}: a .caffemodel or .safetensors file is needed", one,
+                    fs::is_directory(one, code) ? "is a folder" : "is not there");
+      }
       files.push_back(
           file_of_solver(solver, one, "weights", "give the file's path from here").string());
     }
@@ -125,7 +132,7 @@ bool resolve_solver_and_net(const TrainOptions& options, TrainSetup& setup) {
     throw error("--lr {}: the learning rate must be a finite number of at least 0", *options.rate);
   }
   choose_states(options, setup);
-  find_weights(setup.solver);
+  find_weights(options, setup.solver);
   for (const std::string& note : setup.solver.notes) setup.messages.push_back(note);
   return is_model;
 }

@@ -7,6 +7,7 @@ namespace tandem {
 namespace {
 
 using test::Desk;
+using test::Outcome;
 using test::replaced;
 using test::tiny_net;
 using testing::AllOf;
@@ -74,6 +75,43 @@ TEST(NetErrors, AnUnknownFieldOfTheSolverIsAnsweredWithTheNearName) {
       desk.refusal("train --net tiny.prototxt --solver solver.prototxt --data synthetic --out run"),
       AllOf(HasSubstr("solver.prototxt:2"), HasSubstr("'momentom'"),
             HasSubstr("did you mean 'momentum'?")));
+}
+
+TEST(NetErrors, ASolverInTheNetsPlaceIsCalledOne) {
+  const Desk desk;
+  desk.write("solver.prototxt", "net: 'tiny.prototxt'\nbase_lr: 0.01\nmax_iter: 2\n");
+  EXPECT_THAT(desk.refusal("net solver.prototxt"),
+              AllOf(HasSubstr("'solver.prototxt' is a solver"), HasSubstr("--solver")));
+}
+
+TEST(NetErrors, WeightsThatAreNoFileSayWhatIsThere) {
+  const Desk desk;
+  desk.make_folder("weights");
+  const std::string train = "train --net tiny.prototxt --data synthetic --out run --weights ";
+  EXPECT_THAT(desk.refusal(train + "weights"), HasSubstr("--weights 'weights' is a folder"));
+  EXPECT_THAT(desk.refusal(train + "w.caffemodel"),
+              HasSubstr("--weights 'w.caffemodel' is not there"));
+}
+
+TEST(NetErrors, ANetThatCannotBeTrainedIsShownForTestingAndSaysWhy) {
+  const Desk desk;
+  desk.write("deploy.prototxt",
+             "name: 'deploy' input: 'data' input_shape { dim: 1 dim: 3 dim: 8 dim: 8 }\n"
+             "layer { name: 'relu' type: 'ReLU' bottom: 'data' top: 'relu' }\n");
+  const Outcome shown = desk.tandem("net deploy.prototxt");
+  EXPECT_EQ(shown.code, 0) << shown.errors;
+  EXPECT_THAT(shown.output,
+              AllOf(HasSubstr("shown for testing: net 'deploy' has no"), HasSubstr("3x8x8")));
+  EXPECT_THAT(desk.refusal("net deploy.prototxt --phase train"), HasSubstr("net 'deploy' has no"));
+}
+
+TEST(NetErrors, SizesOfANetAreAtLeastOne) {
+  const Desk desk;
+  for (const char* option : {"--batch 0", "--classes 0", "--size 0", "--size x"}) {
+    EXPECT_THAT(desk.refusal("net lenet " + std::string(option)),
+                HasSubstr("is not a whole number of at least 1"))
+        << option;
+  }
 }
 
 }  // namespace
