@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ void add_plugins(CLI::App& app, Action& action);
 void add_devices(CLI::App& app, Action& action);
 void add_net(CLI::App& app, Action& action);
 void add_export(CLI::App& app, Action& action);
+void add_data(CLI::App& app, Action& action);
+void add_pack(CLI::App& app, Action& action);
 
 // Options that several commands share.
 struct MachineArguments {
@@ -43,6 +46,10 @@ struct StateArguments {
 };
 void add_state_options(CLI::App& command, const std::string& prefix, const std::string& what,
                        StateArguments& arguments);
+// name=value, as often as it is given.
+[[nodiscard]] std::map<std::string, std::string> read_pairs(const std::vector<std::string>& texts,
+                                                            const char* option,
+                                                            const char* example);
 // A drawing or a timeline. Error if `path` is there and begins as no such file: then it is the
 // user's.
 void write_output(const std::string& path, const std::string& text);
