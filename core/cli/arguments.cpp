@@ -25,6 +25,18 @@ MachineOptions MachineArguments::options() const {
   return options;
 }
 
+std::map<std::string, std::string> read_pairs(const std::vector<std::string>& texts,
+                                              const char* option, const char* example) {
+  std::map<std::string, std::string> pairs;
+  for (const std::string& text : texts) {
+    const size_t at = text.find('=');
+    if (at == std::string::npos)
+      throw error("{} {}: it is written name=value, e.g. {}", option, text, example);
+    pairs[text.substr(0, at)] = text.substr(at + 1);
+  }
+  return pairs;
+}
+
 void add_state_options(CLI::App& command, const std::string& prefix, const std::string& what,
                        StateArguments& arguments) {
   command.add_option("--" + prefix + "level", arguments.level,

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ void add_plugins(CLI::App& app, Action& action);
 void add_devices(CLI::App& app, Action& action);
 void add_net(CLI::App& app, Action& action);
 void add_export(CLI::App& app, Action& action);
+void add_data(CLI::App& app, Action& action);
+void add_pack(CLI::App& app, Action& action);
 
 // Options that several commands share.
 struct MachineArguments {
@@ -45,6 +48,10 @@ void add_state_options(CLI::App& command, const std::string& prefix, const std::
                        StateArguments& arguments);
 // Of an option's value: a whole number of at least 1.
 CLI::Validator at_least_one();
+// name=value, as often as it is given.
+[[nodiscard]] std::map<std::string, std::string> read_pairs(const std::vector<std::string>& texts,
+                                                            const char* option,
+                                                            const char* example);
 // A drawing or a timeline. Error if `path` is there and begins as no such file: then it is the
 // user's.
 void write_output(const std::string& path, const std::string& text);

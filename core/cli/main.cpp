@@ -46,6 +46,8 @@ int main(int argc, char** argv) {
   tandem::cli::add_train(app, action);
   tandem::cli::add_test(app, action);
   tandem::cli::add_predict(app, action);
+  tandem::cli::add_data(app, action);
+  tandem::cli::add_pack(app, action);
   tandem::cli::add_profile(app, action);
   tandem::cli::add_plan(app, action);
   tandem::cli::add_export(app, action);

@@ -26,18 +26,9 @@ struct TrainArguments {
   uint64_t seed = 1;
   std::vector<std::string> data_options, solver_options;
   std::string weights;
+  bool strict = false;
+  double bad_percent = 5;
 };
-
-// name=value, as often as it is given.
-void read_pairs(const std::vector<std::string>& texts, const char* option, const char* example,
-                std::map<std::string, std::string>& pairs) {
-  for (const std::string& text : texts) {
-    const size_t at = text.find('=');
-    if (at == std::string::npos)
-      throw error("{} {}: it is written name=value, e.g. {}", option, text, example);
-    pairs[text.substr(0, at)] = text.substr(at + 1);
-  }
-}
 
 int run_train(TrainArguments& arguments, const CLI::App& command) {
   TrainOptions& options = arguments.options;
@@ -58,10 +49,15 @@ int run_train(TrainArguments& arguments, const CLI::App& command) {
     throw error("--epochs 0: there must be at least 1 epoch");
   if (options.resume && options.out.empty())
     throw error("--resume needs --out: the folder of the run to go on with");
-  read_pairs(arguments.data_options, "--data-option", "mirror=true", options.data_parameters);
-  read_pairs(arguments.solver_options, "--solver-option", "weight_decay=0.001",
-             options.solver_fields);
+  options.data_parameters = read_pairs(arguments.data_options, "--data-option", "mirror=true");
+  options.solver_fields =
+      read_pairs(arguments.solver_options, "--solver-option", "weight_decay=0.001");
   if (!arguments.weights.empty()) options.solver_fields["weights"] = arguments.weights;
+  if (!(arguments.bad_percent >= 0 && arguments.bad_percent <= 100)) {
+    throw error("--bad-limit {}: a percentage from 0 (as --strict) to 100 (no limit)",
+                arguments.bad_percent);
+  }
+  options.bad_share_limit = arguments.strict ? 0 : arguments.bad_percent / 100;
   options.stop = &interrupted;
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
@@ -86,7 +82,8 @@ void add_train(CLI::App& app, Action& action) {
       app.add_subcommand("train", "Train a net on a folder of images, or on synthetic data");
   TrainOptions& o = arguments->options;
   command->add_option("--data", o.data,
-                      "Folder with train/ and val/, or with one folder a class; or 'synthetic'");
+                      "Folder with train/ and val/, or with one folder a class; a list (.txt, "
+                      ".csv) or another data set (docs/data.md); or 'synthetic'");
   command->add_option("--net", o.net,
                       "A model's name or a prototxt file (default: the solver's, else alexnet)");
   command->add_option("--solver", o.solver, "A Caffe solver file (default: the model's own)");
@@ -126,6 +123,14 @@ void add_train(CLI::App& app, Action& action) {
   command->add_option(
       "--data-option", arguments->data_options,
       "A parameter of the data set, name=value: resize, mirror, mean, scale, val_fraction, ...");
+  command->add_flag(
+      "--balance", o.balance,
+      "Show every class as often as the others, the rare ones several times an epoch");
+  command->add_flag("--strict", arguments->strict, "End at the first damaged image");
+  command
+      ->add_option("--bad-limit", arguments->bad_percent,
+                   "End when more than so many percent of the images are damaged")
+      ->capture_default_str();
   command->add_option("--decode-threads", o.decode_threads,
                       "Threads that read images (default: by cores)");
   command

@@ -18,6 +18,9 @@ void BadSamples::add(int64_t batch, int64_t samples, const std::vector<BadSample
   seen_ += samples;
   damaged_ += count;
   if (share_limit_ >= 1) return;
+  if (share_limit_ <= 0 && count > 0) {
+    throw error("image '{}' is damaged, and none may be: {}", damaged[0].name, damaged[0].reason);
+  }
   if (count > 0 && count == samples) {
     throw error("all {} images of batch {} are damaged: {}", samples, batch, to_string(damaged));
   }

@@ -16,7 +16,8 @@ class BadSamples {
   explicit BadSamples(double share_limit) : share_limit_(share_limit) {}
 
   // Adds the damaged ones of a batch of `samples` samples. Throws Error if all of them are, or if
-  // (from 200 samples on) the share of all samples is above the limit; never if the limit is 1.
+  // (from 200 samples on) the share of all samples is above the limit; at the first one if the
+  // limit is 0, never if it is 1.
   void add(int64_t batch, int64_t samples, const std::vector<BadSample>& damaged);
   [[nodiscard]] const std::vector<BadSample>& list() const { return list_; }
 

@@ -71,6 +71,7 @@ class Dataset {
   [[nodiscard]] bool split_is_drawn() const { return info_.split_is_drawn != 0; }
   // The class of a sample without reading its pixels; none: the data set cannot tell.
   [[nodiscard]] std::optional<int64_t> label(int64_t index) const;
+  [[nodiscard]] void* handle() const { return handle_; }  // the plugin's
   // None: the data set cannot tell, or (with a reason) the sample is damaged.
   [[nodiscard]] std::optional<StoredSample> describe(int64_t index, std::string* reason) const;
   // Writes shape().c*h*w floats (C,H,W) and the class. A damaged sample: `skipped`, with its
@@ -92,14 +93,17 @@ class Dataset {
 };
 
 // The endless sequence of training samples: position p is sample order(p / size)[p % size] of epoch
-// p / size. Thread-safe. Without shuffling the order of every epoch is 0, 1, 2, ...
+// p / size. Thread-safe. Without shuffling the order of every epoch is 0, 1, 2, ... With `labels`
+// of all samples (balanced) an epoch is as long, but every class has the same number of places in
+// it, within one: its samples are dealt out in random order, again and again where it has fewer.
 class SampleOrder {
  public:
-  SampleOrder(int64_t size, uint64_t seed, bool shuffle);
+  SampleOrder(int64_t size, uint64_t seed, bool shuffle, std::vector<int64_t> labels = {});
   ~SampleOrder();
   [[nodiscard]] int64_t index(int64_t position) const;
   [[nodiscard]] int64_t epoch(int64_t position) const { return position / size_; }
-  // The seed of that position's augmentation: a function of (seed, epoch, sample).
+  // The seed of that position's augmentation: a function of (seed, epoch, sample); of (seed,
+  // position) where a sample may come twice in an epoch.
   [[nodiscard]] uint64_t sample_seed(int64_t position) const;
 
  private:
@@ -107,7 +111,13 @@ class SampleOrder {
   int64_t size_;
   uint64_t seed_;
   bool shuffle_;
+  std::vector<std::vector<int64_t>> by_class_;  // balanced: the samples of each class that has any
   std::unique_ptr<Cache> cache_;
+
+  [[nodiscard]] std::vector<int64_t> balanced_epoch(int64_t number) const;
 };
+
+// The class of every sample. Error if the data set cannot tell without reading pixels.
+[[nodiscard]] std::vector<int64_t> class_labels(const Dataset& dataset);
 
 }  // namespace tandem

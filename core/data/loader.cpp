@@ -72,7 +72,8 @@ struct Loader::State {
         options(loader_options),
         allocator(pinned),
         layout(make_batch_layout(options.batch, data.shape(), data.more_shapes())),
-        order(data.size(), options.seed, options.shuffle),
+        order(data.size(), options.seed, options.shuffle,
+              options.balanced ? class_labels(data) : std::vector<int64_t>{}),
         next_batch(options.first_batch),
         end_batch(end_of(options, data.size())),
         bad(options.bad_share_limit) {

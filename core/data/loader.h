@@ -38,10 +38,12 @@ struct LoaderOptions {
   bool shuffle = true;
   uint64_t seed = 1;
   int slots = ring_slots;
-  int threads = 0;  // 0: one for every two cores, at least 1
-  double bad_share_limit =
-      0.05;  // Error with the list when more of the samples seen (at least 200), or all of a batch,
-             // are damaged. 1: never, for evaluation: then a batch may hold no sample at all
+  int threads = 0;                // 0: one for every two cores, at least 1
+  double bad_share_limit = 0.05;  // Error with the list when more of the samples seen (at least
+                                  // 200), or all of a batch, are damaged. 0: at the first; 1:
+                                  // never, for evaluation: then a batch may hold no sample at all
+  bool balanced = false;          // every epoch shows every class as often as the others: rare ones
+                                  // several times, others in part. Needs shuffle
 };
 
 struct Batch {

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <map>
 #include <mutex>
 #include <numeric>
 
@@ -18,9 +20,35 @@ struct SampleOrder::Cache {
   std::array<Epoch, 2> epochs;
 };
 
-SampleOrder::SampleOrder(int64_t size, uint64_t seed, bool shuffle)
+SampleOrder::SampleOrder(int64_t size, uint64_t seed, bool shuffle, std::vector<int64_t> labels)
     : size_(size), seed_(seed), shuffle_(shuffle), cache_(std::make_unique<Cache>()) {
   if (size < 1) throw error("an order of {} samples: there must be at least 1", size);
+  std::map<int64_t, std::vector<int64_t>> classes;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    classes[labels[i]].push_back(static_cast<int64_t>(i));
+  }
+  for (auto& [label, samples] : classes) by_class_.push_back(std::move(samples));
+}
+
+std::vector<int64_t> SampleOrder::balanced_epoch(int64_t number) const {
+  Random random(seed_, stream_of("balanced order") + static_cast<uint64_t>(number));
+  const auto classes = static_cast<int64_t>(by_class_.size());
+  std::vector<int64_t> indices;
+  indices.reserve(static_cast<size_t>(size_));
+  for (int64_t c = 0; c < classes; ++c) {
+    // What is left over goes to other classes in every epoch.
+    const bool more = (c + number) % classes < size_ % classes;
+    int64_t places = size_ / classes + (more ? 1 : 0);
+    std::vector<int64_t> samples = by_class_[static_cast<size_t>(c)];
+    while (places > 0) {
+      random.shuffle(samples);
+      const auto taken = std::min(places, static_cast<int64_t>(samples.size()));
+      indices.insert(indices.end(), samples.begin(), samples.begin() + taken);
+      places -= taken;
+    }
+  }
+  random.shuffle(indices);
+  return indices;
 }
 
 SampleOrder::~SampleOrder() = default;
@@ -32,21 +60,39 @@ int64_t SampleOrder::index(int64_t position) const {
   const std::lock_guard lock(cache_->mutex);
   Cache::Epoch& slot = cache_->epochs[static_cast<size_t>(number % 2)];
   if (slot.number != number) {
-    slot.indices.resize(static_cast<size_t>(size_));
-    std::iota(slot.indices.begin(), slot.indices.end(), 0);
-    Random random(seed_, stream_of("sample order") + static_cast<uint64_t>(number));
-    random.shuffle(slot.indices);
+    if (by_class_.empty()) {
+      slot.indices.resize(static_cast<size_t>(size_));
+      std::iota(slot.indices.begin(), slot.indices.end(), 0);
+      Random random(seed_, stream_of("sample order") + static_cast<uint64_t>(number));
+      random.shuffle(slot.indices);
+    } else {
+      slot.indices = balanced_epoch(number);
+    }
     slot.number = number;
   }
   return slot.indices[offset];
 }
 
 uint64_t SampleOrder::sample_seed(int64_t position) const {
-  const auto sample = static_cast<uint64_t>(index(position));
+  const auto sample = static_cast<uint64_t>(by_class_.empty() ? index(position) : position);
   Random random(seed_ ^ (sample * 0x9E3779B97F4A7C15U),
                 stream_of("sample seed") + static_cast<uint64_t>(epoch(position)));
   const uint64_t upper = random.bits();
   return upper << 32 | random.bits();
+}
+
+std::vector<int64_t> class_labels(const Dataset& dataset) {
+  std::vector<int64_t> labels;
+  labels.reserve(static_cast<size_t>(dataset.size()));
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    const std::optional<int64_t> label = dataset.label(i);
+    if (!label) {
+      throw error("data set '{}' cannot tell the classes of its samples without reading them",
+                  dataset.type_name());
+    }
+    labels.push_back(*label);
+  }
+  return labels;
 }
 
 }  // namespace tandem

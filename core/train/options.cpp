@@ -40,6 +40,8 @@ json options_json(const TrainOptions& o) {
           {"display", o.display},
           {"snapshot", o.snapshot},
           {"decode_threads", o.decode_threads},
+          {"balance", o.balance},
+          {"bad_share_limit", o.bad_share_limit},
           {"data_parameters", o.data_parameters},
           {"machine", machine_json(o.machine)}};
 }
@@ -67,6 +69,8 @@ TrainOptions options_from(const json& tree) {
   o.display = tree.at("display");
   o.snapshot = tree.at("snapshot");
   o.decode_threads = tree.at("decode_threads");
+  o.balance = tree.value("balance", false);
+  o.bad_share_limit = tree.value("bad_share_limit", o.bad_share_limit);
   o.data_parameters = tree.at("data_parameters").get<std::map<std::string, std::string>>();
   const json& machine = tree.at("machine");
   o.machine.threads = machine.at("threads");

@@ -41,6 +41,9 @@ struct TrainOptions {
   int64_t display = 0;   // steps between lines of the log and the metrics; 0: the solver's, else 20
   int64_t snapshot = 0;  // steps between extra checkpoints; 0: the solver's
   int decode_threads = 0;
+  bool balance = false;           // every class as often as the others: LoaderOptions::balanced
+  double bad_share_limit = 0.05;  // of damaged images; 0: the first one ends the run, also one of
+                                  // the validation images
   std::map<std::string, std::string> data_parameters;  // of the data set: {"resize", "256"}
   MachineOptions machine;
   double watchdog_seconds = 600;

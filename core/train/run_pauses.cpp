@@ -88,6 +88,10 @@ Evaluation TrainingRun::evaluated(int64_t done) {
   options.seed = *chosen_.seed;
   Evaluation now = evaluate(session_, *setup_.validation_data, options);
   for (const BadSample& sample : now.bad) bad_[sample.name] = sample.reason;
+  if (chosen_.bad_share_limit <= 0 && !now.bad.empty()) {
+    throw error("validation image '{}' is damaged, and none may be: {}", now.bad[0].name,
+                now.bad[0].reason);
+  }
   now.step = done;
   now.epoch = done * images_of_step() / setup_.record.training_samples;
   return now;

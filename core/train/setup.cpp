@@ -93,6 +93,9 @@ void resolve_amount(TrainSetup& setup, const TrainOptions& options) {
   TrainOptions& chosen = setup.record.options;
   if (options.batch < 0)
     throw error("--batch {}: the batch must have at least 1 image", options.batch);
+  if (!(options.bad_share_limit >= 0 && options.bad_share_limit <= 1)) {
+    throw error("a share of {} damaged images: it goes from 0 to 1", options.bad_share_limit);
+  }
   if (options.steps < 0) throw error("--steps {}: there must be at least 1 step", options.steps);
   constexpr int64_t most = 1'000'000'000;
   if (options.batch > most)
@@ -145,6 +148,12 @@ void open_datasets(Registry& registry, TrainSetup& setup) {
   setup.record.data = setup.training_data->shape();
   const std::string notes = setup.training_data->notes();
   if (!notes.empty()) setup.messages.push_back(notes);
+  const auto fraction = setup.record.data_parameters.find("val_fraction");
+  if (setup.training_data->split_is_drawn() && fraction != setup.record.data_parameters.end() &&
+      std::stod(fraction->second) == 0) {
+    setup.messages.push_back("no image is held out (val_fraction 0): nothing is validated");
+    return;
+  }
   setup.validation_data = open_dataset(registry, setup.net, setup.record, "", "val", TANDEM_TEST);
 }
 
@@ -181,7 +190,6 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options) {
   record.data = setup.net.input_shape();
   record.data.n = 1;
   if (synthetic) choose_made_up_shape(registry, setup);
-  if (record.data.c == 0) record.data.c = 3;
   record.data_parameters = data_parameters(setup, synthetic, is_model, &measure_mean);
 
   if (measure_mean) {
@@ -252,6 +260,10 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
   if (strategy == "auto") chosen.strategy_options.reduce = options.strategy_options.reduce;
   if (chosen.strategy != setup.record.strategy) setup.record.strategy.clear();
   if (options.decode_threads > 0) chosen.decode_threads = options.decode_threads;
+  refuse(options.balance && !chosen.balance, "--balance");
+  if (options.bad_share_limit != TrainOptions{}.bad_share_limit) {
+    chosen.bad_share_limit = options.bad_share_limit;
+  }
   if (options.steps > 0 || options.epochs > 0) {
     chosen.steps = options.steps;
     chosen.epochs = options.epochs;

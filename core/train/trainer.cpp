@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/data/split_list.h"
 #include "core/train/pretrained.h"
 #include "core/train/run_options.h"
 #include "core/train/safetensors.h"
@@ -28,6 +29,16 @@ std::vector<float> first_weights(TrainSetup& setup, const Session& session) {
     setup.messages.push_back(to_text(read_pretrained(file, session.net(), &weights), file));
   }
   return weights;
+}
+
+// Which images were held out, so that another run can have the same.
+void keep_split(TrainSetup& setup, const RunFolder& folder) {
+  if (setup.validation_data == nullptr || !setup.training_data->split_is_drawn()) return;
+  const std::string list = split_list(*setup.training_data, *setup.validation_data);
+  if (list.empty()) return;
+  const std::string file = (folder.path() / "split.csv").string();
+  write_text_file(file, list);
+  setup.messages.push_back(fmt::format("the split is kept: --data {} is the same again", file));
 }
 
 }  // namespace
@@ -65,6 +76,7 @@ TrainResult train(const TrainOptions& options, Observer& observer) {
       setup.record.options.out = RunFolder::free_name(setup.record.net_name);
     folder.emplace(RunFolder::create(setup.record.options.out));
     folder->write(setup.record, setup.net, setup.solver);
+    keep_split(setup, *folder);
   }
   const TrainOptions& chosen = setup.record.options;
   Recorder recorder(*folder, observer, chosen.display, checkpoint ? checkpoint->step : 0);

@@ -39,6 +39,8 @@ TrainResult TrainingRun::go() {
   loading.first_batch = first_ * batches_;
   loading.seed = *chosen_.seed;
   loading.threads = chosen_.decode_threads;
+  loading.balanced = chosen_.balance;
+  loading.bad_share_limit = chosen_.bad_share_limit;
   loader_ = std::make_unique<Loader>(*setup_.training_data, loading, session_.allocator());
   try {
     demand_sample(phase_.net, loader_->layout().sample);
@@ -65,12 +67,27 @@ void TrainingRun::loop() {
   recent_.emplace_back(seconds() - paused_, first_);
   for (int64_t step = first_; step < chosen_.steps && !stopping(); ++step) {
     issue(step);
+    if (ends_epoch(step + 1)) report_waiting(step + 1);
     if (due(step + 1)) pause(step + 1, tests(step + 1));
   }
   if (issued_ > saved_) pause(issued_, false);
   release_held(true);
   write_timeline();
   list_bad_samples();
+}
+
+// Epochs of less than a second share a line.
+void TrainingRun::report_waiting(int64_t done) {
+  constexpr double least = 1;
+  const double span = seconds() - paused_ - waiting_from_;
+  if (span < least) return;
+  const double waited = loader_->waited_seconds() - waited_before_;
+  const int64_t epoch = done * images_of_step() / setup_.record.training_samples;
+  recorder_.on_message(fmt::format("epoch {}: {}, of it {} ({:.1f} %) waiting for data", epoch,
+                                   human_seconds(span), human_seconds(waited),
+                                   100 * waited / span));
+  waiting_from_ += span;
+  waited_before_ += waited;
 }
 
 void TrainingRun::issue(int64_t step) {

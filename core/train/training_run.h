@@ -52,6 +52,7 @@ class TrainingRun {
   [[noreturn]] void stop_not_finite(const Pending& done, double loss);
   void write_timeline();
   void list_bad_samples();
+  void report_waiting(int64_t done);
   [[nodiscard]] bool stopping() const { return chosen_.stop != nullptr && *chosen_.stop; }
   [[nodiscard]] int64_t images_of_step() const { return chosen_.batch * batches_; }
   [[nodiscard]] double seconds() const;
@@ -81,6 +82,7 @@ class TrainingRun {
   std::map<std::string, std::string> bad_;  // damaged images: why
   Clock::time_point begin_;
   double paused_ = 0;
+  double waiting_from_ = 0, waited_before_ = 0;  // since when waiting for data was not reported
   int64_t first_ = 0, issued_ = 0, saved_ = -1;  // steps
   bool has_best_ = false;
   bool test_due_ = false;  // an evaluation was cut short

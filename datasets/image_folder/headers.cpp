@@ -30,6 +30,44 @@ bool is_tiff(Bytes file) {
   return file.size() >= 8 && (has(file, 0, "II*\0", 4) || has(file, 0, "MM\0*", 4));
 }
 
+// The first directory's ImageWidth and ImageLength; of a BigTIFF, which OpenCV reads too, nothing.
+Extent tiff_extent(Bytes file) {
+  const bool little = file[0] == 'I';
+  const auto read = [&](size_t at, size_t bytes) {
+    return little ? little_endian(file, at, bytes) : big_endian(file, at, bytes);
+  };
+  const size_t directory = read(4, 4);
+  if (directory > file.size() || file.size() - directory < 2) return {};
+  const size_t count = read(directory, 2);
+  Extent extent;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t at = directory + 2 + 12 * i;
+    if (at + 12 > file.size()) break;
+    const uint64_t tag = read(at, 2);
+    const auto value = static_cast<int64_t>(read(at + 8, read(at + 2, 2) == 3 ? 2 : 4));
+    if (tag == 0x0100) extent.width = value;
+    if (tag == 0x0101) extent.height = value;
+  }
+  return extent;
+}
+
+// Extended, lossless and lossy files each say it in their own way.
+Extent webp_extent(Bytes file) {
+  const auto whole = [](uint64_t value) { return static_cast<int64_t>(value); };
+  if (has(file, 12, "VP8X", 4)) {
+    return {whole(little_endian(file, 24, 3)) + 1, whole(little_endian(file, 27, 3)) + 1};
+  }
+  if (has(file, 12, "VP8L", 4)) {
+    const uint64_t bits = little_endian(file, 21, 4);
+    return {whole(bits & 0x3fffU) + 1, whole(bits >> 14 & 0x3fffU) + 1};
+  }
+  if (has(file, 12, "VP8 ", 4)) {
+    return {whole(little_endian(file, 26, 2) & 0x3fffU),
+            whole(little_endian(file, 28, 2) & 0x3fffU)};
+  }
+  return {};
+}
+
 struct PnmHeader {
   Extent extent;
   int64_t greatest = 1;  // sample value; bit maps have none
@@ -147,9 +185,11 @@ Extent extent_of(Bytes file) {
   const auto whole = [](uint64_t value) { return static_cast<int64_t>(value); };
   if (is_png(file)) return {whole(big_endian(file, 16, 4)), whole(big_endian(file, 20, 4))};
   if (is_bmp(file) && little_endian(file, 14, 4) >= 40) return {signed_at(18), signed_at(22)};
-  if (is_webp(file) && has(file, 12, "VP8X", 4)) {
-    return {whole(little_endian(file, 24, 3)) + 1, whole(little_endian(file, 27, 3)) + 1};
+  if (is_bmp(file)) {
+    return {whole(little_endian(file, 18, 2)), whole(little_endian(file, 20, 2))};
   }
+  if (is_webp(file)) return webp_extent(file);
+  if (is_tiff(file)) return tiff_extent(file);
   if (is_pnm(file)) return pnm_header(file).extent;
   return {};
 }

@@ -20,7 +20,7 @@ using picture::Bytes;
 struct Extent {
   int64_t width = 0, height = 0;  // 0: not said
 };
-// Of a PNG, BMP, WebP or PNM file; zeros for everything else.
+// Of a PNG, BMP, WebP, TIFF or PNM file; zeros for everything else, and where it does not say.
 [[nodiscard]] Extent extent_of(Bytes file);
 
 // nullptr, or why a file of a format with lengths and check sums (PNG, BMP, WebP, PNM) cannot be

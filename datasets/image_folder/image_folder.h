@@ -3,6 +3,7 @@
 #pragma once
 
 #include "datasets/image_folder/image_set.h"
+#include "datasets/image_folder/pack_writer.h"
 
 namespace tandem::image_folder {
 
@@ -16,6 +17,7 @@ class ImageFolder : public ImageSet {
     return "a folder of images: a folder for each class, or train/ and val/ with such folders";
   }
   static std::vector<sdk::Parameter> parameters() { return parameters_of("image_folder_param"); }
+  static void pack(const tandem_pack_request& request) { write_pack_of<ImageFolder>(request); }
 };
 
 }  // namespace tandem::image_folder

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "datasets/image_folder/image_set.h"
+#include "datasets/image_folder/pack_writer.h"
 
 namespace tandem::image_folder {
 
@@ -19,6 +20,7 @@ class ImageList : public ImageSet {
   static std::vector<sdk::Parameter> parameters();
   // A file called .txt, .lst, .list or .csv, or a folder with train.txt or train.csv in it.
   static bool recognizes(const std::string& source);
+  static void pack(const tandem_pack_request& request) { write_pack_of<ImageList>(request); }
 };
 
 }  // namespace tandem::image_folder

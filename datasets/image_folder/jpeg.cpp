@@ -71,6 +71,7 @@ struct Jpeg::State {
   }
   bool read_header();
   bool begin(int& left, int& width);
+  // `line`: a spare row.
   bool rows(int top, int bottom, unsigned char* pixels, std::ptrdiff_t stride, unsigned char* line,
             bool gray);
 };
@@ -101,16 +102,20 @@ bool Jpeg::State::begin(int& left, int& width) {
 bool Jpeg::State::rows(int top, int bottom, unsigned char* pixels, std::ptrdiff_t stride,
                        unsigned char* line, bool gray) {
   if (setjmp(trouble.way_out) != 0) return false;
+  const bool four_inks = decoder.out_color_space == JCS_CMYK;
+  JSAMPROW spare = line;
   if (top > 0) jpeg_skip_scanlines(&decoder, static_cast<JDIMENSION>(top));
   for (int y = top; y < bottom; ++y) {
     unsigned char* row = pixels + (y - top) * stride;
-    JSAMPROW target = line != nullptr ? line : row;
+    JSAMPROW target = four_inks ? line : row;
     jpeg_read_scanlines(&decoder, &target, 1);
-    if (line != nullptr) mix_inks(line, static_cast<int>(decoder.output_width), gray, row);
+    if (four_inks) mix_inks(line, static_cast<int>(decoder.output_width), gray, row);
   }
-  // To the end: damage behind the part that is wanted is damage, too.
+  // To the end: damage behind the part that is wanted is damage, too. Skipping to the very end
+  // would leave the rest unread, skipping to the last row does not.
   const auto left = decoder.output_height - decoder.output_scanline;
-  if (left > 0) jpeg_skip_scanlines(&decoder, left);
+  if (left > 1) jpeg_skip_scanlines(&decoder, left - 1);
+  if (left > 0) jpeg_read_scanlines(&decoder, &spare, 1);
   jpeg_finish_decompress(&decoder);
   return true;
 }
@@ -157,7 +162,12 @@ picture::View Jpeg::decode(bool gray, int shrink, const picture::Part& part, boo
   picture::View view;
   view.channels = gray ? 1 : 3;
   view.shrunk = shrink;
-  int left = part.left, width = part.right - part.left;
+  // Two more columns each side: at its edges the library interpolates colours as if the picture
+  // ended there.
+  constexpr int margin = 2;
+  const int columns = (size().width + shrink - 1) / shrink;
+  int left = std::max(0, part.left - margin);
+  int width = std::min(columns, part.right + margin) - left;
   if (!s.begin(left, width)) s.refuse();
   view.left = left;
   view.top = part.top;
@@ -165,11 +175,10 @@ picture::View Jpeg::decode(bool gray, int shrink, const picture::Part& part, boo
   view.height = part.bottom - part.top;
   view.stride = static_cast<std::ptrdiff_t>(width) * view.channels;
   const auto bytes = static_cast<size_t>(view.stride) * static_cast<size_t>(view.height);
-  const size_t line = four_inks ? 4 * static_cast<size_t>(width) : 0;
+  const size_t line = 4 * static_cast<size_t>(width);  // of inks, or one that nobody wants
   if (buffer.size() < bytes + line) buffer.resize(bytes + line);
   view.pixels = buffer.data();
-  if (!s.rows(part.top, part.bottom, buffer.data(), view.stride,
-              four_inks ? buffer.data() + bytes : nullptr, gray)) {
+  if (!s.rows(part.top, part.bottom, buffer.data(), view.stride, buffer.data() + bytes, gray)) {
     s.refuse();
   }
   return view;

@@ -3,6 +3,7 @@
 
 #include "datasets/image_folder/image_folder.h"
 #include "datasets/image_folder/image_list.h"
+#include "datasets/image_folder/image_pack.h"
 
 extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   using namespace tandem;
@@ -11,5 +12,8 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
   cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
   cv::redirectError([](int, const char*, const char*, const char*, int, void*) { return 0; });
   sdk::Plugin plugin(host, "image_folder", "1.0");
-  return plugin.dataset<image_folder::ImageFolder>().dataset<image_folder::ImageList>().table();
+  return plugin.dataset<image_folder::ImageFolder>()
+      .dataset<image_folder::ImageList>()
+      .dataset<image_folder::ImagePack>()
+      .table();
 }

@@ -24,7 +24,8 @@ uint64_t hash_of(const std::string& text) {
 std::vector<bool> choose_held_out(const std::string& class_name, size_t count, double fraction,
                                   uint64_t seed) {
   auto held = static_cast<size_t>(std::llround(fraction * static_cast<double>(count)));
-  if (fraction < 1 && count > 0) held = std::clamp<size_t>(held, count > 1 ? 1 : 0, count - 1);
+  if (fraction > 0 && fraction < 1 && count > 0)
+    held = std::clamp<size_t>(held, count > 1 ? 1 : 0, count - 1);
   std::vector<size_t> order(count);
   std::iota(order.begin(), order.end(), size_t{0});
   const uint64_t row = hash_of(class_name);

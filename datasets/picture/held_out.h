@@ -9,7 +9,7 @@
 namespace tandem::picture {
 
 // For each of `count` images of the class, in their order, whether it is held out: the rounded
-// share `fraction` of them, but at least one of two and never all (unless fraction is 1). A
+// share `fraction` of them, but at least one of two and never all (unless fraction is 0, or 1). A
 // function of the arguments only.
 [[nodiscard]] std::vector<bool> choose_held_out(const std::string& class_name, size_t count,
                                                 double fraction, uint64_t seed);

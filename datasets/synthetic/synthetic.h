@@ -27,6 +27,7 @@ class Synthetic {
   [[nodiscard]] const char* class_name(int64_t index) const;
   [[nodiscard]] const char* sample_name(int64_t index) const;
   [[nodiscard]] const char* notes() const { return ""; }
+  [[nodiscard]] int64_t label(int64_t index) const { return index % class_count(); }
   // Sample i is of class i mod class_count. The seed changes nothing: there is no augmentation.
   void get(int64_t index, uint64_t seed, float* pixels, float* label) const;
   // What else the net takes: a number is the class, as a label is; anything larger is noise.

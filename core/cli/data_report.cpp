@@ -1,0 +1,192 @@
+#include "core/cli/data_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/base/strings.h"
+
+namespace tandem::cli {
+namespace {
+
+constexpr size_t most_classes = 60, most_listed = 10;
+
+std::string numbers(const std::vector<double>& values) {
+  std::string text;
+  for (const double value : values) text += fmt::format("{}{:.1f}", text.empty() ? "" : ",", value);
+  return text;
+}
+
+template <class Map>
+std::string counts(const Map& map) {
+  std::string text;
+  for (const auto& [key, count] : map) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, key);
+  }
+  return text;
+}
+
+std::string channels_text(const std::map<int, int64_t>& channels) {
+  std::map<std::string, int64_t> named;
+  for (const auto& [number, count] : channels) {
+    named[number == 1   ? "gray"
+          : number == 3 ? "colour"
+          : number == 4 ? "of four channels"
+                        : "of unknown channels"] += count;
+  }
+  return named.size() == 1 && named.count("of unknown channels") > 0 ? "" : counts(named);
+}
+
+std::string split_text(const SplitAudit& split) {
+  std::string text = fmt::format("{}: {} images", split.name, split.samples);
+  if (!split.bad.empty()) text += fmt::format(", {} of them damaged", split.bad.size());
+  if (split.bytes > 0) text += ", " + human_bytes(split.bytes);
+  text += "\n";
+  if (split.most_side > 0) {
+    text += fmt::format("  shorter side {} to {} pixels, half of them below {}\n", split.least_side,
+                        split.most_side, split.median_side);
+  }
+  if (!split.formats.empty()) text += "  " + counts(split.formats);
+  const std::string channels = channels_text(split.channels);
+  if (!channels.empty()) text += "; " + channels;
+  if (!split.formats.empty()) text += "\n";
+  for (const std::string& note : tandem::split(split.notes, '\n')) {
+    if (!note.empty()) text += "  " + note + "\n";
+  }
+  for (const ReasonCount& one : by_reason(split.bad)) {
+    text += fmt::format("  damaged: {} x {} (as {})\n", one.count, one.reason, one.example);
+  }
+  return text;
+}
+
+// How many characters the terminal shows of UTF-8.
+size_t shown_length(const std::string& text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U;
+  }));
+}
+
+std::string chart(const Audit& audit, int width) {
+  size_t longest = 0;
+  const size_t classes = std::min(audit.class_names.size(), most_classes);
+  for (size_t c = 0; c < classes; ++c) {
+    longest = std::max(longest, shown_length(audit.class_names[c]));
+  }
+  longest = std::min<size_t>(longest, 30);
+  const auto& train = audit.splits[0].class_counts;
+  const int64_t most = std::max<int64_t>(1, *std::max_element(train.begin(), train.end()));
+  std::string text = std::string(longest + 2, ' ');
+  for (const SplitAudit& split : audit.splits) text += fmt::format("{:>8}", split.name);
+  text += "\n";
+  const int room = std::max(10, width - static_cast<int>(longest + 4 + 8 * audit.splits.size()));
+  for (size_t c = 0; c < classes; ++c) {
+    const std::string& name = audit.class_names[c];
+    const size_t length = shown_length(name);
+    const std::string shown =
+        length > longest && length == name.size() ? name.substr(0, longest - 3) + "..." : name;
+    text += "  " + shown + std::string(longest - std::min(longest, shown_length(shown)), ' ');
+    for (const SplitAudit& split : audit.splits)
+      text += fmt::format("{:>8}", split.class_counts[c]);
+    const auto bar = static_cast<size_t>((train[c] * room + most - 1) / most);
+    text += "  " + std::string(bar, '#') + "\n";
+  }
+  if (audit.class_names.size() > classes) {
+    text += fmt::format("  and {} more classes\n", audit.class_names.size() - classes);
+  }
+  return text;
+}
+
+void list(const std::vector<Duplicate>& all, const char* title, std::string& text) {
+  if (all.empty()) return;
+  text += fmt::format("\n{} {}\n", all.size(), title);
+  for (size_t i = 0; i < std::min(all.size(), most_listed); ++i) {
+    const Duplicate& d = all[i];
+    text += fmt::format("  {} ({}, {}) = {} ({}, {})\n", d.name, d.split, d.class_name,
+                        d.other_name, d.other_split, d.other_class);
+  }
+  if (all.size() > most_listed) text += fmt::format("  and {} more\n", all.size() - most_listed);
+}
+
+nlohmann::json duplicates_json(const std::vector<Duplicate>& all) {
+  nlohmann::json array = nlohmann::json::array();
+  for (const Duplicate& d : all) {
+    array.push_back({{"split", d.split},
+                     {"image", d.name},
+                     {"class", d.class_name},
+                     {"other_split", d.other_split},
+                     {"other_image", d.other_name},
+                     {"other_class", d.other_class}});
+  }
+  return array;
+}
+
+}  // namespace
+
+std::vector<ReasonCount> by_reason(const std::vector<BadSample>& bad) {
+  std::vector<ReasonCount> reasons;
+  for (const BadSample& sample : bad) {
+    const auto same = [&](const ReasonCount& one) { return one.reason == sample.reason; };
+    const auto found = std::find_if(reasons.begin(), reasons.end(), same);
+    if (found == reasons.end()) {
+      reasons.push_back({sample.reason, 1, sample.name});
+    } else {
+      ++found->count;
+    }
+  }
+  std::stable_sort(reasons.begin(), reasons.end(),
+                   [](const auto& a, const auto& b) { return a.count > b.count; });
+  return reasons;
+}
+
+std::string to_text(const Audit& audit, const std::string& source, int width) {
+  std::string text =
+      fmt::format("{} ({}): {} classes\n\n", source, audit.type, audit.class_names.size());
+  text += chart(audit, width) + "\n";
+  for (const SplitAudit& split : audit.splits) text += split_text(split);
+  if (!audit.mean.empty()) {
+    text +=
+        fmt::format("\nmean {} and deviation {} of {} (training, 0 to 255)\n", numbers(audit.mean),
+                    numbers(audit.deviation), audit.mean.size() == 3 ? "B,G,R" : "gray");
+  }
+  list(audit.leaks, "images lie in two splits:", text);
+  list(audit.conflicts, "images are there as two classes:", text);
+  if (audit.repeated > 0) {
+    text +=
+        fmt::format("\n{} further copies of images of the same class and split\n", audit.repeated);
+  }
+  if (!audit.suggestions.empty()) text += "\n";
+  for (const std::string& line : audit.suggestions) text += "suggestion: " + line + "\n";
+  return text;
+}
+
+nlohmann::json to_json(const Audit& audit, const std::string& source) {
+  nlohmann::json tree = {{"source", source},
+                         {"type", audit.type},
+                         {"classes", audit.class_names},
+                         {"mean", audit.mean},
+                         {"deviation", audit.deviation},
+                         {"leaks", duplicates_json(audit.leaks)},
+                         {"conflicts", duplicates_json(audit.conflicts)},
+                         {"repeated", audit.repeated},
+                         {"suggestions", audit.suggestions},
+                         {"splits", nlohmann::json::array()}};
+  for (const SplitAudit& split : audit.splits) {
+    nlohmann::json bad = nlohmann::json::array();
+    for (const BadSample& one : split.bad) {
+      bad.push_back({{"image", one.name}, {"reason", one.reason}});
+    }
+    tree["splits"].push_back({{"name", split.name},
+                              {"images", split.samples},
+                              {"class_counts", split.class_counts},
+                              {"damaged", bad},
+                              {"formats", split.formats},
+                              {"bytes", split.bytes},
+                              {"shorter_side",
+                               {{"least", split.least_side},
+                                {"median", split.median_side},
+                                {"most", split.most_side}}}});
+  }
+  return tree;
+}
+
+}  // namespace tandem::cli

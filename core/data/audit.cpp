@@ -1,0 +1,305 @@
+#include "core/data/audit.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+#include "core/base/error.h"
+#include "core/data/pack.h"
+
+namespace tandem {
+namespace {
+
+struct Place {
+  size_t split;
+  int64_t index;
+};
+
+// What one thread gathers of one split; merged in the order of samples.
+struct Seen {
+  bool good = false;
+  std::string reason;
+  StoredSample stored;
+};
+
+struct Sums {
+  int64_t pictures = 0;
+  std::vector<double> values, squares;
+
+  void add(const std::vector<float>& pixels, int64_t channels) {
+    const auto plane = static_cast<int64_t>(pixels.size()) / channels;
+    values.resize(static_cast<size_t>(channels));
+    squares.resize(static_cast<size_t>(channels));
+    for (int64_t c = 0; c < channels; ++c) {
+      double sum = 0, square = 0;
+      for (int64_t i = 0; i < plane; ++i) {
+        const double value = pixels[static_cast<size_t>(c * plane + i)];
+        sum += value;
+        square += value * value;
+      }
+      values[static_cast<size_t>(c)] += sum / static_cast<double>(plane);
+      squares[static_cast<size_t>(c)] += square / static_cast<double>(plane);
+    }
+    ++pictures;
+  }
+  void add(const Sums& other) {
+    values.resize(std::max(values.size(), other.values.size()));
+    squares.resize(values.size());
+    for (size_t c = 0; c < other.values.size(); ++c) {
+      values[c] += other.values[c];
+      squares[c] += other.squares[c];
+    }
+    pictures += other.pictures;
+  }
+};
+
+std::vector<unsigned char> to_rgb(const std::vector<float>& pixels, int64_t channels) {
+  const size_t plane = pixels.size() / static_cast<size_t>(channels);
+  std::vector<unsigned char> result(3 * plane);
+  for (size_t i = 0; i < plane; ++i) {
+    for (size_t c = 0; c < 3; ++c) {
+      const float value = pixels[(channels == 3 ? (2 - c) * plane : 0) + i];
+      result[3 * i + c] = static_cast<unsigned char>(std::lround(std::clamp(value, 0.0F, 255.0F)));
+    }
+  }
+  return result;
+}
+
+class Auditor {
+ public:
+  Auditor(Registry& registry, const AuditOptions& options)
+      : registry_(registry), options_(options) {}
+
+  Audit run() {
+    open_all();
+    for (const auto& dataset : datasets_) all_ += dataset->size();
+    for (size_t i = 0; i < datasets_.size(); ++i) read(i);
+    find_duplicates();
+    finish_statistics();
+    result_.suggestions = suggestions(result_);
+    return std::move(result_);
+  }
+
+ private:
+  void open_all() {
+    for (NamedSplit& split : open_splits(registry_, options_.source, options_.parameters,
+                                         options_.seed, {1, 0, thumbnail_side, thumbnail_side})) {
+      add_split(split.name, std::move(split.dataset));
+    }
+    result_.type = datasets_[0]->type_name();
+    result_.class_names = datasets_[0]->class_names();
+  }
+
+  void add_split(const std::string& name, std::unique_ptr<Dataset> dataset) {
+    SplitAudit split;
+    split.name = name;
+    split.samples = dataset->size();
+    split.notes = dataset->notes();
+    split.class_counts.assign(static_cast<size_t>(dataset->class_count()), 0);
+    result_.splits.push_back(std::move(split));
+    datasets_.push_back(std::move(dataset));
+  }
+
+  int thread_count() const {
+    if (options_.threads > 0) return options_.threads;
+    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  }
+
+  void read(size_t split) {
+    const Dataset& dataset = *datasets_[split];
+    std::vector<Seen> seen(static_cast<size_t>(dataset.size()));
+    thumbnails_left_.assign(split == 0 ? static_cast<size_t>(dataset.class_count()) : 0,
+                            options_.thumbnails);
+    std::atomic<int64_t> next = 0;
+    std::exception_ptr failure;
+    std::vector<Sums> sums(static_cast<size_t>(thread_count()));
+    const auto work = [&](size_t number) {
+      try {
+        for (int64_t i = next++; i < dataset.size(); i = next++) {
+          seen[static_cast<size_t>(i)] = look_at(dataset, split, i, sums[number]);
+          if (number == 0 && options_.progress) options_.progress(done_, all_);
+        }
+      } catch (...) {
+        const std::lock_guard lock(mutex_);
+        failure = std::current_exception();
+        next = dataset.size();
+      }
+    };
+    std::vector<std::thread> threads;
+    for (int i = 1; i < thread_count(); ++i) threads.emplace_back(work, static_cast<size_t>(i));
+    work(0);
+    for (std::thread& thread : threads) thread.join();
+    if (failure) std::rethrow_exception(failure);
+    if (split == 0) {
+      for (const Sums& one : sums) sums_.add(one);
+    }
+    summarize(split, seen);
+  }
+
+  Seen look_at(const Dataset& dataset, size_t split, int64_t index, Sums& sums) {
+    thread_local std::vector<float> pixels;
+    pixels.resize(static_cast<size_t>(element_count(dataset.shape())));
+    Seen seen;
+    float label = -1;
+    const auto stored = dataset.describe(index, &seen.reason);
+    if (stored) seen.stored = *stored;
+    if (seen.reason.empty() &&
+        dataset.get(index, 0, pixels.data(), &label, &seen.reason) == SampleStatus::good) {
+      seen.good = true;
+      if (split == 0) {
+        sums.add(pixels, dataset.shape().c);
+        keep_thumbnail(dataset, index, static_cast<int64_t>(label), pixels);
+      }
+      const std::lock_guard lock(mutex_);
+      ++result_.splits[split].class_counts[static_cast<size_t>(label)];
+    }
+    ++done_;
+    return seen;
+  }
+
+  void keep_thumbnail(const Dataset& dataset, int64_t index, int64_t label,
+                      const std::vector<float>& pixels) {
+    const std::lock_guard lock(mutex_);
+    int& left = thumbnails_left_[static_cast<size_t>(label)];
+    if (left == 0) return;
+    --left;
+    result_.thumbnails.push_back(
+        {label, dataset.sample_name(index), to_rgb(pixels, dataset.shape().c)});
+  }
+
+  void summarize(size_t number, const std::vector<Seen>& seen) {
+    SplitAudit& split = result_.splits[number];
+    const Dataset& dataset = *datasets_[number];
+    std::vector<int64_t> sides;
+    for (size_t i = 0; i < seen.size(); ++i) {
+      const auto index = static_cast<int64_t>(i);
+      if (!seen[i].good) {
+        split.bad.push_back({dataset.sample_name(index), seen[i].reason});
+        continue;
+      }
+      const StoredSample& stored = seen[i].stored;
+      split.bytes += stored.bytes;
+      ++split.formats[stored.format.empty() ? "not known" : stored.format];
+      ++split.channels[stored.channels];
+      if (stored.width > 0) sides.push_back(std::min(stored.width, stored.height));
+      if (stored.bytes > 0) places_[stored.content].push_back({number, index});
+    }
+    if (sides.empty()) return;
+    std::sort(sides.begin(), sides.end());
+    split.least_side = sides.front();
+    split.median_side = sides[sides.size() / 2];
+    split.most_side = sides.back();
+  }
+
+  Duplicate duplicate(const Place& a, const Place& b) const {
+    const auto name = [&](const Place& p) { return datasets_[p.split]->sample_name(p.index); };
+    const auto split = [&](const Place& p) { return result_.splits[p.split].name; };
+    const auto class_name = [&](const Place& p) {
+      const auto label = datasets_[p.split]->label(p.index);
+      return label ? result_.class_names[static_cast<size_t>(*label)] : std::string();
+    };
+    return {split(a), name(a), split(b), name(b), class_name(a), class_name(b)};
+  }
+
+  void find_duplicates() {
+    for (const auto& [content, places] : places_) {
+      for (size_t i = 1; i < places.size(); ++i) {
+        // A later split's against the first: that is where training has seen it.
+        const Duplicate one = duplicate(places[0], places[i]);
+        if (places[i].split != places[0].split) {
+          result_.leaks.push_back(one);
+        } else if (one.class_name != one.other_class) {
+          result_.conflicts.push_back(one);
+        } else {
+          ++result_.repeated;
+        }
+      }
+    }
+    const auto by_name = [](const Duplicate& a, const Duplicate& b) {
+      return std::tie(a.name, a.other_name) < std::tie(b.name, b.other_name);
+    };
+    std::sort(result_.leaks.begin(), result_.leaks.end(), by_name);
+    std::sort(result_.conflicts.begin(), result_.conflicts.end(), by_name);
+  }
+
+  void finish_statistics() {
+    std::stable_sort(result_.thumbnails.begin(), result_.thumbnails.end(),
+                     [](const Thumbnail& a, const Thumbnail& b) {
+                       return std::tie(a.label, a.name) < std::tie(b.label, b.name);
+                     });
+    const auto count = static_cast<double>(std::max<int64_t>(1, sums_.pictures));
+    for (size_t c = 0; c < sums_.values.size(); ++c) {
+      const double mean = sums_.values[c] / count;
+      result_.mean.push_back(mean);
+      result_.deviation.push_back(std::sqrt(std::max(0.0, sums_.squares[c] / count - mean * mean)));
+    }
+  }
+
+  Registry& registry_;
+  const AuditOptions& options_;
+  Audit result_;
+  std::vector<std::unique_ptr<Dataset>> datasets_;
+  std::unordered_map<uint64_t, std::vector<Place>> places_;  // of equal bytes
+  Sums sums_;
+  std::mutex mutex_;
+  std::vector<int> thumbnails_left_;  // by class
+  std::atomic<int64_t> done_ = 0;
+  int64_t all_ = 0;
+};
+
+}  // namespace
+
+Audit audit(Registry& registry, const AuditOptions& options) {
+  return Auditor(registry, options).run();
+}
+
+std::vector<std::string> suggestions(const Audit& audit) {
+  constexpr double much_more = 3;
+  constexpr int64_t few = 20, large_side = 512;
+  std::vector<std::string> lines;
+  const SplitAudit& train = audit.splits[0];
+  const auto [least, most] =
+      std::minmax_element(train.class_counts.begin(), train.class_counts.end());
+  const auto name_of = [&](auto at) {
+    return audit.class_names[static_cast<size_t>(at - train.class_counts.begin())];
+  };
+  if (!audit.leaks.empty()) {
+    lines.push_back(fmt::format(
+        "{} images are in two splits: take them out of one, or accuracy will look too good",
+        audit.leaks.size()));
+  }
+  if (!audit.conflicts.empty()) {
+    lines.push_back(
+        fmt::format("{} images are there as two classes: decide on one", audit.conflicts.size()));
+  }
+  if (static_cast<double>(*most) > much_more * static_cast<double>(*least)) {
+    lines.push_back(fmt::format(
+        "class '{}' has {} images, '{}' has {}: train with --balance, and judge by each class",
+        name_of(most), *most, name_of(least), *least));
+  }
+  if (*least < few) {
+    lines.push_back(fmt::format(
+        "class '{}' has {} images to learn from: begin with trained weights (--weights)",
+        name_of(least), *least));
+  }
+  const auto bad = static_cast<double>(train.bad.size());
+  if (bad > 0.05 * static_cast<double>(train.samples)) {
+    lines.push_back(
+        "more than 5 % of the training images are damaged, at which training stops: repair them, "
+        "or allow more with --bad-limit");
+  }
+  if (train.median_side >= large_side && train.formats.count("JPEG") > 0) {
+    lines.push_back(fmt::format(
+        "half of the images have a shorter side of {} pixels or more: 'tandem pack' makes them "
+        "smaller once, instead of in every epoch",
+        train.median_side));
+  }
+  return lines;
+}
+
+}  // namespace tandem

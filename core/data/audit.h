@@ -1,0 +1,73 @@
+// What is in a data set, looked at before anything is trained on it: every sample of every split is
+// read once. Nothing is written.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/data/bad_samples.h"
+#include "core/data/dataset.h"
+
+namespace tandem {
+
+struct AuditOptions {
+  std::string source;
+  std::map<std::string, std::string> parameters;  // of the data set
+  uint64_t seed = 1;
+  int threads = 0;                                          // 0: as many as there are cores
+  int thumbnails = 0;                                       // kept of each class of the first split
+  std::function<void(int64_t done, int64_t all)> progress;  // may be empty; called by one thread
+};
+
+constexpr int64_t thumbnail_side = 64;
+
+// thumbnail_side squared pixels, R,G,B.
+struct Thumbnail {
+  int64_t label = 0;
+  std::string name;
+  std::vector<unsigned char> pixels;
+};
+
+struct SplitAudit {
+  std::string name;  // train, val, test
+  int64_t samples = 0;
+  std::vector<int64_t> class_counts;  // without the damaged ones
+  std::vector<BadSample> bad;
+  std::map<std::string, int64_t> formats;  // "JPEG" -> how many
+  std::map<int, int64_t> channels;         // as stored; 0: not known
+  // Of the shorter sides, in pixels; zeros: the data set does not tell.
+  int64_t least_side = 0, median_side = 0, most_side = 0;
+  int64_t bytes = 0;
+  std::string notes;
+};
+
+// Two samples with the same bytes.
+struct Duplicate {
+  std::string split, name, other_split, other_name;
+  std::string class_name, other_class;
+};
+
+struct Audit {
+  std::string type;  // the data set's
+  std::vector<std::string> class_names;
+  std::vector<SplitAudit> splits;
+  std::vector<Duplicate> leaks;      // in two splits
+  std::vector<Duplicate> conflicts;  // in one split, as two classes
+  int64_t repeated = 0;              // further copies in one split, of one class
+  // Of B, G, R (or gray) over the training pictures' middles, shrunk to thumbnails: 0 to 255.
+  std::vector<double> mean, deviation;
+  std::vector<Thumbnail> thumbnails;
+  std::vector<std::string> suggestions;
+};
+
+// Throws Error for what the data set refuses as a whole.
+[[nodiscard]] Audit audit(Registry& registry, const AuditOptions& options);
+
+// What to do about what was found; audit() has called it.
+[[nodiscard]] std::vector<std::string> suggestions(const Audit& audit);
+
+}  // namespace tandem

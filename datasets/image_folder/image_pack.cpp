@@ -1,0 +1,112 @@
+#include "datasets/image_folder/image_pack.h"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "datasets/picture/hash.h"
+#include "datasets/picture/names.h"
+
+namespace tandem::image_folder {
+
+ImagePack::ImagePack(const tandem_dataset_request& request, const sdk::Attributes& attributes)
+    : file_(request.source) {
+  std::vector<unsigned char> bytes(pack_header_bytes);
+  if (!file_.read(0, bytes.data(), bytes.size())) bytes.clear();
+  const PackHeader header = parse_header(bytes, static_cast<uint64_t>(file_.size()), file_.path());
+  bytes.resize(header.index_bytes);
+  if (!file_.read(static_cast<int64_t>(header.index_offset), bytes.data(), bytes.size())) {
+    throw sdk::invalid(file_.path(), ": byte ", header.index_offset, ": cannot be read");
+  }
+  PackIndex index = parse_index(bytes, header, file_.path());
+  class_names_ = index.class_names;
+  take_split(index, request.split);
+  adopt_classes(request.class_names);
+  transform_ = picture::read_transform(request, attributes);
+  if (transform_.height == 0 || transform_.width == 0) read_size_of_first_picture();
+}
+
+void ImagePack::take_split(const PackIndex& index, const std::string& split) {
+  const auto number_of = [&](const std::string& name) {
+    return std::find(index.splits.begin(), index.splits.end(), name) - index.splits.begin();
+  };
+  auto number = static_cast<size_t>(number_of(split));
+  if (split == "test" && number == index.splits.size()) {
+    number = static_cast<size_t>(number_of("val"));
+    notes_ = "the pack has no test images: tested on its validation images";
+  }
+  for (const PackedPicture& one : index.pictures) {
+    if (one.split == number) pictures_.push_back(one);
+  }
+  if (pictures_.empty()) {
+    throw sdk::invalid("the pack holds no image of split '", split, "'; it has ",
+                       picture::list_of(index.splits));
+  }
+}
+
+void ImagePack::adopt_classes(const char* model_classes) {
+  if (model_classes == nullptr) return;
+  std::vector<std::string> model;
+  std::istringstream lines(model_classes);
+  for (std::string line; std::getline(lines, line);) model.push_back(line);
+  for (PackedPicture& one : pictures_) {
+    const std::string& name = class_names_[one.label];
+    const auto found = std::find(model.begin(), model.end(), name);
+    if (found == model.end()) {
+      throw sdk::invalid("class '", name, "' is unknown to the model",
+                         picture::did_you_mean(name, model),
+                         "; known classes: ", picture::list_of(model));
+    }
+    one.label = static_cast<uint32_t>(found - model.begin());
+  }
+  class_names_ = model;
+}
+
+void ImagePack::read_size_of_first_picture() {
+  Reader& reader = thread_reader(transform_.channels == 1);
+  const picture::Size first = reader.open(read(pictures_[0]));
+  if (transform_.height == 0) transform_.height = first.height;
+  if (transform_.width == 0) transform_.width = first.width;
+}
+
+picture::Bytes ImagePack::read(const PackedPicture& one) const {
+  thread_local std::vector<unsigned char> bytes;
+  if (bytes.size() < one.bytes) bytes.resize(one.bytes);
+  if (!file_.read(static_cast<int64_t>(one.offset), bytes.data(), one.bytes)) {
+    throw sdk::skip("cannot be read at byte ", one.offset, " of '", file_.path(), "'");
+  }
+  const picture::Bytes picture(bytes.data(), one.bytes);
+  if (picture::hash_of(picture) != one.hash) {
+    throw sdk::skip("damaged: the check sum at byte ", one.offset, " of '", file_.path(),
+                    "' is wrong");
+  }
+  return picture;
+}
+
+void ImagePack::get(int64_t index, uint64_t seed, float* pixels, float* label) const {
+  const PackedPicture& one = pictures_.at(static_cast<size_t>(index));
+  Reader& reader = thread_reader(transform_.channels == 1);
+  const picture::Size whole = reader.open(read(one));
+  read_sample(reader, whole, transform_, index, seed, pixels);
+  *label = static_cast<float>(one.label);
+}
+
+void ImagePack::describe(int64_t index, tandem_sample_info& info) const {
+  const PackedPicture& one = pictures_.at(static_cast<size_t>(index));
+  const StoredForm form = stored_form(read(one));
+  info.channels = form.channels;
+  info.width = form.size.width;
+  info.height = form.size.height;
+  info.bytes = one.bytes;
+  info.content = one.hash;
+  info.format = form.format;
+}
+
+bool ImagePack::recognizes(const std::string& source) {
+  std::ifstream file(source, std::ios::binary);
+  unsigned char beginning[8] = {};
+  return file && file.read(reinterpret_cast<char*>(beginning), sizeof(beginning)) &&
+         is_pack(beginning);
+}
+
+}  // namespace tandem::image_folder

@@ -1,0 +1,57 @@
+// The data set "image_pack": a file that `tandem pack` wrote (pack_file.h). Its splits and classes
+// are those it was packed with. Read by position, not mapped: a mapped file that somebody cuts
+// short ends the process, a failed read costs a sample.
+#pragma once
+
+#include <optional>
+
+#include "datasets/image_folder/image_set.h"
+#include "datasets/image_folder/pack_file.h"
+#include "datasets/picture/raw_pictures.h"
+
+namespace tandem::image_folder {
+
+class ImagePack {
+ public:
+  ImagePack(const tandem_dataset_request& request, const sdk::Attributes& attributes);
+
+  static const char* name() { return "image_pack"; }
+  static const char* help() { return "a file made by 'tandem pack'"; }
+  static std::vector<sdk::Parameter> parameters() {
+    return picture::transform_parameters("image_pack_param");
+  }
+  // By its first bytes.
+  static bool recognizes(const std::string& source);
+
+  [[nodiscard]] int64_t size() const { return static_cast<int64_t>(pictures_.size()); }
+  [[nodiscard]] int64_t class_count() const { return static_cast<int64_t>(class_names_.size()); }
+  [[nodiscard]] tandem_shape shape() const {
+    return {1, transform_.channels, transform_.height, transform_.width};
+  }
+  [[nodiscard]] const char* class_name(int64_t index) const {
+    return class_names_.at(static_cast<size_t>(index)).c_str();
+  }
+  [[nodiscard]] const char* sample_name(int64_t index) const {
+    return pictures_.at(static_cast<size_t>(index)).name.c_str();
+  }
+  [[nodiscard]] const char* notes() const { return notes_.c_str(); }
+  [[nodiscard]] int64_t label(int64_t index) const {
+    return pictures_.at(static_cast<size_t>(index)).label;
+  }
+  void get(int64_t index, uint64_t seed, float* pixels, float* label) const;
+  void describe(int64_t index, tandem_sample_info& info) const;
+
+ private:
+  void take_split(const PackIndex& index, const std::string& split);
+  void adopt_classes(const char* model_classes);
+  void read_size_of_first_picture();
+  [[nodiscard]] picture::Bytes read(const PackedPicture& one) const;
+
+  picture::DataFile file_;
+  picture::TransformOptions transform_;
+  std::vector<std::string> class_names_;
+  std::vector<PackedPicture> pictures_;
+  std::string notes_;
+};
+
+}  // namespace tandem::image_folder

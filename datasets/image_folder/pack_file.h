@@ -1,0 +1,44 @@
+// A pack: many pictures in one file, with their classes, splits and names. Little-endian. A header
+// of 64 bytes: "TANDEMPK", version 1, the place, length and hash of the index; then the pictures'
+// files one behind the other; then the index. The header is written last, under another name, so
+// that a pack which opens is whole. Every picture has a hash, looked at whenever it is read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "datasets/picture/bytes.h"
+
+namespace tandem::image_folder {
+
+struct PackedPicture {
+  uint64_t offset = 0;  // in the file
+  uint32_t bytes = 0;
+  uint32_t label = 0;  // into PackIndex::class_names
+  uint32_t split = 0;  // into PackIndex::splits
+  uint64_t hash = 0;
+  std::string name;
+};
+
+struct PackIndex {
+  std::vector<std::string> class_names, splits;
+  std::vector<PackedPicture> pictures;
+};
+
+constexpr size_t pack_header_bytes = 64;
+
+[[nodiscard]] bool is_pack(picture::Bytes beginning);
+
+struct PackHeader {
+  uint64_t index_offset = 0, index_bytes = 0, index_hash = 0, file_bytes = 0;
+};
+[[nodiscard]] std::string to_bytes(const PackHeader& header);
+[[nodiscard]] std::string to_bytes(const PackIndex& index);
+// Throw a Refusal (TANDEM_INVALID) that begins with `file` and the byte where it makes no sense.
+[[nodiscard]] PackHeader parse_header(picture::Bytes bytes, uint64_t file_bytes,
+                                      const std::string& file);
+[[nodiscard]] PackIndex parse_index(picture::Bytes bytes, const PackHeader& header,
+                                    const std::string& file);
+
+}  // namespace tandem::image_folder

@@ -1,0 +1,166 @@
+// tandem data and tandem pack, as a user runs them.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace tandem {
+namespace {
+
+using test::Desk;
+using test::Outcome;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+// Two classes, a copy of a training image in val/, a damaged file.
+void make_leaky(const Desk& desk) {
+  desk.draw("images/train/red", 30, 200, 0, 0);
+  desk.draw("images/train/blue", 6, 0, 0, 200);
+  desk.draw("images/val/red", 2, 190, 0, 0);
+  desk.draw("images/val/blue", 2, 0, 0, 190);
+  desk.write("images/val/red/copy.ppm", desk.read("images/train/red/3.ppm"));
+  desk.write("images/train/blue/torn.png", "no picture");
+}
+
+TEST(DataCommand, ShowsClassesDamageLeaksAndWhatToDo) {
+  const Desk desk;
+  make_leaky(desk);
+  const Outcome outcome = desk.tandem("data images");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.errors, IsEmpty());
+  EXPECT_THAT(outcome.output,
+              AllOf(HasSubstr("2 classes"), HasSubstr("train: 37 images, 1 of them damaged"),
+                    HasSubstr("1 x not an image"), HasSubstr("1 images lie in two splits"),
+                    HasSubstr("images/train/red/3.ppm (train, red) = "
+                              "images/val/red/copy.ppm (val, red)"),
+                    HasSubstr("--balance"), HasSubstr("36 PNM")));
+}
+
+TEST(DataCommand, PrintsTheSameAsJson) {
+  const Desk desk;
+  make_leaky(desk);
+  const Outcome outcome = desk.tandem("data images --json");
+  const auto tree = nlohmann::json::parse(outcome.output);
+  EXPECT_EQ(tree.at("classes"), (std::vector<std::string>{"blue", "red"}));
+  EXPECT_EQ(tree.at("splits").at(0).at("class_counts"), (std::vector<int>{6, 30}));
+  EXPECT_EQ(tree.at("splits").at(0).at("damaged").size(), 1U);
+  EXPECT_EQ(tree.at("leaks").size(), 1U);
+  EXPECT_EQ(tree.at("mean").size(), 3U);
+  EXPECT_GT(tree.at("mean").at(2).get<double>(), 100);  // most are red
+}
+
+TEST(DataCommand, WritesAPageThatNeedsNothingBesideItself) {
+  const Desk desk;
+  make_leaky(desk);
+  const Outcome outcome = desk.tandem("data images --html page.html");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  const std::string page = desk.read("page.html");
+  EXPECT_THAT(page, AllOf(StartsWith("<!doctype html>"), HasSubstr("data:image/png;base64,"),
+                          HasSubstr("lie in two splits"), Not(HasSubstr("http"))));
+  desk.write("mine.html", "my own page\n");
+  EXPECT_THAT(desk.refusal("data images --html mine.html"), HasSubstr("another kind of file"));
+}
+
+TEST(DataCommand, DrawsWhatANetWillSee) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  const Outcome outcome = desk.tandem(
+      "data images --net tiny.prototxt --preview seen.png --images 6 --data-option mirror=true");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(desk.read("seen.png"), StartsWith("\x89PNG"));
+  EXPECT_THAT(outcome.output, HasSubstr("6 images as net 'tiny' sees them"));
+}
+
+TEST(DataCommand, WrongInputIsOneMessage) {
+  const Desk desk;
+  EXPECT_THAT(desk.refusal("data nowhere"), HasSubstr("data 'nowhere': there is no such folder"));
+  EXPECT_THAT(desk.refusal("data"), HasSubstr("source is required"));
+  desk.write("list.csv", "a.png,x\nb.png\n");
+  EXPECT_THAT(desk.refusal("data list.csv"), HasSubstr("list.csv:2: has 1 fields instead of 2"));
+}
+
+TEST(PackCommand, APackTrainsAsItsFolderDoes) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  const Outcome packed = desk.tandem("pack images --out images.pack");
+  EXPECT_EQ(packed.code, 0) << packed.errors;
+  EXPECT_THAT(packed.output, HasSubstr("use it as --data"));
+  const std::string train = "train --net tiny.prototxt --steps 4 --seed 3 --data ";
+  const Outcome from_pack = desk.tandem(train + "images.pack --out one");
+  EXPECT_EQ(from_pack.code, 0) << from_pack.errors;
+  EXPECT_EQ(desk.tandem("test --run one --data images").code, 0);
+  EXPECT_EQ(desk.tandem("predict --run one images/val/red").code, 0);
+  EXPECT_THAT(desk.refusal("pack images --out images.pack"), HasSubstr("exists"));
+  EXPECT_THAT(desk.refusal("pack images --out nowhere/a.pack"), HasSubstr("cannot be written"));
+}
+
+TEST(TrainingData, ADrawnSplitIsKeptAndCanBeUsedAgain) {
+  const Desk desk;
+  desk.draw("images/red", 10, 200, 0, 0);
+  desk.draw("images/blue", 10, 0, 0, 200);
+  const std::string train = "train --net tiny.prototxt --steps 2 --data ";
+  const Outcome first = desk.tandem(train + "images --out one --seed 8");
+  EXPECT_EQ(first.code, 0) << first.errors;
+  EXPECT_THAT(first.output, HasSubstr("the split is kept: --data one/split.csv"));
+  const std::string list = desk.read("one/split.csv");
+  EXPECT_THAT(list, StartsWith("path,label,split\n"));
+  EXPECT_EQ(std::count(list.begin(), list.end(), '\n'), 21);
+  const Outcome again = desk.tandem(train + "one/split.csv --out two --seed 9");
+  EXPECT_EQ(again.code, 0) << again.errors;
+  EXPECT_THAT(again.output, HasSubstr("16 training images, 2 classes"));
+  EXPECT_EQ(desk.tandem("train --resume --out one --steps 4").code, 0);
+  EXPECT_EQ(desk.read("one/split.csv"), list);
+}
+
+TEST(TrainingData, StrictEndsAtTheFirstDamagedImage) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  const std::string train = "train --net tiny.prototxt --steps 8 --data images ";
+  desk.write("images/train/red/torn.png", "no picture");
+  EXPECT_THAT(desk.refusal(train + "--strict --out one"),
+              AllOf(HasSubstr("images/train/red/torn.png' is damaged, and none may be"),
+                    HasSubstr("not an image")));
+  EXPECT_EQ(desk.tandem(train + "--out two").code, 0);
+  std::filesystem::remove(desk / "images/train/red/torn.png");
+  desk.write("images/val/red/torn.png", "no picture");
+  EXPECT_THAT(desk.refusal(train + "--strict --out three"),
+              HasSubstr("validation image 'images/val/red/torn.png' is damaged"));
+  EXPECT_THAT(desk.refusal(train + "--bad-limit 101 --out four"), HasSubstr("--bad-limit 101"));
+}
+
+TEST(TrainingData, TheLimitOfDamagedImagesIsTheUsers) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  for (int i = 0; i < 4; ++i) {
+    desk.write("images/train/red/torn" + std::to_string(i) + ".png", "no picture");
+  }
+  const std::string train = "train --net tiny.prototxt --steps 200 --data images ";
+  EXPECT_THAT(desk.refusal(train + "--bad-limit 10 --out one"),
+              AllOf(HasSubstr("images read so far are damaged"), HasSubstr("the limit is 10.0 %"),
+                    HasSubstr("torn")));
+  const Outcome all = desk.tandem(train + "--bad-limit 100 --out two");
+  EXPECT_EQ(all.code, 0) << all.errors;
+  EXPECT_THAT(all.output, HasSubstr("4 damaged images were left out"));
+}
+
+TEST(TrainingData, BalancedTrainingRunsAndResumesAsItBegan) {
+  const Desk desk;
+  desk.draw("images/train/red", 12, 200, 0, 0);
+  desk.draw("images/train/blue", 3, 0, 0, 200);
+  desk.draw("images/val/red", 2, 200, 0, 0);
+  desk.draw("images/val/blue", 2, 0, 0, 200);
+  const std::string train = "train --net tiny.prototxt --data images --balance ";
+  EXPECT_EQ(desk.tandem(train + "--steps 8 --out whole").code, 0);
+  EXPECT_EQ(desk.tandem(train + "--steps 5 --out parts").code, 0);
+  const Outcome resumed = desk.tandem("train --resume --out parts --steps 8");
+  EXPECT_EQ(resumed.code, 0) << resumed.errors;
+  EXPECT_EQ(desk.read("parts/last.safetensors"), desk.read("whole/last.safetensors"));
+}
+
+}  // namespace
+}  // namespace tandem

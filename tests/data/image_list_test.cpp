@@ -1,0 +1,260 @@
+// Caffe's lists and CSV files as data sets: what they hold, how it is split, and what is refused,
+// with the line.
+#include "plugins/abi.h"
+#ifdef TANDEM_TEST_IMAGES
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "core/data/split_list.h"
+#include "tests/data/image_data.h"
+
+namespace tandem {
+namespace {
+
+using test::image_options;
+using test::message_of;
+using test::open_images;
+using test::TempFolder;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// pictures/0.png ... pictures/9.png
+void draw_ten(const TempFolder& folder) {
+  const std::string png = test::encoded(".png", test::gradient(20, 16));
+  for (int i = 0; i < 10; ++i) {
+    (void)folder.write("pictures/" + std::to_string(i) + ".png", png);
+  }
+}
+
+std::string ten_lines(const std::string& separator, const std::string& even,
+                      const std::string& odd) {
+  std::string text;
+  for (int i = 0; i < 10; ++i) {
+    text += "pictures/" + std::to_string(i) + ".png" + separator + (i % 2 == 0 ? even : odd) + "\n";
+  }
+  return text;
+}
+
+DatasetOptions options_of(const std::filesystem::path& source, const std::string& split = "train",
+                          const test::Parameters& parameters = {}) {
+  DatasetOptions options = image_options(source.string(), split);
+  options.parameters = parameters;
+  return options;
+}
+
+std::string refusal_of(const std::string& name, const std::string& text,
+                       const test::Parameters& parameters = {}) {
+  const TempFolder folder;
+  draw_ten(folder);
+  const std::string file = folder.write(name, text).string();
+  const std::string message = test::refusal(options_of(file, "train", parameters));
+  EXPECT_THAT(message, HasSubstr(file));
+  return message;
+}
+
+std::set<std::string> names(const Dataset& data) {
+  std::set<std::string> result;
+  for (int64_t i = 0; i < data.size(); ++i) result.insert(data.sample_name(i));
+  return result;
+}
+
+TEST(ImageList, CaffesListIsReadAndSplitWithTheSeed) {
+  const TempFolder folder;
+  draw_ten(folder);
+  const auto list = folder.write("all.txt", ten_lines(" ", "0", "1"));
+  const Dataset train = open_images(options_of(list)), val = open_images(options_of(list, "val"));
+  EXPECT_EQ(train.type_name(), "image_list");
+  EXPECT_EQ(train.size(), 8);
+  EXPECT_EQ(val.size(), 2);
+  EXPECT_TRUE(train.split_is_drawn());
+  EXPECT_THAT(train.class_names(), ElementsAre("0", "1"));
+  for (const std::string& name : names(val)) EXPECT_EQ(names(train).count(name), 0U) << name;
+  for (int64_t i = 0; i < train.size(); ++i) {
+    const std::string name = train.sample_name(i);
+    EXPECT_EQ(train.label(i), (name[name.size() - 5] - '0') % 2) << name;
+  }
+  EXPECT_EQ(test::get(train).status, SampleStatus::good);
+}
+
+TEST(ImageList, PathsMayHoldSpacesAndLinesMayEndAsOnWindows) {
+  const TempFolder folder;
+  const std::string png = test::encoded(".png", test::gradient(20, 16));
+  (void)folder.write("my cats/a b.png", png);
+  (void)folder.write("c.png", png);
+  const auto list = folder.write("all.txt", "\xef\xbb\xbfmy cats/a b.png 0\r\n\r\nc.png\t1\r\n");
+  const Dataset data = open_images(options_of(list, "train", {{"val_fraction", "0"}}));
+  EXPECT_EQ(data.size(), 2);
+  EXPECT_EQ(data.sample_name(0), folder / "my cats/a b.png");
+  EXPECT_EQ(test::get(data, 0).status, SampleStatus::good);
+}
+
+TEST(ImageList, NumbersKeepTheirMeaningWhereSomeAreMissing) {
+  const TempFolder folder;
+  draw_ten(folder);
+  const auto list = folder.write("all.txt", ten_lines(" ", "1", "3"));
+  const Dataset data = open_images(options_of(list));
+  EXPECT_THAT(data.class_names(), ElementsAre("0", "1", "2", "3"));
+  EXPECT_THAT(data.notes(), HasSubstr("no image of 2 of 4 classes: 0, 2"));
+}
+
+TEST(ImageList, AFileOfClassesGivesNumbersNames) {
+  const TempFolder folder;
+  draw_ten(folder);
+  const auto list = folder.write("all.txt", ten_lines(" ", "0", "1"));
+  const auto classes = folder.write("synsets.txt", "n01 tench\nn02 goldfish\n");
+  const Dataset data = open_images(options_of(list, "train", {{"classes", classes.string()}}));
+  EXPECT_THAT(data.class_names(), ElementsAre("n01 tench", "n02 goldfish"));
+  (void)folder.write("synsets.txt", "n01 tench\n");
+  EXPECT_THAT(test::refusal(options_of(list, "train", {{"classes", classes.string()}})),
+              AllOf(HasSubstr("all.txt:2: class 1"), HasSubstr("names classes 0 to 0")));
+}
+
+TEST(ImageList, CsvNamesClassesInNaturalOrder) {
+  const TempFolder folder;
+  draw_ten(folder);
+  const auto list = folder.write("all.csv", ten_lines(",", "class 10", "\"class 2, small\""));
+  const Dataset data = open_images(options_of(list));
+  EXPECT_THAT(data.class_names(), ElementsAre("class 2, small", "class 10"));
+}
+
+TEST(ImageList, AHeadingSaysWhichColumnIsWhich) {
+  const TempFolder folder;
+  draw_ten(folder);
+  std::string text = "id,Label,note,Filename,set\n";
+  for (int i = 0; i < 10; ++i) {
+    text += fmt::format("{},{},,pictures/{}.png,{}\n", i, i % 2 == 0 ? "x" : "y", i,
+                        i < 6   ? "train"
+                        : i < 8 ? "valid"
+                                : "test");
+  }
+  const auto list = folder.write("all.csv", text);
+  EXPECT_EQ(open_images(options_of(list)).size(), 6);
+  EXPECT_EQ(open_images(options_of(list, "val")).size(), 2);
+  const Dataset test = open_images(options_of(list, "test"));
+  EXPECT_EQ(test.sample_name(0), folder / "pictures/8.png");
+  EXPECT_FALSE(test.split_is_drawn());
+}
+
+TEST(ImageList, AFolderMayHoldAListForEachSplit) {
+  const TempFolder folder, pictures;
+  draw_ten(pictures);
+  (void)folder.write("train.txt", ten_lines(" ", "0", "1"));
+  (void)folder.write("val.txt", "pictures/3.png 1\n");
+  const test::Parameters root{{"root", pictures.string()}};
+  EXPECT_EQ(open_images(options_of(folder.path(), "train", root)).size(), 10);
+  const Dataset val = open_images(options_of(folder.path(), "val", root));
+  EXPECT_EQ(val.size(), 1);
+  EXPECT_EQ(val.label(0), 1);
+  EXPECT_THAT(open_images(options_of(folder.path(), "test", root)).notes(),
+              HasSubstr("no test list"));
+}
+
+TEST(ImageList, AModelsClassesAreFoundByName) {
+  const TempFolder folder;
+  draw_ten(folder);
+  DatasetOptions options = options_of(folder.write("all.csv", ten_lines(",", "cat", "dog")));
+  options.class_names = {"dog", "bird", "cat"};
+  const Dataset data = open_images(options);
+  for (int64_t i = 0; i < data.size(); ++i) {
+    const std::string name = data.sample_name(i);
+    EXPECT_EQ(data.label(i), (name[name.size() - 5] - '0') % 2 == 0 ? 2 : 0);
+  }
+  options.class_names = {"dogs", "bird"};
+  EXPECT_THAT(test::refusal(options), AllOf(HasSubstr("all.csv:"), HasSubstr("is unknown to the "
+                                                                             "model")));
+}
+
+TEST(ImageList, MissingFilesAreDamagedOnesButNotAllOfThem) {
+  const TempFolder folder;
+  draw_ten(folder);
+  std::filesystem::remove(folder / "pictures/4.png");
+  const auto list = folder.write("all.txt", ten_lines(" ", "0", "1"));
+  const Dataset data = open_images(options_of(list, "train", {{"val_fraction", "0"}}));
+  int missing = 0;
+  for (int64_t i = 0; i < data.size(); ++i) {
+    const test::Sample sample = test::get(data, i);
+    missing += sample.status == SampleStatus::skipped ? 1 : 0;
+  }
+  EXPECT_EQ(missing, 1);
+  EXPECT_THAT(test::refusal(options_of(list, "train", {{"root", "/nowhere"}})),
+              AllOf(HasSubstr("there is no file '/nowhere/pictures/"), HasSubstr("root=FOLDER")));
+}
+
+TEST(ImageList, WhatIsWrongIsSaidWithItsLine) {
+  EXPECT_THAT(refusal_of("a.txt", "pictures/1.png 0\npictures/2.png\n"),
+              HasSubstr("a.txt:2: 'pictures/2.png' must be a path, a space"));
+  EXPECT_THAT(refusal_of("a.txt", "pictures/1.png 0\n\npictures/2.png cat\n"),
+              AllOf(HasSubstr("a.txt:3: the class 'cat' must be a number"), HasSubstr("CSV")));
+  EXPECT_THAT(refusal_of("a.txt", "pictures/1.png -1\n"), HasSubstr("a.txt:1: the class '-1'"));
+  EXPECT_THAT(refusal_of("a.txt", "pictures/1.png 99999999999999999999\n"), HasSubstr(":1: "));
+  EXPECT_THAT(refusal_of("a.txt", "pictures/1.png 2000000000\n"), HasSubstr("absurd"));
+  EXPECT_THAT(refusal_of("a.txt", std::string("pictures/1.png\0 1\n", 18)),
+              HasSubstr("a.txt:1: contains a zero byte"));
+  EXPECT_THAT(refusal_of("a.txt", ""), HasSubstr("names no image"));
+  EXPECT_THAT(refusal_of("a.txt", "pictures/1.png 0\n"), HasSubstr("one class only, '0'"));
+  EXPECT_THAT(refusal_of("a.csv", "pictures/1.png,x\npictures/2.png,y,z\n"),
+              HasSubstr("a.csv:2: has 3 fields instead of 2"));
+  EXPECT_THAT(refusal_of("a.csv", "pictures/1.png,\"x\n"),
+              HasSubstr("a.csv:1: a quotation mark is not closed"));
+  EXPECT_THAT(refusal_of("a.csv", "pictures/1.png\n"), HasSubstr("a comma and the class's name"));
+  EXPECT_THAT(refusal_of("a.csv", "path,label,split\npictures/1.png,x,later\n"),
+              HasSubstr("a.csv:2: the split 'later' is not one of train, val, test"));
+  EXPECT_THAT(refusal_of("a.csv", ",x\n"), HasSubstr("a.csv:1: names no file"));
+  EXPECT_THAT(refusal_of("a.csv", "a.png,\n"), HasSubstr("a.csv:1: names no class"));
+}
+
+TEST(ImageList, ASplitOfAFolderWrittenAsAListIsTheSameAgain) {
+  const TempFolder folder;
+  test::fill_class(folder, "images/ca,t \"x\"", 10);
+  test::fill_class(folder, "images/dog", 10);
+  DatasetOptions options = image_options((folder / "images").string());
+  options.seed = 5;
+  const Dataset train = open_images(options);
+  options.split = "val";
+  const Dataset val = open_images(options);
+  const auto list = folder.write("split.csv", split_list(train, val));
+  const Dataset again = open_images(options_of(list));
+  EXPECT_EQ(names(again), names(train));
+  EXPECT_EQ(again.class_names(), train.class_names());
+  EXPECT_EQ(names(open_images(options_of(list, "val"))), names(val));
+}
+
+TEST(ImageList, GarbageIsRefusedOrReadButNeverMore) {
+  const TempFolder folder;
+  draw_ten(folder);
+  cv::RNG random(11);
+  const std::string good[] = {ten_lines(" ", "0", "1"), "path,label\n" + ten_lines(",", "a", "b")};
+  for (int i = 0; i < 2000; ++i) {
+    std::string text = good[i % 2];
+    for (int k = random.uniform(1, 6); k > 0; --k) {
+      const auto at = static_cast<size_t>(random.uniform(0, static_cast<int>(text.size())));
+      switch (random.uniform(0, 4)) {
+        case 0:
+          text[at] = static_cast<char>(random.uniform(0, 256));
+          break;
+        case 1:
+          text.erase(at, static_cast<size_t>(random.uniform(1, 40)));
+          break;
+        case 2:
+          text.insert(at, "\"");
+          break;
+        default:
+          text.insert(at, text.substr(at, 30));
+          break;
+      }
+      if (text.empty()) break;
+    }
+    const auto list = folder.write(i % 2 == 0 ? "a.txt" : "a.csv", text);
+    const std::string message = message_of([&] { (void)open_images(options_of(list)); });
+    if (!message.empty()) EXPECT_THAT(message, StartsWith("data '")) << text;
+  }
+}
+
+}  // namespace
+}  // namespace tandem
+
+#endif

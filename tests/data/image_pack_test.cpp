@@ -1,0 +1,182 @@
+// Packs: what is in them is what the folder holds, shrunk; damage is found; none loads wrong.
+#include "plugins/abi.h"
+#ifdef TANDEM_TEST_IMAGES
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "core/data/pack.h"
+#include "tests/data/image_data.h"
+
+namespace tandem {
+namespace {
+
+using test::get;
+using test::message_of;
+using test::open_images;
+using test::TempFolder;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class ImagePack : public testing::Test {
+ protected:
+  ImagePack() {
+    for (int i = 0; i < 6; ++i) {
+      const std::string name = std::to_string(i);
+      (void)folder_.write("images/a/" + name + ".jpg",
+                          test::encoded(".jpg", test::gradient(80, 60, 10 + 10 * i)));
+      (void)folder_.write("images/b/" + name + ".png",
+                          test::encoded(".png", test::gradient(30, 20, 130 + 10 * i)));
+    }
+    options_.source = (folder_ / "images").string();
+    options_.file = (folder_ / "images.pack").string();
+    options_.shorter_side = 32;
+    options_.threads = 2;
+  }
+  PackResult write() { return pack(test::data_registry(), options_); }
+  [[nodiscard]] DatasetOptions packed(const std::string& split = "train") const {
+    return test::image_options(options_.file, split);
+  }
+  std::string refusal_of(const std::string& bytes) {
+    (void)folder_.write("images.pack", bytes);
+    return test::refusal(packed());
+  }
+
+  TempFolder folder_;
+  PackOptions options_;
+};
+
+TEST_F(ImagePack, HoldsTheSplitsAndClassesOfTheFolder) {
+  const PackResult result = write();
+  EXPECT_THAT(result.splits, ElementsAre(std::pair<std::string, int64_t>("train", 10),
+                                         std::pair<std::string, int64_t>("val", 2)));
+  const Dataset train = open_images(packed()), val = open_images(packed("val"));
+  EXPECT_EQ(train.type_name(), "image_pack");
+  EXPECT_EQ(train.size(), 10);
+  EXPECT_EQ(val.size(), 2);
+  EXPECT_THAT(train.class_names(), ElementsAre("a", "b"));
+  EXPECT_THAT(open_images(packed("test")).notes(), HasSubstr("no test images"));
+  std::set<std::string> names;
+  for (const Dataset* data : {&train, &val}) {
+    for (int64_t i = 0; i < data->size(); ++i) {
+      const test::Sample sample = get(*data, i);
+      const std::string name = data->sample_name(i);
+      names.insert(name);
+      ASSERT_EQ(sample.status, SampleStatus::good) << sample.reason;
+      // Blue tells which picture it is.
+      const int number = name[name.size() - 5] - '0';
+      const bool is_a = name.find("/a/") != std::string::npos;
+      EXPECT_NEAR(sample.pixels[10], (is_a ? 10 : 130) + 10 * number, 3) << name;
+      EXPECT_EQ(sample.label, is_a ? 0 : 1);
+    }
+  }
+  EXPECT_EQ(names.size(), 12U);
+}
+
+TEST_F(ImagePack, LargePicturesAreShrunkAndSmallOnesKeptAsTheyAre) {
+  (void)write();
+  const Dataset data = open_images(packed());
+  for (int64_t i = 0; i < data.size(); ++i) {
+    std::string reason;
+    const auto stored = data.describe(i, &reason);
+    ASSERT_TRUE(stored) << reason;
+    const bool is_a = data.sample_name(i).find("/a/") != std::string::npos;
+    EXPECT_EQ(stored->format, is_a ? "JPEG" : "PNG");
+    EXPECT_EQ(stored->height, is_a ? 32 : 20);
+    EXPECT_EQ(stored->width, is_a ? 43 : 30);
+  }
+}
+
+TEST_F(ImagePack, TheSameOptionsGiveTheSameBytes) {
+  (void)write();
+  const std::string first = test::read_text(options_.file);
+  options_.file = (folder_ / "again.pack").string();
+  options_.threads = 1;
+  (void)write();
+  EXPECT_EQ(test::read_text(options_.file), first);
+}
+
+TEST_F(ImagePack, DamagedPicturesAreLeftOutAndTold) {
+  (void)folder_.write("images/a/9.jpg", "no picture");
+  const PackResult result = write();
+  ASSERT_EQ(result.left_out.size(), 1U);
+  EXPECT_THAT(result.left_out[0].name, HasSubstr("9.jpg"));
+  EXPECT_EQ(open_images(packed()).size() + open_images(packed("val")).size(), 12);
+}
+
+TEST_F(ImagePack, AFileThatIsThereIsNeverReplaced) {
+  (void)folder_.write("images.pack", "mine");
+  EXPECT_THAT(message_of([&] { (void)write(); }), HasSubstr("exists: choose another name"));
+  EXPECT_EQ(test::read_text(options_.file), "mine");
+}
+
+TEST_F(ImagePack, WhenStoppedNothingIsLeftBehind) {
+  const std::atomic<bool> stop = true;
+  options_.stop = &stop;
+  EXPECT_THAT(message_of([&] { (void)write(); }), HasSubstr("was stopped"));
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+    files += entry.is_regular_file() ? 1 : 0;
+  }
+  EXPECT_EQ(files, 0);
+}
+
+TEST_F(ImagePack, APackCannotBePackedAgain) {
+  (void)write();
+  options_.source = options_.file;
+  options_.file += "2";
+  EXPECT_THAT(message_of([&] { (void)write(); }), HasSubstr("cannot be packed"));
+}
+
+TEST_F(ImagePack, AFlippedBitInAPictureCostsThatPicture) {
+  (void)write();
+  std::string bytes = test::read_text(options_.file);
+  bytes[200] ^= 1;
+  (void)folder_.write("images.pack", bytes);
+  int left_out = 0;
+  for (const char* split : {"train", "val"}) {
+    const Dataset data = open_images(packed(split));
+    for (int64_t i = 0; i < data.size(); ++i) {
+      const test::Sample sample = get(data, i);
+      if (sample.status == SampleStatus::good) continue;
+      ++left_out;
+      EXPECT_THAT(sample.reason, HasSubstr("check sum at byte 64"));
+    }
+  }
+  EXPECT_EQ(left_out, 1);
+}
+
+TEST_F(ImagePack, EveryCutAndEveryChangeOfHeaderAndIndexIsFound) {
+  (void)write();
+  const std::string good = test::read_text(options_.file);
+  for (size_t length = 8; length < good.size(); length += 97) {
+    EXPECT_THAT(refusal_of(good.substr(0, length)), HasSubstr("images.pack: byte ")) << length;
+  }
+  EXPECT_THAT(refusal_of(good + "x"), HasSubstr("pack the pictures again"));
+  // As a kill leaves it: the header is not there yet.
+  EXPECT_FALSE(refusal_of(std::string(64, '\0') + good.substr(64)).empty());
+  uint64_t index = 0;
+  for (size_t i = 0; i < 8; ++i)
+    index |= static_cast<uint64_t>(static_cast<uchar>(good[16 + i])) << 8 * i;
+  for (size_t at = 8; at < good.size(); at = at == 47 ? index : at + 1) {
+    std::string bytes = good;
+    bytes[at] ^= 64;
+    EXPECT_THAT(refusal_of(bytes), HasSubstr("images.pack: byte ")) << at;
+  }
+}
+
+TEST_F(ImagePack, OptionsOutOfRangeAreRefused) {
+  options_.shorter_side = 3;
+  EXPECT_THAT(message_of([&] { (void)write(); }),
+              AllOf(HasSubstr("--shorter-side 3"), HasSubstr("from 8")));
+  options_.shorter_side = 32;
+  options_.quality = 101;
+  EXPECT_THAT(message_of([&] { (void)write(); }), HasSubstr("--quality 101"));
+}
+
+}  // namespace
+}  // namespace tandem
+
+#endif
