@@ -65,8 +65,8 @@ double parse_quantity(const std::string& where, const std::string& field, const 
   if (status != std::errc() || found == units.end() || !(number >= 0) || number > 1e18) {
     std::vector<std::string> names;
     for (const Unit& known : units) names.emplace_back(known.name);
-    throw error("{}: {} '{}' is not a number, 0 or more, with a unit ({}), as in {}={}", where,
-                field, value, joined(names), field, example);
+    throw error("{}: {} '{}' is not a number, 0 or more, with a unit ({}), as in {}", where, field,
+                value, joined(names), example);
   }
   return number * found->factor;
 }
