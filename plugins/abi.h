@@ -331,10 +331,10 @@ typedef struct tandem_event tandem_event;   /* recorded on one stream, waited fo
 #define TANDEM_HOST (-1) /* the host's memory, as a copy's source or target */
 
 /* What copies between devices pass through. A channel is one direction of a link, or a hub that all
- * of its traffic shares. It serves one copy after the other, in the order in which they become
- * ready, each for the latency of its path and its bytes at the channel's bandwidth. The channels of
- * a path serve a copy at the same time, as pieces of it would pass through them; it is done when
- * the last of them has served it. */
+ * of its traffic shares. It serves one copy after the other, as they become ready, each for its
+ * path's latency and its bytes at the channel's bandwidth; copies of up to 16 KiB do not wait for
+ * larger ones. The channels of a path serve a copy at the same time, as pieces of it would pass
+ * through them; it is done when the last of them has served it. */
 typedef struct tandem_topology {
   uint32_t struct_size;
   uint32_t channel_count;

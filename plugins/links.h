@@ -32,37 +32,39 @@ class Links {
       take(*options.topology);
     } else if (bandwidth > 0 || options.link_latency > 0) {
       latency_ = options.link_latency;
-      channels_.assign(devices_ * devices_, {bandwidth, 0});
+      channels_.assign(devices_ * devices_, {bandwidth});
     }
   }
 
   // Whether a copy between two devices has to be reserved.
   [[nodiscard]] bool are_slow() const { return !channels_.empty() || !paths_.empty(); }
-  // Takes the path from `source` to `target`, two devices, for `bytes`, each channel from `ready` or
-  // when it is free; returns when the copy is done.
+  // Takes the path from `source` to `target`, two devices, for `bytes`, each channel from `ready`
+  // or when it is free; returns when the copy is done.
   [[nodiscard]] double reserve(int32_t source, int32_t target, int64_t bytes, double ready) {
     const size_t pair = static_cast<size_t>(source) * devices_ + static_cast<size_t>(target);
-    if (paths_.empty()) {
-      Channel& channel = channels_[pair];
-      return channel.free = std::max(ready, channel.free) + latency_ + channel.seconds(bytes);
-    }
+    if (paths_.empty()) return channels_[pair].serve(bytes, latency_, ready);
     const Path& path = paths_[pair];
     double done = ready;
     for (const uint32_t channel : path.channels) {
-      Channel& used = channels_[channel];
-      used.free = std::max(ready, used.free) + path.latency + used.seconds(bytes);
-      done = std::max(done, used.free);
+      done = std::max(done, channels_[channel].serve(bytes, path.latency, ready));
     }
     return done;
   }
 
  private:
   static constexpr size_t most_devices = 1024;
+  // As packets do, small copies pass between the pieces of large ones: they wait for each other
+  // only, and what they take is taken from the large.
+  static constexpr int64_t small = 16 << 10;
   struct Channel {
-    double bandwidth = 0;  // 0: no limit
-    double free = 0;       // when its last copy leaves it
-    [[nodiscard]] double seconds(int64_t bytes) const {
-      return bandwidth > 0 ? static_cast<double>(bytes) / bandwidth : 0;
+    double bandwidth = 0;                // 0: no limit
+    double free = 0, free_of_small = 0;  // when its last copy leaves it
+    double serve(int64_t bytes, double latency, double ready) {
+      const double seconds = latency + (bandwidth > 0 ? static_cast<double>(bytes) / bandwidth : 0);
+      if (bytes > small) return free = std::max(ready, free) + seconds;
+      free_of_small = std::max(ready, free_of_small) + seconds;
+      free = std::max(free > ready ? free + seconds : 0, free_of_small);
+      return free_of_small;
     }
   };
   struct Path {
@@ -79,7 +81,7 @@ class Links {
       if (!(topology.bandwidths[i] > 0)) {
         throw invalid("channel ", i, " has a bandwidth of ", topology.bandwidths[i]);
       }
-      channels_.push_back({topology.bandwidths[i], 0});
+      channels_.push_back({topology.bandwidths[i]});
     }
     for (size_t pair = 0; pair < devices_ * devices_; ++pair) {
       demand_not_negative("latency", topology.latencies[pair]);

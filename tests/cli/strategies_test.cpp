@@ -1,0 +1,110 @@
+// Strategies, topologies and auto as a user meets them on the command line.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace tandem {
+namespace {
+
+using nlohmann::json;
+using test::Desk;
+using test::Outcome;
+using testing::AllOf;
+using testing::HasSubstr;
+
+const std::string two =
+    "device { name: 'a' } device { name: 'b' }\n"
+    "link { between: 'a' and: 'b' bandwidth: '1GB/s' latency: '5us' }\n";
+
+std::string refusal_of(const std::string& options) {
+  const Desk desk;
+  desk.write("two.txt", two);
+  return desk.refusal("train --net tiny.prototxt --data synthetic --steps 2 --out run " + options);
+}
+
+TEST(StrategyOptions, ThatAreWrongSayWhatWouldBeRight) {
+  EXPECT_THAT(refusal_of("--devices cpu:2 --strategy layerwise --reduce star"),
+              HasSubstr("--reduce star: unknown reduction; there are: serial, tree, ring"));
+  EXPECT_THAT(refusal_of("--bucket 4"),
+              AllOf(HasSubstr("--bucket 4: not a size"), HasSubstr("as in 4MiB")));
+  EXPECT_THAT(refusal_of("--bucket -4MiB"), HasSubstr("--bucket"));
+}
+
+TEST(TopologyOption, ThatDoesNotFitIsRefused) {
+  EXPECT_THAT(refusal_of("--devices cpu:3 --topology two.txt"),
+              HasSubstr("topology 'two.txt' has 2 devices, but 'cpu:3' asks for 3"));
+  EXPECT_THAT(refusal_of("--devices cpu:2 --topology two.txt --link bandwidth=1GB/s"),
+              HasSubstr("both say how fast links are"));
+  EXPECT_THAT(refusal_of("--topology none.txt"), HasSubstr("none.txt"));
+  const Desk desk;
+  desk.write("bad.txt",
+             "device { name: 'a' name: 'b' }\nlink { between: 'a' and: 'c' bandwidth: '1GB/s' }");
+  EXPECT_THAT(desk.refusal("plan --net tiny.prototxt --batch 8 --topology bad.txt"),
+              AllOf(HasSubstr("there is no device, hub or switch 'c'"), HasSubstr("bad.txt:2:")));
+}
+
+TEST(Planning, AllStrategiesPrintsATableAndWritesATimelineOfEach) {
+  const Desk desk;
+  desk.write("two.txt", two);
+  const Outcome table = desk.tandem(
+      "plan --net tiny.prototxt --batch 8 --devices sim:2 --strategy all --topology two.txt "
+      "--trace t.json --svg t.svg");
+  ASSERT_EQ(table.code, 0) << table.errors;
+  EXPECT_THAT(table.output,
+              AllOf(HasSubstr("sequential"), HasSubstr("two_phase"),
+                    HasSubstr("layerwise --reduce ring"), HasSubstr("one device alone"),
+                    HasSubstr("from a roofline of"), HasSubstr("links: the topology two.txt")));
+  EXPECT_TRUE(json::accept(desk.read("t.layerwise-ring.json")));
+  EXPECT_THAT(desk.read("t.sequential.svg"),
+              AllOf(HasSubstr("<svg"), HasSubstr("</svg>"), HasSubstr("send_conv_gradients")));
+}
+
+TEST(Planning, AutoShowsTheFastestPlan) {
+  const Desk desk;
+  const Outcome plan =
+      desk.tandem("plan --net tiny.prototxt --batch 8 --devices sim:2 --strategy auto --json");
+  ASSERT_EQ(plan.code, 0) << plan.errors;
+  EXPECT_NE(json::parse(plan.output).at("strategy"), "auto");
+}
+
+TEST(Training, WithAutoRecordsItsChoiceAndGoesOnWithIt) {
+  const Desk desk;
+  const std::string run =
+      "train --net tiny.prototxt --data synthetic --devices cpu:2 --batch 8 --out run ";
+  const Outcome first = desk.tandem(run + "--steps 3 --strategy auto");
+  ASSERT_EQ(first.code, 0) << first.errors << first.output;
+  EXPECT_THAT(desk.read("run/log.txt"), AllOf(HasSubstr("chosen: "), HasSubstr("speed-up")));
+  std::string record;
+  for (const auto& entry : std::filesystem::directory_iterator(desk / "run")) {
+    if (entry.path().extension() == ".json" && entry.path().stem() != "timeline") {
+      record = desk.read("run/" + entry.path().filename().string());
+    }
+  }
+  const json choices = json::parse(record).at("choices");
+  const std::string chosen = choices.at("strategy");
+  EXPECT_THAT(chosen, testing::AnyOf("sequential", "two_phase", "layerwise", "fc_parallel",
+                                     "hybrid", "asymmetric"));
+  const Outcome second = desk.tandem("train --out run --resume --steps 6");
+  ASSERT_EQ(second.code, 0) << second.errors;
+  EXPECT_THAT(desk.read("run/log.txt"), HasSubstr("strategy " + chosen + " on cpu:2"));
+}
+
+TEST(Devices, AreMeasuredAndTheirTopologyCanBeUsed) {
+  const Desk desk;
+  const Outcome measured = desk.tandem(
+      "devices --measure links.txt --devices cpu:3 --link bandwidth=200MB/s,latency=100us");
+  ASSERT_EQ(measured.code, 0) << measured.errors;
+  EXPECT_THAT(measured.output, HasSubstr("2 -> 1"));
+  const Outcome plan = desk.tandem(
+      "plan --net tiny.prototxt --batch 8 --devices sim:3 --strategy layerwise --topology "
+      "links.txt");
+  EXPECT_EQ(plan.code, 0) << plan.errors;
+  EXPECT_THAT(desk.refusal("devices --measure x.txt --devices sim:3"), HasSubstr("copy nothing"));
+  EXPECT_THAT(desk.refusal("devices --measure x.txt --devices cpu:1"), HasSubstr("at least 2"));
+}
+
+}  // namespace
+}  // namespace tandem
