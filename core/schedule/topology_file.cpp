@@ -220,7 +220,10 @@ Topology parse_topology(const std::string& text, const std::string& file) {
 }
 
 Topology read_topology(const std::filesystem::path& path) {
-  return parse_topology(write_text_format(read_text_format(path)), path.string());
+  const Message message = read_text_format(path);
+  Topology topology = Reader(path.string()).read(message);
+  topology.text = write_text_format(message);
+  return topology;
 }
 
 std::string topology_text(const std::vector<std::string>& devices,
