@@ -7,9 +7,6 @@
 namespace tandem::image_folder {
 namespace {
 
-// Shrinking by this much hides that colours were not interpolated.
-constexpr double coarse_from = 1.5;
-
 std::vector<std::string> lines_of(const char* text) {
   std::vector<std::string> lines;
   if (text == nullptr) return lines;
@@ -96,8 +93,7 @@ void read_sample(Reader& reader, const picture::Size& whole,
   const picture::Plan plan = picture::make_plan(whole, options, number, seed);
   const int shrink = reader.can_shrink() ? picture::possible_shrink(plan) : 1;
   const picture::Part part = picture::needed_part(whole, shrink, plan.region, plan.size);
-  const double remaining = plan.region.width / plan.size.width;
-  const picture::View view = reader.decode(shrink, part, remaining >= coarse_from);
+  const picture::View view = reader.decode(shrink, part);
   picture::transform(view, whole, plan, options, number, seed, pixels);
 }
 

@@ -112,10 +112,12 @@ bool Jpeg::State::rows(int top, int bottom, unsigned char* pixels, std::ptrdiff_
     if (four_inks) mix_inks(line, static_cast<int>(decoder.output_width), gray, row);
   }
   // To the end: damage behind the part that is wanted is damage, too. Skipping to the very end
-  // would leave the rest unread, skipping to the last row does not.
-  const auto left = decoder.output_height - decoder.output_scanline;
-  if (left > 1) jpeg_skip_scanlines(&decoder, left - 1);
-  if (left > 0) jpeg_read_scanlines(&decoder, &spare, 1);
+  // would leave the rest unread, and skipping into the last blocks makes libjpeg-turbo 2.1 read one
+  // row of them too many: so those rows are decoded.
+  constexpr unsigned last_rows = 3 * 2 * DCTSIZE;
+  const auto rest = [&] { return decoder.output_height - decoder.output_scanline; };
+  if (rest() > last_rows) jpeg_skip_scanlines(&decoder, rest() - last_rows);
+  while (rest() > 0) jpeg_read_scanlines(&decoder, &spare, 1);
   jpeg_finish_decompress(&decoder);
   return true;
 }
@@ -146,7 +148,7 @@ int Jpeg::channels() const {
   return state_->decoder.num_components;
 }
 
-picture::View Jpeg::decode(bool gray, int shrink, const picture::Part& part, bool coarse,
+picture::View Jpeg::decode(bool gray, int shrink, const picture::Part& part,
                            std::vector<unsigned char>& buffer) {
   State& s = *state_;
   jpeg_decompress_struct& decoder = s.decoder;
@@ -155,10 +157,6 @@ picture::View Jpeg::decode(bool gray, int shrink, const picture::Part& part, boo
   decoder.out_color_space = four_inks ? JCS_CMYK : gray ? JCS_GRAYSCALE : JCS_EXT_BGR;
   decoder.scale_num = 1;
   decoder.scale_denom = static_cast<unsigned>(shrink);
-  if (coarse) {
-    decoder.do_fancy_upsampling = FALSE;
-    decoder.dct_method = JDCT_IFAST;
-  }
   picture::View view;
   view.channels = gray ? 1 : 3;
   view.shrunk = shrink;

@@ -23,10 +23,9 @@ class Jpeg {
 
   [[nodiscard]] picture::Size size() const;  // as stored, before EXIF turns it
   [[nodiscard]] int channels() const;        // as stored: 1, 3 or 4
-  // At 1/shrink (1, 2, 4, 8) of the size; `part` of that, as a whole or a little more. Coarse:
-  // colours are not interpolated between the pixels that share them, which is faster and is not
-  // seen once the picture is shrunk. `buffer` grows as needed and holds the pixels.
-  [[nodiscard]] picture::View decode(bool gray, int shrink, const picture::Part& part, bool coarse,
+  // At 1/shrink (1, 2, 4, 8) of the size; `part` of that, as a whole or a little more, with the
+  // same pixels as the whole has there. `buffer` grows as needed and holds them.
+  [[nodiscard]] picture::View decode(bool gray, int shrink, const picture::Part& part,
                                      std::vector<unsigned char>& buffer);
 
  private:

@@ -109,7 +109,7 @@ std::string packed(Reader& reader, Bytes file, int64_t side, int quality) {
   plan.size = {width, height};
   const int shrink = reader.can_shrink() ? picture::possible_shrink(plan) : 1;
   const picture::View view =
-      reader.decode(shrink, picture::needed_part(whole, shrink, plan.region, plan.size), false);
+      reader.decode(shrink, picture::needed_part(whole, shrink, plan.region, plan.size));
   thread_local std::vector<float> planes;
   thread_local std::vector<unsigned char> pixels;
   const auto count = static_cast<size_t>(width) * static_cast<size_t>(height);

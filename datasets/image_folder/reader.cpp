@@ -106,19 +106,19 @@ picture::Size Reader::open(Bytes file) {
   return size_;
 }
 
-picture::View Reader::decode(int shrink, const picture::Part& part, bool coarse) {
+picture::View Reader::decode(int shrink, const picture::Part& part) {
   if (jpeg_ == nullptr) {
     return {other_.data, other_.cols, other_.rows, other_.channels(),
             static_cast<std::ptrdiff_t>(other_.step)};
   }
-  if (orientation_ == 1) return jpeg_->decode(gray_, shrink, part, coarse, pixels_);
+  if (orientation_ == 1) return jpeg_->decode(gray_, shrink, part, pixels_);
   const auto [width, height] = jpeg_->size();
   const picture::Part all{0, 0, (width + shrink - 1) / shrink, (height + shrink - 1) / shrink};
-  return turned(jpeg_->decode(gray_, shrink, all, coarse, pixels_), orientation_, turned_);
+  return turned(jpeg_->decode(gray_, shrink, all, pixels_), orientation_, turned_);
 }
 
 picture::View Reader::decode_all() {
-  return decode(1, {0, 0, size_.width, size_.height}, false);
+  return decode(1, {0, 0, size_.width, size_.height});
 }
 
 StoredForm stored_form(Bytes file) {

@@ -28,7 +28,7 @@ class Reader {
 
   // What there is of a picture shrunk `shrink` times (JPEGs only: others come whole), at least
   // `part`. The view lives until the next call.
-  [[nodiscard]] picture::View decode(int shrink, const picture::Part& part, bool coarse);
+  [[nodiscard]] picture::View decode(int shrink, const picture::Part& part);
   [[nodiscard]] picture::View decode_all();
   // Only of a JPEG may parts, or a shrunk picture, be had.
   [[nodiscard]] bool can_shrink() const { return jpeg_ != nullptr; }

@@ -81,11 +81,6 @@ void make_axis(const Span& span, int count, int offset, bool mirrored, Axis& axi
   }
 }
 
-struct Scratch {
-  Axis across, down;
-  std::vector<float> row, sums;
-};
-
 // One row of the result before it is taken apart: pixels of the picture's rows, weighed.
 TANDEM_PICTURE_VECTOR void weigh_rows(const unsigned char* rows, std::ptrdiff_t stride, int length,
                                       const float* weights, int weight_step, int taps,
@@ -99,22 +94,41 @@ TANDEM_PICTURE_VECTOR void weigh_rows(const unsigned char* rows, std::ptrdiff_t 
   }
 }
 
-TANDEM_PICTURE_VECTOR void weigh_columns(const float* row, int channels, const int* first,
-                                         const float* weights, int count, int taps, float* result) {
-  for (int i = 0; i < count; ++i) result[i] = weights[i] * row[first[i] * channels];
-  for (int t = 1; t < taps; ++t) {
-    const float* w = weights + static_cast<std::ptrdiff_t>(t) * count;
-    const float* from = row + t * channels;
-    for (int i = 0; i < count; ++i) result[i] += w[i] * from[first[i] * channels];
+// Four floats a pixel, whatever its channels: one vector.
+using Pixel = float __attribute__((vector_size(16)));
+
+void spread(const float* row, int columns, int channels, Pixel* pixels) {
+  if (channels == 3) {
+    for (int x = 0; x < columns; ++x, row += 3) pixels[x] = Pixel{row[0], row[1], row[2], 0};
+  } else {
+    for (int x = 0; x < columns; ++x) pixels[x] = Pixel{row[x], 0, 0, 0};
+  }
+}
+
+void weigh_columns(const Pixel* row, const int* first, const float* weights, int count, int taps,
+                   Pixel* result) {
+  for (int i = 0; i < count; ++i) {
+    const Pixel* from = row + first[i];
+    Pixel sum = weights[i] * from[0];
+    for (int t = 1; t < taps; ++t) {
+      sum += weights[static_cast<std::ptrdiff_t>(t) * count + i] * from[t];
+    }
+    result[i] = sum;
   }
 }
 
 TANDEM_PICTURE_VECTOR void finish_row(const float* sums, const float* inside, float inside_down,
                                       float mean, float scale, int count, float* result) {
   for (int i = 0; i < count; ++i) {
-    result[i] = (sums[i] - mean * (inside[i] * inside_down)) * scale;
+    result[i] = (sums[4 * i] - mean * (inside[i] * inside_down)) * scale;
   }
 }
+
+struct Scratch {
+  Axis across, down;
+  std::vector<float> row;
+  std::vector<Pixel> pixels, sums;
+};
 
 // A region that needs no resampling: every value is a byte's.
 TANDEM_PICTURE_VECTOR void copy_row(const unsigned char* row, int step, int count, float mean,
@@ -175,16 +189,19 @@ void resample(const View& view, const Size& whole, const Region& region, const F
   const int left = *least, columns = *most + across.taps - left;
   for (int& first : across.first) first -= left;
   scratch.row.resize(static_cast<size_t>(columns) * static_cast<size_t>(channels));
+  scratch.pixels.resize(static_cast<size_t>(columns));
   scratch.sums.resize(static_cast<size_t>(result.width));
   for (int y = 0; y < result.height; ++y) {
     const auto at = static_cast<size_t>(y);
     weigh_rows(view.pixels + down.first[at] * view.stride + left * channels, view.stride,
                columns * channels, down.weights.data() + at, down.count, down.taps,
                scratch.row.data());
+    spread(scratch.row.data(), columns, channels, scratch.pixels.data());
+    weigh_columns(scratch.pixels.data(), across.first.data(), across.weights.data(), across.count,
+                  across.taps, scratch.sums.data());
+    const auto* sums = reinterpret_cast<const float*>(scratch.sums.data());
     for (int c = 0; c < channels; ++c) {
-      weigh_columns(scratch.row.data() + c, channels, across.first.data(), across.weights.data(),
-                    across.count, across.taps, scratch.sums.data());
-      finish_row(scratch.sums.data(), across.inside.data(), down.inside[at],
+      finish_row(sums + c, across.inside.data(), down.inside[at],
                  finish.mean[static_cast<size_t>(c)], finish.scale, result.width,
                  result.plane(target_plane(finish, channels, c)) +
                      static_cast<std::ptrdiff_t>(y) * result.width);
