@@ -66,6 +66,16 @@ void add_strategy_options(CLI::App& command, StrategyOptions& options) {
       .add_option("--weight-threshold", options.weight_threshold,
                   "AlexNet-like test: share of weights")
       ->capture_default_str();
+  add_role_options(command, options.roles);
+}
+
+std::string strategy_names() {
+  std::string names;
+  const std::vector<Strategy>& all = strategies();
+  for (size_t i = 0; i < all.size(); ++i) {
+    names += (i == 0 ? "" : (i + 1 < all.size() ? ", " : " or ")) + all[i].name;
+  }
+  return names;
 }
 
 void add_net_options(CLI::App& command, NetArguments& arguments) {

@@ -48,6 +48,9 @@ void add_state_options(CLI::App& command, const std::string& prefix, const std::
 void write_output(const std::string& path, const std::string& text);
 void add_machine_options(CLI::App& command, MachineArguments& arguments);
 void add_strategy_options(CLI::App& command, StrategyOptions& options);
+// "sequential, two_phase or ..."
+[[nodiscard]] std::string strategy_names();
+void add_role_options(CLI::App& command, RoleOptions& roles);
 // Where a net comes from when there is nothing to train on: a model's name or a file, input size
 // and classes.
 struct NetArguments {

@@ -129,7 +129,7 @@ void add_plan(CLI::App& app, Action& action) {
       "plan", "Show what a strategy would do and predict the step, without running it");
   add_net_options(*command, a->net);
   command->add_option("--devices", a->devices, "cpu:N or sim:N")->capture_default_str();
-  command->add_option("--strategy", a->strategy, "sequential or two_phase")->capture_default_str();
+  command->add_option("--strategy", a->strategy, strategy_names())->capture_default_str();
   command->add_option("--costs", a->costs, "Measured costs (tandem profile --costs)");
   command->add_option("--dot", a->dot, "Write the graph in DOT");
   command->add_option("--trace", a->trace, "Write the predicted timeline (Chrome trace JSON)");

@@ -79,8 +79,11 @@ void print_step(const ProfileArguments& arguments, const Measurement& m, const P
       "gradients {}\n",
       human_seconds(p.forward), human_seconds(p.backward_fc), human_seconds(p.backward_conv),
       human_seconds(p.fc_gradients), human_seconds(p.conv_gradients));
-  fmt::print("a + b + max(c, m) + n (+ plain broadcast) = {}\n",
-             human_seconds(p.two_phase(arguments.strategy_options.hidden_broadcast)));
+  // What the parts add up to is known of the strategies with a master.
+  const bool has_formula = plan.strategy == "two_phase" || plan.strategy == "sequential";
+  if (has_formula)
+    fmt::print("a + b + max(c, m) + n (+ plain broadcast) = {}\n",
+               human_seconds(p.two_phase(arguments.strategy_options.hidden_broadcast)));
   if (alone > 0) {
     fmt::print(
         "exposed communication: {} of {} ({:.1f} %): the step without copies between devices takes "
@@ -183,7 +186,7 @@ void add_profile(CLI::App& app, Action& action) {
       "profile", "Run some steps on synthetic data and show where the time goes");
   add_net_options(*command, a->net);
   command->add_option("--devices", a->devices, "cpu, cpu:2, ...")->capture_default_str();
-  command->add_option("--strategy", a->strategy, "sequential or two_phase")->capture_default_str();
+  command->add_option("--strategy", a->strategy, strategy_names())->capture_default_str();
   command->add_option("--steps", a->steps, "Steps to measure")->capture_default_str();
   command->add_option("--warm-up", a->warm_up, "Steps before them")->capture_default_str();
   command->add_option("--costs", a->costs,

@@ -9,6 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/schedule/role_options.h"
+
 namespace tandem {
 
 enum class StreamKind { compute, communication, copy };
@@ -32,7 +34,9 @@ enum class Stage {
   update_fc,
   send_conv_gradients,
   update_conv,
-  report
+  report,
+  send_activations,
+  send_errors
 };
 [[nodiscard]] const char* to_string(Stage stage);
 
@@ -65,6 +69,9 @@ struct PlanBinding {
   int device = 0;
   int64_t row_begin = 0, row_end = 0;
   int64_t slice_begin = 0, slice_end = -1;  // output channels; -1: all
+  bool whole_outputs = false;               // the outputs of a slice are the whole layer's
+  int64_t input_begin = 0, input_end = -1;  // elements of a row of input 0; -1: all
+  bool adds_to_output = false;              // of a slice of the inputs that is not the first
   int saved = -1, scratch = -1;             // buffers whose bytes the kernel's report fills in
   // Where each of the layer's tensors lives on this device, in the order of the layer's lists.
   // buffer -1: none.
@@ -144,6 +151,12 @@ struct Task {
   When when = When::every_batch;
 };
 
+// Bytes of the weight array whose newest values, and whose solver state, one device has.
+struct WeightPlace {
+  int device = 0;
+  int64_t offset = 0, bytes = 0;
+};
+
 struct Plan {
   std::string strategy;
   std::string net;
@@ -153,8 +166,10 @@ struct Plan {
   std::vector<Buffer> buffers;
   std::vector<PlanBinding> bindings;
   std::vector<Task> tasks;
-  std::string split_layer;         // first layer of the FC part; "": no such split
-  std::vector<std::string> notes;  // what the strategy decided, for the user
+  std::vector<WeightPlace> weights_at;  // all of the array's; empty: device 0 has everything
+  RoleOptions roles;                    // as the strategy chose them
+  std::string split_layer;              // first layer of the FC part; "": no such split
+  std::vector<std::string> notes;       // what the strategy decided, for the user
 
   [[nodiscard]] int find_buffer(const std::string& name, int device) const;  // -1: none
   [[nodiscard]] int64_t bytes(const Region& region) const;  // whole_buffer resolved
@@ -162,6 +177,10 @@ struct Plan {
 
 // Whether the task does its work in this step.
 [[nodiscard]] bool works_in(const Plan& plan, const Task& task, int64_t step);
+
+// What part of its layer's arithmetic a row of the binding takes: 1 without slices.
+struct Net;
+[[nodiscard]] double slice_fraction(const Net& net, const PlanBinding& binding);
 
 // Rows [begin, end) of each device's share of a batch; shares differ by at most one.
 struct Rows {

@@ -51,6 +51,10 @@ const char* colour(Stage stage) {
       return "#66c2a5";
     case Stage::report:
       return "#ffffb3";
+    case Stage::send_activations:
+      return "#fccde5";
+    case Stage::send_errors:
+      return "#bc80bd";
   }
   return "#ffffff";
 }

@@ -28,11 +28,14 @@ const std::vector<Strategy>& strategies() {
       {"sequential", "nothing overlaps: backward, send all gradients, update, broadcast",
        &build_sequential},
       {"two_phase", "FC gradients travel while the convolutions go backward", &build_two_phase},
+      {"hybrid", "some devices have the convolutions, others the fully connected layers",
+       &build_hybrid},
   };
   return all;
 }
 
 Plan build_plan(const std::string& strategy, const StrategyInputs& inputs) {
+  demand_known_roles(strategy, inputs.options.roles);
   std::vector<std::string> names;
   for (const Strategy& known : strategies()) {
     if (known.name == strategy) return finished(known.build(completed(inputs)));

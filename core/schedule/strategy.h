@@ -11,6 +11,7 @@
 #include "core/model/net.h"
 #include "core/schedule/costs.h"
 #include "core/schedule/plan.h"
+#include "core/schedule/role_options.h"
 
 namespace tandem {
 
@@ -20,6 +21,7 @@ struct StrategyOptions {
   bool hidden_broadcast = true;
   double time_threshold = 0.1;  // of the AlexNet-like test
   double weight_threshold = 0.1;
+  RoleOptions roles;
 };
 
 struct StrategyInputs {
@@ -31,6 +33,7 @@ struct StrategyInputs {
   bool needs_norms = false;      // the update reads its arrays' norms (LARS, clip_gradients)
   bool clips_gradients = false;  // it reads the norm of all gradients, so it waits for all of them
   int batches_per_update = 1;    // iter_size
+  std::vector<WeightPlace> weights_at;  // for `testing`: of the training plan
   StrategyOptions options;
 };
 
@@ -40,7 +43,7 @@ struct Strategy {
   Plan (*build)(const StrategyInputs&);
 };
 
-// sequential, two_phase
+// sequential, two_phase, hybrid
 [[nodiscard]] const std::vector<Strategy>& strategies();
 // Builds, derives dependencies, validates. Error with near names for an unknown strategy, for fewer
 // rows than devices, and for what the strategy cannot do with the net.

@@ -13,6 +13,17 @@ json machine_json(const MachineOptions& machine) {
           {"link_latency", machine.link.latency}};
 }
 
+json roles_json(const RoleOptions& roles) {
+  return {{"conv_devices", roles.conv_devices}, {"fc_devices", roles.fc_devices}};
+}
+
+RoleOptions roles_from(const json& tree) {
+  RoleOptions roles;
+  roles.conv_devices = tree.at("conv_devices");
+  roles.fc_devices = tree.at("fc_devices");
+  return roles;
+}
+
 json options_json(const TrainOptions& o) {
   return {{"data", o.data},
           {"net", o.net},
@@ -23,6 +34,7 @@ json options_json(const TrainOptions& o) {
           {"hidden_broadcast", o.strategy_options.hidden_broadcast},
           {"time_threshold", o.strategy_options.time_threshold},
           {"weight_threshold", o.strategy_options.weight_threshold},
+          {"roles", roles_json(o.strategy_options.roles)},
           {"batch", o.batch},
           {"epochs", o.epochs},
           {"steps", o.steps},
@@ -47,6 +59,7 @@ TrainOptions options_from(const json& tree) {
   o.strategy_options.hidden_broadcast = tree.at("hidden_broadcast");
   o.strategy_options.time_threshold = tree.at("time_threshold");
   o.strategy_options.weight_threshold = tree.at("weight_threshold");
+  if (tree.contains("roles")) o.strategy_options.roles = roles_from(tree.at("roles"));
   o.batch = tree.at("batch");
   o.epochs = tree.at("epochs");
   o.steps = tree.at("steps");

@@ -101,6 +101,7 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   inputs.clips_gradients = options_.rule.clip > 0;
   inputs.batches_per_update = options_.rule.batches;
   inputs.options = options_.strategy_options;
+  inputs.weights_at = training_.plan.weights_at;
   phase.plan =
       which == TANDEM_TRAIN ? build_plan(options_.strategy, inputs) : build_testing_plan(inputs);
   if (computes) phase.kernels.emplace(phase.plan, phase.net, registry_, *runtime_);
@@ -146,31 +147,57 @@ void Session::set_weights(const std::vector<float>& values) {
   }
 }
 
+std::vector<WeightPlace> Session::weights_at() const {
+  const Plan& plan = training_.plan;
+  if (options_.training && !plan.weights_at.empty()) return plan.weights_at;
+  return {{0, 0, net().weight_floats * 4}};
+}
+
 std::vector<float> Session::weights() const {
   std::vector<float> values(static_cast<size_t>(net().weight_floats));
-  runtime_->read_persistent(buffers::weights, 0, values.data(),
-                            static_cast<int64_t>(values.size() * 4));
+  for (const WeightPlace& place : weights_at()) {
+    runtime_->read_persistent(buffers::weights, place.device, values.data() + place.offset / 4,
+                              place.bytes, place.offset);
+  }
   return values;
 }
 
+std::vector<int> Session::devices_with(const char* buffer) const {
+  std::vector<int> devices;
+  for (int device = 0; device < machine_->device_count(); ++device) {
+    if (runtime_->persistent(buffer, device) != nullptr) devices.push_back(device);
+  }
+  return devices;
+}
+
 void Session::set_state(const std::vector<float>& values) {
-  if (!values.empty()) {
-    runtime_->write_persistent(buffers::state, 0, values.data(),
+  if (values.empty()) return;
+  for (const int device : devices_with(buffers::state)) {
+    runtime_->write_persistent(buffers::state, device, values.data(),
                                static_cast<int64_t>(values.size() * 4));
   }
 }
 
 std::vector<float> Session::state() const {
   if (!options_.training) return {};
-  std::vector<float> values(static_cast<size_t>(net().weight_floats * options_.rule.states));
-  runtime_->read_persistent(buffers::state, 0, values.data(),
-                            static_cast<int64_t>(values.size() * 4));
+  const int64_t floats = net().weight_floats;
+  std::vector<float> values(static_cast<size_t>(floats * options_.rule.states));
+  for (int state = 0; state < options_.rule.states; ++state) {
+    for (const WeightPlace& place : weights_at()) {
+      const int64_t offset = state * floats * 4 + place.offset;
+      if (runtime_->persistent(buffers::state, place.device) == nullptr) continue;
+      runtime_->read_persistent(buffers::state, place.device, values.data() + offset / 4,
+                                place.bytes, offset);
+    }
+  }
   return values;
 }
 
 void Session::clear_skip() {
   const int32_t zero = 0;
-  if (options_.training) runtime_->write_persistent(buffers::skip, 0, &zero, sizeof(zero));
+  for (const int device : devices_with(buffers::skip)) {
+    runtime_->write_persistent(buffers::skip, device, &zero, sizeof(zero));
+  }
 }
 
 Loader::Allocator Session::allocator() {

@@ -8,6 +8,7 @@ namespace tandem {
 
 [[nodiscard]] Plan build_sequential(const StrategyInputs& inputs);
 [[nodiscard]] Plan build_two_phase(const StrategyInputs& inputs);
+[[nodiscard]] Plan build_hybrid(const StrategyInputs& inputs);
 [[nodiscard]] Plan build_testing(const StrategyInputs& inputs);
 
 }  // namespace tandem

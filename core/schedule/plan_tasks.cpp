@@ -1,0 +1,134 @@
+// The half of the plan builder for tasks that are no layer's pass: copies, sums, updates.
+#include <fmt/format.h>
+
+#include "core/schedule/plan_builder.h"
+
+namespace tandem {
+
+void PlanBuilder::emit_copy(const std::string& label, Stage stage, int layer,
+                            const std::vector<StreamId>& streams, std::vector<CopySegment> segments,
+                            When when) {
+  Task task;
+  task.label = label;
+  task.stage = stage;
+  task.layer = layer;
+  task.streams = streams;
+  for (const CopySegment& segment : segments) {
+    task.reads.push_back(segment.source);
+    task.writes.push_back(segment.target);
+  }
+  task.work = CopyWork{std::move(segments)};
+  task.when = when;
+  emit(std::move(task));
+}
+
+void PlanBuilder::emit_transfer(const std::string& what, Stage stage, int layer, int source,
+                                int target, std::vector<CopySegment> segments, When when) {
+  emit_copy(fmt::format("{} @{}->@{}", what, source, target), stage, layer,
+            {{target, StreamKind::communication}, {source, StreamKind::communication}},
+            std::move(segments), when);
+}
+
+void PlanBuilder::emit_add(const std::string& label, Stage stage, StreamId stream,
+                           const Region& target, std::vector<Region> sources, When when) {
+  Task task;
+  task.label = label;
+  task.stage = stage;
+  task.streams = {stream};
+  task.reads = sources;
+  task.writes = {target};
+  task.work = AddWork{target, std::move(sources)};
+  task.when = when;
+  emit(std::move(task));
+}
+
+void PlanBuilder::emit_norms(const std::string& label, Stage stage, int device,
+                             const std::vector<int>& arrays) {
+  if (!inputs_.needs_norms) return;
+  const WeightRange all = all_weights(net());
+  Task task;
+  task.label = label;
+  task.stage = stage;
+  task.streams = {{device, StreamKind::communication}};
+  for (const WeightRange& range : weight_ranges(net(), arrays)) {
+    task.reads.push_back(gradients(device, range));
+    task.reads.push_back(weights(device, range));
+  }
+  task.writes = norms(device, arrays);
+  task.work = NormWork{arrays,
+                       weights(device, all),
+                       gradients(device, all),
+                       {task.writes.front().buffer, 0, whole_buffer}};
+  task.when = When::last_batch;
+  emit(std::move(task));
+}
+
+void PlanBuilder::emit_merge(Stage stage, int layer, LayerPass pass,
+                             const std::vector<int>& members) {
+  const int root = members.front();
+  MergeWork work;
+  work.binding = binding(root, layer);
+  work.pass = pass;
+  work.target = statistics(root, layer, pass);
+  for (size_t i = 1; i < members.size(); ++i) {
+    work.sources.push_back(received_statistics(members[i], layer, pass, root));
+  }
+  Task task;
+  task.label =
+      fmt::format("merge {} {} @{}", to_string(pass), net().layers[size_t(layer)].name, root);
+  task.stage = stage;
+  task.layer = layer;
+  task.streams = {{root, StreamKind::communication}};
+  task.reads = work.sources;
+  task.writes = {work.target};
+  task.work = std::move(work);
+  emit(std::move(task));
+}
+
+void PlanBuilder::emit_update(const std::string& label, Stage stage, int device,
+                              const std::vector<int>& arrays) {
+  const WeightRange all = all_weights(net());
+  UpdateWork work;
+  work.weights = arrays;
+  work.weights_buffer = weights(device, all);
+  work.gradients_buffer = gradients(device, all);
+  work.state_buffer = {state(device, 0, all).buffer, 0, whole_buffer};
+  work.step = step(device);
+  work.skip = skip(device);
+  Task task;
+  task.label = label;
+  task.stage = stage;
+  task.streams = {{device, StreamKind::communication}};
+  task.reads = {work.step, work.skip};
+  for (const WeightRange& range : weight_ranges(net(), arrays)) {
+    task.reads.push_back(gradients(device, range));
+    task.writes.push_back(weights(device, range));
+    for (int i = 0; i < inputs_.solver_states; ++i) task.writes.push_back(state(device, i, range));
+  }
+  if (inputs_.needs_norms) {
+    const std::vector<Region> mine = norms(device, arrays);
+    work.norms = {mine.front().buffer, 0, whole_buffer};
+    if (inputs_.clips_gradients) {
+      task.reads.push_back(work.norms);
+    } else {
+      task.reads.insert(task.reads.end(), mine.begin(), mine.end());
+    }
+  }
+  task.when = When::last_batch;
+  task.work = std::move(work);
+  emit(std::move(task));
+}
+
+void PlanBuilder::emit_check(const std::string& label, StreamId stream, int scalar) {
+  const CheckWork work{metric(stream.device, scalar), skip(stream.device)};
+  Task task;
+  task.label = label;
+  task.stage = Stage::report;
+  task.streams = {stream};
+  task.reads = {work.values};
+  task.writes = {work.skip};
+  task.work = work;
+  emit(std::move(task));
+}
+
+}  // namespace tandem
