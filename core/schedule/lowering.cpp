@@ -99,6 +99,17 @@ std::vector<UpdatePiece> pieces(const Net& net, const std::vector<int>& weights,
   return result;
 }
 
+std::vector<UpdatePiece> pieces(const Net& net, const std::vector<WeightPart>& parts) {
+  std::vector<UpdatePiece> result;
+  for (const WeightPart& part : parts) {
+    const WeightArray& array = net.weights[static_cast<size_t>(part.weight)];
+    if (!array.trained() || part.begin >= part.end) continue;
+    result.push_back({part.weight, array.offset + part.begin, part.end - part.begin,
+                      array.rate_multiplier, array.decay_multiplier});
+  }
+  return result;
+}
+
 tandem_status no_kernel(const tandem_call&) {
   host_table().explain("the executor was made without kernels");
   return TANDEM_FAILED;
@@ -320,7 +331,10 @@ void Lowering::lower_update(const UpdateWork& work, const Resolver& at, Lowered&
   };
   const auto all = std::make_shared<Updates>();
   const auto* norms = at.as<const double>(work.norms);
-  for (const UpdatePiece& piece : pieces(net_, work.weights, rule_.rule != TANDEM_UPDATE_LARS)) {
+  const std::vector<UpdatePiece> all_pieces =
+      work.parts.empty() ? pieces(net_, work.weights, rule_.rule != TANDEM_UPDATE_LARS)
+                         : pieces(net_, work.parts);
+  for (const UpdatePiece& piece : all_pieces) {
     std::vector<float*>& states = all->states.emplace_back();
     for (int k = 0; k < rule_.states; ++k) {
       states.push_back(at.as<float>(work.state_buffer) + k * net_.weight_floats + piece.offset);

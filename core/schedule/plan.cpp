@@ -47,6 +47,12 @@ const char* to_string(Stage stage) {
       return "send_activations";
     case Stage::send_errors:
       return "send_errors";
+    case Stage::backward_errors:
+      return "backward_errors";
+    case Stage::backward_weights:
+      return "backward_weights";
+    case Stage::update_weights:
+      return "update_weights";
   }
   return "?";
 }

@@ -36,7 +36,10 @@ enum class Stage {
   update_conv,
   report,
   send_activations,
-  send_errors
+  send_errors,
+  backward_errors,  // where errors and weights are not one device's
+  backward_weights,
+  update_weights
 };
 [[nodiscard]] const char* to_string(Stage stage);
 
@@ -117,11 +120,16 @@ struct NormWork {            // sums of squares of some weight arrays and of the
   Region weights_buffer, gradients_buffer;  // the whole arrays, laid out as the net's
   Region norms;                             // as buffers::norms says
 };
+struct WeightPart {  // floats [begin, end) of a weight array
+  int weight = -1;
+  int64_t begin = 0, end = 0;
+};
 struct UpdateWork {          // the solver's rule over some weight arrays
   std::vector<int> weights;  // of the net
   Region weights_buffer, gradients_buffer, state_buffer;  // the whole arrays, laid out as the net's
   Region step, skip;
-  Region norms{};  // buffer -1: the rule needs none
+  Region norms{};                 // buffer -1: the rule needs none
+  std::vector<WeightPart> parts;  // in place of `weights`, where it is not whole arrays
 };
 struct CheckWork {  // skip = 1 if a value is not finite
   Region values, skip;

@@ -152,16 +152,18 @@ void PlanBuilder::emit_forward(int place, int layer) {
 void PlanBuilder::emit_backward(int place, int layer, Stage stage) {
   const Layer& l = net().layers[size_t(layer)];
   if (!l.has_backward()) return;
-  const int use = binding(place, layer), device = device_of(place);
-  if (l.wants_backward_weights) {
-    emit_pass(label(LayerPass::backward_weights, layer, place), stage,
-              {use, LayerPass::backward_weights, accumulates(device, layer)});
-    add_own_gradients(device, layer, stage);
-  }
+  if (l.wants_backward_weights) emit_backward_weights(place, layer, stage);
   if (l.wants_backward_data) {
     emit_pass(label(LayerPass::backward_data, layer, place), stage,
-              {use, LayerPass::backward_data, false});
+              {binding(place, layer), LayerPass::backward_data, false});
   }
+}
+
+void PlanBuilder::emit_backward_weights(int place, int layer, Stage stage) {
+  const int use = binding(place, layer), device = device_of(place);
+  emit_pass(label(LayerPass::backward_weights, layer, place), stage,
+            {use, LayerPass::backward_weights, accumulates(device, layer)});
+  add_own_gradients(place, layer, stage);
 }
 
 // The first write of a step overwrites, so that nothing has to be cleared.
@@ -195,9 +197,9 @@ bool PlanBuilder::has_own_gradient(int layer, int weight) const {
   return starts_any && !is_first(weight);
 }
 
-void PlanBuilder::add_own_gradients(int device, int layer, Stage stage) {
+void PlanBuilder::add_own_gradients(int place, int layer, Stage stage) {
   const Layer& l = net().layers[size_t(layer)];
-  const int use = binding(device, layer);
+  const int use = binding(place, layer), device = device_of(place);
   for (size_t i = 0; i < l.weights.size(); ++i) {
     const Region own = plan_.bindings[size_t(use)].weight_gradients[i];
     if (own.buffer < 0 || !has_own_gradient(layer, l.weights[i])) continue;

@@ -91,6 +91,11 @@ class PlanBuilder {
   // What binding() would make, to be changed and added by a strategy that needs another use.
   [[nodiscard]] PlanBinding describe(int place, int layer);
   int add_binding(PlanBinding use);
+  // Makes it a use of output channels [begin, end) alone, of which it has weights and gradients;
+  // its outputs stay whole. The layer's type can be sliced.
+  void slice_outputs(PlanBinding& use, int64_t begin, int64_t end) const;
+  // Those channels' parts of the layer's weight arrays that are trained.
+  [[nodiscard]] std::vector<WeightPart> parts_of(int layer, int64_t begin, int64_t end) const;
 
   // ---- Tasks.
   // ------------------------------------------------------------------------------------
@@ -104,6 +109,10 @@ class PlanBuilder {
   void emit_forward(int place, int layer);
   // The wanted halves: weights first, because their gradients travel. Nothing for a layer without.
   void emit_backward(int place, int layer, Stage stage);
+  // The half of it that makes the weights' gradients.
+  void emit_backward_weights(int place, int layer, Stage stage);
+  // "backward_data fc1 @0"
+  [[nodiscard]] std::string label(LayerPass pass, int layer, int place) const;
   // One pass of a binding, by its device's compute stream.
   void emit_pass(const std::string& label, Stage stage, const LayerWork& work);
   // By the first of the streams; the others are occupied as long.
@@ -113,6 +122,11 @@ class PlanBuilder {
   // "<what> @1->@0": a copy between devices that occupies both communication streams.
   void emit_transfer(const std::string& what, Stage stage, int layer, int source, int target,
                      std::vector<CopySegment> segments, When when);
+  // A copy within the device of many small segments, which reads and writes these regions, by its
+  // communication stream.
+  void emit_rearrangement(const std::string& label, Stage stage, int layer, int device,
+                          std::vector<CopySegment> segments, std::vector<Region> reads,
+                          std::vector<Region> writes);
   // target += sources, in this order.
   void emit_add(const std::string& label, Stage stage, StreamId stream, const Region& target,
                 std::vector<Region> sources, When when = When::every_batch);
@@ -126,6 +140,10 @@ class PlanBuilder {
   // The solver's rule over these weight arrays, by the device's communication stream.
   void emit_update(const std::string& label, Stage stage, int device,
                    const std::vector<int>& weights);
+  // Over parts of arrays.
+  void emit_update(const std::string& label, Stage stage, int device,
+                   const std::vector<WeightPart>& parts);
+  [[nodiscard]] WeightRange range_of(const WeightPart& part) const;
   // Sets skip on the device if the scalar is not finite.
   void emit_check(const std::string& label, StreamId stream, int scalar);
 
@@ -140,18 +158,19 @@ class PlanBuilder {
   void find_last_users();
   // The place's memory of that name on its device.
   [[nodiscard]] Buffer at(int place, const std::string& name, int64_t bytes, int slots = 1) const;
-  [[nodiscard]] std::string label(LayerPass pass, int layer, int place) const;
   [[nodiscard]] const std::vector<Shape>& shapes(int place);
   [[nodiscard]] BatchLayout batch_layout(int64_t row_count) const;
   [[nodiscard]] Region input(int place);
   [[nodiscard]] Region constant(int device, int scalar);
   [[nodiscard]] Region output_gradient(int place, int layer, size_t output);
   void emit(Task task);
+  void emit_update(const std::string& label, Stage stage, int device, UpdateWork work,
+                   const std::vector<WeightRange>& ranges);
   [[nodiscard]] bool accumulates(int device, int layer);
   [[nodiscard]] BufferKind gradients_kind() const;
   [[nodiscard]] bool has_own_gradient(int layer, int weight) const;
   [[nodiscard]] Region weight_gradient(int device, int layer, int weight);
-  void add_own_gradients(int device, int layer, Stage stage);
+  void add_own_gradients(int place, int layer, Stage stage);
 
   StrategyInputs inputs_;
   Purpose purpose_;

@@ -29,6 +29,20 @@ void PlanBuilder::emit_transfer(const std::string& what, Stage stage, int layer,
             std::move(segments), when);
 }
 
+void PlanBuilder::emit_rearrangement(const std::string& label, Stage stage, int layer, int device,
+                                     std::vector<CopySegment> segments, std::vector<Region> reads,
+                                     std::vector<Region> writes) {
+  Task task;
+  task.label = label;
+  task.stage = stage;
+  task.layer = layer;
+  task.streams = {{device, StreamKind::communication}};
+  task.reads = std::move(reads);
+  task.writes = std::move(writes);
+  task.work = CopyWork{std::move(segments)};
+  emit(std::move(task));
+}
+
 void PlanBuilder::emit_add(const std::string& label, Stage stage, StreamId stream,
                            const Region& target, std::vector<Region> sources, When when) {
   Task task;
@@ -87,9 +101,28 @@ void PlanBuilder::emit_merge(Stage stage, int layer, LayerPass pass,
 
 void PlanBuilder::emit_update(const std::string& label, Stage stage, int device,
                               const std::vector<int>& arrays) {
-  const WeightRange all = all_weights(net());
   UpdateWork work;
   work.weights = arrays;
+  emit_update(label, stage, device, std::move(work), weight_ranges(net(), arrays));
+}
+
+void PlanBuilder::emit_update(const std::string& label, Stage stage, int device,
+                              const std::vector<WeightPart>& parts) {
+  UpdateWork work;
+  work.parts = parts;
+  std::vector<WeightRange> ranges;
+  for (const WeightPart& part : parts) ranges.push_back(range_of(part));
+  emit_update(label, stage, device, std::move(work), ranges);
+}
+
+WeightRange PlanBuilder::range_of(const WeightPart& part) const {
+  const WeightArray& array = net().weights[size_t(part.weight)];
+  return {(array.offset + part.begin) * 4, (part.end - part.begin) * 4};
+}
+
+void PlanBuilder::emit_update(const std::string& label, Stage stage, int device, UpdateWork work,
+                              const std::vector<WeightRange>& ranges) {
+  const WeightRange all = all_weights(net());
   work.weights_buffer = weights(device, all);
   work.gradients_buffer = gradients(device, all);
   work.state_buffer = {state(device, 0, all).buffer, 0, whole_buffer};
@@ -100,12 +133,14 @@ void PlanBuilder::emit_update(const std::string& label, Stage stage, int device,
   task.stage = stage;
   task.streams = {{device, StreamKind::communication}};
   task.reads = {work.step, work.skip};
-  for (const WeightRange& range : weight_ranges(net(), arrays)) {
+  for (const WeightRange& range : ranges) {
     task.reads.push_back(gradients(device, range));
     task.writes.push_back(weights(device, range));
     for (int i = 0; i < inputs_.solver_states; ++i) task.writes.push_back(state(device, i, range));
   }
   if (inputs_.needs_norms) {
+    std::vector<int> arrays = work.weights;
+    for (const WeightPart& part : work.parts) arrays.push_back(part.weight);
     const std::vector<Region> mine = norms(device, arrays);
     work.norms = {mine.front().buffer, 0, whole_buffer};
     if (inputs_.clips_gradients) {

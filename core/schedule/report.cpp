@@ -55,6 +55,12 @@ const char* colour(Stage stage) {
       return "#fccde5";
     case Stage::send_errors:
       return "#bc80bd";
+    case Stage::backward_errors:
+      return "#fdb462";
+    case Stage::backward_weights:
+      return "#fb8072";
+    case Stage::update_weights:
+      return "#66c2a5";
   }
   return "#ffffff";
 }

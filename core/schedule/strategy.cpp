@@ -30,6 +30,9 @@ const std::vector<Strategy>& strategies() {
       {"two_phase", "FC gradients travel while the convolutions go backward", &build_two_phase},
       {"hybrid", "some devices have the convolutions, others the fully connected layers",
        &build_hybrid},
+      {"asymmetric", "one group of devices computes errors, the other weights", &build_asymmetric},
+      {"fc_parallel", "fully connected layers are divided by neurons, activations travel",
+       &build_fc_parallel},
   };
   return all;
 }

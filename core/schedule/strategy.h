@@ -43,7 +43,7 @@ struct Strategy {
   Plan (*build)(const StrategyInputs&);
 };
 
-// sequential, two_phase, hybrid
+// sequential, two_phase, hybrid, asymmetric, fc_parallel
 [[nodiscard]] const std::vector<Strategy>& strategies();
 // Builds, derives dependencies, validates. Error with near names for an unknown strategy, for fewer
 // rows than devices, and for what the strategy cannot do with the net.

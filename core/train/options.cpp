@@ -14,13 +14,15 @@ json machine_json(const MachineOptions& machine) {
 }
 
 json roles_json(const RoleOptions& roles) {
-  return {{"conv_devices", roles.conv_devices}, {"fc_devices", roles.fc_devices}};
+  return {{"conv_devices", roles.conv_devices}, {"fc_devices", roles.fc_devices}, {"groups", roles.groups}, {"quota", roles.quota}};
 }
 
 RoleOptions roles_from(const json& tree) {
   RoleOptions roles;
   roles.conv_devices = tree.at("conv_devices");
   roles.fc_devices = tree.at("fc_devices");
+  roles.groups = tree.at("groups");
+  roles.quota = tree.at("quota");
   return roles;
 }
 

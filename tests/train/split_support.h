@@ -25,22 +25,56 @@ struct SplitCase {
     std::string text = fmt::format("{}_{}_{}", strategy, net, devices);
     if (roles.conv_devices > 0)
       text += fmt::format("_{}_and_{}", roles.conv_devices, roles.fc_devices);
+    for (const char c : roles.groups) {
+      if (std::isalnum(c) != 0) text += c;
+    }
+    if (roles.quota > 0) text += fmt::format("_quota_{}", roles.quota);
     for (const auto& [field, value] : fields) text += "_" + field;
     if (batches > 1) text += fmt::format("_batches_{}", batches);
     return text;
   }
 };
 
-inline NetDefinition split_net(const std::string&) {
-  return small_net();
+inline void PrintTo(const SplitCase& c, std::ostream* out) {
+  *out << c.name();
 }
 
+// "small": a narrow AlexNet; "mlp": fully connected with dropout; "speech": deep, with sigmoids.
+inline NetDefinition split_net(const std::string& name) {
+  if (name == "small") return with_class_count(small_net(), 5);
+  const bool speech = name == "speech";
+  const std::string filler = " weight_filler { type: \"xavier\" }";
+  const auto dense = [&](int outputs) {
+    return fmt::format("inner_product_param {{ num_output: {}{} }}", outputs, filler);
+  };
+  NetWriter net(name);
+  net.data(20);
+  for (int i = 1; i <= (speech ? 4 : 2); ++i) {
+    const std::string fc = fmt::format("fc{}", i);
+    net.layer(fc, "InnerProduct", dense(speech ? 21 : 37));
+    net.layer(fmt::format("act{}", i), speech ? "Sigmoid" : "ReLU", {fc}, {fc});
+    if (!speech) {
+      net.layer(fmt::format("drop{}", i), "Dropout", {fc}, {fc},
+                "dropout_param { dropout_ratio: 0.4 }");
+    }
+  }
+  return net.layer("score", "InnerProduct", dense(5)).loss().definition();
+}
+
+// Five classes, so that the last layer can be divided over four devices.
 class SplitRuns : public Runs {
  protected:
+  static constexpr int classes = 5;
+  static void SetUpTestSuite() {
+    folder_ = new TempFolder;
+    make_image_folder(folder_->path() / "data", "train", classes, 10);
+    make_image_folder(folder_->path() / "data", "val", classes, 3);
+  }
   static TrainOptions one_device(const SplitCase& c, int threads, int64_t steps = 20) {
     TrainOptions o = options(steps);
     o.net_definition = split_net(c.net);
     o.solver_fields = c.fields;
+    if (c.fields.contains("type")) o.rate = 1.0;  // LARS
     o.devices = "cpu:1";
     o.strategy = "sequential";
     o.machine.threads = threads;
@@ -55,7 +89,7 @@ class SplitRuns : public Runs {
     if (c.batches > 1) o.solver_fields["iter_size"] = std::to_string(c.batches);
     return o;
   }
-  // The yardstick: one device whose threads only sum the batch in other orders.
+  // The yardstick: one device that only sums the batch in other orders, by threads and by parts.
   struct Reference {
     Weights start, weights;
     double yardstick = 0;
@@ -73,6 +107,12 @@ class SplitRuns : public Runs {
       r.yardstick = std::max(r.yardstick,
                              largest_difference(r.weights, run(one_device(c, threads)), r.start));
     }
+    for (const int64_t parts : {2, 3}) {
+      TrainOptions o = one_device(c, 1);
+      o.batch /= parts;
+      o.solver_fields["iter_size"] = std::to_string(parts);
+      r.yardstick = std::max(r.yardstick, largest_difference(r.weights, run(o), r.start));
+    }
     return r;
   }
 };
@@ -84,11 +124,52 @@ inline std::vector<SplitCase> split_cases() {
   }
   cases.push_back({"hybrid", 3, {2, 1}, "small", {{"clip_gradients", "0.3"}}});
   cases.push_back({"hybrid", 4, {2, 2}, "small", {}, 2});
+  const auto asymmetric = [&](int devices, const std::string& groups, const std::string& net,
+                              const std::map<std::string, std::string>& fields = {},
+                              int64_t batches = 1) {
+    RoleOptions roles;
+    roles.groups = groups;
+    cases.push_back({"asymmetric", devices, roles, net, fields, batches});
+  };
+  for (const char* net : {"small", "mlp", "speech"}) {
+    asymmetric(2, "E=0/W=1", net);
+    asymmetric(3, "E=1/W=0,2", net);
+    asymmetric(4, "E=0,2/W=1,3", net);
+  }
+  asymmetric(2, "E=1/W=0", "mlp");
+  asymmetric(3, "E=0,2/W=1", "small");
+  asymmetric(4, "E=3/W=0,1,2", "speech");
+  asymmetric(4, "E=0,1,3/W=2", "small");
+  asymmetric(3, "E=0/W=1,2", "small", {{"clip_gradients", "0.3"}});
+  asymmetric(3, "E=0/W=1,2", "mlp", {}, 2);
+  const auto fc_parallel = [&](int devices, int quota, const std::string& net,
+                               const std::map<std::string, std::string>& fields = {},
+                               int64_t batches = 1) {
+    RoleOptions roles;
+    roles.quota = quota;
+    cases.push_back({"fc_parallel", devices, roles, net, fields, batches});
+  };
+  for (const char* net : {"small", "mlp", "speech"}) {
+    fc_parallel(2, 2, net);
+    fc_parallel(3, 2, net);
+    fc_parallel(4, 4, net);
+  }
+  fc_parallel(2, 1, "mlp");
+  fc_parallel(3, 1, "speech");
+  fc_parallel(4, 3, "small");
+  fc_parallel(4, 1, "small");
+  fc_parallel(2, 2, "small", {{"clip_gradients", "0.3"}});
+  fc_parallel(3, 2, "mlp", {{"type", "LARS"}, {"trust_coefficient", "0.01"}});
+  fc_parallel(2, 1, "small", {}, 2);
   return cases;
 }
 
 inline std::vector<SplitCase> resume_cases() {
-  return {{"hybrid", 3, {2, 1}}};
+  RoleOptions groups, quota;
+  quota.quota = 2;
+  groups.groups = "E=0,2/W=1,3";
+  return {
+      {"hybrid", 3, {2, 1}}, {"asymmetric", 4, groups, "mlp"}, {"fc_parallel", 3, quota, "small"}};
 }
 
 }  // namespace tandem::test

@@ -8,15 +8,11 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/schedule/strategies/fc_chain.h"
 
 namespace tandem {
 
 namespace {
-
-// What its type says of a fully connected layer: its sums go over whole rows.
-bool is_fully_connected(const Layer& layer) {
-  return !layer.weights.empty() && layer.has(TANDEM_SLICED_INPUTS);
-}
 
 // Its backward can run on a device that has not run its forward.
 bool can_hand_over(const Layer& layer) {

@@ -9,6 +9,8 @@ namespace tandem {
 [[nodiscard]] Plan build_sequential(const StrategyInputs& inputs);
 [[nodiscard]] Plan build_two_phase(const StrategyInputs& inputs);
 [[nodiscard]] Plan build_hybrid(const StrategyInputs& inputs);
+[[nodiscard]] Plan build_asymmetric(const StrategyInputs& inputs);
+[[nodiscard]] Plan build_fc_parallel(const StrategyInputs& inputs);
 [[nodiscard]] Plan build_testing(const StrategyInputs& inputs);
 
 }  // namespace tandem
