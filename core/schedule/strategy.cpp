@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
+#include "core/schedule/parts.h"
 #include "core/schedule/strategies/strategies.h"
 
 namespace tandem {
@@ -41,7 +42,10 @@ Plan build_plan(const std::string& strategy, const StrategyInputs& inputs) {
   demand_known_roles(strategy, inputs.options.roles);
   std::vector<std::string> names;
   for (const Strategy& known : strategies()) {
-    if (known.name == strategy) return finished(known.build(completed(inputs)));
+    if (known.name == strategy) {
+      demand_weights_to_train(*inputs.net);
+      return finished(known.build(completed(inputs)));
+    }
     names.push_back(known.name);
   }
   throw error("unknown strategy '{}'{}; there are: {}", strategy, did_you_mean(strategy, names),

@@ -80,6 +80,9 @@ TEST_P(FcParallelPlan, HasNoWaitThatCouldBeLeftOut) {
 TEST_P(FcParallelPlan, ReadsNoTransientMemoryBeforeItIsWritten) {
   expect_written_before_read(plan_of(GetParam()));
 }
+TEST_P(FcParallelPlan, TellsEveryDeviceThatUpdatesOfTheLoss) {
+  expect_updates_know_of_the_loss(plan_of(GetParam()));
+}
 TEST_P(FcParallelPlan, ComputesOnTheComputeStreamsAndMovesOnTheOthers) {
   expect_passes_on_compute_streams_only(plan_of(GetParam()));
 }
@@ -214,6 +217,28 @@ TEST(FcParallel, LeavesFcLayersThatItCannotReachDataParallel) {
   EXPECT_GE(find_task(plan, "add fc1 gradients @0"), 0);
   EXPECT_EQ(find_task(plan, "add fc2 gradients @0"), -1);
   expect_no_race(plan);
+}
+
+TEST(FcParallel, LeavesFrozenLayersAlone) {
+  FakeNet made("frozen", 8, {1, 1, 8, 8});
+  made.convolution("conv1", 4, 3).relu("relu1").convolution("conv2", 4, 3).inner_product("fc1", 12);
+  const Net net = made.inner_product("fc2", 10).freeze("conv1").freeze("conv2").loss().finish();
+  const Plan plan = build_plan("fc_parallel", inputs_of(net, 2));
+  for (const Task& task : plan.tasks) {
+    EXPECT_FALSE(task.label.starts_with("backward") && task.label.find("conv") != std::string::npos)
+        << task.label;
+    EXPECT_FALSE(task.label.starts_with("backward_data fc1")) << task.label;
+  }
+  expect_no_race(plan);
+  expect_written_before_read(plan);
+  const Net nothing = FakeNet("nothing", 8, {1, 1, 4, 4})
+                          .convolution("conv1", 2, 3)
+                          .inner_product("fc1", 8)
+                          .freeze("conv1")
+                          .freeze("fc1")
+                          .loss()
+                          .finish();
+  EXPECT_THAT(refusal(inputs_of(nothing, 2)), HasSubstr("no weights to train"));
 }
 
 }  // namespace

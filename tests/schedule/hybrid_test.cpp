@@ -59,6 +59,9 @@ TEST_P(HybridPlan, HasNoWaitThatCouldBeLeftOut) {
 TEST_P(HybridPlan, ReadsNoTransientMemoryBeforeItIsWritten) {
   expect_written_before_read(plan_of(GetParam()));
 }
+TEST_P(HybridPlan, TellsEveryDeviceThatUpdatesOfTheLoss) {
+  expect_updates_know_of_the_loss(plan_of(GetParam()));
+}
 TEST_P(HybridPlan, ComputesOnTheComputeStreamsAndMovesOnTheOthers) {
   expect_passes_on_compute_streams_only(plan_of(GetParam()));
 }
@@ -197,6 +200,28 @@ TEST(Hybrid, HasOptionsThatOtherStrategiesRefuse) {
   const std::string message =
       error_of([&] { (void)build_plan("two_phase", inputs_for(net, 1, 1)); });
   EXPECT_THAT(message, HasSubstr("--conv-devices is an option of strategy 'hybrid'"));
+}
+
+TEST(Hybrid, LeavesFrozenLayersAlone) {
+  FakeNet made("frozen", 8, {1, 1, 8, 8});
+  made.convolution("conv1", 4, 3).relu("relu1").convolution("conv2", 4, 3).inner_product("fc1", 12);
+  const Net net = made.inner_product("fc2", 10).freeze("conv1").freeze("conv2").loss().finish();
+  const Plan plan = build_plan("hybrid", inputs_of(net, 2));
+  for (const Task& task : plan.tasks) {
+    EXPECT_FALSE(task.label.starts_with("backward") && task.label.find("conv") != std::string::npos)
+        << task.label;
+    EXPECT_FALSE(task.label.starts_with("backward_data fc1")) << task.label;
+  }
+  expect_no_race(plan);
+  expect_written_before_read(plan);
+  const Net nothing = FakeNet("nothing", 8, {1, 1, 4, 4})
+                          .convolution("conv1", 2, 3)
+                          .inner_product("fc1", 8)
+                          .freeze("conv1")
+                          .freeze("fc1")
+                          .loss()
+                          .finish();
+  EXPECT_THAT(refusal(inputs_of(nothing, 2)), HasSubstr("no weights to train"));
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 #include <vector>
 
+#include "core/schedule/buffers.h"
 #include "core/schedule/memory_plan.h"
 #include "core/schedule/plan.h"
 
@@ -65,6 +67,19 @@ inline void expect_written_before_read(const Plan& plan) {
           << "'" << task.label << "' reads '" << buffer.name << "' @" << buffer.device;
     }
     for (const Region& region : task.writes) written[region.buffer].push_back(region);
+  }
+}
+
+// A loss that is not finite stops the updates of its own step on whichever device they are.
+inline void expect_updates_know_of_the_loss(const Plan& plan) {
+  std::set<int> told;  // devices
+  for (const Task& task : plan.tasks) {
+    for (const Region& region : task.writes) {
+      const Buffer& buffer = plan.buffers[static_cast<size_t>(region.buffer)];
+      if (buffer.name == buffers::skip) told.insert(buffer.device);
+    }
+    if (!std::holds_alternative<UpdateWork>(task.work)) continue;
+    EXPECT_TRUE(told.contains(task.streams[0].device)) << task.label;
   }
 }
 

@@ -39,9 +39,31 @@ inline void PrintTo(const SplitCase& c, std::ostream* out) {
   *out << c.name();
 }
 
-// "small": a narrow AlexNet; "mlp": fully connected with dropout; "speech": deep, with sigmoids.
+// With batch normalisation on both sides of the last convolution and between FC layers.
+inline NetDefinition normalised_split_net() {
+  const std::string filler = "weight_filler { type: \"xavier\" }";
+  return NetWriter("norm")
+      .data(20)
+      .layer("conv1", "Convolution",
+             "convolution_param { num_output: 8 kernel_size: 3 stride: 2 " + filler + " }")
+      .layer("norm1", "BatchNorm")
+      .layer("relu1", "ReLU")
+      .layer("conv2", "Convolution",
+             "convolution_param { num_output: 8 kernel_size: 3 " + filler + " }")
+      .layer("norm2", "BatchNorm")
+      .layer("relu2", "ReLU")
+      .layer("fc3", "InnerProduct", "inner_product_param { num_output: 16 " + filler + " }")
+      .layer("norm3", "BatchNorm")
+      .layer("score", "InnerProduct", "inner_product_param { num_output: 5 " + filler + " }")
+      .loss()
+      .definition();
+}
+
+// "small": a narrow AlexNet; "mlp": fully connected, with dropout in place below what runs in
+// place, too; "speech": deep, with sigmoids; "norm": as above.
 inline NetDefinition split_net(const std::string& name) {
   if (name == "small") return with_class_count(small_net(), 5);
+  if (name == "norm") return normalised_split_net();
   const bool speech = name == "speech";
   const std::string filler = " weight_filler { type: \"xavier\" }";
   const auto dense = [&](int outputs) {
@@ -52,11 +74,11 @@ inline NetDefinition split_net(const std::string& name) {
   for (int i = 1; i <= (speech ? 4 : 2); ++i) {
     const std::string fc = fmt::format("fc{}", i);
     net.layer(fc, "InnerProduct", dense(speech ? 21 : 37));
-    net.layer(fmt::format("act{}", i), speech ? "Sigmoid" : "ReLU", {fc}, {fc});
     if (!speech) {
       net.layer(fmt::format("drop{}", i), "Dropout", {fc}, {fc},
                 "dropout_param { dropout_ratio: 0.4 }");
     }
+    net.layer(fmt::format("act{}", i), speech ? "Sigmoid" : "ReLU", {fc}, {fc});
   }
   return net.layer("score", "InnerProduct", dense(5)).loss().definition();
 }
@@ -124,6 +146,10 @@ inline std::vector<SplitCase> split_cases() {
   }
   cases.push_back({"hybrid", 3, {2, 1}, "small", {{"clip_gradients", "0.3"}}});
   cases.push_back({"hybrid", 4, {2, 2}, "small", {}, 2});
+  const std::map<std::string, std::string> lars{{"type", "LARS"}, {"trust_coefficient", "0.01"}};
+  cases.push_back({"hybrid", 3, {2, 1}, "small", lars});
+  cases.push_back({"hybrid", 3, {2, 1}, "norm"});
+  cases.push_back({"hybrid", 4, {2, 2}, "norm"});
   const auto asymmetric = [&](int devices, const std::string& groups, const std::string& net,
                               const std::map<std::string, std::string>& fields = {},
                               int64_t batches = 1) {
@@ -159,8 +185,10 @@ inline std::vector<SplitCase> split_cases() {
   fc_parallel(4, 3, "small");
   fc_parallel(4, 1, "small");
   fc_parallel(2, 2, "small", {{"clip_gradients", "0.3"}});
-  fc_parallel(3, 2, "mlp", {{"type", "LARS"}, {"trust_coefficient", "0.01"}});
+  fc_parallel(3, 2, "mlp", lars);
+  asymmetric(3, "E=0/W=1,2", "mlp", lars);
   fc_parallel(2, 1, "small", {}, 2);
+  fc_parallel(3, 3, "norm");
   return cases;
 }
 
