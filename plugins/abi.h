@@ -350,6 +350,21 @@ typedef struct tandem_event tandem_event;   /* recorded on one stream, waited fo
 
 #define TANDEM_HOST (-1) /* the host's memory, as a copy's source or target */
 
+/* What copies between devices pass through. A channel is one direction of a link, or a hub that all
+ * of its traffic shares. It serves one copy after the other, in the order in which they become
+ * ready, each for the latency of its path and its bytes at the channel's bandwidth. The channels of
+ * a path serve a copy at the same time, as pieces of it would pass through them; it is done when
+ * the last of them has served it. */
+typedef struct tandem_topology {
+  uint32_t struct_size;
+  uint32_t channel_count;
+  const double* bandwidths; /* by channel: bytes per second, above 0 */
+  /* Paths by source * device_count + target; one from a device to itself is not used. */
+  const double* latencies;       /* by path: seconds */
+  const uint32_t* path_begins;   /* device_count^2 + 1 places in path_channels */
+  const uint32_t* path_channels; /* of each path, its channels */
+} tandem_topology;
+
 typedef struct tandem_machine_options {
   uint32_t struct_size;
   int32_t device_count;
@@ -361,6 +376,9 @@ typedef struct tandem_machine_options {
   uint64_t delay_seed;     /* test mode: not 0: random delays before every work and copy */
   double delay_seconds;    /* the longest such delay */
   int32_t paced;           /* 1: compute works take their predicted time instead of running */
+  /* Since 1.2. In place of link_bandwidth and link_latency; NULL: every pair of devices has, in each
+   * direction, a channel of its own. Borrowed until open() returns. */
+  const tandem_topology* topology;
 } tandem_machine_options;
 
 typedef struct tandem_device_info {
@@ -518,8 +536,38 @@ typedef struct tandem_dataset_info {
   uint32_t struct_size;
   int64_t size;
   int64_t class_count;
-  tandem_shape shape; /* of one sample: n = 1 */
+  tandem_shape shape;     /* of one sample: n = 1 */
+  int32_t split_is_drawn; /* since 1.2. 1: the request's seed decided which samples it holds */
 } tandem_dataset_info;
+
+/* What is stored of one sample, as opposed to what get() makes of it. Since 1.2. */
+typedef struct tandem_sample_info {
+  uint32_t struct_size;
+  int32_t channels;      /* 1: gray, 3: colours, 4: with alpha, or four inks; 0: not known */
+  int64_t width, height; /* the right way up; 0: not known */
+  int64_t bytes;
+  uint64_t content;   /* a hash of the stored bytes */
+  const char* format; /* "JPEG"; lives as long as the plugin */
+} tandem_sample_info;
+
+/* Opened data sets of one type, to be written as one file that the type opens as a source. Since
+ * 1.2. */
+typedef struct tandem_pack_request {
+  uint32_t struct_size;
+  uint32_t split_count;
+  void* const* handles;      /* of each split */
+  const char* const* splits; /* its name */
+  const char* path;          /* must not exist; appears whole or not at all */
+  int64_t shorter_side;      /* larger pictures are shrunk to it; 0: stored as they are */
+  int32_t quality;           /* of the JPEGs written, 1 to 100 */
+  int32_t threads;
+  uint64_t seed; /* of the order */
+  /* Called now and then by one thread at a time; what it returns other than 0 ends the writing. */
+  int32_t (*progress)(void* user, int64_t done, int64_t all);
+  /* Called for each sample that is left out. */
+  void (*left_out)(void* user, const char* sample, const char* reason);
+  void* user;
+} tandem_pack_request;
 
 /* Thread-safe after open; get() is a pure function of (index, seed). */
 typedef struct tandem_dataset_type {
@@ -540,6 +588,11 @@ typedef struct tandem_dataset_type {
   /* Since 1.1. The further inputs of the request, in its order, of the same sample. NULL: it has an
    * image and a label for each sample, and nothing else. */
   tandem_status (*get_inputs)(void* handle, int64_t index, uint64_t seed, float* const* inputs);
+  /* Since 1.2; each may be NULL. */
+  int32_t (*recognizes)(const char* source);     /* 1: this type reads it, 0: it does not */
+  int64_t (*label)(void* handle, int64_t index); /* as get() gives it, without reading pixels */
+  tandem_status (*describe)(void* handle, int64_t index, tandem_sample_info*); /* or TANDEM_SKIP */
+  tandem_status (*pack)(const tandem_pack_request*);
 } tandem_dataset_type;
 
 /* ---- The plugin's table ------------------------------------------------------------------------

@@ -491,6 +491,11 @@ struct DatasetTable {
       info->size = dataset->size();
       info->class_count = dataset->class_count();
       info->shape = dataset->shape();
+      if constexpr (requires(const D& d) { d.split_is_drawn(); }) {
+        if (info->struct_size >= sizeof(tandem_dataset_info)) {
+          info->split_is_drawn = dataset->split_is_drawn() ? 1 : 0;
+        }
+      }
       *handle = dataset.release();
     });
   }
@@ -519,6 +524,48 @@ struct DatasetTable {
     if constexpr (requires(const T& d, float* const* inputs) { d.get_inputs(0, 0, inputs); }) {
       return [](void* handle, int64_t index, uint64_t seed, float* const* inputs) -> tandem_status {
         return guarded([&] { self(handle).get_inputs(index, seed, inputs); });
+      };
+    } else {
+      return nullptr;
+    }
+  }
+  template <class T = D>
+  static auto recognizes_or_null() -> decltype(tandem_dataset_type::recognizes) {
+    if constexpr (requires { T::recognizes(std::string()); }) {
+      return [](const char* source) -> int32_t {
+        bool known = false;
+        return guarded([&] { known = T::recognizes(source); }) == TANDEM_OK && known ? 1 : 0;
+      };
+    } else {
+      return nullptr;
+    }
+  }
+  template <class T = D>
+  static auto label_or_null() -> decltype(tandem_dataset_type::label) {
+    if constexpr (requires(const T& d) { d.label(0); }) {
+      return [](void* handle, int64_t index) -> int64_t {
+        int64_t label = -1;
+        return guarded([&] { label = self(handle).label(index); }) == TANDEM_OK ? label : -1;
+      };
+    } else {
+      return nullptr;
+    }
+  }
+  template <class T = D>
+  static auto describe_or_null() -> decltype(tandem_dataset_type::describe) {
+    if constexpr (requires(const T& d, tandem_sample_info& info) { d.describe(0, info); }) {
+      return [](void* handle, int64_t index, tandem_sample_info* info) -> tandem_status {
+        return guarded([&] { self(handle).describe(index, *info); });
+      };
+    } else {
+      return nullptr;
+    }
+  }
+  template <class T = D>
+  static auto pack_or_null() -> decltype(tandem_dataset_type::pack) {
+    if constexpr (requires(const tandem_pack_request& request) { T::pack(request); }) {
+      return [](const tandem_pack_request* request) -> tandem_status {
+        return guarded([&] { T::pack(*request); });
       };
     } else {
       return nullptr;
@@ -583,6 +630,9 @@ class Plugin {
   // D: constructor (const tandem_dataset_request&, const Attributes&), static name(), help(),
   // parameters(); size, class_count, shape, class_name, sample_name, notes, get. And, if it has
   // more than an image and a label for each sample, get_inputs(index, seed, float* const*) const.
+  // As it can: static bool recognizes(const std::string& source); label(index) const, without
+  // reading pixels; describe(index, tandem_sample_info&) const; split_is_drawn() const, true if the
+  // request's seed decided which samples it holds; static pack(const tandem_pack_request&).
   template <class D>
   Plugin& dataset() {
     using Table = detail::DatasetTable<D>;
@@ -591,7 +641,9 @@ class Plugin {
     parts_->datasets.push_back(parts_->keep(tandem_dataset_type{
         sizeof(tandem_dataset_type), D::name(), D::help(), pointers.data(),
         static_cast<uint32_t>(pointers.size()), &Table::open, &Table::close, &Table::class_name,
-        &Table::sample_name, &Table::notes, &Table::get, Table::get_inputs_or_null()}));
+        &Table::sample_name, &Table::notes, &Table::get, Table::get_inputs_or_null(),
+        Table::recognizes_or_null(), Table::label_or_null(), Table::describe_or_null(),
+        Table::pack_or_null()}));
     return *this;
   }
   const tandem_plugin* table() {

@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/cli/commands.h"
+#include "core/schedule/topology_file.h"
 #include "core/train/safetensors.h"
 
 namespace tandem::cli {
@@ -12,6 +13,13 @@ MachineOptions MachineArguments::options() const {
     throw error("--threads {}: there must be at least 1 (or 0 for all cores)", threads);
   options.threads = threads;
   if (!link.empty()) options.link = parse_link(link);
+  if (!topology.empty()) {
+    if (!link.empty()) {
+      throw error("--link {} and --topology {}: both say how fast links are; give one of them",
+                  link, topology);
+    }
+    options.topology = std::make_shared<Topology>(read_topology(topology));
+  }
   options.delay_seed = delay_seed;
   options.delay_seconds = delay_seed != 0 ? delay_milliseconds / 1000 : 0;
   return options;
@@ -42,6 +50,8 @@ void add_machine_options(CLI::App& command, MachineArguments& arguments) {
   command.add_option("--link", arguments.link,
                      "Speed of copies between devices, e.g. bandwidth=4GB/s,latency=10us (default: "
                      "as fast as it goes)");
+  command.add_option("--topology", arguments.topology,
+                     "How devices are connected: a file as `tandem devices --measure` writes");
   command.add_option("--threads", arguments.threads, "Cores the cpu devices share (default: all)");
   command.add_option(
       "--test-delays", arguments.delay_seed,
@@ -50,7 +60,37 @@ void add_machine_options(CLI::App& command, MachineArguments& arguments) {
       ->capture_default_str();
 }
 
+void RooflineArguments::apply(Roofline& roofline) const {
+  if (flops < 0) throw error("--flops {}: a device does more than 0 a second, e.g. 4.3e12", flops);
+  if (flops > 0) roofline.flops = flops;
+  if (!bandwidth.empty()) roofline.bandwidth = parse_bandwidth(bandwidth, "--memory-bandwidth");
+}
+
+void add_roofline_options(CLI::App& command, RooflineArguments& arguments) {
+  command.add_option("--flops", arguments.flops,
+                     "Roofline for costs never measured: float operations a second that a device "
+                     "reaches, e.g. 4.3e12");
+  command.add_option("--memory-bandwidth", arguments.bandwidth,
+                     "Roofline: what its memory reaches, e.g. 200GB/s");
+}
+
+std::string strategy_help(const std::string& standard) {
+  std::string text;
+  for (const Strategy& strategy : strategies()) {
+    text += (text.empty() ? "" : ", ") + strategy.name;
+  }
+  return text + standard;
+}
+
 void add_strategy_options(CLI::App& command, StrategyOptions& options) {
+  command.add_option(
+      "--reduce", options.reduce,
+      "layerwise: how gradients are added up: serial (to the master), tree or ring (default)");
+  command.add_option_function<std::string>(
+      "--bucket",
+      [&options](const std::string& text) { options.bucket = parse_size(text, "--bucket"); },
+      "layerwise: layers share a message until it has so many bytes (default: 4MiB, for a ring "
+      "more where messages are slow to begin)");
   command
       .add_option("--split", options.split,
                   "First layer of the FC part, or auto: the split with the smallest predicted step")
@@ -69,26 +109,31 @@ void add_strategy_options(CLI::App& command, StrategyOptions& options) {
   add_role_options(command, options.roles);
 }
 
-std::string strategy_names() {
-  std::string names;
-  const std::vector<Strategy>& all = strategies();
-  for (size_t i = 0; i < all.size(); ++i) {
-    names += (i == 0 ? "" : (i + 1 < all.size() ? ", " : " or ")) + all[i].name;
-  }
-  return names;
-}
-
 void add_net_options(CLI::App& command, NetArguments& arguments) {
   command.add_option("--net", arguments.net, "A model's name or a prototxt file")
       ->capture_default_str();
   add_net_size_options(command, arguments);
 }
 
+CLI::Validator at_least_one() {
+  return {[](std::string& text) {
+            int64_t value = 0;
+            const bool good = CLI::detail::lexical_cast(text, value) && value >= 1;
+            return good ? std::string()
+                        : fmt::format("'{}' is not a whole number of at least 1", text);
+          },
+          "", "at least 1"};
+}
+
 void add_net_size_options(CLI::App& command, NetArguments& arguments) {
-  command.add_option("--batch", arguments.batch, "Images in the global batch (default: the net's)");
-  command.add_option("--classes", arguments.classes, "Classes (default: as the net's file says)");
-  command.add_option("--size", arguments.size,
-                     "Height and width of the images, if the net does not say");
+  command.add_option("--batch", arguments.batch, "Images in the global batch (default: the net's)")
+      ->check(at_least_one());
+  command.add_option("--classes", arguments.classes, "Classes (default: as the net's file says)")
+      ->check(at_least_one());
+  command
+      .add_option("--size", arguments.size,
+                  "Height and width of the images, if the net does not say")
+      ->check(at_least_one());
   add_state_options(command, "", "net", arguments.state);
 }
 

@@ -28,7 +28,7 @@ void add_export(CLI::App& app, Action& action);
 
 // Options that several commands share.
 struct MachineArguments {
-  std::string link;
+  std::string link, topology;
   int threads = 0;
   uint64_t delay_seed = 0;
   double delay_milliseconds = 1;
@@ -43,13 +43,23 @@ struct StateArguments {
 };
 void add_state_options(CLI::App& command, const std::string& prefix, const std::string& what,
                        StateArguments& arguments);
+// Of an option's value: a whole number of at least 1.
+CLI::Validator at_least_one();
 // A drawing or a timeline. Error if `path` is there and begins as no such file: then it is the
 // user's.
 void write_output(const std::string& path, const std::string& text);
+// What stands in for costs that were never measured: `--flops 4.3e12 --memory-bandwidth 200GB/s`.
+struct RooflineArguments {
+  double flops = 0;
+  std::string bandwidth;
+  // Replaces what was told; Error for what is not above 0.
+  void apply(Roofline& roofline) const;
+};
+void add_roofline_options(CLI::App& command, RooflineArguments& arguments);
 void add_machine_options(CLI::App& command, MachineArguments& arguments);
+// "sequential, two_phase, ... (default: two_phase)": all strategies, and what `standard` adds.
+[[nodiscard]] std::string strategy_help(const std::string& standard = "");
 void add_strategy_options(CLI::App& command, StrategyOptions& options);
-// "sequential, two_phase or ..."
-[[nodiscard]] std::string strategy_names();
 void add_role_options(CLI::App& command, RoleOptions& roles);
 // Where a net comes from when there is nothing to train on: a model's name or a file, input size
 // and classes.

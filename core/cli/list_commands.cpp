@@ -4,6 +4,7 @@
 #include "core/base/strings.h"
 #include "core/cli/commands.h"
 #include "core/plugin/registry.h"
+#include "core/train/measure_links.h"
 
 namespace tandem::cli {
 namespace {
@@ -163,6 +164,37 @@ int list_devices(bool as_json) {
   return 0;
 }
 
+// Every pair of the devices, and a topology file of what was measured of each alone.
+int measure_devices(const std::string& text, const std::string& file,
+                    const MachineArguments& arguments) {
+  const Registry registry = Registry::with_defaults();
+  const DeviceSpec spec = parse_devices(text, registry.backends());
+  if (spec.kind == "sim") {
+    throw error("--devices {}: simulated devices copy nothing that could be measured", text);
+  }
+  if (spec.count() < 2) {
+    throw error("--devices {}: links are between devices, so at least 2, as in {}:2", text,
+                spec.kind);
+  }
+  const Machine machine(registry.backend(spec.kind), spec, arguments.options());
+  const std::vector<LinkMeasurement> measured = measure_links(machine);
+  fmt::print("{:<8} {:>12} {:>10} {:>16} {:>22}\n", "copy", "GB/s alone", "latency",
+             "GB/s both ways", "GB/s while all send");
+  std::vector<MeasuredLink> links;
+  for (const LinkMeasurement& link : measured) {
+    fmt::print("{:<8} {:>12.2f} {:>10} {:>16.2f} {:>22}\n",
+               fmt::format("{} -> {}", link.alone.source, link.alone.target),
+               link.alone.bandwidth / 1e9, human_seconds(link.alone.latency), link.both_ways / 1e9,
+               link.contended > 0 ? fmt::format("{:.2f}", link.contended / 1e9) : "-");
+    links.push_back(link.alone);
+  }
+  std::vector<std::string> names;
+  for (int d = 0; d < spec.count(); ++d) names.push_back(fmt::format("{}{}", spec.kind, d));
+  write_output(file, topology_text(names, links));
+  fmt::print("topology written to {} (for --topology)\n", file);
+  return 0;
+}
+
 }  // namespace
 
 void add_layers(CLI::App& app, Action& action) {
@@ -186,11 +218,29 @@ void add_plugins(CLI::App& app, Action& action) {
 }
 
 void add_devices(CLI::App& app, Action& action) {
-  auto as_json = std::make_shared<bool>(false);
+  struct Arguments {
+    bool as_json = false;
+    std::string devices = "cpu:2", measure;
+    MachineArguments machine;
+  };
+  auto a = std::make_shared<Arguments>();
   CLI::App* command =
       app.add_subcommand("devices", "List the kinds of devices and what this machine has of each");
-  command->add_flag("--json", *as_json, "Print JSON");
-  command->callback([&action, as_json] { action = [as_json] { return list_devices(*as_json); }; });
+  CLI::Option* as_json = command->add_flag("--json", a->as_json, "Print JSON");
+  command
+      ->add_option(
+          "--measure", a->measure,
+          "Measure the copies between every pair of --devices and write this topology file")
+      ->excludes(as_json);
+  command->add_option("--devices", a->devices, "Between which devices: cpu:4, ...")
+      ->capture_default_str();
+  add_machine_options(*command, a->machine);
+  command->callback([&action, a] {
+    action = [a] {
+      return a->measure.empty() ? list_devices(a->as_json)
+                                : measure_devices(a->devices, a->measure, a->machine);
+    };
+  });
 }
 
 }  // namespace tandem::cli

@@ -1,9 +1,12 @@
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
 #include "core/cli/commands.h"
-#include "core/train/measure.h"
+#include "core/schedule/svg.h"
+#include "core/train/price.h"
 #include "core/train/safetensors.h"
 
 namespace tandem::cli {
@@ -13,59 +16,161 @@ using nlohmann::json;
 
 struct PlanArguments {
   NetArguments net;
-  std::string devices = "sim:2", strategy = "two_phase", costs, dot, trace;
+  std::string devices = "sim:2", strategy = "two_phase", costs, dot, trace, svg;
   StrategyOptions strategy_options;
   MachineArguments machine;
+  RooflineArguments roofline;
+  double variation = 0;
+  uint64_t variation_seed = 1;
+  int64_t batch_per_device = 0;
   bool tasks = true, as_json = false;
 };
 
-struct Sources {
-  int measured = 0, estimated = 0;
-};
-
-Sources sources_of(const Net& net, const Plan& plan, const CostTable& costs) {
-  Sources sources;
-  for (const Task& task : plan.tasks) {
-    if (cost_key(net, plan, task).empty()) continue;
-    ++(costs.is_measured(net, plan, task) ? sources.measured : sources.estimated);
-  }
-  return sources;
-}
-
-int run_plan(PlanArguments& a) {
-  Registry registry = Registry::with_defaults();
-  const NetDefinition definition = a.net.definition();
-  DeviceSpec devices = parse_devices(a.devices, registry.backends());
+// What a session on `sim` for these arguments is made with.
+SessionOptions session_options(const PlanArguments& a, const Registry& registry,
+                               const NetDefinition& definition, PriceOptions& how) {
+  const DeviceSpec devices = parse_devices(a.devices, registry.backends());
   Roofline roofline;
   if (devices.kind != "sim") {
     const Machine real(registry.backend(devices.kind), devices, MachineOptions{});
     roofline = roofline_of(real);
-    devices.kind = "sim";
-    for (int i = 0; i < devices.count(); ++i) devices.ordinals[static_cast<size_t>(i)] = i;
+    how.available_bytes = real.device_info(0).available_bytes;
+    how.is_shared_memory = devices.kind == "cpu";
+  }
+  a.roofline.apply(roofline);
+  if (!(a.variation >= 0 && a.variation <= 10)) {
+    throw error("--variation {}: a standard deviation from 0 to 10, as 0.1", a.variation);
+  }
+  if (a.batch_per_device < 0) {
+    throw error("--batch-per-device {}: there must be at least 1 image", a.batch_per_device);
   }
   SessionOptions options;
   options.devices = fmt::format("sim:{}", devices.count());
   options.strategy = a.strategy;
   options.strategy_options = a.strategy_options;
   options.machine = a.machine.options();
-  options.batch = a.net.batch_of(definition);
+  options.batch =
+      a.batch_per_device > 0 ? a.batch_per_device * devices.count() : a.net.batch_of(definition);
   options.data = a.net.data(definition);
   options.testing = false;
   options.costs = a.costs.empty() ? CostTable(roofline) : CostTable::read(a.costs, roofline);
+  options.executor.variation = a.variation;
+  options.executor.variation_seed = a.variation_seed;
+  how.batch_per_device = a.batch_per_device;
+  // Under variation a few steps say little.
+  if (a.variation > 0) how.steps = 40;
+  return options;
+}
+
+std::string costs_text(const PlanArguments& a, const CostTable& costs, int measured,
+                       int estimated) {
+  return fmt::format(
+      "costs: {} tasks measured ({}), {} from a roofline of {:.0f} GFLOP/s and {:.0f} GB/s\n",
+      measured, a.costs.empty() ? "no --costs" : a.costs, estimated, costs.roofline_.flops / 1e9,
+      costs.roofline_.bandwidth / 1e9);
+}
+
+std::string links_text(const MachineOptions& machine) {
+  if (machine.topology != nullptr) return "links: the topology " + machine.topology->file + "\n";
+  if (machine.link.bandwidth <= 0) return "links: 4 GB/s between each pair (no --link)\n";
+  return fmt::format("links: {:.3g} GB/s and {} between each pair, each direction by itself\n",
+                     machine.link.bandwidth / 1e9, human_seconds(machine.link.latency));
+}
+
+// "plan.json", "layerwise --reduce ring" -> "plan.layerwise-ring.json"
+std::string file_of(const std::string& path, std::string strategy) {
+  for (const std::string& word : {std::string(" --reduce ")}) {
+    if (const size_t at = strategy.find(word); at != std::string::npos) {
+      strategy.replace(at, word.size(), "-");
+    }
+  }
+  std::replace(strategy.begin(), strategy.end(), ' ', '-');
+  const std::filesystem::path whole(path);
+  std::filesystem::path name = whole.stem();
+  name += "." + strategy;
+  name += whole.extension();
+  return (whole.parent_path() / name).string();
+}
+
+json to_json(const Price& price) {
+  json tree = {{"strategy", price.strategy}, {"name", price.name}};
+  if (!price.refusal.empty()) {
+    tree["refused"] = price.refusal;
+    return tree;
+  }
+  tree["predicted_step_seconds"] = price.step_seconds();
+  tree["images_per_second"] = price.measured.images_per_second;
+  tree["speed_up"] = price.speed_up;
+  tree["exposed_communication_seconds"] = price.exposed_seconds();
+  tree["memory_bytes"] = price.memory;
+  tree["fits"] = price.fits;
+  tree["path"] = json::array();
+  for (const PathPart& part : price.path) {
+    tree["path"].push_back({{"stage", to_string(part.stage)}, {"share", part.share}});
+  }
+  return tree;
+}
+
+int run_all(const PlanArguments& a, Registry& registry, const NetDefinition& definition,
+            const SessionOptions& options, const PriceOptions& how) {
+  const PriceList list = price_strategies(registry, definition, options, how);
+  for (const Price& price : list.prices) {
+    if (!price.refusal.empty()) continue;
+    const std::vector<TraceEvent>& events = price.measured.events;
+    if (!a.trace.empty())
+      write_output(file_of(a.trace, price.name), to_chrome_trace(price.plan, events));
+    if (!a.svg.empty()) write_output(file_of(a.svg, price.name), to_svg(price.plan, events));
+    if (!a.dot.empty()) write_output(file_of(a.dot, price.name), to_dot(price.plan));
+  }
+  if (a.as_json) {
+    json tree = {{"devices", list.devices},
+                 {"batch", list.batch},
+                 {"one_device_step_seconds", list.one_device_seconds},
+                 {"one_device_batch", list.one_device_batch},
+                 {"measured_costs", list.measured_costs},
+                 {"estimated_costs", list.estimated_costs},
+                 {"strategies", json::array()}};
+    for (const Price& price : list.prices) tree["strategies"].push_back(to_json(price));
+    fmt::print("{}\n", tree.dump(2));
+    return 0;
+  }
+  fmt::print("net {} on {} devices, batch {}{}\n\n{}", a.net.net, list.devices, list.batch,
+             a.batch_per_device > 0 ? fmt::format(" ({} a device)", a.batch_per_device) : "",
+             price_table(list));
+  fmt::print("{}{}", costs_text(a, *options.costs, list.measured_costs, list.estimated_costs),
+             links_text(options.machine));
+  return 0;
+}
+
+int run_plan(PlanArguments& a) {
+  Registry registry = Registry::with_defaults();
+  const NetDefinition definition = a.net.definition();
+  PriceOptions how;
+  SessionOptions options = session_options(a, registry, definition, how);
+  if (a.strategy == "all") return run_all(a, registry, definition, options, how);
+  if (a.strategy == "auto") {
+    const PriceList list = price_strategies(registry, definition, options, how);
+    const Price& best = fastest(list);
+    options.strategy = best.strategy;
+    options.strategy_options = best.options;
+    if (!a.as_json) fmt::print("{}chosen: {}\n\n", price_table(list), best.name);
+  }
+  const int device_count = parse_devices(options.devices, registry.backends()).count();
   Session session(registry, definition, options);
   Phase& phase = session.training();
-  const Measurement predicted = measure(session, 3, 5);
-  const double alone = devices.count() > 1
-                           ? step_seconds_without_communication(registry, definition, options, 3, 5)
-                           : 0;
+  const Measurement predicted = measure(session, 3, how.steps);
+  const double alone = device_count > 1 ? step_seconds_without_communication(registry, definition,
+                                                                             options, 3, how.steps)
+                                        : 0;
   const MemoryPlan memory = memory_with_kernels(registry, phase.net, phase.plan);
-  const Sources sources = sources_of(phase.net, phase.plan, *options.costs);
+  const CostSources sources = sources_of(phase.net, phase.plan, *options.costs);
   if (!a.dot.empty()) write_output(a.dot, to_dot(phase.plan));
   if (!a.trace.empty()) write_output(a.trace, to_chrome_trace(phase.plan, predicted.events));
+  if (!a.svg.empty()) write_output(a.svg, to_svg(phase.plan, predicted.events));
 
   if (a.as_json) {
     json tree = {{"strategy", phase.plan.strategy},
-                 {"devices", devices.count()},
+                 {"devices", device_count},
                  {"batch", options.batch},
                  {"split", phase.plan.split_layer},
                  {"predicted_step_seconds", predicted.step_seconds},
@@ -106,10 +211,8 @@ int run_plan(PlanArguments& a) {
                human_seconds(predicted.step_seconds - alone),
                100 * (predicted.step_seconds - alone) / predicted.step_seconds);
   }
-  fmt::print(
-      "\ncosts: {} tasks measured ({}), {} from a roofline of {:.0f} GFLOP/s and {:.0f} GB/s\n",
-      sources.measured, a.costs.empty() ? "no --costs" : a.costs, sources.estimated,
-      options.costs->roofline_.flops / 1e9, options.costs->roofline_.bandwidth / 1e9);
+  fmt::print("\n{}{}", costs_text(a, *options.costs, sources.measured, sources.estimated),
+             links_text(options.machine));
   for (size_t d = 0; d < memory.persistent_bytes.size(); ++d) {
     fmt::print(
         "memory of device {}: {} (weights and solver state {}, activations and buffers {})\n", d,
@@ -118,6 +221,7 @@ int run_plan(PlanArguments& a) {
   }
   if (!a.dot.empty()) fmt::print("graph written to {} (dot -Tsvg)\n", a.dot);
   if (!a.trace.empty()) fmt::print("predicted timeline written to {}\n", a.trace);
+  if (!a.svg.empty()) fmt::print("drawn timeline written to {}\n", a.svg);
   return 0;
 }
 
@@ -129,10 +233,22 @@ void add_plan(CLI::App& app, Action& action) {
       "plan", "Show what a strategy would do and predict the step, without running it");
   add_net_options(*command, a->net);
   command->add_option("--devices", a->devices, "cpu:N or sim:N")->capture_default_str();
-  command->add_option("--strategy", a->strategy, strategy_names())->capture_default_str();
+  command
+      ->add_option("--strategy", a->strategy,
+                   strategy_help("; auto: the fastest; all: a table of all"))
+      ->capture_default_str();
   command->add_option("--costs", a->costs, "Measured costs (tandem profile --costs)");
   command->add_option("--dot", a->dot, "Write the graph in DOT");
   command->add_option("--trace", a->trace, "Write the predicted timeline (Chrome trace JSON)");
+  command->add_option("--svg", a->svg, "Write the predicted timeline as a picture");
+  command->add_option("--variation", a->variation,
+                      "Let every task's time vary from step to step: standard deviation as a share "
+                      "of it, e.g. 0.1");
+  command->add_option("--variation-seed", a->variation_seed, "Of that variation")
+      ->capture_default_str();
+  command->add_option("--batch-per-device", a->batch_per_device,
+                      "Images a device, instead of --batch; one device alone then takes as many");
+  add_roofline_options(*command, a->roofline);
   command->add_flag("!--no-tasks", a->tasks, "Do not list the tasks");
   command->add_flag("--json", a->as_json, "Print JSON");
   add_strategy_options(*command, a->strategy_options);

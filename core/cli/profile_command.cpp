@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/base/strings.h"
 #include "core/cli/commands.h"
+#include "core/train/choose_strategy.h"
 #include "core/train/measure.h"
 #include "core/train/safetensors.h"
 
@@ -74,16 +75,15 @@ void print_step(const ProfileArguments& arguments, const Measurement& m, const P
              stage_table(m.stages));
   fmt::print("\nstep: {} (from {} to {}), {:.1f} images/s\n", human_seconds(m.step_seconds),
              human_seconds(m.fastest), human_seconds(m.slowest), m.images_per_second);
-  fmt::print(
-      "a = forward {}, b = backward_fc {}, c = backward_conv {}, m = FC gradients {}, n = conv "
-      "gradients {}\n",
-      human_seconds(p.forward), human_seconds(p.backward_fc), human_seconds(p.backward_conv),
-      human_seconds(p.fc_gradients), human_seconds(p.conv_gradients));
-  // What the parts add up to is known of the strategies with a master.
-  const bool has_formula = plan.strategy == "two_phase" || plan.strategy == "sequential";
-  if (has_formula)
+  if (!plan.split_layer.empty()) {
+    fmt::print(
+        "a = forward {}, b = backward_fc {}, c = backward_conv {}, m = FC gradients {}, n = conv "
+        "gradients {}\n",
+        human_seconds(p.forward), human_seconds(p.backward_fc), human_seconds(p.backward_conv),
+        human_seconds(p.fc_gradients), human_seconds(p.conv_gradients));
     fmt::print("a + b + max(c, m) + n (+ plain broadcast) = {}\n",
                human_seconds(p.two_phase(arguments.strategy_options.hidden_broadcast)));
+  }
   if (alone > 0) {
     fmt::print(
         "exposed communication: {} of {} ({:.1f} %): the step without copies between devices takes "
@@ -112,6 +112,11 @@ int run_profile(ProfileArguments& a) {
   if (!a.paced.empty()) {
     options.machine.paced = true;
     options.costs = CostTable::read(a.paced, Roofline{});
+  }
+  if (is_auto(options)) {
+    const std::string table = choose_strategy(registry, definition, options);
+    if (!a.as_json) fmt::print("{}\n\n", table);
+    a.strategy = options.strategy;
   }
   Measurement measured;
   CostTable costs;
@@ -186,7 +191,8 @@ void add_profile(CLI::App& app, Action& action) {
       "profile", "Run some steps on synthetic data and show where the time goes");
   add_net_options(*command, a->net);
   command->add_option("--devices", a->devices, "cpu, cpu:2, ...")->capture_default_str();
-  command->add_option("--strategy", a->strategy, strategy_names())->capture_default_str();
+  command->add_option("--strategy", a->strategy, strategy_help("; auto: the fastest of them"))
+      ->capture_default_str();
   command->add_option("--steps", a->steps, "Steps to measure")->capture_default_str();
   command->add_option("--warm-up", a->warm_up, "Steps before them")->capture_default_str();
   command->add_option("--costs", a->costs,

@@ -58,6 +58,10 @@ void print(const TestResult& result) {
   const Evaluation& e = result.evaluation;
   if (!result.notes.empty()) fmt::print("{}\n", result.notes);
   fmt::print("{} with {}\n", evaluation_text(e), result.weights);
+  const size_t told = e.has_accuracy ? 2 : 1;  // the line above has the loss and top-1
+  if (e.scalars.size() > told) {
+    for (const auto& [name, value] : e.scalars) fmt::print("  {} {:.4f}\n", name, value);
+  }
   constexpr size_t most = 30;
   if (!e.confusion.empty() && e.confusion.size() <= most) {
     fmt::print("\n{:<20} {:>8} {:>10} {:>8}\n", "class", "images", "precision", "recall");

@@ -103,7 +103,9 @@ void add_train(CLI::App& app, Action& action) {
   command->add_option("--weights", arguments->weights,
                       "A .caffemodel or .safetensors file to begin with, layers by name");
   command->add_option("--devices", o.devices, "cpu, cpu:2, ... (default: cpu)");
-  command->add_option("--strategy", o.strategy, strategy_names() + " (default: two_phase)");
+  command->add_option(
+      "--strategy", o.strategy,
+      strategy_help(" (default: two_phase); auto: the fastest, priced with measured costs"));
   command->add_option("--batch", o.batch,
                       "Images in the global batch, however many devices share it");
   command->add_option("--epochs", o.epochs, "Passes over the training data");

@@ -12,22 +12,32 @@ namespace {
 
 constexpr const char* folder_dataset = "image_folder";
 
-// Which data set serves it: the one of that name, or the reader of folders. The source of split
-// "predict" is a list of paths.
-std::string dataset_of(const Registry& registry, const std::string& source,
-                       const std::string& split) {
+// Which data set serves it: the one of that name, the one that recognizes the file or folder, or
+// the reader of folders. The source of split "predict" is a list of paths.
+std::string dataset_of(Registry& registry, const std::string& source, const std::string& split) {
   const std::vector<std::string> names = registry.datasets();
+  if (split == "predict") return folder_dataset;
   if (source != folder_dataset && std::count(names.begin(), names.end(), source) > 0) return source;
   std::error_code ignored;
-  if (split != "predict" && !std::filesystem::exists(source, ignored)) {
+  if (!std::filesystem::exists(source, ignored)) {
     throw error("data '{}': there is no such folder, nor a data set of that name; data sets: {}{}",
                 source, fmt::join(names, ", "), did_you_mean(source, names));
   }
-  return folder_dataset;
+  registry.load_all();
+  std::vector<std::string> found;
+  for (const std::string& name : registry.datasets()) {
+    const tandem_dataset_type& type = registry.dataset(name);
+    if (type.recognizes != nullptr && type.recognizes(source.c_str()) != 0) found.push_back(name);
+  }
+  if (found.size() > 1) {
+    throw error("data '{}': {} would each read it", source, fmt::join(found, " and "));
+  }
+  return found.empty() ? folder_dataset : found[0];
 }
 
+// `known_only`: what the type does not declare is passed over.
 Attributes read_parameters(const tandem_dataset_type& type,
-                           const std::map<std::string, std::string>& written) {
+                           const std::map<std::string, std::string>& written, bool known_only) {
   const std::string owner = fmt::format("data set '{}'", type.name);
   Attributes attributes;
   std::vector<std::string> known;
@@ -49,7 +59,7 @@ Attributes read_parameters(const tandem_dataset_type& type,
     }
   }
   for (const auto& [name, value] : written) {
-    if (std::count(known.begin(), known.end(), name) > 0) continue;
+    if (known_only || std::count(known.begin(), known.end(), name) > 0) continue;
     throw error("{}: unknown parameter '{}'{}; it takes: {}", owner, name,
                 did_you_mean(name, known),
                 known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
@@ -104,7 +114,8 @@ void make_up(const Filler& filler, Random random, float* values, int64_t count) 
 
 Dataset::Dataset(Registry& registry, const DatasetOptions& options) {
   type_ = &registry.dataset(dataset_of(registry, options.source, options.split));
-  attributes_ = read_parameters(*type_, options.parameters);
+  // The parameters of a run may be those of another data set than the one that reads single files.
+  attributes_ = read_parameters(*type_, options.parameters, options.split == "predict");
   const std::string class_names = fmt::format("{}", fmt::join(options.class_names, "\n"));
   tandem_dataset_request request{};
   request.struct_size = sizeof(request);
@@ -161,6 +172,35 @@ std::string Dataset::sample_name(int64_t index) const {
 
 std::string Dataset::notes() const {
   return type_->notes(handle_);
+}
+
+std::string Dataset::type_name() const {
+  return type_->name;
+}
+
+std::optional<int64_t> Dataset::label(int64_t index) const {
+  if (type_->label == nullptr) return std::nullopt;
+  const int64_t label = type_->label(handle_, index);
+  if (label < 0 || label >= class_count()) {
+    throw error("sample '{}': data set '{}' gave the class {}, but has classes 0 to {}",
+                sample_name(index), type_->name, label, class_count() - 1);
+  }
+  return label;
+}
+
+std::optional<StoredSample> Dataset::describe(int64_t index, std::string* reason) const {
+  if (type_->describe == nullptr) return std::nullopt;
+  tandem_sample_info info{};
+  info.struct_size = sizeof(info);
+  info.format = "";
+  const tandem_status status = type_->describe(handle_, index, &info);
+  if (status == TANDEM_SKIP) {
+    *reason = take_reason();
+    return std::nullopt;
+  }
+  if (status != TANDEM_OK) check(status, fmt::format("sample '{}'", sample_name(index)));
+  return StoredSample{info.format, info.channels, info.width,
+                      info.height, info.bytes,    info.content};
 }
 
 SampleStatus Dataset::get(int64_t index, uint64_t seed, float* pixels, float* label,

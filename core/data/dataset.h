@@ -27,7 +27,8 @@ struct MoreInput {
 };
 
 struct DatasetOptions {
-  std::string source;           // --data: a folder, or "synthetic"
+  std::string source;           // --data: a folder, a file that a data set recognizes, or the name
+                                // of a data set ("synthetic")
   std::string split = "train";  // train, val, test; predict: `source` lists files and folders, one
                                 // a line, and every label is 0
   int32_t phase = TANDEM_TRAIN;
@@ -40,10 +41,20 @@ struct DatasetOptions {
 
 enum class SampleStatus { good, skipped };
 
+// What is stored of one sample, as opposed to what get() makes of it.
+struct StoredSample {
+  std::string format;  // "JPEG"
+  int channels = 0;    // 0: not known
+  int64_t width = 0, height = 0;
+  int64_t bytes = 0;
+  uint64_t content = 0;  // a hash: equal for equal bytes
+};
+
 class Dataset {
  public:
-  // "synthetic" or another data set's name opens that one; a folder opens image_folder. Errors: an
-  // unknown source, an undeclared parameter (near names), whatever the plugin refuses.
+  // "synthetic" or another data set's name opens that one; a file or folder the one that
+  // recognizes it, else image_folder. Errors: an unknown source, one that two data sets would read,
+  // an undeclared parameter (near names), whatever the plugin refuses.
   Dataset(Registry& registry, const DatasetOptions& options);
   ~Dataset();
   Dataset(const Dataset&) = delete;
@@ -55,6 +66,13 @@ class Dataset {
   [[nodiscard]] std::vector<std::string> class_names() const;
   [[nodiscard]] std::string sample_name(int64_t index) const;
   [[nodiscard]] std::string notes() const;
+  [[nodiscard]] std::string type_name() const;  // "image_folder"
+  // True if the seed decided which samples this split holds.
+  [[nodiscard]] bool split_is_drawn() const { return info_.split_is_drawn != 0; }
+  // The class of a sample without reading its pixels; none: the data set cannot tell.
+  [[nodiscard]] std::optional<int64_t> label(int64_t index) const;
+  // None: the data set cannot tell, or (with a reason) the sample is damaged.
+  [[nodiscard]] std::optional<StoredSample> describe(int64_t index, std::string* reason) const;
   // Writes shape().c*h*w floats (C,H,W) and the class. A damaged sample: `skipped`, with its
   // reason; pixels are then zeros and the label is -1. Throws Error for anything worse.
   SampleStatus get(int64_t index, uint64_t seed, float* pixels, float* label,

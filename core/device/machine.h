@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/device/topology.h"
 #include "plugins/abi.h"
 
 namespace tandem {
@@ -35,12 +36,21 @@ struct LinkSpec {
 };
 [[nodiscard]] LinkSpec parse_link(const std::string& text);
 
+// "4GB/s", "10us"; `where` begins the message of an Error: "link 'bandwidth=4'".
+[[nodiscard]] double parse_bandwidth(const std::string& value, const std::string& where);
+[[nodiscard]] double parse_latency(const std::string& value, const std::string& where);
+
+// "4MiB" -> bytes (units: B kB MB GB, KiB MiB GiB). Error, naming `option`, on anything else and on
+// less than one byte.
+[[nodiscard]] int64_t parse_size(const std::string& text, const std::string& option);
+
 struct MachineOptions {
   int threads = 0;  // cpu: cores to share; 0: all
   LinkSpec link;
   uint64_t delay_seed = 0;  // random stream delays, a test mode; 0: none
   double delay_seconds = 0;
   bool paced = false;
+  std::shared_ptr<const Topology> topology;  // instead of `link`; null: every pair is alike
 };
 
 class Machine {

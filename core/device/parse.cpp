@@ -55,7 +55,7 @@ struct Unit {
 };
 
 // A number and its unit, nothing else; `example` shows how.
-double parse_quantity(const std::string& text, const std::string& field, const std::string& value,
+double parse_quantity(const std::string& where, const std::string& field, const std::string& value,
                       const std::vector<Unit>& units, const char* example) {
   double number = 0;
   const auto [end, status] = std::from_chars(value.data(), value.data() + value.size(), number);
@@ -65,22 +65,10 @@ double parse_quantity(const std::string& text, const std::string& field, const s
   if (status != std::errc() || found == units.end() || !(number >= 0) || number > 1e18) {
     std::vector<std::string> names;
     for (const Unit& known : units) names.emplace_back(known.name);
-    throw error("link '{}': {} '{}' is not a number with a unit ({}), as in {}={}", text, field,
-                value, joined(names), field, example);
+    throw error("{}: {} '{}' is not a number, 0 or more, with a unit ({}), as in {}", where, field,
+                value, joined(names), example);
   }
   return number * found->factor;
-}
-
-double parse_bandwidth(const std::string& text, const std::string& value) {
-  static const std::vector<Unit> units{{"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}};
-  const double bandwidth = parse_quantity(text, "bandwidth", value, units, "4GB/s");
-  if (bandwidth <= 0) throw error("link '{}': bandwidth '{}' must be above 0", text, value);
-  return bandwidth;
-}
-
-double parse_latency(const std::string& text, const std::string& value) {
-  static const std::vector<Unit> units{{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
-  return parse_quantity(text, "latency", value, units, "10us");
 }
 
 }  // namespace
@@ -105,16 +93,52 @@ std::string to_string(const DeviceSpec& spec) {
   return fmt::format("{}:{}", spec.kind, fmt::join(spec.ordinals, ","));
 }
 
+double parse_bandwidth(const std::string& value, const std::string& where) {
+  static const std::vector<Unit> units{{"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}};
+  const double bandwidth = parse_quantity(where, "bandwidth", value, units, "4GB/s");
+  if (bandwidth <= 0) throw error("{}: bandwidth '{}' must be above 0", where, value);
+  return bandwidth;
+}
+
+double parse_latency(const std::string& value, const std::string& where) {
+  static const std::vector<Unit> units{{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
+  return parse_quantity(where, "latency", value, units, "10us");
+}
+
+int64_t parse_size(const std::string& text, const std::string& option) {
+  static const std::vector<Unit> units{{"B", 1},
+                                       {"kB", 1e3},
+                                       {"MB", 1e6},
+                                       {"GB", 1e9},
+                                       {"KiB", 1024.0},
+                                       {"MiB", 1024.0 * 1024},
+                                       {"GiB", 1024.0 * 1024 * 1024}};
+  double number = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string unit(end, text.data() + text.size());
+  const auto found = std::find_if(units.begin(), units.end(),
+                                  [&](const Unit& known) { return unit == known.name; });
+  const double bytes = found == units.end() ? 0 : number * found->factor;
+  if (status != std::errc() || !(bytes >= 1) || bytes > 1e15) {
+    throw error(
+        "{} {}: not a size of a byte or more with a unit (B, kB, MB, GB, KiB, MiB, GiB), "
+        "as in 4MiB",
+        option, text);
+  }
+  return static_cast<int64_t>(bytes);
+}
+
 LinkSpec parse_link(const std::string& text) {
   LinkSpec link;
+  const std::string where = fmt::format("link '{}'", text);
   for (const std::string& part : split(text, ',')) {
     const size_t equals = part.find('=');
     const std::string field = part.substr(0, equals);
     const std::string value = equals == std::string::npos ? "" : part.substr(equals + 1);
     if (field == "bandwidth") {
-      link.bandwidth = parse_bandwidth(text, value);
+      link.bandwidth = parse_bandwidth(value, where);
     } else if (field == "latency") {
-      link.latency = parse_latency(text, value);
+      link.latency = parse_latency(value, where);
     } else {
       throw error("link '{}': unknown field '{}'{}; write bandwidth=4GB/s,latency=10us", text,
                   field, did_you_mean(field, {"bandwidth", "latency"}));

@@ -12,8 +12,10 @@ namespace {
 bool is_classifier(const LayerDefinition& layer) {
   return layer.type == "InnerProduct" || layer.type == "Convolution";
 }
-// These compare values with values, or pairs with each other.
+// These compare values with values, or pairs with each other; so does a loss put together from
+// layers.
 bool knows_no_classes(const LayerDefinition& layer) {
+  if (!layer.type.ends_with("Loss") && !layer.loss_weights.empty()) return true;
   return layer.type == "EuclideanLoss" || layer.type == "SigmoidCrossEntropyLoss" ||
          layer.type == "ContrastiveLoss";
 }

@@ -71,6 +71,7 @@ struct NetDefinition {
   std::vector<std::string> inputs;  // old `input:` fields (deploy nets)
   std::vector<Shape> input_shapes;
   NetState state;  // `state { ... }`: what in_states() adds to the states it is given
+  std::vector<LayerDefinition> left_out;  // by in_states(), their rules as written: for messages
 
   // The first input that no DummyData layer makes is the data; the second one the labels if it is a
   // number a sample (which the shape of an Input layer may deny). All others are `more`, each with

@@ -34,6 +34,7 @@ Net build_net(const NetDefinition& definition, const Registry& registry,
   Draft draft = resolve(definition, registry, options, options.phase);
   const std::optional<Draft> other = resolve_other_phase(definition, registry, options);
   place_weights(draft, other ? &*other : nullptr);
+  insert_loss_sums(definition, draft);
   find_gradients(draft);
   insert_splits(draft);
   if (!options.device_kind.empty()) choose_layouts(draft, options.device_kind);

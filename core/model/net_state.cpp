@@ -94,7 +94,10 @@ NetDefinition in_states(const NetDefinition& net, const NetState& training,
   for (LayerDefinition layer : net.layers) {
     const bool trains = is_in(layer, TANDEM_TRAIN, train);
     const bool tests = is_in(layer, TANDEM_TEST, test);
-    if (!trains && !tests) continue;
+    if (!trains && !tests) {
+      result.left_out.push_back(std::move(layer));
+      continue;
+    }
     keep_to(layer, trains, tests);
     result.layers.push_back(std::move(layer));
   }

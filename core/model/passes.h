@@ -44,6 +44,12 @@ struct Draft {
 // null: the other phase cannot be built.
 void place_weights(Draft& draft, const Draft* other);
 
+// Layers that are no loss but have a loss_weight get a SumLoss of their output.
+void insert_loss_sums(const NetDefinition& definition, Draft& draft);
+// A Reduction over the batch that is a loss reduces each sample; insert_loss_sums() does the rest.
+[[nodiscard]] std::shared_ptr<const Attributes> with_axis_of_samples(
+    const LayerDefinition& definition, const std::shared_ptr<const Attributes>& attributes);
+
 // Which layers go backward and which tensors have gradients: on paths from a loss to a trained
 // weight. Error if there is nothing to train.
 void find_gradients(Draft& draft);

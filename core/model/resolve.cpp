@@ -64,9 +64,14 @@ class Resolver {
     if (draft_.net.data < 0) draft_.net.data = add_tensor("", {options_.batch, 1, 1, 1});
   }
 
-  // Layers of a stage that nobody has set are left out, which may be all there are.
+  // Data layers of a stage that nobody has set are not there, which may be all there are.
   [[nodiscard]] std::string stages_hint() const {
-    for (const LayerDefinition& layer : definition_.layers) {
+    const std::string hint = stages_hint(definition_.left_out);
+    return hint.empty() ? stages_hint(definition_.layers) : hint;
+  }
+
+  [[nodiscard]] std::string stages_hint(const std::vector<LayerDefinition>& layers) const {
+    for (const LayerDefinition& layer : layers) {
       if (!layer.is_data()) continue;
       for (const StateRule& rule : layer.include) {
         if (rule.stages.empty() || rule.phase.value_or(draft_.net.phase) != draft_.net.phase) {
@@ -126,7 +131,7 @@ class Resolver {
     demand_makes_sense(definition);
     layer.type = &find_type(registry_, definition.type, fmt::format("layer '{}'", definition.name),
                             definition.location);
-    layer.attributes = read_attributes(definition, *layer.type);
+    layer.attributes = with_axis_of_samples(definition, read_attributes(definition, *layer.type));
     for (const std::string& bottom : definition.bottoms) {
       layer.inputs.push_back(find_tensor(layer, bottom));
     }
@@ -234,9 +239,9 @@ class Resolver {
     }
     for (size_t i = 0; i < definition.loss_weights.size(); ++i) {
       weights[i] = definition.loss_weights[i];
-      if (weights[i] == 0 || layer.has(TANDEM_LOSS)) continue;
+      if (weights[i] == 0 || !layer.has(TANDEM_METRIC)) continue;
       throw layer_error(layer,
-                        fmt::format("loss_weight is {}, but this type is not a loss", weights[i]));
+                        fmt::format("loss_weight is {}, but a metric has no gradient", weights[i]));
     }
     return weights;
   }

@@ -159,6 +159,14 @@ static_assert(offsetof(tandem_machine_options, link_latency) == 32);
 static_assert(offsetof(tandem_machine_options, delay_seed) == 40);
 static_assert(offsetof(tandem_machine_options, delay_seconds) == 48);
 static_assert(offsetof(tandem_machine_options, paced) == 56);
+static_assert(offsetof(tandem_machine_options, topology) == 64);
+
+static_assert(offsetof(tandem_topology, struct_size) == 0);
+static_assert(offsetof(tandem_topology, channel_count) == 4);
+static_assert(offsetof(tandem_topology, bandwidths) == 8);
+static_assert(offsetof(tandem_topology, latencies) == 16);
+static_assert(offsetof(tandem_topology, path_begins) == 24);
+static_assert(offsetof(tandem_topology, path_channels) == 32);
 
 static_assert(offsetof(tandem_device_info, struct_size) == 0);
 static_assert(offsetof(tandem_device_info, name) == 4);
@@ -239,6 +247,28 @@ static_assert(offsetof(tandem_dataset_info, struct_size) == 0);
 static_assert(offsetof(tandem_dataset_info, size) == 8);
 static_assert(offsetof(tandem_dataset_info, class_count) == 16);
 static_assert(offsetof(tandem_dataset_info, shape) == 24);
+static_assert(offsetof(tandem_dataset_info, split_is_drawn) == 56);
+
+static_assert(offsetof(tandem_sample_info, struct_size) == 0);
+static_assert(offsetof(tandem_sample_info, channels) == 4);
+static_assert(offsetof(tandem_sample_info, width) == 8);
+static_assert(offsetof(tandem_sample_info, height) == 16);
+static_assert(offsetof(tandem_sample_info, bytes) == 24);
+static_assert(offsetof(tandem_sample_info, content) == 32);
+static_assert(offsetof(tandem_sample_info, format) == 40);
+
+static_assert(offsetof(tandem_pack_request, struct_size) == 0);
+static_assert(offsetof(tandem_pack_request, split_count) == 4);
+static_assert(offsetof(tandem_pack_request, handles) == 8);
+static_assert(offsetof(tandem_pack_request, splits) == 16);
+static_assert(offsetof(tandem_pack_request, path) == 24);
+static_assert(offsetof(tandem_pack_request, shorter_side) == 32);
+static_assert(offsetof(tandem_pack_request, quality) == 40);
+static_assert(offsetof(tandem_pack_request, threads) == 44);
+static_assert(offsetof(tandem_pack_request, seed) == 48);
+static_assert(offsetof(tandem_pack_request, progress) == 56);
+static_assert(offsetof(tandem_pack_request, left_out) == 64);
+static_assert(offsetof(tandem_pack_request, user) == 72);
 
 static_assert(offsetof(tandem_dataset_type, struct_size) == 0);
 static_assert(offsetof(tandem_dataset_type, name) == 8);
@@ -252,6 +282,10 @@ static_assert(offsetof(tandem_dataset_type, sample_name) == 64);
 static_assert(offsetof(tandem_dataset_type, notes) == 72);
 static_assert(offsetof(tandem_dataset_type, get) == 80);
 static_assert(offsetof(tandem_dataset_type, get_inputs) == 88);
+static_assert(offsetof(tandem_dataset_type, recognizes) == 96);
+static_assert(offsetof(tandem_dataset_type, label) == 104);
+static_assert(offsetof(tandem_dataset_type, describe) == 112);
+static_assert(offsetof(tandem_dataset_type, pack) == 120);
 
 static_assert(offsetof(tandem_plugin, abi_major) == 0);
 static_assert(offsetof(tandem_plugin, abi_minor) == 4);

@@ -48,7 +48,8 @@ class CostTable {
   [[nodiscard]] double moving_seconds(const std::string& key, int64_t bytes) const;
 
   // CSV with a header line: key,seconds,rows,bytes and comment lines "# ..." that say net, devices,
-  // machine. Errors name file and line. Writing replaces the file at once or not at all.
+  // machine. Errors name file and line. Writing replaces a file of that kind at once or not at
+  // all, and no other kind of file.
   void write(const std::filesystem::path& path, const std::vector<std::string>& comments) const;
   [[nodiscard]] static CostTable read(const std::filesystem::path& path, const Roofline& roofline);
 

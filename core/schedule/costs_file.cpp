@@ -15,6 +15,7 @@ namespace tandem {
 
 namespace {
 
+constexpr const char* title = "# costs of tasks, measured";
 constexpr const char* header = "key,seconds,rows,bytes";
 constexpr const char* example = "conv1 forward,0.061,128,0";
 
@@ -61,13 +62,26 @@ MeasuredCost parse_cost(const std::vector<std::string>& fields, const Location& 
   return cost;
 }
 
+// Nothing there, or a table of ours, which people may have edited.
+bool may_replace(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  if (!file || !std::getline(file, line)) return true;
+  return line == title || line == header;
+}
+
 }  // namespace
 
 void CostTable::write(const std::filesystem::path& path,
                       const std::vector<std::string>& comments) const {
+  if (!may_replace(path)) {
+    throw error("costs file '{}' exists and is another kind of file: choose another name",
+                path.string());
+  }
   std::filesystem::path unfinished = path;
   unfinished += ".part";
   std::ofstream file(unfinished);
+  file << title << '\n';
   for (const std::string& comment : comments) file << "# " << comment << '\n';
   file << header << '\n';
   for (const auto& [key, cost] : measured_) {

@@ -1,11 +1,13 @@
 #include "core/schedule/executor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
 #include "core/schedule/executor_state.h"
 #include "core/schedule/ordering.h"
+#include "plugins/random.h"
 
 namespace tandem {
 
@@ -118,6 +120,17 @@ void Executor::State::take_externals(int64_t step, const std::vector<External>& 
   }
 }
 
+// What the task takes in this step on a device of that speed, by what the costs say.
+double Executor::State::varied_seconds(int task, int64_t step, double seconds) const {
+  const auto device = static_cast<size_t>(plan.tasks[static_cast<size_t>(task)].streams[0].device);
+  if (device < options.speeds.size()) seconds /= options.speeds[device];
+  if (options.variation <= 0 || seconds <= 0) return seconds;
+  const uint32_t bits =
+      tandem_random_block(options.variation_seed, static_cast<uint64_t>(step), 0, task, 0).value[0];
+  const double exponential = -std::log(1.0 - tandem_uniform(bits));  // mean 1, deviation 1
+  return seconds * std::max(0.0, 1 + options.variation * (exponential - 1));
+}
+
 void Executor::State::submit(int task, const Stream& stream, Lowered& work) {
   const char* label = plan.tasks[static_cast<size_t>(task)].label.c_str();
   for (const Lowered::Copy& copy : work.copies) {
@@ -125,8 +138,9 @@ void Executor::State::submit(int task, const Stream& stream, Lowered& work) {
                 copy.bytes);
   }
   if (!work.run) return;
-  stream.submit({sizeof(tandem_work), TANDEM_WORK_COMPUTE, label, work.predicted_seconds,
-                 &Lowered::trampoline, &work});
+  stream.submit({sizeof(tandem_work), TANDEM_WORK_COMPUTE, label,
+                 varied_seconds(task, work.step, work.predicted_seconds), &Lowered::trampoline,
+                 &work});
 }
 
 // Runs on a thread of the graph, when everything that this task's waits name has been issued.

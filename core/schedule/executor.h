@@ -21,8 +21,9 @@ namespace tandem {
 
 class Registry;
 
-// The three streams of every device of a machine and the memory that plans share: persistent
-// buffers by name, and one transient arena per device, large enough for the largest plan. Plans of
+// The streams of every device of a machine (compute, communication and copy; others once a plan
+// that was reserved uses them) and the memory that plans share: persistent buffers by name, and one
+// transient arena per device, large enough for the largest plan. Plans of
 // one Runtime never run at once.
 class Runtime {
  public:
@@ -88,6 +89,12 @@ struct ExecutorOptions {
   double watchdog_seconds = 600;  // a step that takes longer is an Error that names the stuck task
   bool communication =
       true;  // false: copies between devices are left out, to measure what they cost
+  // For machines that are told how long works take (sim, paced): how fast each device is (empty:
+  // all as the costs say), and by how much tasks differ from step to step: the standard deviation
+  // of a factor of mean 1 with a long tail to the slow side, a function of (seed, task, step).
+  std::vector<double> speeds;
+  double variation = 0;
+  uint64_t variation_seed = 1;
 };
 
 struct TraceEvent {

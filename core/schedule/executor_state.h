@@ -34,6 +34,7 @@ struct Executor::State {
   [[nodiscard]] std::vector<std::byte*> arenas() const;
 
   void issue_task(int task);
+  [[nodiscard]] double varied_seconds(int task, int64_t step, double seconds) const;
   void submit(int task, const Stream& stream, Lowered& work);
   void fail(const std::string& text);
   void throw_failure();
@@ -76,7 +77,10 @@ struct Executor::State {
 
   // ThreadSanitizer does not see how oneTBB, which is not instrumented, hands tasks from thread to
   // thread; there the graph has one thread, and what the streams' threads do is checked as ever.
-  oneapi::tbb::task_arena arena{sanitizes_threads ? 1 : oneapi::tbb::task_arena::automatic};
+  // A simulation is played under one lock, which several threads would only fight for.
+  oneapi::tbb::task_arena arena{sanitizes_threads || runtime.machine().kind() == "sim"
+                                    ? 1
+                                    : oneapi::tbb::task_arena::automatic};
   std::unique_ptr<flow::graph> graph_in_arena =
       arena.execute([] { return std::make_unique<flow::graph>(); });
   flow::graph& graph = *graph_in_arena;

@@ -7,6 +7,34 @@ namespace tandem {
 
 using Clock = std::chrono::steady_clock;
 
+namespace {
+
+// How long to wait for events in all, by time in which this process could run: one that was
+// suspended (Ctrl-Z, a debugger) goes on waiting where it was.
+class Patience {
+ public:
+  explicit Patience(double seconds) : left_(seconds) {}
+
+  // False when the patience is used up, or if the device says that the event will never come.
+  [[nodiscard]] bool wait(const Event& event) {
+    do {
+      const double slice = std::clamp(left_, 0.0, longest_slice);
+      const auto begin = Clock::now();
+      if (event.synchronize(slice)) return true;
+      const double waited = std::chrono::duration<double>(Clock::now() - begin).count();
+      if (waited < slice / 2) return false;
+      left_ -= std::min(waited, 2 * longest_slice);
+    } while (left_ > 0);
+    return false;
+  }
+
+ private:
+  static constexpr double longest_slice = 1;
+  double left_;
+};
+
+}  // namespace
+
 void Executor::State::fail(const std::string& text) {
   const std::lock_guard lock(failure_mutex);
   if (failure.empty()) failure = text;
@@ -20,11 +48,10 @@ void Executor::State::throw_failure() {
 }
 
 void Executor::State::wait_one(int64_t step) {
-  const auto deadline = Clock::now() + std::chrono::duration<double>(options.watchdog_seconds);
+  Patience patience(options.watchdog_seconds);
   try {
     for (const int task : events.last()) {
-      const double left = std::chrono::duration<double>(deadline - Clock::now()).count();
-      if (events.done(task, step).synchronize(std::max(left, 0.0))) continue;
+      if (patience.wait(events.done(task, step))) continue;
       throw Error(explain_stuck(plan, events, step, options.watchdog_seconds, options.trace));
     }
   } catch (const Error& failure) {
@@ -47,7 +74,7 @@ void Executor::State::wait_task(int64_t step, int task) {
   if (step > last_step) throw error("step {} was not issued; the last one is {}", step, last_step);
   if (!held(step)) return;
   try {
-    if (events.done(task, step).synchronize(options.watchdog_seconds)) return;
+    if (Patience(options.watchdog_seconds).wait(events.done(task, step))) return;
   } catch (const Error&) {
   }
   wait(step);  // says what is wrong
@@ -60,13 +87,12 @@ void Executor::State::drain() {
 
 // Whether everything issued is done within the time, without asking whether it went well.
 bool Executor::State::settle(double seconds) {
-  const auto deadline = Clock::now() + std::chrono::duration<double>(seconds);
+  Patience patience(seconds);
   for (const int64_t step : steps) {
     for (const int task : events.last()) {
       if (step < 0) continue;
-      const double left = std::chrono::duration<double>(deadline - Clock::now()).count();
       try {
-        if (!events.done(task, step).synchronize(std::max(left, 0.0))) return false;
+        if (!patience.wait(events.done(task, step))) return false;
       } catch (const Error&) {
         // The machine has failed; its works are skipped, its events still come.
       }

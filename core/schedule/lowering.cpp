@@ -1,5 +1,6 @@
 #include "core/schedule/lowering.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -76,6 +77,14 @@ struct UpdatePiece {
   int64_t offset = 0, count = 0;  // floats
   double rate_multiplier = 1, decay_multiplier = 1;
 };
+
+// What of the piece lies in floats [begin, end).
+UpdatePiece clipped(UpdatePiece piece, int64_t begin, int64_t end) {
+  const int64_t last = std::min(piece.offset + piece.count, end);
+  piece.offset = std::max(piece.offset, begin);
+  piece.count = std::max<int64_t>(last - piece.offset, 0);
+  return piece;
+}
 
 std::vector<UpdatePiece> pieces(const Net& net, const std::vector<int>& weights, bool merge) {
   constexpr int64_t alignment = 16;  // floats, of every array
@@ -331,13 +340,18 @@ void Lowering::lower_update(const UpdateWork& work, const Resolver& at, Lowered&
   };
   const auto all = std::make_shared<Updates>();
   const auto* norms = at.as<const double>(work.norms);
+  // Where the state of the net's first weight would be, and from one solver array to the next.
+  const int64_t state_begin = work.is_part ? (work.state_begin - work.begin) / 4 : 0;
+  const int64_t stride = work.is_part ? work.state_stride / 4 : net_.weight_floats;
   const std::vector<UpdatePiece> all_pieces =
       work.parts.empty() ? pieces(net_, work.weights, rule_.rule != TANDEM_UPDATE_LARS)
                          : pieces(net_, work.parts);
-  for (const UpdatePiece& piece : all_pieces) {
+  for (UpdatePiece piece : all_pieces) {
+    if (work.is_part) piece = clipped(piece, work.begin / 4, (work.begin + work.bytes) / 4);
+    if (piece.count == 0) continue;
     std::vector<float*>& states = all->states.emplace_back();
     for (int k = 0; k < rule_.states; ++k) {
-      states.push_back(at.as<float>(work.state_buffer) + k * net_.weight_floats + piece.offset);
+      states.push_back(at.as<float>(work.state_buffer) + k * stride + state_begin + piece.offset);
     }
     tandem_update& update = all->updates.emplace_back(update_of(work, at));
     update.count = piece.count;

@@ -17,6 +17,12 @@ const char* to_string(StreamKind kind) {
       return "communication";
     case StreamKind::copy:
       return "copy";
+    case StreamKind::send:
+      return "send";
+    case StreamKind::update:
+      return "update";
+    case StreamKind::control:
+      return "control";
   }
   return "?";
 }
@@ -41,6 +47,14 @@ const char* to_string(Stage stage) {
       return "send_conv_gradients";
     case Stage::update_conv:
       return "update_conv";
+    case Stage::backward:
+      return "backward";
+    case Stage::reduce_gradients:
+      return "reduce_gradients";
+    case Stage::update:
+      return "update";
+    case Stage::return_weights:
+      return "return_weights";
     case Stage::report:
       return "report";
     case Stage::send_activations:

@@ -13,7 +13,12 @@
 
 namespace tandem {
 
-enum class StreamKind { compute, communication, copy };
+// A transfer occupies both devices' communication streams; one that is full-duplex the target's
+// communication stream and the source's send stream, so that a device can send and receive at once.
+// What takes no link (adding, updating) may have a stream of its own, and so may small messages
+// that must not queue behind large ones.
+enum class StreamKind { compute, communication, copy, send, update, control };
+constexpr int stream_kinds = 6;
 [[nodiscard]] const char* to_string(StreamKind kind);
 
 struct StreamId {
@@ -22,8 +27,8 @@ struct StreamId {
   friend bool operator==(const StreamId&, const StreamId&) = default;
 };
 
-// The stages of STRATEGIES.md §1 and what surrounds them; the names users see in tables and
-// timelines.
+// The stages of STRATEGIES.md §1, those of strategies that do not divide the net into two parts,
+// and what surrounds them; the names users see in tables and timelines.
 enum class Stage {
   input,
   broadcast,
@@ -34,6 +39,10 @@ enum class Stage {
   update_fc,
   send_conv_gradients,
   update_conv,
+  backward,
+  reduce_gradients,
+  update,
+  return_weights,
   report,
   send_activations,
   send_errors,
@@ -130,6 +139,12 @@ struct UpdateWork {          // the solver's rule over some weight arrays
   Region step, skip;
   Region norms{};                 // buffer -1: the rule needs none
   std::vector<WeightPart> parts;  // in place of `weights`, where it is not whole arrays
+  // Only what of the arrays lies in these bytes; the solver's arrays are then parts, too: the first
+  // begins at `state_begin` of the state buffer, the next ones `state_stride` bytes behind each
+  // other.
+  bool is_part = false;
+  int64_t begin = 0, bytes = 0;
+  int64_t state_begin = 0, state_stride = 0;
 };
 struct CheckWork {  // skip = 1 if a value is not finite
   Region values, skip;
@@ -159,10 +174,17 @@ struct Task {
   When when = When::every_batch;
 };
 
-// Bytes of the weight array whose newest values, and whose solver state, one device has.
+// Bytes of the weight array whose newest values one device has.
 struct WeightPlace {
   int device = 0;
   int64_t offset = 0, bytes = 0;
+};
+// Bytes of the weight array whose solver state a device keeps, and where in its state buffer: the
+// first of the solver's arrays at `begin`, the next ones `stride` bytes behind each other.
+struct StatePart {
+  int device = 0;
+  int64_t offset = 0, bytes = 0;
+  int64_t begin = 0, stride = 0;
 };
 
 struct Plan {
@@ -174,10 +196,14 @@ struct Plan {
   std::vector<Buffer> buffers;
   std::vector<PlanBinding> bindings;
   std::vector<Task> tasks;
-  std::vector<WeightPlace> weights_at;  // all of the array's; empty: device 0 has everything
-  RoleOptions roles;                    // as the strategy chose them
-  std::string split_layer;              // first layer of the FC part; "": no such split
-  std::vector<std::string> notes;       // what the strategy decided, for the user
+  // All of the weight array's; empty: device 0 has everything.
+  std::vector<WeightPlace> weights_at;
+  // Where the solver's state lies if not (only) whole on device 0. A range may be there several
+  // times, with the same content.
+  std::vector<StatePart> state_parts;
+  RoleOptions roles;               // as the strategy chose them
+  std::string split_layer;         // first layer of the FC part; "": no such split
+  std::vector<std::string> notes;  // what the strategy decided, for the user
 
   [[nodiscard]] int find_buffer(const std::string& name, int device) const;  // -1: none
   [[nodiscard]] int64_t bytes(const Region& region) const;  // whole_buffer resolved

@@ -106,6 +106,12 @@ Region PlanBuilder::state(int device, int index, const WeightRange& range) {
       index * one + range.offset, range.bytes};
 }
 
+Region PlanBuilder::state_of(int device, int index, const UpdatePart& part) {
+  const int64_t bytes = inputs_.solver_states * part.state_stride;
+  return {buffer({buffers::state, device, BufferKind::persistent, bytes, 1, {}}),
+          index * part.state_stride + part.state_begin, part.range.bytes};
+}
+
 Region PlanBuilder::skip(int device) {
   const Buffer description{buffers::skip,         device, BufferKind::persistent,
                            buffers::scalar_bytes, 1,      {}};

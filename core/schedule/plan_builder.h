@@ -29,6 +29,19 @@ struct WeightRange {
 [[nodiscard]] WeightRange all_weights(const Net& net);
 [[nodiscard]] int64_t total_bytes(const std::vector<WeightRange>& ranges);
 
+// Which streams a transfer occupies.
+struct TransferStreams {
+  StreamKind target = StreamKind::communication, source = StreamKind::communication;
+};
+constexpr TransferStreams full_duplex{StreamKind::communication, StreamKind::send};
+
+// What a device updates of some weight arrays if not all of them, and where it keeps the solver's
+// state of it (see StatePart).
+struct UpdatePart {
+  WeightRange range;
+  int64_t state_begin = 0, state_stride = 0;
+};
+
 class PlanBuilder {
  public:
   enum class Purpose { training, testing };
@@ -119,9 +132,11 @@ class PlanBuilder {
   void emit_copy(const std::string& label, Stage stage, int layer,
                  const std::vector<StreamId>& streams, std::vector<CopySegment> segments,
                  When when = When::every_batch);
-  // "<what> @1->@0": a copy between devices that occupies both communication streams.
+  // "<what> @1->@0": a copy between devices that occupies a stream of each; it runs on the
+  // target's.
   void emit_transfer(const std::string& what, Stage stage, int layer, int source, int target,
-                     std::vector<CopySegment> segments, When when);
+                     std::vector<CopySegment> segments, When when,
+                     const TransferStreams& streams = {});
   // A copy within the device of many small segments, which reads and writes these regions, by its
   // communication stream.
   void emit_rearrangement(const std::string& label, Stage stage, int layer, int device,
@@ -132,15 +147,18 @@ class PlanBuilder {
                 std::vector<Region> sources, When when = When::every_batch);
   // The first member's statistics become those of all members together; those of the others have
   // arrived.
-  void emit_merge(Stage stage, int layer, LayerPass pass, const std::vector<int>& members);
+  void emit_merge(Stage stage, int layer, LayerPass pass, const std::vector<int>& members,
+                  StreamKind stream = StreamKind::communication);
   // What the solver's rule wants to know of these weight arrays before it changes them; nothing if
-  // it wants nothing. By the device's communication stream.
+  // it wants nothing.
   void emit_norms(const std::string& label, Stage stage, int device,
-                  const std::vector<int>& weights);
-  // The solver's rule over these weight arrays, by the device's communication stream.
+                  const std::vector<int>& weights, StreamKind stream = StreamKind::communication);
+  // The solver's rule over these weight arrays, or over a part of them. A part cannot be given to a
+  // rule that needs norms.
   void emit_update(const std::string& label, Stage stage, int device,
-                   const std::vector<int>& weights);
-  // Over parts of arrays.
+                   const std::vector<int>& weights, StreamKind stream = StreamKind::communication,
+                   const UpdatePart* part = nullptr);
+  // Over parts of arrays, whose state lies where it would for the whole.
   void emit_update(const std::string& label, Stage stage, int device,
                    const std::vector<WeightPart>& parts);
   [[nodiscard]] WeightRange range_of(const WeightPart& part) const;
@@ -164,8 +182,9 @@ class PlanBuilder {
   [[nodiscard]] Region constant(int device, int scalar);
   [[nodiscard]] Region output_gradient(int place, int layer, size_t output);
   void emit(Task task);
-  void emit_update(const std::string& label, Stage stage, int device, UpdateWork work,
-                   const std::vector<WeightRange>& ranges);
+  void emit_update(const std::string& label, Stage stage, StreamId stream, UpdateWork work,
+                   const std::vector<WeightRange>& ranges, const UpdatePart* part);
+  [[nodiscard]] Region state_of(int device, int index, const UpdatePart& part);
   [[nodiscard]] bool accumulates(int device, int layer);
   [[nodiscard]] BufferKind gradients_kind() const;
   [[nodiscard]] bool has_own_gradient(int layer, int weight) const;

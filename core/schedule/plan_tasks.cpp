@@ -23,10 +23,10 @@ void PlanBuilder::emit_copy(const std::string& label, Stage stage, int layer,
 }
 
 void PlanBuilder::emit_transfer(const std::string& what, Stage stage, int layer, int source,
-                                int target, std::vector<CopySegment> segments, When when) {
+                                int target, std::vector<CopySegment> segments, When when,
+                                const TransferStreams& streams) {
   emit_copy(fmt::format("{} @{}->@{}", what, source, target), stage, layer,
-            {{target, StreamKind::communication}, {source, StreamKind::communication}},
-            std::move(segments), when);
+            {{target, streams.target}, {source, streams.source}}, std::move(segments), when);
 }
 
 void PlanBuilder::emit_rearrangement(const std::string& label, Stage stage, int layer, int device,
@@ -57,13 +57,13 @@ void PlanBuilder::emit_add(const std::string& label, Stage stage, StreamId strea
 }
 
 void PlanBuilder::emit_norms(const std::string& label, Stage stage, int device,
-                             const std::vector<int>& arrays) {
+                             const std::vector<int>& arrays, StreamKind stream) {
   if (!inputs_.needs_norms) return;
   const WeightRange all = all_weights(net());
   Task task;
   task.label = label;
   task.stage = stage;
-  task.streams = {{device, StreamKind::communication}};
+  task.streams = {{device, stream}};
   for (const WeightRange& range : weight_ranges(net(), arrays)) {
     task.reads.push_back(gradients(device, range));
     task.reads.push_back(weights(device, range));
@@ -78,7 +78,7 @@ void PlanBuilder::emit_norms(const std::string& label, Stage stage, int device,
 }
 
 void PlanBuilder::emit_merge(Stage stage, int layer, LayerPass pass,
-                             const std::vector<int>& members) {
+                             const std::vector<int>& members, StreamKind stream) {
   const int root = members.front();
   MergeWork work;
   work.binding = binding(root, layer);
@@ -92,7 +92,7 @@ void PlanBuilder::emit_merge(Stage stage, int layer, LayerPass pass,
       fmt::format("merge {} {} @{}", to_string(pass), net().layers[size_t(layer)].name, root);
   task.stage = stage;
   task.layer = layer;
-  task.streams = {{root, StreamKind::communication}};
+  task.streams = {{root, stream}};
   task.reads = work.sources;
   task.writes = {work.target};
   task.work = std::move(work);
@@ -100,10 +100,21 @@ void PlanBuilder::emit_merge(Stage stage, int layer, LayerPass pass,
 }
 
 void PlanBuilder::emit_update(const std::string& label, Stage stage, int device,
-                              const std::vector<int>& arrays) {
+                              const std::vector<int>& arrays, StreamKind stream,
+                              const UpdatePart* part) {
   UpdateWork work;
   work.weights = arrays;
-  emit_update(label, stage, device, std::move(work), weight_ranges(net(), arrays));
+  if (part == nullptr) {
+    emit_update(label, stage, {device, stream}, std::move(work), weight_ranges(net(), arrays),
+                part);
+    return;
+  }
+  work.is_part = true;
+  work.begin = part->range.offset;
+  work.bytes = part->range.bytes;
+  work.state_begin = part->state_begin;
+  work.state_stride = part->state_stride;
+  emit_update(label, stage, {device, stream}, std::move(work), {part->range}, part);
 }
 
 void PlanBuilder::emit_update(const std::string& label, Stage stage, int device,
@@ -112,7 +123,7 @@ void PlanBuilder::emit_update(const std::string& label, Stage stage, int device,
   work.parts = parts;
   std::vector<WeightRange> ranges;
   for (const WeightPart& part : parts) ranges.push_back(range_of(part));
-  emit_update(label, stage, device, std::move(work), ranges);
+  emit_update(label, stage, {device, StreamKind::communication}, std::move(work), ranges, nullptr);
 }
 
 WeightRange PlanBuilder::range_of(const WeightPart& part) const {
@@ -120,27 +131,31 @@ WeightRange PlanBuilder::range_of(const WeightPart& part) const {
   return {(array.offset + part.begin) * 4, (part.end - part.begin) * 4};
 }
 
-void PlanBuilder::emit_update(const std::string& label, Stage stage, int device, UpdateWork work,
-                              const std::vector<WeightRange>& ranges) {
+void PlanBuilder::emit_update(const std::string& label, Stage stage, StreamId stream,
+                              UpdateWork work, const std::vector<WeightRange>& ranges,
+                              const UpdatePart* part) {
   const WeightRange all = all_weights(net());
+  const int device = stream.device;
   work.weights_buffer = weights(device, all);
   work.gradients_buffer = gradients(device, all);
-  work.state_buffer = {state(device, 0, all).buffer, 0, whole_buffer};
   work.step = step(device);
   work.skip = skip(device);
   Task task;
   task.label = label;
   task.stage = stage;
-  task.streams = {{device, StreamKind::communication}};
+  task.streams = {stream};
   task.reads = {work.step, work.skip};
   for (const WeightRange& range : ranges) {
     task.reads.push_back(gradients(device, range));
     task.writes.push_back(weights(device, range));
-    for (int i = 0; i < inputs_.solver_states; ++i) task.writes.push_back(state(device, i, range));
+    for (int i = 0; i < inputs_.solver_states; ++i) {
+      task.writes.push_back(part == nullptr ? state(device, i, range) : state_of(device, i, *part));
+    }
   }
+  work.state_buffer = {state(device, 0, all).buffer, 0, whole_buffer};
   if (inputs_.needs_norms) {
     std::vector<int> arrays = work.weights;
-    for (const WeightPart& part : work.parts) arrays.push_back(part.weight);
+    for (const WeightPart& one : work.parts) arrays.push_back(one.weight);
     const std::vector<Region> mine = norms(device, arrays);
     work.norms = {mine.front().buffer, 0, whole_buffer};
     if (inputs_.clips_gradients) {

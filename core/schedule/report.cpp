@@ -5,11 +5,13 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <tuple>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/schedule/ordering.h"
+#include "core/schedule/svg.h"
 
 namespace tandem {
 
@@ -27,42 +29,6 @@ std::string name_of(const Plan& plan, const Dependency& wait) {
   return fmt::format("'{}' {}", label,
                      wait.steps_back == 1 ? std::string("of the step before")
                                           : fmt::format("{} steps before", wait.steps_back));
-}
-
-const char* colour(Stage stage) {
-  switch (stage) {
-    case Stage::input:
-      return "#d9d9d9";
-    case Stage::broadcast:
-      return "#bebada";
-    case Stage::forward:
-      return "#80b1d3";
-    case Stage::backward_fc:
-      return "#fdb462";
-    case Stage::backward_conv:
-      return "#fb8072";
-    case Stage::send_fc_gradients:
-      return "#b3de69";
-    case Stage::update_fc:
-      return "#8dd3c7";
-    case Stage::send_conv_gradients:
-      return "#ccebc5";
-    case Stage::update_conv:
-      return "#66c2a5";
-    case Stage::report:
-      return "#ffffb3";
-    case Stage::send_activations:
-      return "#fccde5";
-    case Stage::send_errors:
-      return "#bc80bd";
-    case Stage::backward_errors:
-      return "#fdb462";
-    case Stage::backward_weights:
-      return "#fb8072";
-    case Stage::update_weights:
-      return "#66c2a5";
-  }
-  return "#ffffff";
 }
 
 std::string quoted(const std::string& text) {
@@ -89,7 +55,7 @@ std::string dot_clusters(const Plan& plan) {
                           to_string(kind), to_string(kind));
       for (const size_t task : tasks) {
         text += fmt::format("      t{} [label={}, fillcolor=\"{}\", tooltip=\"{}\"];\n", task,
-                            quoted(plan.tasks[task].label), colour(plan.tasks[task].stage),
+                            quoted(plan.tasks[task].label), stage_colour(plan.tasks[task].stage),
                             to_string(plan.tasks[task].stage));
       }
       text += "    }\n";
@@ -153,12 +119,21 @@ std::string to_chrome_trace(const Plan& plan, const std::vector<TraceEvent>& eve
                     {"tid", thread},
                     {"args", {{"name", value}}}});
   };
+  std::set<std::pair<int, StreamKind>> streams;
   for (int device = 0; device < plan.devices; ++device) {
-    name("process_name", device, 0, fmt::format("device {}", device));
     for (const StreamKind kind :
          {StreamKind::compute, StreamKind::communication, StreamKind::copy}) {
-      name("thread_name", device, static_cast<int>(kind), to_string(kind));
+      streams.emplace(device, kind);
     }
+  }
+  for (const Task& task : plan.tasks) {
+    for (const StreamId& stream : task.streams) streams.emplace(stream.device, stream.kind);
+  }
+  for (int device = 0; device < plan.devices; ++device) {
+    name("process_name", device, 0, fmt::format("device {}", device));
+  }
+  for (const auto& [device, kind] : streams) {
+    name("thread_name", device, static_cast<int>(kind), to_string(kind));
   }
   for (const TraceEvent& event : events) {
     const Task& task = plan.tasks.at(static_cast<size_t>(event.task));

@@ -11,11 +11,10 @@ namespace tandem {
 
 namespace {
 
-constexpr int streams_per_device = 3;
 constexpr int high_priority = 1;
 
 size_t index_of(StreamId id) {
-  return static_cast<size_t>(id.device * streams_per_device + static_cast<int>(id.kind));
+  return static_cast<size_t>(id.device * stream_kinds + static_cast<int>(id.kind));
 }
 
 // A work that clears memory: not run where there is none (sim), needless where it is new (paced).
@@ -44,8 +43,7 @@ struct Runtime::State {
       available.push_back(machine.device_info(device).available_bytes);
       for (const StreamKind kind :
            {StreamKind::compute, StreamKind::communication, StreamKind::copy}) {
-        streams.emplace_back(machine, device, kind == StreamKind::compute ? high_priority : 0,
-                             fmt::format("{} {}", to_string(kind), device));
+        make({device, kind});
       }
     }
     transient.resize(static_cast<size_t>(devices));
@@ -57,7 +55,14 @@ struct Runtime::State {
                       : Memory(machine, device, TANDEM_MEMORY_DEVICE, bytes);
   }
   [[nodiscard]] const Stream& copy_stream(int device) const {
-    return streams[index_of({std::max(device, 0), StreamKind::copy})];
+    return streams.at(index_of({std::max(device, 0), StreamKind::copy}));
+  }
+  // A stream is a thread on some machines: there are those that plans use.
+  void make(StreamId id) {
+    if (streams.contains(index_of(id))) return;
+    const bool first = id.kind == StreamKind::compute || id.kind == StreamKind::control;
+    streams.try_emplace(index_of(id), machine, id.device, first ? high_priority : 0,
+                        fmt::format("{} {}", to_string(id.kind), id.device));
   }
   [[nodiscard]] Memory& arena(int device) {
     return device < 0 ? host_transient : transient[static_cast<size_t>(device)];
@@ -78,7 +83,7 @@ struct Runtime::State {
   std::map<std::pair<std::string, int>, Memory> persistent;
   std::vector<Memory> transient;
   Memory host_transient;
-  std::vector<Stream> streams;  // last: they end before the memory they use is freed
+  std::map<size_t, Stream> streams;  // last: they end before the memory they use is freed
 };
 
 // One entry a device, then the host's.
@@ -196,7 +201,10 @@ void Runtime::abandon() {
 }
 
 const Stream& Runtime::stream(StreamId id) const {
-  return state_->streams[index_of(id)];
+  const auto found = state_->streams.find(index_of(id));
+  if (found != state_->streams.end()) return found->second;
+  throw error("device {} has no {} stream: no plan that was reserved uses it", id.device,
+              to_string(id.kind));
 }
 
 void Runtime::reserve(const Plan& plan, const MemoryPlan& memory, int64_t batch) {
@@ -205,6 +213,9 @@ void Runtime::reserve(const Plan& plan, const MemoryPlan& memory, int64_t batch)
                 machine_.device_count());
   }
   state_->forecast(plan, memory, batch);
+  for (const Task& task : plan.tasks) {
+    for (const StreamId& stream : task.streams) state_->make(stream);
+  }
   for (const Buffer& buffer : plan.buffers) {
     if (buffer.kind == BufferKind::persistent) state_->make(buffer);
   }

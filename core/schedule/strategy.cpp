@@ -29,11 +29,13 @@ const std::vector<Strategy>& strategies() {
       {"sequential", "nothing overlaps: backward, send all gradients, update, broadcast",
        &build_sequential},
       {"two_phase", "FC gradients travel while the convolutions go backward", &build_two_phase},
+      {"layerwise", "every layer's gradient travels as soon as it exists", &build_layerwise,
+       &layerwise_variants},
       {"hybrid", "some devices have the convolutions, others the fully connected layers",
-       &build_hybrid},
+       &build_hybrid, &hybrid_variants},
       {"asymmetric", "one group of devices computes errors, the other weights", &build_asymmetric},
       {"fc_parallel", "fully connected layers are divided by neurons, activations travel",
-       &build_fc_parallel},
+       &build_fc_parallel, &fc_parallel_variants},
   };
   return all;
 }

@@ -21,6 +21,8 @@ struct StrategyOptions {
   bool hidden_broadcast = true;
   double time_threshold = 0.1;  // of the AlexNet-like test
   double weight_threshold = 0.1;
+  std::string reduce;  // of layerwise: serial, tree or ring; "": ring
+  int64_t bucket = 0;  // bytes of gradients that at least travel together; 0: the strategy's choice
   RoleOptions roles;
 };
 
@@ -29,11 +31,18 @@ struct StrategyInputs {
   int devices = 1;
   const CostTable* costs = nullptr;
   LinkSpec link;
-  int solver_states = 1;         // arrays of the weights' size that the solver keeps
-  bool needs_norms = false;      // the update reads its arrays' norms (LARS, clip_gradients)
+  const Topology* topology = nullptr;  // instead of `link`; null: every pair is alike
+  int solver_states = 1;               // arrays of the weights' size that the solver keeps
+  bool needs_norms = false;            // the update reads its arrays' norms (LARS, clip_gradients)
   bool clips_gradients = false;  // it reads the norm of all gradients, so it waits for all of them
   int batches_per_update = 1;    // iter_size
   std::vector<WeightPlace> weights_at;  // for `testing`: of the training plan
+  StrategyOptions options;
+};
+
+// One way in which `auto` may complete a strategy's options.
+struct StrategyVariant {
+  std::string label;  // for the user: "--reduce ring"; "" if there is one way only
   StrategyOptions options;
 };
 
@@ -41,9 +50,11 @@ struct Strategy {
   std::string name;
   std::string help;  // one line
   Plan (*build)(const StrategyInputs&);
+  // What `auto` tries beside the options that were told. nullptr: the options as they are.
+  std::vector<StrategyVariant> (*variants)(const StrategyInputs&) = nullptr;
 };
 
-// sequential, two_phase, hybrid, asymmetric, fc_parallel
+// sequential, two_phase, layerwise, hybrid, asymmetric, fc_parallel
 [[nodiscard]] const std::vector<Strategy>& strategies();
 // Builds, derives dependencies, validates. Error with near names for an unknown strategy, for fewer
 // rows than devices, and for what the strategy cannot do with the net.

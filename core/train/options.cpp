@@ -2,19 +2,28 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/schedule/topology_file.h"
+
 namespace tandem {
 namespace {
 
 using nlohmann::json;
 
 json machine_json(const MachineOptions& machine) {
-  return {{"threads", machine.threads},
-          {"link_bandwidth", machine.link.bandwidth},
-          {"link_latency", machine.link.latency}};
+  json tree = {{"threads", machine.threads},
+               {"link_bandwidth", machine.link.bandwidth},
+               {"link_latency", machine.link.latency}};
+  if (machine.topology != nullptr) {
+    tree["topology"] = {{"file", machine.topology->file}, {"text", machine.topology->text}};
+  }
+  return tree;
 }
 
 json roles_json(const RoleOptions& roles) {
-  return {{"conv_devices", roles.conv_devices}, {"fc_devices", roles.fc_devices}, {"groups", roles.groups}, {"quota", roles.quota}};
+  return {{"conv_devices", roles.conv_devices},
+          {"fc_devices", roles.fc_devices},
+          {"groups", roles.groups},
+          {"quota", roles.quota}};
 }
 
 RoleOptions roles_from(const json& tree) {
@@ -36,6 +45,8 @@ json options_json(const TrainOptions& o) {
           {"hidden_broadcast", o.strategy_options.hidden_broadcast},
           {"time_threshold", o.strategy_options.time_threshold},
           {"weight_threshold", o.strategy_options.weight_threshold},
+          {"reduce", o.strategy_options.reduce},
+          {"bucket", o.strategy_options.bucket},
           {"roles", roles_json(o.strategy_options.roles)},
           {"batch", o.batch},
           {"epochs", o.epochs},
@@ -61,6 +72,9 @@ TrainOptions options_from(const json& tree) {
   o.strategy_options.hidden_broadcast = tree.at("hidden_broadcast");
   o.strategy_options.time_threshold = tree.at("time_threshold");
   o.strategy_options.weight_threshold = tree.at("weight_threshold");
+  // What records of earlier versions do not say is the default.
+  o.strategy_options.reduce = tree.value("reduce", std::string());
+  o.strategy_options.bucket = tree.value("bucket", int64_t{0});
   if (tree.contains("roles")) o.strategy_options.roles = roles_from(tree.at("roles"));
   o.batch = tree.at("batch");
   o.epochs = tree.at("epochs");
@@ -76,6 +90,11 @@ TrainOptions options_from(const json& tree) {
   o.machine.threads = machine.at("threads");
   o.machine.link.bandwidth = machine.at("link_bandwidth");
   o.machine.link.latency = machine.at("link_latency");
+  if (machine.contains("topology")) {
+    const json& topology = machine.at("topology");
+    o.machine.topology =
+        std::make_shared<Topology>(parse_topology(topology.at("text"), topology.at("file")));
+  }
   return o;
 }
 
@@ -89,7 +108,7 @@ std::string to_json(const RunRecord& record) {
                      {"class_names", record.class_names},
                      {"training_samples", record.training_samples},
                      {"data_parameters", record.data_parameters},
-                     {"choices", {{"split", record.split}}}};
+                     {"choices", {{"split", record.split}, {"strategy", record.strategy}}}};
   return tree.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
@@ -105,6 +124,7 @@ RunRecord run_record_from_json(const std::string& text, const std::string& file)
     record.training_samples = tree.at("training_samples");
     record.data_parameters = tree.at("data_parameters").get<std::map<std::string, std::string>>();
     record.split = tree.at("choices").at("split");
+    record.strategy = tree.at("choices").value("strategy", std::string());
     return record;
   } catch (const json::exception& failure) {
     throw error("file '{}' is not a run's record: {}", file, failure.what());

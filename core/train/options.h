@@ -56,8 +56,9 @@ struct RunRecord {
   std::vector<std::string> class_names;
   int64_t training_samples = 0;
   std::map<std::string, std::string>
-      data_parameters;  // with everything resolved: means measured, net's transform
-  std::string split;    // the layer chosen
+      data_parameters;   // with everything resolved: means measured, net's transform
+  std::string split;     // the layer chosen
+  std::string strategy;  // what `auto` chose, which is then the options' strategy; else ""
 };
 
 [[nodiscard]] std::string to_json(const RunRecord& record);

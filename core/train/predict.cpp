@@ -56,11 +56,6 @@ struct Loaded {
     options.data = record.data;
     options.training = false;
     session.emplace(registry, folder.net(), options);
-    if (session->net().prediction < 0) {
-      throw error(
-          "net '{}' gives no class scores: it has neither a loss with labels nor an accuracy",
-          record.net_name);
-    }
     session->set_weights(read_checkpoint(run, name, session->net(), false).weights);
   }
 
@@ -83,7 +78,8 @@ TestResult test_run(const TestOptions& options, Observer& observer) {
   result.class_names = run.record.class_names;
   result.weights = (options.run / (run.name + ".safetensors")).string();
   result.notes = dataset->notes();
-  const bool already = gives_probabilities(run.session->net());
+  const bool already =
+      run.session->net().prediction >= 0 && gives_probabilities(run.session->net());
 
   const auto more_confident = [](const TestResult::Mistake& a, const TestResult::Mistake& b) {
     return a.probability > b.probability;
@@ -114,7 +110,13 @@ struct Predictor::State {
 };
 
 Predictor::Predictor(const fs::path& run, const std::string& devices, const std::string& weights)
-    : state_(new State{Loaded(run, devices, weights, prediction_batch)}) {}
+    : state_(new State{Loaded(run, devices, weights, prediction_batch)}) {
+  if (state_->run.session->net().prediction >= 0) return;
+  throw error(
+      "net '{}' gives no class scores: it has neither a loss with labels nor an accuracy; `tandem "
+      "test` measures its losses",
+      state_->run.record.net_name);
+}
 Predictor::~Predictor() = default;
 
 const std::vector<std::string>& Predictor::class_names() const {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <functional>
+#include <numeric>
 #include <set>
 
 #include "core/base/error.h"
@@ -32,16 +34,20 @@ bool is_safetensors(const fs::path& path) {
 }
 
 // Old files write every array with four sizes, leading ones in front; ours may have trailing ones.
+// What an InnerProduct reads may be flattened in the one file and not in the other: then the number
+// of sizes differs, and the first of them and the count must agree.
 bool fits(const std::vector<int64_t>& there, const Shape& here) {
-  const auto begin = [](const std::vector<int64_t>& sizes) {
-    for (const int64_t size : sizes) {
-      if (size != 1) return size;
-    }
-    return int64_t{1};
+  const auto without_ones = [](std::vector<int64_t> sizes) {
+    std::erase(sizes, 1);
+    return sizes;
   };
-  int64_t count = 1;
-  for (const int64_t size : there) count *= size;
-  return count == element_count(here) && begin(there) == begin({here.n, here.c, here.h, here.w});
+  const auto count = [](const std::vector<int64_t>& sizes) {
+    return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+  };
+  const std::vector<int64_t> a = without_ones(there);
+  const std::vector<int64_t> b = without_ones({here.n, here.c, here.h, here.w});
+  if (a.size() == b.size()) return a == b;
+  return !a.empty() && !b.empty() && a.front() == b.front() && count(a) == count(b);
 }
 
 std::vector<Source> sources_of(const std::vector<CaffeLayer>& layers) {

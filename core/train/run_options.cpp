@@ -1,5 +1,6 @@
 #include "core/train/run_options.h"
 
+#include "core/train/choose_strategy.h"
 #include "core/train/measure.h"
 
 namespace tandem {
@@ -43,8 +44,15 @@ void choose_split(Registry& registry, const TrainSetup& setup, SessionOptions& o
 
 }  // namespace
 
-SessionOptions session_options(Registry& registry, const TrainSetup& setup) {
+SessionOptions session_options(Registry& registry, TrainSetup& setup) {
   SessionOptions options = plain_options(setup);
+  if (is_auto(options)) {
+    setup.messages.push_back(choose_strategy(registry, setup.net, options));
+    setup.record.strategy = options.strategy;
+    setup.record.options.strategy = options.strategy;
+    setup.record.options.strategy_options = options.strategy_options;
+    return options;
+  }
   choose_split(registry, setup, options);
   return options;
 }

@@ -8,6 +8,8 @@ namespace tandem {
 
 // With `--split auto`, two_phase and several devices a few steps are measured first; their times
 // are the costs that the split is then chosen by. The bits of a run do not depend on the split.
-[[nodiscard]] SessionOptions session_options(Registry& registry, const TrainSetup& setup);
+// With strategy `auto` the choice is made and written into the setup's record, its table into the
+// messages.
+[[nodiscard]] SessionOptions session_options(Registry& registry, TrainSetup& setup);
 
 }  // namespace tandem

@@ -96,6 +96,7 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   inputs.devices = machine_->device_count();
   inputs.costs = &*options_.costs;
   inputs.link = options_.machine.link;
+  inputs.topology = options_.machine.topology.get();
   inputs.solver_states = options_.rule.states;
   inputs.needs_norms = options_.rule.needs_norms();
   inputs.clips_gradients = options_.rule.clip > 0;
@@ -111,9 +112,10 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
 
 void Session::finish(Phase& phase) {
   const Kernels* kernels = phase.kernels ? &*phase.kernels : nullptr;
-  phase.executor =
-      std::make_unique<Executor>(phase.plan, phase.memory, phase.net, *runtime_, kernels,
-                                 &*options_.costs, options_.rule, options_.executor);
+  ExecutorOptions executor = options_.executor;
+  if (options_.machine.topology != nullptr) executor.speeds = options_.machine.topology->speeds;
+  phase.executor = std::make_unique<Executor>(phase.plan, phase.memory, phase.net, *runtime_,
+                                              kernels, &*options_.costs, options_.rule, executor);
   phase.batch_buffer = phase.plan.find_buffer(buffers::batch, TANDEM_HOST);
   for (size_t i = 0; i < phase.plan.tasks.size(); ++i) {
     if (phase.plan.tasks[i].stage == Stage::input) phase.input_tasks.push_back(static_cast<int>(i));
@@ -170,24 +172,45 @@ std::vector<int> Session::devices_with(const char* buffer) const {
   return devices;
 }
 
+std::vector<StatePart> Session::state_parts() const {
+  if (!training_.plan.state_parts.empty()) return training_.plan.state_parts;
+  const int64_t stride = net().weight_floats * 4;
+  std::vector<StatePart> parts;
+  for (const WeightPlace& place : weights_at()) {
+    parts.push_back({place.device, place.offset, place.bytes, place.offset, stride});
+  }
+  return parts;
+}
+
 void Session::set_state(const std::vector<float>& values) {
   if (values.empty()) return;
-  for (const int device : devices_with(buffers::state)) {
-    runtime_->write_persistent(buffers::state, device, values.data(),
-                               static_cast<int64_t>(values.size() * 4));
+  const int64_t floats = net().weight_floats;
+  if (training_.plan.state_parts.empty()) {
+    // Devices that update copies of the same weights each have the whole arrays.
+    for (const int device : devices_with(buffers::state)) {
+      runtime_->write_persistent(buffers::state, device, values.data(),
+                                 static_cast<int64_t>(values.size() * 4));
+    }
+    return;
+  }
+  for (const StatePart& part : state_parts()) {
+    for (int64_t k = 0; k < options_.rule.states; ++k) {
+      runtime_->write_persistent(buffers::state, part.device,
+                                 values.data() + k * floats + part.offset / 4, part.bytes,
+                                 part.begin + k * part.stride);
+    }
   }
 }
 
 std::vector<float> Session::state() const {
   if (!options_.training) return {};
-  const int64_t floats = net().weight_floats;
-  std::vector<float> values(static_cast<size_t>(floats * options_.rule.states));
-  for (int state = 0; state < options_.rule.states; ++state) {
-    for (const WeightPlace& place : weights_at()) {
-      const int64_t offset = state * floats * 4 + place.offset;
-      if (runtime_->persistent(buffers::state, place.device) == nullptr) continue;
-      runtime_->read_persistent(buffers::state, place.device, values.data() + offset / 4,
-                                place.bytes, offset);
+  std::vector<float> values(static_cast<size_t>(net().weight_floats * options_.rule.states));
+  for (const StatePart& part : state_parts()) {
+    if (runtime_->persistent(buffers::state, part.device) == nullptr) continue;
+    for (int64_t k = 0; k < options_.rule.states; ++k) {
+      runtime_->read_persistent(buffers::state, part.device,
+                                values.data() + k * net().weight_floats + part.offset / 4,
+                                part.bytes, part.begin + k * part.stride);
     }
   }
   return values;

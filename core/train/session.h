@@ -72,7 +72,8 @@ class Session {
   // in flight.
   void set_weights(const std::vector<float>& values);
   [[nodiscard]] std::vector<float> weights() const;
-  // The solver's arrays, one behind the other (empty without training).
+  // The solver's arrays, one behind the other (empty without training), wherever the strategy keeps
+  // them.
   void set_state(const std::vector<float>& values);
   [[nodiscard]] std::vector<float> state() const;
   // Clears the flag that a loss that was not finite has set.
@@ -87,6 +88,7 @@ class Session {
   // Where the plan leaves the newest weights and their state.
   [[nodiscard]] std::vector<WeightPlace> weights_at() const;
   [[nodiscard]] std::vector<int> devices_with(const char* buffer) const;
+  [[nodiscard]] std::vector<StatePart> state_parts() const;
 
   Registry& registry_;
   SessionOptions options_;

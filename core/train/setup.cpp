@@ -227,8 +227,12 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
   refuse(options.rate && *options.rate != setup.solver.base_rate, "--lr");
   refuse(!options.data_parameters.empty(), "--data-option");
   refuse(options.train_state || options.test_state, "the stage or level");
-  const bool same_devices = (options.devices.empty() || options.devices == chosen.devices) &&
-                            (options.strategy.empty() || options.strategy == chosen.strategy);
+  const bool was_chosen = !setup.record.strategy.empty();  // by auto
+  const bool other_devices = !options.devices.empty() && options.devices != chosen.devices;
+  std::string strategy = options.strategy;
+  if (was_chosen && other_devices && strategy.empty()) strategy = "auto";
+  if (was_chosen && !other_devices && strategy == "auto") strategy = chosen.strategy;
+  const bool same_devices = !other_devices && (strategy.empty() || strategy == chosen.strategy);
   // What the strategy was told or has chosen stays, unless it is told anew.
   if (options.strategy_options.split != "auto") {
     chosen.strategy_options.split = options.strategy_options.split;
@@ -239,9 +243,17 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
     chosen.strategy_options.roles = options.strategy_options.roles;
   }
   if (!options.strategy_options.hidden_broadcast) chosen.strategy_options.hidden_broadcast = false;
+  if (!options.strategy_options.reduce.empty()) {
+    chosen.strategy_options.reduce = options.strategy_options.reduce;
+  }
+  if (options.strategy_options.bucket > 0) {
+    chosen.strategy_options.bucket = options.strategy_options.bucket;
+  }
   if (!options.data.empty()) chosen.data = options.data;
   if (!options.devices.empty()) chosen.devices = options.devices;
-  if (!options.strategy.empty()) chosen.strategy = options.strategy;
+  if (!strategy.empty()) chosen.strategy = strategy;
+  if (strategy == "auto") chosen.strategy_options.reduce = options.strategy_options.reduce;
+  if (chosen.strategy != setup.record.strategy) setup.record.strategy.clear();
   if (options.decode_threads > 0) chosen.decode_threads = options.decode_threads;
   if (options.steps > 0 || options.epochs > 0) {
     chosen.steps = options.steps;
@@ -249,6 +261,9 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
   }
   const bool other_link = options.machine.link.bandwidth > 0 || options.machine.link.latency > 0;
   if (other_link) chosen.machine.link = options.machine.link;
+  if (other_link || other_devices || options.machine.topology != nullptr) {
+    chosen.machine.topology = options.machine.topology;
+  }
   if (options.machine.threads > 0) chosen.machine.threads = options.machine.threads;
   if (!same_devices && options.machine.threads == 0) chosen.machine.threads = 0;
   chosen.machine.delay_seed = options.machine.delay_seed;

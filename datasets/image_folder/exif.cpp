@@ -3,6 +3,10 @@
 namespace tandem::image_folder {
 namespace {
 
+using picture::big_endian;
+using picture::has;
+using picture::little_endian;
+
 // The Orientation tag (0x0112) of the first directory of a TIFF block.
 int tiff_orientation(Bytes tiff) {
   if (tiff.size() < 8) return 1;

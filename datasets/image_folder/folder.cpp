@@ -5,11 +5,17 @@
 #include <algorithm>
 #include <set>
 
-#include "datasets/image_folder/names.h"
+#include "datasets/picture/names.h"
 #include "plugins/sdk.h"
 
 namespace tandem::image_folder {
 namespace {
+
+using picture::as_utf8;
+using picture::extension_of;
+using picture::is_image;
+using picture::is_litter;
+using picture::natural_less;
 
 namespace fs = std::filesystem;
 using Identity = std::pair<dev_t, ino_t>;
@@ -84,7 +90,7 @@ std::vector<ClassFolder> read_classes(const fs::path& root) {
       throw sdk::invalid("the name of class folder '", name, "' contains a line break");
     }
     ClassFolder found;
-    found.name = name;
+    found.name = as_utf8(name);
     Walk(root).folder(root / name, found);
     std::sort(found.files.begin(), found.files.end(), natural_less);
     classes.push_back(std::move(found));

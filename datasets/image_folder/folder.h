@@ -10,7 +10,7 @@
 namespace tandem::image_folder {
 
 struct ClassFolder {
-  std::string name;
+  std::string name;                            // UTF-8, whatever the folder's bytes are
   std::vector<std::string> files;              // paths below the tree's root, natural order
   std::map<std::string, int64_t> other_files;  // extension -> how many files are no images
 };
@@ -23,7 +23,7 @@ struct ClassFolder {
 [[nodiscard]] std::vector<std::string> read_images(const std::filesystem::path& folder);
 
 struct Entries {
-  std::vector<std::string> folders;  // natural order, litter left out
+  std::vector<std::string> folders;  // their names' bytes, natural order, litter left out
   int64_t images = 0;                // lying directly in it
 };
 [[nodiscard]] Entries read_entries(const std::filesystem::path& folder);

@@ -9,6 +9,10 @@
 namespace tandem::image_folder {
 namespace {
 
+using picture::big_endian;
+using picture::has;
+using picture::little_endian;
+
 bool is_png(Bytes file) {
   return file.size() >= 33 && has(file, 0, "\x89PNG\r\n\x1a\n", 8);
 }
@@ -125,6 +129,15 @@ bool is_jpeg(Bytes file) {
 
 bool is_known_format(Bytes file) {
   return is_png(file) || is_bmp(file) || is_webp(file) || is_tiff(file) || is_pnm(file);
+}
+
+const char* format_name(Bytes file) {
+  if (is_jpeg(file)) return "JPEG";
+  if (is_png(file)) return "PNG";
+  if (is_bmp(file)) return "BMP";
+  if (is_webp(file)) return "WebP";
+  if (is_tiff(file)) return "TIFF";
+  return is_pnm(file) ? "PNM" : "unknown";
 }
 
 Extent extent_of(Bytes file) {

@@ -4,13 +4,18 @@
 
 #include <cstdint>
 
-#include "datasets/image_folder/bytes.h"
+#include "datasets/picture/bytes.h"
 
 namespace tandem::image_folder {
+
+using picture::Bytes;
 
 [[nodiscard]] bool is_jpeg(Bytes file);
 // PNG, BMP, WebP, TIFF or PNM. OpenCV's other decoders are rarely wanted and complain on stderr.
 [[nodiscard]] bool is_known_format(Bytes file);
+
+// "PNG"; "unknown" for none of the formats read here.
+[[nodiscard]] const char* format_name(Bytes file);
 
 struct Extent {
   int64_t width = 0, height = 0;  // 0: not said

@@ -7,13 +7,18 @@
 #include <sstream>
 
 #include "datasets/image_folder/folder.h"
-#include "datasets/image_folder/held_out.h"
 #include "datasets/image_folder/layout.h"
-#include "datasets/image_folder/names.h"
+#include "datasets/picture/held_out.h"
+#include "datasets/picture/names.h"
 #include "plugins/sdk.h"
 
 namespace tandem::image_folder {
 namespace {
+
+using picture::as_utf8;
+using picture::choose_held_out;
+using picture::did_you_mean;
+using picture::list_of;
 
 namespace fs = std::filesystem;
 
@@ -80,7 +85,9 @@ class Lister {
     listing_.class_names = options_.class_names;
     if (!listing_.class_names.empty()) return;
     demand_train();
-    listing_.class_names = read_entries(layout_.train).folders;
+    for (const std::string& folder : read_entries(layout_.train).folders) {
+      listing_.class_names.push_back(as_utf8(folder));
+    }
     check_class_count();
   }
 
@@ -88,7 +95,13 @@ class Lister {
     std::vector<ClassFolder> classes = read_tree(layout_.train);
     listing_.class_names = options_.class_names;
     if (listing_.class_names.empty()) {
-      for (const ClassFolder& one : classes) listing_.class_names.push_back(one.name);
+      for (const ClassFolder& one : classes) {
+        if (label_of(one.name) >= 0) {
+          throw sdk::invalid("two class folders are called '", one.name,
+                             "', once as UTF-8 and once as Latin-1: rename one");
+        }
+        listing_.class_names.push_back(one.name);
+      }
     }
     check_class_count();
     for (const ClassFolder& one : classes) {
@@ -170,6 +183,7 @@ class Lister {
 
   // What is held out of train's folder for validation, or what is left.
   void take_part(const std::vector<ClassFolder>& classes, bool held_out) {
+    listing_.split_is_drawn = true;
     for (const ClassFolder& one : classes) {
       const std::vector<bool> held =
           choose_held_out(one.name, one.files.size(), options_.val_fraction, options_.seed);

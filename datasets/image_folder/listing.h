@@ -27,6 +27,7 @@ struct Listing {
   std::vector<std::string> class_names;
   std::vector<Image> images;
   std::vector<std::string> notes;  // for the user: what was left out, and how it was split
+  bool split_is_drawn = false;     // by the seed
 };
 
 // Throws a Refusal (TANDEM_INVALID) for whatever is wrong with the folder: missing, no folder, no

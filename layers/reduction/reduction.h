@@ -1,6 +1,6 @@
 // Reduction: y = coeff * the SUM, ASUM (of absolute values), SUMSQ (of squares) or MEAN over all
 // axes from `axis` on, Caffe's. Axis 0, Caffe's default, would reduce over the batch, which the
-// devices share: it is refused.
+// devices share: it is refused here, and the host makes two layers of one that is a loss.
 #pragma once
 
 #include <vector>
@@ -22,7 +22,7 @@ struct Reduction : sdk::LayerType {
         sdk::integer(block, "axis")
             .by_default("0")
             .range(-4, 3)
-            .help("the first axis to reduce; 0, the batch, is not supported"),
+            .help("the first axis to reduce; 0, the batch, only with a loss_weight"),
         sdk::number(block, "coeff").by_default("1").help("the result's factor"),
     };
   }

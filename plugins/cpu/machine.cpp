@@ -23,22 +23,21 @@ void demand_not_negative(const char* what, double value) {
 
 }  // namespace
 
-Machine::Machine(const tandem_machine_options& options) : options_(options) {
+Machine::Machine(const tandem_machine_options& given)
+    : options_(sdk::covered(given)), links_(options_, options_.link_bandwidth) {
+  const tandem_machine_options& options = options_;
   if (options.device_count < 1 || options.device_count > most_devices) {
     throw sdk::invalid(options.device_count, " cpu devices; there can be 1 to ", most_devices);
   }
   if (options.threads < 0 || options.threads > 4096) {
     throw sdk::invalid(options.threads, " threads; there can be 1 to 4096, 0 means all cores");
   }
-  demand_not_negative("link bandwidth", options.link_bandwidth);
-  demand_not_negative("link latency", options.link_latency);
   demand_not_negative("delay", options.delay_seconds);
   threads_ =
       share_threads(options.threads > 0 ? options.threads : core_count(), options.device_count);
   calm_idle_teams();
   options_.ordinals = nullptr;  // borrowed, and not needed here
-  const auto devices = static_cast<size_t>(options.device_count);
-  if (options.link_bandwidth > 0 || options.link_latency > 0) link_free_.resize(devices * devices);
+  options_.topology = nullptr;
 }
 
 void Machine::demand_device(int32_t device) const {
@@ -48,15 +47,11 @@ void Machine::demand_device(int32_t device) const {
 }
 
 double Machine::reserve_link(int32_t source, int32_t target, int64_t bytes, double start) {
-  if (link_free_.empty() || source == target || source == TANDEM_HOST || target == TANDEM_HOST) {
+  if (!links_.are_slow() || source == target || source == TANDEM_HOST || target == TANDEM_HOST) {
     return start;
   }
-  double duration = options_.link_latency;
-  if (options_.link_bandwidth > 0) duration += static_cast<double>(bytes) / options_.link_bandwidth;
   const std::lock_guard lock(links_mutex_);
-  double& free_at = link_free_[index(source) * threads_.size() + index(target)];
-  free_at = std::max(start, free_at) + duration;
-  return free_at;
+  return links_.reserve(source, target, bytes, start);
 }
 
 }  // namespace tandem::cpu

@@ -1,5 +1,5 @@
 // A machine of N cpu devices: what its streams share. The devices split the cores; a link between
-// two devices may be slowed, and then serves one copy at a time.
+// two devices may be slowed, and what they share then serves one copy at a time.
 #pragma once
 
 #include <atomic>
@@ -9,6 +9,7 @@
 
 #include "plugins/cpu/clock.h"
 #include "plugins/first_failure.h"
+#include "plugins/links.h"
 
 namespace tandem::cpu {
 
@@ -39,7 +40,7 @@ class Machine {
   sdk::FirstFailure failure_;
   std::atomic<uint32_t> stream_count_{0};
   std::mutex links_mutex_;
-  std::vector<double> link_free_;  // by source, then target: when its last copy ends
+  sdk::Links links_;
 };
 
 }  // namespace tandem::cpu

@@ -53,7 +53,9 @@ tandem_status describe(int32_t, tandem_device_info* target) {
 }
 
 tandem_status open(const tandem_machine_options* options, tandem_machine** machine) {
-  return guarded([&] { *machine = reinterpret_cast<tandem_machine*>(new Simulation(*options)); });
+  return guarded([&] {
+    *machine = reinterpret_cast<tandem_machine*>(new Simulation(tandem::sdk::covered(*options)));
+  });
 }
 
 void close(tandem_machine* machine) {

@@ -19,21 +19,17 @@ double link_bandwidth(const tandem_machine_options& options) {
 }  // namespace
 
 Simulation::Simulation(const tandem_machine_options& options)
-    : options_(options), next_address_(first_address) {
+    : device_count_(options.device_count),
+      links_(options, link_bandwidth(options)),
+      next_address_(first_address) {
   if (options.device_count < 1 || options.device_count > most_devices) {
     throw sdk::invalid(options.device_count, " sim devices; there can be 1 to ", most_devices);
-  }
-  if (!(options.link_bandwidth >= 0)) {
-    throw sdk::invalid("link bandwidth ", options.link_bandwidth, " must not be negative");
-  }
-  if (!(options.link_latency >= 0)) {
-    throw sdk::invalid("link latency ", options.link_latency, " must not be negative");
   }
 }
 
 void Simulation::demand_device(int32_t device) const {
-  if (device < 0 || device >= options_.device_count) {
-    throw sdk::invalid("device ", device, " of a machine of ", options_.device_count);
+  if (device < 0 || device >= device_count_) {
+    throw sdk::invalid("device ", device, " of a machine of ", device_count_);
   }
 }
 
@@ -189,26 +185,20 @@ void Simulation::serve(const ReadyCopy& next) {
   Stream& stream = *next.stream;
   if (!failure_.happened()) {
     const auto& copy = std::get<Copy>(stream.queue.front());
-    const double seconds = copy_seconds(copy);
-    if (copy.source_device == copy.target_device) {
-      stream.time = next.ready + seconds;
-    } else {
-      double& free_at = link_free_[{copy.source_device, copy.target_device}];
-      free_at = std::max(next.ready, free_at) + seconds;
+    const int32_t source = copy.source_device, target = copy.target_device;
+    const auto bytes = static_cast<double>(copy.bytes);
+    if (source == target) {
+      stream.time = next.ready + 2 * bytes / memory_bandwidth;
+    } else if (source == TANDEM_HOST || target == TANDEM_HOST) {
+      double& free_at = host_free_[{source, target}];
+      free_at = std::max(next.ready, free_at) + bytes / host_bandwidth;
       stream.time = free_at;
+    } else {
+      stream.time = links_.reserve(source, target, copy.bytes, next.ready);
     }
   }
   stream.queue.pop_front();
   runnable_.push_back(&stream);
-}
-
-double Simulation::copy_seconds(const Copy& copy) const {
-  const auto bytes = static_cast<double>(copy.bytes);
-  if (copy.source_device == copy.target_device) return 2 * bytes / memory_bandwidth;
-  if (copy.source_device == TANDEM_HOST || copy.target_device == TANDEM_HOST) {
-    return bytes / host_bandwidth;
-  }
-  return options_.link_latency + bytes / link_bandwidth(options_);
 }
 
 }  // namespace tandem::sim

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "plugins/first_failure.h"
+#include "plugins/links.h"
 
 namespace tandem::sim {
 
@@ -103,9 +104,8 @@ class Simulation {
   void play(Lock& lock, Stream& stream, const tandem_work& work);
   void reach(Record& record, double time);
   void serve(const ReadyCopy& next);
-  [[nodiscard]] double copy_seconds(const Copy& copy) const;
 
-  const tandem_machine_options options_;
+  const int32_t device_count_;
   sdk::FirstFailure failure_;
 
   std::mutex mutex_;  // of everything below, and of all streams, events and records
@@ -115,7 +115,8 @@ class Simulation {
   uint32_t stream_count_ = 0;
   std::vector<Stream*> runnable_;
   std::priority_queue<ReadyCopy, std::vector<ReadyCopy>, std::greater<>> copies_;
-  std::map<std::pair<int32_t, int32_t>, double> link_free_;  // (source, target): when it is free
+  sdk::Links links_;
+  std::map<std::pair<int32_t, int32_t>, double> host_free_;  // (source, target): when it is free
   double host_time_ = 0;  // of the latest event the host has waited for: it issues nothing earlier
   uintptr_t next_address_;
 };

@@ -77,7 +77,7 @@ TEST(Links, ABadValueIsNamedWithTheUnits) {
     EXPECT_THAT(link_refusal(text), AllOf(HasSubstr(text), HasSubstr("GB/s"))) << text;
   }
   EXPECT_THAT(link_refusal("bandwidth=0GB/s"), HasSubstr("above 0"));
-  EXPECT_THAT(link_refusal("latency=10"), HasSubstr("latency=10us"));
+  EXPECT_THAT(link_refusal("latency=10"), HasSubstr("as in 10us"));
 }
 
 TEST(Links, AnUnknownFieldIsNamed) {

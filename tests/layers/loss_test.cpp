@@ -47,6 +47,9 @@ TEST(SigmoidCrossEntropyLoss, AgreesWithTheReference) {
 TEST(EuclideanLoss, AgreesWithTheReferenceInBothInputs) {
   expect_loss_reference("euclidean_loss", "EuclideanLoss");
 }
+TEST(SumLoss, AgreesWithTheReference) {
+  expect_loss_reference("sum_loss", "SumLoss");
+}
 TEST(HingeLoss, AgreesWithTheReference) {
   expect_loss_reference("hinge_loss", "HingeLoss");
 }
@@ -92,6 +95,13 @@ TEST(Losses, MatchFiniteDifferences) {
   check_loss({.type = "SigmoidCrossEntropyLoss", .inputs = {a, probabilities}, .normaliser = 3},
              {0});
   check_loss({.type = "EuclideanLoss", .inputs = {a, b}, .normaliser = 3}, {0, 1});
+  for (const char* normalization : {"NONE", "BATCH_SIZE"}) {
+    check_loss({.type = "SumLoss",
+                .parameters = {{"normalization", normalization}},
+                .inputs = {a},
+                .normaliser = 3},
+               {0});
+  }
   for (const char* norm : {"L1", "L2"}) {
     check_loss({.type = "HingeLoss",
                 .parameters = {{"norm", norm}},

@@ -276,11 +276,6 @@ TEST(Refusal, NoDamagedFileEndsTheProgram) {
   EXPECT_GT(refused, 500);
 }
 
-TEST(Refusal, ALossWeightBelongsToALoss) {
-  EXPECT_EQ(build_failure(data_layer + layer("r", "ReLU", "data", "a", "loss_weight: 2")),
-            "layer 'r' (ReLU): loss_weight is 2, but this type is not a loss (net.prototxt:2)");
-}
-
 TEST(Resolve, ALossThatAnotherLayerReadsIsRefusedWithBothLayers) {
   EXPECT_THAT(build_failure(data_layer + inner_product("ip", "data", "ip") + loss_layer +
                             layer("after", "ReLU", "loss", "after")),

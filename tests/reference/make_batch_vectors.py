@@ -218,10 +218,20 @@ def multinomial_logistic_loss(writer):
         write_loss(writer, name, {}, samples, [probabilities, labels], [0], function)
 
 
+def sum_loss(writer):
+    for normalization in ("NONE", "BATCH_SIZE"):
+        for label, shape, samples in (("flat", (4, 7, 1, 1), 4), ("images", (2, 16, 3, 5), 2), ("one", (1, 1, 1, 1), 1),
+                                      ("part_of_a_larger_batch", (3, 5, 3, 3), 8)):
+            x = normal(random_generator(f"sum_loss/{normalization}/{label}"), shape)
+            divisor = samples if normalization == "BATCH_SIZE" else 1
+            write_loss(writer, f"{normalization.lower()}_{label}", {"loss_param.normalization": normalization}, samples,
+                       [x], [0], lambda a: a.sum() / divisor, 0.5)
+
+
 def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent
     for layer in (batch_norm, softmax_with_loss_places, sigmoid_cross_entropy_loss, euclidean_loss, hinge_loss,
-                  contrastive_loss, multinomial_logistic_loss):
+                  contrastive_loss, multinomial_logistic_loss, sum_loss):
         writer = Writer(folder / f"{layer.__name__}.txt")
         layer(writer)
         writer.file.close()

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/device/topology.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
 
@@ -164,6 +165,23 @@ TEST(Asymmetric, SaysWhereTheNewestWeightsAre) {
 TEST(Asymmetric, DividesTheDevicesByHalvesUnlessTold) {
   EXPECT_EQ(build_plan("asymmetric", inputs_of(dense_net(), 4)).roles.groups, "E=0,1/W=2,3");
   EXPECT_EQ(build_plan("asymmetric", inputs_of(dense_net(), 3)).roles.groups, "E=0/W=1,2");
+}
+
+TEST(Asymmetric, PutsNeighboursOfTheTopologyInDifferentGroups) {
+  Topology hubs;  // {0, 1} and {2, 3}, with one channel between them
+  hubs.devices = {"0", "1", "2", "3"};
+  hubs.channels = {{"hub", 1e9}, {"uplink", 1e9}};
+  for (int from = 0; from < 4; ++from) {
+    for (int to = 0; to < 4; ++to) {
+      Topology::Path path;
+      if (from != to) path.channels = {0};
+      if (from / 2 != to / 2) path.channels = {0, 1};
+      hubs.paths.push_back(path);
+    }
+  }
+  StrategyInputs inputs = inputs_of(dense_net(), 4);
+  inputs.topology = &hubs;
+  EXPECT_EQ(build_plan("asymmetric", inputs).roles.groups, "E=0,2/W=1,3");
 }
 
 std::string refusal(const StrategyInputs& inputs) {

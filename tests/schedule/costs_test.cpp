@@ -123,11 +123,25 @@ TEST_F(CostsFile, GivesBackWhatWasWritten) {
 TEST_F(CostsFile, BeginsWithItsCommentsAndAHeader) {
   CostTable().write(path(), {"net alexnet"});
   std::ifstream file(path());
-  std::string first, second;
+  std::string first, second, third;
   std::getline(file, first);
   std::getline(file, second);
-  EXPECT_EQ(first, "# net alexnet");
-  EXPECT_EQ(second, "key,seconds,rows,bytes");
+  std::getline(file, third);
+  EXPECT_EQ(first, "# costs of tasks, measured");
+  EXPECT_EQ(second, "# net alexnet");
+  EXPECT_EQ(third, "key,seconds,rows,bytes");
+}
+
+TEST_F(CostsFile, ReplacesAnotherTableButNoOtherKindOfFile) {
+  CostTable().write(path(), {"net alexnet"});
+  CostTable().write(path(), {"net lenet"});
+  const auto mine = folder_.write("mine.txt", "# my notes\n");
+  EXPECT_THAT(error_of([&] { CostTable().write(mine, {}); }),
+              HasSubstr("mine.txt' exists and is another kind of file"));
+  std::ifstream file(mine);
+  std::string line;
+  std::getline(file, line);
+  EXPECT_EQ(line, "# my notes");
 }
 
 TEST_F(CostsFile, ErrorsNameFileAndLine) {

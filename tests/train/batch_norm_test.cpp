@@ -113,6 +113,7 @@ std::vector<Case> cases() {
     result.push_back({"sequential", devices, true, false});
     result.push_back({"two_phase", devices, true, false});
     result.push_back({"two_phase", devices, false, true});
+    result.push_back({"layerwise", devices, true, devices % 2 == 0});
   }
   return result;
 }

@@ -11,6 +11,8 @@ struct Case {
   std::string strategy;
   int devices;
   bool hidden;
+  std::string reduce{};
+  int64_t bucket = 0;
 };
 
 class Lossless : public Runs, public testing::WithParamInterface<Case> {
@@ -29,6 +31,8 @@ class Lossless : public Runs, public testing::WithParamInterface<Case> {
     o.strategy = c.strategy;
     o.strategy_options.hidden_broadcast = c.hidden;
     o.strategy_options.split = "fc3";
+    o.strategy_options.reduce = c.reduce;
+    o.strategy_options.bucket = c.bucket;
     o.machine.threads = c.devices;
     return o;
   }
@@ -73,16 +77,28 @@ TEST_P(Lossless, TheBitsAreTheSameWithRandomStreamDelays) {
   EXPECT_EQ(run(delayed), plain);
 }
 
-INSTANTIATE_TEST_SUITE_P(Strategies, Lossless,
-                         testing::Values(Case{"sequential", 1, true}, Case{"sequential", 2, true},
-                                         Case{"sequential", 3, true}, Case{"sequential", 4, true},
-                                         Case{"two_phase", 1, true}, Case{"two_phase", 2, true},
-                                         Case{"two_phase", 2, false}, Case{"two_phase", 3, true},
-                                         Case{"two_phase", 3, false}, Case{"two_phase", 4, true},
-                                         Case{"two_phase", 4, false}),
+std::vector<Case> cases() {
+  std::vector<Case> result;
+  for (int devices = 1; devices <= 4; ++devices) {
+    result.push_back({"sequential", devices, true});
+    result.push_back({"two_phase", devices, true});
+    if (devices > 1) result.push_back({"two_phase", devices, false});
+    for (const char* reduce : {"serial", "tree", "ring"}) {
+      // Every layer by itself, and several in one bucket.
+      result.push_back({"layerwise", devices, true, reduce, devices % 2 == 0 ? 1 : 4096});
+    }
+  }
+  result.push_back({"layerwise", 3, true, "ring", 1 << 20});
+  return result;
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, Lossless, testing::ValuesIn(cases()),
                          [](const testing::TestParamInfo<Case>& info) {
-                           return info.param.strategy + "_" + std::to_string(info.param.devices) +
-                                  (info.param.hidden ? "_hidden" : "_plain");
+                           const Case& c = info.param;
+                           const std::string with = c.reduce.empty()
+                                                        ? (c.hidden ? "hidden" : "plain")
+                                                        : fmt::format("{}_{}", c.reduce, c.bucket);
+                           return fmt::format("{}_{}_{}", c.strategy, c.devices, with);
                          });
 
 }  // namespace

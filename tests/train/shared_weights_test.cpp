@@ -92,7 +92,8 @@ TEST_P(SharedWeights, AreThoseOfOneDeviceInEveryStrategy) {
 
 INSTANTIATE_TEST_SUITE_P(Strategies, SharedWeights,
                          testing::Values(std::pair{"sequential", 3}, std::pair{"two_phase", 1},
-                                         std::pair{"two_phase", 2}, std::pair{"two_phase", 4}),
+                                         std::pair{"two_phase", 2}, std::pair{"two_phase", 4},
+                                         std::pair{"layerwise", 1}, std::pair{"layerwise", 3}),
                          [](const auto& info) {
                            return fmt::format("{}_{}", info.param.first, info.param.second);
                          });

@@ -14,6 +14,7 @@ struct Case {
   int devices;
   bool hidden;
   int64_t batches = 1;
+  std::string reduce{};
 };
 
 class SolverLossless : public Runs, public testing::WithParamInterface<Case> {
@@ -34,6 +35,8 @@ class SolverLossless : public Runs, public testing::WithParamInterface<Case> {
     o.strategy = c.strategy;
     o.strategy_options.hidden_broadcast = c.hidden;
     o.strategy_options.split = "fc3";
+    o.strategy_options.reduce = c.reduce;
+    o.strategy_options.bucket = 2048;
     o.batch /= c.batches;
     if (c.batches > 1) o.solver_fields["iter_size"] = std::to_string(c.batches);
     return o;
@@ -79,6 +82,12 @@ std::vector<Case> cases() {
     result.push_back({"lars", lars, "sequential", devices, false});
     result.push_back({"lars", lars, "two_phase", devices, devices != 3});
   }
+  for (const char* reduce : {"serial", "tree", "ring"}) {
+    result.push_back({"clip", clip, "layerwise", 3, true, 1, reduce});
+    result.push_back({"lars", lars, "layerwise", 4, true, 1, reduce});
+    result.push_back({"plain", {}, "layerwise", 3, true, 2, reduce});
+    result.push_back({"lars", lars, "layerwise", 2, true, 3, reduce});
+  }
   result.push_back({"plain", {}, "sequential", 1, false, 2});
   result.push_back({"plain", {}, "two_phase", 2, false, 2});
   result.push_back({"plain", {}, "two_phase", 2, true, 2});
@@ -91,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, SolverLossless, testing::ValuesIn(cases()),
                          [](const testing::TestParamInfo<Case>& info) {
                            const Case& c = info.param;
                            return c.name + "_" + c.strategy + "_" + std::to_string(c.devices) +
-                                  (c.hidden ? "_hidden" : "_plain") + "_batches_" +
+                                  (c.hidden ? "_hidden" : "_plain") + c.reduce + "_batches_" +
                                   std::to_string(c.batches);
                          });
 

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <sstream>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
+#include "core/device/topology.h"
 
 namespace tandem {
 
@@ -68,6 +70,32 @@ AsymmetricGroups halves(int devices) {
   return groups;
 }
 
+// Neighbours are put in different groups, so that what goes from one group to the other crosses as
+// few hubs as it can.
+AsymmetricGroups by_topology(const Topology& topology, int devices) {
+  constexpr int64_t message = int64_t{1} << 20;
+  AsymmetricGroups groups;
+  std::vector<bool> placed(size_t(devices), false);
+  for (int device = 0; device < devices; ++device) {
+    if (placed[size_t(device)]) continue;
+    int nearest = -1;
+    for (int other = device + 1; other < devices; ++other) {
+      if (placed[size_t(other)]) continue;
+      const auto distance = [&](int to) {
+        return std::pair(topology.path(device, to).channels.size(),
+                         topology.seconds(device, to, message));
+      };
+      if (nearest < 0 || distance(other) < distance(nearest)) nearest = other;
+    }
+    (nearest < 0 ? groups.weights : groups.errors).push_back(device);
+    if (nearest < 0) continue;
+    groups.weights.push_back(nearest);
+    placed[size_t(nearest)] = true;
+  }
+  std::sort(groups.weights.begin(), groups.weights.end());
+  return groups;
+}
+
 void demand_per_sample(const Net& net) {
   for (const Layer& layer : net.layers) {
     const bool reports = layer.has(TANDEM_LOSS) || layer.has(TANDEM_METRIC);
@@ -97,7 +125,9 @@ AsymmetricGroups asymmetric_groups(const StrategyInputs& inputs) {
   }
   demand_per_sample(*inputs.net);
   const std::string& text = inputs.options.roles.groups;
-  return text.empty() ? halves(inputs.devices) : parse(text, inputs.devices);
+  if (!text.empty()) return parse(text, inputs.devices);
+  return inputs.topology != nullptr ? by_topology(*inputs.topology, inputs.devices)
+                                    : halves(inputs.devices);
 }
 
 }  // namespace tandem

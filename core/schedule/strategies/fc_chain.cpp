@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/schedule/strategies/strategies.h"
 
 namespace tandem {
 
@@ -72,6 +73,18 @@ int quota_of(const StrategyInputs& inputs) {
 }
 
 }  // namespace
+
+std::vector<StrategyVariant> fc_parallel_variants(const StrategyInputs& inputs) {
+  std::vector<StrategyVariant> variants;
+  if (inputs.options.roles == RoleOptions{}) {
+    for (int quota = inputs.devices; quota >= 1; quota /= 2) {
+      variants.push_back({fmt::format("--quota {}", quota), inputs.options});
+      variants.back().options.roles.quota = quota;
+    }
+  }
+  if (variants.size() < 2) variants = {{"", inputs.options}};
+  return variants;
+}
 
 bool is_fully_connected(const Layer& layer) {
   return !layer.weights.empty() && layer.has(TANDEM_SLICED_INPUTS);

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/schedule/strategies/fc_chain.h"
+#include "core/schedule/strategies/strategies.h"
 
 namespace tandem {
 
@@ -143,6 +144,20 @@ std::pair<int, int> choose(const StrategyInputs& in, int last_conv) {
 }
 
 }  // namespace
+
+std::vector<StrategyVariant> hybrid_variants(const StrategyInputs& inputs) {
+  const RoleOptions& told = inputs.options.roles;
+  std::vector<StrategyVariant> variants;
+  if (told == RoleOptions{}) {
+    for (const auto& [conv, fc] : pairs_of(inputs.devices)) {
+      variants.push_back({fmt::format("{} conv, {} FC", conv, fc), inputs.options});
+      variants.back().options.roles.conv_devices = conv;
+      variants.back().options.roles.fc_devices = fc;
+    }
+  }
+  if (variants.empty()) variants.push_back({"", inputs.options});
+  return variants;
+}
 
 HybridRoles hybrid_roles(const StrategyInputs& inputs) {
   if (inputs.devices < 2) {

@@ -21,7 +21,7 @@ std::vector<int> everyone(const PlanBuilder& builder) {
 }
 
 void emit_statistics(PlanBuilder& builder, const std::vector<int>& members, int layer, Stage stage,
-                     LayerPass pass) {
+                     LayerPass pass, StreamKind stream) {
   const int root = members.front();
   if (builder.statistics(root, layer, pass).buffer < 0) return;
   for (const int member : members) builder.emit_statistics(member, layer, stage, pass);
@@ -33,49 +33,52 @@ void emit_statistics(PlanBuilder& builder, const std::vector<int>& members, int 
     builder.emit_transfer("send " + what, stage, layer, member, root,
                           {{builder.statistics(member, layer, pass),
                             builder.received_statistics(member, layer, pass, root)}},
-                          When::every_batch);
+                          When::every_batch, {stream, stream});
   }
-  builder.emit_merge(stage, layer, pass, members);
+  builder.emit_merge(stage, layer, pass, members, stream);
   for (const int member : members) {
     if (member == root) continue;
     builder.emit_transfer(
         "return " + what, stage, layer, root, member,
         {{builder.statistics(root, layer, pass), builder.statistics(member, layer, pass)}},
-        When::every_batch);
+        When::every_batch, {stream, stream});
   }
 }
 
 }  // namespace
 
-void emit_forward(PlanBuilder& builder) {
+void emit_forward(PlanBuilder& builder, StreamKind stream) {
   const int layers = static_cast<int>(builder.net().layers.size());
-  for (int layer = 0; layer < layers; ++layer) emit_forward(builder, layer);
+  for (int layer = 0; layer < layers; ++layer) emit_forward(builder, layer, stream);
 }
 
-void emit_forward(PlanBuilder& builder, int layer) {
-  emit_forward(builder, everyone(builder), layer);
+void emit_forward(PlanBuilder& builder, int layer, StreamKind stream) {
+  emit_forward(builder, everyone(builder), layer, stream);
 }
 
-void emit_forward(PlanBuilder& builder, const std::vector<int>& members, int layer) {
-  emit_statistics(builder, members, layer, Stage::forward, LayerPass::forward_statistics);
+void emit_forward(PlanBuilder& builder, const std::vector<int>& members, int layer,
+                  StreamKind stream) {
+  emit_statistics(builder, members, layer, Stage::forward, LayerPass::forward_statistics, stream);
   for (const int member : members) builder.emit_forward(member, layer);
 }
 
-void emit_report(PlanBuilder& builder, bool checked) {
-  emit_report(builder, everyone(builder), checked);
+void emit_report(PlanBuilder& builder, bool checked, StreamKind kind) {
+  emit_report(builder, everyone(builder), checked, kind);
 }
 
-void emit_report(PlanBuilder& builder, const std::vector<int>& members, bool checked) {
+void emit_report(PlanBuilder& builder, const std::vector<int>& members, bool checked,
+                 StreamKind kind) {
   const Net& net = builder.net();
   if (net.scalars.empty()) return;
   const int root = members.front();
-  const StreamId stream{root, StreamKind::communication};
+  const StreamId stream{root, kind};
   std::vector<Region> received;
   for (const int member : members) {
     if (member == root) continue;
     received.push_back(builder.received_metrics(member, root));
     builder.emit_transfer("send metrics", Stage::report, -1, member, root,
-                          {{builder.metrics(member), received.back()}}, When::every_batch);
+                          {{builder.metrics(member), received.back()}}, When::every_batch,
+                          {kind, kind});
   }
   if (!received.empty()) {
     builder.emit_add(fmt::format("add metrics @{}", root), Stage::report, stream,
@@ -98,13 +101,16 @@ void emit_report(PlanBuilder& builder, const std::vector<int>& members, bool che
                     std::move(segments));
 }
 
-void emit_backward(PlanBuilder& builder, int first, int last, Stage stage) {
-  for (int layer = last; layer-- > first;) emit_backward(builder, everyone(builder), layer, stage);
+void emit_backward(PlanBuilder& builder, int first, int last, Stage stage, StreamKind stream) {
+  for (int layer = last; layer-- > first;) {
+    emit_backward(builder, everyone(builder), layer, stage, stream);
+  }
 }
 
-void emit_backward(PlanBuilder& builder, const std::vector<int>& members, int layer, Stage stage) {
+void emit_backward(PlanBuilder& builder, const std::vector<int>& members, int layer, Stage stage,
+                   StreamKind stream) {
   if (builder.net().layers[size_t(layer)].has_backward()) {
-    emit_statistics(builder, members, layer, stage, LayerPass::backward_statistics);
+    emit_statistics(builder, members, layer, stage, LayerPass::backward_statistics, stream);
   }
   for (const int member : members) builder.emit_backward(member, layer, stage);
 }

@@ -5,12 +5,14 @@
 #include <string_view>
 #include <vector>
 
-namespace tandem::image_folder {
+namespace tandem::picture {
 
 // "2" before "10", otherwise by bytes.
 [[nodiscard]] bool natural_less(std::string_view a, std::string_view b);
 // Dot-files and what operating systems leave behind (__MACOSX, Thumbs.db, ...): never data.
 [[nodiscard]] bool is_litter(std::string_view name);
+// ASCII letters only.
+[[nodiscard]] std::string lower_case(std::string_view text);
 // By its extension, in any case: what OpenCV can decode.
 [[nodiscard]] bool is_image(std::string_view name);
 // ".txt", lower case; "without extension" if there is none.
@@ -18,7 +20,9 @@ namespace tandem::image_folder {
 // " (did you mean 'cat'?)", or "" if nothing in `known` is near `name`.
 [[nodiscard]] std::string did_you_mean(std::string_view name,
                                        const std::vector<std::string>& known);
+// The name itself, or, where its bytes are not UTF-8, what they say as Latin-1.
+[[nodiscard]] std::string as_utf8(const std::string& name);
 // "a, b, c and 5 more"
 [[nodiscard]] std::string list_of(const std::vector<std::string>& names);
 
-}  // namespace tandem::image_folder
+}  // namespace tandem::picture

@@ -1,4 +1,4 @@
-#include "datasets/image_folder/held_out.h"
+#include "datasets/picture/held_out.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "plugins/random.h"
 
-namespace tandem::image_folder {
+namespace tandem::picture {
 namespace {
 
 constexpr uint32_t split_layer = 0x73706c69;
@@ -38,4 +38,4 @@ std::vector<bool> choose_held_out(const std::string& class_name, size_t count, d
   return result;
 }
 
-}  // namespace tandem::image_folder
+}  // namespace tandem::picture

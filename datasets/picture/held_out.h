@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace tandem::image_folder {
+namespace tandem::picture {
 
 // For each of `count` images of the class, in their order, whether it is held out: the rounded
 // share `fraction` of them, but at least one of two and never all (unless fraction is 1). A
@@ -14,4 +14,4 @@ namespace tandem::image_folder {
 [[nodiscard]] std::vector<bool> choose_held_out(const std::string& class_name, size_t count,
                                                 double fraction, uint64_t seed);
 
-}  // namespace tandem::image_folder
+}  // namespace tandem::picture

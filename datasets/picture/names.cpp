@@ -1,24 +1,16 @@
-#include "datasets/image_folder/names.h"
+#include "datasets/picture/names.h"
 
 #include <algorithm>
 #include <array>
 #include <numeric>
 
-namespace tandem::image_folder {
+namespace tandem::picture {
 namespace {
 
 constexpr size_t listed = 8;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
 }
 
 // The number at `position` without leading zeros; `position` moves behind it.
@@ -46,7 +38,52 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+// The length of the well-formed character (RFC 3629) at `at`; 0: there is none.
+size_t character_length(std::string_view text, size_t at) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(at);
+  if (first < 0x80) return 1;
+  const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || at + length > text.size()) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(at + i) & 0xc0U) != 0x80U) return 0;
+  }
+  const unsigned char second = byte(at + 1);
+  const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
+  const bool no_character = (first == 0xed && second > 0x9f) || (first == 0xf4 && second > 0x8f);
+  return overlong || no_character ? 0 : length;
+}
+
 }  // namespace
+
+std::string as_utf8(const std::string& name) {
+  size_t at = 0;
+  while (at < name.size()) {
+    const size_t length = character_length(name, at);
+    if (length == 0) break;
+    at += length;
+  }
+  if (at == name.size()) return name;
+  std::string result;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80) {
+      result += c;
+    } else {
+      result += static_cast<char>(0xc0U | byte >> 6);
+      result += static_cast<char>(0x80U | (byte & 0x3fU));
+    }
+  }
+  return result;
+}
+
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return result;
+}
 
 bool natural_less(std::string_view a, std::string_view b) {
   size_t i = 0, j = 0;
@@ -69,14 +106,14 @@ bool natural_less(std::string_view a, std::string_view b) {
 bool is_litter(std::string_view name) {
   static constexpr std::array known{"__macosx",   "thumbs.db",    "desktop.ini", "@eadir",
                                     "lost+found", "$recycle.bin", "ehthumbs.db", "__pycache__"};
-  const std::string small = lower(name);
+  const std::string small = lower_case(name);
   return name.starts_with('.') || std::find(known.begin(), known.end(), small) != known.end();
 }
 
 std::string extension_of(std::string_view name) {
   const size_t dot = name.rfind('.');
   if (dot == std::string_view::npos || dot == 0) return "without extension";
-  return lower(name.substr(dot));
+  return lower_case(name.substr(dot));
 }
 
 bool is_image(std::string_view name) {
@@ -89,7 +126,7 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
   std::string nearest;
   size_t least = std::max<size_t>(1, name.size() / 3) + 1;
   for (const std::string& candidate : known) {
-    const size_t distance = edit_distance(lower(name), lower(candidate));
+    const size_t distance = edit_distance(lower_case(name), lower_case(candidate));
     if (distance < least) {
       least = distance;
       nearest = candidate;
@@ -106,4 +143,4 @@ std::string list_of(const std::vector<std::string>& names) {
   return text;
 }
 
-}  // namespace tandem::image_folder
+}  // namespace tandem::picture

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <span>
 
-namespace tandem::image_folder {
+namespace tandem::picture {
 
 using Bytes = std::span<const unsigned char>;
 
@@ -27,4 +27,4 @@ inline bool has(Bytes file, size_t at, const char* text, size_t length) {
   return file.size() >= at + length && std::memcmp(file.data() + at, text, length) == 0;
 }
 
-}  // namespace tandem::image_folder
+}  // namespace tandem::picture

@@ -1,0 +1,63 @@
+#include "core/train/choose_strategy.h"
+
+#include "core/base/error.h"
+#include "core/base/strings.h"
+
+namespace tandem {
+
+namespace {
+
+// Costs and, where nobody said how fast copies are, the link.
+void measure_costs(Registry& registry, const NetDefinition& definition, SessionOptions& options) {
+  constexpr int warm_up = 1, steps = 3;
+  SessionOptions plain = options;
+  plain.strategy = "sequential";
+  plain.strategy_options = {};
+  plain.rule.batches = 1;
+  plain.testing = false;
+  plain.executor.trace = true;
+  Session session(registry, definition, plain);
+  const Measurement measured = measure(session, warm_up, steps);
+  const Plan& plan = session.training().plan;
+  options.costs = costs_of(session, session.training().net, plan, measured.events);
+  const bool is_told = options.machine.topology != nullptr || options.machine.link.bandwidth > 0;
+  if (!is_told) options.machine.link = link_of(plan, measured.events);
+}
+
+}  // namespace
+
+bool is_auto(const SessionOptions& options) {
+  return options.strategy == "auto";
+}
+
+std::string choose_strategy(Registry& registry, const NetDefinition& definition,
+                            SessionOptions& options) {
+  const DeviceSpec devices = parse_devices(options.devices, registry.backends());
+  SessionOptions priced = options;
+  const bool is_measured = options.costs && !options.costs->empty();
+  if (!is_measured && devices.kind != "sim") measure_costs(registry, definition, priced);
+  PriceOptions how;
+  {
+    const Machine machine(registry.backend(devices.kind), devices, MachineOptions{});
+    how.available_bytes = machine.device_info(0).available_bytes;
+    how.is_shared_memory = devices.kind == "cpu";
+    if (!priced.costs) priced.costs.emplace(roofline_of(machine));
+  }
+  const PriceList list = price_strategies(registry, definition, priced, how);
+  const Price& best = fastest(list);
+  options.strategy = best.strategy;
+  options.strategy_options = best.options;
+  options.costs = priced.costs;
+  // The split that was priced stays: costs measured anew would move it.
+  if (!best.plan.split_layer.empty()) options.strategy_options.split = best.plan.split_layer;
+  const LinkSpec& link = priced.machine.link;
+  const std::string speeds =
+      priced.machine.topology != nullptr ? "the topology " + priced.machine.topology->file
+      : link.bandwidth > 0               ? fmt::format("links of {:.2f} GB/s", link.bandwidth / 1e9)
+                                         : "links as sim takes them to be";
+  return fmt::format(
+      "strategy auto, priced on sim by {} measured and {} estimated costs and {}:\n{}chosen: {}",
+      list.measured_costs, list.estimated_costs, speeds, price_table(list), best.name);
+}
+
+}  // namespace tandem

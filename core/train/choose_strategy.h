@@ -1,0 +1,20 @@
+// `--strategy auto`: prices every strategy for the session to be made and writes the fastest that
+// fits into its options, and a table for the user.
+#pragma once
+
+#include <string>
+
+#include "core/train/price.h"
+
+namespace tandem {
+
+// Whether the session's strategy is still to be chosen.
+[[nodiscard]] bool is_auto(const SessionOptions& options);
+
+// With measured costs in `options` (and a link or topology) nothing runs; else a few steps of
+// `sequential` are measured first on the session's own devices, and the link from their copies.
+// Replaces strategy, strategy_options and costs. Returns the table and the choice, as text.
+std::string choose_strategy(Registry& registry, const NetDefinition& definition,
+                            SessionOptions& options);
+
+}  // namespace tandem

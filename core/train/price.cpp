@@ -1,0 +1,267 @@
+#include "core/train/price.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/base/strings.h"
+
+namespace tandem {
+
+double Price::exposed_seconds() const {
+  return std::max(0.0, step_seconds() - alone_seconds);
+}
+
+namespace {
+
+constexpr int warm_up = 3;
+
+// Bytes that kernels keep, by buffer name and rows of the batch: the same in every plan whose
+// bindings are of whole layers.
+class KernelMemory {
+ public:
+  explicit KernelMemory(Registry& registry) : registry_(registry) {}
+
+  MemoryPlan plan(const Net& net, Plan plan) {
+    if (!fill(plan)) {
+      MemoryPlan memory = memory_with_kernels(registry_, net, plan);
+      return memory;
+    }
+    return plan_memory(plan);
+  }
+  // Prepares the kernels of a plan once for all that use them alike.
+  void learn(const Net& net, Plan plan) {
+    DeviceSpec devices;
+    devices.kind = "cpu";
+    devices.ordinals.resize(static_cast<size_t>(plan.devices));
+    std::iota(devices.ordinals.begin(), devices.ordinals.end(), 0);
+    Machine machine(registry_.backend("cpu"), devices, MachineOptions{});
+    Runtime runtime(machine);
+    const Kernels kernels(plan, net, registry_, runtime);
+    for (const PlanBinding& use : plan.bindings) {
+      const auto bytes = [&](int buffer) { return plan.buffers[size_t(buffer)].bytes; };
+      saved_[key(use)] = bytes(use.saved);
+      int64_t& scratch = scratch_[use.device];
+      scratch = std::max(scratch, bytes(use.scratch));
+    }
+  }
+
+ private:
+  using Key = std::tuple<int, int64_t, int64_t>;  // layer, rows
+  static Key key(const PlanBinding& use) { return {use.layer, use.row_begin, use.row_end}; }
+
+  bool fill(Plan& plan) const {
+    for (const PlanBinding& use : plan.bindings) {
+      const auto found = saved_.find(key(use));
+      const auto scratch = scratch_.find(use.device);
+      if (found == saved_.end() || scratch == scratch_.end() || use.slice_end >= 0) return false;
+      plan.buffers[size_t(use.saved)].bytes = found->second;
+      plan.buffers[size_t(use.scratch)].bytes = scratch->second;
+    }
+    return true;
+  }
+
+  Registry& registry_;
+  std::map<Key, int64_t> saved_;
+  std::map<int, int64_t> scratch_;
+};
+
+class Pricer {
+ public:
+  Pricer(Registry& registry, const NetDefinition& definition, const SessionOptions& options,
+         const PriceOptions& how)
+      : registry_(registry),
+        definition_(definition),
+        options_(options),
+        how_(how),
+        kernels_(registry) {
+    list_.devices = parse_devices(options.devices, registry.backends()).count();
+    list_.batch = options.batch;
+    options_.devices = fmt::format("sim:{}", list_.devices);
+    options_.testing = false;
+    options_.machine.paced = false;
+    options_.machine.delay_seed = 0;
+    options_.executor.trace = true;
+    options_.rule.batches = 1;  // so that every step has an update
+  }
+
+  PriceList list() {
+    price_one_device();
+    for (const Strategy& strategy : strategies()) {
+      StrategyInputs inputs;
+      inputs.devices = list_.devices;
+      inputs.link = options_.machine.link;
+      inputs.topology = options_.machine.topology.get();
+      inputs.options = options_.strategy_options;
+      std::vector<StrategyVariant> variants{{"", inputs.options}};
+      if (strategy.variants != nullptr) variants = strategy.variants(inputs);
+      for (const StrategyVariant& variant : variants) price(strategy.name, variant);
+    }
+    std::stable_sort(list_.prices.begin(), list_.prices.end(), [](const Price& a, const Price& b) {
+      if (a.refusal.empty() != b.refusal.empty()) return a.refusal.empty();
+      return a.refusal.empty() && a.step_seconds() < b.step_seconds();
+    });
+    return std::move(list_);
+  }
+
+ private:
+  void price_one_device() {
+    SessionOptions alone = options_;
+    alone.devices = "sim:1";
+    alone.strategy = "layerwise";  // every update as soon as it can be
+    alone.strategy_options = {};
+    alone.machine.topology = nullptr;
+    alone.batch = how_.batch_per_device > 0 ? how_.batch_per_device : options_.batch;
+    Session session(registry_, definition_, alone);
+    list_.one_device_seconds = measure(session, warm_up, how_.steps).step_seconds;
+    list_.one_device_batch = alone.batch;
+  }
+
+  void price(const std::string& strategy, const StrategyVariant& variant) {
+    Price price;
+    price.strategy = strategy;
+    price.options = variant.options;
+    price.name = strategy + (variant.label.empty() ? "" : " " + variant.label);
+    try {
+      simulate(price);
+    } catch (const Error& refused) {
+      price.refusal = refused.what();
+    }
+    list_.prices.push_back(std::move(price));
+  }
+
+  void simulate(Price& price) {
+    SessionOptions options = options_;
+    options.strategy = price.strategy;
+    options.strategy_options = price.options;
+    {
+      Session session(registry_, definition_, options);
+      price.measured = measure(session, warm_up, how_.steps);
+      price.plan = session.training().plan;
+      set_memory(price, session.training().net);
+      price.path = critical_path(price.plan, price.measured.events);
+      const CostSources sources = sources_of(session.training().net, price.plan, *options_.costs);
+      list_.measured_costs = std::max(list_.measured_costs, sources.measured);
+      list_.estimated_costs = std::max(list_.estimated_costs, sources.estimated);
+    }
+    price.alone_seconds = price.step_seconds();
+    if (list_.devices > 1) {
+      price.alone_seconds =
+          step_seconds_without_communication(registry_, definition_, options, warm_up, how_.steps);
+    }
+    price.speed_up = price.measured.images_per_second /
+                     (static_cast<double>(list_.one_device_batch) / list_.one_device_seconds);
+  }
+
+  void set_memory(Price& price, const Net& net) {
+    MemoryPlan memory;
+    if (how_.kernel_memory) {
+      if (!learnt_) kernels_.learn(net, price.plan);
+      learnt_ = true;
+      memory = kernels_.plan(net, price.plan);
+    } else {
+      memory = plan_memory(price.plan);
+    }
+    int64_t sum = 0, most = 0;
+    for (size_t d = 0; d < memory.persistent_bytes.size(); ++d) {
+      price.memory.push_back(memory.persistent_bytes[d] + memory.transient_bytes[d]);
+      sum += price.memory.back();
+      most = std::max(most, price.memory.back());
+    }
+    const int64_t needed = how_.is_shared_memory ? sum + memory.prefetched_bytes : most;
+    price.fits = how_.available_bytes == 0 || needed <= how_.available_bytes;
+  }
+
+  Registry& registry_;
+  const NetDefinition& definition_;
+  SessionOptions options_;
+  PriceOptions how_;
+  KernelMemory kernels_;
+  bool learnt_ = false;
+  PriceList list_;
+};
+
+int64_t most_memory(const Price& price) {
+  return price.memory.empty() ? 0 : *std::max_element(price.memory.begin(), price.memory.end());
+}
+
+}  // namespace
+
+PriceList price_strategies(Registry& registry, const NetDefinition& definition,
+                           const SessionOptions& options, const PriceOptions& how) {
+  return Pricer(registry, definition, options, how).list();
+}
+
+const Price& fastest(const PriceList& list) {
+  std::string needs;
+  for (const Price& price : list.prices) {
+    if (price.refusal.empty() && price.fits) return price;
+    needs += fmt::format(
+        "; {}: {}", price.name,
+        price.refusal.empty() ? human_bytes(most_memory(price)) + " on a device" : price.refusal);
+  }
+  throw error("--strategy auto: no strategy fits{}", needs);
+}
+
+std::string price_table(const PriceList& list) {
+  std::string text =
+      fmt::format("{:<26} {:>11} {:>9} {:>8} {:>22} {:>22}  {}\n", "strategy", "step", "images/s",
+                  "speed-up", "exposed communication", "memory of a device", "bounded by");
+  for (const Price& price : list.prices) {
+    if (!price.refusal.empty()) {
+      text += fmt::format("{:<26} cannot be: {}\n", price.name, price.refusal);
+      continue;
+    }
+    const auto [least, most] = std::minmax_element(price.memory.begin(), price.memory.end());
+    const std::string memory = human_bytes(*most) == human_bytes(*least)
+                                   ? human_bytes(*most)
+                                   : human_bytes(*least) + " to " + human_bytes(*most);
+    const std::string bound = price.path.empty()
+                                  ? ""
+                                  : fmt::format("{} {:.0f} %", to_string(price.path.front().stage),
+                                                100 * price.path.front().share);
+    text += fmt::format("{:<26} {:>11} {:>9.1f} {:>8.2f} {:>12} ({:>4.1f} %) {:>22}  {}{}\n",
+                        price.name, human_seconds(price.step_seconds()),
+                        price.measured.images_per_second, price.speed_up,
+                        human_seconds(price.exposed_seconds()),
+                        100 * price.exposed_seconds() / price.step_seconds(), memory, bound,
+                        price.fits ? "" : ", does not fit");
+  }
+  return text + fmt::format("one device alone: {} for a batch of {}\n",
+                            human_seconds(list.one_device_seconds), list.one_device_batch);
+}
+
+LinkSpec link_of(const Plan& plan, const std::vector<TraceEvent>& events) {
+  constexpr int64_t large = 64 << 10, small = 4 << 10;
+  double bytes = 0, seconds = 0, least = -1;
+  for (const TraceEvent& event : events) {
+    const Task& task = plan.tasks[size_t(event.task)];
+    const auto* copy = std::get_if<CopyWork>(&task.work);
+    if (copy == nullptr || task.streams.size() < 2) continue;
+    int64_t sum = 0;
+    for (const CopySegment& segment : copy->segments) sum += plan.bytes(segment.source);
+    if (sum >= large) {
+      bytes += static_cast<double>(sum);
+      seconds += event.end - event.start;
+    } else if (sum <= small && (least < 0 || event.end - event.start < least)) {
+      least = event.end - event.start;
+    }
+  }
+  LinkSpec link;
+  if (seconds > 0) link.bandwidth = bytes / seconds;
+  link.latency = std::max(0.0, least);
+  return link;
+}
+
+CostSources sources_of(const Net& net, const Plan& plan, const CostTable& costs) {
+  CostSources sources;
+  for (const Task& task : plan.tasks) {
+    if (cost_key(net, plan, task).empty()) continue;
+    ++(costs.is_measured(net, plan, task) ? sources.measured : sources.estimated);
+  }
+  return sources;
+}
+
+}  // namespace tandem

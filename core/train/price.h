@@ -1,0 +1,66 @@
+// Strategies priced on `sim`: every one that the net and the devices allow, built and simulated
+// with the given costs and links, beside one device alone. What `tandem plan --strategy all` prints
+// and `auto` chooses by. A strategy is taken from strategies(), whichever there are.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/schedule/critical_path.h"
+#include "core/train/measure.h"
+
+namespace tandem {
+
+struct PriceOptions {
+  int64_t available_bytes = 0;    // of one device; 0: not known, everything fits
+  bool is_shared_memory = false;  // the devices share them (cpu)
+  int64_t batch_per_device = 0;   // what one device alone takes; 0: the whole batch
+  bool kernel_memory = true;      // with what the cpu's kernels keep beside tensors
+  int steps = 6;
+};
+
+struct Price {
+  std::string name;  // "layerwise --reduce ring"
+  std::string strategy;
+  StrategyOptions options;
+  std::string refusal;  // why it cannot be; then nothing below is set
+  Plan plan;
+  Measurement measured;
+  double alone_seconds = 0;  // the step with copies between devices left out
+  double speed_up = 0;       // images a second over those of one device
+  std::vector<int64_t> memory;
+  bool fits = true;
+  std::vector<PathPart> path;
+
+  [[nodiscard]] double step_seconds() const { return measured.step_seconds; }
+  [[nodiscard]] double exposed_seconds() const;
+};
+
+struct PriceList {
+  double one_device_seconds = 0;  // its step
+  int64_t one_device_batch = 0;
+  int devices = 1;
+  int64_t batch = 0;
+  std::vector<Price> prices;                    // fastest first; what cannot be comes last
+  int measured_costs = 0, estimated_costs = 0;  // tasks of the fastest plan
+};
+
+// `options` are those of the session to be chosen for: its devices are replaced by as many
+// simulated ones, its strategy by each there is. Errors of a strategy are its refusal.
+[[nodiscard]] PriceList price_strategies(Registry& registry, const NetDefinition& definition,
+                                         const SessionOptions& options, const PriceOptions& how);
+// The fastest that fits. Error, with what each needs, if none does.
+[[nodiscard]] const Price& fastest(const PriceList& list);
+[[nodiscard]] std::string price_table(const PriceList& list);
+
+// Bandwidth and latency of the copies between devices in these events; zeros if there are none.
+[[nodiscard]] LinkSpec link_of(const Plan& plan, const std::vector<TraceEvent>& events);
+
+// How many of the plan's tasks have a measured cost, and how many a roofline's.
+struct CostSources {
+  int measured = 0, estimated = 0;
+};
+[[nodiscard]] CostSources sources_of(const Net& net, const Plan& plan, const CostTable& costs);
+
+}  // namespace tandem

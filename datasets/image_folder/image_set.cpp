@@ -1,0 +1,104 @@
+#include "datasets/image_folder/image_set.h"
+
+#include <sstream>
+
+#include "datasets/picture/hash.h"
+
+namespace tandem::image_folder {
+namespace {
+
+// Shrinking by this much hides that colours were not interpolated.
+constexpr double coarse_from = 1.5;
+
+std::vector<std::string> lines_of(const char* text) {
+  std::vector<std::string> lines;
+  if (text == nullptr) return lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+}  // namespace
+
+std::vector<sdk::Parameter> ImageSet::parameters_of(const char* block) {
+  std::vector<sdk::Parameter> parameters = picture::transform_parameters(block);
+  parameters.push_back(
+      sdk::number(block, "val_fraction")
+          .by_default("0.2")
+          .range(0, 1)
+          .help("share of each class held out for validation where none is given"));
+  return parameters;
+}
+
+ListingOptions ImageSet::listing_options(const tandem_dataset_request& request,
+                                         const sdk::Attributes& attributes) {
+  ListingOptions options;
+  options.source = request.source;
+  options.split = request.split;
+  options.class_names = lines_of(request.class_names);
+  options.val_fraction = attributes.number("val_fraction");
+  options.seed = request.seed;
+  return options;
+}
+
+void ImageSet::begin(const tandem_dataset_request& request, const sdk::Attributes& attributes,
+                     Listing listing) {
+  transform_ = picture::read_transform(request, attributes);
+  listing_ = std::move(listing);
+  if (transform_.height == 0 || transform_.width == 0) read_size_of_first_image();
+  for (const std::string& note : listing_.notes) notes_ += (notes_.empty() ? "" : "\n") + note;
+}
+
+void ImageSet::read_size_of_first_image() {
+  for (const Image& image : listing_.images) {
+    try {
+      Reader& reader = thread_reader(transform_.channels == 1);
+      const picture::Size first = reader.open_file(image.path);
+      (void)reader.decode_all();
+      if (transform_.height == 0) transform_.height = first.height;
+      if (transform_.width == 0) transform_.width = first.width;
+      return;
+    } catch (const sdk::Refusal& damaged) {
+      if (damaged.status() != TANDEM_SKIP) throw;
+    }
+  }
+  throw sdk::invalid("all ", size(), " images are damaged: their size cannot be read");
+}
+
+void ImageSet::get(int64_t index, uint64_t seed, float* pixels, float* label) const {
+  Reader& reader = thread_reader(transform_.channels == 1);
+  const picture::Size whole = reader.open_file(image(index).path);
+  read_sample(reader, whole, transform_, index, seed, pixels);
+  *label = static_cast<float>(image(index).label);
+}
+
+void ImageSet::describe(int64_t index, tandem_sample_info& info) const {
+  Reader& reader = thread_reader(transform_.channels == 1);
+  const Bytes file = reader.load(image(index).path);
+  const StoredForm form = stored_form(file);
+  info.channels = form.channels;
+  info.width = form.size.width;
+  info.height = form.size.height;
+  info.bytes = static_cast<int64_t>(file.size());
+  info.content = picture::hash_of(file);
+  info.format = form.format;
+}
+
+Reader& thread_reader(bool gray) {
+  thread_local Reader of_gray(true), of_color(false);
+  return gray ? of_gray : of_color;
+}
+
+void read_sample(Reader& reader, const picture::Size& whole,
+                 const picture::TransformOptions& options, int64_t index, uint64_t seed,
+                 float* pixels) {
+  const auto number = static_cast<uint64_t>(index);
+  const picture::Plan plan = picture::make_plan(whole, options, number, seed);
+  const int shrink = reader.can_shrink() ? picture::possible_shrink(plan) : 1;
+  const picture::Part part = picture::needed_part(whole, shrink, plan.region, plan.size);
+  const double remaining = plan.region.width / plan.size.width;
+  const picture::View view = reader.decode(shrink, part, remaining >= coarse_from);
+  picture::transform(view, whole, plan, options, number, seed, pixels);
+}
+
+}  // namespace tandem::image_folder

@@ -1,0 +1,178 @@
+#include "datasets/image_folder/jpeg.h"
+
+#include <csetjmp>
+#include <cstdio>
+// libjpeg's header needs FILE and size_t before it.
+#include <jpeglib.h>
+
+#include <algorithm>
+
+#include "datasets/image_folder/headers.h"
+#include "plugins/sdk.h"
+
+namespace tandem::image_folder {
+namespace {
+
+// A picture sent in more passes than any program writes is made to keep a decoder busy.
+constexpr int scan_limit = 500;
+
+// The library leaves by longjmp: between setjmp and it there is nothing with a destructor.
+struct Trouble {
+  jpeg_error_mgr manager{};  // first: libjpeg hands out a pointer to it
+  std::jmp_buf way_out{};
+  char text[JMSG_LENGTH_MAX] = "";
+};
+
+[[noreturn]] void leave(j_common_ptr info) {
+  auto* trouble = reinterpret_cast<Trouble*>(info->err);
+  (*info->err->format_message)(info, trouble->text);
+  std::longjmp(trouble->way_out, 1);
+}
+
+void take_message(j_common_ptr info, int level) {
+  if (level < 0) leave(info);  // a warning: the picture would be filled up with gray
+}
+
+void ignore_message(j_common_ptr) {}
+
+void limit_scans(j_common_ptr info) {
+  auto* decoder = reinterpret_cast<j_decompress_ptr>(info);
+  if (decoder->input_scan_number <= scan_limit) return;
+  auto* trouble = reinterpret_cast<Trouble*>(info->err);
+  std::snprintf(trouble->text, sizeof(trouble->text), "more than %d scans", scan_limit);
+  std::longjmp(trouble->way_out, 1);
+}
+
+// Programs write CMYK JPEGs inverted, as Adobe does: a byte is the light that an ink lets through.
+void mix_inks(const unsigned char* inks, int count, bool gray, unsigned char* pixels) {
+  for (int x = 0; x < count; ++x, inks += 4) {
+    int bgr[3];
+    for (int c = 0; c < 3; ++c) bgr[c] = (inks[2 - c] * inks[3] + 127) / 255;
+    if (gray) {
+      // ITU-R BT.601, as for every other colour picture
+      *pixels++ =
+          static_cast<unsigned char>((bgr[0] * 1868 + bgr[1] * 9617 + bgr[2] * 4899 + 8192) >> 14);
+    } else {
+      for (const int value : bgr) *pixels++ = static_cast<unsigned char>(value);
+    }
+  }
+}
+
+}  // namespace
+
+struct Jpeg::State {
+  jpeg_decompress_struct decoder{};
+  Trouble trouble;
+  jpeg_progress_mgr progress{};
+  Bytes file;
+
+  [[noreturn]] void refuse() const {
+    throw sdk::skip("truncated or damaged JPEG: ", static_cast<const char*>(trouble.text));
+  }
+  bool read_header();
+  bool begin(int& left, int& width);
+  bool rows(int top, int bottom, unsigned char* pixels, std::ptrdiff_t stride, unsigned char* line,
+            bool gray);
+};
+
+bool Jpeg::State::read_header() {
+  if (setjmp(trouble.way_out) != 0) return false;
+  jpeg_create_decompress(&decoder);
+  progress.progress_monitor = &limit_scans;
+  decoder.progress = &progress;
+  jpeg_mem_src(&decoder, file.data(), file.size());
+  jpeg_read_header(&decoder, TRUE);
+  return true;
+}
+
+// Starts, and narrows the columns: `left` and `width` in, what the library makes of them out.
+bool Jpeg::State::begin(int& left, int& width) {
+  if (setjmp(trouble.way_out) != 0) return false;
+  jpeg_start_decompress(&decoder);
+  if (width < static_cast<int>(decoder.output_width)) {
+    auto x = static_cast<JDIMENSION>(left), w = static_cast<JDIMENSION>(width);
+    jpeg_crop_scanline(&decoder, &x, &w);
+    left = static_cast<int>(x);
+    width = static_cast<int>(w);
+  }
+  return true;
+}
+
+bool Jpeg::State::rows(int top, int bottom, unsigned char* pixels, std::ptrdiff_t stride,
+                       unsigned char* line, bool gray) {
+  if (setjmp(trouble.way_out) != 0) return false;
+  if (top > 0) jpeg_skip_scanlines(&decoder, static_cast<JDIMENSION>(top));
+  for (int y = top; y < bottom; ++y) {
+    unsigned char* row = pixels + (y - top) * stride;
+    JSAMPROW target = line != nullptr ? line : row;
+    jpeg_read_scanlines(&decoder, &target, 1);
+    if (line != nullptr) mix_inks(line, static_cast<int>(decoder.output_width), gray, row);
+  }
+  // To the end: damage behind the part that is wanted is damage, too.
+  const auto left = decoder.output_height - decoder.output_scanline;
+  if (left > 0) jpeg_skip_scanlines(&decoder, left);
+  jpeg_finish_decompress(&decoder);
+  return true;
+}
+
+Jpeg::Jpeg(Bytes file) : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.file = file;
+  s.decoder.err = jpeg_std_error(&s.trouble.manager);
+  s.trouble.manager.error_exit = &leave;
+  s.trouble.manager.emit_message = &take_message;
+  s.trouble.manager.output_message = &ignore_message;
+  if (!s.read_header()) {
+    jpeg_destroy_decompress(&s.decoder);
+    s.refuse();
+  }
+}
+
+Jpeg::~Jpeg() {
+  jpeg_destroy_decompress(&state_->decoder);
+}
+
+picture::Size Jpeg::size() const {
+  return {static_cast<int>(state_->decoder.image_width),
+          static_cast<int>(state_->decoder.image_height)};
+}
+
+int Jpeg::channels() const {
+  return state_->decoder.num_components;
+}
+
+picture::View Jpeg::decode(bool gray, int shrink, const picture::Part& part, bool coarse,
+                           std::vector<unsigned char>& buffer) {
+  State& s = *state_;
+  jpeg_decompress_struct& decoder = s.decoder;
+  const bool four_inks =
+      decoder.jpeg_color_space == JCS_CMYK || decoder.jpeg_color_space == JCS_YCCK;
+  decoder.out_color_space = four_inks ? JCS_CMYK : gray ? JCS_GRAYSCALE : JCS_EXT_BGR;
+  decoder.scale_num = 1;
+  decoder.scale_denom = static_cast<unsigned>(shrink);
+  if (coarse) {
+    decoder.do_fancy_upsampling = FALSE;
+    decoder.dct_method = JDCT_IFAST;
+  }
+  picture::View view;
+  view.channels = gray ? 1 : 3;
+  view.shrunk = shrink;
+  int left = part.left, width = part.right - part.left;
+  if (!s.begin(left, width)) s.refuse();
+  view.left = left;
+  view.top = part.top;
+  view.width = width;
+  view.height = part.bottom - part.top;
+  view.stride = static_cast<std::ptrdiff_t>(width) * view.channels;
+  const auto bytes = static_cast<size_t>(view.stride) * static_cast<size_t>(view.height);
+  const size_t line = four_inks ? 4 * static_cast<size_t>(width) : 0;
+  if (buffer.size() < bytes + line) buffer.resize(bytes + line);
+  view.pixels = buffer.data();
+  if (!s.rows(part.top, part.bottom, buffer.data(), view.stride,
+              four_inks ? buffer.data() + bytes : nullptr, gray)) {
+    s.refuse();
+  }
+  return view;
+}
+
+}  // namespace tandem::image_folder

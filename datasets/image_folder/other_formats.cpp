@@ -1,0 +1,61 @@
+#include "datasets/image_folder/other_formats.h"
+
+#include <opencv2/imgcodecs.hpp>
+#include <opencv2/imgproc.hpp>
+
+#include "datasets/image_folder/headers.h"
+#include "datasets/image_folder/quiet.h"
+#include "plugins/sdk.h"
+
+namespace tandem::image_folder {
+namespace {
+
+constexpr int64_t pixel_limit = 100'000'000;
+
+// 16 bits to 8. Cameras and scanners store 12 bits in 16: such a picture would be nearly black.
+cv::Mat to_8_bits(const cv::Mat& image) {
+  double scale = 1;
+  if (image.depth() == CV_16U) {
+    double greatest = 0;
+    cv::minMaxLoc(image.reshape(1), nullptr, &greatest);
+    scale = 255.0 / (greatest < 4096 ? 4095 : 65535);
+  } else if (image.depth() == CV_32F || image.depth() == CV_64F) {
+    scale = 255;  // 0 to 1
+  }
+  cv::Mat result;
+  image.convertTo(result, CV_8U, scale);
+  return result;
+}
+
+}  // namespace
+
+void check_extent(int64_t width, int64_t height) {
+  if (width < 1 || height < 1) throw sdk::skip("has no pixels (", width, "x", height, ")");
+  if (width > pixel_limit / height) {
+    throw sdk::skip("too large: ", width, "x", height, " is over the limit of 100 megapixels");
+  }
+}
+
+cv::Mat decode_other(Bytes file, bool gray) {
+  if (!is_known_format(file)) {
+    throw sdk::skip("not an image that is read here (JPEG, PNG, BMP, WebP, TIFF, PNM)");
+  }
+  const Extent extent = extent_of(file);
+  if (extent.width != 0 || extent.height != 0) check_extent(extent.width, extent.height);
+  if (const char* damage = damage_of(file)) throw sdk::skip(damage);
+  const cv::Mat bytes(1, static_cast<int>(file.size()), CV_8U,
+                      const_cast<unsigned char*>(file.data()));
+  cv::Mat image;
+  try {
+    const Quiet quiet;
+    image =
+        cv::imdecode(bytes, (gray ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR) | cv::IMREAD_ANYDEPTH);
+  } catch (const cv::Exception& failure) {
+    throw sdk::skip("damaged: OpenCV says ", failure.err);
+  }
+  if (image.empty()) throw sdk::skip("damaged: OpenCV cannot decode it");
+  check_extent(image.cols, image.rows);
+  return image.depth() == CV_8U ? image : to_8_bits(image);
+}
+
+}  // namespace tandem::image_folder

@@ -1,0 +1,133 @@
+#include "datasets/image_folder/reader.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "datasets/image_folder/headers.h"
+#include "datasets/image_folder/other_formats.h"
+#include "plugins/sdk.h"
+
+namespace tandem::image_folder {
+namespace {
+
+constexpr int64_t byte_limit = int64_t{1} << 30;
+
+class File {
+ public:
+  // Without waiting: a pipe that somebody named x.jpg has no end.
+  explicit File(const std::string& path)
+      : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    if (descriptor_ < 0) throw sdk::skip("cannot be read: ", std::strerror(errno));
+  }
+  ~File() { ::close(descriptor_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  [[nodiscard]] int64_t size() const {
+    struct stat status {};
+    if (::fstat(descriptor_, &status) != 0)
+      throw sdk::skip("cannot be read: ", std::strerror(errno));
+    if (S_ISDIR(status.st_mode)) throw sdk::skip("cannot be read: it is a folder");
+    if (!S_ISREG(status.st_mode)) throw sdk::skip("cannot be read: it is no ordinary file");
+    return status.st_size;
+  }
+  void read(unsigned char* target, size_t count) const {
+    for (size_t done = 0; done < count;) {
+      const ssize_t got = ::read(descriptor_, target + done, count - done);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) throw sdk::skip("cannot be read to its end: ", std::strerror(errno));
+      if (got == 0) throw sdk::skip("cannot be read to its end: it became shorter meanwhile");
+      done += static_cast<size_t>(got);
+    }
+  }
+
+ private:
+  int descriptor_;
+};
+
+// Where pixel (x, y) of what is stored goes when it is shown.
+picture::View turned(const picture::View& view, int orientation,
+                     std::vector<unsigned char>& buffer) {
+  const bool transposed = orientation >= 5;
+  const bool flip_x = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
+  const bool flip_y = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
+  picture::View result = view;
+  if (transposed) std::swap(result.width, result.height);
+  result.stride = static_cast<std::ptrdiff_t>(result.width) * view.channels;
+  const auto bytes = static_cast<size_t>(result.stride) * static_cast<size_t>(result.height);
+  if (buffer.size() < bytes) buffer.resize(bytes);
+  unsigned char* to = buffer.data();
+  for (int row = 0; row < result.height; ++row) {
+    const int y = flip_y ? result.height - 1 - row : row;
+    for (int column = 0; column < result.width; ++column, to += view.channels) {
+      const int x = flip_x ? result.width - 1 - column : column;
+      const unsigned char* from = transposed ? view.pixels + x * view.stride + y * view.channels
+                                             : view.pixels + y * view.stride + x * view.channels;
+      for (int c = 0; c < view.channels; ++c) to[c] = from[c];
+    }
+  }
+  result.pixels = buffer.data();
+  return result;
+}
+
+picture::Size shown(const picture::Size& stored, int orientation) {
+  return orientation >= 5 ? picture::Size{stored.height, stored.width} : stored;
+}
+
+}  // namespace
+
+Bytes Reader::load(const std::string& path) {
+  const File file(path);
+  const int64_t size = file.size();
+  if (size == 0) throw sdk::skip("the file is empty (0 bytes)");
+  if (size > byte_limit) throw sdk::skip("too large: over 1 GiB");
+  if (bytes_.size() < static_cast<size_t>(size)) bytes_.resize(static_cast<size_t>(size));
+  file.read(bytes_.data(), static_cast<size_t>(size));
+  return {bytes_.data(), static_cast<size_t>(size)};
+}
+
+picture::Size Reader::open(Bytes file) {
+  jpeg_.reset();
+  other_.release();
+  if (file.empty()) throw sdk::skip("the file is empty (0 bytes)");
+  if (!is_jpeg(file)) {
+    other_ = decode_other(file, gray_);
+    size_ = {other_.cols, other_.rows};
+    return size_;
+  }
+  jpeg_ = std::make_unique<Jpeg>(file);
+  check_extent(jpeg_->size().width, jpeg_->size().height);
+  orientation_ = exif_orientation(file);
+  size_ = shown(jpeg_->size(), orientation_);
+  return size_;
+}
+
+picture::View Reader::decode(int shrink, const picture::Part& part, bool coarse) {
+  if (jpeg_ == nullptr) {
+    return {other_.data, other_.cols, other_.rows, other_.channels(),
+            static_cast<std::ptrdiff_t>(other_.step)};
+  }
+  if (orientation_ == 1) return jpeg_->decode(gray_, shrink, part, coarse, pixels_);
+  const auto [width, height] = jpeg_->size();
+  const picture::Part all{0, 0, (width + shrink - 1) / shrink, (height + shrink - 1) / shrink};
+  return turned(jpeg_->decode(gray_, shrink, all, coarse, pixels_), orientation_, turned_);
+}
+
+picture::View Reader::decode_all() {
+  return decode(1, {0, 0, size_.width, size_.height}, false);
+}
+
+StoredForm stored_form(Bytes file) {
+  if (is_jpeg(file)) {
+    const Jpeg jpeg(file);
+    return {"JPEG", jpeg.channels(), shown(jpeg.size(), exif_orientation(file))};
+  }
+  const Extent extent = extent_of(file);
+  return {format_name(file), 0, {static_cast<int>(extent.width), static_cast<int>(extent.height)}};
+}
+
+}  // namespace tandem::image_folder

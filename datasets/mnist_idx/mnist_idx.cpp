@@ -1,0 +1,147 @@
+#include "datasets/mnist_idx/mnist_idx.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+
+#include "datasets/picture/bytes.h"
+#include "datasets/picture/names.h"
+
+namespace tandem::mnist_idx {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t pictures_mark = 0x803, labels_mark = 0x801;  // bytes, of 3 and of 1 dimensions
+constexpr int64_t pictures_header = 16, labels_header = 8;
+constexpr uint64_t largest_side = 16384;
+
+bool contains(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
+
+// "...images...idx3..." of the split: training or testing.
+std::string find_pictures(const fs::path& folder, bool training) {
+  std::vector<std::string> found;
+  std::error_code failure;
+  for (fs::directory_iterator i(folder, failure), end; !failure && i != end; i.increment(failure)) {
+    const std::string name = picture::lower_case(i->path().filename().string());
+    if (!contains(name, "images") || !contains(name, "idx3") || name.starts_with('.')) continue;
+    const bool is_training = contains(name, "train");
+    const bool is_testing = contains(name, "t10k") || contains(name, "test");
+    if (training ? is_training : is_testing) found.push_back(i->path().string());
+  }
+  std::sort(found.begin(), found.end());  // the plain file before its .gz
+  return found.empty() ? "" : found[0];
+}
+
+std::string labels_of(const std::string& pictures) {
+  const fs::path path(pictures);
+  std::string name = path.filename().string();
+  const auto replace = [&](const char* from, const char* to) {
+    const size_t at = name.find(from);
+    if (at != std::string::npos) name.replace(at, std::string(from).size(), to);
+  };
+  replace("images", "labels");
+  replace("idx3", "idx1");
+  return (path.parent_path() / name).string();
+}
+
+void demand_unpacked(const std::string& path) {
+  if (picture::extension_of(path) != ".gz") return;
+  throw sdk::invalid(path, ": is compressed; unpack it first: gunzip -k '", path, "'");
+}
+
+template <size_t count>
+std::array<uint64_t, count> read_header(const picture::DataFile& file, uint64_t mark) {
+  std::array<unsigned char, 4 * count> bytes{};
+  if (!file.read(0, bytes.data(), bytes.size())) {
+    throw sdk::invalid(file.path(), ": byte ", file.size(), ": ends within its header of ",
+                       bytes.size(), " bytes");
+  }
+  std::array<uint64_t, count> numbers{};
+  for (size_t i = 0; i < count; ++i) numbers[i] = picture::big_endian(bytes, 4 * i, 4);
+  if (numbers[0] != mark) {
+    throw sdk::invalid(file.path(), ": byte 0: begins with ", numbers[0], ", but an IDX file of ",
+                       mark == pictures_mark ? "pictures" : "labels", " begins with ", mark);
+  }
+  return numbers;
+}
+
+// `wanted` cannot overflow: the numbers it is made of were checked.
+void demand_size(const picture::DataFile& file, int64_t wanted) {
+  if (file.size() == wanted) return;
+  throw sdk::invalid(file.path(), ": byte ", std::min(file.size(), wanted), ": the file has ",
+                     file.size(), " bytes, but its header asks for ", wanted);
+}
+
+}  // namespace
+
+MnistIdx::MnistIdx(const tandem_dataset_request& request, const sdk::Attributes& attributes) {
+  const fs::path source(request.source);
+  std::error_code ignored;
+  const bool is_folder = fs::is_directory(source, ignored);
+  std::string pictures = source.string();
+  bool drawn = true;
+  if (is_folder) {
+    const std::string test = find_pictures(source, false);
+    drawn = std::string(request.split) != "test" || test.empty();
+    pictures = drawn ? find_pictures(source, true) : test;
+    if (pictures.empty()) throw sdk::invalid("has no train-images-idx3-ubyte");
+  }
+  const picture::RawForm form = read_pictures(pictures);
+  read_labels(labels_of(pictures));
+  int64_t largest = 1;
+  for (const Sample& sample : samples_) largest = std::max(largest, sample.label);
+  std::vector<std::string> names;
+  for (int64_t i = 0; i <= largest; ++i) names.push_back(std::to_string(i));
+  begin(request, attributes, form, names, drawn);
+}
+
+picture::RawForm MnistIdx::read_pictures(const std::string& path) {
+  demand_unpacked(path);
+  files_.emplace_back(path);
+  const auto [mark, count, height, width] = read_header<4>(files_.back(), pictures_mark);
+  if (height < 1 || width < 1 || height > largest_side || width > largest_side) {
+    throw sdk::invalid(path, ": byte 8: pictures of ", width, "x", height, "; sides go from 1 to ",
+                       largest_side);
+  }
+  if (count < 1) throw sdk::invalid(path, ": byte 4: holds no picture");
+  const auto bytes = static_cast<int64_t>(height * width);
+  demand_size(files_.back(), pictures_header + static_cast<int64_t>(count) * bytes);
+  for (int64_t i = 0; i < static_cast<int64_t>(count); ++i) {
+    samples_.push_back({0, i, pictures_header + i * bytes, 0});
+  }
+  return {"IDX", 1, static_cast<int>(height), static_cast<int>(width), false};
+}
+
+void MnistIdx::read_labels(const std::string& path) {
+  demand_unpacked(path);
+  const picture::DataFile file(path);
+  const auto [mark, count] = read_header<2>(file, labels_mark);
+  if (count != samples_.size()) {
+    throw sdk::invalid(path, ": byte 4: ", count, " labels for the ", samples_.size(),
+                       " pictures of '", files_[0].path(), "'");
+  }
+  demand_size(file, labels_header + static_cast<int64_t>(count));
+  std::vector<unsigned char> labels(samples_.size());
+  if (!file.read(labels_header, labels.data(), labels.size())) {
+    throw sdk::invalid(path, ": byte ", labels_header, ": cannot be read");
+  }
+  for (size_t i = 0; i < labels.size(); ++i) samples_[i].label = labels[i];
+}
+
+bool MnistIdx::recognizes(const std::string& source) {
+  std::error_code ignored;
+  if (fs::is_directory(source, ignored)) return !find_pictures(source, true).empty();
+  const std::string name = picture::lower_case(fs::path(source).filename().string());
+  return fs::is_regular_file(source, ignored) && contains(name, "images") && contains(name, "idx3");
+}
+
+}  // namespace tandem::mnist_idx
+
+extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
+  tandem::sdk::Plugin plugin(host, "mnist_idx", "1.0");
+  return plugin.dataset<tandem::mnist_idx::MnistIdx>().table();
+}

@@ -1,0 +1,37 @@
+// A picture in memory, borrowed: 8 bits, rows of interleaved B,G,R or gray. It may be a part of the
+// whole picture, and one that was halved while it was decoded; positions and regions are always in
+// pixels of the whole, full-size one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tandem::picture {
+
+struct Size {
+  int width = 0, height = 0;
+};
+
+struct View {
+  const unsigned char* pixels = nullptr;
+  int width = 0, height = 0, channels = 3;
+  std::ptrdiff_t stride = 0;  // bytes from row to row
+  int shrunk = 1;             // one pixel of it is so many of the whole, each way
+  int left = 0, top = 0;      // its first pixel, in pixels of its own
+};
+
+// Part of the whole picture; may reach beyond it.
+struct Region {
+  double x = 0, y = 0, width = 0, height = 0;
+};
+
+// Rows of floats, one plane for each channel.
+struct Planes {
+  float* values = nullptr;
+  int channels = 0, height = 0, width = 0;
+  [[nodiscard]] float* plane(int channel) const {
+    return values + static_cast<std::ptrdiff_t>(channel) * height * width;
+  }
+};
+
+}  // namespace tandem::picture

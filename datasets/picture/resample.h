@@ -1,0 +1,34 @@
+// A region of a picture to planes of another size, in one pass from bytes to floats. Linear
+// interpolation; where it shrinks, over as many pixels as fall together (a triangle filter of that
+// width, as Pillow's BILINEAR), so that fine detail does not become noise.
+#pragma once
+
+#include <array>
+
+#include "datasets/picture/picture.h"
+
+namespace tandem::picture {
+
+// How a byte becomes a value, and where it goes.
+struct Finish {
+  std::array<float, 3> mean{};  // by channel of the picture; taken away, and then
+  float scale = 1;              // multiplied by
+  bool rgb = false;             // plane 0 is the picture's last channel
+  bool mirrored = false;        // left to right
+};
+
+// `whole`: size of the whole picture. A region inside it is continued by its edge, one that
+// reaches beyond it by the mean. The region of the picture that resample() reads must lie in
+// `view`: see needed_part().
+void resample(const View& view, const Size& whole, const Region& region, const Finish& finish,
+              const Planes& result);
+
+// The pixels, of a picture shrunk so many times, that resample() to `size` may read: x and y in
+// [0, width), [0, height).
+struct Part {
+  int left = 0, top = 0, right = 0, bottom = 0;  // right, bottom: the first beyond
+};
+[[nodiscard]] Part needed_part(const Size& whole, int shrunk, const Region& region,
+                               const Size& size);
+
+}  // namespace tandem::picture

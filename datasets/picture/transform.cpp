@@ -1,0 +1,155 @@
+#include "datasets/picture/transform.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "datasets/picture/draws.h"
+#include "datasets/picture/recolor.h"
+
+namespace tandem::picture {
+namespace {
+
+constexpr int crop_attempts = 10;
+
+Size crop_of(const TransformOptions& options) {
+  return {static_cast<int>(options.width), static_cast<int>(options.height)};
+}
+
+// Where a region of `length` begins within `whole`, given a random number.
+double place(double whole, double length, bool random, uint32_t bits) {
+  const double room = whole - length;
+  if (!random) return std::floor(room / 2);
+  const auto places = static_cast<uint64_t>(std::llround(std::floor(room))) + 1;
+  return static_cast<double>(static_cast<uint64_t>(bits) * places >> 32);
+}
+
+// The part of the picture that becomes the crop: resizing first and cropping then would give the
+// same pixels, but resizes those that are thrown away.
+Region plain_region(const Size& whole, const TransformOptions& options, uint32_t across,
+                    uint32_t down) {
+  const double columns = whole.width, rows = whole.height;
+  const auto width = static_cast<double>(options.width);
+  const auto height = static_cast<double>(options.height);
+  const double scale = options.resize > 0
+                           ? static_cast<double>(options.resize) / std::min(columns, rows)
+                           : std::max(width / columns, height / rows);
+  const double pad = options.random ? options.pad / scale : 0;
+  const double w = std::clamp(std::round(width / scale), 1.0, columns + 2 * pad);
+  const double h = std::clamp(std::round(height / scale), 1.0, rows + 2 * pad);
+  return {place(columns + 2 * pad, w, options.random, across) - pad,
+          place(rows + 2 * pad, h, options.random, down) - pad, w, h};
+}
+
+// Inception's crop: any part of the picture within the limits of area and form, if one fits.
+Region resized_region(const Size& whole, const TransformOptions& options, Draws& draws) {
+  const double columns = whole.width, rows = whole.height;
+  for (int i = 0; i < crop_attempts; ++i) {
+    const double area = columns * rows * draws.between(options.least_area, options.most_area);
+    const double ratio =
+        std::exp(draws.between(std::log(options.least_ratio), std::log(options.most_ratio)));
+    const double w = std::round(std::sqrt(area * ratio)), h = std::round(std::sqrt(area / ratio));
+    const uint32_t across = draws.bits(), down = draws.bits();
+    if (w < 1 || h < 1 || w > columns || h > rows) continue;
+    return {place(columns, w, true, across), place(rows, h, true, down), w, h};
+  }
+  const double ratio = std::clamp(columns / rows, options.least_ratio, options.most_ratio);
+  const double w = std::max(1.0, std::round(std::min(columns, rows * ratio)));
+  const double h = std::max(1.0, std::round(std::min(rows, columns / ratio)));
+  return {std::floor((columns - w) / 2), std::floor((rows - h) / 2), w, h};
+}
+
+void erase(const Planes& planes, Draws& draws) {
+  const double columns = planes.width, rows = planes.height;
+  for (int i = 0; i < crop_attempts; ++i) {
+    const double area = columns * rows * draws.between(0.02, 0.33);
+    const double ratio = std::exp(draws.between(std::log(0.3), std::log(1 / 0.3)));
+    const auto w = static_cast<int>(std::lround(std::sqrt(area * ratio)));
+    const auto h = static_cast<int>(std::lround(std::sqrt(area / ratio)));
+    const uint32_t across = draws.bits(), down = draws.bits();
+    if (w < 1 || h < 1 || w > planes.width || h > planes.height) continue;
+    const auto x = static_cast<int>(place(columns, w, true, across));
+    const auto y = static_cast<int>(place(rows, h, true, down));
+    for (int c = 0; c < planes.channels; ++c) {
+      for (int row = y; row < y + h; ++row) {
+        std::fill_n(planes.plane(c) + static_cast<std::ptrdiff_t>(row) * planes.width + x, w, 0.0F);
+      }
+    }
+    return;
+  }
+}
+
+// The region that `size` pixels around the crop's centre show.
+void grow(Plan& plan, const Size& crop) {
+  plan.size = source_size(plan.affine, crop);
+  const double across = static_cast<double>(plan.size.width) / crop.width;
+  const double down = static_cast<double>(plan.size.height) / crop.height;
+  Region& r = plan.region;
+  r = {r.x + r.width / 2 * (1 - across), r.y + r.height / 2 * (1 - down), r.width * across,
+       r.height * down};
+}
+
+// Draws are taken apart by purpose, so that one option does not change what another draws.
+enum Purpose : uint64_t { placing = 0, turning = 1, recoloring = 2, erasing = 3 };
+Draws draws_for(Purpose purpose, uint64_t index, uint64_t seed) {
+  return {seed ^ (purpose * 0x9E3779B97F4A7C15U), index};
+}
+
+}  // namespace
+
+Plan make_plan(const Size& whole, const TransformOptions& options, uint64_t index, uint64_t seed) {
+  Plan plan;
+  plan.size = crop_of(options);
+  Draws draws = draws_for(placing, index, seed);
+  const uint32_t across = draws.bits(), down = draws.bits(), mirroring = draws.bits();
+  if (!options.random) {
+    plan.region = plain_region(whole, options, 0, 0);
+    return plan;
+  }
+  plan.mirrored = options.mirror && (mirroring & 1U) != 0;
+  plan.region = options.most_area > 0 ? resized_region(whole, options, draws)
+                                      : plain_region(whole, options, across, down);
+  Draws turns = draws_for(turning, index, seed);
+  if (options.rotation > 0) {
+    plan.affine = turned_by(turns.between(-options.rotation, options.rotation));
+  }
+  plan.affine = plan.affine.after(random_geometry(options, crop_of(options), index, seed));
+  if (!plan.affine.is_identity()) grow(plan, crop_of(options));
+  return plan;
+}
+
+int possible_shrink(const Plan& plan) {
+  int shrink = 8;
+  while (shrink > 1 && (plan.region.width < shrink * static_cast<double>(plan.size.width) ||
+                        plan.region.height < shrink * static_cast<double>(plan.size.height))) {
+    shrink /= 2;
+  }
+  return shrink;
+}
+
+void transform(const View& view, const Size& whole, const Plan& plan,
+               const TransformOptions& options, uint64_t index, uint64_t seed, float* pixels) {
+  const Planes result{pixels, static_cast<int>(options.channels), static_cast<int>(options.height),
+                      static_cast<int>(options.width)};
+  const bool recolored = options.random && recolors(options);
+  Finish finish{options.mean, recolored ? 1 : options.scale, options.rgb, plan.mirrored};
+  if (plan.affine.is_identity()) {
+    resample(view, whole, plan.region, finish, result);
+  } else {
+    thread_local std::vector<float> wider;
+    wider.resize(static_cast<size_t>(plan.size.width) * static_cast<size_t>(plan.size.height) *
+                 static_cast<size_t>(options.channels));
+    const Planes source{wider.data(), result.channels, plan.size.height, plan.size.width};
+    resample(view, whole, plan.region, finish, source);
+    apply(plan.affine, source, result);
+  }
+  if (recolored) {
+    Draws draws = draws_for(recoloring, index, seed);
+    recolor(options, draws, index, seed, result);
+  }
+  if (options.random && options.erase > 0) {
+    Draws draws = draws_for(erasing, index, seed);
+    if (draws.chance(options.erase)) erase(result, draws);
+  }
+}
+
+}  // namespace tandem::picture

@@ -1,0 +1,300 @@
+// layerwise as STRATEGIES §2 has it: buckets, the way of their gradients and weights, who keeps
+// what.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "core/schedule/strategies/collectives.h"
+#include "tests/schedule/plan_checks.h"
+#include "tests/schedule/simulate.h"
+
+namespace tandem::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+StrategyInputs layerwise(const Net& net, int devices, const std::string& reduce,
+                         int64_t bucket = 1) {
+  StrategyInputs inputs = inputs_of(net, devices);
+  inputs.options.reduce = reduce;
+  inputs.options.bucket = bucket;
+  return inputs;
+}
+
+std::vector<std::string> names(const std::vector<Bucket>& buckets) {
+  std::vector<std::string> result;
+  for (const Bucket& bucket : buckets) result.push_back(bucket.name);
+  return result;
+}
+
+TEST(Buckets, AreLayersInTheOrderInWhichTheyGoBackward) {
+  const Net net = small_net(8);
+  EXPECT_THAT(names(make_buckets(net, 1)), ElementsAre("fc2", "fc1", "conv2", "conv1"));
+}
+
+TEST(Buckets, TakeMoreLayersUntilTheyHaveSoManyBytes) {
+  const Net net = small_net(8);  // fc2 2 kB, fc1 64 kB, conv2 12 kB, conv1 2 kB
+  EXPECT_THAT(names(make_buckets(net, 13000)), ElementsAre("fc1..fc2", "conv1..conv2"));
+  const std::vector<Bucket> one = make_buckets(net, 1 << 20);
+  ASSERT_EQ(one.size(), 1U);
+  EXPECT_EQ(one[0].layer, 0);
+  EXPECT_EQ(one[0].weights.size(), net.weights.size());
+}
+
+TEST(Buckets, AreContiguousAndHoldEveryTrainedArrayOnce) {
+  const Net net = normalised_net(8);
+  for (const int64_t bytes : {int64_t{1}, int64_t{20000}, int64_t{1} << 30}) {
+    std::set<int> seen;
+    for (const Bucket& bucket : make_buckets(net, bytes)) {
+      for (const int weight : bucket.weights) {
+        const WeightArray& array = net.weights[size_t(weight)];
+        EXPECT_TRUE(seen.insert(weight).second);
+        EXPECT_GE(array.offset * 4, bucket.range.offset);
+        EXPECT_LE((array.offset + array.count) * 4, bucket.range.offset + bucket.range.bytes);
+      }
+    }
+    for (size_t i = 0; i < net.weights.size(); ++i) {
+      EXPECT_EQ(seen.contains(static_cast<int>(i)), net.weights[i].trained()) << i;
+    }
+  }
+}
+
+TEST(Buckets, LeaveOutLargeFrozenLayers) {
+  const Net net = FakeNet("net", 4, {1, 1, 8, 8})
+                      .inner_product("fc1", 512)
+                      .inner_product("fc2", 512)
+                      .inner_product("fc3", 16)
+                      .loss()
+                      .freeze("fc2")
+                      .finish();
+  const std::vector<Bucket> buckets = make_buckets(net, 1 << 30);
+  EXPECT_THAT(names(buckets), ElementsAre("fc3", "fc1"));
+}
+
+TEST(Buckets, OfSharedWeightsWaitForTheirLastUser) {
+  const Net net = FakeNet("net", 4, {1, 1, 4, 4})
+                      .inner_product("fc1", 16)
+                      .inner_product("fc2", 16)
+                      .inner_product_sharing("fc3", "fc2")
+                      .loss()
+                      .finish();
+  EXPECT_THAT(names(make_buckets(net, 1)), ElementsAre("fc2", "fc1"));
+}
+
+TEST(Slices, CoverTheRangeInOrder) {
+  for (const int64_t bytes : {int64_t{4}, int64_t{64}, int64_t{1000}, int64_t{64 * 7}}) {
+    int64_t end = 128;
+    for (int i = 0; i < 5; ++i) {
+      const WeightRange slice = slice_of({128, bytes}, i, 5);
+      EXPECT_EQ(slice.offset, end);
+      EXPECT_TRUE(slice.bytes == 0 || slice.offset % 64 == 0);
+      end += slice.bytes;
+    }
+    EXPECT_EQ(end, 128 + bytes);
+  }
+}
+
+std::string text_of(const std::vector<Move>& moves) {
+  std::string text;
+  for (const Move& move : moves)
+    text += fmt::format("{}{} ", move.is_return ? "w" : "g", move.bucket);
+  return text;
+}
+
+TEST(Moves, LetWeightsGoBackWhileNoGradientIsReady) {
+  const Net net = small_net(8);
+  const std::vector<Bucket> buckets = make_buckets(net, 1);
+  // The last bucket comes long after the others.
+  const MoveTimes times{{0, 1, 2, 100}, {1, 1, 1, 1}, {1, 1, 1, 1}};
+  EXPECT_EQ(text_of(order_moves(buckets, times, false, false)), "g0 g1 g2 w2 w1 w0 g3 w3 ");
+}
+
+TEST(Moves, LetGradientsGoFirstAndTheLowestLayersWeightsBackFirst) {
+  const Net net = small_net(8);
+  const std::vector<Bucket> buckets = make_buckets(net, 1);
+  const MoveTimes times{{0, 0, 0, 0}, {5, 5, 5, 5}, {5, 5, 5, 5}};
+  EXPECT_EQ(text_of(order_moves(buckets, times, false, false)), "g0 g1 g2 g3 w3 w2 w1 w0 ");
+  EXPECT_EQ(text_of(order_moves(buckets, times, true, true)), "g0 g1 g2 g3 w3 w2 w1 w0 ");
+}
+
+TEST(Moves, OnLinksOfTheirOwnWeightsGoBackAtOnce) {
+  const Net net = small_net(8);
+  const std::vector<Bucket> buckets = make_buckets(net, 1);
+  const MoveTimes times{{0, 0, 0, 0}, {5, 5, 5, 5}, {4, 4, 4, 4}};
+  std::string returns;
+  for (const Move& move : order_moves(buckets, times, true, false)) {
+    if (move.is_return) returns += fmt::format("w{} ", move.bucket);
+  }
+  EXPECT_EQ(returns, "w0 w1 w2 w3 ");
+}
+
+// Bytes from device to device.
+std::map<std::pair<int, int>, int64_t> traffic(const Plan& plan, Stage stage) {
+  std::map<std::pair<int, int>, int64_t> bytes;
+  for (const Task& task : plan.tasks) {
+    const auto* copy = std::get_if<CopyWork>(&task.work);
+    if (copy == nullptr || task.stage != stage) continue;
+    for (const CopySegment& segment : copy->segments) {
+      bytes[{plan.buffers[size_t(segment.source.buffer)].device,
+             plan.buffers[size_t(segment.target.buffer)].device}] += plan.bytes(segment.source);
+    }
+  }
+  return bytes;
+}
+
+TEST(Ring, SendsOverEachOfItsLinksAllPartsButOneEachWay) {
+  const Net net = small_net(8);
+  constexpr int devices = 4;
+  const Plan plan = build_plan("layerwise", layerwise(net, devices, "ring", 1 << 20));
+  const int64_t all = make_buckets(net, 1 << 20)[0].range.bytes;
+  for (const Stage stage : {Stage::reduce_gradients, Stage::return_weights}) {
+    const auto bytes = traffic(plan, stage);
+    ASSERT_EQ(bytes.size(), size_t(devices));
+    for (const auto& [ends, sent] : bytes) {
+      EXPECT_EQ(ends.second, (ends.first + 1) % devices);
+      EXPECT_NEAR(double(sent), double(all) * (devices - 1) / devices, 64 * devices);
+    }
+  }
+}
+
+TEST(Ring, SendsAndReceivesOnStreamsOfTheirOwn) {
+  const Net net = small_net(8);
+  const Plan plan = build_plan("layerwise", layerwise(net, 3, "ring", 1 << 20));
+  EXPECT_THAT(task(plan, "reduce conv1..fc2 part 0 @1->@2").streams,
+              ElementsAre(StreamId{2, StreamKind::communication}, StreamId{1, StreamKind::send}));
+}
+
+TEST(Ring, KeepsTheStateOfEachTrainedByteOnOneDevice) {
+  const Net net = small_net(8);
+  StrategyInputs inputs = layerwise(net, 3, "ring");
+  inputs.solver_states = 2;
+  const Plan plan = build_plan("layerwise", inputs);
+  std::map<int, int64_t> kept;
+  std::vector<int> owners(size_t(net.weight_floats), 0);
+  for (const StatePart& part : plan.state_parts) {
+    kept[part.device] += part.bytes;
+    EXPECT_LE(part.begin + part.bytes, part.stride);
+    for (int64_t i = part.offset / 4; i < (part.offset + part.bytes) / 4; ++i) ++owners[size_t(i)];
+  }
+  for (const WeightArray& array : net.weights) {
+    for (int64_t i = array.offset; i < array.offset + array.count; ++i) {
+      ASSERT_EQ(owners[size_t(i)], 1) << array.name;
+    }
+  }
+  ASSERT_EQ(kept.size(), 3U);
+  for (int device = 0; device < 3; ++device) {
+    const int buffer = plan.find_buffer("state", device);
+    ASSERT_GE(buffer, 0);
+    EXPECT_LT(plan.buffers[size_t(buffer)].bytes, net.weight_floats * 4 * 2 / 2);
+  }
+}
+
+TEST(Ring, WithNormsGathersGradientsAndUpdatesEverythingEverywhere) {
+  const Net net = small_net(8);
+  StrategyInputs inputs = layerwise(net, 3, "ring");
+  inputs.needs_norms = true;
+  const Plan plan = build_plan("layerwise", inputs);
+  EXPECT_TRUE(traffic(plan, Stage::return_weights).empty());
+  for (int device = 0; device < 3; ++device) {
+    EXPECT_GE(find_task(plan, fmt::format("update fc1 @{}", device)), 0);
+    EXPECT_GE(find_task(plan, fmt::format("norms fc1 @{}", device)), 0);
+  }
+  EXPECT_EQ(plan.state_parts.size(), 3U);
+}
+
+TEST(Tree, AddsPairsAndThenPairsOfPairs) {
+  const Net net = small_net(8);
+  const Plan plan = build_plan("layerwise", layerwise(net, 4, "tree", 1 << 20));
+  std::vector<std::string> moved;
+  for (const Task& task : plan.tasks) {
+    const bool moves = task.stage == Stage::reduce_gradients || task.stage == Stage::return_weights;
+    if (moves && std::holds_alternative<CopyWork>(task.work)) moved.push_back(task.label);
+  }
+  EXPECT_THAT(moved, ElementsAre("reduce conv1..fc2 @1->@0", "reduce conv1..fc2 @3->@2",
+                                 "reduce conv1..fc2 @2->@0", "return conv1..fc2 @0->@2",
+                                 "return conv1..fc2 @0->@1", "return conv1..fc2 @2->@3"));
+}
+
+// With clip_gradients no update may come before the last norm.
+TEST(Layerwise, LetsClippedUpdatesWaitForAllGradients) {
+  const Net net = small_net(8);
+  for (const char* reduce : {"serial", "tree", "ring"}) {
+    StrategyInputs inputs = layerwise(net, 2, reduce);
+    inputs.needs_norms = inputs.clips_gradients = true;
+    const Plan plan = build_plan("layerwise", inputs);
+    EXPECT_LT(find_task(plan, "norms conv1 @0"), find_task(plan, "update fc2 @0")) << reduce;
+  }
+}
+
+TEST(Layerwise, NamesTheReductionsItKnows) {
+  const Net net = small_net(8);
+  EXPECT_THAT(error_of([&] { (void)build_plan("layerwise", layerwise(net, 2, "star")); }),
+              HasSubstr("--reduce star: unknown reduction; there are: serial, tree, ring"));
+}
+
+// ---- Step times on sim ----
+
+// Compute takes `seconds` in all; nothing else takes any.
+CostTable computing(const Net& net, double seconds) {
+  CostTable costs;
+  for (const Layer& layer : net.layers) {
+    for (const char* pass : {" forward", " backward_data", " backward_weights"}) {
+      costs.set(layer.name + pass, {0, 0, 0});
+    }
+  }
+  for (const char* key : {"add", "update", "check", "input", "results"}) costs.set(key, {0, 0, 0});
+  costs.set("conv1 forward", {seconds / 2, 0, 0});
+  costs.set("conv1 backward_weights", {seconds / 2, 0, 0});
+  return costs;
+}
+
+TEST(LayerwiseTime, OfARingIsItsLinksBoundWhereTheLinksAreSlow) {
+  const Net net = small_net(16);
+  const CostTable costs = computing(net, 1e-6);
+  const double bytes = double(make_buckets(net, 1 << 20)[0].range.bytes);
+  for (const int devices : {2, 3, 4, 8}) {
+    StrategyInputs inputs = layerwise(net, devices, "ring", 1 << 20);
+    inputs.costs = &costs;
+    inputs.link.bandwidth = 1e6;
+    const double bound = 2 * (devices - 1) * bytes / devices / inputs.link.bandwidth;
+    const double step = step_on_sim("layerwise", inputs);
+    EXPECT_GT(step, 0.99 * bound) << devices;
+    EXPECT_LT(step, 1.03 * bound) << devices;
+  }
+}
+
+TEST(LayerwiseTime, OfARingIsThatOfComputeWhereItHidesEverything) {
+  const Net net = small_net(16);
+  CostTable costs = computing(net, 0);
+  // The first layers take long to go forward and backward, so everything else has time.
+  costs.set("fc1 forward", {10e-3, 0, 0});
+  costs.set("conv2 backward_weights", {10e-3, 0, 0});
+  StrategyInputs inputs = layerwise(net, 4, "ring");
+  inputs.costs = &costs;
+  inputs.link.bandwidth = 200e6;
+  const double step = step_on_sim("layerwise", inputs);
+  EXPECT_LT(step, 20.5e-3);
+  EXPECT_LT(step, step_on_sim("sequential", inputs));
+}
+
+TEST(LayerwiseTime, OfATreeGrowsWithTheLogarithmAndOfSerialWithTheDevices) {
+  const Net net = small_net(16);
+  const CostTable costs = computing(net, 1e-6);
+  const double bytes = double(make_buckets(net, 1 << 20)[0].range.bytes);
+  for (const int devices : {2, 4, 8}) {
+    StrategyInputs inputs = layerwise(net, devices, "tree", 1 << 20);
+    inputs.costs = &costs;
+    inputs.link.bandwidth = 1e6;
+    const double one_way = bytes / inputs.link.bandwidth;
+    EXPECT_NEAR(step_on_sim("layerwise", inputs) / one_way, 2 * std::log2(devices), 0.1);
+    // The device that gets its weights first sends its next gradients while the others get theirs.
+    inputs.options.reduce = "serial";
+    EXPECT_NEAR(step_on_sim("layerwise", inputs) / one_way, devices, 0.1);
+  }
+}
+
+}  // namespace
+}  // namespace tandem::test
