@@ -133,7 +133,8 @@ typedef struct tandem_parameter {
 enum {                             /* traits */
        TANDEM_PER_SAMPLE = 1 << 0, /* row n of every output depends on row n of the inputs only */
        TANDEM_IN_PLACE = 1 << 1,   /* output 0, if as large, may be the memory of input 0 */
-       TANDEM_SLICED_OUTPUTS = 1 << 2,   /* a binding may compute a range of output channels */
+       TANDEM_SLICED_OUTPUTS = 1 << 2,   /* a binding may compute a range of output channels: see
+                                            tandem_binding */
        TANDEM_BATCH_STATISTICS = 1 << 3, /* needs the statistics passes */
        TANDEM_LOSS = 1 << 4, /* outputs are scalars, sums over rows / normaliser; trains the net */
        TANDEM_METRIC = 1 << 5, /* outputs are scalars as a loss's, but there is no backward */
@@ -145,7 +146,14 @@ enum {                             /* traits */
        TANDEM_RANDOM = 1 << 9, /* draws from Philox (see sdk.h) in training */
        TANDEM_SECOND_INPUT_IS_SHAPE =
            1 << 10, /* of input 1 only the shape counts: it may have any layout, and no gradient */
-       TANDEM_NO_DATA_GRADIENT = 1 << 11 /* no gradient flows into any input: indices, or arg max */
+       /* No gradient flows into any input: indices, or arg max. */
+       TANDEM_NO_DATA_GRADIENT = 1 << 11,
+       /* Since 1.2. No kernel of it keeps saved memory: a backward pass needs no forward before it
+        * on its device. */
+       TANDEM_SAVES_NOTHING = 1 << 12,
+       /* Since 1.2. An output is a sum over the elements of an input row, and a binding may add up
+        * a range of them: see tandem_binding */
+       TANDEM_SLICED_INPUTS = 1 << 13
 };
 
 typedef struct tandem_layer_query {
@@ -217,7 +225,17 @@ enum { /* binding flags */
 
 /* One use of a layer: on one device, over a range of the batch and of its output channels. Inputs
  * and outputs have the local row count. Weights are float32 in plain row-major (O,I,H,W) order on
- * every device kind. */
+ * every device kind.
+ *
+ * Slices. With TANDEM_SLICED_OUTPUTS slice_begin and slice_end may be a part of the output
+ * channels. Weights, weight gradients and saved memory are then of that part alone; outputs and
+ * their gradients are, too, if they have slice_end - slice_begin channels, else they are whole and
+ * the passes touch that part of them. A layer without weights has inputs as it has outputs. Random
+ * numbers are counted in the whole row. With TANDEM_SLICED_INPUTS input 0 may hold a part of its
+ * row's elements, as (n, c, 1, 1): those from input_begin on. Weights are as if it held all of
+ * them, and of their gradient only that part is touched; with TANDEM_ADD_TO_OUTPUT the forward pass
+ * adds to the output what this part gives, and nothing besides (no bias). The memory of a sliced
+ * binding is aligned as floats are, not more. */
 typedef struct tandem_binding {
   uint32_t struct_size;
   int32_t phase;
@@ -234,6 +252,8 @@ typedef struct tandem_binding {
   int64_t batch_begin; /* position of local row 0 in the global batch of batch_size rows */
   int64_t batch_size;
   int64_t slice_begin, slice_end; /* output channels [begin, end) */
+  /* Since 1.2. Where input 0 begins in a whole row's elements. */
+  int64_t input_begin;
 } tandem_binding;
 
 /* One way of laying out a binding's tensors. Applies to all inputs and all outputs. */

@@ -271,6 +271,10 @@ struct Binding {
   size_t weight_count() const { return raw.weight_count; }
   bool training() const { return raw.phase == TANDEM_TRAIN; }
   bool has(uint32_t flag) const { return (raw.flags & flag) != 0; }
+  // Where a sliced input 0 begins in a whole row's elements.
+  int64_t input_begin() const {
+    return raw.struct_size > offsetof(tandem_binding, input_begin) ? raw.input_begin : 0;
+  }
 
   const tandem_binding& raw;
   Attributes attributes;

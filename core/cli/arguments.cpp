@@ -118,6 +118,7 @@ void add_strategy_options(CLI::App& command, StrategyOptions& options) {
       .add_option("--weight-threshold", options.weight_threshold,
                   "AlexNet-like test: share of weights")
       ->capture_default_str();
+  add_role_options(command, options.roles);
 }
 
 void add_net_options(CLI::App& command, NetArguments& arguments) {

@@ -67,6 +67,7 @@ void add_machine_options(CLI::App& command, MachineArguments& arguments);
 // "sequential, two_phase, ... (default: two_phase)": all strategies, and what `standard` adds.
 [[nodiscard]] std::string strategy_help(const std::string& standard = "");
 void add_strategy_options(CLI::App& command, StrategyOptions& options);
+void add_role_options(CLI::App& command, RoleOptions& roles);
 // Where a net comes from when there is nothing to train on: a model's name or a file, input size
 // and classes.
 struct NetArguments {

@@ -104,6 +104,7 @@ static_assert(offsetof(tandem_binding, batch_begin) == 80);
 static_assert(offsetof(tandem_binding, batch_size) == 88);
 static_assert(offsetof(tandem_binding, slice_begin) == 96);
 static_assert(offsetof(tandem_binding, slice_end) == 104);
+static_assert(offsetof(tandem_binding, input_begin) == 112);
 
 static_assert(offsetof(tandem_layout_option, input) == 0);
 static_assert(offsetof(tandem_layout_option, output) == 4);

@@ -27,6 +27,20 @@ std::vector<tandem_tensor> describe(const Net& net, const std::vector<Shape>& sh
   return result;
 }
 
+// What a slice has of its layer's tensors and weights, as tandem_binding says.
+void cut(const PlanBinding& binding, Description& result) {
+  const int64_t channels = binding.slice_end - binding.slice_begin;
+  if (binding.slice_end >= 0) {
+    if (!binding.whole_outputs) result.outputs[0].shape.c = channels;
+    if (result.weights.empty()) result.inputs[0].shape.c = channels;
+    for (Shape& weight : result.weights) weight.n = channels;
+  }
+  if (binding.input_end >= 0) {
+    Shape& input = result.inputs[0].shape;
+    input = {input.n, binding.input_end - binding.input_begin, 1, 1};
+  }
+}
+
 void describe(const Net& net, const PlanBinding& binding, Description& result) {
   const Layer& layer = net.layers[static_cast<size_t>(binding.layer)];
   const std::vector<Shape> shapes = net.shapes(binding.row_end - binding.row_begin);
@@ -37,13 +51,15 @@ void describe(const Net& net, const PlanBinding& binding, Description& result) {
                                  ? net.weights[static_cast<size_t>(layer.weights[i])].shape
                                  : layer.weight_shapes[i]);
   }
+  cut(binding, result);
   tandem_binding& raw = result.raw;
   raw.struct_size = sizeof raw;
   raw.phase = net.phase;
   raw.layer_index = layer.random_index;
   raw.flags = (layer.wants_backward_data ? TANDEM_WANTS_BACKWARD_DATA : 0) |
               (layer.wants_backward_weights ? TANDEM_WANTS_BACKWARD_WEIGHTS : 0) |
-              (layer.runs_in_place ? TANDEM_RUNS_IN_PLACE : 0);
+              (layer.runs_in_place ? TANDEM_RUNS_IN_PLACE : 0) |
+              (binding.adds_to_output ? TANDEM_ADD_TO_OUTPUT : 0);
   raw.layer_name = layer.name.c_str();
   raw.attributes = layer.attributes ? layer.attributes->handle() : nullptr;
   raw.inputs = result.inputs.data();
@@ -56,6 +72,7 @@ void describe(const Net& net, const PlanBinding& binding, Description& result) {
   raw.batch_size = net.batch;
   raw.slice_begin = binding.slice_begin;
   raw.slice_end = binding.slice_end;
+  raw.input_begin = binding.input_begin;
   if (raw.slice_end < 0) raw.slice_end = result.outputs.empty() ? 0 : result.outputs[0].shape.c;
 }
 
@@ -107,6 +124,10 @@ void demand(const Layer& layer, const Prepared& prepared, int64_t statistics) {
   if (prepared.report.statistics > statistics) {
     throw error("{}: its kernel writes {} statistics of the batch, but its type says {}{}",
                 layer.title(), prepared.report.statistics, statistics, place(layer));
+  }
+  if (prepared.report.saved_bytes > 0 && layer.has(TANDEM_SAVES_NOTHING)) {
+    throw error("{}: its kernel keeps {} bytes of saved memory, but its type says it keeps none{}",
+                layer.title(), prepared.report.saved_bytes, place(layer));
   }
 }
 

@@ -108,6 +108,17 @@ std::vector<UpdatePiece> pieces(const Net& net, const std::vector<int>& weights,
   return result;
 }
 
+std::vector<UpdatePiece> pieces(const Net& net, const std::vector<WeightPart>& parts) {
+  std::vector<UpdatePiece> result;
+  for (const WeightPart& part : parts) {
+    const WeightArray& array = net.weights[static_cast<size_t>(part.weight)];
+    if (!array.trained() || part.begin >= part.end) continue;
+    result.push_back({part.weight, array.offset + part.begin, part.end - part.begin,
+                      array.rate_multiplier, array.decay_multiplier});
+  }
+  return result;
+}
+
 tandem_status no_kernel(const tandem_call&) {
   host_table().explain("the executor was made without kernels");
   return TANDEM_FAILED;
@@ -332,7 +343,10 @@ void Lowering::lower_update(const UpdateWork& work, const Resolver& at, Lowered&
   // Where the state of the net's first weight would be, and from one solver array to the next.
   const int64_t state_begin = work.is_part ? (work.state_begin - work.begin) / 4 : 0;
   const int64_t stride = work.is_part ? work.state_stride / 4 : net_.weight_floats;
-  for (UpdatePiece piece : pieces(net_, work.weights, rule_.rule != TANDEM_UPDATE_LARS)) {
+  const std::vector<UpdatePiece> all_pieces =
+      work.parts.empty() ? pieces(net_, work.weights, rule_.rule != TANDEM_UPDATE_LARS)
+                         : pieces(net_, work.parts);
+  for (UpdatePiece piece : all_pieces) {
     if (work.is_part) piece = clipped(piece, work.begin / 4, (work.begin + work.bytes) / 4);
     if (piece.count == 0) continue;
     std::vector<float*>& states = all->states.emplace_back();

@@ -144,6 +144,8 @@ MemoryPlan plan_memory(const Plan& plan, bool reuse) {
       memory.places[i].offset = append(memory.host_bytes[0], total_bytes(buffer));
     } else if (buffer.kind == BufferKind::persistent) {
       memory.places[i].offset = append(memory.persistent_bytes[device], total_bytes(buffer));
+    } else if (uses[i].first < 0) {
+      continue;  // a tensor of a layer none of whose passes here touch it
     } else if (reuse && buffer.slots == 1 && of_one_stream &&
                uses[i].stream->device == buffer.device) {
       pools[{buffer.device, uses[i].stream->kind}].push_back(static_cast<int>(i));

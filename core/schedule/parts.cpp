@@ -152,6 +152,13 @@ Parts fastest_parts(const StrategyInputs& inputs) {
 
 }  // namespace
 
+void demand_weights_to_train(const Net& net) {
+  if (!trained_layers(net).empty()) return;
+  throw error(
+      "net '{}' has no weights to train: every lr_mult is 0, or no layer before the loss has any",
+      net.name);
+}
+
 Parts parts_at(const Net& net, int split_layer) {
   Parts parts;
   parts.split_layer = split_layer;
@@ -190,12 +197,7 @@ double predict_two_phase(const StrategyInputs& inputs, const Parts& parts) {
 
 Parts choose_parts(const StrategyInputs& inputs) {
   const Net& net = *inputs.net;
-  if (trained_layers(net).empty()) {
-    throw error(
-        "net '{}' has no weights to train: every lr_mult is 0, or no layer before the loss "
-        "has any",
-        net.name);
-  }
+  demand_weights_to_train(net);
   Parts parts = inputs.options.split == "auto" ? fastest_parts(inputs)
                                                : parts_by_name(net, inputs.options.split);
   parts.notes.push_back(test_alexnet_like(net, *inputs.costs, inputs.options).explanation);

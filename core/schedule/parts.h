@@ -15,6 +15,9 @@ struct Parts {
   std::vector<std::string> notes;             // how it was chosen, what the AlexNet-like test says
 };
 
+// Error for a net that has no trained weights.
+void demand_weights_to_train(const Net& net);
+
 // Error for an unknown layer (near names), for a split that leaves a part without trained weights,
 // and for a net that has none. With "auto" and a single layer with trained weights, everything is
 // the FC part.

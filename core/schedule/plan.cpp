@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/model/net.h"
 
 namespace tandem {
 
@@ -56,6 +57,16 @@ const char* to_string(Stage stage) {
       return "return_weights";
     case Stage::report:
       return "report";
+    case Stage::send_activations:
+      return "send_activations";
+    case Stage::send_errors:
+      return "send_errors";
+    case Stage::backward_errors:
+      return "backward_errors";
+    case Stage::backward_weights:
+      return "backward_weights";
+    case Stage::update_weights:
+      return "update_weights";
   }
   return "?";
 }
@@ -96,6 +107,22 @@ bool works_in(const Plan& plan, const Task& task, int64_t step) {
   if (task.when == When::first_batch) return batch == 0;
   if (task.when == When::last_batch) return batch == plan.batches_per_update - 1;
   return true;
+}
+
+double slice_fraction(const Net& net, const PlanBinding& binding) {
+  const Layer& layer = net.layers[static_cast<size_t>(binding.layer)];
+  double fraction = 1;
+  if (binding.slice_end >= 0) {
+    const Shape& output = net.tensors[static_cast<size_t>(layer.outputs[0])].shape;
+    fraction *= static_cast<double>(binding.slice_end - binding.slice_begin) /
+                static_cast<double>(output.c);
+  }
+  if (binding.input_end >= 0) {
+    const Shape& input = net.tensors[static_cast<size_t>(layer.inputs[0])].shape;
+    fraction *= static_cast<double>(binding.input_end - binding.input_begin) /
+                static_cast<double>(input.c * input.h * input.w);
+  }
+  return fraction;
 }
 
 Rows share(int64_t batch, int devices, int device) {

@@ -9,6 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/schedule/role_options.h"
+
 namespace tandem {
 
 // A transfer occupies both devices' communication streams; one that is full-duplex the target's
@@ -41,7 +43,12 @@ enum class Stage {
   reduce_gradients,
   update,
   return_weights,
-  report
+  report,
+  send_activations,
+  send_errors,
+  backward_errors,  // where errors and weights are not one device's
+  backward_weights,
+  update_weights
 };
 [[nodiscard]] const char* to_string(Stage stage);
 
@@ -74,6 +81,9 @@ struct PlanBinding {
   int device = 0;
   int64_t row_begin = 0, row_end = 0;
   int64_t slice_begin = 0, slice_end = -1;  // output channels; -1: all
+  bool whole_outputs = false;               // the outputs of a slice are the whole layer's
+  int64_t input_begin = 0, input_end = -1;  // elements of a row of input 0; -1: all
+  bool adds_to_output = false;              // of a slice of the inputs that is not the first
   int saved = -1, scratch = -1;             // buffers whose bytes the kernel's report fills in
   // Where each of the layer's tensors lives on this device, in the order of the layer's lists.
   // buffer -1: none.
@@ -119,11 +129,16 @@ struct NormWork {            // sums of squares of some weight arrays and of the
   Region weights_buffer, gradients_buffer;  // the whole arrays, laid out as the net's
   Region norms;                             // as buffers::norms says
 };
+struct WeightPart {  // floats [begin, end) of a weight array
+  int weight = -1;
+  int64_t begin = 0, end = 0;
+};
 struct UpdateWork {          // the solver's rule over some weight arrays
   std::vector<int> weights;  // of the net
   Region weights_buffer, gradients_buffer, state_buffer;  // the whole arrays, laid out as the net's
   Region step, skip;
-  Region norms{};  // buffer -1: the rule needs none
+  Region norms{};                 // buffer -1: the rule needs none
+  std::vector<WeightPart> parts;  // in place of `weights`, where it is not whole arrays
   // Only what of the arrays lies in these bytes; the solver's arrays are then parts, too: the first
   // begins at `state_begin` of the state buffer, the next ones `state_stride` bytes behind each
   // other.
@@ -159,6 +174,11 @@ struct Task {
   When when = When::every_batch;
 };
 
+// Bytes of the weight array whose newest values one device has.
+struct WeightPlace {
+  int device = 0;
+  int64_t offset = 0, bytes = 0;
+};
 // Bytes of the weight array whose solver state a device keeps, and where in its state buffer: the
 // first of the solver's arrays at `begin`, the next ones `stride` bytes behind each other.
 struct StatePart {
@@ -176,9 +196,12 @@ struct Plan {
   std::vector<Buffer> buffers;
   std::vector<PlanBinding> bindings;
   std::vector<Task> tasks;
+  // All of the weight array's; empty: device 0 has everything.
+  std::vector<WeightPlace> weights_at;
   // Where the solver's state lies if not (only) whole on device 0. A range may be there several
   // times, with the same content.
   std::vector<StatePart> state_parts;
+  RoleOptions roles;               // as the strategy chose them
   std::string split_layer;         // first layer of the FC part; "": no such split
   std::vector<std::string> notes;  // what the strategy decided, for the user
 
@@ -188,6 +211,10 @@ struct Plan {
 
 // Whether the task does its work in this step.
 [[nodiscard]] bool works_in(const Plan& plan, const Task& task, int64_t step);
+
+// What part of its layer's arithmetic a row of the binding takes: 1 without slices.
+struct Net;
+[[nodiscard]] double slice_fraction(const Net& net, const PlanBinding& binding);
 
 // Rows [begin, end) of each device's share of a batch; shares differ by at most one.
 struct Rows {

@@ -37,8 +37,18 @@ int PlanBuilder::buffer(const Buffer& description) {
   return found->second;
 }
 
-const std::vector<Shape>& PlanBuilder::shapes(int device) {
-  const int64_t count = rows(device).count();
+Buffer PlanBuilder::at(int place, const std::string& name, int64_t bytes, int slots) const {
+  const Place& p = places_[size_t(place)];
+  return {p.name.empty() ? name : fmt::format("{} ({})", name, p.name),
+          p.device,
+          BufferKind::transient,
+          bytes,
+          slots,
+          {}};
+}
+
+const std::vector<Shape>& PlanBuilder::shapes(int place) {
+  const int64_t count = rows(place).count();
   const auto found = shapes_.find(count);
   return found != shapes_.end() ? found->second
                                 : shapes_.emplace(count, net().shapes(count)).first->second;
@@ -52,13 +62,13 @@ BatchLayout PlanBuilder::batch_layout(int64_t row_count) const {
   return make_batch_layout(row_count, sample, more);
 }
 
-Region PlanBuilder::input(int device) {
-  const int64_t bytes = batch_layout(rows(device).count()).bytes;
-  return {buffer({buffers::input, device, BufferKind::transient, bytes, 2, {}}), 0, bytes};
+Region PlanBuilder::input(int place) {
+  const int64_t bytes = batch_layout(rows(place).count()).bytes;
+  return {buffer(at(place, buffers::input, bytes, 2)), 0, bytes};
 }
 
-Region PlanBuilder::step(int device) {
-  return {input(device).buffer, 0, sizeof(tandem_step)};
+Region PlanBuilder::step(int place) {
+  return {input(place).buffer, 0, sizeof(tandem_step)};
 }
 
 Region PlanBuilder::weights(int device, const WeightRange& range) {
@@ -79,9 +89,9 @@ Region PlanBuilder::gradients(int device, const WeightRange& range) {
       range.offset, range.bytes};
 }
 
-Region PlanBuilder::received_gradients(int sender, const WeightRange& range) {
+Region PlanBuilder::received_gradients(int sender, const WeightRange& range, int root) {
   return {buffer({fmt::format("received gradients @{}", sender),
-                  0,
+                  root,
                   BufferKind::transient,
                   buffers::weight_bytes(net()),
                   1,
@@ -121,20 +131,18 @@ std::vector<Region> PlanBuilder::norms(int device, const std::vector<int>& array
   return regions;
 }
 
-Region PlanBuilder::metrics(int device) {
+Region PlanBuilder::metrics(int place) {
   const int64_t bytes = static_cast<int64_t>(net().scalars.size()) * buffers::scalar_bytes;
-  return {buffer({buffers::metrics, device, BufferKind::transient, bytes, 1, {}}), 0, bytes};
+  return {buffer(at(place, buffers::metrics, bytes)), 0, bytes};
 }
 
-Region PlanBuilder::metric(int device, int scalar) {
-  return {metrics(device).buffer, scalar * buffers::scalar_bytes, sizeof(float)};
+Region PlanBuilder::metric(int place, int scalar) {
+  return {metrics(place).buffer, scalar * buffers::scalar_bytes, sizeof(float)};
 }
 
-Region PlanBuilder::received_metrics(int sender) {
-  const int64_t bytes = metrics(0).bytes;
-  return {
-      buffer({fmt::format("received metrics @{}", sender), 0, BufferKind::transient, bytes, 1, {}}),
-      0, bytes};
+Region PlanBuilder::received_metrics(int sender, int root) {
+  const int64_t bytes = metrics(sender).bytes;
+  return {buffer(at(root, fmt::format("received metrics @{}", sender), bytes)), 0, bytes};
 }
 
 Region PlanBuilder::constant(int device, int scalar) {
@@ -153,41 +161,55 @@ Region PlanBuilder::constant(int device, int scalar) {
   return {buffer(description), scalar * buffers::scalar_bytes, sizeof(float)};
 }
 
-Region PlanBuilder::tensor(int device, int index) {
+Region PlanBuilder::tensor(int place, int index) {
   if (const int scalar = scalar_of_tensor_[size_t(index)]; scalar >= 0) {
-    return metric(device, scalar);
+    return metric(place, scalar);
   }
   const int root = root_of(net(), index);
-  const int64_t bytes = element_count(shapes(device)[size_t(root)]) * 4;
-  if (root == net().data || root == net().label) {
-    const BatchLayout layout = batch_layout(rows(device).count());
-    return {input(device).buffer, root == net().data ? layout.data_offset : layout.label_offset,
-            bytes};
-  }
+  const int64_t bytes = element_count(shapes(place)[size_t(root)]) * 4;
+  const BatchLayout layout = batch_layout(rows(place).count());
+  if (root == net().data) return {input(place).buffer, layout.data_offset, bytes};
+  if (root == net().label) return {input(place).buffer, layout.label_offset, bytes};
   for (size_t i = 0; i < net().more_inputs.size(); ++i) {
-    if (root != net().more_inputs[i]) continue;
-    const BatchLayout layout = batch_layout(rows(device).count());
-    return {input(device).buffer, layout.more_offsets[i], bytes};
+    if (root == net().more_inputs[i]) {
+      return {input(place).buffer, layout.more_offsets[i], bytes};
+    }
   }
-  return {buffer({output_name(net(), root), device, BufferKind::transient, bytes, 1, {}}), 0,
-          bytes};
+  return {buffer(at(place, output_name(net(), root), bytes)), 0, bytes};
 }
 
-Region PlanBuilder::tensor_gradient(int device, int index) {
+Region PlanBuilder::tensor_gradient(int place, int index) {
   const int root = root_of(net(), index);
-  const int64_t bytes = element_count(shapes(device)[size_t(root)]) * 4;
+  const int64_t bytes = element_count(shapes(place)[size_t(root)]) * 4;
   const std::string of = net().tensors[size_t(root)].producer >= 0
                              ? output_name(net(), root)
                              : net().tensors[size_t(root)].name;
-  return {buffer({of + " gradient", device, BufferKind::transient, bytes, 1, {}}), 0, bytes};
+  return {buffer(at(place, of + " gradient", bytes)), 0, bytes};
+}
+
+namespace {
+
+Region some_of(const Region& region, Rows all, Rows some) {
+  const int64_t row = region.bytes / all.count();
+  return {region.buffer, region.offset + (some.begin - all.begin) * row, some.count() * row};
+}
+
+}  // namespace
+
+Region PlanBuilder::tensor(int place, int index, Rows some) {
+  return some_of(tensor(place, index), rows(place), some);
+}
+
+Region PlanBuilder::tensor_gradient(int place, int index, Rows some) {
+  return some_of(tensor_gradient(place, index), rows(place), some);
 }
 
 // A loss's own output gradient is its weight in the sum.
-Region PlanBuilder::output_gradient(int device, int layer, size_t output) {
+Region PlanBuilder::output_gradient(int place, int layer, size_t output) {
   const int tensor = net().layers[size_t(layer)].outputs[output];
   const int scalar = scalar_of_tensor_[size_t(tensor)];
-  if (scalar >= 0) return constant(device, scalar);
-  return net().tensors[size_t(tensor)].has_gradient ? tensor_gradient(device, tensor) : Region{};
+  if (scalar >= 0) return constant(device_of(place), scalar);
+  return net().tensors[size_t(tensor)].has_gradient ? tensor_gradient(place, tensor) : Region{};
 }
 
 namespace {
@@ -206,11 +228,11 @@ Region PlanBuilder::statistics(int device, int layer, LayerPass pass) {
   return {buffer({name, device, BufferKind::transient, bytes, 1, {}}), 0, bytes};
 }
 
-Region PlanBuilder::received_statistics(int sender, int layer, LayerPass pass) {
+Region PlanBuilder::received_statistics(int sender, int layer, LayerPass pass, int root) {
   const int64_t bytes = statistics_bytes(net(), layer, pass);
   const std::string name =
       fmt::format("received {} {} @{}", net().layers[size_t(layer)].name, to_string(pass), sender);
-  return {buffer({name, 0, BufferKind::transient, bytes, 1, {}}), 0, bytes};
+  return {buffer({name, root, BufferKind::transient, bytes, 1, {}}), 0, bytes};
 }
 
 // Where the layer's pass puts it: in the net's array, or beside it (see has_own_gradient()).
@@ -224,26 +246,24 @@ Region PlanBuilder::weight_gradient(int device, int layer, int weight) {
   return {buffer({name, device, gradients_kind(), array.count * 4, 1, {}}), 0, array.count * 4};
 }
 
-int PlanBuilder::binding(int device, int layer) {
-  if (const auto found = bindings_.find({device, layer}); found != bindings_.end()) {
-    return found->second;
-  }
+PlanBinding PlanBuilder::describe(int place, int layer) {
   const Layer& l = net().layers[size_t(layer)];
   const bool trains = purpose_ == Purpose::training;
+  const int device = device_of(place);
   PlanBinding use;
   use.layer = layer;
   use.device = device;
-  use.row_begin = rows(device).begin;
-  use.row_end = rows(device).end;
+  use.row_begin = rows(place).begin;
+  use.row_end = rows(place).end;
   for (size_t i = 0; i < l.inputs.size(); ++i) {
     const bool wanted = trains && l.wants_backward_data && l.may_take_gradient(i) &&
                         net().tensors[size_t(l.inputs[i])].has_gradient;
-    use.inputs.push_back(tensor(device, l.inputs[i]));
-    use.input_gradients.push_back(wanted ? tensor_gradient(device, l.inputs[i]) : Region{});
+    use.inputs.push_back(tensor(place, l.inputs[i]));
+    use.input_gradients.push_back(wanted ? tensor_gradient(place, l.inputs[i]) : Region{});
   }
   for (size_t i = 0; i < l.outputs.size(); ++i) {
-    use.outputs.push_back(tensor(device, l.outputs[i]));
-    use.output_gradients.push_back(trains && l.has_backward() ? output_gradient(device, layer, i)
+    use.outputs.push_back(tensor(place, l.outputs[i]));
+    use.output_gradients.push_back(trains && l.has_backward() ? output_gradient(place, layer, i)
                                                               : Region{});
   }
   for (const int weight : l.weights) {
@@ -255,22 +275,33 @@ int PlanBuilder::binding(int device, int layer) {
     use.weights.push_back(weights(device, range));
     use.weight_gradients.push_back(!wanted ? Region{} : weight_gradient(device, layer, weight));
   }
-  use.step = step(device);
+  use.step = step(place);
   if (l.has(TANDEM_LOSS) || l.has(TANDEM_METRIC)) {
     constexpr int64_t samples = offsetof(tandem_step, samples);
     use.normaliser = {use.step.buffer, samples, sizeof(float)};
-    const int64_t rows_here = rows(device).count();
-    use.row_labels = {input(device).buffer, batch_layout(rows_here).label_offset, rows_here * 4};
+    const int64_t rows_here = rows(place).count();
+    use.row_labels = {input(place).buffer, batch_layout(rows_here).label_offset, rows_here * 4};
   }
   use.forward_statistics = statistics(device, layer, LayerPass::forward_statistics);
   if (trains && l.has_backward()) {
     use.backward_statistics = statistics(device, layer, LayerPass::backward_statistics);
   }
   // Their sizes are the kernel's to say, also where nothing is read backward.
-  use.saved = buffer({l.name + " saved", device, BufferKind::transient, 0, 1, {}});
+  use.saved = buffer(at(place, l.name + " saved", 0));
   use.scratch = buffer({"scratch", device, BufferKind::transient, 0, 1, {}});
+  return use;
+}
+
+int PlanBuilder::add_binding(PlanBinding use) {
   plan_.bindings.push_back(std::move(use));
-  return bindings_[{device, layer}] = static_cast<int>(plan_.bindings.size()) - 1;
+  return static_cast<int>(plan_.bindings.size()) - 1;
+}
+
+int PlanBuilder::binding(int place, int layer) {
+  if (const auto found = bindings_.find({place, layer}); found != bindings_.end()) {
+    return found->second;
+  }
+  return bindings_[{place, layer}] = add_binding(describe(place, layer));
 }
 
 }  // namespace tandem

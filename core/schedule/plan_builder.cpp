@@ -39,15 +39,44 @@ int64_t total_bytes(const std::vector<WeightRange>& ranges) {
   return bytes;
 }
 
-PlanBuilder::PlanBuilder(const StrategyInputs& inputs, const std::string& strategy, Purpose purpose)
-    : inputs_(inputs), purpose_(purpose), scalar_of_tensor_(inputs.net->tensors.size(), -1) {
-  if (devices() < 1) throw error("strategy '{}' on {} devices: at least 1", strategy, devices());
-  if (net().batch < devices()) {
+namespace {
+
+std::vector<Rows> shares(const StrategyInputs& inputs, const std::string& strategy) {
+  const int64_t batch = inputs.net->batch;
+  const int devices = inputs.devices;
+  if (devices < 1) throw error("strategy '{}' on {} devices: at least 1", strategy, devices);
+  if (batch < devices) {
     throw error(
         "batch {} is smaller than the {} devices: every device needs at least one row, so use a "
         "batch of {} or more, or {} devices or fewer",
-        net().batch, devices(), devices(), net().batch);
+        batch, devices, devices, batch);
   }
+  std::vector<Rows> rows;
+  for (int device = 0; device < devices; ++device) rows.push_back(share(batch, devices, device));
+  return rows;
+}
+
+}  // namespace
+
+PlanBuilder::PlanBuilder(const StrategyInputs& inputs, const std::string& strategy, Purpose purpose)
+    : PlanBuilder(inputs, strategy, purpose, shares(inputs, strategy)) {}
+
+PlanBuilder::PlanBuilder(const StrategyInputs& inputs, const std::string& strategy, Purpose purpose,
+                         const std::vector<Rows>& rows)
+    : inputs_(inputs), purpose_(purpose), scalar_of_tensor_(inputs.net->tensors.size(), -1) {
+  for (size_t device = 0; device < rows.size(); ++device) {
+    places_.push_back({static_cast<int>(device), rows[device], ""});
+  }
+  find_scalars();
+  find_last_users();
+  plan_.strategy = strategy;
+  plan_.net = net().name;
+  plan_.devices = devices();
+  plan_.batch = net().batch;
+  if (purpose == Purpose::training) plan_.batches_per_update = inputs_.batches_per_update;
+}
+
+void PlanBuilder::find_scalars() {
   for (size_t i = 0; i < net().scalars.size(); ++i) {
     const Scalar& scalar = net().scalars[i];
     const Tensor& tensor = net().tensors[size_t(scalar.tensor)];
@@ -57,6 +86,9 @@ PlanBuilder::PlanBuilder(const StrategyInputs& inputs, const std::string& strate
     }
     scalar_of_tensor_[size_t(scalar.tensor)] = static_cast<int>(i);
   }
+}
+
+void PlanBuilder::find_last_users() {
   last_users_.assign(net().weights.size(), -1);
   for (size_t i = 0; i < net().layers.size(); ++i) {
     if (!net().layers[i].wants_backward_weights) continue;
@@ -64,59 +96,74 @@ PlanBuilder::PlanBuilder(const StrategyInputs& inputs, const std::string& strate
       last_users_[size_t(weight)] = static_cast<int>(i);
     }
   }
-  plan_.strategy = strategy;
-  plan_.net = net().name;
-  plan_.devices = devices();
-  plan_.batch = net().batch;
-  if (purpose == Purpose::training) plan_.batches_per_update = inputs_.batches_per_update;
+}
+
+int PlanBuilder::add_place(int device, Rows rows, const std::string& name) {
+  places_.push_back({device, rows, name});
+  return static_cast<int>(places_.size()) - 1;
 }
 
 void PlanBuilder::emit(Task task) {
   plan_.tasks.push_back(std::move(task));
 }
 
-void PlanBuilder::emit_input(int device) {
-  const Rows mine = rows(device);
+void PlanBuilder::emit_input(int place, bool with_data) {
+  const Rows mine = rows(place);
   const BatchLayout global = batch_layout(net().batch), local = batch_layout(mine.count());
   const int from = buffer({buffers::batch, TANDEM_HOST, BufferKind::external, global.bytes, 1, {}});
-  const int to = input(device).buffer;
+  const int to = input(place).buffer;
   const auto segment = [&](int64_t source, int64_t target, int64_t bytes) {
     return CopySegment{{from, source, bytes}, {to, target, bytes}};
   };
   const auto rows_segment = [&](int64_t source, int64_t target, int64_t row_bytes) {
     return segment(source + mine.begin * row_bytes, target, mine.count() * row_bytes);
   };
-  std::vector<CopySegment> segments{
-      segment(0, 0, sizeof(tandem_step)), rows_segment(global.label_offset, local.label_offset, 4),
-      rows_segment(global.data_offset, local.data_offset, element_count(global.sample) * 4)};
-  for (size_t i = 0; i < global.more.size(); ++i) {
+  std::vector<CopySegment> segments{segment(0, 0, sizeof(tandem_step)),
+                                    rows_segment(global.label_offset, local.label_offset, 4)};
+  if (with_data) {
+    segments.push_back(
+        rows_segment(global.data_offset, local.data_offset, element_count(global.sample) * 4));
+  }
+  for (size_t i = 0; with_data && i < global.more.size(); ++i) {
     segments.push_back(rows_segment(global.more_offsets[i], local.more_offsets[i],
                                     element_count(global.more[i]) * 4));
   }
-  emit_copy(fmt::format("copy input @{}", device), Stage::input, -1, {{device, StreamKind::copy}},
-            std::move(segments));
+  const std::string& name = places_[size_t(place)].name;
+  emit_copy(fmt::format("copy {}{}input @{}", name, name.empty() ? "" : " ", device_of(place)),
+            Stage::input, -1, {{device_of(place), StreamKind::copy}}, std::move(segments));
 }
 
-void PlanBuilder::emit_statistics(int device, int layer, Stage stage, LayerPass pass) {
-  if (statistics(device, layer, pass).buffer < 0) return;
-  emit_pass(device, layer, stage, {binding(device, layer), pass, false});
+std::string PlanBuilder::label(LayerPass pass, int layer, int place) const {
+  const std::string& name = places_[size_t(place)].name;
+  return fmt::format("{} {} @{}{}", to_string(pass), net().layers[size_t(layer)].name,
+                     device_of(place), name.empty() ? "" : " " + name);
 }
 
-void PlanBuilder::emit_forward(int device, int layer) {
-  emit_pass(device, layer, Stage::forward, {binding(device, layer), LayerPass::forward, false});
+void PlanBuilder::emit_statistics(int place, int layer, Stage stage, LayerPass pass) {
+  if (statistics(device_of(place), layer, pass).buffer < 0) return;
+  emit_pass(label(pass, layer, place), stage, {binding(place, layer), pass, false});
 }
 
-void PlanBuilder::emit_backward(int device, int layer, Stage stage) {
+void PlanBuilder::emit_forward(int place, int layer) {
+  emit_pass(label(LayerPass::forward, layer, place), Stage::forward,
+            {binding(place, layer), LayerPass::forward, false});
+}
+
+void PlanBuilder::emit_backward(int place, int layer, Stage stage) {
   const Layer& l = net().layers[size_t(layer)];
   if (!l.has_backward()) return;
-  const int use = binding(device, layer);
-  if (l.wants_backward_weights) {
-    emit_pass(device, layer, stage, {use, LayerPass::backward_weights, accumulates(device, layer)});
-    add_own_gradients(device, layer, stage);
-  }
+  if (l.wants_backward_weights) emit_backward_weights(place, layer, stage);
   if (l.wants_backward_data) {
-    emit_pass(device, layer, stage, {use, LayerPass::backward_data, false});
+    emit_pass(label(LayerPass::backward_data, layer, place), stage,
+              {binding(place, layer), LayerPass::backward_data, false});
   }
+}
+
+void PlanBuilder::emit_backward_weights(int place, int layer, Stage stage) {
+  const int use = binding(place, layer), device = device_of(place);
+  emit_pass(label(LayerPass::backward_weights, layer, place), stage,
+            {use, LayerPass::backward_weights, accumulates(device, layer)});
+  add_own_gradients(place, layer, stage);
 }
 
 // The first write of a step overwrites, so that nothing has to be cleared.
@@ -150,9 +197,9 @@ bool PlanBuilder::has_own_gradient(int layer, int weight) const {
   return starts_any && !is_first(weight);
 }
 
-void PlanBuilder::add_own_gradients(int device, int layer, Stage stage) {
+void PlanBuilder::add_own_gradients(int place, int layer, Stage stage) {
   const Layer& l = net().layers[size_t(layer)];
-  const int use = binding(device, layer);
+  const int use = binding(place, layer), device = device_of(place);
   for (size_t i = 0; i < l.weights.size(); ++i) {
     const Region own = plan_.bindings[size_t(use)].weight_gradients[i];
     if (own.buffer < 0 || !has_own_gradient(layer, l.weights[i])) continue;
@@ -173,14 +220,14 @@ void append(std::vector<Region>& to, const std::vector<Region>& regions) {
 
 }  // namespace
 
-void PlanBuilder::emit_pass(int device, int layer, Stage stage, const LayerWork& work) {
-  const Layer& l = net().layers[size_t(layer)];
+void PlanBuilder::emit_pass(const std::string& label, Stage stage, const LayerWork& work) {
   const PlanBinding& use = plan_.bindings[size_t(work.binding)];
+  const Layer& l = net().layers[size_t(use.layer)];
   Task task;
-  task.label = fmt::format("{} {} @{}", to_string(work.pass), l.name, device);
+  task.label = label;
   task.stage = stage;
-  task.layer = layer;
-  task.streams = {{device, StreamKind::compute}};
+  task.layer = use.layer;
+  task.streams = {{use.device, StreamKind::compute}};
   task.work = work;
   // Any kernel may look at the step; declaring it for all costs no wait, since a device's copy
   // stream must wait for the last layer that reads the input anyway.
@@ -217,141 +264,6 @@ void PlanBuilder::emit_pass(int device, int layer, Stage stage, const LayerWork&
     if (both || work.pass == LayerPass::backward_data) append(task.writes, use.input_gradients);
     if (both || work.pass == LayerPass::backward_weights) append(task.writes, use.weight_gradients);
   }
-  emit(std::move(task));
-}
-
-void PlanBuilder::emit_copy(const std::string& label, Stage stage, int layer,
-                            const std::vector<StreamId>& streams, std::vector<CopySegment> segments,
-                            When when) {
-  Task task;
-  task.label = label;
-  task.stage = stage;
-  task.layer = layer;
-  task.streams = streams;
-  for (const CopySegment& segment : segments) {
-    task.reads.push_back(segment.source);
-    task.writes.push_back(segment.target);
-  }
-  task.work = CopyWork{std::move(segments)};
-  task.when = when;
-  emit(std::move(task));
-}
-
-void PlanBuilder::emit_transfer(const std::string& what, Stage stage, int layer, int source,
-                                int target, std::vector<CopySegment> segments, When when,
-                                const TransferStreams& streams) {
-  emit_copy(fmt::format("{} @{}->@{}", what, source, target), stage, layer,
-            {{target, streams.target}, {source, streams.source}}, std::move(segments), when);
-}
-
-void PlanBuilder::emit_add(const std::string& label, Stage stage, StreamId stream,
-                           const Region& target, std::vector<Region> sources, When when) {
-  Task task;
-  task.label = label;
-  task.stage = stage;
-  task.streams = {stream};
-  task.reads = sources;
-  task.writes = {target};
-  task.work = AddWork{target, std::move(sources)};
-  task.when = when;
-  emit(std::move(task));
-}
-
-void PlanBuilder::emit_norms(const std::string& label, Stage stage, int device,
-                             const std::vector<int>& arrays, StreamKind stream) {
-  if (!inputs_.needs_norms) return;
-  const WeightRange all = all_weights(net());
-  Task task;
-  task.label = label;
-  task.stage = stage;
-  task.streams = {{device, stream}};
-  for (const WeightRange& range : weight_ranges(net(), arrays)) {
-    task.reads.push_back(gradients(device, range));
-    task.reads.push_back(weights(device, range));
-  }
-  task.writes = norms(device, arrays);
-  task.work = NormWork{arrays,
-                       weights(device, all),
-                       gradients(device, all),
-                       {task.writes.front().buffer, 0, whole_buffer}};
-  task.when = When::last_batch;
-  emit(std::move(task));
-}
-
-void PlanBuilder::emit_merge(Stage stage, int layer, LayerPass pass, StreamKind stream) {
-  MergeWork work;
-  work.binding = binding(0, layer);
-  work.pass = pass;
-  work.target = statistics(0, layer, pass);
-  for (int device = 1; device < devices(); ++device) {
-    work.sources.push_back(received_statistics(device, layer, pass));
-  }
-  Task task;
-  task.label = fmt::format("merge {} {} @0", to_string(pass), net().layers[size_t(layer)].name);
-  task.stage = stage;
-  task.layer = layer;
-  task.streams = {{0, stream}};
-  task.reads = work.sources;
-  task.writes = {work.target};
-  task.work = std::move(work);
-  emit(std::move(task));
-}
-
-void PlanBuilder::emit_update(const std::string& label, Stage stage, int device,
-                              const std::vector<int>& arrays, StreamKind stream,
-                              const UpdatePart* part) {
-  const WeightRange all = all_weights(net());
-  UpdateWork work;
-  work.weights = arrays;
-  work.weights_buffer = weights(device, all);
-  work.gradients_buffer = gradients(device, all);
-  work.step = step(device);
-  work.skip = skip(device);
-  Task task;
-  task.label = label;
-  task.stage = stage;
-  task.streams = {{device, stream}};
-  task.reads = {work.step, work.skip};
-  const std::vector<WeightRange> ranges =
-      part == nullptr ? weight_ranges(net(), arrays) : std::vector{part->range};
-  for (const WeightRange& range : ranges) {
-    task.reads.push_back(gradients(device, range));
-    task.writes.push_back(weights(device, range));
-    for (int i = 0; i < inputs_.solver_states; ++i) {
-      task.writes.push_back(part == nullptr ? state(device, i, range) : state_of(device, i, *part));
-    }
-  }
-  work.state_buffer = {state(device, 0, all).buffer, 0, whole_buffer};
-  if (part != nullptr) {
-    work.is_part = true;
-    work.begin = part->range.offset;
-    work.bytes = part->range.bytes;
-    work.state_begin = part->state_begin;
-    work.state_stride = part->state_stride;
-  }
-  if (inputs_.needs_norms) {
-    const std::vector<Region> mine = norms(device, arrays);
-    work.norms = {mine.front().buffer, 0, whole_buffer};
-    if (inputs_.clips_gradients) {
-      task.reads.push_back(work.norms);
-    } else {
-      task.reads.insert(task.reads.end(), mine.begin(), mine.end());
-    }
-  }
-  task.when = When::last_batch;
-  task.work = std::move(work);
-  emit(std::move(task));
-}
-
-void PlanBuilder::emit_check(const std::string& label, StreamId stream, int scalar) {
-  const CheckWork work{metric(stream.device, scalar), skip(stream.device)};
-  Task task;
-  task.label = label;
-  task.stage = Stage::report;
-  task.streams = {stream};
-  task.reads = {work.values};
-  task.writes = {work.skip};
-  task.work = work;
   emit(std::move(task));
 }
 

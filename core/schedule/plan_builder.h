@@ -48,11 +48,19 @@ class PlanBuilder {
 
   // Rows are divided as share() says. Error if the batch has fewer rows than there are devices.
   PlanBuilder(const StrategyInputs& inputs, const std::string& strategy, Purpose purpose);
+  // Device d works on rows[d] of the batch, of which there is at least one.
+  PlanBuilder(const StrategyInputs& inputs, const std::string& strategy, Purpose purpose,
+              const std::vector<Rows>& rows);
 
   [[nodiscard]] const Net& net() const { return *inputs_.net; }
   [[nodiscard]] const StrategyInputs& inputs() const { return inputs_; }
   [[nodiscard]] int devices() const { return inputs_.devices; }
-  [[nodiscard]] Rows rows(int device) const { return share(net().batch, devices(), device); }
+  // A place is some rows of the batch on a device, with memory of their own for every tensor.
+  // Places 0 to devices() - 1 are the devices' own rows; a strategy whose devices work on several
+  // ranges of rows adds others. `name` tells its buffers and tasks from those of other places.
+  int add_place(int device, Rows rows, const std::string& name);
+  [[nodiscard]] Rows rows(int place) const { return places_[size_t(place)].rows; }
+  [[nodiscard]] int device_of(int place) const { return places_[size_t(place)].device; }
   // For notes and split_layer.
   [[nodiscard]] Plan& plan() { return plan_; }
   [[nodiscard]] Plan take() { return std::move(plan_); }
@@ -62,43 +70,64 @@ class PlanBuilder {
 
   // Returns the buffer of that name and device; its other properties are of the first call.
   int buffer(const Buffer& description);
-  // The net's weights, their gradients, and what arrived on device 0 of another device's gradients.
+  // The net's weights, their gradients, and what arrived on device `root` of another device's
+  // gradients.
   [[nodiscard]] Region weights(int device, const WeightRange& range);
   [[nodiscard]] Region gradients(int device, const WeightRange& range);
-  [[nodiscard]] Region received_gradients(int sender, const WeightRange& range);
+  [[nodiscard]] Region received_gradients(int sender, const WeightRange& range, int root = 0);
   // The solver's array number `index`, on the device that updates.
   [[nodiscard]] Region state(int device, int index, const WeightRange& range);
   [[nodiscard]] Region skip(int device);
   // Sums of squares (buffers::norms) of these weight arrays' gradients, and of the arrays.
   [[nodiscard]] std::vector<Region> norms(int device, const std::vector<int>& weights);
-  // All scalars of the device's share; one of them; what arrived on device 0 of another device's.
-  [[nodiscard]] Region metrics(int device);
-  [[nodiscard]] Region metric(int device, int scalar);
-  [[nodiscard]] Region received_metrics(int sender);
-  // The tandem_step of the device's input.
-  [[nodiscard]] Region step(int device);
-  // A tensor's rows on the device. The data and the labels lie in the input, scalars in the
+  // All scalars of the place's rows; one of them; what arrived on device `root` of another
+  // device's.
+  [[nodiscard]] Region metrics(int place);
+  [[nodiscard]] Region metric(int place, int scalar);
+  [[nodiscard]] Region received_metrics(int sender, int root = 0);
+  // The tandem_step of the place's input.
+  [[nodiscard]] Region step(int place);
+  // A tensor's rows at the place. The data and the labels lie in the input, scalars in the
   // metrics; tensors made in place share one buffer, and so do their gradients.
-  [[nodiscard]] Region tensor(int device, int index);
-  [[nodiscard]] Region tensor_gradient(int device, int index);
+  [[nodiscard]] Region tensor(int place, int index);
+  [[nodiscard]] Region tensor_gradient(int place, int index);
+  // Some of them: rows of the batch, all of which the place has.
+  [[nodiscard]] Region tensor(int place, int index, Rows some);
+  [[nodiscard]] Region tensor_gradient(int place, int index, Rows some);
   // What the layer's statistics pass (forward_statistics or backward_statistics) writes on the
-  // device, and what arrived on device 0 of another's. No buffer where the layer has no such pass.
+  // device, and what arrived on device `root` of another's. No buffer where the layer has no such
+  // pass.
   [[nodiscard]] Region statistics(int device, int layer, LayerPass pass);
-  [[nodiscard]] Region received_statistics(int sender, int layer, LayerPass pass);
-  // The layer's use on the device, over the device's rows.
-  int binding(int device, int layer);
+  [[nodiscard]] Region received_statistics(int sender, int layer, LayerPass pass, int root = 0);
+  // The layer's use at the place, over the place's rows.
+  int binding(int place, int layer);
+  // What binding() would make, to be changed and added by a strategy that needs another use.
+  [[nodiscard]] PlanBinding describe(int place, int layer);
+  int add_binding(PlanBinding use);
+  // Makes it a use of output channels [begin, end) alone, of which it has weights and gradients;
+  // its outputs stay whole. The layer's type can be sliced.
+  void slice_outputs(PlanBinding& use, int64_t begin, int64_t end) const;
+  // Those channels' parts of the layer's weight arrays that are trained.
+  [[nodiscard]] std::vector<WeightPart> parts_of(int layer, int64_t begin, int64_t end) const;
 
   // ---- Tasks.
   // ------------------------------------------------------------------------------------
 
-  // The device's rows of the batch, from the host, by its copy stream.
-  void emit_input(int device);
+  // The place's rows of the batch, from the host, by its device's copy stream. Without data: only
+  // the step and the labels.
+  void emit_input(int place, bool with_data = true);
   // The statistics pass, where the layer has one; before the passes that read what all devices
   // gave.
-  void emit_statistics(int device, int layer, Stage stage, LayerPass pass);
-  void emit_forward(int device, int layer);
+  void emit_statistics(int place, int layer, Stage stage, LayerPass pass);
+  void emit_forward(int place, int layer);
   // The wanted halves: weights first, because their gradients travel. Nothing for a layer without.
-  void emit_backward(int device, int layer, Stage stage);
+  void emit_backward(int place, int layer, Stage stage);
+  // The half of it that makes the weights' gradients.
+  void emit_backward_weights(int place, int layer, Stage stage);
+  // "backward_data fc1 @0"
+  [[nodiscard]] std::string label(LayerPass pass, int layer, int place) const;
+  // One pass of a binding, by its device's compute stream.
+  void emit_pass(const std::string& label, Stage stage, const LayerWork& work);
   // By the first of the streams; the others are occupied as long.
   void emit_copy(const std::string& label, Stage stage, int layer,
                  const std::vector<StreamId>& streams, std::vector<CopySegment> segments,
@@ -108,11 +137,17 @@ class PlanBuilder {
   void emit_transfer(const std::string& what, Stage stage, int layer, int source, int target,
                      std::vector<CopySegment> segments, When when,
                      const TransferStreams& streams = {});
+  // A copy within the device of many small segments, which reads and writes these regions, by its
+  // communication stream.
+  void emit_rearrangement(const std::string& label, Stage stage, int layer, int device,
+                          std::vector<CopySegment> segments, std::vector<Region> reads,
+                          std::vector<Region> writes);
   // target += sources, in this order.
   void emit_add(const std::string& label, Stage stage, StreamId stream, const Region& target,
                 std::vector<Region> sources, When when = When::every_batch);
-  // Device 0's statistics become those of the whole batch; of every other device they have arrived.
-  void emit_merge(Stage stage, int layer, LayerPass pass,
+  // The first member's statistics become those of all members together; those of the others have
+  // arrived.
+  void emit_merge(Stage stage, int layer, LayerPass pass, const std::vector<int>& members,
                   StreamKind stream = StreamKind::communication);
   // What the solver's rule wants to know of these weight arrays before it changes them; nothing if
   // it wants nothing.
@@ -123,29 +158,45 @@ class PlanBuilder {
   void emit_update(const std::string& label, Stage stage, int device,
                    const std::vector<int>& weights, StreamKind stream = StreamKind::communication,
                    const UpdatePart* part = nullptr);
+  // Over parts of arrays, whose state lies where it would for the whole.
+  void emit_update(const std::string& label, Stage stage, int device,
+                   const std::vector<WeightPart>& parts);
+  [[nodiscard]] WeightRange range_of(const WeightPart& part) const;
   // Sets skip on the device if the scalar is not finite.
   void emit_check(const std::string& label, StreamId stream, int scalar);
 
  private:
-  [[nodiscard]] const std::vector<Shape>& shapes(int device);
+  struct Place {
+    int device = 0;
+    Rows rows;
+    std::string name;
+  };
+
+  void find_scalars();
+  void find_last_users();
+  // The place's memory of that name on its device.
+  [[nodiscard]] Buffer at(int place, const std::string& name, int64_t bytes, int slots = 1) const;
+  [[nodiscard]] const std::vector<Shape>& shapes(int place);
   [[nodiscard]] BatchLayout batch_layout(int64_t row_count) const;
-  [[nodiscard]] Region input(int device);
+  [[nodiscard]] Region input(int place);
   [[nodiscard]] Region constant(int device, int scalar);
-  [[nodiscard]] Region output_gradient(int device, int layer, size_t output);
+  [[nodiscard]] Region output_gradient(int place, int layer, size_t output);
   void emit(Task task);
-  void emit_pass(int device, int layer, Stage stage, const LayerWork& work);
+  void emit_update(const std::string& label, Stage stage, StreamId stream, UpdateWork work,
+                   const std::vector<WeightRange>& ranges, const UpdatePart* part);
   [[nodiscard]] Region state_of(int device, int index, const UpdatePart& part);
   [[nodiscard]] bool accumulates(int device, int layer);
   [[nodiscard]] BufferKind gradients_kind() const;
   [[nodiscard]] bool has_own_gradient(int layer, int weight) const;
   [[nodiscard]] Region weight_gradient(int device, int layer, int weight);
-  void add_own_gradients(int device, int layer, Stage stage);
+  void add_own_gradients(int place, int layer, Stage stage);
 
   StrategyInputs inputs_;
   Purpose purpose_;
   Plan plan_;
+  std::vector<Place> places_;
   std::map<std::pair<int, std::string>, int> buffers_;  // (device, name)
-  std::map<std::pair<int, int>, int> bindings_;         // (device, layer)
+  std::map<std::pair<int, int>, int> bindings_;         // (place, layer)
   std::map<int64_t, std::vector<Shape>> shapes_;        // by row count
   std::vector<int> scalar_of_tensor_;                   // index in net().scalars; -1: none
   std::vector<int> last_users_;  // of each weight array: the layer that goes backward first

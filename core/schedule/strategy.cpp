@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
+#include "core/schedule/parts.h"
 #include "core/schedule/strategies/strategies.h"
 
 namespace tandem {
@@ -30,14 +31,23 @@ const std::vector<Strategy>& strategies() {
       {"two_phase", "FC gradients travel while the convolutions go backward", &build_two_phase},
       {"layerwise", "every layer's gradient travels as soon as it exists", &build_layerwise,
        &layerwise_variants},
+      {"hybrid", "some devices have the convolutions, others the fully connected layers",
+       &build_hybrid, &hybrid_variants},
+      {"asymmetric", "one group of devices computes errors, the other weights", &build_asymmetric},
+      {"fc_parallel", "fully connected layers are divided by neurons, activations travel",
+       &build_fc_parallel, &fc_parallel_variants},
   };
   return all;
 }
 
 Plan build_plan(const std::string& strategy, const StrategyInputs& inputs) {
+  demand_known_roles(strategy, inputs.options.roles);
   std::vector<std::string> names;
   for (const Strategy& known : strategies()) {
-    if (known.name == strategy) return finished(known.build(completed(inputs)));
+    if (known.name == strategy) {
+      demand_weights_to_train(*inputs.net);
+      return finished(known.build(completed(inputs)));
+    }
     names.push_back(known.name);
   }
   throw error("unknown strategy '{}'{}; there are: {}", strategy, did_you_mean(strategy, names),

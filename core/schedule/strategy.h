@@ -11,6 +11,7 @@
 #include "core/model/net.h"
 #include "core/schedule/costs.h"
 #include "core/schedule/plan.h"
+#include "core/schedule/role_options.h"
 
 namespace tandem {
 
@@ -22,6 +23,7 @@ struct StrategyOptions {
   double weight_threshold = 0.1;
   std::string reduce;  // of layerwise: serial, tree or ring; "": ring
   int64_t bucket = 0;  // bytes of gradients that at least travel together; 0: the strategy's choice
+  RoleOptions roles;
 };
 
 struct StrategyInputs {
@@ -34,6 +36,7 @@ struct StrategyInputs {
   bool needs_norms = false;            // the update reads its arrays' norms (LARS, clip_gradients)
   bool clips_gradients = false;  // it reads the norm of all gradients, so it waits for all of them
   int batches_per_update = 1;    // iter_size
+  std::vector<WeightPlace> weights_at;  // for `testing`: of the training plan
   StrategyOptions options;
 };
 
@@ -51,7 +54,7 @@ struct Strategy {
   std::vector<StrategyVariant> (*variants)(const StrategyInputs&) = nullptr;
 };
 
-// sequential, two_phase, layerwise
+// sequential, two_phase, layerwise, hybrid, asymmetric, fc_parallel
 [[nodiscard]] const std::vector<Strategy>& strategies();
 // Builds, derives dependencies, validates. Error with near names for an unknown strategy, for fewer
 // rows than devices, and for what the strategy cannot do with the net.

@@ -165,6 +165,16 @@ const char* stage_colour(Stage stage) {
       return "#bebada";
     case Stage::report:
       return "#ffffb3";
+    case Stage::send_activations:
+      return "#fccde5";
+    case Stage::send_errors:
+      return "#bc80bd";
+    case Stage::backward_errors:
+      return "#fdb462";
+    case Stage::backward_weights:
+      return "#fb8072";
+    case Stage::update_weights:
+      return "#66c2a5";
   }
   return "#ffffff";
 }

@@ -156,8 +156,8 @@ std::vector<float> forward_once(Session& session) {
 CostTable costs_of(const Session& session, const Net& net, const Plan& plan,
                    const std::vector<TraceEvent>& events) {
   struct Sum {
-    double seconds = 0;
-    int64_t count = 0, rows = 0, bytes = 0;
+    double seconds = 0, rows = 0;
+    int64_t count = 0, bytes = 0;
   };
   std::map<std::string, Sum> sums;
   for (const TraceEvent& event : events) {
@@ -169,16 +169,16 @@ CostTable costs_of(const Session& session, const Net& net, const Plan& plan,
     ++sum.count;
     if (const auto* work = std::get_if<LayerWork>(&task.work)) {
       const PlanBinding& binding = plan.bindings[static_cast<size_t>(work->binding)];
-      sum.rows += binding.row_end - binding.row_begin;
+      sum.rows +=
+          static_cast<double>(binding.row_end - binding.row_begin) * slice_fraction(net, binding);
     }
     sum.bytes += cost_bytes(plan, task);
   }
   CostTable table(session.costs().roofline_);
   for (const auto& [key, sum] : sums) {
     const auto count = static_cast<double>(sum.count);
-    table.set(key,
-              {sum.seconds / count, static_cast<int64_t>(static_cast<double>(sum.rows) / count),
-               static_cast<int64_t>(static_cast<double>(sum.bytes) / count)});
+    table.set(key, {sum.seconds / count, static_cast<int64_t>(sum.rows / count),
+                    static_cast<int64_t>(static_cast<double>(sum.bytes) / count)});
   }
   return table;
 }

@@ -19,6 +19,22 @@ json machine_json(const MachineOptions& machine) {
   return tree;
 }
 
+json roles_json(const RoleOptions& roles) {
+  return {{"conv_devices", roles.conv_devices},
+          {"fc_devices", roles.fc_devices},
+          {"groups", roles.groups},
+          {"quota", roles.quota}};
+}
+
+RoleOptions roles_from(const json& tree) {
+  RoleOptions roles;
+  roles.conv_devices = tree.at("conv_devices");
+  roles.fc_devices = tree.at("fc_devices");
+  roles.groups = tree.at("groups");
+  roles.quota = tree.at("quota");
+  return roles;
+}
+
 json options_json(const TrainOptions& o) {
   return {{"data", o.data},
           {"net", o.net},
@@ -31,6 +47,7 @@ json options_json(const TrainOptions& o) {
           {"weight_threshold", o.strategy_options.weight_threshold},
           {"reduce", o.strategy_options.reduce},
           {"bucket", o.strategy_options.bucket},
+          {"roles", roles_json(o.strategy_options.roles)},
           {"batch", o.batch},
           {"epochs", o.epochs},
           {"steps", o.steps},
@@ -60,6 +77,7 @@ TrainOptions options_from(const json& tree) {
   // What records of earlier versions do not say is the default.
   o.strategy_options.reduce = tree.value("reduce", std::string());
   o.strategy_options.bucket = tree.value("bucket", int64_t{0});
+  if (tree.contains("roles")) o.strategy_options.roles = roles_from(tree.at("roles"));
   o.batch = tree.at("batch");
   o.epochs = tree.at("epochs");
   o.steps = tree.at("steps");

@@ -102,6 +102,7 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   inputs.clips_gradients = options_.rule.clip > 0;
   inputs.batches_per_update = options_.rule.batches;
   inputs.options = options_.strategy_options;
+  inputs.weights_at = training_.plan.weights_at;
   phase.plan =
       which == TANDEM_TRAIN ? build_plan(options_.strategy, inputs) : build_testing_plan(inputs);
   if (computes) phase.kernels.emplace(phase.plan, phase.net, registry_, *runtime_);
@@ -148,26 +149,55 @@ void Session::set_weights(const std::vector<float>& values) {
   }
 }
 
+std::vector<WeightPlace> Session::weights_at() const {
+  const Plan& plan = training_.plan;
+  if (options_.training && !plan.weights_at.empty()) return plan.weights_at;
+  return {{0, 0, net().weight_floats * 4}};
+}
+
 std::vector<float> Session::weights() const {
   std::vector<float> values(static_cast<size_t>(net().weight_floats));
-  runtime_->read_persistent(buffers::weights, 0, values.data(),
-                            static_cast<int64_t>(values.size() * 4));
+  for (const WeightPlace& place : weights_at()) {
+    runtime_->read_persistent(buffers::weights, place.device, values.data() + place.offset / 4,
+                              place.bytes, place.offset);
+  }
   return values;
+}
+
+std::vector<int> Session::devices_with(const char* buffer) const {
+  std::vector<int> devices;
+  for (int device = 0; device < machine_->device_count(); ++device) {
+    if (runtime_->persistent(buffer, device) != nullptr) devices.push_back(device);
+  }
+  return devices;
 }
 
 std::vector<StatePart> Session::state_parts() const {
   if (!training_.plan.state_parts.empty()) return training_.plan.state_parts;
-  const int64_t bytes = net().weight_floats * 4;
-  return {{0, 0, bytes, 0, bytes}};
+  const int64_t stride = net().weight_floats * 4;
+  std::vector<StatePart> parts;
+  for (const WeightPlace& place : weights_at()) {
+    parts.push_back({place.device, place.offset, place.bytes, place.offset, stride});
+  }
+  return parts;
 }
 
 void Session::set_state(const std::vector<float>& values) {
   if (values.empty()) return;
+  const int64_t floats = net().weight_floats;
+  if (training_.plan.state_parts.empty()) {
+    // Devices that update copies of the same weights each have the whole arrays.
+    for (const int device : devices_with(buffers::state)) {
+      runtime_->write_persistent(buffers::state, device, values.data(),
+                                 static_cast<int64_t>(values.size() * 4));
+    }
+    return;
+  }
   for (const StatePart& part : state_parts()) {
     for (int64_t k = 0; k < options_.rule.states; ++k) {
       runtime_->write_persistent(buffers::state, part.device,
-                                 values.data() + k * net().weight_floats + part.offset / 4,
-                                 part.bytes, part.begin + k * part.stride);
+                                 values.data() + k * floats + part.offset / 4, part.bytes,
+                                 part.begin + k * part.stride);
     }
   }
 }
@@ -176,6 +206,7 @@ std::vector<float> Session::state() const {
   if (!options_.training) return {};
   std::vector<float> values(static_cast<size_t>(net().weight_floats * options_.rule.states));
   for (const StatePart& part : state_parts()) {
+    if (runtime_->persistent(buffers::state, part.device) == nullptr) continue;
     for (int64_t k = 0; k < options_.rule.states; ++k) {
       runtime_->read_persistent(buffers::state, part.device,
                                 values.data() + k * net().weight_floats + part.offset / 4,
@@ -187,7 +218,9 @@ std::vector<float> Session::state() const {
 
 void Session::clear_skip() {
   const int32_t zero = 0;
-  if (options_.training) runtime_->write_persistent(buffers::skip, 0, &zero, sizeof(zero));
+  for (const int device : devices_with(buffers::skip)) {
+    runtime_->write_persistent(buffers::skip, device, &zero, sizeof(zero));
+  }
 }
 
 Loader::Allocator Session::allocator() {

@@ -68,7 +68,8 @@ class Session {
   // ...; prefetched batches 75 MiB"
   [[nodiscard]] std::string memory_forecast() const;
 
-  // The net's whole weight array: to every device; from device 0. No step may be in flight.
+  // The net's whole weight array: to every device; from where the plan updates it. No step may be
+  // in flight.
   void set_weights(const std::vector<float>& values);
   [[nodiscard]] std::vector<float> weights() const;
   // The solver's arrays, one behind the other (empty without training), wherever the strategy keeps
@@ -84,6 +85,9 @@ class Session {
  private:
   void prepare(Phase& phase, const NetDefinition& definition, int32_t which);
   void finish(Phase& phase);
+  // Where the plan leaves the newest weights and their state.
+  [[nodiscard]] std::vector<WeightPlace> weights_at() const;
+  [[nodiscard]] std::vector<int> devices_with(const char* buffer) const;
   [[nodiscard]] std::vector<StatePart> state_parts() const;
 
   Registry& registry_;

@@ -247,6 +247,9 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
   } else if (same_devices && !setup.record.split.empty()) {
     chosen.strategy_options.split = setup.record.split;
   }
+  if (!same_devices || options.strategy_options.roles != RoleOptions{}) {
+    chosen.strategy_options.roles = options.strategy_options.roles;
+  }
   if (!options.strategy_options.hidden_broadcast) chosen.strategy_options.hidden_broadcast = false;
   if (!options.strategy_options.reduce.empty()) {
     chosen.strategy_options.reduce = options.strategy_options.reduce;

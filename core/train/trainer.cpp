@@ -15,6 +15,7 @@ namespace {
 // What the machine and the strategy chose, so that a resumed run has the same.
 void record_choices(RunRecord& record, Session& session) {
   record.split = session.training().plan.split_layer;
+  record.options.strategy_options.roles = session.training().plan.roles;
   int threads = 0;
   for (int device = 0; device < session.machine().device_count(); ++device) {
     threads += session.machine().device_info(device).threads;

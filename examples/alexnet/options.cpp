@@ -3,17 +3,39 @@
 #include <CLI/CLI.hpp>
 
 #include "core/base/error.h"
+#include "core/base/strings.h"
 
 namespace alexnet {
 namespace {
 
 using tandem::error;
 
+std::string at_least_one(const std::string& text) {
+  int64_t value = 0;
+  return tandem::parse_integer(text, &value) && value >= 1 ? "" : text + " is not at least 1";
+}
+
+std::string strategy_names() {
+  std::string names;
+  for (const tandem::Strategy& strategy : tandem::strategies()) {
+    names += (names.empty() ? "" : ", ") + strategy.name;
+  }
+  return names;
+}
+
 void declare(CLI::App& app, Options& o, std::string& link, bool& synthetic) {
   CLI::Option* data = app.add_option("--data", o.data, "Train on this folder of images");
   app.add_flag("--synthetic", synthetic, "Measure on synthetic input (default)")->excludes(data);
   app.add_option("--devices", o.devices, "cpu, cpu:2, ...")->capture_default_str();
-  app.add_option("--strategy", o.strategy, "two_phase or sequential")->capture_default_str();
+  app.add_option("--strategy", o.strategy, strategy_names())->capture_default_str();
+  tandem::RoleOptions& roles = o.strategy_options.roles;
+  app.add_option("--conv-devices", roles.conv_devices, "hybrid: devices for the convolutions")
+      ->check(&at_least_one);
+  app.add_option("--fc-devices", roles.fc_devices, "hybrid: devices for the FC layers")
+      ->check(&at_least_one);
+  app.add_option("--groups", roles.groups, "asymmetric: E=0,2/W=1,3");
+  app.add_option("--quota", roles.quota, "fc_parallel: error pieces that a round waits for")
+      ->check(&at_least_one);
   app.add_option("--batch", o.batch, "Images in the global batch, however many devices share it")
       ->capture_default_str();
   app.add_option("--steps", o.steps, "Steps to measure (default: 5); with --data: to train");

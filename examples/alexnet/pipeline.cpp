@@ -117,8 +117,14 @@ void print_parts(const PipelineReport& report) {
   fmt::print("     broadcast, exposed           {}\n", ms(report.exposed_broadcast));
 }
 
+// Only of these is it known what their parts add up to.
+bool has_master(const Options& options) {
+  return options.strategy == "two_phase" || options.strategy == "sequential";
+}
+
 // The chosen strategy's step by its parts, beside what was measured.
 void print_formula(const PipelineReport& report, const Options& options) {
+  if (!has_master(options)) return;
   const StepParts& p = report.chosen.parts;
   const bool overlapped = options.strategy == "two_phase";
   const double expected =
@@ -161,6 +167,7 @@ PipelineReport measure_pipeline(Registry& registry, const NetDefinition& net, co
   if (options.strategy != "sequential") {
     SessionOptions plain = chosen;
     plain.strategy = "sequential";
+    plain.strategy_options.roles = {};
     announce("sequential", options, steps);
     Session session(registry, net, plain);
     const Measurement measured = measure(session, options.warm_up, steps);
@@ -192,10 +199,11 @@ PipelineReport measure_pipeline(Registry& registry, const NetDefinition& net, co
 
 void print(const PipelineReport& report, const Options& options) {
   const Measurement& m = report.chosen;
-  fmt::print("\nAlexNet, batch {} in all on {}, strategy {}{}, {} broadcast\n", options.batch,
-             options.devices, options.strategy,
-             report.split.empty() ? "" : ", FC part from '" + report.split + "'",
-             options.strategy_options.hidden_broadcast ? "hidden" : "plain");
+  const char* broadcast =
+      options.strategy_options.hidden_broadcast ? ", hidden broadcast" : ", plain broadcast";
+  fmt::print("\nAlexNet, batch {} in all on {}, strategy {}{}{}\n", options.batch, options.devices,
+             options.strategy, report.split.empty() ? "" : ", FC part from '" + report.split + "'",
+             has_master(options) ? broadcast : "");
   fmt::print("compute: {}; input: synthetic, one batch that stays in memory\n",
              options.paced.empty() ? "real" : "paced by " + options.paced);
   fmt::print("memory: {}\n", report.memory_forecast);

@@ -9,7 +9,8 @@ struct Bnll : sdk::LayerType {
   const char* name() const override { return "BNLL"; }
   const char* help() const override { return "log(1 + exp(x)), element by element"; }
   uint64_t traits() const override {
-    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_BACKWARD_READS_INPUTS;
+    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_SLICED_OUTPUTS | TANDEM_SAVES_NOTHING |
+           TANDEM_BACKWARD_READS_INPUTS;
   }
 };
 

@@ -23,7 +23,7 @@ struct Concat : sdk::LayerType {
     };
   }
   sdk::Arity inputs() const override { return {1, -1}; }
-  uint64_t traits() const override { return TANDEM_PER_SAMPLE; }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_SAVES_NOTHING; }
 
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
     const size_t axis = concat_axis(query.attributes, query.input(0));

@@ -148,6 +148,9 @@ struct ConvolutionLike : sdk::LayerType {
 struct Convolution : ConvolutionLike<ConvolutionSettings> {
   const char* name() const override { return "Convolution"; }
   const char* help() const override { return "slides num_output learned kernels over the image"; }
+  uint64_t traits() const override {
+    return TANDEM_PER_SAMPLE | TANDEM_BACKWARD_READS_INPUTS | TANDEM_SAVES_NOTHING;
+  }
 };
 
 }  // namespace tandem::layers

@@ -36,6 +36,9 @@ struct DeconvolutionSettings : ConvolutionParameters {
 struct Deconvolution : ConvolutionLike<DeconvolutionSettings> {
   const char* name() const override { return "Deconvolution"; }
   const char* help() const override { return "a convolution's transpose: learned upsampling"; }
+  uint64_t traits() const override {
+    return TANDEM_PER_SAMPLE | TANDEM_BACKWARD_READS_INPUTS | TANDEM_SAVES_NOTHING;
+  }
 };
 
 }  // namespace tandem::layers

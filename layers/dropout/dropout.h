@@ -19,7 +19,9 @@ struct Dropout : sdk::LayerType {
                 .range(0, 0.999999)
                 .help("probability that an element is dropped")};
   }
-  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_RANDOM; }
+  uint64_t traits() const override {
+    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_SLICED_OUTPUTS | TANDEM_RANDOM;
+  }
 };
 
 }  // namespace tandem::layers

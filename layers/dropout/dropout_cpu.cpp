@@ -20,7 +20,8 @@ class DropoutCpu : public Needs {
         ratio_(static_cast<float>(binding.attributes.number("dropout_ratio"))),
         training_(binding.training()),
         layer_(binding.raw.layer_index),
-        first_row_(static_cast<uint64_t>(binding.raw.batch_begin)) {
+        first_row_(static_cast<uint64_t>(binding.raw.batch_begin)),
+        first_element_(binding.raw.slice_begin * placement_.shape.h * placement_.shape.w) {
     if (training_ && binding.has(TANDEM_WANTS_BACKWARD_DATA)) saved_bytes = elements_;
   }
 
@@ -39,11 +40,12 @@ class DropoutCpu : public Needs {
       return;
     }
     auto* mask = saved_bytes > 0 ? pass.saved<uint8_t>() : nullptr;
-    const int64_t row_size = placement_.row_size();
-    const int64_t blocks = (row_size + 3) / 4;
+    // The random blocks that hold any of the slice's elements.
+    const int64_t first = first_element_ / 4;
+    const int64_t blocks = (first_element_ + placement_.row_size() + 3) / 4 - first;
     for_ranges(call.threads, placement_.shape.n * blocks, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        drop(pass.step(), i / blocks, static_cast<uint32_t>(i % blocks), x, y, mask);
+        drop(pass.step(), i / blocks, static_cast<uint32_t>(first + i % blocks), x, y, mask);
       }
     });
   }
@@ -78,8 +80,9 @@ class DropoutCpu : public Needs {
     const tandem_random4 random =
         tandem_random_block(step.seed, step.step, layer_,
                             first_row_ + static_cast<uint64_t>(step.first_row + row), block);
-    const int64_t first = int64_t{block} * 4;
-    for (int64_t lane = 0; lane < std::min<int64_t>(4, row_size - first); ++lane) {
+    const int64_t first = int64_t{block} * 4 - first_element_;
+    const int64_t last = std::min<int64_t>(4, row_size - first);
+    for (int64_t lane = std::max<int64_t>(0, -first); lane < last; ++lane) {
       const int64_t i = row * row_size + place(first + lane);
       const bool kept = tandem_uniform(random.value[lane]) >= ratio_;
       y[i] = kept ? factor * x[i] : 0.0F;
@@ -100,6 +103,7 @@ class DropoutCpu : public Needs {
   bool training_;
   uint32_t layer_;
   uint64_t first_row_;
+  int64_t first_element_;  // of the slice in the whole row
 };
 
 }  // namespace

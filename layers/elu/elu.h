@@ -19,7 +19,8 @@ struct Elu : sdk::LayerType {
                 .help("-alpha is what large negative inputs go to")};
   }
   uint64_t traits() const override {
-    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_BACKWARD_READS_OUTPUTS;
+    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_SLICED_OUTPUTS | TANDEM_SAVES_NOTHING |
+           TANDEM_BACKWARD_READS_OUTPUTS;
   }
 };
 

@@ -20,7 +20,8 @@ struct Exponential : sdk::LayerType {
     };
   }
   uint64_t traits() const override {
-    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_BACKWARD_READS_OUTPUTS;
+    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_SLICED_OUTPUTS | TANDEM_SAVES_NOTHING |
+           TANDEM_BACKWARD_READS_OUTPUTS;
   }
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
     static_cast<void>(logarithm_of_base(query.attributes));

@@ -21,7 +21,9 @@ struct Flatten : sdk::LayerType {
             .help("the last axis; -1: that of the input"),
     };
   }
-  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE; }
+  uint64_t traits() const override {
+    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_SAVES_NOTHING;
+  }
 
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
     const sdk::Attributes& attributes = query.attributes;

@@ -18,7 +18,8 @@ struct Gelu : sdk::LayerType {
                 .help("none: by the error function; tanh: the approximation by tanh")};
   }
   uint64_t traits() const override {
-    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_BACKWARD_READS_INPUTS;
+    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_SLICED_OUTPUTS | TANDEM_SAVES_NOTHING |
+           TANDEM_BACKWARD_READS_INPUTS;
   }
 };
 

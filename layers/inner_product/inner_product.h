@@ -11,6 +11,10 @@ namespace tandem::layers {
 struct InnerProduct : sdk::LayerType {
   const char* name() const override { return "InnerProduct"; }
   const char* help() const override { return "num_output weighted sums of the whole input"; }
+  uint64_t traits() const override {
+    return TANDEM_PER_SAMPLE | TANDEM_BACKWARD_READS_INPUTS | TANDEM_SLICED_OUTPUTS |
+           TANDEM_SLICED_INPUTS | TANDEM_SAVES_NOTHING;
+  }
 
   std::vector<sdk::Parameter> parameters() const override {
     const char* block = "inner_product_param";

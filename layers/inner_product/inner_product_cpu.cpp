@@ -8,60 +8,72 @@ namespace {
 using namespace tandem::sdk;
 using tandem::layers::InnerProduct;
 
-// Row-major C = A B + beta C, A and B transposed or not; `m`, `n`, `k` as in BLAS.
+// A row-major matrix, or a part of one whose rows begin `stride` floats apart.
 struct Matrix {
   const float* values;
-  bool transposed;
+  int64_t stride;
+  bool transposed = false;
 };
-void multiply(Matrix a, Matrix b, float* c, int64_t m, int64_t n, int64_t k, float beta) {
+// C = A B + beta C; `m`, `n`, `k` as in BLAS.
+void multiply(Matrix a, Matrix b, float* c, int64_t c_stride, int64_t m, int64_t n, int64_t k,
+              float beta) {
   const dnnl_status_t status =
       dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, 1.0F, a.values,
-                 a.transposed ? m : k, b.values, b.transposed ? k : n, beta, c, n);
+                 a.stride, b.values, b.stride, beta, c, c_stride);
   if (status == dnnl_out_of_memory) throw std::bad_alloc();
   if (status != dnnl_success) throw failed("oneDNN's sgemm failed with status ", status);
 }
 
+// Slices are parts of the same matrices, so that nothing is copied.
 class InnerProductCpu : public Needs {
  public:
   InnerProductCpu(const Binding& binding, const Call&)
       : rows_(binding.input(0).shape.n),
         inputs_(count(binding.input(0).shape) / rows_),
-        outputs_(binding.output(0).shape.c),
-        bias_(binding.attributes.boolean("bias_term")) {
+        outputs_(binding.raw.slice_end - binding.raw.slice_begin),
+        weight_stride_(count(binding.weight(0)) / outputs_),
+        output_stride_(binding.output(0).shape.c),
+        first_input_(binding.input_begin()),
+        first_output_(output_stride_ == outputs_ ? 0 : binding.raw.slice_begin),
+        bias_(binding.attributes.boolean("bias_term")),
+        adds_(binding.has(TANDEM_ADD_TO_OUTPUT)) {
     algorithm = "sgemm";
   }
 
   void forward(const Call&, const Pass& pass) const {
-    float* y = pass.output(0);
-    if (bias_) {
-      for (int64_t row = 0; row < rows_; ++row) {
-        std::copy_n(pass.weight(1), outputs_, y + row * outputs_);
-      }
+    float* y = pass.output(0) + first_output_;
+    const bool starts_with_bias = bias_ && !adds_;
+    for (int64_t row = 0; starts_with_bias && row < rows_; ++row) {
+      std::copy_n(pass.weight(1), outputs_, y + row * output_stride_);
     }
-    multiply({pass.input(0), false}, {pass.weight(0), true}, y, rows_, outputs_, inputs_,
-             bias_ ? 1.0F : 0.0F);
+    multiply({pass.input(0), inputs_}, {pass.weight(0) + first_input_, weight_stride_, true}, y,
+             output_stride_, rows_, outputs_, inputs_, bias_ || adds_ ? 1.0F : 0.0F);
   }
 
   void backward_data(const Call&, const Pass& pass) const {
-    multiply({pass.output_gradient(0), false}, {pass.weight(0), false}, pass.input_gradient(0),
+    multiply({pass.output_gradient(0) + first_output_, output_stride_},
+             {pass.weight(0) + first_input_, weight_stride_}, pass.input_gradient(0), inputs_,
              rows_, inputs_, outputs_, 0.0F);
   }
 
   void backward_weights(const Call&, const Pass& pass) const {
-    const float* dy = pass.output_gradient(0);
-    multiply({dy, true}, {pass.input(0), false}, pass.weight_gradient(0), outputs_, inputs_, rows_,
+    const float* dy = pass.output_gradient(0) + first_output_;
+    multiply({dy, output_stride_, true}, {pass.input(0), inputs_},
+             pass.weight_gradient(0) + first_input_, weight_stride_, outputs_, inputs_, rows_,
              pass.accumulate() ? 1.0F : 0.0F);
-    if (!bias_) return;
+    if (!bias_ || adds_) return;
     float* gradient = pass.weight_gradient(1);
     if (!pass.accumulate()) std::fill_n(gradient, outputs_, 0.0F);
     for (int64_t row = 0; row < rows_; ++row) {
-      for (int64_t i = 0; i < outputs_; ++i) gradient[i] += dy[row * outputs_ + i];
+      for (int64_t i = 0; i < outputs_; ++i) gradient[i] += dy[row * output_stride_ + i];
     }
   }
 
  private:
   int64_t rows_, inputs_, outputs_;
-  bool bias_;
+  int64_t weight_stride_, output_stride_;
+  int64_t first_input_, first_output_;
+  bool bias_, adds_;
 };
 
 }  // namespace

@@ -115,7 +115,9 @@ struct Reshape : sdk::LayerType {
             .help("how many axes are replaced; -1: all that follow"),
     };
   }
-  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE; }
+  uint64_t traits() const override {
+    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_SAVES_NOTHING;
+  }
 
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
     return {ReshapedExtents(query.attributes, query.input(0)).output()};

@@ -51,7 +51,7 @@ struct Slice : sdk::LayerType {
     };
   }
   sdk::Arity outputs() const override { return {1, -1}; }
-  uint64_t traits() const override { return TANDEM_PER_SAMPLE; }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_SAVES_NOTHING; }
 
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
     const size_t axis = slice_axis(query.attributes, query.input(0));

@@ -19,7 +19,9 @@ struct Softmax : sdk::LayerType {
             .help("ignored: the device decides"),
     };
   }
-  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_BACKWARD_READS_OUTPUTS; }
+  uint64_t traits() const override {
+    return TANDEM_PER_SAMPLE | TANDEM_BACKWARD_READS_OUTPUTS | TANDEM_SAVES_NOTHING;
+  }
   tandem_layer_cost cost(const sdk::Query& query) const override {
     const auto elements = static_cast<double>(sdk::count(query.input(0)));
     return make_cost(12 * elements, 4 * elements, 0, 8 * elements, 12 * elements, 0);

@@ -15,7 +15,8 @@ struct Swish : sdk::LayerType {
     return {sdk::number("swish_param", "beta").by_default("1").help("steepness of the sigmoid")};
   }
   uint64_t traits() const override {
-    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_BACKWARD_READS_INPUTS;
+    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_SLICED_OUTPUTS | TANDEM_SAVES_NOTHING |
+           TANDEM_BACKWARD_READS_INPUTS;
   }
 };
 

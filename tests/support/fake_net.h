@@ -91,16 +91,20 @@ inline tandem_layer_type make_type(const char* name, int32_t inputs, uint64_t tr
           nullptr};
 }
 
-inline const tandem_layer_type convolution =
-    make_type("Convolution", 1, TANDEM_PER_SAMPLE | TANDEM_BACKWARD_READS_INPUTS, &window_shapes,
-              &product_cost);
+inline const tandem_layer_type convolution = make_type(
+    "Convolution", 1, TANDEM_PER_SAMPLE | TANDEM_BACKWARD_READS_INPUTS | TANDEM_SAVES_NOTHING,
+    &window_shapes, &product_cost);
 inline const tandem_layer_type inner_product =
-    make_type("InnerProduct", 1, TANDEM_PER_SAMPLE | TANDEM_BACKWARD_READS_INPUTS, &dense_shapes,
-              &product_cost);
+    make_type("InnerProduct", 1,
+              TANDEM_PER_SAMPLE | TANDEM_BACKWARD_READS_INPUTS | TANDEM_SAVES_NOTHING |
+                  TANDEM_SLICED_OUTPUTS | TANDEM_SLICED_INPUTS,
+              &dense_shapes, &product_cost);
 inline const tandem_layer_type pooling =
     make_type("Pooling", 1, TANDEM_PER_SAMPLE, &window_shapes, &element_cost);
 inline const tandem_layer_type relu =
-    make_type("ReLU", 1, TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_BACKWARD_READS_OUTPUTS,
+    make_type("ReLU", 1,
+              TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_BACKWARD_READS_OUTPUTS |
+                  TANDEM_SAVES_NOTHING | TANDEM_SLICED_OUTPUTS,
               &same_shapes, &element_cost);
 inline const tandem_layer_type batch_norm = [] {
   tandem_layer_type type = make_type(

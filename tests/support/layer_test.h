@@ -34,6 +34,11 @@ struct LayerSetup {
   float normaliser = 1;
   std::vector<float> row_labels = {};  // empty: all rows hold samples
   int32_t threads = 2;
+  // A sliced binding: inputs and weights are given whole and cut (see tandem_binding).
+  int64_t slice_begin = 0, slice_end = -1;  // output channels; -1: all
+  bool whole_outputs = false;
+  int64_t input_begin = 0, input_end = -1;  // elements of a row of input 0; -1: all
+  PlainTensor output_start = {};            // what output 0 holds before forward
 };
 
 inline const Registry& layer_registry() {
@@ -80,6 +85,7 @@ class LayerRun {
         kernel_(layer_registry().kernel(setup_.type, "cpu")),
         attributes_(layer_attributes(type_, setup_.parameters)) {
     ask_shapes();
+    cut();
     describe();
     prepare();
   }
@@ -117,6 +123,9 @@ class LayerRun {
   // this order (each as forward_statistics() gave them).
   std::vector<PlainTensor> forward(const std::vector<std::vector<float>>& others = {}) {
     outputs_ = make(outputs_of_binding_);
+    if (!setup_.output_start.values.empty()) {
+      write_in_layout(setup_.output_start, outputs_of_binding_[0].layout, outputs_[0].data());
+    }
     if (in_place()) {
       write_in_layout(setup_.inputs[0], outputs_of_binding_[0].layout, outputs_[0].data());
     }
@@ -217,6 +226,21 @@ class LayerRun {
     }
   }
 
+  void cut() {
+    const int64_t begin = setup_.slice_begin, end = setup_.slice_end;
+    if (end >= 0) {
+      if (!setup_.whole_outputs) output_shapes_[0].c = end - begin;
+      for (PlainTensor& weight : setup_.weights) weight = first_axis_of(weight, begin, end);
+      if (setup_.weights.empty()) setup_.inputs[0] = channels_of(setup_.inputs[0], begin, end);
+    }
+    if (setup_.input_end >= 0) {
+      PlainTensor& input = setup_.inputs[0];
+      input.shape = {input.shape.n, input.shape.c * input.shape.h * input.shape.w, 1, 1};
+      input = channels_of(input, setup_.input_begin, setup_.input_end);
+    }
+    input_shapes_[0] = setup_.inputs[0].shape;
+  }
+
   // A 1x1 image is called NCHW whatever the neighbours, labels are plain.
   static tandem_tensor tensor(const Shape& shape, int32_t layout) {
     const bool plain = shape.h == 1 && shape.w == 1;
@@ -248,8 +272,10 @@ class LayerRun {
                 static_cast<uint32_t>(weight_shapes_.size()),
                 setup_.batch_begin,
                 setup_.batch_begin + input_shapes_[0].n,
-                0,
-                output_shapes_.empty() ? 0 : output_shapes_[0].c};
+                setup_.slice_begin,
+                setup_.slice_end >= 0 ? setup_.slice_end
+                                      : (output_shapes_.empty() ? 0 : output_shapes_[0].c),
+                setup_.input_begin};
   }
 
   void prepare() {

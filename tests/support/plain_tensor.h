@@ -56,6 +56,23 @@ inline PlainTensor read_in_layout(const Shape& shape, int32_t layout, const floa
   return result;
 }
 
+// Channels [begin, end) of every row; rows [begin, end).
+inline PlainTensor channels_of(const PlainTensor& tensor, int64_t begin, int64_t end) {
+  const Shape& s = tensor.shape;
+  PlainTensor result{{s.n, end - begin, s.h, s.w}, {}};
+  for (int64_t n = 0; n < s.n; ++n) {
+    const auto row = tensor.values.begin() + n * s.c * s.h * s.w;
+    result.values.insert(result.values.end(), row + begin * s.h * s.w, row + end * s.h * s.w);
+  }
+  return result;
+}
+inline PlainTensor first_axis_of(const PlainTensor& tensor, int64_t begin, int64_t end) {
+  const Shape& s = tensor.shape;
+  const int64_t row = s.c * s.h * s.w;
+  return {{end - begin, s.c, s.h, s.w},
+          {tensor.values.begin() + begin * row, tensor.values.begin() + end * row}};
+}
+
 // Normally distributed, the same on every run.
 inline PlainTensor random_tensor(const Shape& shape, unsigned seed, float scale = 1) {
   std::mt19937 generator(seed);

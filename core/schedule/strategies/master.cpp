@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "core/schedule/buffers.h"
 
 namespace tandem::master {
@@ -12,27 +14,33 @@ void emit_inputs(PlanBuilder& builder) {
 
 namespace {
 
-void emit_statistics(PlanBuilder& builder, int layer, Stage stage, LayerPass pass,
-                     StreamKind stream) {
-  if (builder.statistics(0, layer, pass).buffer < 0) return;
-  const int devices = builder.devices();
-  for (int device = 0; device < devices; ++device) {
-    builder.emit_statistics(device, layer, stage, pass);
-  }
-  if (devices == 1) return;
+std::vector<int> everyone(const PlanBuilder& builder) {
+  std::vector<int> members(size_t(builder.devices()));
+  std::iota(members.begin(), members.end(), 0);
+  return members;
+}
+
+void emit_statistics(PlanBuilder& builder, const std::vector<int>& members, int layer, Stage stage,
+                     LayerPass pass, StreamKind stream) {
+  const int root = members.front();
+  if (builder.statistics(root, layer, pass).buffer < 0) return;
+  for (const int member : members) builder.emit_statistics(member, layer, stage, pass);
+  if (members.size() == 1) return;
   const std::string what =
       fmt::format("{} {}", to_string(pass), builder.net().layers[size_t(layer)].name);
-  for (int device = 1; device < devices; ++device) {
-    builder.emit_transfer("send " + what, stage, layer, device, 0,
-                          {{builder.statistics(device, layer, pass),
-                            builder.received_statistics(device, layer, pass)}},
+  for (const int member : members) {
+    if (member == root) continue;
+    builder.emit_transfer("send " + what, stage, layer, member, root,
+                          {{builder.statistics(member, layer, pass),
+                            builder.received_statistics(member, layer, pass, root)}},
                           When::every_batch, {stream, stream});
   }
-  builder.emit_merge(stage, layer, pass, stream);
-  for (int device = 1; device < devices; ++device) {
+  builder.emit_merge(stage, layer, pass, members, stream);
+  for (const int member : members) {
+    if (member == root) continue;
     builder.emit_transfer(
-        "return " + what, stage, layer, 0, device,
-        {{builder.statistics(0, layer, pass), builder.statistics(device, layer, pass)}},
+        "return " + what, stage, layer, root, member,
+        {{builder.statistics(root, layer, pass), builder.statistics(member, layer, pass)}},
         When::every_batch, {stream, stream});
   }
 }
@@ -45,48 +53,66 @@ void emit_forward(PlanBuilder& builder, StreamKind stream) {
 }
 
 void emit_forward(PlanBuilder& builder, int layer, StreamKind stream) {
-  emit_statistics(builder, layer, Stage::forward, LayerPass::forward_statistics, stream);
-  for (int device = 0; device < builder.devices(); ++device) builder.emit_forward(device, layer);
+  emit_forward(builder, everyone(builder), layer, stream);
+}
+
+void emit_forward(PlanBuilder& builder, const std::vector<int>& members, int layer,
+                  StreamKind stream) {
+  emit_statistics(builder, members, layer, Stage::forward, LayerPass::forward_statistics, stream);
+  for (const int member : members) builder.emit_forward(member, layer);
 }
 
 void emit_report(PlanBuilder& builder, bool checked, StreamKind kind) {
+  emit_report(builder, everyone(builder), checked, kind);
+}
+
+void emit_report(PlanBuilder& builder, const std::vector<int>& members, bool checked,
+                 StreamKind kind) {
   const Net& net = builder.net();
   if (net.scalars.empty()) return;
-  const StreamId stream{0, kind};
+  const int root = members.front();
+  const StreamId stream{root, kind};
   std::vector<Region> received;
-  for (int device = 1; device < builder.devices(); ++device) {
-    received.push_back(builder.received_metrics(device));
-    builder.emit_transfer("send metrics", Stage::report, -1, device, 0,
-                          {{builder.metrics(device), received.back()}}, When::every_batch,
+  for (const int member : members) {
+    if (member == root) continue;
+    received.push_back(builder.received_metrics(member, root));
+    builder.emit_transfer("send metrics", Stage::report, -1, member, root,
+                          {{builder.metrics(member), received.back()}}, When::every_batch,
                           {kind, kind});
   }
   if (!received.empty()) {
-    builder.emit_add("add metrics @0", Stage::report, stream, builder.metrics(0), received);
+    builder.emit_add(fmt::format("add metrics @{}", root), Stage::report, stream,
+                     builder.metrics(root), received);
   }
   const int results = builder.buffer(
       {buffers::results, TANDEM_HOST, BufferKind::persistent, buffers::results_bytes(net), 2, {}});
-  std::vector<CopySegment> segments{{builder.metrics(0), {results, 0, builder.metrics(0).bytes}}};
+  const Region sums = builder.metrics(root);
+  std::vector<CopySegment> segments{{sums, {results, 0, sums.bytes}}};
   for (size_t i = 0; checked && i < net.scalars.size(); ++i) {
     if (net.scalars[i].loss_weight == 0) continue;
-    builder.emit_check(fmt::format("check {} @0", net.scalars[i].name), stream,
+    builder.emit_check(fmt::format("check {} @{}", net.scalars[i].name, root), stream,
                        static_cast<int>(i));
   }
   if (checked) {
-    const Region skip = builder.skip(0);
-    segments.push_back({skip, {results, builder.metrics(0).bytes, skip.bytes}});
+    const Region skip = builder.skip(root);
+    segments.push_back({skip, {results, sums.bytes, skip.bytes}});
   }
-  builder.emit_copy("report @0", Stage::report, -1, {stream}, std::move(segments));
+  builder.emit_copy(fmt::format("report @{}", root), Stage::report, -1, {stream},
+                    std::move(segments));
 }
 
 void emit_backward(PlanBuilder& builder, int first, int last, Stage stage, StreamKind stream) {
   for (int layer = last; layer-- > first;) {
-    if (builder.net().layers[size_t(layer)].has_backward()) {
-      emit_statistics(builder, layer, stage, LayerPass::backward_statistics, stream);
-    }
-    for (int device = 0; device < builder.devices(); ++device) {
-      builder.emit_backward(device, layer, stage);
-    }
+    emit_backward(builder, everyone(builder), layer, stage, stream);
   }
+}
+
+void emit_backward(PlanBuilder& builder, const std::vector<int>& members, int layer, Stage stage,
+                   StreamKind stream) {
+  if (builder.net().layers[size_t(layer)].has_backward()) {
+    emit_statistics(builder, members, layer, stage, LayerPass::backward_statistics, stream);
+  }
+  for (const int member : members) builder.emit_backward(member, layer, stage);
 }
 
 void emit_reduction(PlanBuilder& builder, const std::string& what,

@@ -27,6 +27,15 @@ void emit_report(PlanBuilder& builder, bool checked, StreamKind stream = StreamK
 void emit_backward(PlanBuilder& builder, int first, int last, Stage stage,
                    StreamKind stream = StreamKind::communication);
 
+// The same among some of the devices, the first of which takes the place of device 0.
+void emit_forward(PlanBuilder& builder, const std::vector<int>& members, int layer,
+                  StreamKind stream = StreamKind::communication);
+void emit_report(PlanBuilder& builder, const std::vector<int>& members, bool checked,
+                 StreamKind stream = StreamKind::communication);
+// One layer's.
+void emit_backward(PlanBuilder& builder, const std::vector<int>& members, int layer, Stage stage,
+                   StreamKind stream = StreamKind::communication);
+
 // The gradients in these ranges to device 0, one copy a device, and their sums there, in order of
 // devices. `what`: "fc gradients".
 void emit_reduction(PlanBuilder& builder, const std::string& what,

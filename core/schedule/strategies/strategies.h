@@ -10,6 +10,11 @@ namespace tandem {
 [[nodiscard]] Plan build_two_phase(const StrategyInputs& inputs);
 [[nodiscard]] Plan build_layerwise(const StrategyInputs& inputs);
 [[nodiscard]] std::vector<StrategyVariant> layerwise_variants(const StrategyInputs& inputs);
+[[nodiscard]] Plan build_hybrid(const StrategyInputs& inputs);
+[[nodiscard]] std::vector<StrategyVariant> hybrid_variants(const StrategyInputs& inputs);
+[[nodiscard]] Plan build_asymmetric(const StrategyInputs& inputs);
+[[nodiscard]] Plan build_fc_parallel(const StrategyInputs& inputs);
+[[nodiscard]] std::vector<StrategyVariant> fc_parallel_variants(const StrategyInputs& inputs);
 [[nodiscard]] Plan build_testing(const StrategyInputs& inputs);
 
 }  // namespace tandem

@@ -1,6 +1,10 @@
-// Forward only, data-parallel: the weights go to every device first; the scalars are summed on
-// device 0, and the class scores of the whole batch come together on the host.
+// Forward only, data-parallel: the weights go to every device first, whichever has trained them;
+// the scalars are summed on device 0, and the class scores of the whole batch come together on the
+// host.
 #include <fmt/format.h>
+
+#include <map>
+#include <utility>
 
 #include "core/schedule/buffers.h"
 #include "core/schedule/strategies/master.h"
@@ -9,6 +13,31 @@
 namespace tandem {
 
 namespace {
+
+// The weights to every device, from where the training plan has left them.
+void emit_weights(PlanBuilder& builder) {
+  const Net& net = builder.net();
+  const std::vector<WeightPlace>& places = builder.inputs().weights_at;
+  if (net.weight_floats == 0) return;
+  if (places.empty()) {
+    return master::emit_broadcast(builder, "weights", -1, {all_weights(net)}, When::every_batch);
+  }
+  std::map<int, std::vector<WeightRange>> ranges;  // by device
+  for (const WeightPlace& place : places) {
+    ranges[place.device].push_back({place.offset, place.bytes});
+  }
+  for (const auto& [source, of_source] : ranges) {
+    for (int target = 0; target < builder.devices(); ++target) {
+      if (target == source) continue;
+      std::vector<CopySegment> segments;
+      for (const WeightRange& range : of_source) {
+        segments.push_back({builder.weights(source, range), builder.weights(target, range)});
+      }
+      builder.emit_transfer("broadcast weights", Stage::broadcast, -1, source, target,
+                            std::move(segments), When::every_batch);
+    }
+  }
+}
 
 void emit_predictions(PlanBuilder& builder) {
   const Net& net = builder.net();
@@ -31,9 +60,7 @@ Plan build_testing(const StrategyInputs& inputs) {
   PlanBuilder builder(inputs, "testing", PlanBuilder::Purpose::testing);
   const Net& net = builder.net();
   master::emit_inputs(builder);
-  if (net.weight_floats > 0) {
-    master::emit_broadcast(builder, "weights", -1, {all_weights(net)}, When::every_batch);
-  }
+  emit_weights(builder);
   const int layers = static_cast<int>(net.layers.size());
   for (int layer = 0; layer < layers; ++layer) {
     master::emit_forward(builder, layer);

@@ -1,0 +1,23 @@
+#include "core/cli/commands.h"
+
+namespace tandem::cli {
+void add_role_options(CLI::App& command, RoleOptions& roles) {
+  command
+      .add_option("--conv-devices", roles.conv_devices,
+                  "hybrid: devices for the convolutions (default: by the costs)")
+      ->check(at_least_one());
+  command
+      .add_option("--fc-devices", roles.fc_devices,
+                  "hybrid: devices for the fully connected layers (default: by the costs)")
+      ->check(at_least_one());
+  command.add_option("--groups", roles.groups,
+                     "asymmetric: the devices that compute errors and those that compute weights, "
+                     "as E=0,2/W=1,3 (default: by the topology, else halves)");
+  command
+      .add_option("--quota", roles.quota,
+                  "fc_parallel: error pieces that a round of the backward pass waits for "
+                  "(default: all, one of each device)")
+      ->check(at_least_one());
+}
+
+}  // namespace tandem::cli

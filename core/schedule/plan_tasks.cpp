@@ -1,0 +1,184 @@
+// The half of the plan builder for tasks that are no layer's pass: copies, sums, updates.
+#include <fmt/format.h>
+
+#include "core/schedule/plan_builder.h"
+
+namespace tandem {
+
+void PlanBuilder::emit_copy(const std::string& label, Stage stage, int layer,
+                            const std::vector<StreamId>& streams, std::vector<CopySegment> segments,
+                            When when) {
+  Task task;
+  task.label = label;
+  task.stage = stage;
+  task.layer = layer;
+  task.streams = streams;
+  for (const CopySegment& segment : segments) {
+    task.reads.push_back(segment.source);
+    task.writes.push_back(segment.target);
+  }
+  task.work = CopyWork{std::move(segments)};
+  task.when = when;
+  emit(std::move(task));
+}
+
+void PlanBuilder::emit_transfer(const std::string& what, Stage stage, int layer, int source,
+                                int target, std::vector<CopySegment> segments, When when,
+                                const TransferStreams& streams) {
+  emit_copy(fmt::format("{} @{}->@{}", what, source, target), stage, layer,
+            {{target, streams.target}, {source, streams.source}}, std::move(segments), when);
+}
+
+void PlanBuilder::emit_rearrangement(const std::string& label, Stage stage, int layer, int device,
+                                     std::vector<CopySegment> segments, std::vector<Region> reads,
+                                     std::vector<Region> writes) {
+  Task task;
+  task.label = label;
+  task.stage = stage;
+  task.layer = layer;
+  task.streams = {{device, StreamKind::communication}};
+  task.reads = std::move(reads);
+  task.writes = std::move(writes);
+  task.work = CopyWork{std::move(segments)};
+  emit(std::move(task));
+}
+
+void PlanBuilder::emit_add(const std::string& label, Stage stage, StreamId stream,
+                           const Region& target, std::vector<Region> sources, When when) {
+  Task task;
+  task.label = label;
+  task.stage = stage;
+  task.streams = {stream};
+  task.reads = sources;
+  task.writes = {target};
+  task.work = AddWork{target, std::move(sources)};
+  task.when = when;
+  emit(std::move(task));
+}
+
+void PlanBuilder::emit_norms(const std::string& label, Stage stage, int device,
+                             const std::vector<int>& arrays, StreamKind stream) {
+  if (!inputs_.needs_norms) return;
+  const WeightRange all = all_weights(net());
+  Task task;
+  task.label = label;
+  task.stage = stage;
+  task.streams = {{device, stream}};
+  for (const WeightRange& range : weight_ranges(net(), arrays)) {
+    task.reads.push_back(gradients(device, range));
+    task.reads.push_back(weights(device, range));
+  }
+  task.writes = norms(device, arrays);
+  task.work = NormWork{arrays,
+                       weights(device, all),
+                       gradients(device, all),
+                       {task.writes.front().buffer, 0, whole_buffer}};
+  task.when = When::last_batch;
+  emit(std::move(task));
+}
+
+void PlanBuilder::emit_merge(Stage stage, int layer, LayerPass pass,
+                             const std::vector<int>& members, StreamKind stream) {
+  const int root = members.front();
+  MergeWork work;
+  work.binding = binding(root, layer);
+  work.pass = pass;
+  work.target = statistics(root, layer, pass);
+  for (size_t i = 1; i < members.size(); ++i) {
+    work.sources.push_back(received_statistics(members[i], layer, pass, root));
+  }
+  Task task;
+  task.label =
+      fmt::format("merge {} {} @{}", to_string(pass), net().layers[size_t(layer)].name, root);
+  task.stage = stage;
+  task.layer = layer;
+  task.streams = {{root, stream}};
+  task.reads = work.sources;
+  task.writes = {work.target};
+  task.work = std::move(work);
+  emit(std::move(task));
+}
+
+void PlanBuilder::emit_update(const std::string& label, Stage stage, int device,
+                              const std::vector<int>& arrays, StreamKind stream,
+                              const UpdatePart* part) {
+  UpdateWork work;
+  work.weights = arrays;
+  if (part == nullptr) {
+    emit_update(label, stage, {device, stream}, std::move(work), weight_ranges(net(), arrays),
+                part);
+    return;
+  }
+  work.is_part = true;
+  work.begin = part->range.offset;
+  work.bytes = part->range.bytes;
+  work.state_begin = part->state_begin;
+  work.state_stride = part->state_stride;
+  emit_update(label, stage, {device, stream}, std::move(work), {part->range}, part);
+}
+
+void PlanBuilder::emit_update(const std::string& label, Stage stage, int device,
+                              const std::vector<WeightPart>& parts) {
+  UpdateWork work;
+  work.parts = parts;
+  std::vector<WeightRange> ranges;
+  for (const WeightPart& part : parts) ranges.push_back(range_of(part));
+  emit_update(label, stage, {device, StreamKind::communication}, std::move(work), ranges, nullptr);
+}
+
+WeightRange PlanBuilder::range_of(const WeightPart& part) const {
+  const WeightArray& array = net().weights[size_t(part.weight)];
+  return {(array.offset + part.begin) * 4, (part.end - part.begin) * 4};
+}
+
+void PlanBuilder::emit_update(const std::string& label, Stage stage, StreamId stream,
+                              UpdateWork work, const std::vector<WeightRange>& ranges,
+                              const UpdatePart* part) {
+  const WeightRange all = all_weights(net());
+  const int device = stream.device;
+  work.weights_buffer = weights(device, all);
+  work.gradients_buffer = gradients(device, all);
+  work.step = step(device);
+  work.skip = skip(device);
+  Task task;
+  task.label = label;
+  task.stage = stage;
+  task.streams = {stream};
+  task.reads = {work.step, work.skip};
+  for (const WeightRange& range : ranges) {
+    task.reads.push_back(gradients(device, range));
+    task.writes.push_back(weights(device, range));
+    for (int i = 0; i < inputs_.solver_states; ++i) {
+      task.writes.push_back(part == nullptr ? state(device, i, range) : state_of(device, i, *part));
+    }
+  }
+  work.state_buffer = {state(device, 0, all).buffer, 0, whole_buffer};
+  if (inputs_.needs_norms) {
+    std::vector<int> arrays = work.weights;
+    for (const WeightPart& one : work.parts) arrays.push_back(one.weight);
+    const std::vector<Region> mine = norms(device, arrays);
+    work.norms = {mine.front().buffer, 0, whole_buffer};
+    if (inputs_.clips_gradients) {
+      task.reads.push_back(work.norms);
+    } else {
+      task.reads.insert(task.reads.end(), mine.begin(), mine.end());
+    }
+  }
+  task.when = When::last_batch;
+  task.work = std::move(work);
+  emit(std::move(task));
+}
+
+void PlanBuilder::emit_check(const std::string& label, StreamId stream, int scalar) {
+  const CheckWork work{metric(stream.device, scalar), skip(stream.device)};
+  Task task;
+  task.label = label;
+  task.stage = Stage::report;
+  task.streams = {stream};
+  task.reads = {work.values};
+  task.writes = {work.skip};
+  task.work = work;
+  emit(std::move(task));
+}
+
+}  // namespace tandem

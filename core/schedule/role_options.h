@@ -1,0 +1,19 @@
+// Which device does what, in strategies whose devices play different roles. What is not set is
+// chosen by the strategy; the plan says what it chose.
+#pragma once
+
+#include <string>
+
+namespace tandem {
+
+struct RoleOptions {
+  int conv_devices = 0, fc_devices = 0;  // of hybrid; 0: chosen
+  std::string groups;                    // of asymmetric: "E=0,2/W=1,3"; "": chosen
+  int quota = 0;                         // of fc_parallel; 0: chosen
+  friend bool operator==(const RoleOptions&, const RoleOptions&) = default;
+};
+
+// Error naming the option and its strategy if one is set that `strategy` does not have.
+void demand_known_roles(const std::string& strategy, const RoleOptions& roles);
+
+}  // namespace tandem

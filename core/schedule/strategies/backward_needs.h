@@ -1,0 +1,24 @@
+// What must be at a place that goes backward without having gone forward there: the tensors to be
+// sent to it, and the layers whose forward pass has to run again because it leaves saved memory.
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "core/model/net.h"
+
+namespace tandem {
+
+struct BackwardNeeds {
+  // For each layer the tensors to be sent when it is done, before a layer behind it can run in
+  // place over them.
+  std::vector<std::vector<int>> after;
+  std::vector<int> again;  // layers, in order
+  bool data = false;       // something fed from outside beside the labels
+};
+
+// `backward[l]`: layer l's backward_data or backward_weights runs there. Every layer that it reads
+// from is per sample or a loss.
+[[nodiscard]] BackwardNeeds backward_needs(const Net& net, const std::vector<bool>& backward);
+
+}  // namespace tandem

@@ -1,0 +1,130 @@
+#include "core/schedule/strategies/fc_chain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/schedule/strategies/strategies.h"
+
+namespace tandem {
+
+namespace {
+
+std::string place(const Layer& layer) {
+  return layer.location.file.empty() ? "" : fmt::format(" ({})", to_string(layer.location));
+}
+
+int users_of(const Net& net, int weight) {
+  int users = 0;
+  for (const Layer& layer : net.layers) {
+    users += static_cast<int>(std::count(layer.weights.begin(), layer.weights.end(), weight));
+  }
+  return users;
+}
+
+bool shares_weights(const Net& net, const Layer& layer) {
+  return std::any_of(layer.weights.begin(), layer.weights.end(),
+                     [&](int weight) { return users_of(net, weight) > 1; });
+}
+
+// Whether a slice of the layer works on a slice of its input, neuron by neuron.
+bool works_by_neuron(const Net& net, const Layer& layer) {
+  if (!layer.weights.empty() || !layer.has(TANDEM_PER_SAMPLE | TANDEM_SLICED_OUTPUTS)) return false;
+  if (layer.inputs.size() != 1 || layer.outputs.size() != 1) return false;
+  const Shape& in = net.tensors[size_t(layer.inputs[0])].shape;
+  const Shape& out = net.tensors[size_t(layer.outputs[0])].shape;
+  return in.c == out.c && in.h * in.w == 1 && out.h * out.w == 1;
+}
+
+bool can_be_divided(const Net& net, const Layer& layer) {
+  return is_fully_connected(layer) && layer.has(TANDEM_SLICED_OUTPUTS) &&
+         layer.has(TANDEM_SAVES_NOTHING) && layer.inputs.size() == 1 && layer.outputs.size() == 1 &&
+         !shares_weights(net, layer);
+}
+
+// From the last fully connected layer towards the data, as far as one feeds only the next.
+std::vector<int> walk_back(const Net& net, int last) {
+  std::vector<int> layers{last};
+  size_t first_fc = 0;
+  for (int layer = last;;) {
+    const Tensor& input = net.tensors[size_t(net.layers[size_t(layer)].inputs[0])];
+    if (input.producer < 0 || input.consumers.size() != 1) break;
+    layer = input.producer;
+    const Layer& below = net.layers[size_t(layer)];
+    if (!works_by_neuron(net, below) && !can_be_divided(net, below)) break;
+    layers.push_back(layer);
+    if (is_fully_connected(below)) first_fc = layers.size() - 1;
+  }
+  layers.resize(first_fc + 1);
+  std::reverse(layers.begin(), layers.end());
+  return layers;
+}
+
+int quota_of(const StrategyInputs& inputs) {
+  const int quota = inputs.options.roles.quota;
+  if (quota == 0) return inputs.devices;
+  if (quota < 0 || quota > inputs.devices) {
+    throw error(
+        "--quota {}: a round waits for at least 1 and at most {} error pieces, one of each device",
+        quota, inputs.devices);
+  }
+  return quota;
+}
+
+}  // namespace
+
+std::vector<StrategyVariant> fc_parallel_variants(const StrategyInputs& inputs) {
+  std::vector<StrategyVariant> variants;
+  if (inputs.options.roles == RoleOptions{}) {
+    for (int quota = inputs.devices; quota >= 1; quota /= 2) {
+      variants.push_back({fmt::format("--quota {}", quota), inputs.options});
+      variants.back().options.roles.quota = quota;
+    }
+  }
+  if (variants.size() < 2) variants = {{"", inputs.options}};
+  return variants;
+}
+
+bool is_fully_connected(const Layer& layer) {
+  return !layer.weights.empty() && layer.has(TANDEM_SLICED_INPUTS);
+}
+
+int FcChain::index_of(int layer) const {
+  const auto at = std::find(layers.begin(), layers.end(), layer);
+  return at == layers.end() ? -1 : static_cast<int>(at - layers.begin());
+}
+
+FcChain fc_chain(const StrategyInputs& inputs) {
+  const Net& net = *inputs.net;
+  if (inputs.devices < 2) {
+    throw error(
+        "strategy 'fc_parallel' divides fully connected layers over at least 2 devices: use "
+        "--devices cpu:2 or more");
+  }
+  const auto last = std::find_if(net.layers.rbegin(), net.layers.rend(), is_fully_connected);
+  if (last == net.layers.rend()) {
+    throw error(
+        "strategy 'fc_parallel' divides fully connected layers by neurons, and net '{}' has none",
+        net.name);
+  }
+  if (!can_be_divided(net, *last)) {
+    throw error("{}: strategy 'fc_parallel' cannot divide it: it {}{}", last->title(),
+                shares_weights(net, *last) ? "shares its weights with another layer"
+                                           : "has several inputs or outputs",
+                place(*last));
+  }
+  FcChain chain;
+  chain.layers = walk_back(net, static_cast<int>(net.layers.rend() - last) - 1);
+  for (const int index : chain.layers) {
+    const Layer& layer = net.layers[size_t(index)];
+    const int64_t neurons = net.tensors[size_t(layer.outputs[0])].shape.c;
+    if (neurons >= inputs.devices) continue;
+    throw error("{}: its {} neurons cannot be divided over {} devices: use {} or fewer{}",
+                layer.title(), neurons, inputs.devices, neurons, place(layer));
+  }
+  chain.quota = quota_of(inputs);
+  return chain;
+}
+
+}  // namespace tandem

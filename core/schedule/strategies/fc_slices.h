@@ -1,0 +1,81 @@
+// The passes of the strategy `fc_parallel` over its chain of fully connected layers: device j has
+// the neurons share(neurons, devices, j) of every layer, for the whole batch. Forward is half
+// stop-and-wait: a product is taken of each piece of the input as it arrives, and the whole output
+// goes out. Backward is fixed stop-and-wait: in rounds of so many error pieces.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/schedule/plan_builder.h"
+#include "core/schedule/strategies/fc_chain.h"
+
+namespace tandem {
+
+class FcSlices {
+ public:
+  FcSlices(PlanBuilder& builder, const FcChain& chain);
+
+  // The whole batch, where the chain begins at the data.
+  void emit_inputs();
+  // One layer of the chain on all devices, and what it needs from the others.
+  void emit_forward(int layer);
+  // The chain's output, to the devices' own rows of it; the errors of those, back to the slices.
+  void emit_gather();
+  void emit_scatter();
+  // From the errors of what the layers behind it made to those of this fully connected layer's
+  // input, which are sent; and the gradient of its weights.
+  void emit_backward(int layer);
+  // Neurons of the layer on the device.
+  [[nodiscard]] Rows neurons(int layer, int device) const;
+
+ private:
+  struct Round {
+    int number = 0;
+    Rows rows;                // of the batch
+    std::vector<int> pieces;  // whose errors are added up
+    Region error;             // where
+  };
+
+  [[nodiscard]] int devices() const { return builder_.devices(); }
+  [[nodiscard]] const Layer& at(int layer) const { return net_.layers[size_t(layer)]; }
+  [[nodiscard]] int root_of(int tensor) const;
+  [[nodiscard]] const std::string& name_of(int tensor) const;
+  [[nodiscard]] Rows slice(int tensor, int device) const;
+  // [rows of the batch x neurons of `owner`] on a device.
+  [[nodiscard]] Region buffer(int device, int tensor, int owner, const std::string& what);
+  [[nodiscard]] Region rows_of(const Region& all, Rows rows) const;
+  // The slice of `owner`; the errors of the device's slice as `sender` computed them; the gradient
+  // of the device's own slice.
+  [[nodiscard]] Region output(int device, int tensor, int owner);
+  [[nodiscard]] Region error(int device, int tensor, int sender);
+  [[nodiscard]] Region gradient(int device, int tensor);
+  [[nodiscard]] Region outgoing(int device, int tensor, int target);
+
+  [[nodiscard]] PlanBinding whole_use(int device, int layer);
+  [[nodiscard]] PlanBinding use_of_piece(int device, int layer, int owner);
+  [[nodiscard]] bool begins_at_data() const;
+  void emit_first_forward(int layer);
+  void emit_next_forward(int layer);
+  void emit_neurons_forward(int layer);
+  [[nodiscard]] Round round_of(int layer, int device, int number);
+  void emit_round(int layer, int device, const Round& round);
+  [[nodiscard]] Region emit_neurons_backward(int layer, int device, const Round& round);
+  void emit_first_backward(int layer, int device, const Round& round, const Region& error);
+  void emit_next_backward(int layer, int device, const Round& round, const Region& error);
+  void emit_data_pass(int layer, int device, const Round& round, PlanBinding use,
+                      const std::string& suffix);
+  void emit_weights_pass(int layer, int device, const Round& round, const PlanBinding& use,
+                         const std::string& suffix);
+  void send_errors(int layer);
+  void send_rows_of_errors(int layer);
+  [[nodiscard]] std::string label(LayerPass pass, int layer, int device,
+                                  const std::string& suffix) const;
+
+  PlanBuilder& builder_;
+  const Net& net_;
+  const FcChain& chain_;
+  std::vector<int> places_;  // each device's, of the whole batch
+};
+
+}  // namespace tandem

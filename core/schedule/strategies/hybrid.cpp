@@ -1,0 +1,189 @@
+// STRATEGIES §5: conv devices and FC devices. Activations go from one to the other, errors and the
+// last convolution's gradient come back; each kind of device sums and updates its own weights,
+// layer by layer, while the next layer is computed.
+#include <fmt/format.h>
+
+#include "core/base/error.h"
+#include "core/schedule/strategies/group_reduce.h"
+#include "core/schedule/strategies/hybrid_roles.h"
+#include "core/schedule/strategies/master.h"
+#include "core/schedule/strategies/strategies.h"
+#include "core/schedule/strategies/updates.h"
+
+namespace tandem {
+
+namespace {
+
+// Rows of every device: conv devices share the batch, an FC device has those of its conv devices.
+std::vector<Rows> rows_of(const HybridRoles& roles, int64_t batch) {
+  const int conv = static_cast<int>(roles.conv.size());
+  std::vector<Rows> rows;
+  for (int device = 0; device < conv; ++device) rows.push_back(share(batch, conv, device));
+  const size_t each = roles.conv.size() / roles.fc.size();
+  for (size_t i = 0; i < roles.fc.size(); ++i) {
+    rows.push_back({rows[i * each].begin, rows[(i + 1) * each - 1].end});
+  }
+  return rows;
+}
+
+// "device 0", "devices 0 to 2"
+std::string to_text(const std::vector<int>& devices) {
+  return devices.size() == 1 ? fmt::format("device {}", devices.front())
+                             : fmt::format("devices {} to {}", devices.front(), devices.back());
+}
+
+class Hybrid {
+ public:
+  Hybrid(const StrategyInputs& inputs, HybridRoles roles)
+      : roles_(std::move(roles)),
+        builder_(inputs, "hybrid", PlanBuilder::Purpose::training,
+                 rows_of(roles_, inputs.net->batch)),
+        net_(builder_.net()),
+        updates_(builder_),
+        bridge_(net_.layers[size_t(roles_.last_conv)]) {}
+
+  Plan build() {
+    note();
+    emit_inputs();
+    emit_forward();
+    emit_backward_fc();
+    emit_answer();
+    emit_backward_conv();
+    updates_.finish();
+    return builder_.take();
+  }
+
+ private:
+  void note() {
+    builder_.plan().notes.push_back(fmt::format(
+        "convolutions up to '{}' on {}; its backward pass and what lies behind it on {}",
+        bridge_.name, to_text(roles_.conv), to_text(roles_.fc)));
+    builder_.plan().roles.conv_devices = static_cast<int>(roles_.conv.size());
+    builder_.plan().roles.fc_devices = static_cast<int>(roles_.fc.size());
+    std::vector<int> conv, fc;
+    std::vector<int> user(net_.weights.size(), -1);
+    for (size_t i = 0; i < net_.layers.size(); ++i) {
+      for (const int weight : net_.layers[i].weights) user[size_t(weight)] = static_cast<int>(i);
+    }
+    for (size_t weight = 0; weight < user.size(); ++weight) {
+      (user[weight] > roles_.last_conv ? fc : conv).push_back(static_cast<int>(weight));
+    }
+    for (const auto& [device, weights] :
+         {std::pair{roles_.conv.front(), conv}, std::pair{roles_.fc.front(), fc}}) {
+      for (const WeightRange& range : weight_ranges(net_, weights)) {
+        builder_.plan().weights_at.push_back({device, range.offset, range.bytes});
+      }
+    }
+  }
+
+  // FC devices take what the step and the losses need; the data, where one of their layers does.
+  [[nodiscard]] bool fc_reads_data() const {
+    for (size_t i = size_t(roles_.last_conv); i < net_.layers.size(); ++i) {
+      for (const int input : net_.layers[i].inputs) {
+        if (net_.tensors[size_t(input)].producer < 0 && input != net_.label) return true;
+      }
+    }
+    return false;
+  }
+  void emit_inputs() {
+    for (const int device : roles_.conv) builder_.emit_input(device);
+    for (const int device : roles_.fc) builder_.emit_input(device, fc_reads_data());
+  }
+
+  void send_tensor(int tensor) {
+    const std::string& name = net_.tensors[size_t(tensor)].name;
+    for (size_t i = 0; i < roles_.conv.size(); ++i) {
+      const int from = roles_.conv[i], to = roles_.partner(i);
+      builder_.emit_transfer(
+          fmt::format("send {}", name), Stage::send_activations, roles_.last_conv, from, to,
+          {{builder_.tensor(from, tensor), builder_.tensor(to, tensor, builder_.rows(from))}},
+          When::every_batch);
+    }
+  }
+
+  void emit_forward() {
+    for (int layer = 0; layer < roles_.last_conv; ++layer) {
+      master::emit_forward(builder_, roles_.conv, layer);
+    }
+    // The last convolution's input is on its way while it is computed.
+    for (const int input : bridge_.inputs) {
+      if (net_.tensors[size_t(input)].producer >= 0 && bridge_.has_backward()) send_tensor(input);
+    }
+    master::emit_forward(builder_, roles_.conv, roles_.last_conv);
+    for (const int output : bridge_.outputs) send_tensor(output);
+    const int layers = static_cast<int>(net_.layers.size());
+    for (int layer = roles_.last_conv + 1; layer < layers; ++layer) {
+      master::emit_forward(builder_, roles_.fc, layer);
+    }
+    master::emit_report(builder_, roles_.fc, true);
+    std::vector<int> devices = roles_.fc;
+    devices.insert(devices.end(), roles_.conv.begin(), roles_.conv.end());
+    updates_.emit_skip(roles_.fc.front(), devices);
+  }
+
+  // What a layer has completed is summed over the ring and updated by each of its devices.
+  void emit_layer_update(int layer, const std::vector<int>& devices, Stage sending,
+                         Stage updating) {
+    const std::vector<int> weights = weights_completed_by(net_, layer);
+    if (weights.empty()) return;
+    const std::string& name = net_.layers[size_t(layer)].name;
+    group::emit_all_reduce(builder_, devices, {name + " gradients", layer, sending, updating},
+                           weight_ranges(net_, weights));
+    for (const int device : devices) updates_.add(device, updating, name, weights);
+  }
+
+  void emit_backward_fc() {
+    for (int layer = static_cast<int>(net_.layers.size()); layer-- > roles_.last_conv;) {
+      master::emit_backward(builder_, roles_.fc, layer, Stage::backward_fc);
+      emit_layer_update(layer, roles_.fc, Stage::send_fc_gradients, Stage::update_fc);
+    }
+  }
+
+  // The averaged gradient of the last convolution, and the errors below it.
+  void emit_answer() {
+    const std::vector<int> weights = weights_completed_by(net_, roles_.last_conv);
+    for (size_t i = 0; i < roles_.conv.size(); ++i) {
+      const int from = roles_.partner(i), to = roles_.conv[i];
+      if (bridge_.wants_backward_data) {
+        const int input = bridge_.inputs[0];
+        builder_.emit_transfer(fmt::format("send {} errors", bridge_.name), Stage::send_errors,
+                               roles_.last_conv, from, to,
+                               {{builder_.tensor_gradient(from, input, builder_.rows(to)),
+                                 builder_.tensor_gradient(to, input)}},
+                               When::every_batch);
+      }
+      if (weights.empty()) continue;
+      std::vector<CopySegment> segments;
+      for (const WeightRange& range : weight_ranges(net_, weights)) {
+        segments.push_back({builder_.gradients(from, range), builder_.gradients(to, range)});
+      }
+      builder_.emit_transfer(fmt::format("send averaged {} gradients", bridge_.name),
+                             Stage::send_conv_gradients, roles_.last_conv, from, to,
+                             std::move(segments), When::last_batch);
+    }
+    for (const int device : roles_.conv) {
+      updates_.add(device, Stage::update_conv, bridge_.name, weights);
+    }
+  }
+
+  void emit_backward_conv() {
+    for (int layer = roles_.last_conv; layer-- > 0;) {
+      master::emit_backward(builder_, roles_.conv, layer, Stage::backward_conv);
+      emit_layer_update(layer, roles_.conv, Stage::send_conv_gradients, Stage::update_conv);
+    }
+  }
+
+  HybridRoles roles_;
+  PlanBuilder builder_;
+  const Net& net_;
+  Updates updates_;
+  const Layer& bridge_;
+};
+
+}  // namespace
+
+Plan build_hybrid(const StrategyInputs& inputs) {
+  return Hybrid(inputs, hybrid_roles(inputs)).build();
+}
+
+}  // namespace tandem

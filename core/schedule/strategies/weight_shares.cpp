@@ -1,0 +1,89 @@
+#include "core/schedule/strategies/weight_shares.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/schedule/strategies/updates.h"
+
+namespace tandem {
+
+WeightShares::WeightShares(const Net& net, const std::vector<int>& devices, bool slices)
+    : net_(net), shares_(net.layers.size()) {
+  std::map<int, int64_t> load;  // weights of each device's whole layers
+  for (const int device : devices) load[device] = 0;
+  const auto count = static_cast<int>(devices.size());
+  for (size_t i = 0; i < net.layers.size(); ++i) {
+    const Layer& layer = net.layers[i];
+    if (!layer.wants_backward_weights) continue;
+    const int64_t channels = net.tensors[size_t(layer.outputs[0])].shape.c;
+    if (slices && count > 1 && layer.has(TANDEM_SLICED_OUTPUTS) && channels >= count &&
+        !is_shared(static_cast<int>(i))) {
+      for (int k = 0; k < count; ++k) {
+        const Rows part = share(channels, count, k);
+        shares_[i].push_back({devices[size_t(k)], true, part.begin, part.end});
+      }
+      continue;
+    }
+    // Gradients of weights that layers share are added up in one place.
+    int device = devices.front();
+    if (!is_shared(static_cast<int>(i))) {
+      device = std::min_element(load.begin(), load.end(), [](const auto& a, const auto& b) {
+                 return a.second < b.second;
+               })->first;
+    }
+    for (const int weight : layer.weights) load[device] += net.weights[size_t(weight)].count;
+    shares_[i] = {{device, false, 0, channels}};
+  }
+}
+
+bool WeightShares::is_shared(int layer) const {
+  for (const int weight : net_.layers[size_t(layer)].weights) {
+    int users = 0;
+    for (const Layer& other : net_.layers) {
+      users += static_cast<int>(std::count(other.weights.begin(), other.weights.end(), weight));
+    }
+    if (users > 1) return true;
+  }
+  return false;
+}
+
+std::vector<WeightRange> WeightShares::ranges(int layer, const WeightShare& share) const {
+  if (!share.is_slice) return weight_ranges(net_, weights_completed_by(net_, layer));
+  std::vector<WeightRange> result;
+  for (const int weight : net_.layers[size_t(layer)].weights) {
+    const WeightArray& array = net_.weights[size_t(weight)];
+    if (!array.trained()) continue;
+    const int64_t one = array.count / array.shape.n;
+    result.push_back({(array.offset + share.begin * one) * 4, (share.end - share.begin) * one * 4});
+  }
+  return result;
+}
+
+std::vector<bool> WeightShares::layers_of(int device) const {
+  std::vector<bool> result;
+  for (const std::vector<WeightShare>& shares : shares_) {
+    result.push_back(std::any_of(shares.begin(), shares.end(),
+                                 [&](const WeightShare& s) { return s.device == device; }));
+  }
+  return result;
+}
+
+std::vector<WeightPlace> WeightShares::places() const {
+  std::vector<WeightPlace> result;
+  std::vector<bool> trained(net_.weights.size(), false);
+  for (int layer = 0; layer < static_cast<int>(shares_.size()); ++layer) {
+    for (const WeightShare& share : of(layer)) {
+      for (const WeightRange& range : ranges(layer, share)) {
+        result.push_back({share.device, range.offset, range.bytes});
+      }
+    }
+    for (const int weight : weights_completed_by(net_, layer)) trained[size_t(weight)] = true;
+  }
+  for (size_t i = 0; i < trained.size(); ++i) {
+    const WeightArray& array = net_.weights[i];
+    if (!trained[i]) result.push_back({0, array.offset * 4, array.count * 4});
+  }
+  return result;
+}
+
+}  // namespace tandem

@@ -1,0 +1,41 @@
+// Which device of a group computes and updates which part of the net's weights: a slice of every
+// layer whose type can be sliced by its outputs, and the other layers as a whole, one here and one
+// there.
+#pragma once
+
+#include <vector>
+
+#include "core/schedule/plan_builder.h"
+
+namespace tandem {
+
+struct WeightShare {
+  int device = 0;
+  bool is_slice = false;
+  int64_t begin = 0, end = 0;  // output channels of a slice
+};
+
+class WeightShares {
+ public:
+  // `slices` false: every layer is one device's.
+  WeightShares(const Net& net, const std::vector<int>& devices, bool slices);
+
+  // Of a layer that wants backward_weights; none of another.
+  [[nodiscard]] const std::vector<WeightShare>& of(int layer) const {
+    return shares_[size_t(layer)];
+  }
+  // The trained weights that the share's update changes.
+  [[nodiscard]] std::vector<WeightRange> ranges(int layer, const WeightShare& share) const;
+  // By layer: the device has a share of it.
+  [[nodiscard]] std::vector<bool> layers_of(int device) const;
+  // Where the newest values of all weights are; what nobody trains is on device 0.
+  [[nodiscard]] std::vector<WeightPlace> places() const;
+
+ private:
+  [[nodiscard]] bool is_shared(int layer) const;
+
+  const Net& net_;
+  std::vector<std::vector<WeightShare>> shares_;  // by layer
+};
+
+}  // namespace tandem

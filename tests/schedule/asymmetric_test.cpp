@@ -1,0 +1,235 @@
+// Strategy `asymmetric`: what must hold for its plans, what it does in which order, what it
+// refuses.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/device/topology.h"
+#include "tests/schedule/plan_checks.h"
+#include "tests/schedule/plan_promises.h"
+
+namespace tandem::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+const Net& dense_net() {
+  static const Net net = FakeNet("dense", 9, {1, 1, 5, 5})
+                             .inner_product("fc1", 21)
+                             .relu("relu1")
+                             .inner_product("fc2", 18)
+                             .relu("relu2")
+                             .inner_product("fc3", 10)
+                             .loss()
+                             .finish();
+  return net;
+}
+
+StrategyInputs inputs_for(const Net& net, int devices, const std::string& groups) {
+  StrategyInputs inputs = inputs_of(net, devices);
+  inputs.options.roles.groups = groups;
+  return inputs;
+}
+
+struct Case {
+  int devices;
+  std::string groups;
+  bool convolutions = false;
+  bool clips = false;  // and adds up two batches
+};
+
+Plan plan_of(const Case& which) {
+  static const Net convolutions = small_net(9);
+  StrategyInputs inputs =
+      inputs_for(which.convolutions ? convolutions : dense_net(), which.devices, which.groups);
+  inputs.needs_norms = inputs.clips_gradients = which.clips;
+  inputs.batches_per_update = which.clips ? 2 : 1;
+  return build_plan("asymmetric", inputs);
+}
+
+// Every division of up to four devices into two groups.
+std::vector<Case> cases() {
+  std::vector<Case> result;
+  for (int devices = 2; devices <= 4; ++devices) {
+    for (unsigned set = 1; set + 1 < 1U << devices; ++set) {
+      std::string errors, weights;
+      for (int device = 0; device < devices; ++device) {
+        std::string& group = (set >> device & 1) != 0 ? errors : weights;
+        group += fmt::format("{}{}", group.empty() ? "" : ",", device);
+      }
+      const std::string groups = fmt::format("E={}/W={}", errors, weights);
+      result.push_back({devices, groups, set % 3 == 1, set % 5 == 2});
+    }
+  }
+  return result;
+}
+
+class AsymmetricPlan : public testing::TestWithParam<Case> {};
+
+INSTANTIATE_TEST_SUITE_P(Groups, AsymmetricPlan, testing::ValuesIn(cases()),
+                         [](const testing::TestParamInfo<Case>& info) {
+                           std::string name;
+                           for (const char c : info.param.groups) {
+                             if (std::isalnum(c) != 0) name += c;
+                           }
+                           return name + (info.param.convolutions ? "_convolutions" : "") +
+                                  (info.param.clips ? "_clipped" : "");
+                         });
+
+TEST_P(AsymmetricPlan, HasNoRace) {
+  expect_no_race(plan_of(GetParam()));
+}
+TEST_P(AsymmetricPlan, HasNoWaitThatCouldBeLeftOut) {
+  expect_each_wait_needed(plan_of(GetParam()), GetParam().devices == 2 ? 1 : 11);
+}
+TEST_P(AsymmetricPlan, ReadsNoTransientMemoryBeforeItIsWritten) {
+  expect_written_before_read(plan_of(GetParam()));
+}
+TEST_P(AsymmetricPlan, TellsEveryDeviceThatUpdatesOfTheLoss) {
+  expect_updates_know_of_the_loss(plan_of(GetParam()));
+}
+TEST_P(AsymmetricPlan, ComputesOnTheComputeStreamsAndMovesOnTheOthers) {
+  expect_passes_on_compute_streams_only(plan_of(GetParam()));
+}
+
+TEST_P(AsymmetricPlan, ComputesErrorsInEAndWeightsInW) {
+  const Plan plan = plan_of(GetParam());
+  const std::string weights = GetParam().groups.substr(GetParam().groups.find('W'));
+  for (const Task& task : plan.tasks) {
+    const auto* work = std::get_if<LayerWork>(&task.work);
+    const bool updates = std::holds_alternative<UpdateWork>(task.work);
+    if (!updates && (work == nullptr || work->pass == LayerPass::forward)) continue;
+    const bool in_w = weights.find(std::to_string(task.streams[0].device)) != std::string::npos;
+    EXPECT_EQ(in_w, updates || work->pass == LayerPass::backward_weights) << task.label;
+  }
+}
+
+TEST(Asymmetric, BroadcastsALayersOutputWhileTheNextIsComputed) {
+  const Plan plan = plan_of({4, "E=0,2/W=1,3"});
+  EXPECT_LT(find_task(plan, "forward relu1 @3"), find_task(plan, "send fc1 @3->@1"));
+  EXPECT_LT(find_task(plan, "send fc1 @3->@1"), find_task(plan, "forward fc2 @0"));
+}
+
+TEST(Asymmetric, EComputesTheErrorsOfItsShareAndWTheGradientOfItsSlice) {
+  const Plan plan = plan_of({4, "E=0,2/W=1,3"});
+  const auto use = [&](const char* label) -> const PlanBinding& {
+    return plan.bindings[size_t(std::get<LayerWork>(task(plan, label).work).binding)];
+  };
+  const PlanBinding& errors = use("backward_data fc2 @2 errors");
+  EXPECT_EQ(errors.row_begin, 5);
+  EXPECT_EQ(errors.row_end, 9);
+  const PlanBinding& weights = use("backward_weights fc1 @3 weights");
+  EXPECT_EQ(weights.row_begin, 0);
+  EXPECT_EQ(weights.row_end, 9);
+  EXPECT_EQ(weights.slice_begin, 11);
+  EXPECT_EQ(weights.slice_end, 21);
+  EXPECT_EQ(plan.bytes(weights.weight_gradients[0]), 10 * 25 * 4);
+  EXPECT_EQ(plan.bytes(weights.output_gradients[0]), 9 * 21 * 4);
+}
+
+TEST(Asymmetric, GoesOnWithTheNextErrorsWhileWeightsAreComputed) {
+  const Plan plan = plan_of({2, "E=0/W=1"});
+  int before = -1;
+  for (const char* label :
+       {"send fc2 errors @0->@1", "backward_data fc2 @0 errors", "backward_weights fc2 @1 weights",
+        "update fc2 @1", "broadcast fc2 @1->@0", "send fc1 errors @0->@1",
+        "backward_weights fc1 @1 weights", "update fc1 @1", "broadcast fc1 @1->@0"}) {
+    EXPECT_LT(before, find_task(plan, label)) << label;
+    before = find_task(plan, label);
+  }
+}
+
+TEST(Asymmetric, RunsALayerAgainThatLeavesSavedMemory) {
+  const Plan plan = plan_of({2, "E=0/W=1", true});
+  EXPECT_GE(find_task(plan, "forward pool1 @0 errors"), 0);
+  EXPECT_EQ(find_task(plan, "forward conv1 @0 errors"), -1);
+  EXPECT_EQ(find_task(plan, "forward pool1 @1 weights"), -1);
+}
+
+TEST(Asymmetric, SaysWhereTheNewestWeightsAre) {
+  const Plan plan = plan_of({4, "E=0,2/W=1,3"});
+  int64_t floats = 0;
+  for (const WeightPlace& place : plan.weights_at) {
+    EXPECT_TRUE(place.device == 1 || place.device == 3);
+    floats += place.bytes / 4;
+  }
+  int64_t all = 0;
+  for (const WeightArray& array : dense_net().weights) all += array.count;
+  EXPECT_EQ(floats, all);
+}
+
+TEST(Asymmetric, DividesTheDevicesByHalvesUnlessTold) {
+  EXPECT_EQ(build_plan("asymmetric", inputs_of(dense_net(), 4)).roles.groups, "E=0,1/W=2,3");
+  EXPECT_EQ(build_plan("asymmetric", inputs_of(dense_net(), 3)).roles.groups, "E=0/W=1,2");
+}
+
+TEST(Asymmetric, PutsNeighboursOfTheTopologyInDifferentGroups) {
+  Topology hubs;  // {0, 1} and {2, 3}, with one channel between them
+  hubs.devices = {"0", "1", "2", "3"};
+  hubs.channels = {{"hub", 1e9}, {"uplink", 1e9}};
+  for (int from = 0; from < 4; ++from) {
+    for (int to = 0; to < 4; ++to) {
+      Topology::Path path;
+      if (from != to) path.channels = {0};
+      if (from / 2 != to / 2) path.channels = {0, 1};
+      hubs.paths.push_back(path);
+    }
+  }
+  StrategyInputs inputs = inputs_of(dense_net(), 4);
+  inputs.topology = &hubs;
+  EXPECT_EQ(build_plan("asymmetric", inputs).roles.groups, "E=0,2/W=1,3");
+}
+
+std::string refusal(const StrategyInputs& inputs) {
+  return error_of([&] { (void)build_plan("asymmetric", inputs); });
+}
+
+TEST(Asymmetric, RefusesGroupsThatAreNotADivisionOfTheDevices) {
+  const auto of = [](const std::string& groups) {
+    return refusal(inputs_for(dense_net(), 4, groups));
+  };
+  EXPECT_THAT(of("E=/W=0,1,2,3"), HasSubstr("group E is empty"));
+  EXPECT_THAT(of("E=0,1,2,3/W="), HasSubstr("group W is empty"));
+  EXPECT_THAT(of("E=0,1/W=2"), HasSubstr("device 3 is in neither group"));
+  EXPECT_THAT(of("E=0,1/W=1,2,3"), HasSubstr("device 1 is named more than once"));
+  EXPECT_THAT(of("E=0,1/W=2,4"), HasSubstr("'4' is none of the 4 devices"));
+  EXPECT_THAT(of("E=0,1/W=2,x"), HasSubstr("'x' is none of the 4 devices"));
+  EXPECT_THAT(of("0,1/2,3"), HasSubstr("'0,1' does not begin with 'E='"));
+  EXPECT_THAT(of("E=0,1"), AllOf(HasSubstr("no '/'"), HasSubstr("as E=0,2/W=1,3")));
+}
+
+TEST(Asymmetric, RefusesOneDeviceAndLayersThatMixSamples) {
+  EXPECT_THAT(refusal(inputs_of(dense_net(), 1)), HasSubstr("at least 2 devices"));
+  const Net normalised = normalised_net(9);
+  EXPECT_THAT(refusal(inputs_of(normalised, 2)),
+              AllOf(HasSubstr("layer 'norm1' (BatchNorm)"), HasSubstr("mixes the samples")));
+}
+
+TEST(Asymmetric, LeavesFrozenLayersAlone) {
+  FakeNet made("frozen", 8, {1, 1, 8, 8});
+  made.convolution("conv1", 4, 3).relu("relu1").convolution("conv2", 4, 3).inner_product("fc1", 12);
+  const Net net = made.inner_product("fc2", 10).freeze("conv1").freeze("conv2").loss().finish();
+  const Plan plan = build_plan("asymmetric", inputs_of(net, 2));
+  for (const Task& task : plan.tasks) {
+    EXPECT_FALSE(task.label.starts_with("backward") && task.label.find("conv") != std::string::npos)
+        << task.label;
+    EXPECT_FALSE(task.label.starts_with("backward_data fc1")) << task.label;
+  }
+  expect_no_race(plan);
+  expect_written_before_read(plan);
+  const Net nothing = FakeNet("nothing", 8, {1, 1, 4, 4})
+                          .convolution("conv1", 2, 3)
+                          .inner_product("fc1", 8)
+                          .freeze("conv1")
+                          .freeze("fc1")
+                          .loss()
+                          .finish();
+  EXPECT_THAT(refusal(inputs_of(nothing, 2)), HasSubstr("no weights to train"));
+}
+
+}  // namespace
+}  // namespace tandem::test

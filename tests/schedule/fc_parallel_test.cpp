@@ -1,0 +1,245 @@
+// Strategy `fc_parallel`: what must hold for its plans, what it does in which order, what it
+// refuses.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/schedule/plan_checks.h"
+#include "tests/schedule/plan_promises.h"
+
+namespace tandem::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+const Net& dense_net() {
+  static const Net net = FakeNet("dense", 9, {1, 1, 5, 5})
+                             .inner_product("fc1", 21)
+                             .relu("relu1")
+                             .inner_product("fc2", 18)
+                             .relu("relu2")
+                             .inner_product("fc3", 10)
+                             .loss()
+                             .finish();
+  return net;
+}
+
+StrategyInputs inputs_for(const Net& net, int devices, int quota) {
+  StrategyInputs inputs = inputs_of(net, devices);
+  inputs.options.roles.quota = quota;
+  return inputs;
+}
+
+struct Case {
+  int devices, quota;
+  bool convolutions;
+  bool clips = false;  // and adds up two batches
+};
+
+Plan plan_of(const Case& which) {
+  static const Net convolutions = small_net(9);
+  StrategyInputs inputs =
+      inputs_for(which.convolutions ? convolutions : dense_net(), which.devices, which.quota);
+  inputs.needs_norms = inputs.clips_gradients = which.clips;
+  inputs.batches_per_update = which.clips ? 2 : 1;
+  return build_plan("fc_parallel", inputs);
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> result;
+  for (int devices = 2; devices <= 4; ++devices) {
+    for (int quota = 1; quota <= devices; ++quota) {
+      result.push_back({devices, quota, false});
+      result.push_back({devices, quota, true});
+    }
+    result.push_back({devices, devices, devices % 2 == 0, true});
+  }
+  return result;
+}
+
+class FcParallelPlan : public testing::TestWithParam<Case> {};
+
+INSTANTIATE_TEST_SUITE_P(Quotas, FcParallelPlan, testing::ValuesIn(cases()),
+                         [](const testing::TestParamInfo<Case>& info) {
+                           return fmt::format("{}_devices_quota_{}{}{}", info.param.devices,
+                                              info.param.quota,
+                                              info.param.convolutions ? "_convolutions" : "",
+                                              info.param.clips ? "_clipped" : "");
+                         });
+
+TEST_P(FcParallelPlan, HasNoRace) {
+  expect_no_race(plan_of(GetParam()));
+}
+TEST_P(FcParallelPlan, HasNoWaitThatCouldBeLeftOut) {
+  expect_each_wait_needed(plan_of(GetParam()), GetParam().devices == 2 ? 1 : 17);
+}
+TEST_P(FcParallelPlan, ReadsNoTransientMemoryBeforeItIsWritten) {
+  expect_written_before_read(plan_of(GetParam()));
+}
+TEST_P(FcParallelPlan, TellsEveryDeviceThatUpdatesOfTheLoss) {
+  expect_updates_know_of_the_loss(plan_of(GetParam()));
+}
+TEST_P(FcParallelPlan, ComputesOnTheComputeStreamsAndMovesOnTheOthers) {
+  expect_passes_on_compute_streams_only(plan_of(GetParam()));
+}
+
+TEST_P(FcParallelPlan, NeverSendsGradientsOfDividedLayers) {
+  if (GetParam().clips) return;
+  const Plan plan = plan_of(GetParam());
+  for (const Task& task : plan.tasks) {
+    if (!std::holds_alternative<CopyWork>(task.work)) continue;
+    EXPECT_FALSE(task.label.find("fc") != std::string::npos &&
+                 task.label.find("gradients") != std::string::npos)
+        << task.label;
+  }
+}
+
+const PlanBinding& use(const Plan& plan, const std::string& label) {
+  return plan.bindings[size_t(std::get<LayerWork>(task(plan, label).work).binding)];
+}
+
+TEST(FcParallel, DividesNeuronsEvenlyWithTheirWeightsAndUpdatesThemInParallel) {
+  const Plan plan = plan_of({4, 4, false});
+  const PlanBinding& fc1 = use(plan, "forward fc1 @1");
+  EXPECT_EQ(fc1.slice_begin, 6);
+  EXPECT_EQ(fc1.slice_end, 11);
+  EXPECT_EQ(fc1.row_end - fc1.row_begin, 9);
+  EXPECT_EQ(plan.bytes(fc1.weights[0]), 5 * 25 * 4);
+  const auto& update = std::get<UpdateWork>(task(plan, "update fc1 @1").work);
+  ASSERT_EQ(update.parts.size(), 2U);
+  EXPECT_EQ(update.parts[0].begin, 6 * 25);
+  EXPECT_EQ(update.parts[0].end, 11 * 25);
+  EXPECT_EQ(update.parts[1].begin, 6);
+}
+
+TEST(FcParallel, TakesTheInputPieceByPieceInAFixedOrderBeginningWithItsOwn) {
+  const Plan plan = plan_of({3, 3, false});
+  int before = -1;
+  for (const char* label : {"forward fc2 @1 of @1", "send fc1 @2->@1", "forward fc2 @1 of @2",
+                            "send fc1 @0->@1", "forward fc2 @1 of @0", "forward relu2 @1"}) {
+    EXPECT_LT(before, find_task(plan, label)) << label;
+    before = find_task(plan, label);
+  }
+  const PlanBinding& own = use(plan, "forward fc2 @1 of @1");
+  const PlanBinding& other = use(plan, "forward fc2 @1 of @2");
+  EXPECT_FALSE(own.adds_to_output);
+  EXPECT_TRUE(other.adds_to_output);
+  EXPECT_EQ(other.input_begin, 14);
+  EXPECT_EQ(other.input_end, 21);
+  EXPECT_EQ(other.outputs[0].buffer, own.outputs[0].buffer);
+}
+
+TEST(FcParallel, TakesRowsOfTheConvolutionsOutputPieceByPiece) {
+  const Plan plan = plan_of({2, 2, true});
+  const PlanBinding& piece = use(plan, "forward fc1 @0 of @1");
+  EXPECT_EQ(piece.row_begin, 5);
+  EXPECT_EQ(piece.row_end, 9);
+  EXPECT_LT(find_task(plan, "forward fc1 @0 of @0"), find_task(plan, "send pool2 @1->@0"));
+}
+
+TEST(FcParallel, WaitsForAQuotaOfErrorPiecesAndRepeatsTheProducts) {
+  const Plan all = plan_of({3, 3, false}), two = plan_of({3, 2, false});
+  EXPECT_GE(find_task(all, "backward_data fc2 @0 of @0 round 0"), 0);
+  EXPECT_EQ(find_task(all, "backward_data fc2 @0 of @0 round 1"), -1);
+  EXPECT_GE(find_task(two, "backward_data fc2 @0 of @0 round 1"), 0);
+  EXPECT_EQ(find_task(two, "backward_data fc2 @0 of @0 round 2"), -1);
+  const auto& sum = std::get<AddWork>(task(two, "add fc2 errors @0 round 0").work);
+  EXPECT_EQ(sum.sources.size(), 1U);  // to the device's own: two pieces
+  EXPECT_EQ(find_task(two, "add fc2 errors @0 round 1"), -1);
+  EXPECT_TRUE(
+      std::get<LayerWork>(task(two, "backward_weights fc2 @0 of @0 round 1").work).accumulate);
+  int sends = 0;
+  for (const Task& task : two.tasks) sends += task.label == "send fc1 errors @1->@0" ? 1 : 0;
+  EXPECT_EQ(sends, 1) << "the errors are sent once, after the last round";
+}
+
+TEST(FcParallel, SumsTheConvolutionsGradientsOverAllDevices) {
+  const Plan plan = plan_of({2, 2, true});
+  for (const char* label : {"update conv1 @0", "update conv1 @1", "add conv1 gradients @0"}) {
+    EXPECT_GE(find_task(plan, label), 0) << label;
+  }
+}
+
+TEST(FcParallel, SaysWhereTheNewestWeightsAreAndTestingGathersThem) {
+  const Plan plan = plan_of({3, 3, true});
+  int64_t bytes = 0;
+  for (const WeightPlace& place : plan.weights_at) bytes += place.bytes;
+  const Net test = small_net(9, TANDEM_TEST);
+  int64_t all = 0;
+  for (const WeightArray& array : test.weights) all += array.count * 4;
+  EXPECT_EQ(bytes, all);
+  StrategyInputs inputs = inputs_of(test, 3);
+  inputs.weights_at = plan.weights_at;
+  const Plan testing = build_testing_plan(inputs);
+  EXPECT_GE(find_task(testing, "broadcast weights @2->@0"), 0);
+  expect_no_race(testing);
+}
+
+std::string refusal(const StrategyInputs& inputs) {
+  return error_of([&] { (void)build_plan("fc_parallel", inputs); });
+}
+
+TEST(FcParallel, RefusesQuotasOutOfRangeAndTooFewDevices) {
+  EXPECT_THAT(refusal(inputs_for(dense_net(), 3, 4)),
+              AllOf(HasSubstr("--quota 4"), HasSubstr("at most 3")));
+  EXPECT_THAT(refusal(inputs_for(dense_net(), 3, -1)), HasSubstr("at least 1"));
+  EXPECT_THAT(refusal(inputs_of(dense_net(), 1)), HasSubstr("at least 2 devices"));
+}
+
+TEST(FcParallel, RefusesNetsThatItCannotDivide) {
+  const Net conv = FakeNet("conv", 8, {1, 1, 4, 4}).convolution("conv1", 2, 3).loss().finish();
+  EXPECT_THAT(refusal(inputs_of(conv, 2)), HasSubstr("net 'conv' has none"));
+  const Net narrow = FakeNet("narrow", 8, {1, 1, 4, 4}).inner_product("fc1", 3).loss().finish();
+  EXPECT_THAT(refusal(inputs_of(narrow, 4)),
+              AllOf(HasSubstr("layer 'fc1'"), HasSubstr("3 neurons"), HasSubstr("4 devices")));
+  const Net shared = FakeNet("shared", 8, {1, 1, 4, 4})
+                         .inner_product("fc1", 16)
+                         .inner_product("fc2", 16)
+                         .inner_product_sharing("fc3", "fc2")
+                         .loss()
+                         .finish();
+  EXPECT_THAT(refusal(inputs_of(shared, 2)),
+              AllOf(HasSubstr("layer 'fc3'"), HasSubstr("shares its weights")));
+}
+
+TEST(FcParallel, LeavesFcLayersThatItCannotReachDataParallel) {
+  const Net net = FakeNet("norm", 9, {1, 1, 5, 5})
+                      .inner_product("fc1", 21)
+                      .batch_norm("norm1")
+                      .inner_product("fc2", 18)
+                      .loss()
+                      .finish();
+  const Plan plan = build_plan("fc_parallel", inputs_of(net, 2));
+  EXPECT_GE(find_task(plan, "add fc1 gradients @0"), 0);
+  EXPECT_EQ(find_task(plan, "add fc2 gradients @0"), -1);
+  expect_no_race(plan);
+}
+
+TEST(FcParallel, LeavesFrozenLayersAlone) {
+  FakeNet made("frozen", 8, {1, 1, 8, 8});
+  made.convolution("conv1", 4, 3).relu("relu1").convolution("conv2", 4, 3).inner_product("fc1", 12);
+  const Net net = made.inner_product("fc2", 10).freeze("conv1").freeze("conv2").loss().finish();
+  const Plan plan = build_plan("fc_parallel", inputs_of(net, 2));
+  for (const Task& task : plan.tasks) {
+    EXPECT_FALSE(task.label.starts_with("backward") && task.label.find("conv") != std::string::npos)
+        << task.label;
+    EXPECT_FALSE(task.label.starts_with("backward_data fc1")) << task.label;
+  }
+  expect_no_race(plan);
+  expect_written_before_read(plan);
+  const Net nothing = FakeNet("nothing", 8, {1, 1, 4, 4})
+                          .convolution("conv1", 2, 3)
+                          .inner_product("fc1", 8)
+                          .freeze("conv1")
+                          .freeze("fc1")
+                          .loss()
+                          .finish();
+  EXPECT_THAT(refusal(inputs_of(nothing, 2)), HasSubstr("no weights to train"));
+}
+
+}  // namespace
+}  // namespace tandem::test

@@ -1,0 +1,228 @@
+// Strategy `hybrid`: what must hold for its plans, what it does in which order, what it refuses.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/schedule/plan_checks.h"
+#include "tests/schedule/plan_promises.h"
+
+namespace tandem::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+struct Case {
+  int conv, fc;
+  bool normalised = false;
+  bool clips = false;  // and adds up two batches
+};
+
+StrategyInputs inputs_for(const Net& net, int conv, int fc) {
+  StrategyInputs inputs = inputs_of(net, conv + fc);
+  inputs.options.roles.conv_devices = conv;
+  inputs.options.roles.fc_devices = fc;
+  return inputs;
+}
+
+Plan plan_of(const Case& which) {
+  static const Net plain = small_net(9), normalised = normalised_net(9);
+  StrategyInputs inputs = inputs_for(which.normalised ? normalised : plain, which.conv, which.fc);
+  inputs.needs_norms = inputs.clips_gradients = which.clips;
+  inputs.batches_per_update = which.clips ? 2 : 1;
+  return build_plan("hybrid", inputs);
+}
+
+class HybridPlan : public testing::TestWithParam<Case> {};
+
+INSTANTIATE_TEST_SUITE_P(Roles, HybridPlan,
+                         testing::Values(Case{1, 1}, Case{2, 1}, Case{3, 1}, Case{2, 2}, Case{4, 2},
+                                         Case{3, 3}, Case{1, 1, true}, Case{2, 1, true},
+                                         Case{2, 2, true}, Case{1, 1, false, true},
+                                         Case{2, 1, false, true}, Case{2, 2, false, true}),
+                         [](const testing::TestParamInfo<Case>& info) {
+                           return fmt::format("{}_and_{}{}{}", info.param.conv, info.param.fc,
+                                              info.param.normalised ? "_normalised" : "",
+                                              info.param.clips ? "_clipped" : "");
+                         });
+
+TEST_P(HybridPlan, HasNoRace) {
+  expect_no_race(plan_of(GetParam()));
+}
+TEST_P(HybridPlan, HasNoWaitThatCouldBeLeftOut) {
+  expect_each_wait_needed(plan_of(GetParam()), GetParam().conv + GetParam().fc > 4 ? 7 : 1);
+}
+TEST_P(HybridPlan, ReadsNoTransientMemoryBeforeItIsWritten) {
+  expect_written_before_read(plan_of(GetParam()));
+}
+TEST_P(HybridPlan, TellsEveryDeviceThatUpdatesOfTheLoss) {
+  expect_updates_know_of_the_loss(plan_of(GetParam()));
+}
+TEST_P(HybridPlan, ComputesOnTheComputeStreamsAndMovesOnTheOthers) {
+  expect_passes_on_compute_streams_only(plan_of(GetParam()));
+}
+
+TEST_P(HybridPlan, ComputesConvolutionsOnConvDevicesAndTheRestOnFcDevices) {
+  const Plan plan = plan_of(GetParam());
+  const int conv = GetParam().conv;
+  for (const Task& task : plan.tasks) {
+    if (!std::holds_alternative<LayerWork>(task.work)) continue;
+    const bool is_bridge = task.label.find(" conv2 ") != std::string::npos;
+    const bool is_below =
+        task.label.find("1 ") != std::string::npos && task.label.find("fc1") == std::string::npos;
+    const bool on_conv = task.streams[0].device < conv;
+    if (is_bridge) {
+      EXPECT_EQ(on_conv, task.stage == Stage::forward) << task.label;
+    } else {
+      EXPECT_EQ(on_conv, is_below) << task.label;
+    }
+  }
+}
+
+TEST(Hybrid, SendsTheLastConvolutionsInputWhileItIsComputed) {
+  const Plan plan = plan_of({2, 1});
+  const Task& send = task(plan, "send pool1 @1->@2");
+  EXPECT_EQ(send.stage, Stage::send_activations);
+  EXPECT_LT(find_task(plan, "send pool1 @1->@2"), find_task(plan, "forward conv2 @1"));
+  EXPECT_LT(find_task(plan, "forward conv2 @1"), find_task(plan, "send conv2 @1->@2"));
+}
+
+TEST(Hybrid, AnswersWithTheErrorsAndTheAveragedGradientAndBothUpdateTheirCopies) {
+  const Plan plan = plan_of({2, 2});
+  int before = -1;
+  for (const char* label :
+       {"backward_weights conv2 @3", "backward_data conv2 @3", "add conv2 gradients @2",
+        "update conv2 @3", "send conv2 errors @3->@1", "send averaged conv2 gradients @3->@1",
+        "update conv2 @1", "backward_weights conv1 @1", "update conv1 @1"}) {
+    EXPECT_LT(before, find_task(plan, label)) << label;
+    before = find_task(plan, label);
+  }
+  EXPECT_EQ(find_task(plan, "backward_weights conv2 @1"), -1);
+}
+
+TEST(Hybrid, GivesEachFcDeviceTheRowsOfItsConvDevices) {
+  const Plan plan = plan_of({4, 2});
+  const auto& copy = std::get<CopyWork>(task(plan, "send conv2 @3->@5").work);
+  const auto& use =
+      plan.bindings[size_t(std::get<LayerWork>(task(plan, "forward fc1 @5").work).binding)];
+  EXPECT_EQ(use.row_begin, 5);  // 3, 2, 2 and 2 rows
+  EXPECT_EQ(use.row_end, 9);
+  EXPECT_EQ(plan.bytes(copy.segments[0].source), 2 * 20 * 8 * 8 * 4);
+  EXPECT_EQ(copy.segments[0].target.offset, 2 * 20 * 8 * 8 * 4);
+}
+
+TEST(Hybrid, CopiesNoImagesToFcDevices) {
+  const Plan plan = plan_of({1, 1});
+  EXPECT_EQ(std::get<CopyWork>(task(plan, "copy input @0").work).segments.size(), 3U);
+  EXPECT_EQ(std::get<CopyWork>(task(plan, "copy input @1").work).segments.size(), 2U);
+}
+
+TEST(Hybrid, SaysWhereTheNewestWeightsAreAndTestingGathersThem) {
+  const Net net = small_net(9), test = small_net(9, TANDEM_TEST);
+  const Plan plan = build_plan("hybrid", inputs_for(net, 2, 1));
+  ASSERT_EQ(plan.weights_at.size(), 2U);
+  EXPECT_EQ(plan.weights_at[0].device, 0);
+  EXPECT_EQ(plan.weights_at[1].device, 2);
+  EXPECT_EQ(plan.weights_at[1].offset + plan.weights_at[1].bytes,
+            (net.weights.back().offset + net.weights.back().count) * 4);
+  StrategyInputs inputs = inputs_of(test, 3);
+  inputs.weights_at = plan.weights_at;
+  const Plan testing = build_testing_plan(inputs);
+  for (const char* label : {"broadcast weights @0->@1", "broadcast weights @0->@2",
+                            "broadcast weights @2->@0", "broadcast weights @2->@1"}) {
+    EXPECT_GE(find_task(testing, label), 0) << label;
+  }
+  expect_no_race(testing);
+}
+
+TEST(Hybrid, ClippedUpdatesWaitForTheNormsOfBothParts) {
+  const Plan plan = plan_of({1, 1, false, true});
+  for (const char* norms : {"send norms @0->@1", "send norms @1->@0"}) {
+    EXPECT_LT(find_task(plan, norms), find_task(plan, "update conv1 @0"));
+    EXPECT_LT(find_task(plan, norms), find_task(plan, "update fc2 @1"));
+    EXPECT_LT(find_task(plan, "norms conv1 @0"), find_task(plan, norms));
+  }
+}
+
+TEST(Hybrid, ChoosesDevicesByTheCostsAndTakesWhatItIsTold) {
+  const Net net = small_net(12);
+  StrategyInputs inputs = inputs_of(net, 4);
+  CostTable costs;
+  for (const Layer& layer : net.layers) {
+    for (const char* pass : {"forward", "backward_data", "backward_weights"}) {
+      const bool fc = layer.name.starts_with("fc");
+      costs.set(fmt::format("{} {}", layer.name, pass), {fc ? 1.0 : 0.01, 12, 0});
+    }
+  }
+  inputs.costs = &costs;
+  const Plan plan = build_plan("hybrid", inputs);
+  EXPECT_EQ(plan.roles.conv_devices, 2);
+  EXPECT_EQ(plan.roles.fc_devices, 2);
+  inputs.options.roles.fc_devices = 1;
+  EXPECT_EQ(build_plan("hybrid", inputs).roles.conv_devices, 3);
+}
+
+std::string refusal(const StrategyInputs& inputs) {
+  return error_of([&] { (void)build_plan("hybrid", inputs); });
+}
+
+TEST(Hybrid, RefusesDevicesThatDoNotFitEachOther) {
+  const Net net = small_net(9);
+  EXPECT_THAT(refusal(inputs_of(net, 1)), HasSubstr("needs at least 2 devices"));
+  StrategyInputs inputs = inputs_for(net, 3, 2);
+  EXPECT_THAT(refusal(inputs), AllOf(HasSubstr("--conv-devices 3 and --fc-devices 2"),
+                                     HasSubstr("on 5 devices strategy 'hybrid' can have 4 and 1")));
+  inputs.options.roles.fc_devices = -1;
+  EXPECT_THAT(refusal(inputs), HasSubstr("at least 1 of each"));
+  const Net two = small_net(2);
+  EXPECT_THAT(refusal(inputs_for(two, 3, 1)), HasSubstr("batch 2 is smaller than the 3 conv"));
+}
+
+TEST(Hybrid, RefusesNetsThatAreNotConvolutionsAndThenFcLayers) {
+  const Net dense = FakeNet("dense", 8, {1, 1, 4, 4}).inner_product("fc1", 16).loss().finish();
+  EXPECT_THAT(refusal(inputs_of(dense, 2)),
+              AllOf(HasSubstr("no convolution before"), HasSubstr("'fc1'")));
+  const Net conv = FakeNet("conv", 8, {1, 1, 4, 4}).convolution("conv1", 2, 3).loss().finish();
+  EXPECT_THAT(refusal(inputs_of(conv, 2)), HasSubstr("no fully connected layer"));
+  Net around = small_net(8);
+  around.layers[size_t(around.find_layer("pool2"))].inputs.push_back(
+      around.layers[size_t(around.find_layer("pool1"))].outputs[0]);
+  EXPECT_THAT(refusal(inputs_of(around, 2)), AllOf(HasSubstr("layer 'pool2' (Pooling)"),
+                                                   HasSubstr("before the last convolution")));
+}
+
+TEST(Hybrid, HasOptionsThatOtherStrategiesRefuse) {
+  const Net net = small_net(8);
+  const std::string message =
+      error_of([&] { (void)build_plan("two_phase", inputs_for(net, 1, 1)); });
+  EXPECT_THAT(message, HasSubstr("--conv-devices is an option of strategy 'hybrid'"));
+}
+
+TEST(Hybrid, LeavesFrozenLayersAlone) {
+  FakeNet made("frozen", 8, {1, 1, 8, 8});
+  made.convolution("conv1", 4, 3).relu("relu1").convolution("conv2", 4, 3).inner_product("fc1", 12);
+  const Net net = made.inner_product("fc2", 10).freeze("conv1").freeze("conv2").loss().finish();
+  const Plan plan = build_plan("hybrid", inputs_of(net, 2));
+  for (const Task& task : plan.tasks) {
+    EXPECT_FALSE(task.label.starts_with("backward") && task.label.find("conv") != std::string::npos)
+        << task.label;
+    EXPECT_FALSE(task.label.starts_with("backward_data fc1")) << task.label;
+  }
+  expect_no_race(plan);
+  expect_written_before_read(plan);
+  const Net nothing = FakeNet("nothing", 8, {1, 1, 4, 4})
+                          .convolution("conv1", 2, 3)
+                          .inner_product("fc1", 8)
+                          .freeze("conv1")
+                          .freeze("fc1")
+                          .loss()
+                          .finish();
+  EXPECT_THAT(refusal(inputs_of(nothing, 2)), HasSubstr("no weights to train"));
+}
+
+}  // namespace
+}  // namespace tandem::test

@@ -1,0 +1,203 @@
+// Runs of strategies whose devices play different roles, and the one-device runs that they are held
+// against.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/train/run_support.h"
+
+namespace tandem::test {
+
+struct SplitCase {
+  std::string strategy;
+  int devices = 2;
+  RoleOptions roles = {};
+  std::string net = "small";                       // of split_net()
+  std::map<std::string, std::string> fields = {};  // of the solver
+  int64_t batches = 1;                             // iter_size
+
+  [[nodiscard]] std::string name() const {
+    std::string text = fmt::format("{}_{}_{}", strategy, net, devices);
+    if (roles.conv_devices > 0)
+      text += fmt::format("_{}_and_{}", roles.conv_devices, roles.fc_devices);
+    for (const char c : roles.groups) {
+      if (std::isalnum(c) != 0) text += c;
+    }
+    if (roles.quota > 0) text += fmt::format("_quota_{}", roles.quota);
+    for (const auto& [field, value] : fields) text += "_" + field;
+    if (batches > 1) text += fmt::format("_batches_{}", batches);
+    return text;
+  }
+};
+
+inline void PrintTo(const SplitCase& c, std::ostream* out) {
+  *out << c.name();
+}
+
+// With batch normalisation on both sides of the last convolution and between FC layers.
+inline NetDefinition normalised_split_net() {
+  const std::string filler = "weight_filler { type: \"xavier\" }";
+  return NetWriter("norm")
+      .data(20)
+      .layer("conv1", "Convolution",
+             "convolution_param { num_output: 8 kernel_size: 3 stride: 2 " + filler + " }")
+      .layer("norm1", "BatchNorm")
+      .layer("relu1", "ReLU")
+      .layer("conv2", "Convolution",
+             "convolution_param { num_output: 8 kernel_size: 3 " + filler + " }")
+      .layer("norm2", "BatchNorm")
+      .layer("relu2", "ReLU")
+      .layer("fc3", "InnerProduct", "inner_product_param { num_output: 16 " + filler + " }")
+      .layer("norm3", "BatchNorm")
+      .layer("score", "InnerProduct", "inner_product_param { num_output: 5 " + filler + " }")
+      .loss()
+      .definition();
+}
+
+// "small": a narrow AlexNet; "mlp": fully connected, with dropout in place below what runs in
+// place, too; "speech": deep, with sigmoids; "norm": as above.
+inline NetDefinition split_net(const std::string& name) {
+  if (name == "small") return with_class_count(small_net(), 5);
+  if (name == "norm") return normalised_split_net();
+  const bool speech = name == "speech";
+  const std::string filler = " weight_filler { type: \"xavier\" }";
+  const auto dense = [&](int outputs) {
+    return fmt::format("inner_product_param {{ num_output: {}{} }}", outputs, filler);
+  };
+  NetWriter net(name);
+  net.data(20);
+  for (int i = 1; i <= (speech ? 4 : 2); ++i) {
+    const std::string fc = fmt::format("fc{}", i);
+    net.layer(fc, "InnerProduct", dense(speech ? 21 : 37));
+    if (!speech) {
+      net.layer(fmt::format("drop{}", i), "Dropout", {fc}, {fc},
+                "dropout_param { dropout_ratio: 0.4 }");
+    }
+    net.layer(fmt::format("act{}", i), speech ? "Sigmoid" : "ReLU", {fc}, {fc});
+  }
+  return net.layer("score", "InnerProduct", dense(5)).loss().definition();
+}
+
+// Five classes, so that the last layer can be divided over four devices.
+class SplitRuns : public Runs {
+ protected:
+  static constexpr int classes = 5;
+  static void SetUpTestSuite() {
+    folder_ = new TempFolder;
+    make_image_folder(folder_->path() / "data", "train", classes, 10);
+    make_image_folder(folder_->path() / "data", "val", classes, 3);
+  }
+  static TrainOptions one_device(const SplitCase& c, int threads, int64_t steps = 20) {
+    TrainOptions o = options(steps);
+    o.net_definition = split_net(c.net);
+    o.solver_fields = c.fields;
+    if (c.fields.contains("type")) o.rate = 1.0;  // LARS
+    o.devices = "cpu:1";
+    o.strategy = "sequential";
+    o.machine.threads = threads;
+    return o;
+  }
+  static TrainOptions many(const SplitCase& c, int64_t steps = 20) {
+    TrainOptions o = one_device(c, c.devices, steps);
+    o.devices = fmt::format("cpu:{}", c.devices);
+    o.strategy = c.strategy;
+    o.strategy_options.roles = c.roles;
+    o.batch /= c.batches;
+    if (c.batches > 1) o.solver_fields["iter_size"] = std::to_string(c.batches);
+    return o;
+  }
+  // The yardstick: one device that only sums the batch in other orders, by threads and by parts.
+  struct Reference {
+    Weights start, weights;
+    double yardstick = 0;
+  };
+  static const Reference& reference(const SplitCase& c) {
+    static std::map<std::pair<std::string, std::map<std::string, std::string>>, Reference> known;
+    const std::pair key(c.net, c.fields);
+    if (const auto found = known.find(key); found != known.end()) return found->second;
+    Reference& r = known[key];
+    TrainOptions still = one_device(c, 1, 1);
+    still.rate = 0.0;
+    r.start = run(still);
+    r.weights = run(one_device(c, 1));
+    for (const int threads : {2, 3, 4}) {
+      r.yardstick = std::max(r.yardstick,
+                             largest_difference(r.weights, run(one_device(c, threads)), r.start));
+    }
+    for (const int64_t parts : {2, 3}) {
+      TrainOptions o = one_device(c, 1);
+      o.batch /= parts;
+      o.solver_fields["iter_size"] = std::to_string(parts);
+      r.yardstick = std::max(r.yardstick, largest_difference(r.weights, run(o), r.start));
+    }
+    return r;
+  }
+};
+
+inline std::vector<SplitCase> split_cases() {
+  std::vector<SplitCase> cases;
+  for (const auto& [conv, fc] : {std::pair{1, 1}, {2, 1}, {3, 1}, {2, 2}}) {
+    cases.push_back({"hybrid", conv + fc, {conv, fc}});
+  }
+  cases.push_back({"hybrid", 3, {2, 1}, "small", {{"clip_gradients", "0.3"}}});
+  cases.push_back({"hybrid", 4, {2, 2}, "small", {}, 2});
+  const std::map<std::string, std::string> lars{{"type", "LARS"}, {"trust_coefficient", "0.01"}};
+  cases.push_back({"hybrid", 3, {2, 1}, "small", lars});
+  cases.push_back({"hybrid", 3, {2, 1}, "norm"});
+  cases.push_back({"hybrid", 4, {2, 2}, "norm"});
+  const auto asymmetric = [&](int devices, const std::string& groups, const std::string& net,
+                              const std::map<std::string, std::string>& fields = {},
+                              int64_t batches = 1) {
+    RoleOptions roles;
+    roles.groups = groups;
+    cases.push_back({"asymmetric", devices, roles, net, fields, batches});
+  };
+  for (const char* net : {"small", "mlp", "speech"}) {
+    asymmetric(2, "E=0/W=1", net);
+    asymmetric(3, "E=1/W=0,2", net);
+    asymmetric(4, "E=0,2/W=1,3", net);
+  }
+  asymmetric(2, "E=1/W=0", "mlp");
+  asymmetric(3, "E=0,2/W=1", "small");
+  asymmetric(4, "E=3/W=0,1,2", "speech");
+  asymmetric(4, "E=0,1,3/W=2", "small");
+  asymmetric(3, "E=0/W=1,2", "small", {{"clip_gradients", "0.3"}});
+  asymmetric(3, "E=0/W=1,2", "mlp", {}, 2);
+  const auto fc_parallel = [&](int devices, int quota, const std::string& net,
+                               const std::map<std::string, std::string>& fields = {},
+                               int64_t batches = 1) {
+    RoleOptions roles;
+    roles.quota = quota;
+    cases.push_back({"fc_parallel", devices, roles, net, fields, batches});
+  };
+  for (const char* net : {"small", "mlp", "speech"}) {
+    fc_parallel(2, 2, net);
+    fc_parallel(3, 2, net);
+    fc_parallel(4, 4, net);
+  }
+  fc_parallel(2, 1, "mlp");
+  fc_parallel(3, 1, "speech");
+  fc_parallel(4, 3, "small");
+  fc_parallel(4, 1, "small");
+  fc_parallel(2, 2, "small", {{"clip_gradients", "0.3"}});
+  fc_parallel(3, 2, "mlp", lars);
+  asymmetric(3, "E=0/W=1,2", "mlp", lars);
+  fc_parallel(2, 1, "small", {}, 2);
+  fc_parallel(3, 3, "norm");
+  return cases;
+}
+
+inline std::vector<SplitCase> resume_cases() {
+  RoleOptions groups, quota;
+  quota.quota = 2;
+  groups.groups = "E=0,2/W=1,3";
+  return {
+      {"hybrid", 3, {2, 1}}, {"asymmetric", 4, groups, "mlp"}, {"fc_parallel", 3, quota, "small"}};
+}
+
+}  // namespace tandem::test
