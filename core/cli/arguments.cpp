@@ -95,9 +95,11 @@ std::string strategy_help(const std::string& standard) {
 }
 
 void add_strategy_options(CLI::App& command, StrategyOptions& options) {
-  command.add_option(
-      "--reduce", options.reduce,
-      "layerwise: how gradients are added up: serial (to the master), tree or ring (default)");
+  command
+      .add_option("--reduce", options.reduce,
+                  "layerwise: how gradients are added up: serial (to the master), tree or ring "
+                  "(default)")
+      ->check(CLI::IsMember({"serial", "tree", "ring"}));
   command.add_option_function<std::string>(
       "--bucket",
       [&options](const std::string& text) { options.bucket = parse_size(text, "--bucket"); },

@@ -176,6 +176,9 @@ int measure_devices(const std::string& text, const std::string& file,
     throw error("--devices {}: links are between devices, so at least 2, as in {}:2", text,
                 spec.kind);
   }
+  if (std::error_code code; std::filesystem::exists(file, code)) {
+    throw error("--measure {}: the file exists already: choose another name", file);
+  }
   const Machine machine(registry.backend(spec.kind), spec, arguments.options());
   const std::vector<LinkMeasurement> measured = measure_links(machine);
   fmt::print("{:<8} {:>12} {:>10} {:>16} {:>22}\n", "copy", "GB/s alone", "latency",

@@ -50,8 +50,8 @@ Plan build_plan(const std::string& strategy, const StrategyInputs& inputs) {
     }
     names.push_back(known.name);
   }
-  throw error("unknown strategy '{}'{}; there are: {}", strategy, did_you_mean(strategy, names),
-              fmt::join(names, ", "));
+  throw error("unknown strategy '{}'{}; there are: {}, and auto", strategy,
+              did_you_mean(strategy, names), fmt::join(names, ", "));
 }
 
 Plan build_testing_plan(const StrategyInputs& inputs) {

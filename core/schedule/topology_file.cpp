@@ -69,9 +69,21 @@ class Reader {
     return nodes_.emplace_back(Node{text, is_device, {}, 0});
   }
 
+  // Fields of a block, of which only `repeated` may stand there more than once.
+  void demand_fields(const Message& block, const std::vector<std::string>& known, const char* what,
+                     const std::string& repeated = "") const {
+    demand_known(block, known, fmt::format("field of a {}", what), owner());
+    for (const std::string& name : known) {
+      const auto fields = block.all(name);
+      if (name == repeated || fields.size() < 2) continue;
+      throw error("{}: a second {} in one {}{}", owner(), name, what,
+                  in_place(fields[1]->location));
+    }
+  }
+
   void add_device(const Field& field) {
     const Message& block = block_of(field, owner());
-    demand_known(block, {"name", "speed"}, "field of a device", owner());
+    demand_fields(block, {"name", "speed"}, "device", "name");
     double speed = 1;
     if (const Field* given = block.find("speed")) {
       speed = number_of(*given, owner());
@@ -86,7 +98,7 @@ class Reader {
 
   void add_hub(const Field& field) {
     const Message& block = block_of(field, owner());
-    demand_known(block, {"name", "bandwidth", "latency"}, "field of a hub", owner());
+    demand_fields(block, {"name", "bandwidth", "latency"}, "hub");
     const Field& bandwidth = demand(block, "bandwidth", field);
     Node& node = add_node(demand(block, "name", field), false);
     node.channel = static_cast<uint32_t>(topology_.channels.size());
@@ -97,7 +109,7 @@ class Reader {
 
   void add_switch(const Field& field) {
     const Message& block = block_of(field, owner());
-    demand_known(block, {"name", "latency"}, "field of a switch", owner());
+    demand_fields(block, {"name", "latency"}, "switch");
     add_node(demand(block, "name", field), false).latency = latency_of(block);
   }
 
@@ -118,8 +130,7 @@ class Reader {
 
   void add_link(const Field& field) {
     const Message& block = block_of(field, owner());
-    demand_known(block, {"between", "and", "bandwidth", "latency", "one_way"}, "field of a link",
-                 owner());
+    demand_fields(block, {"between", "and", "bandwidth", "latency", "one_way"}, "link", "between");
     (void)demand(block, "between", field);
     const Field& bandwidth = demand(block, "bandwidth", field);
     const Field& target = demand(block, "and", field);
@@ -197,11 +208,11 @@ class Reader {
   }
 
   [[nodiscard]] double typical_seconds(const Topology::Path& path) const {
-    double sum = path.latency;
+    double slowest = 0;
     for (const uint32_t channel : path.channels) {
-      sum += typical_bytes / topology_.channels[channel].bandwidth;
+      slowest = std::max(slowest, typical_bytes / topology_.channels[channel].bandwidth);
     }
-    return sum;
+    return path.latency + slowest;
   }
 
   Topology topology_;

@@ -260,7 +260,11 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
   if (!options.data.empty()) chosen.data = options.data;
   if (!options.devices.empty()) chosen.devices = options.devices;
   if (!strategy.empty()) chosen.strategy = strategy;
-  if (strategy == "auto") chosen.strategy_options.reduce = options.strategy_options.reduce;
+  if (strategy == "auto") {  // chooses anew what it was not told
+    chosen.strategy_options.split = options.strategy_options.split;
+    chosen.strategy_options.reduce = options.strategy_options.reduce;
+    chosen.strategy_options.bucket = options.strategy_options.bucket;
+  }
   if (chosen.strategy != setup.record.strategy) setup.record.strategy.clear();
   if (options.decode_threads > 0) chosen.decode_threads = options.decode_threads;
   refuse(options.balance && !chosen.balance, "--balance");

@@ -18,7 +18,7 @@ using picture::as_utf8;
 using picture::extension_of;
 using picture::lower_case;
 
-constexpr int64_t largest_class = 10'000'000;
+constexpr int64_t largest_class = 1'000'000;
 constexpr size_t longest_line = 1 << 16;
 constexpr uint64_t longest_list = uint64_t{4} << 30;
 

@@ -41,10 +41,12 @@ std::string labels_of(const std::string& pictures) {
   std::string name = path.filename().string();
   const auto replace = [&](const char* from, const char* to) {
     const size_t at = name.find(from);
-    if (at != std::string::npos) name.replace(at, std::string(from).size(), to);
+    if (at == std::string::npos) return false;
+    name.replace(at, std::string(from).size(), to);
+    return true;
   };
-  replace("images", "labels");
-  replace("idx3", "idx1");
+  if (!replace("images", "labels")) replace("IMAGES", "LABELS");
+  if (!replace("idx3", "idx1")) replace("IDX3", "IDX1");
   return (path.parent_path() / name).string();
 }
 

@@ -32,7 +32,9 @@ int64_t bucket_bytes(const StrategyInputs& in, const std::string& reduction) {
     part = std::max(part, times_latency * latency / per_byte);
   }
   constexpr int halves = 2;
-  return std::clamp(static_cast<int64_t>(part * halves * in.devices), usual, most);
+  const double wanted = part * halves * in.devices;
+  if (!(wanted < static_cast<double>(most))) return most;
+  return std::max(static_cast<int64_t>(wanted), usual);
 }
 
 // When each bucket's gradient is complete, by the costs of the device with the most rows.

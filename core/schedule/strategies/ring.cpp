@@ -118,7 +118,7 @@ class Ring final : public Collective {
                           part.offset < bucket.range.offset + bucket.range.bytes;
       if (part.device == device && inside) return part;
     }
-    return builder_.plan().state_parts.front();
+    throw error("ring: bucket '{}' has no state on device {}", bucket.name, device);
   }
 
   // The sum so far of a part goes to the next device, which adds its own.
