@@ -137,8 +137,8 @@ struct UpdateWork {          // the solver's rule over some weight arrays
   std::vector<int> weights;  // of the net
   Region weights_buffer, gradients_buffer, state_buffer;  // the whole arrays, laid out as the net's
   Region step, skip;
-  Region norms{};                 // buffer -1: the rule needs none
-  std::vector<WeightPart> parts;  // in place of `weights`, where it is not whole arrays
+  Region norms{};                   // buffer -1: the rule needs none
+  std::vector<WeightPart> parts{};  // in place of `weights`, where it is not whole arrays
   // Only what of the arrays lies in these bytes; the solver's arrays are then parts, too: the first
   // begins at `state_begin` of the state buffer, the next ones `state_stride` bytes behind each
   // other.
