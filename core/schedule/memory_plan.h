@@ -1,6 +1,6 @@
 // Where every buffer of a plan lies in its device's arenas, before anything is allocated: the
 // forecast of what a run needs. Buffers that only one stream uses share memory when their uses do
-// not overlap in its order.
+// not overlap in its order; what no task touches takes none.
 #pragma once
 
 #include <cstdint>

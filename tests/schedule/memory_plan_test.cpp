@@ -39,6 +39,13 @@ TEST(MemoryPlan, WithoutReuseEveryBufferHasItsOwnBytes) {
   EXPECT_EQ(plan_memory(plan, false).transient_bytes[0], 4 * 4096);
 }
 
+TEST(MemoryPlan, WhatNoTaskTouchesTakesNone) {
+  Maker maker(1);
+  (void)maker.floats("unused", 0, 1 << 20);
+  const Plan plan = chain(maker);
+  EXPECT_EQ(plan_memory(plan).transient_bytes[0], 2 * 4096);
+}
+
 TEST(MemoryPlan, WhatAnotherStreamUsesSharesNothing) {
   Maker maker(1);
   chain(maker);

@@ -28,6 +28,12 @@ struct OnCpu {
   Runtime runtime;
 };
 
+// Memory that a task uses: what none touches takes no room.
+void add_used(Maker& maker, const std::string& name, int device, int64_t count) {
+  const Region region = maker.floats(name, device, count);
+  maker.touch("use " + name + std::to_string(device), {compute(device)}, {}, {region});
+}
+
 TEST(Runtime, PersistentBuffersStartWithTheirInitialValuesOrZeros) {
   Maker maker(2);
   maker.constant("constants", 1, {1, 2});
@@ -63,8 +69,8 @@ TEST(Runtime, ASecondPlanWithAnotherSizeIsAnError) {
 
 TEST(Runtime, OneArenaServesTheLargestPlan) {
   Maker small(1), large(1);
-  small.floats("a", 0, 1000);
-  large.floats("b", 0, 5000);
+  add_used(small, "a", 0, 1000);
+  add_used(large, "b", 0, 5000);
   OnCpu on(1);
   on.reserve(large.plan);
   const std::byte* before = on.runtime.transient(0);
@@ -112,7 +118,7 @@ TEST(Runtime, ForecastsWhichBatchFits) {
   const tandem_backend backend = small_backend("cpu");
   Maker maker(1);
   maker.persistent("weights", 0, 112 * mebi_floats);
-  maker.floats("activations", 0, 500 * mebi_floats);
+  add_used(maker, "activations", 0, 500 * mebi_floats);
   OnCpu on(1, backend);
   EXPECT_EQ(error_of([&] { on.reserve(maker.plan, 100); }),
             "device 0 (cpu) needs 612 MiB, 512 MiB are available; batch 80 fits");
@@ -121,7 +127,7 @@ TEST(Runtime, ForecastsWhichBatchFits) {
 TEST(Runtime, TheCpusDevicesShareOneMemory) {
   const tandem_backend backend = small_backend("cpu");
   Maker maker(2);
-  for (const int device : {0, 1}) maker.floats("activations", device, 300 * mebi_floats);
+  for (const int device : {0, 1}) add_used(maker, "activations", device, 300 * mebi_floats);
   OnCpu on(2, backend);
   EXPECT_EQ(error_of([&] { on.reserve(maker.plan, 6); }),
             "the 2 devices (cpu) need 600 MiB, 512 MiB are available; batch 5 fits");
@@ -130,9 +136,9 @@ TEST(Runtime, TheCpusDevicesShareOneMemory) {
 TEST(Runtime, OtherDevicesHaveTheirOwnMemory) {
   const tandem_backend backend = small_backend("other");
   Maker maker(2);
-  maker.floats("activations", 0, 300 * mebi_floats);
+  add_used(maker, "activations", 0, 300 * mebi_floats);
   maker.persistent("weights", 1, 600 * mebi_floats);
-  maker.floats("activations", 1, 30 * mebi_floats);
+  add_used(maker, "activations", 1, 30 * mebi_floats);
   OnCpu on(2, backend);
   EXPECT_EQ(error_of([&] { on.reserve(maker.plan, 6); }),
             "device 1 (other) needs 630 MiB, 512 MiB are available; not even batch 1 fits");
