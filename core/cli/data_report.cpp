@@ -43,8 +43,10 @@ std::string split_text(const SplitAudit& split) {
   if (split.bytes > 0) text += ", " + human_bytes(split.bytes);
   text += "\n";
   if (split.most_side > 0) {
-    text += fmt::format("  shorter side {} to {} pixels, half of them below {}\n", split.least_side,
-                        split.most_side, split.median_side);
+    text += split.least_side == split.most_side
+                ? fmt::format("  shorter side {} pixels\n", split.most_side)
+                : fmt::format("  shorter side {} to {} pixels, half of them up to {}\n",
+                              split.least_side, split.most_side, split.median_side);
   }
   if (!split.formats.empty()) text += "  " + counts(split.formats);
   const std::string channels = channels_text(split.channels);

@@ -52,9 +52,7 @@ void read_area(const sdk::Attributes& attributes, TransformOptions& t) {
   if (!area.empty() && t.pad > 0) throw sdk::invalid("crop_area and pad exclude each other");
 }
 
-void read_colors(const sdk::Attributes& attributes, TransformOptions& t) {
-  const std::vector<double> jitter = attributes.numbers("jitter");
-  const std::vector<double> random = attributes.numbers("randaugment");
+void read_jitter(const std::vector<double>& jitter, TransformOptions& t) {
   if (jitter.size() > 4) {
     throw sdk::invalid("jitter has ", jitter.size(),
                        " numbers, but at most brightness, contrast, saturation and hue");
@@ -67,6 +65,9 @@ void read_colors(const sdk::Attributes& attributes, TransformOptions& t) {
     }
     t.jitter[i] = jitter[i];
   }
+}
+
+void read_randaugment(const std::vector<double>& random, TransformOptions& t) {
   if (random.empty()) return;
   if (random.size() != 2 || random[0] != std::floor(random[0]) || random[0] < 0 || random[0] > 14 ||
       !(random[1] >= 0 && random[1] <= 30)) {
@@ -146,7 +147,8 @@ TransformOptions read_transform(const tandem_dataset_request& request,
   t.mean = read_mean(attributes.text("mean"), t.channels);
   t.scale = static_cast<float>(attributes.number("scale"));
   read_area(attributes, t);
-  read_colors(attributes, t);
+  read_jitter(attributes.numbers("jitter"), t);
+  read_randaugment(attributes.numbers("randaugment"), t);
   return t;
 }
 
