@@ -376,8 +376,8 @@ typedef struct tandem_machine_options {
   uint64_t delay_seed;     /* test mode: not 0: random delays before every work and copy */
   double delay_seconds;    /* the longest such delay */
   int32_t paced;           /* 1: compute works take their predicted time instead of running */
-  /* Since 1.2. In place of link_bandwidth and link_latency; NULL: every pair of devices has, in each
-   * direction, a channel of its own. Borrowed until open() returns. */
+  /* Since 1.2. In place of link_bandwidth and link_latency; NULL: every pair of devices has, in
+   * each direction, a channel of its own. Borrowed until open() returns. */
   const tandem_topology* topology;
 } tandem_machine_options;
 

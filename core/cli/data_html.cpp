@@ -4,6 +4,7 @@
 
 #include "core/base/png.h"
 #include "core/base/strings.h"
+#include "core/base/xml.h"
 #include "core/cli/data_report.h"
 
 namespace tandem::cli {
@@ -16,36 +17,13 @@ td:first-child,th:first-child{text-align:left}.bar{background:#3b76b5;height:.9e
 img{margin:1px;image-rendering:pixelated}.bad{color:#a11}code{background:#f2f2f2;padding:0 .2em}
 @media(prefers-color-scheme:dark){body{background:#191919;color:#ddd}code{background:#333}})";
 
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
-}
-
 std::string pictures(const Audit& audit, int64_t label) {
   std::string html;
   for (const Thumbnail& one : audit.thumbnails) {
     if (one.label != label) continue;
     html += fmt::format(
         "<img width=64 height=64 title=\"{}\" alt=\"\" src=\"data:image/png;base64,{}\">",
-        escaped(one.name), to_base64(to_png(thumbnail_side, thumbnail_side, one.pixels)));
+        escape_xml(one.name), to_base64(to_png(thumbnail_side, thumbnail_side, one.pixels)));
   }
   return html;
 }
@@ -54,13 +32,13 @@ std::string classes(const Audit& audit) {
   constexpr int widest = 160;
   std::string html = "<table><tr><th>class</th>";
   for (const SplitAudit& split : audit.splits) {
-    html += fmt::format("<th>{}</th>", escaped(split.name));
+    html += fmt::format("<th>{}</th>", escape_xml(split.name));
   }
   html += "<th></th><th></th></tr>\n";
   const auto& train = audit.splits[0].class_counts;
   const int64_t most = std::max<int64_t>(1, *std::max_element(train.begin(), train.end()));
   for (size_t c = 0; c < audit.class_names.size(); ++c) {
-    html += fmt::format("<tr><td>{}</td>", escaped(audit.class_names[c]));
+    html += fmt::format("<tr><td>{}</td>", escape_xml(audit.class_names[c]));
     for (const SplitAudit& split : audit.splits) {
       html += fmt::format("<td>{}</td>", split.class_counts[c]);
     }
@@ -76,9 +54,9 @@ std::string damaged(const Audit& audit) {
   std::string html;
   for (const SplitAudit& split : audit.splits) {
     for (const ReasonCount& one : by_reason(split.bad)) {
-      html +=
-          fmt::format("<li class=bad>{}: {} &times; {} (as <code>{}</code>)</li>\n",
-                      escaped(split.name), one.count, escaped(one.reason), escaped(one.example));
+      html += fmt::format("<li class=bad>{}: {} &times; {} (as <code>{}</code>)</li>\n",
+                          escape_xml(split.name), one.count, escape_xml(one.reason),
+                          escape_xml(one.example));
     }
   }
   return html.empty() ? "<p>No image is damaged.</p>\n" : "<ul>\n" + html + "</ul>\n";
@@ -89,10 +67,10 @@ std::string duplicates(const std::vector<Duplicate>& all, const char* title) {
   if (all.empty()) return "";
   std::string html = fmt::format("<h2>{} {}</h2>\n<ul>\n", all.size(), title);
   for (size_t i = 0; i < std::min(all.size(), most); ++i) {
-    html +=
-        fmt::format("<li><code>{}</code> ({}, {}) = <code>{}</code> ({}, {})</li>\n",
-                    escaped(all[i].name), all[i].split, escaped(all[i].class_name),
-                    escaped(all[i].other_name), all[i].other_split, escaped(all[i].other_class));
+    html += fmt::format("<li><code>{}</code> ({}, {}) = <code>{}</code> ({}, {})</li>\n",
+                        escape_xml(all[i].name), all[i].split, escape_xml(all[i].class_name),
+                        escape_xml(all[i].other_name), all[i].other_split,
+                        escape_xml(all[i].other_class));
   }
   return html + "</ul>\n";
 }
@@ -104,12 +82,12 @@ std::string splits(const Audit& audit) {
   for (const SplitAudit& split : audit.splits) {
     std::string formats;
     for (const auto& [format, count] : split.formats) {
-      formats += fmt::format("{}{} {}", formats.empty() ? "" : ", ", count, escaped(format));
+      formats += fmt::format("{}{} {}", formats.empty() ? "" : ", ", count, escape_xml(format));
     }
     html += fmt::format(
         "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{} to {}, median "
         "{}</td><td>{}</td></tr>\n",
-        escaped(split.name), split.samples, split.bad.size(), human_bytes(split.bytes),
+        escape_xml(split.name), split.samples, split.bad.size(), human_bytes(split.bytes),
         split.least_side, split.most_side, split.median_side, formats);
   }
   return html + "</table>\n";
@@ -118,15 +96,15 @@ std::string splits(const Audit& audit) {
 }  // namespace
 
 std::string to_html(const Audit& audit, const std::string& source) {
-  const std::string title = escaped(source);
+  const std::string title = escape_xml(source);
   std::string html = fmt::format(
       "<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport "
       "content=\"width=device-width\"><title>{}</title>\n<style>{}</style>\n<h1>{}</h1>\n<p>{} "
       "classes, read by {}.</p>\n",
-      title, style, title, audit.class_names.size(), escaped(audit.type));
+      title, style, title, audit.class_names.size(), escape_xml(audit.type));
   if (!audit.suggestions.empty()) {
     html += "<h2>Suggestions</h2>\n<ul>\n";
-    for (const std::string& line : audit.suggestions) html += "<li>" + escaped(line) + "</li>\n";
+    for (const std::string& line : audit.suggestions) html += "<li>" + escape_xml(line) + "</li>\n";
     html += "</ul>\n";
   }
   html += "<h2>Splits</h2>\n" + splits(audit) + "<h2>Damaged images</h2>\n" + damaged(audit);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/xml.h"
 
 namespace tandem {
 
@@ -17,29 +18,6 @@ constexpr double left = 150, top = 64, row = 18, gap = 10, width = 1200, bottom 
 constexpr int drawn_steps = 2;
 
 using Track = std::pair<int, StreamKind>;
-
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
-}
 
 struct Picture {
   std::map<Track, double> y;  // of each track's row
@@ -77,7 +55,8 @@ Picture arrange(const Plan& plan, const std::vector<TraceEvent>& events) {
 }
 
 std::string text_at(double x, double y, const std::string& text, const char* more = "") {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, more, escaped(text));
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, more,
+                     escape_xml(text));
 }
 
 std::string boxes(const Plan& plan, const std::vector<TraceEvent>& events, const Picture& picture) {
@@ -93,7 +72,7 @@ std::string boxes(const Plan& plan, const std::vector<TraceEvent>& events, const
           "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" "
           "fill=\"{}\"><title>{}: {:.3f} ms</title></rect>\n",
           picture.x(from), picture.y.at({stream.device, stream.kind}) + 1, wide, row - 2,
-          stage_colour(task.stage), escaped(task.label), 1e3 * (event.end - event.start));
+          stage_colour(task.stage), escape_xml(task.label), 1e3 * (event.end - event.start));
     }
   }
   return text;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/schedule/frozen_layers.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
 
@@ -220,25 +221,7 @@ TEST(FcParallel, LeavesFcLayersThatItCannotReachDataParallel) {
 }
 
 TEST(FcParallel, LeavesFrozenLayersAlone) {
-  FakeNet made("frozen", 8, {1, 1, 8, 8});
-  made.convolution("conv1", 4, 3).relu("relu1").convolution("conv2", 4, 3).inner_product("fc1", 12);
-  const Net net = made.inner_product("fc2", 10).freeze("conv1").freeze("conv2").loss().finish();
-  const Plan plan = build_plan("fc_parallel", inputs_of(net, 2));
-  for (const Task& task : plan.tasks) {
-    EXPECT_FALSE(task.label.starts_with("backward") && task.label.find("conv") != std::string::npos)
-        << task.label;
-    EXPECT_FALSE(task.label.starts_with("backward_data fc1")) << task.label;
-  }
-  expect_no_race(plan);
-  expect_written_before_read(plan);
-  const Net nothing = FakeNet("nothing", 8, {1, 1, 4, 4})
-                          .convolution("conv1", 2, 3)
-                          .inner_product("fc1", 8)
-                          .freeze("conv1")
-                          .freeze("fc1")
-                          .loss()
-                          .finish();
-  EXPECT_THAT(refusal(inputs_of(nothing, 2)), HasSubstr("no weights to train"));
+  expect_frozen_layers_left_alone("fc_parallel");
 }
 
 }  // namespace
