@@ -37,7 +37,9 @@ TEST(BalancedOrder, NoSampleOfARareClassIsShownMoreOftenThanAnotherByMoreThanOne
   for (int64_t i = 0; i < 100; ++i) ++seen[order.index(i)];
   for (int64_t sample = 90; sample < 99; ++sample) EXPECT_NEAR(seen[sample], 3.5, 0.6) << sample;
   for (const auto& [sample, count] : seen) {
-    if (sample < 90) EXPECT_EQ(count, 1) << sample;
+    if (sample < 90) {
+      EXPECT_EQ(count, 1) << sample;
+    }
   }
 }
 

@@ -250,7 +250,9 @@ TEST(ImageList, GarbageIsRefusedOrReadButNeverMore) {
     }
     const auto list = folder.write(i % 2 == 0 ? "a.txt" : "a.csv", text);
     const std::string message = message_of([&] { (void)open_images(options_of(list)); });
-    if (!message.empty()) EXPECT_THAT(message, StartsWith("data '")) << text;
+    if (!message.empty()) {
+      EXPECT_THAT(message, StartsWith("data '")) << text;
+    }
   }
 }
 

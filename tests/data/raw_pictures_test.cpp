@@ -228,7 +228,9 @@ TEST(RawPictures, GarbageIsRefusedOrReadButNeverMore) {
         std::string reason;
         (void)data.get(data.size() - 1, 1, pixels.data(), &label, &reason);
       });
-      if (!message.empty()) EXPECT_THAT(message, HasSubstr("data '")) << message;
+      if (!message.empty()) {
+        EXPECT_THAT(message, HasSubstr("data '")) << message;
+      }
     }
   }
 }

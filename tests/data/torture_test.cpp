@@ -170,7 +170,9 @@ TEST(TortureFolder, BytesChangedAtRandomCostAFileAndPrintNothing) {
       }
       const Sample sample = test::read(name, bytes);
       left_out += sample.status == SampleStatus::skipped ? 1 : 0;
-      if (sample.status == SampleStatus::skipped) EXPECT_FALSE(sample.reason.empty()) << name;
+      if (sample.status == SampleStatus::skipped) {
+        EXPECT_FALSE(sample.reason.empty()) << name;
+      }
     }
   }
   EXPECT_THAT(testing::internal::GetCapturedStderr(), IsEmpty());

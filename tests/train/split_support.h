@@ -139,23 +139,40 @@ class SplitRuns : public Runs {
   }
 };
 
+inline RoleOptions conv_and_fc(int conv, int fc) {
+  RoleOptions roles;
+  roles.conv_devices = conv;
+  roles.fc_devices = fc;
+  return roles;
+}
+
+inline RoleOptions in_groups(const std::string& groups) {
+  RoleOptions roles;
+  roles.groups = groups;
+  return roles;
+}
+
+inline RoleOptions with_quota(int quota) {
+  RoleOptions roles;
+  roles.quota = quota;
+  return roles;
+}
+
 inline std::vector<SplitCase> split_cases() {
   std::vector<SplitCase> cases;
   for (const auto& [conv, fc] : {std::pair{1, 1}, {2, 1}, {3, 1}, {2, 2}}) {
-    cases.push_back({"hybrid", conv + fc, {conv, fc}});
+    cases.push_back({"hybrid", conv + fc, conv_and_fc(conv, fc)});
   }
-  cases.push_back({"hybrid", 3, {2, 1}, "small", {{"clip_gradients", "0.3"}}});
-  cases.push_back({"hybrid", 4, {2, 2}, "small", {}, 2});
+  cases.push_back({"hybrid", 3, conv_and_fc(2, 1), "small", {{"clip_gradients", "0.3"}}});
+  cases.push_back({"hybrid", 4, conv_and_fc(2, 2), "small", {}, 2});
   const std::map<std::string, std::string> lars{{"type", "LARS"}, {"trust_coefficient", "0.01"}};
-  cases.push_back({"hybrid", 3, {2, 1}, "small", lars});
-  cases.push_back({"hybrid", 3, {2, 1}, "norm"});
-  cases.push_back({"hybrid", 4, {2, 2}, "norm"});
+  cases.push_back({"hybrid", 3, conv_and_fc(2, 1), "small", lars});
+  cases.push_back({"hybrid", 3, conv_and_fc(2, 1), "norm"});
+  cases.push_back({"hybrid", 4, conv_and_fc(2, 2), "norm"});
   const auto asymmetric = [&](int devices, const std::string& groups, const std::string& net,
                               const std::map<std::string, std::string>& fields = {},
                               int64_t batches = 1) {
-    RoleOptions roles;
-    roles.groups = groups;
-    cases.push_back({"asymmetric", devices, roles, net, fields, batches});
+    cases.push_back({"asymmetric", devices, in_groups(groups), net, fields, batches});
   };
   for (const char* net : {"small", "mlp", "speech"}) {
     asymmetric(2, "E=0/W=1", net);
@@ -171,9 +188,7 @@ inline std::vector<SplitCase> split_cases() {
   const auto fc_parallel = [&](int devices, int quota, const std::string& net,
                                const std::map<std::string, std::string>& fields = {},
                                int64_t batches = 1) {
-    RoleOptions roles;
-    roles.quota = quota;
-    cases.push_back({"fc_parallel", devices, roles, net, fields, batches});
+    cases.push_back({"fc_parallel", devices, with_quota(quota), net, fields, batches});
   };
   for (const char* net : {"small", "mlp", "speech"}) {
     fc_parallel(2, 2, net);
@@ -193,11 +208,9 @@ inline std::vector<SplitCase> split_cases() {
 }
 
 inline std::vector<SplitCase> resume_cases() {
-  RoleOptions groups, quota;
-  quota.quota = 2;
-  groups.groups = "E=0,2/W=1,3";
-  return {
-      {"hybrid", 3, {2, 1}}, {"asymmetric", 4, groups, "mlp"}, {"fc_parallel", 3, quota, "small"}};
+  return {{"hybrid", 3, conv_and_fc(2, 1)},
+          {"asymmetric", 4, in_groups("E=0,2/W=1,3"), "mlp"},
+          {"fc_parallel", 3, with_quota(2), "small"}};
 }
 
 }  // namespace tandem::test
