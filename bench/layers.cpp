@@ -160,8 +160,12 @@ class Bench {
 
   void run(const tandem_layout_option& option) {
     const tandem_binding binding = bind({{}, 0, option.input}, {{}, 0, option.output});
-    const tandem_call call{sizeof(tandem_call), 0,
-                           static_cast<int32_t>(std::thread::hardware_concurrency()), nullptr};
+    const tandem_call call{sizeof(tandem_call),
+                           0,
+                           static_cast<int32_t>(std::thread::hardware_concurrency()),
+                           nullptr,
+                           nullptr,
+                           nullptr};
     void* handle = nullptr;
     tandem_kernel_report report{sizeof(tandem_kernel_report), 0, 0, 0, nullptr};
     check(kernel_.prepare(&binding, &call, &handle, &report), case_.name);

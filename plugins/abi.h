@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 #define TANDEM_ABI_MAJOR 1
-#define TANDEM_ABI_MINOR 2
+#define TANDEM_ABI_MINOR 3
 #define TANDEM_ENTRY_SYMBOL "tandem_plugin_entry"
 
 /* ---- Values that cross -------------------------------------------------------------------------
@@ -223,6 +223,14 @@ enum { /* binding flags */
            1 << 3 /* a sliced binding adds its product to what the output holds */
 };
 
+/* A layer of one input and one output whose forward pass another layer does along with its own, on
+ * its output 0, which is then the follower's output. The backward pass of the follower is run by
+ * itself. Since 1.3. */
+typedef struct tandem_follower {
+  const char* layer_type;
+  const tandem_attributes* attributes;
+} tandem_follower;
+
 /* One use of a layer: on one device, over a range of the batch and of its output channels. Inputs
  * and outputs have the local row count. Weights are float32 in plain row-major (O,I,H,W) order on
  * every device kind.
@@ -254,6 +262,9 @@ typedef struct tandem_binding {
   int64_t slice_begin, slice_end; /* output channels [begin, end) */
   /* Since 1.2. Where input 0 begins in a whole row's elements. */
   int64_t input_begin;
+  /* Since 1.3. What the kernel's fuses() agreed to, in order. */
+  const tandem_follower* followers;
+  uint32_t follower_count;
 } tandem_binding;
 
 /* One way of laying out a binding's tensors. Applies to all inputs and all outputs. */
@@ -279,6 +290,10 @@ typedef struct tandem_call {
   int32_t device;
   int32_t threads;
   void* native_stream; /* cuda: its cudaStream_t */
+  /* Since 1.3. The stream's own library handles. cuda: a cublasHandle_t and a cudnnHandle_t; else
+   * NULL. */
+  void* native_blas;
+  void* native_dnn;
 } tandem_call;
 
 enum { TANDEM_ACCUMULATE = 1 << 0 }; /* weight gradients are added to, not overwritten */
@@ -338,6 +353,12 @@ typedef struct tandem_kernel {
    * about it. Called while no pass of the handle runs, on whatever stream. NULL: floats that are
    * added. */
   tandem_merge_function merge_forward_statistics;
+  /* Since 1.3. The dtypes that inputs and outputs may have, 1 << TANDEM_FLOAT32 and so on; all of a
+   * binding have the same, but labels, losses and metrics, which are float32. 0: float32 only. */
+  uint32_t dtypes;
+  /* Since 1.3. 1: forward does this follower, too, behind those that the binding has. NULL: none.
+   * Layout fields of the binding are not yet set. */
+  int32_t (*fuses)(const tandem_binding*, const tandem_follower*);
 } tandem_kernel;
 
 /* ---- Backends: machines of devices, streams and events -----------------------------------------

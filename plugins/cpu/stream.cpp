@@ -100,7 +100,8 @@ void Stream::perform(const tandem_work& work) {
     machine_.clock().sleep_until(time_);
     return;
   }
-  machine_.failure().run(work, {sizeof(tandem_call), device_, machine_.threads(device_), nullptr});
+  machine_.failure().run(
+      work, {sizeof(tandem_call), device_, machine_.threads(device_), nullptr, nullptr, nullptr});
   time_ = machine_.clock().now();
 }
 

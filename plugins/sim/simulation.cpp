@@ -163,7 +163,7 @@ void Simulation::play(Lock& lock, Stream& stream, const tandem_work& work) {
   if (work.kind == TANDEM_WORK_HOST) {
     const tandem_work copy = work;  // the queue may grow while the lock is open
     lock.unlock();
-    failure_.run(copy, {sizeof(tandem_call), stream.device, 1, nullptr});
+    failure_.run(copy, {sizeof(tandem_call), stream.device, 1, nullptr, nullptr, nullptr});
     lock.lock();
   } else if (!(work.predicted_seconds >= 0)) {
     failure_.keep(TANDEM_INVALID, work.label,

@@ -15,7 +15,7 @@ namespace {
 using Floats = std::vector<float>;
 
 tandem_call call_with(int threads) {
-  return {sizeof(tandem_call), 0, threads, nullptr};
+  return {sizeof(tandem_call), 0, threads, nullptr, nullptr, nullptr};
 }
 
 const tandem_backend& cpu() {

@@ -43,7 +43,7 @@ class Solver {
   [[nodiscard]] tandem_update& constants() { return update_; }
 
   tandem_status step(const Floats& gradient, float rate, int threads = 2) {
-    const tandem_call call{sizeof(tandem_call), 0, threads, nullptr};
+    const tandem_call call{sizeof(tandem_call), 0, threads, nullptr, nullptr, nullptr};
     const auto count = static_cast<int64_t>(weights.size());
     double squares[2] = {};
     EXPECT_EQ(cpu().sum_of_squares(&call, gradient.data(), count, &squares[0]), TANDEM_OK);
@@ -155,7 +155,7 @@ TEST(Update, TakesWhatACallerOfAnOlderBorderGives) {
 }
 
 TEST(Update, WithoutTheStateOrTheNormsOfItsRuleIsRefused) {
-  const tandem_call call{sizeof(tandem_call), 0, 1, nullptr};
+  const tandem_call call{sizeof(tandem_call), 0, 1, nullptr, nullptr, nullptr};
   float value = 1;
   float* const states[]{&value};
   const tandem_step step{1, 0, 0.1F, 1, 0, 0};
@@ -193,7 +193,7 @@ TEST(SumOfSquares, IsExactInFloat64AndTheSameOnAnyNumberOfThreads) {
     }
     double first = -1;
     for (const int threads : {1, 2, 5}) {
-      const tandem_call call{sizeof(tandem_call), 0, threads, nullptr};
+      const tandem_call call{sizeof(tandem_call), 0, threads, nullptr, nullptr, nullptr};
       double sum = -1;
       ASSERT_EQ(cpu().sum_of_squares(&call, values.data(), static_cast<int64_t>(count), &sum),
                 TANDEM_OK);

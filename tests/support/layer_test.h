@@ -279,7 +279,7 @@ class LayerRun {
   }
 
   void prepare() {
-    call_ = {sizeof(tandem_call), 0, setup_.threads, nullptr};
+    call_ = {sizeof(tandem_call), 0, setup_.threads, nullptr, nullptr, nullptr};
     report_ = {sizeof(tandem_kernel_report), 0, 0, 0, nullptr};
     check(kernel_.prepare(&binding_, &call_, &handle_, &report_), setup_.type);
     saved_ = std::make_unique<GuardedMemory>(report_.saved_bytes);
