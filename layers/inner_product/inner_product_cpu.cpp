@@ -2,6 +2,7 @@
 #include <dnnl.hpp>
 
 #include "layers/inner_product/inner_product.h"
+#include "layers/transpose.h"
 
 namespace {
 
@@ -38,16 +39,24 @@ class InnerProductCpu : public Needs {
         bias_(binding.attributes.boolean("bias_term")),
         adds_(binding.has(TANDEM_ADD_TO_OUTPUT)) {
     algorithm = "sgemm";
+    scratch_bytes = rows_ * (inputs_ + outputs_) * static_cast<int64_t>(sizeof(float));
   }
 
-  void forward(const Call&, const Pass& pass) const {
+  // As W x^T: the product packs the larger matrix as it lies, which takes half the time of x W^T.
+  void forward(const Call& call, const Pass& pass) const {
+    float* x = pass.scratch();
+    float* product = x + rows_ * inputs_;
+    tandem::layers::transpose(call.threads, pass.input(0), rows_, inputs_, x);
+    multiply({pass.weight(0) + first_input_, weight_stride_}, {x, rows_}, product, rows_, outputs_,
+             rows_, inputs_, 0.0F);
     float* y = pass.output(0) + first_output_;
-    const bool starts_with_bias = bias_ && !adds_;
-    for (int64_t row = 0; starts_with_bias && row < rows_; ++row) {
-      std::copy_n(pass.weight(1), outputs_, y + row * output_stride_);
-    }
-    multiply({pass.input(0), inputs_}, {pass.weight(0) + first_input_, weight_stride_, true}, y,
-             output_stride_, rows_, outputs_, inputs_, bias_ || adds_ ? 1.0F : 0.0F);
+    const float* bias = bias_ && !adds_ ? pass.weight(1) : nullptr;
+    tandem::layers::for_tiles(
+        call.threads, outputs_, rows_, [=, this](int64_t output, int64_t row) {
+          float& target = y[row * output_stride_ + output];
+          const float start = adds_ ? target : bias != nullptr ? bias[output] : 0.0F;
+          target = start + product[output * rows_ + row];
+        });
   }
 
   void backward_data(const Call&, const Pass& pass) const {
