@@ -3,6 +3,7 @@
 
 #include "layers/lrn/lrn.h"
 #include "layers/lrn/within_channel.h"
+#include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/onednn.h"
 
 namespace {
@@ -49,15 +50,15 @@ class AcrossChannels : public Needs {
   static LayoutOptions layouts(const Binding& binding);
 
   void forward(const Call&, const Pass& pass) {
-    forward_.run(pass.scratch<std::byte>(), {{DNNL_ARG_SRC, pass.input(0)},
-                                             {DNNL_ARG_DST, pass.output(0)},
+    forward_.run(pass.scratch<std::byte>(), {{DNNL_ARG_SRC, pass.raw.inputs[0]},
+                                             {DNNL_ARG_DST, pass.raw.outputs[0]},
                                              {DNNL_ARG_WORKSPACE, pass.saved()}});
   }
 
   void backward_data(const Call&, const Pass& pass) {
-    backward_.run(pass.scratch<std::byte>(), {{DNNL_ARG_SRC, pass.input(0)},
-                                              {DNNL_ARG_DIFF_DST, pass.output_gradient(0)},
-                                              {DNNL_ARG_DIFF_SRC, pass.input_gradient(0)},
+    backward_.run(pass.scratch<std::byte>(), {{DNNL_ARG_SRC, pass.raw.inputs[0]},
+                                              {DNNL_ARG_DIFF_DST, pass.raw.output_gradients[0]},
+                                              {DNNL_ARG_DIFF_SRC, pass.raw.input_gradients[0]},
                                               {DNNL_ARG_WORKSPACE, pass.saved()}});
   }
 
@@ -90,26 +91,57 @@ LayoutOptions AcrossChannels::layouts(const Binding& binding) {
   return options;
 }
 
+// Of bfloat16 it works on copies in float32, behind its own scratch memory.
 class WithinChannel : public Needs {
  public:
-  explicit WithinChannel(const Binding& binding) : lrn_(binding.attributes, binding.input(0)) {
+  explicit WithinChannel(const Binding& binding)
+      : lrn_(binding.attributes, binding.input(0)),
+        copies_(binding.input(0).dtype == TANDEM_BFLOAT16),
+        backward_(binding.has(TANDEM_WANTS_BACKWARD_DATA)) {
     const int64_t tensor = lrn_.elements() * static_cast<int64_t>(sizeof(float));
-    backward_ = binding.has(TANDEM_WANTS_BACKWARD_DATA);
-    (backward_ ? saved_bytes : scratch_bytes) = tensor;
-    if (backward_) scratch_bytes = 2 * tensor;
+    own_ = (backward_ ? 2 : 1) * lrn_.elements();
+    if (backward_) saved_bytes = tensor;
+    scratch_bytes = own_ * static_cast<int64_t>(sizeof(float)) + (copies_ ? 3 * tensor : 0);
     algorithm = "sums of rows and columns";
   }
   void forward(const Call& call, const Pass& pass) const {
-    lrn_.forward(call, pass.input(0), pass.output(0), backward_ ? pass.saved() : pass.scratch());
+    float* scales = backward_ ? pass.saved() : pass.scratch();
+    if (!copies_) return lrn_.forward(call, pass.input(0), pass.output(0), scales);
+    float* y = copy(pass, 1);
+    lrn_.forward(call, widened(call, input<bfloat16>(pass, 0), copy(pass, 0)), y, scales);
+    narrow_all(call, y, output<bfloat16>(pass, 0));
   }
   void backward_data(const Call& call, const Pass& pass) const {
-    lrn_.backward(call, pass.input(0), pass.output_gradient(0), pass.saved(), pass.scratch(),
-                  pass.input_gradient(0));
+    if (!copies_) {
+      return lrn_.backward(call, pass.input(0), pass.output_gradient(0), pass.saved(),
+                           pass.scratch(), pass.input_gradient(0));
+    }
+    const float* x = widened(call, input<bfloat16>(pass, 0), copy(pass, 0));
+    const float* dy = widened(call, output_gradient<bfloat16>(pass, 0), copy(pass, 1));
+    float* dx = copy(pass, 2);
+    lrn_.backward(call, x, dy, pass.saved(), pass.scratch(), dx);
+    narrow_all(call, dx, input_gradient<bfloat16>(pass, 0));
   }
 
  private:
+  [[nodiscard]] float* copy(const Pass& pass, int64_t number) const {
+    return pass.scratch() + own_ + number * lrn_.elements();
+  }
+  const float* widened(const Call& call, const bfloat16* values, float* target) const {
+    for_ranges(call.threads, lrn_.elements(), [=](int64_t begin, int64_t end) {
+      widen(values + begin, target + begin, end - begin);
+    });
+    return target;
+  }
+  void narrow_all(const Call& call, const float* values, bfloat16* target) const {
+    for_ranges(call.threads, lrn_.elements(), [=](int64_t begin, int64_t end) {
+      narrow(values + begin, target + begin, end - begin);
+    });
+  }
+
   WithinChannelLrn lrn_;
-  bool backward_ = false;
+  bool copies_, backward_;
+  int64_t own_ = 0;  // floats
 };
 
 bool is_across(const Binding& binding) {
@@ -125,6 +157,7 @@ class LrnCpu : public Needs {
       static_cast<Needs&>(*this) = within_.emplace(binding);
     }
   }
+  static constexpr uint32_t dtypes = float32_and_bfloat16;
   static LayoutOptions layouts(const Binding& binding) {
     return is_across(binding) ? AcrossChannels::layouts(binding)
                               : any_layout(binding.input(0).shape.c);
