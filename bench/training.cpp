@@ -30,7 +30,7 @@ struct Arguments {
   bool peak = false;
 };
 
-constexpr float rate = 1e-3F;  // momentum 0.9, decay 0.0005: as the peer's
+constexpr float rate = 1e-2F;  // momentum 0.9, decay 0.0005: as the peer's
 
 // Noise for pixels, labels in turn, in the order of memory that a batch has on the host.
 class Batch {

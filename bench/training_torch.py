@@ -24,7 +24,7 @@ import torch
 
 from torch_nets import Reference, get, get_all, in_training, parse_prototxt, read_safetensors
 
-RATE = 1e-3  # momentum 0.9, decay 0.0005, as bench_training
+RATE = 1e-2  # momentum 0.9, decay 0.0005, as bench_training
 
 
 class AcrossChannels(torch.autograd.Function):
