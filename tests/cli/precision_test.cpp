@@ -24,9 +24,8 @@ class Precision : public testing::Test {
 };
 
 TEST_F(Precision, AnotherWordIsRefusedByEveryCommandThatHasTheOption) {
-  for (const char* command :
-       {"train --data synthetic --net lenet --steps 1 --out run", "profile --net lenet",
-        "plan --net lenet", "net lenet"}) {
+  for (const char* command : {"train --data synthetic --net lenet --steps 1 --out run",
+                              "profile --net lenet", "plan --net lenet", "net lenet"}) {
     EXPECT_THAT(desk_.refusal(std::string(command) + " --precision half"),
                 HasSubstr("precision 'half': there are float32 and bfloat16"))
         << command;
@@ -35,8 +34,9 @@ TEST_F(Precision, AnotherWordIsRefusedByEveryCommandThatHasTheOption) {
 
 TEST_F(Precision, OfARunIsKeptInItsFolderAndItsModelCanBeTestedAndUsed) {
   desk_.draw_two_classes("images");
-  success("train --net tiny.prototxt --data images --batch 4 --lr 0.01 --steps 6 --out run "
-          "--precision bfloat16");
+  success(
+      "train --net tiny.prototxt --data images --batch 4 --lr 0.01 --steps 6 --out run "
+      "--precision bfloat16");
   EXPECT_THAT(desk_.read("run/run.json"), HasSubstr("\"precision\": \"bfloat16\""));
   EXPECT_THAT(desk_.refusal("train --out run --resume --steps 8 --precision float32"),
               AllOf(HasSubstr("--precision cannot change"), HasSubstr("'run'")));
@@ -58,10 +58,10 @@ TEST_F(Precision, TheNetsReportSaysEveryTensorsDtypeAndHalfTheMemory) {
 
 TEST_F(Precision, OfAPlanMakesTransfersOfActivationsHalfAsLong) {
   const auto transfer = [&](const std::string& precision) {
-    const std::string text =
-        success("plan --net cifar10_quick --devices sim:2 --strategy hybrid --no-tasks --json "
-                "--link bandwidth=1MB/s --precision " +
-                precision);
+    const std::string text = success(
+        "plan --net cifar10_quick --devices sim:2 --strategy hybrid --no-tasks --json "
+        "--link bandwidth=1MB/s --precision " +
+        precision);
     return nlohmann::json::parse(text).at("predicted_step_seconds").get<double>();
   };
   EXPECT_LT(transfer("bfloat16"), transfer("float32"));

@@ -33,20 +33,18 @@ std::vector<std::string> reorders(const Net& net) {
 TEST(Dtypes, StayFloat32UnlessAskedFor) {
   NetOptions options = half_options();
   options.precision = TANDEM_FLOAT32;
-  const Net net =
-      build(data_layer + convolution("conv", "data", "conv", 32) +
-                layer("relu", "ReLU", "conv", "conv") + inner_product("ip", "conv", "ip") +
-                loss_layer,
-            options);
+  const Net net = build(data_layer + convolution("conv", "data", "conv", 32) +
+                            layer("relu", "ReLU", "conv", "conv") +
+                            inner_product("ip", "conv", "ip") + loss_layer,
+                        options);
   for (const Tensor& tensor : net.tensors) EXPECT_EQ(tensor.dtype, TANDEM_FLOAT32) << tensor.name;
 }
 
 TEST(Dtypes, AConversionAndAChangeOfLayoutAreOneReorder) {
-  const Net net =
-      build(data_layer + convolution("conv", "data", "conv", 32) +
-                layer("relu", "ReLU", "conv", "conv") + inner_product("ip", "conv", "ip") +
-                loss_layer,
-            half_options());
+  const Net net = build(data_layer + convolution("conv", "data", "conv", 32) +
+                            layer("relu", "ReLU", "conv", "conv") +
+                            inner_product("ip", "conv", "ip") + loss_layer,
+                        half_options());
   EXPECT_THAT(reorders(net), ElementsAre("data_reorder_bfloat16", "conv_reorder_NCHW_float32"));
   EXPECT_EQ(output_of(net, "data_reorder_bfloat16").dtype, TANDEM_BFLOAT16);
   EXPECT_EQ(output_of(net, "conv").dtype, TANDEM_BFLOAT16);
@@ -67,25 +65,23 @@ TEST(Dtypes, ALayerThatKnowsFloat32OnlyWorksBetweenTwoConversions) {
                 layer("norm", "LRN", "conv1", "norm") + convolution("conv2", "norm", "conv2", 32) +
                 inner_product("ip", "conv2", "ip") + loss_layer,
             half_options());
-  EXPECT_THAT(reorders(net),
-              ElementsAre("data_reorder_bfloat16", "conv1_reorder_float32",
-                          "norm_reorder_bfloat16", "conv2_reorder_NCHW_float32"));
+  EXPECT_THAT(reorders(net), ElementsAre("data_reorder_bfloat16", "conv1_reorder_float32",
+                                         "norm_reorder_bfloat16", "conv2_reorder_NCHW_float32"));
   EXPECT_EQ(layer_of(net, "norm").dtype, TANDEM_FLOAT32);
 }
 
 TEST(Dtypes, AChainWithoutWeightsBetweenFloat32LayersStaysAsItIs) {
   const Net net =
-      build(data_layer + convolution("conv", "data", "conv", 32) +
-                inner_product("a", "conv", "a") + layer("relu", "ReLU", "a", "a") +
-                inner_product("ip", "a", "ip") + loss_layer,
+      build(data_layer + convolution("conv", "data", "conv", 32) + inner_product("a", "conv", "a") +
+                layer("relu", "ReLU", "a", "a") + inner_product("ip", "a", "ip") + loss_layer,
             half_options());
   EXPECT_EQ(layer_of(net, "conv").dtype, TANDEM_BFLOAT16);
   EXPECT_EQ(layer_of(net, "relu").dtype, TANDEM_FLOAT32);
 }
 
 TEST(Dtypes, APredictionIsReadInFloat32) {
-  const Net net = build(data_layer + convolution("ip", "data", "ip", 32),
-                        half_options(TANDEM_TEST));
+  const Net net =
+      build(data_layer + convolution("ip", "data", "ip", 32), half_options(TANDEM_TEST));
   EXPECT_THAT(reorders(net), ElementsAre("data_reorder_bfloat16", "ip_reorder_NCHW_float32"));
   EXPECT_EQ(net.tensors[net.prediction].dtype, TANDEM_FLOAT32);
 }

@@ -173,10 +173,9 @@ class LayerRun {
     std::vector<PlainTensor> read_back;
     for (size_t i = 0; i < addresses.size(); ++i) {
       const tandem_tensor& tensor = inputs_of_binding_[i];
-      read_back.push_back(addresses[i] == nullptr
-                              ? PlainTensor{}
-                              : read_in_layout(tensor.shape, tensor.layout, addresses[i],
-                                               tensor.dtype));
+      read_back.push_back(addresses[i] == nullptr ? PlainTensor{}
+                                                  : read_in_layout(tensor.shape, tensor.layout,
+                                                                   addresses[i], tensor.dtype));
     }
     return read_back;
   }
@@ -313,8 +312,8 @@ class LayerRun {
                                        const std::vector<tandem_tensor>& tensors) {
     std::vector<PlainTensor> result;
     for (size_t i = 0; i < tensors.size(); ++i) {
-      result.push_back(read_in_layout(tensors[i].shape, tensors[i].layout, memory[i].data(),
-                                      tensors[i].dtype));
+      result.push_back(
+          read_in_layout(tensors[i].shape, tensors[i].layout, memory[i].data(), tensors[i].dtype));
     }
     return result;
   }

@@ -43,8 +43,8 @@ void for_each_element(const Shape& s, int32_t layout, const Body& body) {
   }
 }
 
-// The nearest bfloat16, of two equally near the even one, by arithmetic on the number and not on its
-// bits: 8 significant bits. For finite values above the smallest normal.
+// The nearest bfloat16, of two equally near the even one, by arithmetic on the number and not on
+// its bits: 8 significant bits. For finite values above the smallest normal.
 inline float rounded_to_bfloat16(float value) {
   if (!std::isfinite(value)) return value;
   int exponent = 0;

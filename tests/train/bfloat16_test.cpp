@@ -51,9 +51,12 @@ TEST_F(Bfloat16Runs, EveryStrategyGivesTheWeightsOfOneDevice) {
     yardstick = std::max(yardstick, largest_difference(weights, run(one_device(threads)), start));
   }
   ASSERT_GT(yardstick, 0);
-  for (const auto& [devices, strategy] :
-       {std::pair{"cpu:2", "sequential"}, {"cpu:2", "two_phase"}, {"cpu:3", "two_phase"},
-        {"cpu:3", "layerwise"}, {"cpu:2", "hybrid"}, {"cpu:2", "asymmetric"}}) {
+  for (const auto& [devices, strategy] : {std::pair{"cpu:2", "sequential"},
+                                          {"cpu:2", "two_phase"},
+                                          {"cpu:3", "two_phase"},
+                                          {"cpu:3", "layerwise"},
+                                          {"cpu:2", "hybrid"},
+                                          {"cpu:2", "asymmetric"}}) {
     TrainOptions o = half(devices, strategy);
     if (o.strategy == "hybrid" || o.strategy == "asymmetric") o.strategy_options.split = "auto";
     const double difference = largest_difference(weights, run(o), start);
