@@ -50,7 +50,8 @@ class BoxCopy {
     return result;
   }
 
-  void copy(const sdk::Call& call, const float* source, float* target) const {
+  template <class T>
+  void copy(const sdk::Call& call, const T* source, T* target) const {
     for_runs(call, [=](int64_t from, int64_t to, int64_t count) {
       std::copy_n(source + from, count, target + to);
     });

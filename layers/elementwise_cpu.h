@@ -2,8 +2,10 @@
 // elements lie, vectorised also where input and output are the same memory.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
+#include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/team.h"
 #include "plugins/sdk.h"
 
@@ -28,6 +30,42 @@ void map(int32_t threads, int64_t elements, const float* a, const float* b, floa
   });
 }
 
+namespace detail {
+// Elements that are made float32, worked on and stored again while they stay in the L1 cache.
+constexpr int64_t at_once = 2048;
+}  // namespace detail
+
+// The same of bfloat16.
+template <class Function>
+void map(int32_t threads, int64_t elements, const cpu::bfloat16* a, cpu::bfloat16* out,
+         const Function& function) {
+  cpu::for_ranges(threads, elements, [=](int64_t begin, int64_t end) {
+    float x[detail::at_once];
+    for (int64_t at = begin; at < end; at += detail::at_once) {
+      const int64_t size = std::min(detail::at_once, end - at);
+      cpu::widen(a + at, x, size);
+#pragma omp simd
+      for (int64_t i = 0; i < size; ++i) x[i] = function(x[i]);
+      cpu::narrow(x, out + at, size);
+    }
+  });
+}
+template <class Function>
+void map(int32_t threads, int64_t elements, const cpu::bfloat16* a, const cpu::bfloat16* b,
+         cpu::bfloat16* out, const Function& function) {
+  cpu::for_ranges(threads, elements, [=](int64_t begin, int64_t end) {
+    float x[detail::at_once], y[detail::at_once];
+    for (int64_t at = begin; at < end; at += detail::at_once) {
+      const int64_t size = std::min(detail::at_once, end - at);
+      cpu::widen(a + at, x, size);
+      cpu::widen(b + at, y, size);
+#pragma omp simd
+      for (int64_t i = 0; i < size; ++i) x[i] = function(x[i], y[i]);
+      cpu::narrow(x, out + at, size);
+    }
+  });
+}
+
 // Whence a function tells its slope: which trait its layer type has.
 enum class SlopeFrom { input, output };
 
@@ -39,25 +77,38 @@ template <class Function>
 class ElementwiseCpu {
  public:
   ElementwiseCpu(const sdk::Binding& binding, const sdk::Call&)
-      : function_(binding.attributes), elements_(sdk::count(binding.input(0).shape)) {}
+      : function_(binding.attributes),
+        dtype_(binding.input(0).dtype),
+        elements_(sdk::count(binding.input(0).shape)) {}
+
+  static constexpr uint32_t dtypes = cpu::float32_and_bfloat16;
 
   static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
     return sdk::any_layout(binding.input(0).shape.c);
   }
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    map(call.threads, elements_, pass.input(0), pass.output(0),
-        [f = function_](float x) { return f.value(x); });
+    cpu::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      map(call.threads, elements_, cpu::input<T>(pass, 0), cpu::output<T>(pass, 0),
+          [f = function_](float x) { return f.value(x); });
+    });
   }
 
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    const float* v = Function::slope_from == SlopeFrom::input ? pass.input(0) : pass.output(0);
-    map(call.threads, elements_, v, pass.output_gradient(0), pass.input_gradient(0),
-        [f = function_](float value, float dy) { return dy * f.slope(value); });
+    cpu::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      const T* v = Function::slope_from == SlopeFrom::input ? cpu::input<T>(pass, 0)
+                                                            : cpu::output<T>(pass, 0);
+      map(call.threads, elements_, v, cpu::output_gradient<T>(pass, 0),
+          cpu::input_gradient<T>(pass, 0),
+          [f = function_](float value, float dy) { return dy * f.slope(value); });
+    });
   }
 
  private:
   Function function_;
+  int32_t dtype_;
   int64_t elements_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/team.h"
 #include "plugins/sdk.h"
 
@@ -12,7 +13,9 @@ namespace tandem::layers {
 class RenamedAxesCpu {
  public:
   RenamedAxesCpu(const sdk::Binding& binding, const sdk::Call&)
-      : elements_(sdk::count(binding.input(0).shape)) {}
+      : elements_(sdk::count(binding.input(0).shape)), dtype_(binding.input(0).dtype) {}
+
+  static constexpr uint32_t dtypes = cpu::float32_and_bfloat16;
 
   static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
     const sdk::Shape& from = binding.input(0).shape;
@@ -21,14 +24,21 @@ class RenamedAxesCpu {
   }
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    copy(call, pass.input(0), pass.output(0));
+    cpu::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      copy(call, cpu::input<T>(pass, 0), cpu::output<T>(pass, 0));
+    });
   }
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    copy(call, pass.output_gradient(0), pass.input_gradient(0));
+    cpu::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      copy(call, cpu::output_gradient<T>(pass, 0), cpu::input_gradient<T>(pass, 0));
+    });
   }
 
  private:
-  void copy(const sdk::Call& call, const float* source, float* target) const {
+  template <class T>
+  void copy(const sdk::Call& call, const T* source, T* target) const {
     if (source == target) return;
     cpu::for_ranges(call.threads, elements_, [=](int64_t begin, int64_t end) {
       std::copy(source + begin, source + end, target + begin);
@@ -36,6 +46,7 @@ class RenamedAxesCpu {
   }
 
   int64_t elements_;
+  int32_t dtype_;
 };
 
 }  // namespace tandem::layers

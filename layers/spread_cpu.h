@@ -7,30 +7,38 @@
 #include <cstdint>
 
 #include "layers/spread.h"
+#include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/team.h"
 
 namespace tandem::layers {
 
 namespace detail {
 
+using cpu::load;
+using cpu::store;
+
 // `lanes` is the width, where it is known.
-template <int64_t lanes, class Function>
-void apply_to_pixels(const Spread& s, const float* x, const float* g, const float* a,
-                     const float* b, float* y, const Function& function) {
+template <int64_t lanes, class T, class Function>
+void apply_to_pixels(const Spread& s, const T* x, const T* g, const float* a, const float* b, T* y,
+                     const Function& function) {
   const int64_t width = lanes > 0 ? lanes : s.width;
   for (int64_t p = 0; p < s.pixels * width; p += width) {
 #pragma omp simd
-    for (int64_t k = 0; k < width; ++k) y[p + k] = function(x[p + k], g[p + k], a[k], b[k]);
+    for (int64_t k = 0; k < width; ++k) {
+      store(function(load(x[p + k]), load(g[p + k]), a[k], b[k]), y[p + k]);
+    }
   }
 }
 
-template <class Function>
-void apply_to_tile(const Spread& s, const float* x, const float* g, const float* a, const float* b,
-                   float* y, const Function& function) {
+template <class T, class Function>
+void apply_to_tile(const Spread& s, const T* x, const T* g, const float* a, const float* b, T* y,
+                   const Function& function) {
   if (s.width == 1) {
     const float one_a = *a, one_b = *b;
 #pragma omp simd
-    for (int64_t i = 0; i < s.pixels; ++i) y[i] = function(x[i], g[i], one_a, one_b);
+    for (int64_t i = 0; i < s.pixels; ++i) {
+      store(function(load(x[i]), load(g[i]), one_a, one_b), y[i]);
+    }
   } else if (s.width == 16) {
     apply_to_pixels<16>(s, x, g, a, b, y, function);
   } else if (s.width == 8) {
@@ -41,19 +49,19 @@ void apply_to_tile(const Spread& s, const float* x, const float* g, const float*
 }
 
 // sums[k] += term over `pixels` pixels that lie `stride` apart.
-template <int64_t lanes, class Term>
-void add_lanes(int64_t pixels, int64_t stride, const float* x, const float* g, double* sums,
+template <int64_t lanes, class T, class Term>
+void add_lanes(int64_t pixels, int64_t stride, const T* x, const T* g, double* sums,
                const Term& term) {
   float partial[lanes] = {};
   for (int64_t p = 0; p < pixels * stride; p += stride) {
 #pragma omp simd
-    for (int64_t k = 0; k < lanes; ++k) partial[k] += term(x[p + k], g[p + k]);
+    for (int64_t k = 0; k < lanes; ++k) partial[k] += term(load(x[p + k]), load(g[p + k]));
   }
   for (int64_t k = 0; k < lanes; ++k) sums[k] += partial[k];
 }
 
-template <class Term>
-void add_pixels(int64_t pixels, int64_t width, const float* x, const float* g, double* sums,
+template <class T, class Term>
+void add_pixels(int64_t pixels, int64_t width, const T* x, const T* g, double* sums,
                 const Term& term) {
   int64_t k = 0;
   for (; k + 16 <= width; k += 16) add_lanes<16>(pixels, width, x + k, g + k, sums + k, term);
@@ -63,8 +71,8 @@ void add_pixels(int64_t pixels, int64_t width, const float* x, const float* g, d
 
 constexpr int64_t pixels_at_once = 64;
 
-template <class Term>
-void add_tile(const Spread& s, const float* x, const float* g, double* sums, const Term& term) {
+template <class T, class Term>
+void add_tile(const Spread& s, const T* x, const T* g, double* sums, const Term& term) {
   if (s.width > 1) {
     for (int64_t p = 0; p < s.pixels; p += pixels_at_once) {
       const int64_t at = p * s.width;
@@ -80,14 +88,14 @@ void add_tile(const Spread& s, const float* x, const float* g, double* sums, con
     const int64_t groups = std::min(pixels_at_once, (whole - i) / lanes);
     add_lanes<lanes>(groups, lanes, x + i, g + i, parts, term);
   }
-  for (int64_t i = whole; i < s.pixels; ++i) parts[i - whole] += term(x[i], g[i]);
+  for (int64_t i = whole; i < s.pixels; ++i) parts[i - whole] += term(load(x[i]), load(g[i]));
   for (const double part : parts) *sums += part;
 }
 
 // Part `part` of groups * period: one group of the batch for the values of one place in the period.
-template <class Term>
-void add_part(const Spread& s, int64_t part, int64_t groups, const float* x, const float* g,
-              double* sums, const Term& term) {
+template <class T, class Term>
+void add_part(const Spread& s, int64_t part, int64_t groups, const T* x, const T* g, double* sums,
+              const Term& term) {
   std::fill_n(sums, s.width, 0.0);
   const int64_t group = part / s.period, end = (group + 1) * s.repeats() / groups;
   for (int64_t r = group * s.repeats() / groups; r < end; ++r) {
@@ -98,11 +106,12 @@ void add_part(const Spread& s, int64_t part, int64_t groups, const float* x, con
 
 }  // namespace detail
 
-// y = function(x, g, a, b), where x and g are tensors and a and b the values of their elements.
+// y = function(x, g, a, b), where x and g are tensors, of float32 or bfloat16 as y, and a and b the
+// values of their elements.
 // What a function does not use may be any readable memory of its size; y may be x or g.
-template <class Function>
-void apply_values(int32_t threads, const Spread& s, const float* x, const float* g, const float* a,
-                  const float* b, float* y, const Function& function) {
+template <class T, class Function>
+void apply_values(int32_t threads, const Spread& s, const T* x, const T* g, const float* a,
+                  const float* b, T* y, const Function& function) {
   cpu::for_items(threads, s.tiles, s.pixels * s.width, [=, &s](int64_t begin, int64_t end) {
     for (int64_t tile = begin; tile < end; ++tile) {
       const int64_t at = tile * s.pixels * s.width, value = tile % s.period * s.width;
@@ -122,8 +131,8 @@ inline int64_t sum_scratch_bytes(const Spread& s) {
 
 // For every value: sums = the sum of term(x, g) over its elements, or plus it. `scratch` has
 // sum_scratch_bytes.
-template <class Term>
-void sum_values(int32_t threads, const Spread& s, const float* x, const float* g, const Term& term,
+template <class T, class Term>
+void sum_values(int32_t threads, const Spread& s, const T* x, const T* g, const Term& term,
                 double* scratch, float* sums, bool accumulate) {
   const int64_t groups = sum_groups(s);
   const int64_t parts = groups * s.period;

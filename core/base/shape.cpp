@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "core/base/error.h"
+
 namespace tandem {
 
 std::string to_string(const Shape& shape) {
@@ -21,6 +23,45 @@ std::string layout_name(int32_t layout) {
     default:
       return fmt::format("layout {}", layout);
   }
+}
+
+int64_t dtype_bytes(int32_t dtype) {
+  switch (dtype) {
+    case TANDEM_FLOAT32:
+    case TANDEM_INT32:
+      return 4;
+    case TANDEM_BFLOAT16:
+    case TANDEM_FLOAT16:
+      return 2;
+    case TANDEM_UINT8:
+      return 1;
+    default:
+      throw error("dtype {} is not known", dtype);
+  }
+}
+
+std::string dtype_name(int32_t dtype) {
+  switch (dtype) {
+    case TANDEM_FLOAT32:
+      return "float32";
+    case TANDEM_BFLOAT16:
+      return "bfloat16";
+    case TANDEM_FLOAT16:
+      return "float16";
+    case TANDEM_INT32:
+      return "int32";
+    case TANDEM_UINT8:
+      return "uint8";
+    default:
+      return fmt::format("dtype {}", dtype);
+  }
+}
+
+int32_t parse_precision(const std::string& text) {
+  for (const int32_t dtype : {TANDEM_FLOAT32, TANDEM_BFLOAT16}) {
+    if (text == dtype_name(dtype)) return dtype;
+  }
+  throw error("precision '{}': there are float32 and bfloat16", text);
 }
 
 }  // namespace tandem

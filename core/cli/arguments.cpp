@@ -58,6 +58,12 @@ void write_output(const std::string& path, const std::string& text) {
   write_text_file(path, text);
 }
 
+void add_precision_option(CLI::App& command, std::string& precision) {
+  command.add_option("--precision", precision,
+                     "float32 (default) or bfloat16: of activations and their gradients; weights "
+                     "stay float32");
+}
+
 void add_machine_options(CLI::App& command, MachineArguments& arguments) {
   command.add_option("--link", arguments.link,
                      "Speed of copies between devices, e.g. bandwidth=4GB/s,latency=10us (default: "

@@ -63,6 +63,8 @@ struct RooflineArguments {
   void apply(Roofline& roofline) const;
 };
 void add_roofline_options(CLI::App& command, RooflineArguments& arguments);
+// --precision; a wrong word is refused where it is used.
+void add_precision_option(CLI::App& command, std::string& precision);
 void add_machine_options(CLI::App& command, MachineArguments& arguments);
 // "sequential, two_phase, ... (default: two_phase)": all strategies, and what `standard` adds.
 [[nodiscard]] std::string strategy_help(const std::string& standard = "");

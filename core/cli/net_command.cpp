@@ -15,6 +15,7 @@ using nlohmann::json;
 
 struct NetCommandArguments {
   NetArguments net;
+  std::string precision = "float32";
   std::string phase, dot;  // phase "": training, if the net can be trained
   bool as_json = false;
 };
@@ -66,7 +67,8 @@ void print_json(const Net& net, const std::vector<LayerSummary>& rows, int64_t t
       const Tensor& tensor = net.tensors[static_cast<size_t>(layer.outputs[i])];
       entry["outputs"].push_back({{"name", tensor.name},
                                   {"shape", {s.n, s.c, s.h, s.w}},
-                                  {"layout", layout_name(tensor.layout)}});
+                                  {"layout", layout_name(tensor.layout)},
+                                  {"dtype", dtype_name(tensor.dtype)}});
     }
     tree["layers"].push_back(entry);
   }
@@ -82,16 +84,17 @@ void print_json(const Net& net, const std::vector<LayerSummary>& rows, int64_t t
 void print_table(const Net& net, const std::vector<LayerSummary>& rows, int64_t training_bytes) {
   size_t width = 5;
   for (const Layer& layer : net.layers) width = std::max(width, layer.name.size());
-  fmt::print("net '{}', batch {}\n\n{:<{}}  {:<16} {:>14} {:<8} {:>10} {:>11} {:>11} {:>10}\n",
-             net.name, net.batch, "layer", width, "type", "output", "layout", "weights", "forward",
-             "backward", "memory");
+  fmt::print("net '{}', batch {}\n\n{:<{}}  {:<16} {:>14} {:<17} {:>10} {:>11} {:>11} {:>10}\n",
+             net.name, net.batch, "layer", width, "type", "output", "layout   dtype", "weights",
+             "forward", "backward", "memory");
   for (const LayerSummary& row : rows) {
     const Layer& layer = net.layers[static_cast<size_t>(row.layer)];
     std::string layout;
     if (!layer.outputs.empty()) {
-      layout = layout_name(net.tensors[static_cast<size_t>(layer.outputs[0])].layout);
+      const Tensor& output = net.tensors[static_cast<size_t>(layer.outputs[0])];
+      layout = fmt::format("{:<8} {}", layout_name(output.layout), dtype_name(output.dtype));
     }
-    fmt::print("{:<{}}  {:<16} {:>14} {:<8} {:>10} {:>11} {:>11} {:>10}\n", layer.name, width,
+    fmt::print("{:<{}}  {:<16} {:>14} {:<17} {:>10} {:>11} {:>11} {:>10}\n", layer.name, width,
                layer.type->name, row.outputs.empty() ? "-" : size_text(row.outputs[0]), layout,
                row.weights > 0 ? fmt::format("{}", row.weights) : "-",
                flops_text(row.forward_flops), flops_text(row.backward_flops),
@@ -137,6 +140,7 @@ int run_net(const NetCommandArguments& a) {
   NetOptions options;
   options.batch = a.net.batch_of(definition);
   options.data = a.net.data(definition);
+  options.precision = parse_precision(a.precision);
   std::string why;
   const Net net = build_shown(definition, registry, a.phase, options, why);
   const std::vector<LayerSummary> rows = summarize(net);
@@ -147,6 +151,7 @@ int run_net(const NetCommandArguments& a) {
     session.strategy = "sequential";
     session.batch = options.batch;
     session.data = options.data;
+    session.precision = options.precision;
     session.testing = false;
     session.rule.states = 1;
     Session planned(registry, definition, session);
@@ -169,6 +174,7 @@ void add_net(CLI::App& app, Action& action) {
       "net", "Show a net: every layer with its shapes, weights, work and memory");
   command->add_option("net", a->net.net, "A model's name or a prototxt file")->required();
   add_net_size_options(*command, a->net);
+  add_precision_option(*command, a->precision);
   command->add_option("--phase", a->phase,
                       "train or test (default: train, if the net can be trained)");
   command->add_option("--dot", a->dot, "Write a drawing of the net in DOT");

@@ -16,7 +16,8 @@ using nlohmann::json;
 
 struct PlanArguments {
   NetArguments net;
-  std::string devices = "sim:2", strategy = "two_phase", costs, dot, trace, svg;
+  std::string devices = "sim:2", strategy = "two_phase", precision = "float32", costs, dot, trace,
+              svg;
   StrategyOptions strategy_options;
   MachineArguments machine;
   RooflineArguments roofline;
@@ -46,6 +47,7 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
   }
   SessionOptions options;
   options.devices = fmt::format("sim:{}", devices.count());
+  options.precision = parse_precision(a.precision);
   options.strategy = a.strategy;
   options.strategy_options = a.strategy_options;
   options.machine = a.machine.options();
@@ -237,6 +239,7 @@ void add_plan(CLI::App& app, Action& action) {
       ->add_option("--strategy", a->strategy,
                    strategy_help("; auto: the fastest; all: a table of all"))
       ->capture_default_str();
+  add_precision_option(*command, a->precision);
   command->add_option("--costs", a->costs, "Measured costs (tandem profile --costs)");
   command->add_option("--dot", a->dot, "Write the graph in DOT");
   command->add_option("--trace", a->trace, "Write the predicted timeline (Chrome trace JSON)");

@@ -16,7 +16,7 @@ using nlohmann::json;
 
 struct ProfileArguments {
   NetArguments net;
-  std::string devices = "cpu", strategy = "two_phase", costs, paced, trace;
+  std::string devices = "cpu", strategy = "two_phase", precision = "float32", costs, paced, trace;
   StrategyOptions strategy_options;
   MachineArguments machine;
   int steps = 5, warm_up = 2;
@@ -101,6 +101,7 @@ int run_profile(ProfileArguments& a) {
   const NetDefinition definition = a.net.definition();
   SessionOptions options;
   options.devices = a.devices;
+  options.precision = parse_precision(a.precision);
   options.strategy = a.strategy;
   options.strategy_options = a.strategy_options;
   options.machine = a.machine.options();
@@ -133,9 +134,10 @@ int run_profile(ProfileArguments& a) {
     if (!a.trace.empty()) write_output(a.trace, to_chrome_trace(plan, measured.events));
     if (!a.costs.empty()) {
       const tandem_device_info info = session.machine().device_info(0);
-      costs.write(a.costs, {fmt::format("net {} batch {} devices {} strategy {}", a.net.net,
-                                        options.batch, a.devices, a.strategy),
-                            fmt::format("{}, {} cores a device", info.name, info.threads)});
+      costs.write(a.costs,
+                  {fmt::format("net {} batch {} devices {} strategy {} precision {}", a.net.net,
+                               options.batch, a.devices, a.strategy, a.precision),
+                   fmt::format("{}, {} cores a device", info.name, info.threads)});
     }
   }
   double alone = 0;
@@ -146,6 +148,7 @@ int run_profile(ProfileArguments& a) {
     json tree = {{"net", a.net.net},
                  {"devices", a.devices},
                  {"strategy", a.strategy},
+                 {"precision", a.precision},
                  {"batch", options.batch},
                  {"step_seconds", measured.step_seconds},
                  {"images_per_second", measured.images_per_second},
@@ -193,6 +196,7 @@ void add_profile(CLI::App& app, Action& action) {
   command->add_option("--devices", a->devices, "cpu, cpu:2, ...")->capture_default_str();
   command->add_option("--strategy", a->strategy, strategy_help("; auto: the fastest of them"))
       ->capture_default_str();
+  add_precision_option(*command, a->precision);
   command->add_option("--steps", a->steps, "Steps to measure")->capture_default_str();
   command->add_option("--warm-up", a->warm_up, "Steps before them")->capture_default_str();
   command->add_option("--costs", a->costs,

@@ -32,7 +32,7 @@ bool may_run_in_place(const Net& net, const Layer& layer) {
   if (maker.has(TANDEM_LOSS) || maker.has(TANDEM_METRIC)) return false;  // a scalar to be reported
   // Its other axes may differ: the elements are the same.
   if (from.shape.n != to.shape.n || element_count(from.shape) != element_count(to.shape) ||
-      from.layout != to.layout) {
+      from.layout != to.layout || from.dtype != to.dtype) {
     return false;
   }
   if (from.consumers.size() != 1) return false;

@@ -50,8 +50,14 @@ bool can_have(const Net& net, const Layer& layer, const tandem_layout_option& op
 class LayoutQuestion {
  public:
   LayoutQuestion(const Net& net, const Layer& layer) {
-    for (const int tensor : layer.inputs) inputs_.push_back(plain(net, tensor));
-    for (const int tensor : layer.outputs) outputs_.push_back(plain(net, tensor));
+    for (size_t i = 0; i < layer.inputs.size(); ++i) {
+      const Tensor& tensor = net.tensors[static_cast<size_t>(layer.inputs[i])];
+      inputs_.push_back({tensor.shape, wanted_dtype(net, layer, i, tensor.dtype), TANDEM_NCHW});
+    }
+    for (const int output : layer.outputs) {
+      const Tensor& tensor = net.tensors[static_cast<size_t>(output)];
+      outputs_.push_back({tensor.shape, tensor.dtype, TANDEM_NCHW});
+    }
     for (const int weight : layer.weights) {
       weights_.push_back(net.weights[static_cast<size_t>(weight)].shape);
     }
@@ -77,9 +83,6 @@ class LayoutQuestion {
   [[nodiscard]] const tandem_binding& binding() const { return binding_; }
 
  private:
-  static tandem_tensor plain(const Net& net, int tensor) {
-    return {net.tensors[static_cast<size_t>(tensor)].shape, TANDEM_FLOAT32, TANDEM_NCHW};
-  }
   std::vector<tandem_tensor> inputs_, outputs_;
   std::vector<Shape> weights_;
   tandem_binding binding_{};
@@ -130,13 +133,7 @@ std::vector<std::vector<tandem_layout_option>> layout_options(const Net& net,
                                                               const std::string& device_kind) {
   std::vector<std::vector<tandem_layout_option>> options;
   for (const Layer& layer : net.layers) {
-    const tandem_kernel* kernel = nullptr;
-    try {
-      kernel = &registry.kernel(layer.type->name, device_kind);
-    } catch (const Error& failure) {
-      throw layer_error(layer, failure.what());
-    }
-    options.push_back(ask(net, layer, *kernel));
+    options.push_back(ask(net, layer, kernel_of(layer, registry, device_kind)));
   }
   return options;
 }

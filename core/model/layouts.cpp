@@ -35,9 +35,10 @@ class LayoutSearch {
 
  private:
   // A reorder reads and writes every byte.
-  [[nodiscard]] double reorder_cost(int tensor) const {
-    return 2 * 4 *
-           static_cast<double>(element_count(net_.tensors[static_cast<size_t>(tensor)].shape));
+  [[nodiscard]] double reorder_cost(int index, int32_t wanted) const {
+    const Tensor& tensor = net_.tensors[static_cast<size_t>(index)];
+    return static_cast<double>(dtype_bytes(tensor.dtype) + dtype_bytes(wanted)) *
+           static_cast<double>(element_count(tensor.shape));
   }
 
   // What the layer's option costs by itself and at its inputs.
@@ -47,7 +48,11 @@ class LayoutSearch {
     for (size_t k = 0; k < layer.inputs.size(); ++k) {
       const int tensor = layer.inputs[k];
       const int32_t made = made_layout(net_, tensor, choice);
-      if (wanted_layout(net_, layer, k, choice[i], made) != made) cost += reorder_cost(tensor);
+      const int32_t made_dtype = net_.tensors[static_cast<size_t>(tensor)].dtype;
+      const int32_t dtype = wanted_dtype(net_, layer, k, made_dtype);
+      if (wanted_layout(net_, layer, k, choice[i], made) != made || dtype != made_dtype) {
+        cost += reorder_cost(tensor, dtype);
+      }
     }
     return cost;
   }
@@ -127,15 +132,15 @@ class LayoutSearch {
   const Options& options_;
 };
 
-// Puts in the Reorder layers that a choice needs: one for each tensor and wanted layout.
+// Puts in the Reorder layers that a choice needs: one for each tensor and wanted form.
 class Reorders {
  public:
   explicit Reorders(Draft& draft) : draft_(draft) {}
 
-  // The tensor in that layout, for the input of `consumer`.
-  int reordered(int tensor, int32_t layout, int consumer, bool takes_gradient) {
-    auto [found, is_new] = made_.try_emplace({tensor, layout}, insertions_.size());
-    if (is_new) insertions_.push_back(reorder(tensor, layout, consumer));
+  // The tensor in that form, for the input of `consumer`.
+  int reordered(int tensor, const Form& form, int consumer, bool takes_gradient) {
+    auto [found, is_new] = made_.try_emplace({tensor, form}, insertions_.size());
+    if (is_new) insertions_.push_back(reorder(tensor, form, consumer));
     Insertion& insertion = insertions_[found->second];
     // Splits came before: at most one consumer of a tensor takes a gradient.
     if (takes_gradient) {
@@ -148,31 +153,39 @@ class Reorders {
   void insert() { insert_layers(draft_, std::move(insertions_)); }
 
  private:
-  Insertion reorder(int tensor, int32_t layout, int consumer) {
+  Insertion reorder(int tensor, const Form& form, int consumer) {
     Net& net = draft_.net;
+    const Tensor& source = net.tensors[static_cast<size_t>(tensor)];
+    std::string name = source.name + "_reorder";
+    if (form.layout != source.layout) name += "_" + layout_name(form.layout);
+    if (form.dtype != source.dtype) name += "_" + dtype_name(form.dtype);
     Insertion insertion;
     insertion.before = consumer;
     insertion.takes_gradient = {false};
-    Layer& layer = insertion.layer = make_inserted_layer(
-        draft_, "Reorder",
-        fmt::format("{}_reorder_{}", net.tensors[static_cast<size_t>(tensor)].name,
-                    layout_name(layout)));
+    Layer& layer = insertion.layer = make_inserted_layer(draft_, "Reorder", name);
+    layer.dtype = form.dtype;
     layer.inputs = {tensor};
     layer.outputs.resize(1);
     layer.loss_weights = {0.0};
     Tensor copy;
     copy.name = layer.name;
     copy.shape = output_shapes(layer, net.phase, input_shapes(net, layer))[0];
-    copy.layout = layout;
+    copy.layout = form.layout;
+    copy.dtype = form.dtype;
     layer.outputs[0] = static_cast<int>(net.tensors.size());
     net.tensors.push_back(std::move(copy));
     return insertion;
   }
 
   Draft& draft_;
-  std::map<std::pair<int, int32_t>, size_t> made_;
+  std::map<std::pair<int, Form>, size_t> made_;
   std::vector<Insertion> insertions_;
 };
+
+Form form_of(const Net& net, int tensor) {
+  const Tensor& t = net.tensors[static_cast<size_t>(tensor)];
+  return {t.layout, t.dtype};
+}
 
 void insert_reorders(Draft& draft, const LayoutChoice& choice) {
   Net& net = draft.net;
@@ -180,18 +193,19 @@ void insert_reorders(Draft& draft, const LayoutChoice& choice) {
   for (size_t i = 0; i < net.layers.size(); ++i) {
     for (size_t k = 0; k < net.layers[i].inputs.size(); ++k) {
       const int tensor = net.layers[i].inputs[k];
-      const int32_t made = net.tensors[static_cast<size_t>(tensor)].layout;
-      const int32_t wanted = wanted_layout(net, net.layers[i], k, choice[i], made);
+      const Form made = form_of(net, tensor);
+      const Form wanted{wanted_layout(net, net.layers[i], k, choice[i], made.layout),
+                        wanted_dtype(net, net.layers[i], k, made.dtype)};
       if (wanted == made) continue;
       const bool gradient = net.layers[i].wants_backward_data && draft.takes_gradient[i][k];
       const int plain = reorders.reordered(tensor, wanted, static_cast<int>(i), gradient);
       net.layers[i].inputs[k] = plain;
     }
   }
-  // Whoever reads a prediction reads it plain.
+  // Whoever reads a prediction reads it plain, in float32.
   const int prediction = net.phase == TANDEM_TEST ? find_prediction(net) : -1;
-  if (prediction >= 0 && net.tensors[static_cast<size_t>(prediction)].layout != TANDEM_NCHW) {
-    (void)reorders.reordered(prediction, TANDEM_NCHW, static_cast<int>(net.layers.size()), false);
+  if (prediction >= 0 && form_of(net, prediction) != Form{}) {
+    (void)reorders.reordered(prediction, Form{}, static_cast<int>(net.layers.size()), false);
   }
   reorders.insert();
 }

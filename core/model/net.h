@@ -21,9 +21,10 @@ struct Tensor {
   std::string name;
   Shape shape;  // at the global batch
   int32_t layout = TANDEM_NCHW;
+  int32_t dtype = TANDEM_FLOAT32;
   int producer = -1;           // layer, or -1: the data or the labels
   std::vector<int> consumers;  // layers
-  bool has_gradient = false;   // some layer's backward writes it
+  bool has_gradient = false;   // some layer's backward writes it, in this layout and dtype
   int alias_of =
       -1;  // shares the memory of that tensor, which is no alias itself (a layer run in place)
 };
@@ -55,6 +56,7 @@ struct Layer {
   bool wants_backward_data = false;  // some input's gradient is needed
   bool wants_backward_weights = false;
   bool runs_in_place = false;
+  int32_t dtype = TANDEM_FLOAT32;  // of what it reads and writes; a Reorder's is its output's
   Location location;
 
   [[nodiscard]] bool has(uint64_t trait) const { return (type->traits & trait) != 0; }
@@ -100,12 +102,14 @@ struct NetOptions {
   Shape data{1, 3, 0, 0};  // of one sample (n ignored)
   std::string device_kind =
       "cpu";  // whose kernels' layouts are negotiated; "": leave everything NCHW
+  int32_t precision = TANDEM_FLOAT32;  // TANDEM_BFLOAT16: of activations, where kernels know it
 };
 
 // Data and Input layers become `data` and `label`; phase rules are applied; parameters are checked
-// against the declared ones; a tensor with several gradient consumers gets a Split; layouts are
-// chosen and Reorder layers inserted where neighbours cannot agree. Every Error names the layer,
-// its type and file:line. The weights (names, shapes, order, offsets) are the same in every phase.
+// against the declared ones; a tensor with several gradient consumers gets a Split; layouts and
+// dtypes are chosen and Reorder layers inserted where neighbours cannot agree. Every Error names
+// the layer, its type and file:line. The weights (names, shapes, order, offsets) are the same in
+// every phase.
 [[nodiscard]] Net build_net(const NetDefinition& definition, const Registry& registry,
                             const NetOptions& options);
 

@@ -37,6 +37,7 @@ Net build_net(const NetDefinition& definition, const Registry& registry,
   insert_loss_sums(definition, draft);
   find_gradients(draft);
   insert_splits(draft);
+  if (!options.device_kind.empty()) choose_dtypes(draft, options.device_kind, options.precision);
   if (!options.device_kind.empty()) choose_layouts(draft, options.device_kind);
   run_in_place(draft);
   find_results(draft);

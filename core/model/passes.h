@@ -57,7 +57,12 @@ void find_gradients(Draft& draft);
 // A tensor whose gradient several layers would write gets a Split.
 void insert_splits(Draft& draft);
 
-// Layouts by the kernels of a device kind, and Reorder layers where neighbours cannot agree.
+// The dtype of every layer and tensor: `precision` where the kernels of a device kind know it.
+// Weights, labels, losses and metrics stay float32.
+void choose_dtypes(Draft& draft, const std::string& device_kind, int32_t precision);
+
+// Layouts by the kernels of a device kind, and Reorder layers where neighbours cannot agree on
+// layout or dtype.
 void choose_layouts(Draft& draft, const std::string& device_kind);
 
 // Layers that may write over their input do.

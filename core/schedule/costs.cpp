@@ -86,7 +86,9 @@ double CostTable::pass_seconds(const Net& net, int layer, LayerPass pass, int64_
                                      : 0);
   }
   const auto [flops, bytes] = pass_work(net.cost(layer, rows), pass);
-  return std::max(flops / roofline_.flops, bytes / roofline_.bandwidth);
+  // Types say the bytes of float32 tensors.
+  const double width = static_cast<double>(dtype_bytes(net.layers[size_t(layer)].dtype)) / 4;
+  return std::max(flops / roofline_.flops, bytes * width / roofline_.bandwidth);
 }
 
 double CostTable::statistics_seconds(const Net& net, int layer, LayerPass pass,

@@ -22,7 +22,7 @@ std::vector<tandem_tensor> describe(const Net& net, const std::vector<Shape>& sh
   std::vector<tandem_tensor> result;
   for (const int tensor : tensors) {
     const auto i = static_cast<size_t>(tensor);
-    result.push_back({shapes[i], TANDEM_FLOAT32, net.tensors[i].layout});
+    result.push_back({shapes[i], net.tensors[i].dtype, net.tensors[i].layout});
   }
   return result;
 }

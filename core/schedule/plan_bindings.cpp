@@ -161,12 +161,17 @@ Region PlanBuilder::constant(int device, int scalar) {
   return {buffer(description), scalar * buffers::scalar_bytes, sizeof(float)};
 }
 
+int64_t PlanBuilder::tensor_bytes(int place, int index) {
+  return element_count(shapes(place)[size_t(index)]) *
+         dtype_bytes(net().tensors[size_t(index)].dtype);
+}
+
 Region PlanBuilder::tensor(int place, int index) {
   if (const int scalar = scalar_of_tensor_[size_t(index)]; scalar >= 0) {
     return metric(place, scalar);
   }
   const int root = root_of(net(), index);
-  const int64_t bytes = element_count(shapes(place)[size_t(root)]) * 4;
+  const int64_t bytes = tensor_bytes(place, root);
   const BatchLayout layout = batch_layout(rows(place).count());
   if (root == net().data) return {input(place).buffer, layout.data_offset, bytes};
   if (root == net().label) return {input(place).buffer, layout.label_offset, bytes};
@@ -180,7 +185,7 @@ Region PlanBuilder::tensor(int place, int index) {
 
 Region PlanBuilder::tensor_gradient(int place, int index) {
   const int root = root_of(net(), index);
-  const int64_t bytes = element_count(shapes(place)[size_t(root)]) * 4;
+  const int64_t bytes = tensor_bytes(place, root);
   const std::string of = net().tensors[size_t(root)].producer >= 0
                              ? output_name(net(), root)
                              : net().tensors[size_t(root)].name;

@@ -177,6 +177,7 @@ class PlanBuilder {
   // The place's memory of that name on its device.
   [[nodiscard]] Buffer at(int place, const std::string& name, int64_t bytes, int slots = 1) const;
   [[nodiscard]] const std::vector<Shape>& shapes(int place);
+  [[nodiscard]] int64_t tensor_bytes(int place, int index);
   [[nodiscard]] BatchLayout batch_layout(int64_t row_count) const;
   [[nodiscard]] Region input(int place);
   [[nodiscard]] Region constant(int device, int scalar);

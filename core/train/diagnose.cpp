@@ -13,6 +13,17 @@
 namespace tandem {
 namespace {
 
+// What the bytes of a tensor say: bfloat16 is the upper half of a float32.
+std::vector<float> as_floats(const std::vector<uint8_t>& bytes, int32_t dtype) {
+  const size_t width = static_cast<size_t>(dtype_bytes(dtype));
+  std::vector<float> values(bytes.size() / width);
+  auto* target = reinterpret_cast<uint8_t*>(values.data()) + sizeof(float) - width;
+  for (size_t i = 0; i < values.size(); ++i) {
+    std::memcpy(target + i * sizeof(float), bytes.data() + i * width, width);
+  }
+  return values;
+}
+
 bool all_finite(const std::vector<float>& values, int64_t begin, int64_t count) {
   for (int64_t i = begin; i < begin + count; ++i) {
     if (!std::isfinite(values[static_cast<size_t>(i)])) return false;
@@ -24,16 +35,15 @@ std::string first_in_outputs(const Net& net, const Plan& plan, const Executor& e
                              Runtime& runtime) {
   const Stream& stream = runtime.stream({0, StreamKind::copy});
   for (const PlanBinding& binding : plan.bindings) {
+    const Layer& layer = net.layers[static_cast<size_t>(binding.layer)];
     for (const Region& output : binding.outputs) {
       if (output.buffer < 0) continue;
       const int64_t bytes = plan.bytes(output);
-      std::vector<float> values(static_cast<size_t>(bytes) / sizeof(float));
-      stream.copy("look", TANDEM_HOST, values.data(), 0, executor.address(output, 0),
-                  static_cast<int64_t>(values.size() * sizeof(float)));
+      std::vector<uint8_t> memory(static_cast<size_t>(bytes));
+      stream.copy("look", TANDEM_HOST, memory.data(), 0, executor.address(output, 0), bytes);
       stream.synchronize();
-      if (!all_finite(values, 0, static_cast<int64_t>(values.size()))) {
-        return net.layers[static_cast<size_t>(binding.layer)].title();
-      }
+      const std::vector<float> values = as_floats(memory, layer.dtype);
+      if (!all_finite(values, 0, static_cast<int64_t>(values.size()))) return layer.title();
     }
   }
   return "";
@@ -43,7 +53,8 @@ std::string first_in_outputs(const Net& net, const Plan& plan, const Executor& e
 
 std::string first_not_finite(Registry& registry, const NetDefinition& definition,
                              const std::vector<float>& weights, const DiagnoseInputs& inputs) {
-  NetOptions net_options{TANDEM_TRAIN, inputs.batch, inputs.data, inputs.device_kind};
+  NetOptions net_options{TANDEM_TRAIN, inputs.batch, inputs.data, inputs.device_kind,
+                         inputs.precision};
   Net net = build_net(definition, registry, net_options);
   for (const WeightArray& weight : net.weights) {
     // What a layer keeps has seen the step that failed; its cause is what is asked for.

@@ -13,6 +13,7 @@ namespace tandem {
 
 struct DiagnoseInputs {
   std::string device_kind;  // of the run; the pass runs on one such device
+  int32_t precision = TANDEM_FLOAT32;
   int64_t batch = 1;
   Shape data;
   uint64_t seed = 1, step = 0;

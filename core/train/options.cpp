@@ -40,6 +40,7 @@ json options_json(const TrainOptions& o) {
           {"net", o.net},
           {"solver", o.solver},
           {"devices", o.devices},
+          {"precision", o.precision},
           {"strategy", o.strategy},
           {"split", o.strategy_options.split},
           {"hidden_broadcast", o.strategy_options.hidden_broadcast},
@@ -69,6 +70,7 @@ TrainOptions options_from(const json& tree) {
   o.net = tree.at("net");
   o.solver = tree.at("solver");
   o.devices = tree.at("devices");
+  o.precision = tree.value("precision", std::string("float32"));
   o.strategy = tree.at("strategy");
   o.strategy_options.split = tree.at("split");
   o.strategy_options.hidden_broadcast = tree.at("hidden_broadcast");

@@ -27,7 +27,8 @@ struct TrainOptions {
   std::string solver_type;  // "": the solver's, else SGD
   std::map<std::string, std::string> solver_fields;  // of the solver, replacing its file's
   std::string devices;                               // "": cpu
-  std::string strategy;                              // "": two_phase
+  std::string precision;  // of activations: float32 or bfloat16; "": float32
+  std::string strategy;   // "": two_phase
   StrategyOptions strategy_options;
   int64_t batch = 0;             // global; 0: the net's batch_size, else 64
   int64_t epochs = 0;            // 0: by steps

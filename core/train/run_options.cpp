@@ -10,6 +10,7 @@ SessionOptions plain_options(const TrainSetup& setup) {
   const TrainOptions& chosen = setup.record.options;
   SessionOptions options;
   options.devices = chosen.devices;
+  options.precision = parse_precision(chosen.precision);
   options.strategy = chosen.strategy;
   options.strategy_options = chosen.strategy_options;
   options.machine = chosen.machine;

@@ -89,6 +89,7 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   net_options.batch = options_.batch;
   net_options.data = options_.data;
   net_options.device_kind = computes ? machine_->kind() : "cpu";
+  net_options.precision = options_.precision;
   phase.net = build_net(definition, registry_, net_options);
 
   StrategyInputs inputs;

@@ -24,9 +24,10 @@ struct SessionOptions {
   MachineOptions machine;
   ExecutorOptions executor;
   UpdateRule rule;
-  int64_t batch = 1;       // global, of both phases
-  Shape data{1, 3, 0, 0};  // of one sample
-  bool training = true;    // false: only the testing plan
+  int64_t batch = 1;                   // global, of both phases
+  Shape data{1, 3, 0, 0};              // of one sample
+  int32_t precision = TANDEM_FLOAT32;  // of activations and their gradients: NetOptions::precision
+  bool training = true;                // false: only the testing plan
   bool testing = true;
   std::optional<CostTable> costs;  // else a roofline of the devices
 };

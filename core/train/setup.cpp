@@ -91,6 +91,7 @@ void fit_classes(TrainSetup& setup, int64_t classes, bool may_adapt) {
 
 void resolve_amount(TrainSetup& setup, const TrainOptions& options) {
   TrainOptions& chosen = setup.record.options;
+  if (!options.precision.empty()) (void)parse_precision(options.precision);
   if (options.batch < 0)
     throw error("--batch {}: the batch must have at least 1 image", options.batch);
   if (!(options.bad_share_limit >= 0 && options.bad_share_limit <= 1)) {
@@ -125,6 +126,7 @@ void resolve_amount(TrainSetup& setup, const TrainOptions& options) {
   if (chosen.test_interval == 0) chosen.test_interval = setup.solver.test_interval;
   if (chosen.snapshot == 0) chosen.snapshot = setup.solver.snapshot;
   if (chosen.devices.empty()) chosen.devices = "cpu";
+  if (chosen.precision.empty()) chosen.precision = dtype_name(TANDEM_FLOAT32);
   if (chosen.strategy.empty()) chosen.strategy = "two_phase";
   if (!chosen.seed) chosen.seed = setup.solver.seed.value_or(1);
 }
@@ -229,6 +231,7 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
   refuse(!options.net.empty() && options.net != chosen.net, "--net");
   refuse(!options.solver.empty() && options.solver != chosen.solver, "--solver");
   refuse(options.batch != 0 && options.batch != chosen.batch, "--batch");
+  refuse(!options.precision.empty() && options.precision != chosen.precision, "--precision");
   refuse(options.seed && options.seed != chosen.seed, "--seed");
   refuse(!options.solver_type.empty(), "--solver-type");
   refuse(!options.solver_fields.empty(), "--solver-option");

@@ -190,9 +190,14 @@ void TrainingRun::stop_not_finite(const Pending& done, double loss) {
     pending_.pop_back();
   }
   phase_.executor->drain();
-  DiagnoseInputs inputs{
-      session_.machine().kind(),        chosen_.batch, setup_.record.data,        *chosen_.seed,
-      static_cast<uint64_t>(done.step), done.number,   setup_.training_data.get()};
+  DiagnoseInputs inputs{session_.machine().kind(),
+                        session_.options().precision,
+                        chosen_.batch,
+                        setup_.record.data,
+                        *chosen_.seed,
+                        static_cast<uint64_t>(done.step),
+                        done.number,
+                        setup_.training_data.get()};
   std::string where;
   try {
     where = first_not_finite(registry_, setup_.net, session_.weights(), inputs);

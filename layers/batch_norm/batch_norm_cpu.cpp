@@ -10,6 +10,7 @@
 
 namespace {
 
+using namespace tandem::cpu;
 using namespace tandem::sdk;
 using tandem::layers::BatchNorm;
 using tandem::layers::Channels;
@@ -27,9 +28,10 @@ struct Spread {
 
 // y = ((x - high) - low) * scale with the coefficients of its channel; y may be x. What is written
 // is computed from locals, so that the compiler need not ask whether it is what is read next.
+template <class T>
 struct Normalise {
-  const float* x;
-  float* y;
+  const T* x;
+  T* y;
   const float *high, *low, *scale;
 
   template <int Lanes>
@@ -41,18 +43,19 @@ struct Normalise {
       s[k] = scale[channel + k * step];
     }
     for (int64_t i = 0; i < rows; ++i) {
-      const float* from = x + offset + i * stride;
-      float* to = y + offset + i * stride;
-      for (int k = 0; k < Lanes; ++k) value[k] = ((from[k] - a[k]) - b[k]) * s[k];
-      for (int k = 0; k < Lanes; ++k) to[k] = value[k];
+      const T* from = x + offset + i * stride;
+      T* to = y + offset + i * stride;
+      for (int k = 0; k < Lanes; ++k) value[k] = ((load(from[k]) - a[k]) - b[k]) * s[k];
+      for (int k = 0; k < Lanes; ++k) store(value[k], to[k]);
     }
   }
 };
 
 // dx = ((dy - mean) - y * slope) * scale; dx may be dy.
+template <class T>
 struct Backward {
-  const float *dy, *y;
-  float* dx;
+  const T *dy, *y;
+  T* dx;
   const float *mean, *slope, *scale;
 
   template <int Lanes>
@@ -65,8 +68,10 @@ struct Backward {
     }
     for (int64_t i = 0; i < rows; ++i) {
       const int64_t at = offset + i * stride;
-      for (int k = 0; k < Lanes; ++k) value[k] = ((dy[at + k] - a[k]) - y[at + k] * b[k]) * s[k];
-      for (int k = 0; k < Lanes; ++k) dx[at + k] = value[k];
+      for (int k = 0; k < Lanes; ++k) {
+        value[k] = ((load(dy[at + k]) - a[k]) - load(y[at + k]) * b[k]) * s[k];
+      }
+      for (int k = 0; k < Lanes; ++k) store(value[k], dx[at + k]);
     }
   }
 };
@@ -74,7 +79,8 @@ struct Backward {
 class BatchNormCpu : public Needs {
  public:
   BatchNormCpu(const Binding& binding, const Call&)
-      : channels_(binding.input(0)),
+      : dtype_(binding.input(0).dtype),
+        channels_(binding.input(0)),
         sums_(channels_),
         training_(binding.training()),
         kept_(BatchNorm::uses_kept_statistics(binding.attributes, training_)),
@@ -88,6 +94,7 @@ class BatchNormCpu : public Needs {
     if (!kept_ && !per_device_) statistics = BatchNorm::forward_statistics(c);
   }
 
+  static constexpr uint32_t dtypes = float32_and_bfloat16;
   static LayoutOptions layouts(const Binding& binding) {
     return any_layout(binding.input(0).shape.c);
   }
@@ -126,7 +133,11 @@ class BatchNormCpu : public Needs {
       if (saved_bytes > 0) pass.saved()[channels_.count] = static_cast<float>(1 / *spread.count);
     }
     if (saved_bytes > 0) std::copy_n(scale, channels_.count, pass.saved());
-    channels_.visit_all(call.threads, Normalise{pass.input(0), pass.output(0), high, low, scale});
+    with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      channels_.visit_all(call.threads,
+                          Normalise<T>{input<T>(pass, 0), output<T>(pass, 0), high, low, scale});
+    });
   }
 
   void backward_statistics(const Call& call, const Pass& pass) const {
@@ -135,13 +146,19 @@ class BatchNormCpu : public Needs {
 
   // dx = (dy - mean(dy) - y * mean(dy * y)) / sqrt(variance + eps)
   void backward_data(const Call& call, const Pass& pass) const {
+    with_elements(dtype_, [&](auto element) { backward_of<decltype(element)>(call, pass); });
+  }
+
+ private:
+  template <class T>
+  void backward_of(const Call& call, const Pass& pass) const {
     const float* scale = pass.saved();
-    const float* dy = pass.output_gradient(0);
-    float* dx = pass.input_gradient(0);
+    const T* dy = output_gradient<T>(pass, 0);
+    T* dx = input_gradient<T>(pass, 0);
     if (kept_) {
       float* zero = coefficients(pass);
       std::fill_n(zero, channels_.count, 0.0F);
-      channels_.visit_all(call.threads, Normalise{dy, dx, zero, zero, scale});
+      channels_.visit_all(call.threads, Normalise<T>{dy, dx, zero, zero, scale});
       return;
     }
     const float* sums =
@@ -153,10 +170,10 @@ class BatchNormCpu : public Needs {
       mean[c] = sums[c] * share;
       product[c] = sums[channels_.count + c] * share;
     }
-    channels_.visit_all(call.threads, Backward{dy, pass.output(0), dx, mean, product, scale});
+    channels_.visit_all(call.threads,
+                        Backward<T>{dy, output<T>(pass, 0), dx, mean, product, scale});
   }
 
- private:
   // Scratch: the two sums of every part, then local statistics, then coefficients.
   template <class T = double>
   T* local(const Pass& pass) const {
@@ -169,11 +186,14 @@ class BatchNormCpu : public Needs {
   // Returns `target`.
   const double* spread_of(const Call& call, const Pass& pass, double* target) const {
     const int64_t count = channels_.count, each = channels_.per_channel();
-    const float* x = pass.input(0);
     float* about = coefficients(pass);
-    for (int64_t c = 0; c < count; ++c) about[c] = x[channels_.first(c)];
     double* sums = pass.scratch<double>();
-    sums_.sum(call.threads, Moments{x, about}, sums);
+    with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      const T* x = input<T>(pass, 0);
+      for (int64_t c = 0; c < count; ++c) about[c] = load(x[channels_.first(c)]);
+      sums_.sum(call.threads, Moments<T>{x, about}, sums);
+    });
     const Spread<double> spread(target, count);
     const auto m = static_cast<double>(each);
     *spread.count = m;
@@ -189,7 +209,10 @@ class BatchNormCpu : public Needs {
 
   const float* sums_of_gradients(const Call& call, const Pass& pass, float* target) const {
     double* sums = pass.scratch<double>();
-    sums_.sum(call.threads, Products{pass.output_gradient(0), pass.output(0)}, sums);
+    with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      sums_.sum(call.threads, Products<T>{output_gradient<T>(pass, 0), output<T>(pass, 0)}, sums);
+    });
     for (int64_t i = 0; i < 2 * channels_.count; ++i) target[i] = static_cast<float>(sums[i]);
     return target;
   }
@@ -225,6 +248,7 @@ class BatchNormCpu : public Needs {
     *factor = fraction_ * *factor + 1;
   }
 
+  int32_t dtype_;
   Channels channels_;
   ChannelSums sums_;
   bool training_, kept_, per_device_;

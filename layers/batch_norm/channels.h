@@ -1,10 +1,11 @@
-// Sums over the channels of a tensor in any layout, on a team: in float over short runs, in double
-// over all, in an order that does not depend on the number of threads.
+// Sums over the channels of a tensor in any layout, of float32 or bfloat16, on a team: in float
+// over short runs, in double over all, in an order that does not depend on the number of threads.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
+#include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/layout.h"
 #include "plugins/cpu/team.h"
 
@@ -81,8 +82,9 @@ struct Channels {
 constexpr int64_t run = 32;  // pixels summed in float
 
 // Two sums a channel, of x and of x * x, about a value that every channel has in `about`.
+template <class T>
 struct Moments {
-  const float* x;
+  const T* x;
   const float* about;
 
   template <int Lanes>
@@ -90,16 +92,16 @@ struct Moments {
            double* first, double* second) const {
     for (int64_t begin = 0; begin < rows; begin += run) {
       const int64_t n = std::min(run, rows - begin);
-      const float* at = x + offset + begin * stride;
+      const T* at = x + offset + begin * stride;
       // Near the run's mean, so that little is lost when squares are summed about it.
       float centre[Lanes] = {}, rest[Lanes] = {}, squares[Lanes] = {};
       for (int64_t i = 0; i < n; ++i) {
-        for (int k = 0; k < Lanes; ++k) centre[k] += at[i * stride + k];
+        for (int k = 0; k < Lanes; ++k) centre[k] += cpu::load(at[i * stride + k]);
       }
       for (int k = 0; k < Lanes; ++k) centre[k] /= static_cast<float>(n);
       for (int64_t i = 0; i < n; ++i) {
         for (int k = 0; k < Lanes; ++k) {
-          const float distance = at[i * stride + k] - centre[k];
+          const float distance = cpu::load(at[i * stride + k]) - centre[k];
           rest[k] += distance;
           squares[k] += distance * distance;
         }
@@ -116,9 +118,10 @@ struct Moments {
 };
 
 // Of dy and of dy * y.
+template <class T>
 struct Products {
-  const float* dy;
-  const float* y;
+  const T* dy;
+  const T* y;
 
   template <int Lanes>
   void add(int64_t offset, int64_t rows, int64_t stride, int64_t channel, int64_t step,
@@ -128,9 +131,9 @@ struct Products {
       float sums[Lanes] = {}, products[Lanes] = {};
       for (int64_t i = 0; i < n; ++i) {
         for (int k = 0; k < Lanes; ++k) {
-          const float gradient = dy[at + i * stride + k];
+          const float gradient = cpu::load(dy[at + i * stride + k]);
           sums[k] += gradient;
-          products[k] += gradient * y[at + i * stride + k];
+          products[k] += gradient * cpu::load(y[at + i * stride + k]);
         }
       }
       for (int k = 0; k < Lanes; ++k) {

@@ -1,15 +1,17 @@
 // Concat on the cpu: a copy of each input, in every layout whose blocks no joint cuts.
 #include "layers/box_copy.h"
 #include "layers/concat/concat.h"
+#include "plugins/cpu/bfloat16.h"
 
 namespace {
 
+using namespace tandem::cpu;
 using namespace tandem::sdk;
 using namespace tandem::layers;
 
 class ConcatCpu {
  public:
-  ConcatCpu(const Binding& binding, const Call&) {
+  ConcatCpu(const Binding& binding, const Call&) : dtype_(binding.output(0).dtype) {
     const tandem_tensor& output = binding.output(0);
     const size_t axis = concat_axis(binding.attributes, binding.input(0).shape);
     Extents place{};
@@ -21,6 +23,8 @@ class ConcatCpu {
     }
   }
 
+  static constexpr uint32_t dtypes = float32_and_bfloat16;
+
   static LayoutOptions layouts(const Binding& binding) {
     std::vector<int64_t> channels;
     for (size_t i = 0; i < binding.input_count(); ++i) {
@@ -30,16 +34,25 @@ class ConcatCpu {
   }
 
   void forward(const Call& call, const Pass& pass) const {
-    for (size_t i = 0; i < parts_.size(); ++i) parts_[i].copy(call, pass.input(i), pass.output(0));
+    with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      for (size_t i = 0; i < parts_.size(); ++i) {
+        parts_[i].copy(call, input<T>(pass, i), output<T>(pass, 0));
+      }
+    });
   }
   void backward_data(const Call& call, const Pass& pass) const {
-    for (size_t i = 0; i < gradients_.size(); ++i) {
-      if (pass.input_gradient(i) == nullptr) continue;
-      gradients_[i].copy(call, pass.output_gradient(0), pass.input_gradient(i));
-    }
+    with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      for (size_t i = 0; i < gradients_.size(); ++i) {
+        T* dx = input_gradient<T>(pass, i);
+        if (dx != nullptr) gradients_[i].copy(call, output_gradient<T>(pass, 0), dx);
+      }
+    });
   }
 
  private:
+  int32_t dtype_;
   std::vector<BoxCopy> parts_, gradients_;
 };
 

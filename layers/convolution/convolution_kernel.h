@@ -11,6 +11,7 @@
 #pragma once
 
 #include "layers/window.h"
+#include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/onednn.h"
 
 namespace tandem::layers {
@@ -28,7 +29,8 @@ struct ConvolutionDescription {
     dnnl::memory::dims extents{settings.outputs, inputs, kernel.h, kernel.w};
     if (group > 1) extents = {group, settings.outputs / group, inputs / group, kernel.h, kernel.w};
     plain_weight = {extents, float32, Primitives::plain(group > 1)};
-    any_weight = {extents, float32, dnnl::memory::format_tag::any};
+    any_weight = {extents, cpu::type_of(binding.input(0).dtype), dnnl::memory::format_tag::any};
+    any_weight_gradient = {extents, float32, dnnl::memory::format_tag::any};
     if (settings.bias) bias = cpu::vector_descriptor(settings.outputs);
     const auto& window = settings.window;
     stride = {window.stride.h, window.stride.w};
@@ -37,7 +39,7 @@ struct ConvolutionDescription {
   }
 
   typename Primitives::Settings settings;
-  dnnl::memory::desc input, output, plain_weight, any_weight, bias;
+  dnnl::memory::desc input, output, plain_weight, any_weight, any_weight_gradient, bias;
   dnnl::memory::dims stride, pad, dilation;
 };
 
@@ -45,6 +47,7 @@ template <class Primitives>
 class ConvolutionKernel : public sdk::Needs {
  public:
   ConvolutionKernel(const sdk::Binding& binding, const sdk::Call&) {
+    cpu::demand_computable(binding.input(0).dtype);
     const ConvolutionDescription<Primitives> d(binding);
     const auto kind =
         binding.training() ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
@@ -57,6 +60,7 @@ class ConvolutionKernel : public sdk::Needs {
     if (binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)) prepare_backward_weights(d, hint);
   }
 
+  static constexpr uint32_t dtypes = cpu::float32_and_bfloat16;
   static sdk::LayoutOptions layouts(const sdk::Binding& binding);
   // The bytes that a machine moves in the time of the binding's passes: about one in the time of
   // six operations.
@@ -65,18 +69,18 @@ class ConvolutionKernel : public sdk::Needs {
   void forward(const sdk::Call&, const sdk::Pass& pass) {
     auto* scratch = pass.scratch<std::byte>();
     const void* weight = forward_weight_.fetch(scratch, pass.weight(0));
-    forward_.run(scratch, {{DNNL_ARG_SRC, pass.input(0)},
+    forward_.run(scratch, {{DNNL_ARG_SRC, pass.raw.inputs[0]},
                            {DNNL_ARG_WEIGHTS, weight},
                            {DNNL_ARG_BIAS, bias_ ? pass.weight(1) : nullptr},
-                           {DNNL_ARG_DST, pass.output(0)}});
+                           {DNNL_ARG_DST, pass.raw.outputs[0]}});
   }
 
   void backward_data(const sdk::Call&, const sdk::Pass& pass) {
     auto* scratch = pass.scratch<std::byte>();
     const void* weight = backward_weight_.fetch(scratch, pass.weight(0));
-    backward_data_.run(scratch, {{DNNL_ARG_DIFF_DST, pass.output_gradient(0)},
+    backward_data_.run(scratch, {{DNNL_ARG_DIFF_DST, pass.raw.output_gradients[0]},
                                  {DNNL_ARG_WEIGHTS, weight},
-                                 {DNNL_ARG_DIFF_SRC, pass.input_gradient(0)}});
+                                 {DNNL_ARG_DIFF_SRC, pass.raw.input_gradients[0]}});
   }
 
   void backward_weights(const sdk::Call&, const sdk::Pass& pass) {
@@ -86,8 +90,8 @@ class ConvolutionKernel : public sdk::Needs {
     auto* fresh_bias = reinterpret_cast<float*>(scratch + bias_place_);
     const bool in_place = !add && !store_;
     void* weight = in_place ? static_cast<void*>(pass.weight_gradient(0)) : scratch + place_;
-    backward_weights_.run(scratch, {{DNNL_ARG_SRC, pass.input(0)},
-                                    {DNNL_ARG_DIFF_DST, pass.output_gradient(0)},
+    backward_weights_.run(scratch, {{DNNL_ARG_SRC, pass.raw.inputs[0]},
+                                    {DNNL_ARG_DIFF_DST, pass.raw.output_gradients[0]},
                                     {DNNL_ARG_DIFF_WEIGHTS, weight},
                                     {DNNL_ARG_DIFF_BIAS, add ? fresh_bias : bias}});
     if (!in_place) {
@@ -100,7 +104,8 @@ class ConvolutionKernel : public sdk::Needs {
   }
 
  private:
-  // Weights in the format that a primitive wants: reordered into scratch unless plain is right.
+  // Weights as a primitive wants them: reordered, and rounded to its dtype, into scratch unless
+  // plain float32 is right.
   struct FetchedWeight {
     FetchedWeight() = default;
     FetchedWeight(const dnnl::engine& engine, const dnnl::memory::desc& plain,
@@ -149,8 +154,8 @@ class ConvolutionKernel : public sdk::Needs {
                                 const typename Primitives::Forward::primitive_desc& hint) {
     cpu::ScratchPlan plan;
     const typename Primitives::BackwardWeights::primitive_desc chosen(
-        {Primitives::algorithm, d.input, d.any_weight, d.bias, d.output, d.stride, d.dilation,
-         d.pad, d.pad},
+        {Primitives::algorithm, d.input, d.any_weight_gradient, d.bias, d.output, d.stride,
+         d.dilation, d.pad, d.pad},
         cpu::user_scratchpad(), engine_, hint);
     const dnnl::memory::desc made = chosen.diff_weights_desc();
     const typename Primitives::BackwardWeights primitive(chosen);

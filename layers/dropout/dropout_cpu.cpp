@@ -4,6 +4,7 @@
 
 #include "layers/random_blocks.h"
 #include "layers/vector_math.h"
+#include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/layout.h"
 #include "plugins/cpu/team.h"
 #include "plugins/cpu/vector.h"
@@ -33,6 +34,7 @@ class DropoutCpu : public Needs {
   DropoutCpu(const Binding& binding, const Call&)
       : placement_(binding.input(0)),
         elements_(count(binding.input(0).shape)),
+        dtype_(binding.input(0).dtype),
         ratio_(static_cast<float>(binding.attributes.number("dropout_ratio"))),
         training_(binding.training()),
         layer_(binding.raw.layer_index),
@@ -41,20 +43,32 @@ class DropoutCpu : public Needs {
     if (training_ && binding.has(TANDEM_WANTS_BACKWARD_DATA)) saved_bytes = elements_;
   }
 
+  static constexpr uint32_t dtypes = float32_and_bfloat16;
   static LayoutOptions layouts(const Binding& binding) {
     return any_layout(binding.input(0).shape.c);
   }
 
   void forward(const Call& call, const Pass& pass) const {
-    const float* x = pass.input(0);
-    float* y = pass.output(0);
-    if (!training_) {
-      if (x != y) {
-        for_ranges(call.threads, elements_,
-                   [=](int64_t begin, int64_t end) { std::copy(x + begin, x + end, y + begin); });
-      }
-      return;
-    }
+    with_elements(dtype_, [&](auto element) { forward_of<decltype(element)>(call, pass); });
+  }
+  void backward_data(const Call& call, const Pass& pass) const {
+    with_elements(dtype_, [&](auto element) { backward_of<decltype(element)>(call, pass); });
+  }
+
+ private:
+  template <class T>
+  void copy(const Call& call, const T* from, T* to) const {
+    if (from == to) return;
+    for_ranges(call.threads, elements_, [=](int64_t begin, int64_t end) {
+      std::copy(from + begin, from + end, to + begin);
+    });
+  }
+
+  template <class T>
+  void forward_of(const Call& call, const Pass& pass) const {
+    const T* x = input<T>(pass, 0);
+    T* y = output<T>(pass, 0);
+    if (!training_) return copy(call, x, y);
     auto* mask = saved_bytes > 0 ? pass.saved<uint8_t>() : nullptr;
     // The random blocks that hold any of the slice's elements.
     const int64_t first = first_element_ / 4;
@@ -78,46 +92,40 @@ class DropoutCpu : public Needs {
     });
   }
 
-  void backward_data(const Call& call, const Pass& pass) const {
-    const float* dy = pass.output_gradient(0);
-    float* dx = pass.input_gradient(0);
-    if (!training_) {
-      if (dx != dy) {
-        for_ranges(call.threads, elements_, [=](int64_t begin, int64_t end) {
-          std::copy(dy + begin, dy + end, dx + begin);
-        });
-      }
-      return;
-    }
+  template <class T>
+  void backward_of(const Call& call, const Pass& pass) const {
+    const T* dy = output_gradient<T>(pass, 0);
+    T* dx = input_gradient<T>(pass, 0);
+    if (!training_) return copy(call, dy, dx);
     const auto* mask = pass.saved<uint8_t>();
     const float factor = 1 / (1 - ratio_);
     for_ranges(call.threads, elements_, [=](int64_t begin, int64_t end) {
 #pragma omp simd
       for (int64_t i = begin; i < end; ++i) {
-        dx[i] = tandem::layers::select(mask[i] != 0, factor * dy[i], 0);
+        store(tandem::layers::select(mask[i] != 0, factor * load(dy[i]), 0), dx[i]);
       }
     });
   }
 
- private:
   // A row's elements [begin, end) in C,H,W order: `keep` has one byte for each.
-  void drop(const uint8_t* keep, int64_t begin, int64_t end, const float* x, float* y,
+  template <class T>
+  void drop(const uint8_t* keep, int64_t begin, int64_t end, const T* x, T* y,
             uint8_t* mask) const {
     const float factor = 1 / (1 - ratio_);
     const int64_t size = end - begin;
     if (placement_.block == 1) {
-      const float* from = x + begin;
-      float* to = y + begin;
+      const T* from = x + begin;
+      T* to = y + begin;
 #pragma omp simd
       for (int64_t k = 0; k < size; ++k) {
-        to[k] = tandem::layers::select(keep[k] != 0, factor * from[k], 0);
+        store(tandem::layers::select(keep[k] != 0, factor * load(from[k]), 0), to[k]);
       }
       if (mask != nullptr) std::copy_n(keep, size, mask + begin);
       return;
     }
     for (int64_t k = 0; k < size; ++k) {
       const int64_t i = place(begin + k);
-      y[i] = keep[k] != 0 ? factor * x[i] : 0.0F;
+      store(keep[k] != 0 ? factor * load(x[i]) : 0.0F, y[i]);
       if (mask != nullptr) mask[i] = keep[k];
     }
   }
@@ -130,6 +138,7 @@ class DropoutCpu : public Needs {
 
   Placement placement_;
   int64_t elements_;
+  int32_t dtype_;
   float ratio_;
   bool training_;
   uint32_t layer_;

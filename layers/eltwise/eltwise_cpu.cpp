@@ -9,18 +9,66 @@
 
 namespace {
 
+using namespace tandem::cpu;
 using namespace tandem::sdk;
 using namespace tandem::layers;
 
-constexpr int64_t part = 2048;
+constexpr int64_t at_once = 2048;
 
 enum class Operation { sum, product, maximum };
+
+// A part of all tensors of a pass as floats: their own memory, or copies of what is bfloat16.
+template <class T>
+class Part {
+ public:
+  Part(const Pass& pass, int64_t at, int64_t size) : pass_(pass), at_(at), size_(size) {}
+  [[nodiscard]] int64_t at() const { return at_; }
+  [[nodiscard]] int64_t size() const { return size_; }
+  // Of bfloat16: until the next input of this `place`, 0 or 1.
+  const float* input(size_t k, size_t place) {
+    return read(tandem::cpu::input<T>(pass_, k) + at_, copies_[place]);
+  }
+  const float* output_gradient() {
+    return read(tandem::cpu::output_gradient<T>(pass_, 0) + at_, copies_[0]);
+  }
+  // write(memory of floats), which are then the output's or the gradient's.
+  template <class Write>
+  void output(const Write& write) {
+    write_to(tandem::cpu::output<T>(pass_, 0) + at_, write);
+  }
+  template <class Write>
+  void input_gradient(size_t k, const Write& write) {
+    write_to(tandem::cpu::input_gradient<T>(pass_, k) + at_, write);
+  }
+
+ private:
+  const float* read(const float* memory, float*) { return memory; }
+  const float* read(const bfloat16* memory, float* copy) {
+    widen(memory, copy, size_);
+    return copy;
+  }
+  template <class Write>
+  void write_to(float* memory, const Write& write) {
+    write(memory);
+  }
+  template <class Write>
+  void write_to(bfloat16* memory, const Write& write) {
+    write(result_);
+    narrow(result_, memory, size_);
+  }
+
+  const Pass& pass_;
+  int64_t at_, size_;
+  static constexpr int64_t copied = std::is_same_v<T, float> ? 1 : at_once;
+  float copies_[2][copied], result_[copied];
+};
 
 class EltwiseCpu : public Needs {
  public:
   EltwiseCpu(const Binding& binding, const Call&)
       : inputs_(binding.input_count()),
         elements_(count(binding.input(0).shape)),
+        dtype_(binding.input(0).dtype),
         stable_(binding.attributes.boolean("stable_prod_grad")) {
     for (const double value : binding.attributes.numbers("coeff")) {
       coefficients_.push_back(static_cast<float>(value));
@@ -36,48 +84,62 @@ class EltwiseCpu : public Needs {
     if (operation_ == Operation::maximum) saved_bytes = elements_;
   }
 
+  static constexpr uint32_t dtypes = float32_and_bfloat16;
   static LayoutOptions layouts(const Binding& binding) {
     return any_layout(binding.input(0).shape.c);
   }
 
   void forward(const Call& call, const Pass& pass) const {
+    with_elements(dtype_, [&](auto element) { forward_of<decltype(element)>(call, pass); });
+  }
+  void backward_data(const Call& call, const Pass& pass) const {
+    with_elements(dtype_, [&](auto element) { backward_of<decltype(element)>(call, pass); });
+  }
+
+ private:
+  template <class T>
+  void forward_of(const Call& call, const Pass& pass) const {
     if (operation_ == Operation::sum && inputs_ == 2 && coefficients_[0] == 1 &&
         coefficients_[1] == 1) {
-      map(call.threads, elements_, pass.input(0), pass.input(1), pass.output(0),
+      map(call.threads, elements_, input<T>(pass, 0), input<T>(pass, 1), output<T>(pass, 0),
           [](float a, float b) { return a + b; });
       return;
     }
-    for_chunks(call, [&](int64_t at, int64_t size) {
-      if (operation_ == Operation::sum) add(pass, at, size);
-      if (operation_ == Operation::product) multiply(pass, at, size);
-      if (operation_ == Operation::maximum) pick(pass, at, size);
+    for_parts<T>(call, pass, [&](Part<T>& part) {
+      if (operation_ == Operation::sum) add(part);
+      if (operation_ == Operation::product) multiply(pass, part);
+      if (operation_ == Operation::maximum) pick(pass, part);
     });
   }
 
   // From the last to the first, since input gradient 0 may be the output gradient's memory.
-  void backward_data(const Call& call, const Pass& pass) const {
-    const float* dy = pass.output_gradient(0);
-    for_chunks(call, [&](int64_t at, int64_t size) {
+  template <class T>
+  void backward_of(const Call& call, const Pass& pass) const {
+    for_parts<T>(call, pass, [&](Part<T>& part) {
+      const float* dy = part.output_gradient();
       for (size_t k = inputs_; k-- > 0;) {
-        float* dx = pass.input_gradient(k);
-        if (dx == nullptr) continue;
-        if (operation_ == Operation::sum) {
-          scale(coefficients_[k], dy + at, dx + at, size);
-        } else if (operation_ == Operation::product) {
-          combine(dy + at, saved_factor(pass, k) + at, dx + at, size,
-                  [](float g, float factor) { return g * factor; });
-        } else {
-          route(static_cast<uint8_t>(k), pass.saved<uint8_t>() + at, dy + at, dx + at, size);
-        }
+        if (pass.raw.input_gradients[k] == nullptr) continue;
+        part.input_gradient(k, [&](float* dx) {
+          if (operation_ == Operation::sum) {
+            scale(coefficients_[k], dy, dx, part.size());
+          } else if (operation_ == Operation::product) {
+            combine(dy, saved_factor(pass, k) + part.at(), dx, part.size(),
+                    [](float g, float factor) { return g * factor; });
+          } else {
+            route(static_cast<uint8_t>(k), pass.saved<uint8_t>() + part.at(), dy, dx, part.size());
+          }
+        });
       }
     });
   }
 
- private:
-  template <class Body>
-  void for_chunks(const Call& call, const Body& body) const {
-    tandem::cpu::for_ranges(call.threads, elements_, [&](int64_t begin, int64_t end) {
-      for (int64_t at = begin; at < end; at += part) body(at, std::min(part, end - at));
+  template <class T, class Body>
+  void for_parts(const Call& call, const Pass& pass, const Body& body) const {
+    for_ranges(call.threads, elements_, [&](int64_t begin, int64_t end) {
+      for (int64_t at = begin; at < end; at += at_once) {
+        Part<T> one(pass, at, std::min(at_once, end - at));
+        body(one);
+      }
     });
   }
 
@@ -102,64 +164,73 @@ class EltwiseCpu : public Needs {
     return pass.saved() + static_cast<int64_t>(k) * elements_;
   }
 
-  void add(const Pass& pass, int64_t at, int64_t size) const {
-    float* y = pass.output(0) + at;
+  template <class T>
+  void add(Part<T>& part) const {
     const float first = coefficients_[0], second = coefficients_[1];
-    combine(pass.input(0) + at, pass.input(1) + at, y, size,
-            [=](float a, float b) { return first * a + second * b; });
-    for (size_t k = 2; k < inputs_; ++k) {
-      combine(y, pass.input(k) + at, y, size,
-              [c = coefficients_[k]](float sum, float x) { return sum + c * x; });
-    }
+    part.output([&](float* y) {
+      combine(part.input(0, 0), part.input(1, 1), y, part.size(),
+              [=](float a, float b) { return first * a + second * b; });
+      for (size_t k = 2; k < inputs_; ++k) {
+        combine(y, part.input(k, 0), y, part.size(),
+                [c = coefficients_[k]](float sum, float x) { return sum + c * x; });
+      }
+    });
   }
 
   // The product of all inputs but `without`.
-  void product_of_inputs(const Pass& pass, size_t without, int64_t at, int64_t size,
-                         float* out) const {
-    std::fill_n(out, size, 1.0F);
+  template <class T>
+  void product_of_inputs(Part<T>& part, size_t without, float* out) const {
+    std::fill_n(out, part.size(), 1.0F);
     for (size_t k = 0; k < inputs_; ++k) {
       if (k == without) continue;
-      combine(out, pass.input(k) + at, out, size, [](float a, float b) { return a * b; });
+      combine(out, part.input(k, 0), out, part.size(), [](float a, float b) { return a * b; });
     }
   }
 
   // The output is written last: it may be the memory of input 0.
-  void multiply(const Pass& pass, int64_t at, int64_t size) const {
-    float result[part];
-    product_of_inputs(pass, inputs_, at, size, result);
+  template <class T>
+  void multiply(const Pass& pass, Part<T>& part) const {
+    float result[at_once];
+    product_of_inputs(part, inputs_, result);
     for (size_t k = 0; k < inputs_ && saved_bytes > 0; ++k) {
-      float* factor = saved_factor(pass, k) + at;
+      float* factor = saved_factor(pass, k) + part.at();
       if (stable_) {
-        product_of_inputs(pass, k, at, size, factor);
+        product_of_inputs(part, k, factor);
       } else {
-        combine(result, pass.input(k) + at, factor, size, [](float y, float x) { return y / x; });
+        combine(result, part.input(k, 0), factor, part.size(),
+                [](float y, float x) { return y / x; });
       }
     }
-    std::copy_n(result, size, pass.output(0) + at);
+    part.output([&](float* y) { std::copy_n(result, part.size(), y); });
   }
 
-  void pick(const Pass& pass, int64_t at, int64_t size) const {
-    float* y = pass.output(0) + at;
-    uint8_t unused[part];
-    uint8_t* from = saved_bytes > 0 ? pass.saved<uint8_t>() + at : unused;
-    const float *a = pass.input(0) + at, *b = pass.input(1) + at;
+  template <class T>
+  void pick(const Pass& pass, Part<T>& part) const {
+    uint8_t unused[at_once];
+    uint8_t* from = saved_bytes > 0 ? pass.saved<uint8_t>() + part.at() : unused;
+    part.output([&](float* y) {
+      pick_of_two(part.input(0, 0), part.input(1, 1), y, from, part.size());
+      for (size_t k = 2; k < inputs_; ++k) {
+        pick_next(part.input(k, 0), static_cast<uint8_t>(k), y, from, part.size());
+      }
+    });
+  }
+  static void pick_of_two(const float* a, const float* b, float* y, uint8_t* from, int64_t size) {
 #pragma omp simd
     for (int64_t i = 0; i < size; ++i) {
       const float first = a[i], second = b[i];
       from[i] = first > second ? 0 : 1;
       y[i] = first > second ? first : second;
     }
-    for (size_t k = 2; k < inputs_; ++k) {
-      const float* x = pass.input(k) + at;
-      const auto number = static_cast<uint8_t>(k);
+  }
+  static void pick_next(const float* x, uint8_t number, float* y, uint8_t* from, int64_t size) {
 #pragma omp simd
-      for (int64_t i = 0; i < size; ++i) {
-        const float best = y[i], other = x[i];
-        // In arithmetic: g++ makes a branch of a choice between bytes.
-        const auto taken = static_cast<uint8_t>(-static_cast<int>(other > best));
-        from[i] = static_cast<uint8_t>((number & taken) | (from[i] & ~taken));
-        y[i] = other > best ? other : best;
-      }
+    for (int64_t i = 0; i < size; ++i) {
+      const float best = y[i], other = x[i];
+      // In arithmetic: g++ makes a branch of a choice between bytes.
+      const auto taken = static_cast<uint8_t>(-static_cast<int>(other > best));
+      from[i] = static_cast<uint8_t>((number & taken) | (from[i] & ~taken));
+      y[i] = other > best ? other : best;
     }
   }
 
@@ -173,6 +244,7 @@ class EltwiseCpu : public Needs {
 
   size_t inputs_;
   int64_t elements_;
+  int32_t dtype_;
   bool stable_;
   Operation operation_ = Operation::sum;
   std::vector<float> coefficients_;

@@ -1,12 +1,17 @@
 // InnerProduct on the cpu: oneDNN's matrix product on the plain weights, which it packs as it goes.
-#include <dnnl.hpp>
-
 #include "layers/inner_product/inner_product.h"
+
+#include <dnnl.hpp>
+#include <optional>
+
+#include "layers/inner_product/bfloat16_products.h"
 #include "layers/transpose.h"
 
 namespace {
 
+using namespace tandem::cpu;
 using namespace tandem::sdk;
+using tandem::layers::Bfloat16Products;
 using tandem::layers::InnerProduct;
 
 // A row-major matrix, or a part of one whose rows begin `stride` floats apart.
@@ -40,10 +45,23 @@ class InnerProductCpu : public Needs {
         adds_(binding.has(TANDEM_ADD_TO_OUTPUT)) {
     algorithm = "sgemm";
     scratch_bytes = rows_ * (inputs_ + outputs_) * static_cast<int64_t>(sizeof(float));
+    if (binding.input(0).dtype != TANDEM_BFLOAT16) return;
+    rounded_.emplace(tandem::layers::ProductExtents{rows_, inputs_, outputs_, weight_stride_,
+                                                    output_stride_, bias_, adds_},
+                     binding);
+    scratch_bytes = rounded_->scratch_bytes();
+    algorithm = rounded_->algorithm();
   }
 
+  static constexpr uint32_t dtypes = float32_and_bfloat16;
+
   // As W x^T: the product packs the larger matrix as it lies, which takes half the time of x W^T.
-  void forward(const Call& call, const Pass& pass) const {
+  void forward(const Call& call, const Pass& pass) {
+    if (rounded_) {
+      return rounded_->forward(pass.scratch<std::byte>(), input<bfloat16>(pass, 0),
+                               pass.weight(0) + first_input_, bias_ ? pass.weight(1) : nullptr,
+                               output<bfloat16>(pass, 0) + first_output_);
+    }
     float* x = pass.scratch();
     float* product = x + rows_ * inputs_;
     tandem::layers::transpose(call.threads, pass.input(0), rows_, inputs_, x);
@@ -59,30 +77,47 @@ class InnerProductCpu : public Needs {
         });
   }
 
-  void backward_data(const Call&, const Pass& pass) const {
+  void backward_data(const Call&, const Pass& pass) {
+    if (rounded_) {
+      return rounded_->backward_data(
+          pass.scratch<std::byte>(), output_gradient<bfloat16>(pass, 0) + first_output_,
+          pass.weight(0) + first_input_, input_gradient<bfloat16>(pass, 0));
+    }
     multiply({pass.output_gradient(0) + first_output_, output_stride_},
              {pass.weight(0) + first_input_, weight_stride_}, pass.input_gradient(0), inputs_,
              rows_, inputs_, outputs_, 0.0F);
   }
 
-  void backward_weights(const Call&, const Pass& pass) const {
+  void backward_weights(const Call&, const Pass& pass) {
+    if (rounded_) {
+      const bfloat16* dy = output_gradient<bfloat16>(pass, 0) + first_output_;
+      rounded_->backward_weights(pass.scratch<std::byte>(), input<bfloat16>(pass, 0), dy,
+                                 pass.weight_gradient(0) + first_input_, pass.accumulate());
+      return backward_bias(pass, dy);
+    }
     const float* dy = pass.output_gradient(0) + first_output_;
     multiply({dy, output_stride_, true}, {pass.input(0), inputs_},
              pass.weight_gradient(0) + first_input_, weight_stride_, outputs_, inputs_, rows_,
              pass.accumulate() ? 1.0F : 0.0F);
+    backward_bias(pass, dy);
+  }
+
+ private:
+  template <class T>
+  void backward_bias(const Pass& pass, const T* dy) const {
     if (!bias_ || adds_) return;
     float* gradient = pass.weight_gradient(1);
     if (!pass.accumulate()) std::fill_n(gradient, outputs_, 0.0F);
     for (int64_t row = 0; row < rows_; ++row) {
-      for (int64_t i = 0; i < outputs_; ++i) gradient[i] += dy[row * output_stride_ + i];
+      for (int64_t i = 0; i < outputs_; ++i) gradient[i] += load(dy[row * output_stride_ + i]);
     }
   }
 
- private:
   int64_t rows_, inputs_, outputs_;
   int64_t weight_stride_, output_stride_;
   int64_t first_input_, first_output_;
   bool bias_, adds_;
+  std::optional<Bfloat16Products> rounded_;
 };
 
 }  // namespace

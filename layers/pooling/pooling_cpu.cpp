@@ -1,6 +1,7 @@
 // Pooling on the cpu: oneDNN, plus the one thing where Caffe differs: a window that rounding up
 // lets stick out behind the padding averages over fewer elements.
 #include "layers/pooling/pooling.h"
+#include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/onednn.h"
 #include "plugins/cpu/team.h"
 
@@ -42,25 +43,25 @@ class PoolingCpu : public Needs {
     prepare(binding, descriptor(named_as(binding.input(0), binding.output(0))));
   }
 
+  static constexpr uint32_t dtypes = float32_and_bfloat16;
   static LayoutOptions layouts(const Binding& binding);
 
   void forward(const Call& call, const Pass& pass) {
-    forward_.run(pass.scratch<std::byte>(), {{DNNL_ARG_SRC, pass.input(0)},
-                                             {DNNL_ARG_DST, pass.output(0)},
+    forward_.run(pass.scratch<std::byte>(), {{DNNL_ARG_SRC, pass.raw.inputs[0]},
+                                             {DNNL_ARG_DST, pass.raw.outputs[0]},
                                              {DNNL_ARG_WORKSPACE, pass.saved()}});
-    if (sticks_out()) scale(call, pass.output(0), pass.output(0));
+    if (sticks_out()) scale(call, pass.raw.outputs[0], pass.raw.outputs[0]);
   }
 
   void backward_data(const Call& call, const Pass& pass) {
     auto* scratch = pass.scratch<std::byte>();
-    const float* gradient = pass.output_gradient(0);
+    const void* gradient = pass.raw.output_gradients[0];
     if (sticks_out()) {
-      auto* scaled = reinterpret_cast<float*>(scratch + place_);
-      scale(call, gradient, scaled);
-      gradient = scaled;
+      scale(call, gradient, scratch + place_);
+      gradient = scratch + place_;
     }
     backward_.run(scratch, {{DNNL_ARG_DIFF_DST, gradient},
-                            {DNNL_ARG_DIFF_SRC, pass.input_gradient(0)},
+                            {DNNL_ARG_DIFF_SRC, pass.raw.input_gradients[0]},
                             {DNNL_ARG_WORKSPACE, pass.saved()}});
   }
 
@@ -69,7 +70,14 @@ class PoolingCpu : public Needs {
   [[nodiscard]] bool sticks_out() const {
     return !settings_.maximum && (rows_.back() != 1 || columns_.back() != 1);
   }
-  void scale(const Call& call, const float* source, float* target) const;
+  void scale(const Call& call, const void* source, void* target) const {
+    with_elements(output_.dtype, [&](auto element) {
+      using T = decltype(element);
+      scale_of(call, static_cast<const T*>(source), static_cast<T*>(target));
+    });
+  }
+  template <class T>
+  void scale_of(const Call& call, const T* source, T* target) const;
 
   dnnl::engine engine_ = cpu_engine();
   PoolingSettings settings_;
@@ -121,7 +129,8 @@ void PoolingCpu::prepare(const Binding& binding, const memory::desc& input) {
   scratch_bytes = plan.bytes();
 }
 
-void PoolingCpu::scale(const Call& call, const float* source, float* target) const {
+template <class T>
+void PoolingCpu::scale_of(const Call& call, const T* source, T* target) const {
   const Shape& s = output_.shape;
   const int64_t block = block_of(output_.layout, s.c);
   const int64_t lines = s.n * (s.c / block) * s.h;  // of w pixels of `block` channels each
@@ -132,7 +141,7 @@ void PoolingCpu::scale(const Call& call, const float* source, float* target) con
             rows_[static_cast<size_t>(line % s.h)] * columns_[static_cast<size_t>(w)];
         const int64_t first = (line * s.w + w) * block;
 #pragma omp simd  // also where target and source are one memory
-        for (int64_t i = first; i < first + block; ++i) target[i] = factor * source[i];
+        for (int64_t i = first; i < first + block; ++i) store(factor * load(source[i]), target[i]);
       }
     }
   });

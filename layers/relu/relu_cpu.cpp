@@ -5,6 +5,7 @@
 
 namespace {
 
+using namespace tandem::cpu;
 using namespace tandem::sdk;
 using tandem::layers::map;
 using tandem::layers::Relu;
@@ -13,15 +14,27 @@ class ReluCpu {
  public:
   ReluCpu(const Binding& binding, const Call&)
       : slope_(static_cast<float>(binding.attributes.number("negative_slope"))),
+        dtype_(binding.input(0).dtype),
         elements_(count(binding.input(0).shape)) {}
+
+  static constexpr uint32_t dtypes = float32_and_bfloat16;
 
   static LayoutOptions layouts(const Binding& binding) {
     return any_layout(binding.input(0).shape.c);
   }
 
   void forward(const Call& call, const Pass& pass) const {
-    const float* x = pass.input(0);
-    float* y = pass.output(0);
+    with_elements(dtype_, [&](auto element) { forward_of<decltype(element)>(call, pass); });
+  }
+  void backward_data(const Call& call, const Pass& pass) const {
+    with_elements(dtype_, [&](auto element) { backward_of<decltype(element)>(call, pass); });
+  }
+
+ private:
+  template <class T>
+  void forward_of(const Call& call, const Pass& pass) const {
+    const T* x = input<T>(pass, 0);
+    T* y = output<T>(pass, 0);
     const float slope = slope_;
     // A slope of zero would make NaN of an infinite input, so it has a loop of its own. A NaN stays
     // one in both.
@@ -35,10 +48,11 @@ class ReluCpu {
     }
   }
 
-  void backward_data(const Call& call, const Pass& pass) const {
-    const float* y = pass.output(0);
-    const float* dy = pass.output_gradient(0);
-    float* dx = pass.input_gradient(0);
+  template <class T>
+  void backward_of(const Call& call, const Pass& pass) const {
+    const T* y = output<T>(pass, 0);
+    const T* dy = output_gradient<T>(pass, 0);
+    T* dx = input_gradient<T>(pass, 0);
     const float slope = slope_;
     // The gradient is an argument, loaded whatever the output is: a load that depends on a
     // comparison cannot be vectorised.
@@ -52,8 +66,8 @@ class ReluCpu {
     }
   }
 
- private:
   float slope_;
+  int32_t dtype_;
   int64_t elements_;
 };
 

@@ -1,5 +1,5 @@
-// Reorder: the same tensor in another layout, where neighbouring layers want different ones. The
-// host inserts it; its binding's input and output differ in layout only.
+// Reorder: the same tensor in another layout or dtype, where neighbouring layers want different
+// ones. The host inserts it; its binding's input and output differ in these only.
 #pragma once
 
 #include "plugins/sdk.h"
@@ -8,7 +8,9 @@ namespace tandem::layers {
 
 struct Reorder : sdk::LayerType {
   const char* name() const override { return "Reorder"; }
-  const char* help() const override { return "changes the layout of a tensor, not its values"; }
+  const char* help() const override {
+    return "changes the layout or the dtype of a tensor, not its values";
+  }
   uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_SAVES_NOTHING; }
   tandem_layer_cost cost(const sdk::Query& query) const override {
     const double bytes = 8 * static_cast<double>(sdk::count(query.input(0)));

@@ -1,5 +1,6 @@
 // Reorder on the cpu: oneDNN's, one way forward and the other way back.
 #include "layers/reorder/reorder.h"
+#include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/onednn.h"
 
 namespace {
@@ -23,6 +24,8 @@ class ReorderCpu : public Needs {
     scratch_bytes = plan.bytes();
   }
 
+  static constexpr uint32_t dtypes = float32_and_bfloat16;
+
   // Every pair of layouts that the channels allow.
   static LayoutOptions layouts(const Binding& binding) {
     LayoutOptions pairs;
@@ -37,11 +40,11 @@ class ReorderCpu : public Needs {
 
   void forward(const Call&, const Pass& pass) {
     forward_.run(pass.scratch<std::byte>(),
-                 {{DNNL_ARG_FROM, pass.input(0)}, {DNNL_ARG_TO, pass.output(0)}});
+                 {{DNNL_ARG_FROM, pass.raw.inputs[0]}, {DNNL_ARG_TO, pass.raw.outputs[0]}});
   }
   void backward_data(const Call&, const Pass& pass) {
-    backward_.run(pass.scratch<std::byte>(), {{DNNL_ARG_FROM, pass.output_gradient(0)},
-                                              {DNNL_ARG_TO, pass.input_gradient(0)}});
+    backward_.run(pass.scratch<std::byte>(), {{DNNL_ARG_FROM, pass.raw.output_gradients[0]},
+                                              {DNNL_ARG_TO, pass.raw.input_gradients[0]}});
   }
 
  private:

@@ -6,6 +6,7 @@
 
 namespace {
 
+using namespace tandem::cpu;
 using namespace tandem::sdk;
 using namespace tandem::layers;
 
@@ -13,42 +14,64 @@ class ScaleCpu : public Needs {
  public:
   ScaleCpu(const Binding& binding, const Call&)
       : spread_(binding.input(0), axes_of(binding)),
+        dtype_(binding.input(0).dtype),
         trained_(binding.input_count() == 1),
         biased_(binding.weight_count() == 2) {
     const bool sums =
         binding.has(trained_ ? TANDEM_WANTS_BACKWARD_WEIGHTS : TANDEM_WANTS_BACKWARD_DATA);
     if (sums) scratch_bytes = sum_scratch_bytes(spread_);
+    copies_ = scratch_bytes;
+    // A second input's values and their gradient, in float32.
+    if (!trained_ && dtype_ == TANDEM_BFLOAT16) {
+      scratch_bytes += 2 * spread_.values() * static_cast<int64_t>(sizeof(float));
+    }
   }
+
+  static constexpr uint32_t dtypes = float32_and_bfloat16;
 
   static LayoutOptions layouts(const Binding& binding) { return layouts_for(binding); }
 
   void forward(const Call& call, const Pass& pass) const {
-    const float *x = pass.input(0), *a = factors(pass);
+    with_elements(dtype_, [&](auto element) { forward_of<decltype(element)>(call, pass); });
+  }
+  void backward_data(const Call& call, const Pass& pass) const {
+    with_elements(dtype_, [&](auto element) { data_of<decltype(element)>(call, pass); });
+  }
+  void backward_weights(const Call& call, const Pass& pass) const {
+    with_elements(dtype_, [&](auto element) { weights_of<decltype(element)>(call, pass); });
+  }
+
+ private:
+  template <class T>
+  void forward_of(const Call& call, const Pass& pass) const {
+    const T* x = input<T>(pass, 0);
+    const float* a = factors<T>(pass);
     if (biased_) {
       apply_values(
-          call.threads, spread_, x, x, a, pass.weight(1), pass.output(0),
+          call.threads, spread_, x, x, a, pass.weight(1), output<T>(pass, 0),
           [](float value, float, float factor, float bias) { return factor * value + bias; });
     } else {
-      multiply(call, x, a, pass.output(0));
+      multiply(call, x, a, output<T>(pass, 0));
     }
   }
 
-  void backward_data(const Call& call, const Pass& pass) const {
-    const float *x = pass.input(0), *dy = pass.output_gradient(0);
-    if (!trained_ && pass.input_gradient(1) != nullptr) {
-      float* da = pass.input_gradient(1);
+  template <class T>
+  void data_of(const Call& call, const Pass& pass) const {
+    const T *x = input<T>(pass, 0), *dy = output_gradient<T>(pass, 0);
+    if (!trained_ && pass.raw.input_gradients[1] != nullptr) {
+      T* da = input_gradient<T>(pass, 1);
       if (spread_.one_value_an_element()) {
         map(call.threads, spread_.elements(), x, dy, da, product);
       } else {
-        sum_values(call.threads, spread_, x, dy, product, pass.scratch<double>(), da, false);
+        sum_factors(call, pass, x, dy, da);
       }
     }
-    if (pass.input_gradient(0) != nullptr)
-      multiply(call, dy, factors(pass), pass.input_gradient(0));
+    if (T* dx = input_gradient<T>(pass, 0)) multiply(call, dy, factors<T>(pass), dx);
   }
 
-  void backward_weights(const Call& call, const Pass& pass) const {
-    const float *x = pass.input(0), *dy = pass.output_gradient(0);
+  template <class T>
+  void weights_of(const Call& call, const Pass& pass) const {
+    const T *x = input<T>(pass, 0), *dy = output_gradient<T>(pass, 0);
     if (float* da = pass.weight_gradient(0)) {
       sum_values(call.threads, spread_, x, dy, product, pass.scratch<double>(), da,
                  pass.accumulate());
@@ -59,19 +82,42 @@ class ScaleCpu : public Needs {
     }
   }
 
- private:
   static constexpr auto product = [](float x, float dy) { return x * dy; };
   static constexpr auto second = [](float, float dy) { return dy; };
 
-  [[nodiscard]] const float* factors(const Pass& pass) const {
-    return trained_ ? pass.weight(0) : pass.input(1);
+  [[nodiscard]] float* copy(const Pass& pass, int64_t number) const {
+    return reinterpret_cast<float*>(pass.scratch<std::byte>() + copies_) +
+           number * spread_.values();
   }
-  void multiply(const Call& call, const float* x, const float* a, float* y) const {
+  template <class T>
+  [[nodiscard]] const float* factors(const Pass& pass) const {
+    if (trained_) return pass.weight(0);
+    if constexpr (std::is_same_v<T, float>) {
+      return pass.input(1);
+    } else {
+      widen(input<T>(pass, 1), copy(pass, 0), spread_.values());
+      return copy(pass, 0);
+    }
+  }
+  void sum_factors(const Call& call, const Pass& pass, const float* x, const float* dy,
+                   float* da) const {
+    sum_values(call.threads, spread_, x, dy, product, pass.scratch<double>(), da, false);
+  }
+  void sum_factors(const Call& call, const Pass& pass, const bfloat16* x, const bfloat16* dy,
+                   bfloat16* da) const {
+    float* sums = copy(pass, 1);
+    sum_values(call.threads, spread_, x, dy, product, pass.scratch<double>(), sums, false);
+    narrow(sums, da, spread_.values());
+  }
+  template <class T>
+  void multiply(const Call& call, const T* x, const float* a, T* y) const {
     apply_values(call.threads, spread_, x, x, a, a, y,
                  [](float value, float, float factor, float) { return factor * value; });
   }
 
   Spread spread_;
+  int32_t dtype_;
+  int64_t copies_ = 0;  // where they begin in the scratch memory
   bool trained_, biased_;
 };
 

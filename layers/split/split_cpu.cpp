@@ -1,50 +1,82 @@
 // Split on the cpu: one pass over memory, in whatever order its elements lie.
 #include "layers/split/split.h"
+#include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/team.h"
 
 namespace {
 
+using namespace tandem::cpu;
 using namespace tandem::sdk;
 using tandem::layers::Split;
 
 class SplitCpu {
  public:
   SplitCpu(const Binding& binding, const Call&)
-      : outputs_(binding.output_count()), elements_(count(binding.input(0).shape)) {}
+      : outputs_(binding.output_count()),
+        elements_(count(binding.input(0).shape)),
+        dtype_(binding.input(0).dtype) {}
+
+  static constexpr uint32_t dtypes = float32_and_bfloat16;
 
   static LayoutOptions layouts(const Binding& binding) {
     return any_layout(binding.input(0).shape.c);
   }
 
   void forward(const Call& call, const Pass& pass) const {
-    const float* x = pass.input(0);
-    tandem::cpu::for_ranges(call.threads, elements_, [&](int64_t begin, int64_t end) {
-      for (size_t output = 0; output < outputs_; ++output) {
-        if (pass.output(output) != x) std::copy(x + begin, x + end, pass.output(output) + begin);
-      }
-    });
+    with_elements(dtype_, [&](auto element) { copy<decltype(element)>(call, pass); });
   }
-
   void backward_data(const Call& call, const Pass& pass) const {
-    float* dx = pass.input_gradient(0);
-    tandem::cpu::for_ranges(call.threads, elements_, [&](int64_t begin, int64_t end) {
-      // A range that stays in the cache while every output's gradient is added to it.
-      constexpr int64_t part = 2048;
-      for (int64_t first = begin; first < end; first += part) {
-        const int64_t last = std::min(end, first + part);
-        const float* dy = pass.output_gradient(0);
-        if (dy != dx) std::copy(dy + first, dy + last, dx + first);
-        for (size_t output = 1; output < outputs_; ++output) {
-          dy = pass.output_gradient(output);
-          for (int64_t i = first; i < last; ++i) dx[i] += dy[i];
-        }
-      }
-    });
+    with_elements(dtype_, [&](auto element) { sum<decltype(element)>(call, pass); });
   }
 
  private:
+  // A range that stays in the cache while every output's gradient is added to it.
+  static constexpr int64_t part = 2048;
+
+  template <class T>
+  void copy(const Call& call, const Pass& pass) const {
+    const T* x = input<T>(pass, 0);
+    tandem::cpu::for_ranges(call.threads, elements_, [&](int64_t begin, int64_t end) {
+      for (size_t output = 0; output < outputs_; ++output) {
+        T* y = tandem::cpu::output<T>(pass, output);
+        if (y != x) std::copy(x + begin, x + end, y + begin);
+      }
+    });
+  }
+
+  template <class T>
+  void sum(const Call& call, const Pass& pass) const {
+    T* dx = input_gradient<T>(pass, 0);
+    tandem::cpu::for_ranges(call.threads, elements_, [&](int64_t begin, int64_t end) {
+      for (int64_t first = begin; first < end; first += part) {
+        const int64_t last = std::min(end, first + part);
+        sum_part(pass, first, last - first, dx + first);
+      }
+    });
+  }
+
+  void sum_part(const Pass& pass, int64_t first, int64_t size, float* dx) const {
+    const float* dy = pass.output_gradient(0) + first;
+    if (dy != dx) std::copy(dy, dy + size, dx);
+    for (size_t output = 1; output < outputs_; ++output) {
+      dy = pass.output_gradient(output) + first;
+      for (int64_t i = 0; i < size; ++i) dx[i] += dy[i];
+    }
+  }
+  // The sum is rounded once.
+  void sum_part(const Pass& pass, int64_t first, int64_t size, bfloat16* dx) const {
+    float total[part], dy[part];
+    widen(output_gradient<bfloat16>(pass, 0) + first, total, size);
+    for (size_t output = 1; output < outputs_; ++output) {
+      widen(output_gradient<bfloat16>(pass, output) + first, dy, size);
+      for (int64_t i = 0; i < size; ++i) total[i] += dy[i];
+    }
+    narrow(total, dx, size);
+  }
+
   size_t outputs_;
   int64_t elements_;
+  int32_t dtype_;
 };
 
 }  // namespace

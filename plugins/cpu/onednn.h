@@ -38,17 +38,29 @@ inline dnnl::memory::format_tag tag_of(int32_t layout) {
   }
 }
 
-// Throws Refusal for a dtype other than float32.
+// Throws Refusal for a dtype other than float32 and bfloat16.
+inline dnnl::memory::data_type type_of(int32_t dtype) {
+  if (dtype == TANDEM_FLOAT32) return dnnl::memory::data_type::f32;
+  if (dtype == TANDEM_BFLOAT16) return dnnl::memory::data_type::bf16;
+  throw sdk::unsupported("computes in float32 and bfloat16, not in dtype ", dtype);
+}
+
 inline dnnl::memory::desc descriptor(const tandem_tensor& tensor) {
-  if (tensor.dtype != TANDEM_FLOAT32) {
-    throw sdk::unsupported("computes in float32 only, not in dtype ", tensor.dtype);
-  }
   const tandem_shape& s = tensor.shape;
-  return {{s.n, s.c, s.h, s.w}, dnnl::memory::data_type::f32, tag_of(tensor.layout)};
+  return {{s.n, s.c, s.h, s.w}, type_of(tensor.dtype), tag_of(tensor.layout)};
 }
 
 inline dnnl::memory::desc vector_descriptor(int64_t size) {
   return {{size}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a};
+}
+
+// Throws Refusal where oneDNN cannot compute in the dtype: bfloat16 takes AVX-512.
+inline void demand_computable(int32_t dtype) {
+  const auto least = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  if (dtype != TANDEM_BFLOAT16 || (isa & least) == least) return;
+  throw sdk::unsupported("this machine cannot compute in bfloat16, which takes AVX-512: use ",
+                         "--precision float32");
 }
 
 // Primitives take their scratchpad as an argument.

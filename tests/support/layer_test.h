@@ -27,6 +27,7 @@ struct LayerSetup {
   uint32_t output_count = 1;
   int32_t phase = TANDEM_TRAIN;
   int32_t input_layout = TANDEM_NCHW, output_layout = TANDEM_NCHW;
+  int32_t input_dtype = TANDEM_FLOAT32, output_dtype = TANDEM_FLOAT32;
   uint32_t flags = TANDEM_WANTS_BACKWARD_DATA | TANDEM_WANTS_BACKWARD_WEIGHTS;
   uint32_t layer_index = 3;
   int64_t batch_begin = 0;
@@ -124,10 +125,12 @@ class LayerRun {
   std::vector<PlainTensor> forward(const std::vector<std::vector<float>>& others = {}) {
     outputs_ = make(outputs_of_binding_);
     if (!setup_.output_start.values.empty()) {
-      write_in_layout(setup_.output_start, outputs_of_binding_[0].layout, outputs_[0].data());
+      write_in_layout(setup_.output_start, outputs_of_binding_[0].layout, outputs_[0].data(),
+                      setup_.output_dtype);
     }
     if (in_place()) {
-      write_in_layout(setup_.inputs[0], outputs_of_binding_[0].layout, outputs_[0].data());
+      write_in_layout(setup_.inputs[0], outputs_of_binding_[0].layout, outputs_[0].data(),
+                      setup_.output_dtype);
     }
     if (statistics_floats_.forward > 0) {
       run_statistics(kernel_.forward_statistics, {}, statistics_floats_.forward);
@@ -170,10 +173,9 @@ class LayerRun {
     std::vector<PlainTensor> read_back;
     for (size_t i = 0; i < addresses.size(); ++i) {
       const tandem_tensor& tensor = inputs_of_binding_[i];
-      read_back.push_back(addresses[i] == nullptr
-                              ? PlainTensor{}
-                              : read_in_layout(tensor.shape, tensor.layout,
-                                               static_cast<const float*>(addresses[i])));
+      read_back.push_back(addresses[i] == nullptr ? PlainTensor{}
+                                                  : read_in_layout(tensor.shape, tensor.layout,
+                                                                   addresses[i], tensor.dtype));
     }
     return read_back;
   }
@@ -242,20 +244,20 @@ class LayerRun {
   }
 
   // A 1x1 image is called NCHW whatever the neighbours, labels are plain.
-  static tandem_tensor tensor(const Shape& shape, int32_t layout) {
+  static tandem_tensor tensor(const Shape& shape, int32_t layout, int32_t dtype) {
     const bool plain = shape.h == 1 && shape.w == 1;
-    return {shape, TANDEM_FLOAT32, plain ? TANDEM_NCHW : layout};
+    return {shape, dtype, plain ? TANDEM_NCHW : layout};
   }
 
   void describe() {
     for (const Shape& s : input_shapes_) {
-      inputs_of_binding_.push_back(tensor(s, setup_.input_layout));
+      inputs_of_binding_.push_back(tensor(s, setup_.input_layout, setup_.input_dtype));
     }
     if ((type_.traits & TANDEM_SECOND_INPUT_IS_SHAPE) != 0) {
       inputs_of_binding_[1].layout = TANDEM_NCHW;
     }
     for (const Shape& s : output_shapes_) {
-      outputs_of_binding_.push_back(tensor(s, setup_.output_layout));
+      outputs_of_binding_.push_back(tensor(s, setup_.output_layout, setup_.output_dtype));
     }
     for (const PlainTensor& weight : setup_.weights) weight_shapes_.push_back(weight.shape);
     binding_ = {sizeof(tandem_binding),
@@ -293,14 +295,16 @@ class LayerRun {
 
   static std::vector<GuardedMemory> make(const std::vector<tandem_tensor>& tensors) {
     std::vector<GuardedMemory> result;
-    for (const tandem_tensor& t : tensors) result.emplace_back(4 * element_count(t.shape));
+    for (const tandem_tensor& t : tensors) {
+      result.emplace_back(dtype_bytes(t.dtype) * element_count(t.shape));
+    }
     return result;
   }
   static std::vector<GuardedMemory> write(const std::vector<PlainTensor>& values,
                                           const std::vector<tandem_tensor>& tensors) {
     std::vector<GuardedMemory> result = make(tensors);
     for (size_t i = 0; i < values.size(); ++i) {
-      write_in_layout(values[i], tensors[i].layout, result[i].data());
+      write_in_layout(values[i], tensors[i].layout, result[i].data(), tensors[i].dtype);
     }
     return result;
   }
@@ -308,7 +312,8 @@ class LayerRun {
                                        const std::vector<tandem_tensor>& tensors) {
     std::vector<PlainTensor> result;
     for (size_t i = 0; i < tensors.size(); ++i) {
-      result.push_back(read_in_layout(tensors[i].shape, tensors[i].layout, memory[i].data()));
+      result.push_back(
+          read_in_layout(tensors[i].shape, tensors[i].layout, memory[i].data(), tensors[i].dtype));
     }
     return result;
   }

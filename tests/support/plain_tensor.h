@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -42,16 +43,45 @@ void for_each_element(const Shape& s, int32_t layout, const Body& body) {
   }
 }
 
-inline void write_in_layout(const PlainTensor& tensor, int32_t layout, float* memory) {
+// The nearest bfloat16, of two equally near the even one, by arithmetic on the number and not on
+// its bits: 8 significant bits. For finite values above the smallest normal.
+inline float rounded_to_bfloat16(float value) {
+  if (!std::isfinite(value)) return value;
+  int exponent = 0;
+  const float mantissa = std::frexp(value, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(mantissa, 8)), exponent - 8);
+}
+inline PlainTensor rounded_to_bfloat16(PlainTensor tensor) {
+  for (float& value : tensor.values) value = rounded_to_bfloat16(value);
+  return tensor;
+}
+
+// An element of a tensor in memory.
+inline void write_element(float value, int32_t dtype, int64_t place, void* memory) {
+  if (dtype == TANDEM_BFLOAT16) {
+    static_cast<uint16_t*>(memory)[place] =
+        static_cast<uint16_t>(std::bit_cast<uint32_t>(rounded_to_bfloat16(value)) >> 16);
+  } else {
+    static_cast<float*>(memory)[place] = value;
+  }
+}
+inline float read_element(int32_t dtype, int64_t place, const void* memory) {
+  if (dtype != TANDEM_BFLOAT16) return static_cast<const float*>(memory)[place];
+  return std::bit_cast<float>(uint32_t{static_cast<const uint16_t*>(memory)[place]} << 16);
+}
+
+inline void write_in_layout(const PlainTensor& tensor, int32_t layout, void* memory,
+                            int32_t dtype = TANDEM_FLOAT32) {
   for_each_element(tensor.shape, layout, [&](int64_t plain, int64_t place) {
-    memory[place] = tensor.values[static_cast<size_t>(plain)];
+    write_element(tensor.values[static_cast<size_t>(plain)], dtype, place, memory);
   });
 }
 
-inline PlainTensor read_in_layout(const Shape& shape, int32_t layout, const float* memory) {
+inline PlainTensor read_in_layout(const Shape& shape, int32_t layout, const void* memory,
+                                  int32_t dtype = TANDEM_FLOAT32) {
   PlainTensor result{shape, std::vector<float>(static_cast<size_t>(element_count(shape)))};
   for_each_element(shape, layout, [&](int64_t plain, int64_t place) {
-    result.values[static_cast<size_t>(plain)] = memory[place];
+    result.values[static_cast<size_t>(plain)] = read_element(dtype, place, memory);
   });
   return result;
 }

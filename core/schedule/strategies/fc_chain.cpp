@@ -114,6 +114,12 @@ FcChain fc_chain(const StrategyInputs& inputs) {
                                            : "has several inputs or outputs",
                 place(*last));
   }
+  if (const Layer& layer = *last; layer.dtype != TANDEM_FLOAT32) {
+    throw error(
+        "{}: strategy 'fc_parallel' adds up parts of its gradients in float32, but it computes in "
+        "{}: use --precision float32 or another strategy{}",
+        layer.title(), dtype_name(layer.dtype), place(layer));
+  }
   FcChain chain;
   chain.layers = walk_back(net, static_cast<int>(net.layers.rend() - last) - 1);
   for (const int index : chain.layers) {

@@ -34,6 +34,11 @@ struct Any : NoWork {
     return any_layout(binding.input(0).shape.c);
   }
 };
+template <class Kernel>
+struct Half : Kernel {  // knows bfloat16, too
+  using Kernel::Kernel;
+  static constexpr uint32_t dtypes = 1U << TANDEM_FLOAT32 | 1U << TANDEM_BFLOAT16;
+};
 struct OnlyBlocked : NoWork {
   using NoWork::NoWork;
   static LayoutOptions layouts(const Binding&) { return {{TANDEM_NCHW16C, TANDEM_NCHW16C, 0}}; }
@@ -277,13 +282,13 @@ struct NoKernel : LayerType {
 
 extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   Plugin plugin(host, "fake-layers", "1");
-  plugin.layer<Convolution>().kernel<Convolution, Blocked>("fake");
+  plugin.layer<Convolution>().kernel<Convolution, Half<Blocked>>("fake");
   plugin.layer<InnerProduct>().kernel<InnerProduct, Plain>("fake");
   plugin.layer<Pooling>().kernel<Pooling, Blocked>("fake");
   plugin.layer<Lrn>().kernel<Lrn, Blocked>("fake");
-  plugin.layer<ReLU>().kernel<ReLU, Any>("fake");
+  plugin.layer<ReLU>().kernel<ReLU, Half<Any>>("fake");
   plugin.layer<Dropout>().kernel<Dropout, Any>("fake");
-  plugin.layer<Square>().kernel<Square, Any>("fake");
+  plugin.layer<Square>().kernel<Square, Half<Any>>("fake");
   plugin.layer<Add>().kernel<Add, Any>("fake");
   plugin.layer<Like>().kernel<Like, Any>("fake");
   plugin.layer<Index>().kernel<Index, Any>("fake");
@@ -293,8 +298,8 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
   plugin.layer<Softmax>().kernel<Softmax, Plain>("fake");
   plugin.layer<SoftmaxWithLoss>().kernel<SoftmaxWithLoss, Plain>("fake");
   plugin.layer<Accuracy>().kernel<Accuracy, Plain>("fake");
-  plugin.layer<Split>().kernel<Split, Any>("fake");
-  plugin.layer<Reorder>().kernel<Reorder, Any>("fake");
+  plugin.layer<Split>().kernel<Split, Half<Any>>("fake");
+  plugin.layer<Reorder>().kernel<Reorder, Half<Any>>("fake");
   plugin.layer<NeedsBlocked>().kernel<NeedsBlocked, OnlyBlocked>("fake");
   plugin.layer<NoKernel>();
   return plugin.table();

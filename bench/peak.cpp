@@ -1,0 +1,96 @@
+#include "bench/peak.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace tandem::bench {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int chains = 12;  // so many sums hide an instruction's latency
+constexpr int64_t rounds = 4'000'000;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// The sums are looked at, so that they are made.
+volatile float sink;
+
+__attribute__((target("avx2,fma"))) double avx2_rate() {
+  __m256 sums[chains];
+  for (__m256& sum : sums) sum = _mm256_set1_ps(1.0F);
+  const __m256 a = _mm256_set1_ps(0.999F), b = _mm256_set1_ps(0.001F);
+  const Clock::time_point begin = Clock::now();
+  for (int64_t i = 0; i < rounds; ++i) {
+    for (__m256& sum : sums) sum = _mm256_fmadd_ps(sum, a, b);
+  }
+  const double seconds = seconds_since(begin);
+  for (const __m256& sum : sums) sink = _mm256_cvtss_f32(sum);
+  return 2.0 * 8 * chains * rounds / seconds;
+}
+
+__attribute__((target("avx512f"))) double avx512_rate() {
+  __m512 sums[chains];
+  for (__m512& sum : sums) sum = _mm512_set1_ps(1.0F);
+  const __m512 a = _mm512_set1_ps(0.999F), b = _mm512_set1_ps(0.001F);
+  const Clock::time_point begin = Clock::now();
+  for (int64_t i = 0; i < rounds; ++i) {
+    for (__m512& sum : sums) sum = _mm512_fmadd_ps(sum, a, b);
+  }
+  const double seconds = seconds_since(begin);
+  for (const __m512& sum : sums) sink = _mm512_cvtss_f32(sum);
+  return 2.0 * 16 * chains * rounds / seconds;
+}
+
+// Each lane adds two products.
+__attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) double bfloat16_rate() {
+  __m512 sums[chains];
+  for (__m512& sum : sums) sum = _mm512_set1_ps(1.0F);
+  const auto a = (__m512bh)_mm512_set1_epi16(0x3f80), b = (__m512bh)_mm512_set1_epi16(0x3a00);
+  const Clock::time_point begin = Clock::now();
+  for (int64_t i = 0; i < rounds; ++i) {
+    for (__m512& sum : sums) sum = _mm512_dpbf16_ps(sum, a, b);
+  }
+  const double seconds = seconds_since(begin);
+  for (const __m512& sum : sums) sink = _mm512_cvtss_f32(sum);
+  return 4.0 * 16 * chains * rounds / seconds;
+}
+
+double best_of_team(int threads, double (*rate)()) {
+  double best = 0;
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    std::vector<double> rates(static_cast<size_t>(threads));
+    std::vector<std::thread> team;
+    for (double& mine : rates) team.emplace_back([&mine, rate] { mine = rate(); });
+    for (std::thread& member : team) member.join();
+    double sum = 0;
+    for (const double one : rates) sum += one;
+    best = std::max(best, sum);
+  }
+  return best;
+}
+
+}  // namespace
+
+Peak measure_peak(int threads) {
+  Peak peak;
+  if (__builtin_cpu_supports("avx512f")) {
+    peak.float32 = best_of_team(threads, &avx512_rate);
+  } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    peak.float32 = best_of_team(threads, &avx2_rate);
+  }
+  if (__builtin_cpu_supports("avx512bf16")) {
+    peak.bfloat16 = best_of_team(threads, &bfloat16_rate);
+  }
+  return peak;
+}
+
+}  // namespace tandem::bench

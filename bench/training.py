@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""Training steps of ours and of PyTorch, alternately, held against what this machine can do.
+
+    cmake --build --preset release --target bench_training
+    python3 bench/training.py [--python PYTHON] [--nets alexnet,googlenet,resnet18,cifar10_quick]
+                              [--precisions float32,bfloat16] [--rounds 3] [--steps 5] [--out FOLDER]
+
+PYTHON is an interpreter that has torch and numpy (`python3 -m venv peers && peers/bin/pip install torch numpy`);
+without one the peer is left out, with a message. All do the same work: the net from the same prototxt, the same
+initial weights and batch, SGD with momentum and decay; the number of weights and the loss of the first step are
+compared, and the loss must fall. PyTorch runs stock (no environment but the number of threads) and tuned by hand
+(training_torch.py says how; here: the allocator keeps its memory). The limit is the rate of multiply-adds of
+this machine's cores, measured in the same run, over the net's convolutions and inner products done directly.
+Each number is the median over all steps of all rounds. Writes training.csv and training.svg to FOLDER.
+"""
+import argparse
+import csv
+import json
+import os
+import pathlib
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from xml.sax.saxutils import escape
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BATCHES = {"alexnet": 128, "googlenet": 32, "resnet18": 32, "cifar10_quick": 100}
+# Both dropout and the order of sums differ.
+FIRST_LOSS_TOLERANCE = 0.02
+COLOURS = {"tandem": "#1f78b4", "PyTorch tuned": "#fdbf6f", "PyTorch stock": "#cab2d6"}
+
+
+def environment(kind, threads):
+    """What a program runs with. OPENBLAS_* may hold choices for another library and slow the peer down."""
+    result = {k: v for k, v in os.environ.items() if not k.startswith(("OPENBLAS_", "OMP_", "MKL_", "KMP_", "MALLOC_"))}
+    if kind != "tandem":
+        result["OMP_NUM_THREADS"] = str(threads)
+    if kind == "PyTorch tuned":
+        result.update(ATEN_CPU_CAPABILITY="avx512" if "avx512" in cpu()[1] else "default", MALLOC_MMAP_MAX_="0",
+                      MALLOC_TRIM_THRESHOLD_=str(1 << 40), MALLOC_TOP_PAD_=str(1 << 26))
+        if "avx512" not in cpu()[1]:
+            del result["ATEN_CPU_CAPABILITY"]
+    return result
+
+
+def cpu():
+    text = pathlib.Path("/proc/cpuinfo").read_text() if os.path.exists("/proc/cpuinfo") else ""
+    name = re.search(r"model name\s*: (.*)", text)
+    flags = re.search(r"flags\s*: (.*)", text)
+    return name.group(1) if name else platform.processor(), flags.group(1) if flags else ""
+
+
+def ask(command, env=None):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=env)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def version_of_torch(python):
+    done = subprocess.run([python, "-c", "import torch, numpy; print(torch.__version__)"], capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+class Case:
+    """One net in one precision, by every program, over the rounds."""
+
+    def __init__(self, net, precision):
+        self.net, self.precision, self.answers = net, precision, {}
+
+    def add(self, kind, answer):
+        self.answers.setdefault(kind, []).append(answer)
+
+    def rate(self, kind):
+        seconds = [s for answer in self.answers[kind] for s in answer["seconds"]]
+        return self.answers[kind][0]["batch"] / statistics.median(seconds)
+
+    def spread(self, kind):
+        rates = [a["batch"] / statistics.median(a["seconds"]) for a in self.answers[kind]]
+        return min(rates), max(rates)
+
+    def memory(self, kind):
+        return max(answer["peak_bytes"] for answer in self.answers[kind])
+
+    def limit(self, peak):
+        return peak[self.precision] / self.answers["tandem"][0]["operations"]
+
+    def check(self):
+        """What is not the same work, as messages."""
+        found = []
+        mine = self.answers["tandem"][0]
+        for kind, answers in self.answers.items():
+            theirs = answers[0]
+            if theirs["weights"] != mine["weights"]:
+                found.append(f"{kind} trains {theirs['weights']} weights, Tandem {mine['weights']}")
+            first = theirs["losses"][0]
+            if abs(first - mine["losses"][0]) > FIRST_LOSS_TOLERANCE * abs(mine["losses"][0]):
+                found.append(f"{kind}'s loss begins at {first:.4f}, Tandem's at {mine['losses'][0]:.4f}")
+            if not theirs["losses"][-1] < first:
+                found.append(f"{kind}'s loss does not fall: {first:.4f} to {theirs['losses'][-1]:.4f}")
+        return [f"{self.net} {self.precision}: {text}" for text in found]
+
+
+def measure(a, kinds, folder):
+    cases = [Case(net, precision) for net in a.nets for precision in a.precisions]
+    for net in a.nets:
+        ask([a.program, net, "--batch", BATCHES.get(net, 32), "--write", folder / net])
+    for number in range(a.rounds):
+        for case in cases:
+            for kind in kinds:
+                counts = ["--steps", a.steps, "--warm-up", a.warm_up, "--precision", case.precision, "--threads", a.threads]
+                if kind == "tandem":
+                    command = [a.program, case.net, "--batch", BATCHES.get(case.net, 32), *counts]
+                else:
+                    command = [a.python, ROOT / "bench" / "training_torch.py", ROOT / "examples" / "models" / f"{case.net}.prototxt",
+                               folder / case.net, "--mode", kind.split()[1], *counts]
+                case.add(kind, ask(command, environment(kind, a.threads)))
+                print(f"round {number + 1}: {case.net} {case.precision} {kind}: {case.rate(kind):.1f} images/s",
+                      file=sys.stderr, flush=True)
+    return cases
+
+
+def rows_of(cases, peak):
+    for case in cases:
+        limit = case.limit(peak) if peak[case.precision] > 0 else None
+        for kind in case.answers:
+            rate, (low, high) = case.rate(kind), case.spread(kind)
+            yield {"net": case.net, "precision": case.precision, "batch": case.answers[kind][0]["batch"], "program": kind,
+                   "images_per_second": round(rate, 2), "slowest_round": round(low, 2), "fastest_round": round(high, 2),
+                   "share_of_limit": round(rate / limit, 3) if limit else "",
+                   "tandem_over_this": round(case.rate("tandem") / rate, 2),
+                   "peak_memory_mib": round(case.memory(kind) / 2 ** 20),
+                   "first_loss": round(case.answers[kind][0]["losses"][0], 5),
+                   "last_loss": round(case.answers[kind][0]["losses"][-1], 5)}
+
+
+def print_table(rows):
+    print("| net | precision | batch | program | images/s (rounds) | of the limit | Tandem over it | peak memory | loss |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for r in rows:
+        share = f"{r['share_of_limit']:.2f}" if r["share_of_limit"] != "" else "-"
+        print(f"| {r['net']} | {r['precision']} | {r['batch']} | {r['program']} | {r['images_per_second']:.1f} "
+              f"({r['slowest_round']:.1f} - {r['fastest_round']:.1f}) | {share} | {r['tandem_over_this']:.2f} | "
+              f"{r['peak_memory_mib']} MiB | {r['first_loss']:.3f} to {r['last_loss']:.3f} |")
+
+
+def write_svg(path, rows, title):
+    """Bars of images/s, each net and precision scaled to its own fastest, since nets differ a hundredfold."""
+    groups = {}
+    for row in rows:
+        groups.setdefault(f"{row['net']} {row['precision']}", []).append(row)
+    bar, gap, left, width = 18, 16, 170, 420
+    height = 40 + sum(len(group) * bar + gap for group in groups.values())
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 150}" height="{height}" '
+             'font-family="sans-serif" font-size="12">', f'<rect width="100%" height="100%" fill="white"/>',
+             f'<text x="8" y="20" font-weight="bold">{escape(title)}</text>']
+    y = 36
+    for name, group in groups.items():
+        longest = max(row["images_per_second"] for row in group)
+        lines.append(f'<text x="8" y="{y + bar - 5}">{escape(name)}</text>')
+        for row in group:
+            length = width * row["images_per_second"] / longest
+            lines.append(f'<rect x="{left}" y="{y}" width="{length:.1f}" height="{bar - 3}" fill="{COLOURS[row["program"]]}"/>')
+            lines.append(f'<text x="{left + length + 4:.1f}" y="{y + bar - 5}">'
+                         f'{row["images_per_second"]:.1f} {escape(row["program"])}</text>')
+            y += bar
+        y += gap
+    path.write_text("\n".join(lines + ["</svg>"]) + "\n")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description="Training steps of Tandem and PyTorch, alternately")
+    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build" / "bench" / "bench_training")
+    parser.add_argument("--python", default=sys.executable, help="an interpreter that has torch and numpy")
+    parser.add_argument("--nets", default=",".join(BATCHES))
+    parser.add_argument("--precisions", default="float32,bfloat16")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--warm-up", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
+    a = parser.parse_args()
+    a.nets, a.precisions = a.nets.split(","), a.precisions.split(",")
+    if not a.program.exists():
+        raise SystemExit(f"{a.program} is not there: cmake --build --preset release --target bench_training")
+    for precision in a.precisions:
+        if precision not in ("float32", "bfloat16"):
+            raise SystemExit(f"--precisions {precision}: there are float32 and bfloat16")
+    if min(a.rounds, a.steps, a.warm_up, a.threads) < 1:
+        raise SystemExit("--rounds, --steps, --warm-up and --threads: at least 1 each")
+    return a
+
+
+def main():
+    a = arguments()
+    kinds = ["tandem"]
+    torch = version_of_torch(a.python)
+    if torch:
+        kinds += ["PyTorch tuned", "PyTorch stock"]
+    else:
+        print(f"{a.python} has no torch with numpy: PyTorch is left out (--python names an interpreter that has it)", file=sys.stderr)
+    before = ask([a.program, "--peak", "--threads", a.threads])
+    with tempfile.TemporaryDirectory() as folder:
+        cases = measure(a, kinds, pathlib.Path(folder))
+    after = ask([a.program, "--peak", "--threads", a.threads])
+    peak = {p: max(before[p], after[p]) for p in ("float32", "bfloat16")}
+    rows = list(rows_of(cases, peak))
+    print(f"{cpu()[0]}, {a.threads} threads: {peak['float32'] / 1e9:.0f} GFLOP/s float32"
+          + (f", {peak['bfloat16'] / 1e9:.0f} bfloat16" if peak["bfloat16"] else ", no bfloat16 products")
+          + f"; {'PyTorch ' + torch if torch else 'no PyTorch'}; {a.rounds} rounds of {a.steps} steps after {a.warm_up}\n")
+    print_table(rows)
+    a.out.mkdir(parents=True, exist_ok=True)
+    with open(a.out / "training.csv", "w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    write_svg(a.out / "training.svg", rows, f"Images a second in training, {a.threads} threads")
+    print(f"\nwritten: {a.out / 'training.csv'}, {a.out / 'training.svg'}")
+    problems = [text for case in cases for text in case.check()]
+    for text in problems:
+        print(f"not the same work: {text}", file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

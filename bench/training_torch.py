@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""The peer's half of training.py: trains a prototxt's net in PyTorch on one standing batch and prints JSON, as
+bench_training does.
+
+    training_torch.py NET.prototxt FOLDER [--mode stock|tuned] [--precision float32|bfloat16]
+                      [--threads 2] [--steps 5] [--warm-up 3]
+
+FOLDER has weights.safetensors and batch.safetensors, which `bench_training NET --write FOLDER` left. Stock is
+what PyTorch does by itself; bfloat16 is its autocast. Tuned by hand is channels_last, LRN as one autograd
+function (stock makes copies of five dimensions for it), and the update in one fused pass; what the environment
+says (threads, the allocator) is training.py's to set.
+"""
+import argparse
+import contextlib
+import json
+import pathlib
+import resource
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "reference"))
+
+import torch
+
+from torch_nets import Reference, get, get_all, in_training, parse_prototxt, read_safetensors
+
+RATE = 1e-2  # momentum 0.9, decay 0.0005, as bench_training
+
+
+class AcrossChannels(torch.autograd.Function):
+    """y = x s^-beta, s = k + alpha / size * (the sum of x^2 over `size` channels)."""
+
+    @staticmethod
+    def window(x, size):
+        total = x.clone()
+        for shift in range(1, size // 2 + 1):
+            total[:, shift:] += x[:, :-shift]
+            total[:, :-shift] += x[:, shift:]
+        return total
+
+    @staticmethod
+    def forward(context, x, size, alpha, beta, k):
+        scale = AcrossChannels.window(x * x, size).mul_(alpha / size).add_(k)
+        root = scale.sqrt()
+        power = (root * root.sqrt()).reciprocal_() if beta == 0.75 else scale.pow(-beta)
+        context.save_for_backward(x, scale, power)
+        context.numbers = size, alpha, beta
+        return x * power
+
+    @staticmethod
+    def backward(context, dy):
+        x, scale, power = context.saved_tensors
+        size, alpha, beta = context.numbers
+        shared = dy * x * power / scale
+        return dy * power - x * AcrossChannels.window(shared, size).mul_(2 * alpha * beta / size), None, None, None, None
+
+
+class Tuned(Reference):
+    def run_LRN(self, name, layer, inputs):
+        p = get(layer, "lrn_param", [])
+        if get(p, "norm_region") == "WITHIN_CHANNEL":
+            return super().run_LRN(name, layer, inputs)
+        return AcrossChannels.apply(inputs[0], int(get(p, "local_size", 5)), float(get(p, "alpha", 1)),
+                                    float(get(p, "beta", 0.75)), float(get(p, "k", 1)))
+
+
+def groups_of(layers, weights):
+    """Parameter groups with the rate and decay that the file gives each weight."""
+    groups = []
+    for layer in layers:
+        rules = get_all(layer, "param")
+        for index, part in enumerate(("weight", "bias")):
+            tensor = weights.get(f"{get(layer, 'name')}.{part}")
+            if tensor is None or not tensor.requires_grad:
+                continue
+            rule = rules[index] if index < len(rules) else []
+            groups.append({"params": [tensor], "lr": RATE * float(get(rule, "lr_mult", 1)),
+                           "weight_decay": 0.0005 * float(get(rule, "decay_mult", 1))})
+    return groups
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("net", type=pathlib.Path)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--mode", choices=["stock", "tuned"], default="stock")
+    parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--warm-up", type=int, default=3)
+    a = parser.parse_args()
+    tuned = a.mode == "tuned"
+    torch.set_num_threads(a.threads)
+    torch.manual_seed(1)
+    layers = [layer for layer in get_all(parse_prototxt(a.net.read_text()), "layer") if in_training(layer)]
+    net = (Tuned if tuned else Reference)(layers, read_safetensors(a.folder / "weights.safetensors"), torch.float32)
+    batch = read_safetensors(a.folder / "batch.safetensors")
+    data, labels = torch.tensor(batch["data"]), torch.tensor(batch["label"]).long()
+    if tuned:
+        data = data.contiguous(memory_format=torch.channels_last)
+        for name, weight in net.weights.items():
+            if weight.dim() == 4 and weight.requires_grad:
+                layout = weight.detach().contiguous(memory_format=torch.channels_last)
+                net.weights[name] = layout.requires_grad_()
+    optimizer = torch.optim.SGD(groups_of(layers, net.weights), lr=RATE, momentum=0.9, **({"fused": True} if tuned else {}))
+    cast = torch.autocast("cpu", torch.bfloat16) if a.precision == "bfloat16" else contextlib.nullcontext()
+    seconds, losses = [], []
+    for step in range(a.warm_up + a.steps):
+        begin = time.perf_counter()
+        optimizer.zero_grad(set_to_none=True)
+        with cast:
+            loss = net.loss(data, labels)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        if step >= a.warm_up:
+            seconds.append(time.perf_counter() - begin)
+    print(json.dumps({"program": f"torch {torch.__version__} {a.mode}", "batch": len(labels), "precision": a.precision,
+                      "weights": sum(w.numel() for w in net.weights.values() if w.requires_grad),
+                      "seconds": seconds, "losses": losses,
+                      "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+// Which layers read and write what dtype. Layers with weights do the work, so that they decide; the
+// others go along where a neighbour has the dtype already, and a chain without weights stays as it
+// is: changing there and back again would cost more than it saves.
+#include <deque>
+
+#include "core/model/fields.h"
+#include "core/model/layer_calls.h"
+#include "core/model/layouts.h"
+#include "core/model/passes.h"
+#include "core/plugin/registry.h"
+
+namespace tandem {
+
+namespace {
+
+bool knows(const tandem_kernel& kernel, int32_t dtype) {
+  return (kernel.dtypes >> dtype & 1U) != 0;
+}
+
+// Sums and scores are compared and reported: they are float32 whatever the kernel says.
+bool is_result(const Layer& layer) {
+  return layer.has(TANDEM_LOSS) || layer.has(TANDEM_METRIC);
+}
+
+std::vector<int> neighbours(const Net& net, const Layer& layer) {
+  std::vector<int> result;
+  for (const int input : layer.inputs) {
+    const int producer = net.tensors[static_cast<size_t>(input)].producer;
+    if (producer >= 0) result.push_back(producer);
+  }
+  for (const int output : layer.outputs) {
+    const std::vector<int>& consumers = net.tensors[static_cast<size_t>(output)].consumers;
+    result.insert(result.end(), consumers.begin(), consumers.end());
+  }
+  return result;
+}
+
+}  // namespace
+
+const tandem_kernel& kernel_of(const Layer& layer, const Registry& registry,
+                               const std::string& device_kind) {
+  try {
+    return registry.kernel(layer.type->name, device_kind);
+  } catch (const Error& failure) {
+    throw layer_error(layer, failure.what());
+  }
+}
+
+int32_t wanted_dtype(const Net& net, const Layer& layer, size_t input, int32_t made) {
+  if (input == 1 && layer.has(TANDEM_SECOND_INPUT_IS_SHAPE)) return made;
+  const bool label = input == 1 && layer.has(TANDEM_SECOND_INPUT_IS_LABEL);
+  return label || layer.inputs[input] == net.label ? static_cast<int32_t>(TANDEM_FLOAT32)
+                                                   : layer.dtype;
+}
+
+void choose_dtypes(Draft& draft, const std::string& device_kind, int32_t precision) {
+  if (precision == TANDEM_FLOAT32) return;
+  Net& net = draft.net;
+  std::vector<bool> knowing;
+  std::deque<int> chosen;
+  for (size_t i = 0; i < net.layers.size(); ++i) {
+    Layer& layer = net.layers[i];
+    knowing.push_back(!is_result(layer) &&
+                      knows(kernel_of(layer, *draft.registry, device_kind), precision));
+    if (!knowing.back() || layer.weights.empty()) continue;
+    layer.dtype = precision;
+    chosen.push_back(static_cast<int>(i));
+  }
+  if (chosen.empty()) {
+    throw error("net '{}': none of its layers with weights computes in {} on device kind '{}'",
+                net.name, dtype_name(precision), device_kind);
+  }
+  for (; !chosen.empty(); chosen.pop_front()) {
+    for (const int next : neighbours(net, net.layers[static_cast<size_t>(chosen.front())])) {
+      Layer& layer = net.layers[static_cast<size_t>(next)];
+      if (!knowing[static_cast<size_t>(next)] || layer.dtype == precision) continue;
+      layer.dtype = precision;
+      chosen.push_back(next);
+    }
+  }
+  for (const Layer& layer : net.layers) {
+    for (const int output : layer.outputs) {
+      net.tensors[static_cast<size_t>(output)].dtype = layer.dtype;
+    }
+  }
+}
+
+}  // namespace tandem

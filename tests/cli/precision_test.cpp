@@ -1,0 +1,71 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace tandem {
+namespace {
+
+using test::Desk;
+using test::Outcome;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class Precision : public testing::Test {
+ protected:
+  std::string success(const std::string& arguments) {
+    const Outcome outcome = desk_.tandem(arguments);
+    EXPECT_EQ(outcome.code, 0) << arguments << "\n" << outcome.output << outcome.errors;
+    return outcome.output;
+  }
+  Desk desk_;
+};
+
+TEST_F(Precision, AnotherWordIsRefusedByEveryCommandThatHasTheOption) {
+  for (const char* command : {"train --data synthetic --net lenet --steps 1 --out run",
+                              "profile --net lenet", "plan --net lenet", "net lenet"}) {
+    EXPECT_THAT(desk_.refusal(std::string(command) + " --precision half"),
+                HasSubstr("precision 'half': there are float32 and bfloat16"))
+        << command;
+  }
+}
+
+TEST_F(Precision, OfARunIsKeptInItsFolderAndItsModelCanBeTestedAndUsed) {
+  desk_.draw_two_classes("images");
+  success(
+      "train --net tiny.prototxt --data images --batch 4 --lr 0.01 --steps 6 --out run "
+      "--precision bfloat16");
+  EXPECT_THAT(desk_.read("run/run.json"), HasSubstr("\"precision\": \"bfloat16\""));
+  EXPECT_THAT(desk_.refusal("train --out run --resume --steps 8 --precision float32"),
+              AllOf(HasSubstr("--precision cannot change"), HasSubstr("'run'")));
+  success("train --out run --resume --steps 8");
+  success("test --run run --data images");
+  success("predict --run run images/val");
+}
+
+TEST_F(Precision, TheNetsReportSaysEveryTensorsDtypeAndHalfTheMemory) {
+  const auto report = [&](const std::string& precision) {
+    return nlohmann::json::parse(success("net cifar10_quick --json --precision " + precision));
+  };
+  const nlohmann::json whole = report("float32"), half = report("bfloat16");
+  EXPECT_EQ(whole.at("layers").at(0).at("outputs").at(0).at("dtype"), "float32");
+  EXPECT_EQ(half.at("layers").at(0).at("outputs").at(0).at("dtype"), "bfloat16");
+  EXPECT_EQ(whole.at("weights"), half.at("weights"));
+  EXPECT_LT(half.at("training_bytes").get<int64_t>(), whole.at("training_bytes").get<int64_t>());
+}
+
+TEST_F(Precision, OfAPlanMakesTransfersOfActivationsHalfAsLong) {
+  const auto transfer = [&](const std::string& precision) {
+    const std::string text = success(
+        "plan --net cifar10_quick --devices sim:2 --strategy hybrid --no-tasks --json "
+        "--link bandwidth=1MB/s --precision " +
+        precision);
+    return nlohmann::json::parse(text).at("predicted_step_seconds").get<double>();
+  };
+  EXPECT_LT(transfer("bfloat16"), transfer("float32"));
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,136 @@
+// The promises of DESIGN §6 for runs whose activations are bfloat16: any strategy gives one
+// device's weights, the same bits each time, and a resumed run those of one never interrupted.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/train/run_support.h"
+
+namespace tandem::test {
+namespace {
+
+using testing::HasSubstr;
+
+class Bfloat16Runs : public Runs {
+ protected:
+  static TrainOptions half(const std::string& devices, const std::string& strategy,
+                           int64_t steps = 20) {
+    TrainOptions o = options(steps);
+    o.precision = "bfloat16";
+    o.devices = devices;
+    o.strategy = strategy;
+    o.strategy_options.split = "fc3";
+    o.machine.threads = static_cast<int>(devices.back() - '0');
+    return o;
+  }
+  static TrainOptions one_device(int threads) {
+    TrainOptions o = half("cpu:1", "sequential");
+    o.machine.threads = threads;
+    return o;
+  }
+  static std::string refusal(const TrainOptions& o) {
+    try {
+      (void)run(o);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "(nothing was refused)";
+  }
+};
+
+// The yardstick as in lossless_test.cpp: one device whose threads sum the batch in other orders. A
+// sum that falls on the other side of a rounding is part of it.
+TEST_F(Bfloat16Runs, EveryStrategyGivesTheWeightsOfOneDevice) {
+  if (teams_are_one_thread)
+    GTEST_SKIP() << "built for ThreadSanitizer: one order of summation only";
+  TrainOptions still = one_device(1);
+  still.rate = 0.0;
+  still.steps = 1;
+  const Weights start = run(still), weights = run(one_device(1));
+  double yardstick = 0;
+  for (const int threads : {2, 3, 4}) {
+    yardstick = std::max(yardstick, largest_difference(weights, run(one_device(threads)), start));
+  }
+  ASSERT_GT(yardstick, 0);
+  for (const auto& [devices, strategy] : {std::pair{"cpu:2", "sequential"},
+                                          {"cpu:2", "two_phase"},
+                                          {"cpu:3", "two_phase"},
+                                          {"cpu:3", "layerwise"},
+                                          {"cpu:2", "hybrid"},
+                                          {"cpu:2", "asymmetric"}}) {
+    TrainOptions o = half(devices, strategy);
+    if (o.strategy == "hybrid" || o.strategy == "asymmetric") o.strategy_options.split = "auto";
+    const double difference = largest_difference(weights, run(o), start);
+    EXPECT_LE(difference, 10 * yardstick) << strategy << ", yardstick " << yardstick;
+  }
+}
+
+TEST_F(Bfloat16Runs, GiveTheSameBitsWithRandomStreamDelays) {
+  const Weights plain = run(half("cpu:2", "two_phase"));
+  TrainOptions delayed = half("cpu:2", "two_phase");
+  delayed.machine.delay_seed = 11;
+  delayed.machine.delay_seconds = 0.002;
+  EXPECT_EQ(run(delayed), plain);
+}
+
+TEST_F(Bfloat16Runs, ResumedGiveTheBitsOfOneNeverInterrupted) {
+  const Weights whole = run(half("cpu:2", "two_phase"));
+  const TrainOptions first = half("cpu:2", "two_phase", 8);
+  (void)run(first);
+  TrainOptions rest;
+  rest.out = first.out;
+  rest.resume = true;
+  rest.steps = 20;
+  EXPECT_EQ(run(rest), whole);
+}
+
+TEST_F(Bfloat16Runs, CannotBeResumedInAnotherPrecision) {
+  const TrainOptions first = half("cpu:1", "sequential", 2);
+  (void)run(first);
+  TrainOptions rest;
+  rest.out = first.out;
+  rest.resume = true;
+  rest.steps = 4;
+  rest.precision = "float32";
+  EXPECT_THAT(refusal(rest), HasSubstr("--precision cannot change"));
+  rest.precision = "bfloat16";
+  (void)run(rest);
+}
+
+TEST_F(Bfloat16Runs, AreOtherBitsThanFloat32AndNearThem) {
+  TrainOptions whole = one_device(1), still = one_device(1);
+  whole.precision = "float32";
+  still.rate = 0.0;
+  still.steps = 1;
+  const Weights a = run(whole), b = run(one_device(1));
+  EXPECT_NE(a, b);
+  EXPECT_LT(largest_difference(a, b, run(still)), 0.5);
+}
+
+// A layer that knows float32 only works between conversions, which lose nothing of what was
+// bfloat16 before: with one that changes no value the weights stay the same, bit for bit.
+TEST_F(Bfloat16Runs, AFloat32LayerThatChangesNothingChangesNoBit) {
+  TrainOptions with = one_device(1);
+  NetDefinition net = small_net();
+  const auto at = std::find_if(net.layers.begin(), net.layers.end(),
+                               [](const LayerDefinition& layer) { return layer.name == "score"; });
+  const NetDefinition power =
+      NetWriter("power").data(20).layer("same", "Power", {"fc3"}, {"fc3"}, "").definition();
+  net.layers.insert(at, power.layers.back());
+  with.net_definition = net;
+  EXPECT_EQ(run(with), run(one_device(1)));
+}
+
+TEST_F(Bfloat16Runs, OfFcParallelAreRefusedWithTheWayOut) {
+  EXPECT_THAT(refusal(half("cpu:2", "fc_parallel")),
+              testing::AllOf(HasSubstr("layer 'score' (InnerProduct)"),
+                             HasSubstr("use --precision float32 or another strategy")));
+}
+
+TEST_F(Bfloat16Runs, AnotherWordIsRefused) {
+  TrainOptions o = one_device(1);
+  o.precision = "half";
+  EXPECT_THAT(refusal(o), HasSubstr("precision 'half': there are float32 and bfloat16"));
+}
+
+}  // namespace
+}  // namespace tandem::test
