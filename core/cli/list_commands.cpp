@@ -164,6 +164,15 @@ int list_devices(bool as_json) {
   return 0;
 }
 
+// What says how to measure says nothing of a list.
+void demand_measure(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0 || option->get_name() == "--json") continue;
+    throw error("{}: it goes with --measure FILE only; the list is of all devices",
+                option->get_name());
+  }
+}
+
 // Every pair of the devices, and a topology file of what was measured of each alone.
 int measure_devices(const std::string& text, const std::string& file,
                     const MachineArguments& arguments) {
@@ -238,10 +247,11 @@ void add_devices(CLI::App& app, Action& action) {
   command->add_option("--devices", a->devices, "Between which devices: cpu:4, ...")
       ->capture_default_str();
   add_machine_options(*command, a->machine);
-  command->callback([&action, a] {
-    action = [a] {
-      return a->measure.empty() ? list_devices(a->as_json)
-                                : measure_devices(a->devices, a->measure, a->machine);
+  command->callback([&action, a, command] {
+    action = [a, command] {
+      if (!a->measure.empty()) return measure_devices(a->devices, a->measure, a->machine);
+      demand_measure(*command);
+      return list_devices(a->as_json);
     };
   });
 }
