@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "layers/slope.h"
 #include "plugins/cpu/team.h"
 #include "plugins/sdk.h"
 
@@ -28,13 +29,7 @@ void map(int32_t threads, int64_t elements, const float* a, const float* b, floa
   });
 }
 
-// Whence a function tells its slope: which trait its layer type has.
-enum class SlopeFrom { input, output };
-
-// The whole kernel of y = value(x). A Function is made from a binding's attributes and has
-//   static constexpr SlopeFrom slope_from;
-//   float value(float x) const;
-//   float slope(float v) const;   dy/dx, from x or from y
+// The whole kernel of y = value(x). A Function is a formula as slope.h describes it, with a slope.
 template <class Function>
 class ElementwiseCpu {
  public:
