@@ -68,6 +68,8 @@ if(TANDEM_HAS_CUDA)
   # What code for GPUs includes and links.
   add_library(tandem_cuda INTERFACE)
   target_include_directories(tandem_cuda SYSTEM INTERFACE ${TANDEM_CUDNN_INCLUDE})
+  # Formulas that host and device share use constexpr functions of the standard library.
+  target_compile_options(tandem_cuda INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
   target_link_libraries(tandem_cuda INTERFACE CUDA::cudart CUDA::cublas CUDA::cublasLt ${TANDEM_CUDNN_LIBRARY})
   message(STATUS "With NVIDIA GPUs: CUDA ${CMAKE_CUDA_COMPILER_VERSION}, code for ${TANDEM_CUDA_ARCHITECTURES}")
 endif()
