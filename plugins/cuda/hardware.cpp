@@ -1,7 +1,6 @@
 #include "plugins/cuda/hardware.h"
 
 #include <cstdlib>
-#include <cstring>
 
 #include "plugins/cuda/status.h"
 
@@ -67,7 +66,7 @@ tandem_device_info describe_gpu(int32_t ordinal) {
   info.struct_size = sizeof info;
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties");
-  std::strncpy(info.name, properties.name, sizeof info.name - 1);
+  std::string(properties.name).copy(info.name, sizeof info.name - 1);
   check(cudaSetDevice(ordinal), "cudaSetDevice");
   size_t available = 0, total = 0;
   check(cudaMemGetInfo(&available, &total), "cudaMemGetInfo");

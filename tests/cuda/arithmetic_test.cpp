@@ -101,8 +101,9 @@ TEST_P(Arithmetic, ASumOfSquaresIsRightAndTheSameEachTime) {
   const Machine machine = open();
   for (const size_t count : {size_t{1}, size_t{255}, size_t{4097}, odd_count, size_t{3'000'001}}) {
     const Floats values = random_values(count, 5);
-    double expected = 0;
-    for (const float value : values) expected += static_cast<double>(value) * value;
+    long double sum = 0;
+    for (const float value : values) sum += static_cast<long double>(value) * value;
+    const auto expected = static_cast<double>(sum);
     const DeviceArray<> array(machine, 1, values);
     const DeviceArray<double> sums(machine, 1, {0, 0});
     run(machine, [&](const tandem_call& call) {
