@@ -275,7 +275,9 @@ class LayerRun {
                 setup_.slice_begin,
                 setup_.slice_end >= 0 ? setup_.slice_end
                                       : (output_shapes_.empty() ? 0 : output_shapes_[0].c),
-                setup_.input_begin};
+                setup_.input_begin,
+                nullptr,
+                0};
   }
 
   void prepare() {
