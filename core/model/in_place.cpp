@@ -27,6 +27,7 @@ bool may_run_in_place(const Net& net, const Layer& layer) {
   const int input = layer.inputs[0];
   const Tensor& from = tensor_at(net, input);
   const Tensor& to = tensor_at(net, layer.outputs[0]);
+  if (from.view_of >= 0) return false;  // others read it
   if (from.producer < 0) return false;  // the data or the labels, which the step still owns
   const Layer& maker = net.layers[static_cast<size_t>(from.producer)];
   if (maker.has(TANDEM_LOSS) || maker.has(TANDEM_METRIC)) return false;  // a scalar to be reported

@@ -1,5 +1,7 @@
 #include "core/model/net.h"
 
+#include <algorithm>
+
 #include "core/model/layer_calls.h"
 
 namespace tandem {
@@ -48,6 +50,26 @@ tandem_layer_statistics Net::statistics(int layer) const {
   std::vector<Shape> inputs;
   for (const int input : asked.inputs) inputs.push_back(tensors[static_cast<size_t>(input)].shape);
   return layer_statistics(asked, phase, inputs);
+}
+
+int Net::values_of(int tensor) const {
+  for (;;) {
+    const Tensor& t = tensors[static_cast<size_t>(tensor)];
+    if (t.alias_of < 0 && t.view_of < 0) return tensor;
+    tensor = t.alias_of >= 0 ? t.alias_of : t.view_of;
+  }
+}
+
+int Net::gradient_of(int tensor) const {
+  const int root = tensors[static_cast<size_t>(tensor)].alias_of;
+  return root >= 0 ? root : tensor;
+}
+
+bool Net::makes_views(int layer) const {
+  const std::vector<int>& outputs = layers[static_cast<size_t>(layer)].outputs;
+  return !outputs.empty() && std::all_of(outputs.begin(), outputs.end(), [this](int output) {
+    return tensors[static_cast<size_t>(output)].view_of >= 0;
+  });
 }
 
 int Net::find_layer(const std::string& layer_name) const {

@@ -27,6 +27,9 @@ struct Tensor {
   bool has_gradient = false;   // some layer's backward writes it, in this layout and dtype
   int alias_of =
       -1;  // shares the memory of that tensor, which is no alias itself (a layer run in place)
+  // Is that tensor for another reader: has its values' memory, and a gradient of its own. An output
+  // of a Split that the host put in, whose forward pass is then nothing.
+  int view_of = -1;
 };
 
 struct WeightArray {
@@ -87,6 +90,11 @@ struct Net {
   std::vector<Scalar> scalars;
   int prediction = -1;  // the tensor of class scores: what the loss or accuracy reads; -1: none
 
+  // The tensor whose memory holds this one's values; and its gradient.
+  [[nodiscard]] int values_of(int tensor) const;
+  [[nodiscard]] int gradient_of(int tensor) const;
+  // Whether the layer's forward pass has nothing to do.
+  [[nodiscard]] bool makes_views(int layer) const;
   // Shapes of all tensors when a device has `rows` rows of the batch.
   [[nodiscard]] std::vector<Shape> shapes(int64_t rows) const;
   // What one layer's passes cost over `rows` rows, by its type.

@@ -39,6 +39,7 @@ Net build_net(const NetDefinition& definition, const Registry& registry,
   insert_splits(draft);
   if (!options.device_kind.empty()) choose_dtypes(draft, options.device_kind, options.precision);
   if (!options.device_kind.empty()) choose_layouts(draft, options.device_kind);
+  view_splits(draft);
   run_in_place(draft);
   find_results(draft);
   return std::move(draft.net);

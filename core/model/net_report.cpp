@@ -55,7 +55,7 @@ std::vector<LayerSummary> summarize(const Net& net) {
     for (const int output : layer.outputs) {
       const Tensor& tensor = tensor_of(net, output);
       row.outputs.push_back(tensor.shape);
-      if (tensor.alias_of < 0)
+      if (tensor.alias_of < 0 && tensor.view_of < 0)
         row.output_bytes += element_count(tensor.shape) * dtype_bytes(tensor.dtype);
     }
     for (const int index : layer.weights) {

@@ -65,6 +65,9 @@ void choose_dtypes(Draft& draft, const std::string& device_kind, int32_t precisi
 // layout or dtype.
 void choose_layouts(Draft& draft, const std::string& device_kind);
 
+// Outputs of inserted Splits become their input for another reader, where nothing is reordered.
+void view_splits(Draft& draft);
+
 // Layers that may write over their input do.
 void run_in_place(Draft& draft);
 

@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "core/model/layer_calls.h"
 #include "core/model/passes.h"
 
@@ -56,6 +58,19 @@ void insert_splits(Draft& draft) {
     insertions.push_back(split(draft, static_cast<int>(tensor), uses[tensor]));
   }
   insert_layers(draft, std::move(insertions));
+}
+
+void view_splits(Draft& draft) {
+  Net& net = draft.net;
+  for (size_t i = 0; i < net.layers.size(); ++i) {
+    const Layer& layer = net.layers[i];
+    if (draft.definition_of[i] >= 0 || std::strcmp(layer.type->name, "Split") != 0) continue;
+    const Tensor& from = net.tensors[static_cast<size_t>(layer.inputs[0])];
+    for (const int output : layer.outputs) {
+      Tensor& to = net.tensors[static_cast<size_t>(output)];
+      if (to.layout == from.layout && to.dtype == from.dtype) to.view_of = layer.inputs[0];
+    }
+  }
 }
 
 }  // namespace tandem

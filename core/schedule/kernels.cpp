@@ -195,6 +195,7 @@ Kernels::Kernels(Plan& plan, const Net& net, const Registry& registry, Runtime& 
            plan.bytes(binding.forward_statistics) / 4);
     need(plan, binding.saved, prepared.report.saved_bytes);
     need(plan, binding.scratch, prepared.report.scratch_bytes);
+    need(plan, binding.backward_scratch, prepared.report.scratch_bytes);
   }
 }
 

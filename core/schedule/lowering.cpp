@@ -38,9 +38,12 @@ std::vector<tandem_pass_function> functions(const tandem_kernel& table, LayerPas
   return {nullptr};
 }
 
+bool is_forward(LayerPass pass) {
+  return pass == LayerPass::forward || pass == LayerPass::forward_statistics;
+}
+
 const Region& statistics_of(const PlanBinding& binding, LayerPass pass) {
-  const bool is_forward = pass == LayerPass::forward || pass == LayerPass::forward_statistics;
-  return is_forward ? binding.forward_statistics : binding.backward_statistics;
+  return is_forward(pass) ? binding.forward_statistics : binding.backward_statistics;
 }
 
 tandem_status no_kernel(const tandem_call&) {
@@ -169,7 +172,7 @@ void Lowering::lower_layer(const Task& task, const LayerWork& work, const Resolv
                     pointers->output_gradients.data(),
                     pointers->weight_gradients.data(),
                     at({binding.saved}),
-                    at({binding.scratch}),
+                    at({is_forward(work.pass) ? binding.scratch : binding.backward_scratch}),
                     at.as<const tandem_step>(binding.step),
                     at.as<const float>(binding.normaliser),
                     at.as<float>(statistics_of(binding, work.pass)),

@@ -89,7 +89,8 @@ struct PlanBinding {
   bool whole_outputs = false;               // the outputs of a slice are the whole layer's
   int64_t input_begin = 0, input_end = -1;  // elements of a row of input 0; -1: all
   bool adds_to_output = false;              // of a slice of the inputs that is not the first
-  int saved = -1, scratch = -1;             // buffers whose bytes the kernel's report fills in
+  // Buffers whose bytes the kernel's report fills in. What is in scratch memory ends with a pass.
+  int saved = -1, scratch = -1, backward_scratch = -1;
   // Where each of the layer's tensors lives on this device, in the order of the layer's lists.
   // buffer -1: none.
   std::vector<Region> inputs, outputs, weights, input_gradients, output_gradients, weight_gradients;

@@ -11,12 +11,6 @@ namespace tandem {
 
 namespace {
 
-// The tensor whose memory it is: the first of a chain of layers run in place.
-int root_of(const Net& net, int tensor) {
-  while (net.tensors[size_t(tensor)].alias_of >= 0) tensor = net.tensors[size_t(tensor)].alias_of;
-  return tensor;
-}
-
 // Tensor names may come again after a layer run in place, so buffers are named by who produces.
 std::string output_name(const Net& net, int tensor) {
   const Tensor& t = net.tensors[size_t(tensor)];
@@ -161,7 +155,7 @@ Region PlanBuilder::tensor(int place, int index) {
   if (const int scalar = scalar_of_tensor_[size_t(index)]; scalar >= 0) {
     return metric(place, scalar);
   }
-  const int root = root_of(net(), index);
+  const int root = net().values_of(index);
   const int64_t bytes = tensor_bytes(place, root);
   const BatchLayout layout = batch_layout(rows(place).count());
   if (root == net().data) return {input(place).buffer, layout.data_offset, bytes};
@@ -175,7 +169,7 @@ Region PlanBuilder::tensor(int place, int index) {
 }
 
 Region PlanBuilder::tensor_gradient(int place, int index) {
-  const int root = root_of(net(), index);
+  const int root = net().gradient_of(index);
   const int64_t bytes = tensor_bytes(place, root);
   const std::string of = net().tensors[size_t(root)].producer >= 0
                              ? output_name(net(), root)
@@ -284,7 +278,13 @@ PlanBinding PlanBuilder::describe(int place, int layer) {
   }
   // Their sizes are the kernel's to say, also where nothing is read backward.
   use.saved = buffer(at(place, l.name + " saved", 0));
-  use.scratch = buffer({"scratch", device, BufferKind::transient, 0, 1, {}});
+  // Of each pass, so that a layer's large one takes the room of what has not begun yet.
+  const auto scratch = [&](const char* pass) {
+    return buffer(
+        {fmt::format("{} {} scratch", l.name, pass), device, BufferKind::transient, 0, 1, {}});
+  };
+  use.scratch = scratch("forward");
+  use.backward_scratch = trains && l.has_backward() ? scratch("backward") : use.scratch;
   return use;
 }
 

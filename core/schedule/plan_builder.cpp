@@ -158,6 +158,7 @@ void PlanBuilder::emit_statistics(int place, int layer, Stage stage, LayerPass p
 }
 
 void PlanBuilder::emit_forward(int place, int layer) {
+  if (net().makes_views(layer)) return;
   emit_pass(label(LayerPass::forward, layer, place), Stage::forward,
             {binding(place, layer), LayerPass::forward, false});
 }
@@ -246,11 +247,11 @@ void PlanBuilder::emit_pass(const std::string& label, Stage stage, const LayerWo
   // stream must wait for the last layer that reads the input anyway.
   append(task.reads, {use.step, use.normaliser});
   append(task.reads, use.weights);
-  append(task.writes, {{use.scratch, 0, whole_buffer}});
   const bool is_statistics =
       work.pass == LayerPass::forward_statistics || work.pass == LayerPass::backward_statistics;
   const bool is_forward =
       work.pass == LayerPass::forward || work.pass == LayerPass::forward_statistics;
+  append(task.writes, {{is_forward ? use.scratch : use.backward_scratch, 0, whole_buffer}});
   append(is_statistics ? task.writes : task.reads,
          {is_forward ? use.forward_statistics : use.backward_statistics});
   if (l.has(TANDEM_LOSS) || l.has(TANDEM_METRIC)) append(task.reads, {use.row_labels});

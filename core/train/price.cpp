@@ -44,8 +44,7 @@ class KernelMemory {
     for (const PlanBinding& use : plan.bindings) {
       const auto bytes = [&](int buffer) { return plan.buffers[size_t(buffer)].bytes; };
       saved_[key(use)] = bytes(use.saved);
-      int64_t& scratch = scratch_[use.device];
-      scratch = std::max(scratch, bytes(use.scratch));
+      scratch_[key(use)] = bytes(use.scratch);
     }
   }
 
@@ -56,17 +55,18 @@ class KernelMemory {
   bool fill(Plan& plan) const {
     for (const PlanBinding& use : plan.bindings) {
       const auto found = saved_.find(key(use));
-      const auto scratch = scratch_.find(use.device);
+      const auto scratch = scratch_.find(key(use));
       if (found == saved_.end() || scratch == scratch_.end() || use.slice_end >= 0) return false;
       plan.buffers[size_t(use.saved)].bytes = found->second;
       plan.buffers[size_t(use.scratch)].bytes = scratch->second;
+      plan.buffers[size_t(use.backward_scratch)].bytes = scratch->second;
     }
     return true;
   }
 
   Registry& registry_;
   std::map<Key, int64_t> saved_;
-  std::map<int, int64_t> scratch_;
+  std::map<Key, int64_t> scratch_;
 };
 
 class Pricer {

@@ -9,8 +9,9 @@ namespace tandem::layers {
 
 namespace {
 
-// More working memory than this is not worth what a smaller part of the batch loses.
-constexpr int64_t most_scratch = int64_t{128} << 20;
+// More working memory for its rows is not worth what a smaller part of the batch loses. What the
+// weights take in Winograd's form, up to three times, is the same for any number of rows.
+constexpr int64_t most_scratch_of_rows = int64_t{128} << 20;
 
 float* at(std::byte* scratch, int64_t place) {
   return reinterpret_cast<float*>(scratch + place);
@@ -61,6 +62,8 @@ WinogradConvolution::~WinogradConvolution() = default;
 
 // Into the fewest parts, of sizes that differ by one at most, whose working memory is small enough.
 bool WinogradConvolution::divide(const sdk::Binding& binding) {
+  const int64_t scratch_of_weights = 3 * weights_ / 9 * 36 * static_cast<int64_t>(sizeof(float));
+  const int64_t most_scratch = scratch_of_weights + most_scratch_of_rows;
   int64_t count = 1;
   for (;; count *= 2) {
     const int64_t largest = (rows_ + count - 1) / count;

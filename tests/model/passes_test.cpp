@@ -127,6 +127,17 @@ TEST(Splits, ATensorUsedTwiceByOneLayerGetsOneToo) {
   EXPECT_EQ(layer_of(net, "a_split").outputs, layer_of(net, "sum").inputs);
 }
 
+TEST(Splits, CopyNothing) {
+  const Net net = build(branches);
+  const int split = net.find_layer("a_split");
+  EXPECT_TRUE(net.makes_views(split));
+  const Layer& layer = net.layers[static_cast<size_t>(split)];
+  for (const int output : layer.outputs) {
+    EXPECT_EQ(net.values_of(output), net.values_of(layer.inputs[0]));
+    EXPECT_EQ(net.gradient_of(output), output);
+  }
+}
+
 TEST(Splits, AShareHasTheShapesOfInsertedLayersToo) {
   const Net net = build(branches);
   EXPECT_EQ(to_string(net.shapes(1)[layer_of(net, "a_split").outputs[1]]), "1x4x8x8");
@@ -150,6 +161,12 @@ TEST(InPlace, NotIfAnotherLayerReadsTheInput) {
   const std::string both =
       layer("r", "ReLU", "a", "b") + layer("sum", "test.Add", "a", "last", "bottom: 'b'");
   EXPECT_FALSE(in_place(both, "r", TANDEM_TEST));
+}
+
+TEST(InPlace, NotOverASplitsViewThatAnotherLayerReads) {
+  const std::string both =
+      layer("r", "ReLU", "a", "b") + layer("sum", "test.Add", "a", "last", "bottom: 'b'");
+  EXPECT_FALSE(in_place(both, "r"));
 }
 
 TEST(InPlace, NotOverWhatAnEarlierBackwardReads) {

@@ -68,7 +68,7 @@ Plan probe_plan(int devices) {
     binding.output_gradients = {out_gradient};
     binding.weight_gradients = {gradients};
     binding.saved = saved.buffer;
-    binding.scratch = scratch.buffer;
+    binding.scratch = binding.backward_scratch = scratch.buffer;
     maker.plan.bindings.push_back(binding);
     maker.task("forward" + at, {compute(device)}, {in, weights}, {out, saved, scratch},
                LayerWork{device, LayerPass::forward});

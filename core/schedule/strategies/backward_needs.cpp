@@ -17,6 +17,7 @@ class Search {
     chains_.resize(net.tensors.size());
     for (size_t i = 0; i < net.layers.size(); ++i) {
       for (const int output : net.layers[i].outputs) {
+        if (net.tensors[size_t(output)].view_of >= 0) continue;
         chains_[size_t(root_of(output))].push_back(static_cast<int>(i));
       }
     }
@@ -53,10 +54,7 @@ class Search {
   }
 
  private:
-  [[nodiscard]] int root_of(int tensor) const {
-    const int root = net_.tensors[size_t(tensor)].alias_of;
-    return root >= 0 ? root : tensor;
-  }
+  [[nodiscard]] int root_of(int tensor) const { return net_.values_of(tensor); }
   void want(int tensor) {
     const size_t root = size_t(root_of(tensor));
     if (wanted_[root]) return;
