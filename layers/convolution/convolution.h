@@ -49,9 +49,11 @@ struct ConvolutionParameters {
 struct ConvolutionSettings : ConvolutionParameters {
   // Throws Refusal also for a kernel that does not fit the input.
   ConvolutionSettings(const sdk::Attributes& attributes, const sdk::Shape& input)
-      : ConvolutionParameters(attributes, input) {
+      : ConvolutionParameters(attributes, input), direct(attributes.text("algorithm") == "DIRECT") {
     demand_fit(window, input);
   }
+
+  bool direct;  // by the definition, whatever else may be faster
 
   [[nodiscard]] sdk::Shape output_shape(const sdk::Shape& input) const {
     const Axes kernel = effective_kernel(window);
@@ -146,6 +148,14 @@ struct ConvolutionLike : sdk::LayerType {
 };
 
 struct Convolution : ConvolutionLike<ConvolutionSettings> {
+  std::vector<sdk::Parameter> parameters() const override {
+    std::vector<sdk::Parameter> result = ConvolutionLike::parameters();
+    result.push_back(sdk::word("convolution_param", "algorithm")
+                         .by_default("AUTO")
+                         .one_of("AUTO|DIRECT")
+                         .help("AUTO: the fastest, which may be Winograd's; DIRECT: never that"));
+    return result;
+  }
   const char* name() const override { return "Convolution"; }
   const char* help() const override { return "slides num_output learned kernels over the image"; }
   uint64_t traits() const override {

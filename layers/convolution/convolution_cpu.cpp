@@ -1,11 +1,14 @@
 // Convolution on the cpu.
 #include "layers/convolution/convolution.h"
 #include "layers/convolution/convolution_kernel.h"
+#include "layers/convolution/winograd.h"
 
 namespace {
 
+using namespace tandem::sdk;
 using tandem::layers::Convolution;
 using tandem::layers::ConvolutionKernel;
+using tandem::layers::WinogradConvolution;
 
 struct Primitives {
   using Settings = tandem::layers::ConvolutionSettings;
@@ -19,11 +22,50 @@ struct Primitives {
   }
 };
 
+// By Winograd's algorithm where that is faster, else directly: a choice that extents make, not
+// clocks, so that it is the same in every run.
+class ConvolutionCpu : public Needs {
+  using Direct = ConvolutionKernel<Primitives>;
+
+ public:
+  ConvolutionCpu(const Binding& binding, const Call& call)
+      : winograd_(WinogradConvolution::make(binding)) {
+    if (winograd_ == nullptr) direct_ = std::make_unique<Direct>(binding, call);
+    static_cast<Needs&>(*this) =
+        winograd_ ? static_cast<const Needs&>(*winograd_) : static_cast<const Needs&>(*direct_);
+  }
+  static constexpr uint32_t dtypes = Direct::dtypes;
+  // What a layout without Winograd's costs: measured, direct convolution takes twice as long.
+  static LayoutOptions layouts(const Binding& binding) {
+    LayoutOptions options = Direct::layouts(binding);
+    if (!WinogradConvolution::suits(binding)) return options;
+    for (tandem_layout_option& option : options) {
+      const bool blocked = option.input == TANDEM_NCHW16C && option.output == TANDEM_NCHW16C;
+      if (!blocked) option.extra_bytes += Direct::direct_bytes(binding) / 2;
+    }
+    return options;
+  }
+
+  void forward(const Call& call, const Pass& pass) {
+    winograd_ ? winograd_->forward(call, pass) : direct_->forward(call, pass);
+  }
+  void backward_data(const Call& call, const Pass& pass) {
+    winograd_ ? winograd_->backward_data(call, pass) : direct_->backward_data(call, pass);
+  }
+  void backward_weights(const Call& call, const Pass& pass) {
+    winograd_ ? winograd_->backward_weights(call, pass) : direct_->backward_weights(call, pass);
+  }
+
+ private:
+  std::unique_ptr<WinogradConvolution> winograd_;
+  std::unique_ptr<Direct> direct_;
+};
+
 }  // namespace
 
 extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   return tandem::sdk::Plugin(host, "convolution", "1.0")
       .layer<Convolution>()
-      .kernel<Convolution, ConvolutionKernel<Primitives>>("cpu")
+      .kernel<Convolution, ConvolutionCpu>("cpu")
       .table();
 }

@@ -2,16 +2,32 @@
 // backward is one cheap pass.
 #include "layers/dropout/dropout.h"
 
+#include "layers/random_blocks.h"
 #include "layers/vector_math.h"
 #include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/layout.h"
 #include "plugins/cpu/team.h"
+#include "plugins/cpu/vector.h"
 
 namespace {
 
 using namespace tandem::sdk;
 using namespace tandem::cpu;
 using tandem::layers::Dropout;
+using tandem::layers::RandomBlocks;
+
+// Which elements of the random blocks from `first` on are kept, a byte each.
+TANDEM_CPU_VECTOR void draw(const RandomBlocks& random, uint64_t row, uint32_t first, float ratio,
+                            uint8_t* keep) {
+  constexpr int elements = 4 * RandomBlocks::width;
+  uint32_t bits[elements];
+  random.draw(row, first, bits);
+  // tandem_uniform() of 24 bits, which a signed integer holds, too.
+  for (int i = 0; i < elements; ++i) {
+    const float uniform = static_cast<float>(static_cast<int32_t>(bits[i] >> 8)) / 16777216.0F;
+    keep[i] = uniform >= ratio ? 1 : 0;
+  }
+}
 
 class DropoutCpu : public Needs {
  public:
@@ -57,9 +73,21 @@ class DropoutCpu : public Needs {
     // The random blocks that hold any of the slice's elements.
     const int64_t first = first_element_ / 4;
     const int64_t blocks = (first_element_ + placement_.row_size() + 3) / 4 - first;
+    const RandomBlocks random(pass.step(), layer_);
     for_ranges(call.threads, placement_.shape.n * blocks, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        drop(pass.step(), i / blocks, static_cast<uint32_t>(first + i % blocks), x, y, mask);
+      for (int64_t i = begin; i < end;) {
+        const int64_t row = i / blocks, from = i % blocks;
+        const int64_t drawn = std::min({int64_t{RandomBlocks::width}, blocks - from, end - i});
+        uint8_t keep[4 * RandomBlocks::width];
+        draw(random, first_row_ + static_cast<uint64_t>(pass.step().first_row + row),
+             static_cast<uint32_t>(first + from), ratio_, keep);
+        const int64_t element = (first + from) * 4 - first_element_;
+        const int64_t from_element = std::max<int64_t>(0, element);
+        const int64_t to_element = std::min(placement_.row_size(), element + drawn * 4);
+        const int64_t at = row * placement_.row_size();
+        drop(keep + (from_element - element), from_element, to_element, x + at, y + at,
+             mask == nullptr ? nullptr : mask + at);
+        i += drawn;
       }
     });
   }
@@ -79,28 +107,31 @@ class DropoutCpu : public Needs {
     });
   }
 
-  // The four elements of one random block.
+  // A row's elements [begin, end) in C,H,W order: `keep` has one byte for each.
   template <class T>
-  void drop(const tandem_step& step, int64_t row, uint32_t block, const T* x, T* y,
+  void drop(const uint8_t* keep, int64_t begin, int64_t end, const T* x, T* y,
             uint8_t* mask) const {
     const float factor = 1 / (1 - ratio_);
-    const int64_t row_size = placement_.row_size();
-    const tandem_random4 random =
-        tandem_random_block(step.seed, step.step, layer_,
-                            first_row_ + static_cast<uint64_t>(step.first_row + row), block);
-    const int64_t first = int64_t{block} * 4 - first_element_;
-    const int64_t last = std::min<int64_t>(4, row_size - first);
-    for (int64_t lane = std::max<int64_t>(0, -first); lane < last; ++lane) {
-      const int64_t i = row * row_size + place(first + lane);
-      const bool kept = tandem_uniform(random.value[lane]) >= ratio_;
-      store(kept ? factor * load(x[i]) : 0.0F, y[i]);
-      if (mask != nullptr) mask[i] = kept ? 1 : 0;
+    const int64_t size = end - begin;
+    if (placement_.block == 1) {
+      const T* from = x + begin;
+      T* to = y + begin;
+#pragma omp simd
+      for (int64_t k = 0; k < size; ++k) {
+        store(tandem::layers::select(keep[k] != 0, factor * load(from[k]), 0), to[k]);
+      }
+      if (mask != nullptr) std::copy_n(keep, size, mask + begin);
+      return;
+    }
+    for (int64_t k = 0; k < size; ++k) {
+      const int64_t i = place(begin + k);
+      store(keep[k] != 0 ? factor * load(x[i]) : 0.0F, y[i]);
+      if (mask != nullptr) mask[i] = keep[k];
     }
   }
 
   // Where the row's element number `element`, counted in C,H,W order, lies.
   [[nodiscard]] int64_t place(int64_t element) const {
-    if (placement_.block == 1) return element;
     const Shape& s = placement_.shape;
     return placement_.offset(element / (s.h * s.w), element / s.w % s.h, element % s.w);
   }

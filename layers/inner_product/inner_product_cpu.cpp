@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "layers/inner_product/bfloat16_products.h"
+#include "layers/transpose.h"
 
 namespace {
 
@@ -43,6 +44,7 @@ class InnerProductCpu : public Needs {
         bias_(binding.attributes.boolean("bias_term")),
         adds_(binding.has(TANDEM_ADD_TO_OUTPUT)) {
     algorithm = "sgemm";
+    scratch_bytes = rows_ * (inputs_ + outputs_) * static_cast<int64_t>(sizeof(float));
     if (binding.input(0).dtype != TANDEM_BFLOAT16) return;
     rounded_.emplace(tandem::layers::ProductExtents{rows_, inputs_, outputs_, weight_stride_,
                                                     output_stride_, bias_, adds_},
@@ -53,19 +55,26 @@ class InnerProductCpu : public Needs {
 
   static constexpr uint32_t dtypes = float32_and_bfloat16;
 
-  void forward(const Call&, const Pass& pass) {
+  // As W x^T: the product packs the larger matrix as it lies, which takes half the time of x W^T.
+  void forward(const Call& call, const Pass& pass) {
     if (rounded_) {
       return rounded_->forward(pass.scratch<std::byte>(), input<bfloat16>(pass, 0),
                                pass.weight(0) + first_input_, bias_ ? pass.weight(1) : nullptr,
                                output<bfloat16>(pass, 0) + first_output_);
     }
+    float* x = pass.scratch();
+    float* product = x + rows_ * inputs_;
+    tandem::layers::transpose(call.threads, pass.input(0), rows_, inputs_, x);
+    multiply({pass.weight(0) + first_input_, weight_stride_}, {x, rows_}, product, rows_, outputs_,
+             rows_, inputs_, 0.0F);
     float* y = pass.output(0) + first_output_;
-    const bool starts_with_bias = bias_ && !adds_;
-    for (int64_t row = 0; starts_with_bias && row < rows_; ++row) {
-      std::copy_n(pass.weight(1), outputs_, y + row * output_stride_);
-    }
-    multiply({pass.input(0), inputs_}, {pass.weight(0) + first_input_, weight_stride_, true}, y,
-             output_stride_, rows_, outputs_, inputs_, bias_ || adds_ ? 1.0F : 0.0F);
+    const float* bias = bias_ && !adds_ ? pass.weight(1) : nullptr;
+    tandem::layers::for_tiles(
+        call.threads, outputs_, rows_, [=, this](int64_t output, int64_t row) {
+          float& target = y[row * output_stride_ + output];
+          const float start = adds_ ? target : bias != nullptr ? bias[output] : 0.0F;
+          target = start + product[output * rows_ + row];
+        });
   }
 
   void backward_data(const Call&, const Pass& pass) {

@@ -1,0 +1,210 @@
+#include "layers/lrn/across_channels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "plugins/cpu/team.h"
+#include "plugins/cpu/vector.h"
+
+// What is inlined here is compiled for the instruction set of the function it ends up in.
+#define TANDEM_INLINE [[gnu::always_inline]] inline
+
+namespace tandem::layers {
+
+namespace {
+
+using Tile = AcrossChannelsLrn::Tile;
+using Terms = AcrossChannelsLrn::Terms;
+
+// s^-beta and 1 / s.
+struct Powers {
+  float power, inverse;
+};
+struct ThreeQuarters {
+  TANDEM_INLINE Powers operator()(float s) const {
+    const float inverse = 1 / s, root = std::sqrt(inverse);
+    return {root * std::sqrt(root), inverse};
+  }
+};
+struct AnyPower {
+  float beta;
+  TANDEM_INLINE Powers operator()(float s) const { return {std::pow(s, -beta), 1 / s}; }
+};
+
+// run(place in the tile, place in the tensor, floats) for all of a tile that lies side by side.
+// Blocks of the vectors' extent are told as a constant.
+template <class Run>
+TANDEM_INLINE void for_runs(const Tile& tile, const Run& run) {
+  const auto for_pixels = [&](int64_t group, auto floats) __attribute__((always_inline)) {
+    const int64_t in_tile = group * tile.group_step, in_tensor = group * tile.area * tile.block;
+    for (int64_t pixel = 0; pixel < tile.pixels; ++pixel) {
+      run(in_tile + pixel * tile.pixel_step, in_tensor + pixel * tile.block, floats);
+    }
+  };
+  for (int64_t group = 0; group < tile.groups; ++group) {
+    if (tile.block == 1) {
+      run(group * tile.group_step, group * tile.area, tile.pixels);
+    } else if (tile.block == 16) {
+      for_pixels(group, std::integral_constant<int64_t, 16>());
+    } else {
+      for_pixels(group, tile.block);
+    }
+  }
+}
+
+// The sum over the channels about one; Half 0: as many as `half` says.
+template <int Half>
+TANDEM_INLINE float about(const float* value, int64_t stride, int64_t half) {
+  float sum = *value;
+  for (int64_t d = 1; d <= (Half > 0 ? Half : half); ++d) {
+    sum += value[-d * stride] + value[d * stride];
+  }
+  return sum;
+}
+
+// What the passes do with a tile. x, y and their gradients are the tensor's.
+template <int Half, class Power>
+struct Passes {
+  TANDEM_INLINE static void normalise(const Tile& tile, Terms t, Power power, const float* x,
+                                      const float* squares, float* y) {
+    for_runs(
+        tile, [ =, stride = tile.stride ](int64_t at, int64_t from,
+                                          auto floats) __attribute__((always_inline)) {
+#pragma omp simd
+          for (int64_t i = 0; i < floats; ++i) {
+            const float s = t.constant + t.share * about<Half>(squares + at + i, stride, t.half);
+            y[from + i] = x[from + i] * power(s).power;
+          }
+        });
+  }
+
+  TANDEM_INLINE static void ratios(const Tile& tile, Terms t, Power power, const float* x,
+                                   const float* dy, const float* squares, float* ratio, float* dx) {
+    for_runs(
+        tile, [ =, stride = tile.stride ](int64_t at, int64_t from,
+                                          auto floats) __attribute__((always_inline)) {
+#pragma omp simd
+          for (int64_t i = 0; i < floats; ++i) {
+            const Powers p =
+                power(t.constant + t.share * about<Half>(squares + at + i, stride, t.half));
+            const float direct = dy[from + i] * p.power;
+            dx[from + i] = direct;
+            ratio[at + i] = direct * x[from + i] * p.inverse;
+          }
+        });
+  }
+
+  TANDEM_INLINE static void subtract(const Tile& tile, Terms t, const float* x, const float* ratio,
+                                     float* dx) {
+    const float factor = 2 * t.share * t.beta;
+    for_runs(
+        tile, [ =, stride = tile.stride ](int64_t at, int64_t from,
+                                          auto floats) __attribute__((always_inline)) {
+#pragma omp simd
+          for (int64_t i = 0; i < floats; ++i) {
+            dx[from + i] -= factor * x[from + i] * about<Half>(ratio + at + i, stride, t.half);
+          }
+        });
+  }
+};
+
+TANDEM_CPU_VECTOR void square_tile(const Tile& tile, const float* x, float* squares) {
+  for_runs(
+      tile, [=](int64_t at, int64_t from, auto floats) __attribute__((always_inline)) {
+#pragma omp simd
+        for (int64_t i = 0; i < floats; ++i) squares[at + i] = x[from + i] * x[from + i];
+      });
+}
+
+TANDEM_CPU_VECTOR void forward_tile(const Tile& tile, const Terms& t, const float* x,
+                                    const float* squares, float* y) {
+  if (t.beta == 0.75F && t.half == 2) {
+    Passes<2, ThreeQuarters>::normalise(tile, t, {}, x, squares, y);
+  } else if (t.beta == 0.75F) {
+    Passes<0, ThreeQuarters>::normalise(tile, t, {}, x, squares, y);
+  } else {
+    Passes<0, AnyPower>::normalise(tile, t, {t.beta}, x, squares, y);
+  }
+}
+
+TANDEM_CPU_VECTOR void backward_tile(const Tile& tile, const Terms& t, const float* x,
+                                     const float* dy, const float* squares, float* ratio,
+                                     float* dx) {
+  if (t.beta == 0.75F && t.half == 2) {
+    Passes<2, ThreeQuarters>::ratios(tile, t, {}, x, dy, squares, ratio, dx);
+    Passes<2, ThreeQuarters>::subtract(tile, t, x, ratio, dx);
+  } else if (t.beta == 0.75F) {
+    Passes<0, ThreeQuarters>::ratios(tile, t, {}, x, dy, squares, ratio, dx);
+    Passes<0, ThreeQuarters>::subtract(tile, t, x, ratio, dx);
+  } else {
+    Passes<0, AnyPower>::ratios(tile, t, {t.beta}, x, dy, squares, ratio, dx);
+    Passes<0, AnyPower>::subtract(tile, t, x, ratio, dx);
+  }
+}
+
+}  // namespace
+
+AcrossChannelsLrn::AcrossChannelsLrn(const sdk::Attributes& attributes, const tandem_tensor& tensor)
+    : placement_(tensor) {
+  constexpr int64_t most_floats = 2048, most_pixels = 64;  // several such tiles fit the L1 cache
+  const int64_t channels = tensor.shape.c, block = placement_.block;
+  const int64_t size = attributes.integer("local_size");
+  const int64_t half = std::min((size - 1) / 2, channels), area = tensor.shape.h * tensor.shape.w;
+  const int64_t pixels =
+      std::clamp<int64_t>(most_floats / (channels + 2 * half), 1, std::min(most_pixels, area));
+  tile_ = {channels / block, block, area, pixels, block, channels + 2 * half, 1};
+  if (block == 1) tile_ = {channels, 1, area, pixels, pixels, 1, pixels};
+  terms_ = {half, static_cast<float>(attributes.number("alpha")) / static_cast<float>(size),
+            static_cast<float>(attributes.number("beta")),
+            static_cast<float>(attributes.number("k"))};
+}
+
+int64_t AcrossChannelsLrn::tile_floats() const {
+  const int64_t floats = tile_.pixels * (placement_.shape.c + 2 * terms_.half);
+  return (floats + 2 * terms_.half * tile_.stride + 15) / 16 * 16;
+}
+
+int64_t AcrossChannelsLrn::scratch_bytes(int32_t threads) const {
+  constexpr int64_t most_arrays = 2;
+  return threads * most_arrays * tile_floats() * static_cast<int64_t>(sizeof(float));
+}
+
+// body(tile, place of its first element in the tensor, its first array, floats of an array). The
+// arrays' zeros are never overwritten.
+template <class Body>
+void AcrossChannelsLrn::for_tiles(const sdk::Call& call, float* scratch, int arrays,
+                                  const Body& body) const {
+  const int64_t tiles_of_image = (tile_.area + tile_.pixels - 1) / tile_.pixels;
+  const int64_t tiles = placement_.shape.n * tiles_of_image, parts = call.threads;
+  const int64_t floats = tile_floats(), margin = terms_.half * tile_.stride;
+  cpu::for_parts(call.threads, parts, [&](int64_t part) {
+    float* mine = scratch + part * arrays * floats;
+    std::fill_n(mine, arrays * floats, 0.0F);
+    Tile tile = tile_;
+    for (int64_t i = tiles * part / parts; i < tiles * (part + 1) / parts; ++i) {
+      const int64_t first = i % tiles_of_image * tile_.pixels;
+      tile.pixels = std::min(tile_.pixels, tile_.area - first);
+      body(tile, i / tiles_of_image * placement_.row_size() + first * placement_.block,
+           mine + margin, floats);
+    }
+  });
+}
+
+void AcrossChannelsLrn::forward(const sdk::Call& call, const float* x, float* y,
+                                float* scratch) const {
+  for_tiles(call, scratch, 1, [&](const Tile& tile, int64_t offset, float* squares, int64_t) {
+    square_tile(tile, x + offset, squares);
+    forward_tile(tile, terms_, x + offset, squares, y + offset);
+  });
+}
+
+void AcrossChannelsLrn::backward(const sdk::Call& call, const float* x, const float* dy, float* dx,
+                                 float* scratch) const {
+  for_tiles(call, scratch, 2, [&](const Tile& tile, int64_t at, float* squares, int64_t floats) {
+    square_tile(tile, x + at, squares);
+    backward_tile(tile, terms_, x + at, dy + at, squares, squares + floats, dx + at);
+  });
+}
+
+}  // namespace tandem::layers
