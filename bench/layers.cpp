@@ -155,7 +155,10 @@ class Bench {
             0,
             case_.input.n,
             0,
-            output_.c};
+            output_.c,
+            0,
+            nullptr,
+            0};
   }
 
   void run(const tandem_layout_option& option) {

@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/base/error.h"
-#include "core/base/strings.h"
-#include "core/train/measure.h"
+#include "bench/paced_frame.h"
 
 namespace {
 
@@ -54,10 +52,7 @@ StepParts predicted_parts(const Net& net, const Plan& plan, const CostTable& cos
 class Bench {
  public:
   explicit Bench(const Arguments& arguments)
-      : arguments_(arguments),
-        registry_(Registry::with_defaults()),
-        definition_(read_net(find_net(arguments.net))),
-        costs_(CostTable::read(arguments.costs, Roofline{})) {}
+      : arguments_(arguments), net_(arguments.net, arguments.costs) {}
 
   void run() {
     fmt::print("net {}, batch {} in all, {} paced steps each; times in ms\n\n", arguments_.net,
@@ -75,33 +70,22 @@ class Bench {
  private:
   SessionOptions options(const std::string& kind, int devices, const std::string& strategy,
                          bool hidden, const LinkSpec& link) const {
-    SessionOptions o;
-    o.devices = fmt::format("{}:{}", kind, devices);
+    SessionOptions o = net_.options(fmt::format("{}:{}", kind, devices), arguments_.batch, link);
     o.strategy = strategy;
     o.strategy_options.hidden_broadcast = hidden;
     o.strategy_options.split = split_;
-    o.machine.link = link;
-    o.machine.paced = kind != "sim";
-    o.batch = arguments_.batch;
-    o.data = definition_.input_shape();
-    o.data.n = 1;
-    o.testing = false;
-    o.costs = costs_;
     return o;
   }
 
   double step(const std::string& kind, int devices, const std::string& strategy, bool hidden,
               const LinkSpec& link) {
-    Session session(registry_, definition_, options(kind, devices, strategy, hidden, link));
-    const Measurement measured = measure(session, 2, arguments_.steps);
-    // Paced events tell model time; what is compared is what passed on the clock.
-    return kind == "sim" ? measured.step_seconds : measured.wall_seconds;
+    return net_.step(options(kind, devices, strategy, hidden, link), 2, arguments_.steps);
   }
 
   StepParts parts(int devices, const LinkSpec& link) {
-    Session session(registry_, definition_, options("sim", devices, "two_phase", false, link));
+    Session session = net_.session(options("sim", devices, "two_phase", false, link));
     split_ = session.training().plan.split_layer;
-    return predicted_parts(session.training().net, session.training().plan, costs_, link);
+    return predicted_parts(session.training().net, session.training().plan, net_.costs(), link);
   }
 
   void row(int devices, double ratio) {
@@ -132,9 +116,7 @@ class Bench {
   }
 
   Arguments arguments_;
-  Registry registry_;
-  NetDefinition definition_;
-  CostTable costs_;
+  bench::PacedNet net_;
   std::string split_ = "auto";
 };
 
@@ -149,11 +131,5 @@ int main(int argc, char** argv) {
   app.add_option("--devices", arguments.devices)->delimiter(',')->capture_default_str();
   app.add_option("--steps", arguments.steps)->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  try {
-    Bench(arguments).run();
-    return 0;
-  } catch (const std::exception& failure) {
-    fmt::print(stderr, "bench_paced: {}\n", failure.what());
-    return 1;
-  }
+  return bench::run("bench_paced", [&] { Bench(arguments).run(); });
 }

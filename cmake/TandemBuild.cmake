@@ -13,8 +13,11 @@ endif()
 
 add_library(tandem_options INTERFACE)
 # -Wrestrict: false alarms of g++ 12 in std::string.
+set(own_languages $<COMPILE_LANGUAGE:C,CXX>)
 target_compile_options(tandem_options INTERFACE
-  $<BUILD_INTERFACE:-Wall> $<BUILD_INTERFACE:-Wextra> $<BUILD_INTERFACE:-Wno-restrict>)
+  $<BUILD_INTERFACE:$<${own_languages}:-Wall>> $<BUILD_INTERFACE:$<${own_languages}:-Wextra>>
+  $<BUILD_INTERFACE:$<${own_languages}:-Wno-restrict>>
+  $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wno-restrict>>)
 target_include_directories(tandem_options INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/tandem>)
 # Instrumented code of libstdc++ raises false alarms of this one.

@@ -13,7 +13,8 @@ function(tandem_add_plugin name)
   add_library(${name} MODULE ${ARG_UNPARSED_ARGUMENTS})
   set_target_properties(${name} PROPERTIES
     PREFIX "" SUFFIX ".so"
-    C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+    C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON
     LINK_DEPENDS ${TANDEM_PLUGIN_VERSION_SCRIPT})
   target_compile_features(${name} PRIVATE cxx_std_20)
   target_link_options(${name} PRIVATE -Wl,--version-script=${TANDEM_PLUGIN_VERSION_SCRIPT})

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "layers/slope.h"
 #include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/team.h"
 #include "plugins/sdk.h"
@@ -66,13 +67,7 @@ void map(int32_t threads, int64_t elements, const cpu::bfloat16* a, const cpu::b
   });
 }
 
-// Whence a function tells its slope: which trait its layer type has.
-enum class SlopeFrom { input, output };
-
-// The whole kernel of y = value(x). A Function is made from a binding's attributes and has
-//   static constexpr SlopeFrom slope_from;
-//   float value(float x) const;
-//   float slope(float v) const;   dy/dx, from x or from y
+// The whole kernel of y = value(x). A Function is a formula as slope.h describes it, with a slope.
 template <class Function>
 class ElementwiseCpu {
  public:

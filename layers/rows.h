@@ -17,8 +17,8 @@ struct Places {
     for (int64_t i = axis + 1; i < 4; ++i) inner *= sizes[i];
     classes = sizes[axis];
   }
-  [[nodiscard]] int64_t labels() const { return outer * inner; }
-  [[nodiscard]] int64_t labels_of_row() const { return labels() / rows; }
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t labels() const { return outer * inner; }
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t labels_of_row() const { return labels() / rows; }
 
   int64_t rows = 0, outer = 1, classes = 1, inner = 1;
 };

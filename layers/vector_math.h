@@ -8,25 +8,27 @@
 #include <cstdint>
 #include <limits>
 
+#include "plugins/random.h"
+
 namespace tandem::layers {
 
 // `yes` if the condition holds, else `no`, in arithmetic: of a ?: with constants g++ makes
 // branches, which cannot be vectorised.
-inline float select(bool condition, float yes, float no) {
+TANDEM_HOST_DEVICE inline float select(bool condition, float yes, float no) {
   const int32_t mask = -static_cast<int32_t>(condition);
   return std::bit_cast<float>((std::bit_cast<int32_t>(yes) & mask) |
                               (std::bit_cast<int32_t>(no) & ~mask));
 }
 
 // 2^n for n from -126 to 127.
-inline float power_of_two(int32_t n) {
+TANDEM_HOST_DEVICE inline float power_of_two(int32_t n) {
   return std::bit_cast<float>((n + 127) << 23);
 }
 
 // exp(x) = 2^n (1 + tail), with tail = exp(x - n ln 2) - 1 and |x - n ln 2| <= ln 2 / 2. 2^n may
 // lie outside of float's range, so it is low * high.
 struct SplitExponential {
-  explicit SplitExponential(float x) {
+  TANDEM_HOST_DEVICE explicit SplitExponential(float x) {
     const float bounded = select(x < -105.0F, -105.0F, select(x > 90.0F, 90.0F, x));
     constexpr float round = 12582912.0F;  // 1.5 * 2^23: adding it leaves whole numbers only
     const float whole = (bounded * 1.44269504F + round) - round;
@@ -41,23 +43,23 @@ struct SplitExponential {
   float tail, low, high;
 };
 
-inline float exponential(float x) {
+TANDEM_HOST_DEVICE inline float exponential(float x) {
   const SplitExponential e(x);
   return (1 + e.tail) * e.low * e.high;
 }
 
 // exp(x) - 1, accurate near zero; x <= 60.
-inline float exponential_minus_one(float x) {
+TANDEM_HOST_DEVICE inline float exponential_minus_one(float x) {
   const SplitExponential e(x);
   const float power = e.low * e.high;
   return power * e.tail + (power - 1);
 }
 
-inline float logistic(float x) {
+TANDEM_HOST_DEVICE inline float logistic(float x) {
   return 1 / (1 + exponential(-x));
 }
 
-inline float hyperbolic_tangent(float x) {
+TANDEM_HOST_DEVICE inline float hyperbolic_tangent(float x) {
   const float size = std::fabs(x);
   const float square = x * x;
   const float p =
@@ -70,7 +72,7 @@ inline float hyperbolic_tangent(float x) {
 }
 
 // Natural logarithm; -infinity of 0, and not a number below.
-inline float logarithm(float x) {
+TANDEM_HOST_DEVICE inline float logarithm(float x) {
   const bool tiny = x < 1.17549435e-38F;
   const float scaled_up = x * 8388608.0F;
   const float normal = select(tiny, scaled_up, x);
@@ -92,14 +94,14 @@ inline float logarithm(float x) {
 }
 
 // log(1 + x) for x >= 0, accurate near zero: what rounding takes from 1 + x is put back.
-inline float logarithm_of_one_plus(float x) {
+TANDEM_HOST_DEVICE inline float logarithm_of_one_plus(float x) {
   const float sum = 1 + x;
   return logarithm(sum) + (x - (sum - 1)) / sum;
 }
 
 // The standard normal distribution: its density times sqrt(2 pi), and the probability below x.
 struct Normal {
-  explicit Normal(float x) : bell(exponential(-0.5F * x * x)) {
+  TANDEM_HOST_DEVICE explicit Normal(float x) : bell(exponential(-0.5F * x * x)) {
     // The probability beyond |x| is bell * p(t), a polynomial in t = 1 / (1 + |x| / sqrt(8)).
     const float size = std::fabs(x);
     const float t = 1 / (1 + size * 0.353553391F);

@@ -16,11 +16,15 @@ class FirstFailure {
 
   // `label` is the task's; an empty reason is replaced by the status.
   void keep(tandem_status status, const char* label, const std::string& reason) {
+    keep_whole(status, text("task '", label == nullptr ? "" : label,
+                            "': ", reason.empty() ? text("failed with status ", status) : reason));
+  }
+  // For what no task can be blamed for.
+  void keep_whole(tandem_status status, const std::string& reason) {
     const std::lock_guard lock(mutex_);
     if (happened()) return;
     status_ = status;
-    reason_ = text("task '", label == nullptr ? "" : label,
-                   "': ", reason.empty() ? text("failed with status ", status) : reason);
+    reason_ = reason;
     happened_.store(true, std::memory_order_release);
   }
 
@@ -39,11 +43,6 @@ class FirstFailure {
   }
 
  private:
-  static std::string explained() {
-    const bool offered = host->struct_size >= offsetof(tandem_host, explained) + sizeof(void*);
-    return offered && host->explained != nullptr ? host->explained() : "";
-  }
-
   std::atomic<bool> happened_{false};
   std::mutex mutex_;
   tandem_status status_ = TANDEM_OK;  // written once, before happened_

@@ -68,7 +68,8 @@ std::vector<std::string> kernels_of(const Registry& registry, const std::string&
 }
 
 int list_layers(const std::string& name, bool as_json) {
-  const Registry registry = Registry::with_defaults();
+  Registry registry = Registry::with_defaults();
+  registry.load_kernels();
   std::vector<std::string> names = registry.layer_types();
   if (!name.empty()) names = {registry.layer_type(name).name};
   json tree = json::array();
@@ -130,38 +131,71 @@ int list_plugins(bool as_json) {
   return 0;
 }
 
+// What there is of one kind, and why there is none or less.
+json devices_json(const Registry& registry, const std::string& kind) {
+  json entry = {{"kind", kind}, {"help", ""}, {"devices", json::array()}};
+  const tandem_backend* backend = nullptr;
+  try {
+    backend = &registry.backend(kind);
+  } catch (const Error& failure) {
+    entry["reason"] = failure.what();
+    return entry;
+  }
+  entry["help"] = backend->help;
+  int32_t count = 0;
+  if (backend->count(&count) != TANDEM_OK) {
+    entry["reason"] = take_reason();
+    return entry;
+  }
+  for (int32_t ordinal = 0; ordinal < count; ++ordinal) {
+    tandem_device_info info{};
+    info.struct_size = sizeof(info);
+    if (backend->describe(ordinal, &info) != TANDEM_OK) {
+      entry["reason"] = fmt::format("{}:{}: {}", kind, ordinal, take_reason());
+      continue;
+    }
+    entry["devices"].push_back({{"ordinal", ordinal},
+                                {"name", info.name},
+                                {"memory_bytes", info.memory_bytes},
+                                {"available_bytes", info.available_bytes},
+                                {"threads", info.threads}});
+  }
+  return entry;
+}
+
+void print_devices(const json& entry) {
+  const std::string kind = entry["kind"], help = entry["help"];
+  fmt::print("{}{}{}\n", kind, help.empty() ? "" : ": ", help);
+  for (const json& device : entry["devices"]) {
+    const int threads = device["threads"];
+    fmt::print("  {}:{} {}, {} ({} available){}\n", kind, device["ordinal"].get<int>(),
+               device["name"].get<std::string>(), human_bytes(device["memory_bytes"]),
+               human_bytes(device["available_bytes"]),
+               threads > 0 ? fmt::format(", {} cores", threads) : "");
+  }
+  if (!entry.contains("reason")) return;
+  fmt::print("  {}{}\n",
+             entry["devices"].empty() ? "none: " : "not: ", entry["reason"].get<std::string>());
+}
+
 int list_devices(bool as_json) {
   const Registry registry = Registry::with_defaults();
   json tree = json::array();
   for (const std::string& kind : registry.backends()) {
-    const tandem_backend& backend = registry.backend(kind);
-    int32_t count = 0;
-    json entry = {{"kind", kind}, {"help", backend.help}, {"devices", json::array()}};
-    if (!as_json) fmt::print("{}: {}\n", kind, backend.help);
-    if (backend.count(&count) != TANDEM_OK) {
-      entry["reason"] = take_reason();
-      if (!as_json) fmt::print("  none: {}\n", entry["reason"].get<std::string>());
-      count = 0;
-    }
-    for (int32_t ordinal = 0; ordinal < count; ++ordinal) {
-      tandem_device_info info{};
-      info.struct_size = sizeof(info);
-      if (backend.describe(ordinal, &info) != TANDEM_OK) continue;
-      entry["devices"].push_back({{"ordinal", ordinal},
-                                  {"name", info.name},
-                                  {"memory_bytes", info.memory_bytes},
-                                  {"available_bytes", info.available_bytes},
-                                  {"threads", info.threads}});
-      if (!as_json) {
-        fmt::print("  {}:{} {}, {} ({} available){}\n", kind, ordinal, info.name,
-                   human_bytes(info.memory_bytes), human_bytes(info.available_bytes),
-                   info.threads > 0 ? fmt::format(", {} cores", info.threads) : "");
-      }
-    }
-    tree.push_back(entry);
+    tree.push_back(devices_json(registry, kind));
+    if (!as_json) print_devices(tree.back());
   }
   if (as_json) fmt::print("{}\n", tree.dump(2));
   return 0;
+}
+
+// What says how to measure says nothing of a list.
+void demand_measure(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0 || option->get_name() == "--json") continue;
+    throw error("{}: it goes with --measure FILE only; the list is of all devices",
+                option->get_name());
+  }
 }
 
 // Every pair of the devices, and a topology file of what was measured of each alone.
@@ -235,13 +269,14 @@ void add_devices(CLI::App& app, Action& action) {
           "--measure", a->measure,
           "Measure the copies between every pair of --devices and write this topology file")
       ->excludes(as_json);
-  command->add_option("--devices", a->devices, "Between which devices: cpu:4, ...")
+  command->add_option("--devices", a->devices, "Between which devices: cpu:4, cuda:0,1, ...")
       ->capture_default_str();
   add_machine_options(*command, a->machine);
-  command->callback([&action, a] {
-    action = [a] {
-      return a->measure.empty() ? list_devices(a->as_json)
-                                : measure_devices(a->devices, a->measure, a->machine);
+  command->callback([&action, a, command] {
+    action = [a, command] {
+      if (!a->measure.empty()) return measure_devices(a->devices, a->measure, a->machine);
+      demand_measure(*command);
+      return list_devices(a->as_json);
     };
   });
 }

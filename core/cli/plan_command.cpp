@@ -1,10 +1,9 @@
-#include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
 #include "core/cli/commands.h"
+#include "core/schedule/bounds.h"
 #include "core/schedule/svg.h"
 #include "core/train/price.h"
 #include "core/train/safetensors.h"
@@ -79,21 +78,6 @@ std::string links_text(const MachineOptions& machine) {
                      machine.link.bandwidth / 1e9, human_seconds(machine.link.latency));
 }
 
-// "plan.json", "layerwise --reduce ring" -> "plan.layerwise-ring.json"
-std::string file_of(const std::string& path, std::string strategy) {
-  for (const std::string& word : {std::string(" --reduce ")}) {
-    if (const size_t at = strategy.find(word); at != std::string::npos) {
-      strategy.replace(at, word.size(), "-");
-    }
-  }
-  std::replace(strategy.begin(), strategy.end(), ' ', '-');
-  const std::filesystem::path whole(path);
-  std::filesystem::path name = whole.stem();
-  name += "." + strategy;
-  name += whole.extension();
-  return (whole.parent_path() / name).string();
-}
-
 json to_json(const Price& price) {
   json tree = {{"strategy", price.strategy}, {"name", price.name}};
   if (!price.refusal.empty()) {
@@ -120,9 +104,10 @@ int run_all(const PlanArguments& a, Registry& registry, const NetDefinition& def
     if (!price.refusal.empty()) continue;
     const std::vector<TraceEvent>& events = price.measured.events;
     if (!a.trace.empty())
-      write_output(file_of(a.trace, price.name), to_chrome_trace(price.plan, events));
-    if (!a.svg.empty()) write_output(file_of(a.svg, price.name), to_svg(price.plan, events));
-    if (!a.dot.empty()) write_output(file_of(a.dot, price.name), to_dot(price.plan));
+      write_output(file_of_strategy(a.trace, price.name), to_chrome_trace(price.plan, events));
+    if (!a.svg.empty())
+      write_output(file_of_strategy(a.svg, price.name), to_svg(price.plan, events));
+    if (!a.dot.empty()) write_output(file_of_strategy(a.dot, price.name), to_dot(price.plan));
   }
   if (a.as_json) {
     json tree = {{"devices", list.devices},
@@ -142,6 +127,15 @@ int run_all(const PlanArguments& a, Registry& registry, const NetDefinition& def
   fmt::print("{}{}", costs_text(a, *options.costs, list.measured_costs, list.estimated_costs),
              links_text(options.machine));
   return 0;
+}
+
+std::string bounds_text(const StepBounds& bounds, double step) {
+  return fmt::format("bound: compute {} on device {}{}; the larger is {:.1f} % of the step\n",
+                     human_seconds(bounds.compute), bounds.device,
+                     bounds.link_name.empty() ? ""
+                                              : fmt::format(", link '{}' {}", bounds.link_name,
+                                                            human_seconds(bounds.link)),
+                     100 * bounds.step() / step);
 }
 
 int run_plan(PlanArguments& a) {
@@ -166,6 +160,9 @@ int run_plan(PlanArguments& a) {
                                         : 0;
   const MemoryPlan memory = memory_with_kernels(registry, phase.net, phase.plan);
   const CostSources sources = sources_of(phase.net, phase.plan, *options.costs);
+  const StepBounds bounds =
+      bounds_of(phase.net, phase.plan, *options.costs, options.machine.link.bandwidth,
+                options.machine.topology.get());
   if (!a.dot.empty()) write_output(a.dot, to_dot(phase.plan));
   if (!a.trace.empty()) write_output(a.trace, to_chrome_trace(phase.plan, predicted.events));
   if (!a.svg.empty()) write_output(a.svg, to_svg(phase.plan, predicted.events));
@@ -177,6 +174,7 @@ int run_plan(PlanArguments& a) {
                  {"split", phase.plan.split_layer},
                  {"predicted_step_seconds", predicted.step_seconds},
                  {"without_communication_seconds", alone},
+                 {"bound_seconds", {{"compute", bounds.compute}, {"link", bounds.link}}},
                  {"images_per_second", predicted.images_per_second},
                  {"measured_costs", sources.measured},
                  {"estimated_costs", sources.estimated},
@@ -213,13 +211,16 @@ int run_plan(PlanArguments& a) {
                human_seconds(predicted.step_seconds - alone),
                100 * (predicted.step_seconds - alone) / predicted.step_seconds);
   }
-  fmt::print("\n{}{}", costs_text(a, *options.costs, sources.measured, sources.estimated),
+  fmt::print("\n{}{}{}", bounds_text(bounds, predicted.step_seconds),
+             costs_text(a, *options.costs, sources.measured, sources.estimated),
              links_text(options.machine));
   for (size_t d = 0; d < memory.persistent_bytes.size(); ++d) {
     fmt::print(
         "memory of device {}: {} (weights and solver state {}, activations and buffers {})\n", d,
         human_bytes(memory.persistent_bytes[d] + memory.transient_bytes[d]),
         human_bytes(memory.persistent_bytes[d]), human_bytes(memory.transient_bytes[d]));
+    if (memory.extended_bytes[d] == 0) continue;
+    fmt::print("extended memory of device {}: {}\n", d, human_bytes(memory.extended_bytes[d]));
   }
   if (!a.dot.empty()) fmt::print("graph written to {} (dot -Tsvg)\n", a.dot);
   if (!a.trace.empty()) fmt::print("predicted timeline written to {}\n", a.trace);

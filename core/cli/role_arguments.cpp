@@ -16,8 +16,14 @@ void add_role_options(CLI::App& command, RoleOptions& roles) {
   command
       .add_option("--quota", roles.quota,
                   "fc_parallel: error pieces that a round of the backward pass waits for "
-                  "(default: all, one of each device)")
+                  "(default: all, one of each device; with --eager half of them)")
       ->check(at_least_one());
+  command.add_flag("--eager", roles.eager,
+                   "fc_parallel: send errors in every round of the backward pass, not once behind "
+                   "the last");
+  command.add_option("--fc-memory", roles.fc_memory,
+                     "hybrid: where the FC devices keep the solver's state: device (default), or "
+                     "extended, a memory-mapped file in TMPDIR (cpu) or pinned host memory");
 }
 
 }  // namespace tandem::cli

@@ -19,6 +19,7 @@ class Registry;
 // "cpu", "cpu:4", "sim:16", "cuda:0,1": kind and how many or which. For cpu and sim ":N" is a
 // count, for cuda a list of ids. parse_devices() throws Error on anything else ("cpu:0", "gpu",
 // "cpu:x"), naming the kinds.
+constexpr int most_devices = 1024;  // of a machine
 struct DeviceSpec {
   std::string kind = "cpu";
   std::vector<int32_t> ordinals{0};
@@ -36,7 +37,8 @@ struct LinkSpec {
 };
 [[nodiscard]] LinkSpec parse_link(const std::string& text);
 
-// "4GB/s", "10us"; `where` begins the message of an Error: "link 'bandwidth=4'".
+// "4GB/s", "10us"; `where` begins the message of an Error: "link 'bandwidth=4'". At least 1kB/s, at
+// most a million GB/s, and at most a minute.
 [[nodiscard]] double parse_bandwidth(const std::string& value, const std::string& where);
 [[nodiscard]] double parse_latency(const std::string& value, const std::string& where);
 

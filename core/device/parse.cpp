@@ -10,8 +10,6 @@ namespace tandem {
 
 namespace {
 
-constexpr int64_t most_devices = 1024;
-
 // Devices of these kinds are made, not found: a number says how many.
 bool is_counted(const std::string& kind) {
   return kind != "cuda";
@@ -96,13 +94,21 @@ std::string to_string(const DeviceSpec& spec) {
 double parse_bandwidth(const std::string& value, const std::string& where) {
   static const std::vector<Unit> units{{"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}};
   const double bandwidth = parse_quantity(where, "bandwidth", value, units, "4GB/s");
+  // Beyond these a unit is wrong, and times would leave what a step's clock can count.
+  constexpr double least = 1e3, most = 1e15;
   if (bandwidth <= 0) throw error("{}: bandwidth '{}' must be above 0", where, value);
+  if (bandwidth < least || bandwidth > most) {
+    throw error("{}: bandwidth '{}' is not between 1kB/s and 1000000GB/s", where, value);
+  }
   return bandwidth;
 }
 
 double parse_latency(const std::string& value, const std::string& where) {
   static const std::vector<Unit> units{{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
-  return parse_quantity(where, "latency", value, units, "10us");
+  constexpr double most = 60;
+  const double latency = parse_quantity(where, "latency", value, units, "10us");
+  if (latency > most) throw error("{}: latency '{}' is more than 60s", where, value);
+  return latency;
 }
 
 int64_t parse_size(const std::string& text, const std::string& option) {

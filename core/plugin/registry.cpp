@@ -4,13 +4,12 @@
 
 #include "core/base/strings.h"
 #include "core/plugin/module.h"
+#include "core/plugin/put_off.h"
 #include "core/plugin/tables.h"
 
 namespace tandem {
 
 namespace {
-
-constexpr std::string_view dataset_prefix = "tandem_dataset_";
 
 std::string layer_title(const std::string& name) {
   return fmt::format("layer type '{}'", name);
@@ -23,13 +22,6 @@ std::string backend_title(const std::string& kind) {
 }
 std::string dataset_title(const std::string& name) {
   return fmt::format("data set '{}'", name);
-}
-
-template <class Map>
-std::vector<std::string> keys(const Map& map) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : map) names.push_back(name);
-  return names;
 }
 
 std::filesystem::path resolved(const std::filesystem::path& path) {
@@ -46,7 +38,7 @@ Registry Registry::with_defaults() {
   return registry;
 }
 
-void Registry::scan(const std::filesystem::path& folder, bool load_data_sets) {
+void Registry::scan(const std::filesystem::path& folder) {
   std::error_code failure;
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder, failure)) {
@@ -71,8 +63,8 @@ void Registry::scan(const std::filesystem::path& folder, bool load_data_sets) {
       report.reason =
           fmt::format("a module of the same file name comes first: {}", earlier->string());
       modules_.push_back(std::move(report));
-    } else if (!load_data_sets && stem.starts_with(dataset_prefix)) {
-      put_off_[stem.substr(dataset_prefix.size())] = file;
+    } else if (is_put_off(stem)) {
+      put_off_[stem] = file;
     } else {
       load(file);
     }
@@ -80,6 +72,10 @@ void Registry::scan(const std::filesystem::path& folder, bool load_data_sets) {
 }
 
 const ModuleReport& Registry::load(const std::filesystem::path& path) {
+  return load_module(path);
+}
+
+const ModuleReport& Registry::load_module(const std::filesystem::path& path) const {
   ModuleReport report;
   report.path = std::filesystem::absolute(path);
   try {
@@ -147,7 +143,7 @@ class Batch {
 
 }  // namespace
 
-void Registry::register_tables(const tandem_plugin& plugin, ModuleReport& report) {
+void Registry::register_tables(const tandem_plugin& plugin, ModuleReport& report) const {
   using Text = std::string;
   Keeper keeper;
   const Batch<Text, tandem_layer_type> layers(plugin.layer_types, plugin.layer_type_count, keeper,
@@ -176,18 +172,6 @@ void Registry::register_tables(const tandem_plugin& plugin, ModuleReport& report
   datasets.add(
       datasets_, module, [](const Text& n) { return "dataset " + n; }, report.offers);
   widened_.insert(widened_.end(), keeper.begin(), keeper.end());
-}
-
-void Registry::load_put_off(const std::string& dataset) {
-  const auto found = put_off_.find(dataset);
-  if (found == put_off_.end()) return;
-  const std::filesystem::path path = found->second;
-  put_off_.erase(found);
-  load(path);
-}
-
-void Registry::load_all() {
-  while (!put_off_.empty()) load_put_off(put_off_.begin()->first);
 }
 
 void Registry::refuse_conflict(const std::string& what) const {
@@ -219,6 +203,7 @@ const tandem_layer_type& Registry::layer_type(const std::string& name) const {
 const tandem_kernel& Registry::kernel(const std::string& layer_type,
                                       const std::string& device_kind) const {
   const KernelName name(layer_type, device_kind);
+  load_put_off_beginning(kernels_prefix + device_kind + "_");
   refuse_conflict(kernel_title(name));
   const auto found = kernels_.find(name);
   if (found != kernels_.end()) return *found->second.item;
@@ -233,40 +218,30 @@ const tandem_kernel& Registry::kernel(const std::string& layer_type,
 }
 
 const tandem_backend& Registry::backend(const std::string& kind) const {
+  load_put_off(backend_prefix + kind);
   refuse_conflict(backend_title(kind));
   const auto found = backends_.find(kind);
   if (found != backends_.end()) return *found->second.item;
+  refuse_failed(backend_prefix + kind, backend_title(kind));
   const std::vector<std::string> known = backends();
   throw error("unknown device kind '{}'{}; known: {}{}", kind, did_you_mean(kind, known),
               known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")), failures());
 }
 
 const tandem_dataset_type& Registry::dataset(const std::string& name) {
-  load_put_off(name);
+  load_put_off(dataset_prefix + name);
   refuse_conflict(dataset_title(name));
   const auto found = datasets_.find(name);
   if (found != datasets_.end()) return *found->second.item;
-  for (const ModuleReport& module : modules_) {
-    if (module.loaded || module.path.stem() != std::string(dataset_prefix) + name) continue;
-    throw error("data set '{}' is not loaded: {}: {}", name, module.path.string(), module.reason);
-  }
+  refuse_failed(dataset_prefix + name, dataset_title(name));
   const std::vector<std::string> known = datasets();
   throw error("unknown data set '{}'{}; known: {}{}", name, did_you_mean(name, known),
               known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")), failures());
 }
 
 std::vector<std::string> Registry::layer_types() const {
-  return keys(layer_types_);
-}
-
-std::vector<std::string> Registry::backends() const {
-  return keys(backends_);
-}
-
-std::vector<std::string> Registry::datasets() const {
-  std::vector<std::string> names = keys(datasets_);
-  for (const auto& [name, path] : put_off_) names.push_back(name);
-  std::sort(names.begin(), names.end());
+  std::vector<std::string> names;
+  for (const auto& [name, type] : layer_types_) names.push_back(name);
   return names;
 }
 

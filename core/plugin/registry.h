@@ -1,6 +1,10 @@
 // What the loaded plugins offer, by name. A module that fails to load is a report with its path and
 // reason, and an error only when what it holds is asked for; two modules that register one name are
-// an error that names both. Modules are never unloaded.
+// an error that names both. Modules are never unloaded. What a module's file name tells is loaded
+// when it is first asked for, so that a program needs no library that it does not use:
+//   tandem_dataset_NAME.so       data set NAME
+//   tandem_backend_KIND.so       the backend of devices KIND
+//   tandem_kernels_KIND_*.so     kernels of layers on devices KIND
 #pragma once
 
 #include <filesystem>
@@ -32,21 +36,22 @@ class Registry {
   // folder>/../lib/tandem/plugins and <library's folder>/tandem/plugins.
   [[nodiscard]] static std::vector<std::filesystem::path> default_folders();
 
-  // Reads the default folders. Data sets are loaded when first asked for (a file named
-  // tandem_dataset_NAME.so holds data set NAME), everything else now.
+  // Scans the default folders.
   [[nodiscard]] static Registry with_defaults();
 
-  // Loads every *.so of a folder, in order of file name; a missing folder is no error.
-  // `load_data_sets` false puts off files named tandem_dataset_*.so. A file met before is passed
-  // over; one with the name of a file in an earlier folder is reported as shadowed.
-  void scan(const std::filesystem::path& folder, bool load_data_sets = false);
+  // Loads every *.so of a folder, in order of file name, but what is put off; a missing folder is
+  // no error. A file met before is passed over; one with the name of a file in an earlier folder is
+  // reported as shadowed.
+  void scan(const std::filesystem::path& folder);
   // Loads one module; a failure becomes a report (and is returned; valid until the next load).
   const ModuleReport& load(const std::filesystem::path& path);
-  // Loads what was put off (`tandem plugins` shows everything).
+  // Loads what was put off (`tandem plugins` shows everything), or the kernels among it.
   void load_all();
+  void load_kernels();
 
   // Each throws Error for an unknown name, with near names and the modules that failed to load, and
-  // for a name that two modules register, naming both.
+  // for a name that two modules register, naming both. Not to be called by several threads at once:
+  // they may load what was put off.
   [[nodiscard]] const tandem_layer_type& layer_type(const std::string& name) const;
   [[nodiscard]] const tandem_kernel& kernel(const std::string& layer_type,
                                             const std::string& device_kind) const;
@@ -56,6 +61,7 @@ class Registry {
   // Null if it is unknown; throws Error only for a name that two modules register.
   [[nodiscard]] const tandem_layer_type* find_layer_type(const std::string& name) const;
   [[nodiscard]] std::vector<std::string> layer_types() const;
+  // Loaded, put off, and those whose module did not load.
   [[nodiscard]] std::vector<std::string> backends() const;
   [[nodiscard]] std::vector<std::string> datasets() const;  // loaded and put off
   [[nodiscard]] const std::vector<ModuleReport>& modules() const { return modules_; }
@@ -68,21 +74,27 @@ class Registry {
   };
   using KernelName = std::pair<std::string, std::string>;  // layer type, device kind
 
-  void register_tables(const tandem_plugin& plugin, ModuleReport& report);
-  void load_put_off(const std::string& dataset);
+  const ModuleReport& load_module(const std::filesystem::path& path) const;
+  void register_tables(const tandem_plugin& plugin, ModuleReport& report) const;
+  // Those whose file name, without ".so", is `name`, or begins with it.
+  void load_put_off(const std::string& name) const;
+  void load_put_off_beginning(const std::string& prefix) const;
+  // Throws if the module of that file name did not load: "<title> is not loaded: <path>: <reason>".
+  void refuse_failed(const std::string& file_stem, const std::string& title) const;
   // Throws if two modules register `what` ("layer type 'ReLU'").
   void refuse_conflict(const std::string& what) const;
   // "; not loaded: <path>: <reason>; ..." or "".
   [[nodiscard]] std::string failures() const;
 
-  std::vector<ModuleReport> modules_;
-  std::map<std::string, Entry<tandem_layer_type>> layer_types_;
-  std::map<KernelName, Entry<tandem_kernel>> kernels_;
-  std::map<std::string, Entry<tandem_backend>> backends_;
-  std::map<std::string, Entry<tandem_dataset_type>> datasets_;
-  std::map<std::string, std::filesystem::path> put_off_;  // data set name -> module
-  std::map<std::string, std::string> conflicts_;          // what -> the error that names both
-  std::vector<std::shared_ptr<const void>> widened_;      // our copies of older, smaller tables
+  // Mutable: who asks for what was put off sees no difference to its having been loaded before.
+  mutable std::vector<ModuleReport> modules_;
+  mutable std::map<std::string, Entry<tandem_layer_type>> layer_types_;
+  mutable std::map<KernelName, Entry<tandem_kernel>> kernels_;
+  mutable std::map<std::string, Entry<tandem_backend>> backends_;
+  mutable std::map<std::string, Entry<tandem_dataset_type>> datasets_;
+  mutable std::map<std::string, std::filesystem::path> put_off_;  // by file name without ".so"
+  mutable std::map<std::string, std::string> conflicts_;      // what -> the error that names both
+  mutable std::vector<std::shared_ptr<const void>> widened_;  // our copies of older, smaller tables
 };
 
 // The table handed to every plugin, and the reason the last failing call on this thread gave ("" if

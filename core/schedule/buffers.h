@@ -10,9 +10,12 @@ namespace tandem::buffers {
 
 // Persistent, one a device: the net's whole weight array, `weight_floats` floats.
 constexpr const char* weights = "weights";
-// Persistent, device 0: the solver's arrays, each laid out as the weights, one behind the other.
+// Persistent, on devices that update: the solver's arrays of what they update, as
+// Plan::state_parts says. The other one lies in extended memory.
 constexpr const char* state = "state";
-// One a device: laid out as the weights. Transient; persistent if an update takes several batches.
+constexpr const char* extended_state = "extended state";
+// One a device: what it has of an array laid out as the weights. Transient; persistent if an update
+// takes several batches.
 constexpr const char* gradients = "gradients";
 // Persistent, device 0, float64: for each weight array its gradient's sum of squares, then for each
 // its own; zeros of arrays that are not trained. Only where the solver's rule needs them.

@@ -37,12 +37,13 @@ int64_t sum_of(const Plan& plan, const std::vector<Region>& regions) {
   return bytes;
 }
 
-// Where the task's first segment comes from and goes to.
-std::pair<int, int> ends_of(const Plan& plan, const CopyWork& copy) {
-  if (copy.segments.empty()) return {TANDEM_HOST, TANDEM_HOST};
-  const CopySegment& segment = copy.segments.front();
-  return {plan.buffers[size_t(segment.source.buffer)].device,
-          plan.buffers[size_t(segment.target.buffer)].device};
+// Of a copy by its first segment: between a device and the host, or its extended memory.
+std::string copy_key(const Plan& plan, const CopyWork& copy) {
+  if (copy.segments.empty()) return "input";
+  const Buffer& source = plan.buffers[size_t(copy.segments.front().source.buffer)];
+  const Buffer& target = plan.buffers[size_t(copy.segments.front().target.buffer)];
+  if (source.is_extended || target.is_extended) return "extended";
+  return source.device == TANDEM_HOST ? "input" : target.device == TANDEM_HOST ? "results" : "";
 }
 
 }  // namespace
@@ -52,8 +53,7 @@ std::string cost_key(const Net& net, const Plan& plan, const Task& task) {
     return pass_key(net, plan.bindings[size_t(work->binding)].layer, work->pass);
   }
   if (const auto* copy = std::get_if<CopyWork>(&task.work)) {
-    const auto [source, target] = ends_of(plan, *copy);
-    return source == TANDEM_HOST ? "input" : target == TANDEM_HOST ? "results" : "";
+    return copy_key(plan, *copy);
   }
   if (std::holds_alternative<AddWork>(task.work)) return "add";
   if (std::holds_alternative<MergeWork>(task.work)) return "merge";

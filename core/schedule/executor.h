@@ -40,8 +40,8 @@ class Runtime {
   // only for the forecast. May be called for several plans, while no step is in flight; a transient
   // arena may move when it grows, and what it held is lost.
   void reserve(const Plan& plan, const MemoryPlan& memory, int64_t batch);
-  // Address of a persistent buffer (device -1: pinned host memory), or of a transient one's arena.
-  // nullptr: none.
+  // Address of a persistent buffer (device -1: pinned host memory; extended ones included), or of a
+  // transient one's arena. nullptr: none.
   [[nodiscard]] std::byte* persistent(const std::string& name, int device) const;
   [[nodiscard]] std::byte* transient(int device) const;
 

@@ -1,4 +1,3 @@
-#include "core/schedule/lowering.h"
 
 #include <algorithm>
 #include <memory>
@@ -6,36 +5,9 @@
 #include <utility>
 
 #include "core/plugin/registry.h"
+#include "core/schedule/lowering_resolver.h"
 
 namespace tandem {
-
-struct Lowering::Resolver {
-  const Lowering& lowering;
-  int64_t step;
-  const std::vector<void*>& externals;
-
-  std::byte* operator()(const Region& region) const {
-    return lowering.address(region, step, externals);
-  }
-  template <class T>
-  T* as(const Region& region) const {
-    return reinterpret_cast<T*>((*this)(region));
-  }
-  template <class T>
-  std::vector<T*> all(const std::vector<Region>& regions) const {
-    std::vector<T*> result;
-    for (const Region& region : regions) result.push_back(as<T>(region));
-    return result;
-  }
-  // `count` entries: kernels index them without asking; what the plan leaves out is not wanted.
-  template <class Pointer>
-  std::vector<Pointer> all(const std::vector<Region>& regions, size_t count) const {
-    std::vector<Pointer> result;
-    for (const Region& region : regions) result.push_back((*this)(region));
-    result.resize(count);
-    return result;
-  }
-};
 
 namespace {
 
@@ -69,54 +41,6 @@ std::vector<tandem_pass_function> functions(const tandem_kernel& table, LayerPas
 const Region& statistics_of(const PlanBinding& binding, LayerPass pass) {
   const bool is_forward = pass == LayerPass::forward || pass == LayerPass::forward_statistics;
   return is_forward ? binding.forward_statistics : binding.backward_statistics;
-}
-
-// Neighbours in the weight array with one rule are one update, unless each array has its own rate.
-struct UpdatePiece {
-  int first = -1;                 // weight array of the net
-  int64_t offset = 0, count = 0;  // floats
-  double rate_multiplier = 1, decay_multiplier = 1;
-};
-
-// What of the piece lies in floats [begin, end).
-UpdatePiece clipped(UpdatePiece piece, int64_t begin, int64_t end) {
-  const int64_t last = std::min(piece.offset + piece.count, end);
-  piece.offset = std::max(piece.offset, begin);
-  piece.count = std::max<int64_t>(last - piece.offset, 0);
-  return piece;
-}
-
-std::vector<UpdatePiece> pieces(const Net& net, const std::vector<int>& weights, bool merge) {
-  constexpr int64_t alignment = 16;  // floats, of every array
-  std::vector<UpdatePiece> result;
-  for (const int index : weights) {
-    const WeightArray& array = net.weights[static_cast<size_t>(index)];
-    if (!array.trained() || array.count == 0) continue;
-    if (merge && !result.empty()) {
-      UpdatePiece& last = result.back();
-      const int64_t end = last.offset + last.count;
-      if ((end + alignment - 1) / alignment * alignment == array.offset &&
-          last.rate_multiplier == array.rate_multiplier &&
-          last.decay_multiplier == array.decay_multiplier) {
-        last.count = array.offset + array.count - last.offset;
-        continue;
-      }
-    }
-    result.push_back(
-        {index, array.offset, array.count, array.rate_multiplier, array.decay_multiplier});
-  }
-  return result;
-}
-
-std::vector<UpdatePiece> pieces(const Net& net, const std::vector<WeightPart>& parts) {
-  std::vector<UpdatePiece> result;
-  for (const WeightPart& part : parts) {
-    const WeightArray& array = net.weights[static_cast<size_t>(part.weight)];
-    if (!array.trained() || part.begin >= part.end) continue;
-    result.push_back({part.weight, array.offset + part.begin, part.end - part.begin,
-                      array.rate_multiplier, array.decay_multiplier});
-  }
-  return result;
 }
 
 tandem_status no_kernel(const tandem_call&) {
@@ -205,7 +129,8 @@ Lowered Lowering::lower(int task_index, int64_t step, const std::vector<void*>& 
 
 void Lowering::lower_copies(const CopyWork& work, const Resolver& at, Lowered& result) const {
   const auto device = [&](const Region& region) {
-    return plan_.buffers[static_cast<size_t>(region.buffer)].device;
+    const Buffer& buffer = plan_.buffers[static_cast<size_t>(region.buffer)];
+    return buffer.is_extended ? TANDEM_HOST : buffer.device;
   };
   for (const CopySegment& segment : work.segments) {
     const int source = device(segment.source), target = device(segment.target);
@@ -286,92 +211,6 @@ void Lowering::lower_merge(const MergeWork& work, const Resolver& at, Lowered& r
   result.run = [merge, handle = kernels_->handle(work.binding), to = at.as<float>(work.target),
                 from = at.all<const float>(work.sources)](const tandem_call& call) {
     return merge(handle, &call, to, from.data(), static_cast<uint32_t>(from.size()));
-  };
-}
-
-void Lowering::lower_norms(const NormWork& work, const Resolver& at, Lowered& result) const {
-  struct Sum {
-    const float* values;
-    int64_t count;
-    double* target;
-  };
-  std::vector<Sum> sums;
-  auto* norms = at.as<double>(work.norms);
-  const size_t arrays = net_.weights.size();
-  for (const int index : work.weights) {
-    const WeightArray& array = net_.weights[static_cast<size_t>(index)];
-    if (!array.trained() || array.count == 0) continue;
-    sums.push_back(
-        {at.as<const float>(work.gradients_buffer) + array.offset, array.count, norms + index});
-    sums.push_back({at.as<const float>(work.weights_buffer) + array.offset, array.count,
-                    norms + arrays + index});
-  }
-  const auto function = runtime_.machine().backend().sum_of_squares;
-  result.run = [function, sums = std::move(sums)](const tandem_call& call) {
-    tandem_status status = TANDEM_OK;
-    for (size_t i = 0; i < sums.size() && status == TANDEM_OK; ++i) {
-      status = function(&call, sums[i].values, sums[i].count, sums[i].target);
-    }
-    return status;
-  };
-}
-
-tandem_update Lowering::update_of(const UpdateWork& work, const Resolver& at) const {
-  tandem_update update{};
-  update.struct_size = sizeof update;
-  update.rule = rule_.rule;
-  update.momentum = rule_.momentum;
-  update.step = at.as<const tandem_step>(work.step);
-  update.skip = at.as<const int32_t>(work.skip);
-  update.momentum2 = rule_.momentum2;
-  update.delta = rule_.delta;
-  update.clip = rule_.clip;
-  update.gradient_scale = 1.0 / rule_.batches;
-  update.trust_coefficient = rule_.trust_coefficient;
-  update.gradient_squares = at.as<const double>(work.norms);
-  update.gradient_square_count = static_cast<uint32_t>(net_.weights.size());
-  return update;
-}
-
-void Lowering::lower_update(const UpdateWork& work, const Resolver& at, Lowered& result) const {
-  struct Updates {
-    std::vector<std::vector<float*>> states;
-    std::vector<tandem_update> updates;
-  };
-  const auto all = std::make_shared<Updates>();
-  const auto* norms = at.as<const double>(work.norms);
-  // Where the state of the net's first weight would be, and from one solver array to the next.
-  const int64_t state_begin = work.is_part ? (work.state_begin - work.begin) / 4 : 0;
-  const int64_t stride = work.is_part ? work.state_stride / 4 : net_.weight_floats;
-  const std::vector<UpdatePiece> all_pieces =
-      work.parts.empty() ? pieces(net_, work.weights, rule_.rule != TANDEM_UPDATE_LARS)
-                         : pieces(net_, work.parts);
-  for (UpdatePiece piece : all_pieces) {
-    if (work.is_part) piece = clipped(piece, work.begin / 4, (work.begin + work.bytes) / 4);
-    if (piece.count == 0) continue;
-    std::vector<float*>& states = all->states.emplace_back();
-    for (int k = 0; k < rule_.states; ++k) {
-      states.push_back(at.as<float>(work.state_buffer) + k * stride + state_begin + piece.offset);
-    }
-    tandem_update& update = all->updates.emplace_back(update_of(work, at));
-    update.count = piece.count;
-    update.weights = at.as<float>(work.weights_buffer) + piece.offset;
-    update.gradient = at.as<const float>(work.gradients_buffer) + piece.offset;
-    update.state = states.data();
-    update.state_count = static_cast<uint32_t>(states.size());
-    update.decay = static_cast<float>(rule_.weight_decay * piece.decay_multiplier);
-    update.l1_decay = static_cast<float>(rule_.l1_decay * piece.decay_multiplier);
-    update.rate_multiplier = static_cast<float>(piece.rate_multiplier);
-    if (norms == nullptr) continue;
-    update.gradient_square = norms + piece.first;
-    update.weight_square = norms + net_.weights.size() + piece.first;
-  }
-  result.run = [update = runtime_.machine().backend().update, all](const tandem_call& call) {
-    tandem_status status = TANDEM_OK;
-    for (size_t i = 0; i < all->updates.size() && status == TANDEM_OK; ++i) {
-      status = update(&call, &all->updates[i]);
-    }
-    return status;
   };
 }
 

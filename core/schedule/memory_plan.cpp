@@ -130,6 +130,7 @@ MemoryPlan plan_memory(const Plan& plan, bool reuse) {
   memory.places.resize(plan.buffers.size());
   memory.persistent_bytes.resize(static_cast<size_t>(plan.devices));
   memory.transient_bytes.resize(static_cast<size_t>(plan.devices));
+  memory.extended_bytes.resize(static_cast<size_t>(plan.devices));
   const std::vector<Life> uses = lives(plan);
   std::map<std::pair<int, StreamKind>, std::vector<int>> pools;
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
@@ -142,6 +143,8 @@ MemoryPlan plan_memory(const Plan& plan, bool reuse) {
     const bool of_one_stream = uses[i].one_stream && uses[i].stream.has_value();
     if (buffer.device < 0) {
       memory.places[i].offset = append(memory.host_bytes[0], total_bytes(buffer));
+    } else if (buffer.is_extended) {
+      memory.places[i].offset = append(memory.extended_bytes[device], total_bytes(buffer));
     } else if (buffer.kind == BufferKind::persistent) {
       memory.places[i].offset = append(memory.persistent_bytes[device], total_bytes(buffer));
     } else if (uses[i].first < 0) {

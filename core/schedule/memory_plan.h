@@ -28,8 +28,9 @@ struct MemoryPlan {
   std::vector<Place> places;              // one a buffer; external buffers have none
   std::vector<int64_t> persistent_bytes;  // one a device
   std::vector<int64_t> transient_bytes;
-  std::vector<int64_t> host_bytes{0};  // pinned, device -1 (one entry)
-  int64_t prefetched_bytes = 0;        // pinned, of the loader's ring that feeds the plan
+  std::vector<int64_t> extended_bytes;  // of what a device keeps outside of itself
+  std::vector<int64_t> host_bytes{0};   // pinned, device -1 (one entry)
+  int64_t prefetched_bytes = 0;         // pinned, of the loader's ring that feeds the plan
 };
 
 // `reuse` false gives every buffer its own bytes.

@@ -98,11 +98,8 @@ std::vector<std::string> layer_names(const Net& net) {
 }
 
 Parts parts_by_name(const Net& net, const std::string& name) {
+  demand_known_split(net, name);
   const int layer = net.find_layer(name);
-  if (layer < 0) {
-    throw error("--split {}: net '{}' has no such layer{}", name, net.name,
-                did_you_mean(name, layer_names(net)));
-  }
   Parts parts = parts_at(net, layer);
   const std::vector<int> trained = trained_layers(net);
   const auto reject = [&](const char* part) {
@@ -157,6 +154,12 @@ void demand_weights_to_train(const Net& net) {
   throw error(
       "net '{}' has no weights to train: every lr_mult is 0, or no layer before the loss has any",
       net.name);
+}
+
+void demand_known_split(const Net& net, const std::string& split) {
+  if (split == "auto" || net.find_layer(split) >= 0) return;
+  throw error("--split {}: net '{}' has no such layer{}", split, net.name,
+              did_you_mean(split, layer_names(net)));
 }
 
 Parts parts_at(const Net& net, int split_layer) {

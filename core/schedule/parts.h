@@ -18,7 +18,10 @@ struct Parts {
 // Error for a net that has no trained weights.
 void demand_weights_to_train(const Net& net);
 
-// Error for an unknown layer (near names), for a split that leaves a part without trained weights,
+// Error with near names for a layer that the net does not have.
+void demand_known_split(const Net& net, const std::string& split);
+
+// Error for an unknown layer, for a split that leaves a part without trained weights,
 // and for a net that has none. With "auto" and a single layer with trained weights, everything is
 // the FC part.
 [[nodiscard]] Parts choose_parts(const StrategyInputs& inputs);

@@ -67,6 +67,10 @@ const char* to_string(Stage stage) {
       return "backward_weights";
     case Stage::update_weights:
       return "update_weights";
+    case Stage::load_state:
+      return "load_state";
+    case Stage::store_state:
+      return "store_state";
   }
   return "?";
 }
@@ -144,6 +148,9 @@ void validate_buffers(const Plan& plan) {
       throw error("buffer '{}' of device {}: {} bytes in {} slots", buffer.name, buffer.device,
                   buffer.bytes, buffer.slots);
     }
+    if (buffer.is_extended && (buffer.kind != BufferKind::persistent || buffer.device < 0)) {
+      throw error("buffer '{}' is extended memory, but not a device's persistent one", buffer.name);
+    }
     if (!names.emplace(buffer.device, buffer.name).second) {
       throw error("buffer '{}' of device {} occurs twice", buffer.name, buffer.device);
     }
@@ -209,6 +216,17 @@ void validate_sum(const Plan& plan, const Task& task, const Region& target,
   }
 }
 
+void validate_update(const Plan& plan, const Task& task, const UpdateWork& update) {
+  validate_region(plan, task, update.step);
+  validate_region(plan, task, update.skip);
+  if (update.norms.buffer >= 0) validate_region(plan, task, update.norms);
+  for (const UpdatePiece& piece : update.pieces) {
+    validate_region(plan, task, piece.weights);
+    validate_region(plan, task, piece.gradient);
+    if (piece.state.buffer >= 0) validate_region(plan, task, piece.state);
+  }
+}
+
 void validate_work(const Plan& plan, const Task& task) {
   if (const auto* work = std::get_if<LayerWork>(&task.work)) {
     validate_binding(plan, task, work->binding);
@@ -226,14 +244,12 @@ void validate_work(const Plan& plan, const Task& task) {
     validate_binding(plan, task, merge->binding);
     validate_sum(plan, task, merge->target, merge->sources);
   } else if (const auto* update = std::get_if<UpdateWork>(&task.work)) {
-    for (const Region& region : {update->weights_buffer, update->gradients_buffer,
-                                 update->state_buffer, update->step, update->skip}) {
-      validate_region(plan, task, region);
-    }
-    if (update->norms.buffer >= 0) validate_region(plan, task, update->norms);
+    validate_update(plan, task, *update);
   } else if (const auto* norm = std::get_if<NormWork>(&task.work)) {
-    for (const Region& region : {norm->weights_buffer, norm->gradients_buffer, norm->norms}) {
-      validate_region(plan, task, region);
+    validate_region(plan, task, norm->norms);
+    for (const NormPiece& piece : norm->pieces) {
+      validate_region(plan, task, piece.values);
+      validate_region(plan, task, piece.gradient);
     }
   } else if (const auto* check = std::get_if<CheckWork>(&task.work)) {
     validate_region(plan, task, check->values);

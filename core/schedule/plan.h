@@ -48,7 +48,9 @@ enum class Stage {
   send_errors,
   backward_errors,  // where errors and weights are not one device's
   backward_weights,
-  update_weights
+  update_weights,
+  load_state,  // between a device and its extended memory
+  store_state
 };
 [[nodiscard]] const char* to_string(Stage stage);
 
@@ -65,6 +67,9 @@ struct Buffer {
   int64_t bytes = 0;
   int slots = 1;
   std::vector<float> initial;  // persistent constants: what it starts with; empty: zeros
+  // Persistent, in the second, larger and slower memory of its device: a mapped file on the cpu,
+  // pinned host memory elsewhere. Only copies touch it; they are the host's.
+  bool is_extended = false;
 };
 
 constexpr int64_t whole_buffer = -1;
@@ -124,27 +129,28 @@ struct MergeWork {   // target = the statistics of target and sources together, 
   Region target;
   std::vector<Region> sources;
 };
-struct NormWork {            // sums of squares of some weight arrays and of their gradients
-  std::vector<int> weights;  // of the net
-  Region weights_buffer, gradients_buffer;  // the whole arrays, laid out as the net's
-  Region norms;                             // as buffers::norms says
+struct NormPiece {  // a weight array of the net
+  int weight = -1;
+  Region values, gradient;
+};
+struct NormWork {  // sums of squares of weight arrays and of their gradients
+  std::vector<NormPiece> pieces;
+  Region norms;  // as buffers::norms says
 };
 struct WeightPart {  // floats [begin, end) of a weight array
   int weight = -1;
   int64_t begin = 0, end = 0;
 };
-struct UpdateWork {          // the solver's rule over some weight arrays
-  std::vector<int> weights;  // of the net
-  Region weights_buffer, gradients_buffer, state_buffer;  // the whole arrays, laid out as the net's
+struct UpdatePiece {  // floats of one weight array, wherever the plan keeps them
+  int weight = -1;    // of the net: whose rate, decay and norms
+  Region weights, gradient;
+  Region state;              // in the first of the solver's arrays
+  int64_t state_stride = 0;  // bytes from it to the same floats of the next array
+};
+struct UpdateWork {  // the solver's rule
+  std::vector<UpdatePiece> pieces;
   Region step, skip;
-  Region norms{};                   // buffer -1: the rule needs none
-  std::vector<WeightPart> parts{};  // in place of `weights`, where it is not whole arrays
-  // Only what of the arrays lies in these bytes; the solver's arrays are then parts, too: the first
-  // begins at `state_begin` of the state buffer, the next ones `state_stride` bytes behind each
-  // other.
-  bool is_part = false;
-  int64_t begin = 0, bytes = 0;
-  int64_t state_begin = 0, state_stride = 0;
+  Region norms{};  // buffer -1: the rule needs none
 };
 struct CheckWork {  // skip = 1 if a value is not finite
   Region values, skip;
@@ -185,6 +191,7 @@ struct StatePart {
   int device = 0;
   int64_t offset = 0, bytes = 0;
   int64_t begin = 0, stride = 0;
+  bool is_extended = false;  // in the device's extended state buffer
 };
 
 struct Plan {
@@ -198,8 +205,7 @@ struct Plan {
   std::vector<Task> tasks;
   // All of the weight array's; empty: device 0 has everything.
   std::vector<WeightPlace> weights_at;
-  // Where the solver's state lies if not (only) whole on device 0. A range may be there several
-  // times, with the same content.
+  // Where the solver's state lies. A range may be there several times, with the same content.
   std::vector<StatePart> state_parts;
   RoleOptions roles;               // as the strategy chose them
   std::string split_layer;         // first layer of the FC part; "": no such split

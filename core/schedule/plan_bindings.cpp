@@ -83,33 +83,24 @@ BufferKind PlanBuilder::gradients_kind() const {
   return plan_.batches_per_update > 1 ? BufferKind::persistent : BufferKind::transient;
 }
 
+Region PlanBuilder::weight_array(const std::string& name, int device, BufferKind kind,
+                                 const WeightRange& range) {
+  const int index = buffer({name, device, kind, buffers::weight_bytes(net()), 1, {}});
+  weight_arrays_.insert(index);
+  return {index, range.offset, range.bytes};
+}
+
 Region PlanBuilder::gradients(int device, const WeightRange& range) {
-  return {
-      buffer({buffers::gradients, device, gradients_kind(), buffers::weight_bytes(net()), 1, {}}),
-      range.offset, range.bytes};
+  return weight_array(buffers::gradients, device, gradients_kind(), range);
 }
 
 Region PlanBuilder::received_gradients(int sender, const WeightRange& range, int root) {
-  return {buffer({fmt::format("received gradients @{}", sender),
-                  root,
-                  BufferKind::transient,
-                  buffers::weight_bytes(net()),
-                  1,
-                  {}}),
-          range.offset, range.bytes};
+  return arriving_gradients(root, fmt::format("received gradients @{}", sender), range);
 }
 
-Region PlanBuilder::state(int device, int index, const WeightRange& range) {
-  const int64_t one = buffers::weight_bytes(net());
-  return {
-      buffer({buffers::state, device, BufferKind::persistent, inputs_.solver_states * one, 1, {}}),
-      index * one + range.offset, range.bytes};
-}
-
-Region PlanBuilder::state_of(int device, int index, const UpdatePart& part) {
-  const int64_t bytes = inputs_.solver_states * part.state_stride;
-  return {buffer({buffers::state, device, BufferKind::persistent, bytes, 1, {}}),
-          index * part.state_stride + part.state_begin, part.range.bytes};
+Region PlanBuilder::arriving_gradients(int device, const std::string& name,
+                                       const WeightRange& range) {
+  return weight_array(name, device, BufferKind::transient, range);
 }
 
 Region PlanBuilder::skip(int device) {

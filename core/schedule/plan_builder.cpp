@@ -6,27 +6,35 @@
 
 #include "core/base/error.h"
 #include "core/schedule/buffers.h"
+#include "core/schedule/packing.h"
 
 namespace tandem {
 
-std::vector<WeightRange> weight_ranges(const Net& net, std::vector<int> weights) {
+std::vector<WeightRange> merged(std::vector<WeightRange> ranges) {
   constexpr int64_t alignment = 64;
-  const auto array = [&](int w) -> const WeightArray& { return net.weights[size_t(w)]; };
-  std::sort(weights.begin(), weights.end(),
-            [&](int a, int b) { return array(a).offset < array(b).offset; });
-  std::vector<WeightRange> ranges;
-  for (const int weight : weights) {
-    const int64_t offset = array(weight).offset * 4, bytes = array(weight).count * 4;
-    if (!ranges.empty()) {
-      const int64_t end = ranges.back().offset + ranges.back().bytes;
-      if ((end + alignment - 1) / alignment * alignment >= offset) {
-        ranges.back().bytes = std::max(end, offset + bytes) - ranges.back().offset;
+  std::sort(ranges.begin(), ranges.end(),
+            [](const WeightRange& a, const WeightRange& b) { return a.offset < b.offset; });
+  std::vector<WeightRange> result;
+  for (const WeightRange& range : ranges) {
+    if (!result.empty()) {
+      const int64_t end = result.back().offset + result.back().bytes;
+      if ((end + alignment - 1) / alignment * alignment >= range.offset) {
+        result.back().bytes = std::max(end, range.offset + range.bytes) - result.back().offset;
         continue;
       }
     }
-    ranges.push_back({offset, bytes});
+    result.push_back(range);
   }
-  return ranges;
+  return result;
+}
+
+std::vector<WeightRange> weight_ranges(const Net& net, const std::vector<int>& weights) {
+  std::vector<WeightRange> ranges;
+  for (const int weight : weights) {
+    const WeightArray& array = net.weights[size_t(weight)];
+    ranges.push_back({array.offset * 4, array.count * 4});
+  }
+  return merged(std::move(ranges));
 }
 
 WeightRange all_weights(const Net& net) {
@@ -96,6 +104,11 @@ void PlanBuilder::find_last_users() {
       last_users_[size_t(weight)] = static_cast<int>(i);
     }
   }
+}
+
+Plan PlanBuilder::take() {
+  pack_buffers(plan_, {weight_arrays_.begin(), weight_arrays_.end()});
+  return std::move(plan_);
 }
 
 int PlanBuilder::add_place(int device, Rows rows, const std::string& name) {

@@ -23,8 +23,10 @@ namespace tandem {
 struct WeightRange {
   int64_t offset = 0, bytes = 0;
 };
-// The fewest ranges that hold these weight arrays and no others (padding between them included).
-[[nodiscard]] std::vector<WeightRange> weight_ranges(const Net& net, std::vector<int> weights);
+// The fewest ranges that hold these and nothing else but padding between them.
+[[nodiscard]] std::vector<WeightRange> merged(std::vector<WeightRange> ranges);
+[[nodiscard]] std::vector<WeightRange> weight_ranges(const Net& net,
+                                                     const std::vector<int>& weights);
 // The whole array.
 [[nodiscard]] WeightRange all_weights(const Net& net);
 [[nodiscard]] int64_t total_bytes(const std::vector<WeightRange>& ranges);
@@ -34,12 +36,14 @@ struct TransferStreams {
   StreamKind target = StreamKind::communication, source = StreamKind::communication;
 };
 constexpr TransferStreams full_duplex{StreamKind::communication, StreamKind::send};
+// Small messages that must not queue behind large ones.
+constexpr TransferStreams control_streams{StreamKind::control, StreamKind::control};
 
-// What a device updates of some weight arrays if not all of them, and where it keeps the solver's
-// state of it (see StatePart).
-struct UpdatePart {
-  WeightRange range;
-  int64_t state_begin = 0, state_stride = 0;
+// Where the state of some floats lies for their update: that of the first of the solver's arrays,
+// and the bytes to the next.
+struct StatePlace {
+  Region first;
+  int64_t stride = 0;
 };
 
 class PlanBuilder {
@@ -63,7 +67,8 @@ class PlanBuilder {
   [[nodiscard]] int device_of(int place) const { return places_[size_t(place)].device; }
   // For notes and split_layer.
   [[nodiscard]] Plan& plan() { return plan_; }
-  [[nodiscard]] Plan take() { return std::move(plan_); }
+  // The finished plan. Arrays laid out as the net's weights keep only what its tasks touch.
+  [[nodiscard]] Plan take();
 
   // ---- Memory. Each makes what it names at first use.
   // --------------------------------------------
@@ -75,8 +80,9 @@ class PlanBuilder {
   [[nodiscard]] Region weights(int device, const WeightRange& range);
   [[nodiscard]] Region gradients(int device, const WeightRange& range);
   [[nodiscard]] Region received_gradients(int sender, const WeightRange& range, int root = 0);
-  // The solver's array number `index`, on the device that updates.
-  [[nodiscard]] Region state(int device, int index, const WeightRange& range);
+  // The same for one that takes turns or is not of one sender: `name` tells it from others.
+  [[nodiscard]] Region arriving_gradients(int device, const std::string& name,
+                                          const WeightRange& range);
   [[nodiscard]] Region skip(int device);
   // Sums of squares (buffers::norms) of these weight arrays' gradients, and of the arrays.
   [[nodiscard]] std::vector<Region> norms(int device, const std::vector<int>& weights);
@@ -138,7 +144,7 @@ class PlanBuilder {
                      std::vector<CopySegment> segments, When when,
                      const TransferStreams& streams = {});
   // A copy within the device of many small segments, which reads and writes these regions, by its
-  // communication stream.
+  // copy stream.
   void emit_rearrangement(const std::string& label, Stage stage, int layer, int device,
                           std::vector<CopySegment> segments, std::vector<Region> reads,
                           std::vector<Region> writes);
@@ -153,15 +159,24 @@ class PlanBuilder {
   // it wants nothing.
   void emit_norms(const std::string& label, Stage stage, int device,
                   const std::vector<int>& weights, StreamKind stream = StreamKind::communication);
-  // The solver's rule over these weight arrays, or over a part of them. A part cannot be given to a
-  // rule that needs norms.
+  // The solver's rule over these weight arrays, whose state is on the device.
   void emit_update(const std::string& label, Stage stage, int device,
-                   const std::vector<int>& weights, StreamKind stream = StreamKind::communication,
-                   const UpdatePart* part = nullptr);
-  // Over parts of arrays, whose state lies where it would for the whole.
+                   const std::vector<int>& weights, StreamKind stream = StreamKind::communication);
+  // Over parts of arrays. `state` says where that of the parts, which then are one range, lies for
+  // now; without it the device keeps it.
   void emit_update(const std::string& label, Stage stage, int device,
-                   const std::vector<WeightPart>& parts);
+                   const std::vector<WeightPart>& parts,
+                   StreamKind stream = StreamKind::communication,
+                   const StatePlace* state = nullptr);
+  // Room for the state of a range that the device updates, noted in the plan.
+  [[nodiscard]] StatePlace keep_state(int device, const WeightRange& range,
+                                      bool is_extended = false);
   [[nodiscard]] WeightRange range_of(const WeightPart& part) const;
+  // The fewest ranges that hold these parts, padding between them included.
+  [[nodiscard]] std::vector<WeightRange> ranges_of(const std::vector<WeightPart>& parts) const;
+  // What of these arrays lies in the range; the whole arrays.
+  [[nodiscard]] std::vector<WeightPart> parts_in(const std::vector<int>& weights,
+                                                 const WeightRange& range) const;
   // Sets skip on the device if the scalar is not finite.
   void emit_check(const std::string& label, StreamId stream, int scalar);
 
@@ -183,11 +198,11 @@ class PlanBuilder {
   [[nodiscard]] Region constant(int device, int scalar);
   [[nodiscard]] Region output_gradient(int place, int layer, size_t output);
   void emit(Task task);
-  void emit_update(const std::string& label, Stage stage, StreamId stream, UpdateWork work,
-                   const std::vector<WeightRange>& ranges, const UpdatePart* part);
-  [[nodiscard]] Region state_of(int device, int index, const UpdatePart& part);
   [[nodiscard]] bool accumulates(int device, int layer);
   [[nodiscard]] BufferKind gradients_kind() const;
+  // A buffer laid out as the net's weights, of which take() leaves what is touched.
+  [[nodiscard]] Region weight_array(const std::string& name, int device, BufferKind kind,
+                                    const WeightRange& range);
   [[nodiscard]] bool has_own_gradient(int layer, int weight) const;
   [[nodiscard]] Region weight_gradient(int device, int layer, int weight);
   void add_own_gradients(int place, int layer, Stage stage);
@@ -197,6 +212,7 @@ class PlanBuilder {
   Plan plan_;
   std::vector<Place> places_;
   std::map<std::pair<int, std::string>, int> buffers_;  // (device, name)
+  std::set<int> weight_arrays_;                         // buffers
   std::map<std::pair<int, int>, int> bindings_;         // (place, layer)
   std::map<int64_t, std::vector<Shape>> shapes_;        // by row count
   std::vector<int> scalar_of_tensor_;                   // index in net().scalars; -1: none

@@ -36,7 +36,7 @@ void PlanBuilder::emit_rearrangement(const std::string& label, Stage stage, int 
   task.label = label;
   task.stage = stage;
   task.layer = layer;
-  task.streams = {{device, StreamKind::communication}};
+  task.streams = {{device, StreamKind::copy}};
   task.reads = std::move(reads);
   task.writes = std::move(writes);
   task.work = CopyWork{std::move(segments)};
@@ -59,7 +59,6 @@ void PlanBuilder::emit_add(const std::string& label, Stage stage, StreamId strea
 void PlanBuilder::emit_norms(const std::string& label, Stage stage, int device,
                              const std::vector<int>& arrays, StreamKind stream) {
   if (!inputs_.needs_norms) return;
-  const WeightRange all = all_weights(net());
   Task task;
   task.label = label;
   task.stage = stage;
@@ -69,10 +68,14 @@ void PlanBuilder::emit_norms(const std::string& label, Stage stage, int device,
     task.reads.push_back(weights(device, range));
   }
   task.writes = norms(device, arrays);
-  task.work = NormWork{arrays,
-                       weights(device, all),
-                       gradients(device, all),
-                       {task.writes.front().buffer, 0, whole_buffer}};
+  NormWork work;
+  for (const int array : arrays) {
+    const WeightArray& of = net().weights[size_t(array)];
+    const WeightRange range{of.offset * 4, of.count * 4};
+    work.pieces.push_back({array, weights(device, range), gradients(device, range)});
+  }
+  work.norms = {task.writes.front().buffer, 0, whole_buffer};
+  task.work = std::move(work);
   task.when = When::last_batch;
   emit(std::move(task));
 }
@@ -95,76 +98,6 @@ void PlanBuilder::emit_merge(Stage stage, int layer, LayerPass pass,
   task.streams = {{root, stream}};
   task.reads = work.sources;
   task.writes = {work.target};
-  task.work = std::move(work);
-  emit(std::move(task));
-}
-
-void PlanBuilder::emit_update(const std::string& label, Stage stage, int device,
-                              const std::vector<int>& arrays, StreamKind stream,
-                              const UpdatePart* part) {
-  UpdateWork work;
-  work.weights = arrays;
-  if (part == nullptr) {
-    emit_update(label, stage, {device, stream}, std::move(work), weight_ranges(net(), arrays),
-                part);
-    return;
-  }
-  work.is_part = true;
-  work.begin = part->range.offset;
-  work.bytes = part->range.bytes;
-  work.state_begin = part->state_begin;
-  work.state_stride = part->state_stride;
-  emit_update(label, stage, {device, stream}, std::move(work), {part->range}, part);
-}
-
-void PlanBuilder::emit_update(const std::string& label, Stage stage, int device,
-                              const std::vector<WeightPart>& parts) {
-  UpdateWork work;
-  work.parts = parts;
-  std::vector<WeightRange> ranges;
-  for (const WeightPart& part : parts) ranges.push_back(range_of(part));
-  emit_update(label, stage, {device, StreamKind::communication}, std::move(work), ranges, nullptr);
-}
-
-WeightRange PlanBuilder::range_of(const WeightPart& part) const {
-  const WeightArray& array = net().weights[size_t(part.weight)];
-  return {(array.offset + part.begin) * 4, (part.end - part.begin) * 4};
-}
-
-void PlanBuilder::emit_update(const std::string& label, Stage stage, StreamId stream,
-                              UpdateWork work, const std::vector<WeightRange>& ranges,
-                              const UpdatePart* part) {
-  const WeightRange all = all_weights(net());
-  const int device = stream.device;
-  work.weights_buffer = weights(device, all);
-  work.gradients_buffer = gradients(device, all);
-  work.step = step(device);
-  work.skip = skip(device);
-  Task task;
-  task.label = label;
-  task.stage = stage;
-  task.streams = {stream};
-  task.reads = {work.step, work.skip};
-  for (const WeightRange& range : ranges) {
-    task.reads.push_back(gradients(device, range));
-    task.writes.push_back(weights(device, range));
-    for (int i = 0; i < inputs_.solver_states; ++i) {
-      task.writes.push_back(part == nullptr ? state(device, i, range) : state_of(device, i, *part));
-    }
-  }
-  work.state_buffer = {state(device, 0, all).buffer, 0, whole_buffer};
-  if (inputs_.needs_norms) {
-    std::vector<int> arrays = work.weights;
-    for (const WeightPart& one : work.parts) arrays.push_back(one.weight);
-    const std::vector<Region> mine = norms(device, arrays);
-    work.norms = {mine.front().buffer, 0, whole_buffer};
-    if (inputs_.clips_gradients) {
-      task.reads.push_back(work.norms);
-    } else {
-      task.reads.insert(task.reads.end(), mine.begin(), mine.end());
-    }
-  }
-  task.when = When::last_batch;
   task.work = std::move(work);
   emit(std::move(task));
 }

@@ -32,7 +32,8 @@ std::pair<Space, Use> place(const Plan& plan, const MemoryPlan* memory, const Ac
   if (memory == nullptr || buffer.kind == BufferKind::external) {
     return {Space(access.buffer, slot), {access.begin, access.end, step, &access}};
   }
-  const int arena = buffer.device < 0 || buffer.kind == BufferKind::persistent ? -2 : -3;
+  const bool is_persistent = buffer.device < 0 || buffer.kind == BufferKind::persistent;
+  const int arena = buffer.is_extended ? -4 : is_persistent ? -2 : -3;
   const int64_t base =
       memory->places[static_cast<size_t>(access.buffer)].offset + slot * slot_stride(buffer);
   const int64_t end = std::min(access.end, buffer.bytes);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -204,6 +205,19 @@ std::string stage_table(const std::vector<StageTime>& stages) {
                     stage.duration * milliseconds, stage.busy * milliseconds);
   }
   return text;
+}
+
+std::string file_of_strategy(const std::string& path, std::string strategy) {
+  constexpr const char* word = " --reduce ";
+  if (const size_t at = strategy.find(word); at != std::string::npos) {
+    strategy.replace(at, std::string(word).size(), "-");
+  }
+  std::replace(strategy.begin(), strategy.end(), ' ', '-');
+  const std::filesystem::path whole(path);
+  std::filesystem::path name = whole.stem();
+  name += "." + strategy;
+  name += whole.extension();
+  return (whole.parent_path() / name).string();
 }
 
 }  // namespace tandem

@@ -15,6 +15,10 @@ namespace tandem {
 // One track per stream; opens in Perfetto and chrome://tracing.
 [[nodiscard]] std::string to_chrome_trace(const Plan& plan, const std::vector<TraceEvent>& events);
 
+// Where a strategy's picture, trace or graph goes if there are several: "plan.json" and
+// "layerwise --reduce ring" -> "plan.layerwise-ring.json".
+[[nodiscard]] std::string file_of_strategy(const std::string& path, std::string strategy);
+
 struct StageTime {
   Stage stage;
   int device = 0;

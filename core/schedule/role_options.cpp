@@ -13,6 +13,8 @@ void demand_known_roles(const std::string& strategy, const RoleOptions& roles) {
   only(roles.conv_devices != 0, "--conv-devices", "hybrid");
   only(roles.fc_devices != 0, "--fc-devices", "hybrid");
   only(roles.quota != 0, "--quota", "fc_parallel");
+  only(roles.eager, "--eager", "fc_parallel");
+  only(!roles.fc_memory.empty(), "--fc-memory", "hybrid");
   only(!roles.groups.empty(), "--groups", "asymmetric");
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/strings.h"
+#include "core/device/mapped_file.h"
 #include "core/schedule/executor.h"
 
 namespace tandem {
@@ -73,6 +74,7 @@ struct Runtime::State {
   void demand(const std::string& who, int64_t persistent, int64_t transient, int64_t available,
               int64_t batch) const;
   void make(const Buffer& buffer);
+  void make_extended(const Buffer& buffer);
   void grow(int device, int64_t bytes);
   [[nodiscard]] std::byte* range(const std::string& name, int device, int64_t bytes,
                                  int64_t offset) const;
@@ -80,7 +82,17 @@ struct Runtime::State {
   Machine& machine;
   std::vector<int64_t> available;  // when the machine was taken over
   int64_t prefetched = 0;          // bytes of the rings that feed the plans reserved so far
-  std::map<std::pair<std::string, int>, Memory> persistent;
+
+  using Key = std::pair<std::string, int>;  // name, device
+  std::map<Key, Memory> persistent;
+  // Where the host's memory is the device's, its extended memory is a file; else that of the host.
+  struct Extended {
+    Memory pinned;
+    MappedFile file;
+    [[nodiscard]] std::byte* data() const { return file.data() ? file.data() : pinned.data(); }
+    [[nodiscard]] int64_t bytes() const { return file.data() ? file.bytes() : pinned.bytes(); }
+  };
+  std::map<Key, Extended> extended;
   std::vector<Memory> transient;
   Memory host_transient;
   std::map<size_t, Stream> streams;  // last: they end before the memory they use is freed
@@ -90,7 +102,7 @@ struct Runtime::State {
 std::vector<int64_t> Runtime::State::new_persistent(const Plan& plan) const {
   std::vector<int64_t> bytes(static_cast<size_t>(machine.device_count()) + 1);
   for (const Buffer& buffer : plan.buffers) {
-    if (buffer.kind != BufferKind::persistent) continue;
+    if (buffer.kind != BufferKind::persistent || buffer.is_extended) continue;
     const auto found = persistent.find({buffer.name, buffer.device});
     if (found == persistent.end()) {
       (buffer.device < 0 ? bytes.back() : bytes[static_cast<size_t>(buffer.device)]) +=
@@ -144,7 +156,20 @@ void Runtime::State::forecast(const Plan& plan, const MemoryPlan& memory, int64_
          all_persistent, all_transient, available[0], batch);
 }
 
+void Runtime::State::make_extended(const Buffer& buffer) {
+  const Key key(buffer.name, buffer.device);
+  const int64_t bytes = total_bytes(buffer);
+  if (extended.contains(key) || bytes == 0) return;
+  if (machine.kind() == "cpu") {
+    extended[key] = {Memory(), MappedFile(bytes)};
+    return;
+  }
+  Extended& memory = extended[key] = {allocate(TANDEM_HOST, bytes), MappedFile()};
+  if (machine.kind() != "sim") std::memset(memory.data(), 0, static_cast<size_t>(bytes));
+}
+
 void Runtime::State::make(const Buffer& buffer) {
+  if (buffer.is_extended) return make_extended(buffer);
   const std::pair key(buffer.name, buffer.device);
   const int64_t bytes = total_bytes(buffer);
   if (persistent.contains(key) || bytes == 0) return;
@@ -179,14 +204,17 @@ void Runtime::State::grow(int device, int64_t bytes) {
 std::byte* Runtime::State::range(const std::string& name, int device, int64_t bytes,
                                  int64_t offset) const {
   const auto found = persistent.find({name, device});
-  if (found == persistent.end()) {
+  const auto outside = extended.find({name, device});
+  if (found == persistent.end() && outside == extended.end()) {
     throw error("device {} has no buffer '{}'", device, name);
   }
-  if (offset < 0 || bytes < 0 || offset > found->second.bytes() - bytes) {
+  const bool is_inside = found != persistent.end();
+  const int64_t all = is_inside ? found->second.bytes() : outside->second.bytes();
+  if (offset < 0 || bytes < 0 || offset > all - bytes) {
     throw error("bytes {} to {} exceed buffer '{}' of device {}, which has {}", offset,
-                offset + bytes, name, device, found->second.bytes());
+                offset + bytes, name, device, all);
   }
-  return found->second.data() + offset;
+  return (is_inside ? found->second.data() : outside->second.data()) + offset;
 }
 
 Runtime::Runtime(Machine& machine) : machine_(machine), state_(std::make_unique<State>(machine)) {}
@@ -230,7 +258,9 @@ void Runtime::reserve(const Plan& plan, const MemoryPlan& memory, int64_t batch)
 
 std::byte* Runtime::persistent(const std::string& name, int device) const {
   const auto found = state_->persistent.find({name, device});
-  return found == state_->persistent.end() ? nullptr : found->second.data();
+  if (found != state_->persistent.end()) return found->second.data();
+  const auto outside = state_->extended.find({name, device});
+  return outside == state_->extended.end() ? nullptr : outside->second.data();
 }
 
 std::byte* Runtime::transient(int device) const {
@@ -241,7 +271,8 @@ void Runtime::write_persistent(const std::string& name, int device, const void* 
                                int64_t bytes, int64_t offset) {
   std::byte* target = state_->range(name, device, bytes, offset);
   const Stream& stream = state_->copy_stream(device);
-  stream.copy("write", device, target, TANDEM_HOST, source, bytes);
+  const int to = state_->extended.contains({name, device}) ? TANDEM_HOST : device;
+  stream.copy("write", to, target, TANDEM_HOST, source, bytes);
   stream.synchronize();
 }
 
@@ -249,7 +280,8 @@ void Runtime::read_persistent(const std::string& name, int device, void* target,
                               int64_t offset) const {
   const std::byte* source = state_->range(name, device, bytes, offset);
   const Stream& stream = state_->copy_stream(device);
-  stream.copy("read", TANDEM_HOST, target, device, source, bytes);
+  const int from = state_->extended.contains({name, device}) ? TANDEM_HOST : device;
+  stream.copy("read", TANDEM_HOST, target, from, source, bytes);
   stream.synchronize();
 }
 

@@ -42,6 +42,7 @@ const std::vector<Strategy>& strategies() {
 
 Plan build_plan(const std::string& strategy, const StrategyInputs& inputs) {
   demand_known_roles(strategy, inputs.options.roles);
+  demand_known_split(*inputs.net, inputs.options.split);
   std::vector<std::string> names;
   for (const Strategy& known : strategies()) {
     if (known.name == strategy) {

@@ -154,6 +154,10 @@ const char* stage_colour(Stage stage) {
       return "#fb8072";
     case Stage::update_weights:
       return "#66c2a5";
+    case Stage::load_state:
+      return "#e5c494";
+    case Stage::store_state:
+      return "#d2a56d";
   }
   return "#ffffff";
 }

@@ -40,6 +40,10 @@ class Reader {
     if (device_count_ == 0) {
       throw error("{}: it names no device; write device {{ name: \"gpu0\" }} for each", owner());
     }
+    if (device_count_ > size_t(most_devices)) {
+      throw error("{}: it names {} devices, at most {} can be", owner(), device_count_,
+                  most_devices);
+    }
     for (const Field* field : message.all("hub")) add_hub(*field);
     for (const Field* field : message.all("switch")) add_switch(*field);
     edges_.resize(nodes_.size());

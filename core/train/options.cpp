@@ -23,7 +23,9 @@ json roles_json(const RoleOptions& roles) {
   return {{"conv_devices", roles.conv_devices},
           {"fc_devices", roles.fc_devices},
           {"groups", roles.groups},
-          {"quota", roles.quota}};
+          {"quota", roles.quota},
+          {"eager", roles.eager},
+          {"fc_memory", roles.fc_memory}};
 }
 
 RoleOptions roles_from(const json& tree) {
@@ -32,6 +34,8 @@ RoleOptions roles_from(const json& tree) {
   roles.fc_devices = tree.at("fc_devices");
   roles.groups = tree.at("groups");
   roles.quota = tree.at("quota");
+  roles.eager = tree.value("eager", false);
+  roles.fc_memory = tree.value("fc_memory", std::string());
   return roles;
 }
 

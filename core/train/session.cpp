@@ -128,15 +128,17 @@ std::string Session::memory_forecast() const {
   int64_t total = 0;
   for (int device = 0; device < machine_->device_count(); ++device) {
     const auto index = static_cast<size_t>(device);
-    int64_t persistent = 0, transient = 0;
+    int64_t persistent = 0, transient = 0, extended = 0;
     for (const Phase* phase : {&training_, &testing_}) {
       if (phase->memory.persistent_bytes.size() <= index) continue;
+      extended = std::max(extended, phase->memory.extended_bytes[index]);
       persistent = std::max(persistent, phase->memory.persistent_bytes[index]);
       transient = std::max(transient, phase->memory.transient_bytes[index]);
     }
     total += persistent + transient;
     text += fmt::format("; device {}: weights and solver state {}, activations and buffers {}",
                         device, human_bytes(persistent), human_bytes(transient));
+    if (extended > 0) text += fmt::format(" (and {} of extended memory)", human_bytes(extended));
   }
   const int64_t prefetched = training_.memory.prefetched_bytes + testing_.memory.prefetched_bytes;
   return fmt::format("{}: {} in all{}; prefetched batches {}", options_.devices,
@@ -173,30 +175,20 @@ std::vector<int> Session::devices_with(const char* buffer) const {
   return devices;
 }
 
-std::vector<StatePart> Session::state_parts() const {
-  if (!training_.plan.state_parts.empty()) return training_.plan.state_parts;
-  const int64_t stride = net().weight_floats * 4;
-  std::vector<StatePart> parts;
-  for (const WeightPlace& place : weights_at()) {
-    parts.push_back({place.device, place.offset, place.bytes, place.offset, stride});
-  }
-  return parts;
+namespace {
+
+const char* buffer_of(const StatePart& part) {
+  return part.is_extended ? buffers::extended_state : buffers::state;
 }
+
+}  // namespace
 
 void Session::set_state(const std::vector<float>& values) {
   if (values.empty()) return;
   const int64_t floats = net().weight_floats;
-  if (training_.plan.state_parts.empty()) {
-    // Devices that update copies of the same weights each have the whole arrays.
-    for (const int device : devices_with(buffers::state)) {
-      runtime_->write_persistent(buffers::state, device, values.data(),
-                                 static_cast<int64_t>(values.size() * 4));
-    }
-    return;
-  }
-  for (const StatePart& part : state_parts()) {
+  for (const StatePart& part : training_.plan.state_parts) {
     for (int64_t k = 0; k < options_.rule.states; ++k) {
-      runtime_->write_persistent(buffers::state, part.device,
+      runtime_->write_persistent(buffer_of(part), part.device,
                                  values.data() + k * floats + part.offset / 4, part.bytes,
                                  part.begin + k * part.stride);
     }
@@ -206,10 +198,9 @@ void Session::set_state(const std::vector<float>& values) {
 std::vector<float> Session::state() const {
   if (!options_.training) return {};
   std::vector<float> values(static_cast<size_t>(net().weight_floats * options_.rule.states));
-  for (const StatePart& part : state_parts()) {
-    if (runtime_->persistent(buffers::state, part.device) == nullptr) continue;
+  for (const StatePart& part : training_.plan.state_parts) {
     for (int64_t k = 0; k < options_.rule.states; ++k) {
-      runtime_->read_persistent(buffers::state, part.device,
+      runtime_->read_persistent(buffer_of(part), part.device,
                                 values.data() + k * net().weight_floats + part.offset / 4,
                                 part.bytes, part.begin + k * part.stride);
     }

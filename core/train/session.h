@@ -89,7 +89,6 @@ class Session {
   // Where the plan leaves the newest weights and their state.
   [[nodiscard]] std::vector<WeightPlace> weights_at() const;
   [[nodiscard]] std::vector<int> devices_with(const char* buffer) const;
-  [[nodiscard]] std::vector<StatePart> state_parts() const;
 
   Registry& registry_;
   SessionOptions options_;

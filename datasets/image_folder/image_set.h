@@ -3,7 +3,9 @@
 // and pure.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -50,6 +52,8 @@ class ImageSet {
   Listing listing_;
   picture::TransformOptions transform_;
   std::string notes_;
+  // By image: the hash of the bytes that were decoded to their end; 0: none yet.
+  mutable std::unique_ptr<std::atomic<uint64_t>[]> whole_;
 };
 
 // One picture as the net reads it: only what the sample shows is decoded and resampled. Shared with

@@ -65,6 +65,7 @@ struct Jpeg::State {
   Trouble trouble;
   jpeg_progress_mgr progress{};
   Bytes file;
+  bool known_whole = false;
 
   [[noreturn]] void refuse() const {
     throw sdk::skip("truncated or damaged JPEG: ", static_cast<const char*>(trouble.text));
@@ -111,6 +112,7 @@ bool Jpeg::State::rows(int top, int bottom, unsigned char* pixels, std::ptrdiff_
     jpeg_read_scanlines(&decoder, &target, 1);
     if (four_inks) mix_inks(line, static_cast<int>(decoder.output_width), gray, row);
   }
+  if (known_whole) return true;
   // To the end: damage behind the part that is wanted is damage, too. Skipping to the very end
   // would leave the rest unread, and skipping into the last blocks makes libjpeg-turbo 2.1 read one
   // row of them too many: so those rows are decoded.
@@ -122,9 +124,10 @@ bool Jpeg::State::rows(int top, int bottom, unsigned char* pixels, std::ptrdiff_
   return true;
 }
 
-Jpeg::Jpeg(Bytes file) : state_(std::make_unique<State>()) {
+Jpeg::Jpeg(Bytes file, bool known_whole) : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.file = file;
+  s.known_whole = known_whole;
   s.decoder.err = jpeg_std_error(&s.trouble.manager);
   s.trouble.manager.error_exit = &leave;
   s.trouble.manager.emit_message = &take_message;

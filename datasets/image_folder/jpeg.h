@@ -1,6 +1,7 @@
 // One JPEG in memory, by libjpeg-turbo: its size first, then as much of it as is wanted. A file
 // that is cut or damaged anywhere is refused, whatever part of it is wanted: what the library only
-// warns of counts as damage, and every row is read.
+// warns of counts as damage, and every row is read. Only of a file that was whole before may the
+// rows behind the part be left unread.
 #pragma once
 
 #include <memory>
@@ -15,8 +16,9 @@ using picture::Bytes;
 
 class Jpeg {
  public:
-  // `file` outlives it. Throws a Refusal (TANDEM_SKIP) for what is no whole picture.
-  explicit Jpeg(Bytes file);
+  // `file` outlives it; `known_whole`: these bytes were once decoded to their end. Throws a Refusal
+  // (TANDEM_SKIP) for what is no whole picture.
+  explicit Jpeg(Bytes file, bool known_whole = false);
   ~Jpeg();
   Jpeg(const Jpeg&) = delete;
   Jpeg& operator=(const Jpeg&) = delete;

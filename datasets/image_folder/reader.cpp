@@ -90,7 +90,7 @@ Bytes Reader::load(const std::string& path) {
   return {bytes_.data(), static_cast<size_t>(size)};
 }
 
-picture::Size Reader::open(Bytes file) {
+picture::Size Reader::open(Bytes file, bool known_whole) {
   jpeg_.reset();
   other_.release();
   if (file.empty()) throw sdk::skip("the file is empty (0 bytes)");
@@ -99,7 +99,7 @@ picture::Size Reader::open(Bytes file) {
     size_ = {other_.cols, other_.rows};
     return size_;
   }
-  jpeg_ = std::make_unique<Jpeg>(file);
+  jpeg_ = std::make_unique<Jpeg>(file, known_whole);
   check_extent(jpeg_->size().width, jpeg_->size().height);
   orientation_ = exif_orientation(file);
   size_ = shown(jpeg_->size(), orientation_);

@@ -22,8 +22,8 @@ class Reader {
   // The file's bytes, until the next call.
   [[nodiscard]] Bytes load(const std::string& path);
   // Begins with a picture in memory, which stays there until decode() is done; its size as it is
-  // shown.
-  [[nodiscard]] picture::Size open(Bytes file);
+  // shown. `known_whole`: these bytes were decoded to their end before, and need not be again.
+  [[nodiscard]] picture::Size open(Bytes file, bool known_whole = false);
   [[nodiscard]] picture::Size open_file(const std::string& path) { return open(load(path)); }
 
   // What there is of a picture shrunk `shrink` times (JPEGs only: others come whole), at least

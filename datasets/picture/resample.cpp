@@ -4,160 +4,169 @@
 #include <cmath>
 #include <vector>
 
+#include "datasets/picture/axis.h"
 #include "datasets/picture/vector.h"
 
 namespace tandem::picture {
 namespace {
 
-// What each position along one axis of the result is made of: `taps` neighbouring pixels from
-// first[i] on, tap t with weights[t * count + i].
-struct Axis {
-  int count = 0, taps = 0;
-  std::vector<int> first;
-  std::vector<float> weights;
-  std::vector<float> inside;  // sum of a position's weights; below 1 beyond the picture's edge
+// What is inlined into every clone of a vector.h function, so that its loops become the clone's.
+#define TANDEM_INTO_CLONES inline __attribute__((always_inline))
+
+// How the values of one row become the result's: by channel of the picture.
+struct RowFinish {
+  std::array<float, 4> mean{};
+  float scale = 1;
+  float inside_down = 1;
+  std::array<float*, 3> planes{};
 };
 
-struct Span {
-  double begin = 0, length = 0;  // in pixels of the shrunk picture
-  int pixels = 0;                // of the shrunk picture, along this axis
-  bool beyond = false;           // the region reaches beyond the picture
-};
-
-Span span_of(double begin, double length, int whole, int shrunk) {
-  const double last = begin + length;
-  const int pixels = (whole + shrunk - 1) / shrunk;
-  const bool beyond = begin < -1e-6 || last > whole + 1e-6;
-  return {begin / shrunk, length / shrunk, pixels, beyond};
-}
-
-double step_of(const Span& span, int count) {
-  return span.length / count;
-}
-double reach_of(double step) {
-  return std::max(1.0, step);
-}
-
-// The pixels that position i is made of, clamped to the picture.
-std::pair<int, int> pixels_of(const Span& span, int count, int i) {
-  const double step = step_of(span, count), reach = reach_of(step);
-  const double centre = span.begin + (i + 0.5) * step - 0.5;
-  const auto low = static_cast<int>(std::floor(centre - reach + 1e-9)) + 1;
-  const auto high = static_cast<int>(std::ceil(centre + reach - 1e-9)) - 1;
-  return {std::clamp(low, 0, span.pixels - 1), std::clamp(high, 0, span.pixels - 1)};
-}
-
-void make_axis(const Span& span, int count, int offset, bool mirrored, Axis& axis) {
-  const double step = step_of(span, count), reach = reach_of(step);
-  axis.count = count;
-  axis.taps = static_cast<int>(std::ceil(2 * reach)) + 1;
-  axis.taps = std::min(axis.taps, span.pixels);
-  const auto size = static_cast<size_t>(count);
-  axis.first.assign(size, 0);
-  axis.inside.assign(size, 0);
-  axis.weights.assign(size * static_cast<size_t>(axis.taps), 0);
-  for (int i = 0; i < count; ++i) {
-    const auto at = static_cast<size_t>(mirrored ? count - 1 - i : i);
-    const double centre = span.begin + (i + 0.5) * step - 0.5;
-    const auto [low, high] = pixels_of(span, count, i);
-    // So that all taps are pixels of the picture, though the last may weigh nothing.
-    const int first = std::clamp(low, 0, span.pixels - axis.taps);
-    double sum = 0, all = 0;
-    const auto weight = [&](int p) { return std::max(0.0, 1 - std::abs(p - centre) / reach); };
-    const auto begin = static_cast<int>(std::floor(centre - reach)) + 1;
-    const auto end = static_cast<int>(std::ceil(centre + reach));
-    for (int p = begin; p < end; ++p) all += weight(p);
-    for (int p = low; p <= high; ++p) sum += weight(p);
-    const bool edge_only = sum <= 0;
-    const double divisor = span.beyond ? (all > 0 ? all : 1) : (edge_only ? 1 : sum);
-    double inside = 0;
-    for (int p = low; p <= high; ++p) {
-      const double one = edge_only && !span.beyond ? (p == low ? 1 : 0) : weight(p) / divisor;
-      axis.weights[static_cast<size_t>(p - first) * size + at] = static_cast<float>(one);
-      inside += one;
-    }
-    axis.first[at] = first - offset;
-    axis.inside[at] = span.beyond ? static_cast<float>(inside) : 1.0F;
-  }
-}
-
-// One row of the result before it is taken apart: pixels of the picture's rows, weighed.
-TANDEM_PICTURE_VECTOR void weigh_rows(const unsigned char* rows, std::ptrdiff_t stride, int length,
-                                      const float* weights, int weight_step, int taps,
-                                      float* result) {
-  for (int i = 0; i < length; ++i) result[i] = weights[0] * static_cast<float>(rows[i]);
-  for (int t = 1; t < taps; ++t) {
-    const unsigned char* row = rows + t * stride;
-    const float weight = weights[static_cast<std::ptrdiff_t>(t) * weight_step];
-    if (weight == 0) continue;
-    for (int i = 0; i < length; ++i) result[i] += weight * static_cast<float>(row[i]);
-  }
-}
-
-// Four floats a pixel, whatever its channels: one vector.
-using Pixel = float __attribute__((vector_size(16)));
-
-void spread(const float* row, int columns, int channels, Pixel* pixels) {
-  if (channels == 3) {
-    for (int x = 0; x < columns; ++x, row += 3) pixels[x] = Pixel{row[0], row[1], row[2], 0};
-  } else {
-    for (int x = 0; x < columns; ++x) pixels[x] = Pixel{row[x], 0, 0, 0};
-  }
-}
-
-void weigh_columns(const Pixel* row, const int* first, const float* weights, int count, int taps,
-                   Pixel* result) {
-  for (int i = 0; i < count; ++i) {
-    const Pixel* from = row + first[i];
-    Pixel sum = weights[i] * from[0];
-    for (int t = 1; t < taps; ++t) {
-      sum += weights[static_cast<std::ptrdiff_t>(t) * count + i] * from[t];
-    }
+// Sums are added up tap by tap, in the order of the taps, however they are grouped.
+template <int taps>
+TANDEM_INTO_CLONES void weigh(const unsigned char* rows, std::ptrdiff_t stride, int length,
+                              const float* weights, bool onto, float* __restrict result) {
+  const auto value = [&](int t, int i) {
+    return weights[t] * static_cast<float>(rows[t * stride + i]);
+  };
+  for (int i = 0; i < length; ++i) {
+    float sum = onto ? result[i] + value(0, i) : value(0, i);
+    for (int t = 1; t < taps; ++t) sum += value(t, i);
     result[i] = sum;
   }
 }
 
-TANDEM_PICTURE_VECTOR void finish_row(const float* sums, const float* inside, float inside_down,
-                                      float mean, float scale, int count, float* result) {
-  for (int i = 0; i < count; ++i) {
-    result[i] = (sums[4 * i] - mean * (inside[i] * inside_down)) * scale;
+// A row of the result before it is taken apart along the row: pixels of the picture's rows,
+// weighed.
+TANDEM_PICTURE_VECTOR void weigh_rows(const unsigned char* rows, std::ptrdiff_t stride, int length,
+                                      const float* weights, int taps, float* result) {
+  constexpr int together = 4;
+  int t = 0;
+  for (; t + together <= taps; t += together) {
+    weigh<together>(rows + t * stride, stride, length, weights + t, t > 0, result);
+  }
+  const unsigned char* rest = rows + t * stride;
+  if (taps - t == 3) weigh<3>(rest, stride, length, weights + t, t > 0, result);
+  if (taps - t == 2) weigh<2>(rest, stride, length, weights + t, t > 0, result);
+  if (taps - t == 1) weigh<1>(rest, stride, length, weights + t, t > 0, result);
+}
+
+// A pixel's channels in one vector, and what lies behind them.
+using Pixel = float __attribute__((vector_size(16)));
+
+TANDEM_INTO_CLONES Pixel load(const float* at) {
+  Pixel pixel;
+  __builtin_memcpy(&pixel, at, sizeof(pixel));
+  return pixel;
+}
+TANDEM_INTO_CLONES void store(const Pixel& pixel, float* at) {
+  __builtin_memcpy(at, &pixel, sizeof(pixel));
+}
+
+// Position i of the result, its mean taken away and scaled. `taps` 0: as many as the axis has.
+template <int channels, int taps>
+TANDEM_INTO_CLONES Pixel value_of(const float* row, const Axis& axis, const RowFinish& finish,
+                                  int i) {
+  const float* from = row + axis.first[static_cast<size_t>(i)] * channels;
+  const float* weight = axis.weights.data() + i;
+  Pixel sum = *weight * load(from);
+  for (int t = 1; t < (taps == 0 ? axis.taps : taps); ++t) {
+    weight += axis.count;
+    from += channels;
+    sum += *weight * load(from);
+  }
+  const float inside = axis.inside[static_cast<size_t>(i)] * finish.inside_down;
+  return (sum - load(finish.mean.data()) * inside) * finish.scale;
+}
+
+// Four pixels at a time, so that what is stored is four neighbours of one channel.
+template <int channels, int taps>
+TANDEM_INTO_CLONES void finish_row(const float* row, const Axis& axis, RowFinish finish) {
+  int i = 0;
+  for (; i + 4 <= axis.count; i += 4) {
+    const Pixel a = value_of<channels, taps>(row, axis, finish, i);
+    const Pixel b = value_of<channels, taps>(row, axis, finish, i + 1);
+    const Pixel c = value_of<channels, taps>(row, axis, finish, i + 2);
+    const Pixel d = value_of<channels, taps>(row, axis, finish, i + 3);
+    const Pixel ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    const Pixel cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    store(__builtin_shufflevector(ab, cd, 0, 1, 4, 5), finish.planes[0] + i);
+    if constexpr (channels == 3) {
+      store(__builtin_shufflevector(ab, cd, 2, 3, 6, 7), finish.planes[1] + i);
+      const Pixel last_ab = __builtin_shufflevector(a, b, 2, 6, 2, 6);
+      const Pixel last_cd = __builtin_shufflevector(c, d, 2, 6, 2, 6);
+      store(__builtin_shufflevector(last_ab, last_cd, 0, 1, 4, 5), finish.planes[2] + i);
+    }
+  }
+  for (; i < axis.count; ++i) {
+    const Pixel value = value_of<channels, taps>(row, axis, finish, i);
+    for (int c = 0; c < channels; ++c) finish.planes[static_cast<size_t>(c)][i] = value[c];
   }
 }
 
-struct Scratch {
-  Axis across, down;
-  std::vector<float> row;
-  std::vector<Pixel> pixels, sums;
-};
+// Up to the step at which a JPEG would have been halved, a position has at most four taps.
+template <int channels>
+TANDEM_INTO_CLONES void finish_by_taps(const float* row, const Axis& axis,
+                                       const RowFinish& finish) {
+  if (axis.taps == 2) return finish_row<channels, 2>(row, axis, finish);
+  if (axis.taps == 3) return finish_row<channels, 3>(row, axis, finish);
+  if (axis.taps == 4) return finish_row<channels, 4>(row, axis, finish);
+  finish_row<channels, 0>(row, axis, finish);
+}
 
-// A region that needs no resampling: every value is a byte's.
-TANDEM_PICTURE_VECTOR void copy_row(const unsigned char* row, int step, int count, float mean,
-                                    float scale, float* result) {
-  for (int i = 0; i < count; ++i) {
-    result[i] = (static_cast<float>(row[static_cast<std::ptrdiff_t>(i) * step]) - mean) * scale;
-  }
+TANDEM_PICTURE_VECTOR void finish_color(const float* row, const Axis& axis,
+                                        const RowFinish& finish) {
+  finish_by_taps<3>(row, axis, finish);
+}
+TANDEM_PICTURE_VECTOR void finish_gray(const float* row, const Axis& axis,
+                                       const RowFinish& finish) {
+  finish_by_taps<1>(row, axis, finish);
+}
+
+// A row that needs no resampling: every value is a byte's.
+TANDEM_PICTURE_VECTOR void copy_color(const unsigned char* row, int count,
+                                      const RowFinish& finish) {
+  float* __restrict blue = finish.planes[0];
+  float* __restrict green = finish.planes[1];
+  float* __restrict red = finish.planes[2];
+  const float scale = finish.scale;
+  const std::array<float, 4> mean = finish.mean;
+  for (int i = 0; i < count; ++i) blue[i] = (static_cast<float>(row[3 * i]) - mean[0]) * scale;
+  for (int i = 0; i < count; ++i) green[i] = (static_cast<float>(row[3 * i + 1]) - mean[1]) * scale;
+  for (int i = 0; i < count; ++i) red[i] = (static_cast<float>(row[3 * i + 2]) - mean[2]) * scale;
+}
+TANDEM_PICTURE_VECTOR void copy_gray(const unsigned char* row, int count, const RowFinish& finish) {
+  float* __restrict plane = finish.planes[0];
+  const float scale = finish.scale, mean = finish.mean[0];
+  for (int i = 0; i < count; ++i) plane[i] = (static_cast<float>(row[i]) - mean) * scale;
 }
 
 bool is_whole(double value) {
   return value == std::floor(value);
 }
 
-int target_plane(const Finish& finish, int channels, int channel) {
-  return finish.rgb ? channels - 1 - channel : channel;
+RowFinish finish_of(const Finish& finish, const Planes& result, int row) {
+  RowFinish one;
+  std::copy(finish.mean.begin(), finish.mean.end(), one.mean.begin());
+  one.scale = finish.scale;
+  for (int c = 0; c < result.channels; ++c) {
+    const int plane = finish.rgb ? result.channels - 1 - c : c;
+    one.planes[static_cast<size_t>(c)] =
+        result.plane(plane) + static_cast<std::ptrdiff_t>(row) * result.width;
+  }
+  return one;
 }
 
 void copy(const View& view, const Region& region, const Finish& finish, const Planes& result) {
   const int left = static_cast<int>(region.x) - view.left;
   const int top = static_cast<int>(region.y) - view.top;
-  const int channels = view.channels;
-  for (int c = 0; c < channels; ++c) {
-    float* plane = result.plane(target_plane(finish, channels, c));
-    for (int y = 0; y < result.height; ++y) {
-      const unsigned char* row = view.pixels + (top + y) * view.stride + left * channels + c;
-      if (finish.mirrored) row += static_cast<std::ptrdiff_t>(result.width - 1) * channels;
-      copy_row(row, finish.mirrored ? -channels : channels, result.width,
-               finish.mean[static_cast<size_t>(c)], finish.scale,
-               plane + static_cast<std::ptrdiff_t>(y) * result.width);
+  for (int y = 0; y < result.height; ++y) {
+    const unsigned char* row = view.pixels + (top + y) * view.stride + left * view.channels;
+    const RowFinish one = finish_of(finish, result, y);
+    view.channels == 3 ? copy_color(row, result.width, one) : copy_gray(row, result.width, one);
+    if (!finish.mirrored) continue;
+    for (int c = 0; c < view.channels; ++c) {
+      float* plane = one.planes[static_cast<size_t>(c)];
+      std::reverse(plane, plane + result.width);
     }
   }
 }
@@ -168,6 +177,23 @@ bool is_plain(const View& view, const Size& whole, const Region& region, const P
          region.x + region.width <= whole.width && region.y + region.height <= whole.height;
 }
 
+// Kept from picture to picture: nothing is allocated once it has grown.
+struct Scratch {
+  Axis across, down;
+  std::vector<float> row, weights;
+};
+
+// How many of a row's taps weigh something, and what each does.
+int take_weights(const Axis& down, size_t row, std::vector<float>& weights) {
+  int used = 0;
+  for (int t = 0; t < down.taps; ++t) {
+    const auto at = static_cast<size_t>(t);
+    weights[at] = down.weights[at * static_cast<size_t>(down.count) + row];
+    if (weights[at] != 0) used = t + 1;
+  }
+  return std::max(used, 1);
+}
+
 }  // namespace
 
 void resample(const View& view, const Size& whole, const Region& region, const Finish& finish,
@@ -176,7 +202,6 @@ void resample(const View& view, const Size& whole, const Region& region, const F
     copy(view, region, finish, result);
     return;
   }
-  // Kept from picture to picture: nothing is allocated once it has grown.
   thread_local Scratch scratch;
   Axis& across = scratch.across;
   Axis& down = scratch.down;
@@ -188,38 +213,26 @@ void resample(const View& view, const Size& whole, const Region& region, const F
   const auto [least, most] = std::minmax_element(across.first.begin(), across.first.end());
   const int left = *least, columns = *most + across.taps - left;
   for (int& first : across.first) first -= left;
-  scratch.row.resize(static_cast<size_t>(columns) * static_cast<size_t>(channels));
-  scratch.pixels.resize(static_cast<size_t>(columns));
-  scratch.sums.resize(static_cast<size_t>(result.width));
+  // Whoever loads a pixel as a vector reads up to three values behind it.
+  scratch.row.resize(static_cast<size_t>(columns) * static_cast<size_t>(channels) + 3);
+  scratch.weights.resize(static_cast<size_t>(down.taps));
   for (int y = 0; y < result.height; ++y) {
     const auto at = static_cast<size_t>(y);
+    const int taps = take_weights(down, at, scratch.weights);
     weigh_rows(view.pixels + down.first[at] * view.stride + left * channels, view.stride,
-               columns * channels, down.weights.data() + at, down.count, down.taps,
-               scratch.row.data());
-    spread(scratch.row.data(), columns, channels, scratch.pixels.data());
-    weigh_columns(scratch.pixels.data(), across.first.data(), across.weights.data(), across.count,
-                  across.taps, scratch.sums.data());
-    const auto* sums = reinterpret_cast<const float*>(scratch.sums.data());
-    for (int c = 0; c < channels; ++c) {
-      finish_row(sums + c, across.inside.data(), down.inside[at],
-                 finish.mean[static_cast<size_t>(c)], finish.scale, result.width,
-                 result.plane(target_plane(finish, channels, c)) +
-                     static_cast<std::ptrdiff_t>(y) * result.width);
-    }
+               columns * channels, scratch.weights.data(), taps, scratch.row.data());
+    RowFinish one = finish_of(finish, result, y);
+    one.inside_down = down.inside[at];
+    channels == 3 ? finish_color(scratch.row.data(), across, one)
+                  : finish_gray(scratch.row.data(), across, one);
   }
 }
 
 Part needed_part(const Size& whole, int shrunk, const Region& region, const Size& size) {
-  const auto along = [&](double begin, double length, int all, int count) {
-    const Span span = span_of(begin, length, all, shrunk);
-    const int taps =
-        std::min(static_cast<int>(std::ceil(2 * reach_of(step_of(span, count)))) + 1, span.pixels);
-    const int first = std::min(pixels_of(span, count, 0).first, span.pixels - taps);
-    const int last = std::min(pixels_of(span, count, count - 1).first, span.pixels - taps) + taps;
-    return std::pair(first, last);
-  };
-  const auto [left, right] = along(region.x, region.width, whole.width, size.width);
-  const auto [top, bottom] = along(region.y, region.height, whole.height, size.height);
+  const auto [left, right] =
+      touched(span_of(region.x, region.width, whole.width, shrunk), size.width);
+  const auto [top, bottom] =
+      touched(span_of(region.y, region.height, whole.height, shrunk), size.height);
   return {left, top, right, bottom};
 }
 

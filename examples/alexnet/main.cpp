@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "core/tandem.h"
+#include "examples/alexnet/comparison.h"
 #include "examples/alexnet/options.h"
 #include "examples/alexnet/pipeline.h"
 #include "examples/alexnet/training.h"
@@ -23,6 +24,10 @@ int run(const Options& options) {
   const int64_t classes =
       options.data.empty() ? options.classes : count_classes(registry, options, data);
   if (classes > 0) net = tandem::with_class_count(net, classes);
+  if (options.strategy == "all") {
+    print(compare_strategies(registry, net, data, options), options);
+    return 0;
+  }
   print(measure_pipeline(registry, net, data, options), options);
   return options.data.empty() ? 0 : train_on_images(options);
 }

@@ -27,7 +27,9 @@ void declare(CLI::App& app, Options& o, std::string& link, bool& synthetic) {
   CLI::Option* data = app.add_option("--data", o.data, "Train on this folder of images");
   app.add_flag("--synthetic", synthetic, "Measure on synthetic input (default)")->excludes(data);
   app.add_option("--devices", o.devices, "cpu, cpu:2, ...")->capture_default_str();
-  app.add_option("--strategy", o.strategy, strategy_names())->capture_default_str();
+  app.add_option("--strategy", o.strategy, strategy_names() + "; all: one after the other")
+      ->capture_default_str();
+  app.add_option("--reduce", o.strategy_options.reduce, "layerwise: serial, tree or ring");
   tandem::RoleOptions& roles = o.strategy_options.roles;
   app.add_option("--conv-devices", roles.conv_devices, "hybrid: devices for the convolutions")
       ->check(&at_least_one);
@@ -36,6 +38,8 @@ void declare(CLI::App& app, Options& o, std::string& link, bool& synthetic) {
   app.add_option("--groups", roles.groups, "asymmetric: E=0,2/W=1,3");
   app.add_option("--quota", roles.quota, "fc_parallel: error pieces that a round waits for")
       ->check(&at_least_one);
+  app.add_flag("--eager", roles.eager, "fc_parallel: send errors in every round");
+  app.add_option("--fc-memory", roles.fc_memory, "hybrid: device or extended");
   app.add_option("--batch", o.batch, "Images in the global batch, however many devices share it")
       ->capture_default_str();
   app.add_option("--steps", o.steps, "Steps to measure (default: 5); with --data: to train");
@@ -58,6 +62,7 @@ void declare(CLI::App& app, Options& o, std::string& link, bool& synthetic) {
       ->excludes(paced);
   app.add_option("--timeline", o.timeline, "Where the timeline goes (Chrome trace JSON)")
       ->capture_default_str();
+  app.add_option("--svg", o.svg, "Draw the timeline in this file");
   app.add_option("--lr", o.rate, "With --data: base learning rate (default: the model's)");
   app.add_option("--seed", o.seed, "With --data: of weights, order, augmentation and dropout");
   app.add_option("--out", o.out, "With --data: run folder (default: runs/alexnet-<number>)");
@@ -76,6 +81,11 @@ void check(const Options& o) {
   if (!o.data.empty() && (o.classes > 0 || o.size > 0))
     throw error("--classes and --size are of synthetic input; with --data {} both follow the data",
                 o.data);
+  if (o.strategy == "all" && (!o.data.empty() || !o.write_costs.empty())) {
+    throw error(
+        "--strategy all measures on synthetic input and writes no costs: name one strategy with "
+        "--data or --costs");
+  }
   if (o.data.empty() && (o.epochs > 0 || o.rate || o.seed || !o.out.empty()))
     throw error("--epochs, --lr, --seed and --out are of a training: name the images with --data");
 }

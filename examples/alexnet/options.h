@@ -26,6 +26,7 @@ struct Options {
   std::string paced;        // cost file; "": compute is done, not paced
   std::string write_costs;  // cost file to write; "": none
   std::string timeline = "alexnet_timeline.json";
+  std::string svg;  // the timeline as a picture; "": none
 
   [[nodiscard]] int measured_steps() const {
     return data.empty() && steps > 0 ? static_cast<int>(steps) : 5;

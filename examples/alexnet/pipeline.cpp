@@ -9,29 +9,13 @@
 
 #include "core/base/strings.h"
 #include "core/schedule/report.h"
+#include "core/schedule/svg.h"
 #include "core/train/safetensors.h"
 
 namespace alexnet {
 namespace {
 
 using namespace tandem;
-
-SessionOptions session_options(const Options& options, const Shape& data) {
-  SessionOptions session;
-  session.devices = options.devices;
-  session.strategy_options = options.strategy_options;
-  session.machine = options.machine;
-  session.batch = options.batch;
-  session.data = data;
-  session.testing = false;
-  session.rule.momentum = 0.9F;
-  session.rule.weight_decay = 0.0005F;
-  if (!options.paced.empty()) {
-    session.machine.paced = true;
-    session.costs = CostTable::read(options.paced, Roofline{});
-  }
-  return session;
-}
 
 // When the stages of one step began and ended, over all devices.
 struct StepTimes {
@@ -89,13 +73,6 @@ double exposed_broadcast(const Plan& plan, const std::vector<TraceEvent>& events
   if (exposed.empty()) return 0;
   std::sort(exposed.begin(), exposed.end());
   return exposed[exposed.size() / 2];
-}
-
-// A step of AlexNet takes seconds on a small machine: say what is going on.
-void announce(const std::string& what, const Options& options, int steps) {
-  fmt::print("measuring {} on {}: {} + {} steps ...\n", what, options.devices, options.warm_up,
-             steps);
-  std::fflush(stdout);
 }
 
 void write_costs(Session& session, const CostTable& costs, const Options& options) {
@@ -157,6 +134,29 @@ void print_comparisons(const PipelineReport& report, const Options& options) {
 
 }  // namespace
 
+SessionOptions session_options(const Options& options, const Shape& data) {
+  SessionOptions session;
+  session.devices = options.devices;
+  session.strategy_options = options.strategy_options;
+  session.machine = options.machine;
+  session.batch = options.batch;
+  session.data = data;
+  session.testing = false;
+  session.rule.momentum = 0.9F;
+  session.rule.weight_decay = 0.0005F;
+  if (!options.paced.empty()) {
+    session.machine.paced = true;
+    session.costs = CostTable::read(options.paced, Roofline{});
+  }
+  return session;
+}
+
+void announce(const std::string& what, const Options& options, int steps) {
+  fmt::print("measuring {} on {}: {} + {} steps ...\n", what, options.devices, options.warm_up,
+             steps);
+  std::fflush(stdout);
+}
+
 PipelineReport measure_pipeline(Registry& registry, const NetDefinition& net, const Shape& data,
                                 const Options& options) {
   PipelineReport report;
@@ -186,6 +186,7 @@ PipelineReport measure_pipeline(Registry& registry, const NetDefinition& net, co
     report.notes = plan.notes;
     report.memory_forecast = session.memory_forecast();
     write_text_file(options.timeline, to_chrome_trace(plan, report.chosen.events));
+    if (!options.svg.empty()) write_text_file(options.svg, to_svg(plan, report.chosen.events));
     if (!options.write_costs.empty())
       write_costs(session, costs_of(session, session.net(), plan, report.chosen.events), options);
   }
@@ -217,6 +218,7 @@ void print(const PipelineReport& report, const Options& options) {
   print_comparisons(report, options);
   fmt::print("peak memory of the process: {}\n", human_bytes(peak_memory_bytes()));
   if (!options.write_costs.empty()) fmt::print("costs written to {}\n", options.write_costs);
+  if (!options.svg.empty()) fmt::print("timeline drawn in {}\n", options.svg);
   fmt::print("timeline written to {}: open it in https://ui.perfetto.dev or chrome://tracing\n\n",
              options.timeline);
 }

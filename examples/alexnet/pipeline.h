@@ -12,6 +12,12 @@
 
 namespace alexnet {
 
+// A session on synthetic input with what the command line says; its strategy is still to be chosen.
+[[nodiscard]] tandem::SessionOptions session_options(const Options& options,
+                                                     const tandem::Shape& data);
+// A step of AlexNet takes seconds on a small machine: says what is going on.
+void announce(const std::string& what, const Options& options, int steps);
+
 struct PipelineReport {
   tandem::Measurement chosen;
   double exposed_broadcast = 0;      // seconds of a step that wait for it, beyond the stages

@@ -2,31 +2,12 @@
 #include "layers/gelu/gelu.h"
 
 #include "layers/elementwise_cpu.h"
-#include "layers/vector_math.h"
+#include "layers/gelu/gelu_formula.h"
 
 namespace {
 
 using namespace tandem::sdk;
 using namespace tandem::layers;
-
-struct Exact {
-  static float value(float x) { return x * Normal(x).below; }
-  static float slope(float x) {
-    const Normal normal(x);
-    return normal.below + x * normal.bell * 0.398942280F;  // 1 / sqrt(2 pi)
-  }
-};
-
-// (1 + tanh(u)) / 2 = logistic(2 u), here with 2 u = x (a + b x^2).
-struct ByTanh {
-  static constexpr float a = 1.59576912F;  // sqrt(8 / pi)
-  static constexpr float b = a * 0.044715F;
-  static float value(float x) { return x * logistic(x * (a + b * x * x)); }
-  static float slope(float x) {
-    const float s = logistic(x * (a + b * x * x));
-    return s + x * (s * (1 - s)) * (a + 3 * b * x * x);
-  }
-};
 
 class GeluCpu {
  public:
@@ -43,7 +24,7 @@ class GeluCpu {
       map(call.threads, elements_, pass.input(0), pass.output(0),
           [=](float x) { return function.value(x); });
     };
-    exact_ ? run(Exact{}) : run(ByTanh{});
+    exact_ ? run(ExactGelu{}) : run(GeluByTanh{});
   }
 
   void backward_data(const Call& call, const Pass& pass) const {
@@ -51,7 +32,7 @@ class GeluCpu {
       map(call.threads, elements_, pass.input(0), pass.output_gradient(0), pass.input_gradient(0),
           [=](float x, float dy) { return dy * function.slope(x); });
     };
-    exact_ ? run(Exact{}) : run(ByTanh{});
+    exact_ ? run(ExactGelu{}) : run(GeluByTanh{});
   }
 
  private:

@@ -1,32 +1,12 @@
 // Power on the cpu: the exponents that nets use have loops of their own, others call the C library.
-#include <cmath>
-
 #include "layers/elementwise_cpu.h"
 #include "layers/power/power.h"
+#include "layers/power/power_formula.h"
 
 namespace {
 
 using namespace tandem::sdk;
 using namespace tandem::layers;
-
-// value(b) = b^p and slope(b) = p b^(p - 1).
-struct Zeroth {
-  static float value(float) { return 1; }
-  static float slope(float) { return 0; }
-};
-struct First {
-  static float value(float b) { return b; }
-  static float slope(float) { return 1; }
-};
-struct Second {
-  static float value(float b) { return b * b; }
-  static float slope(float b) { return 2 * b; }
-};
-struct Any {
-  float power;
-  [[nodiscard]] float value(float b) const { return std::pow(b, power); }
-  [[nodiscard]] float slope(float b) const { return power * std::pow(b, power - 1); }
-};
 
 class PowerCpu {
  public:
@@ -62,13 +42,13 @@ class PowerCpu {
   template <class Body>
   void with_function(const Body& body) const {
     if (power_ == 0) {
-      body(Zeroth{});
+      body(ZerothPower{});
     } else if (power_ == 1) {
-      body(First{});
+      body(FirstPower{});
     } else if (power_ == 2) {
-      body(Second{});
+      body(SecondPower{});
     } else {
-      body(Any{power_});
+      body(AnyPower{power_});
     }
   }
 

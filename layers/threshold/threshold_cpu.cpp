@@ -2,6 +2,7 @@
 #include "layers/threshold/threshold.h"
 
 #include "layers/elementwise_cpu.h"
+#include "layers/threshold/threshold_formula.h"
 
 namespace {
 
@@ -11,8 +12,7 @@ using namespace tandem::layers;
 class ThresholdCpu {
  public:
   ThresholdCpu(const Binding& binding, const Call&)
-      : threshold_(static_cast<float>(binding.attributes.number("threshold"))),
-        elements_(count(binding.input(0).shape)) {}
+      : formula_(binding.attributes), elements_(count(binding.input(0).shape)) {}
 
   static LayoutOptions layouts(const Binding& binding) {
     return any_layout(binding.input(0).shape.c);
@@ -20,11 +20,11 @@ class ThresholdCpu {
 
   void forward(const Call& call, const Pass& pass) const {
     map(call.threads, elements_, pass.input(0), pass.output(0),
-        [t = threshold_](float x) { return x > t ? 1.0F : 0.0F; });
+        [f = formula_](float x) { return f.value(x); });
   }
 
  private:
-  float threshold_;
+  ThresholdFormula formula_;
   int64_t elements_;
 };
 

@@ -26,9 +26,9 @@ struct Placement {
   explicit Placement(const tandem_tensor& tensor)
       : shape(tensor.shape), block(block_of(tensor.layout, tensor.shape.c)) {}
 
-  [[nodiscard]] int64_t row_size() const { return shape.c * shape.h * shape.w; }
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t row_size() const { return shape.c * shape.h * shape.w; }
   // Within a row, in elements.
-  [[nodiscard]] int64_t offset(int64_t c, int64_t h, int64_t w) const {
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t offset(int64_t c, int64_t h, int64_t w) const {
     return ((c / block * shape.h + h) * shape.w + w) * block + c % block;
   }
 

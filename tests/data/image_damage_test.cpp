@@ -13,8 +13,10 @@ using test::encoded;
 using test::get;
 using test::gradient;
 using test::noise;
+using test::open_images;
 using test::read;
 using test::Sample;
+using test::size_of;
 using test::TempFolder;
 using test::training;
 using testing::AllOf;
@@ -123,6 +125,25 @@ TEST(DamagedImages, AFileThatIsGoneIsLeftOut) {
   const Dataset data = training(folder, {});
   std::filesystem::remove(data.sample_name(0));
   EXPECT_THAT(get(data, 0).reason, HasSubstr("cannot be read: No such file"));
+}
+
+TEST(DamagedImages, AFileThatWasWholeAndIsDamagedMeanwhileIsLeftOut) {
+  const TempFolder folder;
+  const std::string jpeg = encoded(".jpg", noise(100, 300));
+  DatasetOptions options = size_of(50, 50);
+  options.source = folder.write("a.jpg", jpeg).string();
+  options.class_names = {"a"};
+  const Dataset data = open_images(options);
+  const Sample before = get(data);
+  EXPECT_EQ(before.status, SampleStatus::good);
+  // The crop is the middle: only the end of the file, as long as before, is of no use any more.
+  std::string damaged = jpeg;
+  damaged.replace(jpeg.size() * 9 / 10, jpeg.size() / 20, jpeg.size() / 20, '\xff');
+  (void)folder.write("a.jpg", damaged);
+  EXPECT_EQ(get(data).status, SampleStatus::skipped);
+  EXPECT_EQ(get(data).status, SampleStatus::skipped);
+  (void)folder.write("a.jpg", jpeg);
+  EXPECT_EQ(get(data).pixels, before.pixels);
 }
 
 TEST(DamagedImages, HugePicturesAreRefusedByTheirHeader) {

@@ -60,7 +60,7 @@ TEST(Links, BandwidthAndLatencyTakeUnits) {
   EXPECT_DOUBLE_EQ(link.latency, 10e-6);
   EXPECT_DOUBLE_EQ(parse_link("bandwidth=250MB/s").bandwidth, 250e6);
   EXPECT_DOUBLE_EQ(parse_link("bandwidth=1.5kB/s").bandwidth, 1500);
-  EXPECT_DOUBLE_EQ(parse_link("bandwidth=8B/s").bandwidth, 8);
+  EXPECT_DOUBLE_EQ(parse_link("bandwidth=8000B/s").bandwidth, 8000);
   EXPECT_DOUBLE_EQ(parse_link("latency=2ms").latency, 2e-3);
   EXPECT_DOUBLE_EQ(parse_link("latency=30ns").latency, 30e-9);
   EXPECT_DOUBLE_EQ(parse_link("latency=1s").latency, 1);

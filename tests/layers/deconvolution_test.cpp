@@ -71,7 +71,7 @@ TEST(Deconvolution, RefusesPaddingThatLeavesNothing) {
             "Deconvolution: pad 2 cuts everything off: the output would be 0x3");
 }
 
-TEST(Convolution, DepthwiseHasFastKernelsInABlockedLayout) {
+TEST(Convolution, DepthwiseHasFastKernelsInABlockedLayoutOnACpu) {
   const LayerSetup plain{.type = "Convolution",
                          .parameters = {{"num_output", "32"},
                                         {"kernel_size", "3"},

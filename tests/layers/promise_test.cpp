@@ -29,7 +29,7 @@ std::vector<float> forward(const LayerSetup& setup) {
 TEST(Dropout, DropsTheSameElementsInEveryLayout) {
   const LayerSetup plain = dropout({3, 16, 5, 7});
   const std::vector<LayerSetup> setups = in_every_layout(plain);
-  EXPECT_EQ(setups.size(), 4U);
+  EXPECT_EQ(setups.size(), kernels_run_on_a_cpu() ? 4U : 2U);
   for (const LayerSetup& setup : setups) {
     EXPECT_EQ(forward(setup), forward(plain)) << layout_text(setup);
   }
@@ -158,7 +158,7 @@ TEST(Bits, AreTheSameWhenALayerIsPreparedAgain) {
   }
 }
 
-TEST(Convolution, OffersABlockedLayoutFirstWhereTheGroupsAllowIt) {
+TEST(Convolution, OffersABlockedLayoutFirstWhereTheGroupsAllowItOnACpu) {
   const auto best = [](int64_t channels, const char* outputs, const char* group) {
     LayerSetup setup{.type = "Convolution",
                      .parameters = {{"num_output", outputs},

@@ -159,7 +159,7 @@ TEST(Embed, AddsToWeightGradientsWhenAskedFor) {
   EXPECT_THAT(gradients[1].values, ElementsAre(56, 68));
 }
 
-TEST(Embed, NamesAnIndexThatIsNone) {
+TEST(Embed, NamesAnIndexThatIsNoneOnACpu) {
   LayerSetup setup{.type = "Embed",
                    .parameters = {{"num_output", "2"}, {"input_dim", "3"}, {"bias_term", "false"}},
                    .inputs = {{{2, 1, 1, 1}, {1, 3}}},

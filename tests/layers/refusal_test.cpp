@@ -124,7 +124,7 @@ std::string failure_of_forward(const LayerSetup& setup) {
   return "";
 }
 
-TEST(LabelledRows, FailOnALabelThatIsNoClassAndNameIt) {
+TEST(LabelledRows, FailOnALabelThatIsNoClassAndNameItOnACpu) {
   for (const std::string type : {"SoftmaxWithLoss", "Accuracy"}) {
     EXPECT_EQ(failure_of_forward(labelled(type, {0, 5, 1})),
               type + ": label 5 of row 1 is not below the 5 classes");

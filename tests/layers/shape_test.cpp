@@ -74,7 +74,7 @@ TEST(ShapeLayers, HaveTheGradientsOfDifferences) {
          .inputs = {y}});
 }
 
-TEST(Concat, TakesBlockedLayoutsOnlyWhereNoJointCutsABlock) {
+TEST(Concat, TakesBlockedLayoutsOnlyWhereNoJointCutsABlockOnACpu) {
   const auto layouts = [](int64_t a, int64_t b) {
     return offered({.type = "Concat",
                     .inputs = {random_tensor({1, a, 2, 2}, 1), random_tensor({1, b, 2, 2}, 1)}});

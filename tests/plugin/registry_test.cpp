@@ -223,6 +223,44 @@ TEST(Registry, ADataSetWhoseModuleFailsSaysWhyEachTime) {
   }
 }
 
+TEST(Registry, PutsKernelsOffUntilTheirKindOfDeviceIsAskedFor) {
+  const TempFolder folder;
+  std::filesystem::copy(plugin("good"), folder / "tandem_kernels_cpu_good.so");
+  Registry registry;
+  registry.scan(folder.path());
+  EXPECT_THAT(failure_of([&] { (void)registry.kernel("test.Good", "cuda"); }),
+              HasSubstr("no kernel at all"));
+  EXPECT_THAT(registry.modules(), IsEmpty());
+  EXPECT_STREQ(registry.kernel("test.Good", "cpu").layer_type, "test.Good");
+  EXPECT_STREQ(registry.kernel("test.Good", "cpu").layer_type, "test.Good");
+  EXPECT_EQ(registry.modules().size(), 1u);
+}
+
+TEST(Registry, LoadsAllKernelsAndNothingElseThatWasPutOff) {
+  const TempFolder folder;
+  std::filesystem::copy(plugin("good"), folder / "tandem_kernels_cpu_good.so");
+  std::filesystem::copy(plugin("older_minor"), folder / "tandem_backend_older.so");
+  Registry registry;
+  registry.scan(folder.path());
+  registry.load_kernels();
+  ASSERT_EQ(registry.modules().size(), 1u);
+  EXPECT_EQ(registry.modules()[0].path, folder / "tandem_kernels_cpu_good.so");
+}
+
+TEST(Registry, ABackendWhoseModuleFailsIsListedAndSaysWhyEachTime) {
+  const TempFolder folder;
+  std::filesystem::copy(plugin("refuses"), folder / "tandem_backend_abacus.so");
+  Registry registry;
+  registry.scan(folder.path());
+  EXPECT_THAT(registry.modules(), IsEmpty());
+  for (int time = 0; time < 2; ++time) {
+    EXPECT_THAT(registry.backends(), ElementsAre("abacus"));
+    EXPECT_THAT(failure_of([&] { (void)registry.backend("abacus"); }),
+                AllOf(HasSubstr("backend 'abacus' is not loaded: "),
+                      HasSubstr("tandem_backend_abacus.so: it cannot work on this machine")));
+  }
+}
+
 TEST(Registry, AnUnknownDataSetIsAnsweredWithTheNearName) {
   Registry registry;
   registry.scan(std::filesystem::path(TANDEM_TEST_PLUGIN_DIR) / "drawn");

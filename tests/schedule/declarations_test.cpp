@@ -63,32 +63,30 @@ class Declarations {
     writes(work.skip);
   }
   void check(const NormWork& work) {
-    for (const int weight : work.weights) {
-      const WeightArray& array = net_.weights[size_t(weight)];
-      const int64_t offset = array.offset * 4, bytes = array.count * 4;
-      const auto arrays = static_cast<int64_t>(net_.weights.size());
-      reads({work.gradients_buffer.buffer, offset, bytes});
-      reads({work.weights_buffer.buffer, offset, bytes});
-      writes({work.norms.buffer, weight * 8, 8});
-      writes({work.norms.buffer, (arrays + weight) * 8, 8});
+    const auto arrays = static_cast<int64_t>(net_.weights.size());
+    for (const NormPiece& piece : work.pieces) {
+      reads(piece.gradient);
+      reads(piece.values);
+      writes({work.norms.buffer, piece.weight * 8, 8});
+      writes({work.norms.buffer, (arrays + piece.weight) * 8, 8});
     }
   }
   void check(const UpdateWork& work) {
     if (clips_) reads({work.norms.buffer, 0, static_cast<int64_t>(net_.weights.size()) * 8});
     reads(work.step);
     reads(work.skip);
-    for (const int weight : work.weights) {
-      const WeightArray& array = net_.weights[size_t(weight)];
-      const int64_t offset = array.offset * 4, bytes = array.count * 4;
-      reads({work.gradients_buffer.buffer, offset, bytes});
-      writes({work.weights_buffer.buffer, offset, bytes});
+    for (const UpdatePiece& piece : work.pieces) {
+      reads(piece.gradient);
+      writes(piece.weights);
+      EXPECT_EQ(plan_.bytes(piece.gradient), plan_.bytes(piece.weights)) << task_.label;
       if (work.norms.buffer >= 0 && !clips_) {
         const auto arrays = static_cast<int64_t>(net_.weights.size());
-        reads({work.norms.buffer, weight * 8, 8});
-        reads({work.norms.buffer, (arrays + weight) * 8, 8});
+        reads({work.norms.buffer, piece.weight * 8, 8});
+        reads({work.norms.buffer, (arrays + piece.weight) * 8, 8});
       }
       for (int i = 0; i < solver_states_; ++i) {
-        writes({work.state_buffer.buffer, i * buffers::weight_bytes(net_) + offset, bytes});
+        writes(
+            {piece.state.buffer, piece.state.offset + i * piece.state_stride, piece.state.bytes});
       }
     }
   }
@@ -151,10 +149,19 @@ class Declarations {
 };
 
 void check_declarations(const Net& training, const Net& testing) {
-  for (const char* strategy : {"sequential", "two_phase", "testing"}) {
-    const bool tests = strategy == std::string("testing");
+  std::vector<std::string> names{"testing"};
+  for (const Strategy& strategy : strategies()) names.push_back(strategy.name);
+  for (const std::string& strategy : names) {
+    const bool tests = strategy == "testing";
+    const bool mixes = training.find_layer("norm1") >= 0;
+    if (strategy == "asymmetric" && mixes) continue;
     StrategyInputs inputs = inputs_of(tests ? testing : training, 3);
     inputs.solver_states = 2;
+    if (strategy == "fc_parallel") {
+      inputs.options.roles.quota = 2;
+      inputs.options.roles.eager = true;
+    }
+    if (strategy == "hybrid") inputs.options.roles.fc_memory = "extended";
     const Plan plan = tests ? build_testing_plan(inputs) : build_plan(strategy, inputs);
     for (const Task& task : plan.tasks) Declarations(*inputs.net, plan, task, 2).check();
   }

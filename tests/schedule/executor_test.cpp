@@ -201,7 +201,7 @@ TEST(Executor, CheckSetsTheFlagAndTheUpdateThenChangesNothing) {
   const Region loss = maker.persistent("loss", 0, 1), step = maker.persistent("step", 0, 8);
   maker.task("check", {compute(0)}, {loss, skip}, {skip}, CheckWork{loss, skip});
   maker.task("update", {compute(0)}, {weights, gradients, state, step, skip}, {weights, state},
-             UpdateWork{{0}, weights, gradients, state, step, skip});
+             UpdateWork{{{0, weights, gradients, state, 64}}, step, skip});
   Net net;
   net.weight_floats = 16;
   net.weights.resize(1);
@@ -226,8 +226,13 @@ TEST(Executor, UpdatesEveryTrainedArrayWithItsOwnRateAndDecay) {
   const Region gradients = maker.constant("gradients", 0, std::vector<float>(64, 1));
   const Region state = maker.persistent("state", 0, 64), step = maker.persistent("step", 0, 8),
                skip = maker.persistent("skip", 0, 1);
+  UpdateWork update{{}, step, skip};
+  for (int i = 0; i < 4; ++i) {
+    const auto part = [&](const Region& all) { return Region{all.buffer, 64 * i, 64}; };
+    update.pieces.push_back({i, part(weights), part(gradients), part(state), 256});
+  }
   maker.task("update", {compute(0)}, {weights, gradients, state, step, skip}, {weights, state},
-             UpdateWork{{0, 1, 2, 3}, weights, gradients, state, step, skip});
+             update);
   Net net;
   net.weight_floats = 64;
   net.weights.resize(4);

@@ -39,12 +39,14 @@ struct Case {
   int devices, quota;
   bool convolutions;
   bool clips = false;  // and adds up two batches
+  bool eager = false;
 };
 
 Plan plan_of(const Case& which) {
   static const Net convolutions = small_net(9);
   StrategyInputs inputs =
       inputs_for(which.convolutions ? convolutions : dense_net(), which.devices, which.quota);
+  inputs.options.roles.eager = which.eager;
   inputs.needs_norms = inputs.clips_gradients = which.clips;
   inputs.batches_per_update = which.clips ? 2 : 1;
   return build_plan("fc_parallel", inputs);
@@ -58,6 +60,9 @@ std::vector<Case> cases() {
       result.push_back({devices, quota, true});
     }
     result.push_back({devices, devices, devices % 2 == 0, true});
+    for (int quota = devices == 4 ? 2 : 1; quota < devices; ++quota) {
+      result.push_back({devices, quota, quota == 1, false, true});
+    }
   }
   return result;
 }
@@ -66,10 +71,11 @@ class FcParallelPlan : public testing::TestWithParam<Case> {};
 
 INSTANTIATE_TEST_SUITE_P(Quotas, FcParallelPlan, testing::ValuesIn(cases()),
                          [](const testing::TestParamInfo<Case>& info) {
-                           return fmt::format("{}_devices_quota_{}{}{}", info.param.devices,
+                           return fmt::format("{}_devices_quota_{}{}{}{}", info.param.devices,
                                               info.param.quota,
                                               info.param.convolutions ? "_convolutions" : "",
-                                              info.param.clips ? "_clipped" : "");
+                                              info.param.clips ? "_clipped" : "",
+                                              info.param.eager ? "_eager" : "");
                          });
 
 TEST_P(FcParallelPlan, HasNoRace) {
@@ -111,10 +117,10 @@ TEST(FcParallel, DividesNeuronsEvenlyWithTheirWeightsAndUpdatesThemInParallel) {
   EXPECT_EQ(fc1.row_end - fc1.row_begin, 9);
   EXPECT_EQ(plan.bytes(fc1.weights[0]), 5 * 25 * 4);
   const auto& update = std::get<UpdateWork>(task(plan, "update fc1 @1").work);
-  ASSERT_EQ(update.parts.size(), 2U);
-  EXPECT_EQ(update.parts[0].begin, 6 * 25);
-  EXPECT_EQ(update.parts[0].end, 11 * 25);
-  EXPECT_EQ(update.parts[1].begin, 6);
+  ASSERT_EQ(update.pieces.size(), 2U);
+  EXPECT_EQ(update.pieces[0].weights.offset, 6 * 25 * 4);
+  EXPECT_EQ(plan.bytes(update.pieces[0].weights), 5 * 25 * 4);
+  EXPECT_EQ(plan.bytes(update.pieces[1].weights), 5 * 4);
 }
 
 TEST(FcParallel, TakesTheInputPieceByPieceInAFixedOrderBeginningWithItsOwn) {
@@ -158,9 +164,37 @@ TEST(FcParallel, WaitsForAQuotaOfErrorPiecesAndRepeatsTheProducts) {
   EXPECT_EQ(sends, 1) << "the errors are sent once, after the last round";
 }
 
+TEST(FcParallel, EagerSendsErrorsInEveryRoundAndTheLayerBelowHasAsManyTimesMore) {
+  const Plan plan = plan_of({4, 2, false, false, true});
+  EXPECT_LT(find_task(plan, "send fc2 errors round 0 @1->@0"),
+            find_task(plan, "backward_data fc3 @0 of @0 round 1"));
+  for (const char* label : {"send fc2 errors round 1 @1->@0", "backward_data fc2 @0 of @0 round 3",
+                            "send fc1 errors round 3 @1->@0", "backward_weights fc1 @0 round 7"}) {
+    EXPECT_GE(find_task(plan, label), 0) << label;
+  }
+  EXPECT_EQ(find_task(plan, "backward_weights fc1 @0 round 8"), -1);
+  // Each round of the layer below takes a quota of what one round has sent: half of the rows.
+  const auto& sum = std::get<AddWork>(task(plan, "add fc2 errors @0 round 2").work);
+  EXPECT_EQ(sum.sources.size(), 1U);
+  EXPECT_EQ(use(plan, "backward_data fc2 @0 of @0 round 2").row_begin, 5);
+  EXPECT_EQ(use(plan, "backward_data fc2 @0 of @0 round 1").row_end, 5);
+}
+
+TEST(FcParallel, EagerGivesTheConvolutionsTheSumOfAllRounds) {
+  const Plan plan = plan_of({2, 1, true, false, true});
+  std::vector<std::string> adds;
+  for (const Task& task : plan.tasks) {
+    if (task.label.starts_with("add pool2 errors @1")) adds.push_back(task.label);
+  }
+  EXPECT_THAT(adds,
+              testing::ElementsAre("add pool2 errors @1 round 2", "add pool2 errors @1 round 3"));
+  EXPECT_LT(find_task(plan, "keep pool2 errors @1"), find_task(plan, adds[0]));
+}
+
 TEST(FcParallel, SumsTheConvolutionsGradientsOverAllDevices) {
   const Plan plan = plan_of({2, 2, true});
-  for (const char* label : {"update conv1 @0", "update conv1 @1", "add conv1 gradients @0"}) {
+  for (const char* label :
+       {"update conv1 @0", "update conv1 @1", "add conv1 gradients part 0 @0"}) {
     EXPECT_GE(find_task(plan, label), 0) << label;
   }
 }
@@ -191,6 +225,34 @@ TEST(FcParallel, RefusesQuotasOutOfRangeAndTooFewDevices) {
   EXPECT_THAT(refusal(inputs_of(dense_net(), 1)), HasSubstr("at least 2 devices"));
 }
 
+TEST(FcParallel, RefusesToBeEagerInOneRoundOrInFarTooMany) {
+  StrategyInputs inputs = inputs_for(dense_net(), 3, 3);
+  inputs.options.roles.eager = true;
+  EXPECT_THAT(refusal(inputs), AllOf(HasSubstr("--eager with --quota 3 on 3 devices"),
+                                     HasSubstr("a --quota of at most 2")));
+  inputs.options.roles.quota = 0;
+  EXPECT_EQ(build_plan("fc_parallel", inputs).roles.quota, 2);
+  FakeNet deep("deep", 8, {1, 1, 4, 4});
+  for (int i = 1; i <= 6; ++i) deep.inner_product("fc" + std::to_string(i), 16);
+  const Net net = deep.loss().finish();
+  StrategyInputs many = inputs_for(net, 4, 1);
+  many.options.roles.eager = true;
+  EXPECT_THAT(refusal(many), AllOf(HasSubstr("layer 'fc1'"), HasSubstr("4096 rounds"),
+                                   HasSubstr("a larger --quota")));
+}
+
+TEST(FcParallel, KeepsOfGradientsAndSolverStateWhatADeviceHas) {
+  const Net net = dense_net();
+  const Plan plan = plan_of({3, 3, false});
+  for (int device = 0; device < 3; ++device) {
+    for (const char* name : {"gradients", "state"}) {
+      const int buffer = plan.find_buffer(name, device);
+      ASSERT_GE(buffer, 0) << name;
+      EXPECT_LT(plan.buffers[size_t(buffer)].bytes, net.weight_floats * 4 * 55 / 100) << name;
+    }
+  }
+}
+
 TEST(FcParallel, RefusesNetsThatItCannotDivide) {
   const Net conv = FakeNet("conv", 8, {1, 1, 4, 4}).convolution("conv1", 2, 3).loss().finish();
   EXPECT_THAT(refusal(inputs_of(conv, 2)), HasSubstr("net 'conv' has none"));
@@ -215,8 +277,8 @@ TEST(FcParallel, LeavesFcLayersThatItCannotReachDataParallel) {
                       .loss()
                       .finish();
   const Plan plan = build_plan("fc_parallel", inputs_of(net, 2));
-  EXPECT_GE(find_task(plan, "add fc1 gradients @0"), 0);
-  EXPECT_EQ(find_task(plan, "add fc2 gradients @0"), -1);
+  EXPECT_GE(find_task(plan, "add fc1 gradients part 0 @0"), 0);
+  EXPECT_EQ(find_task(plan, "add fc2 gradients part 0 @0"), -1);
   expect_no_race(plan);
 }
 

@@ -21,6 +21,7 @@ struct Case {
   int conv, fc;
   bool normalised = false;
   bool clips = false;  // and adds up two batches
+  bool extended = false;
 };
 
 StrategyInputs inputs_for(const Net& net, int conv, int fc) {
@@ -34,6 +35,7 @@ Plan plan_of(const Case& which) {
   static const Net plain = small_net(9), normalised = normalised_net(9);
   StrategyInputs inputs = inputs_for(which.normalised ? normalised : plain, which.conv, which.fc);
   inputs.needs_norms = inputs.clips_gradients = which.clips;
+  if (which.extended) inputs.options.roles.fc_memory = "extended";
   inputs.batches_per_update = which.clips ? 2 : 1;
   return build_plan("hybrid", inputs);
 }
@@ -44,11 +46,15 @@ INSTANTIATE_TEST_SUITE_P(Roles, HybridPlan,
                          testing::Values(Case{1, 1}, Case{2, 1}, Case{3, 1}, Case{2, 2}, Case{4, 2},
                                          Case{3, 3}, Case{1, 1, true}, Case{2, 1, true},
                                          Case{2, 2, true}, Case{1, 1, false, true},
-                                         Case{2, 1, false, true}, Case{2, 2, false, true}),
+                                         Case{2, 1, false, true}, Case{2, 2, false, true},
+                                         Case{1, 1, false, false, true},
+                                         Case{2, 2, true, false, true},
+                                         Case{2, 1, false, true, true}),
                          [](const testing::TestParamInfo<Case>& info) {
-                           return fmt::format("{}_and_{}{}{}", info.param.conv, info.param.fc,
+                           return fmt::format("{}_and_{}{}{}{}", info.param.conv, info.param.fc,
                                               info.param.normalised ? "_normalised" : "",
-                                              info.param.clips ? "_clipped" : "");
+                                              info.param.clips ? "_clipped" : "",
+                                              info.param.extended ? "_extended" : "");
                          });
 
 TEST_P(HybridPlan, HasNoRace) {
@@ -96,7 +102,7 @@ TEST(Hybrid, AnswersWithTheErrorsAndTheAveragedGradientAndBothUpdateTheirCopies)
   const Plan plan = plan_of({2, 2});
   int before = -1;
   for (const char* label :
-       {"backward_weights conv2 @3", "backward_data conv2 @3", "add conv2 gradients @2",
+       {"backward_weights conv2 @3", "backward_data conv2 @3", "add conv2 gradients part 0 @2",
         "update conv2 @3", "send conv2 errors @3->@1", "send averaged conv2 gradients @3->@1",
         "update conv2 @1", "backward_weights conv1 @1", "update conv1 @1"}) {
     EXPECT_LT(before, find_task(plan, label)) << label;
@@ -147,6 +153,40 @@ TEST(Hybrid, ClippedUpdatesWaitForTheNormsOfBothParts) {
     EXPECT_LT(find_task(plan, norms), find_task(plan, "update fc2 @1"));
     EXPECT_LT(find_task(plan, "norms conv1 @0"), find_task(plan, norms));
   }
+}
+
+TEST(Hybrid, KeepsTheFcDevicesStateInExtendedMemoryAndBringsItInPieces) {
+  const Plan plan = plan_of({2, 1, false, false, true});
+  EXPECT_EQ(plan.find_buffer("state", 2), -1);
+  EXPECT_GE(plan.find_buffer("state", 0), 0);
+  const int outside = plan.find_buffer("extended state", 2);
+  ASSERT_GE(outside, 0);
+  EXPECT_TRUE(plan.buffers[size_t(outside)].is_extended);
+  for (const StatePart& part : plan.state_parts) EXPECT_EQ(part.is_extended, part.device == 2);
+  int before = -1;
+  for (const char* label :
+       {"load state of fc1 part 0 @2", "update fc1 part 0 @2", "store state of fc1 part 0 @2",
+        "load state of fc1 part 1 @2", "update fc1 part 1 @2"}) {
+    EXPECT_LT(before, find_task(plan, label)) << label;
+    before = find_task(plan, label);
+  }
+  // The second piece comes while the first is updated: it has a window of its own.
+  const auto target = [&](const char* label) {
+    return std::get<CopyWork>(task(plan, label).work).segments[0].target.buffer;
+  };
+  EXPECT_NE(target("load state of fc1 part 0 @2"), target("load state of fc1 part 1 @2"));
+  EXPECT_EQ(target("load state of fc1 part 0 @2"), target("load state of fc1 part 2 @2"));
+  const MemoryPlan memory = plan_memory(plan);
+  EXPECT_GT(memory.extended_bytes[2], 0);
+  EXPECT_EQ(memory.extended_bytes[0], 0);
+}
+
+TEST(Hybrid, RefusesAnUnknownMemory) {
+  const Net net = small_net(9);
+  StrategyInputs inputs = inputs_for(net, 1, 1);
+  inputs.options.roles.fc_memory = "extend";
+  EXPECT_THAT(error_of([&] { (void)build_plan("hybrid", inputs); }),
+              AllOf(HasSubstr("--fc-memory extend"), HasSubstr("device, extended")));
 }
 
 TEST(Hybrid, ChoosesDevicesByTheCostsAndTakesWhatItIsTold) {

@@ -88,10 +88,14 @@ inline void expect_passes_on_compute_streams_only(const Plan& plan) {
     if (std::holds_alternative<AddWork>(task.work)) continue;  // on whichever needs the sum
     const bool computes = std::holds_alternative<LayerWork>(task.work);
     for (const StreamId& stream : task.streams) {
-      const StreamKind expected = computes                     ? StreamKind::compute
-                                  : task.stage == Stage::input ? StreamKind::copy
-                                                               : StreamKind::communication;
-      EXPECT_EQ(stream.kind, expected) << task.label;
+      EXPECT_EQ(stream.kind == StreamKind::compute, computes) << task.label;
+      // What comes from the host, and what stays on the device, takes no link.
+      const bool is_copy = std::holds_alternative<CopyWork>(task.work);
+      const bool takes_link = is_copy && task.streams.size() > 1;
+      const bool is_free = stream.kind == StreamKind::copy || stream.kind == StreamKind::update;
+      if (takes_link) {
+        EXPECT_FALSE(is_free) << task.label;
+      }
     }
   }
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <new>
 
@@ -19,10 +20,16 @@ class GuardedMemory {
         memory_(new (std::align_val_t{64}) unsigned char[bytes_ + 2 * guard]) {
     std::memset(memory_.get(), mark, bytes_ + 2 * guard);
     std::memset(memory_.get() + guard, 0xFF, bytes_);  // NaN in every float
+    sizes()[data()] = bytes;
+  }
+  // Holds a copy of `bytes` bytes.
+  GuardedMemory(const void* values, int64_t bytes) : GuardedMemory(bytes) {
+    std::memcpy(data(), values, bytes_);
   }
   GuardedMemory(GuardedMemory&&) = default;
   ~GuardedMemory() {
     if (memory_ == nullptr) return;
+    sizes().erase(data());
     for (size_t i = 0; i < guard; ++i) {
       EXPECT_EQ(memory_[i], mark) << "something wrote in front of a buffer";
       EXPECT_EQ(memory_[guard + bytes_ + i], mark) << "something wrote behind a buffer";
@@ -30,8 +37,15 @@ class GuardedMemory {
   }
   [[nodiscard]] float* data() const { return reinterpret_cast<float*>(memory_.get() + guard); }
 
- private:
   static constexpr size_t guard = 64;
+  // Of the one whose data() this is.
+  static int64_t bytes_of(const void* data) { return sizes().at(data); }
+
+ private:
+  static std::map<const void*, int64_t>& sizes() {
+    static std::map<const void*, int64_t> sizes;
+    return sizes;
+  }
   static constexpr unsigned char mark = 0xA5;
   struct Free {
     void operator()(unsigned char* memory) const {

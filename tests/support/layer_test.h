@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "core/base/attributes.h"
 #include "core/plugin/registry.h"
 #include "tests/support/guarded_memory.h"
+#include "tests/support/kernel_device.h"
 #include "tests/support/plain_tensor.h"
 
 namespace tandem::test {
@@ -40,16 +42,11 @@ struct LayerSetup {
   bool whole_outputs = false;
   int64_t input_begin = 0, input_end = -1;  // elements of a row of input 0; -1: all
   PlainTensor output_start = {};            // what output 0 holds before forward
+  bool on_a_cpu = false;                    // whatever kernel_device() is
 };
 
-inline const Registry& layer_registry() {
-  static const Registry registry = [] {
-    Registry result;
-    result.scan(TANDEM_PLUGIN_DIR);
-    return result;
-  }();
-  return registry;
-}
+// With the kernels of kernel_device().
+const Registry& layer_registry();
 
 // Throws Error as the host would for parameters that do not stand the check.
 inline Attributes layer_attributes(
@@ -82,8 +79,9 @@ class LayerRun {
   // Throws Error with the plugin's reason if shapes or the kernel refuse.
   explicit LayerRun(LayerSetup setup)
       : setup_(std::move(setup)),
+        device_(setup_.on_a_cpu ? cpu_device() : kernel_device()),
         type_(layer_registry().layer_type(setup_.type)),
-        kernel_(layer_registry().kernel(setup_.type, "cpu")),
+        kernel_(layer_registry().kernel(setup_.type, device_.kind())),
         attributes_(layer_attributes(type_, setup_.parameters)) {
     ask_shapes();
     cut();
@@ -277,14 +275,21 @@ class LayerRun {
                 setup_.slice_begin,
                 setup_.slice_end >= 0 ? setup_.slice_end
                                       : (output_shapes_.empty() ? 0 : output_shapes_[0].c),
-                setup_.input_begin};
+                setup_.input_begin,
+                nullptr,
+                0};
   }
 
   void prepare() {
-    call_ = {sizeof(tandem_call), 0, setup_.threads, nullptr, nullptr, nullptr};
     report_ = {sizeof(tandem_kernel_report), 0, 0, 0, nullptr};
-    check(kernel_.prepare(&binding_, &call_, &handle_, &report_), setup_.type);
+    call([&](const tandem_call* call) {
+      return kernel_.prepare(&binding_, call, &handle_, &report_);
+    });
     saved_ = std::make_unique<GuardedMemory>(report_.saved_bytes);
+  }
+
+  void call(const std::function<tandem_status(const tandem_call*)>& function) const {
+    check(device_.run(setup_.threads, function), setup_.type);
   }
 
   [[nodiscard]] std::vector<tandem_tensor> weights_of_binding() const {
@@ -338,9 +343,12 @@ class LayerRun {
       }
       GuardedMemory memory(static_cast<int64_t>(other.size()) * 4);
       std::copy(other.begin(), other.end(), memory.data());
-      const float* source = memory.data();
-      check(kernel_.merge_forward_statistics(handle_, &call_, statistics_->data(), &source, 1),
-            setup_.type);
+      OnDevice on(device_);
+      const auto* source = static_cast<const float*>(on.at(memory.data()));
+      auto* target = static_cast<float*>(on.at(statistics_->data()));
+      call([&](const tandem_call* call) {
+        return kernel_.merge_forward_statistics(handle_, call, target, &source, 1);
+      });
     }
   }
 
@@ -360,32 +368,52 @@ class LayerRun {
     const std::vector<void*> output_addresses = pointers(reads_outputs ? outputs_ : hidden);
     const std::vector<void*> weight_addresses = pointers(weights);
     if (in_place()) input_addresses[0] = output_addresses[0];
-    const tandem_pass pass{sizeof(tandem_pass),
-                           flags,
-                           input_addresses.data(),
-                           output_addresses.data(),
-                           weight_addresses.data(),
-                           input_gradients.data(),
-                           const_cast<const void* const*>(output_gradients.data()),
-                           weight_gradients.data(),
-                           saved_->data(),
-                           scratch.data(),
-                           &setup_.step,
-                           &setup_.normaliser,
-                           statistics_ == nullptr ? nullptr : statistics_->data(),
-                           setup_.row_labels.empty() ? nullptr : setup_.row_labels.data()};
-    check(function(handle_, &call_, &pass), setup_.type);
+    call_pass(function, flags, input_addresses, output_addresses, weight_addresses, input_gradients,
+              output_gradients, weight_gradients, scratch);
     weights_after_ = read(weights, weights_of_binding());
   }
 
+  // With everything where the device has it, for the time of the call.
+  void call_pass(tandem_pass_function function, uint32_t flags, const std::vector<void*>& inputs,
+                 const std::vector<void*>& outputs, const std::vector<void*>& weights,
+                 const std::vector<void*>& input_gradients,
+                 const std::vector<void*>& output_gradients,
+                 const std::vector<void*>& weight_gradients, const GuardedMemory& scratch) {
+    const GuardedMemory step(&setup_.step, sizeof setup_.step);
+    const GuardedMemory normaliser(&setup_.normaliser, sizeof setup_.normaliser);
+    const std::vector<float>& labels = setup_.row_labels;
+    const GuardedMemory row_labels(labels.data(), static_cast<int64_t>(4 * labels.size()));
+    OnDevice on(device_);
+    const std::vector<void*> x = on.at(inputs), y = on.at(outputs), w = on.at(weights),
+                             dx = on.at(input_gradients), dy = on.at(output_gradients),
+                             dw = on.at(weight_gradients);
+    const void* statistics = statistics_ == nullptr ? nullptr : statistics_->data();
+    const tandem_pass pass{
+        sizeof(tandem_pass),
+        flags,
+        x.data(),
+        y.data(),
+        w.data(),
+        dx.data(),
+        const_cast<const void* const*>(dy.data()),
+        dw.data(),
+        on.at(saved_->data()),
+        on.at(scratch.data()),
+        static_cast<const tandem_step*>(on.at(step.data())),
+        static_cast<const float*>(on.at(normaliser.data())),
+        static_cast<float*>(on.at(statistics)),
+        labels.empty() ? nullptr : static_cast<const float*>(on.at(row_labels.data()))};
+    call([&](const tandem_call* call) { return function(handle_, call, &pass); });
+  }
+
   LayerSetup setup_;
+  KernelDevice& device_;
   const tandem_layer_type& type_;
   const tandem_kernel& kernel_;
   Attributes attributes_;
   std::vector<Shape> input_shapes_, output_shapes_, weight_shapes_;
   std::vector<tandem_tensor> inputs_of_binding_, outputs_of_binding_;
   tandem_binding binding_{};
-  tandem_call call_{};
   tandem_kernel_report report_{};
   void* handle_ = nullptr;
   std::vector<GuardedMemory> outputs_;

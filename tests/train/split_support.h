@@ -29,6 +29,8 @@ struct SplitCase {
       if (std::isalnum(c) != 0) text += c;
     }
     if (roles.quota > 0) text += fmt::format("_quota_{}", roles.quota);
+    if (roles.eager) text += "_eager";
+    text += roles.fc_memory.empty() ? "" : "_" + roles.fc_memory;
     for (const auto& [field, value] : fields) text += "_" + field;
     if (batches > 1) text += fmt::format("_batches_{}", batches);
     return text;
@@ -96,7 +98,7 @@ class SplitRuns : public Runs {
     TrainOptions o = options(steps);
     o.net_definition = split_net(c.net);
     o.solver_fields = c.fields;
-    if (c.fields.contains("type")) o.rate = 1.0;  // LARS
+    if (c.fields.contains("type") && c.fields.at("type") == "LARS") o.rate = 1.0;
     o.devices = "cpu:1";
     o.strategy = "sequential";
     o.machine.threads = threads;
@@ -158,6 +160,28 @@ inline RoleOptions with_quota(int quota) {
   return roles;
 }
 
+inline RoleOptions eager(int quota) {
+  RoleOptions roles = with_quota(quota);
+  roles.eager = true;
+  return roles;
+}
+
+inline RoleOptions extended(int conv, int fc) {
+  RoleOptions roles = conv_and_fc(conv, fc);
+  roles.fc_memory = "extended";
+  return roles;
+}
+
+// The devices whose bits are set, and the others.
+inline std::string groups_of(int devices, int mask) {
+  std::string errors, weights;
+  for (int device = 0; device < devices; ++device) {
+    std::string& group = (mask >> device & 1) != 0 ? errors : weights;
+    group += fmt::format("{}{}", group.empty() ? "" : ",", device);
+  }
+  return fmt::format("E={}/W={}", errors, weights);
+}
+
 inline std::vector<SplitCase> split_cases() {
   std::vector<SplitCase> cases;
   for (const auto& [conv, fc] : {std::pair{1, 1}, {2, 1}, {3, 1}, {2, 2}}) {
@@ -174,15 +198,16 @@ inline std::vector<SplitCase> split_cases() {
                               int64_t batches = 1) {
     cases.push_back({"asymmetric", devices, in_groups(groups), net, fields, batches});
   };
-  for (const char* net : {"small", "mlp", "speech"}) {
-    asymmetric(2, "E=0/W=1", net);
-    asymmetric(3, "E=1/W=0,2", net);
-    asymmetric(4, "E=0,2/W=1,3", net);
-  }
-  asymmetric(2, "E=1/W=0", "mlp");
-  asymmetric(3, "E=0,2/W=1", "small");
-  asymmetric(4, "E=3/W=0,1,2", "speech");
+  asymmetric(2, "E=0/W=1", "small");
+  asymmetric(3, "E=1/W=0,2", "small");
+  asymmetric(4, "E=0,2/W=1,3", "small");
   asymmetric(4, "E=0,1,3/W=2", "small");
+  asymmetric(4, "E=3/W=0,1,2", "speech");
+  for (int devices = 2; devices <= 4; ++devices) {
+    for (int mask = 1; mask + 1 < 1 << devices; ++mask) {
+      asymmetric(devices, groups_of(devices, mask), mask % 3 == 0 ? "speech" : "mlp");
+    }
+  }
   asymmetric(3, "E=0/W=1,2", "small", {{"clip_gradients", "0.3"}});
   asymmetric(3, "E=0/W=1,2", "mlp", {}, 2);
   const auto fc_parallel = [&](int devices, int quota, const std::string& net,
@@ -199,18 +224,27 @@ inline std::vector<SplitCase> split_cases() {
   fc_parallel(3, 1, "speech");
   fc_parallel(4, 3, "small");
   fc_parallel(4, 1, "small");
+  fc_parallel(4, 2, "mlp");
   fc_parallel(2, 2, "small", {{"clip_gradients", "0.3"}});
   fc_parallel(3, 2, "mlp", lars);
   asymmetric(3, "E=0/W=1,2", "mlp", lars);
   fc_parallel(2, 1, "small", {}, 2);
   fc_parallel(3, 3, "norm");
+  cases.push_back({"fc_parallel", 2, eager(1), "mlp"});
+  cases.push_back({"fc_parallel", 3, eager(2), "speech"});
+  cases.push_back({"fc_parallel", 4, eager(1), "small"});
+  cases.push_back({"fc_parallel", 4, eager(2), "mlp", {{"clip_gradients", "0.3"}}, 2});
+  cases.push_back({"hybrid", 2, extended(1, 1)});
+  cases.push_back({"hybrid", 4, extended(2, 2), "small", {{"type", "Adam"}}});
+  cases.push_back({"hybrid", 3, extended(2, 1), "norm", {{"clip_gradients", "0.3"}}, 2});
   return cases;
 }
 
 inline std::vector<SplitCase> resume_cases() {
   return {{"hybrid", 3, conv_and_fc(2, 1)},
           {"asymmetric", 4, in_groups("E=0,2/W=1,3"), "mlp"},
-          {"fc_parallel", 3, with_quota(2), "small"}};
+          {"fc_parallel", 3, with_quota(2), "small"},
+          {"hybrid", 3, extended(2, 1)}};
 }
 
 }  // namespace tandem::test

@@ -99,17 +99,17 @@ class Asymmetric {
                                 builder_.tensor(place.place, tensor, both)};
       if (from == to) {
         builder_.emit_copy(fmt::format("keep {} @{}", name, to), Stage::send_activations, layer,
-                           {{to, StreamKind::communication}}, {segment});
+                           {{to, StreamKind::copy}}, {segment});
       } else {
         builder_.emit_transfer("send " + name, Stage::send_activations, layer, from, to, {segment},
-                               When::every_batch);
+                               When::every_batch, full_duplex);
       }
     }
   }
 
   void emit_forward() {
     for (size_t layer = 0; layer < net_.layers.size(); ++layer) {
-      master::emit_forward(builder_, static_cast<int>(layer));
+      master::emit_forward(builder_, static_cast<int>(layer), StreamKind::control);
       for (const Place& place : places_) {
         for (const int tensor : place.needs.after[layer]) gather(place, tensor);
       }
@@ -117,7 +117,7 @@ class Asymmetric {
   }
 
   void emit_report() {
-    master::emit_report(builder_, true);
+    master::emit_report(builder_, true, StreamKind::control);
     updates_.emit_skip(0, groups_.weights);
   }
 
@@ -136,7 +136,7 @@ class Asymmetric {
       if (segments.empty()) continue;
       builder_.emit_transfer(fmt::format("send {} errors", l.name), Stage::send_errors, layer,
                              builder_.device_of(from.place), device, std::move(segments),
-                             When::every_batch);
+                             When::every_batch, full_duplex);
     }
   }
 
@@ -174,7 +174,8 @@ class Asymmetric {
     const std::string& name = net_.layers[size_t(layer)].name;
     if (share.is_slice) {
       builder_.emit_update(fmt::format("update {} @{}", name, share.device), Stage::update_weights,
-                           share.device, builder_.parts_of(layer, share.begin, share.end));
+                           share.device, builder_.parts_of(layer, share.begin, share.end),
+                           StreamKind::update);
       broadcast(layer, share);
       return;
     }
@@ -193,7 +194,8 @@ class Asymmetric {
         segments.push_back({builder_.weights(share.device, range), builder_.weights(to, range)});
       }
       builder_.emit_transfer("broadcast " + net_.layers[size_t(layer)].name, Stage::broadcast,
-                             layer, share.device, to, std::move(segments), When::last_batch);
+                             layer, share.device, to, std::move(segments), When::last_batch,
+                             full_duplex);
     }
   }
   void emit_clipped_weights() {

@@ -1,6 +1,7 @@
 #include "core/schedule/strategies/collectives.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
@@ -103,13 +104,8 @@ class Tree final : public ToMaster {
 
  private:
   void emit_pair(const Bucket& bucket, int distance, int source, int target) {
-    const int buffer = builder_.buffer({fmt::format("received gradients, distance {}", distance),
-                                        target,
-                                        BufferKind::transient,
-                                        all_weights(builder_.net()).bytes,
-                                        1,
-                                        {}});
-    const Region received{buffer, bucket.range.offset, bucket.range.bytes};
+    const Region received = builder_.arriving_gradients(
+        target, fmt::format("received gradients, distance {}", distance), bucket.range);
     builder_.emit_transfer("reduce " + bucket.name, Stage::reduce_gradients, bucket.layer, source,
                            target, {{builder_.gradients(source, bucket.range), received}},
                            When::last_batch, full_duplex);
@@ -127,11 +123,10 @@ class Tree final : public ToMaster {
 
 }  // namespace
 
-std::unique_ptr<Collective> Collective::make(const std::string& reduction, PlanBuilder& builder,
-                                             const std::vector<Bucket>& buckets) {
+std::unique_ptr<Collective> Collective::make(const std::string& reduction, PlanBuilder& builder) {
   if (reduction == "serial") return make_serial(builder);
   if (reduction == "tree") return make_tree(builder);
-  if (reduction == "ring") return make_ring(builder, buckets);
+  if (reduction == "ring") return make_ring(builder);
   throw error("--reduce {}: unknown reduction{}; there are: serial, tree, ring", reduction,
               did_you_mean(reduction, {"serial", "tree", "ring"}));
 }
@@ -144,22 +139,22 @@ std::unique_ptr<Collective> make_tree(PlanBuilder& builder) {
 }
 
 std::vector<int> device_order(const StrategyInputs& inputs) {
+  std::vector<int> all(size_t(inputs.devices));
+  std::iota(all.begin(), all.end(), 0);
+  return device_order(inputs, all);
+}
+
+std::vector<int> device_order(const StrategyInputs& inputs, const std::vector<int>& devices) {
   constexpr int64_t typical = 1 << 20;
-  std::vector<int> order{0};
-  std::vector<bool> taken(size_t(inputs.devices), false);
-  taken[0] = true;
-  while (static_cast<int>(order.size()) < inputs.devices) {
-    int nearest = -1;
-    double least = 0;
-    for (int device = 0; device < inputs.devices; ++device) {
-      if (taken[size_t(device)]) continue;
-      const double seconds = transfer_seconds(inputs, order.back(), device, typical);
-      if (nearest >= 0 && seconds >= least) continue;
-      nearest = device;
-      least = seconds;
-    }
-    order.push_back(nearest);
-    taken[size_t(nearest)] = true;
+  std::vector<int> order{devices.front()};
+  std::vector<int> left(devices.begin() + 1, devices.end());
+  while (!left.empty()) {
+    const auto nearest = std::min_element(left.begin(), left.end(), [&](int a, int b) {
+      return transfer_seconds(inputs, order.back(), a, typical) <
+             transfer_seconds(inputs, order.back(), b, typical);
+    });
+    order.push_back(*nearest);
+    left.erase(nearest);
   }
   return order;
 }

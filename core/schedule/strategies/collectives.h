@@ -7,10 +7,8 @@
 //           (N - 1) x bytes through the master's links, each way.
 //   tree    pairs are added, then pairs of pairs, up to the master, and the new weights come back
 //           down: ceil(log2 N) x bytes, each way.
-//   ring    the bucket is cut into a part for each device; a part travels around the ring and every
-//           device adds its own, until it reaches its owner, who updates it; then the new parts
-//           travel around: 2 (N - 1) / N x bytes through every link, all at once. A part is two
-//           halves that follow each other, so that one travels while the other is added.
+//   ring    as group_reduce.h says; a part's owner updates it, and the new parts travel around:
+//           2 (N - 1) / N x bytes through every link, all at once.
 #pragma once
 
 #include <memory>
@@ -23,10 +21,9 @@ namespace tandem {
 
 class Collective {
  public:
-  // Error for an unknown reduction ("serial", "tree", "ring"). `builder` and `buckets` outlive it.
+  // Error for an unknown reduction ("serial", "tree", "ring"). `builder` outlives it.
   [[nodiscard]] static std::unique_ptr<Collective> make(const std::string& reduction,
-                                                        PlanBuilder& builder,
-                                                        const std::vector<Bucket>& buckets);
+                                                        PlanBuilder& builder);
   virtual ~Collective() = default;
 
   // Appends the tasks that add up the bucket's gradients, and the norms that the rule wants of
@@ -48,13 +45,15 @@ class Collective {
 // The devices in an order in which neighbours are close: the master, then always the one that the
 // last reaches fastest. Without a topology: by number.
 [[nodiscard]] std::vector<int> device_order(const StrategyInputs& inputs);
+// Some of them; the first stays the first.
+[[nodiscard]] std::vector<int> device_order(const StrategyInputs& inputs,
+                                            const std::vector<int>& devices);
 // Seconds of a copy between two devices that meets no other, by the topology, else the link.
 [[nodiscard]] double transfer_seconds(const StrategyInputs& inputs, int source, int target,
                                       int64_t bytes);
 
 [[nodiscard]] std::unique_ptr<Collective> make_serial(PlanBuilder& builder);
 [[nodiscard]] std::unique_ptr<Collective> make_tree(PlanBuilder& builder);
-[[nodiscard]] std::unique_ptr<Collective> make_ring(PlanBuilder& builder,
-                                                    const std::vector<Bucket>& buckets);
+[[nodiscard]] std::unique_ptr<Collective> make_ring(PlanBuilder& builder);
 
 }  // namespace tandem

@@ -62,22 +62,42 @@ std::vector<int> walk_back(const Net& net, int last) {
 }
 
 int quota_of(const StrategyInputs& inputs) {
-  const int quota = inputs.options.roles.quota;
-  if (quota == 0) return inputs.devices;
-  if (quota < 0 || quota > inputs.devices) {
+  const RoleOptions& roles = inputs.options.roles;
+  if (roles.quota < 0 || roles.quota > inputs.devices) {
     throw error(
         "--quota {}: a round waits for at least 1 and at most {} error pieces, one of each device",
-        quota, inputs.devices);
+        roles.quota, inputs.devices);
   }
-  return quota;
+  if (roles.eager && roles.quota == inputs.devices) {
+    throw error(
+        "--eager with --quota {} on {} devices: there is one round only, whose errors are sent at "
+        "once anyway; use a --quota of at most {}",
+        roles.quota, inputs.devices, inputs.devices - 1);
+  }
+  if (roles.quota > 0) return roles.quota;
+  return roles.eager ? (inputs.devices + 1) / 2 : inputs.devices;
+}
+
+// Rounds multiply from layer to layer where each sends its errors.
+void demand_few_rounds(const Net& net, const FcChain& chain, int devices) {
+  constexpr int64_t most = 256;
+  const Layer& first = net.layers[size_t(chain.layers.front())];
+  const int64_t rounds = chain.rounds(net, chain.layers.front(), devices);
+  if (rounds <= most) return;
+  throw error(
+      "{}: with --eager and {} of {} error pieces a round it would go backward in {} rounds, at "
+      "most {} are allowed: use a larger --quota, or no --eager{}",
+      first.title(), chain.quota, devices, rounds, most, place(first));
 }
 
 }  // namespace
 
 std::vector<StrategyVariant> fc_parallel_variants(const StrategyInputs& inputs) {
   std::vector<StrategyVariant> variants;
-  if (inputs.options.roles == RoleOptions{}) {
+  const RoleOptions& told = inputs.options.roles;
+  if (told.quota == 0) {
     for (int quota = inputs.devices; quota >= 1; quota /= 2) {
+      if (told.eager && quota == inputs.devices) continue;
       variants.push_back({fmt::format("--quota {}", quota), inputs.options});
       variants.back().options.roles.quota = quota;
     }
@@ -93,6 +113,20 @@ bool is_fully_connected(const Layer& layer) {
 int FcChain::index_of(int layer) const {
   const auto at = std::find(layers.begin(), layers.end(), layer);
   return at == layers.end() ? -1 : static_cast<int>(at - layers.begin());
+}
+
+int FcChain::above(const Net& net, int layer) const {
+  for (size_t i = size_t(index_of(layer)) + 1; i < layers.size(); ++i) {
+    if (is_fully_connected(net.layers[size_t(layers[i])])) return layers[i];
+  }
+  return -1;
+}
+
+int64_t FcChain::rounds(const Net& net, int layer, int devices) const {
+  constexpr int64_t enough = int64_t{1} << 40;
+  const int64_t each = (devices + quota - 1) / quota;
+  if (!eager || above(net, layer) < 0) return each;
+  return std::min(enough, each * rounds(net, above(net, layer), devices));
 }
 
 FcChain fc_chain(const StrategyInputs& inputs) {
@@ -130,6 +164,8 @@ FcChain fc_chain(const StrategyInputs& inputs) {
                 layer.title(), neurons, inputs.devices, neurons, place(layer));
   }
   chain.quota = quota_of(inputs);
+  chain.eager = inputs.options.roles.eager;
+  demand_few_rounds(net, chain, inputs.devices);
   return chain;
 }
 

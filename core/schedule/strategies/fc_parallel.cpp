@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "core/schedule/strategies/collectives.h"
 #include "core/schedule/strategies/fc_slices.h"
 #include "core/schedule/strategies/group_reduce.h"
 #include "core/schedule/strategies/master.h"
@@ -22,7 +23,8 @@ class FcParallel {
         net_(builder_.net()),
         updates_(builder_),
         slices_(builder_, chain_),
-        everyone_(size_t(inputs.devices)) {
+        everyone_(size_t(inputs.devices)),
+        ring_(builder_, device_order(inputs)) {
     std::iota(everyone_.begin(), everyone_.end(), 0);
   }
 
@@ -31,7 +33,7 @@ class FcParallel {
     for (const int device : everyone_) builder_.emit_input(device, others_read_data());
     slices_.emit_inputs();
     for (int layer = 0; layer < layers(); ++layer) emit_forward(layer);
-    master::emit_report(builder_, true);
+    master::emit_report(builder_, true, StreamKind::control);
     updates_.emit_skip(0, everyone_);
     for (int layer = layers(); layer-- > 0;) emit_backward(layer);
     if (builder_.inputs().needs_norms) emit_updates_with_norms();
@@ -51,11 +53,12 @@ class FcParallel {
   void note() {
     Plan& plan = builder_.plan();
     plan.roles.quota = chain_.quota;
+    plan.roles.eager = chain_.eager;
     plan.notes.push_back(fmt::format(
-        "'{}' to '{}' divided by neurons over {} devices, {} of {} error pieces a round",
+        "'{}' to '{}' divided by neurons over {} devices, {} of {} error pieces a round{}",
         net_.layers[size_t(chain_.layers.front())].name,
         net_.layers[size_t(chain_.layers.back())].name, everyone_.size(), chain_.quota,
-        everyone_.size()));
+        everyone_.size(), chain_.eager ? ", sent behind each" : ""));
     std::vector<bool> divided(net_.weights.size(), false);
     for (int layer = 0; layer < layers(); ++layer) {
       if (!is_divided(layer)) continue;
@@ -85,7 +88,7 @@ class FcParallel {
 
   void emit_forward(int layer) {
     if (!chain_.has(layer)) {
-      master::emit_forward(builder_, layer);
+      master::emit_forward(builder_, layer, StreamKind::control);
       return;
     }
     slices_.emit_forward(layer);
@@ -97,7 +100,7 @@ class FcParallel {
     if (!chain_.has(layer)) {
       const bool fc = layer > chain_.layers.back();
       master::emit_backward(builder_, everyone_, layer,
-                            fc ? Stage::backward_fc : Stage::backward_conv);
+                            fc ? Stage::backward_fc : Stage::backward_conv, StreamKind::control);
       emit_common_update(layer);
       return;
     }
@@ -112,7 +115,7 @@ class FcParallel {
     const std::vector<WeightPart> mine = parts(layer, device);
     if (mine.empty()) return;
     builder_.emit_update(fmt::format("update {} @{}", net_.layers[size_t(layer)].name, device),
-                         Stage::update_fc, device, mine);
+                         Stage::update_fc, device, mine, StreamKind::update);
   }
 
   // Weights that every device has.
@@ -120,8 +123,7 @@ class FcParallel {
     const std::vector<int> weights = weights_completed_by(net_, layer);
     if (weights.empty()) return;
     const std::string& name = net_.layers[size_t(layer)].name;
-    group::emit_all_reduce(
-        builder_, everyone_,
+    ring_.emit_all_reduce(
         {name + " gradients", layer, Stage::send_conv_gradients, Stage::update_conv},
         weight_ranges(net_, weights));
     if (builder_.inputs().needs_norms) return;
@@ -138,7 +140,7 @@ class FcParallel {
         for (const int device : everyone_) collect(layer, device);
       }
     }
-    builder_.emit_norms("norms @0", Stage::update_fc, 0, trained);
+    builder_.emit_norms("norms @0", Stage::update_fc, 0, trained, StreamKind::update);
     const std::vector<Region> known = builder_.norms(0, trained);
     for (const int device : everyone_) {
       std::vector<CopySegment> segments;
@@ -146,7 +148,7 @@ class FcParallel {
       for (size_t i = 0; i < known.size(); ++i) segments.push_back({known[i], wanted[i]});
       if (device == 0) continue;
       builder_.emit_transfer("send norms", Stage::update_fc, -1, 0, device, std::move(segments),
-                             When::last_batch);
+                             When::last_batch, control_streams);
     }
     for (int layer = layers(); layer-- > 0;) {
       const std::vector<int> weights = weights_completed_by(net_, layer);
@@ -157,7 +159,7 @@ class FcParallel {
           emit_slice_update(layer, device);
         } else {
           builder_.emit_update(fmt::format("update {} @{}", name, device), Stage::update_conv,
-                               device, weights);
+                               device, weights, StreamKind::update);
         }
       }
     }
@@ -174,7 +176,7 @@ class FcParallel {
     }
     builder_.emit_transfer(fmt::format("send {} gradients", net_.layers[size_t(layer)].name),
                            Stage::send_fc_gradients, layer, device, 0, std::move(segments),
-                           When::last_batch);
+                           When::last_batch, full_duplex);
   }
 
   FcChain chain_;
@@ -183,6 +185,7 @@ class FcParallel {
   Updates updates_;
   FcSlices slices_;
   std::vector<int> everyone_;
+  RingGroup ring_;
 };
 
 }  // namespace

@@ -49,16 +49,24 @@ Region FcSlices::rows_of(const Region& all, Rows rows) const {
 Region FcSlices::output(int device, int tensor, int owner) {
   return buffer(device, tensor, owner, fmt::format("slice {}", owner));
 }
-Region FcSlices::error(int device, int tensor, int sender) {
-  return buffer(device, tensor, device, fmt::format("slice errors of @{}", sender));
-}
 Region FcSlices::gradient(int device, int tensor) {
   return buffer(device, tensor, device, "slice gradient");
 }
+
+Region FcSlices::errors(int device, int tensor, int owner, const std::string& what,
+                        const Round& round) {
+  if (!chain_.eager) return rows_of(buffer(device, tensor, owner, what), round.rows);
+  const int64_t bytes = round.rows.count() * slice(tensor, owner).count() * 4;
+  const std::string name = fmt::format("{} {}, {}", name_of(tensor), what, round.name());
+  return {builder_.buffer({name, device, BufferKind::transient, bytes, 1, {}}), 0, bytes};
+}
+Region FcSlices::error(int device, int tensor, int sender, const Round& round) {
+  return errors(device, tensor, device, fmt::format("slice errors of @{}", sender), round);
+}
 // What stays on the device lies at once where the others' arrive.
-Region FcSlices::outgoing(int device, int tensor, int target) {
-  if (device == target) return error(device, tensor, device);
-  return buffer(device, tensor, target, fmt::format("slice errors for @{}", target));
+Region FcSlices::outgoing(int device, int tensor, int target, const Round& round) {
+  if (device == target) return error(device, tensor, device, round);
+  return errors(device, tensor, target, fmt::format("slice errors for @{}", target), round);
 }
 
 std::string FcSlices::label(LayerPass pass, int layer, int device,
@@ -133,10 +141,10 @@ void FcSlices::emit_first_forward(int layer) {
                                 builder_.tensor(places_[size_t(device)], input, rows)};
       if (k == 0) {
         builder_.emit_copy(fmt::format("keep {} @{}", name, device), Stage::send_activations, layer,
-                           {{device, StreamKind::communication}}, {segment});
+                           {{device, StreamKind::copy}}, {segment});
       } else {
         builder_.emit_transfer("send " + name, Stage::send_activations, layer, from, device,
-                               {segment}, When::every_batch);
+                               {segment}, When::every_batch, full_duplex);
       }
       pass(device, rows, fmt::format("of @{}", from));
     }
@@ -152,7 +160,7 @@ void FcSlices::emit_next_forward(int layer) {
       if (k > 0) {
         builder_.emit_transfer("send " + name_of(input), Stage::send_activations, layer, from,
                                device, {{output(from, input, from), output(device, input, from)}},
-                               When::every_batch);
+                               When::every_batch, full_duplex);
       }
       builder_.emit_pass(
           label(LayerPass::forward, layer, device, fmt::format("of @{}", from)), Stage::forward,
@@ -161,12 +169,42 @@ void FcSlices::emit_next_forward(int layer) {
   }
 }
 
+std::vector<Rows> FcSlices::row_ranges() const {
+  if (!chain_.eager) return {{0, net_.batch}};
+  std::vector<Rows> ranges;
+  const int last = chain_.layers.back();
+  for (int i = 0; i < chain_.rounds(net_, last, devices()); ++i) {
+    ranges.push_back(rows_of_round(last, i));
+  }
+  return ranges;
+}
+
+// What forward keeps for backward is kept for the rows that go backward together.
+PlanBinding FcSlices::neurons_use(int device, int layer, Rows rows) {
+  PlanBinding use = whole_use(device, layer);
+  use.inputs[0] = output(device, at(layer).inputs[0], device);
+  if (!chain_.eager) return use;
+  use.row_begin = rows.begin;
+  use.row_end = rows.end;
+  use.inputs[0] = rows_of(use.inputs[0], rows);
+  use.outputs[0] = rows_of(use.outputs[0], rows);
+  use.saved = builder_.buffer({fmt::format("{} saved (rows {})", at(layer).name, rows.begin),
+                               device,
+                               BufferKind::transient,
+                               0,
+                               1,
+                               {}});
+  return use;
+}
+
 void FcSlices::emit_neurons_forward(int layer) {
-  for (int device = 0; device < devices(); ++device) {
-    PlanBinding use = whole_use(device, layer);
-    use.inputs[0] = output(device, at(layer).inputs[0], device);
-    builder_.emit_pass(label(LayerPass::forward, layer, device, ""), Stage::forward,
-                       {builder_.add_binding(std::move(use)), LayerPass::forward, false});
+  for (const Rows& rows : row_ranges()) {
+    const std::string suffix = chain_.eager ? fmt::format("rows {}", rows.begin) : "";
+    for (int device = 0; device < devices(); ++device) {
+      builder_.emit_pass(
+          label(LayerPass::forward, layer, device, suffix), Stage::forward,
+          {builder_.add_binding(neurons_use(device, layer, rows)), LayerPass::forward, false});
+    }
   }
 }
 
@@ -199,7 +237,7 @@ void FcSlices::emit_gather() {
                              device,
                              {{rows_of(output(from, tensor, from), rows),
                                rows_of(output(device, tensor, from), rows)}},
-                             When::every_batch);
+                             When::every_batch, full_duplex);
     }
   }
   for (int device = 0; device < devices(); ++device) {
@@ -224,8 +262,9 @@ void FcSlices::emit_scatter() {
   const int tensor = at(chain_.layers.back()).outputs[0], layer = chain_.layers.back();
   const int64_t width = net_.tensors[size_t(tensor)].shape.c;
   const auto piece = [&](int device, int target) {
-    const Region whole =
-        device == target ? gradient(device, tensor) : outgoing(device, tensor, target);
+    const Region whole = device == target ? gradient(device, tensor)
+                                          : buffer(device, tensor, target,
+                                                   fmt::format("slice errors for @{}", target));
     return rows_of(whole, builder_.rows(device));
   };
   for (int device = 0; device < devices(); ++device) {
@@ -250,7 +289,7 @@ void FcSlices::emit_scatter() {
       builder_.emit_transfer(
           fmt::format("send {} errors", name_of(tensor)), Stage::send_errors, layer, from, device,
           {{piece(from, device), rows_of(gradient(device, tensor), builder_.rows(from))}},
-          When::every_batch);
+          When::every_batch, full_duplex);
     }
   }
 }

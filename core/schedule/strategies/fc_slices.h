@@ -1,7 +1,8 @@
 // The passes of the strategy `fc_parallel` over its chain of fully connected layers: device j has
 // the neurons share(neurons, devices, j) of every layer, for the whole batch. Forward is half
 // stop-and-wait: a product is taken of each piece of the input as it arrives, and the whole output
-// goes out. Backward is fixed stop-and-wait: in rounds of so many error pieces.
+// goes out. Backward is fixed stop-and-wait: in rounds of so many error pieces, whose errors are
+// sent together behind the last round, or (eager) each behind its own.
 #pragma once
 
 #include <string>
@@ -33,8 +34,9 @@ class FcSlices {
   struct Round {
     int number = 0;
     Rows rows;                // of the batch
-    std::vector<int> pieces;  // whose errors are added up
-    Region error;             // where
+    int sent_in = 0;          // the round of the layer behind that sent the pieces; 0 if not eager
+    std::vector<int> pieces;  // whose errors are added up; none: rows of what was gathered
+    [[nodiscard]] std::string name() const { return "round " + std::to_string(number); }
   };
 
   [[nodiscard]] int devices() const { return builder_.devices(); }
@@ -45,20 +47,29 @@ class FcSlices {
   // [rows of the batch x neurons of `owner`] on a device.
   [[nodiscard]] Region buffer(int device, int tensor, int owner, const std::string& what);
   [[nodiscard]] Region rows_of(const Region& all, Rows rows) const;
-  // The slice of `owner`; the errors of the device's slice as `sender` computed them; the gradient
-  // of the device's own slice.
+  // The slice of `owner`; the gradient of the device's own slice.
   [[nodiscard]] Region output(int device, int tensor, int owner);
-  [[nodiscard]] Region error(int device, int tensor, int sender);
   [[nodiscard]] Region gradient(int device, int tensor);
-  [[nodiscard]] Region outgoing(int device, int tensor, int target);
+  // Errors of slices of a layer's input, as one of its rounds gave them: of the device's slice as
+  // `sender` computed them; of the slice of `target`, on their way there.
+  [[nodiscard]] Region error(int device, int tensor, int sender, const Round& round);
+  [[nodiscard]] Region outgoing(int device, int tensor, int target, const Round& round);
+  [[nodiscard]] Region errors_below(int device, const Round& round);
+  [[nodiscard]] Region errors(int device, int tensor, int owner, const std::string& what,
+                              const Round& round);
 
   [[nodiscard]] PlanBinding whole_use(int device, int layer);
+  [[nodiscard]] PlanBinding neurons_use(int device, int layer, Rows rows);
   [[nodiscard]] PlanBinding use_of_piece(int device, int layer, int owner);
   [[nodiscard]] bool begins_at_data() const;
   void emit_first_forward(int layer);
   void emit_next_forward(int layer);
   void emit_neurons_forward(int layer);
-  [[nodiscard]] Round round_of(int layer, int device, int number);
+  // Rows that layers behind the first round of the last layer work on at once: all, or (eager)
+  // those of each of its rounds.
+  [[nodiscard]] std::vector<Rows> row_ranges() const;
+  [[nodiscard]] Rows rows_of_round(int layer, int number) const;
+  [[nodiscard]] Round round_of(int layer, int device, int number) const;
   void emit_round(int layer, int device, const Round& round);
   [[nodiscard]] Region emit_neurons_backward(int layer, int device, const Round& round);
   void emit_first_backward(int layer, int device, const Round& round, const Region& error);
@@ -67,8 +78,9 @@ class FcSlices {
                       const std::string& suffix);
   void emit_weights_pass(int layer, int device, const Round& round, const PlanBinding& use,
                          const std::string& suffix);
-  void send_errors(int layer);
-  void send_rows_of_errors(int layer);
+  void send_errors(int layer, const Round& round);
+  void send_rows_of_errors(int layer, const Round& round);
+  void send_rows_to(int layer, int device, const Round& round);
   [[nodiscard]] std::string label(LayerPass pass, int layer, int device,
                                   const std::string& suffix) const;
 

@@ -2,88 +2,87 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <utility>
 
-namespace tandem::group {
+#include "core/schedule/strategies/buckets.h"
+
+namespace tandem {
 
 namespace {
 
-// Below this a message's latency costs more than its bytes.
-constexpr int64_t smallest_part = 16384;
-constexpr int64_t alignment = 64;
-
-// Part `part` of `parts`, on aligned bounds.
-WeightRange part_of(const WeightRange& range, int64_t part, int64_t parts) {
-  const auto bound = [&](int64_t p) {
-    if (p == parts) return range.bytes;
-    return std::min(range.bytes, (range.bytes * p / parts + alignment - 1) / alignment * alignment);
-  };
-  const int64_t begin = bound(part);
-  return {range.offset + begin, bound(part + 1) - begin};
-}
-
-class Ring {
- public:
-  Ring(PlanBuilder& builder, const std::vector<int>& members, const Reduction& reduction)
-      : builder_(builder), members_(members), reduction_(reduction) {}
-
-  void reduce(const WeightRange& range, const std::string& name) {
-    const size_t parts = range.bytes < smallest_part * size() ? 1 : members_.size();
-    // Hop by hop, so that all parts are under way at once.
-    for (size_t hop = 0; hop + 1 < members_.size(); ++hop) {
-      for (size_t part = 0; part < parts; ++part) {
-        add(hop, part, part_of(range, int64_t(part), int64_t(parts)), named(name, part, parts));
-      }
-    }
-    for (size_t hop = 0; hop + 1 < members_.size(); ++hop) {
-      for (size_t part = 0; part < parts; ++part) {
-        hand_on(hop, part, part_of(range, int64_t(part), int64_t(parts)), named(name, part, parts));
-      }
-    }
-  }
-
- private:
-  [[nodiscard]] int64_t size() const { return static_cast<int64_t>(members_.size()); }
-  [[nodiscard]] int member(size_t number) const { return members_[number % members_.size()]; }
-  static std::string named(const std::string& name, size_t part, size_t parts) {
-    return parts == 1 ? name : fmt::format("{} part {}", name, part);
-  }
-
-  // A part's sum begins behind the member that it ends at: part p at member p.
-  void add(size_t hop, size_t part, const WeightRange& bytes, const std::string& name) {
-    if (bytes.bytes == 0) return;
-    const int from = member(part + 1 + hop), to = member(part + 2 + hop);
-    const Region received = builder_.received_gradients(from, bytes, to);
-    builder_.emit_transfer("send " + name, reduction_.sending, reduction_.layer, from, to,
-                           {{builder_.gradients(from, bytes), received}}, When::last_batch);
-    builder_.emit_add(fmt::format("add {} @{}", name, to), reduction_.adding,
-                      {to, StreamKind::communication}, builder_.gradients(to, bytes), {received},
-                      When::last_batch);
-  }
-
-  void hand_on(size_t hop, size_t part, const WeightRange& bytes, const std::string& name) {
-    if (bytes.bytes == 0) return;
-    const int from = member(part + hop), to = member(part + 1 + hop);
-    builder_.emit_transfer("return " + name, reduction_.sending, reduction_.layer, from, to,
-                           {{builder_.gradients(from, bytes), builder_.gradients(to, bytes)}},
-                           When::last_batch);
-  }
-
-  PlanBuilder& builder_;
-  const std::vector<int>& members_;
-  const Reduction& reduction_;
-};
+constexpr int64_t smallest_half = 16 << 10;  // below it a part is not cut in two: latency counts
 
 }  // namespace
 
-void emit_all_reduce(PlanBuilder& builder, const std::vector<int>& members,
-                     const Reduction& reduction, const std::vector<WeightRange>& ranges) {
-  if (members.size() < 2) return;
-  Ring ring(builder, members, reduction);
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    ring.reduce(ranges[i], ranges.size() > 1 ? fmt::format("{}, range {}", reduction.what, i)
-                                             : reduction.what);
+RingGroup::RingGroup(PlanBuilder& builder, std::vector<int> members)
+    : builder_(builder), members_(std::move(members)) {}
+
+int RingGroup::halves(const WeightRange& range) const {
+  return range.bytes / size() >= 2 * smallest_half ? 2 : 1;
+}
+
+WeightRange RingGroup::slice(const WeightRange& range, int part, int half) const {
+  return slice_of(slice_of(range, part, size()), half, halves(range));
+}
+
+std::string RingGroup::part_name(int part, int half) {
+  return fmt::format("part {}{}", part, half == 0 ? "" : "b");
+}
+
+// The sum so far of a part goes to the next member, which adds its own.
+void RingGroup::emit_hop(const Shown& shown, const WeightRange& range, int part, int half,
+                         int from) {
+  const WeightRange bytes = slice(range, part, half);
+  if (bytes.bytes == 0) return;
+  const int source = member(from), target = member(from + 1);
+  const Region received = builder_.arriving_gradients(target, "received gradients", bytes);
+  const std::string what = shown.name + " " + part_name(part, half);
+  builder_.emit_transfer("reduce " + what, shown.stage, shown.layer, source, target,
+                         {{builder_.gradients(source, bytes), received}}, When::last_batch,
+                         full_duplex);
+  builder_.emit_add(fmt::format("add {} @{}", what, target), shown.adding,
+                    {target, StreamKind::update}, builder_.gradients(target, bytes), {received},
+                    When::last_batch);
+}
+
+void RingGroup::emit_reduce_scatter(const Shown& shown, const WeightRange& range) {
+  // Round by round, so that all parts are under way at once; a part ends at its owner.
+  for (int round = 0; round + 1 < size(); ++round) {
+    for (int half = 0; half < halves(range); ++half) {
+      for (int from = 0; from < size(); ++from) {
+        emit_hop(shown, range, (from + size() - round - 1) % size(), half, from);
+      }
+    }
   }
 }
 
-}  // namespace tandem::group
+void RingGroup::emit_all_gather(const Shown& shown, const std::string& verb,
+                                const WeightRange& range, Array array) {
+  for (int round = 0; round + 1 < size(); ++round) {
+    for (int half = 0; half < halves(range); ++half) {
+      for (int from = 0; from < size(); ++from) {
+        const int part = (from + size() - round) % size();
+        const WeightRange bytes = slice(range, part, half);
+        if (bytes.bytes == 0) continue;
+        const int source = member(from), target = member(from + 1);
+        builder_.emit_transfer(
+            fmt::format("{} {} {}", verb, shown.name, part_name(part, half)), shown.stage,
+            shown.layer, source, target,
+            {{(builder_.*array)(source, bytes), (builder_.*array)(target, bytes)}},
+            When::last_batch, full_duplex);
+      }
+    }
+  }
+}
+
+void RingGroup::emit_all_reduce(const Shown& shown, const std::vector<WeightRange>& ranges) {
+  if (size() < 2) return;
+  Shown one = shown;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (ranges.size() > 1) one.name = fmt::format("{}, range {},", shown.name, i);
+    emit_reduce_scatter(one, ranges[i]);
+    emit_all_gather(one, "gather", ranges[i], &PlanBuilder::gradients);
+  }
+}
+
+}  // namespace tandem

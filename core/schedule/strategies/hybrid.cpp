@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/base/error.h"
+#include "core/schedule/strategies/collectives.h"
 #include "core/schedule/strategies/group_reduce.h"
 #include "core/schedule/strategies/hybrid_roles.h"
 #include "core/schedule/strategies/master.h"
@@ -40,9 +41,12 @@ class Hybrid {
                  rows_of(roles_, inputs.net->batch)),
         net_(builder_.net()),
         updates_(builder_),
-        bridge_(net_.layers[size_t(roles_.last_conv)]) {}
+        bridge_(net_.layers[size_t(roles_.last_conv)]),
+        conv_ring_(builder_, device_order(inputs, roles_.conv)),
+        fc_ring_(builder_, device_order(inputs, roles_.fc)) {}
 
   Plan build() {
+    if (roles_.extends_memory) updates_.extend(roles_.fc);
     note();
     emit_inputs();
     emit_forward();
@@ -58,6 +62,11 @@ class Hybrid {
     builder_.plan().notes.push_back(fmt::format(
         "convolutions up to '{}' on {}; its backward pass and what lies behind it on {}",
         bridge_.name, to_text(roles_.conv), to_text(roles_.fc)));
+    if (roles_.extends_memory) {
+      builder_.plan().notes.push_back(
+          fmt::format("the solver's state of {} in extended memory", to_text(roles_.fc)));
+    }
+    builder_.plan().roles.fc_memory = builder_.inputs().options.roles.fc_memory;
     builder_.plan().roles.conv_devices = static_cast<int>(roles_.conv.size());
     builder_.plan().roles.fc_devices = static_cast<int>(roles_.fc.size());
     std::vector<int> conv, fc;
@@ -97,45 +106,44 @@ class Hybrid {
       builder_.emit_transfer(
           fmt::format("send {}", name), Stage::send_activations, roles_.last_conv, from, to,
           {{builder_.tensor(from, tensor), builder_.tensor(to, tensor, builder_.rows(from))}},
-          When::every_batch);
+          When::every_batch, full_duplex);
     }
   }
 
   void emit_forward() {
     for (int layer = 0; layer < roles_.last_conv; ++layer) {
-      master::emit_forward(builder_, roles_.conv, layer);
+      master::emit_forward(builder_, roles_.conv, layer, StreamKind::control);
     }
     // The last convolution's input is on its way while it is computed.
     for (const int input : bridge_.inputs) {
       if (net_.tensors[size_t(input)].producer >= 0 && bridge_.has_backward()) send_tensor(input);
     }
-    master::emit_forward(builder_, roles_.conv, roles_.last_conv);
+    master::emit_forward(builder_, roles_.conv, roles_.last_conv, StreamKind::control);
     for (const int output : bridge_.outputs) send_tensor(output);
     const int layers = static_cast<int>(net_.layers.size());
     for (int layer = roles_.last_conv + 1; layer < layers; ++layer) {
-      master::emit_forward(builder_, roles_.fc, layer);
+      master::emit_forward(builder_, roles_.fc, layer, StreamKind::control);
     }
-    master::emit_report(builder_, roles_.fc, true);
+    master::emit_report(builder_, roles_.fc, true, StreamKind::control);
     std::vector<int> devices = roles_.fc;
     devices.insert(devices.end(), roles_.conv.begin(), roles_.conv.end());
     updates_.emit_skip(roles_.fc.front(), devices);
   }
 
   // What a layer has completed is summed over the ring and updated by each of its devices.
-  void emit_layer_update(int layer, const std::vector<int>& devices, Stage sending,
-                         Stage updating) {
+  void emit_layer_update(int layer, RingGroup& ring, Stage sending, Stage updating) {
     const std::vector<int> weights = weights_completed_by(net_, layer);
     if (weights.empty()) return;
     const std::string& name = net_.layers[size_t(layer)].name;
-    group::emit_all_reduce(builder_, devices, {name + " gradients", layer, sending, updating},
-                           weight_ranges(net_, weights));
-    for (const int device : devices) updates_.add(device, updating, name, weights);
+    ring.emit_all_reduce({name + " gradients", layer, sending, updating},
+                         weight_ranges(net_, weights));
+    for (int i = 0; i < ring.size(); ++i) updates_.add(ring.member(i), updating, name, weights);
   }
 
   void emit_backward_fc() {
     for (int layer = static_cast<int>(net_.layers.size()); layer-- > roles_.last_conv;) {
-      master::emit_backward(builder_, roles_.fc, layer, Stage::backward_fc);
-      emit_layer_update(layer, roles_.fc, Stage::send_fc_gradients, Stage::update_fc);
+      master::emit_backward(builder_, roles_.fc, layer, Stage::backward_fc, StreamKind::control);
+      emit_layer_update(layer, fc_ring_, Stage::send_fc_gradients, Stage::update_fc);
     }
   }
 
@@ -150,7 +158,7 @@ class Hybrid {
                                roles_.last_conv, from, to,
                                {{builder_.tensor_gradient(from, input, builder_.rows(to)),
                                  builder_.tensor_gradient(to, input)}},
-                               When::every_batch);
+                               When::every_batch, full_duplex);
       }
       if (weights.empty()) continue;
       std::vector<CopySegment> segments;
@@ -159,7 +167,7 @@ class Hybrid {
       }
       builder_.emit_transfer(fmt::format("send averaged {} gradients", bridge_.name),
                              Stage::send_conv_gradients, roles_.last_conv, from, to,
-                             std::move(segments), When::last_batch);
+                             std::move(segments), When::last_batch, full_duplex);
     }
     for (const int device : roles_.conv) {
       updates_.add(device, Stage::update_conv, bridge_.name, weights);
@@ -168,8 +176,9 @@ class Hybrid {
 
   void emit_backward_conv() {
     for (int layer = roles_.last_conv; layer-- > 0;) {
-      master::emit_backward(builder_, roles_.conv, layer, Stage::backward_conv);
-      emit_layer_update(layer, roles_.conv, Stage::send_conv_gradients, Stage::update_conv);
+      master::emit_backward(builder_, roles_.conv, layer, Stage::backward_conv,
+                            StreamKind::control);
+      emit_layer_update(layer, conv_ring_, Stage::send_conv_gradients, Stage::update_conv);
     }
   }
 
@@ -178,6 +187,7 @@ class Hybrid {
   const Net& net_;
   Updates updates_;
   const Layer& bridge_;
+  RingGroup conv_ring_, fc_ring_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/strings.h"
 #include "core/schedule/strategies/fc_chain.h"
 #include "core/schedule/strategies/strategies.h"
 
@@ -148,7 +149,7 @@ std::pair<int, int> choose(const StrategyInputs& in, int last_conv) {
 std::vector<StrategyVariant> hybrid_variants(const StrategyInputs& inputs) {
   const RoleOptions& told = inputs.options.roles;
   std::vector<StrategyVariant> variants;
-  if (told == RoleOptions{}) {
+  if (told.conv_devices == 0 && told.fc_devices == 0) {
     for (const auto& [conv, fc] : pairs_of(inputs.devices)) {
       variants.push_back({fmt::format("{} conv, {} FC", conv, fc), inputs.options});
       variants.back().options.roles.conv_devices = conv;
@@ -159,6 +160,18 @@ std::vector<StrategyVariant> hybrid_variants(const StrategyInputs& inputs) {
   return variants;
 }
 
+namespace {
+
+bool extends_memory(const std::string& memory) {
+  const std::vector<std::string> known{"device", "extended"};
+  if (memory.empty() || memory == known[0]) return false;
+  if (memory == known[1]) return true;
+  throw error("--fc-memory {}: unknown memory{}; there are: {}", memory,
+              did_you_mean(memory, known), fmt::join(known, ", "));
+}
+
+}  // namespace
+
 HybridRoles hybrid_roles(const StrategyInputs& inputs) {
   if (inputs.devices < 2) {
     throw error(
@@ -167,6 +180,7 @@ HybridRoles hybrid_roles(const StrategyInputs& inputs) {
   }
   const Net& net = *inputs.net;
   HybridRoles roles;
+  roles.extends_memory = extends_memory(inputs.options.roles.fc_memory);
   roles.last_conv = find_last_conv(net);
   demand_one_bridge(net, roles.last_conv);
   demand_weights_on_one_side(net, roles.last_conv);

@@ -9,8 +9,9 @@
 namespace tandem {
 
 struct HybridRoles {
-  std::vector<int> conv, fc;  // devices; as many conv devices for each FC device
-  int last_conv = -1;         // layer: forward on conv devices, backward on FC devices
+  std::vector<int> conv, fc;    // devices; as many conv devices for each FC device
+  int last_conv = -1;           // layer: forward on conv devices, backward on FC devices
+  bool extends_memory = false;  // the FC devices' solver state is in extended memory
   // The FC device that conv device number `i` works with.
   [[nodiscard]] int partner(size_t i) const { return fc[i / (conv.size() / fc.size())]; }
 };

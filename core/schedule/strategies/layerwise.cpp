@@ -11,6 +11,7 @@
 #include "core/schedule/strategies/collectives.h"
 #include "core/schedule/strategies/master.h"
 #include "core/schedule/strategies/strategies.h"
+#include "core/schedule/strategies/updates.h"
 
 namespace tandem {
 
@@ -67,14 +68,6 @@ std::vector<Move> moves_of(const StrategyInputs& in, const std::vector<Bucket>& 
   return order_moves(buckets, times, collective.is_duplex(), in.clips_gradients);
 }
 
-void emit_skip(PlanBuilder& builder) {
-  for (int device = 1; device < builder.devices(); ++device) {
-    builder.emit_transfer("send skip", Stage::report, -1, 0, device,
-                          {{builder.skip(0), builder.skip(device)}}, When::every_batch,
-                          {StreamKind::control, StreamKind::control});
-  }
-}
-
 }  // namespace
 
 std::vector<StrategyVariant> layerwise_variants(const StrategyInputs& inputs) {
@@ -94,7 +87,7 @@ Plan build_layerwise(const StrategyInputs& inputs) {
   const std::string reduction = inputs.options.reduce.empty() ? "ring" : inputs.options.reduce;
   const int64_t bytes = bucket_bytes(inputs, reduction);
   const std::vector<Bucket> buckets = make_buckets(builder.net(), bytes);
-  const std::unique_ptr<Collective> collective = Collective::make(reduction, builder, buckets);
+  const std::unique_ptr<Collective> collective = Collective::make(reduction, builder);
   const std::vector<Move> moves = moves_of(inputs, buckets, *collective);
   builder.plan().notes.push_back(
       fmt::format("reduction: {}; {} bucket{} of gradients, closed at {}", reduction,
@@ -103,7 +96,9 @@ Plan build_layerwise(const StrategyInputs& inputs) {
   master::emit_inputs(builder);
   master::emit_forward(builder, StreamKind::control);
   master::emit_report(builder, true, StreamKind::control);
-  if (collective->updates_everywhere()) emit_skip(builder);
+  if (collective->updates_everywhere()) {
+    Updates(builder).emit_skip(0, device_order(inputs));
+  }
   size_t next = 0;
   for (int layer = static_cast<int>(builder.net().layers.size()); layer-- > 0;) {
     master::emit_backward(builder, layer, layer + 1, Stage::backward, StreamKind::control);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 namespace tandem {
 
@@ -26,28 +25,37 @@ void Updates::emit_skip(int root, const std::vector<int>& devices) {
   for (const int device : devices) {
     if (device == root) continue;
     builder_.emit_transfer("send skip", Stage::report, -1, root, device,
-                           {{builder_.skip(root), builder_.skip(device)}}, When::every_batch);
+                           {{builder_.skip(root), builder_.skip(device)}}, When::every_batch,
+                           control_streams);
   }
 }
 
 void Updates::add(int device, Stage stage, const std::string& what,
                   const std::vector<int>& weights) {
   if (weights.empty()) return;
-  builder_.emit_norms(fmt::format("norms {} @{}", what, device), stage, device, weights);
+  builder_.emit_norms(fmt::format("norms {} @{}", what, device), stage, device, weights,
+                      StreamKind::update);
+  const Pending update{device, stage, what, weights};
   if (builder_.inputs().clips_gradients) {
-    pending_.push_back({device, stage, what, weights});
+    pending_.push_back(update);
   } else {
-    builder_.emit_update(fmt::format("update {} @{}", what, device), stage, device, weights);
+    emit(update);
   }
+}
+
+void Updates::emit(const Pending& update) {
+  if (extends_.contains(update.device)) {
+    extended_.emit_update(update.what, update.stage, update.device, update.weights);
+    return;
+  }
+  builder_.emit_update(fmt::format("update {} @{}", update.what, update.device), update.stage,
+                       update.device, update.weights, StreamKind::update);
 }
 
 void Updates::finish() {
   if (pending_.empty()) return;
   exchange_norms();
-  for (const Pending& update : pending_) {
-    builder_.emit_update(fmt::format("update {} @{}", update.what, update.device), update.stage,
-                         update.device, update.weights);
-  }
+  for (const Pending& update : pending_) emit(update);
   pending_.clear();
 }
 
@@ -71,7 +79,7 @@ void Updates::exchange_norms() {
       std::vector<CopySegment> segments;
       for (size_t i = 0; i < sources.size(); ++i) segments.push_back({sources[i], targets[i]});
       builder_.emit_transfer("send norms", Stage::update_conv, -1, from, device,
-                             std::move(segments), When::last_batch);
+                             std::move(segments), When::last_batch, control_streams);
     }
   }
 }

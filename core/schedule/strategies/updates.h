@@ -3,10 +3,12 @@
 // the norms of gradients that others have.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
 #include "core/schedule/plan_builder.h"
+#include "core/schedule/strategies/extended_state.h"
 
 namespace tandem {
 
@@ -15,7 +17,10 @@ namespace tandem {
 
 class Updates {
  public:
-  explicit Updates(PlanBuilder& builder) : builder_(builder) {}
+  explicit Updates(PlanBuilder& builder) : builder_(builder), extended_(builder) {}
+
+  // These devices keep the solver's state in their extended memory.
+  void extend(const std::vector<int>& devices) { extends_.insert(devices.begin(), devices.end()); }
 
   // Sends `root`'s skip to the other devices; behind the report, before their updates.
   void emit_skip(int root, const std::vector<int>& devices);
@@ -33,8 +38,11 @@ class Updates {
     std::vector<int> weights;
   };
   void exchange_norms();
+  void emit(const Pending& update);
 
   PlanBuilder& builder_;
+  ExtendedState extended_;
+  std::set<int> extends_;
   std::vector<Pending> pending_;
 };
 

@@ -1,14 +1,15 @@
-// LRN across channels of bfloat16 on the cpu: oneDNN's, whose backward pass is fast in the blocked
-// layout only. It keeps a rounded tensor for it.
+// LRN across channels of bfloat16 on the cpu: oneDNN's, which is fast in the blocked layout, and in
+// NHWC where the cpu has AVX-512.
 #pragma once
 
 #include "plugins/cpu/onednn.h"
 
 namespace tandem::layers {
 
-class Bfloat16AcrossChannels : public sdk::Needs {
+class RoundedAcrossChannels : public sdk::Needs {
  public:
-  explicit Bfloat16AcrossChannels(const sdk::Binding& binding) {
+  explicit RoundedAcrossChannels(const sdk::Binding& binding) {
+    constexpr auto method = dnnl::algorithm::lrn_across_channels;
     const sdk::Attributes& a = binding.attributes;
     const auto data = cpu::descriptor(binding.input(0));
     const int64_t size = a.integer("local_size");
@@ -20,9 +21,8 @@ class Bfloat16AcrossChannels : public sdk::Needs {
         backward ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
 
     cpu::ScratchPlan plan;
-    const dnnl::lrn_forward::primitive_desc forward(
-        {kind, dnnl::algorithm::lrn_across_channels, data, size, alpha, beta, k},
-        cpu::user_scratchpad(), engine_);
+    const dnnl::lrn_forward::primitive_desc forward({kind, method, data, size, alpha, beta, k},
+                                                    cpu::user_scratchpad(), engine_);
     has_workspace_ = backward && forward.workspace_desc().get_size() > 0;
     forward_ = has_workspace_
                    ? cpu::Operation(forward, dnnl::lrn_forward(forward),
@@ -32,11 +32,9 @@ class Bfloat16AcrossChannels : public sdk::Needs {
     algorithm = "forward " + forward_.name();
     if (backward) {
       saved_bytes = static_cast<int64_t>(forward.workspace_desc().get_size());
-      prepare_backward({{dnnl::algorithm::lrn_across_channels, data, data, size, alpha, beta, k},
-                        cpu::user_scratchpad(),
-                        engine_,
-                        forward},
-                       plan);
+      prepare_backward(
+          {{method, data, data, size, alpha, beta, k}, cpu::user_scratchpad(), engine_, forward},
+          plan);
     }
     scratch_bytes = plan.bytes();
   }
@@ -72,7 +70,7 @@ class Bfloat16AcrossChannels : public sdk::Needs {
   cpu::Operation forward_, backward_;
 };
 
-inline sdk::LayoutOptions Bfloat16AcrossChannels::layouts(const sdk::Binding& binding) {
+inline sdk::LayoutOptions RoundedAcrossChannels::layouts(const sdk::Binding& binding) {
   const sdk::Shape& shape = binding.input(0).shape;
   const int32_t blocked = cpu::blocked_layout();
   sdk::LayoutOptions options;

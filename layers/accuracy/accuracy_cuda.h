@@ -1,0 +1,131 @@
+// Accuracy on NVIDIA GPUs: a team for each label counts the classes that score at least as high as
+// the true one.
+#pragma once
+
+#include "layers/accuracy/accuracy.h"
+#include "layers/rows_cuda.h"
+
+namespace tandem::layers {
+
+// 1 for each label that is right, 0 for one that is wrong or does not count.
+struct AccuracyRight {
+  template <class Team>
+  TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t index) const {
+    const Places& places = labels.places();
+    const int64_t label = labels.of(index);
+    const float* own = scores + labels.first(index);
+    const float true_score = own[(label < 0 ? 0 : label) * places.inner];
+    double others = 0;
+    for (int64_t c = team.rank(); c < places.classes; c += team.size()) {
+      others += !(own[c * places.inner] < true_score) ? 1 : 0;
+    }
+    others = team.sum(others) - 1;
+    if (team.rank() != 0) return;
+    const bool is_right = true_score == true_score && others < static_cast<double>(top);
+    right[index] = label == DeviceLabels::no_class ? static_cast<double>(NAN)
+                   : label >= 0 && is_right        ? 1
+                                                   : 0;
+  }
+  DeviceLabels labels;
+  int64_t top;
+  const float* scores;
+  double* right;
+};
+
+// How many labels of a class count, and how many of those are right.
+struct AccuracyOfClass {
+  template <class Team>
+  TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t c) const {
+    double counted = 0, hits = 0;
+    const int64_t count = labels.places().labels();
+    for (int64_t index = team.rank(); index < count; index += team.size()) {
+      if (labels.of(index) != c) continue;
+      counted += 1;
+      hits += right[index];
+    }
+    counted = team.sum(counted);
+    hits = team.sum(hits);
+    if (team.rank() != 0) return;
+    all_of_class[c] = static_cast<float>(counted);
+    right_of_class[c] = static_cast<float>(hits);
+  }
+  DeviceLabels labels;
+  const double* right;
+  float *all_of_class, *right_of_class;
+};
+
+struct AccuracyTerm {
+  TANDEM_HOST_DEVICE double operator()(int64_t index) const { return right[index]; }
+  const double* right;
+};
+struct AccuracyStore {
+  TANDEM_HOST_DEVICE void operator()(double sum) const {
+    const double all = counted != nullptr ? static_cast<double>(*counted)
+                                          : static_cast<double>(*samples) * labels_of_row;
+    *accuracy = sum == 0 ? 0.0F : static_cast<float>(sum / all);
+  }
+  const float *counted, *samples;
+  double labels_of_row;
+  float* accuracy;
+};
+struct AccuracyByClass {
+  TANDEM_HOST_DEVICE void operator()(int64_t c) const {
+    accuracy[c] = all[c] == 0 ? 0.0F : right[c] / all[c];
+  }
+  const float *all, *right;
+  float* accuracy;
+};
+
+class AccuracyCuda : public sdk::Needs {
+ public:
+  AccuracyCuda(const sdk::Binding& binding, const sdk::Call&)
+      : labels_(Places(binding.input(0).shape, binding.attributes.integer("axis")),
+                binding.attributes),
+        top_(binding.attributes.integer("top_k")),
+        by_class_(binding.output_count() == 2),
+        total_(labels_.places.labels()) {
+    scratch_bytes = labels_.places.labels() * 8 + total_.scratch_bytes();
+    statistics = Accuracy::statistics(binding.attributes, binding.output_count(), labels_.places);
+  }
+
+  void forward_statistics(const sdk::Call& call, const sdk::Pass& pass) const {
+    const DeviceLabels labels(labels_, pass);
+    auto* right = pass.scratch<double>();
+    const int64_t classes = labels_.places.classes;
+    total_.run(call, CountedLabel{labels}, right + labels_.places.labels(),
+               StoreStatistic{pass.statistics()});
+    if (!by_class_) return;
+    find_right(call, pass);
+    cuda::for_teams(
+        call, {classes, labels_.places.labels()},
+        AccuracyOfClass{labels, right, pass.statistics() + 1, pass.statistics() + 1 + classes});
+  }
+
+  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+    const Places& places = labels_.places;
+    auto* right = pass.scratch<double>();
+    find_right(call, pass);
+    total_.run(call, AccuracyTerm{right}, right + places.labels(),
+               AccuracyStore{statistics > 0 ? pass.statistics() : nullptr, pass.raw.normaliser,
+                             static_cast<double>(places.labels_of_row()), pass.output(0)});
+    if (!by_class_) return;
+    const float* all = pass.statistics() + 1;
+    cuda::for_each(call, places.classes,
+                   AccuracyByClass{all, all + places.classes, pass.output(1)});
+  }
+
+ private:
+  void find_right(const sdk::Call& call, const sdk::Pass& pass) const {
+    const Places& places = labels_.places;
+    cuda::for_teams(
+        call, {places.labels(), places.classes, places.inner > 1},
+        AccuracyRight{DeviceLabels(labels_, pass), top_, pass.input(0), pass.scratch<double>()});
+  }
+
+  LabelSettings labels_;
+  int64_t top_;
+  bool by_class_;
+  cuda::Total total_;
+};
+
+}  // namespace tandem::layers

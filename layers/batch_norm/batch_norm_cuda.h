@@ -1,0 +1,270 @@
+// BatchNorm on NVIDIA GPUs. Statistics are, as on the cpu, (count, mean, squares about the mean) in
+// double, and backward needs y and 1 / sqrt(variance + eps) only.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "layers/batch_norm/batch_norm.h"
+#include "layers/spread_cuda.h"
+
+namespace tandem::layers {
+
+// A view of what forward_statistics() of the type describes.
+struct BatchNormMoments {
+  TANDEM_HOST_DEVICE BatchNormMoments(const double* memory, int64_t channels)
+      : count(memory), mean(memory + 1), squares(memory + 1 + channels) {}
+  const double *count, *mean, *squares;
+};
+
+// The sums of a channel's values, and of their squares, about its first value.
+struct BatchNormMomentTerm {
+  TANDEM_HOST_DEVICE cuda::Pair operator()(int64_t channel, int64_t k) const {
+    const double distance = static_cast<double>(x[places.index_of(channel, k)]) -
+                            static_cast<double>(x[places.index_of(channel, 0)]);
+    return {distance, distance * distance};
+  }
+  SpreadPlaces places;
+  const float* x;
+};
+struct BatchNormStoreMoments {
+  TANDEM_HOST_DEVICE void operator()(int64_t channel, const cuda::Pair& sums) const {
+    const double mean = sums.first / count;
+    if (channel == 0) target[0] = count;
+    target[1 + channel] = static_cast<double>(x[places.index_of(channel, 0)]) + mean;
+    // Rounding may leave a channel of one value with less than nothing. A NaN stays one.
+    const double squares = sums.second - mean * sums.first;
+    target[1 + channels + channel] = squares < 0 ? 0 : squares;
+  }
+  SpreadPlaces places;
+  const float* x;
+  int64_t channels;
+  double count;
+  double* target;
+};
+
+// The moments of two parts from those of each; the counts are left to BatchNormMergeCounts, since
+// all channels read them.
+struct BatchNormMerge {
+  TANDEM_HOST_DEVICE void operator()(int64_t channel) const {
+    double* mean = target + 1 + channel;
+    double* squares = target + 1 + channels + channel;
+    const BatchNormMoments part(source, channels);
+    const double count = *target + *part.count, share = *part.count / count;
+    const double distance = part.mean[channel] - *mean;
+    *mean += distance * share;
+    *squares += part.squares[channel] + distance * distance * *target * share;
+  }
+  int64_t channels;
+  double* target;
+  const double* source;
+};
+struct BatchNormMergeCounts {
+  TANDEM_HOST_DEVICE void operator()(int64_t) const { *target = *target + *source; }
+  double* target;
+  const double* source;
+};
+
+// A channel's coefficients: the mean in two floats, so that x - high is exact for x near it, and
+// 1 / sqrt(variance + eps). Those of the batch's statistics; keeps them, too, if `kept_mean` is not
+// nullptr: as Caffe does, earlier steps fade, and the variance is that of the population.
+struct BatchNormCoefficients {
+  TANDEM_HOST_DEVICE void operator()(int64_t channel) const {
+    const BatchNormMoments all(statistics, channels);
+    const double count = *all.count;
+    set(channel, all.mean[channel], all.squares[channel] / count);
+    if (saved != nullptr && channel == 0) saved[channels] = static_cast<float>(1 / count);
+    if (kept_mean == nullptr) return;
+    const double divisor = count > 1 ? count - 1 : 1;
+    kept_mean[channel] = fraction * kept_mean[channel] + static_cast<float>(all.mean[channel]);
+    kept_variance[channel] =
+        fraction * kept_variance[channel] + static_cast<float>(all.squares[channel] / divisor);
+    if (channel == 0) *kept_factor = fraction * *kept_factor + 1;
+  }
+  TANDEM_HOST_DEVICE void set(int64_t channel, double mean, double variance) const {
+    const auto high = static_cast<float>(mean);
+    const auto scale = static_cast<float>(1 / sqrt(variance + eps));
+    coefficients[channel] = high;
+    coefficients[channels + channel] = static_cast<float>(mean - static_cast<double>(high));
+    coefficients[2 * channels + channel] = scale;
+    if (saved != nullptr) saved[channel] = scale;
+  }
+  int64_t channels;
+  double eps;
+  float fraction;
+  const double* statistics;
+  float *kept_mean, *kept_variance, *kept_factor;
+  float *coefficients, *saved;  // saved: nullptr without a backward pass
+};
+// Those of the kept statistics.
+struct BatchNormKeptCoefficients {
+  TANDEM_HOST_DEVICE void operator()(int64_t channel) const {
+    const auto total = static_cast<double>(*kept.kept_factor);
+    const double share = total == 0 ? 0 : 1 / total;
+    kept.set(channel, share * static_cast<double>(kept.kept_mean[channel]),
+             share * static_cast<double>(kept.kept_variance[channel]));
+  }
+  BatchNormCoefficients kept;
+};
+
+struct BatchNormForward {
+  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
+    const int64_t c = places.value_of(i);
+    y[i] = ((x[i] - coefficients[c]) - coefficients[channels + c]) * coefficients[2 * channels + c];
+  }
+  SpreadPlaces places;
+  int64_t channels;
+  const float *x, *coefficients;
+  float* y;
+};
+
+// Of dy and of dy * y.
+struct BatchNormGradientTerm {
+  TANDEM_HOST_DEVICE cuda::Pair operator()(int64_t channel, int64_t k) const {
+    const int64_t i = places.index_of(channel, k);
+    return {static_cast<double>(dy[i]), static_cast<double>(dy[i]) * static_cast<double>(y[i])};
+  }
+  SpreadPlaces places;
+  const float *dy, *y;
+};
+struct BatchNormStoreGradients {
+  TANDEM_HOST_DEVICE void operator()(int64_t channel, const cuda::Pair& sums) const {
+    target[channel] = static_cast<float>(sums.first);
+    target[channels + channel] = static_cast<float>(sums.second);
+  }
+  int64_t channels;
+  float* target;
+};
+
+// dx = (dy - mean(dy) - y * mean(dy * y)) / sqrt(variance + eps); sums nullptr: of kept statistics,
+// which do not depend on x.
+struct BatchNormBackward {
+  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
+    const int64_t c = places.value_of(i);
+    if (sums == nullptr) {
+      dx[i] = dy[i] * saved[c];
+      return;
+    }
+    const float share = saved[channels];
+    dx[i] = ((dy[i] - sums[c] * share) - y[i] * (sums[channels + c] * share)) * saved[c];
+  }
+  SpreadPlaces places;
+  int64_t channels;
+  const float *dy, *y, *saved, *sums;
+  float* dx;
+};
+
+class BatchNormCuda : public sdk::Needs {
+ public:
+  BatchNormCuda(const sdk::Binding& binding, const sdk::Call&);
+
+  static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
+
+  void forward_statistics(const sdk::Call& call, const sdk::Pass& pass) const {
+    moments(call, pass, pass.statistics<double>());
+  }
+  void merge_forward_statistics(const sdk::Call& call, float* target, const float* const* sources,
+                                uint32_t source_count) const;
+  void forward(const sdk::Call& call, const sdk::Pass& pass) const;
+  void backward_statistics(const sdk::Call& call, const sdk::Pass& pass) const {
+    gradient_sums(call, pass, pass.statistics());
+  }
+  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const;
+
+ private:
+  // Scratch: the sums' parts, then local statistics, then coefficients.
+  template <class T>
+  T* local(const sdk::Pass& pass) const {
+    return reinterpret_cast<T*>(pass.scratch<char>() + sums_.scratch_bytes());
+  }
+  float* coefficients(const sdk::Pass& pass) const {
+    return reinterpret_cast<float*>(local<double>(pass) + 1 + 2 * channels_);
+  }
+  void moments(const sdk::Call& call, const sdk::Pass& pass, double* target) const;
+  void gradient_sums(const sdk::Call& call, const sdk::Pass& pass, float* target) const;
+
+  Spread spread_;
+  SpreadPlaces places_;
+  int64_t channels_;
+  cuda::GroupSums<cuda::Pair> sums_;
+  bool training_, kept_, per_device_;
+  double eps_;
+  float fraction_;
+};
+
+inline BatchNormCuda::BatchNormCuda(const sdk::Binding& binding, const sdk::Call&)
+    : spread_(binding.input(0), {1, 1}),
+      places_(spread_),
+      channels_(binding.input(0).shape.c),
+      sums_(sums_over<cuda::Pair>(spread_)),
+      training_(binding.training()),
+      kept_(BatchNorm::uses_kept_statistics(binding.attributes, training_)),
+      per_device_(!kept_ && binding.attributes.boolean("per_device")),
+      eps_(binding.attributes.number("eps")),
+      fraction_(static_cast<float>(binding.attributes.number("moving_average_fraction"))) {
+  scratch_bytes = sums_.scratch_bytes() + (1 + 2 * channels_) * 8 + 3 * channels_ * 4;
+  if (binding.has(TANDEM_WANTS_BACKWARD_DATA)) saved_bytes = (channels_ + 1) * 4;
+  if (!kept_ && !per_device_) statistics = BatchNorm::forward_statistics(channels_);
+}
+
+inline void BatchNormCuda::moments(const sdk::Call& call, const sdk::Pass& pass,
+                                   double* target) const {
+  const auto each = static_cast<double>(spread_.elements() / channels_);
+  sums_.run(call, BatchNormMomentTerm{places_, pass.input(0)}, pass.scratch<cuda::Pair>(),
+            BatchNormStoreMoments{places_, pass.input(0), channels_, each, target});
+}
+
+inline void BatchNormCuda::gradient_sums(const sdk::Call& call, const sdk::Pass& pass,
+                                         float* target) const {
+  sums_.run(call, BatchNormGradientTerm{places_, pass.output_gradient(0), pass.output(0)},
+            pass.scratch<cuda::Pair>(), BatchNormStoreGradients{channels_, target});
+}
+
+inline void BatchNormCuda::merge_forward_statistics(const sdk::Call& call, float* target,
+                                                    const float* const* sources,
+                                                    uint32_t source_count) const {
+  auto* all = reinterpret_cast<double*>(target);
+  for (uint32_t s = 0; s < source_count; ++s) {
+    const auto* part = reinterpret_cast<const double*>(sources[s]);
+    cuda::for_each(call, channels_, BatchNormMerge{channels_, all, part});
+    cuda::for_each(call, 1, BatchNormMergeCounts{all, part});
+  }
+}
+
+inline void BatchNormCuda::forward(const sdk::Call& call, const sdk::Pass& pass) const {
+  BatchNormCoefficients body{channels_,
+                             eps_,
+                             fraction_,
+                             nullptr,
+                             pass.state(0),
+                             pass.state(1),
+                             pass.state(2),
+                             coefficients(pass),
+                             saved_bytes > 0 ? pass.saved() : nullptr};
+  if (kept_) {
+    cuda::for_each(call, channels_, BatchNormKeptCoefficients{body});
+  } else {
+    body.statistics = per_device_ ? local<double>(pass) : pass.statistics<double>();
+    if (per_device_) moments(call, pass, local<double>(pass));
+    if (!training_) body.kept_mean = nullptr;
+    cuda::for_each(call, channels_, body);
+  }
+  cuda::for_each(
+      call, spread_.elements(),
+      BatchNormForward{places_, channels_, pass.input(0), coefficients(pass), pass.output(0)});
+}
+
+inline void BatchNormCuda::backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+  const float* sums = nullptr;
+  if (per_device_) {
+    gradient_sums(call, pass, local<float>(pass));
+    sums = local<float>(pass);
+  } else if (!kept_) {
+    sums = pass.statistics();
+  }
+  cuda::for_each(call, spread_.elements(),
+                 BatchNormBackward{places_, channels_, pass.output_gradient(0), pass.output(0),
+                                   pass.saved(), sums, pass.input_gradient(0)});
+}
+
+}  // namespace tandem::layers

@@ -1,0 +1,62 @@
+// What Dropout draws: the same bits as on the cpu, wherever it runs.
+#pragma once
+
+#include "plugins/cpu/layout.h"
+#include "plugins/random.h"
+#include "plugins/sdk.h"
+
+namespace tandem::layers {
+
+// Of one binding; trivially copyable.
+class DropoutFormula {
+ public:
+  explicit DropoutFormula(const sdk::Binding& binding)
+      : placement_(binding.input(0)),
+        ratio_(static_cast<float>(binding.attributes.number("dropout_ratio"))),
+        layer_(binding.raw.layer_index),
+        first_row_(static_cast<uint64_t>(binding.raw.batch_begin)),
+        first_element_(binding.raw.slice_begin * placement_.shape.h * placement_.shape.w) {}
+
+  // What a kept element is multiplied with.
+  [[nodiscard]] TANDEM_HOST_DEVICE float factor() const { return 1 / (1 - ratio_); }
+
+  // The random blocks that hold any of a row's elements, and the first of them.
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t first_block() const { return first_element_ / 4; }
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t blocks() const {
+    return (first_element_ + placement_.row_size() + 3) / 4 - first_block();
+  }
+
+  // The four elements of one random block, as far as they are the binding's. `mask` may be nullptr.
+  TANDEM_HOST_DEVICE void drop(const tandem_step& step, int64_t row, uint32_t block, const float* x,
+                               float* y, uint8_t* mask) const {
+    const float scale = factor();
+    const int64_t row_size = placement_.row_size();
+    const tandem_random4 random =
+        tandem_random_block(step.seed, step.step, layer_,
+                            first_row_ + static_cast<uint64_t>(step.first_row + row), block);
+    const int64_t first = int64_t{block} * 4 - first_element_;
+    const int64_t last = row_size - first < 4 ? row_size - first : 4;
+    for (int64_t lane = first < 0 ? -first : 0; lane < last; ++lane) {
+      const int64_t i = row * row_size + place(first + lane);
+      const bool kept = tandem_uniform(random.value[lane]) >= ratio_;
+      y[i] = kept ? scale * x[i] : 0.0F;
+      if (mask != nullptr) mask[i] = kept ? 1 : 0;
+    }
+  }
+
+ private:
+  // Where the row's element number `element`, counted in C,H,W order, lies.
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t place(int64_t element) const {
+    if (placement_.block == 1) return element;
+    const tandem_shape& s = placement_.shape;
+    return placement_.offset(element / (s.h * s.w), element / s.w % s.h, element % s.w);
+  }
+
+  cpu::Placement placement_;
+  float ratio_;
+  uint32_t layer_;
+  uint64_t first_row_;
+  int64_t first_element_;  // of the slice in the whole row
+};
+
+}  // namespace tandem::layers

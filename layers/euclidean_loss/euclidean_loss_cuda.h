@@ -1,0 +1,73 @@
+// EuclideanLoss on NVIDIA GPUs: in any layout in which both inputs lie the same way.
+#pragma once
+
+#include "layers/euclidean_loss/euclidean_loss.h"
+#include "layers/rows_cuda.h"
+
+namespace tandem::layers {
+
+// For losses whose two inputs are compared element by element.
+inline sdk::LayoutOptions layouts_of_pairs(const sdk::Binding& binding) {
+  if (sdk::equal(binding.input(0).shape, binding.input(1).shape)) return cuda::plain_layouts();
+  return {{TANDEM_NCHW, TANDEM_NCHW, 0}};
+}
+
+struct SquaredDistance {
+  TANDEM_HOST_DEVICE double operator()(int64_t i) const {
+    if (!rows.holds_sample(cuda::quotient(i, size))) return 0;
+    const double distance = static_cast<double>(a[i]) - static_cast<double>(b[i]);
+    return distance * distance;
+  }
+  SampleRows rows;
+  int64_t size;
+  const float *a, *b;
+};
+
+struct EuclideanGradient {
+  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
+    const double factor = static_cast<double>(*loss_weight) / normaliser.divisor();
+    const bool counts = rows.holds_sample(cuda::quotient(i, size));
+    gradient[i] = (counts ? static_cast<float>(factor) : 0.0F) * (own[i] - other[i]);
+  }
+  SampleRows rows;
+  DeviceNormaliser normaliser;
+  int64_t size;
+  const float *loss_weight, *own, *other;
+  float* gradient;
+};
+
+class EuclideanLossCuda : public sdk::Needs {
+ public:
+  EuclideanLossCuda(const sdk::Binding& binding, const sdk::Call&)
+      : elements_(sdk::count(binding.input(0).shape)),
+        size_(elements_ / binding.input(0).shape.n),
+        total_(elements_) {
+    scratch_bytes = total_.scratch_bytes();
+  }
+
+  static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
+    return layouts_of_pairs(binding);
+  }
+
+  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+    total_.run(call, SquaredDistance{SampleRows(pass), size_, pass.input(0), pass.input(1)},
+               pass.scratch<double>(),
+               StoreLoss{DeviceNormaliser(pass), 0.5, pass.output(0), nullptr});
+  }
+
+  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+    for (const size_t input : {size_t{0}, size_t{1}}) {
+      if (pass.input_gradient(input) == nullptr) continue;
+      cuda::for_each(call, elements_,
+                     EuclideanGradient{SampleRows(pass), DeviceNormaliser(pass), size_,
+                                       pass.output_gradient(0), pass.input(input),
+                                       pass.input(1 - input), pass.input_gradient(input)});
+    }
+  }
+
+ private:
+  int64_t elements_, size_;
+  cuda::Total total_;
+};
+
+}  // namespace tandem::layers

@@ -1,0 +1,29 @@
+// A tensor seen as groups of elements that are summed or normalised together (groups.h), as device
+// code reads it.
+#pragma once
+
+#include <cstdint>
+
+#include "layers/groups.h"
+#include "plugins/cuda/places.h"
+#include "plugins/cuda/teams.h"
+
+namespace tandem::layers {
+
+struct GroupPlaces {
+  explicit GroupPlaces(const Groups& groups) : reduced(groups.reduced), inner(groups.inner) {}
+
+  // Where a group begins; its elements lie `inner` apart.
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t first(int64_t group) const {
+    const int64_t outer = cuda::quotient(group, inner);
+    return outer * reduced * inner + (group - outer * inner);
+  }
+
+  int64_t reduced, inner;
+};
+
+inline cuda::Teams teams_for(const Groups& groups) {
+  return {groups.count(), groups.reduced, groups.inner > 1};
+}
+
+}  // namespace tandem::layers

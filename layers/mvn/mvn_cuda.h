@@ -1,0 +1,115 @@
+// MVN on NVIDIA GPUs: a team for each group of values. Every thread reads again only what it wrote.
+#pragma once
+
+#include <cmath>
+
+#include "layers/groups_cuda.h"
+#include "layers/mvn/mvn.h"
+
+namespace tandem::layers {
+
+// Saves a group's factor 1 / (deviation + eps), and (deviation + eps) / deviation.
+struct MvnForward {
+  // Keeps a constant group with eps 0 at zero.
+  static constexpr double smallest = 1e-30;
+
+  template <class Team>
+  TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t group) const {
+    const int64_t first = places.first(group);
+    const auto count = static_cast<double>(places.reduced);
+    double sum = 0;
+    for (int64_t r = team.rank(); r < places.reduced; r += team.size()) {
+      sum += static_cast<double>(x[first + r * places.inner]);
+    }
+    const auto mean = static_cast<float>(team.sum(sum) / count);
+    float factor = 1;
+    if (saved != nullptr) factor = factor_of(team, group, first, mean);
+    for (int64_t r = team.rank(); r < places.reduced; r += team.size()) {
+      const int64_t i = first + r * places.inner;
+      y[i] = (x[i] - mean) * factor;
+    }
+  }
+
+  template <class Team>
+  TANDEM_HOST_DEVICE float factor_of(const Team& team, int64_t group, int64_t first,
+                                     float mean) const {
+    double squares = 0;
+    for (int64_t r = team.rank(); r < places.reduced; r += team.size()) {
+      const float distance = x[first + r * places.inner] - mean;
+      squares += static_cast<double>(distance * distance);
+    }
+    const double deviation = sqrt(team.sum(squares) / static_cast<double>(places.reduced));
+    const double divisor = deviation + eps > smallest ? deviation + eps : smallest;
+    const auto factor = static_cast<float>(1 / divisor);
+    if (team.rank() == 0) {
+      saved[2 * group] = factor;
+      saved[2 * group + 1] =
+          deviation > 0 ? static_cast<float>((deviation + eps) / deviation) : 0.0F;
+    }
+    return factor;
+  }
+
+  GroupPlaces places;
+  double eps;
+  const float* x;
+  float *y, *saved;  // saved: nullptr if the variance stays as it is
+};
+
+// See mvn_cpu.cpp for the formula.
+struct MvnBackward {
+  template <class Team>
+  TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t group) const {
+    const int64_t first = places.first(group);
+    const auto count = static_cast<double>(places.reduced);
+    double sum = 0, products = 0;
+    for (int64_t r = team.rank(); r < places.reduced; r += team.size()) {
+      const int64_t i = first + r * places.inner;
+      sum += static_cast<double>(g[i]);
+      if (saved != nullptr) products += static_cast<double>(g[i] * y[i]);
+    }
+    const auto mean = static_cast<float>(team.sum(sum) / count);
+    float along = 0, factor = 1;
+    if (saved != nullptr) {
+      along = static_cast<float>(team.sum(products) / count) * saved[2 * group + 1];
+      factor = saved[2 * group];
+    }
+    for (int64_t r = team.rank(); r < places.reduced; r += team.size()) {
+      const int64_t i = first + r * places.inner;
+      dx[i] = saved == nullptr ? g[i] - mean : (g[i] - mean - y[i] * along) * factor;
+    }
+  }
+  GroupPlaces places;
+  const float *y, *g, *saved;
+  float* dx;
+};
+
+class MvnCuda : public sdk::Needs {
+ public:
+  MvnCuda(const sdk::Binding& binding, const sdk::Call&)
+      : groups_(
+            groups_from(binding.input(0), binding.attributes.boolean("across_channels") ? 1 : 2)),
+        normalises_(binding.attributes.boolean("normalize_variance")),
+        eps_(binding.attributes.number("eps")) {
+    if (normalises_) saved_bytes = 2 * groups_.count() * static_cast<int64_t>(sizeof(float));
+  }
+
+  static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
+
+  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+    cuda::for_teams(call, teams_for(groups_),
+                    MvnForward{GroupPlaces(groups_), eps_, pass.input(0), pass.output(0),
+                               normalises_ ? pass.saved() : nullptr});
+  }
+  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+    cuda::for_teams(call, teams_for(groups_),
+                    MvnBackward{GroupPlaces(groups_), pass.output(0), pass.output_gradient(0),
+                                normalises_ ? pass.saved() : nullptr, pass.input_gradient(0)});
+  }
+
+ private:
+  Groups groups_;
+  bool normalises_;
+  double eps_;
+};
+
+}  // namespace tandem::layers

@@ -1,0 +1,199 @@
+// Pooling on NVIDIA GPUs: a thread for each output, backward for each input, which adds up the
+// windows that hold it in their order; so nothing is added by atomic operations. Large windows, as
+// of a whole image, have a team. cuDNN's pooling knows neither windows that rounding up lets stick
+// out behind the padding, nor a deterministic maximum backward for all shapes.
+#pragma once
+
+#include <cmath>
+
+#include "layers/pooling/pooling.h"
+#include "plugins/cuda/places.h"
+#include "plugins/cuda/teams.h"
+
+namespace tandem::layers {
+
+// One axis of the windows.
+struct PoolingAxis {
+  int64_t extent, windows, kernel, stride, pad;
+
+  struct Range {
+    int64_t begin, end;
+  };
+  // The part of window `window` that lies in the image.
+  [[nodiscard]] TANDEM_HOST_DEVICE Range inside(int64_t window) const {
+    const int64_t begin = window * stride - pad, end = begin + kernel;
+    return {begin < 0 ? 0 : begin, end < extent ? end : extent};
+  }
+  // How long a part of it lies in the padded image.
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t padded_length(int64_t window) const {
+    const int64_t begin = window * stride - pad, end = begin + kernel;
+    return (end < extent + pad ? end : extent + pad) - begin;
+  }
+  // The windows that hold pixel `pixel`.
+  [[nodiscard]] TANDEM_HOST_DEVICE Range windows_of(int64_t pixel) const {
+    const int64_t place = pixel + pad;  // at least 0
+    const int64_t begin = place < kernel ? 0 : cuda::quotient(place - kernel, stride) + 1;
+    const int64_t end = cuda::quotient(place, stride) + 1;
+    return {begin, end < windows ? end : windows};
+  }
+};
+
+struct PoolingGeometry {
+  explicit PoolingGeometry(const sdk::Binding& binding, const Window& window)
+      : input(binding.input(0)),
+        output(binding.output(0)),
+        h{input.height, output.height, window.kernel.h, window.stride.h, window.pad.h},
+        w{input.width, output.width, window.kernel.w, window.stride.w, window.pad.w} {}
+
+  cuda::Grid input, output;
+  PoolingAxis h, w;
+};
+
+// The pixels of a window that lie in the image.
+struct PoolingWindow {
+  TANDEM_HOST_DEVICE PoolingWindow(const PoolingGeometry& geometry, const cuda::Place& output)
+      : h(geometry.h.inside(output.h)), w(geometry.w.inside(output.w)) {}
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t count() const {
+    return (h.end - h.begin) * (w.end - w.begin);
+  }
+  // Of `output`'s channel.
+  [[nodiscard]] TANDEM_HOST_DEVICE cuda::Place pixel(const cuda::Place& output, int64_t k) const {
+    const int64_t width = w.end - w.begin, row = cuda::quotient(k, width);
+    return {output.n, output.c, h.begin + row, w.begin + (k - row * width)};
+  }
+  PoolingAxis::Range h, w;
+};
+
+// A value and its pixel; of equal ones the first pixel's comes first, and what is not a number
+// before all.
+struct PooledValue {
+  float value;
+  int32_t pixel;  // h * width + w; -1: none
+
+  [[nodiscard]] TANDEM_HOST_DEVICE bool before(const PooledValue& other) const {
+    if (other.pixel < 0) return true;
+    const bool number = value == value, other_number = other.value == other.value;
+    if (number != other_number) return !number;
+    if (number && value != other.value) return value > other.value;
+    return pixel < other.pixel;
+  }
+};
+struct LargerPooled {
+  TANDEM_HOST_DEVICE PooledValue operator()(const PooledValue& a, const PooledValue& b) const {
+    if (a.pixel < 0 || b.pixel < 0) return a.pixel < 0 ? b : a;
+    return a.before(b) ? a : b;
+  }
+};
+
+struct MaximumPooling {
+  template <class Team>
+  TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t i) const {
+    const cuda::Place output = geometry.output.place(i);
+    const PoolingWindow window(geometry, output);
+    PooledValue best{0, -1};
+    for (int64_t k = team.rank(); k < window.count(); k += team.size()) {
+      const cuda::Place pixel = window.pixel(output, k);
+      const PooledValue here{x[geometry.input.index(pixel)],
+                             static_cast<int32_t>(pixel.h * geometry.input.width + pixel.w)};
+      best = LargerPooled()(best, here);
+    }
+    best = team.combine(best, LargerPooled());
+    if (team.rank() != 0) return;
+    y[i] = best.value;
+    if (pixels != nullptr) pixels[i] = best.pixel;
+  }
+  PoolingGeometry geometry;
+  const float* x;
+  float* y;
+  int32_t* pixels;  // which one was taken; nullptr without a backward pass
+};
+
+struct AveragePooling {
+  template <class Team>
+  TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t i) const {
+    const cuda::Place output = geometry.output.place(i);
+    const PoolingWindow window(geometry, output);
+    double sum = 0;
+    for (int64_t k = team.rank(); k < window.count(); k += team.size()) {
+      sum += static_cast<double>(x[geometry.input.index(window.pixel(output, k))]);
+    }
+    sum = team.sum(sum);
+    const int64_t area = geometry.h.padded_length(output.h) * geometry.w.padded_length(output.w);
+    if (team.rank() == 0) y[i] = static_cast<float>(sum / static_cast<double>(area));
+  }
+  PoolingGeometry geometry;
+  const float* x;
+  float* y;
+};
+
+struct PoolingBackward {
+  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
+    const cuda::Place input = geometry.input.place(i);
+    const PoolingAxis::Range rows = geometry.h.windows_of(input.h);
+    const PoolingAxis::Range columns = geometry.w.windows_of(input.w);
+    const auto own = static_cast<int32_t>(input.h * geometry.input.width + input.w);
+    float sum = 0;
+    for (int64_t h = rows.begin; h < rows.end; ++h) {
+      for (int64_t w = columns.begin; w < columns.end; ++w) {
+        const int64_t at = geometry.output.index({input.n, input.c, h, w});
+        if (pixels != nullptr) {
+          if (pixels[at] == own) sum += dy[at];
+        } else {
+          const int64_t area = geometry.h.padded_length(h) * geometry.w.padded_length(w);
+          sum += dy[at] / static_cast<float>(area);
+        }
+      }
+    }
+    dx[i] = sum;
+  }
+  PoolingGeometry geometry;
+  const float* dy;
+  const int32_t* pixels;  // nullptr: of an average
+  float* dx;
+};
+
+class PoolingCuda : public sdk::Needs {
+ public:
+  PoolingCuda(const sdk::Binding& binding, const sdk::Call&)
+      : settings_(binding.attributes, binding.input(0).shape),
+        geometry_(binding, settings_.window),
+        inputs_(sdk::count(binding.input(0).shape)),
+        outputs_(sdk::count(binding.output(0).shape)) {
+    const tandem_shape& shape = binding.input(0).shape;
+    if (shape.h * shape.w > INT32_MAX) {
+      throw sdk::unsupported("an image of ", shape.h, "x", shape.w,
+                             " has more than 2147483647 pixels");
+    }
+    if (settings_.maximum && binding.has(TANDEM_WANTS_BACKWARD_DATA)) {
+      saved_bytes = outputs_ * static_cast<int64_t>(sizeof(int32_t));
+    }
+  }
+
+  static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
+
+  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+    const cuda::Teams teams{outputs_, geometry_.h.kernel * geometry_.w.kernel, true};
+    const float* x = pass.input(0);
+    if (settings_.maximum) {
+      cuda::for_teams(call, teams,
+                      MaximumPooling{geometry_, x, pass.output(0),
+                                     saved_bytes > 0 ? pass.saved<int32_t>() : nullptr});
+    } else {
+      cuda::for_teams(call, teams, AveragePooling{geometry_, x, pass.output(0)});
+    }
+  }
+
+  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+    cuda::for_each(call, inputs_,
+                   PoolingBackward{geometry_, pass.output_gradient(0),
+                                   settings_.maximum ? pass.saved<const int32_t>() : nullptr,
+                                   pass.input_gradient(0)});
+  }
+
+ private:
+  PoolingSettings settings_;
+  PoolingGeometry geometry_;
+  int64_t inputs_, outputs_;
+};
+
+}  // namespace tandem::layers

@@ -1,0 +1,31 @@
+// The kernel of layers that give a tensor other axes and leave its elements where they are, on
+// NVIDIA GPUs; see renamed_axes.h.
+#pragma once
+
+#include "plugins/cuda/places.h"
+#include "plugins/cuda/teams.h"
+
+namespace tandem::layers {
+
+class RenamedAxesCuda {
+ public:
+  RenamedAxesCuda(const sdk::Binding& binding, const sdk::Call&)
+      : elements_(sdk::count(binding.input(0).shape)) {}
+
+  static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
+    if (binding.input(0).shape.c == binding.output(0).shape.c) return cuda::plain_layouts();
+    return {{TANDEM_NCHW, TANDEM_NCHW, 0}};
+  }
+
+  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+    cuda::copy(call, pass.input(0), pass.output(0), elements_);
+  }
+  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+    cuda::copy(call, pass.output_gradient(0), pass.input_gradient(0), elements_);
+  }
+
+ private:
+  int64_t elements_;
+};
+
+}  // namespace tandem::layers

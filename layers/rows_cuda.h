@@ -1,0 +1,138 @@
+// Which labels count (rows.h), and by what a loss is divided (loss.h), as device code tells it. A
+// kernel on a gpu cannot stop to say that a label is no class: it makes what depends on it not a
+// number, so that the step is not taken and the run stops.
+#pragma once
+
+#include <cmath>
+
+#include "layers/loss.h"
+#include "layers/rows.h"
+#include "plugins/cuda/sums.h"
+
+namespace tandem::layers {
+
+// Rows that hold a sample.
+struct SampleRows {
+  explicit SampleRows(const sdk::Pass& pass) : labels(row_labels(pass)) {}
+  [[nodiscard]] TANDEM_HOST_DEVICE bool holds_sample(int64_t row) const {
+    return labels == nullptr || !(labels[row] < 0);
+  }
+  static const float* row_labels(const sdk::Pass& pass) {
+    const bool known = pass.raw.struct_size >= offsetof(tandem_pass, row_labels) + sizeof(void*);
+    return known ? pass.raw.row_labels : nullptr;
+  }
+  const float* labels;
+};
+
+// Of places as rows.h has them.
+struct LabelSettings {
+  explicit LabelSettings(const Places& label_places) : places(label_places) {}
+  // With the layer's ignore_label, if it is set.
+  LabelSettings(const Places& label_places, const sdk::Attributes& attributes)
+      : places(label_places),
+        ignores(attributes.is_set("ignore_label")),
+        ignored(ignores ? static_cast<float>(attributes.integer("ignore_label")) : 0) {}
+  Places places;
+  bool ignores = false;
+  float ignored = 0;
+};
+
+class DeviceLabels {
+ public:
+  static constexpr int64_t none = -1;      // does not count
+  static constexpr int64_t no_class = -2;  // is not a whole number below the number of classes
+
+  DeviceLabels(const LabelSettings& settings, const sdk::Pass& pass)
+      : settings_(settings), labels_(pass.input(1)), rows_(pass) {}
+
+  // The class of label `index`, or one of the above.
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t of(int64_t index) const {
+    const float label = labels_[index];
+    const bool ignored = settings_.ignores && label == settings_.ignored;
+    const int64_t row = cuda::quotient(index, settings_.places.labels_of_row());
+    if (label < 0 || ignored || !rows_.holds_sample(row)) return none;
+    const bool is_class = label < static_cast<float>(settings_.places.classes) &&
+                          static_cast<float>(static_cast<int64_t>(label)) == label;
+    return is_class ? static_cast<int64_t>(label) : no_class;
+  }
+  // Where the first score of label `index` lies; the next is `inner` away.
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t first(int64_t index) const {
+    const int64_t inner = settings_.places.inner;
+    const int64_t outer = cuda::quotient(index, inner);
+    return outer * settings_.places.classes * inner + (index - outer * inner);
+  }
+  [[nodiscard]] TANDEM_HOST_DEVICE const Places& places() const { return settings_.places; }
+
+ private:
+  LabelSettings settings_;
+  const float* labels_;
+  SampleRows rows_;
+};
+
+// 1 for a label that counts.
+struct CountedLabel {
+  TANDEM_HOST_DEVICE double operator()(int64_t index) const {
+    const int64_t label = labels.of(index);
+    return label == DeviceLabels::no_class ? static_cast<double>(NAN) : label >= 0 ? 1.0 : 0.0;
+  }
+  DeviceLabels labels;
+};
+struct StoreStatistic {
+  TANDEM_HOST_DEVICE void operator()(double sum) const { *statistic = static_cast<float>(sum); }
+  float* statistic;
+};
+
+// By what a loss's sum is divided; at least 1, so that a batch in which nothing counts has the loss
+// 0.
+class DeviceNormaliser {
+ public:
+  // The samples of the whole batch.
+  explicit DeviceNormaliser(const sdk::Pass& pass) : samples_(pass.raw.normaliser) {}
+  // As loss.h's Normaliser; `labels`: of one sample.
+  DeviceNormaliser(const sdk::Attributes& attributes, int64_t labels)
+      : how_(normalization_of(attributes)),
+        counts_(counts_labels(attributes)),
+        labels_(static_cast<double>(labels)) {}
+
+  [[nodiscard]] DeviceNormaliser of(const sdk::Pass& pass) const {
+    DeviceNormaliser result = *this;
+    result.samples_ = pass.raw.normaliser;
+    result.counted_ = pass.raw.statistics;
+    return result;
+  }
+  [[nodiscard]] bool counts() const { return counts_; }
+
+  [[nodiscard]] TANDEM_HOST_DEVICE double divisor() const {
+    const double value = unbounded();
+    return value > 1 ? value : 1;
+  }
+
+ private:
+  [[nodiscard]] TANDEM_HOST_DEVICE double unbounded() const {
+    const auto samples = static_cast<double>(*samples_);
+    if (how_ == Normalization::none) return 1;
+    if (how_ == Normalization::batch_size) return samples;
+    if (how_ == Normalization::valid && counts_) return static_cast<double>(*counted_);
+    return samples * labels_;
+  }
+
+  Normalization how_ = Normalization::batch_size;
+  bool counts_ = false;
+  double labels_ = 1;
+  const float *samples_ = nullptr, *counted_ = nullptr;
+};
+
+// The end of a loss's forward pass: its sum times `factor`, normalised. Keeps the divisor, if
+// `saved` is not nullptr.
+struct StoreLoss {
+  TANDEM_HOST_DEVICE void operator()(double sum) const {
+    const double divisor = normaliser.divisor();
+    if (saved != nullptr) *saved = static_cast<float>(divisor);
+    *loss = static_cast<float>(factor * sum / divisor);
+  }
+  DeviceNormaliser normaliser;
+  double factor;
+  float *loss, *saved;
+};
+
+}  // namespace tandem::layers

@@ -1,0 +1,94 @@
+// Softmax on NVIDIA GPUs: a team for each pixel's channels.
+#pragma once
+
+#include <cmath>
+
+#include "layers/groups_cuda.h"
+#include "layers/softmax/softmax.h"
+
+namespace tandem::layers {
+
+// What softmax needs to know of a group of scores.
+struct ScoresOfGroup {
+  float highest;
+  double sum;  // of exp(score - highest)
+};
+template <class Team>
+TANDEM_HOST_DEVICE ScoresOfGroup scores_of_group(const Team& team, const float* scores,
+                                                 int64_t count, int64_t stride) {
+  float highest = scores[0];
+  for (int64_t r = team.rank(); r < count; r += team.size()) {
+    const float score = scores[r * stride];
+    highest = score > highest ? score : highest;
+  }
+  highest = team.highest(highest);
+  double sum = 0;
+  for (int64_t r = team.rank(); r < count; r += team.size()) {
+    sum += static_cast<double>(expf(scores[r * stride] - highest));
+  }
+  return {highest, team.sum(sum)};
+}
+
+struct SoftmaxForward {
+  template <class Team>
+  TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t group) const {
+    const int64_t first = places.first(group);
+    const ScoresOfGroup scores = scores_of_group(team, x + first, places.reduced, places.inner);
+    const auto factor = static_cast<float>(1 / scores.sum);
+    for (int64_t r = team.rank(); r < places.reduced; r += team.size()) {
+      const int64_t i = first + r * places.inner;
+      y[i] = expf(x[i] - scores.highest) * factor;
+    }
+  }
+  GroupPlaces places;
+  const float* x;
+  float* y;
+};
+
+// dx = y (dy - the sum of y dy)
+struct SoftmaxBackward {
+  template <class Team>
+  TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t group) const {
+    const int64_t first = places.first(group);
+    double sum = 0;
+    for (int64_t r = team.rank(); r < places.reduced; r += team.size()) {
+      const int64_t i = first + r * places.inner;
+      sum += static_cast<double>(y[i]) * static_cast<double>(dy[i]);
+    }
+    const auto along = static_cast<float>(team.sum(sum));
+    for (int64_t r = team.rank(); r < places.reduced; r += team.size()) {
+      const int64_t i = first + r * places.inner;
+      dx[i] = y[i] * (dy[i] - along);
+    }
+  }
+  GroupPlaces places;
+  const float *y, *dy;
+  float* dx;
+};
+
+class SoftmaxCuda {
+ public:
+  SoftmaxCuda(const sdk::Binding& binding, const sdk::Call&) : groups_(groups(binding.input(0))) {}
+
+  static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
+
+  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+    cuda::for_teams(call, teams_for(groups_),
+                    SoftmaxForward{GroupPlaces(groups_), pass.input(0), pass.output(0)});
+  }
+  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+    cuda::for_teams(call, teams_for(groups_),
+                    SoftmaxBackward{GroupPlaces(groups_), pass.output(0), pass.output_gradient(0),
+                                    pass.input_gradient(0)});
+  }
+
+ private:
+  static Groups groups(const tandem_tensor& tensor) {
+    const tandem_shape& s = tensor.shape;
+    if (tensor.layout == TANDEM_NHWC) return {s.n * s.h * s.w, s.c, 1};
+    return {s.n, s.c, s.h * s.w};
+  }
+  Groups groups_;
+};
+
+}  // namespace tandem::layers

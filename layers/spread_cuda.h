@@ -1,0 +1,97 @@
+// The two loops over a tensor and values spread over it, on a gpu: applying the values, and summing
+// up what belongs to each.
+#pragma once
+
+#include <cstdint>
+
+#include "layers/covered_axes.h"
+#include "plugins/cuda/sums.h"
+
+namespace tandem::layers {
+
+// A Spread as device code reads it.
+struct SpreadPlaces {
+  SpreadPlaces() = default;
+  explicit SpreadPlaces(const Spread& s) : pixels(s.pixels), width(s.width), period(s.period) {}
+
+  // The value of the element that lies at `index`.
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t value_of(int64_t index) const {
+    const int64_t pixel = cuda::quotient(index, width);
+    const int64_t tile = cuda::quotient(pixel, pixels);
+    return cuda::remainder(tile, period) * width + (index - pixel * width);
+  }
+  // Where element number `k` of value `value` lies.
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t index_of(int64_t value, int64_t k) const {
+    const int64_t place = cuda::quotient(value, width), repeat = cuda::quotient(k, pixels);
+    const int64_t pixel = (repeat * period + place) * pixels + (k - repeat * pixels);
+    return pixel * width + (value - place * width);
+  }
+
+  int64_t pixels = 1, width = 1, period = 1;
+};
+
+namespace detail {
+
+template <class Function>
+struct AppliedValues {
+  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
+    const int64_t value = places.value_of(i);
+    y[i] = function(x[i], g[i], a[value], b[value]);
+  }
+  SpreadPlaces places;
+  Function function;
+  const float *x, *g, *a, *b;
+  float* y;
+};
+
+template <class Function>
+struct SpreadTerm {
+  TANDEM_HOST_DEVICE double operator()(int64_t value, int64_t k) const {
+    const int64_t i = places.index_of(value, k);
+    return static_cast<double>(function(x[i], g[i]));
+  }
+  SpreadPlaces places;
+  Function function;
+  const float *x, *g;
+};
+
+struct StoreSum {
+  TANDEM_HOST_DEVICE void operator()(int64_t value, double sum) const {
+    sums[value] = (accumulate ? sums[value] : 0.0F) + static_cast<float>(sum);
+  }
+  float* sums;
+  bool accumulate;
+};
+
+}  // namespace detail
+
+// y = function(x, g, a, b), where x and g are tensors and a and b the values of their elements.
+// What a function does not use may be any readable memory of its size; y may be x or g.
+template <class Function>
+void apply_values(const sdk::Call& call, const Spread& s, const float* x, const float* g,
+                  const float* a, const float* b, float* y, const Function& function) {
+  cuda::for_each(call, s.elements(),
+                 detail::AppliedValues<Function>{SpreadPlaces(s), function, x, g, a, b, y});
+}
+
+// Of a layer with the parameters of covered_axes.h.
+inline sdk::LayoutOptions cuda_layouts_for(const sdk::Binding& binding) {
+  if (axes_of(binding).fits_any_layout()) return cuda::plain_layouts();
+  return {{TANDEM_NCHW, TANDEM_NCHW, 0}};
+}
+
+template <class Value = double>
+cuda::GroupSums<Value> sums_over(const Spread& s) {
+  return {s.values(), s.repeats() * s.pixels, s.width > 1};
+}
+
+// For every value: sums = the sum of function(x, g) over its elements, or plus it. `scratch` has
+// the scratch_bytes of sums_over(s).
+template <class Function>
+void sum_values(const sdk::Call& call, const Spread& s, const float* x, const float* g,
+                const Function& function, double* scratch, float* sums, bool accumulate) {
+  sums_over(s).run(call, detail::SpreadTerm<Function>{SpreadPlaces(s), function, x, g}, scratch,
+                   detail::StoreSum{sums, accumulate});
+}
+
+}  // namespace tandem::layers

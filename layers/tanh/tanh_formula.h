@@ -1,0 +1,17 @@
+// TanH's arithmetic, for every kind of device.
+#pragma once
+
+#include "layers/slope.h"
+#include "layers/vector_math.h"
+#include "plugins/sdk.h"
+
+namespace tandem::layers {
+
+struct HyperbolicTangentFormula {
+  explicit HyperbolicTangentFormula(const sdk::Attributes&) {}
+  static constexpr SlopeFrom slope_from = SlopeFrom::output;
+  [[nodiscard]] TANDEM_HOST_DEVICE float value(float x) const { return hyperbolic_tangent(x); }
+  [[nodiscard]] TANDEM_HOST_DEVICE float slope(float y) const { return 1 - y * y; }
+};
+
+}  // namespace tandem::layers

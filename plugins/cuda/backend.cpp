@@ -1,0 +1,143 @@
+// The cuda backend: NVIDIA GPUs, or several devices on one (cuda:0,1 and cuda:0,0).
+
+#include <algorithm>
+#include <cstring>
+
+#include "plugins/cuda/arithmetic.h"
+#include "plugins/cuda/event.h"
+#include "plugins/cuda/hardware.h"
+#include "plugins/cuda/machine.h"
+#include "plugins/cuda/stream.h"
+#include "plugins/cuda/updates.h"
+#include "plugins/sdk.h"
+
+namespace {
+
+using tandem::cuda::Event;
+using tandem::cuda::Machine;
+using tandem::cuda::Stream;
+using tandem::sdk::guarded;
+using tandem::sdk::Refusal;
+
+Machine& of(tandem_machine* machine) {
+  return *reinterpret_cast<Machine*>(machine);
+}
+Stream& of(tandem_stream* stream) {
+  return *reinterpret_cast<Stream*>(stream);
+}
+Event& of(tandem_event* event) {
+  return *reinterpret_cast<Event*>(event);
+}
+
+// What a host of another minor version does not know of is left out.
+void give(const tandem_device_info& info, tandem_device_info* target) {
+  const uint32_t size = std::min<uint32_t>(target->struct_size, sizeof info);
+  std::memcpy(target, &info, size);
+  target->struct_size = size;
+}
+
+// What the caller did wrong it is told; what CUDA refuses is the machine's failure, told by
+// synchronize.
+template <class Function>
+tandem_status issued(Machine& machine, Function&& function) {
+  return guarded([&] {
+    try {
+      function();
+    } catch (const Refusal& refusal) {
+      if (refusal.status() == TANDEM_INVALID) throw;
+      machine.failure().keep_whole(refusal.status(), refusal.what());
+    }
+  });
+}
+
+constexpr tandem_backend backend = [] {
+  tandem_backend table{};
+  table.struct_size = sizeof table;
+  table.kind = "cuda";
+  table.help = "NVIDIA GPUs by number (cuda:0,1); one can be several devices (cuda:0,0)";
+  table.count = [](int32_t* count) { return guarded([&] { *count = tandem::cuda::gpu_count(); }); };
+  table.describe = [](int32_t ordinal, tandem_device_info* info) {
+    return guarded([&] { give(tandem::cuda::describe_gpu(ordinal), info); });
+  };
+  table.open = [](const tandem_machine_options* options, tandem_machine** machine) {
+    return guarded([&] { *machine = reinterpret_cast<tandem_machine*>(new Machine(*options)); });
+  };
+  table.close = [](tandem_machine* machine) { delete &of(machine); };
+  table.device_info = [](tandem_machine* machine, int32_t device, tandem_device_info* info) {
+    return guarded([&] { give(of(machine).device_info(device), info); });
+  };
+  table.allocate = [](tandem_machine* machine, int32_t device, int32_t memory, int64_t bytes,
+                      void** address) {
+    return guarded([&] { *address = of(machine).allocate(device, memory, bytes); });
+  };
+  table.free = [](tandem_machine* machine, int32_t device, int32_t memory, void* address) {
+    static_cast<void>(guarded([&] { of(machine).release(device, memory, address); }));
+  };
+  table.create_stream = [](tandem_machine* machine, int32_t device, int32_t priority,
+                           const char* name, tandem_stream** stream) {
+    return guarded([&] {
+      *stream = reinterpret_cast<tandem_stream*>(
+          new Stream(of(machine), device, priority, name == nullptr ? "stream" : name));
+    });
+  };
+  table.destroy_stream = [](tandem_stream* stream) { delete &of(stream); };
+  table.create_event = [](tandem_machine* machine, tandem_event** event) {
+    return guarded([&] { *event = reinterpret_cast<tandem_event*>(new Event(of(machine))); });
+  };
+  table.destroy_event = [](tandem_event* event) { delete &of(event); };
+  table.submit = [](tandem_stream* stream, const tandem_work* work) {
+    return issued(of(stream).machine(), [&] { of(stream).submit(*work); });
+  };
+  table.copy = [](tandem_stream* stream, const char* label, int32_t target_device, void* target,
+                  int32_t source_device, const void* source, int64_t bytes) {
+    return issued(of(stream).machine(), [&] {
+      of(stream).copy(label, target_device, target, source_device, source, bytes);
+    });
+  };
+  table.wait = [](tandem_stream* stream, tandem_event* event) {
+    return issued(of(stream).machine(), [&] { of(stream).wait(of(event)); });
+  };
+  table.record = [](tandem_stream* stream, tandem_event* event) {
+    return issued(of(stream).machine(), [&] { of(stream).record(of(event)); });
+  };
+  table.synchronize = [](tandem_event* event, double seconds) {
+    tandem_status status = TANDEM_OK;
+    const tandem_status thrown = guarded([&] {
+      const bool reached = of(event).wait_for(seconds);
+      status = of(event).machine().failure().report();
+      if (status == TANDEM_OK && !reached) {
+        throw Refusal(TANDEM_TIMEOUT,
+                      tandem::sdk::text("not reached within ", seconds, " seconds"));
+      }
+    });
+    return thrown != TANDEM_OK ? thrown : status;
+  };
+  table.event_time = [](tandem_event* event, double* seconds) {
+    return guarded([&] { *seconds = of(event).time(); });
+  };
+  table.fill = [](const tandem_call* call, float* target, float value, int64_t count) {
+    return guarded([&] { tandem::cuda::fill(*call, target, value, count); });
+  };
+  table.add = [](const tandem_call* call, float* target, const float* const* sources,
+                 uint32_t source_count, int64_t count) {
+    return guarded([&] { tandem::cuda::add(*call, target, sources, source_count, count); });
+  };
+  table.update = [](const tandem_call* call, const tandem_update* update) {
+    return guarded([&] { tandem::cuda::update(*call, *update); });
+  };
+  table.check_finite = [](const tandem_call* call, const float* values, int64_t count,
+                          int32_t* skip) {
+    return guarded([&] { tandem::cuda::check_finite(*call, values, count, skip); });
+  };
+  table.sum_of_squares = [](const tandem_call* call, const float* values, int64_t count,
+                            double* sum) {
+    return guarded([&] { tandem::cuda::sum_of_squares(*call, values, count, sum); });
+  };
+  return table;
+}();
+
+}  // namespace
+
+extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
+  return tandem::sdk::Plugin(host, "tandem-backend-cuda", "0.1.0").backend(&backend).table();
+}

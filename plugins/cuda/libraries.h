@@ -1,0 +1,45 @@
+// cuBLAS and cuDNN as kernels meet them: the stream's own handles, and every return code checked as
+// status.h does for CUDA's. The handles are bound to the call's stream and belong to the backend.
+#pragma once
+
+#include <cublas_v2.h>
+#include <cudnn.h>
+
+#include <string>
+
+#include "plugins/cuda/status.h"
+
+namespace tandem::cuda {
+
+// Throws Refusal unless `status` is CUBLAS_STATUS_SUCCESS; also for cuBLASLt.
+inline void check(cublasStatus_t status, const char* call) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw sdk::Refusal(
+      status == CUBLAS_STATUS_ALLOC_FAILED ? TANDEM_OUT_OF_MEMORY : TANDEM_FAILED,
+      sdk::text(current_device(), ": ", call, ": cuBLAS says: ", cublasGetStatusString(status),
+                " (", cublasGetStatusName(status), ")"));
+}
+
+// Throws Refusal unless `status` is CUDNN_STATUS_SUCCESS, with cuDNN's own last words.
+inline void check(cudnnStatus_t status, const char* call) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  char last[512] = "";
+  cudnnGetLastErrorString(last, sizeof last);
+  const std::string more = last[0] == '\0' ? "" : sdk::text("; ", last);
+  throw sdk::Refusal(
+      CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED ? TANDEM_UNSUPPORTED
+                                                                  : TANDEM_FAILED,
+      sdk::text(current_device(), ": ", call, ": cuDNN says: ", cudnnGetErrorString(status), more));
+}
+
+// Throw Refusal on a stream that has none: only compute streams do.
+inline cublasHandle_t blas_of(const sdk::Call& call) {
+  if (call.native_blas == nullptr) throw sdk::failed("this stream has no cuBLAS handle");
+  return static_cast<cublasHandle_t>(call.native_blas);
+}
+inline cudnnHandle_t dnn_of(const sdk::Call& call) {
+  if (call.native_dnn == nullptr) throw sdk::failed("this stream has no cuDNN handle");
+  return static_cast<cudnnHandle_t>(call.native_dnn);
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,58 @@
+// A machine of GPUs, one of which may be several of its devices (cuda:0,0): what streams and events
+// share. Opening it lets GPUs read each other's memory where they can.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plugins/cuda/clock.h"
+#include "plugins/first_failure.h"
+
+namespace tandem::cuda {
+
+// Throws Refusal on options that make no sense here or name a GPU that is not among `gpus`; returns
+// the GPU of each device.
+[[nodiscard]] std::vector<int32_t> demand_options(const tandem_machine_options& options,
+                                                  int32_t gpus);
+
+class Machine {
+ public:
+  // Throws Refusal.
+  explicit Machine(const tandem_machine_options& options);
+
+  [[nodiscard]] int32_t device_count() const { return static_cast<int32_t>(ordinals_.size()); }
+  // The GPU that is this device. Throws Refusal unless the device exists.
+  [[nodiscard]] int32_t ordinal(int32_t device) const;
+  // Makes the device's GPU the calling thread's. Throws Refusal.
+  void make_current(int32_t device) const;
+  [[nodiscard]] GpuClock& clock(int32_t device) { return *clocks_.at(ordinal(device)); }
+  [[nodiscard]] sdk::FirstFailure& failure() { return failure_; }
+  [[nodiscard]] uint32_t next_stream_number() { return stream_count_++; }
+  [[nodiscard]] uint64_t delay_seed() const { return delay_seed_; }
+  [[nodiscard]] double delay_seconds() const { return delay_seconds_; }
+  // Of its memory a device has what is free now, divided by the devices that share its GPU.
+  [[nodiscard]] tandem_device_info device_info(int32_t device) const;
+
+  // Keeps what CUDA said as the machine's failure; of `task`, or if NULL of one that was issued
+  // before and is not known.
+  void fail(cudaError_t error, const char* call, const char* task, int32_t ordinal);
+
+  // At least 256-byte aligned; `memory` as in abi.h. Throws Refusal.
+  [[nodiscard]] void* allocate(int32_t device, int32_t memory, int64_t bytes) const;
+  void release(int32_t device, int32_t memory, void* address) const;
+
+ private:
+  std::vector<int32_t> ordinals_;
+  uint64_t delay_seed_ = 0;
+  double delay_seconds_ = 0;
+  HostClock host_clock_;
+  std::map<int32_t, std::unique_ptr<GpuClock>> clocks_;  // by ordinal
+  sdk::FirstFailure failure_;
+  std::atomic<uint32_t> stream_count_{0};
+};
+
+}  // namespace tandem::cuda

@@ -1,0 +1,130 @@
+#include "plugins/cuda/stream.h"
+
+#include <algorithm>
+
+#include "plugins/cuda/arithmetic.h"
+#include "plugins/cuda/libraries.h"
+#include "plugins/random.h"
+
+namespace tandem::cuda {
+
+namespace {
+
+// CUDA's priorities count downwards from 0, the lowest.
+int native_priority(int32_t priority) {
+  int lowest = 0, highest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "cudaDeviceGetStreamPriorityRange");
+  return std::clamp(lowest - priority, std::min(highest, lowest), lowest);
+}
+
+}  // namespace
+
+Stream::Stream(Machine& machine, int32_t device, int32_t priority, const std::string& name)
+    : machine_(machine),
+      device_(device),
+      ordinal_(machine.ordinal(device)),
+      number_(machine.next_stream_number()) {
+  try {
+    machine_.make_current(device_);
+    check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, native_priority(priority)),
+          "cudaStreamCreateWithPriority");
+    void* sums = nullptr;
+    check(cudaMalloc(&sums, most_partial_sums * sizeof(double)), "cudaMalloc");
+    workspace_ = {stream_, static_cast<double*>(sums)};
+    if (priority > 0) create_handles();
+  } catch (const sdk::Refusal& refusal) {
+    destroy();
+    throw sdk::Refusal(refusal.status(), sdk::text("stream '", name, "': ", refusal.what()));
+  }
+}
+
+void Stream::create_handles() {
+  check(cublasCreate(&blas_), "cublasCreate");
+  check(cublasSetStream(blas_, stream_), "cublasSetStream");
+  // The same bits on every run, whatever other streams do: no sums by atomics.
+  check(cublasSetAtomicsMode(blas_, CUBLAS_ATOMICS_NOT_ALLOWED), "cublasSetAtomicsMode");
+  check(cudnnCreate(&dnn_), "cudnnCreate");
+  check(cudnnSetStream(dnn_, stream_), "cudnnSetStream");
+}
+
+Stream::~Stream() {
+  static_cast<void>(cudaSetDevice(ordinal_));
+  const cudaError_t error = cudaStreamSynchronize(stream_);
+  if (error != cudaSuccess) machine_.fail(error, "cudaStreamSynchronize", nullptr, ordinal_);
+  destroy();
+}
+
+void Stream::destroy() noexcept {
+  if (dnn_ != nullptr) cudnnDestroy(dnn_);
+  if (blas_ != nullptr) cublasDestroy(blas_);
+  cudaFree(workspace_.partial_sums);
+  if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  static_cast<void>(cudaGetLastError());
+}
+
+void Stream::submit(const tandem_work& work) {
+  if (work.run == nullptr) throw sdk::invalid("a work without a function");
+  if (machine_.failure().happened()) return;
+  machine_.make_current(device_);
+  delay();
+  if (work.kind == TANDEM_WORK_HOST) {
+    const cudaError_t error = cudaStreamSynchronize(stream_);
+    if (error != cudaSuccess) {
+      return machine_.fail(error, "cudaStreamSynchronize", nullptr, ordinal_);
+    }
+  }
+  {
+    const WorkspaceScope scope(workspace_);
+    machine_.failure().run(work, {sizeof(tandem_call), device_, 1, stream_, blas_, dnn_});
+  }
+  // What a kernel forgot to ask about. One that was prepared may have tried what does not work.
+  const cudaError_t error = cudaGetLastError();
+  const bool is_error = error != cudaSuccess && error != cudaErrorNotReady;
+  if (is_error && work.kind != TANDEM_WORK_HOST) {
+    machine_.fail(error, "launch of a kernel", work.label == nullptr ? "" : work.label, ordinal_);
+  }
+}
+
+void Stream::copy(const char* label, int32_t target_device, void* target, int32_t source_device,
+                  const void* source, int64_t bytes) {
+  if (target_device != TANDEM_HOST) static_cast<void>(machine_.ordinal(target_device));
+  if (source_device != TANDEM_HOST) static_cast<void>(machine_.ordinal(source_device));
+  if (bytes < 0) throw sdk::invalid("a copy of ", bytes, " bytes");
+  if (bytes > 0 && (target == nullptr || source == nullptr)) {
+    throw sdk::invalid("a copy of ", bytes, " bytes ", target == nullptr ? "to" : "from", " NULL");
+  }
+  if (machine_.failure().happened()) return;
+  machine_.make_current(device_);
+  delay();
+  if (bytes == 0) return;
+  const cudaError_t error =
+      issue_copy(target_device, target, source_device, source, static_cast<size_t>(bytes));
+  if (error != cudaSuccess) {
+    machine_.fail(error, "copy", label == nullptr ? "" : label, ordinal_);
+  }
+}
+
+cudaError_t Stream::issue_copy(int32_t target_device, void* target, int32_t source_device,
+                               const void* source, size_t bytes) const {
+  const bool to_host = target_device == TANDEM_HOST, from_host = source_device == TANDEM_HOST;
+  if (to_host || from_host) {
+    const cudaMemcpyKind kind = to_host
+                                    ? (from_host ? cudaMemcpyHostToHost : cudaMemcpyDeviceToHost)
+                                    : cudaMemcpyHostToDevice;
+    return cudaMemcpyAsync(target, source, bytes, kind, stream_);
+  }
+  const int32_t to = machine_.ordinal(target_device), from = machine_.ordinal(source_device);
+  if (to == from) {
+    return cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, stream_);
+  }
+  return cudaMemcpyPeerAsync(target, to, source, from, bytes, stream_);
+}
+
+void Stream::delay() {
+  if (machine_.delay_seed() == 0 || machine_.delay_seconds() <= 0) return;
+  const uint32_t bits =
+      tandem_random_block(machine_.delay_seed(), 0, number_, 0, delays_++).value[0];
+  pass_time(stream_, machine_.delay_seconds() * static_cast<double>(tandem_uniform(bits)));
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,55 @@
+// A stream: CUDA's, with cuBLAS and cuDNN handles of its own where it computes. A work is run by
+// the thread that submits it, with the stream's GPU current, and only issues kernels. A failed work
+// fails the machine: works and copies are left out from then on, records still happen.
+#pragma once
+
+#include <cublas_v2.h>
+#include <cudnn.h>
+
+#include <memory>
+#include <string>
+
+#include "plugins/cuda/event.h"
+#include "plugins/cuda/machine.h"
+#include "plugins/cuda/workspace.h"
+
+namespace tandem::cuda {
+
+class Stream {
+ public:
+  // `priority` above 0: a stream that computes. Throws Refusal. `machine` outlives the stream.
+  Stream(Machine& machine, int32_t device, int32_t priority, const std::string& name);
+  // Waits until everything issued is done.
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  [[nodiscard]] Machine& machine() const { return machine_; }
+
+  // A TANDEM_WORK_HOST work (a kernel is prepared, or released) finds the stream idle.
+  void submit(const tandem_work& work);
+  // Throws Refusal on unknown devices, null memory or a negative size.
+  void copy(const char* label, int32_t target_device, void* target, int32_t source_device,
+            const void* source, int64_t bytes);
+  void wait(Event& event) { event.wait_on(device_, stream_); }
+  void record(Event& event) { event.record(device_, stream_); }
+
+ private:
+  void create_handles();
+  void destroy() noexcept;
+  void delay();
+  [[nodiscard]] cudaError_t issue_copy(int32_t target_device, void* target, int32_t source_device,
+                                       const void* source, size_t bytes) const;
+
+  Machine& machine_;
+  const int32_t device_;
+  const int32_t ordinal_;
+  const uint32_t number_;
+  uint32_t delays_ = 0;
+  cudaStream_t stream_ = nullptr;
+  cublasHandle_t blas_ = nullptr;
+  cudnnHandle_t dnn_ = nullptr;
+  Workspace workspace_;
+};
+
+}  // namespace tandem::cuda

@@ -1,0 +1,146 @@
+// Sums in a fixed order, in double: of terms that belong to groups, or of all terms. They are added
+// in parts, whose number follows from the shapes alone, and the parts in their order.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "plugins/cuda/places.h"
+#include "plugins/cuda/teams.h"
+
+namespace tandem::cuda {
+
+// Two sums side by side.
+struct Pair {
+  double first, second;
+  TANDEM_HOST_DEVICE Pair& operator+=(const Pair& other) {
+    first += other.first;
+    second += other.second;
+    return *this;
+  }
+};
+struct Add {
+  template <class Value>
+  TANDEM_HOST_DEVICE Value operator()(Value a, const Value& b) const {
+    return a += b;
+  }
+};
+
+namespace detail {
+
+template <class Value, class Term>
+struct PartsOfGroups {
+  template <class Team>
+  TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t index) const {
+    const int64_t part = quotient(index, groups), group = index - part * groups;
+    const int64_t end = (part + 1) * count / parts;
+    Value sum{};
+    for (int64_t k = part * count / parts + team.rank(); k < end; k += team.size()) {
+      sum += term(group, k);
+    }
+    sum = team.combine(sum, Add());
+    if (team.rank() == 0) scratch[index] = sum;
+  }
+  Term term;
+  Value* scratch;
+  int64_t groups, count, parts;
+};
+template <class Value, class Finish>
+struct WholeGroups {
+  TANDEM_HOST_DEVICE void operator()(int64_t group) const {
+    Value sum = scratch[group];
+    for (int64_t part = 1; part < parts; ++part) sum += scratch[part * groups + group];
+    finish(group, sum);
+  }
+  Finish finish;
+  const Value* scratch;
+  int64_t groups, parts;
+};
+
+template <class Term>
+struct PartsOfTotal {
+  template <class Team>
+  TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t part) const {
+    const int64_t end = (part + 1) * count / parts;
+    double sum = 0;
+    for (int64_t i = part * count / parts + team.rank(); i < end; i += team.size()) {
+      sum += term(i);
+    }
+    sum = team.sum(sum);
+    if (team.rank() == 0) scratch[part] = sum;
+  }
+  Term term;
+  double* scratch;
+  int64_t count, parts;
+};
+template <class Finish>
+struct WholeTotal {
+  template <class Team>
+  TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t) const {
+    double sum = 0;
+    for (int64_t part = team.rank(); part < parts; part += team.size()) sum += scratch[part];
+    sum = team.sum(sum);
+    if (team.rank() == 0) finish(sum);
+  }
+  Finish finish;
+  const double* scratch;
+  int64_t parts;
+};
+
+}  // namespace detail
+
+// `groups` sums of `count` terms each. Value: double or Pair.
+template <class Value = double>
+class GroupSums {
+ public:
+  GroupSums() = default;
+  // side_by_side: the same term of neighbouring groups lies next to each other in memory.
+  GroupSums(int64_t groups, int64_t count, bool side_by_side)
+      : groups_(groups), count_(count), side_by_side_(side_by_side) {
+    // As many teams as fill a gpu, of at least 1024 terms each.
+    const int64_t wanted = std::max<int64_t>(1, (side_by_side ? 65536 : 1024) / groups);
+    parts_ = std::clamp<int64_t>(count / 1024, 1, wanted);
+  }
+
+  [[nodiscard]] int64_t scratch_bytes() const {
+    return groups_ * parts_ * static_cast<int64_t>(sizeof(Value));
+  }
+
+  // finish(group, sum) with the sum of term(group, k) over k in [0, count).
+  template <class Term, class Finish>
+  void run(const sdk::Call& call, const Term& term, Value* scratch, const Finish& finish) const {
+    const detail::PartsOfGroups<Value, Term> parts{term, scratch, groups_, count_, parts_};
+    for_teams(call, {groups_ * parts_, count_ / parts_, side_by_side_}, parts);
+    for_each(call, groups_, detail::WholeGroups<Value, Finish>{finish, scratch, groups_, parts_});
+  }
+
+ private:
+  int64_t groups_ = 0, count_ = 0, parts_ = 1;
+  bool side_by_side_ = false;
+};
+
+// One sum of many terms.
+class Total {
+ public:
+  Total() = default;
+  explicit Total(int64_t count)
+      : count_(count), parts_(std::clamp<int64_t>(count / 2048, 1, 1024)) {}
+
+  [[nodiscard]] int64_t scratch_bytes() const {
+    return parts_ * static_cast<int64_t>(sizeof(double));
+  }
+
+  // finish(sum), once, with the sum of term(i) over i in [0, count).
+  template <class Term, class Finish>
+  void run(const sdk::Call& call, const Term& term, double* scratch, const Finish& finish) const {
+    for_teams(call, {parts_, std::max<int64_t>(count_ / parts_, 33)},
+              detail::PartsOfTotal<Term>{term, scratch, count_, parts_});
+    for_teams(call, {1, std::max<int64_t>(parts_, 33)},
+              detail::WholeTotal<Finish>{finish, scratch, parts_});
+  }
+
+ private:
+  int64_t count_ = 0, parts_ = 1;
+};
+
+}  // namespace tandem::cuda

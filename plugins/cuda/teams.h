@@ -1,0 +1,140 @@
+// How layers start work on a call's stream: for every element, or by teams of threads that work on
+// a group of elements together. What a body computes must not depend on the order in which its
+// calls run. Nothing here allocates or waits; the same shapes give the same bits.
+//
+// A body is a trivially copyable struct of device pointers and numbers, called by value on the
+// device: void operator()(int64_t i) const, or for teams
+// template <class Team> void operator()(const Team& team, int64_t group) const, in which
+//   for (int64_t k = team.rank(); k < count; k += team.size()) sum += x[k];
+//   sum = team.sum(sum);
+// divides the work and gives every thread the sum. All threads of a team must reach each such call.
+// tests/cuda_on_host has this header once more, to run bodies without a GPU.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "plugins/cuda/launch.h"
+#include "plugins/cuda/status.h"
+
+namespace tandem::cuda {
+
+// What kernels made with this header are registered for.
+inline constexpr const char* device_kind = "cuda";
+
+namespace detail {
+
+constexpr unsigned most_in_team = 512;
+
+// The threads of a block, a power of two.
+class Block {
+ public:
+  [[nodiscard]] __device__ int64_t rank() const { return threadIdx.x; }
+  [[nodiscard]] __device__ int64_t size() const { return blockDim.x; }
+
+  // join(a, b) of the values of all threads, in a fixed order.
+  template <class Value, class Join>
+  __device__ Value combine(Value value, const Join& join) const {
+    __shared__ Value values[most_in_team];
+    const unsigned own = threadIdx.x;
+    values[own] = value;
+    for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+      __syncthreads();
+      if (own < half) values[own] = join(values[own], values[own + half]);
+    }
+    __syncthreads();
+    const Value result = values[0];
+    __syncthreads();  // all have read it before the next call writes
+    return result;
+  }
+  [[nodiscard]] __device__ double sum(double value) const {
+    return combine(value, [](double a, double b) { return a + b; });
+  }
+  // What is not a number is passed over.
+  [[nodiscard]] __device__ float highest(float value) const {
+    return combine(value, [](float a, float b) { return b > a ? b : a; });
+  }
+};
+
+// A team of one.
+class Alone {
+ public:
+  [[nodiscard]] __device__ int64_t rank() const { return 0; }
+  [[nodiscard]] __device__ int64_t size() const { return 1; }
+  template <class Value, class Join>
+  __device__ Value combine(Value value, const Join&) const {
+    return value;
+  }
+  [[nodiscard]] __device__ double sum(double value) const { return value; }
+  [[nodiscard]] __device__ float highest(float value) const { return value; }
+};
+
+template <class Body>
+__global__ void __launch_bounds__(threads_per_block) run_elements(int64_t count, const Body body) {
+  for (int64_t i = first_element(); i < count; i += element_stride()) body(i);
+}
+
+template <class Body>
+__global__ void __launch_bounds__(threads_per_block) run_alone(int64_t groups, const Body body) {
+  for (int64_t group = first_element(); group < groups; group += element_stride()) {
+    body(Alone(), group);
+  }
+}
+
+template <class Body>
+__global__ void __launch_bounds__(most_in_team) run_teams(int64_t groups, const Body body) {
+  for (int64_t group = blockIdx.x; group < groups; group += gridDim.x) body(Block(), group);
+}
+
+}  // namespace detail
+
+// body(i) for i in [0, count).
+template <class Body>
+void for_each(const sdk::Call& call, int64_t count, const Body& body) {
+  static_assert(std::is_trivially_copyable_v<Body>);
+  if (count == 0) return;
+  detail::run_elements<<<blocks_for(count), threads_per_block, 0, stream_of(call)>>>(count, body);
+  check_launch("an element-wise kernel");
+}
+
+// Groups of elements for teams to work on.
+struct Teams {
+  int64_t groups;
+  int64_t work;               // elements of a group, roughly
+  bool side_by_side = false;  // neighbouring groups lie next to each other in memory
+};
+
+// body(team, group) for all groups. How large teams are follows from `teams` alone.
+template <class Body>
+void for_teams(const sdk::Call& call, const Teams& teams, const Body& body) {
+  static_assert(std::is_trivially_copyable_v<Body>);
+  if (teams.groups == 0) return;
+  if (teams.work <= 32 || (teams.side_by_side && teams.groups >= 2048)) {
+    detail::run_alone<<<blocks_for(teams.groups), threads_per_block, 0, stream_of(call)>>>(
+        teams.groups, body);
+  } else {
+    const unsigned threads = teams.work >= 4096  ? detail::most_in_team
+                             : teams.work >= 512 ? 256
+                                                 : 64;
+    const auto blocks = static_cast<unsigned>(std::min<int64_t>(teams.groups, 1 << 20));
+    detail::run_teams<<<blocks, threads, 0, stream_of(call)>>>(teams.groups, body);
+  }
+  check_launch("a kernel of teams");
+}
+
+// Within device memory; source and target may be the same, which copies nothing, but may not
+// overlap otherwise.
+inline void copy(const sdk::Call& call, const float* source, float* target, int64_t count) {
+  if (source == target || count == 0) return;
+  check(cudaMemcpyAsync(target, source, static_cast<size_t>(count) * sizeof(float),
+                        cudaMemcpyDeviceToDevice, stream_of(call)),
+        "cudaMemcpyAsync");
+}
+
+inline void clear(const sdk::Call& call, float* target, int64_t count) {
+  if (count == 0) return;
+  check(cudaMemsetAsync(target, 0, static_cast<size_t>(count) * sizeof(float), stream_of(call)),
+        "cudaMemsetAsync");
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,85 @@
+// Machines for tests that hold on every backend with memory of its own: each test is run on cpu
+// devices, where it shows that the test is right, and on logical devices of the first GPU, where it
+// is skipped with the reason if there is none. Device memory is only touched by copies.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/device/machine.h"
+#include "core/plugin/registry.h"
+#include "tests/device/backends.h"
+
+namespace tandem::test {
+
+// Found beside the test program, so that both can be carried to a machine with a GPU.
+inline const Registry& all_modules() {
+  static const Registry registry = Registry::with_defaults();
+  return registry;
+}
+
+// Why no GPU can be used; "" if one can.
+inline std::string no_gpu() {
+  return message_of([] {
+    int32_t count = 0;
+    check(all_modules().backend("cuda").count(&count), "cuda");
+  });
+}
+
+inline bool is_gpu(const std::string& devices) {
+  return devices.starts_with("cuda");
+}
+
+// Parameter: the devices, at least two of them.
+class OnDevices : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (!is_gpu(GetParam())) return;
+    if (const std::string reason = no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
+  }
+  static Machine open(const MachineOptions& options = {}) {
+    const DeviceSpec spec = parse_devices(GetParam(), {"cpu", "cuda"});
+    return {all_modules().backend(spec.kind), spec, options};
+  }
+};
+
+inline auto cpu_and_gpu() {
+  return testing::Values(std::string("cpu:2"), std::string("cuda:0,0"));
+}
+inline std::string device_name(const testing::TestParamInfo<std::string>& info) {
+  return is_gpu(info.param) ? "cuda" : "cpu";
+}
+
+using Floats = std::vector<float>;
+
+// Values in a device's memory.
+template <class T = float>
+class DeviceArray {
+ public:
+  DeviceArray(const Machine& machine, int device, std::vector<T> values)
+      : memory_(machine, device, TANDEM_MEMORY_DEVICE,
+                static_cast<int64_t>(values.size() * sizeof(T))),
+        size_(values.size()),
+        stream_(machine, device, 0, "array") {
+    stream_.copy("upload", device, data(), TANDEM_HOST, values.data(), bytes());
+    stream_.synchronize();
+  }
+  [[nodiscard]] T* data() const { return reinterpret_cast<T*>(memory_.data()); }
+  [[nodiscard]] int64_t bytes() const { return static_cast<int64_t>(size_ * sizeof(T)); }
+  [[nodiscard]] int64_t count() const { return static_cast<int64_t>(size_); }
+  [[nodiscard]] std::vector<T> values() const {
+    std::vector<T> result(size_);
+    stream_.copy("download", TANDEM_HOST, result.data(), memory_.device(), data(), bytes());
+    stream_.synchronize();
+    return result;
+  }
+
+ private:
+  Memory memory_;
+  size_t size_;
+  Stream stream_;
+};
+
+}  // namespace tandem::test

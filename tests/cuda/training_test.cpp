@@ -1,0 +1,145 @@
+// What strategies promise, on logical devices of one GPU: one device's weights on any number of
+// them, the same bits each time, and the cpu's weights within rounding. On cpu devices the same
+// tests show that they are right.
+#include <gtest/gtest.h>
+
+#include "tests/cuda/machines.h"
+#include "tests/train/run_support.h"
+
+namespace tandem::test {
+namespace {
+
+struct Case {
+  std::string kind, strategy;
+  int devices;
+  std::string reduce{};
+
+  [[nodiscard]] std::string text() const {
+    if (kind == "cpu") return fmt::format("cpu:{}", devices);
+    std::string text = "cuda:0";
+    for (int i = 1; i < devices; ++i) text += ",0";
+    return text;
+  }
+};
+
+class TrainingOnDevices : public testing::TestWithParam<Case> {
+ protected:
+  static void SetUpTestSuite() { folder_ = new TempFolder; }
+  static void TearDownTestSuite() {
+    delete folder_;
+    folder_ = nullptr;
+  }
+  void SetUp() override {
+    if (GetParam().kind == "cpu") return;
+    if (const std::string reason = no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
+  }
+  static TrainOptions options(const std::string& devices, const std::string& strategy) {
+    TrainOptions o;
+    o.data = "synthetic";
+    o.data_parameters = {
+        {"class_count", "3"}, {"size", "48"}, {"val_size", "12"}, {"scale", "0.02"}};
+    o.net_definition = small_net();
+    o.devices = devices;
+    o.strategy = strategy;
+    o.batch = 12;
+    o.steps = 20;
+    o.rate = 0.01;
+    o.seed = 5;
+    o.test_interval = 1000;
+    static int number = 0;
+    o.out = folder_->path() / fmt::format("run{}", ++number);
+    return o;
+  }
+  static Weights run(const TrainOptions& o) {
+    Observer quiet;
+    return weights_in(train(o, quiet).run / "last.safetensors");
+  }
+  static TrainOptions many() {
+    const Case& c = GetParam();
+    TrainOptions o = options(c.text(), c.strategy);
+    if (c.strategy == "two_phase" || c.strategy == "hybrid") o.strategy_options.split = "fc3";
+    o.strategy_options.reduce = c.reduce;
+    return o;
+  }
+  // On one cpu device, and by how much another order of summation changes that.
+  struct Reference {
+    Weights start, weights;
+    double yardstick = 0;
+  };
+  static const Reference& reference() {
+    static const Reference result = [] {
+      const auto on_threads = [](int threads, int64_t steps, double rate) {
+        TrainOptions o = options("cpu:1", "sequential");
+        o.machine.threads = threads;
+        o.steps = steps;
+        o.rate = rate;
+        return run(o);
+      };
+      Reference r{on_threads(1, 1, 0.0), on_threads(1, 20, 0.01), 0};
+      for (const int threads : {2, 3, 4}) {
+        r.yardstick = std::max(
+            r.yardstick, largest_difference(r.weights, on_threads(threads, 20, 0.01), r.start));
+      }
+      return r;
+    }();
+    return result;
+  }
+
+  static TempFolder* folder_;
+};
+TempFolder* TrainingOnDevices::folder_ = nullptr;
+
+TEST_P(TrainingOnDevices, GivesTheWeightsOfOneCpu) {
+  const Reference& one = reference();
+  ASSERT_GT(one.yardstick, 0) << "other orders of summation gave the same bits";
+  const double difference = largest_difference(one.weights, run(many()), one.start);
+  EXPECT_LE(difference, 10 * one.yardstick) << "yardstick " << one.yardstick;
+  RecordProperty("difference", std::to_string(difference));
+}
+
+TEST_P(TrainingOnDevices, GivesTheSameBitsAgainAndUnderRandomStreamDelays) {
+  const Weights plain = run(many());
+  EXPECT_EQ(run(many()), plain);
+  TrainOptions delayed = many();
+  delayed.machine.delay_seed = 11;
+  delayed.machine.delay_seconds = 0.002;
+  EXPECT_EQ(run(delayed), plain);
+}
+
+TEST_P(TrainingOnDevices, ResumesAsIfItHadNeverStopped) {
+  const Weights whole = run(many());
+  TrainOptions half = many();
+  half.steps = 10;
+  run(half);
+  TrainOptions rest;
+  rest.out = half.out;
+  rest.resume = true;
+  rest.steps = 20;
+  EXPECT_EQ(run(rest), whole);
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> result{
+      {"cpu", "two_phase", 2}, {"cpu", "layerwise", 2, "ring"}, {"cpu", "hybrid", 2}};
+  for (const int devices : {1, 2, 4}) {
+    result.push_back({"cuda", "sequential", devices});
+    result.push_back({"cuda", "two_phase", devices});
+    for (const char* reduce : {"serial", "tree", "ring"}) {
+      result.push_back({"cuda", "layerwise", devices, reduce});
+    }
+    for (const char* strategy : {"hybrid", "asymmetric", "fc_parallel"}) {
+      if (devices > 1) result.push_back({"cuda", strategy, devices});
+    }
+  }
+  return result;
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, TrainingOnDevices, testing::ValuesIn(cases()),
+                         [](const testing::TestParamInfo<Case>& info) {
+                           const Case& c = info.param;
+                           return fmt::format("{}_{}_{}{}{}", c.kind, c.strategy, c.devices,
+                                              c.reduce.empty() ? "" : "_", c.reduce);
+                         });
+
+}  // namespace
+}  // namespace tandem::test
