@@ -173,7 +173,7 @@ def write_svg(path, rows, title):
 
 def arguments():
     parser = argparse.ArgumentParser(description="Training steps of Tandem and PyTorch, alternately")
-    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build" / "bench" / "bench_training")
+    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build" / "bin" / "bench_training")
     parser.add_argument("--python", default=sys.executable, help="an interpreter that has torch and numpy")
     parser.add_argument("--nets", default=",".join(BATCHES))
     parser.add_argument("--precisions", default="float32,bfloat16")

@@ -34,6 +34,7 @@ class ConvolutionCpu : public Needs {
     static_cast<Needs&>(*this) =
         winograd_ ? static_cast<const Needs&>(*winograd_) : static_cast<const Needs&>(*direct_);
   }
+  static constexpr uint32_t dtypes = Direct::dtypes;
   // What a layout without Winograd's costs: measured, direct convolution takes twice as long.
   static LayoutOptions layouts(const Binding& binding) {
     LayoutOptions options = Direct::layouts(binding);

@@ -21,6 +21,7 @@ float* at(std::byte* scratch, int64_t place) {
 
 bool WinogradConvolution::suits(const sdk::Binding& binding) {
   if (cpu::blocked_layout() != TANDEM_NCHW16C) return false;
+  if (binding.input(0).dtype != TANDEM_FLOAT32) return false;
   const sdk::Shape& in = binding.input(0).shape;
   const ConvolutionSettings settings(binding.attributes, in);
   if (settings.direct) return false;
@@ -38,9 +39,8 @@ bool WinogradConvolution::suits(const sdk::Binding& binding) {
 }
 
 std::unique_ptr<WinogradConvolution> WinogradConvolution::make(const sdk::Binding& binding) {
-  const bool blocked = binding.input(0).layout == TANDEM_NCHW16C &&
-                       binding.output(0).layout == TANDEM_NCHW16C &&
-                       binding.input(0).dtype == TANDEM_FLOAT32;
+  const bool blocked =
+      binding.input(0).layout == TANDEM_NCHW16C && binding.output(0).layout == TANDEM_NCHW16C;
   if (!blocked || !suits(binding)) return nullptr;
   std::unique_ptr<WinogradConvolution> kernel(new WinogradConvolution(binding));
   return kernel->divide(binding) ? std::move(kernel) : nullptr;

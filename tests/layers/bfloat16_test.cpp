@@ -86,6 +86,16 @@ void expect_reference_in_bfloat16(const std::string& file, const std::string& ty
   }
 }
 
+// The host asks for it: a kernel that does not say so works in float32 between conversions.
+TEST(Bfloat16, IsWhatTheKernelsOfCommonNetsSayTheyKnow) {
+  for (const char* type :
+       {"Convolution", "InnerProduct", "ReLU", "Pooling", "LRN", "Dropout", "Concat", "Eltwise",
+        "Split", "BatchNorm", "Scale", "Flatten", "Reshape", "Reorder"}) {
+    const uint32_t both = 1U << TANDEM_FLOAT32 | 1U << TANDEM_BFLOAT16;
+    EXPECT_EQ(layer_registry().kernel(type, "cpu").dtypes, both) << type;
+  }
+}
+
 TEST(Bfloat16, ConvolutionRoundsItsResultsOnly) {
   expect_reference_in_bfloat16("convolution", "Convolution");
 }

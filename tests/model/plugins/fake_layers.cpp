@@ -1,48 +1,11 @@
 // Layer types for tests of the model room, with kernels that only answer about layouts (device kind
 // "fake"): so the passes are tested without the arithmetic, and with types that no real layer is.
-#include "plugins/sdk.h"
+#include "tests/model/plugins/fake_kernels.h"
 
 namespace {
 
 using namespace tandem::sdk;
-
-// Blocked is best where channels allow it, NHWC costs a little, NCHW much: as a fast convolution's.
-LayoutOptions blocked_first(const Binding& binding) {
-  const int64_t in = binding.input(0).shape.c, out = binding.output(0).shape.c;
-  LayoutOptions options;
-  if (out % 16 == 0 && in % 16 == 0) options.push_back({TANDEM_NCHW16C, TANDEM_NCHW16C, 0});
-  if (out % 16 == 0 && in % 16 != 0) options.push_back({TANDEM_NCHW, TANDEM_NCHW16C, 0});
-  options.push_back({TANDEM_NHWC, TANDEM_NHWC, 1e6});
-  options.push_back({TANDEM_NCHW, TANDEM_NCHW, 1e12});
-  return options;
-}
-
-struct NoWork {
-  NoWork(const Binding&, const Call&) {}
-  void forward(const Call&, const Pass&) {}
-};
-struct Plain : NoWork {
-  using NoWork::NoWork;
-};
-struct Blocked : NoWork {
-  using NoWork::NoWork;
-  static LayoutOptions layouts(const Binding& binding) { return blocked_first(binding); }
-};
-struct Any : NoWork {
-  using NoWork::NoWork;
-  static LayoutOptions layouts(const Binding& binding) {
-    return any_layout(binding.input(0).shape.c);
-  }
-};
-template <class Kernel>
-struct Half : Kernel {  // knows bfloat16, too
-  using Kernel::Kernel;
-  static constexpr uint32_t dtypes = 1U << TANDEM_FLOAT32 | 1U << TANDEM_BFLOAT16;
-};
-struct OnlyBlocked : NoWork {
-  using NoWork::NoWork;
-  static LayoutOptions layouts(const Binding&) { return {{TANDEM_NCHW16C, TANDEM_NCHW16C, 0}}; }
-};
+using namespace fake;
 
 struct Convolution : LayerType {
   const char* name() const override { return "Convolution"; }
