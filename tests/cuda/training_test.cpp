@@ -37,8 +37,8 @@ class TrainingOnDevices : public testing::TestWithParam<Case> {
     TrainOptions o;
     o.data = "synthetic";
     o.data_parameters = {
-        {"class_count", "3"}, {"size", "48"}, {"val_size", "12"}, {"scale", "0.02"}};
-    o.net_definition = small_net();
+        {"class_count", "5"}, {"size", "60"}, {"val_size", "15"}, {"scale", "0.02"}};
+    o.net_definition = with_class_count(small_net(), 5);
     o.devices = devices;
     o.strategy = strategy;
     o.batch = 12;

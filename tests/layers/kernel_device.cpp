@@ -79,7 +79,7 @@ class CudaDevice : public KernelDevice {
     options.device_count = 1;
     options.ordinals = &first;
     check(backend_.open(&options, &machine_), "cuda");
-    check(backend_.create_stream(machine_, 0, 0, "compute", &stream_), "cuda");
+    check(backend_.create_stream(machine_, 0, 1, "compute", &stream_), "cuda");
     check(backend_.create_event(machine_, &event_), "cuda");
   }
   [[nodiscard]] std::string kind() const override { return "cuda"; }
@@ -168,8 +168,7 @@ KernelDevice& cpu_device() {
 
 const Registry& layer_registry() {
   static const Registry registry = [] {
-    Registry result;
-    result.scan(TANDEM_PLUGIN_DIR);
+    Registry result = Registry::with_defaults();  // beside the program, wherever it was carried
     if (device_of_the_environment() == "cuda_on_host") {
       result.scan(TANDEM_BUILD_DIR "/lib/tandem/cuda_on_host");
     }

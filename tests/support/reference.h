@@ -1,6 +1,7 @@
 // Reads the float64 vectors of tests/reference (their format is in its README.md).
 #pragma once
 
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
@@ -48,9 +49,18 @@ inline ReferenceTensor read_reference_tensor(std::istream& file) {
   return tensor;
 }
 
+// Of the sources; where tests were carried to another machine, beside the program's folder.
+inline std::filesystem::path reference_folder() {
+  const auto program = std::filesystem::read_symlink("/proc/self/exe");
+  const auto carried = program.parent_path().parent_path() / "tests" / "reference";
+  return std::filesystem::exists(carried)
+             ? carried
+             : std::filesystem::path(TANDEM_SOURCE_DIR) / "tests" / "reference";
+}
+
 // Throws Error if the file is missing or damaged.
 inline std::vector<ReferenceCase> read_reference(const std::string& layer) {
-  const std::string path = std::string(TANDEM_SOURCE_DIR) + "/tests/reference/" + layer + ".txt";
+  const std::string path = reference_folder() / (layer + ".txt");
   std::ifstream file(path);
   std::vector<ReferenceCase> cases;
   bool inside = false;

@@ -1,0 +1,154 @@
+// Kernels of every layer for the stand-in of a GPU: the cpu's, each pass run by the stream as a
+// function of the host. Copies of it under the names of the real modules take their place (see
+// CMakeLists.txt) and hold nothing.
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plugins/sdk.h"
+
+namespace {
+
+using tandem::sdk::guarded;
+using Body = std::function<void()>;
+
+constexpr int most_kernels = 64;
+std::vector<const tandem_kernel*> of_cpu;
+
+struct Handle {
+  const tandem_kernel* kernel;
+  void* handle;
+};
+
+tandem_call on_cpu(const tandem_call& call) {
+  return {sizeof(tandem_call), call.device, 1, nullptr, nullptr, nullptr};
+}
+
+tandem_status issue(const tandem_call& call, Body body) {
+  const auto run = [](void* user) {
+    const std::unique_ptr<Body> owned(static_cast<Body*>(user));
+    (*owned)();
+  };
+  return cudaLaunchHostFunc(static_cast<cudaStream_t>(call.native_stream), run,
+                            new Body(std::move(body))) == cudaSuccess
+             ? TANDEM_OK
+             : TANDEM_FAILED;
+}
+
+template <tandem_pass_function tandem_kernel::*function>
+tandem_status pass(void* handle, const tandem_call* call, const tandem_pass* pass) {
+  const Handle& self = *static_cast<Handle*>(handle);
+  return issue(*call, [&self, call = on_cpu(*call), pass = *pass] {
+    static_cast<void>((self.kernel->*function)(self.handle, &call, &pass));
+  });
+}
+
+tandem_status merge(void* handle, const tandem_call* call, float* target,
+                    const float* const* sources, uint32_t count) {
+  const Handle& self = *static_cast<Handle*>(handle);
+  return issue(*call, [&self, call = on_cpu(*call), target,
+                       all = std::vector<const float*>(sources, sources + count), count] {
+    static_cast<void>(
+        self.kernel->merge_forward_statistics(self.handle, &call, target, all.data(), count));
+  });
+}
+
+void release(void* handle) {
+  const std::unique_ptr<Handle> self(static_cast<Handle*>(handle));
+  self->kernel->release(self->handle);
+}
+
+template <int index>
+tandem_status prepare(const tandem_binding* binding, const tandem_call* call, void** handle,
+                      tandem_kernel_report* report) {
+  return guarded([&] {
+    if (call->native_blas == nullptr || call->native_dnn == nullptr) {
+      throw tandem::sdk::failed("a kernel is prepared on a stream without library handles");
+    }
+    auto self = std::make_unique<Handle>(Handle{of_cpu[index], nullptr});
+    const tandem_call its_call = on_cpu(*call);
+    const tandem_status status = self->kernel->prepare(binding, &its_call, &self->handle, report);
+    if (status != TANDEM_OK) throw tandem::sdk::Refusal(status, tandem::sdk::explained());
+    *handle = self.release();
+  });
+}
+
+template <int index>
+tandem_kernel wrapped() {
+  tandem_kernel kernel = *of_cpu[index];
+  kernel.device_kind = "cuda";
+  kernel.prepare = &prepare<index>;
+  kernel.release = &release;
+  const auto replace = [](tandem_pass_function& function, tandem_pass_function by) {
+    if (function != nullptr) function = by;
+  };
+  replace(kernel.forward, &pass<&tandem_kernel::forward>);
+  replace(kernel.backward_data, &pass<&tandem_kernel::backward_data>);
+  replace(kernel.backward_weights, &pass<&tandem_kernel::backward_weights>);
+  replace(kernel.backward, &pass<&tandem_kernel::backward>);
+  replace(kernel.forward_statistics, &pass<&tandem_kernel::forward_statistics>);
+  replace(kernel.backward_statistics, &pass<&tandem_kernel::backward_statistics>);
+  if (kernel.merge_forward_statistics != nullptr) kernel.merge_forward_statistics = &merge;
+  return kernel;
+}
+
+template <int... indices>
+std::vector<tandem_kernel> wrapped_all(std::integer_sequence<int, indices...>) {
+  std::vector<tandem_kernel> kernels;
+  ((indices < static_cast<int>(of_cpu.size()) ? kernels.push_back(wrapped<indices>()) : void()),
+   ...);
+  return kernels;
+}
+
+std::filesystem::path this_file() {
+  Dl_info here{};
+  if (dladdr(reinterpret_cast<const void*>(&this_file), &here) == 0) return {};
+  return here.dli_fname;
+}
+
+// The layers' modules lie beside this one's folder.
+void load_layers(const tandem_host* host) {
+  const auto folder = this_file().parent_path().parent_path() / "plugins";
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    if (!file.path().filename().string().starts_with("tandem_layer_")) continue;
+    void* library = dlopen(file.path().c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) throw tandem::sdk::failed(dlerror());
+    const auto entry =
+        reinterpret_cast<tandem_plugin_entry_function>(dlsym(library, TANDEM_ENTRY_SYMBOL));
+    const tandem_plugin* plugin = entry(host);
+    std::copy_if(
+        plugin->kernels, plugin->kernels + plugin->kernel_count, std::back_inserter(of_cpu),
+        [](const tandem_kernel* kernel) { return std::string(kernel->device_kind) == "cpu"; });
+  }
+  if (of_cpu.size() > most_kernels) throw tandem::sdk::failed("raise most_kernels");
+}
+
+}  // namespace
+
+extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
+  static std::vector<tandem_kernel> kernels;
+  static std::vector<const tandem_kernel*> addresses;
+  static tandem_plugin table{};
+  tandem::sdk::host = host;
+  table.abi_major = TANDEM_ABI_MAJOR;
+  table.abi_minor = TANDEM_ABI_MINOR;
+  table.struct_size = sizeof table;
+  table.name = "tandem-fake-cuda";
+  table.version = "0";
+  const bool is_copy = this_file().stem() != "tandem_kernels_cuda_fake";
+  if (is_copy || table.kernel_count > 0) return &table;
+  if (guarded([&] { load_layers(host); }) != TANDEM_OK) return nullptr;
+  kernels = wrapped_all(std::make_integer_sequence<int, most_kernels>());
+  for (const tandem_kernel& kernel : kernels) addresses.push_back(&kernel);
+  table.kernels = addresses.data();
+  table.kernel_count = static_cast<uint32_t>(addresses.size());
+  return &table;
+}

@@ -1,0 +1,293 @@
+// A stand-in for CUDA's run-time library (and the little of cuBLAS and cuDNN that the backend
+// itself calls), to be preloaded: streams and events that behave as CUDA's documentation says, on
+// the host. What a GPU would forbid ends the program or gives CUDA's error. TANDEM_FAKE_GPUS: how
+// many there are (1).
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/cuda/fake/stream.h"
+
+namespace {
+
+using tandem::fake::Event;
+using tandem::fake::give_up;
+using tandem::fake::Record;
+using tandem::fake::Stream;
+
+constexpr size_t memory_bytes = size_t{16} << 30;
+thread_local cudaError_t last_error = cudaSuccess;
+thread_local int current_device = 0;
+
+cudaError_t told(cudaError_t error) {
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+
+int gpu_count() {
+  const char* count = std::getenv("TANDEM_FAKE_GPUS");
+  return count == nullptr ? 1 : std::atoi(count);
+}
+
+double milliseconds() {
+  using Clock = std::chrono::steady_clock;
+  static const Clock::time_point begin = Clock::now();
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+// A copy that is not pinned is over when the call returns.
+std::mutex pinned_mutex;
+std::map<const char*, size_t> pinned;
+bool is_pinned(const void* address, size_t bytes) {
+  const auto* begin = static_cast<const char*>(address);
+  const std::lock_guard lock(pinned_mutex);
+  auto found = pinned.upper_bound(begin);
+  if (found == pinned.begin()) return false;
+  --found;
+  return begin + bytes <= found->first + found->second;
+}
+
+struct Launch {
+  dim3 grid, block;
+  size_t shared;
+  cudaStream_t stream;
+};
+thread_local std::vector<Launch> launches;
+std::map<const void*, std::string> kernels;
+
+cudaError_t issue_copy(void* target, const void* source, size_t bytes, cudaStream_t stream) {
+  Stream::of(stream).issue([=] { std::memcpy(target, source, bytes); });
+  return cudaSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+void** __cudaRegisterFatBinary(void*) {
+  static void* handle = nullptr;
+  return &handle;
+}
+void __cudaRegisterFatBinaryEnd(void**) {}
+void __cudaUnregisterFatBinary(void**) {}
+void __cudaRegisterFunction(void**, const char* host, char*, const char* name, int, uint3*, uint3*,
+                            dim3*, dim3*, int*) {
+  kernels[host] = name;
+}
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream) {
+  launches.push_back({grid, block, shared, stream});
+  return 0;
+}
+cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream) {
+  const Launch launch = launches.back();
+  launches.pop_back();
+  *grid = launch.grid;
+  *block = launch.block;
+  *shared = launch.shared;
+  *static_cast<cudaStream_t*>(stream) = launch.stream;
+  return cudaSuccess;
+}
+cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* function) {
+  *kernel = reinterpret_cast<cudaKernel_t>(const_cast<void*>(function));
+  return cudaSuccess;
+}
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t,
+                               cudaStream_t stream) {
+  if (Stream::of(stream).device() != current_device) {
+    give_up("a kernel is launched on a stream of another GPU than the current one");
+  }
+  if (grid.x == 0 || block.x == 0 || block.x > 1024) return told(cudaErrorInvalidConfiguration);
+  auto body = tandem::fake::kernel_body(kernels[kernel].c_str(), grid.x, arguments);
+  if (body == nullptr) return told(cudaErrorInvalidDeviceFunction);
+  Stream::of(stream).issue(std::move(body));
+  return cudaSuccess;
+}
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user) {
+  Stream::of(stream).issue([=] { function(user); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = gpu_count();
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* device) {
+  *device = current_device;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  if (device < 0 || device >= gpu_count()) return told(cudaErrorInvalidDevice);
+  current_device = device;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
+  *can = 1;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) {
+  static bool is_enabled = false;
+  return std::exchange(is_enabled, true) ? told(cudaErrorPeerAccessAlreadyEnabled) : cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
+  *value = 1'000'000;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int* lowest, int* highest) {
+  *lowest = 0;
+  *highest = -5;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  *properties = {};
+  std::strcpy(properties->name, "stand-in for a GPU");
+  properties->major = 9;
+  properties->multiProcessorCount = 4;
+  return cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(size_t* available, size_t* total) {
+  *available = memory_bytes / 2;
+  *total = memory_bytes;
+  return cudaSuccess;
+}
+cudaError_t cudaGetLastError() {
+  return std::exchange(last_error, cudaSuccess);
+}
+
+cudaError_t cudaMalloc(void** address, size_t bytes) {
+  constexpr size_t alignment = 256;
+  if (bytes > memory_bytes) return told(cudaErrorMemoryAllocation);
+  *address = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  std::memset(*address, 0xff, bytes);  // not numbers, until something is written
+  return cudaSuccess;
+}
+cudaError_t cudaFree(void* address) {
+  std::free(address);
+  return cudaSuccess;
+}
+cudaError_t cudaHostAlloc(void** address, size_t bytes, unsigned) {
+  constexpr size_t page = 4096;
+  *address = std::aligned_alloc(page, (bytes + page - 1) / page * page);
+  const std::lock_guard lock(pinned_mutex);
+  pinned[static_cast<const char*>(*address)] = bytes;
+  return cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* address) {
+  {
+    const std::lock_guard lock(pinned_mutex);
+    pinned.erase(static_cast<const char*>(address));
+  }
+  std::free(address);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int priority) {
+  if (priority > 0 || priority < -5) return told(cudaErrorInvalidValue);
+  *stream = reinterpret_cast<cudaStream_t>(new Stream(current_device));
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  delete &Stream::of(stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  Stream::of(stream).synchronize();
+  return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  if (const auto record = Event::of(event).latest()) {
+    Stream::of(stream).issue([record] { record->wait(); });
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  *event = reinterpret_cast<cudaEvent_t>(new Event(current_device));
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete &Event::of(event);
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
+  Event& event = Event::of(handle);
+  if (event.device != Stream::of(stream).device()) return told(cudaErrorInvalidResourceHandle);
+  auto record = std::make_shared<Record>();
+  {
+    const std::lock_guard lock(event.mutex);
+    event.record = record;
+  }
+  Stream::of(stream).issue([record] {
+    const std::lock_guard lock(record->mutex);
+    record->is_reached = true;
+    record->milliseconds = milliseconds();
+    record->condition.notify_all();
+  });
+  return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  const auto record = Event::of(event).latest();
+  if (record == nullptr) return cudaSuccess;
+  const std::lock_guard lock(record->mutex);
+  return told(record->is_reached ? cudaSuccess : cudaErrorNotReady);
+}
+cudaError_t cudaEventElapsedTime(float* elapsed, cudaEvent_t begin, cudaEvent_t end) {
+  if (Event::of(begin).device != Event::of(end).device) return told(cudaErrorInvalidResourceHandle);
+  if (cudaEventQuery(begin) != cudaSuccess || cudaEventQuery(end) != cudaSuccess) {
+    return told(cudaErrorNotReady);
+  }
+  const auto first = Event::of(begin).latest(), last = Event::of(end).latest();
+  if (first == nullptr || last == nullptr) return told(cudaErrorInvalidResourceHandle);
+  *elapsed = static_cast<float>(last->milliseconds - first->milliseconds);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  const bool is_over_at_once = (kind == cudaMemcpyHostToDevice && !is_pinned(source, bytes)) ||
+                               (kind == cudaMemcpyDeviceToHost && !is_pinned(target, bytes)) ||
+                               kind == cudaMemcpyHostToHost;
+  issue_copy(target, source, bytes, stream);
+  if (is_over_at_once) Stream::of(stream).synchronize();
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpyPeerAsync(void* target, int, const void* source, int, size_t bytes,
+                                cudaStream_t stream) {
+  return issue_copy(target, source, bytes, stream);
+}
+cudaError_t cudaMemsetAsync(void* target, int value, size_t bytes, cudaStream_t stream) {
+  Stream::of(stream).issue([=] { std::memset(target, value, bytes); });
+  return cudaSuccess;
+}
+
+// Handles are only handed on.
+int cublasCreate_v2(void** handle) {
+  *handle = std::malloc(1);
+  return 0;
+}
+int cublasDestroy_v2(void* handle) {
+  std::free(handle);
+  return 0;
+}
+int cublasSetStream_v2(void*, cudaStream_t) {
+  return 0;
+}
+int cublasSetAtomicsMode(void*, int) {
+  return 0;
+}
+int cudnnCreate(void** handle) {
+  return cublasCreate_v2(handle);
+}
+int cudnnDestroy(void* handle) {
+  return cublasDestroy_v2(handle);
+}
+int cudnnSetStream(void*, cudaStream_t) {
+  return 0;
+}
+
+}  // extern "C"

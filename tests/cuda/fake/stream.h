@@ -1,0 +1,106 @@
+// What the stand-in for CUDA's run-time library is made of: a GPU's stream is a thread that takes
+// one thing after the other, as late as it likes; its memory is the host's.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace tandem::fake {
+
+[[noreturn]] inline void give_up(const char* reason) {
+  std::fprintf(stderr, "fake CUDA: %s\n", reason);
+  std::abort();
+}
+
+class Stream {
+ public:
+  explicit Stream(int device) : device_(device), thread_([this] { run(); }) {}
+  ~Stream() {
+    issue(nullptr);
+    thread_.join();
+  }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  // The default stream waits for all others, so nothing of ours may use it.
+  static Stream& of(cudaStream_t stream) {
+    if (stream == nullptr) give_up("the default stream is used");
+    return *reinterpret_cast<Stream*>(stream);
+  }
+  [[nodiscard]] int device() const { return device_; }
+  void issue(std::function<void()> body) {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(std::move(body));
+    condition_.notify_all();
+  }
+  void synchronize() {
+    std::unique_lock lock(mutex_);
+    condition_.wait(lock, [&] { return queue_.empty() && !is_busy_; });
+  }
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      condition_.wait(lock, [&] { return !queue_.empty(); });
+      const std::function<void()> body = std::move(queue_.front());
+      queue_.pop_front();
+      if (body == nullptr) return;
+      is_busy_ = true;
+      lock.unlock();
+      body();
+      lock.lock();
+      is_busy_ = false;
+      condition_.notify_all();
+    }
+  }
+
+  const int device_;
+  std::mutex mutex_;
+  std::condition_variable condition_;
+  std::deque<std::function<void()>> queue_;  // an empty function: the end
+  bool is_busy_ = false;
+  std::thread thread_;  // last: it starts in the constructor
+};
+
+// One record of an event; recording the event again makes another.
+struct Record {
+  std::mutex mutex;
+  std::condition_variable condition;
+  bool is_reached = false;
+  double milliseconds = 0;
+
+  void wait() {
+    std::unique_lock lock(mutex);
+    condition.wait(lock, [&] { return is_reached; });
+  }
+};
+
+struct Event {
+  explicit Event(int device) : device(device) {}
+  static Event& of(cudaEvent_t event) { return *reinterpret_cast<Event*>(event); }
+  [[nodiscard]] std::shared_ptr<Record> latest() {
+    const std::lock_guard lock(mutex);
+    return record;
+  }
+
+  const int device;
+  std::mutex mutex;
+  std::shared_ptr<Record> record;  // null: never recorded
+};
+
+// What a launch of the backend's kernel of that (mangled) name does; an empty function if it is
+// none of them.
+[[nodiscard]] std::function<void()> kernel_body(const char* name, unsigned blocks,
+                                                void** arguments);
+
+}  // namespace tandem::fake
