@@ -6,14 +6,16 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 
 #include "core/base/error.h"
 #include "core/base/png.h"
 #include "core/base/strings.h"
 #include "core/cli/commands.h"
 #include "core/cli/data_report.h"
+#include "core/data/loader.h"
 #include "core/plugin/registry.h"
-#include "core/train/setup.h"
+#include "core/train/setup_targets.h"
 
 namespace tandem::cli {
 namespace {
@@ -24,6 +26,7 @@ struct DataArguments {
   uint64_t seed = 1;
   int threads = 0;
   int64_t pictures = 32;
+  double mixup = 0, cutmix = 0;
   bool as_json = false;
 };
 
@@ -104,6 +107,8 @@ void draw_preview(Registry& registry, const DataArguments& arguments) {
   options.net = arguments.net;
   options.seed = arguments.seed;
   options.adapt_classes = true;
+  options.mixup = arguments.mixup;
+  options.cutmix = arguments.cutmix;
   options.data_parameters = read_pairs(arguments.options, "--data-option", "mirror=true");
   const TrainSetup setup = resolve(registry, options);
   const Dataset& data = *setup.training_data;
@@ -112,25 +117,30 @@ void draw_preview(Registry& registry, const DataArguments& arguments) {
     throw error("--preview: samples have {} channels; 1 or 3 can be drawn", shape.c);
   }
   const Display display(setup.record.data_parameters, shape.c);
-  const SampleOrder order(data.size(), arguments.seed, true);
   const int64_t count = std::min(arguments.pictures, data.size());
   const int64_t columns = std::min(count, most_columns), rows = (count + columns - 1) / columns;
   const int64_t width = columns * (shape.w + border) + border;
   const int64_t height = rows * (shape.h + border) + border;
   std::vector<unsigned char> picture(static_cast<size_t>(3 * width * height), 255);
-  std::vector<float> pixels(static_cast<size_t>(element_count(shape)));
-  for (int64_t i = 0; i < count; ++i) {
-    float label = 0;
-    std::string reason;
-    if (data.get(order.index(i), order.sample_seed(i), pixels.data(), &label, &reason) ==
-        SampleStatus::skipped) {
-      continue;
-    }
+  LoaderOptions loading;
+  loading.batch = count + count % 2;  // as in training, every image has one to be mixed with
+  loading.seed = arguments.seed;
+  loading.targets = target_options(setup);
+  loading.bad_share_limit = 1;
+  loading.slots = 1;
+  loading.batch_count = 1;
+  Loader loader(data, loading,
+                {[](int64_t bytes) { return std::malloc(static_cast<size_t>(bytes)); }, std::free});
+  const Batch batch = loader.next();
+  const auto* pixels = reinterpret_cast<const float*>(batch.memory + loader.layout().data_offset);
+  const auto* labels = reinterpret_cast<const float*>(batch.memory + loader.layout().label_offset);
+  for (int64_t i = 0; i < count; ++i, pixels += element_count(shape)) {
+    if (labels[i] < 0) continue;
     const int64_t left = i % columns * (shape.w + border) + border;
     const int64_t top = i / columns * (shape.h + border) + border;
     for (int64_t y = 0; y < shape.h; ++y) {
       for (int64_t x = 0; x < shape.w; ++x) {
-        const auto color = display.color(pixels.data(), shape.h * shape.w, y * shape.w + x);
+        const auto color = display.color(pixels, shape.h * shape.w, y * shape.w + x);
         std::copy(color.begin(), color.end(), picture.begin() + 3 * ((top + y) * width + left + x));
       }
     }
@@ -170,6 +180,8 @@ void add_data(CLI::App& app, Action& action) {
   command->add_option("--preview", arguments->preview,
                       "Write a PNG with images as a net will see them, instead of looking through");
   command->add_option("--net", arguments->net, "For --preview: which net (default: alexnet)");
+  command->add_option("--mixup", arguments->mixup, "For --preview: as of tandem train");
+  command->add_option("--cutmix", arguments->cutmix, "For --preview: as of tandem train");
   command->add_option("--images", arguments->pictures, "For --preview: how many")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));

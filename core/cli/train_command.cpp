@@ -127,6 +127,13 @@ void add_train(CLI::App& app, Action& action) {
   command->add_flag(
       "--balance", o.balance,
       "Show every class as often as the others, the rare ones several times an epoch");
+  command->add_option("--mixup", o.mixup,
+                      "Mix pairs of images, with shares from Beta(x, x); 0.2 is usual");
+  command->add_option("--cutmix", o.cutmix,
+                      "Let pairs of images exchange a box, its share from Beta(x, x); 1 is usual");
+  command->add_option("--class-weights", o.class_weights,
+                      "What classes count in the loss: balanced, numbers in their order, or a file "
+                      "with a class and its weight on each line");
   command->add_flag("--strict", arguments->strict, "End at the first damaged image");
   command
       ->add_option("--bad-limit", arguments->bad_percent,

@@ -11,23 +11,16 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <iterator>
 #include <limits>
 #include <mutex>
 #include <thread>
 
 #include "core/data/bad_samples.h"
+#include "core/data/batch_filler.h"
 
 namespace tandem {
 namespace {
-
-constexpr int64_t alignment = 64;
-// Rows a thread takes at a time: few enough that a batch is spread over the threads, more than one
-// so that tiny images are not spent on the lock.
-constexpr int64_t chunk_rows = 4;
-
-int64_t align(int64_t offset) {
-  return (offset + alignment - 1) / alignment * alignment;
-}
 
 // Decoders give way to the threads that compute: the ring absorbs it, a late step would not.
 void become_decoder(int number) {
@@ -42,38 +35,17 @@ struct Slot {
   SlotStatus status = SlotStatus::free;
   int64_t number = -1;  // of its batch
   int64_t rows_left = 0;
-  std::vector<std::pair<int64_t, BadSample>> bad;  // by row
+  BatchFiller::BadRows bad;
   std::exception_ptr failure;
 };
 
 }  // namespace
 
-BatchLayout make_batch_layout(int64_t rows, const Shape& sample, const std::vector<Shape>& more) {
-  BatchLayout layout;
-  layout.rows = rows;
-  layout.sample = sample;
-  layout.sample.n = 1;
-  layout.label_offset = align(sizeof(tandem_step));
-  layout.data_offset = layout.label_offset + align(rows * static_cast<int64_t>(sizeof(float)));
-  layout.bytes = layout.data_offset +
-                 align(rows * element_count(layout.sample) * static_cast<int64_t>(sizeof(float)));
-  layout.more = more;
-  for (Shape& shape : layout.more) {
-    shape.n = 1;
-    layout.more_offsets.push_back(layout.bytes);
-    layout.bytes += align(rows * element_count(shape) * static_cast<int64_t>(sizeof(float)));
-  }
-  return layout;
-}
-
 struct Loader::State {
   State(const Dataset& data, const LoaderOptions& loader_options, const Allocator& pinned)
-      : dataset(data),
-        options(loader_options),
+      : options(loader_options),
         allocator(pinned),
-        layout(make_batch_layout(options.batch, data.shape(), data.more_shapes())),
-        order(data.size(), options.seed, options.shuffle,
-              options.balanced ? class_labels(data) : std::vector<int64_t>{}),
+        filler(data, options),
         next_batch(options.first_batch),
         end_batch(end_of(options, data.size())),
         bad(options.bad_share_limit) {
@@ -100,19 +72,16 @@ struct Loader::State {
   void stop();
   void work(int number);
   bool begin_batch();
-  void fill(Slot& slot, int64_t first_row, int64_t last_row);
+  void fill(Slot& slot, int64_t first, int64_t last);
+  [[nodiscard]] bool is_timed(int64_t batch) const {
+    return batch >= options.timed_from && batch < options.timed_from + options.timed_count;
+  }
   void finish(Slot& slot);
   void account(const Slot& slot);
-  [[nodiscard]] int64_t rows_with_data(int64_t number) const {
-    if (options.wrap) return options.batch;
-    return std::clamp<int64_t>(dataset.size() - number * options.batch, 0, options.batch);
-  }
 
-  const Dataset& dataset;
   const LoaderOptions options;
   const Allocator allocator;
-  const BatchLayout layout;
-  const SampleOrder order;
+  const BatchFiller filler;
   std::vector<std::thread> threads;
 
   mutable std::mutex mutex;
@@ -126,16 +95,18 @@ struct Loader::State {
   std::atomic<bool> stopping = false;
   BadSamples bad;
   double waited = 0;
+  std::vector<LoadSpan> spans;
   std::exception_ptr failure;
 };
 
 void Loader::State::reserve() {
   for (Slot& slot : slots) {
-    slot.memory = static_cast<std::byte*>(allocator.allocate(layout.bytes));
+    slot.memory = static_cast<std::byte*>(allocator.allocate(filler.layout().bytes));
     if (slot.memory == nullptr) {
-      throw error("no memory for {} prefetched batches of {} bytes", slots.size(), layout.bytes);
+      throw error("no memory for {} prefetched batches of {} bytes", slots.size(),
+                  filler.layout().bytes);
     }
-    std::fill_n(slot.memory, layout.bytes, std::byte{0});
+    std::fill_n(slot.memory, filler.layout().bytes, std::byte{0});
   }
 }
 
@@ -186,10 +157,12 @@ void Loader::State::work(int number) {
     }
     Slot& slot = *current;
     const int64_t first = next_row;
-    const int64_t last = std::min(first + chunk_rows, options.batch);
+    const int64_t last = std::min(first + BatchFiller::rows_together, options.batch);
     next_row = last;
     if (last == options.batch) current = nullptr;
+    const int64_t batch = slot.number;
     lock.unlock();
+    const auto begin = std::chrono::steady_clock::now();
     try {
       fill(slot, first, last);
     } catch (...) {
@@ -197,42 +170,17 @@ void Loader::State::work(int number) {
       slot.failure = std::current_exception();
     }
     lock.lock();
+    if (is_timed(batch)) spans.push_back({number, batch, begin, std::chrono::steady_clock::now()});
     slot.rows_left -= last - first;
     if (slot.rows_left == 0) finish(slot);
   }
 }
 
-void Loader::State::fill(Slot& slot, int64_t first_row, int64_t last_row) {
-  auto* labels = reinterpret_cast<float*>(slot.memory + layout.label_offset);
-  auto* pixels = reinterpret_cast<float*>(slot.memory + layout.data_offset);
-  std::vector<float*> more(layout.more.size());
-  const int64_t elements = element_count(layout.sample);
-  const int64_t filled = rows_with_data(slot.number);
-  for (int64_t row = first_row; row < last_row && !stopping; ++row) {
-    float* sample = pixels + row * elements;
-    for (size_t i = 0; i < more.size(); ++i) {
-      more[i] = reinterpret_cast<float*>(slot.memory + layout.more_offsets[i]) +
-                row * element_count(layout.more[i]);
-    }
-    if (row >= filled) {
-      std::fill_n(sample, elements, 0.0F);
-      for (size_t i = 0; i < more.size(); ++i) {
-        std::fill_n(more[i], element_count(layout.more[i]), 0.0F);
-      }
-      labels[row] = -1;
-      continue;
-    }
-    const int64_t position = slot.number * options.batch + row;
-    const int64_t index = order.index(position);
-    dataset.get_more(index, order.sample_seed(position), more);
-    std::string reason;
-    if (dataset.get(index, order.sample_seed(position), sample, &labels[row], &reason) ==
-        SampleStatus::skipped) {
-      BadSample one{dataset.sample_name(index), reason};
-      const std::lock_guard lock(mutex);
-      slot.bad.emplace_back(row, std::move(one));
-    }
-  }
+void Loader::State::fill(Slot& slot, int64_t first, int64_t last) {
+  BatchFiller::BadRows bad_rows = filler.fill(slot.memory, slot.number, first, last, stopping);
+  if (bad_rows.empty()) return;
+  const std::lock_guard lock(mutex);
+  std::move(bad_rows.begin(), bad_rows.end(), std::back_inserter(slot.bad));
 }
 
 void Loader::State::finish(Slot& slot) {
@@ -246,7 +194,7 @@ void Loader::State::finish(Slot& slot) {
 void Loader::State::account(const Slot& slot) {
   std::vector<BadSample> damaged;
   for (const auto& [row, one] : slot.bad) damaged.push_back(one);
-  bad.add(slot.number, rows_with_data(slot.number), damaged);
+  bad.add(slot.number, filler.rows_with_data(slot.number), damaged);
   if (slot.failure) std::rethrow_exception(slot.failure);
 }
 
@@ -295,8 +243,8 @@ Batch Loader::next() {
   slot.status = SlotStatus::delivered;
   Batch batch;
   batch.number = slot.number;
-  batch.epoch = s.order.epoch(slot.number * s.options.batch);
-  batch.samples = s.rows_with_data(slot.number) - static_cast<int64_t>(slot.bad.size());
+  batch.epoch = s.filler.epoch(slot.number);
+  batch.samples = s.filler.rows_with_data(slot.number) - static_cast<int64_t>(slot.bad.size());
   batch.memory = slot.memory;
   batch.slot = static_cast<int>(index);
   return batch;
@@ -316,12 +264,17 @@ void Loader::release(const Batch& batch) {
 }
 
 const BatchLayout& Loader::layout() const {
-  return state_->layout;
+  return state_->filler.layout();
 }
 
 double Loader::waited_seconds() const {
   const std::lock_guard lock(state_->mutex);
   return state_->waited;
+}
+
+std::vector<LoadSpan> Loader::spans() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->spans;
 }
 
 std::vector<BadSample> Loader::bad_samples() const {

@@ -3,6 +3,7 @@
 // holds is a pure function of its number: never of threads, devices or the ring's length.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,6 +12,7 @@
 
 #include "core/base/shape.h"
 #include "core/data/dataset.h"
+#include "core/data/targets.h"
 #include "plugins/abi.h"
 
 namespace tandem {
@@ -44,6 +46,15 @@ struct LoaderOptions {
                                   // never, for evaluation: then a batch may hold no sample at all
   bool balanced = false;          // every epoch shows every class as often as the others: rare ones
                                   // several times, others in part. Needs shuffle
+  TargetOptions targets;          // wanted: after all else, a weight for each class and row
+  int64_t timed_from = 0, timed_count = 0;  // batches for Loader::spans()
+};
+
+// When a decoder thread worked on rows of a batch.
+struct LoadSpan {
+  int thread = 0;
+  int64_t batch = 0;
+  std::chrono::steady_clock::time_point begin, end;
 };
 
 struct Batch {
@@ -78,6 +89,7 @@ class Loader {
 
   [[nodiscard]] const BatchLayout& layout() const;
   [[nodiscard]] double waited_seconds() const;               // in next(), since the loader was made
+  [[nodiscard]] std::vector<LoadSpan> spans() const;         // of the timed batches, so far
   [[nodiscard]] std::vector<BadSample> bad_samples() const;  // each once, by name
 
  private:

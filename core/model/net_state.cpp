@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/model/class_targets.h"
 #include "core/model/definition.h"
 #include "core/model/fields.h"
 
@@ -28,16 +29,17 @@ NetState sum(NetState state, const NetState& more) {
   return state;
 }
 
-void keep_to(LayerDefinition& layer, bool trains, bool tests) {
+}  // namespace
+
+LayerDefinition kept_to(LayerDefinition layer, bool trains, bool tests) {
   layer.include.clear();
   layer.exclude.clear();
-  if (trains && tests) return;
+  if (trains && tests) return layer;
   StateRule rule;
   rule.phase = trains ? TANDEM_TRAIN : TANDEM_TEST;
   layer.include.push_back(rule);
+  return layer;
 }
-
-}  // namespace
 
 bool StateRule::holds(int32_t in_phase, const NetState& state) const {
   if (phase && *phase != in_phase) return false;
@@ -98,8 +100,7 @@ NetDefinition in_states(const NetDefinition& net, const NetState& training,
       result.left_out.push_back(std::move(layer));
       continue;
     }
-    keep_to(layer, trains, tests);
-    result.layers.push_back(std::move(layer));
+    result.layers.push_back(kept_to(std::move(layer), trains, tests));
   }
   return result;
 }
@@ -108,10 +109,9 @@ NetDefinition joined(const NetDefinition& training, const NetDefinition& testing
   NetDefinition result = training;
   result.layers.clear();
   const auto add = [&result](const NetDefinition& net, int32_t phase) {
-    for (LayerDefinition layer : net.layers) {
+    for (const LayerDefinition& layer : net.layers) {
       if (!layer.in_phase(phase)) continue;
-      keep_to(layer, phase == TANDEM_TRAIN, phase == TANDEM_TEST);
-      result.layers.push_back(std::move(layer));
+      result.layers.push_back(kept_to(layer, phase == TANDEM_TRAIN, phase == TANDEM_TEST));
     }
   };
   add(training, TANDEM_TRAIN);

@@ -110,7 +110,8 @@ std::string to_dot(const Plan& plan) {
   return text + "}\n";
 }
 
-std::string to_chrome_trace(const Plan& plan, const std::vector<TraceEvent>& events) {
+std::string to_chrome_trace(const Plan& plan, const std::vector<TraceEvent>& events,
+                            const std::vector<HostSpan>& host) {
   using Json = nlohmann::ordered_json;
   Json list = Json::array();
   const auto name = [&](const char* what, int device, int thread, const std::string& value) {
@@ -150,6 +151,23 @@ std::string to_chrome_trace(const Plan& plan, const std::vector<TraceEvent>& eve
            {"args",
             {{"stage", to_string(task.stage)}, {"layer", task.layer}, {"step", event.step}}}});
     }
+  }
+  std::map<std::string, int> tracks;
+  for (const HostSpan& span : host) tracks.emplace(span.track, 0);
+  if (!host.empty()) name("process_name", plan.devices, 0, "host");
+  int number = 0;
+  for (auto& [track, thread] : tracks) {
+    thread = number++;
+    name("thread_name", plan.devices, thread, track);
+  }
+  for (const HostSpan& span : host) {
+    list.push_back({{"name", span.name},
+                    {"cat", "loading"},
+                    {"ph", "X"},
+                    {"pid", plan.devices},
+                    {"tid", tracks[span.track]},
+                    {"ts", span.start * microseconds},
+                    {"dur", (span.end - span.start) * microseconds}});
   }
   // Names come from users' files, whose bytes need not be UTF-8.
   return Json{{"traceEvents", list}, {"displayTimeUnit", "ms"}}.dump(

@@ -12,8 +12,14 @@ namespace tandem {
 
 [[nodiscard]] std::string to_text(const Plan& plan);
 [[nodiscard]] std::string to_dot(const Plan& plan);
-// One track per stream; opens in Perfetto and chrome://tracing.
-[[nodiscard]] std::string to_chrome_trace(const Plan& plan, const std::vector<TraceEvent>& events);
+// What the host did meanwhile, on a clock of TraceEvent's.
+struct HostSpan {
+  std::string track, name;
+  double start = 0, end = 0;
+};
+// One track per stream, and per name of the host's; opens in Perfetto and chrome://tracing.
+[[nodiscard]] std::string to_chrome_trace(const Plan& plan, const std::vector<TraceEvent>& events,
+                                          const std::vector<HostSpan>& host = {});
 
 // Where a strategy's picture, trace or graph goes if there are several: "plan.json" and
 // "layerwise --reduce ring" -> "plan.layerwise-ring.json".

@@ -53,7 +53,7 @@ std::string first_in_outputs(const Net& net, const Plan& plan, const Executor& e
 
 std::string first_not_finite(Registry& registry, const NetDefinition& definition,
                              const std::vector<float>& weights, const DiagnoseInputs& inputs) {
-  NetOptions net_options{TANDEM_TRAIN, inputs.batch, inputs.data, inputs.device_kind,
+  NetOptions net_options{TANDEM_TRAIN, inputs.loading.batch, inputs.data, inputs.device_kind,
                          inputs.precision};
   Net net = build_net(definition, registry, net_options);
   for (const WeightArray& weight : net.weights) {
@@ -77,22 +77,20 @@ std::string first_not_finite(Registry& registry, const NetDefinition& definition
   Plan plan = build_testing_plan(strategy);
   Kernels kernels(plan, net, registry, runtime);
   const MemoryPlan memory = plan_memory(plan, false);
-  runtime.reserve(plan, memory, inputs.batch);
+  runtime.reserve(plan, memory, inputs.loading.batch);
   Executor executor(plan, memory, net, runtime, &kernels, &costs, UpdateRule{}, ExecutorOptions{});
   runtime.write_persistent(buffers::weights, 0, weights.data(),
                            static_cast<int64_t>(weights.size() * 4));
 
-  LoaderOptions loading;
-  loading.batch = inputs.batch;
+  LoaderOptions loading = inputs.loading;
   loading.first_batch = inputs.number;
   loading.batch_count = 1;
-  loading.seed = inputs.seed;
   loading.slots = 1;
   Loader loader(*inputs.dataset, loading,
                 {[](int64_t bytes) { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); },
                  [](void* address) { std::free(address); }});
   const Batch batch = loader.next();
-  const tandem_step step{inputs.seed, inputs.step, 0.0F, static_cast<float>(batch.samples), 0, 0};
+  const tandem_step step{loading.seed, inputs.step, 0.0F, static_cast<float>(batch.samples), 0, 0};
   std::memcpy(batch.memory, &step, sizeof(step));
   executor.issue(0, {{plan.find_buffer(buffers::batch, TANDEM_HOST), batch.memory}});
   executor.drain();

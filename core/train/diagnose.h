@@ -14,9 +14,9 @@ namespace tandem {
 struct DiagnoseInputs {
   std::string device_kind;  // of the run; the pass runs on one such device
   int32_t precision = TANDEM_FLOAT32;
-  int64_t batch = 1;
   Shape data;
-  uint64_t seed = 1, step = 0;
+  LoaderOptions loading;  // the run's
+  uint64_t step = 0;
   int64_t number = 0;  // of the batch
   const Dataset* dataset = nullptr;
 };

@@ -63,6 +63,9 @@ json options_json(const TrainOptions& o) {
           {"snapshot", o.snapshot},
           {"decode_threads", o.decode_threads},
           {"balance", o.balance},
+          {"mixup", o.mixup},
+          {"cutmix", o.cutmix},
+          {"class_weights", o.class_weights},
           {"bad_share_limit", o.bad_share_limit},
           {"data_parameters", o.data_parameters},
           {"machine", machine_json(o.machine)}};
@@ -94,6 +97,9 @@ TrainOptions options_from(const json& tree) {
   o.snapshot = tree.at("snapshot");
   o.decode_threads = tree.at("decode_threads");
   o.balance = tree.value("balance", false);
+  o.mixup = tree.value("mixup", 0.0);
+  o.cutmix = tree.value("cutmix", 0.0);
+  o.class_weights = tree.value("class_weights", std::string());
   o.bad_share_limit = tree.value("bad_share_limit", o.bad_share_limit);
   o.data_parameters = tree.at("data_parameters").get<std::map<std::string, std::string>>();
   const json& machine = tree.at("machine");
@@ -117,6 +123,7 @@ std::string to_json(const RunRecord& record) {
                      {"data_shape", {record.data.c, record.data.h, record.data.w}},
                      {"class_names", record.class_names},
                      {"training_samples", record.training_samples},
+                     {"class_weights", record.class_weights},
                      {"data_parameters", record.data_parameters},
                      {"choices", {{"split", record.split}, {"strategy", record.strategy}}}};
   return tree.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
@@ -132,6 +139,7 @@ RunRecord run_record_from_json(const std::string& text, const std::string& file)
     record.data = {1, shape.at(0), shape.at(1), shape.at(2)};
     record.class_names = tree.at("class_names").get<std::vector<std::string>>();
     record.training_samples = tree.at("training_samples");
+    record.class_weights = tree.value("class_weights", std::vector<float>());
     record.data_parameters = tree.at("data_parameters").get<std::map<std::string, std::string>>();
     record.split = tree.at("choices").at("split");
     record.strategy = tree.at("choices").value("strategy", std::string());

@@ -43,6 +43,8 @@ struct TrainOptions {
   int64_t snapshot = 0;  // steps between extra checkpoints; 0: the solver's
   int decode_threads = 0;
   bool balance = false;           // every class as often as the others: LoaderOptions::balanced
+  double mixup = 0, cutmix = 0;   // TargetOptions; 0: neither
+  std::string class_weights;      // as read_class_weights() reads it; "": all alike
   double bad_share_limit = 0.05;  // of damaged images; 0: the first one ends the run, also one of
                                   // the validation images
   std::map<std::string, std::string> data_parameters;  // of the data set: {"resize", "256"}
@@ -59,6 +61,7 @@ struct RunRecord {
   Shape data{1, 3, 0, 0};
   std::vector<std::string> class_names;
   int64_t training_samples = 0;
+  std::vector<float> class_weights;  // what each class counts in the loss; empty: all alike
   std::map<std::string, std::string>
       data_parameters;   // with everything resolved: means measured, net's transform
   std::string split;     // the layer chosen

@@ -6,8 +6,10 @@
 #include "core/base/error.h"
 #include "core/base/strings.h"
 #include "core/data/loader.h"
+#include "core/model/class_targets.h"
 #include "core/model/net.h"
 #include "core/train/setup_solver.h"
+#include "core/train/setup_targets.h"
 
 namespace tandem {
 namespace {
@@ -173,6 +175,8 @@ std::unique_ptr<Dataset> open_dataset(Registry& registry, const NetDefinition& n
   options.class_names = record.class_names;
   options.parameters = record.data_parameters;
   for (const NetInput& input : net.net_inputs(phase)) {
+    // The loader makes them.
+    if (input.name == class_targets_input) continue;
     if (input.role != NetInput::Role::more) continue;
     options.more.push_back({input.name, input.shape, input.filler});
   }
@@ -212,6 +216,7 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options) {
   record.training_samples = setup.training_data->size();
   fit_classes(setup, setup.training_data->class_count(), is_model || options.adapt_classes);
   record.net_name = setup.net.name;
+  resolve_targets(setup);
   resolve_amount(setup, options);
   return setup;
 }
@@ -271,6 +276,10 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
   if (chosen.strategy != setup.record.strategy) setup.record.strategy.clear();
   if (options.decode_threads > 0) chosen.decode_threads = options.decode_threads;
   refuse(options.balance && !chosen.balance, "--balance");
+  refuse(options.mixup != 0 && options.mixup != chosen.mixup, "--mixup");
+  refuse(options.cutmix != 0 && options.cutmix != chosen.cutmix, "--cutmix");
+  refuse(!options.class_weights.empty() && options.class_weights != chosen.class_weights,
+         "--class-weights");
   if (options.bad_share_limit != TrainOptions{}.bad_share_limit) {
     chosen.bad_share_limit = options.bad_share_limit;
   }

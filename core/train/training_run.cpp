@@ -8,6 +8,7 @@
 #include "core/train/diagnose.h"
 #include "core/train/evaluate.h"
 #include "core/train/safetensors.h"
+#include "core/train/setup_targets.h"
 
 namespace tandem {
 namespace {
@@ -32,18 +33,29 @@ double TrainingRun::seconds() const {
   return std::chrono::duration<double>(Clock::now() - begin_).count();
 }
 
-TrainResult TrainingRun::go() {
-  result_.run = folder_.path();
+LoaderOptions TrainingRun::loading() const {
   LoaderOptions loading;
   loading.batch = chosen_.batch;
   loading.first_batch = first_ * batches_;
   loading.seed = *chosen_.seed;
   loading.threads = chosen_.decode_threads;
   loading.balanced = chosen_.balance;
+  loading.targets = target_options(setup_);
   loading.bad_share_limit = chosen_.bad_share_limit;
-  loader_ = std::make_unique<Loader>(*setup_.training_data, loading, session_.allocator());
+  if (chosen_.timeline) {
+    // What is decoded while the traced batches are computed, too.
+    loading.timed_from = first_traced();
+    loading.timed_count = traced_batches + ring_slots;
+  }
+  return loading;
+}
+
+TrainResult TrainingRun::go() {
+  result_.run = folder_.path();
+  loader_ = std::make_unique<Loader>(*setup_.training_data, loading(), session_.allocator());
   try {
     demand_sample(phase_.net, loader_->layout().sample);
+    compare_clocks();
     loop();
   } catch (...) {
     list_bad_samples();
@@ -141,9 +153,13 @@ void TrainingRun::finish_oldest() {
 }
 
 // The first batches are slower; a short run shows them all the same.
-void TrainingRun::trace(const Pending& done) {
+int64_t TrainingRun::first_traced() const {
   const int64_t first = first_ * batches_, all = (chosen_.steps - first_) * batches_;
-  const int64_t begin = first + (all > 2 * traced_batches ? traced_batches - 1 : 0);
+  return first + (all > 2 * traced_batches ? traced_batches - 1 : 0);
+}
+
+void TrainingRun::trace(const Pending& done) {
+  const int64_t begin = first_traced();
   if (!chosen_.timeline || done.number < begin || done.number >= begin + traced_batches) return;
   const std::vector<TraceEvent> events = phase_.executor->trace(done.number);
   trace_.insert(trace_.end(), events.begin(), events.end());
@@ -190,14 +206,13 @@ void TrainingRun::stop_not_finite(const Pending& done, double loss) {
     pending_.pop_back();
   }
   phase_.executor->drain();
-  DiagnoseInputs inputs{session_.machine().kind(),
-                        session_.options().precision,
-                        chosen_.batch,
-                        setup_.record.data,
-                        *chosen_.seed,
-                        static_cast<uint64_t>(done.step),
-                        done.number,
-                        setup_.training_data.get()};
+  const DiagnoseInputs inputs{session_.machine().kind(),
+                              session_.options().precision,
+                              setup_.record.data,
+                              loading(),
+                              static_cast<uint64_t>(done.step),
+                              done.number,
+                              setup_.training_data.get()};
   std::string where;
   try {
     where = first_not_finite(registry_, setup_.net, session_.weights(), inputs);
@@ -212,9 +227,29 @@ void TrainingRun::stop_not_finite(const Pending& done, double loss) {
       done.step + 1, loss, where, where_to_go_back(), done.rate);
 }
 
+// While nothing else is on the stream.
+void TrainingRun::compare_clocks() {
+  const Event event(session_.machine());
+  session_.runtime().stream({0, StreamKind::copy}).record(event);
+  event.synchronize(-1);
+  same_time_ = {Clock::now(), event.time()};
+}
+
+std::vector<HostSpan> TrainingRun::loading_spans() const {
+  const auto machine_time = [&](Clock::time_point at) {
+    return same_time_.second + std::chrono::duration<double>(at - same_time_.first).count();
+  };
+  std::vector<HostSpan> spans;
+  for (const LoadSpan& one : loader_->spans()) {
+    spans.push_back({fmt::format("decoder {}", one.thread), fmt::format("load batch {}", one.batch),
+                     machine_time(one.begin), machine_time(one.end)});
+  }
+  return spans;
+}
+
 void TrainingRun::write_timeline() {
   if (trace_.empty()) return;
-  write_text_file(folder_.timeline_file(), to_chrome_trace(phase_.plan, trace_));
+  write_text_file(folder_.timeline_file(), to_chrome_trace(phase_.plan, trace_, loading_spans()));
   trace_.clear();
 }
 

@@ -57,6 +57,10 @@ class TrainingRun {
   [[nodiscard]] int64_t images_of_step() const { return chosen_.batch * batches_; }
   [[nodiscard]] double seconds() const;
 
+  [[nodiscard]] LoaderOptions loading() const;
+  [[nodiscard]] int64_t first_traced() const;
+  void compare_clocks();
+  [[nodiscard]] std::vector<HostSpan> loading_spans() const;
   // Between steps: run_pauses.cpp.
   [[nodiscard]] bool tests(int64_t done) const;
   [[nodiscard]] bool takes_snapshot(int64_t done) const;
@@ -93,6 +97,7 @@ class TrainingRun {
   int64_t skipped_ = 0;        // damaged samples of the step so far
   std::deque<std::pair<double, int64_t>> recent_;
   std::vector<TraceEvent> trace_;
+  std::pair<Clock::time_point, double> same_time_;  // on the host's clock and on the machine's
   TrainResult result_;
 };
 

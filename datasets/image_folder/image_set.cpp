@@ -24,6 +24,11 @@ std::vector<sdk::Parameter> ImageSet::parameters_of(const char* block) {
           .by_default("0.2")
           .range(0, 1)
           .help("share of each class held out for validation where none is given"));
+  parameters.push_back(sdk::integer(block, "cache")
+                           .by_default("0")
+                           .range(0, 1 << 20)
+                           .help("MiB of memory for decoded pictures; those that fit are decoded "
+                                 "once"));
   return parameters;
 }
 
@@ -43,6 +48,8 @@ void ImageSet::begin(const tandem_dataset_request& request, const sdk::Attribute
   transform_ = picture::read_transform(request, attributes);
   listing_ = std::move(listing);
   whole_ = std::make_unique<std::atomic<uint64_t>[]>(listing_.images.size());
+  cache_ =
+      std::make_unique<PictureCache>(listing_.images.size(), attributes.integer("cache") << 20);
   if (transform_.height == 0 || transform_.width == 0) read_size_of_first_image();
   for (const std::string& note : listing_.notes) notes_ += (notes_.empty() ? "" : "\n") + note;
 }
@@ -64,6 +71,8 @@ void ImageSet::read_size_of_first_image() {
 }
 
 void ImageSet::get(int64_t index, uint64_t seed, float* pixels, float* label) const {
+  *label = static_cast<float>(image(index).label);
+  if (get_kept(index, seed, pixels)) return;
   Reader& reader = thread_reader(transform_.channels == 1);
   const Bytes file = reader.load(image(index).path);
   // What was once decoded to its end is whole as long as its bytes are the same. Never 0.
@@ -71,9 +80,38 @@ void ImageSet::get(int64_t index, uint64_t seed, float* pixels, float* label) co
   std::atomic<uint64_t>& whole_content = whole_[static_cast<size_t>(index)];
   const bool known_whole = whole_content.load(std::memory_order_relaxed) == content;
   const picture::Size whole = reader.open(file, known_whole);
-  read_sample(reader, whole, transform_, index, seed, pixels);
+  read_and_keep(reader, whole, index, seed, pixels);
   whole_content.store(content, std::memory_order_relaxed);
-  *label = static_cast<float>(image(index).label);
+}
+
+bool ImageSet::get_kept(int64_t index, uint64_t seed, float* pixels) const {
+  const PictureCache::Kept* kept = cache_->find(static_cast<size_t>(index));
+  if (kept == nullptr) return false;
+  const auto number = static_cast<uint64_t>(index);
+  const picture::Plan plan = picture::make_plan(kept->whole, transform_, number, seed);
+  // Kept smaller or larger than this sample's crop would have been decoded, it has other pixels.
+  if (kept->can_shrink && picture::possible_shrink(plan) != kept->view.shrunk) return false;
+  picture::transform(kept->view, kept->whole, plan, transform_, number, seed, pixels);
+  return true;
+}
+
+void ImageSet::read_and_keep(Reader& reader, const picture::Size& whole, int64_t index,
+                             uint64_t seed, float* pixels) const {
+  const auto number = static_cast<uint64_t>(index);
+  const picture::Plan plan = picture::make_plan(whole, transform_, number, seed);
+  const int shrink = reader.can_shrink() ? picture::possible_shrink(plan) : 1;
+  const int width = (whole.width + shrink - 1) / shrink;
+  const int height = (whole.height + shrink - 1) / shrink;
+  const auto place = static_cast<size_t>(index);
+  const bool keeps =
+      cache_->has_room(transform_.channels * width * height) && cache_->find(place) == nullptr;
+  if (!keeps) {
+    read_sample(reader, whole, transform_, index, seed, pixels);
+    return;
+  }
+  const picture::View view = reader.decode(shrink, {0, 0, width, height});
+  cache_->keep(place, whole, reader.can_shrink(), view);
+  picture::transform(view, whole, plan, transform_, number, seed, pixels);
 }
 
 void ImageSet::describe(int64_t index, tandem_sample_info& info) const {

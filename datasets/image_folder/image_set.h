@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "datasets/image_folder/listing.h"
+#include "datasets/image_folder/picture_cache.h"
 #include "datasets/image_folder/reader.h"
 #include "datasets/picture/transform.h"
 #include "plugins/sdk.h"
@@ -48,12 +49,17 @@ class ImageSet {
     return listing_.images.at(static_cast<size_t>(index));
   }
   void read_size_of_first_image();
+  // True if the picture is kept as its sample needs it.
+  [[nodiscard]] bool get_kept(int64_t index, uint64_t seed, float* pixels) const;
+  void read_and_keep(Reader& reader, const picture::Size& whole, int64_t index, uint64_t seed,
+                     float* pixels) const;
 
   Listing listing_;
   picture::TransformOptions transform_;
   std::string notes_;
   // By image: the hash of the bytes that were decoded to their end; 0: none yet.
   mutable std::unique_ptr<std::atomic<uint64_t>[]> whole_;
+  std::unique_ptr<PictureCache> cache_;
 };
 
 // One picture as the net reads it: only what the sample shows is decoded and resampled. Shared with

@@ -1,20 +1,16 @@
 #include "datasets/image_folder/pack_writer.h"
 
-#include <fcntl.h>
 #include <turbojpeg.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <exception>
-#include <filesystem>
 #include <mutex>
 #include <thread>
 
 #include "datasets/image_folder/headers.h"
+#include "datasets/image_folder/new_file.h"
 #include "datasets/image_folder/pack_file.h"
 #include "datasets/picture/hash.h"
 #include "plugins/random.h"
@@ -22,64 +18,8 @@
 namespace tandem::image_folder {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr size_t chunk = 256;  // pictures made at a time, by all threads
 constexpr uint32_t order_layer = 0x7061636b;
-
-// A file that appears under its own name when it is whole, or not at all.
-class NewFile {
- public:
-  explicit NewFile(const std::string& path)
-      : path_(path), part_(path + ".part-" + std::to_string(::getpid())) {
-    std::error_code ignored;
-    if (fs::exists(fs::symlink_status(path, ignored))) {
-      throw sdk::invalid("'", path, "' exists: choose another name, or remove it");
-    }
-    descriptor_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor_ < 0) throw broken();
-  }
-  ~NewFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-    if (!finished_) ::unlink(part_.c_str());
-  }
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
-
-  [[nodiscard]] uint64_t size() const { return size_; }
-  void append(const std::string& bytes) {
-    write_at(size_, bytes);
-    size_ += bytes.size();
-  }
-  void write_at(uint64_t offset, const std::string& bytes) const {
-    for (size_t done = 0; done < bytes.size();) {
-      const ssize_t written = ::pwrite(descriptor_, bytes.data() + done, bytes.size() - done,
-                                       static_cast<off_t>(offset + done));
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) throw broken();
-      done += static_cast<size_t>(written);
-    }
-  }
-  // `beginning`: what makes the file one, written when all else is on the disk.
-  void finish(const std::string& beginning) {
-    if (::fsync(descriptor_) != 0) throw broken();
-    write_at(0, beginning);
-    if (::fsync(descriptor_) != 0) throw broken();
-    // A link, unlike a new name, never replaces what somebody has put there meanwhile.
-    if (::link(part_.c_str(), path_.c_str()) != 0) throw broken();
-    ::unlink(part_.c_str());
-    finished_ = true;
-  }
-
- private:
-  [[nodiscard]] sdk::Refusal broken() const {
-    return sdk::failed("'", path_, "' cannot be written: ", std::strerror(errno));
-  }
-  std::string path_, part_;
-  int descriptor_ = -1;
-  uint64_t size_ = 0;
-  bool finished_ = false;
-};
 
 std::string to_jpeg(const std::vector<unsigned char>& pixels, int width, int height, int quality) {
   thread_local const std::unique_ptr<void, int (*)(tjhandle)> encoder(tjInitCompress(), &tjDestroy);

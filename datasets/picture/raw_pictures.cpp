@@ -95,8 +95,19 @@ void RawPictures::begin(const tandem_dataset_request& request, const sdk::Attrib
   if (transform_.height == 0) transform_.height = form.height;
   if (transform_.width == 0) transform_.width = form.width;
   class_names_ = std::move(class_names);
+  if (request.class_names == nullptr) demand_two_classes();
   if (drawn) take_part(request, attributes.number("val_fraction"));
   adopt_classes(request.class_names);
+}
+
+void RawPictures::demand_two_classes() const {
+  const int64_t first = samples_.at(0).label;
+  const bool alike = std::all_of(samples_.begin(), samples_.end(),
+                                 [first](const Sample& sample) { return sample.label == first; });
+  if (alike) {
+    throw sdk::invalid("there is one class only, '", class_names_[static_cast<size_t>(first)],
+                       "'; a classifier needs at least two");
+  }
 }
 
 // Every split is mapped by name, whatever the numbers in its files are.

@@ -1,6 +1,8 @@
 // SoftmaxWithLoss: the sum over rows and places of -log softmax(scores)[label], normalised; a
 // second output, if named, has the probabilities. What is labelled below zero or with ignore_label
-// adds nothing and has no gradient.
+// adds nothing and has no gradient. Where the second input has the shape of the scores, it holds a
+// target for each class instead of a label: the sum of -target * log softmax, for targets t >= 0
+// that need not sum to 1 (a sample of several classes, or one that counts more than others).
 #pragma once
 
 #include <vector>
@@ -10,6 +12,13 @@
 #include "plugins/sdk.h"
 
 namespace tandem::layers {
+
+// A single class has nothing to share: then it is a label.
+inline bool reads_targets(const sdk::Shape& scores, const sdk::Shape& second, int64_t axis) {
+  const bool same =
+      scores.n == second.n && scores.c == second.c && scores.h == second.h && scores.w == second.w;
+  return same && Places(scores, axis).classes > 1;
+}
 
 struct SoftmaxWithLoss : sdk::LayerType {
   const char* name() const override { return "SoftmaxWithLoss"; }
@@ -32,7 +41,14 @@ struct SoftmaxWithLoss : sdk::LayerType {
   }
 
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
-    (void)demand_labels(query, query.attributes.integer("axis"));
+    const int64_t axis = query.attributes.integer("axis");
+    if (!reads_targets(query.input(0), query.input(1), axis)) {
+      (void)demand_labels(query, axis);
+    } else if (query.attributes.is_set("ignore_label")) {
+      throw sdk::invalid("has an ignore_label, but a target for each class, ",
+                         sdk::text_of(query.input(1)),
+                         ": give what should not count targets of 0 instead");
+    }
     std::vector<sdk::Shape> result{{1, 1, 1, 1}};
     if (query.output_count() == 2) result.push_back(query.input(0));
     return result;

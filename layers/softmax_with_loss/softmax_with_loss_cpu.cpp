@@ -2,6 +2,7 @@
 // hopeless row has its true loss instead of that of the smallest float.
 #include "layers/softmax_with_loss/softmax_with_loss.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "layers/row_sums.h"
@@ -25,6 +26,8 @@ class SoftmaxWithLossCpu : public Needs {
         width_(std::min(widest, places_.inner)),
         tiles_((places_.inner + width_ - 1) / width_),
         outputs_(binding.output_count()),
+        has_targets_(tandem::layers::reads_targets(binding.input(0).shape, binding.input(1).shape,
+                                                   binding.attributes.integer("axis"))),
         labels_(places_, binding.attributes),
         normaliser_(binding.attributes, places_.labels_of_row()) {
     scratch_bytes = tandem::layers::row_sum_bytes;
@@ -41,7 +44,7 @@ class SoftmaxWithLossCpu : public Needs {
   }
 
   void forward(const Call& call, const Pass& pass) const {
-    (void)labels_.check(pass);
+    has_targets_ ? check_targets(pass) : static_cast<void>(labels_.check(pass));
     float* saved = saved_bytes > 0 ? pass.saved() + header : nullptr;
     float* output = outputs_ == 2 ? pass.output(1) : nullptr;
     const double loss = tandem::layers::sum_of(
@@ -59,6 +62,10 @@ class SoftmaxWithLossCpu : public Needs {
     for_rows(call.threads, places_.outer, size, [&](int64_t outer) {
       const float* p = probabilities + outer * size;
       float* gradient = pass.input_gradient(0) + outer * size;
+      if (has_targets_) {
+        target_gradient(pass, outer, factor, p, gradient);
+        return;
+      }
       for (int64_t i = 0; i < size; ++i) gradient[i] = factor * p[i];
       for (int64_t i = 0; i < places_.inner; ++i) {
         const int64_t label = labels_.of(pass, outer * places_.inner + i);
@@ -95,6 +102,7 @@ class SoftmaxWithLossCpu : public Needs {
       }
     }
     if (p != nullptr) divide(p, output == nullptr ? nullptr : output + offset, sums, width);
+    if (has_targets_) return target_loss(pass, outer, begin, width, highest, sums);
     double loss = 0;
     for (int64_t k = 0; k < width; ++k) {
       const int64_t label = labels_.of(pass, outer * places_.inner + begin + k);
@@ -103,6 +111,59 @@ class SoftmaxWithLossCpu : public Needs {
               static_cast<double>(scores[label * stride + k]);
     }
     return loss;
+  }
+
+  [[nodiscard]] bool holds_sample(const Pass& pass, int64_t outer) const {
+    return pass.holds_sample(outer * places_.inner / places_.labels_of_row());
+  }
+  void check_targets(const Pass& pass) const {
+    const float* targets = pass.input(1);
+    const int64_t size = places_.classes * places_.inner;
+    for (int64_t outer = 0; outer < places_.outer; ++outer, targets += size) {
+      if (!holds_sample(pass, outer)) continue;
+      const float* wrong = std::find_if_not(targets, targets + size,
+                                            [](float t) { return t >= 0 && std::isfinite(t); });
+      if (wrong == targets + size) continue;
+      throw failed("target ", *wrong, " of row ", outer * places_.inner / places_.labels_of_row(),
+                   " is not a number of at least 0");
+    }
+  }
+
+  // Of `width` places from `begin` on, given the highest score and the sum of powers of each.
+  double target_loss(const Pass& pass, int64_t outer, int64_t begin, int64_t width,
+                     const float* highest, const double* sums) const {
+    if (!holds_sample(pass, outer)) return 0;
+    const int64_t offset = outer * places_.classes * places_.inner + begin;
+    double logarithms[widest], loss = 0;
+    for (int64_t k = 0; k < width; ++k) {
+      logarithms[k] = static_cast<double>(highest[k]) + std::log(sums[k]);
+    }
+    for (int64_t c = 0; c < places_.classes; ++c) {
+      const float* scores = pass.input(0) + offset + c * places_.inner;
+      const float* targets = pass.input(1) + offset + c * places_.inner;
+      for (int64_t k = 0; k < width; ++k) {
+        // What a class without a target scores does not matter, though it were infinite.
+        if (targets[k] == 0) continue;
+        loss += static_cast<double>(targets[k]) * (logarithms[k] - static_cast<double>(scores[k]));
+      }
+    }
+    return loss;
+  }
+
+  // The sum of a place's targets, times its probabilities, less the targets.
+  void target_gradient(const Pass& pass, int64_t outer, float factor, const float* p,
+                       float* gradient) const {
+    const int64_t stride = places_.inner, size = places_.classes * stride;
+    const float* targets = pass.input(1) + outer * size;
+    if (!holds_sample(pass, outer)) {
+      std::fill_n(gradient, size, 0.0F);
+      return;
+    }
+    for (int64_t i = 0; i < stride; ++i) {
+      float sum = 0;
+      for (int64_t k = i; k < size; k += stride) sum += targets[k];
+      for (int64_t k = i; k < size; k += stride) gradient[k] = factor * (sum * p[k] - targets[k]);
+    }
   }
 
   void divide(float* p, float* output, const double* sums, int64_t width) const {
@@ -118,6 +179,7 @@ class SoftmaxWithLossCpu : public Needs {
   Places places_;
   int64_t width_, tiles_;
   size_t outputs_;
+  bool has_targets_;
   Labels labels_;
   Normaliser normaliser_;
 };

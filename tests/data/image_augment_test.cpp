@@ -98,6 +98,42 @@ TEST(ImageAugmentation, ParametersThatDoNotFitAreRefused) {
   EXPECT_THAT(test::refusal(options), HasSubstr("1 or 3 channels, but the net expects 4"));
 }
 
+// The first pass fills the memory, the second reads from it.
+TEST(ImageCache, ChangesNoPixelWhateverFitsIntoIt) {
+  const TempFolder folder;
+  for (const char* name : {"a/1.jpg", "a/2.jpg", "b/1.jpg", "b/2.png"}) {
+    (void)folder.write(
+        name, test::encoded(std::filesystem::path(name).extension(), test::noise(700, 600)));
+  }
+  DatasetOptions options = test::image_options(folder.string());
+  options.shape = {1, 3, 200, 200};
+  options.parameters = {{"val_fraction", "0"}, {"crop_area", "0.2,1"}, {"mirror", "true"}};
+  const Dataset plain = test::open_images(options);
+  for (const char* mebibytes : {"1", "3", "100"}) {
+    options.parameters["cache"] = mebibytes;
+    const Dataset kept = test::open_images(options);
+    for (uint64_t seed = 1; seed <= 6; ++seed) {
+      for (int64_t i = 0; i < plain.size(); ++i) {
+        ASSERT_EQ(test::get(kept, i, seed).pixels, test::get(plain, i, seed).pixels)
+            << mebibytes << " MiB, image " << i << ", seed " << seed;
+      }
+    }
+  }
+}
+
+TEST(ImageCache, ServesWhatItHoldsWithoutTheFile) {
+  const TempFolder folder;
+  test::fill_class(folder, "a", 2);
+  test::fill_class(folder, "b", 2);
+  DatasetOptions options = test::image_options(folder.string());
+  options.parameters = {{"val_fraction", "0"}, {"cache", "1"}};
+  const Dataset data = test::open_images(options);
+  const test::Sample before = test::get(data);
+  std::filesystem::remove(data.sample_name(0));
+  EXPECT_EQ(test::get(data).pixels, before.pixels);
+  EXPECT_EQ(test::get(data).label, before.label);
+}
+
 }  // namespace
 }  // namespace tandem
 

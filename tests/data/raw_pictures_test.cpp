@@ -125,6 +125,13 @@ TEST(Cifar10Binary, WhatIsWrongIsSaidWithItsByte) {
   EXPECT_THAT(refusal(folder.path()), HasSubstr("data_batch_1.bin: is empty"));
 }
 
+TEST(Cifar10Binary, PicturesOfOneClassOnlyAreRefusedAsThoseOfAFolder) {
+  const TempFolder folder;
+  (void)folder.write("data_batch_1.bin", cifar_records(3, 1) + cifar_records(13, 1));
+  EXPECT_THAT(refusal(folder.path()),
+              HasSubstr("there is one class only, 'cat'; a classifier needs at least two"));
+}
+
 TEST(Cifar10Binary, AFileThatBecomesShorterCostsItsSamplesOnly) {
   const TempFolder folder;
   const auto file = folder.write("data_batch_1.bin", cifar_records(0, 50));
@@ -143,6 +150,13 @@ TEST(Cifar10Binary, AFileThatBecomesShorterCostsItsSamplesOnly) {
   }
   EXPECT_GT(good, 0);
   EXPECT_LE(good, 10);
+}
+
+TEST(MnistIdx, PicturesOfOneClassOnlyAreRefusedAsThoseOfAFolder) {
+  const TempFolder folder;
+  (void)folder.write("train-images-idx3-ubyte", idx_pictures(1));
+  (void)folder.write("train-labels-idx1-ubyte", idx_labels(1));
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("there is one class only, "));
 }
 
 TEST(MnistIdx, AFolderIsRecognizedAndGrayStaysGray) {

@@ -41,6 +41,9 @@ void expect_loss_reference(const std::string& file, const std::string& type) {
 TEST(SoftmaxWithLoss, AgreesWithTheReferenceAtEveryPlaceAndNormalisation) {
   expect_loss_reference("softmax_with_loss_places", "SoftmaxWithLoss");
 }
+TEST(SoftmaxWithLoss, AgreesWithTheReferenceForTargetsOfEachClass) {
+  expect_loss_reference("softmax_with_loss_targets", "SoftmaxWithLoss");
+}
 TEST(SigmoidCrossEntropyLoss, AgreesWithTheReference) {
   expect_loss_reference("sigmoid_cross_entropy_loss", "SigmoidCrossEntropyLoss");
 }
@@ -92,6 +95,7 @@ TEST(Losses, MatchFiniteDifferences) {
               .inputs = {a, classes},
               .normaliser = 3},
              {0});
+  check_loss({.type = "SoftmaxWithLoss", .inputs = {a, probabilities}, .normaliser = 3}, {0});
   check_loss({.type = "SigmoidCrossEntropyLoss", .inputs = {a, probabilities}, .normaliser = 3},
              {0});
   check_loss({.type = "EuclideanLoss", .inputs = {a, b}, .normaliser = 3}, {0, 1});
@@ -119,6 +123,18 @@ TEST(Losses, MatchFiniteDifferences) {
                 .normaliser = 3},
                {0, 1});
   }
+}
+
+TEST(SoftmaxWithLoss, TakesATargetOfOneForItsClassAsALabel) {
+  const PlainTensor scores = random_tensor({3, 4, 1, 1}, 5);
+  LayerRun with_labels(
+      {.type = "SoftmaxWithLoss", .inputs = {scores, labels({3, 1, 1, 1}, {2, 0, 3})}});
+  LayerRun with_targets({.type = "SoftmaxWithLoss",
+                         .inputs = {scores, {{3, 4, 1, 1}, {0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 1}}}});
+  EXPECT_FLOAT_EQ(with_targets.forward()[0].values[0], with_labels.forward()[0].values[0]);
+  const PlainTensor one{{1, 1, 1, 1}, {1}};
+  EXPECT_EQ(with_targets.backward_data({one})[0].values,
+            with_labels.backward_data({one})[0].values);
 }
 
 // Two devices with other numbers of labels that count: their sums make the loss of one.
@@ -165,10 +181,12 @@ TEST(Losses, CountLabelsOnlyWhereThatMakesADifference) {
 TEST(Losses, LeaveOutRowsThatHoldNoSample) {
   const PlainTensor a = random_tensor({2, 4, 1, 1}, 1), b = random_tensor({2, 4, 1, 1}, 2);
   const PlainTensor classes = labels({2, 1, 1, 1}, {1, 0});
+  const PlainTensor targets{{2, 4, 1, 1}, {0, 0.5F, 0.25F, 0, 1, 0, 0, 2}};
   const std::vector<LayerSetup> setups{{.type = "EuclideanLoss", .inputs = {a, b}},
                                        {.type = "SigmoidCrossEntropyLoss", .inputs = {a, b}},
                                        {.type = "HingeLoss", .inputs = {a, classes}},
                                        {.type = "SoftmaxWithLoss", .inputs = {a, classes}},
+                                       {.type = "SoftmaxWithLoss", .inputs = {a, targets}},
                                        {.type = "ContrastiveLoss", .inputs = {a, b, classes}}};
   for (LayerSetup setup : setups) {
     LayerSetup alone = setup;
@@ -230,6 +248,10 @@ TEST(Losses, RefuseInputsThatDoNotGoTogether) {
                           .parameters = {{"axis", "0"}},
                           .inputs = {a, labels({2, 1, 1, 1}, {0, 1})}}),
               HasSubstr("axis is '0'"));
+  EXPECT_THAT(
+      refusal_of(
+          {.type = "SoftmaxWithLoss", .parameters = {{"ignore_label", "1"}}, .inputs = {a, a}}),
+      HasSubstr("has an ignore_label, but a target for each class, 2x4x1x1"));
 }
 
 }  // namespace

@@ -127,6 +127,35 @@ def softmax_with_loss_places(writer):
         write_loss(writer, name, parameters, samples, [scores, labels], [0], function)
 
 
+def softmax_with_loss_targets(writer):
+    # name, scores, axis, normalization, samples of the whole batch, whether each place's targets sum to 1
+    cases = [
+        ("rows", (5, 7, 1, 1), 1, "VALID", 5, True),
+        ("weighted_rows", (5, 7, 1, 1), 1, "VALID", 5, False),
+        ("part_of_a_batch", (3, 4, 1, 1), 1, "BATCH_SIZE", 8, True),
+        ("places", (2, 5, 3, 7), 1, "VALID", 2, True),
+        ("many_places", (1, 3, 9, 11), 1, "NONE", 1, False),
+        ("axis_2", (2, 3, 5, 4), 2, "FULL", 2, False),
+    ]
+    for name, shape, axis, normalization, samples, share in cases:
+        rng = random_generator("softmax_with_loss_targets/" + name)
+        scores = normal(rng, shape, 2.0)
+        targets = rng.random(shape) * (rng.random(shape) < 0.6)
+        if share:
+            targets[targets.sum(axis, keepdims=True).repeat(shape[axis], axis) == 0] = 1
+            targets = targets / targets.sum(axis, keepdims=True)
+        targets = targets.astype(numpy.float32).astype(numpy.float64)
+        places = int(numpy.prod(shape)) // shape[axis] // shape[0]
+
+        def function(x, _):
+            loss = torch.nn.functional.cross_entropy(x.movedim(axis, 1), torch.tensor(targets).movedim(axis, 1),
+                                                     reduction="sum")
+            return loss / divisor(normalization, samples, places, samples * places)
+
+        parameters = {"loss_param.normalization": normalization, "softmax_param.axis": axis}
+        write_loss(writer, name, parameters, samples, [scores, targets], [0], function)
+
+
 def sigmoid_cross_entropy_loss(writer):
     # name, shape, target (probabilities or labels), ignore_label, normalization or None, scale of the scores
     cases = [
@@ -230,8 +259,8 @@ def sum_loss(writer):
 
 def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent
-    for layer in (batch_norm, softmax_with_loss_places, sigmoid_cross_entropy_loss, euclidean_loss, hinge_loss,
-                  contrastive_loss, multinomial_logistic_loss, sum_loss):
+    for layer in (batch_norm, softmax_with_loss_places, softmax_with_loss_targets, sigmoid_cross_entropy_loss,
+                  euclidean_loss, hinge_loss, contrastive_loss, multinomial_logistic_loss, sum_loss):
         writer = Writer(folder / f"{layer.__name__}.txt")
         layer(writer)
         writer.file.close()

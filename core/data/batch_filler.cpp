@@ -1,0 +1,120 @@
+#include "core/data/batch_filler.h"
+
+#include <algorithm>
+
+namespace tandem {
+namespace {
+
+constexpr int64_t alignment = 64;
+
+int64_t align(int64_t offset) {
+  return (offset + alignment - 1) / alignment * alignment;
+}
+
+// A weight for each class is the last of what the net is fed with.
+std::vector<Shape> further_shapes(const Dataset& dataset, const LoaderOptions& options) {
+  std::vector<Shape> shapes = dataset.more_shapes();
+  if (options.targets.wanted) shapes.push_back({1, dataset.class_count(), 1, 1});
+  return shapes;
+}
+
+}  // namespace
+
+BatchLayout make_batch_layout(int64_t rows, const Shape& sample, const std::vector<Shape>& more) {
+  BatchLayout layout;
+  layout.rows = rows;
+  layout.sample = sample;
+  layout.sample.n = 1;
+  layout.label_offset = align(sizeof(tandem_step));
+  layout.data_offset = layout.label_offset + align(rows * static_cast<int64_t>(sizeof(float)));
+  layout.bytes = layout.data_offset +
+                 align(rows * element_count(layout.sample) * static_cast<int64_t>(sizeof(float)));
+  layout.more = more;
+  for (Shape& shape : layout.more) {
+    shape.n = 1;
+    layout.more_offsets.push_back(layout.bytes);
+    layout.bytes += align(rows * element_count(shape) * static_cast<int64_t>(sizeof(float)));
+  }
+  return layout;
+}
+
+struct BatchFiller::Row {
+  TargetRow image;           // its target is null where none is wanted
+  std::vector<float*> more;  // of the data set
+};
+
+BatchFiller::BatchFiller(const Dataset& dataset, const LoaderOptions& options)
+    : dataset_(dataset),
+      options_(options),
+      order_(dataset.size(), options.seed, options.shuffle,
+             options.balanced ? class_labels(dataset) : std::vector<int64_t>{}),
+      layout_(make_batch_layout(options.batch, dataset.shape(), further_shapes(dataset, options))) {
+  check_targets(options.targets, dataset.class_count());
+}
+
+int64_t BatchFiller::rows_with_data(int64_t number) const {
+  if (options_.wrap) return options_.batch;
+  return std::clamp<int64_t>(dataset_.size() - number * options_.batch, 0, options_.batch);
+}
+
+BatchFiller::Row BatchFiller::row_of(std::byte* memory, int64_t row) const {
+  const auto at = [&](int64_t offset, int64_t elements) {
+    return reinterpret_cast<float*>(memory + offset) + row * elements;
+  };
+  Row result;
+  result.image.pixels = at(layout_.data_offset, element_count(layout_.sample));
+  result.image.label = at(layout_.label_offset, 1);
+  for (size_t i = 0; i < layout_.more.size(); ++i) {
+    result.more.push_back(at(layout_.more_offsets[i], element_count(layout_.more[i])));
+  }
+  if (options_.targets.wanted) {
+    result.image.target = result.more.back();
+    result.more.pop_back();
+  }
+  return result;
+}
+
+void BatchFiller::clear(const Row& row) const {
+  std::fill_n(row.image.pixels, element_count(layout_.sample), 0.0F);
+  for (size_t i = 0; i < row.more.size(); ++i) {
+    std::fill_n(row.more[i], element_count(layout_.more[i]), 0.0F);
+  }
+  *row.image.label = -1;
+}
+
+BatchFiller::BadRows BatchFiller::fill(std::byte* memory, int64_t number, int64_t first,
+                                       int64_t last, const std::atomic<bool>& stopping) const {
+  BadRows bad;
+  const int64_t filled = rows_with_data(number);
+  for (int64_t i = first; i < last && !stopping; ++i) {
+    const Row row = row_of(memory, i);
+    if (i >= filled) {
+      clear(row);
+    } else {
+      const int64_t position = number * options_.batch + i;
+      const int64_t index = order_.index(position);
+      const uint64_t seed = order_.sample_seed(position);
+      dataset_.get_more(index, seed, row.more);
+      std::string reason;
+      if (dataset_.get(index, seed, row.image.pixels, row.image.label, &reason) ==
+          SampleStatus::skipped) {
+        bad.emplace_back(i, BadSample{dataset_.sample_name(index), reason});
+      }
+    }
+    if (options_.targets.wanted) write_target(options_.targets, dataset_.class_count(), row.image);
+  }
+  if (options_.targets.mixes() && !stopping) mix(memory, number, first, last);
+  return bad;
+}
+
+// A row whose neighbour is damaged, or that has none, stays as it is.
+void BatchFiller::mix(std::byte* memory, int64_t number, int64_t first, int64_t last) const {
+  for (int64_t i = first; i + 1 < last; i += 2) {
+    const TargetRow a = row_of(memory, i).image, b = row_of(memory, i + 1).image;
+    if (*a.label < 0 || *b.label < 0) continue;
+    mix_rows(options_.targets, layout_.sample, dataset_.class_count(),
+             order_.sample_seed(number * options_.batch + i), a, b);
+  }
+}
+
+}  // namespace tandem

@@ -1,0 +1,47 @@
+// What the rows of a batch hold: which samples, augmented, mixed, with what labels. A pure function
+// of the batch's number and the row: never of who fills it, or when.
+#pragma once
+
+#include <atomic>
+#include <utility>
+#include <vector>
+
+#include "core/data/loader.h"
+
+namespace tandem {
+
+class BatchFiller {
+ public:
+  using BadRows = std::vector<std::pair<int64_t, BadSample>>;
+
+  // Rows are filled so many at a time: few enough that a batch is spread over threads, more than
+  // one so that tiny images are not spent on a lock. Even: rows are mixed in pairs.
+  static constexpr int64_t rows_together = 4;
+
+  // Throws Error for options that do not fit each other or the data set, which outlives it.
+  BatchFiller(const Dataset& dataset, const LoaderOptions& options);
+
+  [[nodiscard]] const BatchLayout& layout() const { return layout_; }
+  [[nodiscard]] int64_t epoch(int64_t number) const {
+    return order_.epoch(number * options_.batch);
+  }
+  // Where an evaluation ends, the last batch is not full.
+  [[nodiscard]] int64_t rows_with_data(int64_t number) const;
+  // Rows [first, last) of batch `number`, laid out as layout(); `first` is a multiple of
+  // rows_together. Returns the damaged ones; ends early when `stopping` becomes true. Thread-safe.
+  [[nodiscard]] BadRows fill(std::byte* memory, int64_t number, int64_t first, int64_t last,
+                             const std::atomic<bool>& stopping) const;
+
+ private:
+  struct Row;
+  [[nodiscard]] Row row_of(std::byte* memory, int64_t row) const;
+  void clear(const Row& row) const;
+  void mix(std::byte* memory, int64_t number, int64_t first, int64_t last) const;
+
+  const Dataset& dataset_;
+  LoaderOptions options_;
+  SampleOrder order_;
+  BatchLayout layout_;
+};
+
+}  // namespace tandem

@@ -1,0 +1,45 @@
+// Decoded pictures kept in memory, as many as fit: for small pictures that are read in every epoch.
+// The first ones that come stay to the end; which those are changes no pixel. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "datasets/picture/picture.h"
+
+namespace tandem::image_folder {
+
+class PictureCache {
+ public:
+  // For pictures 0 to count - 1, of together at most `bytes`; 0: keeps nothing.
+  PictureCache(size_t count, int64_t bytes);
+  ~PictureCache();
+  PictureCache(const PictureCache&) = delete;
+  PictureCache& operator=(const PictureCache&) = delete;
+
+  struct Kept {
+    picture::Size whole;  // of the picture, before it was shrunk
+    bool can_shrink = false;
+    picture::View view;  // all of it
+    std::unique_ptr<unsigned char[]> pixels;
+  };
+  // Null: it is not kept. Else it stays as long as the cache.
+  [[nodiscard]] const Kept* find(size_t index) const {
+    return bytes_ == 0 ? nullptr : kept_[index].load(std::memory_order_acquire);
+  }
+  // Whether a picture of so many bytes would be kept now.
+  [[nodiscard]] bool has_room(int64_t bytes) const {
+    return used_.load(std::memory_order_relaxed) + bytes <= bytes_;
+  }
+  // Copies the view, which shows all of the picture, unless there is no room any more.
+  void keep(size_t index, const picture::Size& whole, bool can_shrink, const picture::View& view);
+
+ private:
+  int64_t bytes_;
+  std::atomic<int64_t> used_ = 0;
+  std::vector<std::atomic<const Kept*>> kept_;
+};
+
+}  // namespace tandem::image_folder
