@@ -25,7 +25,8 @@ namespace {
 // Decoders give way to the threads that compute: the ring absorbs it, a late step would not.
 void become_decoder(int number) {
   pthread_setname_np(pthread_self(), fmt::format("decoder-{}", number).c_str());
-  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 5);
+  const auto thread = static_cast<id_t>(gettid());
+  setpriority(PRIO_PROCESS, thread, getpriority(PRIO_PROCESS, thread) + 5);
 }
 
 enum class SlotStatus { free, filling, ready, delivered };
