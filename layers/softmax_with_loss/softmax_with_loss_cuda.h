@@ -68,6 +68,12 @@ class SoftmaxWithLossCuda : public sdk::Needs {
         outputs_(binding.output_count()),
         normaliser_(binding.attributes, labels_.places.labels_of_row()),
         total_(labels_.places.labels()) {
+    if (reads_targets(binding.input(0).shape, binding.input(1).shape,
+                      binding.attributes.integer("axis"))) {
+      throw sdk::unsupported(
+          "a target for each class (mixup, CutMix, class weights) is not there on cuda yet: train "
+          "with --devices cpu, or without them");
+    }
     scratch_bytes = labels_.places.labels() * 8 + total_.scratch_bytes();
     if (binding.has(TANDEM_WANTS_BACKWARD_DATA)) saved_bytes = (header + elements_) * 4;
     statistics = normaliser_.counts() ? 1 : 0;

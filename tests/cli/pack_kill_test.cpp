@@ -31,10 +31,12 @@ TEST(PackKilled, LeavesNothingBehindAndTheNextOneIsWhole) {
   desk.draw("images/b", 300, 0, 0, 200);
   desk.make_folder("out");
   int killed = 0;
-  for (const int milliseconds : {1, 10, 30, 60, 100, 150, 250}) {
+  for (const int milliseconds : {0, 10, 30, 60, 100, 200, 400, 800}) {
     RunningProgram program(desk, "pack images --out out/images.pack");
+    ASSERT_TRUE(program.wait_for_file(desk / "running_stdout.txt"));
     std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
     const Outcome outcome = program.stop(SIGKILL);
+    std::filesystem::remove(desk / "running_stdout.txt");
     if (outcome.code == 0) {  // it was quicker: then it is whole
       std::filesystem::remove(desk / "out/images.pack");
       continue;
