@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
   app.add_option("--devices", arguments.devices)->delimiter(',')->capture_default_str();
   app.add_option("--links", arguments.links)->delimiter(',')->capture_default_str();
   app.add_option("--latency", arguments.latency)->capture_default_str();
-  app.add_option("--steps", arguments.steps)->capture_default_str();
+  app.add_option("--steps", arguments.steps)->check(CLI::Range(3, 10000))->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   return bench::run("bench_auto", [&] { Bench(arguments).run(); });
 }

@@ -129,7 +129,7 @@ int main(int argc, char** argv) {
   app.add_option("--net", arguments.net)->capture_default_str();
   app.add_option("--batch", arguments.batch)->capture_default_str();
   app.add_option("--devices", arguments.devices)->delimiter(',')->capture_default_str();
-  app.add_option("--steps", arguments.steps)->capture_default_str();
+  app.add_option("--steps", arguments.steps)->check(CLI::Range(3, 10000))->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   return bench::run("bench_paced", [&] { Bench(arguments).run(); });
 }

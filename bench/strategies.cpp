@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
   app.add_option("--devices", arguments.devices)->delimiter(',')->capture_default_str();
   app.add_option("--links", arguments.links)->delimiter(',')->capture_default_str();
   app.add_option("--latency", arguments.latency)->capture_default_str();
-  app.add_option("--steps", arguments.steps)->capture_default_str();
+  app.add_option("--steps", arguments.steps)->check(CLI::Range(3, 10000))->capture_default_str();
   app.add_option("--strategy", arguments.strategy, "Only this one, and sequential");
   app.add_flag("--real", arguments.real, "Run the kernels instead of pacing");
   CLI11_PARSE(app, argc, argv);

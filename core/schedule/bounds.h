@@ -15,13 +15,12 @@ namespace tandem {
 struct StepBounds {
   double compute = 0, link = 0;  // seconds of a step
   int device = 0;                // the busiest
-  std::string link_name;         // "hub0 -> hub1"; without a topology "what @1 receives"; "": none
+  std::string link_name;         // "hub0 -> hub1", "what @1 receives"; "": none
   [[nodiscard]] double step() const { return compute > link ? compute : link; }
 };
 
 // Of passes by the costs, slower or faster by the topology's speeds, and of the bytes of copies
-// between devices. Without a topology a device's receiving and sending ends count as links of
-// `bandwidth` each, because each direction has one stream; 0: 4 GB/s, as sim takes it to be.
+// between devices, as LinkLoads counts them.
 [[nodiscard]] StepBounds bounds_of(const Net& net, const Plan& plan, const CostTable& costs,
                                    double bandwidth, const Topology* topology = nullptr);
 

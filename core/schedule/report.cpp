@@ -230,7 +230,10 @@ std::string file_of_strategy(const std::string& path, std::string strategy) {
   if (const size_t at = strategy.find(word); at != std::string::npos) {
     strategy.replace(at, std::string(word).size(), "-");
   }
+  std::erase(strategy, ',');
   std::replace(strategy.begin(), strategy.end(), ' ', '-');
+  const auto both_dashes = [](char a, char b) { return a == '-' && b == '-'; };
+  strategy.erase(std::unique(strategy.begin(), strategy.end(), both_dashes), strategy.end());
   const std::filesystem::path whole(path);
   std::filesystem::path name = whole.stem();
   name += "." + strategy;

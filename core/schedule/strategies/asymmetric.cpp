@@ -7,7 +7,9 @@
 
 #include "core/base/error.h"
 #include "core/schedule/strategies/asymmetric_groups.h"
+#include "core/schedule/strategies/asymmetric_sending.h"
 #include "core/schedule/strategies/backward_needs.h"
+#include "core/schedule/strategies/buckets.h"
 #include "core/schedule/strategies/master.h"
 #include "core/schedule/strategies/strategies.h"
 #include "core/schedule/strategies/updates.h"
@@ -17,10 +19,17 @@ namespace tandem {
 
 namespace {
 
+// Weights have the communication and send streams to themselves: what is left of them when the next
+// step begins must not hold up its activations, nor a weight that is not ready the errors. Nobody
+// updates while he sends these.
+constexpr TransferStreams beside_weights{StreamKind::control, StreamKind::update};
+
 class Asymmetric {
  public:
-  Asymmetric(const StrategyInputs& inputs, AsymmetricGroups groups)
+  // Without routes no weights are broadcast.
+  Asymmetric(const StrategyInputs& inputs, AsymmetricGroups groups, AsymmetricRoutes routes)
       : groups_(std::move(groups)),
+        routes_(std::move(routes)),
         builder_(inputs, "asymmetric", PlanBuilder::Purpose::training),
         net_(builder_.net()),
         updates_(builder_),
@@ -37,9 +46,7 @@ class Asymmetric {
     for (const Place& place : places_) {
       for (const int layer : place.needs.again) builder_.emit_forward(place.place, layer);
     }
-    for (int layer = static_cast<int>(net_.layers.size()); layer-- > 0;) emit_backward(layer);
-    updates_.finish();
-    emit_clipped_weights();
+    emit_backward();
     return builder_.take();
   }
 
@@ -102,7 +109,7 @@ class Asymmetric {
                            {{to, StreamKind::copy}}, {segment});
       } else {
         builder_.emit_transfer("send " + name, Stage::send_activations, layer, from, to, {segment},
-                               When::every_batch, full_duplex);
+                               When::every_batch, beside_weights);
       }
     }
   }
@@ -136,8 +143,26 @@ class Asymmetric {
       if (segments.empty()) continue;
       builder_.emit_transfer(fmt::format("send {} errors", l.name), Stage::send_errors, layer,
                              builder_.device_of(from.place), device, std::move(segments),
-                             When::every_batch, full_duplex);
+                             When::every_batch, beside_weights);
     }
+  }
+
+  void emit_backward() {
+    const std::vector<LayerMove> order = asymmetric_moves(builder_.inputs(), groups_, shares_);
+    const bool clips = builder_.inputs().clips_gradients;
+    size_t next = 0;
+    const auto emit_moves = [&](int down_to) {
+      for (; next < order.size() && order[next].layer >= down_to; ++next) {
+        if (order[next].is_return) broadcast(order[next].layer);
+      }
+    };
+    for (int layer = static_cast<int>(net_.layers.size()); layer-- > 0;) {
+      emit_backward(layer);
+      if (!clips) emit_moves(layer);
+    }
+    // Clipped updates wait for the norms of all gradients.
+    updates_.finish();
+    emit_moves(0);
   }
 
   void emit_backward(int layer) {
@@ -176,36 +201,50 @@ class Asymmetric {
       builder_.emit_update(fmt::format("update {} @{}", name, share.device), Stage::update_weights,
                            share.device, builder_.parts_of(layer, share.begin, share.end),
                            StreamKind::update);
-      broadcast(layer, share);
       return;
     }
     if (weights_completed_by(net_, layer).empty()) return;
     updates_.add(share.device, Stage::update_weights, name, weights_completed_by(net_, layer));
-    if (!builder_.inputs().clips_gradients) broadcast(layer, share);
   }
 
   // To E, whose next forward and errors need them, and within W.
-  void broadcast(int layer, const WeightShare& share) {
-    const std::vector<WeightRange> ranges = shares_.ranges(layer, share);
-    for (int to = 0; to < builder_.devices(); ++to) {
-      if (to == share.device || ranges.empty()) continue;
-      std::vector<CopySegment> segments;
-      for (const WeightRange& range : ranges) {
-        segments.push_back({builder_.weights(share.device, range), builder_.weights(to, range)});
+  void broadcast(int layer) {
+    for (const WeightShare& share : shares_.of(layer)) {
+      const auto at = std::find(groups_.weights.begin(), groups_.weights.end(), share.device);
+      const auto owner = size_t(at - groups_.weights.begin());
+      const std::vector<WeightRange> ranges = shares_.ranges(layer, share);
+      if (ranges.empty() || routes_.empty()) continue;
+      for (int piece = 0; piece < broadcast_pieces; ++piece) {
+        std::vector<WeightRange> mine;
+        for (const WeightRange& range : ranges) {
+          mine.push_back(slice_of(range, piece, broadcast_pieces));
+          if (mine.back().bytes == 0) mine.pop_back();
+        }
+        if (!mine.empty()) broadcast(layer, share, piece, mine, routes_[owner][size_t(piece)].line);
       }
-      builder_.emit_transfer("broadcast " + net_.layers[size_t(layer)].name, Stage::broadcast,
-                             layer, share.device, to, std::move(segments), When::last_batch,
-                             full_duplex);
     }
   }
-  void emit_clipped_weights() {
-    if (!builder_.inputs().clips_gradients) return;
-    for (int layer = 0; layer < static_cast<int>(net_.layers.size()); ++layer) {
-      for (const WeightShare& share : shares_.of(layer)) broadcast(layer, share);
-    }
+  // Both ways along the line, from hand to hand.
+  void broadcast(int layer, const WeightShare& share, int piece,
+                 const std::vector<WeightRange>& ranges, const std::vector<int>& line) {
+    const std::string what = fmt::format("broadcast {}{}{}", net_.layers[size_t(layer)].name,
+                                         share.is_slice ? fmt::format(" of @{}", share.device) : "",
+                                         piece == 0 ? "" : "b");
+    const auto hop = [&](int from, int to) {
+      std::vector<CopySegment> segments;
+      for (const WeightRange& range : ranges) {
+        segments.push_back({builder_.weights(from, range), builder_.weights(to, range)});
+      }
+      builder_.emit_transfer(what, Stage::broadcast, layer, from, to, std::move(segments),
+                             When::last_batch, full_duplex);
+    };
+    const auto at = std::find(line.begin(), line.end(), share.device);
+    for (auto to = at; std::next(to) != line.end(); ++to) hop(*to, *std::next(to));
+    for (auto to = at; to != line.begin(); --to) hop(*to, *std::prev(to));
   }
 
   AsymmetricGroups groups_;
+  AsymmetricRoutes routes_;
   PlanBuilder builder_;
   const Net& net_;
   Updates updates_;
@@ -216,7 +255,10 @@ class Asymmetric {
 }  // namespace
 
 Plan build_asymmetric(const StrategyInputs& inputs) {
-  return Asymmetric(inputs, asymmetric_groups(inputs)).build();
+  const AsymmetricGroups groups = asymmetric_groups(inputs);
+  // What travels beside the weights does so whichever way the weights take.
+  const Plan others = Asymmetric(inputs, groups, {}).build();
+  return Asymmetric(inputs, groups, asymmetric_routes(inputs, groups, others)).build();
 }
 
 }  // namespace tandem

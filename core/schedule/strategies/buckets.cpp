@@ -120,6 +120,7 @@ std::vector<Move> order_moves(const std::vector<Bucket>& buckets, const MoveTime
   const auto reduce_next = [&] {
     const double begin = std::max({inwards_free, times.ready[next], duplex ? 0.0 : now});
     inwards_free = reduced[next] = begin + times.reduction[next];
+    if (!times.update.empty()) reduced[next] += times.update[next];
     if (!duplex) now = inwards_free;
     moves.push_back({static_cast<int>(next++), false});
   };
@@ -141,11 +142,11 @@ std::vector<Move> order_moves(const std::vector<Bucket>& buckets, const MoveTime
       returned[size_t(chosen)] = true;
       moves.push_back({chosen, true});
     } else {
-      now = returns_last
-                ? inwards_free
-                : *std::min_element(reduced.begin(), reduced.end(), [&](double a, double b) {
-                    return (a > now ? a : never) < (b > now ? b : never);
-                  });
+      const double next_reduced = *std::min_element(
+          reduced.begin(), reduced.end(),
+          [&](double a, double b) { return (a > now ? a : never) < (b > now ? b : never); });
+      now = returns_last ? std::max(inwards_free, next_reduced > now ? next_reduced : now)
+                         : next_reduced;
     }
   }
   return moves;

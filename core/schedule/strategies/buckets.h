@@ -40,6 +40,7 @@ struct MoveTimes {                // seconds after the begin of backward
   std::vector<double> ready;      // by bucket: its gradient is complete
   std::vector<double> reduction;  // by bucket: how long its gradients take the links
   std::vector<double> back;       // ... its weights
+  std::vector<double> update{};   // from its gradients' arrival to its new weights; empty: no time
 };
 
 // The order in which moves take the links. Gradients go first, as they become ready: what they are

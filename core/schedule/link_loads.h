@@ -1,0 +1,31 @@
+// How long the links of a machine are busy with given copies: every channel of the topology, and
+// both ends of each device, which send and receive one copy after the other.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "core/device/machine.h"
+
+namespace tandem {
+
+class LinkLoads {
+ public:
+  // Without a topology only ends count, of `bandwidth` each; 0: 4 GB/s, as sim takes it to be.
+  LinkLoads(double bandwidth, const Topology* topology)
+      : bandwidth_(bandwidth > 0 ? bandwidth : 4e9), topology_(topology) {}
+
+  // A copy between two devices. Bytes below zero take one back.
+  void add(int source, int target, double bytes);
+  // Seconds, and which: "hub0 -> hub1", "what @1 receives"; 0 and "" if nothing was added.
+  [[nodiscard]] std::pair<double, std::string> busiest() const;
+
+ private:
+  double bandwidth_;
+  const Topology* topology_;
+  std::map<int, double> sent_, received_;  // seconds, by device
+  std::map<uint32_t, double> channels_;
+};
+
+}  // namespace tandem
