@@ -19,7 +19,7 @@ struct GroupPlaces {
     return outer * reduced * inner + (group - outer * inner);
   }
 
-  int64_t reduced, inner;
+  cuda::Divisor reduced, inner;
 };
 
 inline cuda::Teams teams_for(const Groups& groups) {

@@ -43,13 +43,18 @@ class DeviceLabels {
   static constexpr int64_t no_class = -2;  // is not a whole number below the number of classes
 
   DeviceLabels(const LabelSettings& settings, const sdk::Pass& pass)
-      : settings_(settings), labels_(pass.input(1)), rows_(pass) {}
+      : settings_(settings),
+        labels_of_row_(settings.places.labels_of_row()),
+        inner_(settings.places.inner),
+        classes_(settings.places.classes),
+        labels_(pass.input(1)),
+        rows_(pass) {}
 
   // The class of label `index`, or one of the above.
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t of(int64_t index) const {
     const float label = labels_[index];
     const bool ignored = settings_.ignores && label == settings_.ignored;
-    const int64_t row = cuda::quotient(index, settings_.places.labels_of_row());
+    const int64_t row = cuda::quotient(index, labels_of_row_);
     if (label < 0 || ignored || !rows_.holds_sample(row)) return none;
     const bool is_class = label < static_cast<float>(settings_.places.classes) &&
                           static_cast<float>(static_cast<int64_t>(label)) == label;
@@ -57,14 +62,23 @@ class DeviceLabels {
   }
   // Where the first score of label `index` lies; the next is `inner` away.
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t first(int64_t index) const {
-    const int64_t inner = settings_.places.inner;
-    const int64_t outer = cuda::quotient(index, inner);
-    return outer * settings_.places.classes * inner + (index - outer * inner);
+    const int64_t outer = cuda::quotient(index, inner_);
+    return outer * classes_ * inner_ + (index - outer * inner_);
+  }
+  // Of the score that lies at `i`.
+  struct Score {
+    int64_t label;  // its number
+    int64_t of_class;
+  };
+  [[nodiscard]] TANDEM_HOST_DEVICE Score score(int64_t i) const {
+    const int64_t line = cuda::quotient(i, inner_), outer = cuda::quotient(line, classes_);
+    return {outer * inner_ + (i - line * inner_), line - outer * classes_};
   }
   [[nodiscard]] TANDEM_HOST_DEVICE const Places& places() const { return settings_.places; }
 
  private:
   LabelSettings settings_;
+  cuda::Divisor labels_of_row_, inner_, classes_;
   const float* labels_;
   SampleRows rows_;
 };

@@ -18,7 +18,8 @@ struct SpreadPlaces {
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t value_of(int64_t index) const {
     const int64_t pixel = cuda::quotient(index, width);
     const int64_t tile = cuda::quotient(pixel, pixels);
-    return cuda::remainder(tile, period) * width + (index - pixel * width);
+    const int64_t place = tile - cuda::quotient(tile, period) * period;
+    return place * width + (index - pixel * width);
   }
   // Where element number `k` of value `value` lies.
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t index_of(int64_t value, int64_t k) const {
@@ -27,7 +28,7 @@ struct SpreadPlaces {
     return pixel * width + (value - place * width);
   }
 
-  int64_t pixels = 1, width = 1, period = 1;
+  cuda::Divisor pixels, width, period;
 };
 
 namespace detail {

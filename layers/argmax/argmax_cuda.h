@@ -60,7 +60,8 @@ struct ArgMaxForward {
     }
   }
   bool along_axis, wants_values;
-  int64_t top_k, extent, inner;
+  int64_t top_k, extent;
+  cuda::Divisor inner;
   const float* x;
   float* y;
 };

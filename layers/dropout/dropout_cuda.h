@@ -15,7 +15,8 @@ struct DropoutForward {
     formula.drop(*step, row, static_cast<uint32_t>(first + i - row * blocks), x, y, mask);
   }
   DropoutFormula formula;
-  int64_t first, blocks;
+  int64_t first;
+  cuda::Divisor blocks;
   const tandem_step* step;
   const float* x;
   float* y;

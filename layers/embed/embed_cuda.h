@@ -36,7 +36,7 @@ struct EmbedForward {
     }
   }
   EmbedIndices indices;
-  int64_t outputs;
+  cuda::Divisor outputs;
   const float *weight, *bias;  // bias: nullptr without one
   float* y;
 };

@@ -19,7 +19,7 @@ struct SquaredDistance {
     return distance * distance;
   }
   SampleRows rows;
-  int64_t size;
+  cuda::Divisor size;
   const float *a, *b;
 };
 
@@ -31,7 +31,7 @@ struct EuclideanGradient {
   }
   SampleRows rows;
   DeviceNormaliser normaliser;
-  int64_t size;
+  cuda::Divisor size;
   const float *loss_weight, *own, *other;
   float* gradient;
 };

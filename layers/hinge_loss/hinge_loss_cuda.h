@@ -14,11 +14,9 @@ struct HingeViolation {
     bool is_true;
   };
   [[nodiscard]] TANDEM_HOST_DEVICE Score score(int64_t i) const {
-    const Places& places = labels.places();
-    const int64_t line = cuda::quotient(i, places.inner);
-    const int64_t outer = cuda::quotient(line, places.classes);
-    const int64_t label = labels.of(outer * places.inner + (i - line * places.inner));
-    return {label, label == line - outer * places.classes};
+    const DeviceLabels::Score here = labels.score(i);
+    const int64_t label = labels.of(here.label);
+    return {label, label == here.of_class};
   }
   // A NaN stays one.
   [[nodiscard]] TANDEM_HOST_DEVICE float of(int64_t i, bool is_true) const {

@@ -14,7 +14,8 @@ struct RowsOfBias {
     const int64_t row = cuda::quotient(i, outputs);
     y[row * stride + (i - row * outputs)] = bias[i - row * outputs];
   }
-  int64_t outputs, stride;
+  cuda::Divisor outputs;
+  int64_t stride;
   const float* bias;
   float* y;
 };

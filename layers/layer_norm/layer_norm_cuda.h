@@ -15,14 +15,16 @@ struct PixelChannels {
       : channels(tensor.shape.c), pixels(tensor.shape.h * tensor.shape.w) {
     const bool last = tensor.layout == TANDEM_NHWC || pixels == 1;
     pixel_step = last ? channels : 1;
-    channel_step = last ? 1 : pixels;
+    channel_step = last ? 1 : int64_t{pixels};
   }
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t first(int64_t pixel) const {
     const int64_t row = cuda::quotient(pixel, pixels);
     return row * channels * pixels + (pixel - row * pixels) * pixel_step;
   }
 
-  int64_t channels, pixels, pixel_step, channel_step;
+  int64_t channels;
+  cuda::Divisor pixels;
+  int64_t pixel_step, channel_step;
 };
 
 // Saves each pixel's mean and 1 / sqrt(variance + eps).

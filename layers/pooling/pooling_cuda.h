@@ -14,7 +14,9 @@ namespace tandem::layers {
 
 // One axis of the windows.
 struct PoolingAxis {
-  int64_t extent, windows, kernel, stride, pad;
+  int64_t extent, windows, kernel;
+  cuda::Divisor stride;
+  int64_t pad;
 
   struct Range {
     int64_t begin, end;

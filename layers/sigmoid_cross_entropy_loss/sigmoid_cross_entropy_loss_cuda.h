@@ -12,7 +12,7 @@ struct CountedTargets {
     return rows.holds_sample(cuda::quotient(i, size)) && !(ignores && targets[i] == ignored);
   }
   SampleRows rows;
-  int64_t size;
+  cuda::Divisor size;
   bool ignores;
   float ignored;
   const float* targets;

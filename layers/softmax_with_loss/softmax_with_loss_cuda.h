@@ -46,12 +46,10 @@ struct SoftmaxLossTerm {
 
 struct SoftmaxLossGradient {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const Places& places = labels.places();
-    const int64_t line = cuda::quotient(i, places.inner);
-    const int64_t outer = cuda::quotient(line, places.classes);
-    const int64_t label = labels.of(outer * places.inner + (i - line * places.inner));
+    const DeviceLabels::Score here = labels.score(i);
+    const int64_t label = labels.of(here.label);
     const float factor = *loss_weight / *divisor;
-    const bool is_true = label == line - outer * places.classes;
+    const bool is_true = label == here.of_class;
     gradient[i] = label < 0 ? 0.0F : factor * (probabilities[i] - (is_true ? 1.0F : 0.0F));
   }
   DeviceLabels labels;

@@ -11,7 +11,7 @@ struct SumLossTerm {
     return rows.holds_sample(cuda::quotient(i, size)) ? static_cast<double>(x[i]) : 0;
   }
   SampleRows rows;
-  int64_t size;
+  cuda::Divisor size;
   const float* x;
 };
 
@@ -22,7 +22,7 @@ struct SumLossGradient {
   }
   SampleRows rows;
   DeviceNormaliser normaliser;
-  int64_t size;
+  cuda::Divisor size;
   const float* loss_weight;
   float* gradient;
 };

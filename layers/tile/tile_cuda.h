@@ -8,8 +8,9 @@ namespace tandem::layers {
 
 // The first tile as a box, and how far each is from the one before.
 struct TileGeometry {
-  Box first;
-  int64_t elements, tiles, step;
+  DeviceBox first;
+  cuda::Divisor elements;
+  int64_t tiles, step;
 };
 
 struct TileForward {
@@ -64,7 +65,7 @@ class TileCuda {
       return Box(output.layout, input, {}, output.shape, place, extents_of(input));
     };
     const int64_t step = tiles > 1 ? box(1).target_offset - box(0).target_offset : 0;
-    return {box(0), sdk::count(input), tiles, step};
+    return {DeviceBox(box(0)), sdk::count(input), tiles, step};
   }
 
   TileGeometry geometry_;

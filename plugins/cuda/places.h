@@ -14,8 +14,33 @@ TANDEM_HOST_DEVICE inline int64_t quotient(int64_t a, int64_t b) {
   if (((a | b) >> 32) == 0) return static_cast<uint32_t>(a) / static_cast<uint32_t>(b);
   return a / b;
 }
-TANDEM_HOST_DEVICE inline int64_t remainder(int64_t a, int64_t b) {
-  return a - quotient(a, b) * b;
+
+// A number above zero that is divided by again and again: a division by it is a multiplication and
+// a shift, where both numbers are below 2^31. T. Granlund, P. Montgomery: Division by Invariant
+// Integers using Multiplication, 1994.
+class Divisor {
+ public:
+  Divisor(int64_t value = 1) : value_(value) {
+    if (value >= int64_t{1} << 31) return;
+    while ((int64_t{1} << shift_) < value) ++shift_;
+    const uint64_t excess = (uint64_t{1} << shift_) - static_cast<uint64_t>(value);
+    factor_ = static_cast<uint32_t>((excess << 32) / static_cast<uint64_t>(value) + 1);
+  }
+  TANDEM_HOST_DEVICE operator int64_t() const { return value_; }
+
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t divide(int64_t a) const {
+    if ((a >> 31) != 0 || factor_ == 0) return quotient(a, value_);
+    const auto small = static_cast<uint32_t>(a);
+    const auto high = static_cast<uint32_t>((static_cast<uint64_t>(small) * factor_) >> 32);
+    return (high + small) >> shift_;
+  }
+
+ private:
+  int64_t value_;
+  uint32_t factor_ = 0, shift_ = 0;  // factor 0: too large a number
+};
+TANDEM_HOST_DEVICE inline int64_t quotient(int64_t a, const Divisor& b) {
+  return b.divide(a);
 }
 
 struct Place {
@@ -37,16 +62,16 @@ struct Grid {
   }
   // Of the element that lies at `index`.
   [[nodiscard]] TANDEM_HOST_DEVICE Place place(int64_t index) const {
-    const int64_t inner = channels_last ? channels : width;
-    const int64_t middle = channels_last ? width : height;
-    const int64_t outer = channels_last ? height : channels;
+    const Divisor& inner = channels_last ? channels : width;
+    const Divisor& middle = channels_last ? width : height;
+    const Divisor& outer = channels_last ? height : channels;
     const int64_t lines = quotient(index, inner), first = index - lines * inner;
     const int64_t planes = quotient(lines, middle), second = lines - planes * middle;
     const int64_t row = quotient(planes, outer), third = planes - row * outer;
     return channels_last ? Place{row, first, third, second} : Place{row, third, second, first};
   }
 
-  int64_t channels = 1, height = 1, width = 1;
+  Divisor channels, height, width;
   bool channels_last = false;
 };
 

@@ -43,7 +43,8 @@ struct PartsOfGroups {
   }
   Term term;
   Value* scratch;
-  int64_t groups, count, parts;
+  Divisor groups;
+  int64_t count, parts;
 };
 template <class Value, class Finish>
 struct WholeGroups {

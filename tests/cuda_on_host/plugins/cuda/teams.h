@@ -1,13 +1,14 @@
 // plugins/cuda/teams.h for a machine without a GPU: bodies run on the host, elements in a scrambled
-// order and teams as threads that really wait for each other, so that what depends on an order or
-// skips a barrier shows.
+// order and teams as threads that take turns and wait for each other, so that what depends on an
+// order, or reads what others have yet to write, shows.
 #pragma once
 
+#include <ucontext.h>
+
 #include <algorithm>
-#include <barrier>
 #include <cstdint>
 #include <cstring>
-#include <thread>
+#include <functional>
 #include <type_traits>
 #include <vector>
 
@@ -34,10 +35,48 @@ class DeviceWork {
 
 namespace detail {
 
+// Threads of a team, as contexts of one thread of the host that take turns: each runs until it
+// waits for the others, or is done. No scheduler has a part in it.
+class TurnTakers {
+ public:
+  TurnTakers(int64_t size, const std::function<void(int64_t rank)>& body)
+      : body_(&body), contexts_(static_cast<size_t>(size)) {
+    for (size_t rank = 0; rank < contexts_.size(); ++rank) {
+      ucontext_t& context = contexts_[rank];
+      getcontext(&context);
+      stacks_.emplace_back(stack_bytes);
+      context.uc_stack.ss_sp = stacks_.back().data();
+      context.uc_stack.ss_size = stack_bytes;
+      context.uc_link = rank + 1 < contexts_.size() ? &contexts_[rank + 1] : &caller_;
+      const auto self = reinterpret_cast<uintptr_t>(this);
+      makecontext(&context, reinterpret_cast<void (*)()>(&start), 3, static_cast<unsigned>(rank),
+                  static_cast<unsigned>(self >> 32), static_cast<unsigned>(self));
+    }
+  }
+  // Until all are done, one after the other once they no longer wait.
+  void run() { swapcontext(&caller_, contexts_.data()); }
+  // Of `rank`: returns when all others have come to their wait, too.
+  void wait(int64_t rank) {
+    const auto own = static_cast<size_t>(rank);
+    swapcontext(&contexts_[own], &contexts_[(own + 1) % contexts_.size()]);
+  }
+
+ private:
+  static constexpr size_t stack_bytes = 256 << 10;
+  static void start(unsigned rank, unsigned high, unsigned low) {
+    auto* self = reinterpret_cast<TurnTakers*>(uintptr_t{high} << 32 | low);
+    (*self->body_)(rank);
+  }
+  const std::function<void(int64_t)>* body_;
+  std::vector<ucontext_t> contexts_;
+  std::vector<std::vector<char>> stacks_;
+  ucontext_t caller_{};
+};
+
 class HostTeam {
  public:
-  HostTeam(std::barrier<>& barrier, void* shared, int64_t rank, int64_t size)
-      : barrier_(&barrier), shared_(shared), rank_(rank), size_(size) {}
+  HostTeam(TurnTakers* others, void* shared, int64_t rank, int64_t size)
+      : others_(others), shared_(shared), rank_(rank), size_(size) {}
   [[nodiscard]] int64_t rank() const { return rank_; }
   [[nodiscard]] int64_t size() const { return size_; }
   template <class Value, class Join>
@@ -46,7 +85,7 @@ class HostTeam {
     auto* values = static_cast<unsigned char*>(shared_);
     const auto at = [&](int64_t i) { return values + i * 64; };
     std::memcpy(at(rank_), &value, sizeof value);
-    barrier_->arrive_and_wait();
+    wait();
     Value result;
     std::memcpy(&result, at(0), sizeof result);
     for (int64_t i = 1; i < size_; ++i) {
@@ -54,7 +93,7 @@ class HostTeam {
       std::memcpy(&other, at(i), sizeof other);
       result = join(result, other);
     }
-    barrier_->arrive_and_wait();
+    wait();
     return result;
   }
   [[nodiscard]] double sum(double value) const {
@@ -65,7 +104,10 @@ class HostTeam {
   }
 
  private:
-  std::barrier<>* barrier_;
+  void wait() const {
+    if (size_ > 1) others_->wait(rank_);
+  }
+  TurnTakers* others_;
   void* shared_;
   int64_t rank_, size_;
 };
@@ -102,17 +144,17 @@ void for_teams(const sdk::Call& call, const Teams& teams, const Body& body) {
   if (teams.groups == 0) return;
   const DeviceWork work(call);
   const int64_t size = teams.groups > 256 ? 1 : 4;
-  std::barrier<> barrier(size);
   std::vector<unsigned char> shared(static_cast<size_t>(size) * 64);
   const int64_t step = detail::scrambling_step(teams.groups);
-  const auto run = [&](int64_t rank) {
-    const detail::HostTeam team(barrier, shared.data(), rank, size);
+  detail::TurnTakers* takers = nullptr;
+  const std::function<void(int64_t)> work_of = [&](int64_t rank) {
+    const detail::HostTeam team(takers, shared.data(), rank, size);
     for (int64_t group = 0; group < teams.groups; ++group) body(team, group * step % teams.groups);
   };
-  std::vector<std::thread> others;
-  for (int64_t rank = 1; rank < size; ++rank) others.emplace_back(run, rank);
-  run(0);
-  for (std::thread& other : others) other.join();
+  if (size == 1) return work_of(0);
+  detail::TurnTakers threads(size, work_of);
+  takers = &threads;
+  threads.run();
 }
 
 inline void copy(const sdk::Call& call, const float* source, float* target, int64_t count) {
