@@ -159,10 +159,11 @@ class Check {
       for (int64_t i = array.offset; i < array.offset + array.count; ++i) {
         const double one = reference_[size_t(i)];
         moved = std::max(moved, std::abs(one - start_[size_t(i)]));
-        apart = std::max(apart, std::abs(one - weights[size_t(i)]));
+        const double here = std::abs(one - weights[size_t(i)]);
+        if (!(here <= apart)) apart = here;
+        if (!std::isfinite(apart)) return INFINITY;
       }
-      if (!std::isfinite(apart)) return INFINITY;
-      if (moved > 0) largest = std::max(largest, apart / moved);
+      if (apart > 0) largest = std::max(largest, apart / moved);
     }
     return largest;
   }

@@ -8,10 +8,13 @@ namespace tandem {
 
 namespace {
 
-// Neighbours with one rule are one update, unless each array has its own rate. What lies between
-// them is padding.
 bool follows(const Region& region, const Region& before, int64_t gap) {
   return region.buffer == before.buffer && region.offset == before.offset + before.bytes + gap;
+}
+
+bool is_whole(const Net& net, const UpdatePiece& piece) {
+  const int64_t floats = net.weights[size_t(piece.weight)].count;
+  return piece.weights.bytes == floats * static_cast<int64_t>(sizeof(float));
 }
 
 bool can_be_merged(const Net& net, const UpdatePiece& before, const UpdatePiece& piece) {
@@ -25,15 +28,20 @@ bool can_be_merged(const Net& net, const UpdatePiece& before, const UpdatePiece&
          a.decay_multiplier == b.decay_multiplier;
 }
 
+// Neighbours with one rule are one update, unless each array has its own rate: whole arrays, so
+// that what lies between them is padding, and no other device's part.
 std::vector<UpdatePiece> merged(const Net& net, const Plan& plan,
                                 const std::vector<UpdatePiece>& pieces, bool merges) {
   std::vector<UpdatePiece> result;
+  bool last_is_whole = false;
   for (UpdatePiece piece : pieces) {
     for (Region* region : {&piece.weights, &piece.gradient, &piece.state}) {
       region->bytes = plan.bytes(*region);
     }
     if (!net.weights[size_t(piece.weight)].trained() || piece.weights.bytes == 0) continue;
-    if (merges && !result.empty() && can_be_merged(net, result.back(), piece)) {
+    const bool both_are_whole = last_is_whole && is_whole(net, piece);
+    last_is_whole = is_whole(net, piece);
+    if (merges && both_are_whole && can_be_merged(net, result.back(), piece)) {
       UpdatePiece& last = result.back();
       last.weights.bytes = piece.weights.offset + piece.weights.bytes - last.weights.offset;
       last.gradient.bytes = last.state.bytes = last.weights.bytes;

@@ -30,10 +30,13 @@ struct WinogradPart::Description {
     plain = {extents, float32, dnnl::memory::format_tag::oihw};
     if (settings.bias) bias = cpu::vector_descriptor(extents[0]);
     pad = {settings.window.pad.h, settings.window.pad.w};
-    const auto kind =
-        binding.training() ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
+    // Also where nothing is trained: for inference alone oneDNN wants the weights transformed
+    // before, which takes its reference code and four times the memory.
     forward = {
-        {kind, winograd, input, any, bias, output, stride, pad, pad}, attributes, engine, true};
+        {dnnl::prop_kind::forward_training, winograd, input, any, bias, output, stride, pad, pad},
+        attributes,
+        engine,
+        true};
   }
 
   const dnnl::engine& engine;
@@ -48,7 +51,7 @@ WinogradPart::WinogradPart(const dnnl::engine& engine, const sdk::Binding& bindi
     : rows_(rows) {
   const Description d(engine, binding, rows);
   if (!d.forward) return;
-  cpu::ScratchPlan places = plan(d);
+  cpu::ScratchPlan places = plan(d, d.forward.weights_desc());
   fetch = cpu::reorder_operation(engine, d.plain, d.forward.weights_desc(), false, places);
   const dnnl::convolution_forward primitive(d.forward);
   forward =
@@ -62,13 +65,12 @@ WinogradPart::WinogradPart(const dnnl::engine& engine, const sdk::Binding& bindi
             (!binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS) || prepare_backward_weights(d));
 }
 
-// Channels are multiples of the blocks, so that weights in blocks take no more than plain ones.
-cpu::ScratchPlan WinogradPart::plan(const Description& d) {
+cpu::ScratchPlan WinogradPart::plan(const Description& d, const dnnl::memory::desc& wanted) {
   cpu::ScratchPlan places;
   const bool groups = d.settings.group > 1;
-  weights = places.place(static_cast<int64_t>(d.plain.get_size()));
   input = places.place(groups ? static_cast<int64_t>(d.input.get_size()) : 0);
   output = places.place(groups ? static_cast<int64_t>(d.output.get_size()) : 0);
+  weights = places.place(static_cast<int64_t>(wanted.get_size()));
   return places;
 }
 
@@ -77,7 +79,7 @@ bool WinogradPart::prepare_backward_data(const Description& d) {
       {winograd, d.input, d.any, d.output, d.stride, d.pad, d.pad}, d.attributes, d.engine,
       d.forward, true);
   if (!chosen) return false;
-  cpu::ScratchPlan places = plan(d);
+  cpu::ScratchPlan places = plan(d, chosen.weights_desc());
   backward_fetch = cpu::reorder_operation(d.engine, d.plain, chosen.weights_desc(), false, places);
   backward_data = cpu::Operation(chosen, dnnl::convolution_backward_data(chosen),
                                  {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC}, places);
@@ -90,7 +92,7 @@ bool WinogradPart::prepare_backward_weights(const Description& d) {
       {winograd, d.input, d.any, d.bias, d.output, d.stride, d.pad, d.pad}, d.attributes, d.engine,
       d.forward, true);
   if (!chosen) return false;
-  cpu::ScratchPlan places = plan(d);
+  cpu::ScratchPlan places = plan(d, chosen.diff_weights_desc());
   const dnnl::convolution_backward_weights primitive(chosen);
   const auto source = DNNL_ARG_SRC, gradient = DNNL_ARG_DIFF_DST, weight = DNNL_ARG_DIFF_WEIGHTS;
   backward_weights = d.settings.bias

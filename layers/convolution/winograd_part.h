@@ -25,7 +25,8 @@ class WinogradPart {
 
  private:
   struct Description;
-  [[nodiscard]] cpu::ScratchPlan plan(const Description& d);
+  // `wanted`: the weights, or their gradient, as the pass has them.
+  [[nodiscard]] cpu::ScratchPlan plan(const Description& d, const dnnl::memory::desc& wanted);
   bool prepare_backward_data(const Description& d);
   bool prepare_backward_weights(const Description& d);
 

@@ -93,6 +93,22 @@ TEST(Winograd, HasTheOutputsAndGradientsOfSumsInFloat64) {
   expect_as_in_float64({4, 32, 16, 16}, 48, 1, 1);
 }
 
+// The places behind the weights' end with the memory that the kernel asked for, whose end is
+// guarded.
+TEST(Winograd, HasTheOutputsOfSumsInFloat64AlsoWhereNothingIsTrained) {
+  for (const int64_t group : {1, 2}) {
+    LayerSetup setup = convolution({4, 64, 16, 16}, 64, group, "1");
+    setup.phase = TANDEM_TEST;
+    setup.flags = 0;
+    if (!is_winograd(setup)) GTEST_SKIP() << "this machine's oneDNN has no Winograd kernels";
+    LayerRun run(setup);
+    const PlainTensor y = run.forward()[0];
+    const Sums sums(setup, y, group, 1);
+    EXPECT_LE(difference(y.values, sums.y), 2e-6) << group << " groups";
+    EXPECT_EQ(run.forward()[0].values, y.values) << group << " groups";
+  }
+}
+
 TEST(Winograd, GoesThroughTheGroupsOneByOne) {
   expect_as_in_float64({4, 64, 17, 15}, 32, 2, 1);
 }

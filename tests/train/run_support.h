@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -105,16 +106,19 @@ class Runs : public testing::Test {
 };
 inline TempFolder* Runs::folder_ = nullptr;
 
-// The largest |a - b| of any array relative to how far `a` has moved from `start`.
+// The largest |a - b| of any array relative to how far `a` has moved from `start`. Infinite where
+// something is no number, or an array differs that has not moved.
 inline double largest_difference(const Weights& a, const Weights& b, const Weights& start) {
   double largest = 0;
   for (const auto& [name, values] : a) {
     double moved = 0, difference = 0;
     for (size_t i = 0; i < values.size(); ++i) {
       moved = std::max(moved, std::abs(static_cast<double>(values[i]) - start.at(name)[i]));
-      difference = std::max(difference, std::abs(static_cast<double>(values[i]) - b.at(name)[i]));
+      const double apart = std::abs(static_cast<double>(values[i]) - b.at(name)[i]);
+      if (!(apart <= difference)) difference = apart;
+      if (!std::isfinite(difference)) return std::numeric_limits<double>::infinity();
     }
-    if (moved > 0) largest = std::max(largest, difference / moved);
+    if (difference > 0) largest = std::max(largest, difference / moved);
   }
   return largest;
 }
