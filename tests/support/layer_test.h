@@ -83,6 +83,10 @@ class LayerRun {
         type_(layer_registry().layer_type(setup_.type)),
         kernel_(layer_registry().kernel(setup_.type, device_.kind())),
         attributes_(layer_attributes(type_, setup_.parameters)) {
+    for (const int32_t dtype : {setup_.input_dtype, setup_.output_dtype}) {
+      const bool is_declared = dtype == TANDEM_FLOAT32 || (kernel_.dtypes >> dtype & 1) != 0;
+      if (!is_declared) throw error("{}: its kernel knows no dtype {}", setup_.type, dtype);
+    }
     ask_shapes();
     cut();
     describe();
