@@ -10,8 +10,14 @@ namespace tandem {
 
 namespace {
 
-std::string pass_key(const Net& net, int layer, LayerPass pass) {
-  return net.layers[size_t(layer)].name + " " + to_string(pass);
+// What was measured in one precision is not taken for the other.
+std::string pass_key(const Net& net, int index, LayerPass pass) {
+  const Layer& layer = net.layers[size_t(index)];
+  const std::string key = layer.name + " " + to_string(pass);
+  const std::vector<int>& tensors = layer.outputs.empty() ? layer.inputs : layer.outputs;
+  const int32_t dtype =
+      tensors.empty() ? TANDEM_FLOAT32 : net.tensors[size_t(tensors.front())].dtype;
+  return dtype == TANDEM_FLOAT32 ? key : key + " " + dtype_name(dtype);
 }
 
 // Flops and bytes of a pass by its type.

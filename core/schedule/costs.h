@@ -29,8 +29,8 @@ class CostTable {
   CostTable() = default;
   explicit CostTable(const Roofline& roofline) : roofline_(roofline) {}
 
-  // key: "<layer> forward", "<layer> backward_data", ..., "add", "merge", "norms", "update",
-  // "check", "input" (see cost_key()).
+  // key: "<layer> forward", "<layer> backward_data", ..., behind them a dtype if it is not float32;
+  // "add", "merge", "norms", "update", "check", "input" (see cost_key()).
   void set(const std::string& key, const MeasuredCost& cost) { measured_[key] = cost; }
   [[nodiscard]] const MeasuredCost* find(const std::string& key) const;
   [[nodiscard]] bool empty() const { return measured_.empty(); }

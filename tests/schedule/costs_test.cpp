@@ -36,6 +36,16 @@ TEST(Costs, OfAMeasuredPassScaleWithItsRows) {
   EXPECT_TRUE(priced.is_measured("forward conv1 @1"));
 }
 
+TEST(Costs, OfOnePrecisionAreNotTakenForTheOther) {
+  Priced priced;
+  priced.costs.set("conv1 forward", {0.5, 10, 0});
+  const Layer& layer = priced.net.layers[size_t(priced.net.find_layer("conv1"))];
+  priced.net.tensors[size_t(layer.outputs[0])].dtype = TANDEM_BFLOAT16;
+  EXPECT_FALSE(priced.is_measured("forward conv1 @1"));
+  priced.costs.set("conv1 forward bfloat16", {0.25, 10, 0});
+  EXPECT_DOUBLE_EQ(priced.seconds("forward conv1 @1"), 0.1);
+}
+
 TEST(Costs, OfAnUnmeasuredPassAreTheLargerOfFlopsAndBytes) {
   Priced priced;
   const tandem_layer_cost cost = priced.net.cost(0, 4);
