@@ -107,7 +107,7 @@ class Declarations {
     reads(use.row_labels);
     reads(use.step);
     reads(use.normaliser);
-    writes({use.scratch});
+    writes({is_forward ? use.scratch : use.backward_scratch});
     if (work.pass == LayerPass::forward) {
       writes({use.saved});
     } else if (!is_forward) {
