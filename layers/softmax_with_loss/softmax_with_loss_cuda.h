@@ -12,8 +12,13 @@ namespace tandem::layers {
 struct SoftmaxLosses {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t index) const {
-    const Places& places = labels.places();
     const int64_t first = labels.first(index);
+    const ScoresOfGroup group = store_probabilities(team, first);
+    if (team.rank() == 0) losses[index] = loss(index, first, group);
+  }
+  template <class Team>
+  TANDEM_HOST_DEVICE ScoresOfGroup store_probabilities(const Team& team, int64_t first) const {
+    const Places& places = labels.places();
     const ScoresOfGroup group = scores_of_group(team, scores + first, places.classes, places.inner);
     if (saved != nullptr || output != nullptr) {
       const auto factor = static_cast<float>(1 / group.sum);
@@ -24,7 +29,7 @@ struct SoftmaxLosses {
         if (output != nullptr) output[i] = probability;
       }
     }
-    if (team.rank() == 0) losses[index] = loss(index, first, group);
+    return group;
   }
   [[nodiscard]] TANDEM_HOST_DEVICE double loss(int64_t index, int64_t first,
                                                const ScoresOfGroup& group) const {
@@ -39,6 +44,35 @@ struct SoftmaxLosses {
   float *saved, *output;  // nullptr: not wanted
   double* losses;
 };
+// The same for a target of each class: the sum of target (log sum - score). A target that is below
+// zero or not a number makes the loss not a number.
+struct SoftmaxTargetLosses {
+  template <class Team>
+  TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t index) const {
+    const Places& places = softmax.labels.places();
+    const int64_t first = softmax.labels.first(index);
+    const ScoresOfGroup group = softmax.store_probabilities(team, first);
+    const double logarithm = static_cast<double>(group.highest) + log(group.sum);
+    double loss = 0;
+    for (int64_t c = team.rank(); c < places.classes; c += team.size()) {
+      const int64_t i = first + c * places.inner;
+      const float target = targets[i];
+      // What a class without a target scores does not matter, though it were infinite.
+      if (target == 0) continue;
+      const bool is_target = target > 0 && target < INFINITY;
+      loss += is_target ? static_cast<double>(target) *
+                              (logarithm - static_cast<double>(softmax.scores[i]))
+                        : static_cast<double>(NAN);
+    }
+    loss = team.sum(loss);
+    const int64_t row = cuda::quotient(index, places.labels_of_row());
+    if (team.rank() == 0) softmax.losses[index] = rows.holds_sample(row) ? loss : 0;
+  }
+  SoftmaxLosses softmax;
+  SampleRows rows;
+  const float* targets;
+};
+
 struct SoftmaxLossTerm {
   TANDEM_HOST_DEVICE double operator()(int64_t index) const { return losses[index]; }
   const double* losses;
@@ -57,21 +91,41 @@ struct SoftmaxLossGradient {
   float* gradient;
 };
 
+// Of a place: factor (sum of targets * probability - target).
+struct SoftmaxTargetGradient {
+  template <class Team>
+  TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t index) const {
+    const Places& places = labels.places();
+    const int64_t first = labels.first(index);
+    double sum = 0;
+    for (int64_t c = team.rank(); c < places.classes; c += team.size()) {
+      sum += static_cast<double>(targets[first + c * places.inner]);
+    }
+    const auto whole = static_cast<float>(team.sum(sum));
+    const float factor = *loss_weight / *divisor;
+    const bool counts = rows.holds_sample(cuda::quotient(index, places.labels_of_row()));
+    for (int64_t c = team.rank(); c < places.classes; c += team.size()) {
+      const int64_t i = first + c * places.inner;
+      gradient[i] = counts ? factor * (whole * probabilities[i] - targets[i]) : 0.0F;
+    }
+  }
+  DeviceLabels labels;
+  SampleRows rows;
+  const float *loss_weight, *divisor, *probabilities, *targets;
+  float* gradient;
+};
+
 class SoftmaxWithLossCuda : public sdk::Needs {
  public:
   SoftmaxWithLossCuda(const sdk::Binding& binding, const sdk::Call&)
       : labels_(Places(binding.input(0).shape, binding.attributes.integer("axis")),
                 binding.attributes),
+        has_targets_(reads_targets(binding.input(0).shape, binding.input(1).shape,
+                                   binding.attributes.integer("axis"))),
         elements_(sdk::count(binding.input(0).shape)),
         outputs_(binding.output_count()),
         normaliser_(binding.attributes, labels_.places.labels_of_row()),
         total_(labels_.places.labels()) {
-    if (reads_targets(binding.input(0).shape, binding.input(1).shape,
-                      binding.attributes.integer("axis"))) {
-      throw sdk::unsupported(
-          "a target for each class (mixup, CutMix, class weights) is not there on cuda yet: train "
-          "with --devices cpu, or without them");
-    }
     scratch_bytes = labels_.places.labels() * 8 + total_.scratch_bytes();
     if (binding.has(TANDEM_WANTS_BACKWARD_DATA)) saved_bytes = (header + elements_) * 4;
     statistics = normaliser_.counts() ? 1 : 0;
@@ -86,15 +140,27 @@ class SoftmaxWithLossCuda : public sdk::Needs {
     const Places& places = labels_.places;
     auto* losses = pass.scratch<double>();
     const bool saves = saved_bytes > 0;
-    cuda::for_teams(call, {places.labels(), places.classes, places.inner > 1},
-                    SoftmaxLosses{DeviceLabels(labels_, pass), pass.input(0),
-                                  saves ? pass.saved() + header : nullptr,
-                                  outputs_ == 2 ? pass.output(1) : nullptr, losses});
+    const SoftmaxLosses body{DeviceLabels(labels_, pass), pass.input(0),
+                             saves ? pass.saved() + header : nullptr,
+                             outputs_ == 2 ? pass.output(1) : nullptr, losses};
+    if (has_targets_) {
+      cuda::for_teams(call, teams(), SoftmaxTargetLosses{body, SampleRows(pass), pass.input(1)});
+    } else {
+      cuda::for_teams(call, teams(), body);
+    }
     total_.run(call, SoftmaxLossTerm{losses}, losses + places.labels(),
                StoreLoss{normaliser_.of(pass), 1, pass.output(0), saves ? pass.saved() : nullptr});
   }
 
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+    if (has_targets_) {
+      cuda::for_teams(
+          call, teams(),
+          SoftmaxTargetGradient{DeviceLabels(labels_, pass), SampleRows(pass),
+                                pass.output_gradient(0), pass.saved(), pass.saved() + header,
+                                pass.input(1), pass.input_gradient(0)});
+      return;
+    }
     cuda::for_each(
         call, elements_,
         SoftmaxLossGradient{DeviceLabels(labels_, pass), pass.output_gradient(0), pass.saved(),
@@ -102,9 +168,14 @@ class SoftmaxWithLossCuda : public sdk::Needs {
   }
 
  private:
+  [[nodiscard]] cuda::Teams teams() const {
+    return {labels_.places.labels(), labels_.places.classes, labels_.places.inner > 1};
+  }
+
   static constexpr int64_t header = 16;  // floats of saved memory before the probabilities
 
   LabelSettings labels_;
+  bool has_targets_;
   int64_t elements_;
   size_t outputs_;
   DeviceNormaliser normaliser_;
