@@ -45,7 +45,10 @@ int open_nameless(int64_t bytes) {
 
 MappedFile::MappedFile(int64_t bytes) : bytes_(bytes) {
   const int file = open_nameless(bytes);
-  int reason = posix_fallocate(file, 0, bytes);
+  int reason = 0;
+  do {
+    reason = posix_fallocate(file, 0, bytes);
+  } while (reason == EINTR);  // a signal, as of a timer, is no lack of room
   void* address = MAP_FAILED;
   if (reason == 0) {
     address =

@@ -1,6 +1,7 @@
 // The cuda backend: NVIDIA GPUs, or several devices on one (cuda:0,1 and cuda:0,0).
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "plugins/cuda/arithmetic.h"
@@ -138,6 +139,10 @@ constexpr tandem_backend backend = [] {
 
 }  // namespace
 
+// Streams that share one of a GPU's hardware queues wait for each other's kernels. CUDA takes 8
+// queues unless told otherwise, fewer than the streams of two logical devices; it reads this when
+// it is first called, which nothing does before the module is loaded. A user's own value stays.
 extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   return tandem::sdk::Plugin(host, "tandem-backend-cuda", "0.1.0").backend(&backend).table();
 }

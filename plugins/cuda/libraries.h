@@ -32,7 +32,7 @@ inline void check(cudnnStatus_t status, const char* call) {
       sdk::text(current_device(), ": ", call, ": cuDNN says: ", cudnnGetErrorString(status), more));
 }
 
-// Throw Refusal on a stream that has none: only compute streams do.
+// Throw Refusal on a stream that has none: those have, on which a kernel was prepared.
 inline cublasHandle_t blas_of(const sdk::Call& call) {
   if (call.native_blas == nullptr) throw sdk::failed("this stream has no cuBLAS handle");
   return static_cast<cublasHandle_t>(call.native_blas);

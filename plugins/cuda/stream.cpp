@@ -31,7 +31,6 @@ Stream::Stream(Machine& machine, int32_t device, int32_t priority, const std::st
     void* sums = nullptr;
     check(cudaMalloc(&sums, most_partial_sums * sizeof(double)), "cudaMalloc");
     workspace_ = {stream_, static_cast<double*>(sums)};
-    if (priority > 0) create_handles();
   } catch (const sdk::Refusal& refusal) {
     destroy();
     throw sdk::Refusal(refusal.status(), sdk::text("stream '", name, "': ", refusal.what()));
@@ -39,7 +38,8 @@ Stream::Stream(Machine& machine, int32_t device, int32_t priority, const std::st
 }
 
 void Stream::create_handles() {
-  check(cublasCreate(&blas_), "cublasCreate");
+  if (dnn_ != nullptr) return;
+  if (blas_ == nullptr) check(cublasCreate(&blas_), "cublasCreate");
   check(cublasSetStream(blas_, stream_), "cublasSetStream");
   // The same bits on every run, whatever other streams do: no sums by atomics.
   check(cublasSetAtomicsMode(blas_, CUBLAS_ATOMICS_NOT_ALLOWED), "cublasSetAtomicsMode");
@@ -68,6 +68,7 @@ void Stream::submit(const tandem_work& work) {
   machine_.make_current(device_);
   delay();
   if (work.kind == TANDEM_WORK_HOST) {
+    create_handles();
     const cudaError_t error = cudaStreamSynchronize(stream_);
     if (error != cudaSuccess) {
       return machine_.fail(error, "cudaStreamSynchronize", nullptr, ordinal_);

@@ -1,6 +1,7 @@
-// A stream: CUDA's, with cuBLAS and cuDNN handles of its own where it computes. A work is run by
-// the thread that submits it, with the stream's GPU current, and only issues kernels. A failed work
-// fails the machine: works and copies are left out from then on, records still happen.
+// A stream: CUDA's, with cuBLAS and cuDNN handles of its own from the first kernel on that is
+// prepared on it: streams that only move and add have none, which would take memory. A work is run
+// by the thread that submits it, with the stream's GPU current, and only issues kernels. A failed
+// work fails the machine: works and copies are left out from then on, records still happen.
 #pragma once
 
 #include <cublas_v2.h>
@@ -17,7 +18,8 @@ namespace tandem::cuda {
 
 class Stream {
  public:
-  // `priority` above 0: a stream that computes. Throws Refusal. `machine` outlives the stream.
+  // The higher the priority, the sooner the GPU takes its kernels. Throws Refusal. `machine`
+  // outlives the stream.
   Stream(Machine& machine, int32_t device, int32_t priority, const std::string& name);
   // Waits until everything issued is done.
   ~Stream();
@@ -26,7 +28,8 @@ class Stream {
 
   [[nodiscard]] Machine& machine() const { return machine_; }
 
-  // A TANDEM_WORK_HOST work (a kernel is prepared, or released) finds the stream idle.
+  // A TANDEM_WORK_HOST work (a kernel is prepared, or released) finds the stream idle and its
+  // handles made.
   void submit(const tandem_work& work);
   // Throws Refusal on unknown devices, null memory or a negative size.
   void copy(const char* label, int32_t target_device, void* target, int32_t source_device,
@@ -35,7 +38,7 @@ class Stream {
   void record(Event& event) { event.record(device_, stream_); }
 
  private:
-  void create_handles();
+  void create_handles();  // unless there are some; throws Refusal
   void destroy() noexcept;
   void delay();
   [[nodiscard]] cudaError_t issue_copy(int32_t target_device, void* target, int32_t source_device,
