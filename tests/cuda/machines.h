@@ -11,6 +11,7 @@
 #include "core/device/machine.h"
 #include "core/plugin/registry.h"
 #include "tests/device/backends.h"
+#include "tests/support/demand_gpu.h"
 
 namespace tandem::test {
 
@@ -28,6 +29,14 @@ inline std::string no_gpu() {
   });
 }
 
+// In a SetUp: skips the test where no GPU can be used, or fails it where one is demanded.
+inline void need_gpu() {
+  const std::string reason = no_gpu();
+  if (reason.empty()) return;
+  if (gpu_is_demanded()) FAIL() << reason;
+  GTEST_SKIP() << reason;
+}
+
 inline bool is_gpu(const std::string& devices) {
   return devices.starts_with("cuda");
 }
@@ -37,7 +46,7 @@ class OnDevices : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (!is_gpu(GetParam())) return;
-    if (const std::string reason = no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
+    need_gpu();
   }
   static Machine open(const MachineOptions& options = {}) {
     const DeviceSpec spec = parse_devices(GetParam(), {"cpu", "cuda"});

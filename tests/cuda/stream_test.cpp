@@ -54,6 +54,24 @@ TEST_P(Streams, CopyFromPinnedMemoryAndIntoIt) {
   for (int i = 0; i < 1024; ++i) ASSERT_EQ(values[i], static_cast<float>(i));
 }
 
+// Whatever a stream's priority: on cuda those that only move and add do without.
+TEST_P(Streams, HaveLibraryHandlesFromTheFirstKernelOnThatIsPreparedOnThem) {
+  const Machine machine = open();
+  const Stream stream(machine, 1, 1, "compute");
+  std::vector<bool> found;
+  const auto look = [&found](const tandem_call& call) {
+    EXPECT_EQ(call.native_blas == nullptr, call.native_dnn == nullptr);
+    found.push_back(call.native_blas != nullptr);
+    return TANDEM_OK;
+  };
+  stream.submit(works_.work("clear", look));
+  stream.submit(works_.host("prepare", look));
+  stream.submit(works_.work("forward", look));
+  stream.synchronize();
+  const bool is_cuda = is_gpu(GetParam());
+  EXPECT_EQ(found, (std::vector<bool>{false, is_cuda, is_cuda}));
+}
+
 TEST_P(Streams, DoWhatIsIssuedInItsOrder) {
   const Machine machine = open(delayed(0.001));
   const DeviceArray<> array(machine, 0, Floats(1000)), kept(machine, 0, Floats(1000));

@@ -31,7 +31,7 @@ class TrainingOnDevices : public testing::TestWithParam<Case> {
   }
   void SetUp() override {
     if (GetParam().kind == "cpu") return;
-    if (const std::string reason = no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
+    need_gpu();
   }
   static TrainOptions options(const std::string& devices, const std::string& strategy) {
     TrainOptions o;

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 
@@ -44,6 +45,11 @@ TEST(NoGpu, IsWhatCountSaysOnAMachineWithoutOne) {
   const std::string reason = no_gpu();
   if (reason.empty()) GTEST_SKIP() << "there is a GPU";
   EXPECT_THAT(reason, HasSubstr("(cudaGetDeviceCount: "));
+}
+
+TEST(Backend, AsksForAHardwareQueueForEveryStream) {
+  static_cast<void>(all_modules().backend("cuda"));
+  EXPECT_NE(std::getenv("CUDA_DEVICE_MAX_CONNECTIONS"), nullptr);
 }
 
 std::string refusal_of(tandem_machine_options options, int32_t gpus) {

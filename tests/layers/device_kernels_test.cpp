@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "tests/support/layer_test.h"
 
@@ -10,14 +11,17 @@ namespace tandem::test {
 namespace {
 
 TEST(KernelsForGpus, ExistForEveryLayerOfTheCpu) {
-  Registry registry;
-  registry.scan(TANDEM_PLUGIN_DIR);
-  registry.scan(TANDEM_BUILD_DIR "/lib/tandem/cuda_on_host");
+  Registry registry = Registry::with_defaults();
+  const std::filesystem::path on_host = TANDEM_BUILD_DIR "/lib/tandem/cuda_on_host";
+  const bool is_in_its_build = std::filesystem::exists(on_host);  // not where it was carried
+  registry.scan(on_host);
   int layers = 0;
   for (const std::string& type : registry.layer_types()) {
     ++layers;
     EXPECT_NO_THROW(static_cast<void>(registry.kernel(type, "cpu"))) << type;
-    EXPECT_NO_THROW(static_cast<void>(registry.kernel(type, "cuda_on_host"))) << type;
+    if (is_in_its_build) {
+      EXPECT_NO_THROW(static_cast<void>(registry.kernel(type, "cuda_on_host"))) << type;
+    }
 #ifdef TANDEM_HAS_CUDA
     EXPECT_NO_THROW(static_cast<void>(registry.kernel(type, "cuda"))) << type;
 #endif
