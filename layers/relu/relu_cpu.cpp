@@ -2,18 +2,21 @@
 #include "layers/relu/relu.h"
 
 #include "layers/elementwise_cpu.h"
+#include "layers/relu/relu_formula.h"
 
 namespace {
 
 using namespace tandem::cpu;
 using namespace tandem::sdk;
+using tandem::layers::LeakyRelu;
 using tandem::layers::map;
+using tandem::layers::PlainRelu;
 using tandem::layers::Relu;
 
 class ReluCpu {
  public:
   ReluCpu(const Binding& binding, const Call&)
-      : slope_(static_cast<float>(binding.attributes.number("negative_slope"))),
+      : leaky_{static_cast<float>(binding.attributes.number("negative_slope"))},
         dtype_(binding.input(0).dtype),
         elements_(count(binding.input(0).shape)) {}
 
@@ -35,16 +38,10 @@ class ReluCpu {
   void forward_of(const Call& call, const Pass& pass) const {
     const T* x = input<T>(pass, 0);
     T* y = output<T>(pass, 0);
-    const float slope = slope_;
-    // A slope of zero would make NaN of an infinite input, so it has a loop of its own. A NaN stays
-    // one in both.
-    if (slope == 0) {
-      map(call.threads, elements_, x, y, [](float v) { return v < 0 ? 0.0F : v; });
+    if (leaky_.negative_slope == 0) {
+      map(call.threads, elements_, x, y, [](float v) { return PlainRelu::value(v); });
     } else {
-      map(call.threads, elements_, x, y, [=](float v) {
-        const float below = slope * v;
-        return v < 0 ? below : v;
-      });
+      map(call.threads, elements_, x, y, [f = leaky_](float v) { return f.value(v); });
     }
   }
 
@@ -53,20 +50,18 @@ class ReluCpu {
     const T* y = output<T>(pass, 0);
     const T* dy = output_gradient<T>(pass, 0);
     T* dx = input_gradient<T>(pass, 0);
-    const float slope = slope_;
     // The gradient is an argument, loaded whatever the output is: a load that depends on a
     // comparison cannot be vectorised.
-    if (slope == 0) {
-      map(call.threads, elements_, y, dy, dx, [](float v, float g) { return v > 0 ? g : 0.0F; });
+    if (leaky_.negative_slope == 0) {
+      map(call.threads, elements_, y, dy, dx,
+          [](float v, float g) { return PlainRelu::gradient(v, g); });
     } else {
-      map(call.threads, elements_, y, dy, dx, [=](float v, float g) {
-        const float below = slope * g;
-        return v > 0 ? g : below;
-      });
+      map(call.threads, elements_, y, dy, dx,
+          [f = leaky_](float v, float g) { return f.gradient(v, g); });
     }
   }
 
-  float slope_;
+  LeakyRelu leaky_;
   int32_t dtype_;
   int64_t elements_;
 };
