@@ -153,7 +153,9 @@ enum {                             /* traits */
        TANDEM_SAVES_NOTHING = 1 << 12,
        /* Since 1.2. An output is a sum over the elements of an input row, and a binding may add up
         * a range of them: see tandem_binding */
-       TANDEM_SLICED_INPUTS = 1 << 13
+       TANDEM_SLICED_INPUTS = 1 << 13,
+       /* Since 1.3. A loss whose input 1 may hold, instead of a label, a value for each class. */
+       TANDEM_LABEL_OR_TARGETS = 1 << 14
 };
 
 typedef struct tandem_layer_query {
@@ -220,16 +222,10 @@ enum { /* binding flags */
        TANDEM_WANTS_BACKWARD_WEIGHTS = 1 << 1,
        TANDEM_RUNS_IN_PLACE = 1 << 2,
        TANDEM_ADD_TO_OUTPUT =
-           1 << 3 /* a sliced binding adds its product to what the output holds */
+           1 << 3, /* a sliced binding adds its product to what the output holds */
+       /* Since 1.3. The user allows products of float32 to round their factors to TF32. */
+       TANDEM_ALLOWS_TF32 = 1 << 4
 };
-
-/* A layer of one input and one output whose forward pass another layer does along with its own, on
- * its output 0, which is then the follower's output. The backward pass of the follower is run by
- * itself. Since 1.3. */
-typedef struct tandem_follower {
-  const char* layer_type;
-  const tandem_attributes* attributes;
-} tandem_follower;
 
 /* One use of a layer: on one device, over a range of the batch and of its output channels. Inputs
  * and outputs have the local row count. Weights are float32 in plain row-major (O,I,H,W) order on
@@ -262,9 +258,6 @@ typedef struct tandem_binding {
   int64_t slice_begin, slice_end; /* output channels [begin, end) */
   /* Since 1.2. Where input 0 begins in a whole row's elements. */
   int64_t input_begin;
-  /* Since 1.3. What the kernel's fuses() agreed to, in order. */
-  const tandem_follower* followers;
-  uint32_t follower_count;
 } tandem_binding;
 
 /* One way of laying out a binding's tensors. Applies to all inputs and all outputs. */
@@ -356,9 +349,6 @@ typedef struct tandem_kernel {
   /* Since 1.3. The dtypes that inputs and outputs may have, 1 << TANDEM_FLOAT32 and so on; all of a
    * binding have the same, but labels, losses and metrics, which are float32. 0: float32 only. */
   uint32_t dtypes;
-  /* Since 1.3. 1: forward does this follower, too, behind those that the binding has. NULL: none.
-   * Layout fields of the binding are not yet set. */
-  int32_t (*fuses)(const tandem_binding*, const tandem_follower*);
 } tandem_kernel;
 
 /* ---- Backends: machines of devices, streams and events -----------------------------------------

@@ -275,13 +275,6 @@ struct Binding {
   int64_t input_begin() const {
     return raw.struct_size > offsetof(tandem_binding, input_begin) ? raw.input_begin : 0;
   }
-  // Layers whose forward pass this binding does along with its own, as its fuses() agreed to.
-  size_t follower_count() const {
-    const bool known =
-        raw.struct_size >= offsetof(tandem_binding, follower_count) + sizeof(uint32_t);
-    return known ? raw.follower_count : 0;
-  }
-  const tandem_follower& follower(size_t i) const { return raw.followers[i]; }
 
   const tandem_binding& raw;
   Attributes attributes;
@@ -414,19 +407,6 @@ struct KernelTable {
       return K::dtypes;
     } else {
       return 0;
-    }
-  }
-  static auto fuses_or_null() -> decltype(tandem_kernel::fuses) {
-    if constexpr (requires(const Binding& b, const tandem_follower& f) { K::fuses(b, f); }) {
-      return [](const tandem_binding* binding, const tandem_follower* follower) -> int32_t {
-        bool agreed = false;
-        return guarded([&] { agreed = K::fuses(Binding(*binding), *follower); }) == TANDEM_OK &&
-                       agreed
-                   ? 1
-                   : 0;
-      };
-    } else {
-      return nullptr;
     }
   }
   static tandem_status layouts(const tandem_binding* binding, tandem_layout_option* options,
@@ -639,8 +619,7 @@ class Plugin {
   // merge_forward_statistics(const Call&, float* target, const float* const* sources, uint32_t
   // source_count) where statistics do not simply add; static LayoutOptions layouts(const
   // Binding&) if it knows more than NCHW; static constexpr uint32_t dtypes, bits 1 << TANDEM_...,
-  // if it knows more than float32; static bool fuses(const Binding&, const tandem_follower&) if its
-  // forward pass can do another layer's, too.
+  // if it knows more than float32.
   template <class T, class K>
   Plugin& kernel(const char* device_kind) {
     using Table = detail::KernelTable<K>;
@@ -652,7 +631,7 @@ class Plugin {
         &Table::release, Table::forward_or_null(), Table::backward_data_or_null(),
         Table::backward_weights_or_null(), Table::backward_or_null(),
         Table::forward_statistics_or_null(), Table::backward_statistics_or_null(),
-        Table::merge_or_null(), Table::dtypes(), Table::fuses_or_null()}));
+        Table::merge_or_null(), Table::dtypes()}));
     return *this;
   }
   Plugin& backend(const tandem_backend* table) { return parts_->backends.push_back(table), *this; }

@@ -66,13 +66,14 @@ double exchange_box(const Shape& sample, double kept, Random& random, float* a, 
 
 void check_targets(const TargetOptions& options, int64_t classes) {
   for (const auto& [name, alpha] :
-       {std::pair("mixup", options.mixup), {"cutmix", options.cutmix}}) {
+       {std::pair("--mixup", options.mixup), {"--cutmix", options.cutmix}}) {
     if (alpha >= 0 && alpha <= most_alpha) continue;
     throw error("{} {}: shares are drawn from Beta(x, x), with x above 0 and at most {}; 0 is none",
                 name, alpha, most_alpha);
   }
   if ((options.mixes() || !options.class_weights.empty()) && !options.wanted) {
-    throw error("mixup, cutmix and class weights need a net that reads a weight for each class");
+    throw error(
+        "--mixup, --cutmix and --class-weights need a net that reads a weight for each class");
   }
   const auto count = static_cast<int64_t>(options.class_weights.size());
   if (count != 0 && count != classes) {

@@ -26,6 +26,21 @@ LayerDefinition input_layer(int64_t classes, const std::string& file) {
   return parse_net(parse_text_format(text, file), file).layers.front();
 }
 
+// A type that nobody has is told of when the net is built.
+uint64_t traits_of(const Registry& registry, const LayerDefinition& layer) {
+  const tandem_layer_type* type = registry.find_layer_type(layer.type);
+  return type == nullptr ? 0 : type->traits;
+}
+
+std::string takers(const Registry& registry) {
+  std::vector<std::string> names;
+  for (const std::string& name : registry.layer_types()) {
+    const tandem_layer_type* type = registry.find_layer_type(name);
+    if (type != nullptr && (type->traits & TANDEM_LABEL_OR_TARGETS) != 0) names.push_back(name);
+  }
+  return fmt::format("{} can", fmt::join(names, ", "));
+}
+
 }  // namespace
 
 bool reads_class_targets(const NetDefinition& net) {
@@ -33,23 +48,25 @@ bool reads_class_targets(const NetDefinition& net) {
   return !inputs.empty() && inputs.back().name == class_targets_input;
 }
 
-NetDefinition with_class_targets(const NetDefinition& net, int64_t classes) {
+NetDefinition with_class_targets(const NetDefinition& net, const Registry& registry,
+                                 int64_t classes) {
   if (reads_class_targets(net)) return net;
   const std::string label = label_of(net);
   NetDefinition result = net;
   result.layers.clear();
   bool found = false;
   for (const LayerDefinition& layer : net.layers) {
-    const bool is_loss = layer.type.ends_with("Loss") && layer.in_phase(TANDEM_TRAIN);
+    const uint64_t traits = traits_of(registry, layer);
+    const bool is_loss = (traits & TANDEM_LOSS) != 0 && layer.in_phase(TANDEM_TRAIN);
     if (!is_loss || !reads(layer, label)) {
       result.layers.push_back(layer);
       continue;
     }
-    if (layer.type != "SoftmaxWithLoss") {
+    if ((traits & TANDEM_LABEL_OR_TARGETS) == 0) {
       throw error(
-          "{}: takes class numbers, but with mixup, CutMix or class weights a sample has a "
-          "weight for each class; SoftmaxWithLoss takes both{}",
-          layer.title(), in_place(layer.location));
+          "{}: takes class numbers, but with --mixup, --cutmix or --class-weights a sample has a "
+          "weight for each class; {}{}",
+          layer.title(), takers(registry), in_place(layer.location));
     }
     found = true;
     LayerDefinition trained = kept_to(layer, true, false);
@@ -60,9 +77,9 @@ NetDefinition with_class_targets(const NetDefinition& net, int64_t classes) {
   }
   if (!found) {
     throw error(
-        "net '{}' has no SoftmaxWithLoss of the labels: mixup, CutMix and class weights need "
-        "one{}",
-        net.name, in_place({net.file, 0, 0}));
+        "net '{}' has no loss of the labels: --mixup, --cutmix and --class-weights need one that "
+        "takes a weight for each class; {}{}",
+        net.name, takers(registry), in_place({net.file, 0, 0}));
   }
   result.layers.push_back(input_layer(classes, net.file));
   return result;

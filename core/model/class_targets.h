@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/model/definition.h"
+#include "core/plugin/registry.h"
 
 namespace tandem {
 
@@ -10,10 +11,10 @@ namespace tandem {
 // class.
 constexpr const char* class_targets_input = "class_targets";
 
-// A copy whose SoftmaxWithLoss layers, in training, read that input in place of the label. In
-// testing it is the same net. Error if the training net has another layer that takes the label for
-// its loss, or no SoftmaxWithLoss.
-[[nodiscard]] NetDefinition with_class_targets(const NetDefinition& net, int64_t classes);
+// A copy whose losses of the label, in training, read that input in its place. In testing it is the
+// same net. Error if one of them takes labels only (TANDEM_LABEL_OR_TARGETS), or there is none.
+[[nodiscard]] NetDefinition with_class_targets(const NetDefinition& net, const Registry& registry,
+                                               int64_t classes);
 [[nodiscard]] bool reads_class_targets(const NetDefinition& net);
 
 // The layer, in those phases only, whatever its rules said.

@@ -105,11 +105,6 @@ static_assert(offsetof(tandem_binding, batch_size) == 88);
 static_assert(offsetof(tandem_binding, slice_begin) == 96);
 static_assert(offsetof(tandem_binding, slice_end) == 104);
 static_assert(offsetof(tandem_binding, input_begin) == 112);
-static_assert(offsetof(tandem_binding, followers) == 120);
-static_assert(offsetof(tandem_binding, follower_count) == 128);
-
-static_assert(offsetof(tandem_follower, layer_type) == 0);
-static_assert(offsetof(tandem_follower, attributes) == 8);
 
 static_assert(offsetof(tandem_layout_option, input) == 0);
 static_assert(offsetof(tandem_layout_option, output) == 4);
@@ -157,7 +152,6 @@ static_assert(offsetof(tandem_kernel, forward_statistics) == 80);
 static_assert(offsetof(tandem_kernel, backward_statistics) == 88);
 static_assert(offsetof(tandem_kernel, merge_forward_statistics) == 96);
 static_assert(offsetof(tandem_kernel, dtypes) == 104);
-static_assert(offsetof(tandem_kernel, fuses) == 112);
 
 static_assert(offsetof(tandem_machine_options, struct_size) == 0);
 static_assert(offsetof(tandem_machine_options, device_count) == 4);

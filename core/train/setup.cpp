@@ -216,7 +216,7 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options) {
   record.training_samples = setup.training_data->size();
   fit_classes(setup, setup.training_data->class_count(), is_model || options.adapt_classes);
   record.net_name = setup.net.name;
-  resolve_targets(setup);
+  resolve_targets(registry, setup);
   resolve_amount(setup, options);
   return setup;
 }

@@ -6,7 +6,7 @@
 
 namespace tandem {
 
-void resolve_targets(TrainSetup& setup) {
+void resolve_targets(const Registry& registry, TrainSetup& setup) {
   const TrainOptions& chosen = setup.record.options;
   if (chosen.balance && chosen.class_weights == "balanced") {
     throw error(
@@ -19,7 +19,7 @@ void resolve_targets(TrainSetup& setup) {
   }
   const bool mixes = chosen.mixup != 0 || chosen.cutmix != 0;
   if (mixes || !setup.record.class_weights.empty()) {
-    setup.net = with_class_targets(setup.net, setup.training_data->class_count());
+    setup.net = with_class_targets(setup.net, registry, setup.training_data->class_count());
   }
   check_targets(target_options(setup), setup.training_data->class_count());
 }

@@ -9,7 +9,7 @@ namespace tandem {
 
 // Of a new run: its class weights, and a net that reads a target for each class if anything needs
 // it. Error for options that do not fit each other, the data or the net.
-void resolve_targets(TrainSetup& setup);
+void resolve_targets(const Registry& registry, TrainSetup& setup);
 
 [[nodiscard]] TargetOptions target_options(const TrainSetup& setup);
 

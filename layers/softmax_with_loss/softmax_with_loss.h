@@ -37,7 +37,7 @@ struct SoftmaxWithLoss : sdk::LayerType {
   }
   uint64_t traits() const override {
     return TANDEM_LOSS | TANDEM_SECOND_INPUT_IS_LABEL | TANDEM_BACKWARD_READS_INPUTS |
-           TANDEM_BATCH_STATISTICS;
+           TANDEM_BATCH_STATISTICS | TANDEM_LABEL_OR_TARGETS;
   }
 
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {

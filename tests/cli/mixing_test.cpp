@@ -84,7 +84,7 @@ TEST_F(Mixing, ClassWeightsOfAFileAreOfItsClasses) {
 }
 
 TEST_F(Mixing, WhatMakesNoSenseIsOneMessage) {
-  EXPECT_THAT(refusal(" --mixup -1"), HasSubstr("mixup -1: shares are drawn from Beta(x, x)"));
+  EXPECT_THAT(refusal(" --mixup -1"), HasSubstr("--mixup -1: shares are drawn from Beta(x, x)"));
   EXPECT_THAT(refusal(" --class-weights 1,2,3"), HasSubstr("3 class weights for 2 classes"));
   EXPECT_THAT(refusal(" --class-weights 0,0"), HasSubstr("all class weights are 0"));
   EXPECT_THAT(refusal(" --class-weights nowhere.txt"),

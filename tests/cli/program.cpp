@@ -1,6 +1,7 @@
 #include "tests/cli/program.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -115,9 +116,10 @@ void Desk::draw_two_classes(const std::string& folder) const {
 
 RunningProgram::RunningProgram(const Desk& desk, const std::string& arguments)
     : output_(desk / "running_stdout.txt"), errors_(desk / "running_stderr.txt") {
+  // Where the output is there, so are the errors: a kill in between leaves both to be read.
   const std::string command = "cd " + in_quotes(desk / "") + " && exec " +
-                              in_quotes(program_path("tandem")) + " " + arguments + " > " +
-                              in_quotes(output_) + " 2> " + in_quotes(errors_);
+                              in_quotes(program_path("tandem")) + " " + arguments + " 2> " +
+                              in_quotes(errors_) + " > " + in_quotes(output_);
   process_ = fork();
   if (process_ < 0) throw std::runtime_error("fork failed");
   if (process_ == 0) {
@@ -130,20 +132,42 @@ RunningProgram::~RunningProgram() {
   if (process_ > 0) (void)stop(SIGKILL);
 }
 
-bool RunningProgram::wait_for_file(const fs::path& file) {
+template <class Condition>
+bool RunningProgram::wait_until(const Condition& condition) {
   constexpr auto pause = std::chrono::milliseconds(5);
   constexpr int most_pauses = 12000;
   for (int i = 0; i < most_pauses; ++i) {
-    std::error_code ignored;
-    if (fs::exists(file, ignored)) return true;
-    siginfo_t ended{};
-    if (waitid(P_PID, static_cast<id_t>(process_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-        ended.si_pid == process_) {
-      return false;
-    }
+    siginfo_t info{};
+    const bool ended =
+        waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        info.si_pid == process_;
+    if (condition()) return true;  // a quick program may have made it so, and ended
+    if (ended) return false;
     std::this_thread::sleep_for(pause);
   }
   return false;
+}
+
+bool RunningProgram::wait_for_file(const fs::path& file) {
+  return wait_until([&] {
+    std::error_code ignored;
+    return fs::exists(file, ignored);
+  });
+}
+
+bool RunningProgram::wait_for_unnamed_file(uintmax_t bytes) {
+  return wait_until([&] {
+    std::error_code ignored;
+    for (const auto& entry :
+         fs::directory_iterator(fmt::format("/proc/{}/fd", process_), ignored)) {
+      struct stat status {};
+      if (::stat(entry.path().c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+          status.st_nlink == 0 && static_cast<uintmax_t>(status.st_size) >= bytes) {
+        return true;
+      }
+    }
+    return false;
+  });
 }
 
 Outcome RunningProgram::stop(int signal_number) {

@@ -62,10 +62,17 @@ class RunningProgram {
 
   // False if the program ended, or a minute went by, before the file was there.
   [[nodiscard]] bool wait_for_file(const std::filesystem::path& file);
+  // False if the program ended, or a minute went by, before it had a file open that no folder names
+  // and that has this many bytes.
+  [[nodiscard]] bool wait_for_unnamed_file(uintmax_t bytes);
   // Sends the signal and waits for the end.
   Outcome stop(int signal_number);
 
  private:
+  // Asks until it is so, the program ended, or a minute went by.
+  template <class Condition>
+  [[nodiscard]] bool wait_until(const Condition& condition);
+
   std::filesystem::path output_, errors_;
   pid_t process_ = -1;
 };

@@ -5,70 +5,22 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "tests/data/batches.h"
 #include "tests/data/data_sets.h"
 
 namespace tandem {
 namespace {
 
+using test::evaluation;
+using test::host_memory;
+using test::in_file_order;
 using test::message_of;
+using test::samples_of;
 using test::scripted;
-using testing::AllOf;
+using test::take;
+using test::take_all;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-Loader::Allocator host_memory() {
-  return {[](int64_t bytes) { return std::aligned_alloc(64, static_cast<size_t>(bytes)); },
-          [](void* address) { std::free(address); }};
-}
-
-// What a batch holds, read and released.
-struct Contents {
-  int64_t number = 0, epoch = 0, samples = 0;
-  std::vector<float> labels, pixels;
-  bool operator==(const Contents&) const = default;
-};
-
-Contents take(Loader& loader) {
-  const Batch batch = loader.next();
-  const BatchLayout& layout = loader.layout();
-  const auto* labels = reinterpret_cast<const float*>(batch.memory + layout.label_offset);
-  const auto* pixels = reinterpret_cast<const float*>(batch.memory + layout.data_offset);
-  Contents contents{batch.number, batch.epoch, batch.samples, {}, {}};
-  contents.labels.assign(labels, labels + layout.rows);
-  contents.pixels.assign(pixels, pixels + layout.rows * element_count(layout.sample));
-  loader.release(batch);
-  return contents;
-}
-
-std::vector<Contents> take_all(const Dataset& data, const LoaderOptions& options, int count) {
-  Loader loader(data, options, host_memory());
-  std::vector<Contents> batches;
-  for (int i = 0; i < count; ++i) batches.push_back(take(loader));
-  return batches;
-}
-
-// The index of each row's sample.
-std::vector<int64_t> samples_of(const Contents& contents) {
-  std::vector<int64_t> samples;
-  for (size_t i = 0; i < contents.labels.size(); ++i) {
-    samples.push_back(static_cast<int64_t>(contents.pixels[4 * i]));
-  }
-  return samples;
-}
-
-LoaderOptions in_file_order(int64_t batch) {
-  LoaderOptions options;
-  options.batch = batch;
-  options.shuffle = false;
-  return options;
-}
-
-LoaderOptions evaluation(int64_t batch) {
-  LoaderOptions options = in_file_order(batch);
-  options.wrap = false;
-  options.bad_share_limit = 1;
-  return options;
-}
 
 // What the net takes beside image and label: made up by the host, and given by the data set.
 TEST(Loader, DeliversFurtherInputsRowByRow) {
@@ -201,73 +153,6 @@ TEST(Loader, ThereIsNoBatchBeyondTheLast) {
   Loader training(data, counted, host_memory());
   (void)take(training);
   EXPECT_THAT(message_of([&] { (void)training.next(); }), HasSubstr("there is no batch 1"));
-}
-
-TEST(Loader, ADamagedSampleCostsItsRowAndIsListedOnce) {
-  const Dataset data = scripted({{"size", "4"}, {"bad", "2"}});
-  LoaderOptions options = in_file_order(4);
-  options.bad_share_limit = 0.5;
-  Loader loader(data, options, host_memory());
-  for (int i = 0; i < 3; ++i) {
-    const Contents contents = take(loader);
-    EXPECT_THAT(contents.labels, ElementsAre(0, 1, -1, 1));
-    EXPECT_EQ(contents.samples, 3);
-    EXPECT_EQ(contents.pixels[8], 0.0F);
-  }
-  ASSERT_EQ(loader.bad_samples().size(), 1U);
-  EXPECT_EQ(loader.bad_samples()[0].name, "sample-2");
-  EXPECT_EQ(loader.bad_samples()[0].reason, "is told to be damaged");
-}
-
-TEST(Loader, DamagedSamplesAreListedInTheOrderOfDelivery) {
-  const Dataset data =
-      scripted({{"size", "40"}, {"bad", "31,2,17,18"}, {"slow", "2"}, {"delay_ms", "30"}});
-  LoaderOptions options = in_file_order(20);
-  options.threads = 4;
-  options.bad_share_limit = 1;
-  Loader loader(data, options, host_memory());
-  (void)take(loader);
-  (void)take(loader);
-  std::vector<std::string> names;
-  for (const BadSample& one : loader.bad_samples()) names.push_back(one.name);
-  EXPECT_THAT(names, ElementsAre("sample-2", "sample-17", "sample-18", "sample-31"));
-}
-
-TEST(Loader, ABatchWithoutAGoodSampleIsAnErrorThatNamesTheFirstFiles) {
-  const Dataset data = scripted({{"size", "16"}, {"bad", "8,9,10,11,12,13,14,15"}});
-  Loader loader(data, in_file_order(8), host_memory());
-  (void)take(loader);
-  const std::string message = message_of([&] { (void)loader.next(); });
-  EXPECT_THAT(message, AllOf(HasSubstr("all 8 images of batch 1 are damaged"),
-                             HasSubstr("sample-8: is told to be damaged; sample-9"),
-                             HasSubstr("and 3 more")));
-  EXPECT_EQ(message_of([&] { (void)loader.next(); }), message)
-      << "it is said again, not waited for";
-}
-
-TEST(Loader, AnEvaluationSurvivesABatchWithoutAGoodSample) {
-  const Dataset data = scripted({{"size", "6"}, {"bad", "0,1,2"}});
-  const auto batches = take_all(data, evaluation(3), 2);
-  EXPECT_EQ(batches[0].samples, 0);
-  EXPECT_EQ(batches[1].samples, 3);
-}
-
-TEST(Loader, TooManyDamagedSamplesAreAnErrorOnceTwoHundredWereSeen) {
-  const Dataset data = scripted({{"size", "400"}, {"bad", "0,10,20,30,40,50,60,70,80,90,100,110"}});
-  Loader loader(data, in_file_order(50), host_memory());
-  for (int i = 0; i < 3; ++i) (void)take(loader);
-  EXPECT_THAT(message_of([&] { (void)loader.next(); }),
-              AllOf(HasSubstr("12 of 200 images"), HasSubstr("6.0 %"), HasSubstr("limit is 5.0 %"),
-                    HasSubstr("sample-0: is told")));
-}
-
-TEST(Loader, WhatADecoderThreadMeetsComesOutWithItsBatch) {
-  const Dataset data = scripted({{"size", "12"}, {"failing", "7"}});
-  LoaderOptions options = in_file_order(4);
-  options.threads = 4;
-  Loader loader(data, options, host_memory());
-  EXPECT_THAT(take(loader).labels, ElementsAre(0, 1, 0, 1));
-  EXPECT_EQ(message_of([&] { (void)loader.next(); }), "sample 'sample-7': the disk is gone");
 }
 
 TEST(Loader, TheRingNeverHoldsMoreThanItsSlots) {

@@ -166,8 +166,8 @@ TEST(Targets, RefuseWhatMakesNoSense) {
     options.wanted = wanted;
     return message_of([&] { check_targets(options, 3); });
   };
-  EXPECT_THAT(refusal(mixing(-1, 0)), HasSubstr("mixup -1: shares are drawn from Beta(x, x)"));
-  EXPECT_THAT(refusal(mixing(0, 1e6)), HasSubstr("cutmix 1000000"));
+  EXPECT_THAT(refusal(mixing(-1, 0)), HasSubstr("--mixup -1: shares are drawn from Beta(x, x)"));
+  EXPECT_THAT(refusal(mixing(0, 1e6)), HasSubstr("--cutmix 1000000"));
   EXPECT_THAT(refusal(weighing({1, 2})), HasSubstr("2 class weights for 3 classes"));
   EXPECT_THAT(refusal(weighing({1, -2, 1})), HasSubstr("class weight -2"));
   EXPECT_THAT(refusal(weighing({0, 0, 0})), HasSubstr("all class weights are 0"));

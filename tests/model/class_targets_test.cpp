@@ -35,7 +35,7 @@ std::vector<std::string> second_inputs(const NetDefinition& net, int32_t phase) 
 }
 
 TEST(ClassTargets, AreReadByTheLossInTrainingOnly) {
-  const NetDefinition net = with_class_targets(net_of("SoftmaxWithLoss"), 4);
+  const NetDefinition net = with_class_targets(net_of("SoftmaxWithLoss"), fake_registry(), 4);
   EXPECT_THAT(second_inputs(net, TANDEM_TRAIN), ElementsAre("label", "class_targets"));
   EXPECT_THAT(second_inputs(net, TANDEM_TEST), ElementsAre("label", "label"));
   EXPECT_TRUE(reads_class_targets(net));
@@ -45,17 +45,18 @@ TEST(ClassTargets, AreReadByTheLossInTrainingOnly) {
 }
 
 TEST(ClassTargets, ArePartOfTheNetThatARunKeeps) {
-  const NetDefinition net = with_class_targets(net_of("SoftmaxWithLoss"), 4);
+  const NetDefinition net = with_class_targets(net_of("SoftmaxWithLoss"), fake_registry(), 4);
   const NetDefinition read = parse_definition(write_net(net));
   EXPECT_TRUE(reads_class_targets(read));
-  EXPECT_EQ(with_class_targets(read, 4).layers.size(), net.layers.size()) << "once is enough";
+  EXPECT_EQ(with_class_targets(read, fake_registry(), 4).layers.size(), net.layers.size())
+      << "once is enough";
 }
 
 TEST(ClassTargets, NeedALossThatTakesThem) {
-  EXPECT_THAT(thrown([] { (void)with_class_targets(net_of("HingeLoss"), 4); }),
+  EXPECT_THAT(thrown([] { (void)with_class_targets(net_of("HingeLoss"), fake_registry(), 4); }),
               HasSubstr("layer 'loss' (HingeLoss): takes class numbers"));
-  EXPECT_THAT(thrown([] { (void)with_class_targets(net_of("Accuracy"), 4); }),
-              HasSubstr("net 'n' has no SoftmaxWithLoss of the labels"));
+  EXPECT_THAT(thrown([] { (void)with_class_targets(net_of("Accuracy"), fake_registry(), 4); }),
+              HasSubstr("net 'n' has no loss of the labels"));
 }
 
 }  // namespace

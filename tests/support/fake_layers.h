@@ -108,9 +108,10 @@ inline const tandem_layer_type batch_norm = [] {
   type.statistics = &channel_statistics;
   return type;
 }();
-inline const tandem_layer_type loss =
-    make_type("SoftmaxWithLoss", 2, TANDEM_PER_SAMPLE | TANDEM_LOSS | TANDEM_SECOND_INPUT_IS_LABEL,
-              &scalar_shapes, &element_cost);
+inline const tandem_layer_type loss = make_type(
+    "SoftmaxWithLoss", 2,
+    TANDEM_PER_SAMPLE | TANDEM_LOSS | TANDEM_SECOND_INPUT_IS_LABEL | TANDEM_LABEL_OR_TARGETS,
+    &scalar_shapes, &element_cost);
 inline const tandem_layer_type accuracy =
     make_type("Accuracy", 2, TANDEM_PER_SAMPLE | TANDEM_METRIC | TANDEM_SECOND_INPUT_IS_LABEL,
               &scalar_shapes, &element_cost);

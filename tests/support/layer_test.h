@@ -279,9 +279,7 @@ class LayerRun {
                 setup_.slice_begin,
                 setup_.slice_end >= 0 ? setup_.slice_end
                                       : (output_shapes_.empty() ? 0 : output_shapes_[0].c),
-                setup_.input_begin,
-                nullptr,
-                0};
+                setup_.input_begin};
   }
 
   void prepare() {

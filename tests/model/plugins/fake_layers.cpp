@@ -195,12 +195,19 @@ struct SoftmaxWithLoss : LayerType {
   Arity inputs() const override { return {2, 2}; }
   Arity outputs() const override { return {1, 2}; }
   uint64_t traits() const override {
-    return TANDEM_PER_SAMPLE | TANDEM_LOSS | TANDEM_SECOND_INPUT_IS_LABEL;
+    return TANDEM_PER_SAMPLE | TANDEM_LOSS | TANDEM_SECOND_INPUT_IS_LABEL | TANDEM_LABEL_OR_TARGETS;
   }
   std::vector<Shape> shapes(const Query& query) const override {
     std::vector<Shape> result{{1, 1, 1, 1}};
     if (query.output_count() > 1) result.push_back(query.input(0));
     return result;
+  }
+};
+
+struct HingeLoss : SoftmaxWithLoss {
+  const char* name() const override { return "HingeLoss"; }
+  uint64_t traits() const override {
+    return TANDEM_PER_SAMPLE | TANDEM_LOSS | TANDEM_SECOND_INPUT_IS_LABEL;
   }
 };
 
@@ -260,6 +267,7 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
   plugin.layer<Fickle>().kernel<Fickle, Plain>("fake");
   plugin.layer<Softmax>().kernel<Softmax, Plain>("fake");
   plugin.layer<SoftmaxWithLoss>().kernel<SoftmaxWithLoss, Plain>("fake");
+  plugin.layer<HingeLoss>().kernel<HingeLoss, Plain>("fake");
   plugin.layer<Accuracy>().kernel<Accuracy, Plain>("fake");
   plugin.layer<Split>().kernel<Split, Half<Any>>("fake");
   plugin.layer<Reorder>().kernel<Reorder, Half<Any>>("fake");

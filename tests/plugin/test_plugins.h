@@ -1,0 +1,26 @@
+// The small plugins that the tests of this room load, and what a failing call says.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "core/base/error.h"
+
+namespace tandem::test {
+
+// A test plugin's file; see tests/bad_plugins.
+[[nodiscard]] inline std::filesystem::path plugin(const std::string& name) {
+  return std::filesystem::path(TANDEM_TEST_PLUGIN_DIR) / name / (name + ".so");
+}
+
+[[nodiscard]] inline std::string failure_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& failure) {
+    return failure.what();
+  }
+  return "no error";
+}
+
+}  // namespace tandem::test
