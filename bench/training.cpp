@@ -135,7 +135,7 @@ json run(const Arguments& a, Session& session) {
     memory = static_cast<std::byte*>(allocator.allocate(batch.layout().bytes));
     batch.fill(memory);
   }
-  session.set_weights(initial_weights(phase.net, 1));
+  session.set_initial_weights(1);
   const int all = a.warm_up + a.steps;
   std::vector<double> losses, seconds;
   Clock::time_point last = Clock::now();

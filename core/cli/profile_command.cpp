@@ -162,6 +162,7 @@ int run_profile(ProfileArguments& a) {
                    {"broadcast", measured.parts.broadcast}}},
                  {"split", plan.split_layer},
                  {"alexnet_like", alexnet.alexnet_like},
+                 {"first_step_at_seconds", measured.first_step_at},
                  {"peak_memory_bytes", peak_memory_bytes()},
                  {"layers", json::array()}};
     for (const LayerRow& row : rows) {
@@ -177,7 +178,8 @@ int run_profile(ProfileArguments& a) {
   }
   print_layers(rows);
   print_step(a, measured, plan, alone);
-  fmt::print("{}\npeak memory of the process: {}\n", alexnet.explanation,
+  fmt::print("{}\nfirst step issued {} after the program's start; peak memory: {}\n",
+             alexnet.explanation, human_seconds(measured.first_step_at),
              human_bytes(peak_memory_bytes()));
   if (!a.costs.empty()) fmt::print("costs written to {}\n", a.costs);
   if (!a.trace.empty())

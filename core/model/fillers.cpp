@@ -1,8 +1,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <exception>
+#include <memory>
+#include <mutex>
 #include <thread>
 
+#include "core/base/normals.h"
 #include "core/base/random.h"
 #include "core/model/net.h"
 
@@ -17,6 +21,10 @@ constexpr int64_t chunk_size = int64_t{1} << 18;
 struct Chunk {
   const WeightArray* weight;
   int64_t begin, count;  // values of the array
+  [[nodiscard]] uint64_t stream() const {
+    if (begin == 0) return stream_of(weight->name.c_str());
+    return stream_of(fmt::format("{}#{}", weight->name, begin / chunk_size).c_str());
+  }
 };
 
 double fan_of(const WeightArray& weight) {
@@ -47,14 +55,13 @@ double bilinear(const Shape& shape, int64_t index) {
 void fill(const Chunk& chunk, uint64_t seed, float* values) {
   const WeightArray& weight = *chunk.weight;
   const Filler& filler = weight.filler;
-  std::string stream = weight.name;
-  if (chunk.begin > 0) stream += fmt::format("#{}", chunk.begin / chunk_size);
-  Random random(seed, stream_of(stream.c_str()));
+  Random random(seed, chunk.stream());
   const auto uniform = [&](double low, double high) {
     fill(values, chunk.count, [&] { return low + (high - low) * random.uniform(); });
   };
   const auto gaussian = [&](double mean, double deviation) {
-    fill(values, chunk.count, [&] { return mean + deviation * random.normal(); });
+    draw_normals(seed, chunk.stream(), static_cast<float>(mean), static_cast<float>(deviation),
+                 chunk.count, values);
   };
   if (filler.type == "constant") {
     fill(values, chunk.count, [&] { return filler.value; });
@@ -104,39 +111,73 @@ void demand_filler(const WeightArray& weight) {
   }
 }
 
-std::vector<Chunk> chunks_of(const Net& net) {
-  std::vector<Chunk> chunks;
+// What is drawn at once: a chunk, or a whole array whose values depend on one another.
+using Piece = Chunk;
+
+std::vector<Piece> pieces_of(const Net& net) {
+  std::vector<Piece> pieces;
   for (const WeightArray& weight : net.weights) {
     demand_filler(weight);
-    for (int64_t begin = 0; begin < weight.count; begin += chunk_size) {
-      chunks.push_back({&weight, begin, std::min(chunk_size, weight.count - begin)});
+    const int64_t size = weight.filler.type == "positive_unitball" ? weight.count : chunk_size;
+    for (int64_t begin = 0; begin < weight.count; begin += size) {
+      pieces.push_back({&weight, begin, std::min(size, weight.count - begin)});
     }
   }
-  return chunks;
+  return pieces;
+}
+
+void draw(const Piece& piece, uint64_t seed, float* values) {
+  const int64_t end = piece.begin + piece.count;
+  for (int64_t begin = piece.begin; begin < end; begin += chunk_size) {
+    fill({piece.weight, begin, std::min(chunk_size, end - begin)}, seed,
+         values + begin - piece.begin);
+  }
+  if (piece.weight->filler.type == "positive_unitball") divide_rows(*piece.weight, values);
+}
+
+// Calls work(piece) for every piece of the net's weights, on all cores; what it throws comes out
+// once all are done.
+template <class Work>
+void for_pieces(const Net& net, const Work& work) {
+  const std::vector<Piece> pieces = pieces_of(net);
+  std::atomic<size_t> next{0};
+  std::exception_ptr failure;
+  std::mutex mutex;
+  const auto take = [&] {
+    try {
+      for (size_t i = next++; i < pieces.size(); i = next++) work(pieces[i]);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      failure = std::current_exception();
+    }
+  };
+  {
+    const size_t most = std::max(1U, std::thread::hardware_concurrency());
+    std::vector<std::jthread> helpers;
+    for (size_t i = 1; i < std::min(most, pieces.size() / 2); ++i) helpers.emplace_back(take);
+    take();
+  }
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace
 
 std::vector<float> initial_weights(const Net& net, uint64_t seed) {
   std::vector<float> values(static_cast<size_t>(net.weight_floats), 0.0F);
-  const std::vector<Chunk> chunks = chunks_of(net);
-  std::atomic<size_t> next{0};
-  const auto work = [&] {
-    for (size_t i = next++; i < chunks.size(); i = next++) {
-      const Chunk& chunk = chunks[i];
-      fill(chunk, seed, values.data() + chunk.weight->offset + chunk.begin);
-    }
-  };
-  const size_t most = std::max(1U, std::thread::hardware_concurrency());
-  std::vector<std::jthread> helpers;
-  for (size_t i = 1; i < std::min(most, chunks.size() / 2); ++i) helpers.emplace_back(work);
-  work();
-  helpers.clear();
-  for (const WeightArray& weight : net.weights) {
-    if (weight.filler.type != "positive_unitball") continue;
-    divide_rows(weight, values.data() + weight.offset);
-  }
+  for_pieces(net, [&](const Piece& piece) {
+    draw(piece, seed, values.data() + piece.weight->offset + piece.begin);
+  });
   return values;
+}
+
+void draw_weights(const Net& net, uint64_t seed, const WeightSink& sink) {
+  std::mutex mutex;
+  for_pieces(net, [&](const Piece& piece) {
+    const auto values = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(piece.count));
+    draw(piece, seed, values.get());
+    const std::lock_guard lock(mutex);
+    sink(piece.weight->offset + piece.begin, values.get(), piece.count);
+  });
 }
 
 }  // namespace tandem

@@ -4,6 +4,7 @@
 // allocates nothing on a device.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -123,5 +124,11 @@ struct NetOptions {
 
 // Initial values of all weights, `net.weight_floats` floats, a pure function of (net, seed).
 [[nodiscard]] std::vector<float> initial_weights(const Net& net, uint64_t seed);
+
+// The same values piece by piece, so that no second copy of all of them exists: sink(first, values,
+// count) is called for ranges that cover all weights once, in any order and on any thread, but
+// never twice at a time. Padding is left out. What the sink throws comes out.
+using WeightSink = std::function<void(int64_t first, const float* values, int64_t count)>;
+void draw_weights(const Net& net, uint64_t seed, const WeightSink& sink);
 
 }  // namespace tandem

@@ -1,13 +1,18 @@
 #include "core/train/measure.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <ctime>
+#include <fstream>
 #include <map>
+#include <sstream>
 
 #include "core/base/random.h"
+#include "core/base/strings.h"
 #include "core/model/net.h"
 
 namespace tandem {
@@ -37,8 +42,11 @@ class StandingBatch {
     std::memset(memory_ + layout_.data_offset, 0,
                 static_cast<size_t>(layout_.bytes - layout_.data_offset));
     const int64_t count = net.batch * element_count(sample);
-    for (int64_t i = 0; i < count; ++i)
-      pixels[i] = static_cast<float>(random.bits() >> 24) - 127.5F;
+    uint32_t bits = 0;
+    for (int64_t i = 0; i < count; ++i, bits >>= 8) {
+      if (i % 4 == 0) bits = random.bits();
+      pixels[i] = static_cast<float>(bits & 0xff) - 127.5F;
+    }
   }
   ~StandingBatch() { allocator_.free(memory_); }
   StandingBatch(const StandingBatch&) = delete;
@@ -96,7 +104,8 @@ double StepParts::sequential() const {
 Measurement measure(Session& session, int warm_up, int steps) {
   Phase& phase = session.training();
   StandingBatch batch(session, phase.net);
-  if (session.machine().kind() != "sim") session.set_weights(initial_weights(phase.net, 1));
+  if (session.machine().kind() != "sim") session.set_initial_weights(1);
+  const double first_step_at = seconds_since_start();
   std::vector<std::vector<TraceEvent>> traces;
   std::vector<std::chrono::steady_clock::time_point> done_at;
   for (int64_t step = 0; step < warm_up + steps; ++step) {
@@ -117,6 +126,7 @@ Measurement measure(Session& session, int warm_up, int steps) {
   }
 
   Measurement result;
+  result.first_step_at = first_step_at;
   std::vector<std::pair<double, size_t>> times;
   for (size_t i = static_cast<size_t>(std::max(1, warm_up)); i < traces.size(); ++i) {
     times.emplace_back(end_of(traces[i]) - end_of(traces[i - 1]), i);
@@ -144,7 +154,7 @@ Measurement measure(Session& session, int warm_up, int steps) {
 std::vector<float> forward_once(Session& session) {
   Phase& phase = session.testing();
   StandingBatch batch(session, phase.net);
-  session.set_weights(initial_weights(phase.net, 1));
+  session.set_initial_weights(1);
   phase.executor->issue(0, {{phase.batch_buffer, batch.for_step(0)}});
   phase.executor->drain();
   const float* values = phase.predictions(0);
@@ -200,6 +210,22 @@ MemoryPlan memory_with_kernels(Registry& registry, const Net& net, Plan plan) {
   Runtime runtime(machine);
   const Kernels kernels(plan, net, registry, runtime);
   return plan_memory(plan);
+}
+
+double seconds_since_start() {
+  std::ifstream file("/proc/self/stat");
+  std::string text;
+  std::getline(file, text);
+  // The command, field 2, is in parentheses and may hold anything; starttime is field 22 (proc(5)).
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  std::string field;
+  for (int number = 3; number <= 22; ++number) fields >> field;
+  int64_t ticks = 0;
+  timespec now{};
+  if (!fields || !parse_integer(field, &ticks) || clock_gettime(CLOCK_BOOTTIME, &now) != 0)
+    return 0;
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 -
+         static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 int64_t peak_memory_bytes() {

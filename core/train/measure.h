@@ -34,6 +34,7 @@ struct Measurement {
   std::vector<StageTime> stages;  // of the step with the median time
   StepParts parts;                // of that step
   double images_per_second = 0;
+  double first_step_at = 0;  // seconds_since_start() when the first step was issued
 };
 
 // Runs `warm_up` steps, then `steps` measured ones of the session's training plan, on one batch of
@@ -59,6 +60,9 @@ struct Measurement {
 // The memory plan of a plan made without kernels (`sim`), with what the cpu's kernels keep beside
 // their tensors. They are prepared for it; nothing is run.
 [[nodiscard]] MemoryPlan memory_with_kernels(Registry& registry, const Net& net, Plan plan);
+
+// How long this process has run, to 0.01 s; 0 where the system does not tell.
+[[nodiscard]] double seconds_since_start();
 
 // Peak resident memory of this process, bytes.
 [[nodiscard]] int64_t peak_memory_bytes();

@@ -152,6 +152,14 @@ void Session::set_weights(const std::vector<float>& values) {
   }
 }
 
+void Session::set_initial_weights(uint64_t seed) {
+  draw_weights(net(), seed, [this](int64_t first, const float* values, int64_t count) {
+    for (int device = 0; device < machine_->device_count(); ++device) {
+      runtime_->write_persistent(buffers::weights, device, values, count * 4, first * 4);
+    }
+  });
+}
+
 std::vector<WeightPlace> Session::weights_at() const {
   const Plan& plan = training_.plan;
   if (options_.training && !plan.weights_at.empty()) return plan.weights_at;

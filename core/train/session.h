@@ -72,6 +72,8 @@ class Session {
   // The net's whole weight array: to every device; from where the plan updates it. No step may be
   // in flight.
   void set_weights(const std::vector<float>& values);
+  // The same with the net's initial weights, drawn straight into the devices' memory.
+  void set_initial_weights(uint64_t seed);
   [[nodiscard]] std::vector<float> weights() const;
   // The solver's arrays, one behind the other (empty without training), wherever the strategy keeps
   // them.

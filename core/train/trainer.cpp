@@ -24,12 +24,14 @@ void record_choices(RunRecord& record, Session& session) {
 }
 
 // Random ones, then what the weight files have; what was matched is a message of the set-up.
-std::vector<float> first_weights(TrainSetup& setup, const Session& session) {
-  std::vector<float> weights = initial_weights(session.net(), *setup.record.options.seed);
+void set_first_weights(TrainSetup& setup, Session& session) {
+  const uint64_t seed = *setup.record.options.seed;
+  if (setup.solver.weights.empty()) return session.set_initial_weights(seed);
+  std::vector<float> weights = initial_weights(session.net(), seed);
   for (const std::string& file : setup.solver.weights) {
     setup.messages.push_back(to_text(read_pretrained(file, session.net(), &weights), file));
   }
-  return weights;
+  session.set_weights(weights);
 }
 
 // Which images were held out, so that another run can have the same.
@@ -71,7 +73,7 @@ TrainResult train(const TrainOptions& options, Observer& observer) {
     folder->write(setup.record, setup.net, setup.solver);
   } else {
     // A file that cannot be used leaves no run folder behind.
-    session.set_weights(first_weights(setup, session));
+    set_first_weights(setup, session);
     record_choices(setup.record, session);
     if (setup.record.options.out.empty())
       setup.record.options.out = RunFolder::free_name(setup.record.net_name);

@@ -3,10 +3,12 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 
 #include "plugins/cpu/hardware.h"
+#include "plugins/cpu/team.h"
 #include "plugins/sdk.h"
 
 namespace tandem::cpu {
@@ -21,6 +23,21 @@ std::string mebibytes(int64_t bytes) {
 sdk::Refusal out_of_memory(int64_t bytes, int64_t available) {
   return {TANDEM_OUT_OF_MEMORY, sdk::text("out of memory: ", mebibytes(bytes), " asked for, ",
                                           mebibytes(available), " available")};
+}
+
+// Whole pages are given back and come anew, as zeros, so one write to each is enough. The kernel
+// clears a page on the thread that touches it first: on one thread that is most of a start.
+void clear_and_touch(std::byte* address, size_t size) {
+  constexpr size_t page = 4096;
+  const size_t whole = size / page * page;
+  const bool is_new = madvise(address, whole, MADV_DONTNEED) == 0;
+  for_items(core_count(), static_cast<int64_t>(whole / page), page / sizeof(float),
+            [&](int64_t begin, int64_t end) {
+              for (int64_t i = begin; i < end; ++i) {
+                std::memset(address + static_cast<size_t>(i) * page, 0, is_new ? 1 : page);
+              }
+            });
+  std::memset(address + whole, 0, size - whole);
 }
 
 }  // namespace
@@ -39,8 +56,12 @@ void* allocate(int64_t bytes) {
   if (posix_memalign(&address, alignment, size) != 0) {
     throw out_of_memory(bytes, memory_state().available);
   }
-  if (large) madvise(address, size, MADV_HUGEPAGE);  // a wish: without it, only slower
-  std::memset(address, 0, size);
+  if (!large) {
+    std::memset(address, 0, size);
+    return address;
+  }
+  madvise(address, size, MADV_HUGEPAGE);  // a wish: without it, only slower
+  clear_and_touch(static_cast<std::byte*>(address), size);
   return address;
 }
 
