@@ -43,9 +43,18 @@ std::vector<Shape> Net::shapes(int64_t rows) const {
 
 tandem_layer_cost Net::cost(int layer, int64_t rows) const {
   const Layer& asked = layers.at(static_cast<size_t>(layer));
-  const std::vector<Shape> all = shapes(rows);
   std::vector<Shape> inputs;
-  for (const int input : asked.inputs) inputs.push_back(all[static_cast<size_t>(input)]);
+  for (const int input : asked.inputs) {
+    inputs.push_back(tensors[static_cast<size_t>(input)].shape);
+  }
+  // Plans ask this for every task: of the other layers only where rows are no rows of the batch.
+  const auto has_rows = [this](const Shape& shape) { return shape.n == batch; };
+  if (rows >= 1 && std::all_of(inputs.begin(), inputs.end(), has_rows)) {
+    for (Shape& input : inputs) input.n = rows;
+    return layer_cost(asked, phase, inputs);
+  }
+  const std::vector<Shape> all = shapes(rows);
+  for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = all[static_cast<size_t>(asked.inputs[i])];
   return layer_cost(asked, phase, inputs);
 }
 
