@@ -1,6 +1,7 @@
 #include <fstream>
 
 #include "core/base/error.h"
+#include "core/base/shape.h"
 #include "core/cli/commands.h"
 #include "core/schedule/topology_file.h"
 #include "core/train/safetensors.h"
@@ -58,10 +59,20 @@ void write_output(const std::string& path, const std::string& text) {
   write_text_file(path, text);
 }
 
-void add_precision_option(CLI::App& command, std::string& precision) {
-  command.add_option("--precision", precision,
-                     "float32 (default) or bfloat16: of activations and their gradients; weights "
-                     "stay float32");
+void add_precision_option(CLI::App& command, std::string& precision, const std::string& fallback) {
+  command
+      .add_option("--precision", precision,
+                  fmt::format("float32 or bfloat16 (default: {}): of activations and their "
+                              "gradients; weights stay float32",
+                              fallback))
+      ->check([](const std::string& text) -> std::string {
+        try {
+          (void)parse_precision(text);
+          return "";
+        } catch (const Error& failure) {
+          return failure.what();
+        }
+      });
 }
 
 void add_machine_options(CLI::App& command, MachineArguments& arguments) {

@@ -63,8 +63,9 @@ struct RooflineArguments {
   void apply(Roofline& roofline) const;
 };
 void add_roofline_options(CLI::App& command, RooflineArguments& arguments);
-// --precision; a wrong word is refused where it is used.
-void add_precision_option(CLI::App& command, std::string& precision);
+// --precision; a wrong word is refused when the command line is read.
+void add_precision_option(CLI::App& command, std::string& precision,
+                          const std::string& fallback = "float32");
 void add_machine_options(CLI::App& command, MachineArguments& arguments);
 // "sequential, two_phase, ... (default: two_phase)": all strategies, and what `standard` adds.
 [[nodiscard]] std::string strategy_help(const std::string& standard = "");

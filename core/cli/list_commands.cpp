@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/shape.h"
 #include "core/base/strings.h"
 #include "core/cli/commands.h"
 #include "core/plugin/registry.h"
@@ -67,6 +68,33 @@ std::vector<std::string> kernels_of(const Registry& registry, const std::string&
   return kinds;
 }
 
+// "cpu (float32, bfloat16)": the dtypes of tensors that each device kind's kernel knows.
+struct KernelOffer {
+  std::string device;
+  std::vector<std::string> dtypes;
+};
+
+std::vector<KernelOffer> offers_of(const Registry& registry, const std::string& type) {
+  std::vector<KernelOffer> offers;
+  for (const std::string& kind : kernels_of(registry, type)) {
+    offers.push_back({kind, {dtype_name(TANDEM_FLOAT32)}});
+    const uint32_t dtypes = registry.kernel(type, kind).dtypes;
+    for (const int32_t dtype : {TANDEM_BFLOAT16, TANDEM_FLOAT16}) {
+      if ((dtypes >> dtype & 1U) != 0) offers.back().dtypes.push_back(dtype_name(dtype));
+    }
+  }
+  return offers;
+}
+
+std::string to_text(const std::vector<KernelOffer>& offers) {
+  std::string text;
+  for (const KernelOffer& offer : offers) {
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", offer.device,
+                        fmt::join(offer.dtypes, ", "));
+  }
+  return text;
+}
+
 int list_layers(const std::string& name, bool as_json) {
   Registry registry = Registry::with_defaults();
   registry.load_kernels();
@@ -78,7 +106,10 @@ int list_layers(const std::string& name, bool as_json) {
     json entry = {{"name", type.name},
                   {"help", type.help},
                   {"devices", kernels_of(registry, each)},
+                  {"dtypes", json::object()},
                   {"parameters", json::array()}};
+    const std::vector<KernelOffer> offers = offers_of(registry, each);
+    for (const KernelOffer& offer : offers) entry["dtypes"][offer.device] = offer.dtypes;
     for (uint32_t i = 0; i < type.parameter_count; ++i) {
       entry["parameters"].push_back(parameter_json(*type.parameters[i]));
     }
@@ -87,6 +118,7 @@ int list_layers(const std::string& name, bool as_json) {
     fmt::print("{:<18} {} [{}]\n", type.name, type.help,
                fmt::join(kernels_of(registry, each), ", "));
     if (name.empty()) continue;
+    fmt::print("  dtypes: {}\n", offers.empty() ? "no kernel" : to_text(offers));
     const auto arity = [](int low, int high) {
       return high < 0      ? fmt::format("{} or more", low)
              : low == high ? fmt::format("{}", low)

@@ -30,6 +30,7 @@ ClassScore class_score(const std::vector<std::vector<int64_t>>& confusion, size_
 json to_json(const TestResult& result) {
   const Evaluation& e = result.evaluation;
   json tree = {{"weights", result.weights},
+               {"precision", result.precision},
                {"images", e.samples},
                {"skipped", e.skipped},
                {"loss", e.loss},
@@ -57,7 +58,7 @@ json to_json(const TestResult& result) {
 void print(const TestResult& result) {
   const Evaluation& e = result.evaluation;
   if (!result.notes.empty()) fmt::print("{}\n", result.notes);
-  fmt::print("{} with {}\n", evaluation_text(e), result.weights);
+  fmt::print("{} with {}, in {}\n", evaluation_text(e), result.weights, result.precision);
   const size_t told = e.has_accuracy ? 2 : 1;  // the line above has the loss and top-1
   if (e.scalars.size() > told) {
     for (const auto& [name, value] : e.scalars) fmt::print("  {} {:.4f}\n", name, value);
@@ -98,6 +99,7 @@ void add_test(CLI::App& app, Action& action) {
   command->add_option("--batch", o.batch, "Images in the global batch (default: the run's)");
   command->add_option("--decode-threads", o.decode_threads,
                       "Threads that read images (default: by cores)");
+  add_precision_option(*command, o.precision, "the run's");
   command->add_flag("--json", arguments->as_json, "Print JSON");
   command->callback([&action, arguments] {
     action = [arguments] {

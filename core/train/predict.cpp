@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/base/error.h"
+#include "core/base/shape.h"
 #include "core/base/strings.h"
 #include "core/train/checkpoint.h"
 #include "core/train/evaluate.h"
@@ -39,7 +40,9 @@ std::vector<double> probabilities(const float* scores, int64_t classes, bool alr
 
 // A run loaded for use: its record and a session with its weights.
 struct Loaded {
-  Loaded(const fs::path& run, const std::string& devices, const std::string& which, int64_t batch)
+  // precision: "" is the run's.
+  Loaded(const fs::path& run, const std::string& devices, const std::string& which, int64_t batch,
+         const std::string& precision)
       : registry(Registry::with_defaults()), folder(RunFolder::open(run)), record(folder.record()) {
     if (which != "best" && which != "last") {
       throw error("weights '{}': there are 'best' and 'last'", which);
@@ -54,6 +57,7 @@ struct Loaded {
     options.devices = devices;
     options.batch = batch > 0 ? batch : record.options.batch;
     options.data = record.data;
+    options.precision = parse_precision(precision.empty() ? record.options.precision : precision);
     options.training = false;
     session.emplace(registry, folder.net(), options);
     session->set_weights(read_checkpoint(run, name, session->net(), false).weights);
@@ -71,12 +75,13 @@ struct Loaded {
 TestResult test_run(const TestOptions& options, Observer& observer) {
   if (options.batch < 0)
     throw error("--batch {}: the batch must have at least 1 image", options.batch);
-  Loaded run(options.run, options.devices, options.weights, options.batch);
+  Loaded run(options.run, options.devices, options.weights, options.batch, options.precision);
   const auto dataset = open_dataset(run.registry, run.folder.net(), run.record, options.data,
                                     options.split, TANDEM_TEST);
   TestResult result;
   result.class_names = run.record.class_names;
   result.weights = (options.run / (run.name + ".safetensors")).string();
+  result.precision = dtype_name(run.session->options().precision);
   result.notes = dataset->notes();
   const bool already =
       run.session->net().prediction >= 0 && gives_probabilities(run.session->net());
@@ -110,7 +115,8 @@ struct Predictor::State {
 };
 
 Predictor::Predictor(const fs::path& run, const std::string& devices, const std::string& weights)
-    : state_(new State{Loaded(run, devices, weights, prediction_batch)}) {
+    : state_(
+          new State{Loaded(run, devices, weights, prediction_batch, dtype_name(TANDEM_FLOAT32))}) {
   if (state_->run.session->net().prediction >= 0) return;
   throw error(
       "net '{}' gives no class scores: it has neither a loss with labels nor an accuracy; `tandem "

@@ -19,13 +19,15 @@ struct TestOptions {
   std::string weights = "best";  // best (else last) or last
   int64_t batch = 0;             // 0: the run's
   int decode_threads = 0;
+  std::string precision;  // float32 or bfloat16, of activations; "": the run's
 };
 
 struct TestResult {
   Evaluation evaluation;
   std::vector<std::string> class_names;
-  std::string weights;  // the file used
-  std::string notes;    // of the data set
+  std::string weights;    // the file used
+  std::string precision;  // what it was computed in
+  std::string notes;      // of the data set
   struct Mistake {
     std::string path;
     std::string truth, predicted;

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "core/base/error.h"
+#include "core/base/shape.h"
 #include "core/base/strings.h"
 
 namespace alexnet {
@@ -40,6 +41,9 @@ void declare(CLI::App& app, Options& o, std::string& link, bool& synthetic) {
       ->check(&at_least_one);
   app.add_flag("--eager", roles.eager, "fc_parallel: send errors in every round");
   app.add_option("--fc-memory", roles.fc_memory, "hybrid: device or extended");
+  app.add_option("--precision", o.precision,
+                 "float32 or bfloat16: of activations and their gradients; weights stay float32")
+      ->capture_default_str();
   app.add_option("--batch", o.batch, "Images in the global batch, however many devices share it")
       ->capture_default_str();
   app.add_option("--steps", o.steps, "Steps to measure (default: 5); with --data: to train");
@@ -69,6 +73,7 @@ void declare(CLI::App& app, Options& o, std::string& link, bool& synthetic) {
 }
 
 void check(const Options& o) {
+  (void)tandem::parse_precision(o.precision);
   if (o.batch < 1) throw error("--batch {}: the batch must have at least 1 image", o.batch);
   if (o.steps < 0) throw error("--steps {}: there must be at least 1 step", o.steps);
   if (o.epochs < 0) throw error("--epochs {}: there must be at least 1 epoch", o.epochs);

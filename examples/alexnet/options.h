@@ -13,6 +13,7 @@ namespace alexnet {
 struct Options {
   std::string data;  // a folder of images; "": synthetic input
   std::string devices = "cpu:2", strategy = "two_phase";
+  std::string precision = "float32";  // of activations and their gradients; or bfloat16
   tandem::StrategyOptions strategy_options;
   tandem::MachineOptions machine;
   int64_t batch = 128;            // global

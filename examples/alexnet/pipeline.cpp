@@ -77,9 +77,10 @@ double exposed_broadcast(const Plan& plan, const std::vector<TraceEvent>& events
 
 void write_costs(Session& session, const CostTable& costs, const Options& options) {
   const tandem_device_info info = session.machine().device_info(0);
-  costs.write(options.write_costs, {fmt::format("net alexnet batch {} devices {} strategy {}",
-                                                options.batch, options.devices, options.strategy),
-                                    fmt::format("{}, {} cores a device", info.name, info.threads)});
+  costs.write(options.write_costs,
+              {fmt::format("net alexnet batch {} devices {} strategy {} precision {}",
+                           options.batch, options.devices, options.strategy, options.precision),
+               fmt::format("{}, {} cores a device", info.name, info.threads)});
 }
 
 void print_parts(const PipelineReport& report) {
@@ -137,6 +138,7 @@ void print_comparisons(const PipelineReport& report, const Options& options) {
 SessionOptions session_options(const Options& options, const Shape& data) {
   SessionOptions session;
   session.devices = options.devices;
+  session.precision = tandem::parse_precision(options.precision);
   session.strategy_options = options.strategy_options;
   session.machine = options.machine;
   session.batch = options.batch;
@@ -205,8 +207,8 @@ void print(const PipelineReport& report, const Options& options) {
   fmt::print("\nAlexNet, batch {} in all on {}, strategy {}{}{}\n", options.batch, options.devices,
              options.strategy, report.split.empty() ? "" : ", FC part from '" + report.split + "'",
              has_master(options) ? broadcast : "");
-  fmt::print("compute: {}; input: synthetic, one batch that stays in memory\n",
-             options.paced.empty() ? "real" : "paced by " + options.paced);
+  fmt::print("compute: {}, {}; input: synthetic, one batch that stays in memory\n",
+             options.paced.empty() ? "real" : "paced by " + options.paced, options.precision);
   fmt::print("memory: {}\n", report.memory_forecast);
   for (const std::string& note : report.notes) fmt::print("{}\n", note);
   fmt::print("\nthe stages of one step (the median of {}):\n{}", options.measured_steps(),

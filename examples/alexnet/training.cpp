@@ -61,6 +61,7 @@ int train_on_images(const Options& options) {
   training.data = options.data;
   training.net = "alexnet";
   training.devices = options.devices;
+  training.precision = options.precision;
   training.strategy = options.strategy;
   training.strategy_options = options.strategy_options;
   training.machine = options.machine;

@@ -45,8 +45,10 @@ TEST(AlexNetApp, ShowsTheStagesTheFormulaTheComparisonsAndWritesTheTimeline) {
 
 TEST(AlexNetApp, OnOneDeviceSaysThatThereIsNoCommunication) {
   const Desk desk;
-  const Outcome outcome = desk.alexnet(small + "--devices cpu:1 --strategy sequential");
+  const Outcome outcome =
+      desk.alexnet(small + "--devices cpu:1 --strategy sequential --precision bfloat16");
   EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("compute: real, bfloat16"));
   EXPECT_THAT(outcome.output, AllOf(HasSubstr("none: there is one device"),
                                     HasSubstr("a + b + c + m + n + broadcast")));
 }
@@ -56,6 +58,7 @@ TEST(AlexNetApp, RefusesBadInputInOneLine) {
   EXPECT_THAT(refusal_of("--data nowhere"), HasSubstr("data 'nowhere': there is no such folder"));
   EXPECT_THAT(refusal_of("--data nowhere --synthetic"), HasSubstr("--help"));
   EXPECT_THAT(refusal_of("--epochs 3"), HasSubstr("--data"));
+  EXPECT_THAT(refusal_of("--precision half"), HasSubstr("there are float32 and bfloat16"));
   EXPECT_THAT(refusal_of(small + "--devices gpu"), HasSubstr("'gpu'"));
   EXPECT_THAT(refusal_of(small + "--devices cpu:8"), HasSubstr("8 devices"));
   EXPECT_THAT(refusal_of(small + "--strategy two_phases"), HasSubstr("did you mean 'two_phase'?"));

@@ -87,6 +87,7 @@ TEST(Layers, OneIsListedAsJsonWithEveryParameter) {
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
   const auto tree = nlohmann::json::parse(outcome.output);
   ASSERT_EQ(tree.size(), 1u);
+  EXPECT_EQ(tree[0].at("dtypes").at("cpu"), nlohmann::json({"float32", "bfloat16"}));
   bool found = false;
   for (const auto& parameter : tree[0].at("parameters")) {
     if (parameter.at("name") != "num_output") continue;

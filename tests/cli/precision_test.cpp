@@ -24,10 +24,14 @@ class Precision : public testing::Test {
 };
 
 TEST_F(Precision, AnotherWordIsRefusedByEveryCommandThatHasTheOption) {
-  for (const char* command : {"train --data synthetic --net lenet --steps 1 --out run",
-                              "profile --net lenet", "plan --net lenet", "net lenet"}) {
+  for (const char* command :
+       {"train --data synthetic --net lenet --steps 1 --out run", "profile --net lenet",
+        "plan --net lenet", "net lenet", "test --run run"}) {
     EXPECT_THAT(desk_.refusal(std::string(command) + " --precision half"),
                 HasSubstr("precision 'half': there are float32 and bfloat16"))
+        << command;
+    EXPECT_THAT(desk_.refusal(std::string(command) + " --precision ''"),
+                HasSubstr("precision '': there are float32 and bfloat16"))
         << command;
   }
 }
@@ -41,7 +45,14 @@ TEST_F(Precision, OfARunIsKeptInItsFolderAndItsModelCanBeTestedAndUsed) {
   EXPECT_THAT(desk_.refusal("train --out run --resume --steps 8 --precision float32"),
               AllOf(HasSubstr("--precision cannot change"), HasSubstr("'run'")));
   success("train --out run --resume --steps 8");
-  success("test --run run --data images");
+  EXPECT_THAT(success("test --run run --data images"), HasSubstr(".safetensors, in bfloat16"));
+  const auto tested = [&](const std::string& precision) {
+    return nlohmann::json::parse(success("test --run run --data images --json" + precision));
+  };
+  const nlohmann::json half = tested(""), whole = tested(" --precision float32");
+  EXPECT_EQ(half.at("precision"), "bfloat16");
+  EXPECT_EQ(whole.at("precision"), "float32");
+  EXPECT_NE(half.at("loss"), whole.at("loss"));
   success("predict --run run images/val");
 }
 
