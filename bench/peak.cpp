@@ -93,4 +93,32 @@ Peak measure_peak(int threads) {
   return peak;
 }
 
+double measure_bandwidth(int threads) {
+  constexpr size_t floats = size_t{64} << 20 >> 2;  // of each thread's three arrays
+  const auto team = static_cast<size_t>(threads);
+  std::vector<std::vector<float>> a(team), b(team), c(team);
+  const auto on_all = [&](const auto& work) {
+    std::vector<std::jthread> members;
+    for (size_t i = 0; i < team; ++i) members.emplace_back([&work, i] { work(i); });
+  };
+  on_all([&](size_t i) {
+    a[i].resize(floats);
+    b[i].resize(floats);
+    c[i].resize(floats);
+  });
+  double best = 0;
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    const Clock::time_point begin = Clock::now();
+    on_all([&](size_t i) {
+      const float *x = a[i].data(), *y = b[i].data();
+      float* z = c[i].data();
+      for (size_t k = 0; k < floats; ++k) z[k] = x[k] + 0.5F * y[k];
+      sink = z[floats / 2];
+    });
+    const double bytes = 3.0 * sizeof(float) * static_cast<double>(floats * team);
+    best = std::max(best, bytes / seconds_since(begin));
+  }
+  return best;
+}
+
 }  // namespace tandem::bench

@@ -12,4 +12,13 @@ struct Peak {
 // Runs for some tenths of a second on so many threads; the best of a few tries.
 [[nodiscard]] Peak measure_peak(int threads);
 
+// Bytes a second of a sum of two arrays into a third that no cache holds (the fetch of what is
+// overwritten not counted), all threads together; the best of a few tries.
+[[nodiscard]] double measure_bandwidth(int threads);
+
+// Both for one dtype.
+struct Limits {
+  double flops = 0, bandwidth = 0;
+};
+
 }  // namespace tandem::bench

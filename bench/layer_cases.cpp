@@ -1,0 +1,68 @@
+#include "bench/layer_cases.h"
+
+namespace tandem::bench {
+
+namespace {
+
+using Parameters = decltype(LayerCase::parameters);
+
+std::vector<LayerCase> alexnet(int64_t n) {
+  const Parameters norm{{"alpha", {"0.0001"}}};
+  const Parameters pool{{"kernel_size", {"3"}}, {"stride", {"2"}}};
+  const auto convolution = [](const char* outputs, const char* kernel, const char* stride,
+                              const char* pad, const char* group) {
+    return Parameters{{"num_output", {outputs}},
+                      {"kernel_size", {kernel}},
+                      {"stride", {stride}},
+                      {"pad", {pad}},
+                      {"group", {group}}};
+  };
+  return {
+      {"conv1", "Convolution", {n, 3, 227, 227}, convolution("96", "11", "4", "0", "1")},
+      {"relu1", "ReLU", {n, 96, 55, 55}, {}},
+      {"norm1", "LRN", {n, 96, 55, 55}, norm},
+      {"pool1", "Pooling", {n, 96, 55, 55}, pool},
+      {"conv2", "Convolution", {n, 96, 27, 27}, convolution("256", "5", "1", "2", "2")},
+      {"norm2", "LRN", {n, 256, 27, 27}, norm},
+      {"pool2", "Pooling", {n, 256, 27, 27}, pool},
+      {"conv3", "Convolution", {n, 256, 13, 13}, convolution("384", "3", "1", "1", "1")},
+      {"conv4", "Convolution", {n, 384, 13, 13}, convolution("384", "3", "1", "1", "2")},
+      {"conv5", "Convolution", {n, 384, 13, 13}, convolution("256", "3", "1", "1", "2")},
+      {"pool5", "Pooling", {n, 256, 13, 13}, pool},
+      {"flat5", "Reorder", {n, 256, 6, 6}, {}},
+      {"fc6", "InnerProduct", {n, 256, 6, 6}, {{"num_output", {"4096"}}}},
+      {"drop6", "Dropout", {n, 4096, 1, 1}, {}},
+      {"fc7", "InnerProduct", {n, 4096, 1, 1}, {{"num_output", {"4096"}}}},
+      {"fc8", "InnerProduct", {n, 4096, 1, 1}, {{"num_output", {"1000"}}}},
+  };
+}
+
+std::vector<LayerCase> elementwise(int64_t n) {
+  const Shape block{n, 64, 56, 56};
+  return {
+      {"scale", "Scale", block, {{"bias_term", {"true"}}}},
+      {"bias", "Bias", block, {}},
+      {"sum", "Eltwise", block, {}, 2},
+      {"coeff", "Eltwise", block, {{"coeff", {"1", "-1"}}}, 2},
+      {"prod", "Eltwise", block, {{"operation", {"PROD"}}}, 2},
+      {"max", "Eltwise", block, {{"operation", {"MAX"}}}, 2},
+      {"prelu", "PReLU", block, {}},
+      {"sigmoid", "Sigmoid", block, {}},
+      {"tanh", "TanH", block, {}},
+      {"elu", "ELU", block, {}},
+      {"swish", "Swish", block, {}},
+      {"gelu", "GELU", block, {}},
+      {"bnll", "BNLL", block, {}},
+  };
+}
+
+}  // namespace
+
+std::vector<LayerCase> layer_cases(int64_t n) {
+  std::vector<LayerCase> cases = alexnet(n);
+  const std::vector<LayerCase> more = elementwise(n);
+  cases.insert(cases.end(), more.begin(), more.end());
+  return cases;
+}
+
+}  // namespace tandem::bench

@@ -1,0 +1,86 @@
+// A layer's kernel on this thread's OpenMP team, with memory for all of its passes: what
+// bench_layers times. Everything is 0 in it, which no kernel is faster on.
+#pragma once
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/layer_cases.h"
+#include "core/base/attributes.h"
+#include "core/plugin/registry.h"
+
+namespace tandem::bench {
+
+enum class LayerPass { forward, backward_data, backward_weights, added_weights };
+[[nodiscard]] const char* to_string(LayerPass pass);
+
+// A case with its type asked: shapes, weights and costs. The registry outlives it.
+class CaseType {
+ public:
+  // Throws Error where the type refuses the case.
+  CaseType(const Registry& registry, LayerCase layer, int32_t dtype);
+  CaseType(const CaseType&) = delete;
+  CaseType& operator=(const CaseType&) = delete;
+
+  [[nodiscard]] const LayerCase& layer() const { return case_; }
+  [[nodiscard]] bool knows_dtype() const;
+  [[nodiscard]] std::vector<tandem_layout_option> options();
+  [[nodiscard]] std::vector<LayerPass> passes() const;
+  // Multiplications and additions of a pass, and the bytes it cannot do without: tensors in the
+  // case's dtype, weights in float32.
+  [[nodiscard]] double flops(LayerPass pass) const;
+  [[nodiscard]] double bytes(LayerPass pass) const;
+
+ private:
+  friend class LayerRun;
+  tandem_binding bind(const tandem_layout_option& option);
+  [[nodiscard]] bool is_first() const { return case_.input.c == 3; }  // nobody wants dx of images
+  [[nodiscard]] int64_t weight_bytes() const;
+
+  LayerCase case_;
+  int32_t dtype_;
+  const tandem_layer_type& type_;
+  const tandem_kernel& kernel_;
+  Attributes attributes_;
+  Shape output_{};
+  uint32_t weight_count_ = 0;
+  tandem_weight weights_[4]{};
+  Shape weight_shapes_[4]{};
+  tandem_layer_cost cost_{};
+  std::vector<Shape> input_shapes_;
+  std::vector<tandem_tensor> input_tensors_;
+  tandem_tensor output_tensor_{};
+};
+
+// The case prepared in one layout. One at a time is enough, and AlexNet's take a gigabyte each.
+class LayerRun {
+ public:
+  LayerRun(CaseType& type, const tandem_layout_option& option, int32_t threads);
+  ~LayerRun();
+  LayerRun(const LayerRun&) = delete;
+  LayerRun& operator=(const LayerRun&) = delete;
+
+  void run(LayerPass pass);
+  // "jit:avx512_core; saved 0 MiB, scratch 12 MiB"
+  [[nodiscard]] std::string description() const;
+
+ private:
+  using Memory = std::unique_ptr<void, void (*)(void*)>;
+  void* allocate(int64_t bytes);  // zeroed, 64-byte aligned
+
+  CaseType& type_;
+  tandem_call call_{};
+  void* handle_ = nullptr;
+  tandem_kernel_report report_{};
+  std::vector<Memory> memory_;
+  std::vector<void*> inputs_, input_gradients_, weights_, weight_gradients_;
+  void* output_ = nullptr;
+  const void* output_gradient_ = nullptr;
+  tandem_step step_{1, 1, 0.01F, 1, 0, 0};
+  float normaliser_ = 1;
+  tandem_pass pass_{};
+};
+
+}  // namespace tandem::bench
