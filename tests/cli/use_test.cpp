@@ -59,7 +59,10 @@ TEST(Use, ProfileWritesCostsThatThePlanIsPredictedFrom) {
   const Outcome profiled =
       desk.tandem("profile --net tiny.prototxt --devices cpu:2 --batch 8 --costs costs.csv --json");
   ASSERT_EQ(profiled.code, 0) << profiled.errors;
-  EXPECT_GT(json::parse(profiled.output).at("step_seconds").get<double>(), 0);
+  const json profile = json::parse(profiled.output);
+  EXPECT_GT(profile.at("step_seconds").get<double>(), 0);
+  EXPECT_GT(profile.at("first_step_at_seconds").get<double>(), 0);
+  EXPECT_LT(profile.at("first_step_at_seconds").get<double>(), 600) << "since the process's start";
 
   const Outcome planned = desk.tandem(
       "plan --net tiny.prototxt --devices sim:2 --batch 8 --costs costs.csv --dot plan.dot --trace "
