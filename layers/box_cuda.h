@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "layers/box.h"
+#include "plugins/cuda/elements.h"
 #include "plugins/cuda/places.h"
 #include "plugins/cuda/teams.h"
 
@@ -38,21 +39,23 @@ TANDEM_HOST_DEVICE inline BoxPlaces places_of(const DeviceBox& device_box, int64
 
 namespace detail {
 
+template <class From, class To>
 struct CopyOfBox {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
     const BoxPlaces at = places_of(box, i);
-    target[at.target] = source == nullptr ? 0.0F : source[at.source];
+    cuda::store(source == nullptr ? 0.0F : cuda::load(source[at.source]), target[at.target]);
   }
   DeviceBox box;
-  const float* source;
-  float* target;
+  const From* source;
+  To* target;
 };
 
 }  // namespace detail
 
-// `source` nullptr: zeros.
-inline void copy_box(const sdk::Call& call, const Box& box, const float* source, float* target) {
-  cuda::for_each(call, box.elements(), detail::CopyOfBox{DeviceBox(box), source, target});
+// `source` nullptr: zeros. Where dtypes differ, values are rounded.
+template <class From, class To>
+void copy_box(const sdk::Call& call, const Box& box, const From* source, To* target) {
+  cuda::for_each(call, box.elements(), detail::CopyOfBox<From, To>{DeviceBox(box), source, target});
 }
 
 }  // namespace tandem::layers

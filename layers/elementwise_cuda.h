@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "layers/slope.h"
+#include "plugins/cuda/elements.h"
 #include "plugins/cuda/places.h"
 #include "plugins/cuda/teams.h"
 #include "plugins/sdk.h"
@@ -13,26 +14,29 @@ namespace tandem::layers {
 
 namespace detail {
 
-template <class Formula>
+template <class Formula, class T>
 struct ElementwiseForward {
-  TANDEM_HOST_DEVICE void operator()(int64_t i) const { y[i] = formula.value(x[i]); }
+  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
+    cuda::store(formula.value(cuda::load(x[i])), y[i]);
+  }
   Formula formula;
-  const float* x;
-  float* y;
+  const T* x;
+  T* y;
 };
 
-template <class Formula>
+template <class Formula, class T>
 struct ElementwiseBackward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    if constexpr (requires(float v) { formula.gradient(v, v); }) {
-      dx[i] = formula.gradient(told_from[i], dy[i]);
+    const float v = cuda::load(told_from[i]), gradient = cuda::load(dy[i]);
+    if constexpr (requires { formula.gradient(v, v); }) {
+      cuda::store(formula.gradient(v, gradient), dx[i]);
     } else {
-      dx[i] = dy[i] * formula.slope(told_from[i]);
+      cuda::store(gradient * formula.slope(v), dx[i]);
     }
   }
   Formula formula;
-  const float *told_from, *dy;
-  float* dx;
+  const T *told_from, *dy;
+  T* dx;
 };
 
 }  // namespace detail
@@ -42,18 +46,27 @@ template <class Formula>
 class ElementwiseForwardCuda {
  public:
   ElementwiseForwardCuda(const sdk::Binding& binding, const sdk::Call&)
-      : formula_(binding.attributes), elements_(sdk::count(binding.input(0).shape)) {}
+      : formula_(binding.attributes),
+        elements_(sdk::count(binding.input(0).shape)),
+        dtype_(binding.input(0).dtype) {}
+
+  static constexpr uint32_t dtypes = cuda::all_dtypes;
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    cuda::for_each(call, elements_,
-                   detail::ElementwiseForward<Formula>{formula_, pass.input(0), pass.output(0)});
+    cuda::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      cuda::for_each(call, elements_,
+                     detail::ElementwiseForward<Formula, T>{formula_, cuda::input<T>(pass, 0),
+                                                            cuda::output<T>(pass, 0)});
+    });
   }
 
  protected:
   Formula formula_;
   int64_t elements_;
+  int32_t dtype_;
 };
 
 // A Formula is what slope.h describes.
@@ -63,10 +76,15 @@ class ElementwiseCuda : public ElementwiseForwardCuda<Formula> {
   using ElementwiseForwardCuda<Formula>::ElementwiseForwardCuda;
 
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    const float* v = Formula::slope_from == SlopeFrom::input ? pass.input(0) : pass.output(0);
-    cuda::for_each(call, this->elements_,
-                   detail::ElementwiseBackward<Formula>{this->formula_, v, pass.output_gradient(0),
-                                                        pass.input_gradient(0)});
+    cuda::with_elements(this->dtype_, [&](auto element) {
+      using T = decltype(element);
+      const T* v = Formula::slope_from == SlopeFrom::input ? cuda::input<T>(pass, 0)
+                                                           : cuda::output<T>(pass, 0);
+      cuda::for_each(call, this->elements_,
+                     detail::ElementwiseBackward<Formula, T>{this->formula_, v,
+                                                             cuda::output_gradient<T>(pass, 0),
+                                                             cuda::input_gradient<T>(pass, 0)});
+    });
   }
 };
 

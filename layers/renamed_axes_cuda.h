@@ -2,6 +2,7 @@
 // NVIDIA GPUs; see renamed_axes.h.
 #pragma once
 
+#include "plugins/cuda/elements.h"
 #include "plugins/cuda/places.h"
 #include "plugins/cuda/teams.h"
 
@@ -10,7 +11,9 @@ namespace tandem::layers {
 class RenamedAxesCuda {
  public:
   RenamedAxesCuda(const sdk::Binding& binding, const sdk::Call&)
-      : elements_(sdk::count(binding.input(0).shape)) {}
+      : elements_(sdk::count(binding.input(0).shape)), dtype_(binding.input(0).dtype) {}
+
+  static constexpr uint32_t dtypes = cuda::all_dtypes;
 
   static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
     if (binding.input(0).shape.c == binding.output(0).shape.c) return cuda::plain_layouts();
@@ -18,14 +21,22 @@ class RenamedAxesCuda {
   }
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    cuda::copy(call, pass.input(0), pass.output(0), elements_);
+    cuda::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      cuda::copy(call, cuda::input<T>(pass, 0), cuda::output<T>(pass, 0), elements_);
+    });
   }
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    cuda::copy(call, pass.output_gradient(0), pass.input_gradient(0), elements_);
+    cuda::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      cuda::copy(call, cuda::output_gradient<T>(pass, 0), cuda::input_gradient<T>(pass, 0),
+                 elements_);
+    });
   }
 
  private:
   int64_t elements_;
+  int32_t dtype_;
 };
 
 }  // namespace tandem::layers

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "layers/covered_axes.h"
+#include "plugins/cuda/elements.h"
 #include "plugins/cuda/sums.h"
 
 namespace tandem::layers {
@@ -33,34 +34,39 @@ struct SpreadPlaces {
 
 namespace detail {
 
-template <class Function>
+template <class Function, class T, class V>
 struct AppliedValues {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
     const int64_t value = places.value_of(i);
-    y[i] = function(x[i], g[i], a[value], b[value]);
+    cuda::store(
+        function(cuda::load(x[i]), cuda::load(g[i]), cuda::load(a[value]), cuda::load(b[value])),
+        y[i]);
   }
   SpreadPlaces places;
   Function function;
-  const float *x, *g, *a, *b;
-  float* y;
+  const T *x, *g;
+  const V *a, *b;
+  T* y;
 };
 
-template <class Function>
+template <class Function, class T>
 struct SpreadTerm {
   TANDEM_HOST_DEVICE double operator()(int64_t value, int64_t k) const {
     const int64_t i = places.index_of(value, k);
-    return static_cast<double>(function(x[i], g[i]));
+    return static_cast<double>(function(cuda::load(x[i]), cuda::load(g[i])));
   }
   SpreadPlaces places;
   Function function;
-  const float *x, *g;
+  const T *x, *g;
 };
 
+template <class V>
 struct StoreSum {
   TANDEM_HOST_DEVICE void operator()(int64_t value, double sum) const {
-    sums[value] = (accumulate ? sums[value] : 0.0F) + static_cast<float>(sum);
+    const float before = accumulate ? cuda::load(sums[value]) : 0.0F;
+    cuda::store(before + static_cast<float>(sum), sums[value]);
   }
-  float* sums;
+  V* sums;
   bool accumulate;
 };
 
@@ -68,11 +74,11 @@ struct StoreSum {
 
 // y = function(x, g, a, b), where x and g are tensors and a and b the values of their elements.
 // What a function does not use may be any readable memory of its size; y may be x or g.
-template <class Function>
-void apply_values(const sdk::Call& call, const Spread& s, const float* x, const float* g,
-                  const float* a, const float* b, float* y, const Function& function) {
+template <class T, class V, class Function>
+void apply_values(const sdk::Call& call, const Spread& s, const T* x, const T* g, const V* a,
+                  const V* b, T* y, const Function& function) {
   cuda::for_each(call, s.elements(),
-                 detail::AppliedValues<Function>{SpreadPlaces(s), function, x, g, a, b, y});
+                 detail::AppliedValues<Function, T, V>{SpreadPlaces(s), function, x, g, a, b, y});
 }
 
 // Of a layer with the parameters of covered_axes.h.
@@ -88,11 +94,11 @@ cuda::GroupSums<Value> sums_over(const Spread& s) {
 
 // For every value: sums = the sum of function(x, g) over its elements, or plus it. `scratch` has
 // the scratch_bytes of sums_over(s).
-template <class Function>
-void sum_values(const sdk::Call& call, const Spread& s, const float* x, const float* g,
-                const Function& function, double* scratch, float* sums, bool accumulate) {
-  sums_over(s).run(call, detail::SpreadTerm<Function>{SpreadPlaces(s), function, x, g}, scratch,
-                   detail::StoreSum{sums, accumulate});
+template <class T, class V, class Function>
+void sum_values(const sdk::Call& call, const Spread& s, const T* x, const T* g,
+                const Function& function, double* scratch, V* sums, bool accumulate) {
+  sums_over(s).run(call, detail::SpreadTerm<Function, T>{SpreadPlaces(s), function, x, g}, scratch,
+                   detail::StoreSum<V>{sums, accumulate});
 }
 
 }  // namespace tandem::layers

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/base/error.h"
+#include "core/base/precision.h"
 
 namespace tandem {
 
@@ -29,6 +30,7 @@ int64_t dtype_bytes(int32_t dtype) {
   switch (dtype) {
     case TANDEM_FLOAT32:
     case TANDEM_INT32:
+    case tf32_precision:
       return 4;
     case TANDEM_BFLOAT16:
     case TANDEM_FLOAT16:
@@ -52,16 +54,19 @@ std::string dtype_name(int32_t dtype) {
       return "int32";
     case TANDEM_UINT8:
       return "uint8";
+    case tf32_precision:
+      return "tf32";
     default:
       return fmt::format("dtype {}", dtype);
   }
 }
 
 int32_t parse_precision(const std::string& text) {
-  for (const int32_t dtype : {TANDEM_FLOAT32, TANDEM_BFLOAT16}) {
-    if (text == dtype_name(dtype)) return dtype;
+  for (const int32_t precision : {int32_t{TANDEM_FLOAT32}, tf32_precision, int32_t{TANDEM_BFLOAT16},
+                                  int32_t{TANDEM_FLOAT16}}) {
+    if (text == dtype_name(precision)) return precision;
   }
-  throw error("precision '{}': there are float32 and bfloat16", text);
+  throw error("precision '{}': there are float32, tf32, bfloat16 and float16", text);
 }
 
 }  // namespace tandem

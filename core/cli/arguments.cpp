@@ -62,8 +62,10 @@ void write_output(const std::string& path, const std::string& text) {
 void add_precision_option(CLI::App& command, std::string& precision, const std::string& fallback) {
   command
       .add_option("--precision", precision,
-                  fmt::format("float32 or bfloat16 (default: {}): of activations and their "
-                              "gradients; weights stay float32",
+                  fmt::format("Of activations and their gradients (default: {}): float32, bfloat16, "
+                              "or on cuda devices float16 (gradients times 1024) and tf32 "
+                              "(float32, multiplied with 11 significant bits); weights stay "
+                              "float32",
                               fallback))
       ->check([](const std::string& text) -> std::string {
         try {

@@ -3,6 +3,7 @@
 // is: changing there and back again would cost more than it saves.
 #include <deque>
 
+#include "core/base/precision.h"
 #include "core/model/fields.h"
 #include "core/model/layer_calls.h"
 #include "core/model/layouts.h"
@@ -35,6 +36,18 @@ std::vector<int> neighbours(const Net& net, const Layer& layer) {
   return result;
 }
 
+// No kernel tells whether it heeds the flag; those of other kinds of devices do not.
+void allow_tf32(Net& net, const std::string& device_kind) {
+  if (device_kind != "cuda") {
+    throw error(
+        "precision tf32 is of NVIDIA GPUs (--devices cuda:0), whose tensor cores multiply in it: "
+        "use float32 or bfloat16 here");
+  }
+  for (Layer& layer : net.layers) {
+    if (!layer.weights.empty()) layer.dtype = tf32_precision;
+  }
+}
+
 }  // namespace
 
 const tandem_kernel& kernel_of(const Layer& layer, const Registry& registry,
@@ -49,13 +62,15 @@ const tandem_kernel& kernel_of(const Layer& layer, const Registry& registry,
 int32_t wanted_dtype(const Net& net, const Layer& layer, size_t input, int32_t made) {
   if (input == 1 && layer.has(TANDEM_SECOND_INPUT_IS_SHAPE)) return made;
   const bool label = input == 1 && layer.has(TANDEM_SECOND_INPUT_IS_LABEL);
-  return label || layer.inputs[input] == net.label ? static_cast<int32_t>(TANDEM_FLOAT32)
-                                                   : layer.dtype;
+  const bool is_float32 =
+      label || layer.inputs[input] == net.label || layer.dtype == tf32_precision;
+  return is_float32 ? static_cast<int32_t>(TANDEM_FLOAT32) : layer.dtype;
 }
 
 void choose_dtypes(Draft& draft, const std::string& device_kind, int32_t precision) {
   if (precision == TANDEM_FLOAT32) return;
   Net& net = draft.net;
+  if (precision == tf32_precision) return allow_tf32(net, device_kind);
   std::vector<bool> knowing;
   std::deque<int> chosen;
   for (size_t i = 0; i < net.layers.size(); ++i) {

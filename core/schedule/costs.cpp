@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "core/base/error.h"
+#include "core/base/precision.h"
 
 namespace tandem {
 
@@ -17,7 +18,8 @@ std::string pass_key(const Net& net, int index, LayerPass pass) {
   const std::vector<int>& tensors = layer.outputs.empty() ? layer.inputs : layer.outputs;
   const int32_t dtype =
       tensors.empty() ? TANDEM_FLOAT32 : net.tensors[size_t(tensors.front())].dtype;
-  return dtype == TANDEM_FLOAT32 ? key : key + " " + dtype_name(dtype);
+  if (dtype != TANDEM_FLOAT32) return key + " " + dtype_name(dtype);
+  return layer.dtype == tf32_precision ? key + " " + dtype_name(tf32_precision) : key;
 }
 
 // Flops and bytes of a pass by its type.

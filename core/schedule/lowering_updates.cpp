@@ -2,6 +2,7 @@
 #include <memory>
 #include <utility>
 
+#include "core/model/loss_scale.h"
 #include "core/schedule/lowering_resolver.h"
 
 namespace tandem {
@@ -89,8 +90,8 @@ tandem_update Lowering::update_of(const UpdateWork& work, const Resolver& at) co
   update.skip = at.as<const int32_t>(work.skip);
   update.momentum2 = rule_.momentum2;
   update.delta = rule_.delta;
-  update.clip = rule_.clip;
-  update.gradient_scale = 1.0 / rule_.batches;
+  update.clip = rule_.clip * loss_scale(net_);
+  update.gradient_scale = 1.0 / (rule_.batches * loss_scale(net_));
   update.trust_coefficient = rule_.trust_coefficient;
   update.gradient_squares = at.as<const double>(work.norms);
   update.gradient_square_count = static_cast<uint32_t>(net_.weights.size());

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "core/data/loader.h"
+#include "core/model/loss_scale.h"
 #include "core/schedule/buffers.h"
 #include "core/schedule/plan_builder.h"
 
@@ -140,7 +141,8 @@ Region PlanBuilder::constant(int device, int scalar) {
                      1,
                      std::vector<float>(scalars.size() * floats, 0.0F)};
   for (size_t i = 0; i < scalars.size(); ++i) {
-    description.initial[i * floats] = static_cast<float>(scalars[i].loss_weight);
+    description.initial[i * floats] =
+        static_cast<float>(scalars[i].loss_weight * loss_scale(net()));
   }
   description.bytes = static_cast<int64_t>(description.initial.size() * sizeof(float));
   return {buffer(description), scalar * buffers::scalar_bytes, sizeof(float)};

@@ -13,13 +13,18 @@
 namespace tandem {
 namespace {
 
-// What the bytes of a tensor say: bfloat16 is the upper half of a float32.
+// What the bytes of a tensor say, or of float16 only whether it is finite. bfloat16 is the upper
+// half of a float32.
 std::vector<float> as_floats(const std::vector<uint8_t>& bytes, int32_t dtype) {
   const size_t width = static_cast<size_t>(dtype_bytes(dtype));
   std::vector<float> values(bytes.size() / width);
   auto* target = reinterpret_cast<uint8_t*>(values.data()) + sizeof(float) - width;
   for (size_t i = 0; i < values.size(); ++i) {
     std::memcpy(target + i * sizeof(float), bytes.data() + i * width, width);
+    if (dtype != TANDEM_FLOAT16) continue;
+    uint16_t half = 0;
+    std::memcpy(&half, bytes.data() + i * width, width);
+    values[i] = (half & 0x7c00) == 0x7c00 ? NAN : 0.0F;
   }
   return values;
 }

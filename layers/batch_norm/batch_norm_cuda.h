@@ -18,26 +18,29 @@ struct BatchNormMoments {
 };
 
 // The sums of a channel's values, and of their squares, about its first value.
+template <class T>
 struct BatchNormMomentTerm {
   TANDEM_HOST_DEVICE cuda::Pair operator()(int64_t channel, int64_t k) const {
-    const double distance = static_cast<double>(x[places.index_of(channel, k)]) -
-                            static_cast<double>(x[places.index_of(channel, 0)]);
+    const double distance = static_cast<double>(cuda::load(x[places.index_of(channel, k)])) -
+                            static_cast<double>(cuda::load(x[places.index_of(channel, 0)]));
     return {distance, distance * distance};
   }
   SpreadPlaces places;
-  const float* x;
+  const T* x;
 };
+template <class T>
 struct BatchNormStoreMoments {
   TANDEM_HOST_DEVICE void operator()(int64_t channel, const cuda::Pair& sums) const {
     const double mean = sums.first / count;
     if (channel == 0) target[0] = count;
-    target[1 + channel] = static_cast<double>(x[places.index_of(channel, 0)]) + mean;
+    const float first = cuda::load(x[places.index_of(channel, 0)]);
+    target[1 + channel] = static_cast<double>(first) + mean;
     // Rounding may leave a channel of one value with less than nothing. A NaN stays one.
     const double squares = sums.second - mean * sums.first;
     target[1 + channels + channel] = squares < 0 ? 0 : squares;
   }
   SpreadPlaces places;
-  const float* x;
+  const T* x;
   int64_t channels;
   double count;
   double* target;
@@ -107,25 +110,30 @@ struct BatchNormKeptCoefficients {
   BatchNormCoefficients kept;
 };
 
+template <class T>
 struct BatchNormForward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
     const int64_t c = places.value_of(i);
-    y[i] = ((x[i] - coefficients[c]) - coefficients[channels + c]) * coefficients[2 * channels + c];
+    const float distance = (cuda::load(x[i]) - coefficients[c]) - coefficients[channels + c];
+    cuda::store(distance * coefficients[2 * channels + c], y[i]);
   }
   SpreadPlaces places;
   int64_t channels;
-  const float *x, *coefficients;
-  float* y;
+  const T* x;
+  const float* coefficients;
+  T* y;
 };
 
 // Of dy and of dy * y.
+template <class T>
 struct BatchNormGradientTerm {
   TANDEM_HOST_DEVICE cuda::Pair operator()(int64_t channel, int64_t k) const {
     const int64_t i = places.index_of(channel, k);
-    return {static_cast<double>(dy[i]), static_cast<double>(dy[i]) * static_cast<double>(y[i])};
+    const auto gradient = static_cast<double>(cuda::load(dy[i]));
+    return {gradient, gradient * static_cast<double>(cuda::load(y[i]))};
   }
   SpreadPlaces places;
-  const float *dy, *y;
+  const T *dy, *y;
 };
 struct BatchNormStoreGradients {
   TANDEM_HOST_DEVICE void operator()(int64_t channel, const cuda::Pair& sums) const {
@@ -138,25 +146,28 @@ struct BatchNormStoreGradients {
 
 // dx = (dy - mean(dy) - y * mean(dy * y)) / sqrt(variance + eps); sums nullptr: of kept statistics,
 // which do not depend on x.
+template <class T>
 struct BatchNormBackward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
     const int64_t c = places.value_of(i);
-    if (sums == nullptr) {
-      dx[i] = dy[i] * saved[c];
-      return;
-    }
+    const float gradient = cuda::load(dy[i]);
+    if (sums == nullptr) return cuda::store(gradient * saved[c], dx[i]);
     const float share = saved[channels];
-    dx[i] = ((dy[i] - sums[c] * share) - y[i] * (sums[channels + c] * share)) * saved[c];
+    const float slope = sums[channels + c] * share;
+    cuda::store(((gradient - sums[c] * share) - cuda::load(y[i]) * slope) * saved[c], dx[i]);
   }
   SpreadPlaces places;
   int64_t channels;
-  const float *dy, *y, *saved, *sums;
-  float* dx;
+  const T *dy, *y;
+  const float *saved, *sums;
+  T* dx;
 };
 
 class BatchNormCuda : public sdk::Needs {
  public:
   BatchNormCuda(const sdk::Binding& binding, const sdk::Call&);
+
+  static constexpr uint32_t dtypes = cuda::all_dtypes;
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
@@ -186,6 +197,7 @@ class BatchNormCuda : public sdk::Needs {
   Spread spread_;
   SpreadPlaces places_;
   int64_t channels_;
+  int32_t dtype_;
   cuda::GroupSums<cuda::Pair> sums_;
   bool training_, kept_, per_device_;
   double eps_;
@@ -196,6 +208,7 @@ inline BatchNormCuda::BatchNormCuda(const sdk::Binding& binding, const sdk::Call
     : spread_(binding.input(0), {1, 1}),
       places_(spread_),
       channels_(binding.input(0).shape.c),
+      dtype_(binding.input(0).dtype),
       sums_(sums_over<cuda::Pair>(spread_)),
       training_(binding.training()),
       kept_(BatchNorm::uses_kept_statistics(binding.attributes, training_)),
@@ -210,14 +223,22 @@ inline BatchNormCuda::BatchNormCuda(const sdk::Binding& binding, const sdk::Call
 inline void BatchNormCuda::moments(const sdk::Call& call, const sdk::Pass& pass,
                                    double* target) const {
   const auto each = static_cast<double>(spread_.elements() / channels_);
-  sums_.run(call, BatchNormMomentTerm{places_, pass.input(0)}, pass.scratch<cuda::Pair>(),
-            BatchNormStoreMoments{places_, pass.input(0), channels_, each, target});
+  cuda::with_elements(dtype_, [&](auto element) {
+    using T = decltype(element);
+    const T* x = cuda::input<T>(pass, 0);
+    sums_.run(call, BatchNormMomentTerm<T>{places_, x}, pass.scratch<cuda::Pair>(),
+              BatchNormStoreMoments<T>{places_, x, channels_, each, target});
+  });
 }
 
 inline void BatchNormCuda::gradient_sums(const sdk::Call& call, const sdk::Pass& pass,
                                          float* target) const {
-  sums_.run(call, BatchNormGradientTerm{places_, pass.output_gradient(0), pass.output(0)},
-            pass.scratch<cuda::Pair>(), BatchNormStoreGradients{channels_, target});
+  cuda::with_elements(dtype_, [&](auto element) {
+    using T = decltype(element);
+    const T* y = cuda::output<T>(pass, 0);
+    sums_.run(call, BatchNormGradientTerm<T>{places_, cuda::output_gradient<T>(pass, 0), y},
+              pass.scratch<cuda::Pair>(), BatchNormStoreGradients{channels_, target});
+  });
 }
 
 inline void BatchNormCuda::merge_forward_statistics(const sdk::Call& call, float* target,
@@ -249,9 +270,12 @@ inline void BatchNormCuda::forward(const sdk::Call& call, const sdk::Pass& pass)
     if (!training_) body.kept_mean = nullptr;
     cuda::for_each(call, channels_, body);
   }
-  cuda::for_each(
-      call, spread_.elements(),
-      BatchNormForward{places_, channels_, pass.input(0), coefficients(pass), pass.output(0)});
+  cuda::with_elements(dtype_, [&](auto element) {
+    using T = decltype(element);
+    cuda::for_each(call, spread_.elements(),
+                   BatchNormForward<T>{places_, channels_, cuda::input<T>(pass, 0),
+                                       coefficients(pass), cuda::output<T>(pass, 0)});
+  });
 }
 
 inline void BatchNormCuda::backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
@@ -262,9 +286,13 @@ inline void BatchNormCuda::backward_data(const sdk::Call& call, const sdk::Pass&
   } else if (!kept_) {
     sums = pass.statistics();
   }
-  cuda::for_each(call, spread_.elements(),
-                 BatchNormBackward{places_, channels_, pass.output_gradient(0), pass.output(0),
-                                   pass.saved(), sums, pass.input_gradient(0)});
+  cuda::with_elements(dtype_, [&](auto element) {
+    using T = decltype(element);
+    cuda::for_each(call, spread_.elements(),
+                   BatchNormBackward<T>{places_, channels_, cuda::output_gradient<T>(pass, 0),
+                                        cuda::output<T>(pass, 0), pass.saved(), sums,
+                                        cuda::input_gradient<T>(pass, 0)});
+  });
 }
 
 }  // namespace tandem::layers

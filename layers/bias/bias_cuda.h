@@ -16,45 +16,70 @@ struct SecondOf {
 class BiasCuda : public sdk::Needs {
  public:
   BiasCuda(const sdk::Binding& binding, const sdk::Call&)
-      : spread_(binding.input(0), axes_of(binding)), trained_(binding.input_count() == 1) {
+      : spread_(binding.input(0), axes_of(binding)),
+        dtype_(binding.input(0).dtype),
+        trained_(binding.input_count() == 1) {
     if (trained_ || !spread_.one_value_an_element()) {
       scratch_bytes = sums_over(spread_).scratch_bytes();
     }
   }
+
+  static constexpr uint32_t dtypes = cuda::all_dtypes;
 
   static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
     return cuda_layouts_for(binding);
   }
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    const float *x = pass.input(0), *b = trained_ ? pass.weight(0) : pass.input(1);
-    apply_values(call, spread_, x, x, b, b, pass.output(0), AddedBias());
+    cuda::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      const T* x = cuda::input<T>(pass, 0);
+      T* y = cuda::output<T>(pass, 0);
+      if (trained_) {
+        const float* b = pass.weight(0);
+        apply_values(call, spread_, x, x, b, b, y, AddedBias());
+      } else {
+        const T* b = cuda::input<T>(pass, 1);
+        apply_values(call, spread_, x, x, b, b, y, AddedBias());
+      }
+    });
   }
 
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    const float* dy = pass.output_gradient(0);
-    if (!trained_ && pass.input_gradient(1) != nullptr) sum(call, pass, pass.input_gradient(1));
-    if (pass.input_gradient(0) != nullptr) {
-      cuda::copy(call, dy, pass.input_gradient(0), spread_.elements());
-    }
+    cuda::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      const T* dy = cuda::output_gradient<T>(pass, 0);
+      if (!trained_ && cuda::input_gradient<T>(pass, 1) != nullptr) {
+        sum_to_input<T>(call, pass);
+      }
+      if (T* dx = cuda::input_gradient<T>(pass, 0)) {
+        cuda::copy(call, dy, dx, spread_.elements());
+      }
+    });
   }
 
+  // Only weight gradients are ever added to.
   void backward_weights(const sdk::Call& call, const sdk::Pass& pass) const {
-    sum(call, pass, pass.weight_gradient(0));
+    cuda::with_elements(dtype_, [&](auto element) {
+      const auto* dy = cuda::output_gradient<decltype(element)>(pass, 0);
+      sum_values(call, spread_, dy, dy, SecondOf(), pass.scratch<double>(), pass.weight_gradient(0),
+                 pass.accumulate());
+    });
   }
 
  private:
-  // Only weight gradients are ever added to.
-  void sum(const sdk::Call& call, const sdk::Pass& pass, float* target) const {
-    const float* dy = pass.output_gradient(0);
-    if (!trained_ && spread_.one_value_an_element()) {
+  template <class T>
+  void sum_to_input(const sdk::Call& call, const sdk::Pass& pass) const {
+    const T* dy = cuda::output_gradient<T>(pass, 0);
+    T* target = cuda::input_gradient<T>(pass, 1);
+    if (spread_.one_value_an_element()) {
       return cuda::copy(call, dy, target, spread_.elements());
     }
-    sum_values(call, spread_, dy, dy, SecondOf(), pass.scratch<double>(), target,
-               trained_ && pass.accumulate());
+    sum_values(call, spread_, dy, dy, SecondOf(), pass.scratch<double>(), target, false);
   }
 
   Spread spread_;
+  int32_t dtype_;
   bool trained_;
 };
 

@@ -10,7 +10,7 @@ namespace tandem::layers {
 
 class ConcatCuda {
  public:
-  ConcatCuda(const sdk::Binding& binding, const sdk::Call&) {
+  ConcatCuda(const sdk::Binding& binding, const sdk::Call&) : dtype_(binding.input(0).dtype) {
     const tandem_tensor& output = binding.output(0);
     const size_t axis = concat_axis(binding.attributes, binding.input(0).shape);
     Extents place{};
@@ -21,22 +21,32 @@ class ConcatCuda {
     }
   }
 
+  static constexpr uint32_t dtypes = cuda::all_dtypes;
+
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    for (size_t i = 0; i < parts_.size(); ++i) {
-      copy_box(call, parts_[i], pass.input(i), pass.output(0));
-    }
+    cuda::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      for (size_t i = 0; i < parts_.size(); ++i) {
+        copy_box(call, parts_[i], cuda::input<T>(pass, i), cuda::output<T>(pass, 0));
+      }
+    });
   }
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    for (size_t i = 0; i < parts_.size(); ++i) {
-      if (pass.input_gradient(i) == nullptr) continue;
-      copy_box(call, parts_[i].reversed(), pass.output_gradient(0), pass.input_gradient(i));
-    }
+    cuda::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      for (size_t i = 0; i < parts_.size(); ++i) {
+        if (cuda::input_gradient<T>(pass, i) == nullptr) continue;
+        copy_box(call, parts_[i].reversed(), cuda::output_gradient<T>(pass, 0),
+                 cuda::input_gradient<T>(pass, i));
+      }
+    });
   }
 
  private:
   std::vector<Box> parts_;
+  int32_t dtype_;
 };
 
 }  // namespace tandem::layers

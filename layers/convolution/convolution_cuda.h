@@ -1,11 +1,13 @@
 // Convolution and Deconvolution on NVIDIA GPUs: cuDNN's convolution one way and the other way
-// round, and a bias by our own kernels.
+// round, and a bias by our own kernels. Tensors of 16 bits are NHWC if they may choose, as tensor
+// cores want them, those of float32 NCHW.
 #pragma once
 
 #include <algorithm>
 
 #include "layers/bias/bias_cuda.h"
 #include "layers/convolution/convolution.h"
+#include "layers/convolution/rounded_filter_cuda.h"
 #include "layers/deconvolution/deconvolution.h"
 #include "plugins/cuda/dnn.h"
 
@@ -26,30 +28,90 @@ cuda::ConvolutionShape convolution_shape(const sdk::Binding& binding, const Sett
           {w.dilation.h, w.dilation.w}};
 }
 
+// A tensor of one pixel is called NCHW, whatever the other one is.
+inline cuda::ConvolutionKind convolution_kind(const sdk::Binding& binding) {
+  const bool channels_last =
+      binding.input(0).layout == TANDEM_NHWC || binding.output(0).layout == TANDEM_NHWC;
+  return {binding.input(0).dtype, channels_last, binding.has(TANDEM_ALLOWS_TF32)};
+}
+
+inline sdk::LayoutOptions convolution_layouts(const sdk::Binding& binding) {
+  if (binding.input(0).dtype == TANDEM_FLOAT32) return {{TANDEM_NCHW, TANDEM_NCHW, 0}};
+  // cuDNN would reorder what each of the three passes reads and writes.
+  const int64_t elements = sdk::count(binding.input(0).shape) + sdk::count(binding.output(0).shape);
+  return {{TANDEM_NHWC, TANDEM_NHWC, 0},
+          {TANDEM_NCHW, TANDEM_NCHW, 3 * 2 * 2 * static_cast<double>(elements)}};
+}
+
+// cuDNN's three passes, with the weights as it wants them.
+class FilterPasses {
+ public:
+  FilterPasses(const sdk::Call& call, const cuda::ConvolutionShape& shape,
+               const cuda::ConvolutionKind& kind, bool backward_data, bool backward_weights)
+      : filter_(shape.weight, kind),
+        convolution_(call, shape, kind, backward_data, backward_weights) {}
+
+  [[nodiscard]] int64_t scratch_bytes() const {
+    return filter_.bytes() + convolution_.scratch_bytes();
+  }
+  [[nodiscard]] std::string algorithm() const { return convolution_.algorithm(); }
+
+  void forward(const sdk::Call& call, const sdk::Pass& pass, const void* x, void* y) const {
+    const void* weight = filter_.fetch(call, pass.weight(0), pass.raw.scratch);
+    convolution_.forward(call, x, weight, y, work(pass));
+  }
+  void backward_data(const sdk::Call& call, const sdk::Pass& pass, const void* dy, void* dx) const {
+    const void* weight = filter_.fetch(call, pass.weight(0), pass.raw.scratch);
+    convolution_.backward_data(call, weight, dy, dx, work(pass));
+  }
+  void backward_weights(const sdk::Call& call, const sdk::Pass& pass, const void* x,
+                        const void* dy) const {
+    float* gradient = pass.weight_gradient(0);
+    if (!filter_.is_copy()) {
+      return convolution_.backward_weights(call, x, dy, gradient, pass.accumulate(), work(pass));
+    }
+    convolution_.backward_weights(call, x, dy, pass.raw.scratch, false, work(pass));
+    filter_.take_gradient(call, pass.raw.scratch, gradient, pass.accumulate());
+  }
+
+ private:
+  [[nodiscard]] void* work(const sdk::Pass& pass) const {
+    return pass.scratch<char>() + filter_.bytes();
+  }
+
+  RoundedFilter filter_;
+  cuda::Convolution convolution_;
+};
+
 // What both have beside the convolution itself: the bias of each output channel.
 class ConvolutionBias {
  public:
   ConvolutionBias(const sdk::Binding& binding, bool present)
-      : spread_(binding.output(0), {1, 1}), present_(present) {}
+      : spread_(binding.output(0), {1, 1}), dtype_(binding.output(0).dtype), present_(present) {}
 
   [[nodiscard]] int64_t scratch_bytes() const {
     return present_ ? sums_over(spread_).scratch_bytes() : 0;
   }
   void add(const sdk::Call& call, const sdk::Pass& pass) const {
     if (!present_) return;
-    float* y = pass.output(0);
     const float* bias = pass.weight(1);
-    apply_values(call, spread_, y, y, bias, bias, y, AddedBias());
+    cuda::with_elements(dtype_, [&](auto element) {
+      auto* y = cuda::output<decltype(element)>(pass, 0);
+      apply_values<decltype(element)>(call, spread_, y, y, bias, bias, y, AddedBias());
+    });
   }
   void gradient(const sdk::Call& call, const sdk::Pass& pass) const {
     if (!present_ || pass.weight_gradient(1) == nullptr) return;
-    const float* dy = pass.output_gradient(0);
-    sum_values(call, spread_, dy, dy, SecondOf(), pass.scratch<double>(), pass.weight_gradient(1),
-               pass.accumulate());
+    cuda::with_elements(dtype_, [&](auto element) {
+      const auto* dy = cuda::output_gradient<decltype(element)>(pass, 0);
+      sum_values(call, spread_, dy, dy, SecondOf(), pass.scratch<double>(), pass.weight_gradient(1),
+                 pass.accumulate());
+    });
   }
 
  private:
   Spread spread_;
+  int32_t dtype_;
   bool present_;
 };
 
@@ -59,33 +121,38 @@ class ConvolutionCuda : public sdk::Needs {
       : ConvolutionCuda(binding, call,
                         ConvolutionSettings(binding.attributes, binding.input(0).shape)) {}
 
+  static constexpr uint32_t dtypes = cuda::all_dtypes;
+
+  static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
+    return convolution_layouts(binding);
+  }
+
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    convolution_.forward(call, pass.input(0), pass.weight(0), pass.output(0), pass.raw.scratch);
+    passes_.forward(call, pass, pass.raw.inputs[0], pass.raw.outputs[0]);
     bias_.add(call, pass);
   }
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    convolution_.backward_data(call, pass.weight(0), pass.output_gradient(0),
-                               pass.input_gradient(0), pass.raw.scratch);
+    passes_.backward_data(call, pass, pass.raw.output_gradients[0], pass.raw.input_gradients[0]);
   }
   void backward_weights(const sdk::Call& call, const sdk::Pass& pass) const {
-    convolution_.backward_weights(call, pass.input(0), pass.output_gradient(0),
-                                  pass.weight_gradient(0), pass.accumulate(), pass.raw.scratch);
+    passes_.backward_weights(call, pass, pass.raw.inputs[0], pass.raw.output_gradients[0]);
     bias_.gradient(call, pass);
   }
 
  private:
   ConvolutionCuda(const sdk::Binding& binding, const sdk::Call& call,
                   const ConvolutionSettings& settings)
-      : convolution_(
+      : passes_(
             call,
             convolution_shape(binding, settings, binding.input(0).shape, binding.output(0).shape),
-            binding.has(TANDEM_WANTS_BACKWARD_DATA), binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)),
+            convolution_kind(binding), binding.has(TANDEM_WANTS_BACKWARD_DATA),
+            binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)),
         bias_(binding, settings.bias) {
-    scratch_bytes = std::max(convolution_.scratch_bytes(), bias_.scratch_bytes());
-    algorithm = convolution_.algorithm();
+    scratch_bytes = std::max(passes_.scratch_bytes(), bias_.scratch_bytes());
+    algorithm = passes_.algorithm();
   }
 
-  cuda::Convolution convolution_;
+  FilterPasses passes_;
   ConvolutionBias bias_;
 };
 
@@ -96,34 +163,37 @@ class DeconvolutionCuda : public sdk::Needs {
       : DeconvolutionCuda(binding, call,
                           DeconvolutionSettings(binding.attributes, binding.input(0).shape)) {}
 
+  static constexpr uint32_t dtypes = cuda::all_dtypes;
+
+  static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
+    return convolution_layouts(binding);
+  }
+
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    convolution_.backward_data(call, pass.weight(0), pass.input(0), pass.output(0),
-                               pass.raw.scratch);
+    passes_.backward_data(call, pass, pass.raw.inputs[0], pass.raw.outputs[0]);
     bias_.add(call, pass);
   }
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    convolution_.forward(call, pass.output_gradient(0), pass.weight(0), pass.input_gradient(0),
-                         pass.raw.scratch);
+    passes_.forward(call, pass, pass.raw.output_gradients[0], pass.raw.input_gradients[0]);
   }
   void backward_weights(const sdk::Call& call, const sdk::Pass& pass) const {
-    convolution_.backward_weights(call, pass.output_gradient(0), pass.input(0),
-                                  pass.weight_gradient(0), pass.accumulate(), pass.raw.scratch);
+    passes_.backward_weights(call, pass, pass.raw.output_gradients[0], pass.raw.inputs[0]);
     bias_.gradient(call, pass);
   }
 
  private:
   DeconvolutionCuda(const sdk::Binding& binding, const sdk::Call& call,
                     const DeconvolutionSettings& settings)
-      : convolution_(
+      : passes_(
             call,
             convolution_shape(binding, settings, binding.output(0).shape, binding.input(0).shape),
-            true, binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)),
+            convolution_kind(binding), true, binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)),
         bias_(binding, settings.bias) {
-    scratch_bytes = std::max(convolution_.scratch_bytes(), bias_.scratch_bytes());
-    algorithm = convolution_.algorithm();
+    scratch_bytes = std::max(passes_.scratch_bytes(), bias_.scratch_bytes());
+    algorithm = passes_.algorithm();
   }
 
-  cuda::Convolution convolution_;
+  FilterPasses passes_;
   ConvolutionBias bias_;
 };
 

@@ -4,33 +4,46 @@
 
 #include "layers/dropout/dropout.h"
 #include "layers/dropout/dropout_formula.h"
+#include "plugins/cuda/elements.h"
 #include "plugins/cuda/places.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::layers {
 
+template <class T>
+struct DropoutElement {
+  TANDEM_HOST_DEVICE void operator()(int64_t i, bool kept) const {
+    cuda::store(kept ? scale * cuda::load(x[i]) : 0.0F, y[i]);
+    if (mask != nullptr) mask[i] = kept ? 1 : 0;
+  }
+  float scale;
+  const T* x;
+  T* y;
+  uint8_t* mask;  // nullptr without a backward pass
+};
+
+template <class T>
 struct DropoutForward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
     const int64_t row = cuda::quotient(i, blocks);
-    formula.drop(*step, row, static_cast<uint32_t>(first + i - row * blocks), x, y, mask);
+    formula.drop(*step, row, static_cast<uint32_t>(first + i - row * blocks), element);
   }
   DropoutFormula formula;
   int64_t first;
   cuda::Divisor blocks;
   const tandem_step* step;
-  const float* x;
-  float* y;
-  uint8_t* mask;
+  DropoutElement<T> element;
 };
 
+template <class T>
 struct DropoutBackward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    dx[i] = mask[i] != 0 ? factor * dy[i] : 0.0F;
+    cuda::store(mask[i] != 0 ? factor * cuda::load(dy[i]) : 0.0F, dx[i]);
   }
   float factor;
   const uint8_t* mask;
-  const float* dy;
-  float* dx;
+  const T* dy;
+  T* dx;
 };
 
 class DropoutCuda : public sdk::Needs {
@@ -39,32 +52,47 @@ class DropoutCuda : public sdk::Needs {
       : formula_(binding),
         rows_(binding.input(0).shape.n),
         elements_(sdk::count(binding.input(0).shape)),
+        dtype_(binding.input(0).dtype),
         training_(binding.training()) {
     if (training_ && binding.has(TANDEM_WANTS_BACKWARD_DATA)) saved_bytes = elements_;
   }
 
+  static constexpr uint32_t dtypes = cuda::all_dtypes;
+
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    if (!training_) return cuda::copy(call, pass.input(0), pass.output(0), elements_);
-    const int64_t blocks = formula_.blocks();
-    cuda::for_each(
-        call, rows_ * blocks,
-        DropoutForward{formula_, formula_.first_block(), blocks, pass.raw.step, pass.input(0),
-                       pass.output(0), saved_bytes > 0 ? pass.saved<uint8_t>() : nullptr});
+    cuda::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      const T* x = cuda::input<T>(pass, 0);
+      T* y = cuda::output<T>(pass, 0);
+      if (!training_) return cuda::copy(call, x, y, elements_);
+      uint8_t* mask = saved_bytes > 0 ? pass.saved<uint8_t>() : nullptr;
+      const int64_t blocks = formula_.blocks();
+      cuda::for_each(call, rows_ * blocks,
+                     DropoutForward<T>{formula_,
+                                       formula_.first_block(),
+                                       blocks,
+                                       pass.raw.step,
+                                       {formula_.factor(), x, y, mask}});
+    });
   }
 
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    const float* dy = pass.output_gradient(0);
-    if (!training_) return cuda::copy(call, dy, pass.input_gradient(0), elements_);
-    cuda::for_each(call, elements_,
-                   DropoutBackward{formula_.factor(), pass.saved<const uint8_t>(), dy,
-                                   pass.input_gradient(0)});
+    cuda::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      const T* dy = cuda::output_gradient<T>(pass, 0);
+      T* dx = cuda::input_gradient<T>(pass, 0);
+      if (!training_) return cuda::copy(call, dy, dx, elements_);
+      cuda::for_each(call, elements_,
+                     DropoutBackward<T>{formula_.factor(), pass.saved<const uint8_t>(), dy, dx});
+    });
   }
 
  private:
   DropoutFormula formula_;
   int64_t rows_, elements_;
+  int32_t dtype_;
   bool training_;
 };
 

@@ -26,10 +26,11 @@ class DropoutFormula {
     return (first_element_ + placement_.row_size() + 3) / 4 - first_block();
   }
 
-  // The four elements of one random block, as far as they are the binding's. `mask` may be nullptr.
-  TANDEM_HOST_DEVICE void drop(const tandem_step& step, int64_t row, uint32_t block, const float* x,
-                               float* y, uint8_t* mask) const {
-    const float scale = factor();
+  // body(where it lies, whether it is kept) for the four elements of one random block, as far as
+  // they are the binding's.
+  template <class Body>
+  TANDEM_HOST_DEVICE void drop(const tandem_step& step, int64_t row, uint32_t block,
+                               const Body& body) const {
     const int64_t row_size = placement_.row_size();
     const tandem_random4 random =
         tandem_random_block(step.seed, step.step, layer_,
@@ -37,10 +38,7 @@ class DropoutFormula {
     const int64_t first = int64_t{block} * 4 - first_element_;
     const int64_t last = row_size - first < 4 ? row_size - first : 4;
     for (int64_t lane = first < 0 ? -first : 0; lane < last; ++lane) {
-      const int64_t i = row * row_size + place(first + lane);
-      const bool kept = tandem_uniform(random.value[lane]) >= ratio_;
-      y[i] = kept ? scale * x[i] : 0.0F;
-      if (mask != nullptr) mask[i] = kept ? 1 : 0;
+      body(row * row_size + place(first + lane), tandem_uniform(random.value[lane]) >= ratio_);
     }
   }
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "layers/eltwise/eltwise.h"
+#include "plugins/cuda/elements.h"
 #include "plugins/cuda/places.h"
 #include "plugins/cuda/teams.h"
 
@@ -12,82 +13,100 @@ namespace tandem::layers {
 
 constexpr int64_t most_eltwise_inputs = 128;
 
+template <class T>
 struct EltwiseInputs {
-  const float* x[most_eltwise_inputs];
+  [[nodiscard]] TANDEM_HOST_DEVICE float at(int64_t k, int64_t i) const {
+    return cuda::load(x[k][i]);
+  }
+  const T* x[most_eltwise_inputs];
   int64_t count;
 };
 
+template <class T>
 struct EltwiseSum {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    float sum = coefficients[0] * inputs.x[0][i] + coefficients[1] * inputs.x[1][i];
-    for (int64_t k = 2; k < inputs.count; ++k) sum = sum + coefficients[k] * inputs.x[k][i];
-    y[i] = sum;
+    float sum = coefficients[0] * inputs.at(0, i) + coefficients[1] * inputs.at(1, i);
+    for (int64_t k = 2; k < inputs.count; ++k) sum = sum + coefficients[k] * inputs.at(k, i);
+    cuda::store(sum, y[i]);
   }
-  EltwiseInputs inputs;
+  EltwiseInputs<T> inputs;
   float coefficients[most_eltwise_inputs];
-  float* y;
+  T* y;
 };
 
 // Factors are what the gradient of each input is multiplied with, one tensor after the other.
+template <class T>
 struct EltwiseProduct {
   [[nodiscard]] TANDEM_HOST_DEVICE float product_without(int64_t without, int64_t i) const {
     float result = 1;
     for (int64_t k = 0; k < inputs.count; ++k) {
-      if (k != without) result *= inputs.x[k][i];
+      if (k != without) result *= inputs.at(k, i);
     }
     return result;
   }
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
     const float result = product_without(-1, i);
     for (int64_t k = 0; k < inputs.count && factors != nullptr; ++k) {
-      factors[k * elements + i] = stable ? product_without(k, i) : result / inputs.x[k][i];
+      factors[k * elements + i] = stable ? product_without(k, i) : result / inputs.at(k, i);
     }
-    y[i] = result;  // last: it may be the memory of input 0
+    cuda::store(result, y[i]);  // last: it may be the memory of input 0
   }
-  EltwiseInputs inputs;
+  EltwiseInputs<T> inputs;
   bool stable;
   int64_t elements;
-  float *factors, *y;
+  float* factors;
+  T* y;
 };
 
 // Of equal values the second of the first two inputs is taken, after that the earlier.
+template <class T>
 struct EltwiseMaximum {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const float first = inputs.x[0][i], second = inputs.x[1][i];
+    const float first = inputs.at(0, i), second = inputs.at(1, i);
     int64_t from = first > second ? 0 : 1;
     float best = first > second ? first : second;
     for (int64_t k = 2; k < inputs.count; ++k) {
-      const float other = inputs.x[k][i];
+      const float other = inputs.at(k, i);
       if (other > best) {
         best = other;
         from = k;
       }
     }
     if (taken != nullptr) taken[i] = static_cast<uint8_t>(from);
-    y[i] = best;
+    cuda::store(best, y[i]);
   }
-  EltwiseInputs inputs;
+  EltwiseInputs<T> inputs;
   uint8_t* taken;
-  float* y;
+  T* y;
 };
 
+template <class T>
 struct EltwiseSumGradient {
-  TANDEM_HOST_DEVICE void operator()(int64_t i) const { dx[i] = coefficient * dy[i]; }
+  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
+    cuda::store(coefficient * cuda::load(dy[i]), dx[i]);
+  }
   float coefficient;
-  const float* dy;
-  float* dx;
+  const T* dy;
+  T* dx;
 };
+template <class T>
 struct EltwiseProductGradient {
-  TANDEM_HOST_DEVICE void operator()(int64_t i) const { dx[i] = dy[i] * factor[i]; }
-  const float *factor, *dy;
-  float* dx;
+  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
+    cuda::store(cuda::load(dy[i]) * factor[i], dx[i]);
+  }
+  const float* factor;
+  const T* dy;
+  T* dx;
 };
+template <class T>
 struct EltwiseMaximumGradient {
-  TANDEM_HOST_DEVICE void operator()(int64_t i) const { dx[i] = taken[i] == input ? dy[i] : 0.0F; }
+  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
+    cuda::store(taken[i] == input ? cuda::load(dy[i]) : 0.0F, dx[i]);
+  }
   int64_t input;
   const uint8_t* taken;
-  const float* dy;
-  float* dx;
+  const T* dy;
+  T* dx;
 };
 
 class EltwiseCuda : public sdk::Needs {
@@ -95,6 +114,7 @@ class EltwiseCuda : public sdk::Needs {
   EltwiseCuda(const sdk::Binding& binding, const sdk::Call&)
       : inputs_(static_cast<int64_t>(binding.input_count())),
         elements_(sdk::count(binding.input(0).shape)),
+        dtype_(binding.input(0).dtype),
         stable_(binding.attributes.boolean("stable_prod_grad")),
         product_(binding.attributes.text("operation") == "PROD"),
         maximum_(binding.attributes.text("operation") == "MAX") {
@@ -111,48 +131,64 @@ class EltwiseCuda : public sdk::Needs {
     if (maximum_) saved_bytes = elements_;
   }
 
+  static constexpr uint32_t dtypes = cuda::all_dtypes;
+
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    EltwiseInputs inputs{{}, inputs_};
-    for (int64_t k = 0; k < inputs_; ++k) inputs.x[k] = pass.input(static_cast<size_t>(k));
-    float* y = pass.output(0);
+    cuda::with_elements(dtype_, [&](auto element) { combine<decltype(element)>(call, pass); });
+  }
+
+  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+    cuda::with_elements(dtype_, [&](auto element) { gradients<decltype(element)>(call, pass); });
+  }
+
+ private:
+  template <class T>
+  void combine(const sdk::Call& call, const sdk::Pass& pass) const {
+    EltwiseInputs<T> inputs{{}, inputs_};
+    for (int64_t k = 0; k < inputs_; ++k) {
+      inputs.x[k] = cuda::input<T>(pass, static_cast<size_t>(k));
+    }
+    T* y = cuda::output<T>(pass, 0);
     const bool saves = saved_bytes > 0;
     if (product_) {
-      cuda::for_each(call, elements_,
-                     EltwiseProduct{inputs, stable_, elements_, saves ? pass.saved() : nullptr, y});
+      float* factors = saves ? pass.saved() : nullptr;
+      cuda::for_each(call, elements_, EltwiseProduct<T>{inputs, stable_, elements_, factors, y});
     } else if (maximum_) {
       cuda::for_each(call, elements_,
-                     EltwiseMaximum{inputs, saves ? pass.saved<uint8_t>() : nullptr, y});
+                     EltwiseMaximum<T>{inputs, saves ? pass.saved<uint8_t>() : nullptr, y});
     } else {
-      EltwiseSum sum{inputs, {}, y};
+      EltwiseSum<T> sum{inputs, {}, y};
       std::copy(coefficients_.begin(), coefficients_.end(), sum.coefficients);
       cuda::for_each(call, elements_, sum);
     }
   }
 
   // From the last to the first, since input gradient 0 may be the output gradient's memory.
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    const float* dy = pass.output_gradient(0);
+  template <class T>
+  void gradients(const sdk::Call& call, const sdk::Pass& pass) const {
+    const T* dy = cuda::output_gradient<T>(pass, 0);
     for (int64_t k = inputs_; k-- > 0;) {
-      float* dx = pass.input_gradient(static_cast<size_t>(k));
+      T* dx = cuda::input_gradient<T>(pass, static_cast<size_t>(k));
       if (dx == nullptr) continue;
+      const float coefficient = coefficients_[static_cast<size_t>(k)];
       if (product_) {
         cuda::for_each(call, elements_,
-                       EltwiseProductGradient{pass.saved() + k * elements_, dy, dx});
+                       EltwiseProductGradient<T>{pass.saved() + k * elements_, dy, dx});
       } else if (maximum_) {
-        cuda::for_each(call, elements_, EltwiseMaximumGradient{k, pass.saved<uint8_t>(), dy, dx});
-      } else if (coefficients_[static_cast<size_t>(k)] == 1) {
+        cuda::for_each(call, elements_,
+                       EltwiseMaximumGradient<T>{k, pass.saved<uint8_t>(), dy, dx});
+      } else if (coefficient == 1) {
         cuda::copy(call, dy, dx, elements_);
       } else {
-        cuda::for_each(call, elements_,
-                       EltwiseSumGradient{coefficients_[static_cast<size_t>(k)], dy, dx});
+        cuda::for_each(call, elements_, EltwiseSumGradient<T>{coefficient, dy, dx});
       }
     }
   }
 
- private:
   int64_t inputs_, elements_;
+  int32_t dtype_;
   bool stable_, product_, maximum_;
   std::vector<float> coefficients_;
 };

@@ -1,6 +1,9 @@
 // InnerProduct on NVIDIA GPUs: cuBLAS on the plain weights. Slices are parts of the same matrices,
-// so that nothing is copied.
+// so that nothing is copied. Tensors of 16 bits are multiplied with a copy of the weights, rounded
+// when they are fetched; sums are float32, and rounded when they are whole.
 #pragma once
+
+#include <type_traits>
 
 #include "layers/inner_product/inner_product.h"
 #include "plugins/cuda/blas.h"
@@ -20,12 +23,39 @@ struct RowsOfBias {
   float* y;
 };
 
+// Sums that lie row behind row, with the bias, rounded.
+template <class T>
+struct RoundedRows {
+  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
+    const int64_t row = cuda::quotient(i, outputs), column = i - row * outputs;
+    cuda::store(sums[i] + bias[column], y[row * stride + column]);
+  }
+  cuda::Divisor outputs;
+  int64_t stride;
+  const float *sums, *bias;
+  T* y;
+};
+
+// The part of the weights that a binding has, row behind row.
+template <class T>
+struct RoundedWeights {
+  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
+    const int64_t row = cuda::quotient(i, inputs);
+    cuda::store(weight[row * stride + (i - row * inputs)], rounded[i]);
+  }
+  cuda::Divisor inputs;
+  int64_t stride;
+  const float* weight;
+  T* rounded;
+};
+
+template <class T>
 struct ColumnTerm {
   TANDEM_HOST_DEVICE double operator()(int64_t column, int64_t row) const {
-    return static_cast<double>(dy[row * stride + column]);
+    return static_cast<double>(cuda::load(dy[row * stride + column]));
   }
   int64_t stride;
-  const float* dy;
+  const T* dy;
 };
 struct ColumnStore {
   TANDEM_HOST_DEVICE void operator()(int64_t column, double sum) const {
@@ -45,47 +75,97 @@ class InnerProductCuda : public sdk::Needs {
         output_stride_(binding.output(0).shape.c),
         first_input_(binding.input_begin()),
         first_output_(output_stride_ == outputs_ ? 0 : binding.raw.slice_begin),
+        dtype_(binding.input(0).dtype),
         bias_(binding.attributes.boolean("bias_term")),
         adds_(binding.has(TANDEM_ADD_TO_OUTPUT)),
+        tf32_(binding.has(TANDEM_ALLOWS_TF32)),
         bias_sums_(outputs_, rows_, true) {
+    cuda::demand_computable(dtype_, tf32_);
     if (bias_ && !adds_ && binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)) {
       scratch_bytes = bias_sums_.scratch_bytes();
     }
-    algorithm = "cublasSgemm";
+    if (dtype_ != TANDEM_FLOAT32) {
+      scratch_bytes = std::max(scratch_bytes, rounded_bytes() + rows_ * outputs_ * 4);
+    }
+    algorithm = "cublasGemmEx";
+    if (tf32_) algorithm += " in TF32";
   }
 
+  static constexpr uint32_t dtypes = cuda::all_dtypes;
+
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    float* y = pass.output(0) + first_output_;
-    if (bias_ && !adds_) {
-      cuda::for_each(call, rows_ * outputs_,
-                     RowsOfBias{outputs_, output_stride_, pass.weight(1), y});
-    }
-    cuda::multiply(call, {pass.input(0), inputs_},
-                   {pass.weight(0) + first_input_, weight_stride_, true}, y, output_stride_, rows_,
-                   outputs_, inputs_, bias_ || adds_ ? 1.0F : 0.0F);
+    cuda::with_elements(dtype_,
+                        [&](auto element) { multiply_forward<decltype(element)>(call, pass); });
   }
 
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    cuda::multiply(call, {pass.output_gradient(0) + first_output_, output_stride_},
-                   {pass.weight(0) + first_input_, weight_stride_}, pass.input_gradient(0), inputs_,
-                   rows_, inputs_, outputs_, 0.0F);
+    cuda::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      const cuda::Matrix<T> dy{cuda::output_gradient<T>(pass, 0) + first_output_, output_stride_};
+      cuda::multiply(call, dy, weights<T>(call, pass), cuda::input_gradient<T>(pass, 0), inputs_,
+                     rows_, inputs_, outputs_, 0.0F, tf32_);
+    });
   }
 
   void backward_weights(const sdk::Call& call, const sdk::Pass& pass) const {
-    const float* dy = pass.output_gradient(0) + first_output_;
-    cuda::multiply(call, {dy, output_stride_, true}, {pass.input(0), inputs_},
-                   pass.weight_gradient(0) + first_input_, weight_stride_, outputs_, inputs_, rows_,
-                   pass.accumulate() ? 1.0F : 0.0F);
-    if (!bias_ || adds_) return;
-    bias_sums_.run(call, ColumnTerm{output_stride_, dy}, pass.scratch<double>(),
-                   ColumnStore{pass.weight_gradient(1), pass.accumulate()});
+    cuda::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      const T* dy = cuda::output_gradient<T>(pass, 0) + first_output_;
+      cuda::multiply(call, cuda::Matrix<T>{dy, output_stride_, true},
+                     cuda::Matrix<T>{cuda::input<T>(pass, 0), inputs_},
+                     pass.weight_gradient(0) + first_input_, weight_stride_, outputs_, inputs_,
+                     rows_, pass.accumulate() ? 1.0F : 0.0F, tf32_);
+      if (!bias_ || adds_) return;
+      bias_sums_.run(call, ColumnTerm<T>{output_stride_, dy}, pass.scratch<double>(),
+                     ColumnStore{pass.weight_gradient(1), pass.accumulate()});
+    });
   }
 
  private:
+  // Of the rounded weights, which lie at the beginning of the scratch memory.
+  [[nodiscard]] int64_t rounded_bytes() const { return (outputs_ * inputs_ * 2 + 255) / 256 * 256; }
+
+  template <class T>
+  cuda::Matrix<T> weights(const sdk::Call& call, const sdk::Pass& pass) const {
+    const float* weight = pass.weight(0) + first_input_;
+    if constexpr (std::is_same_v<T, float>) {
+      return {weight, weight_stride_};
+    } else {
+      T* rounded = pass.scratch<T>();
+      cuda::for_each(call, outputs_ * inputs_,
+                     RoundedWeights<T>{inputs_, weight_stride_, weight, rounded});
+      return {rounded, inputs_};
+    }
+  }
+
+  template <class T>
+  void multiply_forward(const sdk::Call& call, const sdk::Pass& pass) const {
+    const cuda::Matrix<T> x{cuda::input<T>(pass, 0), inputs_};
+    cuda::Matrix<T> weight = weights<T>(call, pass);
+    weight.transposed = true;
+    T* y = cuda::output<T>(pass, 0) + first_output_;
+    const bool adds_bias = bias_ && !adds_;
+    if constexpr (std::is_same_v<T, float>) {
+      if (adds_bias) {
+        cuda::for_each(call, rows_ * outputs_,
+                       RowsOfBias{outputs_, output_stride_, pass.weight(1), y});
+      }
+    } else if (adds_bias) {
+      auto* sums = reinterpret_cast<float*>(pass.scratch<char>() + rounded_bytes());
+      cuda::multiply(call, x, weight, sums, outputs_, rows_, outputs_, inputs_, 0.0F);
+      cuda::for_each(call, rows_ * outputs_,
+                     RoundedRows<T>{outputs_, output_stride_, sums, pass.weight(1), y});
+      return;
+    }
+    cuda::multiply(call, x, weight, y, output_stride_, rows_, outputs_, inputs_,
+                   bias_ || adds_ ? 1.0F : 0.0F, tf32_);
+  }
+
   int64_t rows_, inputs_, outputs_;
   int64_t weight_stride_, output_stride_;
   int64_t first_input_, first_output_;
-  bool bias_, adds_;
+  int32_t dtype_;
+  bool bias_, adds_, tf32_;
   cuda::GroupSums<> bias_sums_;
 };
 

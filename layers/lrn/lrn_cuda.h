@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "layers/lrn/lrn.h"
+#include "plugins/cuda/elements.h"
 #include "plugins/cuda/places.h"
 #include "plugins/cuda/teams.h"
 
@@ -52,46 +53,58 @@ TANDEM_HOST_DEVICE inline float lrn_power(float s, float beta) {
   return 1 / (root * sqrtf(root));
 }
 
+template <class T>
 struct SquareAt {
-  TANDEM_HOST_DEVICE float operator()(int64_t i) const { return x[i] * x[i]; }
-  const float* x;
+  TANDEM_HOST_DEVICE float operator()(int64_t i) const {
+    const float value = cuda::load(x[i]);
+    return value * value;
+  }
+  const T* x;
 };
 struct ValueAt {
   TANDEM_HOST_DEVICE float operator()(int64_t i) const { return x[i]; }
   const float* x;
 };
 
+template <class T>
 struct LrnForward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const float s = k + scale * neighbours.sum(i, SquareAt{x});
+    const float s = k + scale * neighbours.sum(i, SquareAt<T>{x});
     if (saved != nullptr) saved[i] = s;
-    y[i] = x[i] * lrn_power(s, beta);
+    cuda::store(cuda::load(x[i]) * lrn_power(s, beta), y[i]);
   }
   Neighbourhood neighbours;
   float scale, beta, k;  // scale: alpha / n
-  const float* x;
-  float *y, *saved;  // saved: nullptr without a backward pass
+  const T* x;
+  T* y;
+  float* saved;  // nullptr without a backward pass
 };
 
 // dy y / s
+template <class T>
 struct LrnRatio {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    ratios[i] = dy[i] * (x[i] * lrn_power(saved[i], beta)) / saved[i];
+    const float y = cuda::load(x[i]) * lrn_power(saved[i], beta);
+    ratios[i] = cuda::load(dy[i]) * y / saved[i];
   }
   float beta;
-  const float *x, *dy, *saved;
+  const T *x, *dy;
+  const float* saved;
   float* ratios;
 };
 
+template <class T>
 struct LrnBackward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
     const float sum = neighbours.sum(i, ValueAt{ratios});
-    dx[i] = dy[i] * lrn_power(saved[i], beta) - factor * x[i] * sum;
+    cuda::store(cuda::load(dy[i]) * lrn_power(saved[i], beta) - factor * cuda::load(x[i]) * sum,
+                dx[i]);
   }
   Neighbourhood neighbours;
   float factor, beta;  // factor: 2 alpha beta / n
-  const float *x, *dy, *saved, *ratios;
-  float* dx;
+  const T *x, *dy;
+  const float *saved, *ratios;
+  T* dx;
 };
 
 class LrnCuda : public sdk::Needs {
@@ -102,6 +115,7 @@ class LrnCuda : public sdk::Needs {
                     (binding.attributes.integer("local_size") - 1) / 2},
         elements_(sdk::count(binding.input(0).shape)),
         beta_(static_cast<float>(binding.attributes.number("beta"))),
+        dtype_(binding.input(0).dtype),
         k_(neighbours_.across ? static_cast<float>(binding.attributes.number("k")) : 1) {
     const auto size = static_cast<double>(binding.attributes.integer("local_size"));
     const double count = neighbours_.across ? size : size * size;
@@ -111,26 +125,38 @@ class LrnCuda : public sdk::Needs {
     scratch_bytes = saved_bytes;
   }
 
+  static constexpr uint32_t dtypes = cuda::all_dtypes;
+
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    cuda::for_each(call, elements_,
-                   LrnForward{neighbours_, scale_, beta_, k_, pass.input(0), pass.output(0),
-                              saved_bytes > 0 ? pass.saved() : nullptr});
+    cuda::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      cuda::for_each(
+          call, elements_,
+          LrnForward<T>{neighbours_, scale_, beta_, k_, cuda::input<T>(pass, 0),
+                        cuda::output<T>(pass, 0), saved_bytes > 0 ? pass.saved() : nullptr});
+    });
   }
 
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    const float *x = pass.input(0), *dy = pass.output_gradient(0), *saved = pass.saved();
-    cuda::for_each(call, elements_, LrnRatio{beta_, x, dy, saved, pass.scratch()});
-    cuda::for_each(call, elements_,
-                   LrnBackward{neighbours_, 2 * scale_ * beta_, beta_, x, dy, saved, pass.scratch(),
-                               pass.input_gradient(0)});
+    cuda::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      const T *x = cuda::input<T>(pass, 0), *dy = cuda::output_gradient<T>(pass, 0);
+      const float* saved = pass.saved();
+      cuda::for_each(call, elements_, LrnRatio<T>{beta_, x, dy, saved, pass.scratch()});
+      cuda::for_each(call, elements_,
+                     LrnBackward<T>{neighbours_, 2 * scale_ * beta_, beta_, x, dy, saved,
+                                    pass.scratch(), cuda::input_gradient<T>(pass, 0)});
+    });
   }
 
  private:
   Neighbourhood neighbours_;
   int64_t elements_;
-  float beta_, k_, scale_ = 0;
+  float beta_;
+  int32_t dtype_;
+  float k_, scale_ = 0;
 };
 
 }  // namespace tandem::layers

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "layers/pooling/pooling.h"
+#include "plugins/cuda/elements.h"
 #include "plugins/cuda/places.h"
 #include "plugins/cuda/teams.h"
 
@@ -87,6 +88,7 @@ struct LargerPooled {
   }
 };
 
+template <class T>
 struct MaximumPooling {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t i) const {
@@ -95,21 +97,22 @@ struct MaximumPooling {
     PooledValue best{0, -1};
     for (int64_t k = team.rank(); k < window.count(); k += team.size()) {
       const cuda::Place pixel = window.pixel(output, k);
-      const PooledValue here{x[geometry.input.index(pixel)],
+      const PooledValue here{cuda::load(x[geometry.input.index(pixel)]),
                              static_cast<int32_t>(pixel.h * geometry.input.width + pixel.w)};
       best = LargerPooled()(best, here);
     }
     best = team.combine(best, LargerPooled());
     if (team.rank() != 0) return;
-    y[i] = best.value;
+    cuda::store(best.value, y[i]);
     if (pixels != nullptr) pixels[i] = best.pixel;
   }
   PoolingGeometry geometry;
-  const float* x;
-  float* y;
+  const T* x;
+  T* y;
   int32_t* pixels;  // which one was taken; nullptr without a backward pass
 };
 
+template <class T>
 struct AveragePooling {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t i) const {
@@ -117,17 +120,18 @@ struct AveragePooling {
     const PoolingWindow window(geometry, output);
     double sum = 0;
     for (int64_t k = team.rank(); k < window.count(); k += team.size()) {
-      sum += static_cast<double>(x[geometry.input.index(window.pixel(output, k))]);
+      sum += static_cast<double>(cuda::load(x[geometry.input.index(window.pixel(output, k))]));
     }
     sum = team.sum(sum);
     const int64_t area = geometry.h.padded_length(output.h) * geometry.w.padded_length(output.w);
-    if (team.rank() == 0) y[i] = static_cast<float>(sum / static_cast<double>(area));
+    if (team.rank() == 0) cuda::store(static_cast<float>(sum / static_cast<double>(area)), y[i]);
   }
   PoolingGeometry geometry;
-  const float* x;
-  float* y;
+  const T* x;
+  T* y;
 };
 
+template <class T>
 struct PoolingBackward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
     const cuda::Place input = geometry.input.place(i);
@@ -139,19 +143,19 @@ struct PoolingBackward {
       for (int64_t w = columns.begin; w < columns.end; ++w) {
         const int64_t at = geometry.output.index({input.n, input.c, h, w});
         if (pixels != nullptr) {
-          if (pixels[at] == own) sum += dy[at];
+          if (pixels[at] == own) sum += cuda::load(dy[at]);
         } else {
           const int64_t area = geometry.h.padded_length(h) * geometry.w.padded_length(w);
-          sum += dy[at] / static_cast<float>(area);
+          sum += cuda::load(dy[at]) / static_cast<float>(area);
         }
       }
     }
-    dx[i] = sum;
+    cuda::store(sum, dx[i]);
   }
   PoolingGeometry geometry;
-  const float* dy;
+  const T* dy;
   const int32_t* pixels;  // nullptr: of an average
-  float* dx;
+  T* dx;
 };
 
 class PoolingCuda : public sdk::Needs {
@@ -160,7 +164,8 @@ class PoolingCuda : public sdk::Needs {
       : settings_(binding.attributes, binding.input(0).shape),
         geometry_(binding, settings_.window),
         inputs_(sdk::count(binding.input(0).shape)),
-        outputs_(sdk::count(binding.output(0).shape)) {
+        outputs_(sdk::count(binding.output(0).shape)),
+        dtype_(binding.input(0).dtype) {
     const tandem_shape& shape = binding.input(0).shape;
     if (shape.h * shape.w > INT32_MAX) {
       throw sdk::unsupported("an image of ", shape.h, "x", shape.w,
@@ -171,31 +176,41 @@ class PoolingCuda : public sdk::Needs {
     }
   }
 
+  static constexpr uint32_t dtypes = cuda::all_dtypes;
+
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
     const cuda::Teams teams{outputs_, geometry_.h.kernel * geometry_.w.kernel, true};
-    const float* x = pass.input(0);
-    if (settings_.maximum) {
-      cuda::for_teams(call, teams,
-                      MaximumPooling{geometry_, x, pass.output(0),
-                                     saved_bytes > 0 ? pass.saved<int32_t>() : nullptr});
-    } else {
-      cuda::for_teams(call, teams, AveragePooling{geometry_, x, pass.output(0)});
-    }
+    cuda::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      const T* x = cuda::input<T>(pass, 0);
+      T* y = cuda::output<T>(pass, 0);
+      if (settings_.maximum) {
+        cuda::for_teams(
+            call, teams,
+            MaximumPooling<T>{geometry_, x, y, saved_bytes > 0 ? pass.saved<int32_t>() : nullptr});
+      } else {
+        cuda::for_teams(call, teams, AveragePooling<T>{geometry_, x, y});
+      }
+    });
   }
 
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    cuda::for_each(call, inputs_,
-                   PoolingBackward{geometry_, pass.output_gradient(0),
-                                   settings_.maximum ? pass.saved<const int32_t>() : nullptr,
-                                   pass.input_gradient(0)});
+    cuda::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      const int32_t* pixels = settings_.maximum ? pass.saved<const int32_t>() : nullptr;
+      cuda::for_each(call, inputs_,
+                     PoolingBackward<T>{geometry_, cuda::output_gradient<T>(pass, 0), pixels,
+                                        cuda::input_gradient<T>(pass, 0)});
+    });
   }
 
  private:
   PoolingSettings settings_;
   PoolingGeometry geometry_;
   int64_t inputs_, outputs_;
+  int32_t dtype_;
 };
 
 }  // namespace tandem::layers

@@ -25,6 +25,7 @@ class ScaleCuda : public sdk::Needs {
  public:
   ScaleCuda(const sdk::Binding& binding, const sdk::Call&)
       : spread_(binding.input(0), axes_of(binding)),
+        dtype_(binding.input(0).dtype),
         trained_(binding.input_count() == 1),
         biased_(binding.weight_count() == 2) {
     if (trained_ || !spread_.one_value_an_element()) {
@@ -32,52 +33,77 @@ class ScaleCuda : public sdk::Needs {
     }
   }
 
+  static constexpr uint32_t dtypes = cuda::all_dtypes;
+
   static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
     return cuda_layouts_for(binding);
   }
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    const float *x = pass.input(0), *a = factors(pass);
-    if (biased_) {
-      apply_values(call, spread_, x, x, a, pass.weight(1), pass.output(0), ScaledAndBiased());
-    } else {
-      apply_values(call, spread_, x, x, a, a, pass.output(0), Scaled());
-    }
+    cuda::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      const T* x = cuda::input<T>(pass, 0);
+      T* y = cuda::output<T>(pass, 0);
+      if (biased_) {
+        apply_values(call, spread_, x, x, pass.weight(0), pass.weight(1), y, ScaledAndBiased());
+      } else {
+        scale(call, pass, x, y);
+      }
+    });
   }
 
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    const float *x = pass.input(0), *dy = pass.output_gradient(0), *a = factors(pass);
-    if (!trained_ && pass.input_gradient(1) != nullptr) {
-      float* da = pass.input_gradient(1);
-      if (spread_.one_value_an_element()) {
-        apply_values(call, spread_, x, dy, a, a, da, ProductOf());
-      } else {
-        sum_values(call, spread_, x, dy, ProductOf(), pass.scratch<double>(), da, false);
+    cuda::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      const T* dy = cuda::output_gradient<T>(pass, 0);
+      if (!trained_ && cuda::input_gradient<T>(pass, 1) != nullptr) {
+        factor_gradient<T>(call, pass);
       }
-    }
-    if (pass.input_gradient(0) != nullptr) {
-      apply_values(call, spread_, dy, dy, a, a, pass.input_gradient(0), Scaled());
-    }
+      if (T* dx = cuda::input_gradient<T>(pass, 0)) scale(call, pass, dy, dx);
+    });
   }
 
   void backward_weights(const sdk::Call& call, const sdk::Pass& pass) const {
-    const float *x = pass.input(0), *dy = pass.output_gradient(0);
     auto* scratch = pass.scratch<double>();
-    if (float* da = pass.weight_gradient(0)) {
-      sum_values(call, spread_, x, dy, ProductOf(), scratch, da, pass.accumulate());
-    }
-    if (biased_ && pass.weight_gradient(1) != nullptr) {
-      sum_values(call, spread_, dy, dy, SecondOf(), scratch, pass.weight_gradient(1),
-                 pass.accumulate());
-    }
+    cuda::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      const T *x = cuda::input<T>(pass, 0), *dy = cuda::output_gradient<T>(pass, 0);
+      if (float* da = pass.weight_gradient(0)) {
+        sum_values(call, spread_, x, dy, ProductOf(), scratch, da, pass.accumulate());
+      }
+      if (biased_ && pass.weight_gradient(1) != nullptr) {
+        sum_values(call, spread_, dy, dy, SecondOf(), scratch, pass.weight_gradient(1),
+                   pass.accumulate());
+      }
+    });
   }
 
  private:
-  [[nodiscard]] const float* factors(const sdk::Pass& pass) const {
-    return trained_ ? pass.weight(0) : pass.input(1);
+  // Trained factors are float32, a second input is as the first.
+  template <class T>
+  void scale(const sdk::Call& call, const sdk::Pass& pass, const T* x, T* y) const {
+    if (trained_) {
+      const float* a = pass.weight(0);
+      apply_values(call, spread_, x, x, a, a, y, Scaled());
+    } else {
+      const T* a = cuda::input<T>(pass, 1);
+      apply_values(call, spread_, x, x, a, a, y, Scaled());
+    }
+  }
+  template <class T>
+  void factor_gradient(const sdk::Call& call, const sdk::Pass& pass) const {
+    const T *x = cuda::input<T>(pass, 0), *dy = cuda::output_gradient<T>(pass, 0);
+    T* da = cuda::input_gradient<T>(pass, 1);
+    if (spread_.one_value_an_element()) {
+      const T* a = cuda::input<T>(pass, 1);
+      apply_values(call, spread_, x, dy, a, a, da, ProductOf());
+    } else {
+      sum_values(call, spread_, x, dy, ProductOf(), pass.scratch<double>(), da, false);
+    }
   }
 
   Spread spread_;
+  int32_t dtype_;
   bool trained_, biased_;
 };
 

@@ -1,16 +1,18 @@
-// Matrix products on a call's stream by cuBLAS, in float32 and row-major order.
+// Matrix products on a call's stream by cuBLAS, in row-major order. Sums are float32.
 #pragma once
 
 #include <cstdint>
 #include <limits>
 
+#include "plugins/cuda/elements.h"
 #include "plugins/cuda/libraries.h"
 
 namespace tandem::cuda {
 
-// A row-major matrix, or a part of one whose rows begin `stride` floats apart.
+// A row-major matrix, or a part of one whose rows begin `stride` elements apart.
+template <class T>
 struct Matrix {
-  const float* values;
+  const T* values;
   int64_t stride;
   bool transposed = false;
 };
@@ -23,19 +25,34 @@ inline int blas_extent(int64_t extent) {
                          ", but cuBLAS takes at most 2147483647");
 }
 
+inline cudaDataType_t blas_type(float) {
+  return CUDA_R_32F;
+}
+inline cudaDataType_t blas_type(bfloat16) {
+  return CUDA_R_16BF;
+}
+inline cudaDataType_t blas_type(float16) {
+  return CUDA_R_16F;
+}
+
 }  // namespace detail
 
-// C = A B + beta C of m x k and k x n; C's rows begin c_stride apart.
-inline void multiply(const sdk::Call& call, Matrix a, Matrix b, float* c, int64_t c_stride,
-                     int64_t m, int64_t n, int64_t k, float beta) {
+// C = A B + beta C of m x k and k x n; C's rows begin c_stride apart. C is of A's type or of float.
+// allows_tf32: products of float may round their factors.
+template <class T, class C>
+void multiply(const sdk::Call& call, const Matrix<T>& a, const Matrix<T>& b, C* c, int64_t c_stride,
+              int64_t m, int64_t n, int64_t k, float beta, bool allows_tf32 = false) {
   // cuBLAS is column-major: what it sees are the transposes, and C' = B' A'.
-  const auto operation = [](const Matrix& x) { return x.transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
+  const auto operation = [](const auto& x) { return x.transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
   const float alpha = 1;
-  check(cublasSgemm(blas_of(call), operation(b), operation(a), detail::blas_extent(n),
-                    detail::blas_extent(m), detail::blas_extent(k), &alpha, b.values,
-                    detail::blas_extent(b.stride), a.values, detail::blas_extent(a.stride), &beta,
-                    c, detail::blas_extent(c_stride)),
-        "cublasSgemm");
+  check(cublasGemmEx(blas_of(call), operation(b), operation(a), detail::blas_extent(n),
+                     detail::blas_extent(m), detail::blas_extent(k), &alpha, b.values,
+                     detail::blas_type(T{}), detail::blas_extent(b.stride), a.values,
+                     detail::blas_type(T{}), detail::blas_extent(a.stride), &beta, c,
+                     detail::blas_type(C{}), detail::blas_extent(c_stride),
+                     allows_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+                     CUBLAS_GEMM_DEFAULT),
+        "cublasGemmEx");
 }
 
 }  // namespace tandem::cuda

@@ -32,6 +32,18 @@ inline void check(cudnnStatus_t status, const char* call) {
       sdk::text(current_device(), ": ", call, ": cuDNN says: ", cudnnGetErrorString(status), more));
 }
 
+// Throws Refusal if the current gpu has no arithmetic for tensors of this dtype, or for TF32.
+inline void demand_computable(int32_t dtype, bool tf32) {
+  if (dtype != TANDEM_BFLOAT16 && !tf32) return;
+  int gpu = 0, major = 0;
+  check(cudaGetDevice(&gpu), "cudaGetDevice");
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu),
+        "cudaDeviceGetAttribute");
+  if (major >= 8) return;
+  throw sdk::unsupported(current_device(), " has compute capability ", major, ".x, but ",
+                         tf32 ? "TF32" : "bfloat16", " needs 8.0 (Ampere) or newer");
+}
+
 // Throw Refusal on a stream that has none: those have, on which a kernel was prepared.
 inline cublasHandle_t blas_of(const sdk::Call& call) {
   if (call.native_blas == nullptr) throw sdk::failed("this stream has no cuBLAS handle");

@@ -124,9 +124,10 @@ void for_teams(const sdk::Call& call, const Teams& teams, const Body& body) {
 
 // Within device memory; source and target may be the same, which copies nothing, but may not
 // overlap otherwise.
-inline void copy(const sdk::Call& call, const float* source, float* target, int64_t count) {
+template <class T>
+void copy(const sdk::Call& call, const T* source, T* target, int64_t count) {
   if (source == target || count == 0) return;
-  check(cudaMemcpyAsync(target, source, static_cast<size_t>(count) * sizeof(float),
+  check(cudaMemcpyAsync(target, source, static_cast<size_t>(count) * sizeof(T),
                         cudaMemcpyDeviceToDevice, stream_of(call)),
         "cudaMemcpyAsync");
 }

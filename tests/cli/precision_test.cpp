@@ -28,7 +28,20 @@ TEST_F(Precision, AnotherWordIsRefusedByEveryCommandThatHasTheOption) {
        {"train --data synthetic --net lenet --steps 1 --out run", "profile --net lenet",
         "plan --net lenet", "net lenet", "test --run run"}) {
     EXPECT_THAT(desk_.refusal(std::string(command) + " --precision half"),
-                HasSubstr("precision 'half': there are float32 and bfloat16"))
+                HasSubstr("precision 'half': there are float32, tf32, bfloat16 and float16"))
+        << command;
+  }
+}
+
+TEST_F(Precision, ThatOnlyGpusHaveIsRefusedElsewhere) {
+  for (const char* command : {"train --data synthetic --net lenet --steps 1 --out run",
+                              "profile --net lenet", "plan --net lenet", "net lenet"}) {
+    EXPECT_THAT(desk_.refusal(std::string(command) + " --precision tf32"),
+                HasSubstr("precision tf32 is of NVIDIA GPUs (--devices cuda:0)"))
+        << command;
+    EXPECT_THAT(desk_.refusal(std::string(command) + " --precision float16"),
+                HasSubstr("none of its layers with weights computes in float16 on device kind "
+                          "'cpu'"))
         << command;
     EXPECT_THAT(desk_.refusal(std::string(command) + " --precision ''"),
                 HasSubstr("precision '': there are float32 and bfloat16"))

@@ -3,15 +3,15 @@ get_property(modules GLOBAL PROPERTY TANDEM_PLUGINS)
 list(FILTER modules INCLUDE REGEX "^tandem_layer_")
 add_dependencies(test_layers ${modules})
 
-# All of them once more on the kernels for GPUs, which know float32 only; names of tests that are about the cpu's kernels
+# All of them once more on the kernels for GPUs; names of tests that are about the cpu's kernels
 # end in OnACpu.
 get_property(on_host GLOBAL PROPERTY TANDEM_CUDA_ON_HOST)
 add_dependencies(test_layers ${on_host})
-add_test(NAME LayersOnCudaOnHost COMMAND test_layers --gtest_filter=-*OnACpu:Bfloat16.*:Winograd.*)
+add_test(NAME LayersOnCudaOnHost COMMAND test_layers --gtest_filter=-*OnACpu:Winograd.*)
 set_tests_properties(LayersOnCudaOnHost PROPERTIES ENVIRONMENT TANDEM_TEST_KERNELS=cuda_on_host TIMEOUT 600)
 if(TANDEM_HAS_CUDA)
   target_compile_definitions(test_layers PRIVATE TANDEM_HAS_CUDA)
-  add_test(NAME LayersOnCuda COMMAND test_layers --gtest_filter=-*OnACpu:Bfloat16.*:Winograd.*)
+  add_test(NAME LayersOnCuda COMMAND test_layers --gtest_filter=-*OnACpu:Winograd.*)
   set_tests_properties(LayersOnCuda PROPERTIES ENVIRONMENT TANDEM_TEST_KERNELS=cuda TIMEOUT 600
     SKIP_REGULAR_EXPRESSION "kernel_device.cpp:[0-9]+: Skipped")
 endif()

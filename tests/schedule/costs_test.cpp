@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 
+#include "core/base/precision.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/support/temp_folder.h"
 
@@ -43,6 +44,15 @@ TEST(Costs, OfOnePrecisionAreNotTakenForTheOther) {
   priced.net.tensors[size_t(layer.outputs[0])].dtype = TANDEM_BFLOAT16;
   EXPECT_FALSE(priced.is_measured("forward conv1 @1"));
   priced.costs.set("conv1 forward bfloat16", {0.25, 10, 0});
+  EXPECT_DOUBLE_EQ(priced.seconds("forward conv1 @1"), 0.1);
+}
+
+TEST(Costs, OfTf32AreNotTakenForFloat32) {
+  Priced priced;
+  priced.costs.set("conv1 forward", {0.5, 10, 0});
+  priced.net.layers[size_t(priced.net.find_layer("conv1"))].dtype = tf32_precision;
+  EXPECT_FALSE(priced.is_measured("forward conv1 @1"));
+  priced.costs.set("conv1 forward tf32", {0.25, 10, 0});
   EXPECT_DOUBLE_EQ(priced.seconds("forward conv1 @1"), 0.1);
 }
 

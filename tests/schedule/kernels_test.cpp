@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/precision.h"
 #include "tests/schedule/handmade.h"
 
 namespace tandem {
@@ -95,6 +96,15 @@ TEST(Kernels, AreToldTheirShareOfTheBatchAndWhatIsWanted) {
   const Kernels kernels(plan, net, test::registry(), on.runtime);
   EXPECT_EQ(kernels.algorithm(0), "3x2x1x1 of 5 from 0, flags 3, slice 0 to 2, device 0");
   EXPECT_EQ(kernels.algorithm(1), "2x2x1x1 of 5 from 3, flags 3, slice 0 to 2, device 1");
+}
+
+TEST(Kernels, AreToldThatTheUserAllowsTf32) {
+  Plan plan = probe_plan(1);
+  Net net = probe_net();
+  net.layers[0].dtype = tf32_precision;
+  Machines on(1);
+  const Kernels kernels(plan, net, test::registry(), on.runtime);
+  EXPECT_EQ(kernels.algorithm(0), "5x2x1x1 of 5 from 0, flags 19, slice 0 to 2, device 0");
 }
 
 TEST(Kernels, SaveInMemoryOfTheirOwnAndShareTheLargestScratch) {

@@ -56,16 +56,62 @@ inline PlainTensor rounded_to_bfloat16(PlainTensor tensor) {
   return tensor;
 }
 
+// The same of float16: 11 significant bits, steps of 2^-24 near zero, infinite from 65520 on.
+inline float rounded_to_float16(float value) {
+  if (!std::isfinite(value)) return value;
+  int exponent = 0;
+  static_cast<void>(std::frexp(value, &exponent));
+  const int step = std::max(exponent - 11, -24);
+  const float rounded = std::ldexp(std::nearbyint(std::ldexp(value, -step)), step);
+  return std::abs(rounded) > 65504 ? std::copysign(INFINITY, value) : rounded;
+}
+inline float rounded_to(int32_t dtype, float value) {
+  return dtype == TANDEM_FLOAT16    ? rounded_to_float16(value)
+         : dtype == TANDEM_BFLOAT16 ? rounded_to_bfloat16(value)
+                                    : value;
+}
+inline PlainTensor rounded_to(int32_t dtype, PlainTensor tensor) {
+  for (float& value : tensor.values) value = rounded_to(dtype, value);
+  return tensor;
+}
+
+// The bits of a number that float16 has: sign, 5 bits of exponent, 10 of the fraction.
+inline uint16_t float16_bits(float value) {
+  const int sign = std::signbit(value) ? 0x8000 : 0;
+  if (std::isnan(value)) return 0x7e00;
+  if (std::isinf(value)) return static_cast<uint16_t>(sign | 0x7c00);
+  if (value == 0) return static_cast<uint16_t>(sign);
+  int exponent = 0;
+  const float fraction = std::frexp(std::abs(value), &exponent);
+  const int magnitude =
+      exponent < -13 ? static_cast<int>(std::ldexp(std::abs(value), 24))
+                     : (exponent + 14) << 10 | (static_cast<int>(std::ldexp(fraction, 11)) & 1023);
+  return static_cast<uint16_t>(sign | magnitude);
+}
+inline float float16_value(uint16_t bits) {
+  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  const float magnitude = exponent == 31 ? (fraction == 0 ? INFINITY : NAN)
+                          : exponent == 0
+                              ? std::ldexp(static_cast<float>(fraction), -24)
+                              : std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
+  return (bits & 0x8000) == 0 ? magnitude : -magnitude;
+}
+
 // An element of a tensor in memory.
 inline void write_element(float value, int32_t dtype, int64_t place, void* memory) {
   if (dtype == TANDEM_BFLOAT16) {
     static_cast<uint16_t*>(memory)[place] =
         static_cast<uint16_t>(std::bit_cast<uint32_t>(rounded_to_bfloat16(value)) >> 16);
+  } else if (dtype == TANDEM_FLOAT16) {
+    static_cast<uint16_t*>(memory)[place] = float16_bits(rounded_to_float16(value));
   } else {
     static_cast<float*>(memory)[place] = value;
   }
 }
 inline float read_element(int32_t dtype, int64_t place, const void* memory) {
+  if (dtype == TANDEM_FLOAT16) {
+    return float16_value(static_cast<const uint16_t*>(memory)[place]);
+  }
   if (dtype != TANDEM_BFLOAT16) return static_cast<const float*>(memory)[place];
   return std::bit_cast<float>(uint32_t{static_cast<const uint16_t*>(memory)[place]} << 16);
 }

@@ -1,30 +1,35 @@
 // plugins/cuda/blas.h for a machine without a GPU.
 #pragma once
 
+#include "plugins/cuda/elements.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::cuda {
 
+template <class T>
 struct Matrix {
-  const float* values;
+  const T* values;
   int64_t stride;
   bool transposed = false;
 };
 
-// What the real header says of it.
-inline void multiply(const sdk::Call& call, Matrix a, Matrix b, float* c, int64_t c_stride,
-                     int64_t m, int64_t n, int64_t k, float beta) {
+inline void demand_computable(int32_t, bool) {}
+
+// What the real header says of it. With allows_tf32 factors are rounded, so that it shows.
+template <class T, class C>
+void multiply(const sdk::Call& call, const Matrix<T>& a, const Matrix<T>& b, C* c, int64_t c_stride,
+              int64_t m, int64_t n, int64_t k, float beta, bool allows_tf32 = false) {
   const DeviceWork work(call);
-  const auto element = [](const Matrix& x, int64_t row, int64_t column) {
-    return static_cast<double>(
-        x.values[x.transposed ? column * x.stride + row : row * x.stride + column]);
+  const auto element = [&](const Matrix<T>& x, int64_t row, int64_t column) {
+    const int64_t place = x.transposed ? column * x.stride + row : row * x.stride + column;
+    return static_cast<double>(factor(load(x.values[place]), allows_tf32));
   };
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
       double sum = 0;
       for (int64_t l = 0; l < k; ++l) sum += element(a, i, l) * element(b, l, j);
-      float& target = c[i * c_stride + j];
-      target = static_cast<float>(sum) + (beta == 0 ? 0.0F : beta * target);
+      C& target = c[i * c_stride + j];
+      store(static_cast<float>(sum) + (beta == 0 ? 0.0F : beta * load(target)), target);
     }
   }
 }

@@ -3,59 +3,67 @@
 
 #include <string>
 
+#include "plugins/cuda/convolution_shape.h"
+#include "plugins/cuda/elements.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::cuda {
 
-struct ConvolutionShape {
-  tandem_shape x, weight, y;
-  int64_t group;
-  struct Pair {
-    int64_t h, w;
-  } stride, pad, dilation;
-};
-
 class Convolution {
  public:
-  Convolution(const sdk::Call&, const ConvolutionShape& shape, bool, bool) : shape_(shape) {}
+  Convolution(const sdk::Call&, const ConvolutionShape& shape, const ConvolutionKind& kind, bool,
+              bool)
+      : shape_(shape), kind_(kind) {}
 
   [[nodiscard]] int64_t scratch_bytes() const { return 256; }
-  [[nodiscard]] std::string algorithm() const { return "loops"; }
+  [[nodiscard]] std::string algorithm() const {
+    return kind_.channels_last ? "loops, channels last" : "loops";
+  }
 
-  void forward(const sdk::Call& call, const float* x, const float* weight, float* y,
+  void forward(const sdk::Call& call, const void* x, const void* weight, void* y,
                void* scratch) const {
     use(call, scratch);
     const DeviceWork work(call);
     std::vector<double> sums(static_cast<size_t>(sdk::count(shape_.y)));
-    for_products([&](size_t i, size_t w, size_t o) {
-      sums[o] += static_cast<double>(x[i]) * static_cast<double>(weight[w]);
-    });
-    for (size_t o = 0; o < sums.size(); ++o) y[o] = static_cast<float>(sums[o]);
+    for_products([&](size_t i, size_t w, size_t o) { sums[o] += value(x, i) * value(weight, w); });
+    write(sums, false, y);
   }
-  void backward_data(const sdk::Call& call, const float* weight, const float* dy, float* dx,
+  void backward_data(const sdk::Call& call, const void* weight, const void* dy, void* dx,
                      void* scratch) const {
     use(call, scratch);
     const DeviceWork work(call);
     std::vector<double> sums(static_cast<size_t>(sdk::count(shape_.x)));
-    for_products([&](size_t i, size_t w, size_t o) {
-      sums[i] += static_cast<double>(dy[o]) * static_cast<double>(weight[w]);
-    });
-    for (size_t i = 0; i < sums.size(); ++i) dx[i] = static_cast<float>(sums[i]);
+    for_products([&](size_t i, size_t w, size_t o) { sums[i] += value(dy, o) * value(weight, w); });
+    write(sums, false, dx);
   }
-  void backward_weights(const sdk::Call& call, const float* x, const float* dy, float* dw,
+  void backward_weights(const sdk::Call& call, const void* x, const void* dy, void* dw,
                         bool accumulate, void* scratch) const {
     use(call, scratch);
     const DeviceWork work(call);
     std::vector<double> sums(static_cast<size_t>(sdk::count(shape_.weight)));
-    for_products([&](size_t i, size_t w, size_t o) {
-      sums[w] += static_cast<double>(x[i]) * static_cast<double>(dy[o]);
-    });
-    for (size_t w = 0; w < sums.size(); ++w) {
-      dw[w] = (accumulate ? dw[w] : 0.0F) + static_cast<float>(sums[w]);
-    }
+    for_products([&](size_t i, size_t w, size_t o) { sums[w] += value(x, i) * value(dy, o); });
+    write(sums, accumulate, dw);
   }
 
  private:
+  // A factor of the products.
+  [[nodiscard]] double value(const void* memory, size_t i) const {
+    double result = 0;
+    with_elements(kind_.dtype, [&](auto element) {
+      const float exact = load(static_cast<const decltype(element)*>(memory)[i]);
+      result = static_cast<double>(factor(exact, kind_.allows_tf32));
+    });
+    return result;
+  }
+  void write(const std::vector<double>& sums, bool accumulate, void* memory) const {
+    with_elements(kind_.dtype, [&](auto element) {
+      auto* target = static_cast<decltype(element)*>(memory);
+      for (size_t i = 0; i < sums.size(); ++i) {
+        store((accumulate ? load(target[i]) : 0.0F) + static_cast<float>(sums[i]), target[i]);
+      }
+    });
+  }
+
   // Writes over the scratch memory that was asked for, as cuDNN may.
   void use(const sdk::Call& call, void* scratch) const {
     const DeviceWork work(call);
@@ -86,12 +94,16 @@ class Convolution {
     const int64_t v = ow * shape_.stride.w - shape_.pad.w + kw * shape_.dilation.w;
     if (h < 0 || v < 0 || h >= x.h || v >= x.w) return;
     const int64_t channel = o / (y.c / shape_.group) * w.c + c;
-    body(static_cast<size_t>(((n * x.c + channel) * x.h + h) * x.w + v),
-         static_cast<size_t>(((o * w.c + c) * w.h + kh) * w.w + kw),
-         static_cast<size_t>(((n * y.c + o) * y.h + oh) * y.w + ow));
+    body(place(x, n, channel, h, v), place(w, o, c, kh, kw), place(y, n, o, oh, ow));
+  }
+  [[nodiscard]] size_t place(const tandem_shape& s, int64_t n, int64_t c, int64_t h,
+                             int64_t w) const {
+    return static_cast<size_t>(kind_.channels_last ? ((n * s.h + h) * s.w + w) * s.c + c
+                                                   : ((n * s.c + c) * s.h + h) * s.w + w);
   }
 
   ConvolutionShape shape_;
+  ConvolutionKind kind_;
 };
 
 }  // namespace tandem::cuda

@@ -6,6 +6,7 @@
 #include <ucontext.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -157,10 +158,17 @@ void for_teams(const sdk::Call& call, const Teams& teams, const Body& body) {
   threads.run();
 }
 
-inline void copy(const sdk::Call& call, const float* source, float* target, int64_t count) {
+template <class T>
+void copy(const sdk::Call& call, const T* source, T* target, int64_t count) {
   if (source == target || count == 0) return;
   const DeviceWork work(call);
   std::copy_n(source, count, target);
+}
+
+// A factor of a product as TF32 has it, cut to 11 significant bits, or as it is.
+inline float factor(float value, bool is_tf32) {
+  if (!is_tf32) return value;
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(value) & 0xffffe000U);
 }
 
 inline void clear(const sdk::Call& call, float* target, int64_t count) {

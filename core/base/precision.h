@@ -1,0 +1,12 @@
+// The precisions a user may ask for that are no dtype of their own.
+#pragma once
+
+#include <cstdint>
+
+namespace tandem {
+
+// Float32 whose products may round their factors to TF32: what a layer computes in, while its
+// tensors are float32. Beside the TANDEM_ dtypes, of which the border will have fewer.
+inline constexpr int32_t tf32_precision = 64;
+
+}  // namespace tandem

@@ -1,0 +1,84 @@
+// The weights of a convolution as cuDNN reads them: the float32 ones themselves, or a copy of 16
+// bits an element in scratch memory, rounded when they are fetched, in (O, H, W, I) order where
+// channels are last. Their gradient comes from cuDNN in the same form and is made float32 here.
+#pragma once
+
+#include <cstdint>
+
+#include "plugins/cuda/convolution_shape.h"
+#include "plugins/cuda/elements.h"
+#include "plugins/cuda/places.h"
+#include "plugins/cuda/teams.h"
+
+namespace tandem::layers {
+
+// Where the element that lies at `plain` in (O, I, H, W) order has its place.
+struct FilterPlaces {
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t place(int64_t plain) const {
+    if (!channels_last) return plain;
+    const int64_t line = cuda::quotient(plain, points), output = cuda::quotient(line, channels);
+    return (output * points + (plain - line * points)) * channels + (line - output * channels);
+  }
+  cuda::Divisor channels, points;  // of an output channel's weights
+  bool channels_last;
+};
+
+template <class T>
+struct RoundedFilterElement {
+  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
+    cuda::store(plain[i], rounded[places.place(i)]);
+  }
+  FilterPlaces places;
+  const float* plain;
+  T* rounded;
+};
+template <class T>
+struct FilterGradientElement {
+  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
+    plain[i] = (accumulate ? plain[i] : 0.0F) + cuda::load(rounded[places.place(i)]);
+  }
+  FilterPlaces places;
+  const T* rounded;
+  float* plain;
+  bool accumulate;
+};
+
+class RoundedFilter {
+ public:
+  RoundedFilter(const tandem_shape& weight, const cuda::ConvolutionKind& kind)
+      : places_{weight.c, weight.h * weight.w, kind.channels_last},
+        elements_(sdk::count(weight)),
+        dtype_(kind.dtype) {}
+
+  [[nodiscard]] bool is_copy() const { return dtype_ != TANDEM_FLOAT32; }
+  // Of the copy, a multiple of the alignment that cuDNN likes.
+  [[nodiscard]] int64_t bytes() const { return is_copy() ? (2 * elements_ + 255) / 256 * 256 : 0; }
+
+  // What the convolution is to read: `weight`, or the copy at `memory`.
+  const void* fetch(const sdk::Call& call, const float* weight, void* memory) const {
+    if (!is_copy()) return weight;
+    cuda::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      cuda::for_each(call, elements_,
+                     RoundedFilterElement<T>{places_, weight, static_cast<T*>(memory)});
+    });
+    return memory;
+  }
+  // From a gradient at `memory` in the copy's form.
+  void take_gradient(const sdk::Call& call, const void* memory, float* gradient,
+                     bool accumulate) const {
+    cuda::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      cuda::for_each(
+          call, elements_,
+          FilterGradientElement<T>{places_, static_cast<const T*>(memory), gradient, accumulate});
+    });
+  }
+
+ private:
+  FilterPlaces places_;
+  int64_t elements_;
+  int32_t dtype_;
+};
+
+}  // namespace tandem::layers

@@ -1,0 +1,26 @@
+// What a convolution by cuDNN is told of itself.
+#pragma once
+
+#include <cstdint>
+
+#include "plugins/abi.h"
+
+namespace tandem::cuda {
+
+// y = w * x: x is (n, c, h, w), the weights (y's channels, c / group, kernel).
+struct ConvolutionShape {
+  tandem_shape x, weight, y;
+  int64_t group;
+  struct Pair {
+    int64_t h, w;
+  } stride, pad, dilation;
+};
+
+// How its elements are stored and multiplied; sums are float32 always.
+struct ConvolutionKind {
+  int32_t dtype = TANDEM_FLOAT32;  // of x, y and the weights
+  bool channels_last = false;      // x and y are NHWC, and the weights (O, H, W, I)
+  bool allows_tf32 = false;        // products of float32 may round their factors
+};
+
+}  // namespace tandem::cuda

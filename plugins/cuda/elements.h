@@ -1,0 +1,115 @@
+// What tensors on a gpu are made of: float32, bfloat16 and float16. Kernels compute in float32 and
+// round once, to the nearest and of two equally near to the even one, when they store. Written so
+// that a kernel is one template for all three; the same on host and device.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#ifdef __CUDACC__
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#endif
+
+#include "plugins/sdk.h"
+
+namespace tandem::cuda {
+
+struct bfloat16 {
+  uint16_t bits;
+};
+struct float16 {
+  uint16_t bits;
+};
+
+// What a kernel of all three says as its `dtypes`.
+constexpr uint32_t all_dtypes = 1U << TANDEM_FLOAT32 | 1U << TANDEM_BFLOAT16 | 1U << TANDEM_FLOAT16;
+
+TANDEM_HOST_DEVICE inline float load(float value) {
+  return value;
+}
+TANDEM_HOST_DEVICE inline float load(bfloat16 value) {
+  return std::bit_cast<float>(static_cast<uint32_t>(value.bits) << 16);
+}
+TANDEM_HOST_DEVICE inline float load(float16 value) {
+#ifdef __CUDA_ARCH__
+  return __half2float(__ushort_as_half(value.bits));
+#else
+  constexpr uint32_t infinite = 0x7c00U, sign = 0x8000U;
+  const uint32_t magnitude = value.bits & ~sign, exponent = magnitude & infinite;
+  // The exponent counts from 15 here and from 127 there: times 2^112.
+  const float small = std::bit_cast<float>(magnitude << 13) * 0x1p112F;
+  const uint32_t bits =
+      exponent == infinite ? 0x7f800000U | magnitude << 13 : std::bit_cast<uint32_t>(small);
+  return std::bit_cast<float>(bits | (value.bits & sign) << 16);
+#endif
+}
+
+TANDEM_HOST_DEVICE inline void store(float value, float& place) {
+  place = value;
+}
+TANDEM_HOST_DEVICE inline void store(float value, bfloat16& place) {
+#ifdef __CUDA_ARCH__
+  place.bits = __bfloat16_as_ushort(__float2bfloat16_rn(value));
+#else
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const bool is_nan = (bits & 0x7fffffffU) > 0x7f800000U;
+  // What is not a number must not become infinite.
+  const uint32_t rounded = is_nan ? bits | 0x00400000U : bits + 0x7fffU + (bits >> 16 & 1U);
+  place.bits = static_cast<uint16_t>(rounded >> 16);
+#endif
+}
+TANDEM_HOST_DEVICE inline void store(float value, float16& place) {
+#ifdef __CUDA_ARCH__
+  place.bits = __half_as_ushort(__float2half_rn(value));
+#else
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const uint32_t magnitude = bits & 0x7fffffffU;
+  uint32_t half = 0;
+  if (magnitude > 0x7f800000U) {
+    half = 0x7e00U;
+  } else if (magnitude >= 0x477ff000U) {  // 65520: nearer to 2^16 than to the largest number
+    half = 0x7c00U;
+  } else if (magnitude < 0x38800000U) {  // 2^-14: steps of 2^-24, as those of float32 at 1/2 are
+    half = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5F) - 0x3f000000U;
+  } else {
+    half = (magnitude - (112U << 23) + 0xfffU + (magnitude >> 13 & 1U)) >> 13;
+  }
+  place.bits = static_cast<uint16_t>(half | (bits >> 16 & 0x8000U));
+#endif
+}
+
+// A pass's tensors as elements of type T.
+template <class T>
+const T* input(const sdk::Pass& pass, size_t i) {
+  return static_cast<const T*>(pass.raw.inputs[i]);
+}
+template <class T>
+T* output(const sdk::Pass& pass, size_t i) {
+  return static_cast<T*>(pass.raw.outputs[i]);
+}
+template <class T>
+T* input_gradient(const sdk::Pass& pass, size_t i) {
+  return static_cast<T*>(pass.raw.input_gradients[i]);
+}
+template <class T>
+const T* output_gradient(const sdk::Pass& pass, size_t i) {
+  return static_cast<const T*>(pass.raw.output_gradients[i]);
+}
+
+// body(T{}) with T the type of a binding's elements. Throws Refusal for other dtypes.
+template <class Body>
+void with_elements(int32_t dtype, const Body& body) {
+  switch (dtype) {
+    case TANDEM_FLOAT32:
+      return body(float{});
+    case TANDEM_BFLOAT16:
+      return body(bfloat16{});
+    case TANDEM_FLOAT16:
+      return body(float16{});
+    default:
+      throw sdk::unsupported("computes in float32, bfloat16 and float16, not in dtype ", dtype);
+  }
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,89 @@
+// What a net's precision changes in a plan and in what kernels and updates are told: float16's loss
+// scale, and the flag of TF32.
+#include "core/base/precision.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/model/loss_scale.h"
+#include "tests/schedule/handmade.h"
+#include "tests/schedule/plan_checks.h"
+
+namespace tandem::test {
+namespace {
+
+using testing::Each;
+
+Net in_precision(Net net, int32_t precision) {
+  for (Layer& layer : net.layers) {
+    if (!layer.weights.empty()) layer.dtype = precision;
+  }
+  return net;
+}
+
+TEST(Precisions, OfFloat16BeginGradientsWithLossesTimes1024) {
+  const auto begin = [](int32_t precision) {
+    const Net net = in_precision(small_net(8), precision);
+    const Plan plan = build_plan("layerwise", inputs_of(net, 2));
+    float sum = 0;
+    for (const float value :
+         plan.buffers[size_t(plan.find_buffer(buffers::constants, 1))].initial) {
+      sum += value;
+    }
+    return sum;
+  };
+  EXPECT_EQ(loss_scale(small_net(8)), 1);
+  EXPECT_GT(begin(TANDEM_FLOAT32), 0);
+  EXPECT_EQ(begin(TANDEM_BFLOAT16), begin(TANDEM_FLOAT32));
+  EXPECT_EQ(begin(TANDEM_FLOAT16), 1024 * begin(TANDEM_FLOAT32));
+}
+
+// The weights after an update by `gradient` with momentum, decay and clipping at a norm of 2.
+std::vector<float> updated(float gradient, int32_t precision) {
+  Maker maker(1);
+  const Region weights = maker.constant("weights", 0, std::vector<float>(16, 1));
+  const Region gradients = maker.constant("gradients", 0, std::vector<float>(16, gradient));
+  const Region norms = maker.persistent("norms", 0, 4);
+  const Region state = maker.persistent("state", 0, 16), step = maker.persistent("step", 0, 8),
+               skip = maker.persistent("skip", 0, 1);
+  UpdateWork update{{{0, weights, gradients, state, 64}}, step, skip};
+  update.norms = norms;
+  maker.task("norms", {compute(0)}, {weights, gradients}, {norms},
+             NormWork{{{0, weights, gradients}}, norms});
+  maker.task("update", {compute(0)}, {weights, gradients, state, step, skip, norms},
+             {weights, state}, update);
+  Net net;
+  net.weight_floats = 16;
+  net.weights.resize(1);
+  net.weights[0].count = 16;
+  net.layers.resize(1);
+  net.layers[0].dtype = precision;
+  UpdateRule rule;
+  rule.momentum = 0.9F;
+  rule.weight_decay = 0.01F;
+  rule.clip = 2;
+  rule.batches = 3;
+  Rig rig(maker.derived(), registry().backend("cpu"), {}, {}, net, nullptr, rule);
+  const tandem_step control{1, 0, 0.125F, 1, 0, 0};
+  rig.runtime.write_persistent("step", 0, &control, sizeof control);
+  rig.run(2);
+  return rig.read("weights", 0, 16);
+}
+
+TEST(Precisions, OfFloat16ChangeNoBitOfAnUpdate) {
+  for (const float gradient : {0.3F, 7.1F}) {  // norms of 1.2 and 28
+    const std::vector<float> plain = updated(gradient, TANDEM_FLOAT32);
+    EXPECT_THAT(plain, Each(testing::Lt(1)));
+    EXPECT_EQ(updated(1024 * gradient, TANDEM_FLOAT16), plain);
+  }
+}
+
+TEST(Precisions, OfTf32LeaveTensorsGradientsAndUpdatesAsTheyAre) {
+  EXPECT_EQ(dtype_name(parse_precision("tf32")), "tf32");
+  EXPECT_EQ(dtype_bytes(tf32_precision), dtype_bytes(TANDEM_FLOAT32));
+  EXPECT_EQ(loss_scale(in_precision(small_net(8), tf32_precision)), 1);
+  EXPECT_EQ(updated(0.3F, tf32_precision), updated(0.3F, TANDEM_FLOAT32));
+}
+
+}  // namespace
+}  // namespace tandem::test
