@@ -28,17 +28,22 @@ struct LayerRow {
   double seconds[3] = {0, 0, 0};  // forward, backward_data, backward_weights
   tandem_layer_cost cost{};
   int64_t weights = 0;
+  std::string algorithm{};  // of its kernel on the first device that has one; "": it names none
 };
 
-std::vector<LayerRow> layer_rows(const Net& net, const CostTable& costs) {
+std::vector<LayerRow> layer_rows(Session& session, const CostTable& costs,
+                                 const std::string& precision) {
   static constexpr const char* passes[3] = {"forward", "backward_data", "backward_weights"};
+  const Net& net = session.training().net;
   std::vector<LayerRow> rows;
   for (size_t i = 0; i < net.layers.size(); ++i) {
     const Layer& layer = net.layers[i];
     LayerRow row{layer.name, layer.type->name, {}, {}, 0};
     int64_t measured_rows = net.batch;
     for (int pass = 0; pass < 3; ++pass) {
-      const MeasuredCost* cost = costs.find(layer.name + " " + passes[pass]);
+      const std::string key = layer.name + " " + passes[pass];
+      const MeasuredCost* cost = costs.find(key);
+      if (cost == nullptr) cost = costs.find(key + " " + precision);
       if (cost == nullptr) continue;
       row.seconds[pass] = cost->seconds;
       if (cost->rows > 0) measured_rows = cost->rows;
@@ -47,6 +52,13 @@ std::vector<LayerRow> layer_rows(const Net& net, const CostTable& costs) {
     for (const int weight : layer.weights)
       row.weights += net.weights[static_cast<size_t>(weight)].count;
     rows.push_back(row);
+  }
+  const std::vector<PlanBinding>& bindings = session.training().plan.bindings;
+  for (size_t i = 0; session.training().kernels && i < bindings.size(); ++i) {
+    std::string& algorithm = rows[static_cast<size_t>(bindings[i].layer)].algorithm;
+    if (algorithm.empty()) {
+      algorithm = session.training().kernels->algorithm(static_cast<int>(i));
+    }
   }
   return rows;
 }
@@ -129,7 +141,7 @@ int run_profile(ProfileArguments& a) {
     measured = measure(session, a.warm_up, a.steps);
     plan = session.training().plan;
     costs = costs_of(session, session.training().net, plan, measured.events);
-    rows = layer_rows(session.training().net, costs);
+    rows = layer_rows(session, costs, a.precision);
     alexnet = test_alexnet_like(session.training().net, costs, a.strategy_options);
     if (!a.trace.empty()) write_output(a.trace, to_chrome_trace(plan, measured.events));
     if (!a.costs.empty()) {
@@ -171,7 +183,8 @@ int run_profile(ProfileArguments& a) {
                                 {"forward_seconds", row.seconds[0]},
                                 {"backward_data_seconds", row.seconds[1]},
                                 {"backward_weights_seconds", row.seconds[2]},
-                                {"weights", row.weights}});
+                                {"weights", row.weights},
+                                {"algorithm", row.algorithm}});
     }
     fmt::print("{}\n", tree.dump(2));
     return 0;

@@ -155,6 +155,28 @@ TEST(KernelsForGpus, AgreeWithTheCpuOnLargeAndOddShapes) {
   }
 }
 
+// 11 significant bits of every factor, where the binding's flag allows it, and all of them else.
+TEST(KernelsForGpus, RoundFactorsToTf32WhereTheUserAllowsIt) {
+  if (kernels_run_on_a_cpu()) GTEST_SKIP() << "TANDEM_TEST_KERNELS names no kernels for GPUs";
+  for (LayerSetup setup : setups()) {
+    if (setup.type != "Convolution" && setup.type != "InnerProduct") continue;
+    SCOPED_TRACE(setup.type);
+    LayerRun exact(setup);
+    setup.flags |= TANDEM_ALLOWS_TF32;
+    LayerRun rounded(setup);
+    const auto expect_rounded = [](const PlainTensor& actual, const PlainTensor& expected) {
+      const double error = relative_difference(actual.values, expected.values);
+      // A GPU's libraries may round, but need not for odd shapes.
+      if (kernel_device().kind() == "cuda_on_host") EXPECT_GT(error, 1e-5);
+      EXPECT_LT(error, 2e-3);
+    };
+    const std::vector<PlainTensor> y = exact.forward();
+    expect_rounded(rounded.forward()[0], y[0]);
+    expect_rounded(rounded.backward_data(y)[0], exact.backward_data(y)[0]);
+    expect_rounded(rounded.backward_weights(y)[0], exact.backward_weights(y)[0]);
+  }
+}
+
 // A GPU cannot stop to say which: the step is not taken, and the run looks for the layer.
 TEST(KernelsForGpus, MakeWhatDependsOnALabelThatIsNoClassNotANumber) {
   if (kernels_run_on_a_cpu()) GTEST_SKIP() << "TANDEM_TEST_KERNELS names no kernels for GPUs";

@@ -240,6 +240,23 @@ TEST_P(SixteenBits, ASliceOfAnInnerProductIsAPartOfTheWhole) {
   compare_with_float32(rounded(setup), {rounded(random_tensor({4, 6, 1, 1}, 8))}, {});
 }
 
+// As tensor cores read them; those of float32 stay as they are.
+TEST_P(SixteenBits, ConvolutionsOfAGpuAskForNhwc) {
+  if (kernels_run_on_a_cpu()) GTEST_SKIP() << "a cpu's have layouts of their own";
+  const LayerSetup setup{
+      .type = "Convolution",
+      .parameters = {{"num_output", "4"}, {"kernel_size", "3"}},
+      .inputs = {random_tensor({2, 3, 5, 6}, 5)},
+      .weights = {random_tensor({4, 3, 3, 3}, 6), random_tensor({4, 1, 1, 1}, 7)}};
+  const auto options = LayerRun(in_sixteen_bits(setup)).layouts();
+  ASSERT_EQ(options.size(), 2U);
+  EXPECT_EQ(options[0].input, TANDEM_NHWC);
+  EXPECT_EQ(options[1].input, TANDEM_NCHW);
+  EXPECT_GT(options[1].extra_bytes, options[0].extra_bytes);
+  ASSERT_EQ(LayerRun(setup).layouts().size(), 1U);
+  EXPECT_EQ(LayerRun(setup).layouts()[0].output, TANDEM_NCHW);
+}
+
 TEST_P(SixteenBits, NumbersAreRoundedToTheNearestEvenOne) {
   // Ties, the largest numbers, the smallest, and what lies beyond both.
   std::vector<float> values;

@@ -1,42 +1,16 @@
-// What a net's precision changes in a plan and in what kernels and updates are told: float16's loss
-// scale, and the flag of TF32.
+// What a net's precision changes in updates: nothing but the loss scale of float16. That gradients
+// begin with it is in strategies_test.cpp, the flag of TF32 in kernels_test.cpp.
 #include "core/base/precision.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/model/loss_scale.h"
 #include "tests/schedule/handmade.h"
-#include "tests/schedule/plan_checks.h"
 
 namespace tandem::test {
 namespace {
 
 using testing::Each;
-
-Net in_precision(Net net, int32_t precision) {
-  for (Layer& layer : net.layers) {
-    if (!layer.weights.empty()) layer.dtype = precision;
-  }
-  return net;
-}
-
-TEST(Precisions, OfFloat16BeginGradientsWithLossesTimes1024) {
-  const auto begin = [](int32_t precision) {
-    const Net net = in_precision(small_net(8), precision);
-    const Plan plan = build_plan("layerwise", inputs_of(net, 2));
-    float sum = 0;
-    for (const float value :
-         plan.buffers[size_t(plan.find_buffer(buffers::constants, 1))].initial) {
-      sum += value;
-    }
-    return sum;
-  };
-  EXPECT_EQ(loss_scale(small_net(8)), 1);
-  EXPECT_GT(begin(TANDEM_FLOAT32), 0);
-  EXPECT_EQ(begin(TANDEM_BFLOAT16), begin(TANDEM_FLOAT32));
-  EXPECT_EQ(begin(TANDEM_FLOAT16), 1024 * begin(TANDEM_FLOAT32));
-}
 
 // The weights after an update by `gradient` with momentum, decay and clipping at a norm of 2.
 std::vector<float> updated(float gradient, int32_t precision) {
@@ -81,7 +55,6 @@ TEST(Precisions, OfFloat16ChangeNoBitOfAnUpdate) {
 TEST(Precisions, OfTf32LeaveTensorsGradientsAndUpdatesAsTheyAre) {
   EXPECT_EQ(dtype_name(parse_precision("tf32")), "tf32");
   EXPECT_EQ(dtype_bytes(tf32_precision), dtype_bytes(TANDEM_FLOAT32));
-  EXPECT_EQ(loss_scale(in_precision(small_net(8), tf32_precision)), 1);
   EXPECT_EQ(updated(0.3F, tf32_precision), updated(0.3F, TANDEM_FLOAT32));
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/precision.h"
 #include "core/data/loader.h"
 #include "core/schedule/buffers.h"
 #include "core/schedule/memory_plan.h"
@@ -100,6 +101,23 @@ TEST(Strategies, CheckOnlyScalarsThatArePartOfTheLoss) {
   ASSERT_EQ(values.size(), 48U);
   EXPECT_EQ(values[0], 0);
   EXPECT_EQ(values[32], 0.5F);
+}
+
+// So that float16 holds small gradients; updates divide by it.
+TEST(Strategies, BeginTheGradientsOfFloat16WithLossesTimes1024) {
+  const auto begin = [](int32_t precision) {
+    Net net = small_net(8);
+    net.layers[0].dtype = precision;
+    const Plan plan = build_plan("layerwise", inputs_of(net, 2));
+    const int constants = plan.find_buffer(buffers::constants, 1);
+    float sum = 0;
+    for (const float value : plan.buffers[size_t(constants)].initial) sum += value;
+    return sum;
+  };
+  EXPECT_GT(begin(TANDEM_FLOAT32), 0);
+  EXPECT_EQ(begin(tf32_precision), begin(TANDEM_FLOAT32));
+  EXPECT_EQ(begin(TANDEM_BFLOAT16), begin(TANDEM_FLOAT32));
+  EXPECT_EQ(begin(TANDEM_FLOAT16), 1024 * begin(TANDEM_FLOAT32));
 }
 
 TEST(Strategies, DivideLossesAndMetricsByTheSamplesOfTheStep) {
