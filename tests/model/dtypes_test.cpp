@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/precision.h"
 #include "tests/model/net_test.h"
 #include "tests/model/thrown.h"
 
@@ -114,13 +115,24 @@ TEST(Dtypes, ANetWithoutALayerThatKnowsBfloat16IsRefused) {
                                  "kind 'fake'"));
 }
 
-TEST(Dtypes, APrecisionIsOneOfTwoWords) {
+TEST(Dtypes, APrecisionIsOneOfFourWords) {
   EXPECT_EQ(parse_precision("float32"), TANDEM_FLOAT32);
+  EXPECT_EQ(parse_precision("tf32"), tf32_precision);
   EXPECT_EQ(parse_precision("bfloat16"), TANDEM_BFLOAT16);
-  for (const char* text : {"", "half", "BFLOAT16", "float16"}) {
+  EXPECT_EQ(parse_precision("float16"), TANDEM_FLOAT16);
+  for (const char* text : {"", "half", "BFLOAT16", "TF32"}) {
     EXPECT_THAT(thrown([&] { (void)parse_precision(text); }),
-                HasSubstr("there are float32 and bfloat16"));
+                HasSubstr("there are float32, tf32, bfloat16 and float16"));
   }
+}
+
+TEST(Dtypes, OnlyGpusHaveTf32) {
+  NetOptions options = half_options();
+  options.precision = tf32_precision;
+  EXPECT_THAT(thrown([&] {
+                (void)build(data_layer + inner_product("ip", "data", "ip") + loss_layer, options);
+              }),
+              HasSubstr("precision tf32 is of NVIDIA GPUs (--devices cuda:0)"));
 }
 
 }  // namespace
