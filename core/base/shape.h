@@ -23,7 +23,7 @@ using Shape = tandem_shape;
 // Bytes of one element of a TANDEM_ dtype, and its name, "float32". Errors: an unknown dtype.
 [[nodiscard]] int64_t dtype_bytes(int32_t dtype);
 [[nodiscard]] std::string dtype_name(int32_t dtype);
-// The dtype that a user asks activations to have: "float32" or "bfloat16". Errors: another word.
+// What a user asks for: a dtype of activations, or tf32_precision. Errors: another word.
 [[nodiscard]] int32_t parse_precision(const std::string& text);
 
 }  // namespace tandem

@@ -60,7 +60,7 @@ struct Layer {
   bool wants_backward_data = false;  // some input's gradient is needed
   bool wants_backward_weights = false;
   bool runs_in_place = false;
-  int32_t dtype = TANDEM_FLOAT32;  // of what it reads and writes; a Reorder's is its output's
+  int32_t dtype = TANDEM_FLOAT32;  // it computes in, or tf32_precision; a Reorder's: its output's
   Location location;
 
   [[nodiscard]] bool has(uint64_t trait) const { return (type->traits & trait) != 0; }
@@ -111,7 +111,7 @@ struct NetOptions {
   Shape data{1, 3, 0, 0};  // of one sample (n ignored)
   std::string device_kind =
       "cpu";  // whose kernels' layouts are negotiated; "": leave everything NCHW
-  int32_t precision = TANDEM_FLOAT32;  // TANDEM_BFLOAT16: of activations, where kernels know it
+  int32_t precision = TANDEM_FLOAT32;  // of activations, where kernels know it; or tf32_precision
 };
 
 // Data and Input layers become `data` and `label`; phase rules are applied; parameters are checked
