@@ -58,7 +58,8 @@ TEST(AlexNetApp, RefusesBadInputInOneLine) {
   EXPECT_THAT(refusal_of("--data nowhere"), HasSubstr("data 'nowhere': there is no such folder"));
   EXPECT_THAT(refusal_of("--data nowhere --synthetic"), HasSubstr("--help"));
   EXPECT_THAT(refusal_of("--epochs 3"), HasSubstr("--data"));
-  EXPECT_THAT(refusal_of("--precision half"), HasSubstr("there are float32 and bfloat16"));
+  EXPECT_THAT(refusal_of("--precision half"),
+              HasSubstr("there are float32, tf32, bfloat16 and float16"));
   EXPECT_THAT(refusal_of(small + "--devices gpu"), HasSubstr("'gpu'"));
   EXPECT_THAT(refusal_of(small + "--devices cpu:8"), HasSubstr("8 devices"));
   EXPECT_THAT(refusal_of(small + "--strategy two_phases"), HasSubstr("did you mean 'two_phase'?"));

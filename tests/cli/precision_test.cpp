@@ -44,7 +44,7 @@ TEST_F(Precision, ThatOnlyGpusHaveIsRefusedElsewhere) {
                           "'cpu'"))
         << command;
     EXPECT_THAT(desk_.refusal(std::string(command) + " --precision ''"),
-                HasSubstr("precision '': there are float32 and bfloat16"))
+                HasSubstr("precision '': there are float32, tf32, bfloat16 and float16"))
         << command;
   }
 }

@@ -129,7 +129,8 @@ TEST_F(Bfloat16Runs, OfFcParallelAreRefusedWithTheWayOut) {
 TEST_F(Bfloat16Runs, AnotherWordIsRefused) {
   TrainOptions o = one_device(1);
   o.precision = "half";
-  EXPECT_THAT(refusal(o), HasSubstr("precision 'half': there are float32 and bfloat16"));
+  EXPECT_THAT(refusal(o),
+              HasSubstr("precision 'half': there are float32, tf32, bfloat16 and float16"));
 }
 
 }  // namespace
