@@ -28,4 +28,15 @@ std::pair<double, std::string> LinkLoads::busiest() const {
   return most;
 }
 
+double LinkLoads::unevenness() const {
+  double sum = 0;
+  const auto add_squares = [&](const auto& loads) {
+    for (const auto& [of, seconds] : loads) sum += seconds * seconds;
+  };
+  add_squares(sent_);
+  add_squares(received_);
+  add_squares(channels_);
+  return sum;
+}
+
 }  // namespace tandem

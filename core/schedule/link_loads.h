@@ -20,6 +20,8 @@ class LinkLoads {
   void add(int source, int target, double bytes);
   // Seconds, and which: "hub0 -> hub1", "what @1 receives"; 0 and "" if nothing was added.
   [[nodiscard]] std::pair<double, std::string> busiest() const;
+  // The sum of the squares of all: of two ways to load the busiest alike, the less the evener.
+  [[nodiscard]] double unevenness() const;
 
  private:
   double bandwidth_;

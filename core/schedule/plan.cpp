@@ -23,6 +23,10 @@ const char* to_string(StreamKind kind) {
       return "update";
     case StreamKind::control:
       return "control";
+    case StreamKind::background:
+      return "background";
+    case StreamKind::background_send:
+      return "background_send";
   }
   return "?";
 }

@@ -39,6 +39,9 @@ constexpr TransferStreams full_duplex{StreamKind::communication, StreamKind::sen
 // Small messages that must not queue behind large ones.
 constexpr TransferStreams control_streams{StreamKind::control, StreamKind::control};
 
+// What nobody waits for soon.
+constexpr TransferStreams background_streams{StreamKind::background, StreamKind::background_send};
+
 // Where the state of some floats lies for their update: that of the first of the solver's arrays,
 // and the bytes to the next.
 struct StatePlace {
@@ -113,6 +116,9 @@ class PlanBuilder {
   // Makes it a use of output channels [begin, end) alone, of which it has weights and gradients;
   // its outputs stay whole. The layer's type can be sliced.
   void slice_outputs(PlanBinding& use, int64_t begin, int64_t end) const;
+  // Makes a use that has all of the place's rows one of some of them. The layer works on single
+  // samples and keeps nothing between its passes.
+  void slice_rows(PlanBinding& use, int place, Rows some) const;
   // Those channels' parts of the layer's weight arrays that are trained.
   [[nodiscard]] std::vector<WeightPart> parts_of(int layer, int64_t begin, int64_t end) const;
 

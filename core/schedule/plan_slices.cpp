@@ -25,6 +25,17 @@ void PlanBuilder::slice_outputs(PlanBinding& use, int64_t begin, int64_t end) co
   }
 }
 
+void PlanBuilder::slice_rows(PlanBinding& use, int place, Rows some) const {
+  const Rows all = rows(place);
+  use.row_begin = some.begin;
+  use.row_end = some.end;
+  for (auto* regions : {&use.inputs, &use.outputs, &use.input_gradients, &use.output_gradients}) {
+    for (Region& region : *regions) {
+      region = part_of(region, some.begin - all.begin, some.end - all.begin, all.count());
+    }
+  }
+}
+
 std::vector<WeightPart> PlanBuilder::parts_of(int layer, int64_t begin, int64_t end) const {
   std::vector<WeightPart> parts;
   for (const int weight : net().layers[size_t(layer)].weights) {

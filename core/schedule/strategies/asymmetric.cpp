@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <map>
 
-#include "core/base/error.h"
+#include "core/schedule/bounds.h"
 #include "core/schedule/strategies/asymmetric_groups.h"
+#include "core/schedule/strategies/asymmetric_rows.h"
 #include "core/schedule/strategies/asymmetric_sending.h"
 #include "core/schedule/strategies/backward_needs.h"
-#include "core/schedule/strategies/buckets.h"
 #include "core/schedule/strategies/master.h"
 #include "core/schedule/strategies/strategies.h"
 #include "core/schedule/strategies/updates.h"
@@ -19,21 +19,21 @@ namespace tandem {
 
 namespace {
 
-// Weights have the communication and send streams to themselves: what is left of them when the next
-// step begins must not hold up its activations, nor a weight that is not ready the errors. Nobody
-// updates while he sends these.
-constexpr TransferStreams beside_weights{StreamKind::control, StreamKind::update};
+// Errors have streams of their own: they must not queue behind weights that are not ready, nor
+// behind activations, which are needed later. E does not update, and W sends no errors.
+constexpr TransferStreams error_streams{StreamKind::control, StreamKind::update};
 
 class Asymmetric {
  public:
-  // Without routes no weights are broadcast.
-  Asymmetric(const StrategyInputs& inputs, AsymmetricGroups groups, AsymmetricRoutes routes)
+  // `chunks`: what is broadcast, in this order.
+  Asymmetric(const StrategyInputs& inputs, AsymmetricGroups groups, WeightShares shares,
+             std::vector<WeightChunk> chunks)
       : groups_(std::move(groups)),
-        routes_(std::move(routes)),
+        shares_(std::move(shares)),
+        chunks_(std::move(chunks)),
         builder_(inputs, "asymmetric", PlanBuilder::Purpose::training),
         net_(builder_.net()),
-        updates_(builder_),
-        shares_(net_, groups_.weights, !inputs.needs_norms) {
+        updates_(builder_) {
     make_error_places();
     make_weight_places();
   }
@@ -43,15 +43,14 @@ class Asymmetric {
     emit_inputs();
     emit_forward();
     emit_report();
-    for (const Place& place : places_) {
-      for (const int layer : place.needs.again) builder_.emit_forward(place.place, layer);
-    }
     emit_backward();
+    updates_.finish();  // of gradients that are clipped by the norms of all
+    for (const WeightHop& hop : weight_hops(chunks_, groups_.weights.size())) broadcast(hop);
     return builder_.take();
   }
 
  private:
-  // Where a device works on other rows than in its forward pass.
+  // Where a device goes backward.
   struct Place {
     int place = 0;
     BackwardNeeds needs;
@@ -60,11 +59,19 @@ class Asymmetric {
   void make_error_places() {
     std::vector<bool> backward;
     for (const Layer& layer : net_.layers) backward.push_back(layer.wants_backward_data);
-    const int count = static_cast<int>(groups_.errors.size());
-    for (int i = 0; i < count; ++i) {
-      const Rows rows = share(net_.batch, count, i);
-      places_.push_back({builder_.add_place(groups_.errors[size_t(i)], rows, "errors"),
-                         backward_needs(net_, backward)});
+    parts_ = error_rows(builder_.inputs(), groups_);
+    std::map<int, int> others;  // by device, of its parts
+    for (const ErrorRows& part : parts_) {
+      if (part.is_own()) {
+        places_.push_back(
+            {part.device, backward_needs(net_, std::vector<bool>(net_.layers.size()))});
+        continue;
+      }
+      const int number = ++others[part.device];
+      places_.push_back(
+          {builder_.add_place(part.device, part.rows,
+                              number == 1 ? "errors" : fmt::format("errors {}", number)),
+           backward_needs(net_, backward)});
     }
   }
   void make_weight_places() {
@@ -73,12 +80,9 @@ class Asymmetric {
                          backward_needs(net_, shares_.layers_of(device))});
     }
   }
-  [[nodiscard]] bool computes_errors(const Place& place) const {
-    return &place - places_.data() < static_cast<int64_t>(groups_.errors.size());
-  }
   [[nodiscard]] const Place& weight_place(int device) const {
     const auto at = std::find(groups_.weights.begin(), groups_.weights.end(), device);
-    return places_[groups_.errors.size() + size_t(at - groups_.weights.begin())];
+    return places_[parts_.size() + size_t(at - groups_.weights.begin())];
   }
 
   void note() {
@@ -90,35 +94,38 @@ class Asymmetric {
 
   void emit_inputs() {
     master::emit_inputs(builder_);
-    for (const Place& place : places_) builder_.emit_input(place.place, place.needs.data);
-  }
-
-  // Every device has rows of the tensor; the place takes those it works on.
-  void gather(const Place& place, int tensor) {
-    const std::string& name = net_.tensors[size_t(tensor)].name;
-    const int to = builder_.device_of(place.place), layer = net_.tensors[size_t(tensor)].producer;
-    const Rows wanted = builder_.rows(place.place);
-    for (int from = 0; from < builder_.devices(); ++from) {
-      const Rows has = builder_.rows(from);
-      const Rows both{std::max(has.begin, wanted.begin), std::min(has.end, wanted.end)};
-      if (both.count() <= 0) continue;
-      const CopySegment segment{builder_.tensor(from, tensor, both),
-                                builder_.tensor(place.place, tensor, both)};
-      if (from == to) {
-        builder_.emit_copy(fmt::format("keep {} @{}", name, to), Stage::send_activations, layer,
-                           {{to, StreamKind::copy}}, {segment});
-      } else {
-        builder_.emit_transfer("send " + name, Stage::send_activations, layer, from, to, {segment},
-                               When::every_batch, beside_weights);
-      }
+    for (const Place& place : places_) {
+      if (place.place >= builder_.devices()) builder_.emit_input(place.place, place.needs.data);
     }
   }
 
+  // The rows of the tensor that `from` went forward over and the place works on.
+  void gather(const Place& place, int tensor, int from) {
+    const std::string& name = net_.tensors[size_t(tensor)].name;
+    const int to = builder_.device_of(place.place), layer = net_.tensors[size_t(tensor)].producer;
+    const Rows has = builder_.rows(from), wanted = builder_.rows(place.place);
+    const Rows both{std::max(has.begin, wanted.begin), std::min(has.end, wanted.end)};
+    if (both.count() <= 0) return;
+    const CopySegment segment{builder_.tensor(from, tensor, both),
+                              builder_.tensor(place.place, tensor, both)};
+    if (from == to) {
+      builder_.emit_copy(fmt::format("keep {} @{}", name, to), Stage::send_activations, layer,
+                         {{to, StreamKind::copy}}, {segment});
+    } else {
+      builder_.emit_transfer("send " + name, Stage::send_activations, layer, from, to, {segment},
+                             When::every_batch, background_streams);
+    }
+  }
+
+  // In rounds in which every device sends one while it receives one.
   void emit_forward() {
     for (size_t layer = 0; layer < net_.layers.size(); ++layer) {
       master::emit_forward(builder_, static_cast<int>(layer), StreamKind::control);
-      for (const Place& place : places_) {
-        for (const int tensor : place.needs.after[layer]) gather(place, tensor);
+      for (int round = 0; round < builder_.devices(); ++round) {
+        for (const Place& place : places_) {
+          const int from = (builder_.device_of(place.place) + round) % builder_.devices();
+          for (const int tensor : place.needs.after[layer]) gather(place, tensor, from);
+        }
       }
     }
   }
@@ -128,71 +135,110 @@ class Asymmetric {
     updates_.emit_skip(0, groups_.weights);
   }
 
-  // The errors of the layer's outputs, from E to those of W that need them.
-  void send_errors(int layer, int device) {
-    const Layer& l = net_.layers[size_t(layer)];
-    const int to = weight_place(device).place;
-    for (const Place& from : places_) {
-      if (!computes_errors(from)) continue;
-      std::vector<CopySegment> segments;
-      for (const int output : l.outputs) {
-        if (!net_.tensors[size_t(output)].has_gradient) continue;
-        segments.push_back({builder_.tensor_gradient(from.place, output),
-                            builder_.tensor_gradient(to, output, builder_.rows(from.place))});
-      }
-      if (segments.empty()) continue;
-      builder_.emit_transfer(fmt::format("send {} errors", l.name), Stage::send_errors, layer,
-                             builder_.device_of(from.place), device, std::move(segments),
-                             When::every_batch, beside_weights);
-    }
+  // Pieces of rows can be worked on by themselves.
+  [[nodiscard]] bool takes_pieces(int layer) const {
+    return net_.layers[size_t(layer)].has(TANDEM_SAVES_NOTHING) && !shares_.is_shared(layer);
   }
 
+  void send_errors(int layer, const ErrorPiece& piece, int device) {
+    const Layer& l = net_.layers[size_t(layer)];
+    const ErrorRows& part = parts_[piece.part];
+    const int from = places_[piece.part].place, to = weight_place(device).place;
+    std::vector<CopySegment> segments;
+    for (const int output : l.outputs) {
+      if (!net_.tensors[size_t(output)].has_gradient) continue;
+      segments.push_back({builder_.tensor_gradient(from, output, piece.rows),
+                          builder_.tensor_gradient(to, output, piece.rows)});
+    }
+    if (segments.empty()) return;
+    const bool is_whole = piece.rows.count() == part.rows.count();
+    builder_.emit_transfer(
+        fmt::format("send {} errors{}{}", l.name,
+                    part.is_own() ? "" : fmt::format(" of @{}", part.forward_on),
+                    is_whole ? "" : fmt::format(", rows {}-{}", piece.rows.begin, piece.rows.end)),
+        Stage::send_errors, layer, part.device, device, std::move(segments), When::every_batch,
+        error_streams);
+  }
+
+  // Of rows that it has from others, a device waits for the last activations: meanwhile it goes
+  // backward over its own, down to the first errors that W is sent.
   void emit_backward() {
-    const std::vector<LayerMove> order = asymmetric_moves(builder_.inputs(), groups_, shares_);
-    const bool clips = builder_.inputs().clips_gradients;
-    size_t next = 0;
-    const auto emit_moves = [&](int down_to) {
-      for (; next < order.size() && order[next].layer >= down_to; ++next) {
-        if (order[next].is_return) broadcast(order[next].layer);
-      }
-    };
-    for (int layer = static_cast<int>(net_.layers.size()); layer-- > 0;) {
-      emit_backward(layer);
-      if (!clips) emit_moves(layer);
+    const auto layers = static_cast<int>(net_.layers.size());
+    int top = layers - 1;
+    while (top > 0 && !net_.layers[size_t(top)].wants_backward_weights) --top;
+    for (int layer = layers; layer-- > top;) emit_errors(layer, true);
+    for (const Place& place : places_) {
+      for (const int layer : place.needs.again) builder_.emit_forward(place.place, layer);
     }
-    // Clipped updates wait for the norms of all gradients.
-    updates_.finish();
-    emit_moves(0);
+    for (int layer = layers; layer-- > top;) emit_errors(layer, false);
+    emit_weights(top);
+    for (int layer = top; layer-- > 0;) {
+      emit_errors(layer, true);
+      emit_errors(layer, false);
+      emit_weights(layer);
+    }
   }
 
-  void emit_backward(int layer) {
+  [[nodiscard]] std::vector<ErrorPiece> pieces_of(int layer) const {
     const Layer& l = net_.layers[size_t(layer)];
-    const std::vector<WeightShare> shares = shares_.of(layer);
-    if (l.wants_backward_weights) {
-      for (const WeightShare& share : shares) send_errors(layer, share.device);
+    if (!l.wants_backward_weights) return {};
+    const int64_t row_bytes =
+        element_count(net_.tensors[size_t(l.outputs[0])].shape) / net_.batch * 4;
+    return error_pieces(parts_, shares_.of(layer).size(), row_bytes);
+  }
+
+  // Those of the layer's outputs are sent, those of its inputs computed: of E's own rows or
+  // others'.
+  void emit_errors(int layer, bool own) {
+    for (const ErrorPiece& piece : pieces_of(layer)) {
+      if (parts_[piece.part].is_own() != own) continue;
+      send_errors(layer, piece, shares_.of(layer)[piece.target].device);
     }
-    for (const Place& place : places_) {
-      if (!l.wants_backward_data || !computes_errors(place)) continue;
-      builder_.emit_pass(builder_.label(LayerPass::backward_data, layer, place.place),
+    if (!net_.layers[size_t(layer)].wants_backward_data) return;
+    for (size_t part = 0; part < parts_.size(); ++part) {
+      if (parts_[part].is_own() != own) continue;
+      const int place = places_[part].place;
+      builder_.emit_pass(builder_.label(LayerPass::backward_data, layer, place),
                          Stage::backward_errors,
-                         {builder_.binding(place.place, layer), LayerPass::backward_data, false});
+                         {builder_.binding(place, layer), LayerPass::backward_data, false});
     }
-    if (!l.wants_backward_weights) return;
-    for (const WeightShare& share : shares) emit_gradients(layer, share);
+  }
+
+  void emit_weights(int layer) {
+    if (!net_.layers[size_t(layer)].wants_backward_weights) return;
+    const std::vector<WeightShare>& shares = shares_.of(layer);
+    const std::vector<ErrorPiece> pieces = pieces_of(layer);
+    for (size_t i = 0; i < shares.size(); ++i) {
+      const int place = weight_place(shares[i].device).place;
+      if (!takes_pieces(layer)) {
+        if (shares[i].is_slice) {
+          emit_gradients(layer, shares[i], builder_.rows(place), false);
+        } else {
+          builder_.emit_backward_weights(place, layer, Stage::backward_weights);
+        }
+        continue;
+      }
+      bool adds = false;
+      for (const ErrorPiece& piece : pieces) {
+        if (piece.target != i) continue;
+        emit_gradients(layer, shares[i], piece.rows, adds);
+        adds = true;
+      }
+    }
     for (const WeightShare& share : shares) emit_update(layer, share);
   }
 
-  void emit_gradients(int layer, const WeightShare& share) {
+  // By some of the rows.
+  void emit_gradients(int layer, const WeightShare& share, Rows rows, bool adds) {
     const int place = weight_place(share.device).place;
-    if (!share.is_slice) {
-      builder_.emit_backward_weights(place, layer, Stage::backward_weights);
-      return;
-    }
     PlanBinding use = builder_.describe(place, layer);
-    builder_.slice_outputs(use, share.begin, share.end);
-    builder_.emit_pass(builder_.label(LayerPass::backward_weights, layer, place),
+    const bool is_whole = rows.count() == builder_.rows(place).count();
+    if (!is_whole) builder_.slice_rows(use, place, rows);
+    if (share.is_slice) builder_.slice_outputs(use, share.begin, share.end);
+    builder_.emit_pass(builder_.label(LayerPass::backward_weights, layer, place) +
+                           (is_whole ? "" : fmt::format(", rows {}-{}", rows.begin, rows.end)),
                        Stage::backward_weights,
-                       {builder_.add_binding(std::move(use)), LayerPass::backward_weights, false});
+                       {builder_.add_binding(std::move(use)), LayerPass::backward_weights, adds});
   }
 
   void emit_update(int layer, const WeightShare& share) {
@@ -208,57 +254,52 @@ class Asymmetric {
   }
 
   // To E, whose next forward and errors need them, and within W.
-  void broadcast(int layer) {
-    for (const WeightShare& share : shares_.of(layer)) {
-      const auto at = std::find(groups_.weights.begin(), groups_.weights.end(), share.device);
-      const auto owner = size_t(at - groups_.weights.begin());
-      const std::vector<WeightRange> ranges = shares_.ranges(layer, share);
-      if (ranges.empty() || routes_.empty()) continue;
-      for (int piece = 0; piece < broadcast_pieces; ++piece) {
-        std::vector<WeightRange> mine;
-        for (const WeightRange& range : ranges) {
-          mine.push_back(slice_of(range, piece, broadcast_pieces));
-          if (mine.back().bytes == 0) mine.pop_back();
-        }
-        if (!mine.empty()) broadcast(layer, share, piece, mine, routes_[owner][size_t(piece)].line);
-      }
+  void broadcast(const WeightHop& hop) {
+    const WeightChunk& chunk = chunks_[hop.chunk];
+    const bool is_slice = shares_.of(chunk.layer)[size_t(chunk.share)].is_slice;
+    std::vector<CopySegment> segments;
+    for (const WeightRange& range : chunk.ranges) {
+      segments.push_back({builder_.weights(hop.from, range), builder_.weights(hop.to, range)});
     }
-  }
-  // Both ways along the line, from hand to hand.
-  void broadcast(int layer, const WeightShare& share, int piece,
-                 const std::vector<WeightRange>& ranges, const std::vector<int>& line) {
-    const std::string what = fmt::format("broadcast {}{}{}", net_.layers[size_t(layer)].name,
-                                         share.is_slice ? fmt::format(" of @{}", share.device) : "",
-                                         piece == 0 ? "" : "b");
-    const auto hop = [&](int from, int to) {
-      std::vector<CopySegment> segments;
-      for (const WeightRange& range : ranges) {
-        segments.push_back({builder_.weights(from, range), builder_.weights(to, range)});
-      }
-      builder_.emit_transfer(what, Stage::broadcast, layer, from, to, std::move(segments),
-                             When::last_batch, full_duplex);
-    };
-    const auto at = std::find(line.begin(), line.end(), share.device);
-    for (auto to = at; std::next(to) != line.end(); ++to) hop(*to, *std::next(to));
-    for (auto to = at; to != line.begin(); --to) hop(*to, *std::prev(to));
+    builder_.emit_transfer(
+        fmt::format("broadcast {}{} {}", net_.layers[size_t(chunk.layer)].name,
+                    is_slice ? fmt::format(" of @{}", chunk.owner) : "", chunk.number),
+        Stage::broadcast, chunk.layer, hop.from, hop.to, std::move(segments), When::last_batch,
+        chunk.is_late ? background_streams : full_duplex);
   }
 
   AsymmetricGroups groups_;
-  AsymmetricRoutes routes_;
+  WeightShares shares_;
+  std::vector<WeightChunk> chunks_;
   PlanBuilder builder_;
   const Net& net_;
   Updates updates_;
-  WeightShares shares_;
-  std::vector<Place> places_;  // E's, then W's
+  std::vector<ErrorRows> parts_;
+  std::vector<Place> places_;  // parts_', then W's
 };
+
+Plan build_divided(const StrategyInputs& inputs, const AsymmetricGroups& groups,
+                   Division division) {
+  const WeightShares shares(*inputs.net, groups.weights, division);
+  // What travels beside the weights does so whichever way the weights take.
+  const Plan others = Asymmetric(inputs, groups, shares, {}).build();
+  return Asymmetric(inputs, groups, shares, weight_chunks(inputs, groups, shares, others)).build();
+}
 
 }  // namespace
 
 Plan build_asymmetric(const StrategyInputs& inputs) {
   const AsymmetricGroups groups = asymmetric_groups(inputs);
-  // What travels beside the weights does so whichever way the weights take.
-  const Plan others = Asymmetric(inputs, groups, {}).build();
-  return Asymmetric(inputs, groups, asymmetric_routes(inputs, groups, others)).build();
+  // A rule that reads the norms of whole gradients cannot work on slices.
+  if (inputs.needs_norms) return build_divided(inputs, groups, Division::whole);
+  const auto bound = [&](const Plan& plan) {
+    return bounds_of(*inputs.net, plan, *inputs.costs, inputs.link.bandwidth, inputs.topology)
+        .step();
+  };
+  // Where links are the limit, what both need is sent once.
+  Plan slices = build_divided(inputs, groups, Division::slices);
+  Plan layers = build_divided(inputs, groups, Division::slices_of_large);
+  return bound(layers) < bound(slices) ? std::move(layers) : std::move(slices);
 }
 
 }  // namespace tandem

@@ -1,33 +1,42 @@
-// What the strategy `asymmetric` sends backward, when, and by which ways.
+// By which ways and in which order the strategy `asymmetric` sends new weights.
 #pragma once
 
 #include <vector>
 
-#include "core/schedule/strategies/asymmetric_groups.h"
+#include "core/schedule/link_loads.h"
+#include "core/schedule/strategies/asymmetric_rows.h"
 #include "core/schedule/strategies/broadcast_routes.h"
 #include "core/schedule/strategies/weight_shares.h"
 
 namespace tandem {
 
-// Of each device of W, of each piece of what it has updated.
-using AsymmetricRoutes = std::vector<std::vector<BroadcastRoute>>;
-constexpr int broadcast_pieces = 2;
-
-// `others`: a plan of the step without broadcasts, for what else the links carry.
-[[nodiscard]] AsymmetricRoutes asymmetric_routes(const StrategyInputs& inputs,
-                                                 const AsymmetricGroups& groups,
-                                                 const Plan& others);
-
-// A layer's errors on their way to W, or its new weights on their way to all.
-struct LayerMove {
-  int layer = -1;
-  bool is_return = false;
+// A part of the weights that one device of W updates in a layer, on its way to all.
+struct WeightChunk {
+  int layer = -1, share = 0;  // of WeightShares::of(layer)
+  int number = 0;             // of the share's
+  int owner = 0;              // device
+  std::vector<WeightRange> ranges;
+  std::vector<int> line;  // devices that hand it on, from its owner both ways
+  // Its next forward is so late that it may travel in the background: what is more urgent then
+  // never waits behind it.
+  bool is_late = false;
 };
-// The order in which they take the links, by the costs: errors first, because E's next passes and
-// W's follow them; while none is ready, the weights that the next forward needs first. With
-// clipping all errors come first.
-[[nodiscard]] std::vector<LayerMove> asymmetric_moves(const StrategyInputs& inputs,
-                                                      const AsymmetricGroups& groups,
-                                                      const WeightShares& shares);
+// All chunks, of about 2 MiB, in the order in which they take the links: by the costs, while
+// several are ready, those of the layer whose next forward comes first. With clipping none is ready
+// before all are. `others`: a plan of the step without them.
+[[nodiscard]] std::vector<WeightChunk> weight_chunks(const StrategyInputs& inputs,
+                                                     const AsymmetricGroups& groups,
+                                                     const WeightShares& shares,
+                                                     const Plan& others);
+
+// A chunk handed from one device to the next.
+struct WeightHop {
+  size_t chunk = 0;
+  int from = 0, to = 0;
+};
+// All of them, in the order of the chunks, but so that a device sends other chunks while one that
+// it has to hand on is on its way to it. `owners`: how many.
+[[nodiscard]] std::vector<WeightHop> weight_hops(const std::vector<WeightChunk>& chunks,
+                                                 size_t owners);
 
 }  // namespace tandem

@@ -1,7 +1,9 @@
 #include "core/schedule/strategies/broadcast_routes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/schedule/strategies/collectives.h"
 
@@ -27,13 +29,13 @@ std::vector<std::vector<int>> lines(const StrategyInputs& inputs) {
   return result;
 }
 
-void load(LinkLoads& loads, const std::vector<int>& line, int owner, double bytes) {
+}  // namespace
+
+void add_line(LinkLoads& loads, const std::vector<int>& line, int owner, double bytes) {
   const auto at = std::find(line.begin(), line.end(), owner);
   for (auto to = at; std::next(to) != line.end(); ++to) loads.add(*to, *std::next(to), bytes);
   for (auto to = at; to != line.begin(); --to) loads.add(*to, *std::prev(to), bytes);
 }
-
-}  // namespace
 
 std::vector<std::vector<BroadcastRoute>> broadcast_routes(const StrategyInputs& inputs,
                                                           LinkLoads loads,
@@ -41,21 +43,26 @@ std::vector<std::vector<BroadcastRoute>> broadcast_routes(const StrategyInputs& 
                                                           const std::vector<double>& bytes,
                                                           int pieces) {
   const std::vector<std::vector<int>> candidates = lines(inputs);
+  LinkLoads weights(inputs.link.bandwidth, inputs.topology);
   std::vector<std::vector<BroadcastRoute>> routes(owners.size());
   for (int piece = 0; piece < pieces; ++piece) {
     for (size_t i = 0; i < owners.size(); ++i) {
       const double each = bytes[i] / pieces;
       const std::vector<int>* best = nullptr;
-      double least = std::numeric_limits<double>::infinity();
+      constexpr double never = std::numeric_limits<double>::infinity();
+      std::pair<double, double> least{never, never};
       for (const std::vector<int>& line : candidates) {
-        LinkLoads tried = loads;
-        load(tried, line, owners[i], each);
-        const double seconds = tried.busiest().first;
-        if (seconds >= least) continue;
-        least = seconds;
+        LinkLoads tried = loads, alone = weights;
+        add_line(tried, line, owners[i], each);
+        add_line(alone, line, owners[i], each);
+        // To the nanosecond: sums in another order are not another load.
+        const std::pair load{std::round(1e9 * tried.busiest().first), alone.unevenness()};
+        if (load >= least) continue;
+        least = load;
         best = &line;
       }
-      load(loads, *best, owners[i], each);
+      add_line(loads, *best, owners[i], each);
+      add_line(weights, *best, owners[i], each);
       routes[i].push_back({*best});
     }
   }

@@ -7,14 +7,21 @@
 
 namespace tandem {
 
-WeightShares::WeightShares(const Net& net, const std::vector<int>& devices, bool slices)
+WeightShares::WeightShares(const Net& net, const std::vector<int>& devices, Division division)
     : net_(net), shares_(net.layers.size()) {
   std::map<int, int64_t> load;  // weights of each device's whole layers
   for (const int device : devices) load[device] = 0;
   const auto count = static_cast<int>(devices.size());
+  int64_t all = 0;
+  for (size_t i = 0; i < net.layers.size(); ++i) {
+    if (net.layers[i].wants_backward_weights) all += weights_of(static_cast<int>(i));
+  }
   for (size_t i = 0; i < net.layers.size(); ++i) {
     const Layer& layer = net.layers[i];
     if (!layer.wants_backward_weights) continue;
+    const bool slices =
+        division == Division::slices || (division == Division::slices_of_large &&
+                                         2 * count * weights_of(static_cast<int>(i)) > all);
     const int64_t channels = net.tensors[size_t(layer.outputs[0])].shape.c;
     if (slices && count > 1 && layer.has(TANDEM_SLICED_OUTPUTS) && channels >= count &&
         !is_shared(static_cast<int>(i))) {
@@ -31,9 +38,17 @@ WeightShares::WeightShares(const Net& net, const std::vector<int>& devices, bool
                  return a.second < b.second;
                })->first;
     }
-    for (const int weight : layer.weights) load[device] += net.weights[size_t(weight)].count;
+    load[device] += weights_of(static_cast<int>(i));
     shares_[i] = {{device, false, 0, channels}};
   }
+}
+
+int64_t WeightShares::weights_of(int layer) const {
+  int64_t count = 0;
+  for (const int weight : net_.layers[size_t(layer)].weights) {
+    count += net_.weights[size_t(weight)].count;
+  }
+  return count;
 }
 
 bool WeightShares::is_shared(int layer) const {

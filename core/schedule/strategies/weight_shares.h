@@ -15,10 +15,14 @@ struct WeightShare {
   int64_t begin = 0, end = 0;  // output channels of a slice
 };
 
+// Slices of a layer are done sooner, but every device needs all of the layer's inputs and errors;
+// whole layers, one here and one there, need them once.
+enum class Division { slices, slices_of_large, whole };
+
 class WeightShares {
  public:
-  // `slices` false: every layer is one device's.
-  WeightShares(const Net& net, const std::vector<int>& devices, bool slices);
+  // slices_of_large: layers that have more than half of a device's part of all weights.
+  WeightShares(const Net& net, const std::vector<int>& devices, Division division);
 
   // Of a layer that wants backward_weights; none of another.
   [[nodiscard]] const std::vector<WeightShare>& of(int layer) const {
@@ -28,11 +32,13 @@ class WeightShares {
   [[nodiscard]] std::vector<WeightRange> ranges(int layer, const WeightShare& share) const;
   // By layer: the device has a share of it.
   [[nodiscard]] std::vector<bool> layers_of(int device) const;
+  // Several layers use its weights.
+  [[nodiscard]] bool is_shared(int layer) const;
   // Where the newest values of all weights are; what nobody trains is on device 0.
   [[nodiscard]] std::vector<WeightPlace> places() const;
 
  private:
-  [[nodiscard]] bool is_shared(int layer) const;
+  [[nodiscard]] int64_t weights_of(int layer) const;
 
   const Net& net_;
   std::vector<std::vector<WeightShare>> shares_;  // by layer

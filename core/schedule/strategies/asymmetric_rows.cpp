@@ -1,0 +1,99 @@
+#include "core/schedule/strategies/asymmetric_rows.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/schedule/strategies/collectives.h"
+
+namespace tandem {
+
+namespace {
+
+// Hands out the rows of W.
+class Remaining {
+ public:
+  Remaining(const StrategyInputs& inputs, const std::vector<int>& devices) : inputs_(inputs) {
+    for (const int device : devices) {
+      left_.push_back({device, share(inputs.net->batch, inputs.devices, device), device});
+    }
+  }
+
+  // At most `count` of one device, of that which reaches `to` fastest; none: there are none left.
+  ErrorRows take(int to, int64_t count) {
+    constexpr int64_t message = int64_t{1} << 20;
+    ErrorRows* nearest = nullptr;
+    double least = std::numeric_limits<double>::infinity();
+    for (ErrorRows& rows : left_) {
+      const double seconds = transfer_seconds(inputs_, rows.device, to, message);
+      if (rows.rows.count() == 0 || seconds >= least) continue;
+      least = seconds;
+      nearest = &rows;
+    }
+    if (nearest == nullptr) return {to, {}, -1};
+    const int64_t end = std::min(nearest->rows.begin + count, nearest->rows.end);
+    const ErrorRows taken{to, {nearest->rows.begin, end}, nearest->device};
+    nearest->rows.begin = end;
+    return taken;
+  }
+
+ private:
+  const StrategyInputs& inputs_;
+  std::vector<ErrorRows> left_;
+};
+
+}  // namespace
+
+std::vector<ErrorRows> error_rows(const StrategyInputs& inputs, const AsymmetricGroups& groups) {
+  const auto devices = static_cast<int>(groups.errors.size());
+  Remaining remaining(inputs, groups.weights);
+  std::vector<ErrorRows> result;
+  for (int i = 0; i < devices; ++i) {
+    const int device = groups.errors[size_t(i)];
+    const Rows own = share(inputs.net->batch, inputs.devices, device);
+    result.push_back({device, own, device});
+    const bool is_last = i == devices - 1;
+    int64_t wanted =
+        is_last ? inputs.net->batch : share(inputs.net->batch, devices, i).count() - own.count();
+    while (wanted > 0) {
+      const ErrorRows taken = remaining.take(device, wanted);
+      if (taken.rows.count() == 0) break;
+      wanted -= taken.rows.count();
+      result.push_back(taken);
+    }
+  }
+  return result;
+}
+
+std::vector<ErrorPiece> error_pieces(const std::vector<ErrorRows>& parts, size_t targets,
+                                     int64_t row_bytes) {
+  constexpr int64_t piece_bytes = int64_t{4} << 20, most_pieces = 8;
+  std::vector<std::vector<ErrorPiece>> by_device;  // in the order in which they are computed
+  for (size_t part = 0; part < parts.size(); ++part) {
+    if (part == 0 || parts[part].device != parts[part - 1].device) by_device.emplace_back();
+    const int64_t count = parts[part].rows.count();
+    const int64_t pieces =
+        std::min({(count * row_bytes + piece_bytes - 1) / piece_bytes, most_pieces, count});
+    for (int64_t i = 0; i < std::max(pieces, int64_t{1}); ++i) {
+      const Rows some =
+          share(count, static_cast<int>(std::max(pieces, int64_t{1})), static_cast<int>(i));
+      const int64_t begin = parts[part].rows.begin;
+      by_device.back().push_back({part, 0, {begin + some.begin, begin + some.end}});
+    }
+  }
+  size_t most = 0;
+  for (const auto& pieces : by_device) most = std::max(most, pieces.size());
+  std::vector<ErrorPiece> result;
+  for (size_t number = 0; number < most; ++number) {
+    for (size_t round = 0; round < targets; ++round) {
+      for (size_t device = 0; device < by_device.size(); ++device) {
+        if (number >= by_device[device].size()) continue;
+        ErrorPiece piece = by_device[device][number];
+        piece.target = (device + round) % targets;
+        result.push_back(piece);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace tandem

@@ -1,0 +1,37 @@
+// Which rows of the batch each device of E computes errors for, and the pieces in which they travel
+// to W, so that W begins before E has all of a layer's.
+#pragma once
+
+#include <vector>
+
+#include "core/schedule/strategies/asymmetric_groups.h"
+
+namespace tandem {
+
+// Rows that a device of E computes errors for: those that it went forward over, for which it has
+// everything, and those of a device of W.
+struct ErrorRows {
+  int device = 0;
+  Rows rows;
+  int forward_on = 0;  // the device that went forward over them
+  [[nodiscard]] bool is_own() const { return device == forward_on; }
+};
+
+// All of the batch, every row once; each device of E has its own and of W's, which it takes from
+// the nearest, so many that all have as many, or one more or less. By device, its own first.
+// Forward passes are over share(batch, devices, device).
+[[nodiscard]] std::vector<ErrorRows> error_rows(const StrategyInputs& inputs,
+                                                const AsymmetricGroups& groups);
+
+// Some of the rows of part `part` (of error_rows) on their way to target `target`.
+struct ErrorPiece {
+  size_t part = 0, target = 0;
+  Rows rows;
+};
+// The order in which pieces of a tensor, of `row_bytes` a row, leave for `targets` devices: every
+// device sends one while another receives one. A piece has about 4 MiB unless that makes more than
+// eight of a part.
+[[nodiscard]] std::vector<ErrorPiece> error_pieces(const std::vector<ErrorRows>& parts,
+                                                   size_t targets, int64_t row_bytes);
+
+}  // namespace tandem
