@@ -3,11 +3,16 @@
 // times that of one-device runs which only sum the batch in another order (by the number of
 // threads).
 //   check_lossless [--net alexnet] [--batch 8] [--devices 1,2,3,4] [--strategy NAME] [--steps 20]
-// Ends with 1 if a strategy differs more. What the net or the devices do not allow is listed, too.
+//                  [--results FILE]
+// Rows are written to FILE as they are done; what it has of the same net, batch and steps is not
+// run again, so that a run that was stopped goes on. Ends with 1 if a strategy differs more. What
+// the net or the devices do not allow is listed, too.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <fstream>
+#include <set>
 #include <vector>
 
 #include "core/base/error.h"
@@ -19,7 +24,7 @@ namespace {
 using namespace tandem;
 
 struct Arguments {
-  std::string net = "alexnet", strategy;
+  std::string net = "alexnet", strategy, results;
   int64_t batch = 8;
   std::vector<int> devices{1, 2, 3, 4};
   int steps = 20;
@@ -96,6 +101,7 @@ class Check {
 
   // How many differ too much.
   int run() {
+    read_results();
     fmt::print("net {}, batch {}, {} steps\n", arguments_.net, arguments_.batch, arguments_.steps);
     reference_ = weights_of("cpu:1", {"sequential", "", {}}, 1);
     for (const int threads : {2, 3, 4}) {
@@ -110,13 +116,19 @@ class Check {
         for (const Way& way : ways_of(strategy.name, devices)) row(devices, way);
       }
     }
-    fmt::print("\n{} ran, {} refused, {} differ too much\n", ran_, refused_, bad_);
+    fmt::print("\n{} ran, {} had run earlier, {} refused, {} differ too much\n", ran_, earlier_,
+               refused_, bad_);
     return bad_;
   }
 
  private:
   void row(int devices, const Way& way) {
     const std::string name = way.label.empty() ? way.strategy : way.strategy + " " + way.label;
+    const std::string key = key_of(devices, name);
+    if (done_.contains(key)) {
+      ++earlier_;
+      return;
+    }
     std::vector<float> weights;
     try {
       weights = weights_of(fmt::format("cpu:{}", devices), way, devices);
@@ -132,6 +144,25 @@ class Check {
     fmt::print("| {} | {} | {:.3g} | {} |\n", devices, name, most,
                is_good ? "ok" : "DIFFERS TOO MUCH");
     std::fflush(stdout);
+    if (!arguments_.results.empty() && is_good) {
+      std::ofstream(arguments_.results, std::ios::app)
+          << key << fmt::format(" | {:.3g} | ok\n", most);
+    }
+  }
+
+  [[nodiscard]] std::string key_of(int devices, const std::string& name) const {
+    return fmt::format("{}, batch {}, {} steps | {} | {}", arguments_.net, arguments_.batch,
+                       arguments_.steps, devices, name);
+  }
+  // The last two columns are the difference and its verdict.
+  void read_results() {
+    std::ifstream file(arguments_.results);
+    for (std::string line; std::getline(file, line);) {
+      const size_t verdict = line.rfind(" | ok");
+      if (verdict == std::string::npos || verdict == 0) continue;
+      const size_t difference = line.rfind(" | ", verdict - 1);
+      if (difference != std::string::npos) done_.insert(line.substr(0, difference));
+    }
   }
 
   // After so many steps on one standing batch, with dropout of its own in each.
@@ -174,7 +205,8 @@ class Check {
   std::vector<WeightArray> arrays_;
   std::vector<float> start_, reference_;
   double yardstick_ = 0;
-  int ran_ = 0, refused_ = 0, bad_ = 0;
+  std::set<std::string> done_;  // keys
+  int ran_ = 0, earlier_ = 0, refused_ = 0, bad_ = 0;
 };
 
 }  // namespace
@@ -186,7 +218,8 @@ int main(int argc, char** argv) {
   app.add_option("--batch", arguments.batch)->capture_default_str();
   app.add_option("--devices", arguments.devices)->delimiter(',')->capture_default_str();
   app.add_option("--strategy", arguments.strategy, "Only this one");
-  app.add_option("--steps", arguments.steps)->capture_default_str();
+  app.add_option("--steps", arguments.steps)->check(CLI::Range(2, 10000))->capture_default_str();
+  app.add_option("--results", arguments.results, "Keep what has run here, and go on from there");
   CLI11_PARSE(app, argc, argv);
   try {
     return Check(arguments).run() == 0 ? 0 : 1;

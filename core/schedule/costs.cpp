@@ -51,10 +51,22 @@ std::string copy_key(const Plan& plan, const CopyWork& copy) {
   const Buffer& source = plan.buffers[size_t(copy.segments.front().source.buffer)];
   const Buffer& target = plan.buffers[size_t(copy.segments.front().target.buffer)];
   if (source.is_extended || target.is_extended) return "extended";
+  if (rearranges(plan, copy)) return "rearrange";
   return source.device == TANDEM_HOST ? "input" : target.device == TANDEM_HOST ? "results" : "";
 }
 
 }  // namespace
+
+bool rearranges(const Plan& plan, const CopyWork& copy) {
+  const auto device = [&](const Region& region) {
+    const Buffer& buffer = plan.buffers[size_t(region.buffer)];
+    return buffer.is_extended ? TANDEM_HOST : buffer.device;
+  };
+  return copy.segments.size() > 1 &&
+         std::all_of(copy.segments.begin(), copy.segments.end(), [&](const CopySegment& segment) {
+           return device(segment.source) >= 0 && device(segment.source) == device(segment.target);
+         });
+}
 
 std::string cost_key(const Net& net, const Plan& plan, const Task& task) {
   if (const auto* work = std::get_if<LayerWork>(&task.work)) {
@@ -73,7 +85,9 @@ std::string cost_key(const Net& net, const Plan& plan, const Task& task) {
 int64_t cost_bytes(const Plan& plan, const Task& task) {
   if (std::holds_alternative<LayerWork>(task.work)) return 0;
   const int64_t written = sum_of(plan, task.writes);
-  if (std::holds_alternative<CopyWork>(task.work)) return written;
+  if (const auto* copy = std::get_if<CopyWork>(&task.work)) {
+    return rearranges(plan, *copy) ? 2 * written : written;
+  }
   return sum_of(plan, task.reads) + 2 * written;
 }
 

@@ -30,7 +30,7 @@ class CostTable {
   explicit CostTable(const Roofline& roofline) : roofline_(roofline) {}
 
   // key: "<layer> forward", "<layer> backward_data", ..., behind them a dtype if it is not float32;
-  // "add", "merge", "norms", "update", "check", "input" (see cost_key()).
+  // "add", "merge", "norms", "update", "check", "input", "rearrange" (see cost_key()).
   void set(const std::string& key, const MeasuredCost& cost) { measured_[key] = cost; }
   [[nodiscard]] const MeasuredCost* find(const std::string& key) const;
   [[nodiscard]] bool empty() const { return measured_.empty(); }
@@ -59,7 +59,9 @@ class CostTable {
   std::map<std::string, MeasuredCost> measured_;
 };
 
-// "" for a copy between devices.
+// Whether a copy puts many pieces in another order within a device.
+[[nodiscard]] bool rearranges(const Plan& plan, const CopyWork& copy);
+// "" for a copy between devices, and for one piece within a device.
 [[nodiscard]] std::string cost_key(const Net& net, const Plan& plan, const Task& task);
 // The memory traffic of a task, by which measured costs scale: what it reads, and what it writes
 // (twice where it is read first); of a copy the bytes copied. 0 for layer passes.

@@ -1,5 +1,6 @@
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -109,7 +110,7 @@ Lowered Lowering::lower(int task_index, int64_t step, const std::vector<void*>& 
   Lowered result;
   result.step = step;
   if (const auto* copy = std::get_if<CopyWork>(&task.work)) {
-    lower_copies(*copy, at, result);
+    if (!lower_rows(task, *copy, at, result)) lower_copies(*copy, at, result);
     return result;
   }
   if (const auto* layer = std::get_if<LayerWork>(&task.work)) {
@@ -128,6 +129,31 @@ Lowered Lowering::lower(int task_index, int64_t step, const std::vector<void*>& 
   if (costs_ != nullptr) result.predicted_seconds = costs_->seconds(net_, plan_, task);
   if (touches_) note_touches(task, at, result);
   return result;
+}
+
+// Rows that are put side by side are no copies of the backend's where the host can reach them: each
+// of these would take longer to issue than to do. A paced or simulated device takes what they cost.
+bool Lowering::lower_rows(const Task& task, const CopyWork& work, const Resolver& at,
+                          Lowered& result) const {
+  const std::string kind = runtime_.machine().kind();
+  if (!rearranges(plan_, work) || (kind != "cpu" && kind != "sim")) return false;
+  struct Row {
+    void* target;
+    const void* source;
+    size_t bytes;
+  };
+  std::vector<Row> rows;
+  for (const CopySegment& segment : work.segments) {
+    rows.push_back(
+        {at(segment.target), at(segment.source), static_cast<size_t>(plan_.bytes(segment.source))});
+  }
+  result.run = [rows = std::move(rows)](const tandem_call&) {
+    for (const Row& row : rows) std::memcpy(row.target, row.source, row.bytes);
+    return TANDEM_OK;
+  };
+  if (costs_ != nullptr) result.predicted_seconds = costs_->seconds(net_, plan_, task);
+  if (touches_) note_touches(task, at, result);
+  return true;
 }
 
 void Lowering::lower_copies(const CopyWork& work, const Resolver& at, Lowered& result) const {

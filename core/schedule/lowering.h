@@ -58,6 +58,9 @@ class Lowering {
  private:
   struct Resolver;
   void lower_copies(const CopyWork& work, const Resolver& at, Lowered& result) const;
+  // False: it is none of many pieces within a device, or the host cannot reach its memory.
+  [[nodiscard]] bool lower_rows(const Task& task, const CopyWork& work, const Resolver& at,
+                                Lowered& result) const;
   void lower_layer(const Task& task, const LayerWork& work, const Resolver& at,
                    Lowered& result) const;
   void lower_sum(const Region& target, const std::vector<Region>& sources, const Resolver& at,
