@@ -100,6 +100,21 @@ TEST(Costs, OfInputScaleWithItsBytesAndLinksPriceTheRest) {
   EXPECT_TRUE(priced.is_measured("send fc gradients @1->@0"));
 }
 
+TEST(Costs, OfRowsPutSideBySideAreThoseOfTheirBytesReadAndWritten) {
+  const Net net = small_net(8);
+  const Plan plan = build_plan("fc_parallel", inputs_of(net, 2));
+  const CostTable costs{Roofline{1e9, 1e8}};
+  const Task* gather = nullptr;
+  for (const Task& task : plan.tasks) {
+    if (task.label.starts_with("gather ")) gather = &task;
+  }
+  ASSERT_NE(gather, nullptr);
+  const auto bytes = static_cast<double>(plan.bytes(gather->writes[0]));
+  EXPECT_GT(std::get<CopyWork>(gather->work).segments.size(), 4);
+  EXPECT_DOUBLE_EQ(costs.seconds(net, plan, *gather), 2 * bytes / 1e8);
+  EXPECT_EQ(cost_key(net, plan, *gather), "rearrange");
+}
+
 TEST(Costs, HaveKeysThatNameLayerAndPass) {
   const Priced priced;
   const auto key = [&](const char* label) {
