@@ -187,8 +187,7 @@ class Asymmetric {
     return error_pieces(parts_, shares_.of(layer).size(), row_bytes);
   }
 
-  // Those of the layer's outputs are sent, those of its inputs computed: of E's own rows or
-  // others'.
+  // Those of its outputs are sent, those of its inputs computed: of E's own rows, or of others'.
   void emit_errors(int layer, bool own) {
     for (const ErrorPiece& piece : pieces_of(layer)) {
       if (parts_[piece.part].is_own() != own) continue;
@@ -205,9 +204,7 @@ class Asymmetric {
   }
 
   void emit_weights(int layer) {
-    if (!net_.layers[size_t(layer)].wants_backward_weights) return;
     const std::vector<WeightShare>& shares = shares_.of(layer);
-    const std::vector<ErrorPiece> pieces = pieces_of(layer);
     for (size_t i = 0; i < shares.size(); ++i) {
       const int place = weight_place(shares[i].device).place;
       if (!takes_pieces(layer)) {
@@ -219,7 +216,7 @@ class Asymmetric {
         continue;
       }
       bool adds = false;
-      for (const ErrorPiece& piece : pieces) {
+      for (const ErrorPiece& piece : pieces_of(layer)) {
         if (piece.target != i) continue;
         emit_gradients(layer, shares[i], piece.rows, adds);
         adds = true;
@@ -228,7 +225,6 @@ class Asymmetric {
     for (const WeightShare& share : shares) emit_update(layer, share);
   }
 
-  // By some of the rows.
   void emit_gradients(int layer, const WeightShare& share, Rows rows, bool adds) {
     const int place = weight_place(share.device).place;
     PlanBinding use = builder_.describe(place, layer);
@@ -249,7 +245,6 @@ class Asymmetric {
                            StreamKind::update);
       return;
     }
-    if (weights_completed_by(net_, layer).empty()) return;
     updates_.add(share.device, Stage::update_weights, name, weights_completed_by(net_, layer));
   }
 

@@ -1,0 +1,98 @@
+// The options of strategies, each with what it takes and with what it does not.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/cli/program.h"
+
+namespace tandem {
+namespace {
+
+using test::Desk;
+using test::Outcome;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class StrategyOptions : public testing::Test {
+ protected:
+  // What `plan` prints for LeNet on four devices.
+  std::string planned(const std::string& strategy_and_options) {
+    const Outcome outcome = desk_.tandem(command(strategy_and_options));
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    EXPECT_THAT(outcome.output, HasSubstr("predicted step"));
+    return outcome.output;
+  }
+  std::string refusal(const std::string& strategy_and_options) {
+    return desk_.refusal(command(strategy_and_options));
+  }
+
+ private:
+  static std::string command(const std::string& strategy_and_options) {
+    return "plan --net lenet --devices sim:4 --batch 8 --strategy " + strategy_and_options;
+  }
+  Desk desk_;
+};
+
+TEST_F(StrategyOptions, ReduceIsOneOfThreeWays) {
+  EXPECT_THAT(planned("layerwise --reduce tree"), HasSubstr("reduction: tree"));
+  EXPECT_THAT(planned("layerwise --reduce serial"), HasSubstr("reduction: serial"));
+  EXPECT_THAT(refusal("layerwise --reduce star"),
+              AllOf(HasSubstr("--reduce: star"), HasSubstr("serial,tree,ring")));
+}
+
+TEST_F(StrategyOptions, BucketIsASize) {
+  EXPECT_THAT(planned("layerwise --bucket 64KiB"), HasSubstr("closed at 64 KiB"));
+  for (const char* wrong : {"many", "-1", "0", "4parsecs"}) {
+    EXPECT_THAT(refusal(std::string("layerwise --bucket ") + wrong),
+                AllOf(HasSubstr(std::string("--bucket ") + wrong), HasSubstr("4MiB")));
+  }
+}
+
+TEST_F(StrategyOptions, QuotaIsAtMostTheDevices) {
+  EXPECT_THAT(planned("fc_parallel --quota 3"), HasSubstr("3 of 4 error pieces a round"));
+  EXPECT_THAT(refusal("fc_parallel --quota 5"),
+              AllOf(HasSubstr("--quota 5"), HasSubstr("at most 4")));
+  EXPECT_THAT(refusal("fc_parallel --quota x"),
+              AllOf(HasSubstr("--quota: 'x'"), HasSubstr("at least 1")));
+}
+
+TEST_F(StrategyOptions, EagerNeedsMoreThanOneRound) {
+  EXPECT_THAT(planned("fc_parallel --eager"),
+              HasSubstr("2 of 4 error pieces a round, sent behind"));
+  EXPECT_THAT(refusal("fc_parallel --eager --quota 4"),
+              AllOf(HasSubstr("--eager with --quota 4 on 4 devices"), HasSubstr("at most 3")));
+  EXPECT_THAT(refusal("asymmetric --eager"), HasSubstr("--eager is an option of strategy 'fc_par"));
+}
+
+TEST_F(StrategyOptions, FcMemoryIsTheDevicesOrExtended) {
+  EXPECT_THAT(planned("hybrid --fc-memory extended"), HasSubstr("extended memory of device 3"));
+  EXPECT_THAT(planned("hybrid --fc-memory device"), Not(HasSubstr("extended memory")));
+  EXPECT_THAT(refusal("hybrid --fc-memory huge"),
+              AllOf(HasSubstr("--fc-memory huge"), HasSubstr("device, extended")));
+  EXPECT_THAT(refusal("sequential --fc-memory extended"),
+              HasSubstr("--fc-memory is an option of strategy 'hybrid'"));
+}
+
+TEST_F(StrategyOptions, ConvAndFcDevicesAreAllTheDevices) {
+  EXPECT_THAT(planned("hybrid --conv-devices 2 --fc-devices 2"),
+              Not(HasSubstr("forward conv1 @2")));
+  EXPECT_THAT(planned("hybrid --conv-devices 3"), HasSubstr("forward conv1 @2"));
+  EXPECT_THAT(
+      refusal("hybrid --conv-devices 2 --fc-devices 3"),
+      AllOf(HasSubstr("--conv-devices 2 and --fc-devices 3"), HasSubstr("3 and 1, 2 and 2")));
+  EXPECT_THAT(refusal("hybrid --conv-devices x"),
+              AllOf(HasSubstr("--conv-devices: 'x'"), HasSubstr("at least 1")));
+}
+
+TEST_F(StrategyOptions, GroupsDivideTheDevices) {
+  EXPECT_THAT(planned("asymmetric --groups E=0,2/W=1,3"), HasSubstr("groups E=0,2/W=1,3"));
+  EXPECT_THAT(refusal("asymmetric --groups E=0/W=1"),
+              AllOf(HasSubstr("device 2 is in neither group"), HasSubstr("as E=0,2/W=1,3")));
+  EXPECT_THAT(refusal("layerwise --groups E=0,2/W=1,3"),
+              HasSubstr("--groups is an option of strategy 'asymmetric'"));
+}
+
+}  // namespace
+}  // namespace tandem
