@@ -106,7 +106,8 @@ TEST(Costs, OfRowsPutSideBySideAreThoseOfTheirBytesReadAndWritten) {
   const CostTable costs{Roofline{1e9, 1e8}};
   const Task* gather = nullptr;
   for (const Task& task : plan.tasks) {
-    if (task.label.starts_with("gather ")) gather = &task;
+    const bool is_of_logits = task.stage == Stage::send_activations;
+    if (is_of_logits && task.label.starts_with("gather ")) gather = &task;
   }
   ASSERT_NE(gather, nullptr);
   const auto bytes = static_cast<double>(plan.bytes(gather->writes[0]));
