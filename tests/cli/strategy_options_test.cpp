@@ -15,7 +15,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-class StrategyOptions : public testing::Test {
+class EachStrategyOption : public testing::Test {
  protected:
   // What `plan` prints for LeNet on four devices.
   std::string planned(const std::string& strategy_and_options) {
@@ -35,14 +35,14 @@ class StrategyOptions : public testing::Test {
   Desk desk_;
 };
 
-TEST_F(StrategyOptions, ReduceIsOneOfThreeWays) {
+TEST_F(EachStrategyOption, ReduceIsOneOfThreeWays) {
   EXPECT_THAT(planned("layerwise --reduce tree"), HasSubstr("reduction: tree"));
   EXPECT_THAT(planned("layerwise --reduce serial"), HasSubstr("reduction: serial"));
   EXPECT_THAT(refusal("layerwise --reduce star"),
               AllOf(HasSubstr("--reduce: star"), HasSubstr("serial,tree,ring")));
 }
 
-TEST_F(StrategyOptions, BucketIsASize) {
+TEST_F(EachStrategyOption, BucketIsASize) {
   EXPECT_THAT(planned("layerwise --bucket 64KiB"), HasSubstr("closed at 64 KiB"));
   for (const char* wrong : {"many", "-1", "0", "4parsecs"}) {
     EXPECT_THAT(refusal(std::string("layerwise --bucket ") + wrong),
@@ -50,7 +50,7 @@ TEST_F(StrategyOptions, BucketIsASize) {
   }
 }
 
-TEST_F(StrategyOptions, QuotaIsAtMostTheDevices) {
+TEST_F(EachStrategyOption, QuotaIsAtMostTheDevices) {
   EXPECT_THAT(planned("fc_parallel --quota 3"), HasSubstr("3 of 4 error pieces a round"));
   EXPECT_THAT(refusal("fc_parallel --quota 5"),
               AllOf(HasSubstr("--quota 5"), HasSubstr("at most 4")));
@@ -58,7 +58,7 @@ TEST_F(StrategyOptions, QuotaIsAtMostTheDevices) {
               AllOf(HasSubstr("--quota: 'x'"), HasSubstr("at least 1")));
 }
 
-TEST_F(StrategyOptions, EagerNeedsMoreThanOneRound) {
+TEST_F(EachStrategyOption, EagerNeedsMoreThanOneRound) {
   EXPECT_THAT(planned("fc_parallel --eager"),
               HasSubstr("2 of 4 error pieces a round, sent behind"));
   EXPECT_THAT(refusal("fc_parallel --eager --quota 4"),
@@ -66,7 +66,7 @@ TEST_F(StrategyOptions, EagerNeedsMoreThanOneRound) {
   EXPECT_THAT(refusal("asymmetric --eager"), HasSubstr("--eager is an option of strategy 'fc_par"));
 }
 
-TEST_F(StrategyOptions, FcMemoryIsTheDevicesOrExtended) {
+TEST_F(EachStrategyOption, FcMemoryIsTheDevicesOrExtended) {
   EXPECT_THAT(planned("hybrid --fc-memory extended"), HasSubstr("extended memory of device 3"));
   EXPECT_THAT(planned("hybrid --fc-memory device"), Not(HasSubstr("extended memory")));
   EXPECT_THAT(refusal("hybrid --fc-memory huge"),
@@ -75,7 +75,7 @@ TEST_F(StrategyOptions, FcMemoryIsTheDevicesOrExtended) {
               HasSubstr("--fc-memory is an option of strategy 'hybrid'"));
 }
 
-TEST_F(StrategyOptions, ConvAndFcDevicesAreAllTheDevices) {
+TEST_F(EachStrategyOption, ConvAndFcDevicesAreAllTheDevices) {
   EXPECT_THAT(planned("hybrid --conv-devices 2 --fc-devices 2"),
               Not(HasSubstr("forward conv1 @2")));
   EXPECT_THAT(planned("hybrid --conv-devices 3"), HasSubstr("forward conv1 @2"));
@@ -86,7 +86,7 @@ TEST_F(StrategyOptions, ConvAndFcDevicesAreAllTheDevices) {
               AllOf(HasSubstr("--conv-devices: 'x'"), HasSubstr("at least 1")));
 }
 
-TEST_F(StrategyOptions, GroupsDivideTheDevices) {
+TEST_F(EachStrategyOption, GroupsDivideTheDevices) {
   EXPECT_THAT(planned("asymmetric --groups E=0,2/W=1,3"), HasSubstr("groups E=0,2/W=1,3"));
   EXPECT_THAT(refusal("asymmetric --groups E=0/W=1"),
               AllOf(HasSubstr("device 2 is in neither group"), HasSubstr("as E=0,2/W=1,3")));
