@@ -71,7 +71,7 @@ tandem_status allocate(tandem_machine* machine, int32_t device, int32_t, int64_t
                        void** address) {
   return guarded([&] {
     of(machine).demand_device(device);
-    *address = tandem::cpu::allocate(bytes);
+    *address = tandem::cpu::allocate(bytes, of(machine).threads());
   });
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <numeric>
 #include <vector>
 
 #include "plugins/cpu/clock.h"
@@ -20,6 +21,9 @@ class Machine {
 
   [[nodiscard]] int32_t device_count() const { return static_cast<int32_t>(threads_.size()); }
   [[nodiscard]] int32_t threads(int32_t device) const { return threads_[index(device)]; }
+  [[nodiscard]] int32_t threads() const {  // of all devices together
+    return std::accumulate(threads_.begin(), threads_.end(), int32_t{0});
+  }
   [[nodiscard]] const tandem_machine_options& options() const { return options_; }
   [[nodiscard]] const Clock& clock() const { return clock_; }
   [[nodiscard]] sdk::FirstFailure& failure() { return failure_; }

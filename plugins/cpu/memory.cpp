@@ -1,11 +1,13 @@
 #include "plugins/cpu/memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "plugins/cpu/hardware.h"
 #include "plugins/cpu/team.h"
@@ -25,48 +27,84 @@ sdk::Refusal out_of_memory(int64_t bytes, int64_t available) {
                                           mebibytes(available), " available")};
 }
 
-// Whole pages are given back and come anew, as zeros, so one write to each is enough. The kernel
-// clears a page on the thread that touches it first: on one thread that is most of a start.
-void clear_and_touch(std::byte* address, size_t size) {
-  constexpr size_t page = 4096;
-  const size_t whole = size / page * page;
-  const bool is_new = madvise(address, whole, MADV_DONTNEED) == 0;
-  for_items(core_count(), static_cast<int64_t>(whole / page), page / sizeof(float),
+constexpr int64_t line = 64, huge_page = 2 * 1024 * 1024;
+
+// AddressSanitizer finds errors around malloc's memory only.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool is_watched = true;
+#else
+constexpr bool is_watched = false;
+#endif
+
+// What release() must know; in the line before the memory.
+struct Origin {
+  void* start;
+  size_t mapped_bytes;  // 0: it is malloc's
+};
+static_assert(sizeof(Origin) <= line);
+
+std::byte* place(std::byte* memory, const Origin& origin) {
+  std::memcpy(memory - line, &origin, sizeof origin);
+  return memory;
+}
+
+// Pages that come from the kernel are zeros, and it clears each on the thread that touches it
+// first: on one thread that is most of a start.
+void touch(std::byte* memory, int64_t bytes, int32_t threads) {
+  const int64_t page = sysconf(_SC_PAGESIZE), pages = (bytes + page - 1) / page;
+  for_items(threads, pages, page / static_cast<int64_t>(sizeof(float)),
             [&](int64_t begin, int64_t end) {
-              for (int64_t i = begin; i < end; ++i) {
-                std::memset(address + static_cast<size_t>(i) * page, 0, is_new ? 1 : page);
-              }
+              for (int64_t i = begin; i < end; ++i) memory[i * page] = std::byte{0};
             });
-  std::memset(address + whole, 0, size - whole);
+}
+
+// From the kernel and not from malloc, whose memory may have been used before, and on huge pages of
+// a size that nobody tells.
+std::byte* map(int64_t bytes, int32_t threads) {
+  const auto mapped = static_cast<size_t>(bytes + huge_page + line);
+  void* const start =
+      mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (start == MAP_FAILED) throw out_of_memory(bytes, memory_state().available);
+  void* aligned = static_cast<std::byte*>(start) + line;
+  size_t left = mapped - line;
+  std::align(huge_page, static_cast<size_t>(bytes), aligned, left);
+  // Wishes: without them, only slower or larger.
+  madvise(start, mapped - left, MADV_NOHUGEPAGE);
+  madvise(aligned, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  touch(static_cast<std::byte*>(aligned), bytes, threads);
+  return place(static_cast<std::byte*>(aligned), {start, mapped});
+}
+
+std::byte* take_from_heap(int64_t bytes) {
+  void* start = nullptr;
+  const auto size = static_cast<size_t>(line + std::max(bytes, line));
+  if (posix_memalign(&start, line, size) != 0) {
+    throw out_of_memory(bytes, memory_state().available);
+  }
+  std::memset(start, 0, size);
+  return place(static_cast<std::byte*>(start) + line, {start, 0});
 }
 
 }  // namespace
 
-void* allocate(int64_t bytes) {
-  constexpr int64_t line = 64, huge_page = 2 * 1024 * 1024, margin = 32 * huge_page;
+void* allocate(int64_t bytes, int32_t threads) {
+  constexpr int64_t margin = 32 * huge_page;
   if (bytes < 0) throw sdk::invalid("memory of ", bytes, " bytes");
-  const bool large = bytes >= huge_page;
-  if (large) {
-    const int64_t available = memory_state().available;
-    if (bytes > available - std::min(margin, available)) throw out_of_memory(bytes, available);
-  }
-  void* address = nullptr;
-  const auto alignment = static_cast<size_t>(large ? huge_page : line);
-  const auto size = static_cast<size_t>(std::max(bytes, line));
-  if (posix_memalign(&address, alignment, size) != 0) {
-    throw out_of_memory(bytes, memory_state().available);
-  }
-  if (!large) {
-    std::memset(address, 0, size);
-    return address;
-  }
-  madvise(address, size, MADV_HUGEPAGE);  // a wish: without it, only slower
-  clear_and_touch(static_cast<std::byte*>(address), size);
-  return address;
+  if (bytes < huge_page) return take_from_heap(bytes);
+  const int64_t available = memory_state().available;
+  if (bytes > available - std::min(margin, available)) throw out_of_memory(bytes, available);
+  return is_watched ? take_from_heap(bytes) : map(bytes, threads);
 }
 
 void release(void* address) {
-  std::free(address);
+  if (address == nullptr) return;
+  Origin origin{};
+  std::memcpy(&origin, static_cast<std::byte*>(address) - line, sizeof origin);
+  if (origin.mapped_bytes == 0) {
+    std::free(origin.start);
+  } else {
+    munmap(origin.start, origin.mapped_bytes);
+  }
 }
 
 }  // namespace tandem::cpu

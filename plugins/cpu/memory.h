@@ -7,8 +7,8 @@
 namespace tandem::cpu {
 
 // At least 64-byte aligned, large blocks on huge pages. Throws Refusal (TANDEM_OUT_OF_MEMORY, with
-// the sizes) if this process may not have that much.
-[[nodiscard]] void* allocate(int64_t bytes);
-void release(void* address);
+// the sizes) if this process may not have that much. Large blocks are touched by so many threads.
+[[nodiscard]] void* allocate(int64_t bytes, int32_t threads);
+void release(void* address);  // null: nothing happens
 
 }  // namespace tandem::cpu

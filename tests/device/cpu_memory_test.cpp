@@ -21,6 +21,19 @@ TEST(CpuMemory, IsAlignedAndZero) {
   }
 }
 
+TEST(CpuMemory, IsZeroAlsoWhereOthersWroteBefore) {
+  const Machine machine = open_machine("cpu");
+  for (const int64_t bytes : {100L, 1L << 20, (2L << 20) - 1, (3L << 20) + 5, 64L << 20}) {
+    for (int round = 0; round < 3; ++round) {
+      const Memory memory(machine, 0, TANDEM_MEMORY_DEVICE, bytes);
+      ASSERT_TRUE(std::all_of(memory.data(), memory.data() + bytes,
+                              [](std::byte value) { return value == std::byte{0}; }))
+          << bytes << " " << round;
+      std::fill_n(memory.data(), bytes, std::byte{0xa5});
+    }
+  }
+}
+
 TEST(CpuMemory, MoreThanThereIsIsAnErrorWithTheSizes) {
   const Machine machine = open_machine("cpu");
   const int64_t too_much = machine.device_info(0).memory_bytes * 2;
