@@ -14,16 +14,18 @@ namespace tandem {
 
 namespace {
 
-// Each chunk of a weight array has a random stream of its own, so that threads can share the work
+// Each piece of a weight array has a random stream of its own, so that threads can share the work
 // (60 million values take seconds) and their number never shows in the values.
-constexpr int64_t chunk_size = int64_t{1} << 18;
+constexpr int64_t piece_size = int64_t{1} << 18;
 
-struct Chunk {
+struct Piece {
   const WeightArray* weight;
   int64_t begin, count;  // values of the array
-  [[nodiscard]] uint64_t stream() const {
-    if (begin == 0) return stream_of(weight->name.c_str());
-    return stream_of(fmt::format("{}#{}", weight->name, begin / chunk_size).c_str());
+  int64_t number;
+  // `purpose` keeps further numbers for the same values apart.
+  [[nodiscard]] uint64_t stream(const char* purpose = "") const {
+    if (number == 0) return stream_of((weight->name + purpose).c_str());
+    return stream_of(fmt::format("{}#{}{}", weight->name, number, purpose).c_str());
   }
 };
 
@@ -51,50 +53,57 @@ double bilinear(const Shape& shape, int64_t index) {
   return part(index % shape.w) * part(index / shape.w % shape.h);
 }
 
+// Zeros for all but the share `kept` of the values.
+void thin_out(const Piece& piece, uint64_t seed, double kept, float* values) {
+  Random random(seed, piece.stream("/kept"));
+  for (int64_t i = 0; i < piece.count; ++i) {
+    if (random.uniform() >= kept) values[i] = 0;
+  }
+}
+
+// Each output's weights add up to 1.
+void divide_rows(const Piece& piece, float* values) {
+  const int64_t length = piece.weight->count / piece.weight->shape.n;
+  for (float* row = values; row < values + piece.count; row += length) {
+    double sum = 0;
+    for (int64_t i = 0; i < length; ++i) sum += row[i];
+    for (int64_t i = 0; i < length && sum > 0; ++i) row[i] = static_cast<float>(row[i] / sum);
+  }
+}
+
 // Seeded by the weight's name, so that an array is the same whatever else is in the net.
-void fill(const Chunk& chunk, uint64_t seed, float* values) {
-  const WeightArray& weight = *chunk.weight;
+void draw(const Piece& piece, uint64_t seed, float* values) {
+  const WeightArray& weight = *piece.weight;
   const Filler& filler = weight.filler;
-  Random random(seed, chunk.stream());
+  Random random(seed, piece.stream());
   const auto uniform = [&](double low, double high) {
-    fill(values, chunk.count, [&] { return low + (high - low) * random.uniform(); });
+    fill(values, piece.count, [&] { return low + (high - low) * random.uniform(); });
   };
   const auto gaussian = [&](double mean, double deviation) {
-    draw_normals(seed, chunk.stream(), static_cast<float>(mean), static_cast<float>(deviation),
-                 chunk.count, values);
+    draw_normals(seed, piece.stream(), static_cast<float>(mean), static_cast<float>(deviation),
+                 piece.count, values);
   };
   if (filler.type == "constant") {
-    fill(values, chunk.count, [&] { return filler.value; });
+    fill(values, piece.count, [&] { return filler.value; });
   } else if (filler.type == "uniform") {
     uniform(filler.min, filler.max);
-  } else if (filler.type == "gaussian" && filler.sparse >= 0) {
-    const double kept = static_cast<double>(filler.sparse) / static_cast<double>(weight.shape.n);
-    fill(values, chunk.count, [&] {
-      const double value = filler.mean + filler.std * random.normal();
-      return random.uniform() < kept ? value : 0;
-    });
   } else if (filler.type == "gaussian") {
     gaussian(filler.mean, filler.std);
+    const auto outputs = static_cast<double>(weight.shape.n);
+    if (filler.sparse >= 0) {
+      thin_out(piece, seed, static_cast<double>(filler.sparse) / outputs, values);
+    }
   } else if (filler.type == "positive_unitball") {
-    uniform(0, 1);  // divide_rows() follows
+    uniform(0, 1);
+    divide_rows(piece, values);
   } else if (filler.type == "bilinear") {
-    int64_t index = chunk.begin;
-    fill(values, chunk.count, [&] { return bilinear(weight.shape, index++); });
+    int64_t index = piece.begin;
+    fill(values, piece.count, [&] { return bilinear(weight.shape, index++); });
   } else if (filler.type == "xavier") {
     const double scale = std::sqrt(3 / fan_of(weight));
     uniform(-scale, scale);
   } else {
     gaussian(0, std::sqrt(2 / fan_of(weight)));  // msra
-  }
-}
-
-// Each output's weights add up to 1.
-void divide_rows(const WeightArray& weight, float* values) {
-  const int64_t length = weight.count / weight.shape.n;
-  for (float* row = values; row < values + weight.count; row += length) {
-    double sum = 0;
-    for (int64_t i = 0; i < length; ++i) sum += row[i];
-    for (int64_t i = 0; i < length && sum > 0; ++i) row[i] = static_cast<float>(row[i] / sum);
   }
 }
 
@@ -111,32 +120,27 @@ void demand_filler(const WeightArray& weight) {
   }
 }
 
-// What is drawn at once: a chunk, or a whole array whose values depend on one another.
-using Piece = Chunk;
+// What is drawn at once; rows that must add up to something stay whole.
+int64_t size_of_pieces(const WeightArray& weight) {
+  if (weight.filler.type != "positive_unitball") return piece_size;
+  const int64_t length = weight.count / weight.shape.n;
+  return std::max(int64_t{1}, piece_size / length) * length;
+}
 
 std::vector<Piece> pieces_of(const Net& net) {
   std::vector<Piece> pieces;
   for (const WeightArray& weight : net.weights) {
     demand_filler(weight);
-    const int64_t size = weight.filler.type == "positive_unitball" ? weight.count : chunk_size;
+    const int64_t size = size_of_pieces(weight);
     for (int64_t begin = 0; begin < weight.count; begin += size) {
-      pieces.push_back({&weight, begin, std::min(size, weight.count - begin)});
+      pieces.push_back({&weight, begin, std::min(size, weight.count - begin), begin / size});
     }
   }
   return pieces;
 }
 
-void draw(const Piece& piece, uint64_t seed, float* values) {
-  const int64_t end = piece.begin + piece.count;
-  for (int64_t begin = piece.begin; begin < end; begin += chunk_size) {
-    fill({piece.weight, begin, std::min(chunk_size, end - begin)}, seed,
-         values + begin - piece.begin);
-  }
-  if (piece.weight->filler.type == "positive_unitball") divide_rows(*piece.weight, values);
-}
-
-// Calls work(piece) for every piece of the net's weights, on all cores; what it throws comes out
-// once all are done.
+// Calls work(piece) for every piece of the net's weights, on all cores. What it throws first
+// ends all of them and comes out.
 template <class Work>
 void for_pieces(const Net& net, const Work& work) {
   const std::vector<Piece> pieces = pieces_of(net);
@@ -148,7 +152,8 @@ void for_pieces(const Net& net, const Work& work) {
       for (size_t i = next++; i < pieces.size(); i = next++) work(pieces[i]);
     } catch (...) {
       const std::lock_guard lock(mutex);
-      failure = std::current_exception();
+      if (!failure) failure = std::current_exception();
+      next = pieces.size();
     }
   };
   {
