@@ -66,7 +66,8 @@ std::vector<std::string> kernels_of(const Registry& registry, const std::string&
   return kinds;
 }
 
-// "cpu (float32, bfloat16)": the dtypes of tensors that each device kind's kernel knows.
+// "cpu (float32, bfloat16)": the dtypes of tensors that each device kind's kernel knows; none of a
+// kernel that two plugins register, which nobody can use.
 struct KernelOffer {
   std::string device;
   std::vector<std::string> dtypes;
@@ -75,22 +76,73 @@ struct KernelOffer {
 std::vector<KernelOffer> offers_of(const Registry& registry, const std::string& type) {
   std::vector<KernelOffer> offers;
   for (const std::string& kind : kernels_of(registry, type)) {
-    offers.push_back({kind, {dtype_name(TANDEM_FLOAT32)}});
-    const uint32_t dtypes = registry.kernel(type, kind).dtypes;
-    for (const int32_t dtype : {TANDEM_BFLOAT16, TANDEM_FLOAT16}) {
-      if ((dtypes >> dtype & 1U) != 0) offers.back().dtypes.push_back(dtype_name(dtype));
+    offers.push_back({kind, {}});
+    try {
+      const uint32_t dtypes = registry.kernel(type, kind).dtypes;
+      offers.back().dtypes.push_back(dtype_name(TANDEM_FLOAT32));
+      for (const int32_t dtype : {TANDEM_BFLOAT16, TANDEM_FLOAT16}) {
+        if ((dtypes >> dtype & 1U) != 0) offers.back().dtypes.push_back(dtype_name(dtype));
+      }
+    } catch (const Error&) {
+      continue;
     }
   }
   return offers;
 }
 
-std::string to_text(const std::vector<KernelOffer>& offers) {
-  std::string text;
+std::string to_text(const std::vector<KernelOffer>& offers, bool with_dtypes) {
+  std::vector<std::string> texts;
   for (const KernelOffer& offer : offers) {
-    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", offer.device,
-                        fmt::join(offer.dtypes, ", "));
+    std::string text = offer.device;
+    if (offer.dtypes.empty()) {
+      text += " (not usable: two plugins register it)";
+    } else if (with_dtypes) {
+      text += fmt::format(" ({})", fmt::join(offer.dtypes, ", "));
+    }
+    texts.push_back(text);
   }
-  return text;
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+void print_one(const tandem_layer_type& type, const std::vector<KernelOffer>& offers) {
+  fmt::print("  dtypes: {}\n", offers.empty() ? "no kernel" : to_text(offers, true));
+  const auto arity = [](int low, int high) {
+    return high < 0      ? fmt::format("{} or more", low)
+           : low == high ? fmt::format("{}", low)
+                         : fmt::format("{} to {}", low, high);
+  };
+  fmt::print("  inputs: {}, outputs: {}\n", arity(type.minimum_inputs, type.maximum_inputs),
+             arity(type.minimum_outputs, type.maximum_outputs));
+  fmt::print("  {:<42} {:<9} {:<10} {:<22} {}\n", "parameter", "type", "default", "range", "");
+  for (uint32_t i = 0; i < type.parameter_count; ++i) print_parameter(*type.parameters[i]);
+}
+
+json to_json(const tandem_layer_type& type, const std::vector<KernelOffer>& offers) {
+  json entry = {{"name", type.name},
+                {"help", type.help},
+                {"devices", json::array()},
+                {"dtypes", json::object()},
+                {"parameters", json::array()}};
+  for (const KernelOffer& offer : offers) {
+    if (offer.dtypes.empty()) continue;
+    entry["devices"].push_back(offer.device);
+    entry["dtypes"][offer.device] = offer.dtypes;
+  }
+  for (uint32_t i = 0; i < type.parameter_count; ++i) {
+    entry["parameters"].push_back(parameter_json(*type.parameters[i]));
+  }
+  return entry;
+}
+
+// Null, and a line that says so, for a type that two plugins register.
+const tandem_layer_type* usable_type(const Registry& registry, const std::string& name,
+                                     bool as_json) {
+  try {
+    return &registry.layer_type(name);
+  } catch (const Error& failure) {
+    if (!as_json) fmt::print("{:<18} not usable: {}\n", name, failure.what());
+    return nullptr;
+  }
 }
 
 int list_layers(const std::string& name, bool as_json) {
@@ -100,32 +152,15 @@ int list_layers(const std::string& name, bool as_json) {
   if (!name.empty()) names = {registry.layer_type(name).name};
   json tree = json::array();
   for (const std::string& each : names) {
-    const tandem_layer_type& type = registry.layer_type(each);
-    json entry = {{"name", type.name},
-                  {"help", type.help},
-                  {"devices", kernels_of(registry, each)},
-                  {"dtypes", json::object()},
-                  {"parameters", json::array()}};
+    const tandem_layer_type* type = usable_type(registry, each, as_json);
+    if (type == nullptr) continue;
     const std::vector<KernelOffer> offers = offers_of(registry, each);
-    for (const KernelOffer& offer : offers) entry["dtypes"][offer.device] = offer.dtypes;
-    for (uint32_t i = 0; i < type.parameter_count; ++i) {
-      entry["parameters"].push_back(parameter_json(*type.parameters[i]));
+    if (as_json) {
+      tree.push_back(to_json(*type, offers));
+      continue;
     }
-    tree.push_back(entry);
-    if (as_json) continue;
-    fmt::print("{:<18} {} [{}]\n", type.name, type.help,
-               fmt::join(kernels_of(registry, each), ", "));
-    if (name.empty()) continue;
-    fmt::print("  dtypes: {}\n", offers.empty() ? "no kernel" : to_text(offers));
-    const auto arity = [](int low, int high) {
-      return high < 0      ? fmt::format("{} or more", low)
-             : low == high ? fmt::format("{}", low)
-                           : fmt::format("{} to {}", low, high);
-    };
-    fmt::print("  inputs: {}, outputs: {}\n", arity(type.minimum_inputs, type.maximum_inputs),
-               arity(type.minimum_outputs, type.maximum_outputs));
-    fmt::print("  {:<42} {:<9} {:<10} {:<22} {}\n", "parameter", "type", "default", "range", "");
-    for (uint32_t i = 0; i < type.parameter_count; ++i) print_parameter(*type.parameters[i]);
+    fmt::print("{:<18} {} [{}]\n", type->name, type->help, to_text(offers, false));
+    if (!name.empty()) print_one(*type, offers);
   }
   if (as_json) fmt::print("{}\n", tree.dump(2));
   return 0;

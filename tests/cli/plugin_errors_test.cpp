@@ -99,6 +99,29 @@ TEST(Layers, OneIsListedAsJsonWithEveryParameter) {
   EXPECT_TRUE(found) << outcome.output;
 }
 
+TEST(Layers, AKernelThatTwoPluginsRegisterIsListedAsNotUsableAndTheOthersAsEver) {
+  const Desk desk;
+  const std::string both = with_plugins(bad_plugin("good") + ":" + bad_plugin("taken_kernel"));
+  const test::Outcome listed = desk.tandem("layers", both);
+  EXPECT_EQ(listed.code, 0) << listed.errors;
+  EXPECT_THAT(listed.output,
+              AllOf(HasSubstr("test.Good          for tests [cpu (not usable: two plugins"),
+                    HasSubstr("Convolution ")));
+  const test::Outcome one = desk.tandem("layers test.Good --json", both);
+  ASSERT_EQ(one.code, 0) << one.errors;
+  EXPECT_TRUE(nlohmann::json::parse(one.output).at(0).at("dtypes").empty()) << one.output;
+}
+
+TEST(Layers, ATypeThatTwoPluginsRegisterIsListedWithBoth) {
+  const Desk desk;
+  const std::string both = with_plugins(bad_plugin("good") + ":" + bad_plugin("taken_name"));
+  const test::Outcome listed = desk.tandem("layers", both);
+  EXPECT_EQ(listed.code, 0) << listed.errors;
+  EXPECT_THAT(listed.output,
+              AllOf(HasSubstr("test.Good          not usable: "), HasSubstr("good.so"),
+                    HasSubstr("taken_name.so"), HasSubstr("Convolution ")));
+}
+
 TEST(Layers, AnUnknownOneIsAnsweredWithTheNearName) {
   const Desk desk;
   EXPECT_THAT(desk.refusal("layers Poolin"),
