@@ -59,14 +59,28 @@ struct Loaded {
     options.data = record.data;
     options.precision = parse_precision(precision.empty() ? record.options.precision : precision);
     options.training = false;
-    session.emplace(registry, folder.net(), options);
+    open_session(options, !precision.empty());
     session->set_weights(read_checkpoint(run, name, session->net(), false).weights);
+  }
+
+  // The run's precision, which nobody asked for here, gives way to float32 where these devices
+  // cannot compute in it.
+  void open_session(SessionOptions options, bool is_asked_for) {
+    try {
+      session.emplace(registry, folder.net(), options);
+    } catch (const Error& refused) {
+      if (is_asked_for || options.precision == TANDEM_FLOAT32) throw;
+      options.precision = TANDEM_FLOAT32;
+      session.emplace(registry, folder.net(), options);
+      note = fmt::format("in float32, not in the run's {}: {}", record.options.precision,
+                         refused.what());
+    }
   }
 
   Registry registry;
   RunFolder folder;
   RunRecord record;
-  std::string name;
+  std::string name, note;
   std::optional<Session> session;
 };
 
@@ -83,6 +97,8 @@ TestResult test_run(const TestOptions& options, Observer& observer) {
   result.weights = (options.run / (run.name + ".safetensors")).string();
   result.precision = dtype_name(run.session->options().precision);
   result.notes = dataset->notes();
+  if (!run.note.empty())
+    result.notes = run.note + (result.notes.empty() ? "" : "\n" + result.notes);
   const bool already =
       run.session->net().prediction >= 0 && gives_probabilities(run.session->net());
 

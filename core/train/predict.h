@@ -19,7 +19,8 @@ struct TestOptions {
   std::string weights = "best";  // best (else last) or last
   int64_t batch = 0;             // 0: the run's
   int decode_threads = 0;
-  std::string precision;  // float32 or bfloat16, of activations; "": the run's
+  // Of activations, as `--precision`; "": the run's, or float32 where the devices do not know it.
+  std::string precision;
 };
 
 struct TestResult {
@@ -27,7 +28,7 @@ struct TestResult {
   std::vector<std::string> class_names;
   std::string weights;    // the file used
   std::string precision;  // what it was computed in
-  std::string notes;      // of the data set
+  std::string notes;      // why not in the run's precision; of the data set
   struct Mistake {
     std::string path;
     std::string truth, predicted;

@@ -12,6 +12,7 @@ using test::Desk;
 using test::Outcome;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 class Precision : public testing::Test {
  protected:
@@ -28,7 +29,7 @@ TEST_F(Precision, AnotherWordIsRefusedByEveryCommandThatHasTheOption) {
        {"train --data synthetic --net lenet --steps 1 --out run", "profile --net lenet",
         "plan --net lenet", "net lenet", "test --run run"}) {
     EXPECT_THAT(desk_.refusal(std::string(command) + " --precision half"),
-                HasSubstr("precision 'half': there are float32, tf32, bfloat16 and float16"))
+                StartsWith("precision 'half': there are float32, tf32, bfloat16 and float16"))
         << command;
   }
 }
@@ -67,6 +68,18 @@ TEST_F(Precision, OfARunIsKeptInItsFolderAndItsModelCanBeTestedAndUsed) {
   EXPECT_EQ(whole.at("precision"), "float32");
   EXPECT_NE(half.at("loss"), whole.at("loss"));
   success("predict --run run images/val");
+}
+
+TEST_F(Precision, OfARunThatItsTestCannotComputeInIsFloat32ThereUnlessItWasAskedFor) {
+  desk_.draw_two_classes("images");
+  success("train --net tiny.prototxt --data images --batch 4 --steps 2 --out run");
+  desk_.write("run/run.json", test::replaced(desk_.read("run/run.json"), "\"float32\"",
+                                             "\"float16\""));  // as GPUs leave it
+  EXPECT_THAT(success("test --run run --data images"),
+              AllOf(HasSubstr("in float32, not in the run's float16: "),
+                    HasSubstr(".safetensors, in float32")));
+  EXPECT_THAT(desk_.refusal("test --run run --data images --precision float16"),
+              HasSubstr("computes in float16"));
 }
 
 TEST_F(Precision, TheNetsReportSaysEveryTensorsDtypeAndHalfTheMemory) {
