@@ -33,7 +33,8 @@ struct LayerRow {
 
 std::vector<LayerRow> layer_rows(Session& session, const CostTable& costs,
                                  const std::string& precision) {
-  static constexpr const char* passes[3] = {"forward", "backward_data", "backward_weights"};
+  static constexpr LayerPass passes[3] = {LayerPass::forward, LayerPass::backward_data,
+                                          LayerPass::backward_weights};
   const Net& net = session.training().net;
   std::vector<LayerRow> rows;
   for (size_t i = 0; i < net.layers.size(); ++i) {
@@ -41,7 +42,7 @@ std::vector<LayerRow> layer_rows(Session& session, const CostTable& costs,
     LayerRow row{layer.name, layer.type->name, {}, {}, 0};
     int64_t measured_rows = net.batch;
     for (int pass = 0; pass < 3; ++pass) {
-      const std::string key = layer.name + " " + passes[pass];
+      const std::string key = layer.name + " " + to_string(passes[pass]);
       const MeasuredCost* cost = costs.find(key);
       if (cost == nullptr) cost = costs.find(key + " " + precision);
       if (cost == nullptr) continue;
@@ -126,7 +127,8 @@ int run_profile(ProfileArguments& a) {
     options.machine.paced = true;
     options.costs = CostTable::read(a.paced, Roofline{});
   }
-  if (is_auto(options)) {
+  const bool tries_first = is_auto(options);  // steps run before those measured here
+  if (tries_first) {
     const std::string table = choose_strategy(registry, definition, options);
     if (!a.as_json) fmt::print("{}\n\n", table);
     a.strategy = options.strategy;
@@ -139,6 +141,7 @@ int run_profile(ProfileArguments& a) {
   {
     Session session(registry, definition, options);
     measured = measure(session, a.warm_up, a.steps);
+    if (tries_first) measured.first_step_at = 0;
     plan = session.training().plan;
     costs = costs_of(session, session.training().net, plan, measured.events);
     rows = layer_rows(session, costs, a.precision);
@@ -174,9 +177,9 @@ int run_profile(ProfileArguments& a) {
                    {"broadcast", measured.parts.broadcast}}},
                  {"split", plan.split_layer},
                  {"alexnet_like", alexnet.alexnet_like},
-                 {"first_step_at_seconds", measured.first_step_at},
                  {"peak_memory_bytes", peak_memory_bytes()},
                  {"layers", json::array()}};
+    if (measured.first_step_at > 0) tree["first_step_at_seconds"] = measured.first_step_at;
     for (const LayerRow& row : rows) {
       tree["layers"].push_back({{"name", row.name},
                                 {"type", row.type},
@@ -191,9 +194,12 @@ int run_profile(ProfileArguments& a) {
   }
   print_layers(rows);
   print_step(a, measured, plan, alone);
-  fmt::print("{}\nfirst step issued {} after the program's start; peak memory: {}\n",
-             alexnet.explanation, human_seconds(measured.first_step_at),
-             human_bytes(peak_memory_bytes()));
+  fmt::print("{}\n", alexnet.explanation);
+  if (measured.first_step_at > 0) {
+    fmt::print("first step issued {} after the program's start; ",
+               human_seconds(measured.first_step_at));
+  }
+  fmt::print("peak memory: {}\n", human_bytes(peak_memory_bytes()));
   if (!a.costs.empty()) fmt::print("costs written to {}\n", a.costs);
   if (!a.trace.empty())
     fmt::print("timeline written to {} (open it in ui.perfetto.dev or chrome://tracing)\n",

@@ -105,7 +105,7 @@ Measurement measure(Session& session, int warm_up, int steps) {
   Phase& phase = session.training();
   StandingBatch batch(session, phase.net);
   if (session.machine().kind() != "sim") session.set_initial_weights(1);
-  const double first_step_at = seconds_since_start();
+  const double first_step_at = session.machine().kind() == "sim" ? 0 : seconds_since_start();
   std::vector<std::vector<TraceEvent>> traces;
   std::vector<std::chrono::steady_clock::time_point> done_at;
   for (int64_t step = 0; step < warm_up + steps; ++step) {

@@ -34,7 +34,7 @@ struct Measurement {
   std::vector<StageTime> stages;  // of the step with the median time
   StepParts parts;                // of that step
   double images_per_second = 0;
-  double first_step_at = 0;  // seconds_since_start() when the first step was issued
+  double first_step_at = 0;  // seconds_since_start() when the first step was issued; 0 on `sim`
 };
 
 // Runs `warm_up` steps, then `steps` measured ones of the session's training plan, on one batch of

@@ -13,6 +13,7 @@ using test::Desk;
 using test::Outcome;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(Use, TrainTestAndPredictOnAFolderOfImages) {
   const Desk desk;
@@ -73,6 +74,22 @@ TEST(Use, ProfileWritesCostsThatThePlanIsPredictedFrom) {
   EXPECT_EQ(plan.at("estimated_costs"), 0) << "every task was measured";
   EXPECT_THAT(desk.read("plan.dot"), HasSubstr("digraph"));
   EXPECT_TRUE(json::accept(desk.read("plan.json")));
+}
+
+TEST(Use, WhenTheFirstStepWasIssuedIsSaidOnlyWhereItIsKnown) {
+  const Desk desk;
+  const std::string command = "profile --net tiny.prototxt --batch 8 --steps 1 --warm-up 1 ";
+  const auto output = [&](const std::string& options) {
+    const Outcome outcome = desk.tandem(command + options);
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    return outcome.output;
+  };
+  EXPECT_THAT(output("--devices cpu:2"), HasSubstr("first step issued"));
+  for (const char* options : {"--devices sim:2", "--devices cpu:2 --strategy auto"}) {
+    EXPECT_THAT(output(options), Not(HasSubstr("first step issued"))) << options;
+    const std::string text = output(std::string(options) + " --json");
+    EXPECT_FALSE(json::parse(text).contains("first_step_at_seconds")) << options;
+  }
 }
 
 TEST(Use, TheTimelineOfARunNamesTheEightStages) {
