@@ -54,7 +54,8 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
       a.batch_per_device > 0 ? a.batch_per_device * devices.count() : a.net.batch_of(definition);
   options.data = a.net.data(definition);
   options.testing = false;
-  options.costs = a.costs.empty() ? CostTable(roofline) : CostTable::read(a.costs, roofline);
+  options.costs =
+      a.costs.empty() ? CostTable(roofline) : CostTable::read(a.costs, roofline, a.precision);
   options.executor.variation = a.variation;
   options.executor.variation_seed = a.variation_seed;
   how.batch_per_device = a.batch_per_device;

@@ -125,7 +125,7 @@ int run_profile(ProfileArguments& a) {
   options.rule.weight_decay = 0.0005F;
   if (!a.paced.empty()) {
     options.machine.paced = true;
-    options.costs = CostTable::read(a.paced, Roofline{});
+    options.costs = CostTable::read(a.paced, Roofline{}, a.precision);
   }
   const bool tries_first = is_auto(options);  // steps run before those measured here
   if (tries_first) {

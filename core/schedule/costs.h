@@ -48,10 +48,12 @@ class CostTable {
   [[nodiscard]] double moving_seconds(const std::string& key, int64_t bytes) const;
 
   // CSV with a header line: key,seconds,rows,bytes and comment lines "# ..." that say net, devices,
-  // machine. Errors name file and line. Writing replaces a file of that kind at once or not at
-  // all, and no other kind of file.
+  // machine, precision. Errors name file and line. Writing replaces a file of that kind at once or
+  // not at all, and no other kind of file. Reading refuses a table whose comments end on another
+  // precision than this one ("": any is read).
   void write(const std::filesystem::path& path, const std::vector<std::string>& comments) const;
-  [[nodiscard]] static CostTable read(const std::filesystem::path& path, const Roofline& roofline);
+  [[nodiscard]] static CostTable read(const std::filesystem::path& path, const Roofline& roofline,
+                                      const std::string& precision = "");
 
   Roofline roofline_;
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/shape.h"
 #include "core/base/strings.h"
 #include "core/schedule/costs.h"
 
@@ -62,6 +63,26 @@ MeasuredCost parse_cost(const std::vector<std::string>& fields, const Location& 
   return cost;
 }
 
+// "# net lenet ... precision bfloat16": bfloat16; "" for a comment that ends on something else.
+std::string precision_of(const std::string& comment) try {
+  constexpr std::string_view key = " precision ";
+  const size_t at = comment.rfind(key);
+  if (at == std::string::npos) return "";
+  return dtype_name(parse_precision(comment.substr(at + key.size())));
+} catch (const Error&) {
+  return "";
+}
+
+void demand_precision(const std::string& comment, const std::string& wanted,
+                      const Location& where) {
+  const std::string found = precision_of(comment);
+  if (wanted.empty() || found.empty() || found == wanted) return;
+  throw error(
+      "{}: these costs were measured in {}, not in {}: use --precision {}, or measure them "
+      "anew",
+      to_string(where), found, wanted, found);
+}
+
 // Nothing there, or a table of ours, which people may have edited.
 bool may_replace(const std::filesystem::path& path) {
   std::ifstream file(path);
@@ -98,7 +119,8 @@ void CostTable::write(const std::filesystem::path& path,
   }
 }
 
-CostTable CostTable::read(const std::filesystem::path& path, const Roofline& roofline) {
+CostTable CostTable::read(const std::filesystem::path& path, const Roofline& roofline,
+                          const std::string& precision) {
   std::ifstream file(path);
   if (!file) {
     throw error("costs file '{}' cannot be read; `tandem profile --costs FILE` writes one",
@@ -111,6 +133,7 @@ CostTable CostTable::read(const std::filesystem::path& path, const Roofline& roo
   for (std::string line; std::getline(file, line);) {
     ++where.line;
     if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (line.starts_with('#')) demand_precision(line, precision, where);
     if (line.empty() || line.front() == '#') continue;
     if (!has_header) {
       if (line != header) {

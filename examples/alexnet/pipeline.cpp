@@ -133,6 +133,27 @@ void print_comparisons(const PipelineReport& report, const Options& options) {
              100 * exposed / step);
 }
 
+// What this strategy cannot do is said before anything is measured: the plan is made for it, with
+// costs that were not measured.
+void demand_plan(Registry& registry, const NetDefinition& definition,
+                 const SessionOptions& options) {
+  const DeviceSpec devices = parse_devices(options.devices, registry.backends());
+  NetOptions how;
+  how.batch = options.batch;
+  how.data = options.data;
+  how.precision = options.precision;
+  if (devices.kind != "sim") how.device_kind = devices.kind;
+  const Net net = build_net(definition, registry, how);
+  const CostTable costs = options.costs.value_or(CostTable());
+  StrategyInputs inputs;
+  inputs.net = &net;
+  inputs.devices = devices.count();
+  inputs.costs = &costs;
+  inputs.link = options.machine.link;
+  inputs.options = options.strategy_options;
+  (void)build_plan(options.strategy, inputs);
+}
+
 }  // namespace
 
 SessionOptions session_options(const Options& options, const Shape& data) {
@@ -148,7 +169,7 @@ SessionOptions session_options(const Options& options, const Shape& data) {
   session.rule.weight_decay = 0.0005F;
   if (!options.paced.empty()) {
     session.machine.paced = true;
-    session.costs = CostTable::read(options.paced, Roofline{});
+    session.costs = CostTable::read(options.paced, Roofline{}, options.precision);
   }
   return session;
 }
@@ -170,6 +191,7 @@ PipelineReport measure_pipeline(Registry& registry, const NetDefinition& net, co
     SessionOptions plain = chosen;
     plain.strategy = "sequential";
     plain.strategy_options.roles = {};
+    demand_plan(registry, net, chosen);
     announce("sequential", options, steps);
     Session session(registry, net, plain);
     const Measurement measured = measure(session, options.warm_up, steps);

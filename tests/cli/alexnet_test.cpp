@@ -41,6 +41,8 @@ TEST(AlexNetApp, ShowsTheStagesTheFormulaTheComparisonsAndWritesTheTimeline) {
       desk.alexnet(small + "--devices cpu:4 --paced costs.csv --link bandwidth=1GB/s,latency=10us");
   EXPECT_EQ(paced.code, 0) << paced.errors;
   EXPECT_THAT(paced.output, HasSubstr("compute: paced by costs.csv"));
+  EXPECT_THAT(desk.alexnet(small + "--devices cpu:2 --paced costs.csv --precision bfloat16").errors,
+              HasSubstr("costs.csv:2: these costs were measured in float32, not in bfloat16"));
 }
 
 TEST(AlexNetApp, OnOneDeviceSaysThatThereIsNoCommunication) {
@@ -65,6 +67,16 @@ TEST(AlexNetApp, RefusesBadInputInOneLine) {
   EXPECT_THAT(refusal_of(small + "--strategy two_phases"), HasSubstr("did you mean 'two_phase'?"));
   EXPECT_THAT(refusal_of(small + "--paced nowhere.csv"), HasSubstr("nowhere.csv"));
   EXPECT_THAT(refusal_of("--size 5"), AllOf(HasSubstr("layer '"), HasSubstr("alexnet.prototxt:")));
+}
+
+TEST(AlexNetApp, WhatAStrategyCannotDoIsSaidBeforeAnythingIsMeasured) {
+  const Desk desk;
+  const Outcome outcome =
+      desk.alexnet(small + "--devices cpu:2 --strategy fc_parallel --precision bfloat16");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.errors, HasSubstr("strategy 'fc_parallel' adds up parts of its gradients in "
+                                        "float32"));
+  EXPECT_EQ(outcome.output, "");
 }
 
 TEST(AlexNetApp, TrainsOnAFolderOfImages) {

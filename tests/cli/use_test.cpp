@@ -72,6 +72,8 @@ TEST(Use, ProfileWritesCostsThatThePlanIsPredictedFrom) {
   const json plan = json::parse(planned.output);
   EXPECT_GT(plan.at("predicted_step_seconds").get<double>(), 0);
   EXPECT_EQ(plan.at("estimated_costs"), 0) << "every task was measured";
+  EXPECT_THAT(desk.refusal("plan --net tiny.prototxt --costs costs.csv --precision bfloat16"),
+              HasSubstr("costs.csv:2: these costs were measured in float32"));
   EXPECT_THAT(desk.read("plan.dot"), HasSubstr("digraph"));
   EXPECT_TRUE(json::accept(desk.read("plan.json")));
 }

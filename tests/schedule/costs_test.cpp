@@ -180,6 +180,18 @@ TEST_F(CostsFile, ReplacesAnotherTableButNoOtherKindOfFile) {
   EXPECT_EQ(line, "# my notes");
 }
 
+TEST_F(CostsFile, OfAnotherPrecisionIsRefusedWhereOneIsWanted) {
+  CostTable().write(path(),
+                    {"net lenet strategy two_phase precision bfloat16", "of some precision"});
+  (void)CostTable::read(path(), {});
+  (void)CostTable::read(path(), {}, "bfloat16");
+  EXPECT_THAT(error_of([&] { (void)CostTable::read(path(), {}, "float32"); }),
+              HasSubstr("costs.csv:2: these costs were measured in bfloat16, not in float32: use "
+                        "--precision bfloat16"));
+  CostTable().write(path(), {"made by hand"});
+  (void)CostTable::read(path(), {}, "float32");
+}
+
 TEST_F(CostsFile, ErrorsNameFileAndLine) {
   const std::string header = "# made by hand\nkey,seconds,rows,bytes\n";
   EXPECT_THAT(refusal(header + "conv1 forward,abc,1,2\n"),
