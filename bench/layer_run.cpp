@@ -7,18 +7,8 @@
 
 namespace tandem::bench {
 
-const char* to_string(LayerPass pass) {
-  switch (pass) {
-    case LayerPass::forward:
-      return "forward";
-    case LayerPass::backward_data:
-      return "backward_data";
-    case LayerPass::backward_weights:
-      return "backward_weights";
-    case LayerPass::added_weights:
-      return "added_weights";
-  }
-  return "";
+std::string to_string(const TimedPass& timed) {
+  return timed.adds ? "added_weights" : to_string(timed.pass);
 }
 
 CaseType::CaseType(const Registry& registry, LayerCase layer, int32_t dtype)
@@ -58,11 +48,11 @@ std::vector<tandem_layout_option> CaseType::options() {
   return options;
 }
 
-std::vector<LayerPass> CaseType::passes() const {
-  std::vector<LayerPass> passes{LayerPass::forward};
-  if (!is_first()) passes.push_back(LayerPass::backward_data);
+std::vector<TimedPass> CaseType::passes() const {
+  std::vector<TimedPass> passes{{LayerPass::forward}};
+  if (!is_first()) passes.push_back({LayerPass::backward_data});
   if (weight_count_ == 0) return passes;
-  passes.insert(passes.end(), {LayerPass::backward_weights, LayerPass::added_weights});
+  for (const bool adds : {false, true}) passes.push_back({LayerPass::backward_weights, adds});
   return passes;
 }
 
@@ -109,12 +99,14 @@ tandem_binding CaseType::bind(const tandem_layout_option& option) {
 }
 
 LayerRun::LayerRun(CaseType& type, const tandem_layout_option& option, int32_t threads)
-    : type_(type) {
+    : type_(type), handle_(nullptr, type.kernel_.release) {
   call_.struct_size = sizeof call_;
   call_.threads = threads;
   report_.struct_size = sizeof report_;
   const tandem_binding binding = type.bind(option);
-  check(type.kernel_.prepare(&binding, &call_, &handle_, &report_), type.case_.name);
+  void* handle = nullptr;
+  check(type.kernel_.prepare(&binding, &call_, &handle, &report_), type.case_.name);
+  handle_.reset(handle);
   const int64_t element = dtype_bytes(type.dtype_);
   for (uint32_t i = 0; i < type.case_.inputs; ++i) {
     inputs_.push_back(allocate(element * element_count(type.case_.input)));
@@ -137,11 +129,7 @@ LayerRun::LayerRun(CaseType& type, const tandem_layout_option& option, int32_t t
   pass_.scratch = allocate(report_.scratch_bytes);
   pass_.step = &step_;
   pass_.normaliser = &normaliser_;
-  run(LayerPass::forward);  // what backward passes read is then there
-}
-
-LayerRun::~LayerRun() {
-  if (handle_ != nullptr) type_.kernel_.release(handle_);
+  run({LayerPass::forward});  // what backward passes read is then there
 }
 
 void* LayerRun::allocate(int64_t bytes) {
@@ -152,13 +140,13 @@ void* LayerRun::allocate(int64_t bytes) {
   return memory_.back().get();
 }
 
-void LayerRun::run(LayerPass pass) {
+void LayerRun::run(const TimedPass& timed) {
   const tandem_kernel& kernel = type_.kernel_;
-  pass_.flags = pass == LayerPass::added_weights ? uint32_t{TANDEM_ACCUMULATE} : 0;
+  pass_.flags = timed.adds ? uint32_t{TANDEM_ACCUMULATE} : 0;
   tandem_pass_function function = kernel.backward_weights;
-  if (pass == LayerPass::forward) function = kernel.forward;
-  if (pass == LayerPass::backward_data) function = kernel.backward_data;
-  check(function(handle_, &call_, &pass_), type_.case_.name);
+  if (timed.pass == LayerPass::forward) function = kernel.forward;
+  if (timed.pass == LayerPass::backward_data) function = kernel.backward_data;
+  check(function(handle_.get(), &call_, &pass_), type_.case_.name);
 }
 
 std::string LayerRun::description() const {

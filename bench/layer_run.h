@@ -10,11 +10,15 @@
 #include "bench/layer_cases.h"
 #include "core/base/attributes.h"
 #include "core/plugin/registry.h"
+#include "core/schedule/plan.h"
 
 namespace tandem::bench {
 
-enum class LayerPass { forward, backward_data, backward_weights, added_weights };
-[[nodiscard]] const char* to_string(LayerPass pass);
+struct TimedPass {
+  LayerPass pass = LayerPass::forward;
+  bool adds = false;  // to what is there, as gradients of weights that layers share
+};
+[[nodiscard]] std::string to_string(const TimedPass& timed);  // "forward", "added_weights"
 
 // A case with its type asked: shapes, weights and costs. The registry outlives it.
 class CaseType {
@@ -27,7 +31,7 @@ class CaseType {
   [[nodiscard]] const LayerCase& layer() const { return case_; }
   [[nodiscard]] bool knows_dtype() const;
   [[nodiscard]] std::vector<tandem_layout_option> options();
-  [[nodiscard]] std::vector<LayerPass> passes() const;
+  [[nodiscard]] std::vector<TimedPass> passes() const;
   // Multiplications and additions of a pass, and the bytes it cannot do without: tensors in the
   // case's dtype, weights in float32.
   [[nodiscard]] double flops(LayerPass pass) const;
@@ -58,11 +62,10 @@ class CaseType {
 class LayerRun {
  public:
   LayerRun(CaseType& type, const tandem_layout_option& option, int32_t threads);
-  ~LayerRun();
   LayerRun(const LayerRun&) = delete;
   LayerRun& operator=(const LayerRun&) = delete;
 
-  void run(LayerPass pass);
+  void run(const TimedPass& timed);
   // "jit:avx512_core; saved 0 MiB, scratch 12 MiB"
   [[nodiscard]] std::string description() const;
 
@@ -72,9 +75,9 @@ class LayerRun {
 
   CaseType& type_;
   tandem_call call_{};
-  void* handle_ = nullptr;
   tandem_kernel_report report_{};
   std::vector<Memory> memory_;
+  std::unique_ptr<void, void (*)(void*)> handle_;  // the kernel's, which goes before its memory
   std::vector<void*> inputs_, input_gradients_, weights_, weight_gradients_;
   void* output_ = nullptr;
   const void* output_gradient_ = nullptr;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "bench/layer_run.h"
@@ -27,9 +28,15 @@ struct Fastest {
   [[nodiscard]] double lost() const { return seconds - limit(); }
 };
 
+Limits measure_limits(int32_t threads, int32_t dtype) {
+  const Peak peak = measure_peak(threads);
+  return {dtype == TANDEM_BFLOAT16 ? peak.bfloat16 : peak.float32, measure_bandwidth(threads)};
+}
+
 struct Measuring {
-  Limits limits;
+  int32_t dtype = TANDEM_FLOAT32;
   int32_t threads = 1;
+  std::optional<Limits> limits;
   std::map<std::string, Fastest> fastest;  // "conv1 forward"
   bool failed = false;
 
@@ -37,6 +44,17 @@ struct Measuring {
   CaseType* type = nullptr;
   std::string layouts;
   std::unique_ptr<LayerRun> last;
+
+  // When the first pass runs, for a listing needs none.
+  const Limits& needed_limits() {
+    if (!limits) {
+      limits = measure_limits(threads, dtype);
+      fmt::print(stderr, "limits, {} threads: {:.0f} GFLOP/s ({}), {:.1f} GB/s\n", threads,
+                 limits->flops / 1e9, dtype_name(dtype), limits->bandwidth / 1e9);
+    }
+    if (limits->flops > 0) return *limits;
+    throw error("this CPU has no {} multiply-adds whose rate could be measured", dtype_name(dtype));
+  }
 
   LayerRun& prepared(CaseType& wanted, const tandem_layout_option& option,
                      const std::string& names) {
@@ -55,16 +73,18 @@ struct Measuring {
 };
 
 void time_pass(benchmark::State& state, Measuring& measuring, CaseType& type,
-               const tandem_layout_option& option, const std::string& layouts, LayerPass pass) try {
+               const tandem_layout_option& option, const std::string& layouts,
+               const TimedPass& pass) try {
   using clock = std::chrono::steady_clock;
+  const Limits& limits = measuring.needed_limits();
   LayerRun& run = measuring.prepared(type, option, layouts);
   run.run(pass);
   const auto begin = clock::now();
   for ([[maybe_unused]] auto _ : state) run.run(pass);
   const double seconds = std::chrono::duration<double>(clock::now() - begin).count() /
                          static_cast<double>(state.iterations());
-  const Fastest measured{layouts, seconds, type.flops(pass) / measuring.limits.flops,
-                         type.bytes(pass) / measuring.limits.bandwidth};
+  const Fastest measured{layouts, seconds, type.flops(pass.pass) / limits.flops,
+                         type.bytes(pass.pass) / limits.bandwidth};
   state.counters["flop_limit_%"] = 100 * measured.flop_seconds / seconds;
   state.counters["byte_limit_%"] = 100 * measured.byte_seconds / seconds;
   state.SetLabel(run.description());
@@ -77,7 +97,7 @@ void time_pass(benchmark::State& state, Measuring& measuring, CaseType& type,
 void add_benchmarks(CaseType& type, Measuring& measuring) {
   for (const tandem_layout_option& option : type.options()) {
     const std::string layouts = layout_name(option.input) + "-" + layout_name(option.output);
-    for (const LayerPass pass : type.passes()) {
+    for (const TimedPass& pass : type.passes()) {
       const std::string name = fmt::format("{}/{}/{}", type.layer().name, layouts, to_string(pass));
       benchmark::RegisterBenchmark(name.c_str(),
                                    [&, option, layouts, pass](benchmark::State& state) {
@@ -103,14 +123,6 @@ void print_losses(const Measuring& measuring) {
                row.layouts, row.seconds * 1e3, row.limit() * 1e3, row.lost() * 1e3,
                row.limit() / row.seconds, row.flop_seconds > row.byte_seconds ? "FLOP" : "bytes");
   }
-}
-
-Limits measure_limits(int32_t threads, int32_t dtype) {
-  const Peak peak = measure_peak(threads);
-  const Limits limits{dtype == TANDEM_BFLOAT16 ? peak.bfloat16 : peak.float32,
-                      measure_bandwidth(threads)};
-  if (limits.flops > 0) return limits;
-  throw error("this CPU has no {} multiply-adds whose rate could be measured", dtype_name(dtype));
 }
 
 int run(int argc, char** argv) {
@@ -144,10 +156,8 @@ int run(int argc, char** argv) {
   Registry registry;
   registry.scan(TANDEM_PLUGIN_DIR);
   Measuring measuring;
+  measuring.dtype = dtype;
   measuring.threads = static_cast<int32_t>(std::max(1U, std::thread::hardware_concurrency()));
-  measuring.limits = measure_limits(measuring.threads, dtype);
-  fmt::print(stderr, "limits, {} threads: {:.0f} GFLOP/s ({}), {:.1f} GB/s\n", measuring.threads,
-             measuring.limits.flops / 1e9, precision, measuring.limits.bandwidth / 1e9);
   std::vector<std::unique_ptr<CaseType>> types;
   for (LayerCase& layer : layer_cases(batch)) {
     types.push_back(std::make_unique<CaseType>(registry, std::move(layer), dtype));

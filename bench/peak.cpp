@@ -94,8 +94,11 @@ Peak measure_peak(int threads) {
 }
 
 double measure_bandwidth(int threads) {
-  constexpr size_t floats = size_t{64} << 20 >> 2;  // of each thread's three arrays
+  // Bytes of each thread's three arrays: 512 MiB of each kind together, but more than a core has of
+  // caches.
+  constexpr size_t most = size_t{64} << 20, least = size_t{8} << 20, all = size_t{512} << 20;
   const auto team = static_cast<size_t>(threads);
+  const size_t floats = std::clamp(all / team, least, most) / sizeof(float);
   std::vector<std::vector<float>> a(team), b(team), c(team);
   const auto on_all = [&](const auto& work) {
     std::vector<std::jthread> members;
