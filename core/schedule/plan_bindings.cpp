@@ -4,7 +4,6 @@
 #include <cstddef>
 
 #include "core/data/loader.h"
-#include "core/model/loss_scale.h"
 #include "core/schedule/buffers.h"
 #include "core/schedule/plan_builder.h"
 
@@ -129,23 +128,6 @@ Region PlanBuilder::metric(int place, int scalar) {
 Region PlanBuilder::received_metrics(int sender, int root) {
   const int64_t bytes = metrics(sender).bytes;
   return {buffer(at(root, fmt::format("received metrics @{}", sender), bytes)), 0, bytes};
-}
-
-Region PlanBuilder::constant(int device, int scalar) {
-  constexpr size_t floats = buffers::scalar_bytes / sizeof(float);
-  const std::vector<Scalar>& scalars = net().scalars;
-  Buffer description{buffers::constants,
-                     device,
-                     BufferKind::persistent,
-                     0,
-                     1,
-                     std::vector<float>(scalars.size() * floats, 0.0F)};
-  for (size_t i = 0; i < scalars.size(); ++i) {
-    description.initial[i * floats] =
-        static_cast<float>(scalars[i].loss_weight * loss_scale(net()));
-  }
-  description.bytes = static_cast<int64_t>(description.initial.size() * sizeof(float));
-  return {buffer(description), scalar * buffers::scalar_bytes, sizeof(float)};
 }
 
 int64_t PlanBuilder::tensor_bytes(int place, int index) {
