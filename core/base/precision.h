@@ -5,8 +5,8 @@
 
 namespace tandem {
 
-// Float32 whose products may round their factors to TF32: what a layer computes in, while its
-// tensors are float32. Beside the TANDEM_ dtypes, of which the border will have fewer.
+// Float32 whose products may round their factors to TF32. No tensor and no layer has it as a dtype
+// (Layer::allows_tf32). Beside the TANDEM_ dtypes, of which the border will have fewer.
 inline constexpr int32_t tf32_precision = 64;
 
 }  // namespace tandem

@@ -30,7 +30,6 @@ int64_t dtype_bytes(int32_t dtype) {
   switch (dtype) {
     case TANDEM_FLOAT32:
     case TANDEM_INT32:
-    case tf32_precision:
       return 4;
     case TANDEM_BFLOAT16:
     case TANDEM_FLOAT16:

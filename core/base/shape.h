@@ -20,10 +20,10 @@ using Shape = tandem_shape;
 [[nodiscard]] std::string to_string(const Shape& shape);
 // "NCHW", "NHWC", "NCHW8c", "NCHW16c"
 [[nodiscard]] std::string layout_name(int32_t layout);
-// Bytes of one element of a TANDEM_ dtype, and its name, "float32". Errors: an unknown dtype.
+// Bytes of one element of a TANDEM_ dtype (error: an unknown one); its name, also tf32_precision's.
 [[nodiscard]] int64_t dtype_bytes(int32_t dtype);
 [[nodiscard]] std::string dtype_name(int32_t dtype);
-// What a user asks for: a dtype of activations, or tf32_precision. Errors: another word.
+// What a user asks for: float32, tf32 (tf32_precision), bfloat16 or float16. Error: another word.
 [[nodiscard]] int32_t parse_precision(const std::string& text);
 
 }  // namespace tandem

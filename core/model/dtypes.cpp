@@ -41,10 +41,10 @@ void allow_tf32(Net& net, const std::string& device_kind) {
   if (device_kind != "cuda") {
     throw error(
         "precision tf32 is of NVIDIA GPUs (--devices cuda:0), whose tensor cores multiply in it: "
-        "use float32 or bfloat16 here");
+        "use --precision float32 or bfloat16 here");
   }
   for (Layer& layer : net.layers) {
-    if (!layer.weights.empty()) layer.dtype = tf32_precision;
+    layer.allows_tf32 = !layer.weights.empty();
   }
 }
 
@@ -62,9 +62,8 @@ const tandem_kernel& kernel_of(const Layer& layer, const Registry& registry,
 int32_t wanted_dtype(const Net& net, const Layer& layer, size_t input, int32_t made) {
   if (input == 1 && layer.has(TANDEM_SECOND_INPUT_IS_SHAPE)) return made;
   const bool label = input == 1 && layer.has(TANDEM_SECOND_INPUT_IS_LABEL);
-  const bool is_float32 =
-      label || layer.inputs[input] == net.label || layer.dtype == tf32_precision;
-  return is_float32 ? static_cast<int32_t>(TANDEM_FLOAT32) : layer.dtype;
+  const bool is_label = label || layer.inputs[input] == net.label;
+  return is_label ? static_cast<int32_t>(TANDEM_FLOAT32) : layer.dtype;
 }
 
 void choose_dtypes(Draft& draft, const std::string& device_kind, int32_t precision) {
@@ -82,8 +81,13 @@ void choose_dtypes(Draft& draft, const std::string& device_kind, int32_t precisi
     chosen.push_back(static_cast<int>(i));
   }
   if (chosen.empty()) {
-    throw error("net '{}': none of its layers with weights computes in {} on device kind '{}'",
-                net.name, dtype_name(precision), device_kind);
+    throw error(
+        "net '{}': none of its layers with weights computes in {} on device kind '{}': use "
+        "--precision float32{}",
+        net.name, dtype_name(precision), device_kind,
+        precision == TANDEM_FLOAT16 && device_kind != "cuda"
+            ? ", or an NVIDIA GPU (--devices cuda:0)"
+            : "");
   }
   for (; !chosen.empty(); chosen.pop_front()) {
     for (const int next : neighbours(net, net.layers[static_cast<size_t>(chosen.front())])) {

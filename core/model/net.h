@@ -60,7 +60,8 @@ struct Layer {
   bool wants_backward_data = false;  // some input's gradient is needed
   bool wants_backward_weights = false;
   bool runs_in_place = false;
-  int32_t dtype = TANDEM_FLOAT32;  // it computes in, or tf32_precision; a Reorder's: its output's
+  int32_t dtype = TANDEM_FLOAT32;  // it computes in; a Reorder's: its output's
+  bool allows_tf32 = false;        // its kernel may round factors of float32 products to TF32
   Location location;
 
   [[nodiscard]] bool has(uint64_t trait) const { return (type->traits & trait) != 0; }
@@ -110,8 +111,10 @@ struct NetOptions {
   int64_t batch = 1;       // global
   Shape data{1, 3, 0, 0};  // of one sample (n ignored)
   std::string device_kind =
-      "cpu";  // whose kernels' layouts are negotiated; "": leave everything NCHW
-  int32_t precision = TANDEM_FLOAT32;  // of activations, where kernels know it; or tf32_precision
+      "cpu";  // whose kernels' dtypes and layouts are chosen; "": all is float32 and NCHW
+  // Of activations and their gradients, where kernels know it; or tf32_precision, which is
+  // float32 whose products may be TF32's.
+  int32_t precision = TANDEM_FLOAT32;
 };
 
 // Data and Input layers become `data` and `label`; phase rules are applied; parameters are checked

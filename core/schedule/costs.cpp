@@ -19,7 +19,7 @@ std::string pass_key(const Net& net, int index, LayerPass pass) {
   const int32_t dtype =
       tensors.empty() ? TANDEM_FLOAT32 : net.tensors[size_t(tensors.front())].dtype;
   if (dtype != TANDEM_FLOAT32) return key + " " + dtype_name(dtype);
-  return layer.dtype == tf32_precision ? key + " " + dtype_name(tf32_precision) : key;
+  return layer.allows_tf32 ? key + " " + dtype_name(tf32_precision) : key;
 }
 
 // Flops and bytes of a pass by its type.

@@ -29,7 +29,8 @@ class CostTable {
   CostTable() = default;
   explicit CostTable(const Roofline& roofline) : roofline_(roofline) {}
 
-  // key: "<layer> forward", "<layer> backward_data", ..., behind them a dtype if it is not float32;
+  // key: "<layer> forward", "<layer> backward_data", ..., behind them the outputs' dtype if it is
+  // not float32, or "tf32" where a layer with weights may use it;
   // "add", "merge", "norms", "update", "check", "input", "rearrange" (see cost_key()).
   void set(const std::string& key, const MeasuredCost& cost) { measured_[key] = cost; }
   [[nodiscard]] const MeasuredCost* find(const std::string& key) const;

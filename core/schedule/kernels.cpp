@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/precision.h"
 #include "core/plugin/registry.h"
 #include "core/schedule/executor.h"
 
@@ -61,7 +60,7 @@ void describe(const Net& net, const PlanBinding& binding, Description& result) {
               (layer.wants_backward_weights ? TANDEM_WANTS_BACKWARD_WEIGHTS : 0) |
               (layer.runs_in_place ? TANDEM_RUNS_IN_PLACE : 0) |
               (binding.adds_to_output ? TANDEM_ADD_TO_OUTPUT : 0) |
-              (layer.dtype == tf32_precision ? TANDEM_ALLOWS_TF32 : 0);
+              (layer.allows_tf32 ? TANDEM_ALLOWS_TF32 : 0);
   raw.layer_name = layer.name.c_str();
   raw.attributes = layer.attributes ? layer.attributes->handle() : nullptr;
   raw.inputs = result.inputs.data();

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <string>
 
-#include "core/base/precision.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/support/temp_folder.h"
 
@@ -50,7 +49,7 @@ TEST(Costs, OfOnePrecisionAreNotTakenForTheOther) {
 TEST(Costs, OfTf32AreNotTakenForFloat32) {
   Priced priced;
   priced.costs.set("conv1 forward", {0.5, 10, 0});
-  priced.net.layers[size_t(priced.net.find_layer("conv1"))].dtype = tf32_precision;
+  priced.net.layers[size_t(priced.net.find_layer("conv1"))].allows_tf32 = true;
   EXPECT_FALSE(priced.is_measured("forward conv1 @1"));
   priced.costs.set("conv1 forward tf32", {0.25, 10, 0});
   EXPECT_DOUBLE_EQ(priced.seconds("forward conv1 @1"), 0.1);

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/precision.h"
 #include "tests/schedule/handmade.h"
 
 namespace tandem {
@@ -101,7 +100,7 @@ TEST(Kernels, AreToldTheirShareOfTheBatchAndWhatIsWanted) {
 TEST(Kernels, AreToldThatTheUserAllowsTf32) {
   Plan plan = probe_plan(1);
   Net net = probe_net();
-  net.layers[0].dtype = tf32_precision;
+  net.layers[0].allows_tf32 = true;
   Machines on(1);
   const Kernels kernels(plan, net, test::registry(), on.runtime);
   EXPECT_EQ(kernels.algorithm(0), "5x2x1x1 of 5 from 0, flags 19, slice 0 to 2, device 0");

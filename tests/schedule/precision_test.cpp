@@ -1,7 +1,5 @@
 // What a net's precision changes in updates: nothing but the loss scale of float16. That gradients
 // begin with it is in strategies_test.cpp, the flag of TF32 in kernels_test.cpp.
-#include "core/base/precision.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,12 +48,6 @@ TEST(Precisions, OfFloat16ChangeNoBitOfAnUpdate) {
     EXPECT_THAT(plain, Each(testing::Lt(1)));
     EXPECT_EQ(updated(1024 * gradient, TANDEM_FLOAT16), plain);
   }
-}
-
-TEST(Precisions, OfTf32LeaveTensorsGradientsAndUpdatesAsTheyAre) {
-  EXPECT_EQ(dtype_name(parse_precision("tf32")), "tf32");
-  EXPECT_EQ(dtype_bytes(tf32_precision), dtype_bytes(TANDEM_FLOAT32));
-  EXPECT_EQ(updated(0.3F, tf32_precision), updated(0.3F, TANDEM_FLOAT32));
 }
 
 }  // namespace

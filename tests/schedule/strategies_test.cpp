@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "core/base/precision.h"
 #include "core/data/loader.h"
 #include "core/schedule/buffers.h"
 #include "core/schedule/memory_plan.h"
@@ -115,7 +114,6 @@ TEST(Strategies, BeginTheGradientsOfFloat16WithLossesTimes1024) {
     return sum;
   };
   EXPECT_GT(begin(TANDEM_FLOAT32), 0);
-  EXPECT_EQ(begin(tf32_precision), begin(TANDEM_FLOAT32));
   EXPECT_EQ(begin(TANDEM_BFLOAT16), begin(TANDEM_FLOAT32));
   EXPECT_EQ(begin(TANDEM_FLOAT16), 1024 * begin(TANDEM_FLOAT32));
 }
