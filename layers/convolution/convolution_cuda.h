@@ -29,10 +29,10 @@ cuda::ConvolutionShape convolution_shape(const sdk::Binding& binding, const Sett
 }
 
 // A tensor of one pixel is called NCHW, whatever the other one is.
-inline cuda::ConvolutionKind convolution_kind(const sdk::Binding& binding) {
+inline cuda::ConvolutionKind convolution_kind(const sdk::Binding& binding, bool deconvolves) {
   const bool channels_last =
       binding.input(0).layout == TANDEM_NHWC || binding.output(0).layout == TANDEM_NHWC;
-  return {binding.input(0).dtype, channels_last, binding.has(TANDEM_ALLOWS_TF32)};
+  return {binding.input(0).dtype, channels_last, binding.has(TANDEM_ALLOWS_TF32), deconvolves};
 }
 
 inline sdk::LayoutOptions convolution_layouts(const sdk::Binding& binding) {
@@ -145,7 +145,7 @@ class ConvolutionCuda : public sdk::Needs {
       : passes_(
             call,
             convolution_shape(binding, settings, binding.input(0).shape, binding.output(0).shape),
-            convolution_kind(binding), binding.has(TANDEM_WANTS_BACKWARD_DATA),
+            convolution_kind(binding, false), binding.has(TANDEM_WANTS_BACKWARD_DATA),
             binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)),
         bias_(binding, settings.bias) {
     scratch_bytes = std::max(passes_.scratch_bytes(), bias_.scratch_bytes());
@@ -187,7 +187,7 @@ class DeconvolutionCuda : public sdk::Needs {
       : passes_(
             call,
             convolution_shape(binding, settings, binding.output(0).shape, binding.input(0).shape),
-            convolution_kind(binding), true, binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)),
+            convolution_kind(binding, true), true, binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)),
         bias_(binding, settings.bias) {
     scratch_bytes = std::max(passes_.scratch_bytes(), bias_.scratch_bytes());
     algorithm = passes_.algorithm();

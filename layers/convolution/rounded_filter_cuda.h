@@ -51,7 +51,7 @@ class RoundedFilter {
         dtype_(kind.dtype) {}
 
   [[nodiscard]] bool is_copy() const { return dtype_ != TANDEM_FLOAT32; }
-  // Of the copy, a multiple of the alignment that cuDNN likes.
+  // Of the copy, rounded up so that what lies behind it in scratch memory is as aligned as that.
   [[nodiscard]] int64_t bytes() const { return is_copy() ? (2 * elements_ + 255) / 256 * 256 : 0; }
 
   // What the convolution is to read: `weight`, or the copy at `memory`.

@@ -21,6 +21,7 @@ struct ConvolutionKind {
   int32_t dtype = TANDEM_FLOAT32;  // of x, y and the weights
   bool channels_last = false;      // x and y are NHWC, and the weights (O, H, W, I)
   bool allows_tf32 = false;        // products of float32 may round their factors
+  bool deconvolves = false;        // for names only: its forward pass is this one's backward data
 };
 
 }  // namespace tandem::cuda

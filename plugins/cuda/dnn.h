@@ -26,13 +26,12 @@ struct ChosenConvolution {
   ConvolutionDescriptor window;
   bool is_wanted = false;
   Algorithm algorithm{};
-  cudnnMathType_t math = CUDNN_FMA_MATH;
+  bool on_tensor_cores = false;
   size_t bytes = 0;
 
   // "algorithm 1 on tensor cores", by cuDNN's numbers.
   [[nodiscard]] std::string text() const {
-    const bool tensor_cores = math == CUDNN_TENSOR_OP_MATH || math == CUDNN_DEFAULT_MATH;
-    return "algorithm " + std::to_string(algorithm) + (tensor_cores ? " on tensor cores" : "");
+    return "algorithm " + std::to_string(algorithm) + (on_tensor_cores ? " on tensor cores" : "");
   }
 };
 
@@ -46,7 +45,7 @@ class Convolution {
   // Throws Refusal where this gpu does not know the kind.
   Convolution(const sdk::Call& call, const ConvolutionShape& shape, const ConvolutionKind& kind,
               bool backward_data, bool backward_weights)
-      : kind_(kind) {
+      : kind_(kind), is_ampere_(compute_capability_major() >= 8) {
     demand_computable(kind.dtype, kind.allows_tf32);
     detail::describe(x_, shape.x, kind.dtype, kind.channels_last);
     detail::describe(y_, shape.y, kind.dtype, kind.channels_last);
@@ -67,8 +66,11 @@ class Convolution {
         std::max({forward_.bytes, backward_data_.bytes, backward_weights_.bytes}));
   }
   [[nodiscard]] std::string algorithm() const {
-    std::string text = "cuDNN forward " + forward_.text();
-    if (backward_data_.is_wanted) text += ", backward data " + backward_data_.text();
+    const std::string there = forward_.text(),
+                      back = backward_data_.is_wanted ? backward_data_.text() : "";
+    std::string text = "cuDNN forward " + (kind_.deconvolves ? back : there);
+    const std::string& data = kind_.deconvolves ? there : back;
+    if (!data.empty()) text += ", backward data " + data;
     if (backward_weights_.is_wanted) text += ", backward weights " + backward_weights_.text();
     return text;
   }
@@ -136,8 +138,11 @@ class Convolution {
               std::initializer_list<Algorithm> always, const char* pass, const Bytes& bytes_of) {
     const auto fits = [&](Algorithm algorithm, cudnnMathType_t math) {
       chosen.algorithm = algorithm;
-      chosen.math = wanted_math() == CUDNN_FMA_MATH ? CUDNN_FMA_MATH : math;
-      set_math(chosen.window, chosen.math);
+      if (wanted_math() == CUDNN_FMA_MATH) math = CUDNN_FMA_MATH;
+      set_math(chosen.window, math);
+      // Default arithmetic has used them since Ampere.
+      chosen.on_tensor_cores =
+          math == CUDNN_TENSOR_OP_MATH || (math == CUDNN_DEFAULT_MATH && is_ampere_);
       return bytes_of(algorithm, &chosen.bytes) == CUDNN_STATUS_SUCCESS &&
              static_cast<int64_t>(chosen.bytes) <= most_scratch;
     };
@@ -153,7 +158,18 @@ class Convolution {
       if (fits(algorithm, wanted_math())) return;
     }
     throw sdk::unsupported("cuDNN has no deterministic ", pass, " algorithm for these shapes in ",
-                           most_scratch >> 20, " MiB of scratch memory");
+                           most_scratch >> 20, " MiB of scratch memory", way_out());
+  }
+  [[nodiscard]] const char* way_out() const {
+    if (kind_.dtype != TANDEM_FLOAT32) return ": use --precision tf32 or float32";
+    return kind_.allows_tf32 ? ": use --precision float32" : "";
+  }
+  // A query that says NOT_SUPPORTED has found nothing; what always may be used is tried all the
+  // same.
+  static int found_by(cudnnStatus_t status, const int& found, const char* query) {
+    if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return 0;
+    check(status, query);
+    return found;
   }
 
   // cuDNN lists an algorithm once for each kind of arithmetic.
@@ -163,13 +179,13 @@ class Convolution {
     const cudnnConvolutionDescriptor_t window = forward_.window.get();
     int found = 0;
     std::array<cudnnConvolutionFwdAlgoPerf_t, kinds * CUDNN_CONVOLUTION_FWD_ALGO_COUNT> all{};
-    check(cudnnGetConvolutionForwardAlgorithm_v7(handle, x_.get(), weight_.get(), window, y_.get(),
-                                                 static_cast<int>(all.size()), &found, all.data()),
-          "cudnnGetConvolutionForwardAlgorithm_v7");
-    choose(forward_, all, found,
+    const cudnnStatus_t status =
+        cudnnGetConvolutionForwardAlgorithm_v7(handle, x_.get(), weight_.get(), window, y_.get(),
+                                               static_cast<int>(all.size()), &found, all.data());
+    choose(forward_, all, found_by(status, found, "cudnnGetConvolutionForwardAlgorithm_v7"),
            {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM,
             CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM},
-           "forward", [&](auto algorithm, size_t* bytes) {
+           kind_.deconvolves ? "backward data" : "forward", [&](auto algorithm, size_t* bytes) {
              return cudnnGetConvolutionForwardWorkspaceSize(handle, x_.get(), weight_.get(), window,
                                                             y_.get(), algorithm, bytes);
            });
@@ -179,11 +195,12 @@ class Convolution {
     int found = 0;
     std::array<cudnnConvolutionBwdDataAlgoPerf_t, kinds * CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT>
         all{};
-    check(cudnnGetConvolutionBackwardDataAlgorithm_v7(handle, weight_.get(), y_.get(), window,
-                                                      x_.get(), static_cast<int>(all.size()),
-                                                      &found, all.data()),
-          "cudnnGetConvolutionBackwardDataAlgorithm_v7");
-    choose(backward_data_, all, found, {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1}, "backward data",
+    const cudnnStatus_t status = cudnnGetConvolutionBackwardDataAlgorithm_v7(
+        handle, weight_.get(), y_.get(), window, x_.get(), static_cast<int>(all.size()), &found,
+        all.data());
+    choose(backward_data_, all,
+           found_by(status, found, "cudnnGetConvolutionBackwardDataAlgorithm_v7"),
+           {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1}, kind_.deconvolves ? "forward" : "backward data",
            [&](auto algorithm, size_t* bytes) {
              return cudnnGetConvolutionBackwardDataWorkspaceSize(
                  handle, weight_.get(), y_.get(), window, x_.get(), algorithm, bytes);
@@ -194,11 +211,12 @@ class Convolution {
     int found = 0;
     std::array<cudnnConvolutionBwdFilterAlgoPerf_t, kinds * CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT>
         all{};
-    check(cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle, x_.get(), y_.get(), window,
-                                                        weight_.get(), static_cast<int>(all.size()),
-                                                        &found, all.data()),
-          "cudnnGetConvolutionBackwardFilterAlgorithm_v7");
-    choose(backward_weights_, all, found, {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1}, "backward weights",
+    const cudnnStatus_t status = cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+        handle, x_.get(), y_.get(), window, weight_.get(), static_cast<int>(all.size()), &found,
+        all.data());
+    choose(backward_weights_, all,
+           found_by(status, found, "cudnnGetConvolutionBackwardFilterAlgorithm_v7"),
+           {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1}, "backward weights",
            [&](auto algorithm, size_t* bytes) {
              return cudnnGetConvolutionBackwardFilterWorkspaceSize(
                  handle, x_.get(), y_.get(), window, weight_.get(), algorithm, bytes);
@@ -206,6 +224,7 @@ class Convolution {
   }
 
   ConvolutionKind kind_;
+  bool is_ampere_;  // or newer
   detail::TensorDescriptor x_, y_;
   detail::FilterDescriptor weight_;
   detail::ChosenConvolution<cudnnConvolutionFwdAlgo_t> forward_;

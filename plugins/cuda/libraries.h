@@ -32,17 +32,28 @@ inline void check(cudnnStatus_t status, const char* call) {
       sdk::text(current_device(), ": ", call, ": cuDNN says: ", cudnnGetErrorString(status), more));
 }
 
-// Throws Refusal if the current gpu has no arithmetic for tensors of this dtype, or for TF32.
-inline void demand_computable(int32_t dtype, bool tf32) {
-  if (dtype != TANDEM_BFLOAT16 && !tf32) return;
+// Of the current gpu: 8 of compute capability 8.6.
+inline int compute_capability_major() {
   int gpu = 0, major = 0;
   check(cudaGetDevice(&gpu), "cudaGetDevice");
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu),
         "cudaDeviceGetAttribute");
+  return major;
+}
+
+// Throws Refusal if the current gpu has no arithmetic for tensors of this dtype, or for TF32.
+inline void demand_computable(int32_t dtype, bool tf32) {
+  if (dtype != TANDEM_BFLOAT16 && !tf32) return;
+  const int major = compute_capability_major();
   if (major >= 8) return;
   throw sdk::unsupported(current_device(), " has compute capability ", major, ".x, but ",
-                         tf32 ? "TF32" : "bfloat16", " needs 8.0 (Ampere) or newer");
+                         tf32 ? "TF32" : "bfloat16",
+                         " needs 8.0 (Ampere) or newer: use --precision float16 or float32");
 }
+
+// What the backend sets on its cuBLAS handles.
+inline constexpr auto float32_sums = static_cast<cublasMath_t>(
+    CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
 
 // Throw Refusal on a stream that has none: those have, on which a kernel was prepared.
 inline cublasHandle_t blas_of(const sdk::Call& call) {

@@ -43,6 +43,8 @@ void Stream::create_handles() {
   check(cublasSetStream(blas_, stream_), "cublasSetStream");
   // The same bits on every run, whatever other streams do: no sums by atomics.
   check(cublasSetAtomicsMode(blas_, CUBLAS_ATOMICS_NOT_ALLOWED), "cublasSetAtomicsMode");
+  // Parts of a product of 16 bits are added up in float32, too.
+  check(cublasSetMathMode(blas_, float32_sums), "cublasSetMathMode");
   check(cudnnCreate(&dnn_), "cudnnCreate");
   check(cudnnSetStream(dnn_, stream_), "cudnnSetStream");
 }

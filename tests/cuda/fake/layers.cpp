@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/cuda/libraries.h"
 #include "plugins/sdk.h"
 
 namespace {
@@ -72,6 +73,11 @@ tandem_status prepare(const tandem_binding* binding, const tandem_call* call, vo
   return guarded([&] {
     if (call->native_blas == nullptr || call->native_dnn == nullptr) {
       throw tandem::sdk::failed("a kernel is prepared on a stream without library handles");
+    }
+    cublasMath_t math{};
+    cublasGetMathMode(static_cast<cublasHandle_t>(call->native_blas), &math);
+    if (math != tandem::cuda::float32_sums) {
+      throw tandem::sdk::failed("cuBLAS may add up parts of products in 16 bits");
     }
     auto self = std::make_unique<Handle>(Handle{of_cpu[index], nullptr});
     const tandem_call its_call = on_cpu(*call);

@@ -265,9 +265,16 @@ cudaError_t cudaMemsetAsync(void* target, int value, size_t bytes, cudaStream_t 
   return cudaSuccess;
 }
 
-// Handles are only handed on.
+// Handles are only handed on, and know cuBLAS's mode.
 int cublasCreate_v2(void** handle) {
-  *handle = std::malloc(1);
+  return (*handle = std::calloc(1, sizeof(int))) == nullptr ? 1 : 0;
+}
+int cublasSetMathMode(void* handle, int mode) {
+  *static_cast<int*>(handle) = mode;
+  return 0;
+}
+int cublasGetMathMode(void* handle, int* mode) {
+  *mode = *static_cast<int*>(handle);
   return 0;
 }
 int cublasDestroy_v2(void* handle) {
