@@ -2,6 +2,7 @@
 #pragma once
 
 #include "plugins/cuda/elements.h"
+#include "plugins/cuda/rounded_to_tf32.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::cuda {
@@ -22,7 +23,7 @@ void multiply(const sdk::Call& call, const Matrix<T>& a, const Matrix<T>& b, C* 
   const DeviceWork work(call);
   const auto element = [&](const Matrix<T>& x, int64_t row, int64_t column) {
     const int64_t place = x.transposed ? column * x.stride + row : row * x.stride + column;
-    return static_cast<double>(factor(load(x.values[place]), allows_tf32));
+    return static_cast<double>(rounded_to_tf32(load(x.values[place]), allows_tf32));
   };
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {

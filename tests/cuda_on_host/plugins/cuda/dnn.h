@@ -5,6 +5,7 @@
 
 #include "plugins/cuda/convolution_shape.h"
 #include "plugins/cuda/elements.h"
+#include "plugins/cuda/rounded_to_tf32.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::cuda {
@@ -51,7 +52,7 @@ class Convolution {
     double result = 0;
     with_elements(kind_.dtype, [&](auto element) {
       const float exact = load(static_cast<const decltype(element)*>(memory)[i]);
-      result = static_cast<double>(factor(exact, kind_.allows_tf32));
+      result = static_cast<double>(rounded_to_tf32(exact, kind_.allows_tf32));
     });
     return result;
   }

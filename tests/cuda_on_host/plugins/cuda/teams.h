@@ -6,7 +6,6 @@
 #include <ucontext.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -163,12 +162,6 @@ void copy(const sdk::Call& call, const T* source, T* target, int64_t count) {
   if (source == target || count == 0) return;
   const DeviceWork work(call);
   std::copy_n(source, count, target);
-}
-
-// A factor of a product as TF32 has it, cut to 11 significant bits, or as it is.
-inline float factor(float value, bool is_tf32) {
-  if (!is_tf32) return value;
-  return std::bit_cast<float>(std::bit_cast<uint32_t>(value) & 0xffffe000U);
 }
 
 inline void clear(const sdk::Call& call, float* target, int64_t count) {
