@@ -236,7 +236,6 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
   refuse(!options.net.empty() && options.net != chosen.net, "--net");
   refuse(!options.solver.empty() && options.solver != chosen.solver, "--solver");
   refuse(options.batch != 0 && options.batch != chosen.batch, "--batch");
-  refuse(!options.precision.empty() && options.precision != chosen.precision, "--precision");
   refuse(options.seed && options.seed != chosen.seed, "--seed");
   refuse(!options.solver_type.empty(), "--solver-type");
   refuse(!options.solver_fields.empty(), "--solver-option");
@@ -267,6 +266,12 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
   }
   if (!options.data.empty()) chosen.data = options.data;
   if (!options.devices.empty()) chosen.devices = options.devices;
+  // Checkpoints are float32, so that a run can leave the GPU whose precision it had.
+  if (!options.precision.empty() && options.precision != chosen.precision) {
+    setup.messages.push_back(fmt::format("precision {} instead of {} from here on",
+                                         options.precision, chosen.precision));
+    chosen.precision = options.precision;
+  }
   if (!strategy.empty()) chosen.strategy = strategy;
   if (strategy == "auto") {  // chooses anew what it was not told
     chosen.strategy_options.split = options.strategy_options.split;

@@ -56,8 +56,6 @@ TEST_F(Precision, OfARunIsKeptInItsFolderAndItsModelCanBeTestedAndUsed) {
       "train --net tiny.prototxt --data images --batch 4 --lr 0.01 --steps 6 --out run "
       "--precision bfloat16");
   EXPECT_THAT(desk_.read("run/run.json"), HasSubstr("\"precision\": \"bfloat16\""));
-  EXPECT_THAT(desk_.refusal("train --out run --resume --steps 8 --precision float32"),
-              AllOf(HasSubstr("--precision cannot change"), HasSubstr("'run'")));
   success("train --out run --resume --steps 8");
   EXPECT_THAT(success("test --run run --data images"), HasSubstr(".safetensors, in bfloat16"));
   const auto tested = [&](const std::string& precision) {
@@ -80,6 +78,19 @@ TEST_F(Precision, OfARunThatItsTestCannotComputeInIsFloat32ThereUnlessItWasAsked
                     HasSubstr(".safetensors, in float32")));
   EXPECT_THAT(desk_.refusal("test --run run --data images --precision float16"),
               HasSubstr("computes in float16"));
+}
+
+TEST_F(Precision, OfARunIsAnotherFromAResumptionOnThatSaysSo) {
+  desk_.draw_two_classes("images");
+  success(
+      "train --net tiny.prototxt --data images --batch 4 --lr 0.01 --steps 2 --out run "
+      "--precision bfloat16");
+  EXPECT_THAT(desk_.refusal("train --out run --resume --steps 4 --precision tf32"),
+              HasSubstr("use --precision float32 or bfloat16 here"));
+  EXPECT_THAT(desk_.read("run/run.json"), HasSubstr("\"precision\": \"bfloat16\""));
+  EXPECT_THAT(success("train --out run --resume --steps 4 --precision float32"),
+              HasSubstr("precision float32 instead of bfloat16 from here on"));
+  EXPECT_THAT(desk_.read("run/run.json"), HasSubstr("\"precision\": \"float32\""));
 }
 
 TEST_F(Precision, TheNetsReportSaysEveryTensorsDtypeAndHalfTheMemory) {

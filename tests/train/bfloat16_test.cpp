@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/train/run_folder.h"
 #include "tests/train/run_support.h"
 
 namespace tandem::test {
@@ -83,17 +84,22 @@ TEST_F(Bfloat16Runs, ResumedGiveTheBitsOfOneNeverInterrupted) {
   EXPECT_EQ(run(rest), whole);
 }
 
-TEST_F(Bfloat16Runs, CannotBeResumedInAnotherPrecision) {
-  const TrainOptions first = half("cpu:1", "sequential", 2);
-  (void)run(first);
-  TrainOptions rest;
-  rest.out = first.out;
-  rest.resume = true;
-  rest.steps = 4;
-  rest.precision = "float32";
-  EXPECT_THAT(refusal(rest), HasSubstr("--precision cannot change"));
-  rest.precision = "bfloat16";
-  (void)run(rest);
+// Checkpoints are float32: what follows is as if it had been float32 all along.
+TEST_F(Bfloat16Runs, ResumedInAnotherPrecisionComputeAndStayInThat) {
+  const auto go_on = [](const TrainOptions& first, int64_t steps, const std::string& precision) {
+    TrainOptions rest;
+    rest.out = first.out;
+    rest.resume = true;
+    rest.steps = steps;
+    rest.precision = precision;
+    return run(rest);
+  };
+  const TrainOptions a = half("cpu:1", "sequential", 2), b = half("cpu:1", "sequential", 2);
+  (void)run(a);
+  (void)run(b);
+  EXPECT_NE(go_on(a, 4, "float32"), go_on(b, 4, ""));
+  EXPECT_EQ(RunFolder::open(a.out).record().options.precision, "float32");
+  EXPECT_EQ(RunFolder::open(b.out).record().options.precision, "bfloat16");
 }
 
 TEST_F(Bfloat16Runs, AreOtherBitsThanFloat32AndNearThem) {
