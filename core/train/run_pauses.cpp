@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
+#include "core/model/loss_scale.h"
 #include "core/train/evaluate.h"
 #include "core/train/training_run.h"
 
@@ -127,13 +128,24 @@ Checkpoint TrainingRun::checkpoint_of(int64_t done) const {
     for (int64_t i = weight.offset; i < weight.offset + weight.count; ++i) {
       if (std::isfinite(checkpoint.weights[static_cast<size_t>(i)])) continue;
       throw error(
-          "step {}: the weights '{}' are not finite after the update, and the run stops{}. Try a "
-          "smaller "
-          "learning rate (--lr, here {:.3g})",
-          done, weight.name, where_to_go_back(), learning_rate(setup_.solver, done - 1));
+          "step {}: the weights '{}' are not finite after the update, and the run stops{}. {}",
+          done, weight.name, where_to_go_back(),
+          way_out(weight.kind == TANDEM_TRAINED, learning_rate(setup_.solver, done - 1)));
     }
   }
   return checkpoint;
+}
+
+std::string TrainingRun::way_out(bool weights, double rate) const {
+  const double scale = loss_scale(phase_.net);
+  if (weights && scale > 1) {
+    constexpr double largest_float16 = 65504;
+    return fmt::format(
+        "Gradients above {:.0f} overflow float16, as they are times {:.0f}: use --precision "
+        "bfloat16, or a smaller learning rate (--lr, here {:.3g}) if float32 fails, too",
+        largest_float16 / scale, scale, rate);
+  }
+  return fmt::format("Try a smaller learning rate (--lr, here {:.3g})", rate);
 }
 
 std::string TrainingRun::where_to_go_back() const {

@@ -220,11 +220,13 @@ void TrainingRun::stop_not_finite(const Pending& done, double loss) {
     where = fmt::format("unknown ({})", failure.what());
   }
   if (where.empty()) where = "the loss alone";
+  const bool weights = where.starts_with("the weights");
   throw error(
-      "step {}: the loss is not finite ({}); the first to go was {}. The update was left out and "
-      "the run stops{}. Try "
-      "a smaller learning rate (--lr, here {:.3g})",
-      done.step + 1, loss, where, where_to_go_back(), done.rate);
+      "step {}: the loss is not finite ({}); the first to go was {}. {} and the run stops{}. {}",
+      done.step + 1, loss, where,
+      weights ? "An earlier update had spoilt them; this step's was left out,"
+              : "The update was left out",
+      where_to_go_back(), way_out(weights, done.rate));
 }
 
 // While nothing else is on the stream.

@@ -73,6 +73,8 @@ class TrainingRun {
   [[nodiscard]] Checkpoint checkpoint_of(int64_t done) const;
   void save(Checkpoint& checkpoint, bool best);
   [[nodiscard]] std::string where_to_go_back() const;
+  // What to do about numbers that are not finite; `weights`: those went first.
+  [[nodiscard]] std::string way_out(bool weights, double rate) const;
 
   Registry& registry_;
   TrainSetup& setup_;
