@@ -5,7 +5,7 @@
 #include "core/cli/commands.h"
 #include "core/model/net_report.h"
 #include "core/plugin/registry.h"
-#include "core/train/measure.h"
+#include "core/train/price.h"
 #include "core/train/safetensors.h"
 
 namespace tandem::cli {
@@ -141,6 +141,8 @@ int run_net(const NetCommandArguments& a) {
   options.batch = a.net.batch_of(definition);
   options.data = a.net.data(definition);
   options.precision = parse_precision(a.precision);
+  const DeviceSpec kernels = kernel_devices(registry, "sim:1", options.precision);
+  options.device_kind = kernels.kind;
   std::string why;
   const Net net = build_shown(definition, registry, a.phase, options, why);
   const std::vector<LayerSummary> rows = summarize(net);
@@ -148,6 +150,7 @@ int run_net(const NetCommandArguments& a) {
   if (options.phase == TANDEM_TRAIN && !net.scalars.empty()) {
     SessionOptions session;
     session.devices = "sim:1";
+    session.kernels = kernels.kind;
     session.strategy = "sequential";
     session.batch = options.batch;
     session.data = options.data;
@@ -156,12 +159,17 @@ int run_net(const NetCommandArguments& a) {
     session.rule.states = 1;
     Session planned(registry, definition, session);
     const Phase& phase = planned.training();
-    const MemoryPlan memory = memory_with_kernels(registry, phase.net, phase.plan);
+    const MemoryPlan memory = memory_on(registry, kernels, phase.net, phase.plan);
     training_bytes = memory.persistent_bytes[0] + memory.transient_bytes[0];
   }
   if (!a.dot.empty()) write_output(a.dot, to_dot(net));
   if (!why.empty() && !a.as_json) fmt::print("shown for testing: {}\n\n", why);
   a.as_json ? print_json(net, rows, training_bytes) : print_table(net, rows, training_bytes);
+  if (kernels.ordinals.empty() && !a.as_json) {
+    fmt::print(
+        "as {} devices have it{}\n", kernels.kind,
+        training_bytes > 0 ? "; memory is without what their kernels keep beside tensors" : "");
+  }
   if (!a.dot.empty() && !a.as_json) fmt::print("drawing written to {} (dot -Tsvg)\n", a.dot);
   return 0;
 }

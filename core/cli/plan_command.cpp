@@ -30,6 +30,8 @@ struct PlanArguments {
 SessionOptions session_options(const PlanArguments& a, const Registry& registry,
                                const NetDefinition& definition, PriceOptions& how) {
   const DeviceSpec devices = parse_devices(a.devices, registry.backends());
+  const int32_t precision = parse_precision(a.precision);
+  how.kernel_devices = kernel_devices(registry, a.devices, precision);
   Roofline roofline;
   if (devices.kind != "sim") {
     const Machine real(registry.backend(devices.kind), devices, MachineOptions{});
@@ -46,7 +48,8 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
   }
   SessionOptions options;
   options.devices = fmt::format("sim:{}", devices.count());
-  options.precision = parse_precision(a.precision);
+  options.kernels = how.kernel_devices->kind;
+  options.precision = precision;
   options.strategy = a.strategy;
   options.strategy_options = a.strategy_options;
   options.machine = a.machine.options();
@@ -159,7 +162,7 @@ int run_plan(PlanArguments& a) {
   const double alone = device_count > 1 ? step_seconds_without_communication(registry, definition,
                                                                              options, 3, how.steps)
                                         : 0;
-  const MemoryPlan memory = memory_with_kernels(registry, phase.net, phase.plan);
+  const MemoryPlan memory = memory_on(registry, *how.kernel_devices, phase.net, phase.plan);
   const CostSources sources = sources_of(phase.net, phase.plan, *options.costs);
   const StepBounds bounds =
       bounds_of(phase.net, phase.plan, *options.costs, options.machine.link.bandwidth,
@@ -223,6 +226,10 @@ int run_plan(PlanArguments& a) {
     if (memory.extended_bytes[d] == 0) continue;
     fmt::print("extended memory of device {}: {}\n", d, human_bytes(memory.extended_bytes[d]));
   }
+  if (how.kernel_devices->ordinals.empty()) {
+    fmt::print("memory is without what the kernels of {} devices keep beside tensors\n",
+               how.kernel_devices->kind);
+  }
   if (!a.dot.empty()) fmt::print("graph written to {} (dot -Tsvg)\n", a.dot);
   if (!a.trace.empty()) fmt::print("predicted timeline written to {}\n", a.trace);
   if (!a.svg.empty()) fmt::print("drawn timeline written to {}\n", a.svg);
@@ -236,7 +243,7 @@ void add_plan(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "plan", "Show what a strategy would do and predict the step, without running it");
   add_net_options(*command, a->net);
-  command->add_option("--devices", a->devices, "cpu:N or sim:N")->capture_default_str();
+  command->add_option("--devices", a->devices, "cpu:N, cuda:0,1 or sim:N")->capture_default_str();
   command
       ->add_option("--strategy", a->strategy,
                    strategy_help("; auto: the fastest; all: a table of all"))

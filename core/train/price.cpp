@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/precision.h"
 #include "core/base/strings.h"
 #include "core/schedule/parts.h"
 
@@ -19,28 +19,27 @@ namespace {
 
 constexpr int warm_up = 3;
 
+// Writes into the plan's buffers what its kernels keep.
+void prepare_kernels(Registry& registry, const DeviceSpec& devices, const Net& net, Plan& plan) {
+  if (devices.ordinals.empty()) return;
+  Machine machine(registry.backend(devices.kind), devices, MachineOptions{});
+  Runtime runtime(machine);
+  const Kernels kernels(plan, net, registry, runtime);
+}
+
 // Bytes that kernels keep, by buffer name and rows of the batch: the same in every plan whose
 // bindings are of whole layers.
 class KernelMemory {
  public:
-  explicit KernelMemory(Registry& registry) : registry_(registry) {}
+  KernelMemory(Registry& registry, DeviceSpec devices)
+      : registry_(registry), devices_(std::move(devices)) {}
 
   MemoryPlan plan(const Net& net, Plan plan) {
-    if (!fill(plan)) {
-      MemoryPlan memory = memory_with_kernels(registry_, net, plan);
-      return memory;
-    }
-    return plan_memory(plan);
+    return fill(plan) ? plan_memory(plan) : memory_on(registry_, devices_, net, std::move(plan));
   }
   // Prepares the kernels of a plan once for all that use them alike.
   void learn(const Net& net, Plan plan) {
-    DeviceSpec devices;
-    devices.kind = "cpu";
-    devices.ordinals.resize(static_cast<size_t>(plan.devices));
-    std::iota(devices.ordinals.begin(), devices.ordinals.end(), 0);
-    Machine machine(registry_.backend("cpu"), devices, MachineOptions{});
-    Runtime runtime(machine);
-    const Kernels kernels(plan, net, registry_, runtime);
+    prepare_kernels(registry_, devices_, net, plan);
     for (const PlanBinding& use : plan.bindings) {
       const auto bytes = [&](int buffer) { return plan.buffers[size_t(buffer)].bytes; };
       saved_[key(use)] = bytes(use.saved);
@@ -65,6 +64,7 @@ class KernelMemory {
   }
 
   Registry& registry_;
+  DeviceSpec devices_;
   std::map<Key, int64_t> saved_;
   std::map<Key, int64_t> scratch_;
 };
@@ -77,10 +77,13 @@ class Pricer {
         definition_(definition),
         options_(options),
         how_(how),
-        kernels_(registry) {
+        kernel_devices_(how.kernel_devices.value_or(
+            kernel_devices(registry, options.devices, options.precision))),
+        kernels_(registry, kernel_devices_) {
     list_.devices = parse_devices(options.devices, registry.backends()).count();
     list_.batch = options.batch;
     options_.devices = fmt::format("sim:{}", list_.devices);
+    options_.kernels = kernel_devices_.kind;
     options_.testing = false;
     options_.machine.paced = false;
     options_.machine.delay_seed = 0;
@@ -158,14 +161,9 @@ class Pricer {
   }
 
   void set_memory(Price& price, const Net& net) {
-    MemoryPlan memory;
-    if (how_.kernel_memory) {
-      if (!learnt_) kernels_.learn(net, price.plan);
-      learnt_ = true;
-      memory = kernels_.plan(net, price.plan);
-    } else {
-      memory = plan_memory(price.plan);
-    }
+    if (!learnt_) kernels_.learn(net, price.plan);
+    learnt_ = true;
+    const MemoryPlan memory = kernels_.plan(net, price.plan);
     int64_t sum = 0, most = 0;
     for (size_t d = 0; d < memory.persistent_bytes.size(); ++d) {
       price.memory.push_back(memory.persistent_bytes[d] + memory.transient_bytes[d]);
@@ -180,6 +178,7 @@ class Pricer {
   const NetDefinition& definition_;
   SessionOptions options_;
   PriceOptions how_;
+  DeviceSpec kernel_devices_;
   KernelMemory kernels_;
   bool learnt_ = false;
   PriceList list_;
@@ -190,6 +189,19 @@ int64_t most_memory(const Price& price) {
 }
 
 }  // namespace
+
+DeviceSpec kernel_devices(const Registry& registry, const std::string& devices, int32_t precision) {
+  DeviceSpec spec = parse_devices(devices, registry.backends());
+  if (spec.kind != "sim") return spec;
+  spec.kind = precision == tf32_precision || precision == TANDEM_FLOAT16 ? "cuda" : "cpu";
+  if (spec.kind == "cuda") spec.ordinals.clear();
+  return spec;
+}
+
+MemoryPlan memory_on(Registry& registry, const DeviceSpec& devices, const Net& net, Plan plan) {
+  prepare_kernels(registry, devices, net, plan);
+  return plan_memory(plan);
+}
 
 PriceList price_strategies(Registry& registry, const NetDefinition& definition,
                            const SessionOptions& options, const PriceOptions& how) {

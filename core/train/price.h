@@ -13,10 +13,10 @@
 namespace tandem {
 
 struct PriceOptions {
-  int64_t available_bytes = 0;    // of one device; 0: not known, everything fits
-  bool is_shared_memory = false;  // the devices share them (cpu)
-  int64_t batch_per_device = 0;   // what one device alone takes; 0: the whole batch
-  bool kernel_memory = true;      // with what the cpu's kernels keep beside tensors
+  int64_t available_bytes = 0;               // of one device; 0: not known, everything fits
+  bool is_shared_memory = false;             // the devices share them (cpu)
+  int64_t batch_per_device = 0;              // what one device alone takes; 0: the whole batch
+  std::optional<DeviceSpec> kernel_devices;  // else kernel_devices() of the session's
   int steps = 6;
 };
 
@@ -45,6 +45,15 @@ struct PriceList {
   std::vector<Price> prices;                    // fastest first; what cannot be comes last
   int measured_costs = 0, estimated_costs = 0;  // tasks of the fastest plan
 };
+
+// Whose kernels a session of simulated devices stands for: `devices` themselves, or, if they are
+// sim's, as many of the cpu. Those of precisions that only GPUs have are cuda's, without ordinals
+// where none are at hand. Errors: parse_devices()'s.
+[[nodiscard]] DeviceSpec kernel_devices(const Registry& registry, const std::string& devices,
+                                        int32_t precision);
+// The memory of a plan, with what its kernels keep beside tensors if there are devices to ask.
+[[nodiscard]] MemoryPlan memory_on(Registry& registry, const DeviceSpec& devices, const Net& net,
+                                   Plan plan);
 
 // `options` are those of the session to be chosen for: its devices are replaced by as many
 // simulated ones, its strategy by each there is. Errors of a strategy are its refusal.

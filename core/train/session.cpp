@@ -88,7 +88,8 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   net_options.phase = which;
   net_options.batch = options_.batch;
   net_options.data = options_.data;
-  net_options.device_kind = computes ? machine_->kind() : "cpu";
+  const std::string simulated = options_.kernels.empty() ? "cpu" : options_.kernels;
+  net_options.device_kind = computes ? machine_->kind() : simulated;
   net_options.precision = options_.precision;
   phase.net = build_net(definition, registry_, net_options);
 

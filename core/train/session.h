@@ -19,6 +19,8 @@ namespace tandem {
 
 struct SessionOptions {
   std::string devices = "cpu";
+  // Sim only: for which kind of device's kernels the net is made; "": the cpu's.
+  std::string kernels;
   std::string strategy = "two_phase";
   StrategyOptions strategy_options;
   MachineOptions machine;

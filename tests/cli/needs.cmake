@@ -6,3 +6,6 @@ get_property(built_in GLOBAL PROPERTY TANDEM_PLUGINS)
 add_dependencies(test_cli tandem tandem-alexnet ${test_plugins} ${built_in})
 target_compile_definitions(test_cli PRIVATE
   TANDEM_CMAKE="${CMAKE_COMMAND}" TANDEM_CXX_COMPILER="${CMAKE_CXX_COMPILER}")
+if(TANDEM_HAS_CUDA)
+  target_compile_definitions(test_cli PRIVATE TANDEM_HAS_CUDA)
+endif()

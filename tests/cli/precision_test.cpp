@@ -36,19 +36,43 @@ TEST_F(Precision, AnotherWordIsRefusedByEveryCommandThatHasTheOption) {
 
 TEST_F(Precision, ThatOnlyGpusHaveIsRefusedElsewhere) {
   for (const char* command : {"train --data synthetic --net lenet --steps 1 --out run",
-                              "profile --net lenet", "plan --net lenet", "net lenet"}) {
+                              "profile --net lenet", "plan --net lenet --devices cpu:2"}) {
     EXPECT_THAT(desk_.refusal(std::string(command) + " --precision tf32"),
                 HasSubstr("precision tf32 is of NVIDIA GPUs (--devices cuda:0)"))
         << command;
     EXPECT_THAT(desk_.refusal(std::string(command) + " --precision float16"),
                 HasSubstr("none of its layers with weights computes in float16 on device kind "
-                          "'cpu'"))
+                          "'cpu': use --precision float32, or an NVIDIA GPU (--devices cuda:0)"))
         << command;
     EXPECT_THAT(desk_.refusal(std::string(command) + " --precision ''"),
                 HasSubstr("precision '': there are float32, tf32, bfloat16 and float16"))
         << command;
   }
 }
+
+#ifdef TANDEM_HAS_CUDA
+// What is only shown or simulated takes GPUs' kernels for it, which are asked without a GPU.
+TEST_F(Precision, ThatOnlyGpusHaveIsShownAndSimulatedAsTheyHaveIt) {
+  const auto first_output = [&](const std::string& precision) {
+    return nlohmann::json::parse(success("net cifar10_quick --json --precision " + precision))
+        .at("layers")
+        .at(0)
+        .at("outputs")
+        .at(0);
+  };
+  EXPECT_EQ(first_output("float16").at("dtype"), "float16");
+  EXPECT_EQ(first_output("tf32").at("dtype"), "float32");
+  EXPECT_EQ(first_output("tf32").at("layout"), "NCHW");
+  for (const std::string precision : {"tf32", "float16"}) {
+    const std::string options = " --net cifar10_quick --devices sim:2 --precision " + precision;
+    EXPECT_THAT(success("plan --no-tasks" + options),
+                HasSubstr("memory is without what the kernels of cuda devices keep"));
+    EXPECT_THAT(success("plan --no-tasks --strategy auto" + options), HasSubstr("chosen: "));
+    EXPECT_THAT(success("net lenet --precision " + precision),
+                HasSubstr("as cuda devices have it"));
+  }
+}
+#endif
 
 TEST_F(Precision, OfARunIsKeptInItsFolderAndItsModelCanBeTestedAndUsed) {
   desk_.draw_two_classes("images");
