@@ -33,6 +33,14 @@ def host_memory(process):
         return 0
 
 
+def training_rows(run):
+    """Of a run folder's metrics, those of training steps."""
+    if not (run / "metrics.csv").exists():
+        return []
+    with open(run / "metrics.csv") as file:
+        return [row for row in csv.DictReader(file) if row.get("split") == "train"]
+
+
 def middle(values):
     return sorted(values)[len(values) // 2]
 
@@ -60,10 +68,7 @@ def soak(check, arguments):
             process.kill()
             check.ok(name, False, "Ctrl-C did not end it within a minute")
             return
-    rows = []
-    if (out / "metrics.csv").exists():
-        with open(out / "metrics.csv") as file:
-            rows = [row for row in csv.DictReader(file) if row.get("split") == "train"]
+    rows = training_rows(out)
     losses, rates = ([float(row[column]) for row in rows] for column in ("loss", "images_per_second"))
     fifth = max(len(memory) // 5, 1)
     early, late = memory[fifth:2 * fifth] or memory, memory[-fifth:]
