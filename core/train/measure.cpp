@@ -201,17 +201,6 @@ double step_seconds_without_communication(Registry& registry, const NetDefinitio
   return measure(session, warm_up, steps).step_seconds;
 }
 
-MemoryPlan memory_with_kernels(Registry& registry, const Net& net, Plan plan) {
-  DeviceSpec devices;
-  devices.kind = "cpu";
-  devices.ordinals.clear();
-  for (int i = 0; i < plan.devices; ++i) devices.ordinals.push_back(i);
-  Machine machine(registry.backend("cpu"), devices, MachineOptions{});
-  Runtime runtime(machine);
-  const Kernels kernels(plan, net, registry, runtime);
-  return plan_memory(plan);
-}
-
 double seconds_since_start() {
   std::ifstream file("/proc/self/stat");
   std::string text;

@@ -57,10 +57,6 @@ struct Measurement {
                                                         SessionOptions options, int warm_up,
                                                         int steps);
 
-// The memory plan of a plan made without kernels (`sim`), with what the cpu's kernels keep beside
-// their tensors. They are prepared for it; nothing is run.
-[[nodiscard]] MemoryPlan memory_with_kernels(Registry& registry, const Net& net, Plan plan);
-
 // How long this process has run, to 0.01 s; 0 where the system does not tell.
 [[nodiscard]] double seconds_since_start();
 
