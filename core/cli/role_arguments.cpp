@@ -13,6 +13,10 @@ void add_role_options(CLI::App& command, RoleOptions& roles) {
   command.add_option("--groups", roles.groups,
                      "asymmetric: the devices that compute errors and those that compute weights, "
                      "as E=0,2/W=1,3 (default: by the topology, else halves)");
+  command.add_option(
+      "--slices", roles.slices,
+      "asymmetric: layers whose weights the devices of W divide among them, the others "
+      "whole here and there: all, large or none (default: by the costs)");
   command
       .add_option("--quota", roles.quota,
                   "fc_parallel: error pieces that a round of the backward pass waits for "

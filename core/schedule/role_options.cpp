@@ -16,6 +16,7 @@ void demand_known_roles(const std::string& strategy, const RoleOptions& roles) {
   only(roles.eager, "--eager", "fc_parallel");
   only(!roles.fc_memory.empty(), "--fc-memory", "hybrid");
   only(!roles.groups.empty(), "--groups", "asymmetric");
+  only(!roles.slices.empty(), "--slices", "asymmetric");
 }
 
 }  // namespace tandem

@@ -23,6 +23,7 @@ json roles_json(const RoleOptions& roles) {
   return {{"conv_devices", roles.conv_devices},
           {"fc_devices", roles.fc_devices},
           {"groups", roles.groups},
+          {"slices", roles.slices},
           {"quota", roles.quota},
           {"eager", roles.eager},
           {"fc_memory", roles.fc_memory}};
@@ -33,6 +34,7 @@ RoleOptions roles_from(const json& tree) {
   roles.conv_devices = tree.at("conv_devices");
   roles.fc_devices = tree.at("fc_devices");
   roles.groups = tree.at("groups");
+  roles.slices = tree.value("slices", std::string());
   roles.quota = tree.at("quota");
   roles.eager = tree.value("eager", false);
   roles.fc_memory = tree.value("fc_memory", std::string());

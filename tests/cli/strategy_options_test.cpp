@@ -94,5 +94,34 @@ TEST_F(EachStrategyOption, GroupsDivideTheDevices) {
               HasSubstr("--groups is an option of strategy 'asymmetric'"));
 }
 
+TEST_F(EachStrategyOption, SlicesAreOfAllLayersOrOfLargeOnesOrNone) {
+  for (const std::string slices : {"all", "large", "none"}) {
+    EXPECT_THAT(planned("asymmetric --slices " + slices), HasSubstr("slices: " + slices));
+  }
+  EXPECT_THAT(refusal("asymmetric --slices small"),
+              HasSubstr("--slices small: there are all, large and none"));
+  EXPECT_THAT(refusal("layerwise --slices all"),
+              HasSubstr("--slices is an option of strategy 'asymmetric'"));
+}
+
+// What the costs and the links of one run chose is the run's: another choice adds up otherwise.
+TEST(AsymmetricRun, KeepsItsSlicesWhenItIsResumedWithOtherLinks) {
+  const Desk desk;
+  const std::string run = "train --out run --batch 9 --devices cpu:4 --strategy asymmetric ";
+  const auto slices = [&] {
+    const std::string record = desk.read("run/run.json"), name = "\"slices\": ";
+    const size_t begin = record.find(name) + name.size();
+    return record.substr(begin, record.find('"', begin + 1) + 1 - begin);
+  };
+  const Outcome first = desk.tandem(run + "--net lenet --data synthetic --steps 2");
+  ASSERT_EQ(first.code, 0) << first.errors;
+  const std::string chosen = slices();
+  EXPECT_THAT(chosen, testing::AnyOf("\"all\"", "\"large\""));
+  const Outcome resumed =
+      desk.tandem("train --out run --resume --steps 3 --link bandwidth=400MB/s,latency=10us");
+  ASSERT_EQ(resumed.code, 0) << resumed.errors;
+  EXPECT_EQ(slices(), chosen);
+}
+
 }  // namespace
 }  // namespace tandem

@@ -278,22 +278,24 @@ Plan build_divided(const StrategyInputs& inputs, const AsymmetricGroups& groups,
   const WeightShares shares(*inputs.net, groups.weights, division);
   // What travels beside the weights does so whichever way the weights take.
   const Plan others = Asymmetric(inputs, groups, shares, {}).build();
-  return Asymmetric(inputs, groups, shares, weight_chunks(inputs, groups, shares, others)).build();
+  Plan plan =
+      Asymmetric(inputs, groups, shares, weight_chunks(inputs, groups, shares, others)).build();
+  plan.roles.slices = to_text(division);
+  plan.notes.push_back("slices: " + plan.roles.slices);
+  return plan;
 }
 
 }  // namespace
 
 Plan build_asymmetric(const StrategyInputs& inputs) {
   const AsymmetricGroups groups = asymmetric_groups(inputs);
-  // A rule that reads the norms of whole gradients cannot work on slices.
-  if (inputs.needs_norms) return build_divided(inputs, groups, Division::whole);
+  if (const auto told = told_division(inputs)) return build_divided(inputs, groups, *told);
   const auto bound = [&](const Plan& plan) {
     return bounds_of(*inputs.net, plan, *inputs.costs, inputs.link.bandwidth, inputs.topology)
         .step();
   };
-  // Where links are the limit, what both need is sent once.
-  Plan slices = build_divided(inputs, groups, Division::slices);
-  Plan layers = build_divided(inputs, groups, Division::slices_of_large);
+  Plan slices = build_divided(inputs, groups, Division::slices),
+       layers = build_divided(inputs, groups, Division::slices_of_large);
   return bound(layers) < bound(slices) ? std::move(layers) : std::move(slices);
 }
 

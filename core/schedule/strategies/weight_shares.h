@@ -3,6 +3,8 @@
 // there.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "core/schedule/plan_builder.h"
@@ -18,6 +20,11 @@ struct WeightShare {
 // Slices of a layer are done sooner, but every device needs all of the layer's inputs and errors;
 // whole layers, one here and one there, need them once.
 enum class Division { slices, slices_of_large, whole };
+// As in --slices: "all", "large", "none".
+[[nodiscard]] std::string to_text(Division division);
+// What --slices says; `whole` where a rule reads the norms of whole gradients; nullopt: the
+// strategy chooses. Error for another word, and for slices with such a rule.
+[[nodiscard]] std::optional<Division> told_division(const StrategyInputs& inputs);
 
 class WeightShares {
  public:
