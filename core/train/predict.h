@@ -20,7 +20,7 @@ struct TestOptions {
   int64_t batch = 0;             // 0: the run's
   int decode_threads = 0;
   // Of activations, as `--precision`; "": the run's, or float32 where the devices do not know it.
-  std::string precision;
+  std::string precision = "";
 };
 
 struct TestResult {

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "plugins/cpu/vector.h"
+#include "plugins/pass_elements.h"
 #include "plugins/sdk.h"
 
 namespace tandem::cpu {
@@ -48,23 +49,10 @@ inline void store(float value, bfloat16& place) {
   for (int64_t i = 0; i < count; ++i) store(source[i], target[i]);
 }
 
-// A pass's tensors as elements of type T.
-template <class T>
-const T* input(const sdk::Pass& pass, size_t i) {
-  return static_cast<const T*>(pass.raw.inputs[i]);
-}
-template <class T>
-T* output(const sdk::Pass& pass, size_t i) {
-  return static_cast<T*>(pass.raw.outputs[i]);
-}
-template <class T>
-T* input_gradient(const sdk::Pass& pass, size_t i) {
-  return static_cast<T*>(pass.raw.input_gradients[i]);
-}
-template <class T>
-const T* output_gradient(const sdk::Pass& pass, size_t i) {
-  return static_cast<const T*>(pass.raw.output_gradients[i]);
-}
+using sdk::input;
+using sdk::input_gradient;
+using sdk::output;
+using sdk::output_gradient;
 
 // body(T{}) with T the type of a binding's elements. Throws Refusal for other dtypes.
 template <class Body>

@@ -11,6 +11,7 @@
 #include <cuda_fp16.h>
 #endif
 
+#include "plugins/pass_elements.h"
 #include "plugins/sdk.h"
 
 namespace tandem::cuda {
@@ -79,23 +80,10 @@ TANDEM_HOST_DEVICE inline void store(float value, float16& place) {
 #endif
 }
 
-// A pass's tensors as elements of type T.
-template <class T>
-const T* input(const sdk::Pass& pass, size_t i) {
-  return static_cast<const T*>(pass.raw.inputs[i]);
-}
-template <class T>
-T* output(const sdk::Pass& pass, size_t i) {
-  return static_cast<T*>(pass.raw.outputs[i]);
-}
-template <class T>
-T* input_gradient(const sdk::Pass& pass, size_t i) {
-  return static_cast<T*>(pass.raw.input_gradients[i]);
-}
-template <class T>
-const T* output_gradient(const sdk::Pass& pass, size_t i) {
-  return static_cast<const T*>(pass.raw.output_gradients[i]);
-}
+using sdk::input;
+using sdk::input_gradient;
+using sdk::output;
+using sdk::output_gradient;
 
 // body(T{}) with T the type of a binding's elements. Throws Refusal for other dtypes.
 template <class Body>

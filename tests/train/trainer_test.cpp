@@ -135,7 +135,7 @@ TEST_F(Training, TestingIsExactOverAPartialLastBatchAndAnyNumberOfDevices) {
   const TrainOptions o = options(30);
   (void)run(o);
   Observer quiet;
-  TestOptions how{o.out, o.data, "val", "cpu:1", "last", 15, 1, ""};
+  TestOptions how{o.out, o.data, "val", "cpu:1", "last", 15, 1};
   const Evaluation whole = test_run(how, quiet).evaluation;
   for (const int64_t batch : {1, 4, 7}) {
     how.batch = batch;
@@ -227,8 +227,7 @@ TEST_F(Training, ValidationImagesOfAnotherSizeAreBroughtToTheNets) {
           .definition();
   Observer quiet;
   const TrainResult result = train(o, quiet);
-  const Evaluation again =
-      test_run({o.out, o.data, "val", "cpu", "last", 0, 1, ""}, quiet).evaluation;
+  const Evaluation again = test_run({o.out, o.data, "val", "cpu", "last", 0, 1}, quiet).evaluation;
   EXPECT_EQ(result.last.samples, 12);
   EXPECT_NEAR(result.last.loss, again.loss, 1e-5);
   EXPECT_EQ(result.last.confusion, again.confusion);

@@ -1,0 +1,13 @@
+// What a new run and a resumed one are set up by alike.
+#pragma once
+
+#include "core/train/setup.h"
+
+namespace tandem {
+
+// Batch, steps, epochs and precision, where neither the user nor the run's record has said them.
+void resolve_amount(TrainSetup& setup, const TrainOptions& options);
+// Training and validation data of the record's options.
+void open_datasets(Registry& registry, TrainSetup& setup);
+
+}  // namespace tandem

@@ -1,0 +1,134 @@
+// A run that goes on: what of it stays, and what the user may change.
+#include "core/base/error.h"
+#include "core/train/run_folder.h"
+#include "core/train/setup_parts.h"
+
+namespace tandem {
+namespace {
+
+void refuse_changes(const TrainSetup& setup, const TrainOptions& options,
+                    const std::filesystem::path& folder) {
+  const TrainOptions& chosen = setup.record.options;
+  const auto refuse = [&](bool differs, const char* option) {
+    if (differs)
+      throw error("{} cannot change when run '{}' is resumed: begin a new run for that", option,
+                  folder.string());
+  };
+  refuse(!options.net.empty() && options.net != chosen.net, "--net");
+  refuse(!options.solver.empty() && options.solver != chosen.solver, "--solver");
+  refuse(options.batch != 0 && options.batch != chosen.batch, "--batch");
+  refuse(options.seed && options.seed != chosen.seed, "--seed");
+  refuse(!options.solver_type.empty(), "--solver-type");
+  refuse(!options.solver_fields.empty(), "--solver-option");
+  refuse(options.rate && *options.rate != setup.solver.base_rate, "--lr");
+  refuse(!options.data_parameters.empty(), "--data-option");
+  refuse(options.train_state || options.test_state, "the stage or level");
+  refuse(options.balance && !chosen.balance, "--balance");
+  refuse(options.mixup != 0 && options.mixup != chosen.mixup, "--mixup");
+  refuse(options.cutmix != 0 && options.cutmix != chosen.cutmix, "--cutmix");
+  refuse(!options.class_weights.empty() && options.class_weights != chosen.class_weights,
+         "--class-weights");
+}
+
+// Whether devices and strategy are the run's.
+bool choose_devices_and_strategy(TrainSetup& setup, const TrainOptions& options) {
+  TrainOptions& chosen = setup.record.options;
+  const bool was_chosen = !setup.record.strategy.empty();  // by auto
+  const bool other_devices = !options.devices.empty() && options.devices != chosen.devices;
+  std::string strategy = options.strategy;
+  if (was_chosen && other_devices && strategy.empty()) strategy = "auto";
+  if (was_chosen && !other_devices && strategy == "auto") strategy = chosen.strategy;
+  const bool same_devices = !other_devices && (strategy.empty() || strategy == chosen.strategy);
+  // What the strategy was told or has chosen stays, unless it is told anew.
+  if (options.strategy_options.split != "auto") {
+    chosen.strategy_options.split = options.strategy_options.split;
+  } else if (same_devices && !setup.record.split.empty()) {
+    chosen.strategy_options.split = setup.record.split;
+  }
+  if (!same_devices || options.strategy_options.roles != RoleOptions{}) {
+    chosen.strategy_options.roles = options.strategy_options.roles;
+  }
+  if (!options.strategy_options.hidden_broadcast) chosen.strategy_options.hidden_broadcast = false;
+  if (!options.strategy_options.reduce.empty()) {
+    chosen.strategy_options.reduce = options.strategy_options.reduce;
+  }
+  if (options.strategy_options.bucket > 0) {
+    chosen.strategy_options.bucket = options.strategy_options.bucket;
+  }
+  if (!options.devices.empty()) chosen.devices = options.devices;
+  if (!strategy.empty()) chosen.strategy = strategy;
+  if (strategy == "auto") {  // chooses anew what it was not told
+    chosen.strategy_options.split = options.strategy_options.split;
+    chosen.strategy_options.reduce = options.strategy_options.reduce;
+    chosen.strategy_options.bucket = options.strategy_options.bucket;
+  }
+  if (chosen.strategy != setup.record.strategy) setup.record.strategy.clear();
+  return same_devices;
+}
+
+void choose_machine(TrainOptions& chosen, const TrainOptions& options, bool other_devices,
+                    bool same_devices) {
+  const bool other_link = options.machine.link.bandwidth > 0 || options.machine.link.latency > 0;
+  if (other_link) chosen.machine.link = options.machine.link;
+  if (other_link || other_devices || options.machine.topology != nullptr) {
+    chosen.machine.topology = options.machine.topology;
+  }
+  if (options.machine.threads > 0) chosen.machine.threads = options.machine.threads;
+  if (!same_devices && options.machine.threads == 0) chosen.machine.threads = 0;
+  chosen.machine.delay_seed = options.machine.delay_seed;
+  chosen.machine.delay_seconds = options.machine.delay_seconds;
+}
+
+void choose_amounts(TrainOptions& chosen, const TrainOptions& options) {
+  if (options.decode_threads > 0) chosen.decode_threads = options.decode_threads;
+  if (options.bad_share_limit != TrainOptions{}.bad_share_limit) {
+    chosen.bad_share_limit = options.bad_share_limit;
+  }
+  if (options.steps > 0 || options.epochs > 0) {
+    chosen.steps = options.steps;
+    chosen.epochs = options.epochs;
+  }
+  if (options.test_interval > 0) chosen.test_interval = options.test_interval;
+  if (options.snapshot > 0) chosen.snapshot = options.snapshot;
+  if (options.display > 0) chosen.display = options.display;
+  chosen.stop = options.stop;
+  chosen.timeline = options.timeline;
+  chosen.watchdog_seconds = options.watchdog_seconds;
+}
+
+}  // namespace
+
+TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
+                           const RunFolder& folder) {
+  TrainSetup setup;
+  setup.record = folder.record();
+  setup.net = folder.net();
+  setup.solver = folder.solver();
+  TrainOptions& chosen = setup.record.options;
+  refuse_changes(setup, options, folder.path());
+  const bool other_devices = !options.devices.empty() && options.devices != chosen.devices;
+  const bool same_devices = choose_devices_and_strategy(setup, options);
+  if (!options.data.empty()) chosen.data = options.data;
+  // Checkpoints are float32, so that a run can leave the GPU whose precision it had.
+  if (!options.precision.empty() && options.precision != chosen.precision) {
+    setup.messages.push_back(fmt::format("precision {} instead of {} from here on",
+                                         options.precision, chosen.precision));
+    chosen.precision = options.precision;
+  }
+  choose_machine(chosen, options, other_devices, same_devices);
+  choose_amounts(chosen, options);
+  chosen.out = folder.path();
+  open_datasets(registry, setup);
+  if (setup.training_data->size() != setup.record.training_samples ||
+      setup.training_data->class_names() != setup.record.class_names) {
+    throw error(
+        "the data in '{}' have changed since run '{}' began: {} training images then, {} now; a "
+        "resumed run needs the same",
+        chosen.data, folder.path().string(), setup.record.training_samples,
+        setup.training_data->size());
+  }
+  resolve_amount(setup, options);
+  return setup;
+}
+
+}  // namespace tandem
