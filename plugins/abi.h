@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 #define TANDEM_ABI_MAJOR 1
-#define TANDEM_ABI_MINOR 3
+#define TANDEM_ABI_MINOR 4
 #define TANDEM_ENTRY_SYMBOL "tandem_plugin_entry"
 
 /* ---- Values that cross -------------------------------------------------------------------------
@@ -224,7 +224,10 @@ enum { /* binding flags */
        TANDEM_ADD_TO_OUTPUT =
            1 << 3, /* a sliced binding adds its product to what the output holds */
        /* Since 1.3. The user allows products of float32 to round their factors to TF32. */
-       TANDEM_ALLOWS_TF32 = 1 << 4
+       TANDEM_ALLOWS_TF32 = 1 << 4,
+       /* Since 1.4. prepare() may run algorithms to see which is the fastest, where `algorithm` of
+        * the binding names none. It then takes seconds, and memory of its own while it lasts. */
+       TANDEM_MAY_MEASURE = 1 << 5
 };
 
 /* One use of a layer: on one device, over a range of the batch and of its output channels. Inputs
@@ -258,6 +261,9 @@ typedef struct tandem_binding {
   int64_t slice_begin, slice_end; /* output channels [begin, end) */
   /* Since 1.2. Where input 0 begins in a whole row's elements. */
   int64_t input_begin;
+  /* Since 1.4. What prepare() reported as `algorithm` for the same use of this layer in an earlier
+   * run, which is to be taken again; a kernel that cannot refuses. NULL: the kernel chooses. */
+  const char* algorithm;
 } tandem_binding;
 
 /* One way of laying out a binding's tensors. Applies to all inputs and all outputs. */
@@ -358,6 +364,7 @@ typedef struct tandem_machine
     tandem_machine;                         /* a set of devices opened together, numbered from 0 */
 typedef struct tandem_stream tandem_stream; /* a FIFO of work on one device */
 typedef struct tandem_event tandem_event;   /* recorded on one stream, waited for by others */
+typedef struct tandem_graph tandem_graph;   /* since 1.4: works and copies that are issued as one */
 
 #define TANDEM_HOST (-1) /* the host's memory, as a copy's source or target */
 
@@ -374,6 +381,8 @@ typedef struct tandem_topology {
   const double* latencies;       /* by path: seconds */
   const uint32_t* path_begins;   /* device_count^2 + 1 places in path_channels */
   const uint32_t* path_channels; /* of each path, its channels */
+  /* Since 1.4. By channel, for people: "gpu0 -> gpu1 (NVLink)". NULL: they have no names. */
+  const char* const* channel_names;
 } tandem_topology;
 
 typedef struct tandem_machine_options {
@@ -471,6 +480,18 @@ typedef struct tandem_update {
   const double* weight_square;
 } tandem_update;
 
+/* Pictures whose pixels are bytes, as a data set gave them (get_bytes), made what get() would have
+ * given: target[i] = (pixels[i] - means[channel]) * scale, a difference, then a product, both
+ * rounded to float32. Both are in plain n,c,h,w order. Since 1.4. */
+typedef struct tandem_pixels {
+  uint32_t struct_size;
+  tandem_shape shape; /* at most 4 channels */
+  const uint8_t* pixels;
+  float* target;
+  float means[4]; /* by channel */
+  float scale;
+} tandem_pixels;
+
 typedef struct tandem_backend {
   uint32_t struct_size;
   const char* kind; /* "cpu", "cuda", "sim" */
@@ -522,6 +543,22 @@ typedef struct tandem_backend {
    * NULL: this backend knows no update field and no rule of minor 1. */
   tandem_status (*sum_of_squares)(const tandem_call*, const float* values, int64_t count,
                                   double* sum);
+
+  /* Since minor 4; each may be NULL: this backend has it not. */
+  tandem_status (*convert_pixels)(const tandem_call*, const tandem_pixels*);
+  /* What the hardware says of the links between the machine's devices: *topology is NULL where it
+   * says nothing. It is the machine's, until close(). */
+  tandem_status (*find_topology)(tandem_machine*, const tandem_topology** topology);
+  /* Between these two, what this thread submits, copies, records and waits for on `stream`, and on
+   * every stream that has waited for an event recorded there meanwhile, does not happen: it becomes
+   * the graph. Works run once, now, and issue what each launch repeats, with the same addresses.
+   * Each stream that joined must have been waited for by `stream` at the end. Events of a capture
+   * are waited for within it only and have no times. A capture that failed has ended. */
+  tandem_status (*begin_capture)(tandem_stream*);
+  tandem_status (*end_capture)(tandem_stream*, tandem_graph**);
+  /* Returns at once; the whole graph happens in the order of the stream. */
+  tandem_status (*launch)(tandem_stream*, const char* label, tandem_graph*);
+  void (*destroy_graph)(tandem_graph*); /* after its last launch is done */
 } tandem_backend;
 
 /* ---- Data sets ---------------------------------------------------------------------------------
@@ -549,6 +586,11 @@ typedef struct tandem_dataset_info {
   int64_t class_count;
   tandem_shape shape;     /* of one sample: n = 1 */
   int32_t split_is_drawn; /* since 1.2. 1: the request's seed decided which samples it holds */
+  /* Since 1.4. 1: get_bytes() works for this request, and get() would give (byte - means[channel])
+   * * scale, but for the rounding of resized or recoloured pixels to bytes. */
+  int32_t has_bytes;
+  float byte_means[4];
+  float byte_scale;
 } tandem_dataset_info;
 
 /* What is stored of one sample, as opposed to what get() makes of it. Since 1.2. */
@@ -604,6 +646,10 @@ typedef struct tandem_dataset_type {
   int64_t (*label)(void* handle, int64_t index); /* as get() gives it, without reading pixels */
   tandem_status (*describe)(void* handle, int64_t index, tandem_sample_info*); /* or TANDEM_SKIP */
   tandem_status (*pack)(const tandem_pack_request*);
+  /* Since 1.4; may be NULL. As get(), with pixels as bytes: rounded, and neither mean nor scale
+   * applied. Only where the info says so. */
+  tandem_status (*get_bytes)(void* handle, int64_t index, uint64_t seed, uint8_t* pixels,
+                             float* label);
 } tandem_dataset_type;
 
 /* ---- The plugin's table ------------------------------------------------------------------------

@@ -275,6 +275,10 @@ struct Binding {
   int64_t input_begin() const {
     return raw.struct_size > offsetof(tandem_binding, input_begin) ? raw.input_begin : 0;
   }
+  // The algorithm of an earlier run, to be taken again; nullptr: the kernel chooses.
+  const char* algorithm() const {
+    return raw.struct_size > offsetof(tandem_binding, algorithm) ? raw.algorithm : nullptr;
+  }
 
   const tandem_binding& raw;
   Attributes attributes;
@@ -499,8 +503,13 @@ struct DatasetTable {
       info->class_count = dataset->class_count();
       info->shape = dataset->shape();
       if constexpr (requires(const D& d) { d.split_is_drawn(); }) {
-        if (info->struct_size >= sizeof(tandem_dataset_info)) {
+        if (info->struct_size > offsetof(tandem_dataset_info, split_is_drawn)) {
           info->split_is_drawn = dataset->split_is_drawn() ? 1 : 0;
+        }
+      }
+      if constexpr (requires(const D& d, tandem_dataset_info& i) { d.describe_bytes(i); }) {
+        if (info->struct_size > offsetof(tandem_dataset_info, byte_scale)) {
+          dataset->describe_bytes(*info);
         }
       }
       *handle = dataset.release();
@@ -531,6 +540,17 @@ struct DatasetTable {
     if constexpr (requires(const T& d, float* const* inputs) { d.get_inputs(0, 0, inputs); }) {
       return [](void* handle, int64_t index, uint64_t seed, float* const* inputs) -> tandem_status {
         return guarded([&] { self(handle).get_inputs(index, seed, inputs); });
+      };
+    } else {
+      return nullptr;
+    }
+  }
+  template <class T = D>
+  static auto get_bytes_or_null() -> decltype(tandem_dataset_type::get_bytes) {
+    if constexpr (requires(const T& d, uint8_t* p, float* l) { d.get_bytes(0, 0, p, l); }) {
+      return [](void* handle, int64_t index, uint64_t seed, uint8_t* pixels,
+                float* label) -> tandem_status {
+        return guarded([&] { self(handle).get_bytes(index, seed, pixels, label); });
       };
     } else {
       return nullptr;
@@ -640,7 +660,9 @@ class Plugin {
   // more than an image and a label for each sample, get_inputs(index, seed, float* const*) const.
   // As it can: static bool recognizes(const std::string& source); label(index) const, without
   // reading pixels; describe(index, tandem_sample_info&) const; split_is_drawn() const, true if the
-  // request's seed decided which samples it holds; static pack(const tandem_pack_request&).
+  // request's seed decided which samples it holds; static pack(const tandem_pack_request&);
+  // get_bytes(index, seed, uint8_t* pixels, float* label) const with
+  // describe_bytes(tandem_dataset_info&) const, which fills in has_bytes and what follows it.
   template <class D>
   Plugin& dataset() {
     using Table = detail::DatasetTable<D>;
@@ -651,7 +673,7 @@ class Plugin {
         static_cast<uint32_t>(pointers.size()), &Table::open, &Table::close, &Table::class_name,
         &Table::sample_name, &Table::notes, &Table::get, Table::get_inputs_or_null(),
         Table::recognizes_or_null(), Table::label_or_null(), Table::describe_or_null(),
-        Table::pack_or_null()}));
+        Table::pack_or_null(), Table::get_bytes_or_null()}));
     return *this;
   }
   const tandem_plugin* table() {

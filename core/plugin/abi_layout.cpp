@@ -105,6 +105,7 @@ static_assert(offsetof(tandem_binding, batch_size) == 88);
 static_assert(offsetof(tandem_binding, slice_begin) == 96);
 static_assert(offsetof(tandem_binding, slice_end) == 104);
 static_assert(offsetof(tandem_binding, input_begin) == 112);
+static_assert(offsetof(tandem_binding, algorithm) == 120);
 
 static_assert(offsetof(tandem_layout_option, input) == 0);
 static_assert(offsetof(tandem_layout_option, output) == 4);
@@ -170,6 +171,7 @@ static_assert(offsetof(tandem_topology, bandwidths) == 8);
 static_assert(offsetof(tandem_topology, latencies) == 16);
 static_assert(offsetof(tandem_topology, path_begins) == 24);
 static_assert(offsetof(tandem_topology, path_channels) == 32);
+static_assert(offsetof(tandem_topology, channel_names) == 40);
 
 static_assert(offsetof(tandem_device_info, struct_size) == 0);
 static_assert(offsetof(tandem_device_info, name) == 4);
@@ -234,6 +236,19 @@ static_assert(offsetof(tandem_backend, add) == 168);
 static_assert(offsetof(tandem_backend, update) == 176);
 static_assert(offsetof(tandem_backend, check_finite) == 184);
 static_assert(offsetof(tandem_backend, sum_of_squares) == 192);
+static_assert(offsetof(tandem_backend, convert_pixels) == 200);
+static_assert(offsetof(tandem_backend, find_topology) == 208);
+static_assert(offsetof(tandem_backend, begin_capture) == 216);
+static_assert(offsetof(tandem_backend, end_capture) == 224);
+static_assert(offsetof(tandem_backend, launch) == 232);
+static_assert(offsetof(tandem_backend, destroy_graph) == 240);
+
+static_assert(offsetof(tandem_pixels, struct_size) == 0);
+static_assert(offsetof(tandem_pixels, shape) == 8);
+static_assert(offsetof(tandem_pixels, pixels) == 40);
+static_assert(offsetof(tandem_pixels, target) == 48);
+static_assert(offsetof(tandem_pixels, means) == 56);
+static_assert(offsetof(tandem_pixels, scale) == 72);
 
 static_assert(offsetof(tandem_dataset_request, struct_size) == 0);
 static_assert(offsetof(tandem_dataset_request, phase) == 4);
@@ -251,6 +266,9 @@ static_assert(offsetof(tandem_dataset_info, size) == 8);
 static_assert(offsetof(tandem_dataset_info, class_count) == 16);
 static_assert(offsetof(tandem_dataset_info, shape) == 24);
 static_assert(offsetof(tandem_dataset_info, split_is_drawn) == 56);
+static_assert(offsetof(tandem_dataset_info, has_bytes) == 60);
+static_assert(offsetof(tandem_dataset_info, byte_means) == 64);
+static_assert(offsetof(tandem_dataset_info, byte_scale) == 80);
 
 static_assert(offsetof(tandem_sample_info, struct_size) == 0);
 static_assert(offsetof(tandem_sample_info, channels) == 4);
@@ -289,6 +307,7 @@ static_assert(offsetof(tandem_dataset_type, recognizes) == 96);
 static_assert(offsetof(tandem_dataset_type, label) == 104);
 static_assert(offsetof(tandem_dataset_type, describe) == 112);
 static_assert(offsetof(tandem_dataset_type, pack) == 120);
+static_assert(offsetof(tandem_dataset_type, get_bytes) == 128);
 
 static_assert(offsetof(tandem_plugin, abi_major) == 0);
 static_assert(offsetof(tandem_plugin, abi_minor) == 4);
