@@ -102,43 +102,6 @@ void add_roofline_options(CLI::App& command, RooflineArguments& arguments) {
                      "Roofline: what its memory reaches, e.g. 200GB/s");
 }
 
-std::string strategy_help(const std::string& standard) {
-  std::string text;
-  for (const Strategy& strategy : strategies()) {
-    text += (text.empty() ? "" : ", ") + strategy.name;
-  }
-  return text + standard;
-}
-
-void add_strategy_options(CLI::App& command, StrategyOptions& options) {
-  command
-      .add_option("--reduce", options.reduce,
-                  "layerwise: how gradients are added up: serial (to the master), tree or ring "
-                  "(default)")
-      ->check(CLI::IsMember({"serial", "tree", "ring"}));
-  command.add_option_function<std::string>(
-      "--bucket",
-      [&options](const std::string& text) { options.bucket = parse_size(text, "--bucket"); },
-      "layerwise: layers share a message until it has so many bytes (default: 4MiB, for a ring "
-      "more where messages are slow to begin)");
-  command
-      .add_option("--split", options.split,
-                  "First layer of the FC part, or auto: the split with the smallest predicted step")
-      ->capture_default_str();
-  command.add_flag(
-      "--hidden-broadcast,!--plain-broadcast", options.hidden_broadcast,
-      "Send new weights back as soon as they exist (default), or all at the start of a step");
-  command
-      .add_option("--time-threshold", options.time_threshold,
-                  "AlexNet-like test: share of backward time")
-      ->capture_default_str();
-  command
-      .add_option("--weight-threshold", options.weight_threshold,
-                  "AlexNet-like test: share of weights")
-      ->capture_default_str();
-  add_role_options(command, options.roles);
-}
-
 void add_net_options(CLI::App& command, NetArguments& arguments) {
   command.add_option("--net", arguments.net, "A model's name or a prototxt file")
       ->capture_default_str();

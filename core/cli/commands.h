@@ -69,8 +69,12 @@ void add_precision_option(CLI::App& command, std::string& precision,
 void add_machine_options(CLI::App& command, MachineArguments& arguments);
 // "sequential, two_phase, ... (default: two_phase)": all strategies, and what `standard` adds.
 [[nodiscard]] std::string strategy_help(const std::string& standard = "");
+// All of strategy_options().
 void add_strategy_options(CLI::App& command, StrategyOptions& options);
-void add_role_options(CLI::App& command, RoleOptions& roles);
+// Error for one that was given and that `strategy` does not take; `shown` are those that the
+// command itself uses.
+void demand_strategy_options(const CLI::App& command, const std::string& strategy,
+                             const std::vector<std::string>& shown = {});
 // Where a net comes from when there is nothing to train on: a model's name or a file, input size
 // and classes.
 struct NetArguments {

@@ -142,7 +142,8 @@ std::string bounds_text(const StepBounds& bounds, double step) {
                      100 * bounds.step() / step);
 }
 
-int run_plan(PlanArguments& a) {
+int run_plan(PlanArguments& a, const CLI::App& command) {
+  demand_strategy_options(command, a.strategy);
   Registry registry = Registry::with_defaults();
   const NetDefinition definition = a.net.definition();
   PriceOptions how;
@@ -157,6 +158,7 @@ int run_plan(PlanArguments& a) {
   }
   const int device_count = parse_devices(options.devices, registry.backends()).count();
   Session session(registry, definition, options);
+  options.strategy_options = session.options().strategy_options;
   Phase& phase = session.training();
   const Measurement predicted = measure(session, 3, how.steps);
   const double alone = device_count > 1 ? step_seconds_without_communication(registry, definition,
@@ -265,7 +267,8 @@ void add_plan(CLI::App& app, Action& action) {
   command->add_flag("--json", a->as_json, "Print JSON");
   add_strategy_options(*command, a->strategy_options);
   add_machine_options(*command, a->machine);
-  command->callback([&action, a] { action = [a] { return run_plan(*a); }; });
+  command->callback(
+      [&action, a, command] { action = [a, command] { return run_plan(*a, *command); }; });
 }
 
 }  // namespace tandem::cli

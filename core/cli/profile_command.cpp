@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/base/strings.h"
 #include "core/cli/commands.h"
+#include "core/schedule/strategy_options.h"
 #include "core/train/choose_strategy.h"
 #include "core/train/measure.h"
 #include "core/train/safetensors.h"
@@ -107,7 +108,9 @@ void print_step(const ProfileArguments& arguments, const Measurement& m, const P
   if (!plan.split_layer.empty()) fmt::print("FC part from layer '{}' on\n", plan.split_layer);
 }
 
-int run_profile(ProfileArguments& a) {
+int run_profile(ProfileArguments& a, const CLI::App& command) {
+  // The AlexNet-like test is of the net and shown with every strategy.
+  demand_strategy_options(command, a.strategy, {"--time-threshold", "--weight-threshold"});
   if (a.steps < 1) throw error("--steps {}: there must be at least 1", a.steps);
   if (a.warm_up < 1) throw error("--warm-up {}: there must be at least 1", a.warm_up);
   Registry registry = Registry::with_defaults();
@@ -116,7 +119,7 @@ int run_profile(ProfileArguments& a) {
   options.devices = a.devices;
   options.precision = parse_precision(a.precision);
   options.strategy = a.strategy;
-  options.strategy_options = a.strategy_options;
+  options.strategy_options = options_of(a.strategy, a.strategy_options);
   options.machine = a.machine.options();
   options.batch = a.net.batch_of(definition);
   options.data = a.net.data(definition);
@@ -140,6 +143,7 @@ int run_profile(ProfileArguments& a) {
   AlexNetTest alexnet;
   {
     Session session(registry, definition, options);
+    options.strategy_options = session.options().strategy_options;
     measured = measure(session, a.warm_up, a.steps);
     if (tries_first) measured.first_step_at = 0;
     plan = session.training().plan;
@@ -230,7 +234,8 @@ void add_profile(CLI::App& app, Action& action) {
   command->add_flag("--json", a->as_json, "Print JSON");
   add_strategy_options(*command, a->strategy_options);
   add_machine_options(*command, a->machine);
-  command->callback([&action, a] { action = [a] { return run_profile(*a); }; });
+  command->callback(
+      [&action, a, command] { action = [a, command] { return run_profile(*a, *command); }; });
 }
 
 }  // namespace tandem::cli

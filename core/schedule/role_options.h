@@ -16,7 +16,4 @@ struct RoleOptions {
   friend bool operator==(const RoleOptions&, const RoleOptions&) = default;
 };
 
-// Error naming the option and its strategy if one is set that `strategy` does not have.
-void demand_known_roles(const std::string& strategy, const RoleOptions& roles);
-
 }  // namespace tandem

@@ -4,6 +4,7 @@
 #include "core/base/strings.h"
 #include "core/schedule/parts.h"
 #include "core/schedule/strategies/strategies.h"
+#include "core/schedule/strategy_options.h"
 
 namespace tandem {
 
@@ -32,20 +33,20 @@ const std::vector<Strategy>& strategies() {
       {"layerwise", "every layer's gradient travels as soon as it exists", &build_layerwise,
        &layerwise_variants},
       {"hybrid", "some devices have the convolutions, others the fully connected layers",
-       &build_hybrid, &hybrid_variants},
+       &build_hybrid, &hybrid_variants, &hybrid_least_seconds},
       {"asymmetric", "one group of devices computes errors, the other weights", &build_asymmetric},
       {"fc_parallel", "fully connected layers are divided by neurons, activations travel",
-       &build_fc_parallel, &fc_parallel_variants},
+       &build_fc_parallel, &fc_parallel_variants, &fc_parallel_least_seconds},
   };
   return all;
 }
 
 Plan build_plan(const std::string& strategy, const StrategyInputs& inputs) {
-  demand_known_roles(strategy, inputs.options.roles);
-  demand_known_split(*inputs.net, inputs.options.split);
   std::vector<std::string> names;
   for (const Strategy& known : strategies()) {
     if (known.name == strategy) {
+      demand_options_of(strategy, inputs.options);
+      demand_known_split(*inputs.net, inputs.options.split);
       demand_weights_to_train(*inputs.net);
       return finished(known.build(completed(inputs)));
     }

@@ -52,12 +52,17 @@ struct Strategy {
   Plan (*build)(const StrategyInputs&);
   // What `auto` tries beside the options that were told. nullptr: the options as they are.
   std::vector<StrategyVariant> (*variants)(const StrategyInputs&) = nullptr;
+  // What no order of a step's tasks can pass, seconds of compute; quicker to have than a plan. With
+  // it a Session takes the fastest of the variants where nothing is told: simulated_default().
+  // Errors: those of the plan's options.
+  double (*least_seconds)(const StrategyInputs&) = nullptr;
 };
 
 // sequential, two_phase, layerwise, hybrid, asymmetric, fc_parallel
 [[nodiscard]] const std::vector<Strategy>& strategies();
-// Builds, derives dependencies, validates. Error with near names for an unknown strategy, for fewer
-// rows than devices, and for what the strategy cannot do with the net.
+// Builds, derives dependencies, validates. Error with near names for an unknown strategy, for an
+// option that is not the strategy's, for fewer rows than devices, and for what the strategy cannot
+// do with the net.
 [[nodiscard]] Plan build_plan(const std::string& strategy, const StrategyInputs& inputs);
 // Forward only, data-parallel, weights broadcast first; scalars are summed on device 0.
 [[nodiscard]] Plan build_testing_plan(const StrategyInputs& inputs);

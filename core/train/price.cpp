@@ -8,6 +8,7 @@
 #include "core/base/precision.h"
 #include "core/base/strings.h"
 #include "core/schedule/parts.h"
+#include "core/schedule/strategy_options.h"
 
 namespace tandem {
 
@@ -98,7 +99,7 @@ class Pricer {
       inputs.devices = list_.devices;
       inputs.link = options_.machine.link;
       inputs.topology = options_.machine.topology.get();
-      inputs.options = options_.strategy_options;
+      inputs.options = options_of(strategy.name, options_.strategy_options);
       std::vector<StrategyVariant> variants{{"", inputs.options}};
       if (strategy.variants != nullptr) variants = strategy.variants(inputs);
       for (const StrategyVariant& variant : variants) price(strategy.name, variant);

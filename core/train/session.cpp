@@ -4,6 +4,7 @@
 
 #include "core/base/strings.h"
 #include "core/schedule/buffers.h"
+#include "core/schedule/simulated_default.h"
 
 namespace tandem {
 namespace {
@@ -105,8 +106,15 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   inputs.batches_per_update = options_.rule.batches;
   inputs.options = options_.strategy_options;
   inputs.weights_at = training_.plan.weights_at;
-  phase.plan =
-      which == TANDEM_TRAIN ? build_plan(options_.strategy, inputs) : build_testing_plan(inputs);
+  if (which == TANDEM_TRAIN) {
+    SimulatedDefault choice = simulated_default(registry_, options_.strategy, inputs,
+                                                options_.machine.topology, options_.rule);
+    inputs.options = options_.strategy_options = choice.options;
+    phase.plan = build_plan(options_.strategy, inputs);
+    if (!choice.note.empty()) phase.plan.notes.push_back(std::move(choice.note));
+  } else {
+    phase.plan = build_testing_plan(inputs);
+  }
   if (computes) phase.kernels.emplace(phase.plan, phase.net, registry_, *runtime_);
   phase.memory = plan_memory(phase.plan);
   runtime_->reserve(phase.plan, phase.memory, options_.batch);

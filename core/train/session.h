@@ -60,6 +60,7 @@ class Session {
   Session(Registry& registry, const NetDefinition& definition, const SessionOptions& options);
   ~Session();
 
+  // With the strategy's options as simulated_default() completed them.
   [[nodiscard]] const SessionOptions& options() const { return options_; }
   [[nodiscard]] Machine& machine() { return *machine_; }
   [[nodiscard]] Runtime& runtime() { return *runtime_; }

@@ -1,5 +1,6 @@
 // A run that goes on: what of it stays, and what the user may change.
 #include "core/base/error.h"
+#include "core/schedule/strategy_options.h"
 #include "core/train/run_folder.h"
 #include "core/train/setup_parts.h"
 
@@ -39,29 +40,16 @@ bool choose_devices_and_strategy(TrainSetup& setup, const TrainOptions& options)
   if (was_chosen && other_devices && strategy.empty()) strategy = "auto";
   if (was_chosen && !other_devices && strategy == "auto") strategy = chosen.strategy;
   const bool same_devices = !other_devices && (strategy.empty() || strategy == chosen.strategy);
-  // What the strategy was told or has chosen stays, unless it is told anew.
-  if (options.strategy_options.split != "auto") {
-    chosen.strategy_options.split = options.strategy_options.split;
-  } else if (same_devices && !setup.record.split.empty()) {
-    chosen.strategy_options.split = setup.record.split;
-  }
-  if (!same_devices || options.strategy_options.roles != RoleOptions{}) {
-    chosen.strategy_options.roles = options.strategy_options.roles;
-  }
-  if (!options.strategy_options.hidden_broadcast) chosen.strategy_options.hidden_broadcast = false;
-  if (!options.strategy_options.reduce.empty()) {
-    chosen.strategy_options.reduce = options.strategy_options.reduce;
-  }
-  if (options.strategy_options.bucket > 0) {
-    chosen.strategy_options.bucket = options.strategy_options.bucket;
-  }
   if (!options.devices.empty()) chosen.devices = options.devices;
   if (!strategy.empty()) chosen.strategy = strategy;
-  if (strategy == "auto") {  // chooses anew what it was not told
-    chosen.strategy_options.split = options.strategy_options.split;
-    chosen.strategy_options.reduce = options.strategy_options.reduce;
-    chosen.strategy_options.bucket = options.strategy_options.bucket;
-  }
+  // What the strategy was told or has chosen stays, unless it is told anew; another strategy takes
+  // over what it has, too, and `auto` chooses anew what it is not told.
+  StrategyOptions& kept = chosen.strategy_options;
+  const StrategyOptions& told = options.strategy_options;
+  kept = strategy == "auto" ? StrategyOptions{} : options_of(chosen.strategy, kept);
+  if (same_devices && !setup.record.split.empty()) kept.split = setup.record.split;
+  if (!same_devices || told.roles != RoleOptions{}) kept.roles = {};
+  overlay(told, kept);
   if (chosen.strategy != setup.record.strategy) setup.record.strategy.clear();
   return same_devices;
 }

@@ -8,6 +8,7 @@
 #include "core/base/strings.h"
 #include "core/schedule/bounds.h"
 #include "core/schedule/report.h"
+#include "core/schedule/strategy_options.h"
 #include "core/schedule/svg.h"
 #include "core/train/price.h"
 #include "core/train/safetensors.h"
@@ -26,9 +27,11 @@ void set_formula(StrategyResult& result, const Measurement& measured, Session& s
     result.formula = "a + b + c + m + n + broadcast";
     result.by_formula = measured.parts.sequential();
   } else if (result.strategy == "two_phase") {
-    result.formula = "a + b + max(c, m) + n";
-    result.by_formula =
-        measured.parts.two_phase(session.options().strategy_options.hidden_broadcast);
+    const bool hidden = session.options().strategy_options.hidden_broadcast;
+    result.formula =
+        hidden ? "a + b + max(c, m) + n + exposed broadcast" : "a + b + max(c, m) + n + broadcast";
+    result.by_formula = measured.parts.two_phase(hidden);
+    if (hidden) result.by_formula += exposed_broadcast(session.training().plan, measured.events);
   } else {
     const Plan& plan = session.training().plan;
     const double told = session.options().machine.link.bandwidth;
@@ -65,9 +68,11 @@ class Comparison {
     announce(result.strategy, options_, options_.measured_steps());
     SessionOptions o = base_;
     o.strategy = result.strategy;
+    o.strategy_options = options_of(result.strategy, base_.strategy_options);
     {
       Session session(registry_, net_, o);
       const Plan& plan = session.training().plan;
+      o.strategy_options = session.options().strategy_options;
       const Measurement measured = measure(session, options_.warm_up, options_.measured_steps());
       // The first one's costs are everybody's: the later ones choose by them.
       if (!base_.costs) base_.costs = costs_of(session, session.net(), plan, measured.events);
@@ -100,8 +105,8 @@ std::vector<StrategyResult> compare_strategies(Registry& registry, const NetDefi
 
 void print(const std::vector<StrategyResult>& results, const Options& options) {
   fmt::print("\nAlexNet, batch {} in all on {}; compute: {}; input: synthetic\n\n", options.batch,
-             options.devices, options.paced.empty() ? "real" : "paced by " + options.paced);
-  fmt::print("{:<12} {:>12} {:>12}   {:<30} {:>10} {:>12}\n", "strategy", "step", "formula", "",
+             options.devices, compute_text(options));
+  fmt::print("{:<12} {:>12} {:>12}   {:<41} {:>10} {:>12}\n", "strategy", "step", "formula", "",
              "images/s", "exposed");
   for (const StrategyResult& r : results) {
     if (!r.refusal.empty()) {
@@ -109,10 +114,18 @@ void print(const std::vector<StrategyResult>& results, const Options& options) {
       continue;
     }
     const double exposed = std::max(0.0, r.step - r.without_communication);
-    fmt::print("{:<12} {:>9.2f} ms {:>9.2f} ms = {:<30} {:>10.1f} {:>10.1f} %\n", r.strategy,
+    fmt::print("{:<12} {:>9.2f} ms {:>9.2f} ms = {:<41} {:>10.1f} {:>10.1f} %\n", r.strategy,
                1e3 * r.step, 1e3 * r.by_formula, r.formula, r.images_per_second,
                100 * exposed / r.step);
   }
+  fmt::print(
+      "a forward, b and c backward of the FC and the conv part, m and n their gradients and "
+      "updates\n"
+      "(docs/pipeline.md); with more than two devices the sum can exceed the step, since the "
+      "first\n"
+      "devices begin while the master still serves the others\n"); with more than two devices their sum is the most that a step takes, "
+      "since\n"
+      "the first devices begin while the master still serves the others\n");
   for (const StrategyResult& r : results) {
     if (!r.picture.empty()) fmt::print("{}: drawn in {}\n", r.strategy, r.picture);
   }

@@ -4,17 +4,12 @@
 
 #include "core/base/error.h"
 #include "core/base/shape.h"
-#include "core/base/strings.h"
+#include "core/schedule/strategy_options.h"
 
 namespace alexnet {
 namespace {
 
 using tandem::error;
-
-std::string at_least_one(const std::string& text) {
-  int64_t value = 0;
-  return tandem::parse_integer(text, &value) && value >= 1 ? "" : text + " is not at least 1";
-}
 
 std::string strategy_names() {
   std::string names;
@@ -24,23 +19,26 @@ std::string strategy_names() {
   return names;
 }
 
+void declare_strategy_options(CLI::App& app, tandem::StrategyOptions& options) {
+  for (const tandem::StrategyOption& option : tandem::strategy_options()) {
+    if (option.is_flag) {
+      app.add_flag_callback(
+          option.name, [&options, &option] { option.set(options, ""); }, option.help_text());
+    } else {
+      app.add_option_function<std::string>(
+          option.name,
+          [&options, &option](const std::string& value) { option.set(options, value); },
+          option.help_text());
+    }
+  }
+}
+
 void declare(CLI::App& app, Options& o, std::string& link, bool& synthetic) {
   CLI::Option* data = app.add_option("--data", o.data, "Train on this folder of images");
   app.add_flag("--synthetic", synthetic, "Measure on synthetic input (default)")->excludes(data);
   app.add_option("--devices", o.devices, "cpu, cpu:2, ...")->capture_default_str();
   app.add_option("--strategy", o.strategy, strategy_names() + "; all: one after the other")
       ->capture_default_str();
-  app.add_option("--reduce", o.strategy_options.reduce, "layerwise: serial, tree or ring");
-  tandem::RoleOptions& roles = o.strategy_options.roles;
-  app.add_option("--conv-devices", roles.conv_devices, "hybrid: devices for the convolutions")
-      ->check(&at_least_one);
-  app.add_option("--fc-devices", roles.fc_devices, "hybrid: devices for the FC layers")
-      ->check(&at_least_one);
-  app.add_option("--groups", roles.groups, "asymmetric: E=0,2/W=1,3");
-  app.add_option("--quota", roles.quota, "fc_parallel: error pieces that a round waits for")
-      ->check(&at_least_one);
-  app.add_flag("--eager", roles.eager, "fc_parallel: send errors in every round");
-  app.add_option("--fc-memory", roles.fc_memory, "hybrid: device or extended");
   app.add_option("--precision", o.precision,
                  "float32 or bfloat16: of activations and their gradients; weights stay float32")
       ->capture_default_str();
@@ -51,12 +49,6 @@ void declare(CLI::App& app, Options& o, std::string& link, bool& synthetic) {
   app.add_option("--warm-up", o.warm_up, "Steps before the measured ones")->capture_default_str();
   app.add_option("--classes", o.classes, "Classes of synthetic input (default: 1000)");
   app.add_option("--size", o.size, "Height and width of synthetic input (default: 227)");
-  app.add_option("--split", o.strategy_options.split,
-                 "First layer of the FC part, or auto: the split with the smallest predicted step")
-      ->capture_default_str();
-  app.add_flag("--hidden-broadcast,!--plain-broadcast", o.strategy_options.hidden_broadcast,
-               "Send new weights back as soon as they exist (default), or all at the start of a "
-               "step");
   app.add_option("--link", link,
                  "Speed of copies between devices, e.g. bandwidth=4GB/s,latency=10us");
   app.add_option("--threads", o.machine.threads, "Cores the devices share (default: all)");
@@ -67,6 +59,7 @@ void declare(CLI::App& app, Options& o, std::string& link, bool& synthetic) {
   app.add_option("--timeline", o.timeline, "Where the timeline goes (Chrome trace JSON)")
       ->capture_default_str();
   app.add_option("--svg", o.svg, "Draw the timeline in this file");
+  declare_strategy_options(app, o.strategy_options);
   app.add_option("--lr", o.rate, "With --data: base learning rate (default: the model's)");
   app.add_option("--seed", o.seed, "With --data: of weights, order, augmentation and dropout");
   app.add_option("--out", o.out, "With --data: run folder (default: runs/alexnet-<number>)");
@@ -115,6 +108,9 @@ std::optional<Options> read_options(int argc, char** argv, int* exit_code) {
     throw error("{} (see 'tandem-alexnet --help')", failure.what());
   }
   if (!link.empty()) options.machine.link = tandem::parse_link(link);
+  for (const tandem::StrategyOption& option : tandem::strategy_options()) {
+    if (app.count(option.name) > 0) tandem::demand_option_of(options.strategy, option);
+  }
   check(options);
   return options;
 }

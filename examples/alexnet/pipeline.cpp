@@ -9,6 +9,7 @@
 
 #include "core/base/strings.h"
 #include "core/schedule/report.h"
+#include "core/schedule/strategy_options.h"
 #include "core/schedule/svg.h"
 #include "core/train/safetensors.h"
 
@@ -47,32 +48,6 @@ std::map<int64_t, StepTimes> step_times(const Plan& plan, const std::vector<Trac
     step.latest_forward = std::max(step.latest_forward, start);
   }
   return steps;
-}
-
-// What of the broadcast nothing hides, the median over the measured steps: how long the conv
-// gradients wait behind it for the communication stream, and how long after the update the last
-// device begins its next forward.
-double exposed_broadcast(const Plan& plan, const std::vector<TraceEvent>& events) {
-  const std::map<int64_t, StepTimes> steps = step_times(plan, events);
-  std::vector<double> exposed;
-  for (const auto& [number, step] : steps) {
-    const auto before = steps.find(number - 1);
-    if (before == steps.end()) continue;
-    const StepTimes& last = before->second;
-    double seconds = 0;
-    const auto sent = last.begins.find(Stage::send_conv_gradients);
-    if (sent != last.begins.end() && last.ends.count(Stage::update_fc) > 0) {
-      const double ready =
-          std::max(last.end_of(Stage::backward_conv), last.end_of(Stage::update_fc));
-      seconds += std::max(0.0, sent->second - ready);
-    }
-    const double updated = std::max(last.end_of(Stage::update_fc), last.end_of(Stage::update_conv));
-    seconds += std::max(0.0, step.latest_forward - updated);
-    exposed.push_back(seconds);
-  }
-  if (exposed.empty()) return 0;
-  std::sort(exposed.begin(), exposed.end());
-  return exposed[exposed.size() / 2];
 }
 
 void write_costs(Session& session, const CostTable& costs, const Options& options) {
@@ -156,6 +131,34 @@ void demand_plan(Registry& registry, const NetDefinition& definition,
 
 }  // namespace
 
+std::string compute_text(const Options& options) {
+  if (options.devices.starts_with("sim")) return "simulated";
+  return options.paced.empty() ? "real" : "paced by " + options.paced;
+}
+
+double exposed_broadcast(const Plan& plan, const std::vector<TraceEvent>& events) {
+  const std::map<int64_t, StepTimes> steps = step_times(plan, events);
+  std::vector<double> exposed;
+  for (const auto& [number, step] : steps) {
+    const auto before = steps.find(number - 1);
+    if (before == steps.end()) continue;
+    const StepTimes& last = before->second;
+    double seconds = 0;
+    const auto sent = last.begins.find(Stage::send_conv_gradients);
+    if (sent != last.begins.end() && last.ends.count(Stage::update_fc) > 0) {
+      const double ready =
+          std::max(last.end_of(Stage::backward_conv), last.end_of(Stage::update_fc));
+      seconds += std::max(0.0, sent->second - ready);
+    }
+    const double updated = std::max(last.end_of(Stage::update_fc), last.end_of(Stage::update_conv));
+    seconds += std::max(0.0, step.latest_forward - updated);
+    exposed.push_back(seconds);
+  }
+  if (exposed.empty()) return 0;
+  std::sort(exposed.begin(), exposed.end());
+  return exposed[exposed.size() / 2];
+}
+
 SessionOptions session_options(const Options& options, const Shape& data) {
   SessionOptions session;
   session.devices = options.devices;
@@ -190,7 +193,7 @@ PipelineReport measure_pipeline(Registry& registry, const NetDefinition& net, co
   if (options.strategy != "sequential") {
     SessionOptions plain = chosen;
     plain.strategy = "sequential";
-    plain.strategy_options.roles = {};
+    plain.strategy_options = options_of("sequential", chosen.strategy_options);
     demand_plan(registry, net, chosen);
     announce("sequential", options, steps);
     Session session(registry, net, plain);
@@ -204,6 +207,7 @@ PipelineReport measure_pipeline(Registry& registry, const NetDefinition& net, co
   {
     Session session(registry, net, chosen);
     const Plan& plan = session.training().plan;
+    chosen.strategy_options = session.options().strategy_options;
     report.chosen = measure(session, options.warm_up, steps);
     report.exposed_broadcast = exposed_broadcast(plan, report.chosen.events);
     report.split = plan.split_layer;
@@ -230,7 +234,7 @@ void print(const PipelineReport& report, const Options& options) {
              options.strategy, report.split.empty() ? "" : ", FC part from '" + report.split + "'",
              has_master(options) ? broadcast : "");
   fmt::print("compute: {}, {}; input: synthetic, one batch that stays in memory\n",
-             options.paced.empty() ? "real" : "paced by " + options.paced, options.precision);
+             compute_text(options), options.precision);
   fmt::print("memory: {}\n", report.memory_forecast);
   for (const std::string& note : report.notes) fmt::print("{}\n", note);
   fmt::print("\nthe stages of one step (the median of {}):\n{}", options.measured_steps(),

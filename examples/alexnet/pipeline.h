@@ -18,6 +18,15 @@ namespace alexnet {
 // A step of AlexNet takes seconds on a small machine: says what is going on.
 void announce(const std::string& what, const Options& options, int steps);
 
+// Where the times of compute come from: "real", "simulated", "paced by costs.csv".
+[[nodiscard]] std::string compute_text(const Options& options);
+
+// What of the broadcast nothing hides, the median over the measured steps: how long the conv
+// gradients wait behind it for the communication stream, and how long after the update the last
+// device begins its next forward.
+[[nodiscard]] double exposed_broadcast(const tandem::Plan& plan,
+                                       const std::vector<tandem::TraceEvent>& events);
+
 struct PipelineReport {
   tandem::Measurement chosen;
   double exposed_broadcast = 0;      // seconds of a step that wait for it, beyond the stages

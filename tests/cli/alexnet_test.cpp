@@ -45,6 +45,18 @@ TEST(AlexNetApp, ShowsTheStagesTheFormulaTheComparisonsAndWritesTheTimeline) {
               HasSubstr("costs.csv:2: these costs were measured in float32, not in bfloat16"));
 }
 
+// Options are for the strategies that have them; each has a formula beside its step.
+TEST(AlexNetApp, ComparesAllStrategiesEachBesideItsFormula) {
+  const Desk desk;
+  const Outcome outcome =
+      desk.alexnet(small + "--devices cpu:2 --strategy all --plain-broadcast --quota 1");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("= a + b + c + m + n + broadcast"),
+                                    HasSubstr("= a + b + max(c, m) + n"),
+                                    HasSubstr("= max(compute, busiest link)")));
+  EXPECT_THAT(outcome.output, testing::Not(HasSubstr("cannot be")));
+}
+
 TEST(AlexNetApp, OnOneDeviceSaysThatThereIsNoCommunication) {
   const Desk desk;
   const Outcome outcome =
@@ -66,6 +78,9 @@ TEST(AlexNetApp, RefusesBadInputInOneLine) {
   EXPECT_THAT(refusal_of(small + "--devices cpu:8"), HasSubstr("8 devices"));
   EXPECT_THAT(refusal_of(small + "--strategy two_phases"), HasSubstr("did you mean 'two_phase'?"));
   EXPECT_THAT(refusal_of(small + "--paced nowhere.csv"), HasSubstr("nowhere.csv"));
+  EXPECT_THAT(refusal_of("--strategy fc_parallel --bucket 1MiB"),
+              HasSubstr("--bucket is an option of strategy 'layerwise'"));
+  EXPECT_THAT(refusal_of("--quota 2"), HasSubstr("strategy 'two_phase' has none of that name"));
   EXPECT_THAT(refusal_of("--size 5"), AllOf(HasSubstr("layer '"), HasSubstr("alexnet.prototxt:")));
 }
 

@@ -27,10 +27,61 @@ std::string refusal_of(const std::string& options) {
 
 TEST(StrategyOptions, ThatAreWrongSayWhatWouldBeRight) {
   EXPECT_THAT(refusal_of("--devices cpu:2 --strategy layerwise --reduce star"),
-              HasSubstr("--reduce: star not in {serial,tree,ring}"));
+              HasSubstr("--reduce star: it is none of serial, tree, ring"));
   EXPECT_THAT(refusal_of("--bucket 4"),
               AllOf(HasSubstr("--bucket 4: not a size"), HasSubstr("as in 4MiB")));
   EXPECT_THAT(refusal_of("--bucket -4MiB"), HasSubstr("--bucket"));
+}
+
+// Also where the value is the default, which a run would not show.
+TEST(StrategyOptions, OfAnotherStrategyAreRefusedByTrainProfileAndPlan) {
+  const Desk desk;
+  for (const std::string command :
+       {"train --data synthetic --steps 2 --out run", "profile --steps 2", "plan"}) {
+    const auto refusal = [&](const std::string& options) {
+      return desk.refusal(command + " --net tiny.prototxt --devices cpu:2 --batch 8 " + options);
+    };
+    EXPECT_THAT(refusal("--strategy layerwise --plain-broadcast"),
+                HasSubstr("--plain-broadcast is an option of strategy 'two_phase'; strategy "
+                          "'layerwise' has none of that name"));
+    EXPECT_THAT(refusal("--strategy fc_parallel --hidden-broadcast"),
+                HasSubstr("--hidden-broadcast is an option of strategy 'two_phase'"));
+    EXPECT_THAT(refusal("--strategy hybrid --split auto"),
+                HasSubstr("--split is an option of strategies 'sequential' and 'two_phase'"));
+    EXPECT_THAT(refusal("--reduce tree"),
+                HasSubstr("--reduce is an option of strategy 'layerwise'; strategy 'two_phase'"));
+    EXPECT_THAT(refusal("--bucket 1MiB"), HasSubstr("--bucket is an option of strategy 'layer"));
+  }
+  EXPECT_EQ(desk.tandem("profile --net tiny.prototxt --strategy layerwise --steps 2 "
+                        "--time-threshold 0.2")
+                .code,
+            0);
+}
+
+TEST(StrategyOptions, WithAllOrAutoAreOfTheStrategiesThatHaveThem) {
+  const Desk desk;
+  const std::string plan = "plan --net tiny.prototxt --devices sim:2 --batch 8 ";
+  const Outcome all = desk.tandem(plan + "--strategy all --reduce tree --quota 1 --split fc2");
+  ASSERT_EQ(all.code, 0) << all.errors;
+  EXPECT_THAT(all.output, testing::Not(HasSubstr("is an option of")));
+  const Outcome chosen = desk.tandem(plan + "--strategy auto --quota 1 --no-tasks");
+  EXPECT_EQ(chosen.code, 0) << chosen.errors;
+}
+
+TEST(StrategyOptions, OfTheRunsStrategyAreRefusedWhenItGoesOnWithAnother) {
+  const Desk desk;
+  const Outcome first = desk.tandem(
+      "train --net tiny.prototxt --data synthetic --devices cpu:2 --batch 8 --out run --steps 2 "
+      "--strategy layerwise --reduce tree");
+  ASSERT_EQ(first.code, 0) << first.errors;
+  const std::string resume = "train --out run --resume --steps 4 ";
+  EXPECT_THAT(desk.refusal(resume + "--plain-broadcast"),
+              HasSubstr("--plain-broadcast is an option of strategy 'two_phase'"));
+  EXPECT_THAT(desk.refusal(resume + "--strategy two_phase --reduce ring"),
+              HasSubstr("--reduce is an option of strategy 'layerwise'"));
+  // What it was told for the other strategy is left behind.
+  const Outcome other = desk.tandem(resume + "--strategy two_phase --plain-broadcast");
+  EXPECT_EQ(other.code, 0) << other.errors;
 }
 
 TEST(TopologyOption, ThatDoesNotFitIsRefused) {

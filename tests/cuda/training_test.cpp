@@ -57,7 +57,7 @@ class TrainingOnDevices : public testing::TestWithParam<Case> {
   static TrainOptions many() {
     const Case& c = GetParam();
     TrainOptions o = options(c.text(), c.strategy);
-    if (c.strategy == "two_phase" || c.strategy == "hybrid") o.strategy_options.split = "fc3";
+    if (c.strategy == "two_phase") o.strategy_options.split = "fc3";
     o.strategy_options.reduce = c.reduce;
     return o;
   }

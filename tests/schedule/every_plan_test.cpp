@@ -11,6 +11,7 @@
 #include "core/data/loader.h"
 #include "core/schedule/buffers.h"
 #include "core/schedule/memory_plan.h"
+#include "core/schedule/strategy_options.h"
 #include "tests/schedule/plan_checks.h"
 
 namespace tandem::test {
@@ -38,6 +39,7 @@ Plan plan_of(const Case& which) {
   inputs.options.split = "fc1";
   inputs.options.reduce = which.reduce;
   inputs.options.bucket = 16 << 10;
+  inputs.options = options_of(which.strategy, inputs.options);
   inputs.needs_norms = inputs.clips_gradients = which.clips;
   inputs.batches_per_update = which.clips ? 2 : 1;
   return tests ? build_testing_plan(inputs) : build_plan(which.strategy, inputs);

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cmath>
 
+#include "core/schedule/strategy_options.h"
 #include "tests/train/run_support.h"
 
 namespace tandem::test {
@@ -59,6 +60,7 @@ class BatchStatistics : public Runs, public testing::WithParamInterface<Case> {
     o.strategy = c.strategy;
     o.strategy_options.hidden_broadcast = c.hidden;
     o.strategy_options.split = "fc3";
+    o.strategy_options = options_of(c.strategy, o.strategy_options);
     return o;
   }
   struct Reference {

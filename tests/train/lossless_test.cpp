@@ -2,6 +2,7 @@
 // same bits each time.
 #include <gtest/gtest.h>
 
+#include "core/schedule/strategy_options.h"
 #include "tests/train/run_support.h"
 
 namespace tandem::test {
@@ -33,6 +34,7 @@ class Lossless : public Runs, public testing::WithParamInterface<Case> {
     o.strategy_options.split = "fc3";
     o.strategy_options.reduce = c.reduce;
     o.strategy_options.bucket = c.bucket;
+    o.strategy_options = options_of(c.strategy, o.strategy_options);
     o.machine.threads = c.devices;
     return o;
   }

@@ -2,6 +2,7 @@
 // strategy, and written once.
 #include <gtest/gtest.h>
 
+#include "core/schedule/strategy_options.h"
 #include "tests/train/run_support.h"
 
 namespace tandem::test {
@@ -86,6 +87,7 @@ TEST_P(SharedWeights, AreThoseOfOneDeviceInEveryStrategy) {
   for (const std::string split : {"auto", "fc6"}) {
     TrainOptions o = with(sharing_net(), strategy, devices, devices);
     o.strategy_options.split = split;
+    o.strategy_options = options_of(strategy, o.strategy_options);
     EXPECT_LE(largest_difference(one, run(o), start), 10 * yardstick) << "split " << split;
   }
 }

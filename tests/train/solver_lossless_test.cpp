@@ -2,6 +2,7 @@
 // one batch, whatever the strategy and the number of devices.
 #include <gtest/gtest.h>
 
+#include "core/schedule/strategy_options.h"
 #include "tests/train/run_support.h"
 
 namespace tandem::test {
@@ -37,6 +38,7 @@ class SolverLossless : public Runs, public testing::WithParamInterface<Case> {
     o.strategy_options.split = "fc3";
     o.strategy_options.reduce = c.reduce;
     o.strategy_options.bucket = 2048;
+    o.strategy_options = options_of(c.strategy, o.strategy_options);
     o.batch /= c.batches;
     if (c.batches > 1) o.solver_fields["iter_size"] = std::to_string(c.batches);
     return o;

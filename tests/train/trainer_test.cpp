@@ -24,18 +24,6 @@ class Training : public Runs {
     }
     return "no error";
   }
-  // Stops a run from within after some steps, as Ctrl-C would.
-  class StopAfter : public Observer {
-   public:
-    StopAfter(int64_t step, std::atomic<bool>& stop) : step_(step), stop_(stop) {}
-    void on_step(const StepReport& report) override {
-      if (report.step == step_) stop_ = true;
-    }
-
-   private:
-    int64_t step_;
-    std::atomic<bool>& stop_;
-  };
 };
 
 TEST_F(Training, TheNetLearnsTheClasses) {
@@ -46,45 +34,6 @@ TEST_F(Training, TheNetLearnsTheClasses) {
   EXPECT_EQ(result.last.samples, 15);
   EXPECT_GE(result.last.top1, 0.9);
   EXPECT_EQ(result.last.top5, 1.0);
-}
-
-TEST_F(Training, AResumedRunEqualsOneThatWasNeverStopped) {
-  const Weights whole = run(options());
-  TrainOptions o = options();
-  std::atomic<bool> stop{false};
-  o.stop = &stop;
-  StopAfter stopper(7, stop);
-  const TrainResult half = train(o, stopper);
-  EXPECT_TRUE(half.stopped);
-  EXPECT_LT(half.steps, 20);
-  TrainOptions rest;
-  rest.out = o.out;
-  rest.resume = true;
-  EXPECT_EQ(run(rest), whole);
-}
-
-TEST_F(Training, ARunResumesOnOtherDevicesAndAnotherStrategy) {
-  TrainOptions o = options(10);
-  (void)run(o);
-  TrainOptions rest;
-  rest.out = o.out;
-  rest.resume = true;
-  rest.steps = 20;
-  rest.devices = "cpu:3";
-  rest.strategy = "sequential";
-  const Weights resumed = run(rest);
-  TrainOptions still = options(1);
-  still.rate = 0.0;
-  EXPECT_LT(largest_difference(run(options(20)), resumed, run(still)), 1e-3);
-}
-
-TEST_F(Training, ACompleteRunIsNotResumed) {
-  TrainOptions o = options(3);
-  (void)run(o);
-  TrainOptions rest;
-  rest.out = o.out;
-  rest.resume = true;
-  EXPECT_THAT(failure_of(rest), HasSubstr("is complete: it has done 3 of 3 steps"));
 }
 
 TEST_F(Training, AFolderThatHoldsARunIsNotOverwritten) {
@@ -251,36 +200,6 @@ TEST_F(Training, AFolderWithOtherFilesIsNotMadeARun) {
   std::ofstream(o.out / "net.prototxt") << "the user's own";
   EXPECT_THAT(failure_of(o), HasSubstr("holds files that are not a run's"));
   EXPECT_EQ(read_text(o.out / "net.prototxt"), "the user's own");
-}
-
-TEST_F(Training, AnEvaluationCutShortIsDoneFirstWhenTheRunGoesOn) {
-  TrainOptions o = options(6);
-  o.test_interval = 6;
-  std::atomic<bool> stop{false};
-  o.stop = &stop;
-  StopAfter stopper(6, stop);
-  EXPECT_TRUE(train(o, stopper).stopped);
-  EXPECT_FALSE(std::filesystem::exists(o.out / "best.safetensors"));
-  TrainOptions rest;
-  rest.out = o.out;
-  rest.resume = true;
-  Observer quiet;
-  const TrainResult done = train(rest, quiet);
-  EXPECT_EQ(done.last.samples, 15);
-  EXPECT_TRUE(std::filesystem::exists(o.out / "best.safetensors"));
-}
-
-TEST_F(Training, AResumedRunRemembersItsNewLength) {
-  (void)run(options(2));
-  TrainOptions o = options(2);
-  (void)run(o);
-  TrainOptions rest;
-  rest.out = o.out;
-  rest.resume = true;
-  rest.steps = 4;
-  (void)run(rest);
-  rest.steps = 0;
-  EXPECT_THAT(failure_of(rest), HasSubstr("it has done 4 of 4 steps"));
 }
 
 TEST_F(Training, ValidationImagesThatAreAllDamagedAreAnError) {

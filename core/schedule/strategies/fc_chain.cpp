@@ -106,6 +106,31 @@ std::vector<StrategyVariant> fc_parallel_variants(const StrategyInputs& inputs) 
   return variants;
 }
 
+// A device's share of the layers outside the chain; inside it every round behind the first repeats
+// the passes of a layer's neurons, but for the last layer, whose rounds are rows of the batch.
+double fc_parallel_least_seconds(const StrategyInputs& inputs) {
+  const Net& net = *inputs.net;
+  const FcChain chain = fc_chain(inputs);
+  const int64_t rows = share(net.batch, inputs.devices, 0).count();
+  double sum = 0;
+  for (int layer = 0; layer < static_cast<int>(net.layers.size()); ++layer) {
+    const auto seconds = [&](LayerPass pass, int64_t of) {
+      return inputs.costs->pass_seconds(net, layer, pass, of);
+    };
+    const bool goes_backward = net.layers[size_t(layer)].has_backward();
+    if (!chain.has(layer)) {
+      sum += seconds(LayerPass::forward, rows);
+      if (goes_backward) sum += seconds(LayerPass::backward, rows);
+    } else if (is_fully_connected(net.layers[size_t(layer)])) {
+      const bool is_last = chain.above(net, layer) < 0;
+      const auto rounds = double(is_last ? 1 : (inputs.devices + chain.quota - 1) / chain.quota);
+      sum += seconds(LayerPass::forward, net.batch) / inputs.devices;
+      if (goes_backward) sum += rounds * seconds(LayerPass::backward, net.batch) / inputs.devices;
+    }
+  }
+  return sum;
+}
+
 bool is_fully_connected(const Layer& layer) {
   return !layer.weights.empty() && layer.has(TANDEM_SLICED_INPUTS);
 }

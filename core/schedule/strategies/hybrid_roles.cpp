@@ -172,6 +172,12 @@ bool extends_memory(const std::string& memory) {
 
 }  // namespace
 
+double hybrid_least_seconds(const StrategyInputs& inputs) {
+  const HybridRoles roles = hybrid_roles(inputs);
+  const auto conv = static_cast<int>(roles.conv.size()), fc = static_cast<int>(roles.fc.size());
+  return busiest(inputs, roles.last_conv, {conv, fc});
+}
+
 HybridRoles hybrid_roles(const StrategyInputs& inputs) {
   if (inputs.devices < 2) {
     throw error(

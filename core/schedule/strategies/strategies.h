@@ -12,9 +12,11 @@ namespace tandem {
 [[nodiscard]] std::vector<StrategyVariant> layerwise_variants(const StrategyInputs& inputs);
 [[nodiscard]] Plan build_hybrid(const StrategyInputs& inputs);
 [[nodiscard]] std::vector<StrategyVariant> hybrid_variants(const StrategyInputs& inputs);
+[[nodiscard]] double hybrid_least_seconds(const StrategyInputs& inputs);
 [[nodiscard]] Plan build_asymmetric(const StrategyInputs& inputs);
 [[nodiscard]] Plan build_fc_parallel(const StrategyInputs& inputs);
 [[nodiscard]] std::vector<StrategyVariant> fc_parallel_variants(const StrategyInputs& inputs);
+[[nodiscard]] double fc_parallel_least_seconds(const StrategyInputs& inputs);
 [[nodiscard]] Plan build_testing(const StrategyInputs& inputs);
 
 }  // namespace tandem

@@ -1,0 +1,38 @@
+#include <algorithm>
+
+#include "core/cli/commands.h"
+#include "core/schedule/strategy_options.h"
+
+namespace tandem::cli {
+
+std::string strategy_help(const std::string& standard) {
+  std::string text;
+  for (const Strategy& strategy : strategies()) {
+    text += (text.empty() ? "" : ", ") + strategy.name;
+  }
+  return text + standard;
+}
+
+void add_strategy_options(CLI::App& command, StrategyOptions& options) {
+  for (const StrategyOption& option : strategy_options()) {
+    if (option.is_flag) {
+      command.add_flag_callback(
+          option.name, [&options, &option] { option.set(options, ""); }, option.help_text());
+    } else {
+      command.add_option_function<std::string>(
+          option.name,
+          [&options, &option](const std::string& value) { option.set(options, value); },
+          option.help_text());
+    }
+  }
+}
+
+void demand_strategy_options(const CLI::App& command, const std::string& strategy,
+                             const std::vector<std::string>& shown) {
+  for (const StrategyOption& option : strategy_options()) {
+    const bool is_shown = std::find(shown.begin(), shown.end(), option.name) != shown.end();
+    if (!is_shown && command.count(option.name) > 0) demand_option_of(strategy, option);
+  }
+}
+
+}  // namespace tandem::cli

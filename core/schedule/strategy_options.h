@@ -1,0 +1,43 @@
+// The options of the strategies, each said once: which strategies take it, what it does, how it is
+// read. Help texts, checks and the table in docs/strategies.md come from here.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/schedule/strategy.h"
+
+namespace tandem {
+
+struct StrategyOption {
+  std::string name;                     // "--reduce"
+  std::vector<std::string> strategies;  // that take it
+  std::string help;                     // what it does, with its default
+  bool is_flag = false;                 // takes no value
+  // Reads the value; Error with the option, the value and what would be right.
+  std::function<void(StrategyOptions&, const std::string& value)> set;
+  std::function<bool(const StrategyOptions&)> is_told;  // differs from what it is by default
+  std::function<void(const StrategyOptions& from, StrategyOptions& to)> copy;
+
+  // Also of `all`, of `auto` and of unknown ones, which are not to blame for an option.
+  [[nodiscard]] bool is_of(const std::string& strategy) const;
+  // "layerwise: how gradients are added up: ..."
+  [[nodiscard]] std::string help_text() const;
+};
+
+[[nodiscard]] const std::vector<StrategyOption>& strategy_options();
+
+// Error naming the strategies that take it if `strategy` does not.
+void demand_option_of(const std::string& strategy, const StrategyOption& option);
+// The same for every option that is told.
+void demand_options_of(const std::string& strategy, const StrategyOptions& options);
+// Those of the options that the strategy takes; the others as by default.
+[[nodiscard]] StrategyOptions options_of(const std::string& strategy,
+                                         const StrategyOptions& options);
+// What is told replaces what is there.
+void overlay(const StrategyOptions& told, StrategyOptions& options);
+// All of them as a Markdown table.
+[[nodiscard]] std::string strategy_option_table();
+
+}  // namespace tandem

@@ -1,0 +1,166 @@
+// What fc_parallel and hybrid do by default: what is the fastest in virtual time.
+#include "core/schedule/simulated_default.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/plugin/registry.h"
+#include "core/schedule/bounds.h"
+#include "tests/schedule/plan_checks.h"
+#include "tests/schedule/simulate.h"
+
+namespace tandem::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+const Registry& with_sim() {
+  static const Registry registry = [] {
+    Registry loaded;
+    loaded.load(TANDEM_PLUGIN_DIR "/tandem_backend_sim.so");
+    return loaded;
+  }();
+  return registry;
+}
+
+const Net& dense_net() {
+  static const Net net = FakeNet("dense", 16, {1, 1, 8, 8})
+                             .inner_product("fc1", 64)
+                             .relu("relu1")
+                             .inner_product("fc2", 64)
+                             .relu("relu2")
+                             .inner_product("fc3", 16)
+                             .loss()
+                             .finish();
+  return net;
+}
+
+// Every pass of a layer with weights takes so long.
+CostTable costs_of(const Net& net, double backward_seconds) {
+  CostTable costs(Roofline{1e15, 1e15});
+  for (const Layer& layer : net.layers) {
+    costs.set(layer.name + " backward_data", {backward_seconds, 0, 0});
+    costs.set(layer.name + " backward_weights", {backward_seconds, 0, 0});
+  }
+  return costs;
+}
+
+SimulatedDefault chosen(const std::string& strategy, const StrategyInputs& inputs) {
+  return simulated_default(with_sim(), strategy, inputs, nullptr, UpdateRule{});
+}
+
+const Strategy& known(const std::string& name) {
+  for (const Strategy& one : strategies()) {
+    if (one.name == name) return one;
+  }
+  throw error("no strategy {}", name);
+}
+
+// Each variant beside the one that was taken.
+void expect_fastest(const std::string& strategy, StrategyInputs inputs) {
+  inputs.options = chosen(strategy, inputs).options;
+  const double taken = step_on_sim(strategy, inputs);
+  inputs.options = {};
+  for (const StrategyVariant& variant : known(strategy).variants(inputs)) {
+    inputs.options = variant.options;
+    EXPECT_LE(taken, step_on_sim(strategy, inputs) * (1 + 1e-9)) << variant.label;
+  }
+}
+
+TEST(SimulatedDefault, IsTheFastestOfAllQuotas) {
+  const Net& net = dense_net();
+  for (const double seconds : {1e-6, 1e-3}) {
+    for (const double bandwidth : {1e6, 1e9}) {
+      const CostTable costs = costs_of(net, seconds);
+      StrategyInputs inputs = inputs_of(net, 4);
+      inputs.costs = &costs;
+      inputs.link = {bandwidth, 1e-6};
+      expect_fastest("fc_parallel", inputs);
+    }
+  }
+}
+
+TEST(SimulatedDefault, IsAnotherQuotaWhereLinksAreSlowThanWhereComputeIs) {
+  const Net& net = dense_net();
+  const auto quota = [&](double seconds, const LinkSpec& link) {
+    const CostTable costs = costs_of(net, seconds);
+    StrategyInputs inputs = inputs_of(net, 4);
+    inputs.costs = &costs;
+    inputs.link = link;
+    return chosen("fc_parallel", inputs).options.roles.quota;
+  };
+  EXPECT_EQ(quota(1e-3, {1e9, 1e-6}), 4);  // repeated products cost more than waiting
+  EXPECT_LT(quota(1e-4, {1e6, 1e-6}), 4);  // they are done while pieces are still on their way
+}
+
+TEST(SimulatedDefault, IsTheFastestOfAllPairs) {
+  const Net net = small_net(12);
+  for (const double bandwidth : {1e6, 1e9}) {
+    const CostTable costs = costs_of(net, 1e-3);
+    StrategyInputs inputs = inputs_of(net, 4);
+    inputs.costs = &costs;
+    inputs.link = {bandwidth, 1e-6};
+    expect_fastest("hybrid", inputs);
+  }
+}
+
+// Or a variant that could be the fastest would be passed over.
+TEST(SimulatedDefault, TakesNoMoreForTheLeastThanWhatTheBusiestDeviceComputes) {
+  const Net convolutions = small_net(13);
+  for (const auto& [strategy, net] : {std::pair<std::string, const Net*>{"hybrid", &convolutions},
+                                      {"fc_parallel", &convolutions},
+                                      {"fc_parallel", &dense_net()}}) {
+    for (const int devices : {2, 3, 4}) {
+      StrategyInputs inputs = inputs_of(*net, devices);
+      const CostTable costs;  // a roofline, by which rows count
+      inputs.costs = &costs;
+      for (const StrategyVariant& variant : known(strategy).variants(inputs)) {
+        inputs.options = variant.options;
+        const Plan plan = build_plan(strategy, inputs);
+        const double computes = bounds_of(*net, plan, costs, 1e9).compute;
+        const double least = known(strategy).least_seconds(inputs);
+        EXPECT_LE(least, computes * (1 + 1e-9)) << strategy << " " << variant.label;
+        EXPECT_GT(least, 0.5 * computes) << strategy << " " << variant.label;
+      }
+      inputs.options = {};
+    }
+  }
+}
+
+TEST(SimulatedDefault, SaysWhatItChoseAmong) {
+  const CostTable costs = costs_of(dense_net(), 1e-3);
+  StrategyInputs inputs = inputs_of(dense_net(), 4);
+  inputs.costs = &costs;
+  const SimulatedDefault choice = chosen("fc_parallel", inputs);
+  EXPECT_THAT(choice.note,
+              AllOf(HasSubstr("the fastest on sim: --quota "), HasSubstr("--quota 1")));
+}
+
+TEST(SimulatedDefault, LeavesAloneWhatIsToldOrNotOpen) {
+  const CostTable costs = costs_of(dense_net(), 1e-3);
+  StrategyInputs inputs = inputs_of(dense_net(), 4);
+  inputs.costs = &costs;
+  inputs.options.roles.quota = 3;
+  EXPECT_EQ(chosen("fc_parallel", inputs).options.roles.quota, 3);
+  EXPECT_EQ(chosen("fc_parallel", inputs).note, "");
+  EXPECT_EQ(chosen("layerwise", inputs_of(dense_net(), 4)).note, "");
+}
+
+TEST(SimulatedDefault, IsTheStrategysOwnWhereNothingCanBeSimulated) {
+  StrategyInputs inputs = inputs_of(dense_net(), 4);
+  const CostTable costs = costs_of(dense_net(), 1e-3);
+  inputs.costs = &costs;
+  const SimulatedDefault choice =
+      simulated_default(Registry(), "fc_parallel", inputs, nullptr, UpdateRule{});
+  EXPECT_EQ(choice.options.roles.quota, 0);
+  EXPECT_EQ(choice.note, "");
+}
+
+}  // namespace
+}  // namespace tandem::test
