@@ -45,7 +45,7 @@ class PacedNet {
   [[nodiscard]] PriceList prices(int devices, int64_t batch_per_device, const LinkSpec& link) {
     PriceOptions how;
     how.batch_per_device = batch_per_device;
-    how.kernel_memory = false;
+    how.kernel_devices = DeviceSpec{"cpu", {}};  // memory is not looked at
     return price_strategies(
         registry_, definition_,
         options(fmt::format("sim:{}", devices), batch_per_device * devices, link), how);

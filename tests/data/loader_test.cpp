@@ -2,11 +2,16 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <future>
+#include <thread>
 
 #include "tests/data/batches.h"
 #include "tests/data/data_sets.h"
+#include "tests/support/temp_folder.h"
 
 namespace tandem {
 namespace {
@@ -112,6 +117,38 @@ TEST(Loader, ASlowSampleDelaysItsBatchButReordersNothing) {
     EXPECT_EQ(batches[i].number, static_cast<int64_t>(i));
     EXPECT_EQ(samples_of(batches[i])[0], static_cast<int64_t>(10 * i));
   }
+}
+
+// By the order of events: the read does not end before the file is there.
+TEST(Loader, AStalledReadHoldsUpItsOwnBatchAndTheRingGoesOnFilling) {
+  const test::TempFolder folder;
+  const std::string gate = (folder.path() / "gate").string();
+  const Dataset data = scripted({{"size", "1000"}, {"gated", "10"}, {"gate", gate}});
+  LoaderOptions options = in_file_order(10);
+  options.slots = 3;
+  options.threads = 2;
+  options.timed_count = 4;
+  Loader loader(data, options, host_memory());
+  const auto wait_until_worked_on = [&](int64_t batch) {
+    const auto is_it = [batch](const LoadSpan& span) { return span.batch == batch; };
+    for (std::vector<LoadSpan> spans; std::none_of(spans.begin(), spans.end(), is_it);) {
+      spans = loader.spans();
+      std::this_thread::yield();
+    }
+  };
+  const Batch first = loader.next();  // before the stalled one
+  EXPECT_EQ(first.number, 0);
+  wait_until_worked_on(2);  // behind it
+  loader.release(first);
+  wait_until_worked_on(3);  // in the slot that came free meanwhile
+  std::future<Batch> stalled = std::async(std::launch::async, [&] { return loader.next(); });
+  EXPECT_EQ(stalled.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  (void)folder.write("gate", "open");
+  const Batch second = stalled.get();
+  EXPECT_EQ(second.number, 1);
+  loader.release(second);
+  EXPECT_EQ(take(loader).number, 2);
+  EXPECT_EQ(take(loader).number, 3);
 }
 
 TEST(Loader, TrainingRunsOnIntoTheNextEpoch) {

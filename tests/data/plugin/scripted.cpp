@@ -1,7 +1,9 @@
 // A data set for the loader's tests: sample i has pixels (i, the seed's lowest bits, 7, 7), and
-// those that are named are damaged, slow, failing or of a class that does not exist.
+// those that are named are damaged, slow, failing, of a class that does not exist, or not read
+// before the file `gate` is there.
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -22,6 +24,8 @@ class Scripted {
         slow_(attributes.integers("slow")),
         failing_(attributes.integers("failing")),
         alien_(attributes.integers("alien")),
+        gated_(attributes.integers("gated")),
+        gate_(attributes.text("gate")),
         channels_(attributes.integer("channels")),
         inputs_(request.inputs, request.inputs + request.input_count) {
     if (size_ == 13) throw invalid("13 samples bring bad luck");
@@ -37,7 +41,9 @@ class Scripted {
             integers(b, "bad"),
             integers(b, "slow"),
             integers(b, "failing"),
-            integers(b, "alien")};
+            integers(b, "alien"),
+            integers(b, "gated"),
+            word(b, "gate").by_default("")};
   }
   int64_t size() const { return size_; }
   int64_t class_count() const { return classes_; }
@@ -51,6 +57,9 @@ class Scripted {
   const char* notes() const { return "as it is told"; }
   void get(int64_t index, uint64_t seed, float* pixels, float* label) const {
     if (has(slow_, index)) std::this_thread::sleep_for(std::chrono::milliseconds(delay_));
+    while (has(gated_, index) && !std::filesystem::exists(gate_)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
     std::fill_n(pixels, channels_ * 4, 7.0F);
     if (has(bad_, index)) throw skip("is told to be damaged");
     if (has(failing_, index)) throw failed("the disk is gone");
@@ -71,7 +80,8 @@ class Scripted {
     return std::find(list.begin(), list.end(), index) != list.end();
   }
   int64_t size_, classes_, delay_;
-  std::vector<int64_t> bad_, slow_, failing_, alien_;
+  std::vector<int64_t> bad_, slow_, failing_, alien_, gated_;
+  std::string gate_;
   int64_t channels_;
   std::vector<tandem_shape> inputs_;
 };

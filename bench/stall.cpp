@@ -1,0 +1,158 @@
+// What one stalled read costs: some steps of every strategy fed by the loader's ring, without and
+// with a read that takes a second, by the clock. A step waits only for what the ring had not ahead.
+//   bench_stall [--costs COSTS] [--net alexnet] [--devices 2] [--batch-per-device 32] [--steps 30]
+//               [--link bandwidth=1GB/s,latency=10us] [--strategy NAME]
+// With COSTS (what `tandem profile --costs` wrote for that net) compute is paced, else it is done.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <deque>
+
+#include "bench/paced_frame.h"
+#include "core/data/dataset.h"
+
+namespace {
+
+using namespace tandem;
+using Clock = std::chrono::steady_clock;
+
+struct Arguments {
+  std::string net = "alexnet", costs, link = "bandwidth=1GB/s,latency=10us", strategy;
+  int devices = 2, steps = 30;
+  int64_t batch_per_device = 32, milliseconds = 1000;
+};
+
+double since(Clock::time_point begin, Clock::time_point end = Clock::now()) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+struct Run {
+  double seconds = 0;
+  double ahead = 0;  // from when the stalled batch began to be read until it was asked for
+};
+
+// The trainer's loop: two steps in flight, a batch given back when its copies are done.
+Run train(Session& session, const Dataset& data, const LoaderOptions& loading, int steps,
+          int64_t stalled_batch) {
+  Phase& phase = session.training();
+  Loader loader(data, loading, session.allocator());
+  std::deque<int64_t> pending;
+  std::optional<Batch> held;
+  Clock::time_point begin = Clock::now(), asked;
+  for (int64_t step = 0; step < steps; ++step) {
+    if (step == stalled_batch) asked = Clock::now();
+    const Batch batch = loader.next();
+    if (step == 2) begin = Clock::now();  // what is prepared at the first use is not counted
+    const tandem_step control{
+        1, static_cast<uint64_t>(step), 1e-4F, static_cast<float>(batch.samples), 0, 0};
+    std::memcpy(batch.memory, &control, sizeof control);
+    while (pending.size() >= 2) {
+      phase.executor->wait(pending.front());
+      pending.pop_front();
+    }
+    phase.executor->issue(step, {{phase.batch_buffer, batch.memory}});
+    pending.push_back(step);
+    if (held) {
+      for (const int task : phase.input_tasks) phase.executor->wait_task(held->number, task);
+      loader.release(*held);
+    }
+    held = batch;
+  }
+  phase.executor->drain();
+  Run run;
+  run.seconds = since(begin);
+  Clock::time_point read = asked;
+  for (const LoadSpan& span : loader.spans()) read = std::min(read, span.begin);
+  run.ahead = since(read, asked);
+  loader.release(*held);
+  return run;
+}
+
+class Bench {
+ public:
+  explicit Bench(const Arguments& arguments)
+      : arguments_(arguments),
+        registry_(Registry::with_defaults()),
+        net_(read_net(find_net(arguments.net))),
+        link_(parse_link(arguments.link)) {
+    (void)registry_.load(TANDEM_STALLING_DATA);
+    if (!arguments.costs.empty()) costs_ = CostTable::read(arguments.costs, Roofline{});
+  }
+
+  void run() {
+    fmt::print("net {}, {} a device on cpu:{}, {}, {} steps, ring of {}, a read of {} ms\n\n",
+               arguments_.net, arguments_.batch_per_device, arguments_.devices,
+               costs_ ? "paced" : "real", arguments_.steps, ring_slots, arguments_.milliseconds);
+    fmt::print(
+        "| strategy | step ms | steps, s | with the stalled read, s | lost, ms | ring ahead, ms | "
+        "read less ahead, ms | load |\n|---|---|---|---|---|---|---|---|\n");
+    for (const Strategy& strategy : strategies()) {
+      if (!arguments_.strategy.empty() && strategy.name != arguments_.strategy) continue;
+      row(strategy.name);
+    }
+  }
+
+ private:
+  void row(const std::string& strategy) {
+    SessionOptions o;
+    o.devices = fmt::format("cpu:{}", arguments_.devices);
+    o.strategy = strategy;
+    o.machine.link = link_;
+    o.machine.paced = costs_.has_value();
+    o.batch = arguments_.batch_per_device * arguments_.devices;
+    o.data = net_.input_shape();
+    o.data.n = 1;
+    o.testing = false;
+    o.costs = costs_;
+    const std::string load = bench::load();
+    const Run plain = once(o, -1), stalled = once(o, arguments_.steps / 2);
+    const double lost = stalled.seconds - plain.seconds;
+    fmt::print("| {} | {:.1f} | {:.2f} | {:.2f} | {:.0f} | {:.0f} | {:.0f} | {} |\n", strategy,
+               1e3 * plain.seconds / (arguments_.steps - 2), plain.seconds, stalled.seconds,
+               1e3 * lost, 1e3 * stalled.ahead,
+               static_cast<double>(arguments_.milliseconds) - 1e3 * stalled.ahead, load);
+    std::fflush(stdout);
+  }
+
+  // The first sample of that batch is read slowly; -1: none is.
+  Run once(const SessionOptions& o, int64_t batch) {
+    Session session(registry_, net_, o);
+    session.set_initial_weights(1);
+    DatasetOptions data;
+    data.source = "stalling";
+    data.shape = o.data;
+    data.parameters["milliseconds"] = fmt::format("{}", arguments_.milliseconds);
+    if (batch >= 0) data.parameters["stalled"] = fmt::format("{}", batch * o.batch);
+    LoaderOptions loading;
+    loading.batch = o.batch;
+    loading.shuffle = false;
+    loading.threads = 2;
+    loading.timed_from = std::max<int64_t>(batch, 0);
+    loading.timed_count = 1;
+    return train(session, Dataset(registry_, data), loading, arguments_.steps, batch);
+  }
+
+  Arguments arguments_;
+  Registry registry_;
+  NetDefinition net_;
+  LinkSpec link_;
+  std::optional<CostTable> costs_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app{"What a read that takes a second costs each strategy"};
+  app.add_option("--costs", arguments.costs, "Pace compute by what `tandem profile --costs` wrote");
+  app.add_option("--net", arguments.net)->capture_default_str();
+  app.add_option("--devices", arguments.devices)
+      ->check(CLI::Range(2, most_devices))
+      ->capture_default_str();
+  app.add_option("--batch-per-device", arguments.batch_per_device)->capture_default_str();
+  app.add_option("--steps", arguments.steps)->check(CLI::Range(10, 10000))->capture_default_str();
+  app.add_option("--milliseconds", arguments.milliseconds)->capture_default_str();
+  app.add_option("--link", arguments.link)->capture_default_str();
+  app.add_option("--strategy", arguments.strategy, "Only this one");
+  CLI11_PARSE(app, argc, argv);
+  return bench::run("bench_stall", [&] { Bench(arguments).run(); });
+}
