@@ -14,7 +14,7 @@ namespace tandem {
 
 namespace {
 
-constexpr double left = 150, top = 64, row = 18, gap = 10, width = 1200, bottom = 30;
+constexpr double left = 150, right = 40, top = 64, row = 18, gap = 10, width = 1200, bottom = 30;
 constexpr int drawn_steps = 2;
 
 using Track = std::pair<int, StreamKind>;
@@ -27,21 +27,36 @@ struct Picture {
   [[nodiscard]] double x(double seconds) const {
     return left + (seconds - begin) / (end - begin) * width;
   }
+  // How much of it lies within the picture.
+  [[nodiscard]] double wide(const TraceEvent& event) const {
+    return x(std::min(event.end, end)) - x(std::max(event.start, begin));
+  }
+  [[nodiscard]] bool shows(const TraceEvent& event) const {
+    constexpr double smallest = 0.05;  // of a pixel: what is never seen is not drawn
+    return wide(event) >= smallest;
+  }
 };
 
-Picture arrange(const Plan& plan, const std::vector<TraceEvent>& events) {
+// From the first compute of the drawn steps to their end, with what other steps do meanwhile; a row
+// for each stream on which there is something to see.
+Picture arrange(const Plan& plan, const std::vector<TraceEvent>& events, int64_t last_step) {
   Picture picture;
   picture.begin = std::numeric_limits<double>::infinity();
-  std::set<Track> tracks;
   for (const TraceEvent& event : events) {
-    const Task& task = plan.tasks.at(size_t(event.task));
-    for (const StreamId& stream : task.streams) tracks.emplace(stream.device, stream.kind);
+    if (event.step > last_step) continue;
     picture.end = std::max(picture.end, event.end);
-    if (task.streams[0].kind == StreamKind::compute) {
+    if (plan.tasks.at(size_t(event.task)).streams[0].kind == StreamKind::compute) {
       picture.begin = std::min(picture.begin, event.start);
     }
   }
   if (!std::isfinite(picture.begin) || picture.begin >= picture.end) picture.begin = 0;
+  std::set<Track> tracks;
+  for (const TraceEvent& event : events) {
+    if (!picture.shows(event)) continue;
+    for (const StreamId& stream : plan.tasks[size_t(event.task)].streams) {
+      tracks.emplace(stream.device, stream.kind);
+    }
+  }
   double y = top;
   int device = -1;
   for (const Track& track : tracks) {
@@ -60,27 +75,30 @@ std::string text_at(double x, double y, const std::string& text, const char* mor
 }
 
 std::string boxes(const Plan& plan, const std::vector<TraceEvent>& events, const Picture& picture) {
-  constexpr double smallest = 0.05;  // of a pixel: what is never seen is not drawn
+  constexpr double least = 0.5;  // pixels
   std::string text;
   for (const TraceEvent& event : events) {
     const Task& task = plan.tasks[size_t(event.task)];
-    const double from = std::max(event.start, picture.begin);
-    const double wide = picture.x(event.end) - picture.x(from);
-    if (event.end <= picture.begin || wide < smallest) continue;
+    if (!picture.shows(event)) continue;
     for (const StreamId& stream : task.streams) {
       text += fmt::format(
           "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" "
           "fill=\"{}\"><title>{}: {:.3f} ms</title></rect>\n",
-          picture.x(from), picture.y.at({stream.device, stream.kind}) + 1, wide, row - 2,
-          stage_colour(task.stage), escape_xml(task.label), 1e3 * (event.end - event.start));
+          picture.x(std::max(event.start, picture.begin)),
+          picture.y.at({stream.device, stream.kind}) + 1, std::max(picture.wide(event), least),
+          row - 2, stage_colour(task.stage), escape_xml(task.label),
+          1e3 * (event.end - event.start));
     }
   }
   return text;
 }
 
-std::string legend(const Plan& plan, const std::vector<TraceEvent>& events) {
+std::string legend(const Plan& plan, const std::vector<TraceEvent>& events,
+                   const Picture& picture) {
   std::set<Stage> stages;
-  for (const TraceEvent& event : events) stages.insert(plan.tasks[size_t(event.task)].stage);
+  for (const TraceEvent& event : events) {
+    if (picture.shows(event)) stages.insert(plan.tasks[size_t(event.task)].stage);
+  }
   std::string text;
   double x = left;
   for (const Stage stage : stages) {
@@ -162,28 +180,24 @@ const char* stage_colour(Stage stage) {
   return "#ffffff";
 }
 
-std::string to_svg(const Plan& plan, const std::vector<TraceEvent>& given) {
-  int64_t first = std::numeric_limits<int64_t>::max();
-  for (const TraceEvent& event : given) first = std::min(first, event.step);
-  std::vector<TraceEvent> events;
-  for (const TraceEvent& event : given) {
-    if (event.step < first + drawn_steps) events.push_back(event);
-  }
+std::string to_svg(const Plan& plan, const std::vector<TraceEvent>& events) {
   if (events.empty()) throw error("plan '{}': no step to draw", plan.strategy);
-  const Picture picture = arrange(plan, events);
+  int64_t first = std::numeric_limits<int64_t>::max();
+  for (const TraceEvent& event : events) first = std::min(first, event.step);
+  const Picture picture = arrange(plan, events, first + drawn_steps - 1);
   std::string text = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
       "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"11\">\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-      left + width + 20, picture.height);
+      left + width + right, picture.height);
   text += text_at(left, 18,
                   fmt::format("{} of {} on {} devices, batch {}: {} steps", plan.strategy, plan.net,
                               plan.devices, plan.batch, drawn_steps),
                   "font-size=\"14\"");
-  text += legend(plan, events) + axis(picture);
+  text += legend(plan, events, picture) + axis(picture);
   for (const auto& [track, y] : picture.y) {
     text +=
-        text_at(left - 8, y + row - 5, fmt::format("{} {}", track.first, to_string(track.second)),
+        text_at(left - 8, y + row - 5, fmt::format("@{} {}", track.first, to_string(track.second)),
                 "text-anchor=\"end\"");
   }
   return text + boxes(plan, events, picture) + "</svg>\n";
