@@ -9,8 +9,17 @@ namespace tandem {
 
 namespace {
 
+// The number of a layer's outputs, as every type with weights and outputs of its own choosing says
+// it, in a block of any name; nullptr: it has none.
+const Field* num_output(const LayerDefinition& layer) {
+  for (const Field& block : layer.body.fields) {
+    if (!block.message) continue;
+    if (const Field* outputs = block.message->find("num_output")) return outputs;
+  }
+  return nullptr;
+}
 bool is_classifier(const LayerDefinition& layer) {
-  return layer.type == "InnerProduct" || layer.type == "Convolution";
+  return num_output(layer) != nullptr;
 }
 // These compare values with values, or pairs with each other; so does a loss put together from
 // layers.
@@ -62,30 +71,21 @@ std::set<int> classifiers(const NetDefinition& net) {
   }
   if (found.empty()) {
     throw error(
-        "net '{}' has no InnerProduct or Convolution layer before its loss, so it has no "
-        "number of classes{}",
+        "net '{}' has no layer with a num_output before its loss, so it has no number of "
+        "classes{}",
         net.name, in_place({net.file, 0, 0}));
   }
   return found;
 }
 
-const char* block_name(const LayerDefinition& layer) {
-  return layer.type == "InnerProduct" ? "inner_product_param" : "convolution_param";
-}
-
 int64_t outputs_of(const LayerDefinition& layer) {
-  for (const Field* block : layer.body.all(block_name(layer))) {
-    if (const Field* outputs = block_of(*block, layer.title()).find("num_output")) {
-      return positive_of(*outputs, layer.title());
-    }
-  }
-  throw error("{}: num_output is required{}", layer.title(), in_place(layer.location));
+  return positive_of(*num_output(layer), layer.title());
 }
 
 // Blocks are shared between copies of a definition, so a changed one is a new one.
 void set_outputs(LayerDefinition& layer, int64_t classes) {
   for (Field& block : layer.body.fields) {
-    if (block.name != block_name(layer) || !block.message) continue;
+    if (!block.message || block.message->find("num_output") == nullptr) continue;
     block.message = std::make_shared<Message>(*block.message);
     for (Field& field : block.message->fields) {
       if (field.name == "num_output") field.text = fmt::format("{}", classes);

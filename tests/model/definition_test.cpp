@@ -222,6 +222,17 @@ TEST(ClassCount, AnAdaptedCopyHasNewNamesAndEveryHeadChanged) {
             "64");
 }
 
+TEST(ClassCount, IsOfTheLastLayerWithOutputsOfItsOwnWhateverItsType) {
+  const NetDefinition net = parse(
+      "layer { name: 'ip' type: 'InnerProduct' bottom: 'data' top: 'ip' "
+      "inner_product_param { num_output: 64 } }\n"
+      "layer { name: 'last' type: 'acme.Dense' bottom: 'ip' top: 'last' "
+      "dense_param { bias: false num_output: 12 } }\n"
+      "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'last' bottom: 'label' }\n");
+  EXPECT_EQ(class_count(net), 12);
+  EXPECT_EQ(class_count(with_class_count(net, 5)), 5);
+}
+
 TEST(ClassCount, ATopFiveOfFiveClassesIsLeftOut) {
   EXPECT_EQ(with_class_count(parse(two_heads), 6).layers.size(), 7u);
   EXPECT_EQ(with_class_count(parse(two_heads), 5).layers.size(), 6u);
@@ -234,8 +245,8 @@ TEST(ClassCount, TheSameCountChangesNothing) {
 TEST(ClassCount, ANetWithoutAClassifierSaysSo) {
   EXPECT_EQ(
       thrown([] { (void)class_count(parse("name: 'n' layer { name: 'a' type: 'ReLU' }")); }),
-      "net 'n' has no InnerProduct or Convolution layer before its loss, so it has no number of "
-      "classes (net.prototxt)");
+      "net 'n' has no layer with a num_output before its loss, so it has no number of classes "
+      "(net.prototxt)");
 }
 
 class ModelPath : public testing::Test {
