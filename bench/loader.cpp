@@ -1,5 +1,5 @@
 // bench_loader DATA [--crop 227] [--resize 256] [--threads 1,2] [--seconds 5] [--batch 128]
-//   [--option name=value ...]
+//   [--option name=value ...] [--bytes]
 // How many pictures a second the loader makes ready (read, decode, random crop, mirror, floats), by
 // number of decoder threads. DATA: as --data of tandem train. Beside it:
 // bench/loader_torchvision.py on the same files.
@@ -25,6 +25,7 @@ struct Options {
   double seconds = 5;
   std::vector<int> threads{1, 2};
   std::vector<std::string> parameters;
+  PixelForm pixels = PixelForm::floats;
 };
 
 double seconds_since(Clock::time_point begin) {
@@ -45,6 +46,7 @@ Speed images_per_second(const Dataset& data, const Options& options, int threads
   loading.batch = options.batch;
   loading.threads = threads;
   loading.bad_share_limit = 1;
+  loading.pixels = options.pixels;
   Loader loader(data, loading,
                 {[](int64_t bytes) { return std::malloc(static_cast<size_t>(bytes)); }, std::free});
   // The ring's first batches meet cold caches and empty buffers.
@@ -74,8 +76,9 @@ int run(const Options& options) {
     opening.parameters[pair.substr(0, at)] = pair.substr(at + 1);
   }
   const Dataset data(registry, opening);
-  fmt::print("{} ({}): {} images, crop {}\n", options.data, data.type_name(), data.size(),
-             options.crop);
+  const BatchLayout batch = make_batch_layout(options.batch, data.shape(), {}, options.pixels);
+  fmt::print("{} ({}): {} images, crop {}, {} prefetched batches of {} bytes\n", options.data,
+             data.type_name(), data.size(), options.crop, ring_slots, batch.bytes);
   double one = 0;
   for (const int threads : options.threads) {
     const Speed speed = images_per_second(data, options, threads);
@@ -101,6 +104,8 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", options.seconds, "For each")->capture_default_str();
   app.add_option("--batch", options.batch, "Images")->check(CLI::PositiveNumber);
   app.add_option("--option", options.parameters, "Of the data set, name=value");
+  app.add_flag_callback(
+      "--bytes", [&options] { options.pixels = PixelForm::bytes; }, "Pixels as bytes");
   CLI11_PARSE(app, argc, argv);
   try {
     return run(options);

@@ -5,6 +5,7 @@
 #include "core/cli/commands.h"
 #include "core/schedule/topology_file.h"
 #include "core/train/safetensors.h"
+#include "core/train/session.h"
 
 namespace tandem::cli {
 
@@ -72,6 +73,32 @@ void add_precision_option(CLI::App& command, std::string& precision, const std::
         (void)parse_precision(text);  // its Error says all, and CLI11 leaves it as it is
         return std::string();
       });
+}
+
+void add_pixels_option(CLI::App& command, std::string& pixels, const std::string& standard) {
+  command
+      .add_option("--pixels", pixels,
+                  fmt::format("How images travel to the devices: floats, bytes (a quarter of the "
+                              "traffic; what is resized is rounded), or auto (default): {}",
+                              standard))
+      ->check([](const std::string& text) {
+        demand_pixels_word(text);
+        return std::string();
+      });
+}
+
+void choose_made_up_pixels(const std::string& pixels, const std::string& kind,
+                           SessionOptions& options) {
+  constexpr int64_t most_channels = 4;
+  const bool fits = options.data.c <= most_channels;
+  if (pixels == "bytes" && !fits) {
+    throw error("--pixels bytes: images have 1 to {} channels, the net takes {}", most_channels,
+                options.data.c);
+  }
+  const bool decides = pixels.empty() || pixels == "auto";
+  if (pixels != "bytes" && !(decides && kind == "cuda" && fits)) return;
+  options.training_pixels = PixelForm::bytes;
+  options.pixel_scale.means.fill(127.5F);  // around zero, as images whose mean is taken away
 }
 
 void add_machine_options(CLI::App& command, MachineArguments& arguments) {

@@ -12,6 +12,10 @@
 #include "core/model/definition.h"
 #include "core/schedule/strategy.h"
 
+namespace tandem {
+struct SessionOptions;
+}
+
 namespace tandem::cli {
 
 using Action = std::function<int()>;
@@ -66,6 +70,11 @@ void add_roofline_options(CLI::App& command, RooflineArguments& arguments);
 // --precision; a wrong word is refused when the command line is read.
 void add_precision_option(CLI::App& command, std::string& precision,
                           const std::string& fallback = "float32");
+// --pixels; a wrong word is refused when the command line is read. `standard`: what auto does.
+void add_pixels_option(CLI::App& command, std::string& pixels, const std::string& standard);
+// For made-up data of that shape on devices of that kind. Error if they cannot be bytes.
+void choose_made_up_pixels(const std::string& pixels, const std::string& kind,
+                           SessionOptions& options);
 void add_machine_options(CLI::App& command, MachineArguments& arguments);
 // "sequential, two_phase, ... (default: two_phase)": all strategies, and what `standard` adds.
 [[nodiscard]] std::string strategy_help(const std::string& standard = "");

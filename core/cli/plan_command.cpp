@@ -16,7 +16,7 @@ using nlohmann::json;
 struct PlanArguments {
   NetArguments net;
   std::string devices = "sim:2", strategy = "two_phase", precision = "float32", costs, dot, trace,
-              svg;
+              svg, pixels;
   StrategyOptions strategy_options;
   MachineArguments machine;
   RooflineArguments roofline;
@@ -57,6 +57,7 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
       a.batch_per_device > 0 ? a.batch_per_device * devices.count() : a.net.batch_of(definition);
   options.data = a.net.data(definition);
   options.testing = false;
+  choose_made_up_pixels(a.pixels, devices.kind, options);
   options.costs =
       a.costs.empty() ? CostTable(roofline) : CostTable::read(a.costs, roofline, a.precision);
   options.executor.variation = a.variation;
@@ -251,6 +252,7 @@ void add_plan(CLI::App& app, Action& action) {
                    strategy_help("; auto: the fastest; all: a table of all"))
       ->capture_default_str();
   add_precision_option(*command, a->precision);
+  add_pixels_option(*command, a->pixels, "bytes on cuda, else floats");
   command->add_option("--costs", a->costs, "Measured costs (tandem profile --costs)");
   command->add_option("--dot", a->dot, "Write the graph in DOT");
   command->add_option("--trace", a->trace, "Write the predicted timeline (Chrome trace JSON)");

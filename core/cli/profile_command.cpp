@@ -17,7 +17,8 @@ using nlohmann::json;
 
 struct ProfileArguments {
   NetArguments net;
-  std::string devices = "cpu", strategy = "two_phase", precision = "float32", costs, paced, trace;
+  std::string devices = "cpu", strategy = "two_phase", precision = "float32", costs, paced, trace,
+              pixels;
   StrategyOptions strategy_options;
   MachineArguments machine;
   int steps = 5, warm_up = 2;
@@ -124,6 +125,7 @@ int run_profile(ProfileArguments& a, const CLI::App& command) {
   options.batch = a.net.batch_of(definition);
   options.data = a.net.data(definition);
   options.testing = false;
+  choose_made_up_pixels(a.pixels, parse_devices(a.devices, registry.backends()).kind, options);
   options.rule.momentum = 0.9F;
   options.rule.weight_decay = 0.0005F;
   if (!a.paced.empty()) {
@@ -222,6 +224,7 @@ void add_profile(CLI::App& app, Action& action) {
   command->add_option("--strategy", a->strategy, strategy_help("; auto: the fastest of them"))
       ->capture_default_str();
   add_precision_option(*command, a->precision);
+  add_pixels_option(*command, a->pixels, "bytes on cuda, else floats");
   command->add_option("--steps", a->steps, "Steps to measure")->capture_default_str();
   command->add_option("--warm-up", a->warm_up, "Steps before them")->capture_default_str();
   command->add_option("--costs", a->costs,

@@ -31,6 +31,7 @@ json to_json(const TestResult& result) {
   const Evaluation& e = result.evaluation;
   json tree = {{"weights", result.weights},
                {"precision", result.precision},
+               {"pixels", result.pixels},
                {"images", e.samples},
                {"skipped", e.skipped},
                {"loss", e.loss},
@@ -100,6 +101,7 @@ void add_test(CLI::App& app, Action& action) {
   command->add_option("--decode-threads", o.decode_threads,
                       "Threads that read images (default: by cores)");
   add_precision_option(*command, o.precision, "the run's");
+  add_pixels_option(*command, o.pixels, "as the run was trained");
   command->add_flag("--json", arguments->as_json, "Print JSON");
   command->callback([&action, arguments] {
     action = [arguments] {

@@ -104,6 +104,8 @@ void add_train(CLI::App& app, Action& action) {
                       "A .caffemodel or .safetensors file to begin with, layers by name");
   command->add_option("--devices", o.devices, "cpu, cpu:2, ... (default: cpu)");
   add_precision_option(*command, o.precision, "float32; with --resume the run's");
+  add_pixels_option(*command, o.pixels,
+                    "bytes on cuda where the data have them, else floats; with --resume the run's");
   command->add_option(
       "--strategy", o.strategy,
       strategy_help(" (default: two_phase); auto: the fastest, priced with measured costs"));

@@ -20,15 +20,16 @@ std::vector<Shape> further_shapes(const Dataset& dataset, const LoaderOptions& o
 
 }  // namespace
 
-BatchLayout make_batch_layout(int64_t rows, const Shape& sample, const std::vector<Shape>& more) {
+BatchLayout make_batch_layout(int64_t rows, const Shape& sample, const std::vector<Shape>& more,
+                              PixelForm pixels) {
   BatchLayout layout;
   layout.rows = rows;
   layout.sample = sample;
   layout.sample.n = 1;
   layout.label_offset = align(sizeof(tandem_step));
   layout.data_offset = layout.label_offset + align(rows * static_cast<int64_t>(sizeof(float)));
-  layout.bytes = layout.data_offset +
-                 align(rows * element_count(layout.sample) * static_cast<int64_t>(sizeof(float)));
+  layout.sample_bytes = element_count(layout.sample) * pixel_bytes(pixels);
+  layout.bytes = layout.data_offset + align(rows * layout.sample_bytes);
   layout.more = more;
   for (Shape& shape : layout.more) {
     shape.n = 1;
@@ -39,7 +40,8 @@ BatchLayout make_batch_layout(int64_t rows, const Shape& sample, const std::vect
 }
 
 struct BatchFiller::Row {
-  TargetRow image;           // its target is null where none is wanted
+  TargetRow image;           // its target is null where none is wanted; its pixels where bytes are
+  uint8_t* bytes = nullptr;  // of the image; null where pixels are floats
   std::vector<float*> more;  // of the data set
 };
 
@@ -48,8 +50,14 @@ BatchFiller::BatchFiller(const Dataset& dataset, const LoaderOptions& options)
       options_(options),
       order_(dataset.size(), options.seed, options.shuffle,
              options.balanced ? class_labels(dataset) : std::vector<int64_t>{}),
-      layout_(make_batch_layout(options.batch, dataset.shape(), further_shapes(dataset, options))) {
+      layout_(make_batch_layout(options.batch, dataset.shape(), further_shapes(dataset, options),
+                                options.pixels)) {
   check_targets(options.targets, dataset.class_count());
+  if (options.pixels == PixelForm::floats) return;
+  if (!dataset.has_bytes()) throw error("pixels as bytes: {}", dataset.why_no_bytes());
+  if (options.pixels == PixelForm::bytes && options.targets.mixes()) {
+    throw error("pixels as bytes cannot be mixed: floats made of them can");
+  }
 }
 
 int64_t BatchFiller::rows_with_data(int64_t number) const {
@@ -62,7 +70,12 @@ BatchFiller::Row BatchFiller::row_of(std::byte* memory, int64_t row) const {
     return reinterpret_cast<float*>(memory + offset) + row * elements;
   };
   Row result;
-  result.image.pixels = at(layout_.data_offset, element_count(layout_.sample));
+  if (options_.pixels == PixelForm::bytes) {
+    result.bytes =
+        reinterpret_cast<uint8_t*>(memory + layout_.data_offset) + row * layout_.sample_bytes;
+  } else {
+    result.image.pixels = at(layout_.data_offset, element_count(layout_.sample));
+  }
   result.image.label = at(layout_.label_offset, 1);
   for (size_t i = 0; i < layout_.more.size(); ++i) {
     result.more.push_back(at(layout_.more_offsets[i], element_count(layout_.more[i])));
@@ -74,8 +87,35 @@ BatchFiller::Row BatchFiller::row_of(std::byte* memory, int64_t row) const {
   return result;
 }
 
+template <class Function>
+void BatchFiller::with_bytes(const Row& row, const Function& function) const {
+  if (row.bytes != nullptr) return function(row.bytes);
+  thread_local std::vector<uint8_t> bytes;
+  bytes.resize(static_cast<size_t>(element_count(layout_.sample)));
+  function(bytes.data());
+  to_floats(bytes.data(), layout_.sample, dataset_.pixel_scale(), row.image.pixels);
+}
+
+SampleStatus BatchFiller::get(const Row& row, int64_t index, uint64_t seed,
+                              std::string* reason) const {
+  if (options_.pixels == PixelForm::floats) {
+    return dataset_.get(index, seed, row.image.pixels, row.image.label, reason);
+  }
+  SampleStatus status = SampleStatus::good;
+  with_bytes(row, [&](uint8_t* bytes) {
+    status = dataset_.get_bytes(index, seed, bytes, row.image.label, reason);
+  });
+  return status;
+}
+
 void BatchFiller::clear(const Row& row) const {
-  std::fill_n(row.image.pixels, element_count(layout_.sample), 0.0F);
+  if (options_.pixels == PixelForm::floats) {
+    std::fill_n(row.image.pixels, element_count(layout_.sample), 0.0F);
+  } else {
+    with_bytes(row, [&](uint8_t* bytes) {
+      fill_with_means(layout_.sample, dataset_.pixel_scale(), bytes);
+    });
+  }
   for (size_t i = 0; i < row.more.size(); ++i) {
     std::fill_n(row.more[i], element_count(layout_.more[i]), 0.0F);
   }
@@ -96,8 +136,7 @@ BatchFiller::BadRows BatchFiller::fill(std::byte* memory, int64_t number, int64_
       const uint64_t seed = order_.sample_seed(position);
       dataset_.get_more(index, seed, row.more);
       std::string reason;
-      if (dataset_.get(index, seed, row.image.pixels, row.image.label, &reason) ==
-          SampleStatus::skipped) {
+      if (get(row, index, seed, &reason) == SampleStatus::skipped) {
         bad.emplace_back(i, BadSample{dataset_.sample_name(index), reason});
       }
     }

@@ -35,6 +35,11 @@ class BatchFiller {
  private:
   struct Row;
   [[nodiscard]] Row row_of(std::byte* memory, int64_t row) const;
+  // Calls function(bytes of the row's picture); where a batch holds floats they are made of them.
+  template <class Function>
+  void with_bytes(const Row& row, const Function& function) const;
+  [[nodiscard]] SampleStatus get(const Row& row, int64_t index, uint64_t seed,
+                                 std::string* reason) const;
   void clear(const Row& row) const;
   void mix(std::byte* memory, int64_t number, int64_t first, int64_t last) const;
 

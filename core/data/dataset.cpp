@@ -134,7 +134,10 @@ Dataset::Dataset(Registry& registry, const DatasetOptions& options) {
   info_.struct_size = sizeof(info_);
   const std::string what =
       options.split == "predict" ? "images to predict" : fmt::format("data '{}'", options.source);
-  check(type_->open(&request, &handle_, &info_), what);
+  (void)take_reason();  // what is explained from here on is this data set's
+  const tandem_status status = type_->open(&request, &handle_, &info_);
+  if (status == TANDEM_OK) no_bytes_ = take_reason();
+  check(status, what);
   // Without a finished object there is no destructor to close what the plugin has opened.
   std::unique_ptr<void, void (*)(void*)> opened(handle_, type_->close);
   info_.shape.n = 1;
@@ -205,13 +208,22 @@ std::optional<StoredSample> Dataset::describe(int64_t index, std::string* reason
 
 SampleStatus Dataset::get(int64_t index, uint64_t seed, float* pixels, float* label,
                           std::string* reason) const {
-  if (index < 0 || index >= size()) {
-    throw error("sample {} does not exist: the data set has {}", index, size());
-  }
-  const tandem_status status = type_->get(handle_, index, seed, pixels, label);
+  demand_index(index);
+  const SampleStatus status =
+      status_of(type_->get(handle_, index, seed, pixels, label), index, label, reason);
+  if (status == SampleStatus::skipped) std::fill_n(pixels, element_count(info_.shape), 0.0F);
+  return status;
+}
+
+void Dataset::demand_index(int64_t index) const {
+  if (index >= 0 && index < size()) return;
+  throw error("sample {} does not exist: the data set has {}", index, size());
+}
+
+SampleStatus Dataset::status_of(tandem_status status, int64_t index, float* label,
+                                std::string* reason) const {
   if (status == TANDEM_SKIP) {
     *reason = take_reason();
-    std::fill_n(pixels, element_count(info_.shape), 0.0F);
     *label = -1;
     return SampleStatus::skipped;
   }
@@ -221,6 +233,32 @@ SampleStatus Dataset::get(int64_t index, uint64_t seed, float* pixels, float* la
                 sample_name(index), type_->name, *label, class_count() - 1);
   }
   return SampleStatus::good;
+}
+
+bool Dataset::has_bytes() const {
+  return info_.has_bytes != 0 && type_->get_bytes != nullptr && info_.shape.c <= 4;
+}
+
+std::string Dataset::why_no_bytes() const {
+  if (type_->get_bytes == nullptr) return fmt::format("data set '{}' gives floats", type_->name);
+  return fmt::format("data set '{}' gives floats here: {}", type_->name,
+                     no_bytes_.empty() ? "it does not say why" : no_bytes_);
+}
+
+PixelScale Dataset::pixel_scale() const {
+  PixelScale result;
+  std::copy_n(info_.byte_means, result.means.size(), result.means.begin());
+  result.scale = info_.byte_scale;
+  return result;
+}
+
+SampleStatus Dataset::get_bytes(int64_t index, uint64_t seed, uint8_t* pixels, float* label,
+                                std::string* reason) const {
+  demand_index(index);
+  const SampleStatus status =
+      status_of(type_->get_bytes(handle_, index, seed, pixels, label), index, label, reason);
+  if (status == SampleStatus::skipped) fill_with_means(info_.shape, pixel_scale(), pixels);
+  return status;
 }
 
 std::vector<Shape> Dataset::more_shapes() const {

@@ -12,6 +12,7 @@
 
 #include "core/base/attributes.h"
 #include "core/base/shape.h"
+#include "core/data/pixels.h"
 #include "plugins/abi.h"
 
 namespace tandem {
@@ -78,17 +79,30 @@ class Dataset {
   // reason; pixels are then zeros and the label is -1. Throws Error for anything worse.
   SampleStatus get(int64_t index, uint64_t seed, float* pixels, float* label,
                    std::string* reason) const;
+  // Whether get_bytes() works; else why not, as the end of a message.
+  [[nodiscard]] bool has_bytes() const;
+  [[nodiscard]] std::string why_no_bytes() const;
+  // What makes of get_bytes() what get() gives, but for the rounding.
+  [[nodiscard]] PixelScale pixel_scale() const;
+  // As get(), with pixels as bytes; those of a damaged sample come next to zeros.
+  SampleStatus get_bytes(int64_t index, uint64_t seed, uint8_t* pixels, float* label,
+                         std::string* reason) const;
   // The further inputs, in the order of the options.
   [[nodiscard]] std::vector<Shape> more_shapes() const;
   void get_more(int64_t index, uint64_t seed, const std::vector<float*>& inputs) const;
 
  private:
   void prepare_more(const DatasetOptions& options);
+  void demand_index(int64_t index) const;
+  // What a data set's get() or get_bytes() said, its label checked.
+  SampleStatus status_of(tandem_status status, int64_t index, float* label,
+                         std::string* reason) const;
 
   const tandem_dataset_type* type_ = nullptr;
   Attributes attributes_;
   void* handle_ = nullptr;
   tandem_dataset_info info_{};
+  std::string no_bytes_;  // the plugin's reason
   std::vector<MoreInput> more_;
 };
 

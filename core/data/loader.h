@@ -18,16 +18,18 @@
 namespace tandem {
 
 // One batch in memory: tandem_step, then labels, then pixels, then what else the net is fed with,
-// each on a multiple of 64 bytes.
+// each on a multiple of 64 bytes. All are floats; pixels may be bytes.
 struct BatchLayout {
   int64_t rows = 0;
   Shape sample;
+  int64_t sample_bytes = 0;  // of the pixels of one row
   int64_t label_offset = 0, data_offset = 0, bytes = 0;
   std::vector<Shape> more;  // of one sample each
   std::vector<int64_t> more_offsets;
 };
 [[nodiscard]] BatchLayout make_batch_layout(int64_t rows, const Shape& sample,
-                                            const std::vector<Shape>& more = {});
+                                            const std::vector<Shape>& more = {},
+                                            PixelForm pixels = PixelForm::floats);
 
 constexpr int ring_slots = 3;
 
@@ -47,6 +49,7 @@ struct LoaderOptions {
   bool balanced = false;          // every epoch shows every class as often as the others: rare ones
                                   // several times, others in part. Needs shuffle
   TargetOptions targets;          // wanted: after all else, a weight for each class and row
+  PixelForm pixels = PixelForm::floats;     // bytes: nothing is mixed
   int64_t timed_from = 0, timed_count = 0;  // batches for Loader::spans()
 };
 

@@ -30,6 +30,9 @@ constexpr const char* skip = "skip";
 constexpr const char* metrics = "metrics";
 // Transient, 2 slots, one a device: its share of the batch, laid out as core/data's BatchLayout.
 constexpr const char* input = "input";
+// Transient, one a device, where the batch has bytes for pixels: those of its share. They become
+// floats in the input, which is laid out as if they had come as such.
+constexpr const char* pixels = "pixels";
 // External, device -1: the global batch, laid out as core/data's BatchLayout.
 constexpr const char* batch = "batch";
 // Persistent, device -1, 2 slots: the summed scalars (64 bytes each), then (training) skip.

@@ -79,6 +79,7 @@ std::string cost_key(const Net& net, const Plan& plan, const Task& task) {
   if (std::holds_alternative<MergeWork>(task.work)) return "merge";
   if (std::holds_alternative<NormWork>(task.work)) return "norms";
   if (std::holds_alternative<UpdateWork>(task.work)) return "update";
+  if (std::holds_alternative<ConvertWork>(task.work)) return "convert";
   return "check";
 }
 
@@ -88,7 +89,8 @@ int64_t cost_bytes(const Plan& plan, const Task& task) {
   if (const auto* copy = std::get_if<CopyWork>(&task.work)) {
     return rearranges(plan, *copy) ? 2 * written : written;
   }
-  return sum_of(plan, task.reads) + 2 * written;
+  const bool overwrites = std::holds_alternative<ConvertWork>(task.work);
+  return sum_of(plan, task.reads) + (overwrites ? 1 : 2) * written;
 }
 
 const MeasuredCost* CostTable::find(const std::string& key) const {

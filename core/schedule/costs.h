@@ -31,7 +31,7 @@ class CostTable {
 
   // key: "<layer> forward", "<layer> backward_data", ..., behind them the outputs' dtype if it is
   // not float32, or "tf32" where a layer with weights may use it;
-  // "add", "merge", "norms", "update", "check", "input", "rearrange" (see cost_key()).
+  // "add", "merge", "norms", "update", "check", "input", "convert", "rearrange" (see cost_key()).
   void set(const std::string& key, const MeasuredCost& cost) { measured_[key] = cost; }
   [[nodiscard]] const MeasuredCost* find(const std::string& key) const;
   [[nodiscard]] bool empty() const { return measured_.empty(); }

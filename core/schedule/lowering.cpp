@@ -123,6 +123,8 @@ Lowered Lowering::lower(int task_index, int64_t step, const std::vector<void*>& 
     lower_norms(*norms, at, result);
   } else if (const auto* update = std::get_if<UpdateWork>(&task.work)) {
     lower_update(*update, at, result);
+  } else if (const auto* convert = std::get_if<ConvertWork>(&task.work)) {
+    lower_conversion(*convert, at, result);
   } else {
     lower_check(std::get<CheckWork>(task.work), at, result);
   }
@@ -249,6 +251,23 @@ void Lowering::lower_check(const CheckWork& work, const Resolver& at, Lowered& r
                 skip = at.as<int32_t>(work.skip)](const tandem_call& call) {
     return check(&call, values, count, skip);
   };
+}
+
+void Lowering::lower_conversion(const ConvertWork& work, const Resolver& at,
+                                Lowered& result) const {
+  const auto convert = runtime_.machine().backend().convert_pixels;
+  if (convert == nullptr) {
+    throw error("backend '{}' is of a plugin ABI before 1.4, which makes no floats of bytes",
+                runtime_.machine().kind());
+  }
+  tandem_pixels pixels{};
+  pixels.struct_size = sizeof(pixels);
+  pixels.shape = work.shape;
+  pixels.pixels = at.as<const uint8_t>(work.pixels);
+  pixels.target = at.as<float>(work.target);
+  std::copy(work.scale.means.begin(), work.scale.means.end(), pixels.means);
+  pixels.scale = work.scale.scale;
+  result.run = [convert, pixels](const tandem_call& call) { return convert(&call, &pixels); };
 }
 
 void Lowering::note_touches(const Task& task, const Resolver& at, Lowered& result) const {

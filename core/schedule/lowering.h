@@ -71,6 +71,7 @@ class Lowering {
   // What all of a work's updates have in common.
   [[nodiscard]] tandem_update update_of(const UpdateWork& work, const Resolver& at) const;
   void lower_check(const CheckWork& work, const Resolver& at, Lowered& result) const;
+  void lower_conversion(const ConvertWork& work, const Resolver& at, Lowered& result) const;
   void note_touches(const Task& task, const Resolver& at, Lowered& result) const;
 
   const Plan& plan_;

@@ -231,6 +231,16 @@ void validate_update(const Plan& plan, const Task& task, const UpdateWork& updat
   }
 }
 
+void validate_conversion(const Plan& plan, const Task& task, const ConvertWork& convert) {
+  validate_region(plan, task, convert.pixels);
+  validate_region(plan, task, convert.target);
+  const int64_t count = element_count(convert.shape);
+  if (plan.bytes(convert.pixels) == count && plan.bytes(convert.target) == 4 * count) return;
+  throw error("task '{}' makes {} bytes of pixels {} bytes of floats, and its pictures are {}",
+              task.label, plan.bytes(convert.pixels), plan.bytes(convert.target),
+              to_string(convert.shape));
+}
+
 void validate_work(const Plan& plan, const Task& task) {
   if (const auto* work = std::get_if<LayerWork>(&task.work)) {
     validate_binding(plan, task, work->binding);
@@ -258,6 +268,8 @@ void validate_work(const Plan& plan, const Task& task) {
   } else if (const auto* check = std::get_if<CheckWork>(&task.work)) {
     validate_region(plan, task, check->values);
     validate_region(plan, task, check->skip);
+  } else if (const auto* convert = std::get_if<ConvertWork>(&task.work)) {
+    validate_conversion(plan, task, *convert);
   }
 }
 

@@ -9,6 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/shape.h"
+#include "core/data/pixels.h"
 #include "core/schedule/role_options.h"
 
 namespace tandem {
@@ -166,7 +168,13 @@ struct UpdateWork {  // the solver's rule
 struct CheckWork {  // skip = 1 if a value is not finite
   Region values, skip;
 };
-using Work = std::variant<LayerWork, CopyWork, AddWork, MergeWork, NormWork, UpdateWork, CheckWork>;
+struct ConvertWork {  // target = the pictures of bytes as floats
+  Shape shape;        // of all of them
+  Region pixels, target;
+  PixelScale scale;
+};
+using Work = std::variant<LayerWork, CopyWork, AddWork, MergeWork, NormWork, UpdateWork, CheckWork,
+                          ConvertWork>;
 
 // Where an update takes the gradients of several batches (iter_size), each batch is a step of the
 // executor: in which of them a task does its work. In the others it only keeps its place.

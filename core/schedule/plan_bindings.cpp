@@ -56,6 +56,13 @@ BatchLayout PlanBuilder::batch_layout(int64_t row_count) const {
   return make_batch_layout(row_count, sample, more);
 }
 
+BatchLayout PlanBuilder::global_layout() const {
+  const BatchLayout floats = batch_layout(net().batch);
+  return inputs_.bytes
+             ? make_batch_layout(floats.rows, floats.sample, floats.more, PixelForm::bytes)
+             : floats;
+}
+
 Region PlanBuilder::input(int place) {
   const int64_t bytes = batch_layout(rows(place).count()).bytes;
   return {buffer(at(place, buffers::input, bytes, 2)), 0, bytes};

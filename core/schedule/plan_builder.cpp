@@ -120,32 +120,6 @@ void PlanBuilder::emit(Task task) {
   plan_.tasks.push_back(std::move(task));
 }
 
-void PlanBuilder::emit_input(int place, bool with_data) {
-  const Rows mine = rows(place);
-  const BatchLayout global = batch_layout(net().batch), local = batch_layout(mine.count());
-  const int from = buffer({buffers::batch, TANDEM_HOST, BufferKind::external, global.bytes, 1, {}});
-  const int to = input(place).buffer;
-  const auto segment = [&](int64_t source, int64_t target, int64_t bytes) {
-    return CopySegment{{from, source, bytes}, {to, target, bytes}};
-  };
-  const auto rows_segment = [&](int64_t source, int64_t target, int64_t row_bytes) {
-    return segment(source + mine.begin * row_bytes, target, mine.count() * row_bytes);
-  };
-  std::vector<CopySegment> segments{segment(0, 0, sizeof(tandem_step)),
-                                    rows_segment(global.label_offset, local.label_offset, 4)};
-  if (with_data) {
-    segments.push_back(
-        rows_segment(global.data_offset, local.data_offset, element_count(global.sample) * 4));
-  }
-  for (size_t i = 0; with_data && i < global.more.size(); ++i) {
-    segments.push_back(rows_segment(global.more_offsets[i], local.more_offsets[i],
-                                    element_count(global.more[i]) * 4));
-  }
-  const std::string& name = places_[size_t(place)].name;
-  emit_copy(fmt::format("copy {}{}input @{}", name, name.empty() ? "" : " ", device_of(place)),
-            Stage::input, -1, {{device_of(place), StreamKind::copy}}, std::move(segments));
-}
-
 std::string PlanBuilder::label(LayerPass pass, int layer, int place) const {
   const std::string& name = places_[size_t(place)].name;
   return fmt::format("{} {} @{}{}", to_string(pass), net().layers[size_t(layer)].name,

@@ -125,8 +125,8 @@ class PlanBuilder {
   // ---- Tasks.
   // ------------------------------------------------------------------------------------
 
-  // The place's rows of the batch, from the host, by its device's copy stream. Without data: only
-  // the step and the labels.
+  // The place's rows of the batch, from the host, by its device's copy stream, which also makes
+  // floats of pixels that come as bytes. Without data: only the step and the labels.
   void emit_input(int place, bool with_data = true);
   // The statistics pass, where the layer has one; before the passes that read what all devices
   // gave.
@@ -199,7 +199,11 @@ class PlanBuilder {
   [[nodiscard]] Buffer at(int place, const std::string& name, int64_t bytes, int slots = 1) const;
   [[nodiscard]] const std::vector<Shape>& shapes(int place);
   [[nodiscard]] int64_t tensor_bytes(int place, int index);
+  // As the net reads it, and as it comes from the host.
   [[nodiscard]] BatchLayout batch_layout(int64_t row_count) const;
+  [[nodiscard]] BatchLayout global_layout() const;
+  void emit_conversion(int place, const Region& pixels, const Region& target);
+  [[nodiscard]] std::string input_label(const char* what, int place) const;
   [[nodiscard]] Region input(int place);
   [[nodiscard]] Region constant(int device, int scalar);
   [[nodiscard]] Region output_gradient(int place, int layer, size_t output);

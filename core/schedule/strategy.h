@@ -37,6 +37,7 @@ struct StrategyInputs {
   bool clips_gradients = false;  // it reads the norm of all gradients, so it waits for all of them
   int batches_per_update = 1;    // iter_size
   std::vector<WeightPlace> weights_at;  // for `testing`: of the training plan
+  std::optional<PixelScale> bytes;      // pixels come as bytes; what makes floats of them
   StrategyOptions options;
 };
 

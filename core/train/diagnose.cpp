@@ -91,6 +91,7 @@ std::string first_not_finite(Registry& registry, const NetDefinition& definition
   loading.first_batch = inputs.number;
   loading.batch_count = 1;
   loading.slots = 1;
+  if (loading.pixels == PixelForm::bytes) loading.pixels = PixelForm::rounded;  // as the plan is
   Loader loader(*inputs.dataset, loading,
                 {[](int64_t bytes) { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); },
                  [](void* address) { std::free(address); }});

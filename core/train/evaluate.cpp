@@ -166,6 +166,7 @@ Evaluation evaluate(Session& session, const Dataset& dataset, const EvaluateOpti
   loading.seed = options.seed;
   loading.threads = options.decode_threads;
   loading.bad_share_limit = 1;
+  loading.pixels = session.testing().pixels;
   auto loader = std::make_unique<Loader>(dataset, loading, session.allocator());
   try {
     Evaluation result = run(session, dataset, loading, *loader, options, sink);

@@ -21,7 +21,8 @@ namespace {
 // One batch in pinned memory: noise for pixels, labels in turn.
 class StandingBatch {
  public:
-  StandingBatch(Session& session, const Net& net) : allocator_(session.allocator()) {
+  StandingBatch(Session& session, const Phase& phase) : allocator_(session.allocator()) {
+    const Net& net = phase.net;
     const bool is_virtual = session.machine().kind() == "sim";
     Shape sample = net.tensors[static_cast<size_t>(net.data)].shape;
     sample.n = 1;
@@ -29,12 +30,11 @@ class StandingBatch {
     for (const int input : net.more_inputs) {
       more.push_back(net.tensors[static_cast<size_t>(input)].shape);
     }
-    layout_ = make_batch_layout(net.batch, sample, more);
+    layout_ = make_batch_layout(net.batch, sample, more, phase.pixels);
     memory_ = static_cast<std::byte*>(allocator_.allocate(layout_.bytes));
     if (is_virtual) return;  // addresses on sim stand for memory that does not exist
     virtual_ = false;
     auto* labels = reinterpret_cast<float*>(memory_ + layout_.label_offset);
-    auto* pixels = reinterpret_cast<float*>(memory_ + layout_.data_offset);
     int64_t classes = 2;
     if (net.prediction >= 0) classes = net.tensors[static_cast<size_t>(net.prediction)].shape.c;
     for (int64_t i = 0; i < net.batch; ++i) labels[i] = static_cast<float>(i % classes);
@@ -42,10 +42,16 @@ class StandingBatch {
     std::memset(memory_ + layout_.data_offset, 0,
                 static_cast<size_t>(layout_.bytes - layout_.data_offset));
     const int64_t count = net.batch * element_count(sample);
+    auto* floats = reinterpret_cast<float*>(memory_ + layout_.data_offset);
+    auto* bytes = reinterpret_cast<uint8_t*>(floats);
     uint32_t bits = 0;
     for (int64_t i = 0; i < count; ++i, bits >>= 8) {
       if (i % 4 == 0) bits = random.bits();
-      pixels[i] = static_cast<float>(bits & 0xff) - 127.5F;
+      if (phase.pixels == PixelForm::bytes) {
+        bytes[i] = static_cast<uint8_t>(bits & 0xff);
+      } else {
+        floats[i] = static_cast<float>(bits & 0xff) - 127.5F;
+      }
     }
   }
   ~StandingBatch() { allocator_.free(memory_); }
@@ -103,7 +109,7 @@ double StepParts::sequential() const {
 
 Measurement measure(Session& session, int warm_up, int steps) {
   Phase& phase = session.training();
-  StandingBatch batch(session, phase.net);
+  StandingBatch batch(session, phase);
   if (session.machine().kind() != "sim") session.set_initial_weights(1);
   const double first_step_at = session.machine().kind() == "sim" ? 0 : seconds_since_start();
   std::vector<std::vector<TraceEvent>> traces;
@@ -153,7 +159,7 @@ Measurement measure(Session& session, int warm_up, int steps) {
 
 std::vector<float> forward_once(Session& session) {
   Phase& phase = session.testing();
-  StandingBatch batch(session, phase.net);
+  StandingBatch batch(session, phase);
   session.set_initial_weights(1);
   phase.executor->issue(0, {{phase.batch_buffer, batch.for_step(0)}});
   phase.executor->drain();

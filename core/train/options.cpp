@@ -47,6 +47,7 @@ json options_json(const TrainOptions& o) {
           {"solver", o.solver},
           {"devices", o.devices},
           {"precision", o.precision},
+          {"pixels", o.pixels},
           {"strategy", o.strategy},
           {"split", o.strategy_options.split},
           {"hidden_broadcast", o.strategy_options.hidden_broadcast},
@@ -80,6 +81,7 @@ TrainOptions options_from(const json& tree) {
   o.solver = tree.at("solver");
   o.devices = tree.at("devices");
   o.precision = tree.value("precision", std::string("float32"));
+  o.pixels = tree.value("pixels", std::string("floats"));
   o.strategy = tree.at("strategy");
   o.strategy_options.split = tree.at("split");
   o.strategy_options.hidden_broadcast = tree.at("hidden_broadcast");

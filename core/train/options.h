@@ -28,6 +28,7 @@ struct TrainOptions {
   std::map<std::string, std::string> solver_fields;  // of the solver, replacing its file's
   std::string devices;                               // "": cpu
   std::string precision;  // a word of parse_precision(); "": float32, or the resumed run's
+  std::string pixels;     // bytes, floats, or auto: "", or the resumed run's
   std::string strategy;   // "": two_phase
   StrategyOptions strategy_options;
   int64_t batch = 0;             // global; 0: the net's batch_size, else 64

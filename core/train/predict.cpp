@@ -11,7 +11,7 @@
 #include "core/train/evaluate.h"
 #include "core/train/run_folder.h"
 #include "core/train/session.h"
-#include "core/train/setup.h"
+#include "core/train/setup_pixels.h"
 
 namespace tandem {
 namespace {
@@ -38,12 +38,13 @@ std::vector<double> probabilities(const float* scores, int64_t classes, bool alr
   return values;
 }
 
-// A run loaded for use: its record and a session with its weights.
+// A run loaded for use: its record, and once it is opened a session with its weights.
 struct Loaded {
-  // precision: "" is the run's.
-  Loaded(const fs::path& run, const std::string& devices, const std::string& which, int64_t batch,
-         const std::string& precision)
-      : registry(Registry::with_defaults()), folder(RunFolder::open(run)), record(folder.record()) {
+  Loaded(const fs::path& run, std::string on, const std::string& which)
+      : registry(Registry::with_defaults()),
+        folder(RunFolder::open(run)),
+        record(folder.record()),
+        devices(std::move(on)) {
     if (which != "best" && which != "last") {
       throw error("weights '{}': there are 'best' and 'last'", which);
     }
@@ -53,15 +54,37 @@ struct Loaded {
                   (run / "last.safetensors").string());
     }
     demand_computing(registry, devices);
+  }
+
+  // precision: "" is the run's.
+  void open(int64_t batch, const std::string& precision, PixelForm pixels,
+            const PixelScale& scale) {
     SessionOptions options;
     options.devices = devices;
+    options.testing_pixels = pixels;
+    options.pixel_scale = scale;
     options.batch = batch > 0 ? batch : record.options.batch;
     options.data = record.data;
     options.precision = parse_precision(precision.empty() ? record.options.precision : precision);
     options.training = false;
     open_session(options, !precision.empty());
-    session->set_weights(read_checkpoint(run, name, session->net(), false).weights);
+    session->set_weights(read_checkpoint(folder.path(), name, session->net(), false).weights);
   }
+
+  // As the run was trained, if the data can; `asked` is what the user wants.
+  PixelForm pixels_of(const Dataset& dataset, const std::string& asked) {
+    const bool decides = !asked.empty() && asked != "auto";
+    if (decides) demand_pixels_word(asked);
+    const std::string& pixels = decides ? asked : record.options.pixels;
+    if (pixels == "bytes" && !dataset.has_bytes()) {
+      const std::string reason = dataset.why_no_bytes();
+      if (decides) throw error("--pixels bytes: {}", reason);
+      add_note(fmt::format("pixels are floats, not bytes as in the run: {}", reason));
+    }
+    return pixel_form(pixels, dataset);
+  }
+
+  void add_note(const std::string& text) { note += (note.empty() ? "" : "\n") + text; }
 
   // The run's precision, which nobody asked for here, gives way to float32 where these devices
   // cannot compute in it.
@@ -72,14 +95,15 @@ struct Loaded {
       if (is_asked_for || options.precision == TANDEM_FLOAT32) throw;
       options.precision = TANDEM_FLOAT32;
       session.emplace(registry, folder.net(), options);
-      note = fmt::format("in float32, not in the run's {}: {}", record.options.precision,
-                         refused.what());
+      add_note(fmt::format("in float32, not in the run's {}: {}", record.options.precision,
+                           refused.what()));
     }
   }
 
   Registry registry;
   RunFolder folder;
   RunRecord record;
+  std::string devices;
   std::string name, note;
   std::optional<Session> session;
 };
@@ -89,13 +113,16 @@ struct Loaded {
 TestResult test_run(const TestOptions& options, Observer& observer) {
   if (options.batch < 0)
     throw error("--batch {}: the batch must have at least 1 image", options.batch);
-  Loaded run(options.run, options.devices, options.weights, options.batch, options.precision);
+  Loaded run(options.run, options.devices, options.weights);
   const auto dataset = open_dataset(run.registry, run.folder.net(), run.record, options.data,
                                     options.split, TANDEM_TEST);
+  run.open(options.batch, options.precision, run.pixels_of(*dataset, options.pixels),
+           dataset->pixel_scale());
   TestResult result;
   result.class_names = run.record.class_names;
   result.weights = (options.run / (run.name + ".safetensors")).string();
   result.precision = dtype_name(run.session->options().precision);
+  result.pixels = run.session->options().testing_pixels == PixelForm::floats ? "floats" : "bytes";
   result.notes = dataset->notes();
   if (!run.note.empty())
     result.notes = run.note + (result.notes.empty() ? "" : "\n" + result.notes);
@@ -131,8 +158,11 @@ struct Predictor::State {
 };
 
 Predictor::Predictor(const fs::path& run, const std::string& devices, const std::string& weights)
-    : state_(
-          new State{Loaded(run, devices, weights, prediction_batch, dtype_name(TANDEM_FLOAT32))}) {
+    : state_(new State{Loaded(run, devices, weights)}) {
+  // Which files come is not yet known, so the loader makes floats of bytes: the same bits.
+  const bool as_bytes = state_->run.record.options.pixels == "bytes";
+  state_->run.open(prediction_batch, dtype_name(TANDEM_FLOAT32),
+                   as_bytes ? PixelForm::rounded : PixelForm::floats, {});
   if (state_->run.session->net().prediction >= 0) return;
   throw error(
       "net '{}' gives no class scores: it has neither a loss with labels nor an accuracy; `tandem "

@@ -21,6 +21,7 @@ struct TestOptions {
   int decode_threads = 0;
   // Of activations, as `--precision`; "": the run's, or float32 where the devices do not know it.
   std::string precision = "";
+  std::string pixels = "";  // bytes or floats; "" and auto: as the run was trained
 };
 
 struct TestResult {
@@ -28,7 +29,8 @@ struct TestResult {
   std::vector<std::string> class_names;
   std::string weights;    // the file used
   std::string precision;  // what it was computed in
-  std::string notes;      // why not in the run's precision; of the data set
+  std::string pixels;     // of which: bytes or floats
+  std::string notes;      // why not as in the run; of the data set
   struct Mistake {
     std::string path;
     std::string truth, predicted;

@@ -2,6 +2,7 @@
 
 #include "core/train/choose_strategy.h"
 #include "core/train/measure.h"
+#include "core/train/setup_pixels.h"
 
 namespace tandem {
 namespace {
@@ -20,6 +21,7 @@ SessionOptions plain_options(const TrainSetup& setup) {
   options.batch = chosen.batch;
   options.data = setup.record.data;
   options.testing = setup.validation_data != nullptr;
+  choose_pixels(setup, options);
   return options;
 }
 

@@ -106,6 +106,11 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   inputs.batches_per_update = options_.rule.batches;
   inputs.options = options_.strategy_options;
   inputs.weights_at = training_.plan.weights_at;
+  phase.pixels = which == TANDEM_TRAIN ? options_.training_pixels : options_.testing_pixels;
+  if (phase.pixels == PixelForm::bytes && machine_->backend().convert_pixels == nullptr) {
+    phase.pixels = PixelForm::rounded;
+  }
+  if (phase.pixels == PixelForm::bytes) inputs.bytes = options_.pixel_scale;
   if (which == TANDEM_TRAIN) {
     SimulatedDefault choice = simulated_default(registry_, options_.strategy, inputs,
                                                 options_.machine.topology, options_.rule);
@@ -128,7 +133,9 @@ void Session::finish(Phase& phase) {
                                               kernels, &*options_.costs, options_.rule, executor);
   phase.batch_buffer = phase.plan.find_buffer(buffers::batch, TANDEM_HOST);
   for (size_t i = 0; i < phase.plan.tasks.size(); ++i) {
-    if (phase.plan.tasks[i].stage == Stage::input) phase.input_tasks.push_back(static_cast<int>(i));
+    const Task& task = phase.plan.tasks[i];
+    const bool copies = std::holds_alternative<CopyWork>(task.work);
+    if (task.stage == Stage::input && copies) phase.input_tasks.push_back(static_cast<int>(i));
   }
 }
 

@@ -29,7 +29,11 @@ struct SessionOptions {
   int64_t batch = 1;                   // global, of both phases
   Shape data{1, 3, 0, 0};              // of one sample
   int32_t precision = TANDEM_FLOAT32;  // of activations and their gradients: NetOptions::precision
-  bool training = true;                // false: only the testing plan
+  // What the batches of each phase hold. Where the backend makes no floats of bytes they are
+  // rounded ones, which are the same.
+  PixelForm training_pixels = PixelForm::floats, testing_pixels = PixelForm::floats;
+  PixelScale pixel_scale;  // of bytes
+  bool training = true;    // false: only the testing plan
   bool testing = true;
   std::optional<CostTable> costs;  // else a roofline of the devices
 };
@@ -39,6 +43,7 @@ struct Phase {
   Net net;
   Plan plan;
   MemoryPlan memory;
+  PixelForm pixels = PixelForm::floats;  // in the batches it is given
   std::optional<Kernels> kernels;
   std::unique_ptr<Executor> executor;
   int batch_buffer = -1;         // the external buffer of the plan

@@ -9,6 +9,7 @@
 #include "core/model/class_targets.h"
 #include "core/model/net.h"
 #include "core/train/setup_parts.h"
+#include "core/train/setup_pixels.h"
 #include "core/train/setup_solver.h"
 #include "core/train/setup_targets.h"
 
@@ -219,6 +220,7 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options) {
   record.net_name = setup.net.name;
   resolve_targets(registry, setup);
   resolve_amount(setup, options);
+  resolve_pixels(registry, setup);
   return setup;
 }
 

@@ -3,6 +3,7 @@
 #include "core/schedule/strategy_options.h"
 #include "core/train/run_folder.h"
 #include "core/train/setup_parts.h"
+#include "core/train/setup_pixels.h"
 
 namespace tandem {
 namespace {
@@ -23,6 +24,8 @@ void refuse_changes(const TrainSetup& setup, const TrainOptions& options,
   refuse(!options.solver_fields.empty(), "--solver-option");
   refuse(options.rate && *options.rate != setup.solver.base_rate, "--lr");
   refuse(!options.data_parameters.empty(), "--data-option");
+  refuse(!options.pixels.empty() && options.pixels != "auto" && options.pixels != chosen.pixels,
+         "--pixels");
   refuse(options.train_state || options.test_state, "the stage or level");
   refuse(options.balance && !chosen.balance, "--balance");
   refuse(options.mixup != 0 && options.mixup != chosen.mixup, "--mixup");
@@ -116,6 +119,7 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
         setup.training_data->size());
   }
   resolve_amount(setup, options);
+  resolve_pixels(registry, setup);
   return setup;
 }
 

@@ -41,6 +41,7 @@ LoaderOptions TrainingRun::loading() const {
   loading.threads = chosen_.decode_threads;
   loading.balanced = chosen_.balance;
   loading.targets = target_options(setup_);
+  loading.pixels = phase_.pixels;
   loading.bad_share_limit = chosen_.bad_share_limit;
   if (chosen_.timeline) {
     // What is decoded while the traced batches are computed, too.

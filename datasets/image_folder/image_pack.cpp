@@ -83,13 +83,22 @@ picture::Bytes ImagePack::read(const PackedPicture& one) const {
   return picture;
 }
 
-void ImagePack::get(int64_t index, uint64_t seed, float* pixels, float* label) const {
+template <class Pixel>
+void ImagePack::read_to(int64_t index, uint64_t seed, Pixel* pixels, float* label) const {
   const PackedPicture& one = pictures_.at(static_cast<size_t>(index));
   Reader& reader = thread_reader(transform_.channels == 1);
   // The packer decoded every picture to its end, and the check sum says that it is still the same.
   const picture::Size whole = reader.open(read(one), true);
   read_sample(reader, whole, transform_, index, seed, pixels);
   *label = static_cast<float>(one.label);
+}
+
+void ImagePack::get(int64_t index, uint64_t seed, float* pixels, float* label) const {
+  read_to(index, seed, pixels, label);
+}
+
+void ImagePack::get_bytes(int64_t index, uint64_t seed, uint8_t* pixels, float* label) const {
+  read_to(index, seed, pixels, label);
 }
 
 void ImagePack::describe(int64_t index, tandem_sample_info& info) const {

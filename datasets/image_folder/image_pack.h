@@ -39,6 +39,10 @@ class ImagePack {
     return pictures_.at(static_cast<size_t>(index)).label;
   }
   void get(int64_t index, uint64_t seed, float* pixels, float* label) const;
+  void get_bytes(int64_t index, uint64_t seed, uint8_t* pixels, float* label) const;
+  void describe_bytes(tandem_dataset_info& info) const {
+    picture::describe_bytes(transform_, info);
+  }
   void describe(int64_t index, tandem_sample_info& info) const;
 
  private:
@@ -46,6 +50,9 @@ class ImagePack {
   void adopt_classes(const char* model_classes);
   void read_size_of_first_picture();
   [[nodiscard]] picture::Bytes read(const PackedPicture& one) const;
+  // To floats or bytes.
+  template <class Pixel>
+  void read_to(int64_t index, uint64_t seed, Pixel* pixels, float* label) const;
 
   picture::DataFile file_;
   picture::TransformOptions transform_;

@@ -70,7 +70,8 @@ void ImageSet::read_size_of_first_image() {
   throw sdk::invalid("all ", size(), " images are damaged: their size cannot be read");
 }
 
-void ImageSet::get(int64_t index, uint64_t seed, float* pixels, float* label) const {
+template <class Pixel>
+void ImageSet::read(int64_t index, uint64_t seed, Pixel* pixels, float* label) const {
   *label = static_cast<float>(image(index).label);
   if (get_kept(index, seed, pixels)) return;
   Reader& reader = thread_reader(transform_.channels == 1);
@@ -84,7 +85,12 @@ void ImageSet::get(int64_t index, uint64_t seed, float* pixels, float* label) co
   whole_content.store(content, std::memory_order_relaxed);
 }
 
-bool ImageSet::get_kept(int64_t index, uint64_t seed, float* pixels) const {
+// To floats and to bytes.
+template void ImageSet::read(int64_t, uint64_t, float*, float*) const;
+template void ImageSet::read(int64_t, uint64_t, uint8_t*, float*) const;
+
+template <class Pixel>
+bool ImageSet::get_kept(int64_t index, uint64_t seed, Pixel* pixels) const {
   const PictureCache::Kept* kept = cache_->find(static_cast<size_t>(index));
   if (kept == nullptr) return false;
   const auto number = static_cast<uint64_t>(index);
@@ -95,8 +101,9 @@ bool ImageSet::get_kept(int64_t index, uint64_t seed, float* pixels) const {
   return true;
 }
 
+template <class Pixel>
 void ImageSet::read_and_keep(Reader& reader, const picture::Size& whole, int64_t index,
-                             uint64_t seed, float* pixels) const {
+                             uint64_t seed, Pixel* pixels) const {
   const auto number = static_cast<uint64_t>(index);
   const picture::Plan plan = picture::make_plan(whole, transform_, number, seed);
   const int shrink = reader.can_shrink() ? picture::possible_shrink(plan) : 1;
@@ -129,17 +136,6 @@ void ImageSet::describe(int64_t index, tandem_sample_info& info) const {
 Reader& thread_reader(bool gray) {
   thread_local Reader of_gray(true), of_color(false);
   return gray ? of_gray : of_color;
-}
-
-void read_sample(Reader& reader, const picture::Size& whole,
-                 const picture::TransformOptions& options, int64_t index, uint64_t seed,
-                 float* pixels) {
-  const auto number = static_cast<uint64_t>(index);
-  const picture::Plan plan = picture::make_plan(whole, options, number, seed);
-  const int shrink = reader.can_shrink() ? picture::possible_shrink(plan) : 1;
-  const picture::Part part = picture::needed_part(whole, shrink, plan.region, plan.size);
-  const picture::View view = reader.decode(shrink, part);
-  picture::transform(view, whole, plan, options, number, seed, pixels);
 }
 
 }  // namespace tandem::image_folder

@@ -12,7 +12,7 @@
 #include "datasets/image_folder/listing.h"
 #include "datasets/image_folder/picture_cache.h"
 #include "datasets/image_folder/reader.h"
-#include "datasets/picture/transform.h"
+#include "datasets/picture/byte_form.h"
 #include "plugins/sdk.h"
 
 namespace tandem::image_folder {
@@ -33,7 +33,15 @@ class ImageSet {
   [[nodiscard]] const char* notes() const { return notes_.c_str(); }
   [[nodiscard]] int64_t label(int64_t index) const { return image(index).label; }
   [[nodiscard]] bool split_is_drawn() const { return listing_.split_is_drawn; }
-  void get(int64_t index, uint64_t seed, float* pixels, float* label) const;
+  void get(int64_t index, uint64_t seed, float* pixels, float* label) const {
+    read(index, seed, pixels, label);
+  }
+  void get_bytes(int64_t index, uint64_t seed, uint8_t* pixels, float* label) const {
+    read(index, seed, pixels, label);
+  }
+  void describe_bytes(tandem_dataset_info& info) const {
+    picture::describe_bytes(transform_, info);
+  }
   void describe(int64_t index, tandem_sample_info& info) const;
 
  protected:
@@ -49,10 +57,15 @@ class ImageSet {
     return listing_.images.at(static_cast<size_t>(index));
   }
   void read_size_of_first_image();
+  // To floats or bytes.
+  template <class Pixel>
+  void read(int64_t index, uint64_t seed, Pixel* pixels, float* label) const;
   // True if the picture is kept as its sample needs it.
-  [[nodiscard]] bool get_kept(int64_t index, uint64_t seed, float* pixels) const;
+  template <class Pixel>
+  [[nodiscard]] bool get_kept(int64_t index, uint64_t seed, Pixel* pixels) const;
+  template <class Pixel>
   void read_and_keep(Reader& reader, const picture::Size& whole, int64_t index, uint64_t seed,
-                     float* pixels) const;
+                     Pixel* pixels) const;
 
   Listing listing_;
   picture::TransformOptions transform_;
@@ -62,11 +75,19 @@ class ImageSet {
   std::unique_ptr<PictureCache> cache_;
 };
 
-// One picture as the net reads it: only what the sample shows is decoded and resampled. Shared with
-// the data set image_pack.
+// One picture as the net reads it, to floats or bytes: only what the sample shows is decoded and
+// resampled. Shared with the data set image_pack.
+template <class Pixel>
 void read_sample(Reader& reader, const picture::Size& whole,
                  const picture::TransformOptions& options, int64_t index, uint64_t seed,
-                 float* pixels);
+                 Pixel* pixels) {
+  const auto number = static_cast<uint64_t>(index);
+  const picture::Plan plan = picture::make_plan(whole, options, number, seed);
+  const int shrink = reader.can_shrink() ? picture::possible_shrink(plan) : 1;
+  const picture::Part part = picture::needed_part(whole, shrink, plan.region, plan.size);
+  const picture::View view = reader.decode(shrink, part);
+  picture::transform(view, whole, plan, options, number, seed, pixels);
+}
 
 // A reader of this thread, for gray or colour.
 [[nodiscard]] Reader& thread_reader(bool gray);

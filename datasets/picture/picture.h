@@ -25,13 +25,16 @@ struct Region {
   double x = 0, y = 0, width = 0, height = 0;
 };
 
-// Rows of floats, one plane for each channel.
-struct Planes {
-  float* values = nullptr;
+// Rows of floats or bytes, one plane for each channel.
+template <class Value>
+struct PlanesOf {
+  Value* values = nullptr;
   int channels = 0, height = 0, width = 0;
-  [[nodiscard]] float* plane(int channel) const {
+  [[nodiscard]] Value* plane(int channel) const {
     return values + static_cast<std::ptrdiff_t>(channel) * height * width;
   }
 };
+using Planes = PlanesOf<float>;
+using BytePlanes = PlanesOf<unsigned char>;
 
 }  // namespace tandem::picture

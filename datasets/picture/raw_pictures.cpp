@@ -14,6 +14,7 @@
 #include "datasets/picture/hash.h"
 #include "datasets/picture/held_out.h"
 #include "datasets/picture/names.h"
+#include "datasets/picture/recolor.h"
 
 namespace tandem::picture {
 namespace {
@@ -42,6 +43,47 @@ View arranged(const std::vector<unsigned char>& stored, const RawForm& form, int
   View result = view;
   result.pixels = buffer.data();
   return result;
+}
+
+// Which stored plane a net reads as its plane c, whose colours come as options.rgb says.
+size_t stored_plane(const RawForm& form, const TransformOptions& options, int c) {
+  if (!form.rgb_planes) return 0;
+  return static_cast<size_t>(options.rgb ? c : form.channels - 1 - c);
+}
+
+// Whether the plan only moves pixels: every byte of the result is one of the file's, or the mean.
+bool only_moves(const RawForm& form, const TransformOptions& options, const Plan& plan) {
+  const auto is_whole = [](double value) { return value == std::floor(value); };
+  return (options.channels == 3 || !form.rgb_planes) && plan.affine.is_identity() &&
+         !(options.random && recolors(options)) && plan.region.width == plan.size.width &&
+         plan.region.height == plan.size.height && is_whole(plan.region.x) &&
+         is_whole(plan.region.y);
+}
+
+// What only_moves(): row by row from the stored planes.
+void move_pixels(const std::vector<unsigned char>& stored, const RawForm& form,
+                 const TransformOptions& options, const Plan& plan, const BytePlanes& result) {
+  const auto left = static_cast<int>(plan.region.x), top = static_cast<int>(plan.region.y);
+  const int begin = std::clamp(-left, 0, result.width);
+  const int end = std::clamp(form.width - left, begin, result.width);
+  const auto size = static_cast<size_t>(form.height) * static_cast<size_t>(form.width);
+  for (int c = 0; c < result.channels; ++c) {
+    const unsigned char around = nearest_byte(mean_of_plane(options, c));
+    const unsigned char* plane = stored.data() + stored_plane(form, options, c) * size;
+    for (int y = 0; y < result.height; ++y) {
+      unsigned char* to = result.plane(c) + static_cast<std::ptrdiff_t>(y) * result.width;
+      const int row = top + y;
+      if (row < 0 || row >= form.height) {
+        std::fill_n(to, result.width, around);
+        continue;
+      }
+      std::fill(to, to + begin, around);
+      std::copy_n(plane + static_cast<std::ptrdiff_t>(row) * form.width + left + begin, end - begin,
+                  to + begin);
+      std::fill(to + end, to + result.width, around);
+      if (plan.mirrored) std::reverse(to, to + result.width);
+    }
+  }
 }
 
 }  // namespace
@@ -191,6 +233,25 @@ void RawPictures::get(int64_t index, uint64_t seed, float* pixels, float* label)
   const auto number = static_cast<uint64_t>(index);
   transform(view, whole, make_plan(whole, transform_, number, seed), transform_, number, seed,
             pixels);
+  *label = static_cast<float>(sample.label);
+}
+
+void RawPictures::get_bytes(int64_t index, uint64_t seed, uint8_t* pixels, float* label) const {
+  thread_local std::vector<unsigned char> stored, rows;
+  const Sample& sample = samples_.at(static_cast<size_t>(index));
+  read_pixels(sample, stored);
+  const Size whole{form_.width, form_.height};
+  const auto number = static_cast<uint64_t>(index);
+  const Plan plan = make_plan(whole, transform_, number, seed);
+  if (only_moves(form_, transform_, plan)) {
+    const BytePlanes result{pixels, static_cast<int>(transform_.channels), plan.size.height,
+                            plan.size.width};
+    move_pixels(stored, form_, transform_, plan, result);
+    erase(transform_, number, seed, result);
+  } else {
+    const View view = arranged(stored, form_, static_cast<int>(transform_.channels), rows);
+    transform(view, whole, plan, transform_, number, seed, pixels);
+  }
   *label = static_cast<float>(sample.label);
 }
 

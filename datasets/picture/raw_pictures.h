@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "datasets/picture/byte_form.h"
 #include "datasets/picture/transform.h"
 #include "plugins/sdk.h"
 
@@ -53,6 +54,10 @@ class RawPictures {
   [[nodiscard]] int64_t label(int64_t index) const;
   [[nodiscard]] bool split_is_drawn() const { return split_is_drawn_; }
   void get(int64_t index, uint64_t seed, float* pixels, float* label) const;
+  void get_bytes(int64_t index, uint64_t seed, uint8_t* pixels, float* label) const;
+  void describe_bytes(tandem_dataset_info& info) const {
+    picture::describe_bytes(transform_, info);
+  }
   void describe(int64_t index, tandem_sample_info& info) const;
 
  protected:

@@ -22,6 +22,10 @@ struct Finish {
 // `view`: see needed_part().
 void resample(const View& view, const Size& whole, const Region& region, const Finish& finish,
               const Planes& result);
+// The same as bytes: the nearest (ties to even), with neither mean nor scale applied; beyond the
+// picture the mean's.
+void resample(const View& view, const Size& whole, const Region& region, const Finish& finish,
+              const BytePlanes& result);
 
 // The pixels, of a picture shrunk so many times, that resample() to `size` may read: x and y in
 // [0, width), [0, height).

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "datasets/picture/byte_form.h"
 #include "datasets/picture/draws.h"
 #include "datasets/picture/recolor.h"
 
@@ -58,7 +59,9 @@ Region resized_region(const Size& whole, const TransformOptions& options, Draws&
   return {std::floor((columns - w) / 2), std::floor((rows - h) / 2), w, h};
 }
 
-void erase(const Planes& planes, Draws& draws) {
+// `value(plane)` is what an erased pixel becomes.
+template <class Pixel, class Value>
+void erase_rectangle(const PlanesOf<Pixel>& planes, Draws& draws, const Value& value) {
   const double columns = planes.width, rows = planes.height;
   for (int i = 0; i < crop_attempts; ++i) {
     const double area = columns * rows * draws.between(0.02, 0.33);
@@ -71,7 +74,8 @@ void erase(const Planes& planes, Draws& draws) {
     const auto y = static_cast<int>(place(rows, h, true, down));
     for (int c = 0; c < planes.channels; ++c) {
       for (int row = y; row < y + h; ++row) {
-        std::fill_n(planes.plane(c) + static_cast<std::ptrdiff_t>(row) * planes.width + x, w, 0.0F);
+        std::fill_n(planes.plane(c) + static_cast<std::ptrdiff_t>(row) * planes.width + x, w,
+                    value(c));
       }
     }
     return;
@@ -92,6 +96,41 @@ void grow(Plan& plan, const Size& crop) {
 enum Purpose : uint64_t { placing = 0, turning = 1, recoloring = 2, erasing = 3 };
 Draws draws_for(Purpose purpose, uint64_t index, uint64_t seed) {
   return {seed ^ (purpose * 0x9E3779B97F4A7C15U), index};
+}
+
+template <class Pixel, class Value>
+void erase_some(const TransformOptions& options, uint64_t index, uint64_t seed,
+                const PlanesOf<Pixel>& result, const Value& value) {
+  if (!options.random || options.erase <= 0) return;
+  Draws draws = draws_for(erasing, index, seed);
+  if (draws.chance(options.erase)) erase_rectangle(result, draws, value);
+}
+
+template <class Pixel>
+PlanesOf<Pixel> planes_of(const TransformOptions& options, Pixel* pixels) {
+  return {pixels, static_cast<int>(options.channels), static_cast<int>(options.height),
+          static_cast<int>(options.width)};
+}
+
+// All but what is erased.
+void draw(const View& view, const Size& whole, const Plan& plan, const TransformOptions& options,
+          uint64_t index, uint64_t seed, const Planes& result) {
+  const bool recolored = options.random && recolors(options);
+  const Finish finish{options.mean, recolored ? 1 : options.scale, options.rgb, plan.mirrored};
+  if (plan.affine.is_identity()) {
+    resample(view, whole, plan.region, finish, result);
+  } else {
+    thread_local std::vector<float> wider;
+    wider.resize(static_cast<size_t>(plan.size.width) * static_cast<size_t>(plan.size.height) *
+                 static_cast<size_t>(options.channels));
+    const Planes source{wider.data(), result.channels, plan.size.height, plan.size.width};
+    resample(view, whole, plan.region, finish, source);
+    apply(plan.affine, source, result);
+  }
+  if (recolored) {
+    Draws draws = draws_for(recoloring, index, seed);
+    recolor(options, draws, index, seed, result);
+  }
 }
 
 }  // namespace
@@ -128,28 +167,33 @@ int possible_shrink(const Plan& plan) {
 
 void transform(const View& view, const Size& whole, const Plan& plan,
                const TransformOptions& options, uint64_t index, uint64_t seed, float* pixels) {
-  const Planes result{pixels, static_cast<int>(options.channels), static_cast<int>(options.height),
-                      static_cast<int>(options.width)};
-  const bool recolored = options.random && recolors(options);
-  Finish finish{options.mean, recolored ? 1 : options.scale, options.rgb, plan.mirrored};
-  if (plan.affine.is_identity()) {
-    resample(view, whole, plan.region, finish, result);
+  const Planes result = planes_of(options, pixels);
+  draw(view, whole, plan, options, index, seed, result);
+  erase_some(options, index, seed, result, [](int) { return 0.0F; });
+}
+
+void transform(const View& view, const Size& whole, const Plan& plan,
+               const TransformOptions& options, uint64_t index, uint64_t seed,
+               unsigned char* pixels) {
+  const BytePlanes result = planes_of(options, pixels);
+  if (plan.affine.is_identity() && !(options.random && recolors(options))) {
+    resample(view, whole, plan.region, {options.mean, 1, options.rgb, plan.mirrored}, result);
   } else {
-    thread_local std::vector<float> wider;
-    wider.resize(static_cast<size_t>(plan.size.width) * static_cast<size_t>(plan.size.height) *
-                 static_cast<size_t>(options.channels));
-    const Planes source{wider.data(), result.channels, plan.size.height, plan.size.width};
-    resample(view, whole, plan.region, finish, source);
-    apply(plan.affine, source, result);
+    thread_local std::vector<float> values;
+    values.resize(static_cast<size_t>(options.channels * options.height * options.width));
+    TransformOptions unscaled = options;
+    unscaled.scale = 1;
+    const Planes drawn = planes_of(options, values.data());
+    draw(view, whole, plan, unscaled, index, seed, drawn);
+    to_bytes(options, drawn, result);
   }
-  if (recolored) {
-    Draws draws = draws_for(recoloring, index, seed);
-    recolor(options, draws, index, seed, result);
-  }
-  if (options.random && options.erase > 0) {
-    Draws draws = draws_for(erasing, index, seed);
-    if (draws.chance(options.erase)) erase(result, draws);
-  }
+  erase(options, index, seed, result);
+}
+
+void erase(const TransformOptions& options, uint64_t index, uint64_t seed,
+           const BytePlanes& result) {
+  erase_some(options, index, seed, result,
+             [&](int plane) { return nearest_byte(mean_of_plane(options, plane)); });
 }
 
 }  // namespace tandem::picture

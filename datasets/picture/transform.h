@@ -55,5 +55,14 @@ struct Plan {
 // `view` covers needed_part() of the plan's region and size.
 void transform(const View& view, const Size& whole, const Plan& plan,
                const TransformOptions& options, uint64_t index, uint64_t seed, float* pixels);
+// The same as bytes, neither mean nor scale applied: rounded to the nearest, ties to even. What is
+// put around or into the picture is the mean's nearest byte.
+void transform(const View& view, const Size& whole, const Plan& plan,
+               const TransformOptions& options, uint64_t index, uint64_t seed,
+               unsigned char* pixels);
+
+// The last of it: the rectangle that some samples lose.
+void erase(const TransformOptions& options, uint64_t index, uint64_t seed,
+           const BytePlanes& result);
 
 }  // namespace tandem::picture

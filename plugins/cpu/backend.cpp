@@ -7,6 +7,7 @@
 #include "plugins/cpu/arithmetic.h"
 #include "plugins/cpu/hardware.h"
 #include "plugins/cpu/memory.h"
+#include "plugins/cpu/pixels.h"
 #include "plugins/cpu/stream.h"
 #include "plugins/cpu/updates.h"
 #include "plugins/sdk.h"
@@ -166,6 +167,10 @@ tandem_status sum_of_squares(const tandem_call* call, const float* values, int64
   return guarded([&] { *sum = tandem::cpu::sum_of_squares(call->threads, values, count); });
 }
 
+tandem_status convert_pixels(const tandem_call* call, const tandem_pixels* pixels) {
+  return guarded([&] { tandem::cpu::convert_pixels(call->threads, *pixels); });
+}
+
 constexpr tandem_backend backend{sizeof(tandem_backend),
                                  "cpu",
                                  "this computer's cores, shared by N devices (cpu:N)",
@@ -190,7 +195,13 @@ constexpr tandem_backend backend{sizeof(tandem_backend),
                                  &add,
                                  &update,
                                  &check_finite,
-                                 &sum_of_squares};
+                                 &sum_of_squares,
+                                 &convert_pixels,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr};
 
 }  // namespace
 

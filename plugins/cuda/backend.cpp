@@ -8,6 +8,7 @@
 #include "plugins/cuda/event.h"
 #include "plugins/cuda/hardware.h"
 #include "plugins/cuda/machine.h"
+#include "plugins/cuda/pixels.h"
 #include "plugins/cuda/stream.h"
 #include "plugins/cuda/updates.h"
 #include "plugins/sdk.h"
@@ -133,6 +134,9 @@ constexpr tandem_backend backend = [] {
   table.sum_of_squares = [](const tandem_call* call, const float* values, int64_t count,
                             double* sum) {
     return guarded([&] { tandem::cuda::sum_of_squares(*call, values, count, sum); });
+  };
+  table.convert_pixels = [](const tandem_call* call, const tandem_pixels* pixels) {
+    return guarded([&] { tandem::cuda::convert_pixels(*call, *pixels); });
   };
   return table;
 }();

@@ -172,6 +172,10 @@ tandem_status sum_of_squares(const tandem_call*, const float*, int64_t, double*)
   return no_arithmetic();
 }
 
+tandem_status convert_pixels(const tandem_call*, const tandem_pixels*) {
+  return no_arithmetic();
+}
+
 constexpr tandem_backend backend{sizeof(tandem_backend),
                                  "sim",
                                  "N simulated devices in virtual time (sim:N)",
@@ -196,7 +200,13 @@ constexpr tandem_backend backend{sizeof(tandem_backend),
                                  &add,
                                  &update,
                                  &check_finite,
-                                 &sum_of_squares};
+                                 &sum_of_squares,
+                                 &convert_pixels,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/base/random.h"
+#include "core/base/shape.h"
 #include "tests/cuda/machines.h"
 
 namespace tandem::test {
@@ -69,6 +70,43 @@ TEST_P(Arithmetic, AddTakesAnyNumberOfSourcesOneAfterTheOther) {
     });
     EXPECT_EQ(target.values(), expected) << count;
   }
+}
+
+// Planes that end within a word of four bytes, pictures that do, arrays that begin within one.
+TEST_P(Arithmetic, PixelsBecomeTheCpusFloatsBitForBit) {
+  const Machine machine = open();
+  for (const Shape& shape : {Shape{1, 1, 1, 1}, Shape{2, 3, 1, 1}, Shape{3, 3, 5, 7},
+                             Shape{2, 4, 8, 8}, Shape{5, 3, 227, 227}}) {
+    const auto count = static_cast<size_t>(element_count(shape));
+    for (const size_t skipped : {0U, 1U, 3U}) {
+      std::vector<uint8_t> bytes(count + skipped);
+      for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * 37 + i / 256);
+      Floats expected(count + skipped + 1, -5);
+      tandem_pixels pixels{sizeof(tandem_pixels),           shape,
+                           bytes.data() + skipped,          expected.data() + skipped,
+                           {104.25F, 117.5F, 123.7F, 0.3F}, 0.0173F};
+      ASSERT_EQ(cpu().convert_pixels(&cpu_call, &pixels), TANDEM_OK);
+      const DeviceArray<uint8_t> source(machine, 1, bytes);
+      const DeviceArray<> target(machine, 1, Floats(count + skipped + 1, -5));
+      pixels.pixels = source.data() + skipped;
+      pixels.target = target.data() + skipped;
+      run(machine, [&](const tandem_call& call) {
+        return machine.backend().convert_pixels(&call, &pixels);
+      });
+      EXPECT_EQ(target.values(), expected) << to_string(shape) << ", skipped " << skipped;
+    }
+  }
+}
+
+TEST_P(Arithmetic, PixelsOfFiveChannelsAreRefused) {
+  const Machine machine = open();
+  const tandem_pixels pixels{sizeof(tandem_pixels), {1, 5, 2, 2}, nullptr, nullptr, {}, 1};
+  tandem_status status = TANDEM_OK;
+  run(machine, [&](const tandem_call& call) {
+    status = machine.backend().convert_pixels(&call, &pixels);
+    return TANDEM_OK;
+  });
+  EXPECT_EQ(status, TANDEM_INVALID);
 }
 
 TEST_P(Arithmetic, CheckFiniteFindsOneBadValueAnywhereAndLeavesTheFlagElse) {

@@ -58,6 +58,10 @@ class Declarations {
     for (const Region& source : work.sources) reads(source);
     writes(work.target);
   }
+  void check(const ConvertWork& work) {
+    reads(work.pixels);
+    writes(work.target);
+  }
   void check(const CheckWork& work) {
     reads(work.values);
     writes(work.skip);
@@ -148,7 +152,7 @@ class Declarations {
   bool clips_;
 };
 
-void check_declarations(const Net& training, const Net& testing) {
+void check_declarations(const Net& training, const Net& testing, bool bytes) {
   std::vector<std::string> names{"testing"};
   for (const Strategy& strategy : strategies()) names.push_back(strategy.name);
   for (const std::string& strategy : names) {
@@ -162,6 +166,7 @@ void check_declarations(const Net& training, const Net& testing) {
       inputs.options.roles.eager = true;
     }
     if (strategy == "hybrid") inputs.options.roles.fc_memory = "extended";
+    if (bytes) inputs.bytes = PixelScale{};
     const Plan plan = tests ? build_testing_plan(inputs) : build_plan(strategy, inputs);
     for (const Task& task : plan.tasks) Declarations(*inputs.net, plan, task, 2).check();
   }
@@ -171,7 +176,7 @@ TEST(Declarations, HoldEverythingThatTheWorkOfATaskTouches) {
   for (const auto& [training, testing] :
        {std::pair(small_net(8), small_net(8, TANDEM_TEST)),
         std::pair(normalised_net(8), normalised_net(8, TANDEM_TEST))}) {
-    check_declarations(training, testing);
+    for (const bool bytes : {false, true}) check_declarations(training, testing, bytes);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "plugins/cuda/sources.h"
 #include "plugins/cuda/sum_order.h"
+#include "plugins/pixels.h"
 #include "plugins/update_rules.h"
 #include "tests/cuda/fake/stream.h"
 
@@ -76,6 +77,13 @@ void add_up(const double* sums, int count, double* sum) {
   for (int i = 0; i < count; ++i) *sum += sums[i];
 }
 
+void convert_pixels(const tandem_pixels& p, int64_t count) {
+  const int64_t plane = p.shape.h * p.shape.w;
+  for (int64_t i = 0; i < count; ++i) {
+    p.target[i] = pixels::value_of(p.pixels[i], p.means[i / plane % p.shape.c], p.scale);
+  }
+}
+
 }  // namespace
 
 std::function<void()> kernel_body(const char* name, unsigned blocks, void** a) {
@@ -100,6 +108,11 @@ std::function<void()> kernel_body(const char* name, unsigned blocks, void** a) {
   if (is("add_kernel")) {
     return [target = argument<float*>(a, 0), sources = argument<cuda::Sources>(a, 1),
             count = argument<int64_t>(a, 2)] { add(target, sources, count); };
+  }
+  if (is("convert_pixels_kernel")) {
+    return [given = argument<tandem_pixels>(a, 0), count = argument<int64_t>(a, 1)] {
+      convert_pixels(given, count);
+    };
   }
   if (is("pass_time_kernel")) {
     return [time = std::chrono::nanoseconds(argument<uint64_t>(a, 0))] {

@@ -1,0 +1,66 @@
+#include "datasets/picture/byte_form.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "datasets/picture/vector.h"
+
+namespace tandem::picture {
+namespace {
+
+// As rows.cpp rounds: the sum with 2^23 has no room for a fraction.
+float rounded(float value) {
+  constexpr float no_fractions = 8388608.0F;
+  return std::clamp(value, 0.0F, 255.0F) + no_fractions - no_fractions;
+}
+
+TANDEM_PICTURE_VECTOR void round_plane(const float* values, float mean, std::ptrdiff_t count,
+                                       unsigned char* bytes) {
+  for (std::ptrdiff_t i = 0; i < count; ++i) {
+    bytes[i] = static_cast<unsigned char>(static_cast<int>(rounded(values[i] + mean)));
+  }
+}
+
+}  // namespace
+
+unsigned char nearest_byte(float value) {
+  return static_cast<unsigned char>(rounded(value));
+}
+
+float mean_of_plane(const TransformOptions& options, int plane) {
+  const auto last = static_cast<int>(options.channels) - 1;
+  return options.mean[static_cast<size_t>(options.rgb ? last - plane : plane)];
+}
+
+std::string why_no_bytes(const TransformOptions& options) {
+  const bool shows_mean = options.random && (options.pad > 0 || options.erase > 0);
+  for (int plane = 0; shows_mean && plane < options.channels; ++plane) {
+    const float mean = mean_of_plane(options, plane);
+    if (mean >= -0.5F && mean <= 255.5F) continue;
+    return sdk::text(options.pad > 0 ? "pad" : "erase", " shows the mean of ", mean,
+                     ", which no byte from 0 to 255 can be");
+  }
+  return "";
+}
+
+void describe_bytes(const TransformOptions& options, tandem_dataset_info& info) {
+  const std::string reason = why_no_bytes(options);
+  if (!reason.empty()) {
+    sdk::host->explain(reason.c_str());
+    return;
+  }
+  info.has_bytes = 1;
+  info.byte_scale = options.scale;
+  for (int plane = 0; plane < options.channels; ++plane) {
+    info.byte_means[plane] = mean_of_plane(options, plane);
+  }
+}
+
+void to_bytes(const TransformOptions& options, const Planes& values, const BytePlanes& result) {
+  const std::ptrdiff_t count = static_cast<std::ptrdiff_t>(values.height) * values.width;
+  for (int plane = 0; plane < values.channels; ++plane) {
+    round_plane(values.plane(plane), mean_of_plane(options, plane), count, result.plane(plane));
+  }
+}
+
+}  // namespace tandem::picture

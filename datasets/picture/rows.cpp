@@ -1,0 +1,185 @@
+#include "datasets/picture/rows.h"
+
+#include <algorithm>
+
+#include "datasets/picture/vector.h"
+
+namespace tandem::picture {
+namespace {
+
+// What is inlined into every clone of a vector.h function, so that its loops become the clone's.
+#define TANDEM_INTO_CLONES inline __attribute__((always_inline))
+
+// Sums are added up tap by tap, in the order of the taps, however they are grouped.
+template <int taps>
+TANDEM_INTO_CLONES void weigh(const unsigned char* rows, std::ptrdiff_t stride, int length,
+                              const float* weights, bool onto, float* __restrict result) {
+  const auto value = [&](int t, int i) {
+    return weights[t] * static_cast<float>(rows[t * stride + i]);
+  };
+  for (int i = 0; i < length; ++i) {
+    float sum = onto ? result[i] + value(0, i) : value(0, i);
+    for (int t = 1; t < taps; ++t) sum += value(t, i);
+    result[i] = sum;
+  }
+}
+
+}  // namespace
+
+TANDEM_PICTURE_VECTOR void weigh_rows(const unsigned char* rows, std::ptrdiff_t stride, int length,
+                                      const float* weights, int taps, float* result) {
+  constexpr int together = 4;
+  int t = 0;
+  for (; t + together <= taps; t += together) {
+    weigh<together>(rows + t * stride, stride, length, weights + t, t > 0, result);
+  }
+  const unsigned char* rest = rows + t * stride;
+  if (taps - t == 3) weigh<3>(rest, stride, length, weights + t, t > 0, result);
+  if (taps - t == 2) weigh<2>(rest, stride, length, weights + t, t > 0, result);
+  if (taps - t == 1) weigh<1>(rest, stride, length, weights + t, t > 0, result);
+}
+
+namespace {
+
+// A pixel's channels in one vector, and what lies behind them.
+using Pixel = float __attribute__((vector_size(16)));
+
+TANDEM_INTO_CLONES Pixel load(const float* at) {
+  Pixel pixel;
+  __builtin_memcpy(&pixel, at, sizeof(pixel));
+  return pixel;
+}
+TANDEM_INTO_CLONES void store(const Pixel& pixel, float* at) {
+  __builtin_memcpy(at, &pixel, sizeof(pixel));
+}
+
+// The sum with 2^23 has no room for a fraction: it is rounded as every sum is, to nearest and ties
+// to even, and its last byte is the pixel.
+TANDEM_INTO_CLONES void store(const Pixel& pixel, unsigned char* at) {
+  using Bits = int32_t __attribute__((vector_size(16)));
+  using FourBytes = unsigned char __attribute__((vector_size(4)));
+  const Pixel none{}, most = none + 255.0F;
+  const Pixel low = pixel > none ? pixel : none;
+  const Pixel sum = (low < most ? low : most) + 8388608.0F;
+  Bits bits;
+  __builtin_memcpy(&bits, &sum, sizeof(bits));
+  const FourBytes bytes = __builtin_convertvector(bits & 255, FourBytes);
+  __builtin_memcpy(at, &bytes, sizeof(bytes));
+}
+
+// The taps of position i, weighed. `taps` 0: as many as the axis has.
+template <int channels, int taps>
+TANDEM_INTO_CLONES Pixel sum_of(const float* row, const Axis& axis, int i) {
+  const float* from = row + axis.first[static_cast<size_t>(i)] * channels;
+  const float* weight = axis.weights.data() + i;
+  Pixel sum = *weight * load(from);
+  for (int t = 1; t < (taps == 0 ? axis.taps : taps); ++t) {
+    weight += axis.count;
+    from += channels;
+    sum += *weight * load(from);
+  }
+  return sum;
+}
+
+// Position i of the result: of floats its mean taken away and scaled, of bytes neither.
+template <int channels, int taps>
+TANDEM_INTO_CLONES Pixel value_of(const float* row, const Axis& axis,
+                                  const RowFinish<float>& finish, int i) {
+  const float inside = axis.inside[static_cast<size_t>(i)] * finish.inside_down;
+  const Pixel sum = sum_of<channels, taps>(row, axis, i);
+  return (sum - load(finish.mean.data()) * inside) * finish.scale;
+}
+template <int channels, int taps>
+TANDEM_INTO_CLONES Pixel value_of(const float* row, const Axis& axis,
+                                  const RowFinish<unsigned char>& finish, int i) {
+  const float inside = axis.inside[static_cast<size_t>(i)] * finish.inside_down;
+  const Pixel mean = load(finish.mean.data());
+  return sum_of<channels, taps>(row, axis, i) + (mean - mean * inside);
+}
+
+// Four pixels at a time, so that what is stored is four neighbours of one channel.
+template <int channels, int taps, class Value>
+TANDEM_INTO_CLONES void finish_taps(const float* row, const Axis& axis, RowFinish<Value> finish) {
+  int i = 0;
+  for (; i + 4 <= axis.count; i += 4) {
+    const Pixel a = value_of<channels, taps>(row, axis, finish, i);
+    const Pixel b = value_of<channels, taps>(row, axis, finish, i + 1);
+    const Pixel c = value_of<channels, taps>(row, axis, finish, i + 2);
+    const Pixel d = value_of<channels, taps>(row, axis, finish, i + 3);
+    const Pixel ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    const Pixel cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    store(__builtin_shufflevector(ab, cd, 0, 1, 4, 5), finish.planes[0] + i);
+    if constexpr (channels == 3) {
+      store(__builtin_shufflevector(ab, cd, 2, 3, 6, 7), finish.planes[1] + i);
+      const Pixel last_ab = __builtin_shufflevector(a, b, 2, 6, 2, 6);
+      const Pixel last_cd = __builtin_shufflevector(c, d, 2, 6, 2, 6);
+      store(__builtin_shufflevector(last_ab, last_cd, 0, 1, 4, 5), finish.planes[2] + i);
+    }
+  }
+  for (; i < axis.count; ++i) {
+    std::array<Value, 4> values;
+    store(value_of<channels, taps>(row, axis, finish, i), values.data());
+    for (size_t c = 0; c < channels; ++c) finish.planes[c][i] = values[c];
+  }
+}
+
+// Up to the step at which a JPEG would have been halved, a position has at most four taps.
+template <int channels, class Value>
+TANDEM_INTO_CLONES void finish_by_taps(const float* row, const Axis& axis,
+                                       const RowFinish<Value>& finish) {
+  if (axis.taps == 2) return finish_taps<channels, 2>(row, axis, finish);
+  if (axis.taps == 3) return finish_taps<channels, 3>(row, axis, finish);
+  if (axis.taps == 4) return finish_taps<channels, 4>(row, axis, finish);
+  finish_taps<channels, 0>(row, axis, finish);
+}
+
+TANDEM_PICTURE_VECTOR void finish_color(const float* row, const Axis& axis,
+                                        const RowFinish<float>& finish) {
+  finish_by_taps<3>(row, axis, finish);
+}
+TANDEM_PICTURE_VECTOR void finish_gray(const float* row, const Axis& axis,
+                                       const RowFinish<float>& finish) {
+  finish_by_taps<1>(row, axis, finish);
+}
+TANDEM_PICTURE_VECTOR void finish_color_bytes(const float* row, const Axis& axis,
+                                              const RowFinish<unsigned char>& finish) {
+  finish_by_taps<3>(row, axis, finish);
+}
+TANDEM_PICTURE_VECTOR void finish_gray_bytes(const float* row, const Axis& axis,
+                                             const RowFinish<unsigned char>& finish) {
+  finish_by_taps<1>(row, axis, finish);
+}
+
+}  // namespace
+
+void finish_row(const float* row, const Axis& axis, int channels, const RowFinish<float>& how) {
+  channels == 3 ? finish_color(row, axis, how) : finish_gray(row, axis, how);
+}
+void finish_row(const float* row, const Axis& axis, int channels,
+                const RowFinish<unsigned char>& how) {
+  channels == 3 ? finish_color_bytes(row, axis, how) : finish_gray_bytes(row, axis, how);
+}
+
+TANDEM_PICTURE_VECTOR void copy_row(const unsigned char* row, int count, int channels, int channel,
+                                    const RowFinish<float>& finish) {
+  float* __restrict plane = finish.planes[static_cast<size_t>(channel)];
+  const float scale = finish.scale, mean = finish.mean[static_cast<size_t>(channel)];
+  if (channels == 3) {
+    for (int i = 0; i < count; ++i) {
+      plane[i] = (static_cast<float>(row[3 * i + channel]) - mean) * scale;
+    }
+  } else {
+    for (int i = 0; i < count; ++i) plane[i] = (static_cast<float>(row[i]) - mean) * scale;
+  }
+}
+TANDEM_PICTURE_VECTOR void copy_row(const unsigned char* row, int count, int channels, int channel,
+                                    const RowFinish<unsigned char>& finish) {
+  unsigned char* __restrict plane = finish.planes[static_cast<size_t>(channel)];
+  if (channels == 3) {
+    for (int i = 0; i < count; ++i) plane[i] = row[3 * i + channel];
+  } else {
+    std::copy_n(row, count, plane);
+  }
+}
+
+}  // namespace tandem::picture

@@ -1,0 +1,38 @@
+// The loops of a resampling: one row at a time, first down the picture's rows, then along the row,
+// to floats or to bytes. The same bits whichever instruction set they were compiled for.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "datasets/picture/axis.h"
+
+namespace tandem::picture {
+
+// How the values of one row become the result's: by channel of the picture. Of floats the mean is
+// taken away, and they are scaled; of bytes neither, and they are rounded.
+template <class Value>
+struct RowFinish {
+  std::array<float, 4> mean{};
+  float scale = 1;
+  float inside_down = 1;
+  std::array<Value*, 3> planes{};
+};
+
+// A row of the result before it is taken apart along the row: pixels of the picture's rows,
+// weighed.
+void weigh_rows(const unsigned char* rows, std::ptrdiff_t stride, int length, const float* weights,
+                int taps, float* result);
+
+// Whoever loads a pixel of `row` as a vector reads up to three values behind it.
+void finish_row(const float* row, const Axis& axis, int channels, const RowFinish<float>& how);
+void finish_row(const float* row, const Axis& axis, int channels,
+                const RowFinish<unsigned char>& how);
+
+// A channel of a row that needs no resampling: every value is a byte's.
+void copy_row(const unsigned char* row, int count, int channels, int channel,
+              const RowFinish<float>& how);
+void copy_row(const unsigned char* row, int count, int channels, int channel,
+              const RowFinish<unsigned char>& how);
+
+}  // namespace tandem::picture

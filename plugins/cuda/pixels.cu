@@ -1,0 +1,81 @@
+#include "plugins/cuda/pixels.h"
+
+#include <cstdint>
+
+#include "plugins/cuda/launch.h"
+#include "plugins/cuda/status.h"
+#include "plugins/pixel_checks.h"
+#include "plugins/pixels.h"
+
+namespace tandem::cuda {
+
+namespace {
+
+constexpr int64_t together = 4;  // bytes that are read as one word, floats that are written as one
+
+// The channel of a pixel, and of those that follow it: planes may end within a word.
+class Place {
+ public:
+  __device__ Place(const tandem_shape& shape, int64_t at)
+      : plane_(shape.h * shape.w), channels_(static_cast<int>(shape.c)) {
+    const int64_t number = at / plane_;
+    left_ = plane_ - (at - number * plane_);
+    channel_ = static_cast<int>(number % channels_);
+  }
+  [[nodiscard]] __device__ int channel() const { return channel_; }
+  __device__ void go_on() {
+    if (--left_ > 0) return;
+    left_ = plane_;
+    if (++channel_ == channels_) channel_ = 0;
+  }
+
+ private:
+  int64_t plane_, left_;
+  int channels_, channel_;
+};
+
+// `in_words`: both arrays begin where words of their elements do.
+__global__ void convert_pixels_kernel(tandem_pixels p, int64_t count, bool in_words) {
+  const int64_t words = (count + together - 1) / together;
+  for (int64_t word = first_element(); word < words; word += element_stride()) {
+    const int64_t begin = word * together;
+    Place place(p.shape, begin);
+    if (in_words && begin + together <= count) {
+      const uchar4 bytes = reinterpret_cast<const uchar4*>(p.pixels)[word];
+      float4 values;
+      values.x = pixels::value_of(bytes.x, p.means[place.channel()], p.scale);
+      place.go_on();
+      values.y = pixels::value_of(bytes.y, p.means[place.channel()], p.scale);
+      place.go_on();
+      values.z = pixels::value_of(bytes.z, p.means[place.channel()], p.scale);
+      place.go_on();
+      values.w = pixels::value_of(bytes.w, p.means[place.channel()], p.scale);
+      reinterpret_cast<float4*>(p.target)[word] = values;
+      continue;
+    }
+    for (int64_t i = begin; i < count && i < begin + together; ++i, place.go_on()) {
+      p.target[i] = pixels::value_of(p.pixels[i], p.means[place.channel()], p.scale);
+    }
+  }
+}
+
+template <class T>
+bool is_aligned(const T* address, size_t bytes) {
+  return reinterpret_cast<uintptr_t>(address) % bytes == 0;
+}
+
+}  // namespace
+
+void convert_pixels(const tandem_call& call, const tandem_pixels& given) {
+  pixels::demand_shape(given.shape);
+  const tandem_shape& shape = given.shape;
+  const int64_t count = shape.n * shape.c * shape.h * shape.w;
+  if (count == 0) return;
+  const bool in_words =
+      is_aligned(given.pixels, sizeof(uchar4)) && is_aligned(given.target, sizeof(float4));
+  convert_pixels_kernel<<<blocks_for(count, together), threads_per_block, 0, stream_of(call)>>>(
+      given, count, in_words);
+  check_launch("convert_pixels");
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,125 @@
+// Training from bytes: on GPUs the default, and there as on the cpu the weights of floats, bit for
+// bit, where pixels only move. On cpu devices the same tests show that they are right.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/train/predict.h"
+#include "core/train/run_folder.h"
+#include "tests/cuda/machines.h"
+#include "tests/support/cifar_files.h"
+#include "tests/train/run_support.h"
+
+namespace tandem::test {
+namespace {
+
+// Parameter: the devices' kind.
+class TrainingOnBytes : public testing::TestWithParam<std::string> {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TempFolder;
+    make_cifar(folder_->path() / "cifar", 60, 20);
+  }
+  static void TearDownTestSuite() {
+    delete folder_;
+    folder_ = nullptr;
+  }
+  void SetUp() override {
+    if (is_gpu(GetParam())) need_gpu();
+  }
+  static std::string devices(int count) {
+    if (!is_gpu(GetParam())) return fmt::format("cpu:{}", count);
+    std::string text = "cuda:0";
+    for (int i = 1; i < count; ++i) text += ",0";
+    return text;
+  }
+  static TrainOptions options(const std::string& on, const std::string& pixels,
+                              const std::string& strategy = "layerwise", int64_t steps = 6) {
+    TrainOptions o;
+    o.data = (folder_->path() / "cifar").string();
+    o.data_parameters = {{"mirror", "true"},      {"pad", "4"},
+                         {"resize", "32"},        {"scale", "0.02"},
+                         {"val_fraction", "0.2"}, {"mean", "104,117,123"}};
+    o.net_definition = with_class_count(small_net(), 10);
+    o.devices = on;
+    o.strategy = strategy;
+    if (strategy == "two_phase" || strategy == "hybrid") o.strategy_options.split = "fc3";
+    o.pixels = pixels;
+    o.batch = 12;
+    o.steps = steps;
+    o.rate = 0.01;
+    o.seed = 5;
+    o.test_interval = 1000;
+    static int number = 0;
+    o.out = folder_->path() / fmt::format("run{}", ++number);
+    return o;
+  }
+  static Weights run(const TrainOptions& o) {
+    Observer quiet;
+    return weights_in(train(o, quiet).run / "last.safetensors");
+  }
+  static TempFolder* folder_;
+};
+TempFolder* TrainingOnBytes::folder_ = nullptr;
+INSTANTIATE_TEST_SUITE_P(Devices, TrainingOnBytes, testing::Values("cpu", "cuda"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(TrainingOnBytes, GivesTheWeightsOfFloatsWithEveryStrategy) {
+  for (const char* strategy :
+       {"sequential", "two_phase", "layerwise", "hybrid", "asymmetric", "fc_parallel"}) {
+    const Weights floats = run(options(devices(2), "floats", strategy));
+    EXPECT_TRUE(run(options(devices(2), "bytes", strategy)) == floats) << strategy;
+  }
+  EXPECT_EQ(run(options(devices(1), "bytes")), run(options(devices(1), "floats")));
+}
+
+TEST_P(TrainingOnBytes, IsWhatAutoChoosesOnGpusOnly) {
+  const TrainOptions plain = options(devices(2), "auto", "layerwise", 2);
+  TrainOptions mixed = options(devices(2), "", "layerwise", 2);
+  mixed.mixup = 0.3;
+  TrainOptions made_up = options(devices(1), "", "layerwise", 2);
+  made_up.data = "synthetic";
+  made_up.data_parameters = {{"class_count", "10"}, {"size", "60"}, {"val_size", "15"}};
+  for (const TrainOptions& o : {plain, mixed, made_up}) run(o);
+  const auto chosen = [](const TrainOptions& o) {
+    return RunFolder::open(o.out).record().options.pixels;
+  };
+  EXPECT_EQ(chosen(plain), is_gpu(GetParam()) ? "bytes" : "floats");
+  EXPECT_EQ(chosen(mixed), "floats");
+  EXPECT_EQ(chosen(made_up), "floats");
+}
+
+TEST_P(TrainingOnBytes, GivesTheSameBitsUnderRandomStreamDelays) {
+  const Weights plain = run(options(devices(2), "bytes", "two_phase"));
+  TrainOptions delayed = options(devices(2), "bytes", "two_phase");
+  delayed.machine.delay_seed = 11;
+  delayed.machine.delay_seconds = 0.002;
+  EXPECT_EQ(run(delayed), plain);
+}
+
+// Its own pixels, and whichever device makes floats of them.
+TEST_P(TrainingOnBytes, GoesOnOnTheCpuWithBytes) {
+  TrainOptions half = options(devices(2), "bytes", "layerwise", 3);
+  half.data_parameters["crop_area"] = "0.4,1";
+  half.data_parameters.erase("pad");
+  run(half);
+  TrainOptions rest;
+  rest.out = half.out;
+  rest.resume = true;
+  rest.steps = 6;
+  rest.devices = "cpu:2";
+  run(rest);
+  EXPECT_EQ(RunFolder::open(half.out).record().options.pixels, "bytes");
+  Observer quiet;
+  TestOptions testing;
+  testing.run = half.out;
+  testing.split = "val";
+  testing.devices = devices(1);
+  const TestResult there = test_run(testing, quiet);
+  EXPECT_EQ(there.pixels, "bytes");
+  testing.devices = "cpu:1";
+  const TestResult here = test_run(testing, quiet);
+  EXPECT_NEAR(there.evaluation.loss, here.evaluation.loss, 1e-4);
+}
+
+}  // namespace
+}  // namespace tandem::test
