@@ -15,6 +15,7 @@
 namespace tandem {
 
 class Registry;
+class Graph;  // core/device/graph.h
 
 // "cpu", "cpu:4", "sim:16", "cuda:0,1": kind and how many or which. For cpu and sim ":N" is a
 // count, for cuda a list of ids. parse_devices() throws Error on anything else ("cpu:0", "gpu",
@@ -129,6 +130,13 @@ class Stream {
             const void* source, int64_t bytes) const;
   void wait(const Event& event) const;
   void record(const Event& event) const;
+  // What this thread issues on the stream in between, and on streams that wait for it, does not
+  // happen but becomes the graph (abi.h has the rules). Throws what failed meanwhile, in which case
+  // the capture has ended, too.
+  void begin_capture() const;
+  [[nodiscard]] Graph end_capture() const;
+  // The whole graph, in the order of the stream.
+  void launch(const char* label, const Graph& graph) const;
   // Everything issued so far is done.
   void synchronize() const;
 

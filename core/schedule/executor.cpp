@@ -13,18 +13,6 @@ namespace tandem {
 
 namespace {
 
-bool uses_external(const Plan& plan, const Task& task) {
-  for (const auto* regions : {&task.reads, &task.writes}) {
-    for (const Region& region : *regions) {
-      if (region.buffer >= 0 &&
-          plan.buffers[static_cast<size_t>(region.buffer)].kind == BufferKind::external) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
 // Steps after which addresses come again: works are made ready once for each step of such a round.
 int64_t round_of(const Plan& plan) {
   int64_t round = std::lcm<int64_t>(steps_in_flight, plan.batches_per_update);
@@ -55,11 +43,12 @@ Executor::State::State(const Plan& plan, const MemoryPlan& memory, const Net& ne
       lowering(plan, memory, net, runtime, kernels, costs, rule, options.communication),
       events(runtime.machine(), plan),
       round(round_of(plan)),
+      graphs(make_graphs()),
       works(plan.tasks.size()),
       externals(static_cast<size_t>(round), std::vector<void*>(plan.buffers.size())) {
   for (const Task& task : plan.tasks) {
     waits.push_back(event_waits(plan, task));
-    has_external.push_back(uses_external(plan, task));
+    has_external.push_back(touches_external(plan, task));
   }
   for (std::vector<Lowered>& of_task : works) of_task.resize(static_cast<size_t>(round));
   lower_all();
@@ -143,33 +132,52 @@ void Executor::State::submit(int task, const Stream& stream, Lowered& work) {
                  &work});
 }
 
+void Executor::State::issue_on_streams(int index, int64_t step, bool is_captured) {
+  const Task& task = plan.tasks[static_cast<size_t>(index)];
+  const TaskEvents& marks = is_captured ? graphs.marks() : events;
+  const Stream& stream = runtime.stream(task.streams[0]);
+  for (size_t other = 1; other < task.streams.size(); ++other) {
+    const Event& arrived = marks.arrived(index, other, step);
+    runtime.stream(task.streams[other]).record(arrived);
+    stream.wait(arrived);
+  }
+  for (const Dependency& wait : waits[static_cast<size_t>(index)]) {
+    if (!is_captured) {
+      if (wait.steps_back <= step) stream.wait(done(wait.task, step - wait.steps_back));
+    } else if (wait.steps_back == 0 && graphs.is_captured(wait.task)) {
+      stream.wait(marks.done(wait.task, step));
+    }
+  }
+  if (options.trace && !is_captured) stream.record(marks.start(index, step));
+  Lowered& work = works[static_cast<size_t>(index)][static_cast<size_t>(step % round)];
+  work.step = step;
+  if (works_in(plan, task, step)) submit(index, stream, work);
+  stream.record(marks.done(index, step));
+  for (size_t other = 1; other < task.streams.size(); ++other) {
+    runtime.stream(task.streams[other]).wait(marks.done(index, step));
+  }
+}
+
 // Runs on a thread of the graph, when everything that this task's waits name has been issued.
 void Executor::State::issue_task(int index) {
   const int64_t step = current.load(std::memory_order_acquire);
-  const Task& task = plan.tasks[static_cast<size_t>(index)];
   try {
     if (failed.load()) return;
-    const Stream& stream = runtime.stream(task.streams[0]);
-    for (size_t other = 1; other < task.streams.size(); ++other) {
-      const Event& arrived = events.arrived(index, other, step);
-      runtime.stream(task.streams[other]).record(arrived);
-      stream.wait(arrived);
-    }
-    for (const Dependency& wait : waits[static_cast<size_t>(index)]) {
-      if (wait.steps_back <= step) stream.wait(events.done(wait.task, step - wait.steps_back));
-    }
-    if (options.trace) stream.record(events.start(index, step));
-    Lowered& work = works[static_cast<size_t>(index)][static_cast<size_t>(step % round)];
-    work.step = step;
-    if (works_in(plan, task, step)) submit(index, stream, work);
-    stream.record(events.done(index, step));
-    for (size_t other = 1; other < task.streams.size(); ++other) {
-      runtime.stream(task.streams[other]).wait(events.done(index, step));
-    }
+    issue_on_streams(index, step, false);
   } catch (const std::exception& failure) {
-    fail(fmt::format("step {}: task '{}': {}", step, task.label, failure.what()));
+    fail(fmt::format("step {}: task '{}': {}", step, plan.tasks[static_cast<size_t>(index)].label,
+                     failure.what()));
   }
   bodies_done.fetch_add(1, std::memory_order_release);
+}
+
+void Executor::State::issue_live(int64_t step) {
+  leave_graph(step);
+  graphs.note_live(step);
+  arena.execute([this] {
+    begin.try_put(flow::continue_msg());
+    graph.wait_for_all();
+  });
 }
 
 void Executor::State::issue(int64_t step, const std::vector<External>& given) {
@@ -182,7 +190,10 @@ void Executor::State::issue(int64_t step, const std::vector<External>& given) {
   if (const int64_t before = steps[static_cast<size_t>(step % steps_in_flight)]; before >= 0) {
     wait(before);
   }
-  if (arenas_ != arenas()) lower_all();
+  if (arenas_ != arenas()) {
+    graphs.clear();
+    lower_all();
+  }
   take_externals(step, given);
   for (size_t task = 0; task < works.size(); ++task) {
     if (has_external[task]) lower(task, step);
@@ -190,10 +201,7 @@ void Executor::State::issue(int64_t step, const std::vector<External>& given) {
   steps[static_cast<size_t>(step % steps_in_flight)] = step;
   last_step = step;
   current.store(step, std::memory_order_release);
-  arena.execute([this] {
-    begin.try_put(flow::continue_msg());
-    graph.wait_for_all();
-  });
+  takes_graph(step) ? issue_graph(step) : issue_live(step);
   static_cast<void>(bodies_done.load(std::memory_order_acquire));
   throw_failure();
 }
@@ -228,6 +236,9 @@ std::vector<TraceEvent> Executor::trace(int64_t step) const {
   if (!state_->held(step)) {
     throw error("step {} has no trace: only the last two issued steps have", step);
   }
+  if (state_->graphs.launched(step)) {
+    throw error("step {} has no trace: it ran as one graph, whose tasks have no times", step);
+  }
   std::vector<TraceEvent> result;
   for (int task = 0; task < static_cast<int>(state_->plan.tasks.size()); ++task) {
     const double end = state_->events.done(task, step).time();
@@ -235,6 +246,32 @@ std::vector<TraceEvent> Executor::trace(int64_t step) const {
     result.push_back({task, step, start, end});
   }
   return result;
+}
+
+double Executor::end_time(int64_t step) const {
+  if (!state_->held(step)) {
+    throw error("step {} has no time: only the last two issued steps have", step);
+  }
+  double end = 0;
+  for (const Event* event : state_->ends_of(step)) end = std::max(end, event->time());
+  return end;
+}
+
+void Executor::trace_only(int64_t first, int64_t end) {
+  state_->first_traced = first;
+  state_->end_of_traced = end;
+}
+
+bool Executor::has_graphs() const {
+  return state_->graphs.possible();
+}
+
+bool Executor::ran_as_graph(int64_t step) const {
+  return state_->held(step) && state_->graphs.launched(step);
+}
+
+const std::string& Executor::graphs_given_up() const {
+  return state_->graphs.given_up();
 }
 
 std::byte* Executor::address(const Region& region, int64_t step) const {

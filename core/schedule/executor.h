@@ -12,6 +12,7 @@
 
 #include "core/device/machine.h"
 #include "core/model/net.h"
+#include "core/schedule/capture.h"
 #include "core/schedule/costs.h"
 #include "core/schedule/memory_plan.h"
 #include "core/schedule/plan.h"
@@ -95,6 +96,8 @@ struct ExecutorOptions {
   std::vector<double> speeds;
   double variation = 0;
   uint64_t variation_seed = 1;
+  // `on` is an Error where plan or backend cannot; `automatic` runs such plans task by task.
+  GraphUse graphs = GraphUse::off;
 };
 
 struct TraceEvent {
@@ -127,8 +130,20 @@ class Executor {
   void drain();
   // Waits for one task of an issued step (the copy that frees a batch, say).
   void wait_task(int64_t step, int task);
-  // When every task of a done step (one of the last two issued) ran.
+  // When every task of a done step (one of the last two issued) ran. Error if it ran as a graph.
   [[nodiscard]] std::vector<TraceEvent> trace(int64_t step) const;
+  // When the last of its tasks was done.
+  [[nodiscard]] double end_time(int64_t step) const;
+
+  // Traced steps never run as graphs: so where steps are traced at all, only [first, end) are from
+  // now on.
+  void trace_only(int64_t first, int64_t end);
+  // Whether steps run as captured graphs, each from the second time on that its like comes up;
+  // whether one of the last two issued did.
+  [[nodiscard]] bool has_graphs() const;
+  [[nodiscard]] bool ran_as_graph(int64_t step) const;
+  // What went wrong in a capture that did not have to be; "" if nothing.
+  [[nodiscard]] const std::string& graphs_given_up() const;
   // Where a region lies (slot by step); the host's own memory for device -1 (not real on sim).
   [[nodiscard]] std::byte* address(const Region& region, int64_t step) const;
 

@@ -1,5 +1,5 @@
-// The inside of an Executor: shared by the half that issues steps (executor.cpp) and the half that
-// waits for them (executor_wait.cpp).
+// The inside of an Executor: shared by what issues steps task by task (executor.cpp), as captured
+// graphs (executor_graph.cpp), and what waits for them (executor_wait.cpp).
 #pragma once
 
 #include <oneapi/tbb/flow_graph.h>
@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,6 +15,7 @@
 
 #include "core/schedule/executor.h"
 #include "core/schedule/lowering.h"
+#include "core/schedule/step_graphs.h"
 #include "core/schedule/task_events.h"
 
 namespace tandem {
@@ -33,7 +35,10 @@ struct Executor::State {
   void take_externals(int64_t step, const std::vector<External>& given);
   [[nodiscard]] std::vector<std::byte*> arenas() const;
 
+  void issue_live(int64_t step);
   void issue_task(int task);
+  // In a capture its waits and records are the capture's own, and only those within the step.
+  void issue_on_streams(int task, int64_t step, bool is_captured);
   [[nodiscard]] double varied_seconds(int task, int64_t step, double seconds) const;
   void submit(int task, const Stream& stream, Lowered& work);
   void fail(const std::string& text);
@@ -45,6 +50,18 @@ struct Executor::State {
   void wait_task(int64_t step, int task);
   void drain();
   [[nodiscard]] bool settle(double seconds);
+
+  [[nodiscard]] StepGraphs make_graphs() const;
+  [[nodiscard]] bool takes_graph(int64_t step) const;
+  void leave_graph(int64_t step);
+  void issue_graph(int64_t step);
+  [[nodiscard]] bool capture(int64_t step);
+  [[nodiscard]] Graph captured(int64_t step);
+  void launch(int64_t step);
+  // What is reached when the task is done, and what when the whole step is.
+  [[nodiscard]] const Event& done(int task, int64_t step) const;
+  [[nodiscard]] std::vector<const Event*> ends_of(int64_t step) const;
+
   [[nodiscard]] bool held(int64_t step) const {
     return step >= 0 && steps[static_cast<size_t>(step % steps_in_flight)] == step;
   }
@@ -58,6 +75,8 @@ struct Executor::State {
   Lowering lowering;
   TaskEvents events;
   int64_t round;
+  StepGraphs graphs;
+  int64_t first_traced = 0, end_of_traced = std::numeric_limits<int64_t>::max();
   std::vector<std::vector<Dependency>> waits;  // by task
   std::vector<bool> has_external;              // by task
   std::vector<std::vector<Lowered>> works;     // by task, then by step of the round

@@ -50,9 +50,12 @@ void Executor::State::throw_failure() {
 void Executor::State::wait_one(int64_t step) {
   Patience patience(options.watchdog_seconds);
   try {
-    for (const int task : events.last()) {
-      if (patience.wait(events.done(task, step))) continue;
-      throw Error(explain_stuck(plan, events, step, options.watchdog_seconds, options.trace));
+    for (const Event* end : ends_of(step)) {
+      if (patience.wait(*end)) continue;
+      throw Error(graphs.launched(step)
+                      ? explain_stuck_graph(plan, graphs.split(), events, graphs.end(step), step,
+                                            options.watchdog_seconds)
+                      : explain_stuck(plan, events, step, options.watchdog_seconds, options.trace));
     }
   } catch (const Error& failure) {
     // What failed belongs to a step that may not be the one waited for.
@@ -74,7 +77,7 @@ void Executor::State::wait_task(int64_t step, int task) {
   if (step > last_step) throw error("step {} was not issued; the last one is {}", step, last_step);
   if (!held(step)) return;
   try {
-    if (Patience(options.watchdog_seconds).wait(events.done(task, step))) return;
+    if (Patience(options.watchdog_seconds).wait(done(task, step))) return;
   } catch (const Error&) {
   }
   wait(step);  // says what is wrong
@@ -89,10 +92,10 @@ void Executor::State::drain() {
 bool Executor::State::settle(double seconds) {
   Patience patience(seconds);
   for (const int64_t step : steps) {
-    for (const int task : events.last()) {
-      if (step < 0) continue;
+    if (step < 0) continue;
+    for (const Event* end : ends_of(step)) {
       try {
-        if (!patience.wait(events.done(task, step))) return false;
+        if (!patience.wait(*end)) return false;
       } catch (const Error&) {
         // The machine has failed; its works are skipped, its events still come.
       }

@@ -102,4 +102,22 @@ std::string explain_stuck(const Plan& plan, const TaskEvents& events, int64_t st
   return fmt::format("step {} has not finished in {} s", step, seconds);
 }
 
+std::string explain_stuck_graph(const Plan& plan, const CaptureSplit& split,
+                                const TaskEvents& events, const Event& end, int64_t step,
+                                double seconds) {
+  const bool is_behind = reached(end);
+  for (const int task : is_behind ? split.after : split.before) {
+    if (reached(events.done(task, step))) continue;
+    return fmt::format("step {}: task {} has not finished in {} s; {}{}", step, quoted(plan, task),
+                       seconds, state(plan, events, task, step, false), waiting_for(plan, task));
+  }
+  if (is_behind) return fmt::format("step {} has not finished in {} s", step, seconds);
+  const auto label = [&](int task) { return plan.tasks[static_cast<size_t>(task)].label; };
+  return fmt::format(
+      "step {}: its {} tasks from '{}' to '{}', which run as one graph, have not finished in {} s; "
+      "--graphs off names the one that is stuck",
+      step, split.captured.size(), label(split.captured.front()), label(split.captured.back()),
+      seconds);
+}
+
 }  // namespace tandem

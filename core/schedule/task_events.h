@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/device/machine.h"
+#include "core/schedule/capture.h"
 #include "core/schedule/plan.h"
 
 namespace tandem {
@@ -39,5 +40,9 @@ class TaskEvents {
 // events are recorded.
 [[nodiscard]] std::string explain_stuck(const Plan& plan, const TaskEvents& events, int64_t step,
                                         double seconds, bool started);
+// The same of a step that ran as one captured graph, `end` being reached behind it.
+[[nodiscard]] std::string explain_stuck_graph(const Plan& plan, const CaptureSplit& split,
+                                              const TaskEvents& events, const Event& end,
+                                              int64_t step, double seconds);
 
 }  // namespace tandem
