@@ -74,6 +74,13 @@ void add_precision_option(CLI::App& command, std::string& precision, const std::
       });
 }
 
+void add_tune_option(CLI::App& command, bool& tune) {
+  command.add_flag("--tune", tune,
+                   "Let kernels measure which of their algorithms is the fastest (cuDNN's on GPUs; "
+                   "takes seconds at the start); default: by the library's own model. A run keeps "
+                   "what was chosen");
+}
+
 void add_machine_options(CLI::App& command, MachineArguments& arguments) {
   command.add_option("--link", arguments.link,
                      "Speed of copies between devices, e.g. bandwidth=4GB/s,latency=10us (default: "

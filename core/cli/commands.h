@@ -66,6 +66,7 @@ void add_roofline_options(CLI::App& command, RooflineArguments& arguments);
 // --precision; a wrong word is refused when the command line is read.
 void add_precision_option(CLI::App& command, std::string& precision,
                           const std::string& fallback = "float32");
+void add_tune_option(CLI::App& command, bool& tune);
 void add_machine_options(CLI::App& command, MachineArguments& arguments);
 // "sequential, two_phase, ... (default: two_phase)": all strategies, and what `standard` adds.
 [[nodiscard]] std::string strategy_help(const std::string& standard = "");

@@ -29,9 +29,13 @@ struct SessionOptions {
   int64_t batch = 1;                   // global, of both phases
   Shape data{1, 3, 0, 0};              // of one sample
   int32_t precision = TANDEM_FLOAT32;  // of activations and their gradients: NetOptions::precision
-  bool training = true;                // false: only the testing plan
+  // Where nothing is told of the links, what the devices say of them orders rings and groups; a
+  // Session's own options have it then.
+  bool finds_links = true;
+  bool training = true;  // false: only the testing plan
   bool testing = true;
   std::optional<CostTable> costs;  // else a roofline of the devices
+  Tuning tuning;                   // a Session's own has what its kernels measured
 };
 
 // One phase: its net, plan and executor.
