@@ -101,6 +101,13 @@ void choose_made_up_pixels(const std::string& pixels, const std::string& kind,
   options.pixel_scale.means.fill(127.5F);  // around zero, as images whose mean is taken away
 }
 
+void add_tune_option(CLI::App& command, bool& tune) {
+  command.add_flag("--tune", tune,
+                   "Let kernels measure which of their algorithms is the fastest (cuDNN's on GPUs; "
+                   "takes seconds at the start); default: by the library's own model. A run keeps "
+                   "what was chosen");
+}
+
 void add_machine_options(CLI::App& command, MachineArguments& arguments) {
   command.add_option("--link", arguments.link,
                      "Speed of copies between devices, e.g. bandwidth=4GB/s,latency=10us (default: "

@@ -75,6 +75,7 @@ void add_pixels_option(CLI::App& command, std::string& pixels, const std::string
 // For made-up data of that shape on devices of that kind. Error if they cannot be bytes.
 void choose_made_up_pixels(const std::string& pixels, const std::string& kind,
                            SessionOptions& options);
+void add_tune_option(CLI::App& command, bool& tune);
 void add_machine_options(CLI::App& command, MachineArguments& arguments);
 // "sequential, two_phase, ... (default: two_phase)": all strategies, and what `standard` adds.
 [[nodiscard]] std::string strategy_help(const std::string& standard = "");

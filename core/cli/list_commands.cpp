@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "core/base/strings.h"
 #include "core/cli/commands.h"
+#include "core/device/find_topology.h"
 #include "core/plugin/registry.h"
 #include "core/train/measure_links.h"
 
@@ -99,26 +100,51 @@ int list_devices(bool as_json) {
   return 0;
 }
 
-// What says how to measure says nothing of a list.
-void demand_measure(const CLI::App& command) {
+// What says how to measure says nothing of a list, and only which devices matters to their links.
+void demand_measure(const CLI::App& command, bool of_links) {
   for (const CLI::Option* option : command.get_options()) {
-    if (option->count() == 0 || option->get_name() == "--json") continue;
-    throw error("{}: it goes with --measure FILE only; the list is of all devices",
-                option->get_name());
+    const std::string name = option->get_name();
+    if (option->count() == 0 || name == "--json" || name == "--links") continue;
+    if (of_links && name == "--devices") continue;
+    throw error("{}: it goes with --measure FILE only; {}", name,
+                of_links ? "--links asks the devices as they are" : "the list is of all devices");
   }
+}
+
+DeviceSpec demand_several(const Registry& registry, const std::string& text) {
+  const DeviceSpec spec = parse_devices(text, registry.backends());
+  if (spec.count() >= 2) return spec;
+  throw error("--devices {}: links are between devices, so at least 2, as in {}", text,
+              spec.kind == "cuda" ? "cuda:0,1" : spec.kind + ":2");
+}
+
+// What the hardware says of them, and where each number is from.
+int print_links(const std::string& text) {
+  const Registry registry = Registry::with_defaults();
+  const DeviceSpec spec = demand_several(registry, text);
+  const Machine machine(registry.backend(spec.kind), spec, MachineOptions{});
+  const std::shared_ptr<const Topology> topology = find_topology(machine);
+  if (topology == nullptr) {
+    fmt::print("{} devices tell nothing of their links: {}\n", spec.kind,
+               spec.kind == "sim" ? "--link and --topology say what they are"
+                                  : "--measure FILE measures them");
+    return 0;
+  }
+  for (int device = 0; device < spec.count(); ++device) {
+    fmt::print("{}: {}:{} {}\n", topology->devices[size_t(device)], spec.kind,
+               spec.ordinals[size_t(device)], machine.device_info(device).name);
+  }
+  fmt::print("{}", links_table(*topology));
+  return 0;
 }
 
 // Every pair of the devices, and a topology file of what was measured of each alone.
 int measure_devices(const std::string& text, const std::string& file,
                     const MachineArguments& arguments) {
   const Registry registry = Registry::with_defaults();
-  const DeviceSpec spec = parse_devices(text, registry.backends());
+  const DeviceSpec spec = demand_several(registry, text);
   if (spec.kind == "sim") {
     throw error("--devices {}: simulated devices copy nothing that could be measured", text);
-  }
-  if (spec.count() < 2) {
-    throw error("--devices {}: links are between devices, so at least 2, as in {}:2", text,
-                spec.kind);
   }
   if (std::error_code code; std::filesystem::exists(file, code)) {
     throw error("--measure {}: the file exists already: choose another name", file);
@@ -154,7 +180,7 @@ void add_plugins(CLI::App& app, Action& action) {
 
 void add_devices(CLI::App& app, Action& action) {
   struct Arguments {
-    bool as_json = false;
+    bool as_json = false, links = false;
     std::string devices = "cpu:2", measure;
     MachineArguments machine;
   };
@@ -162,18 +188,25 @@ void add_devices(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("devices", "List the kinds of devices and what this machine has of each");
   CLI::Option* as_json = command->add_flag("--json", a->as_json, "Print JSON");
+  CLI::Option* measure =
+      command
+          ->add_option(
+              "--measure", a->measure,
+              "Measure the copies between every pair of --devices and write this topology file")
+          ->excludes(as_json);
   command
-      ->add_option(
-          "--measure", a->measure,
-          "Measure the copies between every pair of --devices and write this topology file")
-      ->excludes(as_json);
+      ->add_flag("--links", a->links,
+                 "Print what the hardware says of the links between --devices: PCIe, NVLink")
+      ->excludes(as_json)
+      ->excludes(measure);
   command->add_option("--devices", a->devices, "Between which devices: cpu:4, cuda:0,1, ...")
       ->capture_default_str();
   add_machine_options(*command, a->machine);
   command->callback([&action, a, command] {
     action = [a, command] {
       if (!a->measure.empty()) return measure_devices(a->devices, a->measure, a->machine);
-      demand_measure(*command);
+      demand_measure(*command, a->links);
+      if (a->links) return print_links(a->devices);
       return list_devices(a->as_json);
     };
   });

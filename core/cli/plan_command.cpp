@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "core/base/strings.h"
 #include "core/cli/commands.h"
+#include "core/device/find_topology.h"
 #include "core/schedule/bounds.h"
 #include "core/schedule/svg.h"
 #include "core/train/price.h"
@@ -33,11 +34,14 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
   const int32_t precision = parse_precision(a.precision);
   how.kernel_devices = kernel_devices(registry, a.devices, precision);
   Roofline roofline;
+  MachineOptions machine = a.machine.options();
   if (devices.kind != "sim") {
     const Machine real(registry.backend(devices.kind), devices, MachineOptions{});
     roofline = roofline_of(real);
     how.available_bytes = real.device_info(0).available_bytes;
     how.is_shared_memory = devices.kind == "cpu";
+    const bool is_told = machine.topology != nullptr || machine.link.bandwidth > 0;
+    if (!is_told) machine.topology = find_topology(real);
   }
   a.roofline.apply(roofline);
   if (!(a.variation >= 0 && a.variation <= 10)) {
@@ -52,7 +56,7 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
   options.precision = precision;
   options.strategy = a.strategy;
   options.strategy_options = a.strategy_options;
-  options.machine = a.machine.options();
+  options.machine = machine;
   options.batch =
       a.batch_per_device > 0 ? a.batch_per_device * devices.count() : a.net.batch_of(definition);
   options.data = a.net.data(definition);

@@ -22,7 +22,7 @@ struct ProfileArguments {
   StrategyOptions strategy_options;
   MachineArguments machine;
   int steps = 5, warm_up = 2;
-  bool without_communication = true, as_json = false;
+  bool without_communication = true, as_json = false, tune = false;
 };
 
 struct LayerRow {
@@ -126,6 +126,7 @@ int run_profile(ProfileArguments& a, const CLI::App& command) {
   options.data = a.net.data(definition);
   options.testing = false;
   choose_made_up_pixels(a.pixels, parse_devices(a.devices, registry.backends()).kind, options);
+  options.tuning.measures = a.tune;
   options.rule.momentum = 0.9F;
   options.rule.weight_decay = 0.0005F;
   if (!a.paced.empty()) {
@@ -143,11 +144,14 @@ int run_profile(ProfileArguments& a, const CLI::App& command) {
   std::vector<LayerRow> rows;
   Plan plan;
   AlexNetTest alexnet;
+  std::string tuned;
   {
     Session session(registry, definition, options);
     options.strategy_options = session.options().strategy_options;
     measured = measure(session, a.warm_up, a.steps);
     if (tries_first) measured.first_step_at = 0;
+    options.tuning = session.options().tuning;  // the same algorithms without communication
+    tuned = tuning_text(options.tuning, {}, session.machine().kind());
     plan = session.training().plan;
     costs = costs_of(session, session.training().net, plan, measured.events);
     rows = layer_rows(session, costs, a.precision);
@@ -183,6 +187,7 @@ int run_profile(ProfileArguments& a, const CLI::App& command) {
                    {"broadcast", measured.parts.broadcast}}},
                  {"split", plan.split_layer},
                  {"alexnet_like", alexnet.alexnet_like},
+                 {"tune", a.tune},
                  {"peak_memory_bytes", peak_memory_bytes()},
                  {"layers", json::array()}};
     if (measured.first_step_at > 0) tree["first_step_at_seconds"] = measured.first_step_at;
@@ -198,6 +203,7 @@ int run_profile(ProfileArguments& a, const CLI::App& command) {
     fmt::print("{}\n", tree.dump(2));
     return 0;
   }
+  if (a.tune) fmt::print("{}\n\n", tuned);
   print_layers(rows);
   print_step(a, measured, plan, alone);
   fmt::print("{}\n", alexnet.explanation);
@@ -235,6 +241,7 @@ void add_profile(CLI::App& app, Action& action) {
   command->add_flag("!--no-communication-check", a->without_communication,
                     "Do not run a second time without copies between devices");
   command->add_flag("--json", a->as_json, "Print JSON");
+  add_tune_option(*command, a->tune);
   add_strategy_options(*command, a->strategy_options);
   add_machine_options(*command, a->machine);
   command->callback(

@@ -1,6 +1,7 @@
 // Which layers read and write what dtype. Layers with weights do the work, so that they decide; the
 // others go along where a neighbour has the dtype already, and a chain without weights stays as it
 // is: changing there and back again would cost more than it saves.
+#include <algorithm>
 #include <deque>
 
 #include "core/base/precision.h"
@@ -36,7 +37,17 @@ std::vector<int> neighbours(const Net& net, const Layer& layer) {
   return result;
 }
 
-// No kernel tells whether it heeds the flag; those of other kinds of devices do not.
+// Whether it adds up products: an array of its weights has several for each output. What scales,
+// shifts or normalises has none that TF32 would be faster at.
+bool adds_products(const Net& net, const Layer& layer) {
+  return std::any_of(layer.weights.begin(), layer.weights.end(), [&](int weight) {
+    const Shape& shape = net.weights[static_cast<size_t>(weight)].shape;
+    return shape.c * shape.h * shape.w > 1;
+  });
+}
+
+// No kernel tells whether it heeds the flag; those of other kinds of devices do not. What does not
+// is priced as float32.
 void allow_tf32(Net& net, const std::string& device_kind) {
   if (device_kind != "cuda") {
     throw error(
@@ -44,7 +55,7 @@ void allow_tf32(Net& net, const std::string& device_kind) {
         "use --precision float32 or bfloat16 here");
   }
   for (Layer& layer : net.layers) {
-    layer.allows_tf32 = !layer.weights.empty();
+    layer.allows_tf32 = adds_products(net, layer);
   }
 }
 

@@ -14,6 +14,7 @@
 #include "core/model/net.h"
 #include "core/schedule/capture.h"
 #include "core/schedule/costs.h"
+#include "core/schedule/kernel_choices.h"
 #include "core/schedule/memory_plan.h"
 #include "core/schedule/plan.h"
 #include "core/schedule/update_rule.h"
@@ -71,8 +72,10 @@ class Runtime {
 class Kernels {
  public:
   // Error, prefixed with the layer's title and location, if a kernel is missing or refuses. `net`
-  // and `registry` outlive the kernels.
-  Kernels(Plan& plan, const Net& net, const Registry& registry, Runtime& runtime);
+  // and `registry` outlive the kernels. `tuning`: which algorithms they take again, and those that
+  // they measured; nullptr: they choose as they do without measuring.
+  Kernels(Plan& plan, const Net& net, const Registry& registry, Runtime& runtime,
+          Tuning* tuning = nullptr);
   ~Kernels();
   Kernels(Kernels&&) noexcept;
 

@@ -82,6 +82,7 @@ struct Prepared {
   void* handle = nullptr;
   tandem_kernel_report report{};
   std::string algorithm;
+  std::string given, key;  // the algorithm of an earlier run, and the use's name; "": none
   StreamId stream;
   Description description;
   tandem_status status = TANDEM_FAILED;
@@ -92,6 +93,7 @@ struct Prepared {
     Prepared& self = *static_cast<Prepared*>(context);
     static_cast<void>(take_reason());
     self.report.struct_size = sizeof self.report;
+    self.description.raw.algorithm = self.given.empty() ? nullptr : self.given.c_str();
     self.status = self.table->prepare(&self.description.raw, call, &self.handle, &self.report);
     if (self.status != TANDEM_OK) self.reason = take_reason();
     if (self.status == TANDEM_OK && self.report.algorithm != nullptr) {
@@ -114,14 +116,29 @@ std::string place(const Layer& layer) {
   return layer.location.file.empty() ? "" : fmt::format(" ({})", to_string(layer.location));
 }
 
+// A kernel that can measure has to take what it is told, or refuse.
+void demand_given(const Layer& layer, const Prepared& prepared) {
+  const bool takes_another =
+      prepared.algorithm.starts_with(measured_prefix) && prepared.algorithm != prepared.given;
+  if (prepared.given.empty() || !takes_another) return;
+  throw error("{}: its kernel was to take the algorithm '{}' again, but took '{}'{}", layer.title(),
+              prepared.given, prepared.algorithm, place(layer));
+}
+
 // Whatever can be known to be missing is said before the first step.
 void demand(const Layer& layer, const Prepared& prepared, int64_t statistics) {
   if (prepared.status != TANDEM_OK) {
     const std::string reason =
         prepared.reason.empty() ? fmt::format("its kernel refused with status {}", prepared.status)
                                 : prepared.reason;
-    throw error("{}: {}{}", layer.title(), reason, place(layer));
+    throw error("{}: {}{}{}", layer.title(), reason, place(layer),
+                prepared.given.empty()
+                    ? ""
+                    : fmt::format("; the run's record says to take '{}' again: begin a new run to "
+                                  "choose anew",
+                                  prepared.given));
   }
+  demand_given(layer, prepared);
   if (prepared.report.statistics > statistics) {
     throw error("{}: its kernel writes {} statistics of the batch, but its type says {}{}",
                 layer.title(), prepared.report.statistics, statistics, place(layer));
@@ -163,7 +180,7 @@ struct Kernels::State {
     }
   }
 
-  void prepare(const Plan& plan, const Net& net, const Registry& registry) {
+  void describe_all(const Plan& plan, const Net& net, const Registry& registry) {
     kernels.resize(plan.bindings.size());
     for (size_t i = 0; i < kernels.size(); ++i) {
       const PlanBinding& binding = plan.bindings[i];
@@ -172,23 +189,64 @@ struct Kernels::State {
       kernels[i].stream = {binding.device, StreamKind::compute};
       describe(net, binding, kernels[i].description);
     }
-    for (Prepared& prepared : kernels) {
-      runtime.stream(prepared.stream)
-          .submit({sizeof(tandem_work), TANDEM_WORK_HOST, prepared.description.raw.layer_name, 0,
-                   &Prepared::prepare, &prepared});
+  }
+
+  void name_uses(const Plan& plan, const Net& net) {
+    std::vector<std::string> hardware;
+    for (int device = 0; device < plan.devices; ++device) {
+      hardware.push_back(fmt::format("{} {}", runtime.machine().kind(),
+                                     runtime.machine().device_info(device).name));
     }
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      const PlanBinding& use = plan.bindings[i];
+      kernels[i].key = choice_key(hardware[static_cast<size_t>(use.device)], net, use);
+    }
+  }
+
+  void submit(Prepared& prepared) const {
+    runtime.stream(prepared.stream)
+        .submit({sizeof(tandem_work), TANDEM_WORK_HOST, prepared.description.raw.layer_name, 0,
+                 &Prepared::prepare, &prepared});
+  }
+
+  void prepare(const Plan& plan) {
+    for (Prepared& prepared : kernels) submit(prepared);
     for (int device = 0; device < plan.devices; ++device) {
       runtime.stream({device, StreamKind::compute}).synchronize();
     }
+  }
+
+  // One after the other: what runs beside a measurement would change it, also on another device of
+  // the same GPU, and the second use of a kind takes what the first has chosen.
+  void prepare(const Plan& plan, const Net& net, Tuning& tuning) {
+    name_uses(plan, net);
+    for (Prepared& prepared : kernels) {
+      const auto known = tuning.choices.find(prepared.key);
+      if (known != tuning.choices.end()) prepared.given = known->second;
+      if (!tuning.measures) continue;
+      if (prepared.given.empty()) prepared.description.raw.flags |= TANDEM_MAY_MEASURE;
+      submit(prepared);
+      runtime.stream(prepared.stream).synchronize();
+      if (prepared.algorithm.starts_with(measured_prefix)) {
+        tuning.choices.emplace(prepared.key, prepared.algorithm);
+      }
+    }
+    if (!tuning.measures) prepare(plan);
   }
 
   Runtime& runtime;
   std::vector<Prepared> kernels;
 };
 
-Kernels::Kernels(Plan& plan, const Net& net, const Registry& registry, Runtime& runtime)
+Kernels::Kernels(Plan& plan, const Net& net, const Registry& registry, Runtime& runtime,
+                 Tuning* tuning)
     : state_(std::make_unique<State>(runtime)) {
-  state_->prepare(plan, net, registry);
+  state_->describe_all(plan, net, registry);
+  if (tuning != nullptr && (tuning->measures || !tuning->choices.empty())) {
+    state_->prepare(plan, net, *tuning);
+  } else {
+    state_->prepare(plan);
+  }
   for (size_t i = 0; i < plan.bindings.size(); ++i) {
     const PlanBinding& binding = plan.bindings[i];
     const Prepared& prepared = state_->kernels[i];

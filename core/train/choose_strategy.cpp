@@ -20,8 +20,15 @@ void measure_costs(Registry& registry, const NetDefinition& definition, SessionO
   const Measurement measured = measure(session, warm_up, steps);
   const Plan& plan = session.training().plan;
   options.costs = costs_of(session, session.training().net, plan, measured.events);
+  options.tuning = session.options().tuning;
+  options.machine.topology = session.options().machine.topology;
   const bool is_told = options.machine.topology != nullptr || options.machine.link.bandwidth > 0;
   if (!is_told) options.machine.link = link_of(plan, measured.events);
+}
+
+// A file's, or what the devices told of themselves.
+std::string text_of(const Topology& topology) {
+  return (topology.text.empty() ? "the " : "the topology ") + topology.file;
 }
 
 }  // namespace
@@ -48,13 +55,15 @@ std::string choose_strategy(Registry& registry, const NetDefinition& definition,
   options.strategy = best.strategy;
   options.strategy_options = best.options;
   options.costs = priced.costs;
+  options.tuning = priced.tuning;
+  options.machine.topology = priced.machine.topology;
   // The split that was priced stays: costs measured anew would move it.
   if (!best.plan.split_layer.empty()) options.strategy_options.split = best.plan.split_layer;
   const LinkSpec& link = priced.machine.link;
-  const std::string speeds =
-      priced.machine.topology != nullptr ? "the topology " + priced.machine.topology->file
-      : link.bandwidth > 0               ? fmt::format("links of {:.2f} GB/s", link.bandwidth / 1e9)
-                                         : "links as sim takes them to be";
+  const std::string speeds = priced.machine.topology != nullptr ? text_of(*priced.machine.topology)
+                             : link.bandwidth > 0
+                                 ? fmt::format("links of {:.2f} GB/s", link.bandwidth / 1e9)
+                                 : "links as sim takes them to be";
   return fmt::format(
       "strategy auto, priced on sim by {} measured and {} estimated costs and {}:\n{}chosen: {}",
       list.measured_costs, list.estimated_costs, speeds, price_table(list), best.name);

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/device/find_topology.h"
 #include "core/schedule/topology_file.h"
 
 namespace tandem {
@@ -9,12 +10,43 @@ namespace {
 
 using nlohmann::json;
 
+// One that was read is kept as it was written; one that the hardware told of itself, as it is.
+json topology_json(const Topology& topology) {
+  json tree = {{"file", topology.file}, {"text", topology.text}};
+  if (!topology.text.empty()) return tree;
+  tree["devices"] = topology.devices;
+  for (const Topology::Channel& channel : topology.channels) {
+    tree["channels"].push_back({channel.name, channel.bandwidth});
+  }
+  for (const Topology::Path& path : topology.paths) {
+    tree["paths"].push_back({path.latency, path.channels});
+  }
+  return tree;
+}
+
+std::shared_ptr<const Topology> topology_from(const json& tree) {
+  const std::string text = tree.at("text"), file = tree.at("file");
+  if (!text.empty()) return std::make_shared<Topology>(parse_topology(text, file));
+  auto topology = std::make_shared<Topology>();
+  topology->file = file;
+  topology->devices = tree.at("devices").get<std::vector<std::string>>();
+  topology->speeds.assign(topology->devices.size(), 1.0);
+  for (const json& channel : tree.at("channels")) {
+    topology->channels.push_back({channel.at(0), channel.at(1)});
+  }
+  for (const json& path : tree.at("paths")) {
+    topology->paths.push_back({path.at(0), path.at(1).get<std::vector<uint32_t>>()});
+  }
+  demand_sound(*topology);
+  return topology;
+}
+
 json machine_json(const MachineOptions& machine) {
   json tree = {{"threads", machine.threads},
                {"link_bandwidth", machine.link.bandwidth},
                {"link_latency", machine.link.latency}};
   if (machine.topology != nullptr) {
-    tree["topology"] = {{"file", machine.topology->file}, {"text", machine.topology->text}};
+    tree["topology"] = topology_json(*machine.topology);
   }
   return tree;
 }
@@ -71,6 +103,7 @@ json options_json(const TrainOptions& o) {
           {"class_weights", o.class_weights},
           {"bad_share_limit", o.bad_share_limit},
           {"data_parameters", o.data_parameters},
+          {"tune", o.tune},
           {"machine", machine_json(o.machine)}};
 }
 
@@ -106,14 +139,13 @@ TrainOptions options_from(const json& tree) {
   o.class_weights = tree.value("class_weights", std::string());
   o.bad_share_limit = tree.value("bad_share_limit", o.bad_share_limit);
   o.data_parameters = tree.at("data_parameters").get<std::map<std::string, std::string>>();
+  o.tune = tree.value("tune", false);
   const json& machine = tree.at("machine");
   o.machine.threads = machine.at("threads");
   o.machine.link.bandwidth = machine.at("link_bandwidth");
   o.machine.link.latency = machine.at("link_latency");
   if (machine.contains("topology")) {
-    const json& topology = machine.at("topology");
-    o.machine.topology =
-        std::make_shared<Topology>(parse_topology(topology.at("text"), topology.at("file")));
+    o.machine.topology = topology_from(machine.at("topology"));
   }
   return o;
 }
@@ -129,7 +161,10 @@ std::string to_json(const RunRecord& record) {
                      {"training_samples", record.training_samples},
                      {"class_weights", record.class_weights},
                      {"data_parameters", record.data_parameters},
-                     {"choices", {{"split", record.split}, {"strategy", record.strategy}}}};
+                     {"choices",
+                      {{"split", record.split},
+                       {"strategy", record.strategy},
+                       {"algorithms", record.algorithms}}}};
   return tree.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
@@ -147,6 +182,7 @@ RunRecord run_record_from_json(const std::string& text, const std::string& file)
     record.data_parameters = tree.at("data_parameters").get<std::map<std::string, std::string>>();
     record.split = tree.at("choices").at("split");
     record.strategy = tree.at("choices").value("strategy", std::string());
+    record.algorithms = tree.at("choices").value("algorithms", KernelChoices());
     return record;
   } catch (const json::exception& failure) {
     throw error("file '{}' is not a run's record: {}", file, failure.what());

@@ -12,6 +12,7 @@
 
 #include "core/device/machine.h"
 #include "core/model/definition.h"
+#include "core/schedule/kernel_choices.h"
 #include "core/schedule/strategy.h"
 
 namespace tandem {
@@ -51,6 +52,8 @@ struct TrainOptions {
   std::map<std::string, std::string> data_parameters;  // of the data set: {"resize", "256"}
   MachineOptions machine;
   double watchdog_seconds = 600;
+  // Kernels may measure which of their algorithms is the fastest; the run keeps what they chose.
+  bool tune = false;
   bool timeline = true;  // write the timeline of a few early steps to the run folder
   const std::atomic<bool>* stop = nullptr;  // becomes true: save, and return
 };
@@ -64,9 +67,10 @@ struct RunRecord {
   int64_t training_samples = 0;
   std::vector<float> class_weights;  // what each class counts in the loss; empty: all alike
   std::map<std::string, std::string>
-      data_parameters;   // with everything resolved: means measured, net's transform
-  std::string split;     // the layer chosen
-  std::string strategy;  // what `auto` chose, which is then the options' strategy; else ""
+      data_parameters;       // with everything resolved: means measured, net's transform
+  std::string split;         // the layer chosen
+  std::string strategy;      // what `auto` chose, which is then the options' strategy; else ""
+  KernelChoices algorithms;  // what kernels measured
 };
 
 [[nodiscard]] std::string to_json(const RunRecord& record);

@@ -18,6 +18,8 @@ SessionOptions plain_options(const TrainSetup& setup) {
   options.executor.trace = chosen.timeline;
   options.executor.watchdog_seconds = chosen.watchdog_seconds;
   options.rule = make_update_rule(setup.solver);
+  options.finds_links = setup.finds_links;
+  options.tuning = {chosen.tune, setup.record.algorithms};
   options.batch = chosen.batch;
   options.data = setup.record.data;
   options.testing = setup.validation_data != nullptr;
@@ -39,6 +41,8 @@ void choose_split(Registry& registry, const TrainSetup& setup, SessionOptions& o
     const Measurement measured = measure(session, warm_up, steps);
     options.costs =
         costs_of(session, session.training().net, session.training().plan, measured.events);
+    options.tuning = session.options().tuning;
+    options.machine.topology = session.options().machine.topology;
   }
   options.testing = testing;
   options.rule.batches = batches;

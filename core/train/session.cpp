@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/base/strings.h"
+#include "core/device/find_topology.h"
 #include "core/schedule/buffers.h"
 #include "core/schedule/simulated_default.h"
 
@@ -63,6 +64,10 @@ Session::Session(Registry& registry, const NetDefinition& definition, const Sess
   const DeviceSpec devices = parse_devices(options_.devices, registry.backends());
   machine_ = std::make_unique<Machine>(registry.backend(devices.kind), devices, options_.machine);
   runtime_ = std::make_unique<Runtime>(*machine_);
+  const LinkSpec& link = options_.machine.link;
+  const bool is_told =
+      options_.machine.topology != nullptr || link.bandwidth > 0 || link.latency > 0;
+  if (options_.finds_links && !is_told) options_.machine.topology = find_topology(*machine_);
   if (!options_.rule.is_plain() && machine_->backend().sum_of_squares == nullptr) {
     throw error(
         "backend '{}' is of plugin ABI 1.0, which knows SGD without clipping, L1 and iter_size "
@@ -120,7 +125,9 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   } else {
     phase.plan = build_testing_plan(inputs);
   }
-  if (computes) phase.kernels.emplace(phase.plan, phase.net, registry_, *runtime_);
+  if (computes) {
+    phase.kernels.emplace(phase.plan, phase.net, registry_, *runtime_, &options_.tuning);
+  }
   phase.memory = plan_memory(phase.plan);
   runtime_->reserve(phase.plan, phase.memory, options_.batch);
 }

@@ -33,9 +33,13 @@ struct SessionOptions {
   // rounded ones, which are the same.
   PixelForm training_pixels = PixelForm::floats, testing_pixels = PixelForm::floats;
   PixelScale pixel_scale;  // of bytes
-  bool training = true;    // false: only the testing plan
+  // Where nothing is told of the links, what the devices say of them orders rings and groups; a
+  // Session's own options have it then.
+  bool finds_links = true;
+  bool training = true;  // false: only the testing plan
   bool testing = true;
   std::optional<CostTable> costs;  // else a roofline of the devices
+  Tuning tuning;                   // a Session's own has what its kernels measured
 };
 
 // One phase: its net, plan and executor.

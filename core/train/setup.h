@@ -19,6 +19,8 @@ struct TrainSetup {
   NetDefinition net;
   SolverDefinition solver;
   std::unique_ptr<Dataset> training_data, validation_data;  // validation_data may be null
+  // A run that goes on with its devices keeps the order and groups that it has.
+  bool finds_links = true;
   int64_t test_samples = 0;           // of an evaluation during the run; 0: all
   std::vector<std::string> messages;  // for the log: what was decided, what was left out
 };

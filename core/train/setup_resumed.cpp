@@ -82,6 +82,7 @@ void choose_amounts(TrainOptions& chosen, const TrainOptions& options) {
   if (options.test_interval > 0) chosen.test_interval = options.test_interval;
   if (options.snapshot > 0) chosen.snapshot = options.snapshot;
   if (options.display > 0) chosen.display = options.display;
+  if (options.tune) chosen.tune = true;
   chosen.stop = options.stop;
   chosen.timeline = options.timeline;
   chosen.watchdog_seconds = options.watchdog_seconds;
@@ -107,6 +108,7 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
     chosen.precision = options.precision;
   }
   choose_machine(chosen, options, other_devices, same_devices);
+  setup.finds_links = other_devices;
   choose_amounts(chosen, options);
   chosen.out = folder.path();
   open_datasets(registry, setup);

@@ -16,6 +16,8 @@ namespace {
 void record_choices(RunRecord& record, Session& session) {
   record.split = session.training().plan.split_layer;
   record.options.strategy_options.roles = session.training().plan.roles;
+  record.options.machine.topology = session.options().machine.topology;
+  record.algorithms = session.options().tuning.choices;
   int threads = 0;
   for (int device = 0; device < session.machine().device_count(); ++device) {
     threads += session.machine().device_info(device).threads;
@@ -57,7 +59,12 @@ TrainResult train(const TrainOptions& options, Observer& observer) {
       folder ? resolve_resumed(registry, options, *folder) : resolve(registry, options);
 
   demand_computing(registry, setup.record.options.devices);
+  const KernelChoices known = setup.record.algorithms;
   Session session(registry, setup.net, session_options(registry, setup));
+  if (setup.record.options.tune) {
+    setup.messages.push_back(
+        tuning_text(session.options().tuning, known, session.machine().kind()));
+  }
   const Plan& plan = session.training().plan;
   std::optional<Checkpoint> checkpoint;
   if (folder) {

@@ -35,6 +35,10 @@ inline cuda::ConvolutionKind convolution_kind(const sdk::Binding& binding, bool 
   return {binding.input(0).dtype, channels_last, binding.has(TANDEM_ALLOWS_TF32), deconvolves};
 }
 
+inline cuda::ConvolutionChoice convolution_choice(const sdk::Binding& binding) {
+  return {binding.algorithm(), binding.has(TANDEM_MAY_MEASURE)};
+}
+
 inline sdk::LayoutOptions convolution_layouts(const sdk::Binding& binding) {
   if (binding.input(0).dtype == TANDEM_FLOAT32) return {{TANDEM_NCHW, TANDEM_NCHW, 0}};
   // cuDNN would reorder what each of the three passes reads and writes.
@@ -47,9 +51,10 @@ inline sdk::LayoutOptions convolution_layouts(const sdk::Binding& binding) {
 class FilterPasses {
  public:
   FilterPasses(const sdk::Call& call, const cuda::ConvolutionShape& shape,
-               const cuda::ConvolutionKind& kind, bool backward_data, bool backward_weights)
+               const cuda::ConvolutionKind& kind, bool backward_data, bool backward_weights,
+               const cuda::ConvolutionChoice& how)
       : filter_(shape.weight, kind),
-        convolution_(call, shape, kind, backward_data, backward_weights) {}
+        convolution_(call, shape, kind, backward_data, backward_weights, how) {}
 
   [[nodiscard]] int64_t scratch_bytes() const {
     return filter_.bytes() + convolution_.scratch_bytes();
@@ -146,7 +151,7 @@ class ConvolutionCuda : public sdk::Needs {
             call,
             convolution_shape(binding, settings, binding.input(0).shape, binding.output(0).shape),
             convolution_kind(binding, false), binding.has(TANDEM_WANTS_BACKWARD_DATA),
-            binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)),
+            binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS), convolution_choice(binding)),
         bias_(binding, settings.bias) {
     scratch_bytes = std::max(passes_.scratch_bytes(), bias_.scratch_bytes());
     algorithm = passes_.algorithm();
@@ -187,7 +192,8 @@ class DeconvolutionCuda : public sdk::Needs {
       : passes_(
             call,
             convolution_shape(binding, settings, binding.output(0).shape, binding.input(0).shape),
-            convolution_kind(binding, true), true, binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)),
+            convolution_kind(binding, true), true, binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS),
+            convolution_choice(binding)),
         bias_(binding, settings.bias) {
     scratch_bytes = std::max(passes_.scratch_bytes(), bias_.scratch_bytes());
     algorithm = passes_.algorithm();

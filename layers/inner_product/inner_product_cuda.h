@@ -1,12 +1,17 @@
 // InnerProduct on NVIDIA GPUs: cuBLAS on the plain weights. Slices are parts of the same matrices,
 // so that nothing is copied. Tensors of 16 bits are multiplied with a copy of the weights, rounded
-// when they are fetched; sums are float32, and rounded when they are whole.
+// when they are fetched; sums are float32, and rounded when they are whole. The forward pass of
+// float32 adds the bias in the same kernel, by cuBLASLt, where it is of a whole layer.
 #pragma once
 
+#include <algorithm>
+#include <memory>
 #include <type_traits>
+#include <utility>
 
 #include "layers/inner_product/inner_product.h"
 #include "plugins/cuda/blas.h"
+#include "plugins/cuda/blas_bias.h"
 #include "plugins/cuda/sums.h"
 
 namespace tandem::layers {
@@ -67,7 +72,7 @@ struct ColumnStore {
 
 class InnerProductCuda : public sdk::Needs {
  public:
-  InnerProductCuda(const sdk::Binding& binding, const sdk::Call&)
+  InnerProductCuda(const sdk::Binding& binding, const sdk::Call& call)
       : rows_(binding.input(0).shape.n),
         inputs_(sdk::count(binding.input(0).shape) / rows_),
         outputs_(binding.raw.slice_end - binding.raw.slice_begin),
@@ -88,6 +93,10 @@ class InnerProductCuda : public sdk::Needs {
       scratch_bytes = std::max(scratch_bytes, rounded_bytes() + rows_ * outputs_ * 4);
     }
     algorithm = "cublasGemmEx";
+    // A slice's memory may be aligned too little.
+    const bool is_whole = outputs_ == binding.attributes.integer("num_output") &&
+                          outputs_ == output_stride_ && inputs_ == weight_stride_;
+    if (dtype_ == TANDEM_FLOAT32 && bias_ && !adds_ && is_whole) fuse_bias(call);
     if (tf32_) algorithm += " in TF32";
   }
 
@@ -122,6 +131,14 @@ class InnerProductCuda : public sdk::Needs {
   }
 
  private:
+  void fuse_bias(const sdk::Call& call) {
+    auto product = std::make_unique<cuda::BiasedProduct>(call, rows_, inputs_, outputs_, tf32_);
+    if (!product->is_possible()) return;
+    biased_product_ = std::move(product);
+    scratch_bytes = std::max(scratch_bytes, biased_product_->scratch_bytes());
+    algorithm += ", forward with the bias by cublasLtMatmul";
+  }
+
   // Of the rounded weights, which lie at the beginning of the scratch memory.
   [[nodiscard]] int64_t rounded_bytes() const { return (outputs_ * inputs_ * 2 + 255) / 256 * 256; }
 
@@ -146,6 +163,10 @@ class InnerProductCuda : public sdk::Needs {
     T* y = cuda::output<T>(pass, 0) + first_output_;
     const bool adds_bias = bias_ && !adds_;
     if constexpr (std::is_same_v<T, float>) {
+      if (biased_product_ != nullptr) {
+        return biased_product_->run(call, x.values, weight.values, pass.weight(1), y,
+                                    pass.raw.scratch);
+      }
       if (adds_bias) {
         cuda::for_each(call, rows_ * outputs_,
                        RowsOfBias{outputs_, output_stride_, pass.weight(1), y});
@@ -167,6 +188,7 @@ class InnerProductCuda : public sdk::Needs {
   int32_t dtype_;
   bool bias_, adds_, tf32_;
   cuda::GroupSums<> bias_sums_;
+  std::unique_ptr<cuda::BiasedProduct> biased_product_;  // of a whole float32 forward pass
 };
 
 }  // namespace tandem::layers

@@ -68,6 +68,9 @@ constexpr tandem_backend backend = [] {
   table.device_info = [](tandem_machine* machine, int32_t device, tandem_device_info* info) {
     return guarded([&] { give(of(machine).device_info(device), info); });
   };
+  table.find_topology = [](tandem_machine* machine, const tandem_topology** topology) {
+    return guarded([&] { *topology = of(machine).topology(); });
+  };
   table.allocate = [](tandem_machine* machine, int32_t device, int32_t memory, int64_t bytes,
                       void** address) {
     return guarded([&] { *address = of(machine).allocate(device, memory, bytes); });

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "plugins/cuda/hardware.h"
+#include "plugins/cuda/link_facts.h"
 #include "plugins/cuda/status.h"
 #include "plugins/links.h"
 
@@ -109,6 +110,15 @@ tandem_device_info Machine::device_info(int32_t device) const {
   info.available_bytes =
       std::max<int64_t>(info.available_bytes - libraries_bytes, 0) / static_cast<int64_t>(sharers);
   return info;
+}
+
+const tandem_topology* Machine::topology() {
+  if (device_count() < 2) return nullptr;
+  if (!links_) {
+    links_ = map_links(find_link_facts(ordinals_));
+    topology_ = links_->table();
+  }
+  return &topology_;
 }
 
 void Machine::fail(cudaError_t error, const char* call, const char* task, int32_t ordinal) {

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "plugins/cuda/clock.h"
+#include "plugins/cuda/gpu_links.h"
 #include "plugins/first_failure.h"
 
 namespace tandem::cuda {
@@ -37,6 +39,9 @@ class Machine {
   // Of its memory a device has what is free now, divided by the devices that share its GPU.
   [[nodiscard]] tandem_device_info device_info(int32_t device) const;
 
+  // What the hardware says of the links between the devices; NULL for one device. The machine's.
+  [[nodiscard]] const tandem_topology* topology();
+
   // Keeps what CUDA said as the machine's failure; of `task`, or if NULL of one that was issued
   // before and is not known.
   void fail(cudaError_t error, const char* call, const char* task, int32_t ordinal);
@@ -53,6 +58,8 @@ class Machine {
   std::map<int32_t, std::unique_ptr<GpuClock>> clocks_;  // by ordinal
   sdk::FirstFailure failure_;
   std::atomic<uint32_t> stream_count_{0};
+  std::optional<LinkMap> links_;
+  tandem_topology topology_{};  // of links_
 };
 
 }  // namespace tandem::cuda

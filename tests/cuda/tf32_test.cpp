@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/precision.h"
 #include "core/train/choose_strategy.h"
 #include "core/train/run_folder.h"
 #include "tests/cuda/machines.h"
@@ -75,6 +76,32 @@ TEST_F(TrainingInTf32, GoesOnWithoutTheGpuInAnotherPrecision) {
   rest.precision = "float32";
   EXPECT_NO_THROW((void)run(rest));
   EXPECT_EQ(RunFolder::open(first.out).record().options.precision, "float32");
+}
+
+// Which needs no GPU: a net is made for kernels, and prepares none.
+TEST(NetsInTf32, AllowItWhereProductsAreAddedUpAndNowhereElse) {
+  Registry registry = Registry::with_defaults();
+  NetOptions options;
+  options.batch = 4;
+  options.device_kind = "cuda";
+  options.precision = tf32_precision;
+  const NetDefinition definition =
+      NetWriter("mixed")
+          .data(12)
+          .layer("conv1", "Convolution", "convolution_param { num_output: 8 kernel_size: 3 }")
+          .layer("norm1", "BatchNorm", "")
+          .layer("scale1", "Scale", "scale_param { bias_term: true }")
+          .layer("relu1", "PReLU", "")
+          .layer("score", "InnerProduct", "inner_product_param { num_output: 3 }")
+          .loss()
+          .definition();
+  const Net net = build_net(definition, registry, options);
+  const auto allows = [&](const char* layer) {
+    return net.layers[static_cast<size_t>(net.find_layer(layer))].allows_tf32;
+  };
+  EXPECT_TRUE(allows("conv1"));
+  EXPECT_TRUE(allows("score"));
+  for (const char* layer : {"norm1", "scale1", "relu1"}) EXPECT_FALSE(allows(layer)) << layer;
 }
 
 }  // namespace

@@ -1,6 +1,10 @@
 // probe.Double: a layer for tests of the kernels and the executor. y = 2 x + w, with everything a
 // kernel may ask for: saved and scratch memory, both halves of backward, a refusal. Its algorithm
-// says what it was told when it was prepared.
+// says what it was told when it was prepared; where it may measure, which of several it took,
+// another one each time.
+
+#include <atomic>
+#include <string>
 
 #include "plugins/sdk.h"
 
@@ -9,6 +13,7 @@ namespace {
 using namespace tandem::sdk;
 
 constexpr int64_t refused_channels = 13;
+std::atomic<int> measurements{0};
 
 struct Double : LayerType {
   const char* name() const override { return "probe.Double"; }
@@ -29,6 +34,7 @@ class DoubleCpu : public Needs {
         text(text_of(shape), " of ", binding.raw.batch_size, " from ", binding.raw.batch_begin,
              ", flags ", binding.raw.flags, ", slice ", binding.raw.slice_begin, " to ",
              binding.raw.slice_end, ", device ", call.device);
+    choose(binding);
   }
 
   void forward(const Call&, const Pass& pass) const {
@@ -52,6 +58,16 @@ class DoubleCpu : public Needs {
   }
 
  private:
+  void choose(const Binding& binding) {
+    if (binding.algorithm() != nullptr) {
+      algorithm = binding.algorithm();
+      if (algorithm == "measured: gone") throw unsupported("there is no algorithm 'gone'");
+      if (algorithm == "measured: moody") algorithm = "measured: another";
+    } else if (binding.has(TANDEM_MAY_MEASURE)) {
+      algorithm = text("measured: number ", ++measurements);
+    }
+  }
+
   int64_t count_;
 };
 

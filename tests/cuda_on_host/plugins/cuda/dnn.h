@@ -4,6 +4,7 @@
 #include <string>
 
 #include "plugins/cuda/convolution_shape.h"
+#include "plugins/cuda/dnn_algorithms.h"
 #include "plugins/cuda/elements.h"
 #include "plugins/cuda/rounded_to_tf32.h"
 #include "plugins/cuda/teams.h"
@@ -12,12 +13,26 @@ namespace tandem::cuda {
 
 class Convolution {
  public:
-  Convolution(const sdk::Call&, const ConvolutionShape& shape, const ConvolutionKind& kind, bool,
-              bool)
-      : shape_(shape), kind_(kind) {}
+  // Measured, or told by number: all give the same values.
+  Convolution(const sdk::Call&, const ConvolutionShape& shape, const ConvolutionKind& kind,
+              bool backward_data, bool backward_weights, const ConvolutionChoice& how)
+      : shape_(shape), kind_(kind) {
+    if (!how.is_measured()) return;
+    ConvolutionAlgorithms algorithms{ConvolutionAlgorithm{1}};
+    if (backward_data) algorithms[1] = ConvolutionAlgorithm{1};
+    if (backward_weights) algorithms[2] = ConvolutionAlgorithm{1};
+    if (how.recorded != nullptr) algorithms = read_algorithms(how.recorded);
+    for (const auto& one : algorithms) {
+      if (one && one->number >= algorithm_count) {
+        throw sdk::unsupported("there is no algorithm ", one->number);
+      }
+    }
+    measured_ = how.recorded != nullptr ? how.recorded : text_of(algorithms, true);
+  }
 
   [[nodiscard]] int64_t scratch_bytes() const { return 256; }
   [[nodiscard]] std::string algorithm() const {
+    if (!measured_.empty()) return measured_;
     return kind_.channels_last ? "loops, channels last" : "loops";
   }
 
@@ -103,8 +118,11 @@ class Convolution {
                                                    : ((n * s.c + c) * s.h + h) * s.w + w);
   }
 
+  static constexpr int algorithm_count = 2;
+
   ConvolutionShape shape_;
   ConvolutionKind kind_;
+  std::string measured_;
 };
 
 }  // namespace tandem::cuda

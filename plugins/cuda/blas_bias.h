@@ -1,0 +1,126 @@
+// y = x w' + bias in one kernel by cuBLASLt, for float32, of whole matrices in row-major order.
+//
+// cuBLASLt is column-major: it sees the transposes, Y' = W X' of outputs x rows. W, row behind row
+// of `inputs` values, is to it an inputs x outputs matrix that is transposed; X' is inputs x rows
+// as it lies. Its epilogue adds a vector to every column of Y', one value for each of its rows:
+// these are the outputs, so the vector is the bias as it lies.
+//
+// The algorithm is the first of its own list, made once for the shape: the same shapes on the same
+// gpu and library take the same one.
+#pragma once
+
+#include <cublasLt.h>
+
+#include <cstdint>
+
+#include "plugins/cuda/libraries.h"
+
+namespace tandem::cuda {
+
+class BiasedProduct {
+ public:
+  // An algorithm may want this much scratch memory at most.
+  static constexpr int64_t most_scratch = int64_t{32} << 20;
+
+  BiasedProduct(const sdk::Call& call, int64_t rows, int64_t inputs, int64_t outputs,
+                bool allows_tf32)
+      : w_(inputs, outputs), x_(inputs, rows), y_(outputs, rows) {
+    check(
+        cublasLtMatmulDescCreate(
+            &product_, allows_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
+        "cublasLtMatmulDescCreate");
+    set(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    choose(call);
+  }
+  ~BiasedProduct() { static_cast<void>(cublasLtMatmulDescDestroy(product_)); }
+  BiasedProduct(const BiasedProduct&) = delete;
+  BiasedProduct& operator=(const BiasedProduct&) = delete;
+
+  // False: cuBLASLt has no algorithm for it, and run() must not be called.
+  [[nodiscard]] bool is_possible() const { return is_possible_; }
+  [[nodiscard]] int64_t scratch_bytes() const { return static_cast<int64_t>(scratch_bytes_); }
+
+  void run(const sdk::Call& call, const float* x, const float* weight, const float* bias, float* y,
+           void* scratch) const {
+    // Kept in the description, which only this stream's thread uses.
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+    const float one = 1, zero = 0;
+    check(cublasLtMatmul(handle_of(call), product_, &one, weight, w_.layout, x, x_.layout, &zero, y,
+                         y_.layout, y, y_.layout, &algorithm_, scratch, scratch_bytes_,
+                         static_cast<cudaStream_t>(call.native_stream)),
+          "cublasLtMatmul");
+  }
+
+ private:
+  // Of columns that lie one behind the other.
+  struct Layout {
+    Layout(int64_t rows, int64_t columns) {
+      check(cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, static_cast<uint64_t>(rows),
+                                       static_cast<uint64_t>(columns), rows),
+            "cublasLtMatrixLayoutCreate");
+    }
+    ~Layout() { static_cast<void>(cublasLtMatrixLayoutDestroy(layout)); }
+    Layout(const Layout&) = delete;
+    Layout& operator=(const Layout&) = delete;
+    cublasLtMatrixLayout_t layout = nullptr;
+  };
+  struct Preference {
+    Preference() {
+      check(cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
+    }
+    ~Preference() { static_cast<void>(cublasLtMatmulPreferenceDestroy(preference)); }
+    Preference(const Preference&) = delete;
+    Preference& operator=(const Preference&) = delete;
+    template <class T>
+    void set(cublasLtMatmulPreferenceAttributes_t attribute, const T& value) const {
+      check(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value),
+            "cublasLtMatmulPreferenceSetAttribute");
+    }
+    cublasLtMatmulPreference_t preference = nullptr;
+  };
+
+  // A handle of cuBLAS is one of cuBLASLt, too.
+  static cublasLtHandle_t handle_of(const sdk::Call& call) {
+    return reinterpret_cast<cublasLtHandle_t>(blas_of(call));
+  }
+  template <class T>
+  void set(cublasLtMatmulDescAttributes_t attribute, const T& value) const {
+    check(cublasLtMatmulDescSetAttribute(product_, attribute, &value, sizeof value),
+          "cublasLtMatmulDescSetAttribute");
+  }
+
+  void choose(const sdk::Call& call) {
+    const Preference preference;
+    preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{most_scratch});
+    // Whole bindings' memory is aligned so; the default is more.
+    constexpr uint32_t alignment = 64;
+    for (const auto attribute :
+         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+      preference.set(attribute, alignment);
+    }
+    // Parts of a sum are added in float32 and in a fixed order, or there are none.
+    preference.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                   uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+    cublasLtMatmulHeuristicResult_t found{};
+    int count = 0;
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoGetHeuristic(handle_of(call), product_, w_.layout, x_.layout, y_.layout,
+                                       y_.layout, preference.preference, 1, &found, &count);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED) return;
+    check(status, "cublasLtMatmulAlgoGetHeuristic");
+    if (count < 1 || found.state != CUBLAS_STATUS_SUCCESS) return;
+    algorithm_ = found.algo;
+    scratch_bytes_ = found.workspaceSize;
+    is_possible_ = true;
+  }
+
+  Layout w_, x_, y_;
+  cublasLtMatmulDesc_t product_ = nullptr;
+  cublasLtMatmulAlgo_t algorithm_{};
+  size_t scratch_bytes_ = 0;
+  bool is_possible_ = false;
+};
+
+}  // namespace tandem::cuda

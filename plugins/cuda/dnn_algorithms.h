@@ -1,0 +1,123 @@
+// The algorithms of a convolution's passes as text, which a run's record keeps, and the choice
+// among what cuDNN has measured. Nothing of CUDA is needed here, so that both are tested without a
+// GPU.
+//
+//   cuDNN forward algorithm 1 on tensor cores, backward data algorithm 4, backward weights ...
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plugins/sdk.h"
+
+namespace tandem::cuda {
+
+// Which arithmetic an algorithm may use: all bits of float32, what cuDNN does by default (on Ampere
+// and newer that is TF32), or tensor cores.
+enum class ConvolutionMath { full, by_default, tensor };
+constexpr std::array<const char*, 3> math_texts{"", " by default arithmetic", " on tensor cores"};
+
+struct ConvolutionAlgorithm {
+  int number = 0;  // cuDNN's, of its pass
+  ConvolutionMath math = ConvolutionMath::full;
+  bool operator==(const ConvolutionAlgorithm&) const = default;
+};
+
+// Of the layer's passes, which for a deconvolution are cuDNN's the other way round; those that a
+// binding has.
+constexpr std::array<const char*, 3> pass_names{"forward", "backward data", "backward weights"};
+using ConvolutionAlgorithms = std::array<std::optional<ConvolutionAlgorithm>, 3>;
+
+// What prepare() is told: an algorithm of an earlier run, or that it may measure.
+struct ConvolutionChoice {
+  const char* recorded = nullptr;
+  bool may_measure = false;
+
+  [[nodiscard]] bool is_measured() const { return recorded != nullptr || may_measure; }
+};
+
+// Before the text of algorithms that were measured: the host keeps those.
+constexpr std::string_view measured_prefix = "measured: ";
+
+inline std::string text_of(const ConvolutionAlgorithms& algorithms, bool is_measured) {
+  std::string text = (is_measured ? std::string(measured_prefix) : "") + "cuDNN";
+  bool is_first = true;
+  for (size_t pass = 0; pass < algorithms.size(); ++pass) {
+    if (!algorithms[pass]) continue;
+    text +=
+        sdk::text(is_first ? " " : ", ", pass_names[pass], " algorithm ", algorithms[pass]->number,
+                  math_texts[static_cast<size_t>(algorithms[pass]->math)]);
+    is_first = false;
+  }
+  return text;
+}
+
+namespace detail {
+
+inline bool take(std::string_view& text, std::string_view beginning) {
+  if (!text.starts_with(beginning)) return false;
+  text.remove_prefix(beginning.size());
+  return true;
+}
+
+inline std::optional<ConvolutionAlgorithm> take_algorithm(std::string_view& text) {
+  ConvolutionAlgorithm algorithm;
+  if (!take(text, " algorithm ")) return {};
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), algorithm.number);
+  if (error != std::errc()) return {};
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  if (take(text, math_texts[1])) algorithm.math = ConvolutionMath::by_default;
+  if (take(text, math_texts[2])) algorithm.math = ConvolutionMath::tensor;
+  return algorithm;
+}
+
+}  // namespace detail
+
+// What text_of() has written of measured algorithms. Throws Refusal on anything else.
+inline ConvolutionAlgorithms read_algorithms(const char* recorded) {
+  std::string_view text(recorded);
+  ConvolutionAlgorithms result;
+  bool is_good = detail::take(text, measured_prefix) && detail::take(text, "cuDNN ");
+  while (is_good) {
+    size_t pass = 0;
+    while (pass < pass_names.size() && !detail::take(text, pass_names[pass])) ++pass;
+    is_good = pass < pass_names.size() && !result[pass];
+    if (is_good) is_good = (result[pass] = detail::take_algorithm(text)).has_value();
+    if (text.empty() || !is_good) break;
+    is_good = detail::take(text, ", ");
+  }
+  if (is_good) return result;
+  throw sdk::invalid("the recorded algorithm '", recorded,
+                     "' is none of cuDNN's, which look like '", measured_prefix,
+                     "cuDNN forward algorithm 1, backward data algorithm 1'");
+}
+
+// One of cuDNN's answers to what it measured.
+struct MeasuredAlgorithm {
+  ConvolutionAlgorithm algorithm;
+  bool works = false, is_deterministic = false;
+  double milliseconds = 0;
+  int64_t bytes = 0;  // of scratch memory
+};
+
+// The fastest that works, always gives the same bits, and needs at most `most_bytes`; of equals the
+// first. Algorithms may be there several times, once for each time that they were measured.
+inline std::optional<ConvolutionAlgorithm> fastest(const std::vector<MeasuredAlgorithm>& measured,
+                                                   int64_t most_bytes) {
+  const MeasuredAlgorithm* best = nullptr;
+  for (const MeasuredAlgorithm& one : measured) {
+    if (!one.works || !one.is_deterministic || one.bytes > most_bytes) continue;
+    if (!(one.milliseconds >= 0)) continue;
+    if (best == nullptr || one.milliseconds < best->milliseconds) best = &one;
+  }
+  return best == nullptr ? std::nullopt : std::optional(best->algorithm);
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,226 @@
+#include "plugins/cuda/gpu_links.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "plugins/sdk.h"
+
+namespace tandem::cuda {
+
+namespace {
+
+// Of what signals can carry, the payload's share.
+constexpr double efficiency = 0.85;
+// Beginnings of copies, estimated; --measure finds the true ones.
+constexpr double memory_latency = 4e-6, nvlink_latency = 5e-6, pci_latency = 8e-6,
+                 host_latency = 20e-6;
+// What two copies through pinned host memory, or between two processors, share; estimated.
+constexpr double host_bandwidth = 20e9, processors_bandwidth = 30e9;
+constexpr double unknown_memory_bandwidth = 200e9;
+
+struct Estimate {
+  int32_t links;     // of a GPU
+  double bandwidth;  // of each, in one direction
+};
+// NVLinks of the data-centre GPUs of an architecture.
+Estimate nvlinks_of(const GpuFacts& gpu) {
+  if (gpu.major >= 10) return {18, 50e9};
+  if (gpu.major == 9) return {18, 25e9};
+  if (gpu.major == 8) return gpu.minor == 0 ? Estimate{12, 25e9} : Estimate{4, 14e9};
+  return {6, 25e9};
+}
+bool may_have_switch(const GpuFacts& gpu) {
+  return gpu.major >= 9 || (gpu.major == 8 && gpu.minor == 0);
+}
+// Of a GPU whose PCIe link is not known: 16 lanes of its generation.
+double pci_bandwidth_of(const GpuFacts& gpu) {
+  return gpu.major >= 9 ? 63e9 : gpu.major == 8 ? 31.5e9 : 15.75e9;
+}
+
+class Mapper {
+ public:
+  explicit Mapper(const LinkFacts& facts) : facts_(facts), gpus_(facts.gpus.size()) {}
+
+  LinkMap map() {
+    const size_t devices = facts_.devices.size();
+    for (size_t source = 0; source < devices; ++source) {
+      for (size_t target = 0; target < devices; ++target) {
+        result_.begins.push_back(static_cast<uint32_t>(result_.channels.size()));
+        result_.latencies.push_back(
+            source == target ? 0 : add_path(facts_.devices[source], facts_.devices[target]));
+      }
+    }
+    result_.begins.push_back(static_cast<uint32_t>(result_.channels.size()));
+    return std::move(result_);
+  }
+
+ private:
+  [[nodiscard]] const PeerFacts& peer(size_t source, size_t target) const {
+    return facts_.peers[source * gpus_ + target];
+  }
+  [[nodiscard]] bool is_nvlink(size_t source, size_t target) const {
+    const PeerFacts& pair = peer(source, target);
+    if (source == target || !pair.has_access) return false;
+    return facts_.counts_nvlinks ? pair.nvlinks > 0 : pair.has_native_atomics;
+  }
+
+  // Puts the path's channels behind the others; returns its latency.
+  double add_path(size_t source, size_t target) {
+    const GpuFacts &from = facts_.gpus[source], &to = facts_.gpus[target];
+    if (source == target) {
+      // A copy reads the memory and writes it, and whatever way it goes it shares it.
+      const bool is_known = from.memory_bandwidth > 0;
+      pass("memory of " + from.name + (is_known ? " (read and written)" : " (estimated)"),
+           (is_known ? from.memory_bandwidth : unknown_memory_bandwidth) / 2);
+      return memory_latency;
+    }
+    if (!peer(source, target).has_access) return add_host_path(from, to);
+    if (goes_through_switch(source, target)) return add_switch_path(from, to);
+    if (is_nvlink(source, target)) return add_nvlink_path(source, target);
+    return add_pci_path(from, to);
+  }
+
+  [[nodiscard]] bool goes_through_switch(size_t source, size_t target) const {
+    if (facts_.counts_nvlinks) {
+      return facts_.gpus[source].switch_links > 0 && facts_.gpus[target].switch_links > 0;
+    }
+    // Boards of four GPUs have links between all pairs; more GPUs that all reach each other have
+    // switches.
+    constexpr int32_t most_direct_peers = 3;
+    for (size_t a = 0; a < gpus_; ++a) {
+      const GpuFacts& gpu = facts_.gpus[a];
+      if (!may_have_switch(gpu) || gpu.nvlink_peers <= most_direct_peers) return false;
+      for (size_t b = 0; b < gpus_; ++b) {
+        if (a != b && !is_nvlink(a, b)) return false;
+      }
+    }
+    return gpus_ > 1;
+  }
+  double add_switch_path(const GpuFacts& from, const GpuFacts& to) {
+    pass(from.name + " -> NVSwitch" + switch_text(from), switch_bandwidth(from));
+    pass("NVSwitch -> " + to.name + switch_text(to), switch_bandwidth(to));
+    return nvlink_latency;
+  }
+  [[nodiscard]] std::string switch_text(const GpuFacts& gpu) const {
+    return facts_.counts_nvlinks ? sdk::text(" (", gpu.switch_links, " NVLinks, NVML)")
+                                 : estimated_text(gpu, nvlinks_of(gpu).links);
+  }
+  [[nodiscard]] double switch_bandwidth(const GpuFacts& gpu) const {
+    const Estimate estimate = nvlinks_of(gpu);
+    return efficiency * (facts_.counts_nvlinks ? gpu.switch_links * gpu.switch_link_bandwidth
+                                               : estimate.links * estimate.bandwidth);
+  }
+  static std::string estimated_text(const GpuFacts& gpu, int32_t links) {
+    return sdk::text(" (", links, links == 1 ? " NVLink" : " NVLinks",
+                     ", estimated for compute capability ", gpu.major, ".", gpu.minor, ")");
+  }
+
+  double add_nvlink_path(size_t source, size_t target) {
+    const GpuFacts &from = facts_.gpus[source], &to = facts_.gpus[target];
+    const PeerFacts& pair = peer(source, target);
+    const std::string ends = from.name + " -> " + to.name;
+    if (facts_.counts_nvlinks) {
+      pass(ends +
+               sdk::text(" (", pair.nvlinks, pair.nvlinks == 1 ? " NVLink" : " NVLinks", ", NVML)"),
+           efficiency * pair.nvlinks * pair.nvlink_bandwidth);
+      return nvlink_latency;
+    }
+    const int32_t links = estimated_links(source, target);
+    pass(ends + estimated_text(from, links), efficiency * links * nvlinks_of(from).bandwidth);
+    return nvlink_latency;
+  }
+
+  // A GPU's links are divided among those it is linked to; what is left over goes to the pairs that
+  // rank best.
+  [[nodiscard]] int32_t estimated_links(size_t source, size_t target) const {
+    const GpuFacts& from = facts_.gpus[source];
+    const int32_t all = nvlinks_of(from).links;
+    const int32_t peers = std::max({from.nvlink_peers, facts_.gpus[target].nvlink_peers, 1});
+    int32_t best = peer(source, target).rank, worst = best;
+    for (size_t a = 0; a < gpus_; ++a) {
+      for (size_t b = 0; b < gpus_; ++b) {
+        if (!is_nvlink(a, b)) continue;
+        best = std::min(best, peer(a, b).rank);
+        worst = std::max(worst, peer(a, b).rank);
+      }
+    }
+    const bool has_more = best < worst && peer(source, target).rank == best && all % peers > 0;
+    return std::max(all / peers, 1) + (has_more ? 1 : 0);
+  }
+
+  // Up to the first switch or host bridge that both are under, and down again.
+  double add_pci_path(const GpuFacts& from, const GpuFacts& to) {
+    const std::vector<PciLink> up = pci_of(from), down = pci_of(to);
+    for (size_t i = 0; i < up.size(); ++i) {
+      for (size_t j = 0; j < down.size(); ++j) {
+        if (up[i].above != down[j].above) continue;
+        pass_pci(from, up, i + 1, to, down, j + 1);
+        return pci_latency;
+      }
+    }
+    pass_pci(from, up, up.size(), to, down, down.size());
+    return pci_latency;
+  }
+  // CUDA copies to pinned host memory and from there.
+  double add_host_path(const GpuFacts& from, const GpuFacts& to) {
+    const std::vector<PciLink> up = pci_of(from), down = pci_of(to);
+    pass_pci(from, up, up.size(), to, down, down.size());
+    pass("host memory (no P2P; estimated)", host_bandwidth);
+    return host_latency;
+  }
+  void pass_pci(const GpuFacts& from, const std::vector<PciLink>& up, size_t up_links,
+                const GpuFacts& to, const std::vector<PciLink>& down, size_t down_links) {
+    for (size_t i = 0; i < up_links; ++i) {
+      pass(below(from, up, i) + " -> " + up[i].above + " (" + up[i].text + ")",
+           efficiency * up[i].bandwidth);
+    }
+    const bool reach_hosts = up_links == up.size() && down_links == down.size();
+    if (reach_hosts && from.numa_node >= 0 && to.numa_node >= 0 && from.numa_node != to.numa_node) {
+      pass("between the processors (estimated)", processors_bandwidth);
+    }
+    for (size_t i = down_links; i-- > 0;) {
+      pass(down[i].above + " -> " + below(to, down, i) + " (" + down[i].text + ")",
+           efficiency * down[i].bandwidth);
+    }
+  }
+  static std::string below(const GpuFacts& gpu, const std::vector<PciLink>& links, size_t i) {
+    return i == 0 ? gpu.name : links[i].below;
+  }
+  static std::vector<PciLink> pci_of(const GpuFacts& gpu) {
+    if (!gpu.pci.empty()) return gpu.pci;
+    return {{gpu.name, "host", pci_bandwidth_of(gpu), "PCIe x16, estimated"}};
+  }
+
+  void pass(const std::string& name, double bandwidth) {
+    const auto next = static_cast<uint32_t>(result_.names.size());
+    const auto [found, is_new] = numbers_.emplace(name, next);
+    if (is_new) {
+      result_.names.push_back(name);
+      result_.bandwidths.push_back(bandwidth);
+    }
+    result_.channels.push_back(found->second);
+  }
+
+  const LinkFacts& facts_;
+  size_t gpus_;
+  LinkMap result_;
+  std::map<std::string, uint32_t> numbers_;  // of channels
+};
+
+}  // namespace
+
+tandem_topology LinkMap::table() {
+  name_addresses.clear();
+  for (const std::string& name : names) name_addresses.push_back(name.c_str());
+  return {sizeof(tandem_topology), static_cast<uint32_t>(names.size()),
+          bandwidths.data(),       latencies.data(),
+          begins.data(),           channels.data(),
+          name_addresses.data()};
+}
+
+LinkMap map_links(const LinkFacts& facts) {
+  return Mapper(facts).map();
+}
+
+}  // namespace tandem::cuda

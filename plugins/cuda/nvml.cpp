@@ -1,0 +1,110 @@
+#include "plugins/cuda/nvml.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace tandem::cuda {
+
+namespace {
+
+using Device = void*;
+using Status = int;
+constexpr Status success = 0;
+constexpr unsigned most_links = 18;
+constexpr int type_of_switches = 2;  // NVML_NVLINK_DEVICE_TYPE_SWITCH
+
+// nvmlPciInfo_t.
+struct PciInfo {
+  char old_bus_id[16];
+  unsigned domain, bus, device, device_id, subsystem_id;
+  char bus_id[32];
+};
+
+struct Library {
+  explicit Library(const char* name) : handle(dlopen(name, RTLD_NOW | RTLD_LOCAL)) {
+    if (handle == nullptr) return;
+    find("nvmlInit_v2", init);
+    find("nvmlShutdown", shutdown);
+    find("nvmlDeviceGetHandleByPciBusId_v2", device_of);
+    find("nvmlDeviceGetNvLinkState", state);
+    find("nvmlDeviceGetNvLinkVersion", version);
+    find("nvmlDeviceGetNvLinkRemotePciInfo_v2", remote);
+    find("nvmlDeviceGetNvLinkRemoteDeviceType", remote_type);
+    is_open = init != nullptr && shutdown != nullptr && device_of != nullptr && state != nullptr &&
+              remote != nullptr && init() == success;
+  }
+  ~Library() {
+    if (is_open) static_cast<void>(shutdown());
+    if (handle != nullptr) dlclose(handle);
+  }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  template <class Function>
+  void find(const char* name, Function& function) const {
+    function = reinterpret_cast<Function>(dlsym(handle, name));
+  }
+
+  void* handle;
+  bool is_open = false;
+  Status (*init)() = nullptr;
+  Status (*shutdown)() = nullptr;
+  Status (*device_of)(const char* id, Device*) = nullptr;
+  Status (*state)(Device, unsigned link, int* is_active) = nullptr;
+  Status (*version)(Device, unsigned link, unsigned* version) = nullptr;
+  Status (*remote)(Device, unsigned link, PciInfo*) = nullptr;
+  Status (*remote_type)(Device, unsigned link, int* type) = nullptr;
+};
+
+// Of a link's two directions one, by its version.
+double bandwidth_of(unsigned version) {
+  constexpr double first = 20e9, fifth = 50e9, between = 25e9;
+  return version == 1 ? first : version >= 5 ? fifth : between;
+}
+
+// "00000000:04:00.0" as sysfs and CUDA write it.
+std::string short_id(const char* text) {
+  std::string id(text);
+  std::transform(id.begin(), id.end(), id.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  constexpr size_t long_domain = 8, short_domain = 4;
+  const size_t colon = id.find(':');
+  return colon == long_domain ? id.substr(long_domain - short_domain) : id;
+}
+
+std::vector<NvLink> links_of(const Library& library, Device device) {
+  std::vector<NvLink> links;
+  for (unsigned link = 0; link < most_links; ++link) {
+    int is_active = 0;
+    if (library.state(device, link, &is_active) != success || is_active == 0) continue;
+    unsigned version = 0;
+    if (library.version != nullptr) static_cast<void>(library.version(device, link, &version));
+    PciInfo info{};
+    const bool is_told = library.remote(device, link, &info) == success;
+    info.bus_id[sizeof info.bus_id - 1] = '\0';
+    int type = 0;
+    if (library.remote_type != nullptr) static_cast<void>(library.remote_type(device, link, &type));
+    links.push_back(
+        {is_told ? short_id(info.bus_id) : "", bandwidth_of(version), type == type_of_switches});
+  }
+  return links;
+}
+
+}  // namespace
+
+NvLinks find_nvlinks(const std::vector<std::string>& ids, const char* name) {
+  const Library library(name);
+  NvLinks result;
+  if (!library.is_open) return result;
+  for (const std::string& id : ids) {
+    Device device = nullptr;
+    if (library.device_of(id.c_str(), &device) != success) return {};
+    result.links.push_back(links_of(library, device));
+  }
+  result.are_known = true;
+  return result;
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,83 @@
+// The algorithms of convolutions as a record keeps them, and the choice among measured ones.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plugins/cuda/dnn_algorithms.h"
+
+namespace tandem::cuda {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int64_t limit = 1000;
+
+MeasuredAlgorithm answer(int number, double milliseconds, int64_t bytes = 0) {
+  return {{number, ConvolutionMath::full}, true, true, milliseconds, bytes};
+}
+
+std::string refusal_of(const char* recorded) {
+  try {
+    static_cast<void>(read_algorithms(recorded));
+  } catch (const sdk::Refusal& refusal) {
+    return refusal.what();
+  }
+  return "";
+}
+
+TEST(AlgorithmText, NamesEachPassThatThereIs) {
+  ConvolutionAlgorithms algorithms{ConvolutionAlgorithm{6, ConvolutionMath::by_default}};
+  EXPECT_EQ(text_of(algorithms, false), "cuDNN forward algorithm 6 by default arithmetic");
+  algorithms[2] = ConvolutionAlgorithm{1, ConvolutionMath::tensor};
+  EXPECT_EQ(text_of(algorithms, true),
+            "measured: cuDNN forward algorithm 6 by default arithmetic, backward weights algorithm "
+            "1 on tensor cores");
+}
+
+TEST(AlgorithmText, IsReadAsItWasWritten) {
+  for (int which = 1; which < 8; ++which) {
+    ConvolutionAlgorithms algorithms;
+    for (size_t pass = 0; pass < 3; ++pass) {
+      if ((which >> pass & 1) == 0) continue;
+      algorithms[pass] = ConvolutionAlgorithm{which + static_cast<int>(pass) * 5,
+                                              static_cast<ConvolutionMath>(pass)};
+    }
+    EXPECT_EQ(read_algorithms(text_of(algorithms, true).c_str()), algorithms) << which;
+  }
+}
+
+TEST(AlgorithmText, ThatIsNoneIsRefusedWithAnExample) {
+  for (const char* text :
+       {"", "cuDNN forward algorithm 1", "measured: cuDNN ", "measured: cuDNN forward algorithm",
+        "measured: cuDNN forward algorithm x", "measured: cuDNN sideways algorithm 1",
+        "measured: cuDNN forward algorithm 1, ", "measured: cuDNN forward algorithm 1 and more",
+        "measured: cuDNN forward algorithm 1, forward algorithm 2"}) {
+    EXPECT_THAT(refusal_of(text),
+                testing::AllOf(HasSubstr("recorded algorithm '" + std::string(text) + "'"),
+                               HasSubstr("'measured: cuDNN forward algorithm 1, ")))
+        << text;
+  }
+}
+
+TEST(MeasuredAlgorithms, TheFastestIsTaken) {
+  const auto best = fastest({answer(0, 3), answer(1, 2), answer(2, 2), answer(3, 4)}, limit);
+  EXPECT_EQ(best, (ConvolutionAlgorithm{1, ConvolutionMath::full}));
+}
+
+TEST(MeasuredAlgorithms, OfSeveralTimesTheShortestCounts) {
+  // A first run is slow for what has to be loaded.
+  const auto best = fastest({answer(0, 9), answer(1, 3), answer(1, 4), answer(0, 2)}, limit);
+  EXPECT_EQ(best->number, 0);
+}
+
+TEST(MeasuredAlgorithms, ThoseThatMayGiveOtherBitsFailOrNeedTooMuchAreLeftOut) {
+  MeasuredAlgorithm random = answer(0, 1), failed = answer(1, 1), never = answer(4, -1);
+  random.is_deterministic = false;
+  failed.works = false;
+  const std::vector<MeasuredAlgorithm> all{random, failed, answer(2, 1, limit + 1),
+                                           answer(3, 5, limit), never};
+  EXPECT_EQ(fastest(all, limit)->number, 3);
+  EXPECT_FALSE(fastest({random, failed, never}, limit));
+}
+
+}  // namespace
+}  // namespace tandem::cuda
