@@ -61,7 +61,7 @@ TEST(StrategyOptions, OfAnotherStrategyAreRefusedByTrainProfileAndPlan) {
 TEST(StrategyOptions, WithAllOrAutoAreOfTheStrategiesThatHaveThem) {
   const Desk desk;
   const std::string plan = "plan --net tiny.prototxt --devices sim:2 --batch 8 ";
-  const Outcome all = desk.tandem(plan + "--strategy all --reduce tree --quota 1 --split fc2");
+  const Outcome all = desk.tandem(plan + "--strategy all --reduce tree --quota 1 --split score");
   ASSERT_EQ(all.code, 0) << all.errors;
   EXPECT_THAT(all.output, testing::Not(HasSubstr("is an option of")));
   const Outcome chosen = desk.tandem(plan + "--strategy auto --quota 1 --no-tasks");
