@@ -1,30 +1,13 @@
 #include "datasets/picture/byte_form.h"
 
-#include <algorithm>
-#include <cmath>
-
-#include "datasets/picture/vector.h"
+#include "datasets/picture/rows.h"
 
 namespace tandem::picture {
-namespace {
-
-// As rows.cpp rounds: the sum with 2^23 has no room for a fraction.
-float rounded(float value) {
-  constexpr float no_fractions = 8388608.0F;
-  return std::clamp(value, 0.0F, 255.0F) + no_fractions - no_fractions;
-}
-
-TANDEM_PICTURE_VECTOR void round_plane(const float* values, float mean, std::ptrdiff_t count,
-                                       unsigned char* bytes) {
-  for (std::ptrdiff_t i = 0; i < count; ++i) {
-    bytes[i] = static_cast<unsigned char>(static_cast<int>(rounded(values[i] + mean)));
-  }
-}
-
-}  // namespace
 
 unsigned char nearest_byte(float value) {
-  return static_cast<unsigned char>(rounded(value));
+  unsigned char byte = 0;
+  round_row(&value, 1, 0, &byte);
+  return byte;
 }
 
 float mean_of_plane(const TransformOptions& options, int plane) {
@@ -59,7 +42,7 @@ void describe_bytes(const TransformOptions& options, tandem_dataset_info& info) 
 void to_bytes(const TransformOptions& options, const Planes& values, const BytePlanes& result) {
   const std::ptrdiff_t count = static_cast<std::ptrdiff_t>(values.height) * values.width;
   for (int plane = 0; plane < values.channels; ++plane) {
-    round_plane(values.plane(plane), mean_of_plane(options, plane), count, result.plane(plane));
+    round_row(values.plane(plane), count, mean_of_plane(options, plane), result.plane(plane));
   }
 }
 

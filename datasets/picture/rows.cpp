@@ -1,6 +1,8 @@
 #include "datasets/picture/rows.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <vector>
 
 #include "datasets/picture/vector.h"
 
@@ -53,20 +55,6 @@ TANDEM_INTO_CLONES void store(const Pixel& pixel, float* at) {
   __builtin_memcpy(at, &pixel, sizeof(pixel));
 }
 
-// The sum with 2^23 has no room for a fraction: it is rounded as every sum is, to nearest and ties
-// to even, and its last byte is the pixel.
-TANDEM_INTO_CLONES void store(const Pixel& pixel, unsigned char* at) {
-  using Bits = int32_t __attribute__((vector_size(16)));
-  using FourBytes = unsigned char __attribute__((vector_size(4)));
-  const Pixel none{}, most = none + 255.0F;
-  const Pixel low = pixel > none ? pixel : none;
-  const Pixel sum = (low < most ? low : most) + 8388608.0F;
-  Bits bits;
-  __builtin_memcpy(&bits, &sum, sizeof(bits));
-  const FourBytes bytes = __builtin_convertvector(bits & 255, FourBytes);
-  __builtin_memcpy(at, &bytes, sizeof(bytes));
-}
-
 // The taps of position i, weighed. `taps` 0: as many as the axis has.
 template <int channels, int taps>
 TANDEM_INTO_CLONES Pixel sum_of(const float* row, const Axis& axis, int i) {
@@ -81,31 +69,26 @@ TANDEM_INTO_CLONES Pixel sum_of(const float* row, const Axis& axis, int i) {
   return sum;
 }
 
-// Position i of the result: of floats its mean taken away and scaled, of bytes neither.
-template <int channels, int taps>
+// Position i of the result, its mean taken away and scaled; plain: as the picture has it, which is
+// the mean beyond it.
+template <int channels, int taps, bool plain>
 TANDEM_INTO_CLONES Pixel value_of(const float* row, const Axis& axis,
                                   const RowFinish<float>& finish, int i) {
   const float inside = axis.inside[static_cast<size_t>(i)] * finish.inside_down;
-  const Pixel sum = sum_of<channels, taps>(row, axis, i);
-  return (sum - load(finish.mean.data()) * inside) * finish.scale;
-}
-template <int channels, int taps>
-TANDEM_INTO_CLONES Pixel value_of(const float* row, const Axis& axis,
-                                  const RowFinish<unsigned char>& finish, int i) {
-  const float inside = axis.inside[static_cast<size_t>(i)] * finish.inside_down;
-  const Pixel mean = load(finish.mean.data());
-  return sum_of<channels, taps>(row, axis, i) + (mean - mean * inside);
+  const Pixel sum = sum_of<channels, taps>(row, axis, i), mean = load(finish.mean.data());
+  if constexpr (plain) return sum + (mean - mean * inside);
+  return (sum - mean * inside) * finish.scale;
 }
 
 // Four pixels at a time, so that what is stored is four neighbours of one channel.
-template <int channels, int taps, class Value>
-TANDEM_INTO_CLONES void finish_taps(const float* row, const Axis& axis, RowFinish<Value> finish) {
+template <int channels, int taps, bool plain>
+TANDEM_INTO_CLONES void finish_taps(const float* row, const Axis& axis, RowFinish<float> finish) {
   int i = 0;
   for (; i + 4 <= axis.count; i += 4) {
-    const Pixel a = value_of<channels, taps>(row, axis, finish, i);
-    const Pixel b = value_of<channels, taps>(row, axis, finish, i + 1);
-    const Pixel c = value_of<channels, taps>(row, axis, finish, i + 2);
-    const Pixel d = value_of<channels, taps>(row, axis, finish, i + 3);
+    const Pixel a = value_of<channels, taps, plain>(row, axis, finish, i);
+    const Pixel b = value_of<channels, taps, plain>(row, axis, finish, i + 1);
+    const Pixel c = value_of<channels, taps, plain>(row, axis, finish, i + 2);
+    const Pixel d = value_of<channels, taps, plain>(row, axis, finish, i + 3);
     const Pixel ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
     const Pixel cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
     store(__builtin_shufflevector(ab, cd, 0, 1, 4, 5), finish.planes[0] + i);
@@ -117,37 +100,36 @@ TANDEM_INTO_CLONES void finish_taps(const float* row, const Axis& axis, RowFinis
     }
   }
   for (; i < axis.count; ++i) {
-    std::array<Value, 4> values;
-    store(value_of<channels, taps>(row, axis, finish, i), values.data());
-    for (size_t c = 0; c < channels; ++c) finish.planes[c][i] = values[c];
+    const Pixel value = value_of<channels, taps, plain>(row, axis, finish, i);
+    for (int c = 0; c < channels; ++c) finish.planes[static_cast<size_t>(c)][i] = value[c];
   }
 }
 
 // Up to the step at which a JPEG would have been halved, a position has at most four taps.
-template <int channels, class Value>
+template <int channels, bool plain>
 TANDEM_INTO_CLONES void finish_by_taps(const float* row, const Axis& axis,
-                                       const RowFinish<Value>& finish) {
-  if (axis.taps == 2) return finish_taps<channels, 2>(row, axis, finish);
-  if (axis.taps == 3) return finish_taps<channels, 3>(row, axis, finish);
-  if (axis.taps == 4) return finish_taps<channels, 4>(row, axis, finish);
-  finish_taps<channels, 0>(row, axis, finish);
+                                       const RowFinish<float>& finish) {
+  if (axis.taps == 2) return finish_taps<channels, 2, plain>(row, axis, finish);
+  if (axis.taps == 3) return finish_taps<channels, 3, plain>(row, axis, finish);
+  if (axis.taps == 4) return finish_taps<channels, 4, plain>(row, axis, finish);
+  finish_taps<channels, 0, plain>(row, axis, finish);
 }
 
 TANDEM_PICTURE_VECTOR void finish_color(const float* row, const Axis& axis,
                                         const RowFinish<float>& finish) {
-  finish_by_taps<3>(row, axis, finish);
+  finish_by_taps<3, false>(row, axis, finish);
 }
 TANDEM_PICTURE_VECTOR void finish_gray(const float* row, const Axis& axis,
                                        const RowFinish<float>& finish) {
-  finish_by_taps<1>(row, axis, finish);
+  finish_by_taps<1, false>(row, axis, finish);
 }
-TANDEM_PICTURE_VECTOR void finish_color_bytes(const float* row, const Axis& axis,
-                                              const RowFinish<unsigned char>& finish) {
-  finish_by_taps<3>(row, axis, finish);
+TANDEM_PICTURE_VECTOR void finish_plain_color(const float* row, const Axis& axis,
+                                              const RowFinish<float>& finish) {
+  finish_by_taps<3, true>(row, axis, finish);
 }
-TANDEM_PICTURE_VECTOR void finish_gray_bytes(const float* row, const Axis& axis,
-                                             const RowFinish<unsigned char>& finish) {
-  finish_by_taps<1>(row, axis, finish);
+TANDEM_PICTURE_VECTOR void finish_plain_gray(const float* row, const Axis& axis,
+                                             const RowFinish<float>& finish) {
+  finish_by_taps<1, true>(row, axis, finish);
 }
 
 }  // namespace
@@ -155,9 +137,34 @@ TANDEM_PICTURE_VECTOR void finish_gray_bytes(const float* row, const Axis& axis,
 void finish_row(const float* row, const Axis& axis, int channels, const RowFinish<float>& how) {
   channels == 3 ? finish_color(row, axis, how) : finish_gray(row, axis, how);
 }
+
 void finish_row(const float* row, const Axis& axis, int channels,
                 const RowFinish<unsigned char>& how) {
-  channels == 3 ? finish_color_bytes(row, axis, how) : finish_gray_bytes(row, axis, how);
+  thread_local std::vector<float> values;
+  const auto count = static_cast<size_t>(axis.count);
+  values.resize(static_cast<size_t>(channels) * count);
+  RowFinish<float> plain{how.mean, 1, how.inside_down, {}};
+  for (size_t c = 0; c < static_cast<size_t>(channels); ++c) {
+    plain.planes[c] = values.data() + c * count;
+  }
+  channels == 3 ? finish_plain_color(row, axis, plain) : finish_plain_gray(row, axis, plain);
+  for (size_t c = 0; c < static_cast<size_t>(channels); ++c) {
+    round_row(plain.planes[c], axis.count, 0, how.planes[c]);
+  }
+}
+
+// The sum with 1.5 times 2^23 has no room for a fraction: it is rounded as every sum is, to nearest
+// and ties to even, and its bits count from there. Clamped as integers, which vector code can.
+TANDEM_PICTURE_VECTOR void round_row(const float* __restrict values, std::ptrdiff_t count,
+                                     float added, unsigned char* __restrict bytes) {
+  constexpr float no_fractions = 12582912.0F;
+  constexpr int32_t zero = 0x4b400000;  // its bits
+  for (std::ptrdiff_t i = 0; i < count; ++i) {
+    const float sum = (values[i] + added) + no_fractions;
+    int32_t bits = 0;
+    __builtin_memcpy(&bits, &sum, sizeof(bits));
+    bytes[i] = static_cast<unsigned char>(std::clamp(bits - zero, 0, 255));
+  }
 }
 
 TANDEM_PICTURE_VECTOR void copy_row(const unsigned char* row, int count, int channels, int channel,

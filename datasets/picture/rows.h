@@ -29,6 +29,9 @@ void finish_row(const float* row, const Axis& axis, int channels, const RowFinis
 void finish_row(const float* row, const Axis& axis, int channels,
                 const RowFinish<unsigned char>& how);
 
+// The nearest bytes of values + added, ties to even.
+void round_row(const float* values, std::ptrdiff_t count, float added, unsigned char* bytes);
+
 // A channel of a row that needs no resampling: every value is a byte's.
 void copy_row(const unsigned char* row, int count, int channels, int channel,
               const RowFinish<float>& how);
