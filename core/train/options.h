@@ -12,6 +12,7 @@
 
 #include "core/device/machine.h"
 #include "core/model/definition.h"
+#include "core/schedule/capture.h"
 #include "core/schedule/strategy.h"
 
 namespace tandem {
@@ -50,6 +51,7 @@ struct TrainOptions {
   std::map<std::string, std::string> data_parameters;  // of the data set: {"resize", "256"}
   MachineOptions machine;
   double watchdog_seconds = 600;
+  GraphUse graphs = GraphUse::automatic;  // whether steps run as captured graphs: the same bits
   bool timeline = true;  // write the timeline of a few early steps to the run folder
   const std::atomic<bool>* stop = nullptr;  // becomes true: save, and return
 };

@@ -93,6 +93,7 @@ void choose_amounts(TrainOptions& chosen, const TrainOptions& options) {
   if (options.display > 0) chosen.display = options.display;
   chosen.stop = options.stop;
   chosen.timeline = options.timeline;
+  chosen.graphs = options.graphs;
   chosen.watchdog_seconds = options.watchdog_seconds;
 }
 
