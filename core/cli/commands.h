@@ -10,6 +10,7 @@
 
 #include "core/device/machine.h"
 #include "core/model/definition.h"
+#include "core/schedule/capture.h"
 #include "core/schedule/strategy.h"
 
 namespace tandem::cli {
@@ -66,6 +67,8 @@ void add_roofline_options(CLI::App& command, RooflineArguments& arguments);
 // --precision; a wrong word is refused when the command line is read.
 void add_precision_option(CLI::App& command, std::string& precision,
                           const std::string& fallback = "float32");
+// --graphs
+void add_graphs_option(CLI::App& command, GraphUse& graphs);
 void add_machine_options(CLI::App& command, MachineArguments& arguments);
 // "sequential, two_phase, ... (default: two_phase)": all strategies, and what `standard` adds.
 [[nodiscard]] std::string strategy_help(const std::string& standard = "");

@@ -145,6 +145,7 @@ void add_train(CLI::App& app, Action& action) {
       ->add_option("--watchdog", o.watchdog_seconds,
                    "Seconds a step may take before it counts as stuck")
       ->capture_default_str();
+  add_graphs_option(*command, o.graphs);
   add_strategy_options(*command, o.strategy_options);
   add_machine_options(*command, arguments->machine);
   command->callback([&action, arguments, command] {
