@@ -108,6 +108,13 @@ void add_tune_option(CLI::App& command, bool& tune) {
                    "what was chosen");
 }
 
+void add_graphs_option(CLI::App& command, GraphUse& graphs) {
+  command.add_option_function<std::string>(
+      "--graphs", [&graphs](const std::string& text) { graphs = parse_graph_use(text); },
+      "Whether steps run as captured CUDA graphs, which give the same bits: auto (default: on one "
+      "cuda device), on or off");
+}
+
 void add_machine_options(CLI::App& command, MachineArguments& arguments) {
   command.add_option("--link", arguments.link,
                      "Speed of copies between devices, e.g. bandwidth=4GB/s,latency=10us (default: "

@@ -10,6 +10,7 @@
 
 #include "core/device/machine.h"
 #include "core/model/definition.h"
+#include "core/schedule/capture.h"
 #include "core/schedule/strategy.h"
 
 namespace tandem {
@@ -76,6 +77,8 @@ void add_pixels_option(CLI::App& command, std::string& pixels, const std::string
 void choose_made_up_pixels(const std::string& pixels, const std::string& kind,
                            SessionOptions& options);
 void add_tune_option(CLI::App& command, bool& tune);
+// --graphs
+void add_graphs_option(CLI::App& command, GraphUse& graphs);
 void add_machine_options(CLI::App& command, MachineArguments& arguments);
 // "sequential, two_phase, ... (default: two_phase)": all strategies, and what `standard` adds.
 [[nodiscard]] std::string strategy_help(const std::string& standard = "");

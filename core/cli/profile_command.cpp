@@ -20,6 +20,7 @@ struct ProfileArguments {
   std::string devices = "cpu", strategy = "two_phase", precision = "float32", costs, paced, trace,
               pixels;
   StrategyOptions strategy_options;
+  GraphUse graphs = GraphUse::automatic;
   MachineArguments machine;
   int steps = 5, warm_up = 2;
   bool without_communication = true, as_json = false, tune = false;
@@ -90,6 +91,13 @@ void print_step(const ProfileArguments& arguments, const Measurement& m, const P
              stage_table(m.stages));
   fmt::print("\nstep: {} (from {} to {}), {:.1f} images/s\n", human_seconds(m.step_seconds),
              human_seconds(m.fastest), human_seconds(m.slowest), m.images_per_second);
+  if (m.live_step_seconds > 0) {
+    fmt::print("as captured graphs; issued task by task, as for the tables, it takes {}\n",
+               human_seconds(m.live_step_seconds));
+  }
+  if (!m.graphs_given_up.empty()) {
+    fmt::print("task by task, for the capture of a step failed: {}\n", m.graphs_given_up);
+  }
   if (!plan.split_layer.empty()) {
     fmt::print(
         "a = forward {}, b = backward_fc {}, c = backward_conv {}, m = FC gradients {}, n = conv "
@@ -127,6 +135,7 @@ int run_profile(ProfileArguments& a, const CLI::App& command) {
   options.testing = false;
   choose_made_up_pixels(a.pixels, parse_devices(a.devices, registry.backends()).kind, options);
   options.tuning.measures = a.tune;
+  options.executor.graphs = a.graphs;
   options.rule.momentum = 0.9F;
   options.rule.weight_decay = 0.0005F;
   if (!a.paced.empty()) {
@@ -190,6 +199,9 @@ int run_profile(ProfileArguments& a, const CLI::App& command) {
                  {"tune", a.tune},
                  {"peak_memory_bytes", peak_memory_bytes()},
                  {"layers", json::array()}};
+    if (measured.live_step_seconds > 0) {
+      tree["task_by_task_seconds"] = measured.live_step_seconds;
+    }
     if (measured.first_step_at > 0) tree["first_step_at_seconds"] = measured.first_step_at;
     for (const LayerRow& row : rows) {
       tree["layers"].push_back({{"name", row.name},
@@ -242,6 +254,7 @@ void add_profile(CLI::App& app, Action& action) {
                     "Do not run a second time without copies between devices");
   command->add_flag("--json", a->as_json, "Print JSON");
   add_tune_option(*command, a->tune);
+  add_graphs_option(*command, a->graphs);
   add_strategy_options(*command, a->strategy_options);
   add_machine_options(*command, a->machine);
   command->callback(

@@ -151,6 +151,7 @@ void add_train(CLI::App& app, Action& action) {
                    "Seconds a step may take before it counts as stuck")
       ->capture_default_str();
   add_tune_option(*command, o.tune);
+  add_graphs_option(*command, o.graphs);
   add_strategy_options(*command, o.strategy_options);
   add_machine_options(*command, arguments->machine);
   command->callback([&action, arguments, command] {

@@ -16,6 +16,7 @@ void measure_costs(Registry& registry, const NetDefinition& definition, SessionO
   plain.rule.batches = 1;
   plain.testing = false;
   plain.executor.trace = true;
+  plain.executor.graphs = GraphUse::off;
   Session session(registry, definition, plain);
   const Measurement measured = measure(session, warm_up, steps);
   const Plan& plan = session.training().plan;

@@ -34,7 +34,11 @@ struct Measurement {
   std::vector<StageTime> stages;  // of the step with the median time
   StepParts parts;                // of that step
   double images_per_second = 0;
-  double first_step_at = 0;  // seconds_since_start() when the first step was issued; 0 on `sim`
+  // Where steps run as captured graphs, what is said above of whole steps is of such, and this is
+  // one's time when it is issued task by task, as those are whose tasks have times; else 0.
+  double live_step_seconds = 0;
+  std::string graphs_given_up;  // why they do not, though they should
+  double first_step_at = 0;     // seconds_since_start() when the first step was issued; 0 on `sim`
 };
 
 // Runs `warm_up` steps, then `steps` measured ones of the session's training plan, on one batch of

@@ -12,6 +12,7 @@
 
 #include "core/device/machine.h"
 #include "core/model/definition.h"
+#include "core/schedule/capture.h"
 #include "core/schedule/kernel_choices.h"
 #include "core/schedule/strategy.h"
 
@@ -54,6 +55,7 @@ struct TrainOptions {
   double watchdog_seconds = 600;
   // Kernels may measure which of their algorithms is the fastest; the run keeps what they chose.
   bool tune = false;
+  GraphUse graphs = GraphUse::automatic;  // whether steps run as captured graphs: the same bits
   bool timeline = true;  // write the timeline of a few early steps to the run folder
   const std::atomic<bool>* stop = nullptr;  // becomes true: save, and return
 };

@@ -16,6 +16,7 @@ SessionOptions plain_options(const TrainSetup& setup) {
   options.strategy_options = chosen.strategy_options;
   options.machine = chosen.machine;
   options.executor.trace = chosen.timeline;
+  options.executor.graphs = chosen.graphs;
   options.executor.watchdog_seconds = chosen.watchdog_seconds;
   options.rule = make_update_rule(setup.solver);
   options.finds_links = setup.finds_links;
@@ -31,11 +32,13 @@ void choose_split(Registry& registry, const TrainSetup& setup, SessionOptions& o
   if (options.strategy != "two_phase" || options.strategy_options.split != "auto") return;
   if (parse_devices(options.devices, registry.backends()).count() < 2) return;
   constexpr int warm_up = 1, steps = 2;
-  const bool testing = options.testing, trace = options.executor.trace;
+  const bool testing = options.testing;
+  const ExecutorOptions executor = options.executor;
   const int batches = options.rule.batches;
   options.rule.batches = 1;  // so that every measured step has an update
   options.testing = false;
   options.executor.trace = true;
+  options.executor.graphs = GraphUse::off;
   {
     Session session(registry, setup.net, options);
     const Measurement measured = measure(session, warm_up, steps);
@@ -46,7 +49,7 @@ void choose_split(Registry& registry, const TrainSetup& setup, SessionOptions& o
   }
   options.testing = testing;
   options.rule.batches = batches;
-  options.executor.trace = trace;
+  options.executor = executor;
 }
 
 }  // namespace

@@ -85,6 +85,7 @@ void choose_amounts(TrainOptions& chosen, const TrainOptions& options) {
   if (options.tune) chosen.tune = true;
   chosen.stop = options.stop;
   chosen.timeline = options.timeline;
+  chosen.graphs = options.graphs;
   chosen.watchdog_seconds = options.watchdog_seconds;
 }
 

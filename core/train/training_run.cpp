@@ -57,6 +57,10 @@ TrainResult TrainingRun::go() {
   try {
     demand_sample(phase_.net, loader_->layout().sample);
     compare_clocks();
+    phase_.executor->trace_only(first_traced(), first_traced() + traced_batches);
+    if (phase_.executor->has_graphs()) {
+      recorder_.on_message("steps run as captured graphs (--graphs off: task by task)");
+    }
     loop();
   } catch (...) {
     list_bad_samples();
@@ -84,6 +88,9 @@ void TrainingRun::loop() {
     if (due(step + 1)) pause(step + 1, tests(step + 1));
   }
   if (issued_ > saved_) pause(issued_, false);
+  if (const std::string& why = phase_.executor->graphs_given_up(); !why.empty()) {
+    recorder_.on_message(fmt::format("steps ran task by task after all: {}", why));
+  }
   release_held(true);
   write_timeline();
   list_bad_samples();

@@ -16,6 +16,7 @@
 namespace {
 
 using tandem::cuda::Event;
+using tandem::cuda::Graph;
 using tandem::cuda::Machine;
 using tandem::cuda::Stream;
 using tandem::sdk::guarded;
@@ -30,6 +31,9 @@ Stream& of(tandem_stream* stream) {
 Event& of(tandem_event* event) {
   return *reinterpret_cast<Event*>(event);
 }
+Graph& of(tandem_graph* graph) {
+  return *reinterpret_cast<Graph*>(graph);
+}
 
 // What a host of another minor version does not know of is left out.
 void give(const tandem_device_info& info, tandem_device_info* target) {
@@ -39,7 +43,7 @@ void give(const tandem_device_info& info, tandem_device_info* target) {
 }
 
 // What the caller did wrong it is told; what CUDA refuses is the machine's failure, told by
-// synchronize.
+// synchronize, or the capture's, told by end_capture.
 template <class Function>
 tandem_status issued(Machine& machine, Function&& function) {
   return guarded([&] {
@@ -47,7 +51,7 @@ tandem_status issued(Machine& machine, Function&& function) {
       function();
     } catch (const Refusal& refusal) {
       if (refusal.status() == TANDEM_INVALID) throw;
-      machine.failure().keep_whole(refusal.status(), refusal.what());
+      machine.failing().keep_whole(refusal.status(), refusal.what());
     }
   });
 }
@@ -141,6 +145,17 @@ constexpr tandem_backend backend = [] {
   table.convert_pixels = [](const tandem_call* call, const tandem_pixels* pixels) {
     return guarded([&] { tandem::cuda::convert_pixels(*call, *pixels); });
   };
+  table.begin_capture = [](tandem_stream* stream) {
+    return guarded([&] { of(stream).begin_capture(); });
+  };
+  table.end_capture = [](tandem_stream* stream, tandem_graph** graph) {
+    return guarded(
+        [&] { *graph = reinterpret_cast<tandem_graph*>(of(stream).end_capture().release()); });
+  };
+  table.launch = [](tandem_stream* stream, const char* label, tandem_graph* graph) {
+    return issued(of(stream).machine(), [&] { of(stream).launch(label, of(graph)); });
+  };
+  table.destroy_graph = [](tandem_graph* graph) { delete &of(graph); };
   return table;
 }();
 

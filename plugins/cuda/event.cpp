@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "plugins/cuda/capture.h"
 #include "plugins/cuda/status.h"
 
 namespace tandem::cuda {
@@ -18,21 +19,38 @@ Event::Record Event::latest() const {
   return latest_;
 }
 
+void Event::demand_no_capture(const Record& record) {
+  if (record.capture == 0) return;
+  throw sdk::invalid(
+      "the event was recorded in a capture: it is waited for within that one only, and has no "
+      "time");
+}
+
 void Event::record(int32_t device, cudaStream_t stream) {
   machine_.make_current(device);
   const int32_t ordinal = machine_.ordinal(device);
-  std::shared_ptr<const Mark> mark = machine_.clock(device).mark();
+  // In a capture nothing runs that could be timed, and the clock must not ask the GPU.
+  const Capture* const capture = Capture::of(stream);
+  std::shared_ptr<const Mark> mark;
+  if (Capture::current() == nullptr) mark = machine_.clock(device).mark();
   const std::lock_guard lock(mutex_);
   cudaEvent_t& event = events_[ordinal];
   if (event == nullptr) check(cudaEventCreate(&event), "cudaEventCreate");
   const cudaError_t error = cudaEventRecord(event, stream);
   if (error != cudaSuccess) return machine_.fail(error, "cudaEventRecord", nullptr, ordinal);
-  latest_ = {event, ordinal, std::move(mark)};
+  latest_ = {event, ordinal, std::move(mark), capture == nullptr ? 0 : capture->number()};
 }
 
 void Event::wait_on(int32_t device, cudaStream_t stream) {
   const Record record = latest();
   if (record.event == nullptr) return;
+  Capture* const capture = Capture::current();
+  if (record.capture != 0) {
+    if (capture == nullptr || capture->number() != record.capture) demand_no_capture(record);
+    capture->join(stream);
+  } else if (Capture::of(stream) != nullptr) {
+    throw sdk::invalid("a stream that is captured waits for an event of outside the capture");
+  }
   machine_.make_current(device);
   const cudaError_t error = cudaStreamWaitEvent(stream, record.event, 0);
   if (error != cudaSuccess) {
@@ -46,6 +64,7 @@ bool Event::wait_for(double seconds) {
   constexpr std::chrono::microseconds shortest_sleep(10), longest_sleep(200);
   const Record record = latest();
   if (record.event == nullptr) return true;
+  demand_no_capture(record);
   const auto begin = Clock::now();
   auto sleep = shortest_sleep;
   for (int ask = 0;; ++ask) {
@@ -67,6 +86,9 @@ bool Event::wait_for(double seconds) {
 double Event::time() const {
   const Record record = latest();
   if (record.event == nullptr) throw sdk::invalid("the event was never recorded");
+  demand_no_capture(record);
+  if (record.mark == nullptr)
+    throw sdk::invalid("the event was recorded while its thread captured");
   const cudaError_t status = cudaEventQuery(record.event);
   if (status == cudaErrorNotReady) {
     static_cast<void>(cudaGetLastError());

@@ -1,5 +1,6 @@
 // An event: CUDA's, made on the GPU on whose stream it is first recorded, timed against that GPU's
-// mark. Recording it again leaves those who wait for the earlier record waiting for that one.
+// mark. Recording it again leaves those who wait for the earlier record waiting for that one. One
+// that was recorded in a capture is waited for in it only, and nobody may ask for it.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -23,10 +24,11 @@ class Event {
 
   // Records it on a stream of `device`; what CUDA refuses becomes the machine's failure.
   void record(int32_t device, cudaStream_t stream);
-  // Makes a stream wait for the latest record, if there is one.
+  // Makes a stream wait for the latest record, if there is one. Throws Refusal if that crosses the
+  // border of a capture.
   void wait_on(int32_t device, cudaStream_t stream);
   // False if the latest record is not reached within `seconds`; below 0: waits for ever. True if
-  // there is none, and once the GPU has failed.
+  // there is none, and once the GPU has failed. Throws Refusal if it is of a capture.
   [[nodiscard]] bool wait_for(double seconds);
   // Throws Refusal if it was never recorded, or not reached yet.
   [[nodiscard]] double time() const;
@@ -35,8 +37,10 @@ class Event {
   struct Record {
     cudaEvent_t event = nullptr;  // null: never recorded
     int32_t ordinal = -1;
-    std::shared_ptr<const Mark> mark;
+    std::shared_ptr<const Mark> mark;  // null: its thread captured
+    uint64_t capture = 0;              // its number; 0: of none
   };
+  static void demand_no_capture(const Record& record);
   [[nodiscard]] Record latest() const;
 
   Machine& machine_;

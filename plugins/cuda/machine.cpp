@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "plugins/cuda/capture.h"
 #include "plugins/cuda/hardware.h"
 #include "plugins/cuda/link_facts.h"
 #include "plugins/cuda/status.h"
@@ -121,17 +122,25 @@ const tandem_topology* Machine::topology() {
   return &topology_;
 }
 
+sdk::FirstFailure& Machine::failing() {
+  Capture* const capture = Capture::current();
+  return capture != nullptr ? capture->failure() : failure_;
+}
+
 void Machine::fail(cudaError_t error, const char* call, const char* task, int32_t ordinal) {
   static_cast<void>(cudaGetLastError());
-  if (failure_.happened()) return;
+  sdk::FirstFailure& failure = failing();
+  if (failure.happened()) return;
   const std::string text = text_of(error, call, sdk::text("cuda:", ordinal));
   if (task != nullptr) {
-    failure_.keep(status_of(error), task, text);
+    failure.keep(status_of(error), task, text);
+  } else if (Capture::current() != nullptr) {
+    failure.keep_whole(status_of(error), text);  // nothing runs in a capture
   } else {
-    failure_.keep_whole(
-        status_of(error),
-        sdk::text("a kernel or copy that was issued earlier failed: ", text,
-                  "; run again with CUDA_LAUNCH_BLOCKING=1 in the environment to see which"));
+    failure.keep_whole(status_of(error),
+                       sdk::text("a kernel or copy that was issued earlier failed: ", text,
+                                 "; run again with CUDA_LAUNCH_BLOCKING=1 in the environment",
+                                 has_launched_ ? ", and with --graphs off," : "", " to see which"));
   }
 }
 

@@ -33,6 +33,10 @@ class Machine {
   void make_current(int32_t device) const;
   [[nodiscard]] GpuClock& clock(int32_t device) { return *clocks_.at(ordinal(device)); }
   [[nodiscard]] sdk::FirstFailure& failure() { return failure_; }
+  // Where this thread's failures go: to its capture, else to the machine.
+  [[nodiscard]] sdk::FirstFailure& failing();
+  // From now on a failure may be of a kernel in a graph, which CUDA's own means do not tell apart.
+  void note_launch() { has_launched_ = true; }
   [[nodiscard]] uint32_t next_stream_number() { return stream_count_++; }
   [[nodiscard]] uint64_t delay_seed() const { return delay_seed_; }
   [[nodiscard]] double delay_seconds() const { return delay_seconds_; }
@@ -42,8 +46,8 @@ class Machine {
   // What the hardware says of the links between the devices; NULL for one device. The machine's.
   [[nodiscard]] const tandem_topology* topology();
 
-  // Keeps what CUDA said as the machine's failure; of `task`, or if NULL of one that was issued
-  // before and is not known.
+  // Keeps what CUDA said as failing(); of `task`, or if NULL of one that was issued before and is
+  // not known.
   void fail(cudaError_t error, const char* call, const char* task, int32_t ordinal);
 
   // At least 256-byte aligned; `memory` as in abi.h. Throws Refusal.
@@ -60,6 +64,7 @@ class Machine {
   std::atomic<uint32_t> stream_count_{0};
   std::optional<LinkMap> links_;
   tandem_topology topology_{};  // of links_
+  std::atomic<bool> has_launched_{false};
 };
 
 }  // namespace tandem::cuda

@@ -41,12 +41,22 @@ void Stream::create_handles() {
   if (dnn_ != nullptr) return;
   if (blas_ == nullptr) check(cublasCreate(&blas_), "cublasCreate");
   check(cublasSetStream(blas_, stream_), "cublasSetStream");
+  give_blas_workspace();
   // The same bits on every run, whatever other streams do: no sums by atomics.
   check(cublasSetAtomicsMode(blas_, CUBLAS_ATOMICS_NOT_ALLOWED), "cublasSetAtomicsMode");
   // Parts of a product of 16 bits are added up in float32, too.
   check(cublasSetMathMode(blas_, float32_sums), "cublasSetMathMode");
   check(cudnnCreate(&dnn_), "cudnnCreate");
   check(cudnnSetStream(dnn_, stream_), "cudnnSetStream");
+}
+
+// Of our own: in a capture cuBLAS would otherwise allocate some, and with more or less of it might
+// choose other algorithms. As large as cuBLAS's own is, by its documentation.
+void Stream::give_blas_workspace() {
+  constexpr int hopper = 9;
+  const size_t bytes = size_t{compute_capability_major() >= hopper ? 32U : 4U} << 20;
+  if (blas_workspace_ == nullptr) check(cudaMalloc(&blas_workspace_, bytes), "cudaMalloc");
+  check(cublasSetWorkspace(blas_, blas_workspace_, bytes), "cublasSetWorkspace");
 }
 
 Stream::~Stream() {
@@ -59,6 +69,7 @@ Stream::~Stream() {
 void Stream::destroy() noexcept {
   if (dnn_ != nullptr) cudnnDestroy(dnn_);
   if (blas_ != nullptr) cublasDestroy(blas_);
+  cudaFree(blas_workspace_);
   cudaFree(workspace_.partial_sums);
   if (stream_ != nullptr) cudaStreamDestroy(stream_);
   static_cast<void>(cudaGetLastError());
@@ -66,7 +77,10 @@ void Stream::destroy() noexcept {
 
 void Stream::submit(const tandem_work& work) {
   if (work.run == nullptr) throw sdk::invalid("a work without a function");
-  if (machine_.failure().happened()) return;
+  if (work.kind == TANDEM_WORK_HOST && Capture::current() != nullptr) {
+    throw sdk::invalid("a work of kind HOST cannot be captured: it waits for its stream");
+  }
+  if (machine_.failing().happened()) return;
   machine_.make_current(device_);
   delay();
   if (work.kind == TANDEM_WORK_HOST) {
@@ -78,7 +92,7 @@ void Stream::submit(const tandem_work& work) {
   }
   {
     const WorkspaceScope scope(workspace_);
-    machine_.failure().run(work, {sizeof(tandem_call), device_, 1, stream_, blas_, dnn_});
+    machine_.failing().run(work, {sizeof(tandem_call), device_, 1, stream_, blas_, dnn_});
   }
   // What a kernel forgot to ask about. One that was prepared may have tried what does not work.
   const cudaError_t error = cudaGetLastError();
@@ -96,7 +110,7 @@ void Stream::copy(const char* label, int32_t target_device, void* target, int32_
   if (bytes > 0 && (target == nullptr || source == nullptr)) {
     throw sdk::invalid("a copy of ", bytes, " bytes ", target == nullptr ? "to" : "from", " NULL");
   }
-  if (machine_.failure().happened()) return;
+  if (machine_.failing().happened()) return;
   machine_.make_current(device_);
   delay();
   if (bytes == 0) return;
@@ -121,6 +135,30 @@ cudaError_t Stream::issue_copy(int32_t target_device, void* target, int32_t sour
     return cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, stream_);
   }
   return cudaMemcpyPeerAsync(target, to, source, from, bytes, stream_);
+}
+
+void Stream::begin_capture() {
+  const tandem_status status = machine_.failure().report();
+  if (status != TANDEM_OK) throw sdk::Refusal(status, sdk::explained());
+  machine_.make_current(device_);
+  Capture::begin(stream_);
+}
+
+std::unique_ptr<Graph> Stream::end_capture() {
+  machine_.make_current(device_);
+  return std::make_unique<Graph>(Capture::end(stream_), stream_);
+}
+
+void Stream::launch(const char* label, const Graph& graph) {
+  if (Capture::current() != nullptr) throw sdk::invalid("a graph cannot be launched in a capture");
+  if (machine_.failure().happened()) return;
+  machine_.make_current(device_);
+  delay();
+  machine_.note_launch();
+  const cudaError_t error = cudaGraphLaunch(graph.get(), stream_);
+  if (error != cudaSuccess) {
+    machine_.fail(error, "cudaGraphLaunch", label == nullptr ? "" : label, ordinal_);
+  }
 }
 
 void Stream::delay() {

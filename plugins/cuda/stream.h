@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "plugins/cuda/capture.h"
 #include "plugins/cuda/event.h"
 #include "plugins/cuda/machine.h"
 #include "plugins/cuda/workspace.h"
@@ -36,9 +37,14 @@ class Stream {
             const void* source, int64_t bytes);
   void wait(Event& event) { event.wait_on(device_, stream_); }
   void record(Event& event) { event.record(device_, stream_); }
+  // As abi.h says. Throw Refusal.
+  void begin_capture();
+  [[nodiscard]] std::unique_ptr<Graph> end_capture();
+  void launch(const char* label, const Graph& graph);
 
  private:
   void create_handles();  // unless there are some; throws Refusal
+  void give_blas_workspace();
   void destroy() noexcept;
   void delay();
   [[nodiscard]] cudaError_t issue_copy(int32_t target_device, void* target, int32_t source_device,
@@ -51,6 +57,7 @@ class Stream {
   uint32_t delays_ = 0;
   cudaStream_t stream_ = nullptr;
   cublasHandle_t blas_ = nullptr;
+  void* blas_workspace_ = nullptr;
   cudnnHandle_t dnn_ = nullptr;
   Workspace workspace_;
 };

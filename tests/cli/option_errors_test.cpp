@@ -72,6 +72,12 @@ TEST(OptionErrors, TrainingOnSimulatedDevicesIsRefused) {
               AllOf(HasSubstr("'sim:2' simulate time"), HasSubstr("use cpu")));
 }
 
+TEST(OptionErrors, StepsAsGraphsAreRefusedWhereDevicesHaveNone) {
+  EXPECT_THAT(refusal_of("--graphs on"),
+              HasSubstr("--graphs on: backend 'cpu' captures no graphs"));
+  EXPECT_THAT(refusal_of("--graphs maybe"), HasSubstr("--graphs maybe: it is auto, on or off"));
+}
+
 TEST(OptionErrors, AnUnknownSplitLayerIsNamed) {
   EXPECT_THAT(refusal_of("--split scores"),
               AllOf(HasSubstr("--split scores: net 'tiny' has no such layer"),

@@ -1,6 +1,6 @@
 # What needs no GPU is compiled in; what needs one goes through the modules, as every program does.
 set(cuda ${CMAKE_SOURCE_DIR}/plugins/cuda)
-target_sources(test_cuda PRIVATE ${cuda}/clock.cpp ${cuda}/hardware.cpp ${cuda}/machine.cpp
+target_sources(test_cuda PRIVATE ${cuda}/capture.cpp ${cuda}/clock.cpp ${cuda}/hardware.cpp ${cuda}/machine.cpp
   ${cuda}/gpu_links.cpp ${cuda}/link_facts.cpp ${cuda}/nvml.cpp ${cuda}/pci.cpp)
 target_link_libraries(test_cuda PRIVATE tandem_cuda)
 get_property(built_in GLOBAL PROPERTY TANDEM_PLUGINS)

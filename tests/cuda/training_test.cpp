@@ -1,6 +1,8 @@
 // What strategies promise, on logical devices of one GPU: one device's weights on any number of
 // them, the same bits each time, and the cpu's weights within rounding. On cpu devices the same
 // tests show that they are right.
+#include <dlfcn.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/cuda/machines.h"
@@ -116,6 +118,50 @@ TEST_P(TrainingOnDevices, ResumesAsIfItHadNeverStopped) {
   rest.resume = true;
   rest.steps = 20;
   EXPECT_EQ(run(rest), whole);
+}
+
+// On how many launches the stand-in has seen; -1: a GPU does not tell.
+int launches() {
+  const auto count = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "tandem_fake_graph_launches"));
+  return count == nullptr ? -1 : count();
+}
+
+TEST_P(TrainingOnDevices, GivesTheSameBitsByGraphsOfWholeSteps) {
+  TrainOptions o = many();
+  o.graphs = GraphUse::on;
+  if (GetParam().kind == "cpu") {
+    EXPECT_THAT(message_of([&] { run(o); }),
+                testing::HasSubstr("backend 'cpu' captures no graphs"));
+    return;
+  }
+  const int before = launches();
+  const Weights graphs = run(o);
+  // Of 20 steps two run first, and four are traced.
+  if (before >= 0) {
+    EXPECT_EQ(launches() - before, 14);
+  }
+  o = many();
+  o.graphs = GraphUse::off;
+  EXPECT_EQ(run(o), graphs);
+}
+
+TEST_P(TrainingOnDevices, GivesTheSameBitsByGraphsThatAddUpGradients) {
+  if (GetParam().kind == "cpu") return;
+  const auto summed = [](GraphUse use) {
+    TrainOptions o = many();
+    o.solver_fields = {{"iter_size", "3"}, {"clip_gradients", "0.5"}, {"momentum", "0.8"}};
+    o.graphs = use;
+    o.timeline = false;
+    o.machine.delay_seed = 7;
+    o.machine.delay_seconds = 0.0005;
+    return run(o);
+  };
+  const int before = launches();
+  const Weights graphs = summed(GraphUse::on);
+  if (before >= 0) {
+    EXPECT_EQ(launches() - before, 20 * 3 - 6) << "a round has 6 steps";
+  }
+  EXPECT_EQ(summed(GraphUse::off), graphs);
 }
 
 std::vector<Case> cases() {

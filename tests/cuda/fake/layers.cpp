@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <iterator>
@@ -50,14 +51,21 @@ tandem_call on_cpu(const tandem_call& call) {
 }
 
 tandem_status issue(const tandem_call& call, Body body) {
-  const auto run = [](void* user) {
+  const auto once = [](void* user) {
     const std::unique_ptr<Body> owned(static_cast<Body*>(user));
     (*owned)();
   };
-  return cudaLaunchHostFunc(static_cast<cudaStream_t>(call.native_stream), run,
-                            new Body(std::move(body))) == cudaSuccess
-             ? TANDEM_OK
-             : TANDEM_FAILED;
+  const auto again = [](void* user) { (*static_cast<Body*>(user))(); };
+  // What is captured runs as often as the graph is launched.
+  static std::deque<Body> captured;
+  auto* const stream = static_cast<cudaStream_t>(call.native_stream);
+  auto status = cudaStreamCaptureStatusNone;
+  if (cudaStreamIsCapturing(stream, &status) != cudaSuccess) return TANDEM_FAILED;
+  const cudaError_t error =
+      status == cudaStreamCaptureStatusActive
+          ? cudaLaunchHostFunc(stream, again, &captured.emplace_back(std::move(body)))
+          : cudaLaunchHostFunc(stream, once, new Body(std::move(body)));
+  return error == cudaSuccess ? TANDEM_OK : TANDEM_FAILED;
 }
 
 template <tandem_pass_function tandem_kernel::*function>

@@ -8,7 +8,6 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -19,25 +18,14 @@
 
 namespace {
 
-using tandem::fake::Event;
+using tandem::fake::current_device;
 using tandem::fake::give_up;
-using tandem::fake::Record;
+using tandem::fake::gpu_count;
+using tandem::fake::refused_in_capture;
 using tandem::fake::Stream;
+using tandem::fake::told;
 
 constexpr size_t memory_bytes = size_t{16} << 30;
-thread_local cudaError_t last_error = cudaSuccess;
-thread_local int current_device = 0;
-
-cudaError_t told(cudaError_t error) {
-  if (error != cudaSuccess) last_error = error;
-  return error;
-}
-
-int gpu_count() {
-  const char* count = std::getenv("TANDEM_FAKE_GPUS");
-  return count == nullptr ? 1 : std::atoi(count);
-}
-
 // What TANDEM_FAKE_LINKS says of a pair: 'n', 'p', or ' ' for nothing, and its rank.
 std::pair<char, int> link_between(int source, int target) {
   const char* told = std::getenv("TANDEM_FAKE_LINKS");
@@ -49,12 +37,6 @@ std::pair<char, int> link_between(int source, int target) {
     return {links[at + 2], links[at + 3] - '0'};
   }
   return {' ', 0};
-}
-
-double milliseconds() {
-  using Clock = std::chrono::steady_clock;
-  static const Clock::time_point begin = Clock::now();
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
 // A copy that is not pinned is over when the call returns.
@@ -78,8 +60,7 @@ thread_local std::vector<Launch> launches;
 std::map<const void*, std::string> kernels;
 
 cudaError_t issue_copy(void* target, const void* source, size_t bytes, cudaStream_t stream) {
-  Stream::of(stream).issue([=] { std::memcpy(target, source, bytes); });
-  return cudaSuccess;
+  return told(Stream::of(stream).issue([=] { std::memcpy(target, source, bytes); }));
 }
 
 }  // namespace
@@ -121,12 +102,10 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void*
   if (grid.x == 0 || block.x == 0 || block.x > 1024) return told(cudaErrorInvalidConfiguration);
   auto body = tandem::fake::kernel_body(kernels[kernel].c_str(), grid.x, arguments);
   if (body == nullptr) return told(cudaErrorInvalidDeviceFunction);
-  Stream::of(stream).issue(std::move(body));
-  return cudaSuccess;
+  return told(Stream::of(stream).issue(std::move(body)));
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user) {
-  Stream::of(stream).issue([=] { function(user); });
-  return cudaSuccess;
+  return told(Stream::of(stream).issue([=] { function(user); }));
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
@@ -194,10 +173,11 @@ cudaError_t cudaMemGetInfo(size_t* available, size_t* total) {
   return cudaSuccess;
 }
 cudaError_t cudaGetLastError() {
-  return std::exchange(last_error, cudaSuccess);
+  return std::exchange(tandem::fake::last_error, cudaSuccess);
 }
 
 cudaError_t cudaMalloc(void** address, size_t bytes) {
+  if (refused_in_capture()) return told(cudaErrorStreamCaptureUnsupported);
   constexpr size_t alignment = 256;
   if (bytes > memory_bytes) return told(cudaErrorMemoryAllocation);
   *address = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
@@ -205,10 +185,12 @@ cudaError_t cudaMalloc(void** address, size_t bytes) {
   return cudaSuccess;
 }
 cudaError_t cudaFree(void* address) {
+  if (refused_in_capture()) return told(cudaErrorStreamCaptureUnsupported);
   std::free(address);
   return cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void** address, size_t bytes, unsigned) {
+  if (refused_in_capture()) return told(cudaErrorStreamCaptureUnsupported);
   constexpr size_t page = 4096;
   *address = std::aligned_alloc(page, (bytes + page - 1) / page * page);
   const std::lock_guard lock(pinned_mutex);
@@ -216,6 +198,7 @@ cudaError_t cudaHostAlloc(void** address, size_t bytes, unsigned) {
   return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* address) {
+  if (refused_in_capture()) return told(cudaErrorStreamCaptureUnsupported);
   {
     const std::lock_guard lock(pinned_mutex);
     pinned.erase(static_cast<const char*>(address));
@@ -224,86 +207,22 @@ cudaError_t cudaFreeHost(void* address) {
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int priority) {
-  if (priority > 0 || priority < -5) return told(cudaErrorInvalidValue);
-  *stream = reinterpret_cast<cudaStream_t>(new Stream(current_device));
-  return cudaSuccess;
-}
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
-  return cudaStreamCreateWithPriority(stream, flags, 0);
-}
-cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  delete &Stream::of(stream);
-  return cudaSuccess;
-}
-cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  Stream::of(stream).synchronize();
-  return cudaSuccess;
-}
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-  if (const auto record = Event::of(event).latest()) {
-    Stream::of(stream).issue([record] { record->wait(); });
-  }
-  return cudaSuccess;
-}
-
-cudaError_t cudaEventCreate(cudaEvent_t* event) {
-  *event = reinterpret_cast<cudaEvent_t>(new Event(current_device));
-  return cudaSuccess;
-}
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  delete &Event::of(event);
-  return cudaSuccess;
-}
-cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
-  Event& event = Event::of(handle);
-  if (event.device != Stream::of(stream).device()) return told(cudaErrorInvalidResourceHandle);
-  auto record = std::make_shared<Record>();
-  {
-    const std::lock_guard lock(event.mutex);
-    event.record = record;
-  }
-  Stream::of(stream).issue([record] {
-    const std::lock_guard lock(record->mutex);
-    record->is_reached = true;
-    record->milliseconds = milliseconds();
-    record->condition.notify_all();
-  });
-  return cudaSuccess;
-}
-cudaError_t cudaEventQuery(cudaEvent_t event) {
-  const auto record = Event::of(event).latest();
-  if (record == nullptr) return cudaSuccess;
-  const std::lock_guard lock(record->mutex);
-  return told(record->is_reached ? cudaSuccess : cudaErrorNotReady);
-}
-cudaError_t cudaEventElapsedTime(float* elapsed, cudaEvent_t begin, cudaEvent_t end) {
-  if (Event::of(begin).device != Event::of(end).device) return told(cudaErrorInvalidResourceHandle);
-  if (cudaEventQuery(begin) != cudaSuccess || cudaEventQuery(end) != cudaSuccess) {
-    return told(cudaErrorNotReady);
-  }
-  const auto first = Event::of(begin).latest(), last = Event::of(end).latest();
-  if (first == nullptr || last == nullptr) return told(cudaErrorInvalidResourceHandle);
-  *elapsed = static_cast<float>(last->milliseconds - first->milliseconds);
-  return cudaSuccess;
-}
-
 cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   const bool is_over_at_once = (kind == cudaMemcpyHostToDevice && !is_pinned(source, bytes)) ||
                                (kind == cudaMemcpyDeviceToHost && !is_pinned(target, bytes)) ||
                                kind == cudaMemcpyHostToHost;
-  issue_copy(target, source, bytes, stream);
+  if (is_over_at_once && refused_in_capture()) return told(cudaErrorStreamCaptureUnsupported);
+  const cudaError_t error = issue_copy(target, source, bytes, stream);
   if (is_over_at_once) Stream::of(stream).synchronize();
-  return cudaSuccess;
+  return error;
 }
 cudaError_t cudaMemcpyPeerAsync(void* target, int, const void* source, int, size_t bytes,
                                 cudaStream_t stream) {
   return issue_copy(target, source, bytes, stream);
 }
 cudaError_t cudaMemsetAsync(void* target, int value, size_t bytes, cudaStream_t stream) {
-  Stream::of(stream).issue([=] { std::memset(target, value, bytes); });
-  return cudaSuccess;
+  return told(Stream::of(stream).issue([=] { std::memset(target, value, bytes); }));
 }
 
 // Handles are only handed on, and know cuBLAS's mode.
@@ -317,6 +236,9 @@ int cublasSetMathMode(void* handle, int mode) {
 int cublasGetMathMode(void* handle, int* mode) {
   *mode = *static_cast<int*>(handle);
   return 0;
+}
+int cublasSetWorkspace_v2(void*, void* workspace, size_t) {
+  return workspace == nullptr ? 1 : 0;
 }
 int cublasDestroy_v2(void* handle) {
   std::free(handle);

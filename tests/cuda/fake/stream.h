@@ -13,6 +13,7 @@
 #include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace tandem::fake {
 
@@ -20,6 +21,23 @@ namespace tandem::fake {
   std::fprintf(stderr, "fake CUDA: %s\n", reason);
   std::abort();
 }
+
+// Of the calling thread.
+extern thread_local cudaError_t last_error;
+extern thread_local int current_device;
+inline cudaError_t told(cudaError_t error) {
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+inline int gpu_count() {
+  const char* count = std::getenv("TANDEM_FAKE_GPUS");
+  return count == nullptr ? 1 : std::atoi(count);
+}
+
+class Capture;
+// Whether the thread captures, so that it may call nothing that could wait; its capture is then
+// good for nothing any more.
+[[nodiscard]] bool refused_in_capture();
 
 class Stream {
  public:
@@ -37,11 +55,10 @@ class Stream {
     return *reinterpret_cast<Stream*>(stream);
   }
   [[nodiscard]] int device() const { return device_; }
-  void issue(std::function<void()> body) {
-    const std::lock_guard lock(mutex_);
-    queue_.push_back(std::move(body));
-    condition_.notify_all();
-  }
+  // While the stream is captured it becomes a node of the graph.
+  cudaError_t issue(std::function<void()> body);
+  [[nodiscard]] const std::shared_ptr<Capture>& capture() const { return capture_; }
+  void set_capture(std::shared_ptr<Capture> capture) { capture_ = std::move(capture); }
   void synchronize() {
     std::unique_lock lock(mutex_);
     condition_.wait(lock, [&] { return queue_.empty() && !is_busy_; });
@@ -69,6 +86,7 @@ class Stream {
   std::condition_variable condition_;
   std::deque<std::function<void()>> queue_;  // an empty function: the end
   bool is_busy_ = false;
+  std::shared_ptr<Capture> capture_;
   std::thread thread_;  // last: it starts in the constructor
 };
 
@@ -78,6 +96,9 @@ struct Record {
   std::condition_variable condition;
   bool is_reached = false;
   double milliseconds = 0;
+  // In a capture: what was issued last before it. Such a record is never reached.
+  std::shared_ptr<Capture> capture;
+  std::vector<size_t> nodes;
 
   void wait() {
     std::unique_lock lock(mutex);

@@ -1,0 +1,55 @@
+// An executor with a plan made by hand on logical devices of one GPU.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/cuda/machines.h"
+#include "tests/schedule/handmade.h"
+
+namespace tandem::test {
+
+inline bool runs_on_stand_in() {
+  return dlsym(RTLD_DEFAULT, "tandem_fake_graph_launches") != nullptr;
+}
+
+inline tandem_backend cuda() {
+  return all_modules().backend("cuda");
+}
+
+struct GpuRig {
+  GpuRig(Plan plan_to_run, const tandem_backend& backend_to_use, const ExecutorOptions& options,
+         const MachineOptions& machine_options = {})
+      : plan(std::move(plan_to_run)),
+        backend(backend_to_use),
+        machine(backend, {"cuda", std::vector<int32_t>(static_cast<size_t>(plan.devices), 0)},
+                machine_options),
+        runtime(machine),
+        memory(plan_memory(plan)) {
+    runtime.reserve(plan, memory, plan.batch);
+    executor = std::make_unique<Executor>(plan, memory, net, runtime, nullptr, nullptr,
+                                          UpdateRule{}, options);
+  }
+
+  Plan plan;
+  tandem_backend backend;
+  Net net;
+  Machine machine;
+  Runtime runtime;
+  MemoryPlan memory;
+  std::unique_ptr<Executor> executor;
+};
+
+inline ExecutorOptions with_graphs(GraphUse use) {
+  ExecutorOptions options;
+  options.trace = false;
+  options.watchdog_seconds = 60;
+  options.graphs = use;
+  return options;
+}
+
+}  // namespace tandem::test

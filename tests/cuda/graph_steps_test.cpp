@@ -1,0 +1,287 @@
+// Steps of an executor that run as captured graphs: the same bits as task by task, and what is said
+// when they fail or do not end.
+#include <cuda_runtime_api.h>
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <thread>
+
+#include "core/base/random.h"
+#include "tests/cuda/graph_rig.h"
+
+namespace tandem::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// Streams of two devices copy and add between a few buffers, one of which takes turns, and each
+// step begins with what the host gives.
+Plan random_arithmetic(uint64_t seed, BufferKind batch_kind = BufferKind::external) {
+  Random random(seed, stream_of("arithmetic"));
+  Maker maker(2);
+  std::vector<Region> regions;
+  for (int i = 0; i < 6; ++i) {
+    regions.push_back(
+        maker.constant("b" + std::to_string(i), i % 2, {1.0F + static_cast<float>(i), -1, 0.5, 3}));
+  }
+  regions.push_back(maker.persistent("turns", 0, 4, 2));
+  const Region input = maker.persistent("input", 1, 4, 2);
+  maker.copy("input", {copies(1)}, input, maker.floats("batch", -1, 4, batch_kind));
+  const auto pick = [&] { return random.below(regions.size()); };
+  constexpr StreamKind kinds[] = {StreamKind::compute, StreamKind::communication, StreamKind::send};
+  for (int i = 0; i < 20; ++i) {
+    const StreamId stream{static_cast<int>(random.below(2)), kinds[random.below(3)]};
+    const StreamId other{1 - stream.device, StreamKind::communication};
+    const size_t target = pick(), source = (target + 1 + random.below(5)) % regions.size();
+    const std::string label = "t" + std::to_string(i);
+    const uint64_t what = random.below(4);
+    if (what < 2) {
+      maker.add(label, stream, regions[target], {what == 0 ? input : regions[source]});
+    } else if (what == 2) {
+      maker.copy(label, {stream}, regions[target], regions[source]);
+    } else {
+      maker.copy(label, {stream, other}, regions[target], regions[source]);
+    }
+  }
+  return maker.derived();
+}
+
+// The buffers after some steps, and how many of them ran as graphs.
+struct Outcome {
+  std::vector<Floats> buffers;
+  int graphs = 0;
+};
+
+Outcome run(const Plan& plan, GraphUse use, int64_t steps = 12,
+            const MachineOptions& options = {}) {
+  GpuRig rig(plan, cuda(), with_graphs(use), options);
+  Outcome outcome;
+  const int batch = plan.find_buffer("batch", -1);
+  constexpr int ring = 4;
+  const Memory pinned(rig.machine, 0, TANDEM_MEMORY_PINNED, ring * 16);
+  auto* values = reinterpret_cast<float*>(pinned.data());
+  for (int64_t step = 0; step < steps; ++step) {
+    float* given = values + step % ring * 4;
+    if (step >= ring) rig.executor->wait(step - ring + 2);
+    for (int i = 0; i < 4; ++i) given[i] = 0.125F * static_cast<float>(step % 5 - i);
+    std::vector<External> externals;
+    if (batch >= 0) externals.push_back({batch, given});
+    rig.executor->issue(step, externals);
+    if (rig.executor->ran_as_graph(step)) ++outcome.graphs;
+  }
+  rig.executor->drain();
+  for (const Buffer& buffer : plan.buffers) {
+    if (buffer.kind != BufferKind::persistent) continue;
+    Floats& floats = outcome.buffers.emplace_back(4);
+    rig.runtime.read_persistent(buffer.name, buffer.device, floats.data(), 16);
+    for (const float value : floats) EXPECT_TRUE(std::isfinite(value)) << buffer.name;
+  }
+  return outcome;
+}
+
+class GraphStepsOfTraining : public OnDevices {};
+INSTANTIATE_TEST_SUITE_P(Devices, GraphStepsOfTraining, testing::Values("cuda:0,0"), device_name);
+
+TEST_P(GraphStepsOfTraining, GiveTheBitsOfStepsThatAreIssuedTaskByTask) {
+  MachineOptions delayed;
+  delayed.delay_seed = 5;
+  delayed.delay_seconds = 0.0005;
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    const Plan plan = random_arithmetic(seed);
+    const Outcome live = run(plan, GraphUse::off), graphs = run(plan, GraphUse::on);
+    EXPECT_EQ(live.graphs, 0);
+    EXPECT_EQ(graphs.graphs, 10) << "the first step of each parity runs task by task";
+    EXPECT_EQ(graphs.buffers, live.buffers) << "seed " << seed;
+    EXPECT_EQ(run(plan, GraphUse::on, 12, delayed).buffers, live.buffers) << "seed " << seed;
+  }
+}
+
+// Sums on four streams, each of what the one before has just made: none may run earlier.
+Plan chain_of_sums() {
+  Maker maker(1);
+  const Region a = maker.constant("a", 0, {1, 2, 3, 4}), b = maker.constant("b", 0, {1, 0, 2, 0}),
+               c = maker.constant("c", 0, {0, 1, 0, 3}), d = maker.constant("d", 0, {5, 0, 0, 1});
+  maker.add("a += d", compute(0), a, {d});
+  maker.add("b += a", communication(0), b, {a});
+  maker.add("c += b", {0, StreamKind::send}, c, {b});
+  maker.add("a += c", compute(0), a, {c});
+  maker.add("d += a", {0, StreamKind::update}, d, {a});
+  maker.add("b += d", communication(0), b, {d});
+  return maker.derived();
+}
+
+TEST_P(GraphStepsOfTraining, LoseBitsWhereAWaitWithinTheStepIsMissing) {
+  if (!runs_on_stand_in()) GTEST_SKIP() << "the order in which a GPU runs it may hide it";
+  const Plan plan = chain_of_sums();
+  const Outcome right = run(plan, GraphUse::on);
+  EXPECT_EQ(run(plan, GraphUse::off).buffers, right.buffers);
+  int removed = 0;
+  for (size_t task = 0; task < plan.tasks.size(); ++task) {
+    for (size_t i = 0; i < plan.tasks[task].after.size(); ++i) {
+      if (plan.tasks[task].after[i].steps_back != 0) continue;
+      Plan broken = plan;
+      broken.tasks[task].after.erase(broken.tasks[task].after.begin() + static_cast<int64_t>(i));
+      EXPECT_NE(run(broken, GraphUse::on).buffers, right.buffers)
+          << "'" << plan.tasks[task].label << "' without its wait " << i;
+      ++removed;
+    }
+  }
+  EXPECT_GE(removed, 5);
+}
+
+TEST_P(GraphStepsOfTraining, AreTakenByThemselvesOnOneDeviceOnly) {
+  Maker one(1);
+  const Region a = one.persistent("a", 0, 4);
+  one.add("double", compute(0), a, {a});
+  EXPECT_TRUE(
+      GpuRig(one.derived(), cuda(), with_graphs(GraphUse::automatic)).executor->has_graphs());
+  EXPECT_FALSE(GpuRig(one.derived(), cuda(), with_graphs(GraphUse::off)).executor->has_graphs());
+  const Plan two = random_arithmetic(1);
+  EXPECT_FALSE(GpuRig(two, cuda(), with_graphs(GraphUse::automatic)).executor->has_graphs());
+}
+
+TEST_P(GraphStepsOfTraining, AreRefusedWithThePlansReasonWhereTheUserInsists) {
+  Maker maker(1);
+  const Region out = maker.floats("out", -1, 4, BufferKind::external);
+  const Region a = maker.persistent("a", 0, 4), b = maker.persistent("b", 0, 4);
+  maker.add("one", compute(0), a, {b});
+  maker.copy("give", {copies(0)}, out, a);
+  maker.add("overwrite", compute(0), a, {b});
+  const Plan plan = maker.derived();
+  EXPECT_THAT(error_of([&] { GpuRig(plan, cuda(), with_graphs(GraphUse::on)); }),
+              testing::AllOf(StartsWith("--graphs on: the plan of 'handmade' cannot be captured: "),
+                             HasSubstr("task 'overwrite'")));
+  EXPECT_FALSE(GpuRig(plan, cuda(), with_graphs(GraphUse::automatic)).executor->has_graphs());
+}
+
+TEST_P(GraphStepsOfTraining, AreNotThoseThatAreTraced) {
+  Maker maker(1);
+  const Region a = maker.persistent("a", 0, 4);
+  maker.add("double", compute(0), a, {a});
+  ExecutorOptions options = with_graphs(GraphUse::on);
+  options.trace = true;
+  GpuRig rig(maker.derived(), cuda(), options);
+  rig.executor->trace_only(3, 6);
+  std::vector<int64_t> graphs;
+  double before = 0;
+  for (int64_t step = 0; step < 10; ++step) {
+    rig.executor->issue(step, {});
+    rig.executor->drain();
+    EXPECT_GE(rig.executor->end_time(step), before);
+    before = rig.executor->end_time(step);
+    if (rig.executor->ran_as_graph(step)) {
+      graphs.push_back(step);
+      EXPECT_THAT(error_of([&] { static_cast<void>(rig.executor->trace(step)); }),
+                  HasSubstr("it ran as one graph"));
+    } else {
+      EXPECT_EQ(rig.executor->trace(step).size(), 1U);
+    }
+  }
+  EXPECT_EQ(graphs, (std::vector<int64_t>{2, 6, 7, 8, 9}));
+}
+
+TEST_P(GraphStepsOfTraining, GoOnFromAnyStepNumber) {
+  const auto run_all = [](GraphUse use) {
+    Maker maker(1);
+    const Region a = maker.constant("a", 0, {1, 2, 3, 4}), b = maker.constant("b", 0, {1, 0, 1, 0});
+    maker.add("sum", compute(0), a, {b});
+    maker.copy("send", {communication(0)}, b, a);
+    GpuRig rig(maker.derived(), cuda(), with_graphs(use));
+    for (const int64_t step : {0, 1, 2, 3, 9, 10, 2, 3, 4, 5}) rig.executor->issue(step, {});
+    rig.executor->drain();
+    Floats values(4);
+    rig.runtime.read_persistent("a", 0, values.data(), 16);
+    return values;
+  };
+  EXPECT_EQ(run_all(GraphUse::on), run_all(GraphUse::off));
+}
+
+// Works that tests control: the backend's add, replaced.
+std::atomic<bool> is_held, is_reached;
+std::atomic<int> fails_at, calls;
+
+void hold_on_stream(void*) {
+  is_reached = true;
+  while (is_held) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+tandem_status hold(const tandem_call* call, float*, const float* const*, uint32_t, int64_t) {
+  return cudaLaunchHostFunc(static_cast<cudaStream_t>(call->native_stream), &hold_on_stream,
+                            nullptr) == cudaSuccess
+             ? TANDEM_OK
+             : TANDEM_FAILED;
+}
+tandem_status break_down(const tandem_call* call, float* target, const float* const* sources,
+                         uint32_t count, int64_t floats) {
+  if (++calls != fails_at) return cuda().add(call, target, sources, count, floats);
+  host_table().explain("the sum overflows");
+  return TANDEM_FAILED;
+}
+
+Plan adding() {
+  Maker maker(1);
+  const Region a = maker.constant("a", 0, {1}), b = maker.constant("b", 0, {2});
+  maker.copy("before", {compute(0)}, maker.persistent("d", 0, 1), b);
+  maker.add("sum", compute(0), a, {b});
+  maker.copy("send", {communication(0)}, maker.persistent("c", 0, 1), a);
+  return maker.derived();
+}
+
+TEST_P(GraphStepsOfTraining, SayOfAStuckOneThatItsTasksRanAsOneGraph) {
+  tandem_backend backend = cuda();
+  backend.add = &hold;
+  ExecutorOptions options = with_graphs(GraphUse::on);
+  options.watchdog_seconds = 0.2;
+  is_held = false;
+  GpuRig rig(adding(), backend, options);
+  for (int64_t step = 0; step < 4; ++step) rig.executor->issue(step, {});
+  rig.executor->drain();
+  is_held = true;
+  is_reached = false;
+  rig.executor->issue(4, {});
+  while (!is_reached) std::this_thread::yield();
+  const std::string text = error_of([&] { rig.executor->wait(4); });
+  is_held = false;
+  EXPECT_EQ(
+      text,
+      "step 4: its 3 tasks from 'before' to 'send', which run as one graph, have not finished "
+      "in 0.2 s; --graphs off names the one that is stuck");
+}
+
+TEST_P(GraphStepsOfTraining, SayWhichTaskFailsInTheCapture) {
+  tandem_backend backend = cuda();
+  backend.add = &break_down;
+  calls = 0;
+  fails_at = 3;
+  GpuRig rig(adding(), backend, with_graphs(GraphUse::on));
+  rig.executor->issue(0, {});
+  rig.executor->issue(1, {});
+  const std::string text = error_of([&] { rig.executor->issue(2, {}); });
+  EXPECT_THAT(text, StartsWith("step 2: "));
+  EXPECT_THAT(text,
+              HasSubstr("task 'sum': the sum overflows (--graphs off runs steps task by task"));
+  EXPECT_EQ(error_of([&] { rig.executor->issue(3, {}); }), text);
+}
+
+TEST_P(GraphStepsOfTraining, RunTaskByTaskAfterAFailedCaptureThatNobodyInsistedOn) {
+  tandem_backend backend = cuda();
+  backend.add = &break_down;
+  calls = 0;
+  fails_at = 3;
+  GpuRig rig(adding(), backend, with_graphs(GraphUse::automatic));
+  for (int64_t step = 0; step < 6; ++step) {
+    rig.executor->issue(step, {});
+    EXPECT_FALSE(rig.executor->ran_as_graph(step));
+  }
+  rig.executor->drain();
+  EXPECT_THAT(rig.executor->graphs_given_up(), HasSubstr("task 'sum': the sum overflows"));
+  Floats sum(1);
+  rig.runtime.read_persistent("c", 0, sum.data(), 4);
+  EXPECT_EQ(sum, Floats{13});
+}
+
+}  // namespace
+}  // namespace tandem::test
