@@ -81,7 +81,7 @@ std::string costs_text(const PlanArguments& a, const CostTable& costs, int measu
 }
 
 std::string links_text(const MachineOptions& machine) {
-  if (machine.topology != nullptr) return "links: the topology " + machine.topology->file + "\n";
+  if (machine.topology != nullptr) return "links: " + source_text(*machine.topology) + "\n";
   if (machine.link.bandwidth <= 0) return "links: 4 GB/s between each pair (no --link)\n";
   return fmt::format("links: {:.3g} GB/s and {} between each pair, each direction by itself\n",
                      machine.link.bandwidth / 1e9, human_seconds(machine.link.latency));

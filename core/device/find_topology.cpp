@@ -58,6 +58,11 @@ void demand_sound(const Topology& topology) {
   }
 }
 
+std::string source_text(const Topology& topology) {
+  if (!topology.text.empty()) return "the topology " + topology.file;
+  return "the " + topology.file + " as they tell them";
+}
+
 std::string links_table(const Topology& topology) {
   std::string text =
       fmt::format("{:<16} {:>10} {:>10}  {}\n", "copy", "GB/s", "latency", "through");

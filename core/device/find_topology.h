@@ -16,6 +16,9 @@ namespace tandem {
 // above 0. For what was not read by parse_topology(), which finds them itself.
 void demand_sound(const Topology& topology);
 
+// For a sentence: "the topology FILE", or whose links were found.
+[[nodiscard]] std::string source_text(const Topology& topology);
+
 // "cuda0 -> cuda1", bandwidth, latency, and the channels that the path passes; a line a pair.
 [[nodiscard]] std::string links_table(const Topology& topology);
 

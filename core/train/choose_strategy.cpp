@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
+#include "core/device/find_topology.h"
 
 namespace tandem {
 
@@ -25,11 +26,6 @@ void measure_costs(Registry& registry, const NetDefinition& definition, SessionO
   options.machine.topology = session.options().machine.topology;
   const bool is_told = options.machine.topology != nullptr || options.machine.link.bandwidth > 0;
   if (!is_told) options.machine.link = link_of(plan, measured.events);
-}
-
-// A file's, or what the devices told of themselves.
-std::string text_of(const Topology& topology) {
-  return (topology.text.empty() ? "the " : "the topology ") + topology.file;
 }
 
 }  // namespace
@@ -61,10 +57,10 @@ std::string choose_strategy(Registry& registry, const NetDefinition& definition,
   // The split that was priced stays: costs measured anew would move it.
   if (!best.plan.split_layer.empty()) options.strategy_options.split = best.plan.split_layer;
   const LinkSpec& link = priced.machine.link;
-  const std::string speeds = priced.machine.topology != nullptr ? text_of(*priced.machine.topology)
-                             : link.bandwidth > 0
-                                 ? fmt::format("links of {:.2f} GB/s", link.bandwidth / 1e9)
-                                 : "links as sim takes them to be";
+  const std::string speeds =
+      priced.machine.topology != nullptr ? source_text(*priced.machine.topology)
+      : link.bandwidth > 0               ? fmt::format("links of {:.2f} GB/s", link.bandwidth / 1e9)
+                                         : "links as sim takes them to be";
   return fmt::format(
       "strategy auto, priced on sim by {} measured and {} estimated costs and {}:\n{}chosen: {}",
       list.measured_costs, list.estimated_costs, speeds, price_table(list), best.name);

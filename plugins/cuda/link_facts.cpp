@@ -105,7 +105,7 @@ LinkFacts find_link_facts(const std::vector<int32_t>& ordinals) {
           between(cudaDevP2PAttrNativeAtomicSupported, gpus[gpu], other);
     }
   }
-  count_nvlinks(ids, facts);
+  if (gpus.size() > 1) count_nvlinks(ids, facts);
   return facts;
 }
 

@@ -59,6 +59,7 @@ TEST_F(ToldLinks, AreChannelsAndPathsWithTheirNames) {
   EXPECT_EQ(topology->bandwidth(0, 1), 2e9);
   EXPECT_EQ(topology->path(1, 0).latency, 2e-5);
   EXPECT_EQ(topology->text, "") << "nobody wrote it";
+  EXPECT_EQ(source_text(*topology), "the links of the cpu devices as they tell them");
 }
 
 TEST_F(ToldLinks, ArePrintedAPairALineWithWhatItPasses) {
