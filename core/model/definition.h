@@ -95,8 +95,8 @@ struct NetDefinition {
 [[nodiscard]] std::vector<std::string> model_names();
 [[nodiscard]] bool is_model_name(const std::string& name_or_path);
 
-// The layer whose num_output is the class count: the last InnerProduct or Convolution before the
-// loss. Returns its present num_output. Error if there is none.
+// The layer whose num_output is the class count: the last one before the loss that has one, in a
+// block of any name. Returns its present num_output. Error if there is none.
 [[nodiscard]] int64_t class_count(const NetDefinition& net);
 // Whether some loss or metric takes the labels for classes. If not, the labels are targets, or say
 // whether a pair is alike, or there are none (an autoencoder): any number of classes will do.

@@ -121,11 +121,9 @@ void print(const std::vector<StrategyResult>& results, const Options& options) {
   fmt::print(
       "a forward, b and c backward of the FC and the conv part, m and n their gradients and "
       "updates\n"
-      "(docs/pipeline.md); with more than two devices the sum can exceed the step, since the "
-      "first\n"
-      "devices begin while the master still serves the others\n"); with more than two devices their sum is the most that a step takes, "
-      "since\n"
-      "the first devices begin while the master still serves the others\n");
+      "(docs/pipeline.md). With more than two devices the sum can exceed the step: the first "
+      "devices\n"
+      "begin while the master still serves the others\n");
   for (const StrategyResult& r : results) {
     if (!r.picture.empty()) fmt::print("{}: drawn in {}\n", r.strategy, r.picture);
   }

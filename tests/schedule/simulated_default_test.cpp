@@ -98,7 +98,7 @@ TEST(SimulatedDefault, IsASmallQuotaWhereTheLastLayerIsSlowAndALargeOneWhereTheO
     const CostTable costs = costs_of(net, seconds, last_seconds);
     StrategyInputs inputs = inputs_of(net, 4);
     inputs.costs = &costs;
-    inputs.link = {1e6, 1e-6};
+    inputs.link = {1e7, 1e-6};
     return chosen("fc_parallel", inputs).options.roles.quota;
   };
   EXPECT_EQ(quota(1e-2, 1e-6), 4);

@@ -29,6 +29,7 @@ std::string value_of(const StrategyOption& option) {
   if (option.name == "--reduce") return "tree";
   if (option.name == "--fc-memory") return "extended";
   if (option.name == "--slices") return "none";
+  if (option.name == "--bucket") return "2MiB";
   return option.name.ends_with("threshold") ? "0.3" : "2";
 }
 
