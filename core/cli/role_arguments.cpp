@@ -12,7 +12,8 @@ void add_role_options(CLI::App& command, RoleOptions& roles) {
       ->check(at_least_one());
   command.add_option("--groups", roles.groups,
                      "asymmetric: the devices that compute errors and those that compute weights, "
-                     "as E=0,2/W=1,3 (default: by the topology, else halves)");
+                     "as E=0,2/W=1,3 (default: by the topology, else the sizes that are fastest by "
+                     "the costs)");
   command.add_option(
       "--slices", roles.slices,
       "asymmetric: layers whose weights the devices of W divide among them, the others "
