@@ -5,6 +5,7 @@
 #include "core/cli/commands.h"
 #include "core/device/find_topology.h"
 #include "core/schedule/bounds.h"
+#include "core/schedule/chain_bound.h"
 #include "core/schedule/svg.h"
 #include "core/train/price.h"
 #include "core/train/safetensors.h"
@@ -138,13 +139,22 @@ int run_all(const PlanArguments& a, Registry& registry, const NetDefinition& def
   return 0;
 }
 
-std::string bounds_text(const StepBounds& bounds, double step) {
-  return fmt::format("bound: compute {} on device {}{}; the larger is {:.1f} % of the step\n",
-                     human_seconds(bounds.compute), bounds.device,
-                     bounds.link_name.empty() ? ""
-                                              : fmt::format(", link '{}' {}", bounds.link_name,
-                                                            human_seconds(bounds.link)),
-                     100 * bounds.step() / step);
+std::string bounds_text(const StepBounds& bounds, const ChainBound& chain, double step) {
+  std::string text =
+      fmt::format("bound: compute {} on device {}{}; the larger is {:.1f} % of the step\n",
+                  human_seconds(bounds.compute), bounds.device,
+                  bounds.link_name.empty()
+                      ? ""
+                      : fmt::format(", link '{}' {}", bounds.link_name, human_seconds(bounds.link)),
+                  100 * bounds.step() / step);
+  if (chain.seconds > bounds.step()) {
+    text += fmt::format(
+        "chain: {} from '{}' to the next, of which device {} computes {}; that is {:.1f} % of the "
+        "step\n",
+        human_seconds(chain.seconds), chain.task, chain.device, human_seconds(chain.computes),
+        100 * chain.seconds / step);
+  }
+  return text;
 }
 
 int run_plan(PlanArguments& a, const CLI::App& command) {
@@ -174,6 +184,10 @@ int run_plan(PlanArguments& a, const CLI::App& command) {
   const StepBounds bounds =
       bounds_of(phase.net, phase.plan, *options.costs, options.machine.link.bandwidth,
                 options.machine.topology.get());
+  const ChainBound chain =
+      chain_bound(StepModel(phase.net, phase.plan, *options.costs, options.machine.link,
+                            options.machine.topology.get()),
+                  phase.plan);
   if (!a.dot.empty()) write_output(a.dot, to_dot(phase.plan));
   if (!a.trace.empty()) write_output(a.trace, to_chrome_trace(phase.plan, predicted.events));
   if (!a.svg.empty()) write_output(a.svg, to_svg(phase.plan, predicted.events));
@@ -185,7 +199,8 @@ int run_plan(PlanArguments& a, const CLI::App& command) {
                  {"split", phase.plan.split_layer},
                  {"predicted_step_seconds", predicted.step_seconds},
                  {"without_communication_seconds", alone},
-                 {"bound_seconds", {{"compute", bounds.compute}, {"link", bounds.link}}},
+                 {"bound_seconds",
+                  {{"compute", bounds.compute}, {"link", bounds.link}, {"chain", chain.seconds}}},
                  {"images_per_second", predicted.images_per_second},
                  {"measured_costs", sources.measured},
                  {"estimated_costs", sources.estimated},
@@ -222,7 +237,7 @@ int run_plan(PlanArguments& a, const CLI::App& command) {
                human_seconds(predicted.step_seconds - alone),
                100 * (predicted.step_seconds - alone) / predicted.step_seconds);
   }
-  fmt::print("\n{}{}{}", bounds_text(bounds, predicted.step_seconds),
+  fmt::print("\n{}{}{}", bounds_text(bounds, chain, predicted.step_seconds),
              costs_text(a, *options.costs, sources.measured, sources.estimated),
              links_text(options.machine));
   for (size_t d = 0; d < memory.persistent_bytes.size(); ++d) {

@@ -137,7 +137,7 @@ std::vector<StrategyOption> of_strategies_with_roles() {
       text(
           "--groups", {"asymmetric"},
           "the devices that compute errors and those that compute weights, as E=0,2/W=1,3 "
-          "(default: by the topology, else halves)",
+          "(default: by the topology, else the sizes that are fastest by the costs)",
           [](StrategyOptions & o) -> auto& { return o.roles.groups; }),
       word("--slices", {"asymmetric"},
            "layers whose weights the devices of W divide among them, the others whole here and "

@@ -40,7 +40,9 @@ TEST(Asymmetric, RefusesGroupsThatAreNotADivisionOfTheDevices) {
   EXPECT_THAT(of("E=0,1/W=2"), HasSubstr("device 3 is in neither group"));
   EXPECT_THAT(of("E=0,1/W=1,2,3"), HasSubstr("device 1 is named more than once"));
   EXPECT_THAT(of("E=0,1/W=2,4"), HasSubstr("'4' is none of the 4 devices"));
-  EXPECT_THAT(of("E=0,1/W=2,x"), HasSubstr("'x' is none of the 4 devices"));
+  EXPECT_THAT(of("E=0,1/W=2,x"), HasSubstr("'x' is no number of a device"));
+  EXPECT_THAT(of("E=0,1,/W=2,3"), HasSubstr("group E has a comma without a number"));
+  EXPECT_THAT(of("E=0,1/W=2,,3"), HasSubstr("group W has a comma without a number"));
   EXPECT_THAT(of("0,1/2,3"), HasSubstr("'0,1' does not begin with 'E='"));
   EXPECT_THAT(of("E=0,1"), AllOf(HasSubstr("no '/'"), HasSubstr("as E=0,2/W=1,3")));
 }

@@ -4,6 +4,7 @@
 #include <set>
 #include <vector>
 
+#include "core/schedule/strategies/asymmetric_rows.h"
 #include "core/schedule/strategies/asymmetric_sending.h"
 #include "tests/schedule/plan_checks.h"
 
@@ -66,20 +67,62 @@ TEST(ErrorPieces, OfSmallTensorsAreWholeParts) {
   EXPECT_EQ(pieces[0].rows.count(), 64);
 }
 
-TEST(WeightHops, OfADeviceThatHandsOnWhatItReceivesFollowOthersThatItSendsMeanwhile) {
-  std::vector<WeightChunk> chunks(6);
-  for (WeightChunk& chunk : chunks) chunk.line = {0, 1, 2};
-  const std::vector<WeightHop> hops = weight_hops(chunks, 1);
-  ASSERT_EQ(hops.size(), 12);
-  std::vector<size_t> order;
-  for (const WeightHop& hop : hops) {
-    EXPECT_EQ(hop.to, hop.from + 1);
-    if (hop.from == 1) order.push_back(hop.chunk);
-    if (hop.chunk == 0 && hop.from == 1) {
-      EXPECT_GE(&hop - hops.data(), 2);
-    }
+TEST(PassRows, AreWholePiecesOfAtLeastSixtyFourRows) {
+  const std::vector<ErrorRows> parts{{0, {0, 200}, 0}};
+  const std::vector<ErrorPiece> pieces = error_pieces(parts, 2, int64_t{1} << 20);
+  std::set<int64_t> ends;
+  for (const ErrorPiece& piece : pieces) ends.insert(piece.rows.end);
+  const std::vector<Rows> passes = pass_rows(parts, 0, pieces);
+  EXPECT_EQ(passes.size(), 2);
+  int64_t at = 0;
+  for (const Rows& rows : passes) {
+    EXPECT_EQ(rows.begin, at);
+    EXPECT_GE(rows.count(), 64);
+    EXPECT_TRUE(ends.contains(rows.end)) << rows.end;
+    at = rows.end;
   }
-  EXPECT_EQ(order, (std::vector<size_t>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(at, 200);
+}
+
+TEST(PassRows, AreAllWherePiecesAreFewRows) {
+  const std::vector<ErrorRows> parts{{0, {8, 24}, 0}};
+  const std::vector<Rows> passes = pass_rows(parts, 0, error_pieces(parts, 1, int64_t{4} << 20));
+  ASSERT_EQ(passes.size(), 1);
+  EXPECT_EQ(passes[0].begin, 8);
+  EXPECT_EQ(passes[0].end, 24);
+}
+
+TEST(MessageRows, AreEveryRowOnceInAtMostEightMessages) {
+  for (const int64_t row_bytes : {4, 1 << 16, 1 << 20}) {
+    int64_t at = 3;
+    const std::vector<Rows> messages = message_rows({3, 103}, row_bytes);
+    for (const Rows& rows : messages) {
+      EXPECT_EQ(rows.begin, at);
+      at = rows.end;
+    }
+    EXPECT_EQ(at, 103);
+    EXPECT_EQ(messages.size(), row_bytes == 4 ? 1U : row_bytes == 1 << 16 ? 4U : 8U);
+  }
+}
+
+TEST(RowBytes, AreThoseOfTheTensorsDtype) {
+  Net net = small_net(8);
+  const int output = net.layers[0].outputs[0];
+  const int64_t whole = row_bytes(net, output);
+  net.tensors[size_t(output)].dtype = TANDEM_BFLOAT16;
+  EXPECT_EQ(2 * row_bytes(net, output), whole);
+}
+
+TEST(WeightHops, HandAChunkOnAlongItsLineFromItsOwnerBothWays) {
+  std::vector<WeightChunk> chunks(2);
+  for (WeightChunk& chunk : chunks) chunk = {0, 0, 0, 1, {}, {3, 1, 0, 2}};
+  const std::vector<WeightHop> hops = weight_hops(chunks);
+  ASSERT_EQ(hops.size(), 6);
+  const std::vector<std::pair<int, int>> ways{{1, 0}, {0, 2}, {1, 3}};
+  for (size_t i = 0; i < hops.size(); ++i) {
+    EXPECT_EQ(hops[i].chunk, i / 3);
+    EXPECT_EQ(std::pair(hops[i].from, hops[i].to), ways[i % 3]);
+  }
 }
 
 }  // namespace

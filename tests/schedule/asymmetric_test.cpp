@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "core/device/topology.h"
+#include "core/schedule/report.h"
+#include "core/schedule/step_model.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
 
@@ -130,34 +132,34 @@ TEST(Asymmetric, EComputesTheErrorsOfItsShareAndWTheGradientOfItsSlice) {
   EXPECT_EQ(plan.bytes(weights.output_gradients[0]), 2 * 21 * 4);
 }
 
-TEST(Asymmetric, GoesOnWithTheNextErrorsWhileWeightsAreComputed) {
-  const Plan plan = plan_of({2, "E=0/W=1"});
-  int before = -1;
-  for (const char* label :
-       {"send fc2 errors @0->@1", "backward_data fc2 @0 errors",
-        "backward_weights fc2 @1 weights, rows 0-5", "update fc2 @1", "send fc1 errors @0->@1",
-        "backward_weights fc1 @1 weights, rows 0-5", "update fc1 @1"}) {
-    EXPECT_LT(before, find_task(plan, label)) << label;
-    before = find_task(plan, label);
-  }
-  EXPECT_LT(find_task(plan, "update fc2 @1"), find_task(plan, "broadcast fc2 0 @1->@0"));
-  EXPECT_LT(find_task(plan, "update fc1 @1"), find_task(plan, "broadcast fc1 1 @1->@0"));
-}
-
-TEST(Asymmetric, SendsErrorsBeforeWeightsThatAreNotReady) {
-  const Net net = dense_net();
-  StrategyInputs inputs = inputs_for(net, 2, "E=0/W=1");
-  CostTable costs;  // W is far behind
+// W is far behind E.
+CostTable slow_weights(const Net& net) {
+  CostTable costs;
   for (const Layer& layer : net.layers) {
+    costs.set(layer.name + " forward", {1e-6, 9, 0});
     costs.set(layer.name + " backward_data", {1e-6, 9, 0});
     costs.set(layer.name + " backward_weights", {1, 9, 0});
   }
+  return costs;
+}
+
+TEST(Asymmetric, GoesOnWithTheNextErrorsWhileWeightsAreComputed) {
+  const Net net = dense_net();
+  const CostTable costs = slow_weights(net);
+  StrategyInputs inputs = inputs_for(net, 2, "E=0/W=1");
   inputs.costs = &costs;
   const Plan plan = build_plan("asymmetric", inputs);
-  EXPECT_LT(find_task(plan, "send fc1 errors @0->@1"), find_task(plan, "broadcast fc2 0 @1->@0"));
-  // What is left of the weights when the next step begins holds nothing up.
-  EXPECT_NE(task(plan, "send fc1 errors @0->@1").streams,
-            task(plan, "broadcast fc2 0 @1->@0").streams);
+  const StepModel model(net, plan, costs, inputs.link, nullptr);
+  const StepTimes times = model.in_order(model.given_order());
+  const auto time = [&](const char* label) {
+    const int index = find_task(plan, label);
+    EXPECT_GE(index, 0) << label;
+    return index < 0 ? TaskTime() : times.tasks[size_t(index)];
+  };
+  for (const char* errors : {"send fc2 errors @0->@1", "backward_data fc2 @0 errors",
+                             "send fc1 errors @0->@1", "send fc1 errors of @1 @0->@1"}) {
+    EXPECT_LT(time(errors).end, time("update fc3 @1").start) << errors;
+  }
 }
 
 TEST(Asymmetric, HandsWeightsOnSoThatNobodySendsMuchMoreThanOthers) {
@@ -180,50 +182,52 @@ TEST(Asymmetric, HandsWeightsOnSoThatNobodySendsMuchMoreThanOthers) {
 }
 
 TEST(Asymmetric, BeginsBackwardWithTheRowsThatItWentForwardOver) {
-  const Plan plan = plan_of({4, "E=0,2/W=1,3"});
+  StrategyInputs inputs = inputs_for(dense_net(), 4, "E=0,2/W=1,3");
+  inputs.link = {1e6, 1e-3};  // what others went forward over is long on its way
+  const Plan plan = build_plan("asymmetric", inputs);
   EXPECT_LT(find_task(plan, "backward_data fc3 @0"), find_task(plan, "forward loss @0 errors"));
   EXPECT_LT(find_task(plan, "send fc3 errors @0->@1"), find_task(plan, "backward_data fc3 @0"));
   EXPECT_EQ(find_task(plan, "forward loss @2 errors 2"), -1);
 }
 
-TEST(Asymmetric, SendsActivationsOnStreamsWhereTheyHoldUpNoErrorsAndNoUrgentWeights) {
+// What nobody waits for yet never stands before what somebody waits for: one stream each way does.
+TEST(Asymmetric, SendsOnOneStreamAndReceivesOnOne) {
   const Plan plan = plan_of({4, "E=0,2/W=1,3"});
-  const int first = task(plan, "forward fc1 @0").layer;
-  int urgent = 0;
+  int transfers = 0;
   for (const Task& task : plan.tasks) {
-    const bool is_urgent =
-        task.stage == Stage::send_errors || (task.stage == Stage::broadcast && task.layer == first);
-    if (!is_urgent) continue;
-    ++urgent;
-    for (const StreamId& stream : task.streams) {
-      EXPECT_NE(stream.kind, StreamKind::background) << task.label;
-      EXPECT_NE(stream.kind, StreamKind::background_send) << task.label;
-    }
+    if (task.streams.size() < 2 || task.stage == Stage::report) continue;
+    ++transfers;
+    EXPECT_EQ(task.streams[0].kind, StreamKind::communication) << task.label;
+    EXPECT_EQ(task.streams[1].kind, StreamKind::send) << task.label;
   }
-  EXPECT_GT(urgent, 0);
-  EXPECT_EQ(task(plan, "send fc1 @0->@1").streams[0].kind, StreamKind::background);
+  EXPECT_GT(transfers, 0);
 }
 
-TEST(Asymmetric, AddsUpTheGradientsOfTheRowsInTheOrderInWhichTheirErrorsArrive) {
-  const Plan plan = plan_of({4, "E=0,2/W=1,3"});
-  const int fc1 = task(plan, "forward fc1 @0").layer;
-  for (const int device : {1, 3}) {
-    std::vector<int64_t> arrived, added;
+// The order of tasks is the costs'; that of sums, and so the bits, is not.
+TEST(Asymmetric, AddsUpTheGradientsOfTheRowsInAnOrderThatCostsDoNotChange) {
+  const Net net = dense_net();
+  const auto added = [&](const CostTable& costs, LinkSpec link) {
+    StrategyInputs inputs = inputs_for(net, 4, "E=0,2/W=1,3");
+    inputs.options.roles.slices = "all";
+    inputs.costs = &costs;
+    inputs.link = link;
+    const Plan plan = build_plan("asymmetric", inputs);
+    std::map<std::pair<int, int>, std::vector<int64_t>> rows;  // by layer and device
     for (const Task& task : plan.tasks) {
-      if (task.layer != fc1) continue;
-      if (task.stage == Stage::send_errors && task.streams[0].device == device) {
-        arrived.push_back(std::get<CopyWork>(task.work).segments[0].target.offset);
-      }
       const auto* work = std::get_if<LayerWork>(&task.work);
       if (work == nullptr || work->pass != LayerPass::backward_weights) continue;
       const PlanBinding& use = plan.bindings[size_t(work->binding)];
-      if (use.device != device) continue;
-      added.push_back(use.output_gradients[0].offset);
-      EXPECT_EQ(work->accumulate, added.size() > 1);
+      std::vector<int64_t>& before = rows[{use.layer, use.device}];
+      EXPECT_EQ(work->accumulate, !before.empty()) << task.label;
+      before.push_back(use.row_begin);
     }
-    EXPECT_EQ(arrived.size(), 4);
-    EXPECT_EQ(arrived, added) << device;
-  }
+    return rows;
+  };
+  const auto fast = added(CostTable(), {4e9, 1e-6});
+  EXPECT_EQ(fast.size(), 6);
+  for (const auto& [of, rows] : fast) EXPECT_EQ(rows.size(), 4);
+  EXPECT_EQ(added(slow_weights(net), {1e6, 1e-3}), fast);
+  EXPECT_EQ(added(CostTable(), {1e6, 1e-3}), fast);
 }
 
 TEST(Asymmetric, RunsALayerAgainThatLeavesSavedMemory) {
@@ -245,9 +249,28 @@ TEST(Asymmetric, SaysWhereTheNewestWeightsAre) {
   EXPECT_EQ(floats, all);
 }
 
-TEST(Asymmetric, DividesTheDevicesByHalvesUnlessTold) {
-  EXPECT_EQ(build_plan("asymmetric", inputs_of(dense_net(), 4)).roles.groups, "E=0,1/W=2,3");
-  EXPECT_EQ(build_plan("asymmetric", inputs_of(dense_net(), 3)).roles.groups, "E=0/W=1,2");
+TEST(Asymmetric, TakesGroupsInAnyOrderForTheSame) {
+  const Plan plan = plan_of({4, "E=2,0/W=3,1"});
+  EXPECT_EQ(plan.roles.groups, "E=0,2/W=1,3");
+  EXPECT_EQ(to_text(plan), to_text(plan_of({4, "E=0,2/W=1,3"})));
+}
+
+// Without a topology, of all sizes of E the one with the shortest step.
+TEST(Asymmetric, GivesTheGroupWithMoreToDoMoreDevices) {
+  const Net net = dense_net();
+  const auto groups = [&](double errors, double weights) {
+    StrategyInputs inputs = inputs_of(net, 4);
+    CostTable costs;
+    for (const Layer& layer : net.layers) {
+      costs.set(layer.name + " forward", {1e-3, 9, 0});
+      costs.set(layer.name + " backward_data", {errors, 9, 0});
+      costs.set(layer.name + " backward_weights", {weights, 9, 0});
+    }
+    inputs.costs = &costs;
+    return build_plan("asymmetric", inputs).roles.groups;
+  };
+  EXPECT_EQ(groups(1, 0.1), "E=0,1,2/W=3");
+  EXPECT_EQ(groups(0.1, 1), "E=0/W=1,2,3");
 }
 
 TEST(Asymmetric, PutsNeighboursOfTheTopologyInDifferentGroups) {

@@ -5,23 +5,16 @@
 #include <algorithm>
 #include <map>
 
-#include "core/schedule/bounds.h"
-#include "core/schedule/strategies/asymmetric_groups.h"
+#include "core/schedule/strategies/asymmetric.h"
 #include "core/schedule/strategies/asymmetric_rows.h"
 #include "core/schedule/strategies/asymmetric_sending.h"
 #include "core/schedule/strategies/backward_needs.h"
 #include "core/schedule/strategies/master.h"
-#include "core/schedule/strategies/strategies.h"
 #include "core/schedule/strategies/updates.h"
-#include "core/schedule/strategies/weight_shares.h"
 
 namespace tandem {
 
 namespace {
-
-// Errors have streams of their own: they must not queue behind weights that are not ready, nor
-// behind activations, which are needed later. E does not update, and W sends no errors.
-constexpr TransferStreams error_streams{StreamKind::control, StreamKind::update};
 
 class Asymmetric {
  public:
@@ -45,7 +38,7 @@ class Asymmetric {
     emit_report();
     emit_backward();
     updates_.finish();  // of gradients that are clipped by the norms of all
-    for (const WeightHop& hop : weight_hops(chunks_, groups_.weights.size())) broadcast(hop);
+    emit_broadcasts(builder_, shares_, chunks_);
     return builder_.take();
   }
 
@@ -106,14 +99,20 @@ class Asymmetric {
     const Rows has = builder_.rows(from), wanted = builder_.rows(place.place);
     const Rows both{std::max(has.begin, wanted.begin), std::min(has.end, wanted.end)};
     if (both.count() <= 0) return;
-    const CopySegment segment{builder_.tensor(from, tensor, both),
-                              builder_.tensor(place.place, tensor, both)};
     if (from == to) {
-      builder_.emit_copy(fmt::format("keep {} @{}", name, to), Stage::send_activations, layer,
-                         {{to, StreamKind::copy}}, {segment});
-    } else {
-      builder_.emit_transfer("send " + name, Stage::send_activations, layer, from, to, {segment},
-                             When::every_batch, background_streams);
+      builder_.emit_copy(
+          fmt::format("keep {} @{}", name, to), Stage::send_activations, layer,
+          {{to, StreamKind::copy}},
+          {{builder_.tensor(from, tensor, both), builder_.tensor(place.place, tensor, both)}});
+      return;
+    }
+    for (const Rows& some : message_rows(both, row_bytes(net_, tensor))) {
+      const std::string rows =
+          some.count() == both.count() ? "" : fmt::format(", rows {}-{}", some.begin, some.end);
+      builder_.emit_transfer(
+          "send " + name + rows, Stage::send_activations, layer, from, to,
+          {{builder_.tensor(from, tensor, some), builder_.tensor(place.place, tensor, some)}},
+          When::every_batch, full_duplex);
     }
   }
 
@@ -157,7 +156,7 @@ class Asymmetric {
                     part.is_own() ? "" : fmt::format(" of @{}", part.forward_on),
                     is_whole ? "" : fmt::format(", rows {}-{}", piece.rows.begin, piece.rows.end)),
         Stage::send_errors, layer, part.device, device, std::move(segments), When::every_batch,
-        error_streams);
+        full_duplex);
   }
 
   // Of rows that it has from others, a device waits for the last activations: meanwhile it goes
@@ -166,41 +165,65 @@ class Asymmetric {
     const auto layers = static_cast<int>(net_.layers.size());
     int top = layers - 1;
     while (top > 0 && !net_.layers[size_t(top)].wants_backward_weights) --top;
-    for (int layer = layers; layer-- > top;) emit_errors(layer, true);
+    emit_errors(top, layers, true);
     for (const Place& place : places_) {
       for (const int layer : place.needs.again) builder_.emit_forward(place.place, layer);
     }
-    for (int layer = layers; layer-- > top;) emit_errors(layer, false);
-    emit_weights(top);
-    for (int layer = top; layer-- > 0;) {
-      emit_errors(layer, true);
-      emit_errors(layer, false);
+    emit_errors(top, layers, false);
+    for (int layer = top; layer >= 0;) {
       emit_weights(layer);
+      const int above = layer + 1;
+      do --layer;
+      while (layer >= 0 && !net_.layers[size_t(layer)].wants_backward_weights);
+      emit_errors(layer, above, true);
+      emit_errors(layer, above, false);
     }
   }
 
   [[nodiscard]] std::vector<ErrorPiece> pieces_of(int layer) const {
     const Layer& l = net_.layers[size_t(layer)];
     if (!l.wants_backward_weights) return {};
-    const int64_t row_bytes =
-        element_count(net_.tensors[size_t(l.outputs[0])].shape) / net_.batch * 4;
-    return error_pieces(parts_, shares_.of(layer).size(), row_bytes);
+    return error_pieces(parts_, shares_.of(layer).size(), row_bytes(net_, l.outputs[0]));
   }
 
-  // Those of its outputs are sent, those of its inputs computed: of E's own rows, or of others'.
-  void emit_errors(int layer, bool own) {
-    for (const ErrorPiece& piece : pieces_of(layer)) {
-      if (parts_[piece.part].is_own() != own) continue;
-      send_errors(layer, piece, shares_.of(layer)[piece.target].device);
-    }
-    if (!net_.layers[size_t(layer)].wants_backward_data) return;
+  // Down from layer `above` - 1 to the errors of `layer`'s outputs, which are sent (-1: to the
+  // end): of E's own rows, or of others'. While those of some rows are on their way, the next are
+  // computed.
+  void emit_errors(int layer, int above, bool own) {
+    const std::vector<ErrorPiece> pieces = layer < 0 ? std::vector<ErrorPiece>() : pieces_of(layer);
     for (size_t part = 0; part < parts_.size(); ++part) {
       if (parts_[part].is_own() != own) continue;
-      const int place = places_[part].place;
-      builder_.emit_pass(builder_.label(LayerPass::backward_data, layer, place),
-                         Stage::backward_errors,
-                         {builder_.binding(place, layer), LayerPass::backward_data, false});
+      const std::vector<Rows> passes = passes_pieces(net_, layer, above)
+                                           ? pass_rows(parts_, part, pieces)
+                                           : std::vector<Rows>{parts_[part].rows};
+      for (const Rows& rows : passes) {
+        for (int l = above; l-- > layer + 1;) {
+          if (!net_.layers[size_t(l)].wants_backward_data) continue;
+          emit_pass(places_[part].place, l, rows);
+        }
+        for (const ErrorPiece& piece : pieces) {
+          if (piece.part != part || piece.rows.begin < rows.begin || piece.rows.end > rows.end) {
+            continue;
+          }
+          send_errors(layer, piece, shares_.of(layer)[piece.target].device);
+        }
+      }
     }
+  }
+
+  void emit_pass(int place, int layer, Rows rows) {
+    const bool is_whole = rows.count() == builder_.rows(place).count();
+    int use = -1;
+    if (is_whole) {
+      use = builder_.binding(place, layer);
+    } else {
+      PlanBinding some = builder_.describe(place, layer);
+      builder_.slice_rows(some, place, rows);
+      use = builder_.add_binding(std::move(some));
+    }
+    builder_.emit_pass(builder_.label(LayerPass::backward_data, layer, place) +
+                           (is_whole ? "" : fmt::format(", rows {}-{}", rows.begin, rows.end)),
+                       Stage::backward_errors, {use, LayerPass::backward_data, false});
   }
 
   void emit_weights(int layer) {
@@ -248,21 +271,6 @@ class Asymmetric {
     updates_.add(share.device, Stage::update_weights, name, weights_completed_by(net_, layer));
   }
 
-  // To E, whose next forward and errors need them, and within W.
-  void broadcast(const WeightHop& hop) {
-    const WeightChunk& chunk = chunks_[hop.chunk];
-    const bool is_slice = shares_.of(chunk.layer)[size_t(chunk.share)].is_slice;
-    std::vector<CopySegment> segments;
-    for (const WeightRange& range : chunk.ranges) {
-      segments.push_back({builder_.weights(hop.from, range), builder_.weights(hop.to, range)});
-    }
-    builder_.emit_transfer(
-        fmt::format("broadcast {}{} {}", net_.layers[size_t(chunk.layer)].name,
-                    is_slice ? fmt::format(" of @{}", chunk.owner) : "", chunk.number),
-        Stage::broadcast, chunk.layer, hop.from, hop.to, std::move(segments), When::last_batch,
-        chunk.is_late ? background_streams : full_duplex);
-  }
-
   AsymmetricGroups groups_;
   WeightShares shares_;
   std::vector<WeightChunk> chunks_;
@@ -273,8 +281,10 @@ class Asymmetric {
   std::vector<Place> places_;  // parts_', then W's
 };
 
-Plan build_divided(const StrategyInputs& inputs, const AsymmetricGroups& groups,
-                   Division division) {
+}  // namespace
+
+Plan asymmetric_plan(const StrategyInputs& inputs, const AsymmetricGroups& groups,
+                     Division division) {
   const WeightShares shares(*inputs.net, groups.weights, division);
   // What travels beside the weights does so whichever way the weights take.
   const Plan others = Asymmetric(inputs, groups, shares, {}).build();
@@ -283,20 +293,6 @@ Plan build_divided(const StrategyInputs& inputs, const AsymmetricGroups& groups,
   plan.roles.slices = to_text(division);
   plan.notes.push_back("slices: " + plan.roles.slices);
   return plan;
-}
-
-}  // namespace
-
-Plan build_asymmetric(const StrategyInputs& inputs) {
-  const AsymmetricGroups groups = asymmetric_groups(inputs);
-  if (const auto told = told_division(inputs)) return build_divided(inputs, groups, *told);
-  const auto bound = [&](const Plan& plan) {
-    return bounds_of(*inputs.net, plan, *inputs.costs, inputs.link.bandwidth, inputs.topology)
-        .step();
-  };
-  Plan slices = build_divided(inputs, groups, Division::slices),
-       layers = build_divided(inputs, groups, Division::slices_of_large);
-  return bound(layers) < bound(slices) ? std::move(layers) : std::move(slices);
 }
 
 }  // namespace tandem

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 #include <utility>
 
 #include "core/base/error.h"
@@ -30,16 +29,23 @@ std::vector<int> parse_group(const std::string& text, const std::string& part, c
   if (!part.starts_with(prefix)) {
     refuse(text, fmt::format("'{}' does not begin with '{}'", part, prefix), devices);
   }
+  const std::string listed = part.substr(prefix.size());
+  if (listed.empty()) refuse(text, fmt::format("group {} is empty", letter), devices);
   std::vector<int> group;
-  std::istringstream numbers(part.substr(2));
-  for (std::string number; std::getline(numbers, number, ',');) {
+  for (const std::string& number : split(listed, ',')) {
     int64_t device = -1;
-    if (!parse_integer(number, &device) || device < 0 || device >= devices) {
+    if (number.empty()) {
+      refuse(text, fmt::format("group {} has a comma without a number", letter), devices);
+    }
+    if (!parse_integer(number, &device)) {
+      refuse(text, fmt::format("'{}' is no number of a device", number), devices);
+    }
+    if (device < 0 || device >= devices) {
       refuse(text, fmt::format("'{}' is none of the {} devices", number, devices), devices);
     }
     group.push_back(static_cast<int>(device));
   }
-  if (group.empty()) refuse(text, fmt::format("group {} is empty", letter), devices);
+  std::sort(group.begin(), group.end());  // one division, one result
   return group;
 }
 
@@ -62,12 +68,15 @@ AsymmetricGroups parse(const std::string& text, int devices) {
   return groups;
 }
 
-AsymmetricGroups halves(int devices) {
-  AsymmetricGroups groups;
-  for (int device = 0; device < devices; ++device) {
-    (device < devices / 2 ? groups.errors : groups.weights).push_back(device);
+std::vector<AsymmetricGroups> all_sizes(int devices) {
+  std::vector<AsymmetricGroups> result;
+  for (int errors = 1; errors < devices; ++errors) {
+    AsymmetricGroups& groups = result.emplace_back();
+    for (int device = 0; device < devices; ++device) {
+      (device < errors ? groups.errors : groups.weights).push_back(device);
+    }
   }
-  return groups;
+  return result;
 }
 
 // Neighbours are put in different groups, so that what goes from one group to the other crosses as
@@ -117,7 +126,7 @@ std::string AsymmetricGroups::to_text() const {
   return fmt::format("E={}/W={}", joined(errors), joined(weights));
 }
 
-AsymmetricGroups asymmetric_groups(const StrategyInputs& inputs) {
+std::vector<AsymmetricGroups> asymmetric_groups(const StrategyInputs& inputs) {
   if (inputs.devices < 2) {
     throw error(
         "strategy 'asymmetric' needs at least 2 devices, one for the errors and one for the "
@@ -125,9 +134,9 @@ AsymmetricGroups asymmetric_groups(const StrategyInputs& inputs) {
   }
   demand_per_sample(*inputs.net);
   const std::string& text = inputs.options.roles.groups;
-  if (!text.empty()) return parse(text, inputs.devices);
-  return inputs.topology != nullptr ? by_topology(*inputs.topology, inputs.devices)
-                                    : halves(inputs.devices);
+  if (!text.empty()) return {parse(text, inputs.devices)};
+  if (inputs.topology != nullptr) return {by_topology(*inputs.topology, inputs.devices)};
+  return all_sizes(inputs.devices);
 }
 
 }  // namespace tandem

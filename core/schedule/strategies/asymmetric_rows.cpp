@@ -96,4 +96,49 @@ std::vector<ErrorPiece> error_pieces(const std::vector<ErrorRows>& parts, size_t
   return result;
 }
 
+std::vector<Rows> pass_rows(const std::vector<ErrorRows>& parts, size_t part,
+                            const std::vector<ErrorPiece>& pieces) {
+  constexpr int64_t least = 64;
+  std::vector<Rows> result;
+  for (const ErrorPiece& piece : pieces) {
+    if (piece.part != part || piece.target != pieces.front().target) continue;
+    if (!result.empty() && result.back().count() < least) {
+      result.back().end = piece.rows.end;
+    } else {
+      result.push_back(piece.rows);
+    }
+  }
+  if (result.empty()) return {parts[part].rows};
+  if (result.size() > 1 && result.back().count() < least) {
+    const int64_t end = result.back().end;
+    result.pop_back();
+    result.back().end = end;
+  }
+  return result;
+}
+
+bool passes_pieces(const Net& net, int layer, int above) {
+  const auto takes = [](const Layer& l) {
+    return !l.has(TANDEM_LOSS) && (!l.wants_backward_data || l.has(TANDEM_SAVES_NOTHING));
+  };
+  return std::all_of(net.layers.begin() + layer + 1, net.layers.begin() + above, takes);
+}
+
+std::vector<Rows> message_rows(Rows rows, int64_t row_bytes) {
+  constexpr int64_t message_bytes = int64_t{2} << 20, most = 8;
+  const int64_t wanted = (rows.count() * row_bytes + message_bytes - 1) / message_bytes;
+  const auto count = static_cast<int>(std::max(std::min({wanted, most, rows.count()}), int64_t{1}));
+  std::vector<Rows> result;
+  for (int i = 0; i < count; ++i) {
+    const Rows some = share(rows.count(), count, i);
+    result.push_back({rows.begin + some.begin, rows.begin + some.end});
+  }
+  return result;
+}
+
+int64_t row_bytes(const Net& net, int tensor) {
+  const Tensor& t = net.tensors[size_t(tensor)];
+  return element_count(t.shape) / net.batch * dtype_bytes(t.dtype);
+}
+
 }  // namespace tandem

@@ -34,4 +34,18 @@ struct ErrorPiece {
 [[nodiscard]] std::vector<ErrorPiece> error_pieces(const std::vector<ErrorRows>& parts,
                                                    size_t targets, int64_t row_bytes);
 
+// The rows of a part that are gone backward over at once: whole pieces of it, each of at least 64
+// rows, since fewer take a device longer than their share.
+[[nodiscard]] std::vector<Rows> pass_rows(const std::vector<ErrorRows>& parts, size_t part,
+                                          const std::vector<ErrorPiece>& pieces);
+
+// Whether the layers between `layer` and `above` can go backward over some of their rows.
+[[nodiscard]] bool passes_pieces(const Net& net, int layer, int above);
+
+// Rows in messages of about 2 MiB, at most eight: what is more urgent waits for one of them only.
+[[nodiscard]] std::vector<Rows> message_rows(Rows rows, int64_t row_bytes);
+
+// Of a row of a tensor, by its dtype.
+[[nodiscard]] int64_t row_bytes(const Net& net, int tensor);
+
 }  // namespace tandem

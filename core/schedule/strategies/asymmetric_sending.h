@@ -1,10 +1,10 @@
-// By which ways and in which order the strategy `asymmetric` sends new weights.
+// In which pieces and by which ways the strategy `asymmetric` sends new weights.
 #pragma once
 
 #include <vector>
 
 #include "core/schedule/link_loads.h"
-#include "core/schedule/strategies/asymmetric_rows.h"
+#include "core/schedule/strategies/asymmetric_groups.h"
 #include "core/schedule/strategies/broadcast_routes.h"
 #include "core/schedule/strategies/weight_shares.h"
 
@@ -17,13 +17,8 @@ struct WeightChunk {
   int owner = 0;              // device
   std::vector<WeightRange> ranges;
   std::vector<int> line;  // devices that hand it on, from its owner both ways
-  // Its next forward is so late that it may travel in the background: what is more urgent then
-  // never waits behind it.
-  bool is_late = false;
 };
-// All chunks, of about 2 MiB, in the order in which they take the links: by the costs, while
-// several are ready, those of the layer whose next forward comes first. With clipping none is ready
-// before all are. `others`: a plan of the step without them.
+// All chunks, of about 2 MiB. `others`: a plan of the step without them.
 [[nodiscard]] std::vector<WeightChunk> weight_chunks(const StrategyInputs& inputs,
                                                      const AsymmetricGroups& groups,
                                                      const WeightShares& shares,
@@ -34,9 +29,11 @@ struct WeightHop {
   size_t chunk = 0;
   int from = 0, to = 0;
 };
-// All of them, in the order of the chunks, but so that a device sends other chunks while one that
-// it has to hand on is on its way to it. `owners`: how many.
-[[nodiscard]] std::vector<WeightHop> weight_hops(const std::vector<WeightChunk>& chunks,
-                                                 size_t owners);
+// All of them, those of a chunk in the order of its line.
+[[nodiscard]] std::vector<WeightHop> weight_hops(const std::vector<WeightChunk>& chunks);
+
+// The transfers of all chunks, to E, whose next forward and errors need them, and within W.
+void emit_broadcasts(PlanBuilder& builder, const WeightShares& shares,
+                     const std::vector<WeightChunk>& chunks);
 
 }  // namespace tandem

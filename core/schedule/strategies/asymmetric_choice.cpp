@@ -1,0 +1,77 @@
+// Which of its plans the strategy `asymmetric` takes, and in which order their tasks stand: by the
+// times that the costs and links give them.
+#include <algorithm>
+#include <utility>
+
+#include "core/schedule/bounds.h"
+#include "core/schedule/order_by_need.h"
+#include "core/schedule/strategies/asymmetric.h"
+#include "core/schedule/strategies/strategies.h"
+
+namespace tandem {
+
+namespace {
+
+struct Candidate {
+  Plan plan;
+  double bound = 0;  // seconds that no order of its tasks can pass
+};
+
+std::vector<Candidate> candidates(const StrategyInputs& inputs) {
+  std::vector<Division> divisions{Division::slices, Division::slices_of_large, Division::whole};
+  if (const auto told = told_division(inputs)) divisions = {*told};
+  std::vector<Candidate> result;
+  for (const AsymmetricGroups& groups : asymmetric_groups(inputs)) {
+    // One device of W has all of each layer, however they are divided.
+    const size_t ways = groups.weights.size() > 1 ? divisions.size() : 1;
+    for (size_t way = 0; way < ways; ++way) {
+      Candidate candidate{asymmetric_plan(inputs, groups, divisions[way])};
+      candidate.bound = bounds_of(*inputs.net, candidate.plan, *inputs.costs, inputs.link.bandwidth,
+                                  inputs.topology)
+                            .step();
+      result.push_back(std::move(candidate));
+    }
+  }
+  std::stable_sort(result.begin(), result.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.bound < b.bound; });
+  return result;
+}
+
+// A large plan takes longer to try, and there are more of them.
+int at_most(int attempts, const Plan& plan) {
+  return std::clamp(static_cast<int>(30000 / (plan.tasks.size() + 1)), 1, attempts);
+}
+
+}  // namespace
+
+Plan build_asymmetric(const StrategyInputs& inputs) {
+  std::vector<Candidate> all = candidates(inputs);
+  const auto model_of = [&](const Plan& plan) {
+    return StepModel(*inputs.net, plan, *inputs.costs, inputs.link, inputs.topology);
+  };
+  struct Tried {
+    Candidate* of;
+    OrderedStep step;
+  };
+  const auto is_faster = [](const Tried& a, const Tried& b) {
+    return a.step.times.step_seconds < b.step.times.step_seconds;
+  };
+  std::vector<Tried> tried;  // fastest first
+  for (Candidate& candidate : all) {
+    if (!tried.empty() && candidate.bound >= tried.front().step.times.step_seconds) break;
+    tried.push_back({&candidate, order_by_need(model_of(candidate.plan), at_most(6, candidate.plan),
+                                               candidate.bound)});
+    std::stable_sort(tried.begin(), tried.end(), is_faster);
+  }
+  if (tried.size() > 2) tried.resize(2);
+  for (Tried& close : tried) {
+    const Plan& plan = close.of->plan;
+    if (close.of->bound >= tried.front().step.times.step_seconds) continue;
+    close.step = order_by_need(model_of(plan), at_most(30, plan), close.of->bound);
+  }
+  const Tried& best = *std::min_element(tried.begin(), tried.end(), is_faster);
+  reorder(best.of->plan, best.step.order);
+  return std::move(best.of->plan);
+}
+
+}  // namespace tandem
