@@ -9,7 +9,7 @@
 #include <memory>
 #include <thread>
 
-#include "core/base/random.h"
+#include "tests/cuda/graph_plans.h"
 #include "tests/cuda/graph_rig.h"
 
 namespace tandem::test {
@@ -18,47 +18,18 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// Streams of two devices copy and add between a few buffers, one of which takes turns, and each
-// step begins with what the host gives.
-Plan random_arithmetic(uint64_t seed, BufferKind batch_kind = BufferKind::external) {
-  Random random(seed, stream_of("arithmetic"));
-  Maker maker(2);
-  std::vector<Region> regions;
-  for (int i = 0; i < 6; ++i) {
-    regions.push_back(
-        maker.constant("b" + std::to_string(i), i % 2, {1.0F + static_cast<float>(i), -1, 0.5, 3}));
-  }
-  regions.push_back(maker.persistent("turns", 0, 4, 2));
-  const Region input = maker.persistent("input", 1, 4, 2);
-  maker.copy("input", {copies(1)}, input, maker.floats("batch", -1, 4, batch_kind));
-  const auto pick = [&] { return random.below(regions.size()); };
-  constexpr StreamKind kinds[] = {StreamKind::compute, StreamKind::communication, StreamKind::send};
-  for (int i = 0; i < 20; ++i) {
-    const StreamId stream{static_cast<int>(random.below(2)), kinds[random.below(3)]};
-    const StreamId other{1 - stream.device, StreamKind::communication};
-    const size_t target = pick(), source = (target + 1 + random.below(5)) % regions.size();
-    const std::string label = "t" + std::to_string(i);
-    const uint64_t what = random.below(4);
-    if (what < 2) {
-      maker.add(label, stream, regions[target], {what == 0 ? input : regions[source]});
-    } else if (what == 2) {
-      maker.copy(label, {stream}, regions[target], regions[source]);
-    } else {
-      maker.copy(label, {stream, other}, regions[target], regions[source]);
-    }
-  }
-  return maker.derived();
-}
-
 // The buffers after some steps, and how many of them ran as graphs.
 struct Outcome {
   std::vector<Floats> buffers;
   int graphs = 0;
 };
 
-Outcome run(const Plan& plan, GraphUse use, int64_t steps = 12,
-            const MachineOptions& options = {}) {
-  GpuRig rig(plan, cuda(), with_graphs(use), options);
+Outcome run(const Plan& plan, GraphUse use, int64_t steps = 12, const MachineOptions& options = {},
+            int64_t traced = 0) {
+  ExecutorOptions executor = with_graphs(use);
+  executor.trace = true;
+  GpuRig rig(plan, cuda(), executor, options);
+  rig.executor->trace_only(6, 6 + traced);
   Outcome outcome;
   const int batch = plan.find_buffer("batch", -1);
   constexpr int ring = 4;
@@ -97,21 +68,21 @@ TEST_P(GraphStepsOfTraining, GiveTheBitsOfStepsThatAreIssuedTaskByTask) {
     EXPECT_EQ(graphs.graphs, 10) << "the first step of each parity runs task by task";
     EXPECT_EQ(graphs.buffers, live.buffers) << "seed " << seed;
     EXPECT_EQ(run(plan, GraphUse::on, 12, delayed).buffers, live.buffers) << "seed " << seed;
+    const Outcome mixed = run(plan, GraphUse::on, 12, delayed, 3);
+    EXPECT_EQ(mixed.graphs, 7);
+    EXPECT_EQ(mixed.buffers, live.buffers) << "seed " << seed << ", three steps traced";
   }
 }
 
-// Sums on four streams, each of what the one before has just made: none may run earlier.
-Plan chain_of_sums() {
-  Maker maker(1);
-  const Region a = maker.constant("a", 0, {1, 2, 3, 4}), b = maker.constant("b", 0, {1, 0, 2, 0}),
-               c = maker.constant("c", 0, {0, 1, 0, 3}), d = maker.constant("d", 0, {5, 0, 0, 1});
-  maker.add("a += d", compute(0), a, {d});
-  maker.add("b += a", communication(0), b, {a});
-  maker.add("c += b", {0, StreamKind::send}, c, {b});
-  maker.add("a += c", compute(0), a, {c});
-  maker.add("d += a", {0, StreamKind::update}, d, {a});
-  maker.add("b += d", communication(0), b, {d});
-  return maker.derived();
+TEST_P(GraphStepsOfTraining, KeepTheOrderOfStreamsThatNoEventMakes) {
+  const Plan plan = streams_of_their_own();
+  const Outcome live = run(plan, GraphUse::off);
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    MachineOptions delayed;
+    delayed.delay_seed = seed;
+    delayed.delay_seconds = 0.004;
+    EXPECT_EQ(run(plan, GraphUse::on, 12, delayed, 1).buffers, live.buffers) << "seed " << seed;
+  }
 }
 
 TEST_P(GraphStepsOfTraining, LoseBitsWhereAWaitWithinTheStepIsMissing) {
