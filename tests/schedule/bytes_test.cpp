@@ -11,6 +11,7 @@
 #include "core/schedule/buffers.h"
 #include "core/schedule/costs.h"
 #include "core/schedule/memory_plan.h"
+#include "core/schedule/strategy_options.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
 
@@ -26,6 +27,7 @@ Plan plan_with(const Net& net, const std::string& strategy, int devices, bool by
   StrategyInputs inputs = inputs_of(net, devices);
   inputs.options.split = "fc1";
   inputs.options.bucket = 16 << 10;
+  if (strategy != "testing") inputs.options = options_of(strategy, inputs.options);
   if (bytes) inputs.bytes = scale;
   return strategy == "testing" ? build_testing_plan(inputs) : build_plan(strategy, inputs);
 }
