@@ -37,9 +37,15 @@ std::vector<Candidate> candidates(const StrategyInputs& inputs) {
   return result;
 }
 
-// A large plan takes longer to try, and there are more of them.
-int at_most(int attempts, const Plan& plan) {
-  return std::clamp(static_cast<int>(30000 / (plan.tasks.size() + 1)), 1, attempts);
+// Fewer for a large plan, whose attempts take longer: as many as together play so many tasks.
+int attempts(const Plan& plan, size_t played, int most) {
+  return std::clamp(static_cast<int>(played / (plan.tasks.size() + 1)), 1, most);
+}
+int quick_attempts(const Plan& plan) {
+  return attempts(plan, 8000, 6);
+}
+int thorough_attempts(const Plan& plan) {
+  return attempts(plan, 30000, 30);
 }
 
 }  // namespace
@@ -56,18 +62,20 @@ Plan build_asymmetric(const StrategyInputs& inputs) {
   const auto is_faster = [](const Tried& a, const Tried& b) {
     return a.step.times.step_seconds < b.step.times.step_seconds;
   };
-  std::vector<Tried> tried;  // fastest first
+  constexpr size_t most_tried = 6;  // of many groups: those with the smallest bounds
+  std::vector<Tried> tried;         // fastest first
   for (Candidate& candidate : all) {
+    if (tried.size() == most_tried) break;
     if (!tried.empty() && candidate.bound >= tried.front().step.times.step_seconds) break;
-    tried.push_back({&candidate, order_by_need(model_of(candidate.plan), at_most(6, candidate.plan),
-                                               candidate.bound)});
+    tried.push_back({&candidate, order_by_need(model_of(candidate.plan),
+                                               quick_attempts(candidate.plan), candidate.bound)});
     std::stable_sort(tried.begin(), tried.end(), is_faster);
   }
   if (tried.size() > 2) tried.resize(2);
   for (Tried& close : tried) {
     const Plan& plan = close.of->plan;
     if (close.of->bound >= tried.front().step.times.step_seconds) continue;
-    close.step = order_by_need(model_of(plan), at_most(30, plan), close.of->bound);
+    close.step = order_by_need(model_of(plan), thorough_attempts(plan), close.of->bound);
   }
   const Tried& best = *std::min_element(tried.begin(), tried.end(), is_faster);
   reorder(best.of->plan, best.step.order);
