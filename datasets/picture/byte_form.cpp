@@ -1,8 +1,23 @@
 #include "datasets/picture/byte_form.h"
 
+#include <cmath>
+
+#include "datasets/picture/recolor.h"
 #include "datasets/picture/rows.h"
 
 namespace tandem::picture {
+namespace {
+
+// "" where every pixel is the picture's.
+std::string_view what_shows_mean(const TransformOptions& options) {
+  if (!options.random) return "";
+  if (options.pad > 0) return "pad";
+  if (options.rotation > 0) return "rotation";
+  if (may_move_pixels(options)) return "randaugment";
+  return options.erase > 0 ? "erase" : "";
+}
+
+}  // namespace
 
 unsigned char nearest_byte(float value) {
   unsigned char byte = 0;
@@ -16,11 +31,14 @@ float mean_of_plane(const TransformOptions& options, int plane) {
 }
 
 std::string why_no_bytes(const TransformOptions& options) {
-  const bool shows_mean = options.random && (options.pad > 0 || options.erase > 0);
-  for (int plane = 0; shows_mean && plane < options.channels; ++plane) {
+  if (options.scale == 0 || !std::isfinite(options.scale)) {
+    return sdk::text("scale is ", options.scale, "; that of bytes is finite and not 0");
+  }
+  const std::string_view shows_mean = what_shows_mean(options);
+  for (int plane = 0; !shows_mean.empty() && plane < options.channels; ++plane) {
     const float mean = mean_of_plane(options, plane);
     if (mean >= -0.5F && mean <= 255.5F) continue;
-    return sdk::text(options.pad > 0 ? "pad" : "erase", " shows the mean of ", mean,
+    return sdk::text(shows_mean, " shows the mean of ", mean,
                      ", which no byte from 0 to 255 can be");
   }
   return "";

@@ -15,7 +15,7 @@ std::array<float, 3> read_mean(std::string_view text, int64_t channels) {
     while (at < end && *at == ' ') ++at;
     float value = 0;
     const auto [stop, status] = std::from_chars(at, end, value);
-    if (status != std::errc{} || (stop != end && *stop != ',')) {
+    if (status != std::errc{} || (stop != end && *stop != ',') || !std::isfinite(value)) {
       throw sdk::invalid("mean is '", text,
                          "', but must be numbers, as 104,117,123 (B,G,R) or 128");
     }

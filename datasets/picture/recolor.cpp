@@ -106,6 +106,10 @@ bool recolors(const TransformOptions& options) {
   return options.random_operations > 0 || j[0] > 0 || j[1] > 0 || j[2] > 0 || j[3] > 0;
 }
 
+bool may_move_pixels(const TransformOptions& options) {
+  return options.random_operations > 0 && options.magnitude > 0;
+}
+
 Affine random_geometry(const TransformOptions& options, const Size& crop, uint64_t index,
                        uint64_t seed) {
   const double strength = options.magnitude / strongest;

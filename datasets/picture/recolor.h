@@ -9,6 +9,9 @@ namespace tandem::picture {
 // Whether the options ask for anything that changes colours.
 [[nodiscard]] bool recolors(const TransformOptions& options);
 
+// Whether RandAugment's operations, as many and as strong as asked for, can move pixels.
+[[nodiscard]] bool may_move_pixels(const TransformOptions& options);
+
 // What RandAugment draws for a sample that moves pixels: shears, shifts, turns. They are applied
 // before what changes colours, whatever their order among the operations.
 [[nodiscard]] Affine random_geometry(const TransformOptions& options, const Size& crop,

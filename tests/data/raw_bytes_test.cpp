@@ -117,9 +117,27 @@ TEST_F(RawBytes, AreNotThereWhereNoByteIsNearAMeanThatIsShown) {
   EXPECT_EQ(padded.why_no_bytes(),
             "data set 'cifar10_binary' gives floats here: pad shows the mean of 300, which no byte "
             "from 0 to 255 can be");
+  for (const auto& [what, value] :
+       {std::pair{"pad", "2"}, {"rotation", "20"}, {"randaugment", "2,9"}, {"erase", "0.5"}}) {
+    const Dataset shown = open("cifar", {{what, value}, {"mean", "-40"}});
+    EXPECT_FALSE(shown.has_bytes()) << what;
+    EXPECT_THAT(shown.why_no_bytes(), HasSubstr(std::string(what) + " shows the mean of -40"));
+  }
   EXPECT_TRUE(open("cifar", {{"pad", "2"}, {"mean", "300"}}, {1, 0, 0, 0}, TANDEM_TEST).has_bytes())
       << "nothing is padded in testing";
   expect_alike(open("cifar", {{"mean", "300"}}), 0, "a mean that is not shown");
+  expect_alike(open("cifar", {{"mean", "-40"}, {"randaugment", "2,0"}}), test::half_a_step,
+               "operations without strength move nothing");
+}
+
+TEST_F(RawBytes, AreNotThereWhereTheScaleLeavesNothingOfThem) {
+  const Dataset data = open("cifar", {{"scale", "0"}});
+  EXPECT_FALSE(data.has_bytes());
+  EXPECT_THAT(data.why_no_bytes(), HasSubstr("scale is 0; that of bytes is finite and not 0"));
+  EXPECT_THAT(test::message_of([&] {
+                (void)open("cifar", {{"mean", "104,nan,123"}});
+              }),
+              HasSubstr("mean is '104,nan,123', but must be numbers"));
 }
 
 TEST_F(RawBytes, OfAFileThatBecameShorterComeNextToZeros) {
