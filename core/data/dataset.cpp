@@ -5,6 +5,7 @@
 
 #include "core/base/random.h"
 #include "core/base/strings.h"
+#include "core/data/dataset_info.h"
 #include "core/plugin/registry.h"
 
 namespace tandem {
@@ -67,20 +68,6 @@ Attributes read_parameters(const tandem_dataset_type& type,
   return attributes;
 }
 
-bool fits(int64_t given, int64_t expected) {
-  return given > 0 && (expected == 0 || given == expected);
-}
-
-void check_info(const tandem_dataset_info& info, const Shape& expected, const std::string& what) {
-  if (info.size < 1) throw error("{}: holds no sample", what);
-  if (info.class_count < 1) throw error("{}: has no classes", what);
-  const Shape& given = info.shape;
-  if (!fits(given.c, expected.c) || !fits(given.h, expected.h) || !fits(given.w, expected.w)) {
-    throw error("{}: gives samples of {}x{}x{}, but the net expects {}x{}x{} (0: any)", what,
-                given.c, given.h, given.w, expected.c, expected.h, expected.w);
-  }
-}
-
 // Where a net does not say, it wants what the images have.
 Shape like_image(Shape shape, const Shape& image) {
   shape.n = 1;
@@ -141,7 +128,7 @@ Dataset::Dataset(Registry& registry, const DatasetOptions& options) {
   // Without a finished object there is no destructor to close what the plugin has opened.
   std::unique_ptr<void, void (*)(void*)> opened(handle_, type_->close);
   info_.shape.n = 1;
-  check_info(info_, options.shape, what);
+  check_info(*type_, info_, options.shape, what);
   prepare_more(options);
   static_cast<void>(opened.release());
 }
@@ -236,7 +223,7 @@ SampleStatus Dataset::status_of(tandem_status status, int64_t index, float* labe
 }
 
 bool Dataset::has_bytes() const {
-  return info_.has_bytes != 0 && type_->get_bytes != nullptr && info_.shape.c <= 4;
+  return info_.has_bytes != 0;
 }
 
 std::string Dataset::why_no_bytes() const {
@@ -247,7 +234,8 @@ std::string Dataset::why_no_bytes() const {
 
 PixelScale Dataset::pixel_scale() const {
   PixelScale result;
-  std::copy_n(info_.byte_means, result.means.size(), result.means.begin());
+  if (!has_bytes()) return result;
+  std::copy_n(info_.byte_means, info_.shape.c, result.means.begin());
   result.scale = info_.byte_scale;
   return result;
 }
