@@ -220,7 +220,7 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options) {
   record.net_name = setup.net.name;
   resolve_targets(registry, setup);
   resolve_amount(setup, options);
-  resolve_pixels(registry, setup);
+  resolve_pixels(registry, setup, options);
   return setup;
 }
 

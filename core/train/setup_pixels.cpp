@@ -8,8 +8,15 @@
 namespace tandem {
 namespace {
 
-void demand_bytes(const Dataset& dataset, const std::string& source) {
+// `told`: by the user; what a resumed run has cannot be told otherwise.
+void demand_bytes(const Dataset& dataset, const std::string& source, const TrainOptions& told) {
   if (dataset.has_bytes()) return;
+  if (told.resume) {
+    throw error(
+        "run '{}' learns from pixels as bytes, but data '{}': {}; resume it with data that have "
+        "bytes, or begin a new run",
+        told.out.string(), source, dataset.why_no_bytes());
+  }
   throw error("--pixels bytes: data '{}': {}; leave the option out, or say --pixels floats", source,
               dataset.why_no_bytes());
 }
@@ -27,14 +34,16 @@ bool are_worth_bytes(const Registry& registry, const TrainSetup& setup) {
 
 }  // namespace
 
-void resolve_pixels(const Registry& registry, TrainSetup& setup) {
+void resolve_pixels(const Registry& registry, TrainSetup& setup, const TrainOptions& told) {
   TrainOptions& chosen = setup.record.options;
   if (!chosen.pixels.empty()) demand_pixels_word(chosen.pixels);
   const bool decides = chosen.pixels.empty() || chosen.pixels == "auto";
   if (decides) chosen.pixels = are_worth_bytes(registry, setup) ? "bytes" : "floats";
   if (chosen.pixels != "bytes") return;
-  demand_bytes(*setup.training_data, chosen.data);
-  if (setup.validation_data != nullptr) demand_bytes(*setup.validation_data, chosen.data);
+  demand_bytes(*setup.training_data, chosen.data, told);
+  if (setup.validation_data != nullptr) {
+    demand_bytes(*setup.validation_data, chosen.data, told);
+  }
   setup.messages.push_back(
       fmt::format("pixels are bytes{}{}",
                   decides ? ", rounded where they are resampled (--pixels floats: not)" : "",

@@ -8,9 +8,9 @@ namespace tandem {
 struct SessionOptions;
 
 // Replaces the record's "" and auto by what they come to: bytes on cuda devices, where the data
-// have them and nothing is mixed, else floats. Error if the data have no bytes and are to give
-// them.
-void resolve_pixels(const Registry& registry, TrainSetup& setup);
+// have them and nothing is mixed, else floats. `told`: the user's options, of a new or a resumed
+// run. Error if the data have no bytes and are to give them.
+void resolve_pixels(const Registry& registry, TrainSetup& setup, const TrainOptions& told);
 
 // What the batches of both phases hold.
 void choose_pixels(const TrainSetup& setup, SessionOptions& options);

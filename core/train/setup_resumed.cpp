@@ -122,7 +122,7 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
         setup.training_data->size());
   }
   resolve_amount(setup, options);
-  resolve_pixels(registry, setup);
+  resolve_pixels(registry, setup, options);
   return setup;
 }
 

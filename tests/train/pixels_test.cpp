@@ -194,6 +194,26 @@ TEST_F(PixelRuns, OfDataThatAreFloatsAreRefusedWithTheReason) {
             "--pixels 'byte': there are auto, bytes and floats (did you mean 'bytes'?)");
 }
 
+TEST_F(PixelRuns, ResumeOnlyOnDataThatHaveBytesAndAreNotAdvisedToSayFloats) {
+  const TrainOptions o = cifar("bytes", "cpu:1", "sequential", 1);
+  run(o);
+  RunFolder folder = RunFolder::open(o.out);
+  RunRecord record = folder.record();
+  record.data_parameters["mean"] = "-40";  // as padding shows it, no byte
+  folder.write(record, folder.net(), folder.solver());
+  TrainOptions rest;
+  rest.out = o.out;
+  rest.resume = true;
+  rest.steps = 2;
+  for (const char* told : {"", "bytes"}) {
+    rest.pixels = told;
+    EXPECT_THAT(refusal(rest), AllOf(HasSubstr("learns from pixels as bytes, but data '"),
+                                     HasSubstr("pad shows the mean of -40"),
+                                     HasSubstr("; resume it with data that have bytes, or begin")))
+        << told;
+  }
+}
+
 TEST_F(PixelRuns, TestOnOtherDataAsFloatsWhereThoseHaveNoBytes) {
   Observer quiet;
   TrainOptions o = cifar("bytes", "cpu:1", "sequential", 1);
