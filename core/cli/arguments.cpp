@@ -8,6 +8,14 @@
 #include "core/train/session.h"
 
 namespace tandem::cli {
+namespace {
+
+// Whether --pixels leaves it to the program.
+bool is_decided_here(const std::string& pixels) {
+  return pixels.empty() || pixels == "auto";
+}
+
+}  // namespace
 
 MachineOptions MachineArguments::options() const {
   MachineOptions options;
@@ -87,16 +95,25 @@ void add_pixels_option(CLI::App& command, std::string& pixels, const std::string
       });
 }
 
-void choose_made_up_pixels(const std::string& pixels, const std::string& kind,
-                           SessionOptions& options) {
+std::string pixels_word(const SessionOptions& options) {
+  return options.training_pixels == PixelForm::floats ? "floats" : "bytes";
+}
+
+std::string pixels_text(const std::string& pixels, const SessionOptions& options) {
+  const std::string word = pixels_word(options);
+  if (!is_decided_here(pixels)) return fmt::format("pixels: {}\n", word);
+  return fmt::format("pixels: {} by default (or say --pixels {})\n", word,
+                     word == "bytes" ? "floats" : "bytes");
+}
+
+void choose_made_up_pixels(const std::string& pixels, bool prefers_bytes, SessionOptions& options) {
   constexpr int64_t most_channels = 4;
   const bool fits = options.data.c <= most_channels;
   if (pixels == "bytes" && !fits) {
     throw error("--pixels bytes: images have 1 to {} channels, the net takes {}", most_channels,
                 options.data.c);
   }
-  const bool decides = pixels.empty() || pixels == "auto";
-  if (pixels != "bytes" && !(decides && kind == "cuda" && fits)) return;
+  if (pixels != "bytes" && !(is_decided_here(pixels) && prefers_bytes && fits)) return;
   options.training_pixels = PixelForm::bytes;
   options.pixel_scale.means.fill(127.5F);  // around zero, as images whose mean is taken away
 }

@@ -62,9 +62,11 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
       a.batch_per_device > 0 ? a.batch_per_device * devices.count() : a.net.batch_of(definition);
   options.data = a.net.data(definition);
   options.testing = false;
-  choose_made_up_pixels(a.pixels, devices.kind, options);
   options.costs =
       a.costs.empty() ? CostTable(roofline) : CostTable::read(a.costs, roofline, a.precision);
+  // Simulated devices take what those would that they stand for, or that were measured.
+  const bool were_bytes = devices.kind == "sim" && options.costs->find("convert") != nullptr;
+  choose_made_up_pixels(a.pixels, how.kernel_devices->kind == "cuda" || were_bytes, options);
   options.executor.variation = a.variation;
   options.executor.variation_seed = a.variation_seed;
   how.batch_per_device = a.batch_per_device;
@@ -122,6 +124,7 @@ int run_all(const PlanArguments& a, Registry& registry, const NetDefinition& def
   if (a.as_json) {
     json tree = {{"devices", list.devices},
                  {"batch", list.batch},
+                 {"pixels", pixels_word(options)},
                  {"one_device_step_seconds", list.one_device_seconds},
                  {"one_device_batch", list.one_device_batch},
                  {"measured_costs", list.measured_costs},
@@ -134,8 +137,8 @@ int run_all(const PlanArguments& a, Registry& registry, const NetDefinition& def
   fmt::print("net {} on {} devices, batch {}{}\n\n{}", a.net.net, list.devices, list.batch,
              a.batch_per_device > 0 ? fmt::format(" ({} a device)", a.batch_per_device) : "",
              price_table(list));
-  fmt::print("{}{}", costs_text(a, *options.costs, list.measured_costs, list.estimated_costs),
-             links_text(options.machine));
+  fmt::print("{}{}{}", costs_text(a, *options.costs, list.measured_costs, list.estimated_costs),
+             links_text(options.machine), pixels_text(a.pixels, options));
   return 0;
 }
 
@@ -196,6 +199,7 @@ int run_plan(PlanArguments& a, const CLI::App& command) {
     json tree = {{"strategy", phase.plan.strategy},
                  {"devices", device_count},
                  {"batch", options.batch},
+                 {"pixels", pixels_word(options)},
                  {"split", phase.plan.split_layer},
                  {"predicted_step_seconds", predicted.step_seconds},
                  {"without_communication_seconds", alone},
@@ -237,9 +241,9 @@ int run_plan(PlanArguments& a, const CLI::App& command) {
                human_seconds(predicted.step_seconds - alone),
                100 * (predicted.step_seconds - alone) / predicted.step_seconds);
   }
-  fmt::print("\n{}{}{}", bounds_text(bounds, chain, predicted.step_seconds),
+  fmt::print("\n{}{}{}{}", bounds_text(bounds, chain, predicted.step_seconds),
              costs_text(a, *options.costs, sources.measured, sources.estimated),
-             links_text(options.machine));
+             links_text(options.machine), pixels_text(a.pixels, options));
   for (size_t d = 0; d < memory.persistent_bytes.size(); ++d) {
     fmt::print(
         "memory of device {}: {} (weights and solver state {}, activations and buffers {})\n", d,
@@ -271,7 +275,9 @@ void add_plan(CLI::App& app, Action& action) {
                    strategy_help("; auto: the fastest; all: a table of all"))
       ->capture_default_str();
   add_precision_option(*command, a->precision);
-  add_pixels_option(*command, a->pixels, "bytes on cuda, else floats");
+  add_pixels_option(
+      *command, a->pixels,
+      "bytes on cuda, on sim where it is in cuda's place or costs are of bytes; else floats");
   command->add_option("--costs", a->costs, "Measured costs (tandem profile --costs)");
   command->add_option("--dot", a->dot, "Write the graph in DOT");
   command->add_option("--trace", a->trace, "Write the predicted timeline (Chrome trace JSON)");

@@ -133,7 +133,8 @@ int run_profile(ProfileArguments& a, const CLI::App& command) {
   options.batch = a.net.batch_of(definition);
   options.data = a.net.data(definition);
   options.testing = false;
-  choose_made_up_pixels(a.pixels, parse_devices(a.devices, registry.backends()).kind, options);
+  const bool is_cuda = parse_devices(a.devices, registry.backends()).kind == "cuda";
+  choose_made_up_pixels(a.pixels, is_cuda, options);
   options.tuning.measures = a.tune;
   options.executor.graphs = a.graphs;
   options.rule.momentum = 0.9F;
@@ -183,6 +184,7 @@ int run_profile(ProfileArguments& a, const CLI::App& command) {
                  {"devices", a.devices},
                  {"strategy", a.strategy},
                  {"precision", a.precision},
+                 {"pixels", pixels_word(options)},
                  {"batch", options.batch},
                  {"step_seconds", measured.step_seconds},
                  {"images_per_second", measured.images_per_second},
@@ -218,6 +220,7 @@ int run_profile(ProfileArguments& a, const CLI::App& command) {
   if (a.tune) fmt::print("{}\n\n", tuned);
   print_layers(rows);
   print_step(a, measured, plan, alone);
+  fmt::print("{}", pixels_text(a.pixels, options));
   fmt::print("{}\n", alexnet.explanation);
   if (measured.first_step_at > 0) {
     fmt::print("first step issued {} after the program's start; ",

@@ -66,6 +66,42 @@ TEST(Pixels, AsBytesAreInAPlanAndItsCosts) {
               HasSubstr("tasks measured"));
 }
 
+const auto are_bytes_by_default =
+    AllOf(HasSubstr("convert input @0"),
+          HasSubstr("\npixels: bytes by default (or say --pixels floats)\n"));
+const auto are_floats_by_default =
+    AllOf(Not(HasSubstr("convert input")), HasSubstr("\npixels: floats by default"));
+
+TEST(Pixels, OfSimulatedDevicesAreByDefaultThoseOfTheirCosts) {
+  const Desk desk;
+  const std::string profile = "profile --net tiny.prototxt --steps 1 --warm-up 1 ";
+  const Outcome profiled = desk.tandem(profile + "--pixels bytes --costs costs.csv");
+  ASSERT_EQ(profiled.code, 0) << profiled.errors;
+  EXPECT_THAT(profiled.output, HasSubstr("\npixels: bytes\n"));
+  const std::string plan = "plan --net tiny.prototxt --devices ";
+  EXPECT_THAT(desk.tandem(plan + "sim:1 --costs costs.csv").output, are_bytes_by_default);
+  EXPECT_THAT(desk.tandem(plan + "sim:1").output, are_floats_by_default);
+  EXPECT_THAT(desk.tandem(plan + "cpu:1 --costs costs.csv").output, are_floats_by_default);
+  EXPECT_THAT(desk.tandem(plan + "sim:1 --costs costs.csv --pixels floats").output,
+              AllOf(Not(HasSubstr("convert input")), HasSubstr("\npixels: floats\n")));
+}
+
+#ifdef TANDEM_HAS_CUDA
+TEST(Pixels, OfSimulatedDevicesInGpusPrecisionsAreBytesByDefault) {
+  const Desk desk;
+  const std::string plan = "plan --net tiny.prototxt --devices sim:1 --precision ";
+  for (const char* precision : {"tf32", "float16"}) {
+    EXPECT_THAT(desk.tandem(plan + precision).output, are_bytes_by_default) << precision;
+  }
+  EXPECT_THAT(desk.tandem(plan + "tf32 --strategy all").output,
+              HasSubstr("\npixels: bytes by default"));
+  for (const char* strategy : {"sequential", "all"}) {
+    EXPECT_THAT(desk.tandem(plan + "tf32 --json --strategy " + strategy).output,
+                HasSubstr("\"pixels\": \"bytes\""));
+  }
+}
+#endif
+
 TEST(Pixels, OfANetThatTakesFiveChannelsAreFloats) {
   const Desk desk;
   desk.write("five.prototxt", R"(name: "five"
