@@ -31,8 +31,19 @@ std::string tuning_text(const Tuning& tuning, const KernelChoices& before,
         "--tune changes nothing here: no kernel of this net on {} devices chooses by measuring",
         kind);
   }
-  return fmt::format("algorithms chosen by measuring: {}; {} of an earlier run", all - known,
-                     known);
+  const auto by_model =
+      std::count_if(tuning.choices.begin(), tuning.choices.end(), [&](const auto& choice) {
+        return is_of_kind(choice) && choice.second.ends_with(by_model_suffix);
+      });
+  std::string text =
+      fmt::format("algorithms chosen by measuring: {}; {} of an earlier run", all - known, known);
+  if (by_model > 0) {
+    text += fmt::format(
+        "; of these {} chosen at least in part by a model, as measuring them found no memory or "
+        "nothing that may be used",
+        by_model);
+  }
+  return text;
 }
 
 }  // namespace tandem

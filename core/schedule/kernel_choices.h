@@ -22,6 +22,9 @@ struct Tuning {
 // What a kernel reports of an algorithm that it chose by measuring begins with this; so it is known
 // which choices have to be kept.
 constexpr std::string_view measured_prefix = "measured: ";
+// And ends with this where it could not measure all that it wanted to, for want of memory, say.
+// Such a choice is kept likewise: a resumed run may have more memory, and is to compute alike.
+constexpr std::string_view by_model_suffix = "; by a model";
 
 // What decides how fast the algorithms of a use are, and nothing else: "cuda NVIDIA H200: conv1,
 // training, 64 rows, float32". The device's number is no part of it. `hardware` is of the machine.

@@ -78,6 +78,9 @@ Session::Session(Registry& registry, const NetDefinition& definition, const Sess
   if (!options_.costs) options_.costs.emplace(roofline_of(*machine_));
   if (options_.training) prepare(training_, definition, TANDEM_TRAIN);
   if (options_.testing) prepare(testing_, definition, TANDEM_TEST);
+  // Kernels that measure want the memory that is not reserved yet.
+  if (options_.training) reserve(training_);
+  if (options_.testing) reserve(testing_);
   if (options_.training) finish(training_);
   if (options_.testing) finish(testing_);
 }
@@ -128,6 +131,9 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   if (computes) {
     phase.kernels.emplace(phase.plan, phase.net, registry_, *runtime_, &options_.tuning);
   }
+}
+
+void Session::reserve(Phase& phase) {
   phase.memory = plan_memory(phase.plan);
   runtime_->reserve(phase.plan, phase.memory, options_.batch);
 }

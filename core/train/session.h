@@ -99,6 +99,7 @@ class Session {
 
  private:
   void prepare(Phase& phase, const NetDefinition& definition, int32_t which);
+  void reserve(Phase& phase);
   void finish(Phase& phase);
   // Where the plan leaves the newest weights and their state.
   [[nodiscard]] std::vector<WeightPlace> weights_at() const;

@@ -24,18 +24,11 @@ class BiasedProduct {
 
   BiasedProduct(const sdk::Call& call, int64_t rows, int64_t inputs, int64_t outputs,
                 bool allows_tf32)
-      : w_(inputs, outputs), x_(inputs, rows), y_(outputs, rows) {
-    check(
-        cublasLtMatmulDescCreate(
-            &product_, allows_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
-        "cublasLtMatmulDescCreate");
+      : w_(inputs, outputs), x_(inputs, rows), y_(outputs, rows), product_(allows_tf32) {
     set(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
     choose(call);
   }
-  ~BiasedProduct() { static_cast<void>(cublasLtMatmulDescDestroy(product_)); }
-  BiasedProduct(const BiasedProduct&) = delete;
-  BiasedProduct& operator=(const BiasedProduct&) = delete;
 
   // False: cuBLASLt has no algorithm for it, and run() must not be called.
   [[nodiscard]] bool is_possible() const { return is_possible_; }
@@ -46,13 +39,25 @@ class BiasedProduct {
     // Kept in the description, which only this stream's thread uses.
     set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
     const float one = 1, zero = 0;
-    check(cublasLtMatmul(handle_of(call), product_, &one, weight, w_.layout, x, x_.layout, &zero, y,
-                         y_.layout, y, y_.layout, &algorithm_, scratch, scratch_bytes_,
+    check(cublasLtMatmul(handle_of(call), product_.product, &one, weight, w_.layout, x, x_.layout,
+                         &zero, y, y_.layout, y, y_.layout, &algorithm_, scratch, scratch_bytes_,
                          static_cast<cudaStream_t>(call.native_stream)),
           "cublasLtMatmul");
   }
 
  private:
+  struct Product {
+    explicit Product(bool allows_tf32) {
+      check(cublasLtMatmulDescCreate(
+                &product, allows_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+                CUDA_R_32F),
+            "cublasLtMatmulDescCreate");
+    }
+    ~Product() { static_cast<void>(cublasLtMatmulDescDestroy(product)); }
+    Product(const Product&) = delete;
+    Product& operator=(const Product&) = delete;
+    cublasLtMatmulDesc_t product = nullptr;
+  };
   // Of columns that lie one behind the other.
   struct Layout {
     Layout(int64_t rows, int64_t columns) {
@@ -86,7 +91,7 @@ class BiasedProduct {
   }
   template <class T>
   void set(cublasLtMatmulDescAttributes_t attribute, const T& value) const {
-    check(cublasLtMatmulDescSetAttribute(product_, attribute, &value, sizeof value),
+    check(cublasLtMatmulDescSetAttribute(product_.product, attribute, &value, sizeof value),
           "cublasLtMatmulDescSetAttribute");
   }
 
@@ -105,9 +110,9 @@ class BiasedProduct {
                    uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
     cublasLtMatmulHeuristicResult_t found{};
     int count = 0;
-    const cublasStatus_t status =
-        cublasLtMatmulAlgoGetHeuristic(handle_of(call), product_, w_.layout, x_.layout, y_.layout,
-                                       y_.layout, preference.preference, 1, &found, &count);
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+        handle_of(call), product_.product, w_.layout, x_.layout, y_.layout, y_.layout,
+        preference.preference, 1, &found, &count);
     if (status == CUBLAS_STATUS_NOT_SUPPORTED) return;
     check(status, "cublasLtMatmulAlgoGetHeuristic");
     if (count < 1 || found.state != CUBLAS_STATUS_SUCCESS) return;
@@ -117,7 +122,7 @@ class BiasedProduct {
   }
 
   Layout w_, x_, y_;
-  cublasLtMatmulDesc_t product_ = nullptr;
+  Product product_;
   cublasLtMatmulAlgo_t algorithm_{};
   size_t scratch_bytes_ = 0;
   bool is_possible_ = false;

@@ -42,10 +42,12 @@ struct ConvolutionChoice {
   [[nodiscard]] bool is_measured() const { return recorded != nullptr || may_measure; }
 };
 
-// Before the text of algorithms that were measured: the host keeps those.
-constexpr std::string_view measured_prefix = "measured: ";
+// Before the text of algorithms that were measured: the host keeps those. Behind it, where cuDNN's
+// model had to choose all the same: the host keeps it likewise, and tells people.
+constexpr std::string_view measured_prefix = "measured: ", by_model_suffix = "; by a model";
 
-inline std::string text_of(const ConvolutionAlgorithms& algorithms, bool is_measured) {
+inline std::string text_of(const ConvolutionAlgorithms& algorithms, bool is_measured,
+                           bool is_by_model = false) {
   std::string text = (is_measured ? std::string(measured_prefix) : "") + "cuDNN";
   bool is_first = true;
   for (size_t pass = 0; pass < algorithms.size(); ++pass) {
@@ -55,6 +57,7 @@ inline std::string text_of(const ConvolutionAlgorithms& algorithms, bool is_meas
                   math_texts[static_cast<size_t>(algorithms[pass]->math)]);
     is_first = false;
   }
+  if (is_measured && is_by_model) text += by_model_suffix;
   return text;
 }
 
@@ -83,6 +86,7 @@ inline std::optional<ConvolutionAlgorithm> take_algorithm(std::string_view& text
 // What text_of() has written of measured algorithms. Throws Refusal on anything else.
 inline ConvolutionAlgorithms read_algorithms(const char* recorded) {
   std::string_view text(recorded);
+  if (text.ends_with(by_model_suffix)) text.remove_suffix(by_model_suffix.size());
   ConvolutionAlgorithms result;
   bool is_good = detail::take(text, measured_prefix) && detail::take(text, "cuDNN ");
   while (is_good) {
@@ -108,12 +112,14 @@ struct MeasuredAlgorithm {
 };
 
 // The fastest that works, always gives the same bits, and needs at most `most_bytes`; of equals the
-// first. Algorithms may be there several times, once for each time that they were measured.
+// first. Algorithms may be there several times, once for each time that they were measured. `full`:
+// only such as were measured with all bits of float32, whatever else cuDNN has tried beside them.
 inline std::optional<ConvolutionAlgorithm> fastest(const std::vector<MeasuredAlgorithm>& measured,
-                                                   int64_t most_bytes) {
+                                                   int64_t most_bytes, bool full = false) {
   const MeasuredAlgorithm* best = nullptr;
   for (const MeasuredAlgorithm& one : measured) {
     if (!one.works || !one.is_deterministic || one.bytes > most_bytes) continue;
+    if (full && one.algorithm.math != ConvolutionMath::full) continue;
     if (!(one.milliseconds >= 0)) continue;
     if (best == nullptr || one.milliseconds < best->milliseconds) best = &one;
   }

@@ -45,6 +45,8 @@ class AlgorithmChooser {
       };
       memory_ = std::make_unique<MeasuringMemory>(call, bytes(shape.x), bytes(shape.weight),
                                                   bytes(shape.y), most_scratch);
+      // Training needs none of this memory, so what cannot be measured is no reason to refuse it.
+      if (!memory_->has_room()) memory_.reset();
     }
   }
   // The memory that was measured in goes.
@@ -52,7 +54,8 @@ class AlgorithmChooser {
 
   // A use that has fewer passes than the recorded one has the same record.
   [[nodiscard]] std::string text(const ConvolutionAlgorithms& algorithms) const {
-    return recorded_text_.empty() ? text_of(algorithms, is_measured_) : recorded_text_;
+    if (!recorded_text_.empty()) return recorded_text_;
+    return text_of(algorithms, is_measured_, is_by_model_);
   }
 
   static void set_math(const ConvolutionDescriptor& window, cudnnMathType_t math) {
@@ -64,11 +67,12 @@ class AlgorithmChooser {
     if (kind_.dtype != TANDEM_FLOAT32) return CUDNN_TENSOR_OP_MATH;
     return kind_.allows_tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
   }
+  [[nodiscard]] bool keeps_all_bits() const { return wanted_math() == CUDNN_FMA_MATH; }
   // An answer's kind of arithmetic as this convolution may use it. What would convert float32 to
   // 16 bits is none that the user asked for.
   [[nodiscard]] bool may_use(cudnnMathType_t math) const {
     if (math == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION) return false;
-    return wanted_math() != CUDNN_FMA_MATH || math != CUDNN_TENSOR_OP_MATH;
+    return !keeps_all_bits() || math != CUDNN_TENSOR_OP_MATH;
   }
 
   // Of cuDNN's passes, in the order of pass_names, which the layer's is.
@@ -86,7 +90,7 @@ class AlgorithmChooser {
   bool fits(ChosenConvolution<Algorithm>& chosen, Algorithm algorithm, cudnnMathType_t math,
             const Bytes& bytes_of) const {
     chosen.algorithm = algorithm;
-    chosen.math = wanted_math() == CUDNN_FMA_MATH ? CUDNN_FMA_MATH : math;
+    chosen.math = keeps_all_bits() ? CUDNN_FMA_MATH : math;
     set_math(chosen.window, chosen.math);
     return bytes_of(algorithm, &chosen.bytes) == CUDNN_STATUS_SUCCESS &&
            static_cast<int64_t>(chosen.bytes) <= most_scratch;
@@ -124,10 +128,13 @@ class AlgorithmChooser {
       take_recorded(chosen, pass, not_deterministic, bytes_of);
       return true;
     }
-    if (memory_ == nullptr) return false;
-    const std::optional<ConvolutionAlgorithm> best = fastest(measure(*memory_), most_scratch);
-    return best &&
-           fits(chosen, static_cast<Algorithm>(best->number), dnn_math(best->math), bytes_of);
+    const std::optional<ConvolutionAlgorithm> best =
+        memory_ == nullptr ? std::nullopt
+                           : fastest(measure(*memory_), most_scratch, keeps_all_bits());
+    const bool is_chosen =
+        best && fits(chosen, static_cast<Algorithm>(best->number), dnn_math(best->math), bytes_of);
+    is_by_model_ = is_by_model_ || !is_chosen;
+    return is_chosen;
   }
 
   // Of the fastest first, the first that may be used; else of those that always may.
@@ -165,13 +172,13 @@ class AlgorithmChooser {
   template <class Answer, size_t count, class Find>
   [[nodiscard]] std::vector<MeasuredAlgorithm> measured(const char* query, const Find& find) const {
     return measure_algorithms<Answer, count>(
-        query, wanted_math() == CUDNN_FMA_MATH, find,
-        [this](cudnnMathType_t math) { return may_use(math); });
+        query, find, [this](cudnnMathType_t math) { return may_use(math); });
   }
 
  private:
   ConvolutionKind kind_;
-  bool is_measured_;  // now, or by an earlier run
+  bool is_measured_;          // now, or by an earlier run
+  bool is_by_model_ = false;  // some pass: nothing could be measured for it
   std::string recorded_text_;
   std::optional<ConvolutionAlgorithms> recorded_;
   std::unique_ptr<MeasuringMemory> memory_;  // while it is measured

@@ -23,45 +23,53 @@ inline ConvolutionMath math_of(cudnnMathType_t math) {
                                       : ConvolutionMath::full;
 }
 
+class DeviceMemory {
+ public:
+  DeviceMemory() = default;
+  ~DeviceMemory() { static_cast<void>(cudaFree(address_)); }
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  // False: there is no room for it.
+  bool allocate(int64_t bytes) {
+    const cudaError_t error = cudaMalloc(&address_, static_cast<size_t>(bytes));
+    if (error != cudaErrorMemoryAllocation) check(error, "cudaMalloc");
+    static_cast<void>(cudaGetLastError());
+    return error == cudaSuccess;
+  }
+  [[nodiscard]] void* address() const { return address_; }
+
+ private:
+  void* address_ = nullptr;
+};
+
 // Tensors, weights and scratch memory of a convolution, all zeros: what cuDNN computes with does
 // not change how long it takes.
 class MeasuringMemory {
  public:
-  // Throws Refusal where there is no room for them.
   MeasuringMemory(const sdk::Call& call, int64_t x, int64_t weight, int64_t y,
                   int64_t most_scratch) {
     const std::array<int64_t, 3> sizes{rounded(x), rounded(weight), rounded(y)};
     const int64_t tensors = sizes[0] + sizes[1] + sizes[2];
     // Less of it leaves out algorithms; so few bytes do for the plain ones.
     constexpr int64_t least_scratch = int64_t{16} << 20;
-    cudaError_t error = cudaErrorMemoryAllocation;
-    for (int64_t scratch = most_scratch; scratch >= least_scratch; scratch /= 4) {
-      error = cudaMalloc(&memory_, static_cast<size_t>(tensors + scratch));
+    for (int64_t scratch = most_scratch; scratch >= least_scratch && !has_room_; scratch /= 4) {
+      has_room_ = memory_.allocate(tensors + scratch);
       scratch_bytes_ = static_cast<size_t>(scratch);
-      if (error != cudaErrorMemoryAllocation) break;
-      static_cast<void>(cudaGetLastError());
     }
-    if (error == cudaErrorMemoryAllocation) {
-      throw sdk::Refusal(
-          TANDEM_OUT_OF_MEMORY,
-          sdk::text(current_device(), ": measuring a convolution's algorithms needs ",
-                    (tensors + least_scratch) >> 20,
-                    " MiB beside what is there already: leave out --tune, or use a smaller "
-                    "--batch"));
-    }
-    check(error, "cudaMalloc");
-    char* at = static_cast<char*>(memory_);
+    if (!has_room_) return;
+    char* at = static_cast<char*>(memory_.address());
     for (size_t i = 0; i < parts_.size(); ++i) {
       parts_[i] = at;
       at += i < sizes.size() ? sizes[i] : 0;
     }
     const auto stream = static_cast<cudaStream_t>(call.native_stream);
-    check(cudaMemsetAsync(memory_, 0, static_cast<size_t>(tensors), stream), "cudaMemsetAsync");
+    check(cudaMemsetAsync(memory_.address(), 0, static_cast<size_t>(tensors), stream),
+          "cudaMemsetAsync");
   }
-  ~MeasuringMemory() { static_cast<void>(cudaFree(memory_)); }
-  MeasuringMemory(const MeasuringMemory&) = delete;
-  MeasuringMemory& operator=(const MeasuringMemory&) = delete;
 
+  // False: nothing can be measured.
+  [[nodiscard]] bool has_room() const { return has_room_; }
   [[nodiscard]] void* x() const { return parts_[0]; }
   [[nodiscard]] void* weight() const { return parts_[1]; }
   [[nodiscard]] void* y() const { return parts_[2]; }
@@ -71,15 +79,21 @@ class MeasuringMemory {
  private:
   static int64_t rounded(int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
-  void* memory_ = nullptr;
+  DeviceMemory memory_;
+  bool has_room_ = false;
   std::array<char*, 4> parts_{};
   size_t scratch_bytes_ = 0;
 };
 
+inline bool is_without_memory(cudnnStatus_t status) {
+  return status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+         status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+}
+
 // find(answers, how many there may be, &how many there are) is one of cuDNN's cudnnFind...Ex;
-// may_use(math) whether an answer's arithmetic may be. `full`: whatever it says, no bit is lost.
+// may_use(math) whether an answer's arithmetic may be.
 template <class Answer, size_t count, class Find, class MayUse>
-std::vector<MeasuredAlgorithm> measure_algorithms(const char* query, bool full, const Find& find,
+std::vector<MeasuredAlgorithm> measure_algorithms(const char* query, const Find& find,
                                                   const MayUse& may_use) {
   constexpr int repeats = 3;
   std::vector<MeasuredAlgorithm> measured;
@@ -87,16 +101,17 @@ std::vector<MeasuredAlgorithm> measure_algorithms(const char* query, bool full, 
     std::array<Answer, count> answers{};
     int found = 0;
     const cudnnStatus_t status = find(answers.data(), static_cast<int>(count), &found);
-    if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return measured;
+    if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED || is_without_memory(status)) {
+      return measured;
+    }
     check(status, query);
     for (size_t a = 0; a < std::min(static_cast<size_t>(found), count); ++a) {
       const Answer& answer = answers[a];
-      measured.push_back(
-          {{static_cast<int>(answer.algo), full ? ConvolutionMath::full : math_of(answer.mathType)},
-           answer.status == CUDNN_STATUS_SUCCESS && may_use(answer.mathType),
-           answer.determinism == CUDNN_DETERMINISTIC,
-           static_cast<double>(answer.time),
-           static_cast<int64_t>(answer.memory)});
+      measured.push_back({{static_cast<int>(answer.algo), math_of(answer.mathType)},
+                          answer.status == CUDNN_STATUS_SUCCESS && may_use(answer.mathType),
+                          answer.determinism == CUDNN_DETERMINISTIC,
+                          static_cast<double>(answer.time),
+                          static_cast<int64_t>(answer.memory)});
     }
   }
   return measured;

@@ -8,6 +8,10 @@
 
 namespace tandem::cuda {
 
+bool may_have_switch(const GpuFacts& gpu) {
+  return gpu.major >= 9 || (gpu.major == 8 && gpu.minor == 0);
+}
+
 namespace {
 
 // Of what signals can carry, the payload's share.
@@ -23,15 +27,16 @@ struct Estimate {
   int32_t links;     // of a GPU
   double bandwidth;  // of each, in one direction
 };
-// NVLinks of the data-centre GPUs of an architecture.
+// NVLinks of the data-centre GPUs of an architecture. Whatever version NVML says that a link is of,
+// it carries no more: boards have slower signals than their version allows.
 Estimate nvlinks_of(const GpuFacts& gpu) {
   if (gpu.major >= 10) return {18, 50e9};
   if (gpu.major == 9) return {18, 25e9};
   if (gpu.major == 8) return gpu.minor == 0 ? Estimate{12, 25e9} : Estimate{4, 14e9};
   return {6, 25e9};
 }
-bool may_have_switch(const GpuFacts& gpu) {
-  return gpu.major >= 9 || (gpu.major == 8 && gpu.minor == 0);
+double bandwidth_of_link(const GpuFacts& gpu, double told) {
+  return std::min(told, nvlinks_of(gpu).bandwidth);
 }
 // Of a GPU whose PCIe link is not known: 16 lanes of its generation.
 double pci_bandwidth_of(const GpuFacts& gpu) {
@@ -59,10 +64,14 @@ class Mapper {
   [[nodiscard]] const PeerFacts& peer(size_t source, size_t target) const {
     return facts_.peers[source * gpus_ + target];
   }
+  // Also where NVML tells of no link: a virtual machine may hide what its links lead to.
   [[nodiscard]] bool is_nvlink(size_t source, size_t target) const {
     const PeerFacts& pair = peer(source, target);
     if (source == target || !pair.has_access) return false;
-    return facts_.counts_nvlinks ? pair.nvlinks > 0 : pair.has_native_atomics;
+    return pair.nvlinks > 0 || pair.has_native_atomics;
+  }
+  [[nodiscard]] bool has_counted_switch(size_t source, size_t target) const {
+    return facts_.gpus[source].switch_links > 0 && facts_.gpus[target].switch_links > 0;
   }
 
   // Puts the path's channels behind the others; returns its latency.
@@ -82,9 +91,8 @@ class Mapper {
   }
 
   [[nodiscard]] bool goes_through_switch(size_t source, size_t target) const {
-    if (facts_.counts_nvlinks) {
-      return facts_.gpus[source].switch_links > 0 && facts_.gpus[target].switch_links > 0;
-    }
+    if (has_counted_switch(source, target)) return true;
+    if (peer(source, target).nvlinks > 0) return false;
     // Boards of four GPUs have links between all pairs; more GPUs that all reach each other have
     // switches.
     constexpr int32_t most_direct_peers = 3;
@@ -102,14 +110,15 @@ class Mapper {
     pass("NVSwitch -> " + to.name + switch_text(to), switch_bandwidth(to));
     return nvlink_latency;
   }
-  [[nodiscard]] std::string switch_text(const GpuFacts& gpu) const {
-    return facts_.counts_nvlinks ? sdk::text(" (", gpu.switch_links, " NVLinks, NVML)")
-                                 : estimated_text(gpu, nvlinks_of(gpu).links);
+  static std::string switch_text(const GpuFacts& gpu) {
+    return gpu.switch_links > 0 ? sdk::text(" (", gpu.switch_links, " NVLinks, NVML)")
+                                : estimated_text(gpu, nvlinks_of(gpu).links);
   }
-  [[nodiscard]] double switch_bandwidth(const GpuFacts& gpu) const {
+  static double switch_bandwidth(const GpuFacts& gpu) {
     const Estimate estimate = nvlinks_of(gpu);
-    return efficiency * (facts_.counts_nvlinks ? gpu.switch_links * gpu.switch_link_bandwidth
-                                               : estimate.links * estimate.bandwidth);
+    return efficiency * (gpu.switch_links > 0
+                             ? gpu.switch_links * bandwidth_of_link(gpu, gpu.switch_link_bandwidth)
+                             : estimate.links * estimate.bandwidth);
   }
   static std::string estimated_text(const GpuFacts& gpu, int32_t links) {
     return sdk::text(" (", links, links == 1 ? " NVLink" : " NVLinks",
@@ -120,10 +129,10 @@ class Mapper {
     const GpuFacts &from = facts_.gpus[source], &to = facts_.gpus[target];
     const PeerFacts& pair = peer(source, target);
     const std::string ends = from.name + " -> " + to.name;
-    if (facts_.counts_nvlinks) {
+    if (pair.nvlinks > 0) {
       pass(ends +
                sdk::text(" (", pair.nvlinks, pair.nvlinks == 1 ? " NVLink" : " NVLinks", ", NVML)"),
-           efficiency * pair.nvlinks * pair.nvlink_bandwidth);
+           efficiency * pair.nvlinks * bandwidth_of_link(from, pair.nvlink_bandwidth));
       return nvlink_latency;
     }
     const int32_t links = estimated_links(source, target);

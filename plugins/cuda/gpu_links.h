@@ -25,7 +25,7 @@ struct GpuFacts {
   std::vector<PciLink> pci;          // from the GPU's own to the host bridge's; empty: not known
   int32_t numa_node = -1;            // below 0: not known
   int32_t nvlink_peers = 0;          // GPUs it has NVLinks to, also such as are no devices here
-  int32_t switch_links = 0;          // NVLinks to an NVSwitch
+  int32_t switch_links = 0;          // NVLinks to an NVSwitch, by NVML; 0: none, or not told
   double switch_link_bandwidth = 0;  // of each, in one direction
 };
 
@@ -34,14 +34,13 @@ struct PeerFacts {
   bool has_access = false;
   bool has_native_atomics = false;  // of two GPUs: they are linked by NVLink
   int32_t rank = 0;                 // relative: 0 is the best
-  int32_t nvlinks = 0;              // between the two, by NVML
+  int32_t nvlinks = 0;              // between the two, by NVML; 0: none, or not told
   double nvlink_bandwidth = 0;      // of each, in one direction
 };
 
 struct LinkFacts {
   std::vector<GpuFacts> gpus;
   std::vector<PeerFacts> peers;  // by source * gpus.size() + target
-  bool counts_nvlinks = false;   // NVML has told; else they are estimated
   std::vector<size_t> devices;   // the GPU that each device of the machine is
 };
 
@@ -56,6 +55,9 @@ struct LinkMap {
   // It refers to this object, which must stay where it is.
   [[nodiscard]] tandem_topology table();
 };
+
+// Whether there are boards with such GPUs on NVSwitches (of GPUs that Tandem's CUDA still knows).
+[[nodiscard]] bool may_have_switch(const GpuFacts& gpu);
 
 [[nodiscard]] LinkMap map_links(const LinkFacts& facts);
 

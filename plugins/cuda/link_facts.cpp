@@ -49,14 +49,22 @@ GpuFacts facts_of(int32_t ordinal, const std::string& id) {
   return gpu;
 }
 
-void count_nvlinks(const std::vector<std::string>& ids, LinkFacts& facts) {
-  const NvLinks found = find_nvlinks(ids);
-  facts.counts_nvlinks = found.are_known;
+// Virtual machines hide switches more often than GPUs that are theirs. One whose peers have no
+// atomics with it has links that nobody here is at.
+bool leads_to_switch(const NvLink& link, const GpuFacts& gpu) {
+  if (link.leads_to_switch) return true;
+  return link.remote.empty() && link.is_of_unknown_type && gpu.nvlink_peers > 0 &&
+         may_have_switch(gpu);
+}
+
+}  // namespace
+
+void count_nvlinks(const NvLinks& found, const std::vector<std::string>& ids, LinkFacts& facts) {
   if (!found.are_known) return;
   for (size_t gpu = 0; gpu < ids.size(); ++gpu) {
     for (const NvLink& link : found.links[gpu]) {
       const auto remote = std::find(ids.begin(), ids.end(), link.remote);
-      if (link.leads_to_switch) {
+      if (leads_to_switch(link, facts.gpus[gpu])) {
         ++facts.gpus[gpu].switch_links;
         facts.gpus[gpu].switch_link_bandwidth = link.bandwidth;
       } else if (remote != ids.end()) {
@@ -68,8 +76,6 @@ void count_nvlinks(const std::vector<std::string>& ids, LinkFacts& facts) {
     }
   }
 }
-
-}  // namespace
 
 LinkFacts find_link_facts(const std::vector<int32_t>& ordinals) {
   std::vector<int32_t> gpus = ordinals;
@@ -105,7 +111,7 @@ LinkFacts find_link_facts(const std::vector<int32_t>& ordinals) {
           between(cudaDevP2PAttrNativeAtomicSupported, gpus[gpu], other);
     }
   }
-  if (gpus.size() > 1) count_nvlinks(ids, facts);
+  if (gpus.size() > 1) count_nvlinks(find_nvlinks(ids), ids, facts);
   return facts;
 }
 

@@ -13,7 +13,8 @@ using Device = void*;
 using Status = int;
 constexpr Status success = 0;
 constexpr unsigned most_links = 18;
-constexpr int type_of_switches = 2;  // NVML_NVLINK_DEVICE_TYPE_SWITCH
+// nvmlIntNvLinkDeviceType_t.
+constexpr int type_of_switches = 2, unknown_type = 255;
 
 // nvmlPciInfo_t.
 struct PciInfo {
@@ -58,10 +59,12 @@ struct Library {
   Status (*remote_type)(Device, unsigned link, int* type) = nullptr;
 };
 
-// Of a link's two directions one, by its version.
+// Of a link's two directions one. NVML numbers versions one by one and not as they are called: 2.0
+// is 2, 2.2 is 3, 3.0 is 4, 3.1 is 5, 4.0 is 6, 5.0 is 7.
 double bandwidth_of(unsigned version) {
+  constexpr unsigned version_1_0 = 1, version_5_0 = 7;
   constexpr double first = 20e9, fifth = 50e9, between = 25e9;
-  return version == 1 ? first : version >= 5 ? fifth : between;
+  return version == version_1_0 ? first : version >= version_5_0 ? fifth : between;
 }
 
 // "00000000:04:00.0" as sysfs and CUDA write it.
@@ -74,6 +77,12 @@ std::string short_id(const char* text) {
   return colon == long_domain ? id.substr(long_domain - short_domain) : id;
 }
 
+// Virtual machines that hide what a link leads to may say "fffffff:ffff:ff.0" of it.
+bool is_hidden(const std::string& id) {
+  const std::string digits = id.substr(0, id.find('.'));
+  return digits.find_first_not_of("f:") == std::string::npos;
+}
+
 std::vector<NvLink> links_of(const Library& library, Device device) {
   std::vector<NvLink> links;
   for (unsigned link = 0; link < most_links; ++link) {
@@ -84,10 +93,13 @@ std::vector<NvLink> links_of(const Library& library, Device device) {
     PciInfo info{};
     const bool is_told = library.remote(device, link, &info) == success;
     info.bus_id[sizeof info.bus_id - 1] = '\0';
-    int type = 0;
-    if (library.remote_type != nullptr) static_cast<void>(library.remote_type(device, link, &type));
-    links.push_back(
-        {is_told ? short_id(info.bus_id) : "", bandwidth_of(version), type == type_of_switches});
+    const std::string remote = is_told ? short_id(info.bus_id) : "";
+    int type = unknown_type;
+    if (library.remote_type == nullptr || library.remote_type(device, link, &type) != success) {
+      type = unknown_type;
+    }
+    links.push_back({is_hidden(remote) ? "" : remote, bandwidth_of(version),
+                     type == type_of_switches, type == unknown_type});
   }
   return links;
 }

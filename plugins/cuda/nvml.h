@@ -10,9 +10,10 @@ namespace tandem::cuda {
 
 // One active NVLink of a GPU.
 struct NvLink {
-  std::string remote;    // what it leads to, as "0000:04:00.0"; "": not told
+  std::string remote;    // what it leads to, as "0000:04:00.0"; "": hidden
   double bandwidth = 0;  // in one direction, bytes per second
   bool leads_to_switch = false;
+  bool is_of_unknown_type = false;  // what it leads to may be a switch or not
 };
 
 struct NvLinks {

@@ -45,6 +45,14 @@ TEST(AlgorithmText, IsReadAsItWasWritten) {
   }
 }
 
+TEST(AlgorithmText, SaysOfMeasuredOnesThatAModelChoseThem) {
+  const ConvolutionAlgorithms algorithms{ConvolutionAlgorithm{6}};
+  const std::string text = text_of(algorithms, true, true);
+  EXPECT_EQ(text, "measured: cuDNN forward algorithm 6; by a model");
+  EXPECT_EQ(read_algorithms(text.c_str()), algorithms);
+  EXPECT_EQ(text_of(algorithms, false, true), "cuDNN forward algorithm 6");
+}
+
 TEST(AlgorithmText, ThatIsNoneIsRefusedWithAnExample) {
   for (const char* text :
        {"", "cuDNN forward algorithm 1", "measured: cuDNN ", "measured: cuDNN forward algorithm",
@@ -67,6 +75,17 @@ TEST(MeasuredAlgorithms, OfSeveralTimesTheShortestCounts) {
   // A first run is slow for what has to be loaded.
   const auto best = fastest({answer(0, 9), answer(1, 3), answer(1, 4), answer(0, 2)}, limit);
   EXPECT_EQ(best->number, 0);
+}
+
+// cuDNN tries default arithmetic, TF32 on newer GPUs, beside what it is asked about.
+TEST(MeasuredAlgorithms, ThatRoundAreNoneWhereAllBitsAreWanted) {
+  MeasuredAlgorithm rounding = answer(1, 1), on_tensor_cores = answer(2, 1);
+  rounding.algorithm.math = ConvolutionMath::by_default;
+  on_tensor_cores.algorithm.math = ConvolutionMath::tensor;
+  const std::vector<MeasuredAlgorithm> all{rounding, on_tensor_cores, answer(1, 5), answer(3, 4)};
+  EXPECT_EQ(fastest(all, limit, true), (ConvolutionAlgorithm{3, ConvolutionMath::full}));
+  EXPECT_EQ(fastest(all, limit)->number, 1);
+  EXPECT_FALSE(fastest({rounding, on_tensor_cores}, limit, true));
 }
 
 TEST(MeasuredAlgorithms, ThoseThatMayGiveOtherBitsFailOrNeedTooMuchAreLeftOut) {

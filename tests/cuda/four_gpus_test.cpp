@@ -203,6 +203,15 @@ TEST_F(FourGpus, ThatMeasureKeepTheAlgorithmsInTheRecord) {
   EXPECT_THAT(choices.begin()->second, testing::StartsWith("measured: cuDNN forward algorithm "));
 }
 
+TEST_F(FourGpus, ThatMeasureHaveAllTheirMemoryForIt) {
+  TrainOptions tuned = options("cuda:0,1", "layerwise");
+  tuned.tune = true;
+  run(tuned);
+  for (const auto& [use, algorithm] : record_of(tuned).algorithms) {
+    EXPECT_THAT(algorithm, testing::Not(testing::EndsWith("; by a model"))) << use;
+  }
+}
+
 TEST_F(FourGpus, ThatGoOnTakeTheRecordedAlgorithmsAndMeasureOnlyOtherUses) {
   TrainOptions tuned = options("cuda:0,1", "layerwise");
   tuned.tune = true;

@@ -115,7 +115,6 @@ TEST(GpuLinks, OfDifferentProcessorsShareWhatConnectsThem) {
 TEST(GpuLinks, ByNvlinkAreThePairsOwn) {
   LinkFacts facts = machine(4);
   give_access(facts);
-  facts.counts_nvlinks = true;
   for (const auto& [a, b, links] : {std::tuple(0, 1, 1), {0, 2, 1}, {0, 3, 2}, {1, 2, 2}}) {
     for (const auto& [from, to] : {std::pair(a, b), {b, a}}) {
       PeerFacts& pair = peer(facts, static_cast<size_t>(from), static_cast<size_t>(to));
@@ -133,7 +132,6 @@ TEST(GpuLinks, ByNvlinkAreThePairsOwn) {
 TEST(GpuLinks, OnNvswitchesHaveTheirOwnLinksForAllTraffic) {
   LinkFacts facts = machine(4, 9);
   give_access(facts);
-  facts.counts_nvlinks = true;
   for (GpuFacts& one : facts.gpus) {
     one.switch_links = 18;
     one.switch_link_bandwidth = 25e9;
@@ -144,6 +142,38 @@ TEST(GpuLinks, OnNvswitchesHaveTheirOwnLinksForAllTraffic) {
                                        "NVSwitch -> cuda:1 (18 NVLinks, NVML)"));
   EXPECT_EQ(first.names[0], second.names[0]);
   EXPECT_DOUBLE_EQ(first.bandwidth, 0.85 * 450e9);
+}
+
+// NVML's versions promise 50 GB/s to links of which these boards have slower ones.
+TEST(GpuLinks, CarryNoMoreThanTheirGpusLinks) {
+  for (const auto& [major, minor, most] :
+       {std::tuple(8, 6, 14e9), {8, 0, 25e9}, {9, 0, 25e9}, {10, 0, 50e9}}) {
+    LinkFacts facts = machine(2, major, minor);
+    give_access(facts);
+    for (PeerFacts& pair : facts.peers) {
+      pair.nvlinks = 2;
+      pair.nvlink_bandwidth = 50e9;
+    }
+    EXPECT_DOUBLE_EQ(way(map_links(facts), 2, 0, 1).bandwidth, 0.85 * 2 * most) << major;
+    for (GpuFacts& one : facts.gpus) {
+      one.switch_links = 6;
+      one.switch_link_bandwidth = 50e9;
+    }
+    EXPECT_DOUBLE_EQ(way(map_links(facts), 2, 0, 1).bandwidth, 0.85 * 6 * most) << major;
+  }
+}
+
+TEST(GpuLinks, OfWhichNvmlDoesNotTellAreEstimatedWhereThereAreNativeAtomics) {
+  LinkFacts facts = machine(3, 8);
+  give_access(facts);
+  for (PeerFacts& pair : facts.peers) pair.has_native_atomics = true;
+  for (GpuFacts& one : facts.gpus) one.nvlink_peers = 2;
+  peer(facts, 0, 1).nvlinks = peer(facts, 1, 0).nvlinks = 4;
+  peer(facts, 0, 1).nvlink_bandwidth = peer(facts, 1, 0).nvlink_bandwidth = 25e9;
+  const LinkMap map = map_links(facts);
+  EXPECT_THAT(way(map, 3, 0, 1).names, ElementsAre("cuda:0 -> cuda:1 (4 NVLinks, NVML)"));
+  EXPECT_THAT(way(map, 3, 0, 2).names,
+              ElementsAre("cuda:0 -> cuda:2 (6 NVLinks, estimated for compute capability 8.0)"));
 }
 
 // Six links and four peers each: two of them have two.

@@ -11,6 +11,7 @@ namespace {
 
 constexpr const char* first = "0000:00:00.0";
 constexpr const char* second = "0000:01:00.0";
+constexpr const char* in_virtual_machine = "0000:02:00.0";
 
 // The stand-in lies where programs' libraries do, and is not carried to a machine with a GPU.
 class NvLinksToldByNvml : public testing::Test {
@@ -35,8 +36,28 @@ TEST_F(NvLinksToldByNvml, HaveWhatTheyLeadToAndHowFastTheyAre) {
   EXPECT_FALSE(links[2].leads_to_switch);
   EXPECT_TRUE(links[3].leads_to_switch);
   EXPECT_EQ(links[3].remote, "");
-  EXPECT_EQ(links[3].bandwidth, 50e9);
+  EXPECT_EQ(links[3].bandwidth, 25e9);
   EXPECT_TRUE(found.links[1].empty());
+}
+
+TEST_F(NvLinksToldByNvml, AreAsFastAsTheVersionsThatItsNumbersStandFor) {
+  const NvLinks found = find_nvlinks({in_virtual_machine}, library_.c_str());
+  ASSERT_EQ(found.links[0].size(), 3U);
+  EXPECT_EQ(found.links[0][0].bandwidth, 25e9) << "5 is NVLink 3.1";
+  EXPECT_EQ(found.links[0][1].bandwidth, 25e9) << "6 is NVLink 4.0";
+  EXPECT_EQ(found.links[0][2].bandwidth, 50e9) << "7 is NVLink 5.0";
+}
+
+TEST_F(NvLinksToldByNvml, ThatAreHiddenHaveNoFarEnd) {
+  const NvLinks found = find_nvlinks({in_virtual_machine}, library_.c_str());
+  ASSERT_EQ(found.links[0].size(), 3U);
+  for (const NvLink& link : found.links[0]) {
+    EXPECT_EQ(link.remote, "");
+    EXPECT_FALSE(link.leads_to_switch);
+  }
+  EXPECT_TRUE(found.links[0][0].is_of_unknown_type) << "it does not answer";
+  EXPECT_TRUE(found.links[0][1].is_of_unknown_type);
+  EXPECT_FALSE(found.links[0][2].is_of_unknown_type) << "a GPU that is hidden";
 }
 
 TEST_F(NvLinksToldByNvml, OfAGpuThatTheLibraryDoesNotKnowAreNotKnown) {

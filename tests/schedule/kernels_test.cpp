@@ -214,6 +214,16 @@ TEST(KernelChoices, AreCountedForPeople) {
             "algorithms chosen by measuring: 1; 1 of an earlier run");
 }
 
+TEST(KernelChoices, ThatCouldNotBeMeasuredAreToldOf) {
+  const Tuning tuning{true,
+                      {{"cuda G: a", "measured: x; by a model"},
+                       {"cuda G: b", "measured: y"},
+                       {"cpu C: a", "measured: z; by a model"}}};
+  EXPECT_EQ(tuning_text(tuning, {}, "cuda"),
+            "algorithms chosen by measuring: 2; 0 of an earlier run; of these 1 chosen at least in "
+            "part by a model, as measuring them found no memory or nothing that may be used");
+}
+
 TEST(Kernels, SaveInMemoryOfTheirOwnAndShareTheLargestScratch) {
   Plan plan = probe_plan(1);
   plan.bindings.push_back(plan.bindings[0]);

@@ -33,6 +33,11 @@ bool is_pinned(const void* address, size_t bytes) {
   return begin + bytes <= found->first + found->second;
 }
 
+// Of a GPU's memory, what is allocated, and where.
+std::mutex memory_mutex;
+std::map<void*, std::pair<int, size_t>> allocated;
+std::map<int, size_t> allocated_bytes;
+
 struct Launch {
   dim3 grid, block;
   size_t shared;
@@ -124,7 +129,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   return cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(size_t* available, size_t* total) {
-  *available = memory_bytes / 2;
+  const std::lock_guard lock(memory_mutex);
+  *available = memory_bytes - std::min(memory_bytes, allocated_bytes[current_device]);
   *total = memory_bytes;
   return cudaSuccess;
 }
@@ -138,10 +144,21 @@ cudaError_t cudaMalloc(void** address, size_t bytes) {
   if (bytes > memory_bytes) return told(cudaErrorMemoryAllocation);
   *address = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
   std::memset(*address, 0xff, bytes);  // not numbers, until something is written
+  const std::lock_guard lock(memory_mutex);
+  allocated[*address] = {current_device, bytes};
+  allocated_bytes[current_device] += bytes;
   return cudaSuccess;
 }
 cudaError_t cudaFree(void* address) {
   if (refused_in_capture()) return told(cudaErrorStreamCaptureUnsupported);
+  {
+    const std::lock_guard lock(memory_mutex);
+    const auto found = allocated.find(address);
+    if (found != allocated.end()) {
+      allocated_bytes[found->second.first] -= found->second.second;
+      allocated.erase(found);
+    }
+  }
   std::free(address);
   return cudaSuccess;
 }
