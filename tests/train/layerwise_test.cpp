@@ -19,8 +19,10 @@ class LayerwiseRuns : public Runs {
     o.strategy = strategy;
     o.devices = "cpu:" + std::to_string(devices);
     o.machine.threads = devices;
-    o.strategy_options.reduce = reduce;
-    o.strategy_options.bucket = 4096;
+    if (strategy == "layerwise") {
+      o.strategy_options.reduce = reduce;
+      o.strategy_options.bucket = 4096;
+    }
     return o;
   }
   static TrainOptions rest_of(const TrainOptions& first, int64_t steps) {
