@@ -17,7 +17,7 @@ static tandem_status open_set(const tandem_dataset_request* request, void** hand
   info->has_bytes = 1;
   info->byte_scale = 0.5F;
   for (i = 0; i < 4; ++i) info->byte_means[i] = i < 3 ? 100.0F : NAN; /* there is no channel 3 */
-  if (host_->get_text(request->attributes, "fault", &fault) != TANDEM_OK) return TANDEM_ERROR;
+  if (host_->get_text(request->attributes, "fault", &fault) != TANDEM_OK) return TANDEM_FAILED;
   if (strcmp(fault, "zero_scale") == 0) info->byte_scale = 0;
   if (strcmp(fault, "nan_scale") == 0) info->byte_scale = NAN;
   if (strcmp(fault, "nan_mean") == 0) info->byte_means[1] = NAN;
