@@ -96,7 +96,7 @@ void print_step(const ProfileArguments& arguments, const Measurement& m, const P
                human_seconds(m.live_step_seconds));
   }
   if (!m.graphs_given_up.empty()) {
-    fmt::print("task by task, for the capture of a step failed: {}\n", m.graphs_given_up);
+    fmt::print("task by task, not as captured graphs: {}\n", m.graphs_given_up);
   }
   if (!plan.split_layer.empty()) {
     fmt::print(
@@ -204,6 +204,7 @@ int run_profile(ProfileArguments& a, const CLI::App& command) {
     if (measured.live_step_seconds > 0) {
       tree["task_by_task_seconds"] = measured.live_step_seconds;
     }
+    if (!measured.graphs_given_up.empty()) tree["graphs_given_up"] = measured.graphs_given_up;
     if (measured.first_step_at > 0) tree["first_step_at_seconds"] = measured.first_step_at;
     for (const LayerRow& row : rows) {
       tree["layers"].push_back({{"name", row.name},

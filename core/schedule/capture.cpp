@@ -24,6 +24,14 @@ std::vector<std::vector<int>> direct_predecessors(const Plan& plan) {
   return result;
 }
 
+// The copy stream brings a batch while the step before computes. A captured task on it would have
+// it wait for the whole graph, so what belongs to the batch alone is issued with the batch.
+bool travels_with_batch(const Task& task, const std::vector<int>& predecessors) {
+  return !predecessors.empty() &&
+         std::all_of(task.streams.begin(), task.streams.end(),
+                     [](const StreamId& stream) { return stream.kind == StreamKind::copy; });
+}
+
 CaptureSplit none(const Plan& plan, const std::string& reason) {
   CaptureSplit split;
   split.before.resize(plan.tasks.size());
@@ -61,13 +69,16 @@ CaptureSplit split_for_capture(const Plan& plan) {
     Part last = Part::before;  // of what it comes after
     for (const int other : predecessors[i])
       last = std::max(last, parts[static_cast<size_t>(other)]);
-    const bool is_live = touches_external(plan, task);
-    if (!is_live && last == Part::after) {
+    const bool stays_out = touches_external(plan, task) ||
+                           (last == Part::before && travels_with_batch(task, predecessors[i]));
+    if (!stays_out && last == Part::after) {
       return none(plan, fmt::format("task '{}' comes after one in the middle of the step that "
                                     "touches memory whose address changes with every step",
                                     task.label));
     }
-    const Part part = !is_live ? Part::captured : last == Part::before ? Part::before : Part::after;
+    const Part part = !stays_out             ? Part::captured
+                      : last == Part::before ? Part::before
+                                             : Part::after;
     parts.push_back(part);
     (part == Part::before     ? split.before
      : part == Part::captured ? split.captured

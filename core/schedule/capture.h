@@ -9,7 +9,12 @@
 
 namespace tandem {
 
-// Whether steps run as captured graphs. automatic: with one device, on a backend that can.
+// Whether steps run as captured graphs. automatic: with one device, on a backend that can, if every
+// kernel's module knows of captures. A work that is captured runs once, on the host, and what it
+// issued is repeated: what it passes to its launches may depend on its binding and the addresses of
+// its pass alone. A count of calls, a random offset or an array that the host keeps would stay as
+// it was in the capture. Modules of that minor or newer promise it; `on` captures others, too.
+constexpr int minor_with_graphs = 4;
 enum class GraphUse { off, automatic, on };
 // "auto", "on", "off"; Error on anything else.
 [[nodiscard]] GraphUse parse_graph_use(const std::string& text);
@@ -20,7 +25,8 @@ struct CaptureSplit {
   std::vector<int> before, captured, after;
   std::string reason;  // why nothing can be captured; then all tasks are in `before`
 };
-// Not captured is what touches an external buffer, whose address changes from step to step.
+// Not captured is what touches an external buffer, whose address changes from step to step, nor
+// what follows it alone on the copy stream, which brings the next batch while a graph runs.
 [[nodiscard]] CaptureSplit split_for_capture(const Plan& plan);
 
 // Whether the task reads or writes an external buffer.

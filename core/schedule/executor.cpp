@@ -43,7 +43,7 @@ Executor::State::State(const Plan& plan, const MemoryPlan& memory, const Net& ne
       lowering(plan, memory, net, runtime, kernels, costs, rule, options.communication),
       events(runtime.machine(), plan),
       round(round_of(plan)),
-      graphs(make_graphs()),
+      graphs(make_graphs(kernels)),
       works(plan.tasks.size()),
       externals(static_cast<size_t>(round), std::vector<void*>(plan.buffers.size())) {
   for (const Task& task : plan.tasks) {

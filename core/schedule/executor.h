@@ -82,6 +82,9 @@ class Kernels {
   [[nodiscard]] const tandem_kernel& table(int binding) const;
   [[nodiscard]] void* handle(int binding) const;
   [[nodiscard]] const std::string& algorithm(int binding) const;
+  // The first kernel whose module does not know of captures (capture.h), and the module; "" if all
+  // do.
+  [[nodiscard]] const std::string& unaware_of_graphs() const;
 
  private:
   struct State;
@@ -145,7 +148,8 @@ class Executor {
   // whether one of the last two issued did.
   [[nodiscard]] bool has_graphs() const;
   [[nodiscard]] bool ran_as_graph(int64_t step) const;
-  // What went wrong in a capture that did not have to be; "" if nothing.
+  // Why steps run task by task that GraphUse::automatic would have as graphs: a capture failed, or
+  // a kernel does not know of captures; "" if neither.
   [[nodiscard]] const std::string& graphs_given_up() const;
   // Where a region lies (slot by step); the host's own memory for device -1 (not real on sim).
   [[nodiscard]] std::byte* address(const Region& region, int64_t step) const;

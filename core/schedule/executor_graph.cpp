@@ -28,8 +28,14 @@ CaptureSplit wanted_split(const Plan& plan, const Machine& machine, GraphUse use
 
 }  // namespace
 
-StepGraphs Executor::State::make_graphs() const {
-  return {runtime.machine(), plan, wanted_split(plan, runtime.machine(), options.graphs), round};
+StepGraphs Executor::State::make_graphs(const Kernels* kernels) const {
+  StepGraphs result(runtime.machine(), plan, wanted_split(plan, runtime.machine(), options.graphs),
+                    round);
+  const bool knows = kernels == nullptr || kernels->unaware_of_graphs().empty();
+  if (options.graphs == GraphUse::automatic && result.possible() && !knows) {
+    result.give_up(kernels->unaware_of_graphs() + "; --graphs on captures it all the same");
+  }
+  return result;
 }
 
 bool Executor::State::takes_graph(int64_t step) const {
@@ -77,8 +83,10 @@ void Executor::State::issue_graph(int64_t step) {
   for (const int task : graphs.split().after) issue_task(task);
 }
 
-// Whether it went well. What does not is only an error where the user insists on graphs.
+// Whether it went well. What does not is only an error where the user insists on graphs; else the
+// step runs after all, and no step has failed yet.
 bool Executor::State::capture(int64_t step) {
+  const int64_t failed_before = failed_step.load();
   try {
     graphs.keep(step, captured(step));
     return true;
@@ -86,6 +94,7 @@ bool Executor::State::capture(int64_t step) {
     if (options.graphs == GraphUse::on) {
       throw error("{} (--graphs off runs steps task by task)", failure.what());
     }
+    failed_step.store(failed_before);
     graphs.give_up(failure.what());
     return false;
   }
@@ -103,12 +112,16 @@ Graph Executor::State::captured(int64_t step) {
       runtime.stream(joined[i]).record(graphs.join(i));
       origin.wait(graphs.join(i));
     }
-  } catch (const Error&) {
+  } catch (const Error& failure) {
+    // What is thrown may only follow from what the capture's end tells.
+    std::string end;
     try {
       static_cast<void>(origin.end_capture());
-    } catch (const Error&) {  // the first reason counts
+    } catch (const Error& at_end) {
+      end = at_end.what();
     }
-    throw;
+    if (end.empty()) throw;
+    throw error("{} ({})", end, failure.what());
   }
   return origin.end_capture();
 }

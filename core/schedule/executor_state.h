@@ -51,7 +51,7 @@ struct Executor::State {
   void drain();
   [[nodiscard]] bool settle(double seconds);
 
-  [[nodiscard]] StepGraphs make_graphs() const;
+  [[nodiscard]] StepGraphs make_graphs(const Kernels* kernels) const;
   [[nodiscard]] bool takes_graph(int64_t step) const;
   void leave_graph(int64_t step);
   void issue_graph(int64_t step);

@@ -149,6 +149,20 @@ void demand(const Layer& layer, const Prepared& prepared, int64_t statistics) {
   }
 }
 
+std::string unaware(const Registry& registry, const std::string& layer_type,
+                    const std::string& device_kind) {
+  const std::string offer = fmt::format("kernel {}/{}", layer_type, device_kind);
+  for (const ModuleReport& module : registry.modules()) {
+    const auto& offers = module.offers;
+    if (std::find(offers.begin(), offers.end(), offer) == offers.end()) continue;
+    if (module.abi_minor >= minor_with_graphs) return "";
+    return fmt::format("the kernel of '{}' is of {}, built for plugin ABI {}.{}, before graphs",
+                       layer_type, module.path.filename().string(), module.abi_major,
+                       module.abi_minor);
+  }
+  return "";
+}
+
 void need(Plan& plan, int buffer, int64_t bytes) {
   if (buffer < 0) return;
   int64_t& needed = plan.buffers[static_cast<size_t>(buffer)].bytes;
@@ -187,6 +201,9 @@ struct Kernels::State {
       const Layer& layer = net.layers[static_cast<size_t>(binding.layer)];
       kernels[i].table = &registry.kernel(layer.type->name, runtime.machine().kind());
       kernels[i].stream = {binding.device, StreamKind::compute};
+      if (unaware_of_graphs.empty()) {
+        unaware_of_graphs = unaware(registry, layer.type->name, runtime.machine().kind());
+      }
       describe(net, binding, kernels[i].description);
     }
   }
@@ -236,6 +253,7 @@ struct Kernels::State {
 
   Runtime& runtime;
   std::vector<Prepared> kernels;
+  std::string unaware_of_graphs;
 };
 
 Kernels::Kernels(Plan& plan, const Net& net, const Registry& registry, Runtime& runtime,
@@ -269,6 +287,9 @@ const tandem_kernel& Kernels::table(int binding) const {
 }
 void* Kernels::handle(int binding) const {
   return state_->kernels[static_cast<size_t>(binding)].handle;
+}
+const std::string& Kernels::unaware_of_graphs() const {
+  return state_->unaware_of_graphs;
 }
 const std::string& Kernels::algorithm(int binding) const {
   return state_->kernels[static_cast<size_t>(binding)].algorithm;

@@ -123,7 +123,6 @@ void measure_graphs(Phase& phase, StandingBatch& batch, int64_t first, int steps
     for (const int task : phase.input_tasks) phase.executor->wait_task(step, task);
   }
   phase.executor->drain();
-  result.graphs_given_up = phase.executor->graphs_given_up();
   if (!phase.executor->ran_as_graph(end - 1)) return;
   for (int64_t step = std::max(begin, end - 2); step < end; ++step) {
     ends.push_back(phase.executor->end_time(step));
@@ -186,6 +185,7 @@ Measurement measure(Session& session, int warm_up, int steps) {
   if (phase.executor->has_graphs()) {
     measure_graphs(phase, batch, warm_up + steps, steps, result);
   }
+  result.graphs_given_up = phase.executor->graphs_given_up();
   result.images_per_second = static_cast<double>(phase.net.batch) / result.step_seconds;
   return result;
 }

@@ -88,6 +88,7 @@ Evaluation TrainingRun::evaluated(int64_t done) {
   options.sample_limit = setup_.test_samples;
   options.seed = *chosen_.seed;
   Evaluation now = evaluate(session_, *setup_.validation_data, options);
+  tell_given_up();
   for (const BadSample& sample : now.bad) bad_[sample.name] = sample.reason;
   if (chosen_.bad_share_limit <= 0 && !now.bad.empty()) {
     throw error("validation image '{}' is damaged, and none may be: {}", now.bad[0].name,

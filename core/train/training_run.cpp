@@ -63,6 +63,7 @@ TrainResult TrainingRun::go() {
     }
     loop();
   } catch (...) {
+    tell_given_up();
     list_bad_samples();
     // Copies out of the ring may still be under way: the executor sees them out, or leaves all
     // behind.
@@ -88,9 +89,6 @@ void TrainingRun::loop() {
     if (due(step + 1)) pause(step + 1, tests(step + 1));
   }
   if (issued_ > saved_) pause(issued_, false);
-  if (const std::string& why = phase_.executor->graphs_given_up(); !why.empty()) {
-    recorder_.on_message(fmt::format("steps ran task by task after all: {}", why));
-  }
   release_held(true);
   write_timeline();
   list_bad_samples();
@@ -127,6 +125,7 @@ void TrainingRun::issue_batch(int64_t step, int64_t number, double rate) {
   std::memcpy(batch.memory, &control, sizeof(control));
   while (pending_.size() >= batches_in_flight) finish_oldest();
   phase_.executor->issue(number, {{phase_.batch_buffer, batch.memory}});
+  tell_given_up();
   pending_.push_back({number, step, batch.epoch, batch.samples, rate});
   release_held(false);
   held_ = batch;
@@ -255,6 +254,19 @@ std::vector<HostSpan> TrainingRun::loading_spans() const {
                      machine_time(one.begin), machine_time(one.end)});
   }
   return spans;
+}
+
+void TrainingRun::tell_given_up(const Phase& phase, const char* steps) {
+  if (phase.executor == nullptr || told_given_up_.contains(&phase)) return;
+  const std::string& why = phase.executor->graphs_given_up();
+  if (why.empty()) return;
+  told_given_up_.insert(&phase);
+  recorder_.on_message(fmt::format("{} run task by task, not as graphs: {}", steps, why));
+}
+
+void TrainingRun::tell_given_up() {
+  tell_given_up(phase_, "training steps");
+  tell_given_up(session_.testing(), "testing steps");
 }
 
 void TrainingRun::write_timeline() {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,6 +53,9 @@ class TrainingRun {
   [[noreturn]] void stop_not_finite(const Pending& done, double loss);
   void write_timeline();
   void list_bad_samples();
+  // As soon as its steps no longer run as graphs, though they should; once a phase.
+  void tell_given_up(const Phase& phase, const char* steps);
+  void tell_given_up();
   void report_waiting(int64_t done);
   [[nodiscard]] bool stopping() const { return chosen_.stop != nullptr && *chosen_.stop; }
   [[nodiscard]] int64_t images_of_step() const { return chosen_.batch * batches_; }
@@ -99,6 +103,7 @@ class TrainingRun {
   int64_t skipped_ = 0;        // damaged samples of the step so far
   std::deque<std::pair<double, int64_t>> recent_;
   std::vector<TraceEvent> trace_;
+  std::set<const Phase*> told_given_up_;
   std::pair<Clock::time_point, double> same_time_;  // on the host's clock and on the machine's
   TrainResult result_;
 };

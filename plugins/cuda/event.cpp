@@ -37,7 +37,11 @@ void Event::record(int32_t device, cudaStream_t stream) {
   cudaEvent_t& event = events_[ordinal];
   if (event == nullptr) check(cudaEventCreate(&event), "cudaEventCreate");
   const cudaError_t error = cudaEventRecord(event, stream);
-  if (error != cudaSuccess) return machine_.fail(error, "cudaEventRecord", nullptr, ordinal);
+  if (error != cudaSuccess) {
+    // What an earlier capture recorded must not be taken for this one's.
+    if (Capture::current() != nullptr) latest_ = {};
+    return machine_.fail(error, "cudaEventRecord", nullptr, ordinal);
+  }
   latest_ = {event, ordinal, std::move(mark), capture == nullptr ? 0 : capture->number()};
 }
 
@@ -45,6 +49,7 @@ void Event::wait_on(int32_t device, cudaStream_t stream) {
   const Record record = latest();
   if (record.event == nullptr) return;
   Capture* const capture = Capture::current();
+  if (capture != nullptr && capture->failure().happened()) return;  // its end tells what failed
   if (record.capture != 0) {
     if (capture == nullptr || capture->number() != record.capture) demand_no_capture(record);
     capture->join(stream);

@@ -48,6 +48,7 @@ TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   kernel.backward = kernel.forward_statistics = kernel.backward_statistics = never;
   kernel.merge_forward_statistics = never_merge;
   plugin = test_plugin("older_minor");
+  plugin.abi_minor = 3;
   plugin.struct_size = offsetof(tandem_plugin, backends);
   plugin.layer_types = types;
   plugin.layer_type_count = 1;

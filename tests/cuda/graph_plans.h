@@ -9,7 +9,8 @@
 namespace tandem::test {
 
 // Streams of two devices copy and add between a few buffers, one of which takes turns, and each
-// step begins with what the host gives.
+// step begins with what the host gives. Sums are of one device's memory: another GPU's may be out
+// of reach.
 inline Plan random_arithmetic(uint64_t seed) {
   Random random(seed, stream_of("arithmetic"));
   Maker maker(2);
@@ -21,16 +22,20 @@ inline Plan random_arithmetic(uint64_t seed) {
   regions.push_back(maker.persistent("turns", 0, 4, 2));
   const Region input = maker.persistent("input", 1, 4, 2);
   maker.copy("input", {copies(1)}, input, maker.floats("batch", -1, 4, BufferKind::external));
-  const auto pick = [&] { return random.below(regions.size()); };
   constexpr StreamKind kinds[] = {StreamKind::compute, StreamKind::communication, StreamKind::send};
   for (int i = 0; i < 20; ++i) {
-    const StreamId stream{static_cast<int>(random.below(2)), kinds[random.below(3)]};
+    const size_t target = random.below(regions.size());
+    const int device = maker.plan.buffers[static_cast<size_t>(regions[target].buffer)].device;
+    const StreamKind kind = kinds[random.below(3)];
+    const StreamId stream{static_cast<int>(random.below(2)), kind};
     const StreamId other{1 - stream.device, StreamKind::communication};
-    const size_t target = pick(), source = (target + 1 + random.below(5)) % regions.size();
+    const size_t source = (target + 1 + random.below(5)) % regions.size();
+    const size_t beside = (target + 2 + 2 * random.below(2)) % 6;
     const std::string label = "t" + std::to_string(i);
     const uint64_t what = random.below(4);
     if (what < 2) {
-      maker.add(label, stream, regions[target], {what == 0 ? input : regions[source]});
+      maker.add(label, {device, kind}, regions[target],
+                {what == 0 && device == 1 ? input : regions[beside]});
     } else if (what == 2) {
       maker.copy(label, {stream}, regions[target], regions[source]);
     } else {
@@ -46,7 +51,8 @@ inline Plan streams_of_their_own() {
   Maker maker(1);
   const Region batch = maker.floats("batch", -1, 4, BufferKind::external);
   const Region input = maker.persistent("input", 0, 4, 2), at_once = maker.persistent("now", 0, 4);
-  const Region x = maker.persistent("x", 0, 4), y = maker.persistent("y", 0, 4);
+  const Region x = maker.persistent("x", 0, 4), y = maker.persistent("y", 0, 4),
+               z = maker.persistent("z", 0, 4);
   const StreamId other{0, StreamKind::send};
   maker.copy("bring", {copies(0)}, input, batch);
   maker.copy("bring again", {copies(0)}, at_once, batch);
@@ -54,6 +60,7 @@ inline Plan streams_of_their_own() {
   maker.add("first", compute(0), a, {a});
   maker.add("x += x", other, x, {x});
   maker.add("x += input", other, x, {input});
+  maker.copy("z = a", {copies(0)}, z, a);  // captured, and so is what follows it on its stream
   maker.add("y += y", copies(0), y, {y});
   maker.add("y += now", copies(0), y, {at_once});
   for (const char* label : {"second", "third", "fourth"}) maker.add(label, compute(0), a, {a});

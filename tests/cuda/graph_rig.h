@@ -1,4 +1,4 @@
-// An executor with a plan made by hand on logical devices of one GPU.
+// An executor with a plan made by hand on the first of some devices.
 #pragma once
 
 #include <dlfcn.h>
@@ -21,13 +21,18 @@ inline tandem_backend cuda() {
   return all_modules().backend("cuda");
 }
 
+inline DeviceSpec first_of(const std::string& devices, int count) {
+  DeviceSpec spec = parse_devices(devices, {"cuda"});
+  spec.ordinals.resize(static_cast<size_t>(count));
+  return spec;
+}
+
 struct GpuRig {
-  GpuRig(Plan plan_to_run, const tandem_backend& backend_to_use, const ExecutorOptions& options,
-         const MachineOptions& machine_options = {})
+  GpuRig(const std::string& devices, Plan plan_to_run, const tandem_backend& backend_to_use,
+         const ExecutorOptions& options, const MachineOptions& machine_options = {})
       : plan(std::move(plan_to_run)),
         backend(backend_to_use),
-        machine(backend, {"cuda", std::vector<int32_t>(static_cast<size_t>(plan.devices), 0)},
-                machine_options),
+        machine(backend, first_of(devices, plan.devices), machine_options),
         runtime(machine),
         memory(plan_memory(plan)) {
     runtime.reserve(plan, memory, plan.batch);

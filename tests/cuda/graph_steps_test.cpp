@@ -24,11 +24,11 @@ struct Outcome {
   int graphs = 0;
 };
 
-Outcome run(const Plan& plan, GraphUse use, int64_t steps = 12, const MachineOptions& options = {},
-            int64_t traced = 0) {
+Outcome run(const std::string& devices, const Plan& plan, GraphUse use, int64_t steps = 12,
+            const MachineOptions& options = {}, int64_t traced = 0) {
   ExecutorOptions executor = with_graphs(use);
   executor.trace = true;
-  GpuRig rig(plan, cuda(), executor, options);
+  GpuRig rig(devices, plan, cuda(), executor, options);
   rig.executor->trace_only(6, 6 + traced);
   Outcome outcome;
   const int batch = plan.find_buffer("batch", -1);
@@ -55,7 +55,8 @@ Outcome run(const Plan& plan, GraphUse use, int64_t steps = 12, const MachineOpt
 }
 
 class GraphStepsOfTraining : public OnDevices {};
-INSTANTIATE_TEST_SUITE_P(Devices, GraphStepsOfTraining, testing::Values("cuda:0,0"), device_name);
+INSTANTIATE_TEST_SUITE_P(Devices, GraphStepsOfTraining, testing::Values("cuda:0,0", two_gpus),
+                         device_name);
 
 TEST_P(GraphStepsOfTraining, GiveTheBitsOfStepsThatAreIssuedTaskByTask) {
   MachineOptions delayed;
@@ -63,12 +64,14 @@ TEST_P(GraphStepsOfTraining, GiveTheBitsOfStepsThatAreIssuedTaskByTask) {
   delayed.delay_seconds = 0.0005;
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     const Plan plan = random_arithmetic(seed);
-    const Outcome live = run(plan, GraphUse::off), graphs = run(plan, GraphUse::on);
+    const Outcome live = run(GetParam(), plan, GraphUse::off),
+                  graphs = run(GetParam(), plan, GraphUse::on);
     EXPECT_EQ(live.graphs, 0);
     EXPECT_EQ(graphs.graphs, 10) << "the first step of each parity runs task by task";
     EXPECT_EQ(graphs.buffers, live.buffers) << "seed " << seed;
-    EXPECT_EQ(run(plan, GraphUse::on, 12, delayed).buffers, live.buffers) << "seed " << seed;
-    const Outcome mixed = run(plan, GraphUse::on, 12, delayed, 3);
+    EXPECT_EQ(run(GetParam(), plan, GraphUse::on, 12, delayed).buffers, live.buffers)
+        << "seed " << seed;
+    const Outcome mixed = run(GetParam(), plan, GraphUse::on, 12, delayed, 3);
     EXPECT_EQ(mixed.graphs, 7);
     EXPECT_EQ(mixed.buffers, live.buffers) << "seed " << seed << ", three steps traced";
   }
@@ -76,27 +79,28 @@ TEST_P(GraphStepsOfTraining, GiveTheBitsOfStepsThatAreIssuedTaskByTask) {
 
 TEST_P(GraphStepsOfTraining, KeepTheOrderOfStreamsThatNoEventMakes) {
   const Plan plan = streams_of_their_own();
-  const Outcome live = run(plan, GraphUse::off);
+  const Outcome live = run(GetParam(), plan, GraphUse::off);
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     MachineOptions delayed;
     delayed.delay_seed = seed;
     delayed.delay_seconds = 0.004;
-    EXPECT_EQ(run(plan, GraphUse::on, 12, delayed, 1).buffers, live.buffers) << "seed " << seed;
+    EXPECT_EQ(run(GetParam(), plan, GraphUse::on, 12, delayed, 1).buffers, live.buffers)
+        << "seed " << seed;
   }
 }
 
 TEST_P(GraphStepsOfTraining, LoseBitsWhereAWaitWithinTheStepIsMissing) {
   if (!runs_on_stand_in()) GTEST_SKIP() << "the order in which a GPU runs it may hide it";
   const Plan plan = chain_of_sums();
-  const Outcome right = run(plan, GraphUse::on);
-  EXPECT_EQ(run(plan, GraphUse::off).buffers, right.buffers);
+  const Outcome right = run(GetParam(), plan, GraphUse::on);
+  EXPECT_EQ(run(GetParam(), plan, GraphUse::off).buffers, right.buffers);
   int removed = 0;
   for (size_t task = 0; task < plan.tasks.size(); ++task) {
     for (size_t i = 0; i < plan.tasks[task].after.size(); ++i) {
       if (plan.tasks[task].after[i].steps_back != 0) continue;
       Plan broken = plan;
       broken.tasks[task].after.erase(broken.tasks[task].after.begin() + static_cast<int64_t>(i));
-      EXPECT_NE(run(broken, GraphUse::on).buffers, right.buffers)
+      EXPECT_NE(run(GetParam(), broken, GraphUse::on).buffers, right.buffers)
           << "'" << plan.tasks[task].label << "' without its wait " << i;
       ++removed;
     }
@@ -108,11 +112,13 @@ TEST_P(GraphStepsOfTraining, AreTakenByThemselvesOnOneDeviceOnly) {
   Maker one(1);
   const Region a = one.persistent("a", 0, 4);
   one.add("double", compute(0), a, {a});
-  EXPECT_TRUE(
-      GpuRig(one.derived(), cuda(), with_graphs(GraphUse::automatic)).executor->has_graphs());
-  EXPECT_FALSE(GpuRig(one.derived(), cuda(), with_graphs(GraphUse::off)).executor->has_graphs());
+  EXPECT_TRUE(GpuRig(GetParam(), one.derived(), cuda(), with_graphs(GraphUse::automatic))
+                  .executor->has_graphs());
+  EXPECT_FALSE(
+      GpuRig(GetParam(), one.derived(), cuda(), with_graphs(GraphUse::off)).executor->has_graphs());
   const Plan two = random_arithmetic(1);
-  EXPECT_FALSE(GpuRig(two, cuda(), with_graphs(GraphUse::automatic)).executor->has_graphs());
+  EXPECT_FALSE(
+      GpuRig(GetParam(), two, cuda(), with_graphs(GraphUse::automatic)).executor->has_graphs());
 }
 
 TEST_P(GraphStepsOfTraining, AreRefusedWithThePlansReasonWhereTheUserInsists) {
@@ -123,10 +129,11 @@ TEST_P(GraphStepsOfTraining, AreRefusedWithThePlansReasonWhereTheUserInsists) {
   maker.copy("give", {copies(0)}, out, a);
   maker.add("overwrite", compute(0), a, {b});
   const Plan plan = maker.derived();
-  EXPECT_THAT(error_of([&] { GpuRig(plan, cuda(), with_graphs(GraphUse::on)); }),
+  EXPECT_THAT(error_of([&] { GpuRig(GetParam(), plan, cuda(), with_graphs(GraphUse::on)); }),
               testing::AllOf(StartsWith("--graphs on: the plan of 'handmade' cannot be captured: "),
                              HasSubstr("task 'overwrite'")));
-  EXPECT_FALSE(GpuRig(plan, cuda(), with_graphs(GraphUse::automatic)).executor->has_graphs());
+  EXPECT_FALSE(
+      GpuRig(GetParam(), plan, cuda(), with_graphs(GraphUse::automatic)).executor->has_graphs());
 }
 
 TEST_P(GraphStepsOfTraining, AreNotThoseThatAreTraced) {
@@ -135,7 +142,7 @@ TEST_P(GraphStepsOfTraining, AreNotThoseThatAreTraced) {
   maker.add("double", compute(0), a, {a});
   ExecutorOptions options = with_graphs(GraphUse::on);
   options.trace = true;
-  GpuRig rig(maker.derived(), cuda(), options);
+  GpuRig rig(GetParam(), maker.derived(), cuda(), options);
   rig.executor->trace_only(3, 6);
   std::vector<int64_t> graphs;
   double before = 0;
@@ -156,12 +163,12 @@ TEST_P(GraphStepsOfTraining, AreNotThoseThatAreTraced) {
 }
 
 TEST_P(GraphStepsOfTraining, GoOnFromAnyStepNumber) {
-  const auto run_all = [](GraphUse use) {
+  const auto run_all = [&](GraphUse use) {
     Maker maker(1);
     const Region a = maker.constant("a", 0, {1, 2, 3, 4}), b = maker.constant("b", 0, {1, 0, 1, 0});
     maker.add("sum", compute(0), a, {b});
     maker.copy("send", {communication(0)}, b, a);
-    GpuRig rig(maker.derived(), cuda(), with_graphs(use));
+    GpuRig rig(GetParam(), maker.derived(), cuda(), with_graphs(use));
     for (const int64_t step : {0, 1, 2, 3, 9, 10, 2, 3, 4, 5}) rig.executor->issue(step, {});
     rig.executor->drain();
     Floats values(4);
@@ -207,7 +214,7 @@ TEST_P(GraphStepsOfTraining, SayOfAStuckOneThatItsTasksRanAsOneGraph) {
   ExecutorOptions options = with_graphs(GraphUse::on);
   options.watchdog_seconds = 0.2;
   is_held = false;
-  GpuRig rig(adding(), backend, options);
+  GpuRig rig(GetParam(), adding(), backend, options);
   for (int64_t step = 0; step < 4; ++step) rig.executor->issue(step, {});
   rig.executor->drain();
   is_held = true;
@@ -227,7 +234,7 @@ TEST_P(GraphStepsOfTraining, SayWhichTaskFailsInTheCapture) {
   backend.add = &break_down;
   calls = 0;
   fails_at = 3;
-  GpuRig rig(adding(), backend, with_graphs(GraphUse::on));
+  GpuRig rig(GetParam(), adding(), backend, with_graphs(GraphUse::on));
   rig.executor->issue(0, {});
   rig.executor->issue(1, {});
   const std::string text = error_of([&] { rig.executor->issue(2, {}); });
@@ -242,16 +249,73 @@ TEST_P(GraphStepsOfTraining, RunTaskByTaskAfterAFailedCaptureThatNobodyInsistedO
   backend.add = &break_down;
   calls = 0;
   fails_at = 3;
-  GpuRig rig(adding(), backend, with_graphs(GraphUse::automatic));
+  GpuRig rig(GetParam(), adding(), backend, with_graphs(GraphUse::automatic));
   for (int64_t step = 0; step < 6; ++step) {
     rig.executor->issue(step, {});
     EXPECT_FALSE(rig.executor->ran_as_graph(step));
   }
   rig.executor->drain();
-  EXPECT_THAT(rig.executor->graphs_given_up(), HasSubstr("task 'sum': the sum overflows"));
+  EXPECT_THAT(rig.executor->graphs_given_up(),
+              HasSubstr("a capture: task 'sum': the sum overflows"));
   Floats sum(1);
   rig.runtime.read_persistent("c", 0, sum.data(), 4);
   EXPECT_EQ(sum, Floats{13});
+  fails_at = calls + 2;
+  rig.executor->issue(6, {});
+  EXPECT_THAT(error_of([&] {
+                rig.executor->issue(7, {});
+                rig.executor->drain();
+              }),
+              StartsWith("step 7: devices 'cuda': task 'sum': the sum overflows"));
+}
+
+tandem_status grow(const tandem_call* call, float* target, const float* const* sources,
+                   uint32_t count, int64_t floats) {
+  void* memory = nullptr;
+  if (++calls != fails_at) return cuda().add(call, target, sources, count, floats);
+  if (cudaMalloc(&memory, 256) == cudaSuccess) return TANDEM_OK;
+  host_table().explain("it needs more memory");
+  return TANDEM_FAILED;
+}
+
+// The streams that join keep records of the first.
+TEST_P(GraphStepsOfTraining, SayWhatFailsInALaterCaptureToo) {
+  tandem_backend backend = cuda();
+  backend.add = &grow;
+  calls = 0;
+  fails_at = 4;
+  GpuRig rig(GetParam(), adding(), backend, with_graphs(GraphUse::on));
+  for (int64_t step = 0; step < 3; ++step) rig.executor->issue(step, {});
+  EXPECT_TRUE(rig.executor->ran_as_graph(2));
+  EXPECT_EQ(error_of([&] { rig.executor->issue(3, {}); }),
+            "step 3: a capture: task 'sum': it needs more memory (--graphs off runs steps task by "
+            "task)");
+}
+
+bool refuses_waits;
+tandem_status refuse_wait(tandem_stream* stream, tandem_event* event) {
+  if (!refuses_waits) return cuda().wait(stream, event);
+  host_table().explain("the event is of another capture");
+  return TANDEM_INVALID;
+}
+tandem_status end_with_reason(tandem_stream* stream, tandem_graph** graph) {
+  if (cuda().end_capture(stream, graph) == TANDEM_OK) cuda().destroy_graph(*graph);
+  host_table().explain("task 'sum': it needs more memory");
+  return TANDEM_FAILED;
+}
+
+TEST_P(GraphStepsOfTraining, SayFirstWhatTheEndOfAFailedCaptureTells) {
+  tandem_backend backend = cuda();
+  backend.wait = &refuse_wait;
+  backend.end_capture = &end_with_reason;
+  refuses_waits = false;
+  GpuRig rig(GetParam(), adding(), backend, with_graphs(GraphUse::on));
+  for (int64_t step = 0; step < 2; ++step) rig.executor->issue(step, {});
+  refuses_waits = true;
+  const std::string text = error_of([&] { rig.executor->issue(2, {}); });
+  refuses_waits = false;
+  EXPECT_THAT(text, StartsWith("step 2: a capture: task 'sum': it needs more memory ("));
+  EXPECT_THAT(text, HasSubstr("the event is of another capture"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the border promises of captured graphs, on logical devices of a GPU.
+// What the border promises of captured graphs, on logical devices of a GPU, and on two.
 #include <gmock/gmock.h>
 
 #include "core/device/graph.h"
@@ -20,7 +20,8 @@ class GraphsOfStreams : public OnDevices {
   }
   Works works_;
 };
-INSTANTIATE_TEST_SUITE_P(Devices, GraphsOfStreams, testing::Values("cuda:0,0"), device_name);
+INSTANTIATE_TEST_SUITE_P(Devices, GraphsOfStreams, testing::Values("cuda:0,0", two_gpus),
+                         device_name);
 
 TEST_P(GraphsOfStreams, DoWhatWasCapturedAtEachLaunchAndNotBefore) {
   const Machine machine = open();

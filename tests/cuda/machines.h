@@ -41,12 +41,21 @@ inline bool is_gpu(const std::string& devices) {
   return devices.starts_with("cuda");
 }
 
+// What lies on one GPU in place of two says nothing of copies and events between GPUs.
+inline const char* const two_gpus = "cuda:0,1";
+inline void need_two_gpus() {
+  int32_t count = 0;
+  check(all_modules().backend("cuda").count(&count), "cuda");
+  if (count < 2) GTEST_SKIP() << "there is one GPU";
+}
+
 // Parameter: the devices, at least two of them.
 class OnDevices : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (!is_gpu(GetParam())) return;
     need_gpu();
+    if (GetParam() == two_gpus && no_gpu().empty()) need_two_gpus();
   }
   static Machine open(const MachineOptions& options = {}) {
     const DeviceSpec spec = parse_devices(GetParam(), {"cpu", "cuda"});
@@ -58,6 +67,7 @@ inline auto cpu_and_gpu() {
   return testing::Values(std::string("cpu:2"), std::string("cuda:0,0"));
 }
 inline std::string device_name(const testing::TestParamInfo<std::string>& info) {
+  if (info.param == two_gpus) return "two_gpus";
   return is_gpu(info.param) ? "cuda" : "cpu";
 }
 

@@ -1,6 +1,6 @@
-// What strategies promise, on logical devices of one GPU: one device's weights on any number of
-// them, the same bits each time, and the cpu's weights within rounding. On cpu devices the same
-// tests show that they are right.
+// What strategies promise, on logical devices of one GPU, and on two: one device's weights on any
+// number of them, the same bits each time, and the cpu's weights within rounding. On cpu devices
+// the same tests show that they are right.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,10 +16,11 @@ struct Case {
   int devices;
   std::string reduce{};
 
+  // two_gpus: every other device on the second.
   [[nodiscard]] std::string text() const {
     if (kind == "cpu") return fmt::format("cpu:{}", devices);
     std::string text = "cuda:0";
-    for (int i = 1; i < devices; ++i) text += ",0";
+    for (int i = 1; i < devices; ++i) text += kind == "two_gpus" && i % 2 == 1 ? ",1" : ",0";
     return text;
   }
 };
@@ -34,6 +35,7 @@ class TrainingOnDevices : public testing::TestWithParam<Case> {
   void SetUp() override {
     if (GetParam().kind == "cpu") return;
     need_gpu();
+    if (GetParam().kind == "two_gpus" && no_gpu().empty()) need_two_gpus();
   }
   static TrainOptions options(const std::string& devices, const std::string& strategy) {
     TrainOptions o;
@@ -176,6 +178,10 @@ std::vector<Case> cases() {
     for (const char* strategy : {"hybrid", "asymmetric", "fc_parallel"}) {
       if (devices > 1) result.push_back({"cuda", strategy, devices});
     }
+  }
+  for (const char* strategy :
+       {"sequential", "two_phase", "layerwise", "hybrid", "asymmetric", "fc_parallel"}) {
+    result.push_back({"two_gpus", strategy, 2});
   }
   return result;
 }

@@ -9,6 +9,7 @@
 
 #include "core/data/loader.h"
 #include "core/schedule/buffers.h"
+#include "core/schedule/capture.h"
 #include "core/schedule/costs.h"
 #include "core/schedule/memory_plan.h"
 #include "core/schedule/strategy_options.h"
@@ -68,6 +69,27 @@ TEST_P(PlansOfBytes, HaveNoWaitThatCouldBeLeftOut) {
 }
 TEST_P(PlansOfBytes, ReadNoMemoryBeforeItIsWritten) {
   expect_written_before_read(plan_of(GetParam()));
+}
+
+// So that the next batch is brought while a graph runs: nothing of what is captured lies on the
+// copy streams, and what brings a batch waits for nothing of the step before.
+TEST_P(PlansOfBytes, LeaveTheConversionOutOfTheGraphOfAStep) {
+  const Plan plan = plan_of(GetParam());
+  const CaptureSplit split = split_for_capture(plan);
+  ASSERT_EQ(split.reason, "");
+  for (const int task : split.captured) {
+    if (plan.devices > 1) break;  // tensors may be sent and kept on the copy streams
+    for (const StreamId stream : plan.tasks[static_cast<size_t>(task)].streams) {
+      EXPECT_NE(stream.kind, StreamKind::copy) << plan.tasks[static_cast<size_t>(task)].label;
+    }
+  }
+  int conversions = 0;
+  for (const int index : split.before) {
+    const Task& task = plan.tasks[static_cast<size_t>(index)];
+    if (std::holds_alternative<ConvertWork>(task.work)) ++conversions;
+    for (const Dependency& wait : task.after) EXPECT_NE(wait.steps_back, 1) << task.label;
+  }
+  EXPECT_GE(conversions, 1);
 }
 
 // Everything else is the plan of floats, task by task.

@@ -1,10 +1,11 @@
 // Kernels of every layer for the stand-in of a GPU: the cpu's, each pass run by the stream as a
 // function of the host. Copies of it under the names of the real modules take their place (see
-// CMakeLists.txt) and hold nothing.
+// CMakeLists.txt) and hold nothing. With TANDEM_FAKE_ALLOCATES set none of them can be captured.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <deque>
 #include <filesystem>
 #include <functional>
@@ -68,6 +69,13 @@ tandem_status issue(const tandem_call& call, Body body) {
   auto* const stream = static_cast<cudaStream_t>(call.native_stream);
   auto status = cudaStreamCaptureStatusNone;
   if (cudaStreamIsCapturing(stream, &status) != cudaSuccess) return TANDEM_FAILED;
+  if (status == cudaStreamCaptureStatusActive && std::getenv("TANDEM_FAKE_ALLOCATES") != nullptr) {
+    return guarded([] {
+      void* memory = nullptr;
+      if (cudaMalloc(&memory, 1) == cudaSuccess) return;
+      throw tandem::sdk::failed("it allocates in every pass");
+    });
+  }
   const cudaError_t error =
       status == cudaStreamCaptureStatusActive
           ? cudaLaunchHostFunc(stream, again, &captured.emplace_back(std::move(body)))

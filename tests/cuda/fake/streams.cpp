@@ -71,13 +71,15 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
   Event& event = Event::of(handle);
   if (event.device != Stream::of(stream).device()) return told(cudaErrorInvalidResourceHandle);
   auto record = std::make_shared<Record>();
-  if (const auto& capture = Stream::of(stream).capture())
+  if (const auto& capture = Stream::of(stream).capture()) {
+    if (capture->error() != cudaSuccess) return told(cudaErrorStreamCaptureInvalidated);
     capture->record(Stream::of(stream), *record);
+  }
   {
     const std::lock_guard lock(event.mutex);
     event.record = record;
   }
-  if (record->capture != nullptr) return told(record->capture->error());
+  if (record->capture != nullptr) return cudaSuccess;
   return told(Stream::of(stream).issue([record] {
     const std::lock_guard lock(record->mutex);
     record->is_reached = true;

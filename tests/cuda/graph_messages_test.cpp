@@ -1,0 +1,91 @@
+// What a training run says of steps that should have run as graphs, and when.
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+
+#include "tests/cuda/graph_rig.h"
+#include "tests/train/run_support.h"
+
+namespace tandem::test {
+namespace {
+
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Lines : Observer {
+  void on_message(const std::string& line) override { lines.push_back(line); }
+  void on_step(const StepReport& report) override {
+    lines.push_back(fmt::format("step {}", report.step));
+  }
+  // Of the only line that begins so; -1: there is none, or there are several.
+  [[nodiscard]] int64_t place(const std::string& begin) const {
+    const auto matches = [&](const std::string& line) { return line.starts_with(begin); };
+    const auto found = std::find_if(lines.begin(), lines.end(), matches);
+    if (std::count_if(lines.begin(), lines.end(), matches) != 1) return -1;
+    return found - lines.begin();
+  }
+  std::vector<std::string> lines;
+};
+
+class MessagesOfTrainingByGraphs : public OnDevices {
+ protected:
+  void TearDown() override { unsetenv("TANDEM_FAKE_ALLOCATES"); }
+  TrainOptions options(GraphUse use) {
+    TrainOptions o;
+    o.data = "synthetic";
+    o.data_parameters = {
+        {"class_count", "5"}, {"size", "60"}, {"val_size", "15"}, {"scale", "0.02"}};
+    o.net_definition = with_class_count(small_net(), 5);
+    o.devices = "cuda:0";
+    o.strategy = "sequential";
+    o.batch = 12;
+    o.steps = 12;
+    o.rate = 0.01;
+    o.seed = 5;
+    o.test_interval = 4;
+    o.timeline = false;
+    o.graphs = use;
+    o.out = folder_.path() / fmt::format("run{}", ++runs_);
+    return o;
+  }
+
+ private:
+  TempFolder folder_;
+  int runs_ = 0;
+};
+INSTANTIATE_TEST_SUITE_P(Devices, MessagesOfTrainingByGraphs, testing::Values("cuda:0,0"),
+                         device_name);
+
+TEST_P(MessagesOfTrainingByGraphs, SayOnceAPhaseAndAtOnceThatItsStepsRunTaskByTask) {
+  if (!runs_on_stand_in()) GTEST_SKIP() << "layers of a GPU can be captured";
+  setenv("TANDEM_FAKE_ALLOCATES", "1", 1);
+  Lines said;
+  const TrainOptions o = options(GraphUse::automatic);
+  const Weights weights = weights_in(train(o, said).run / "last.safetensors");
+  const int64_t training =
+      said.place("training steps run task by task, not as graphs: a capture: ");
+  const int64_t testing_phase = said.place("testing steps run task by task, not as graphs: ");
+  ASSERT_GE(training, 0);
+  EXPECT_THAT(said.lines[static_cast<size_t>(training)],
+              AllOf(HasSubstr("task '"), EndsWith(": it allocates in every pass")));
+  EXPECT_LT(training, said.place("step 2")) << "the third step is the first to be captured";
+  ASSERT_GE(testing_phase, 0);
+  EXPECT_LT(testing_phase, said.place("step 9")) << "the second test captures";
+  Observer quiet;
+  EXPECT_EQ(weights, weights_in(train(options(GraphUse::off), quiet).run / "last.safetensors"));
+}
+
+TEST_P(MessagesOfTrainingByGraphs, SayItAlsoOfARunThatFails) {
+  if (!runs_on_stand_in()) GTEST_SKIP() << "layers of a GPU can be captured";
+  setenv("TANDEM_FAKE_ALLOCATES", "1", 1);
+  Lines said;
+  TrainOptions o = options(GraphUse::automatic);
+  o.rate = 1e30;
+  EXPECT_THAT(error_of([&] { train(o, said); }), HasSubstr("not finite"));
+  EXPECT_GE(said.place("training steps run task by task"), 0);
+}
+
+}  // namespace
+}  // namespace tandem::test
