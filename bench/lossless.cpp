@@ -7,14 +7,16 @@
 // Rows are written to FILE as they are done; what it has of the same build, net, batch and steps is
 // not run again, so that a run that was stopped goes on. Exit codes: 0 all agree, 1 one differs
 // more or something failed, 2 no verdict: one-device runs do not differ at all, though the learning
-// rate was raised. What the net or the devices do not allow is listed, too.
+// rate was raised, or nothing was compared. What the net or the devices refuse is listed, too.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
 #include <set>
 #include <vector>
 
+#include "bench/known_strategy.h"
 #include "bench/lossless_run.h"
+#include "bench/lossless_tally.h"
 #include "core/base/error.h"
 #include "core/base/strings.h"
 
@@ -23,24 +25,12 @@ namespace {
 using namespace tandem;
 using namespace tandem::bench;
 
-constexpr int good = 0, bad = 1, no_verdict = 2;
-
 struct Arguments {
   std::string net = "alexnet", strategy, results;
   int64_t batch = 8;
   std::vector<int> devices{1, 2, 3, 4};
   int steps = 20;
 };
-
-void demand_strategy(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Strategy& strategy : strategies()) {
-    if (name.empty() || strategy.name == name) return;
-    names.push_back(strategy.name);
-  }
-  throw error("--strategy {}: unknown strategy{}; there are: {}", name, did_you_mean(name, names),
-              fmt::join(names, ", "));
-}
 
 // What has run is kept in a file, a line each.
 class Results {
@@ -97,9 +87,10 @@ class Check {
     }
     fmt::print(
         "\n{} ran (largest difference {:.3g}), {} had run earlier, {} refused, {} differ "
-        "too much\n",
-        ran_, largest_, earlier_, refused_, bad_);
-    return bad_ == 0 ? good : bad;
+        "too much, {} failed\n",
+        tally_.ran, largest_, tally_.earlier, tally_.refused, tally_.differ, tally_.failed);
+    if (tally_.exit_code() == no_verdict) fmt::print("no verdict: nothing was compared\n");
+    return tally_.exit_code();
   }
 
  private:
@@ -147,7 +138,7 @@ class Check {
         fmt::format("{}, batch {}, {} steps, rate {:g}, build {} | {} | {}", arguments_.net,
                     arguments_.batch, arguments_.steps, rate_, build_, devices, way.name());
     if (results_.has(key)) {
-      ++earlier_;
+      ++tally_.earlier;
       return;
     }
     LosslessWeights weights;
@@ -157,15 +148,19 @@ class Check {
       run.way = way;
       run.threads = devices;
       weights = after(run);
-    } catch (const Error& refusal) {
-      ++refused_;
+    } catch (const Refused& refusal) {
+      ++tally_.refused;
       fmt::print("| {} | {} | | refused: {} |\n", devices, way.name(), refusal.what());
       return;
+    } catch (const std::exception& failure) {
+      ++tally_.failed;
+      fmt::print("| {} | {} | | FAILED: {} |\n", devices, way.name(), failure.what());
+      return;
     }
-    ++ran_;
+    ++tally_.ran;
     const double most = difference(reference_, weights);
     const bool is_good = most <= 10 * yardstick_;
-    if (!is_good) ++bad_;
+    if (!is_good) ++tally_.differ;
     largest_ = std::max(largest_, most);
     fmt::print("| {} | {} | {:.3g} | {} |\n", devices, way.name(), most,
                is_good ? "ok" : "DIFFERS TOO MUCH");
@@ -181,7 +176,7 @@ class Check {
   float rate_ = 0;
   LosslessWeights reference_;
   double yardstick_ = 0, largest_ = 0;
-  int ran_ = 0, earlier_ = 0, refused_ = 0, bad_ = 0;
+  LosslessTally tally_;
 };
 
 }  // namespace

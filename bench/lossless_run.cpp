@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 
 #include "core/base/error.h"
 #include "core/base/random.h"
@@ -79,6 +80,15 @@ uint64_t hashed(uint64_t hash, const fs::path& path) {
   return hash;
 }
 
+std::unique_ptr<Session> session_of(Registry& registry, const NetDefinition& net,
+                                    const SessionOptions& options) {
+  try {
+    return std::make_unique<Session>(registry, net, options);
+  } catch (const Error& refusal) {
+    throw Refused(refusal.what());
+  }
+}
+
 }  // namespace
 
 LosslessWeights run_lossless(Registry& registry, const NetDefinition& net, const LosslessRun& run) {
@@ -94,7 +104,8 @@ LosslessWeights run_lossless(Registry& registry, const NetDefinition& net, const
   o.executor.trace = false;
   o.rule.momentum = 0.9F;
   o.rule.weight_decay = 0.0005F;
-  Session session(registry, net, o);
+  const std::unique_ptr<Session> built = session_of(registry, net, o);
+  Session& session = *built;
   LosslessWeights result;
   result.arrays = session.net().weights;
   result.start = initial_weights(session.net(), 1);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,13 @@ struct LosslessWeights {
   bool draws_random_numbers = false;  // by the row's position, which `reversed` would change
 };
 
-// Throws Error for what the strategy refuses.
+// What the strategy, the net or the devices do not allow, before anything has run.
+class Refused : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Throws Refused, and Error for what fails later.
 [[nodiscard]] LosslessWeights run_lossless(Registry& registry, const NetDefinition& net,
                                            const LosslessRun& run);
 

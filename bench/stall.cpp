@@ -1,7 +1,7 @@
 // What one stalled read costs: some steps of every strategy fed by the loader's ring, without and
 // with a read that takes a second, by the clock. While one buffer
-// of the ring is being read into, the others hold batches, so so many steps at least are not held
-// up.
+// of the ring is being read into, the others hold batches, if the ring is full by then: so many
+// steps at least are not held up. Decoders that are no faster than the steps do not fill it.
 //   bench_stall [--costs COSTS] [--net alexnet] [--devices 2] [--batch-per-device 32] [--steps 30]
 //               [--link bandwidth=1GB/s,latency=10us] [--strategy NAME]
 // With COSTS (what `tandem profile --costs` wrote for that net) compute is paced, else it is done.
@@ -9,6 +9,7 @@
 #include <chrono>
 #include <deque>
 
+#include "bench/known_strategy.h"
 #include "bench/paced_frame.h"
 #include "core/data/dataset.h"
 
@@ -69,12 +70,15 @@ class Bench {
   }
 
   void run() {
+    bench::demand_strategy(arguments_.strategy);
     fmt::print("net {}, {} a device on cpu:{}, {}, {} steps, ring of {}, a read of {} ms\n\n",
                arguments_.net, arguments_.batch_per_device, arguments_.devices,
                costs_ ? "paced" : "real", arguments_.steps, ring_slots, arguments_.milliseconds);
     fmt::print(
-        "| strategy | step ms | steps, s | with the stalled read, s | lost, ms | the read less {} "
-        "steps, ms | hidden, steps | load |\n|---|---|---|---|---|---|---|---|\n",
+        "| strategy | step ms | steps, s | with the stalled read, s | lost, ms | a full ring loses "
+        "at "
+        "most (the read less {} steps), ms | hidden, steps | load "
+        "|\n|---|---|---|---|---|---|---|---|\n",
         ring_slots - 1);
     for (const Strategy& strategy : strategies()) {
       if (!arguments_.strategy.empty() && strategy.name != arguments_.strategy) continue;

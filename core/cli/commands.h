@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -86,10 +87,12 @@ void add_machine_options(CLI::App& command, MachineArguments& arguments);
 [[nodiscard]] std::string strategy_help(const std::string& standard = "");
 // All of strategy_options().
 void add_strategy_options(CLI::App& command, StrategyOptions& options);
-// Error for one that was given and that `strategy` does not take; `shown` are those that the
-// command itself uses.
+// Error for one that was given and that `strategy` does not take, and for two that contradict each
+// other; `shown` are those that the command itself uses.
 void demand_strategy_options(const CLI::App& command, const std::string& strategy,
                              const std::vector<std::string>& shown = {});
+// Their names, whatever the values.
+[[nodiscard]] std::set<std::string> given_strategy_options(const CLI::App& command);
 // Where a net comes from when there is nothing to train on: a model's name or a file, input size
 // and classes.
 struct NetArguments {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "core/cli/commands.h"
 #include "core/schedule/strategy_options.h"
 
@@ -32,7 +33,20 @@ void demand_strategy_options(const CLI::App& command, const std::string& strateg
   for (const StrategyOption& option : strategy_options()) {
     const bool is_shown = std::find(shown.begin(), shown.end(), option.name) != shown.end();
     if (!is_shown && command.count(option.name) > 0) demand_option_of(strategy, option);
+    const bool is_contradicted = !option.opposite.empty() && command.count(option.opposite) > 0;
+    if (is_contradicted && command.count(option.name) > 0) {
+      throw error("{} and {} contradict each other: give one of them", option.name,
+                  option.opposite);
+    }
   }
+}
+
+std::set<std::string> given_strategy_options(const CLI::App& command) {
+  std::set<std::string> names;
+  for (const StrategyOption& option : strategy_options()) {
+    if (command.count(option.name) > 0) names.insert(option.name);
+  }
+  return names;
 }
 
 }  // namespace tandem::cli

@@ -19,6 +19,11 @@ const Strategy* find_strategy(const std::string& name) {
   return nullptr;
 }
 
+struct Trial {
+  bool is_possible = false;
+  std::optional<double> seconds;  // of a step; nothing if it cannot be less than the best one's
+};
+
 class Simulator {
  public:
   Simulator(const Registry& registry, const StrategyInputs& inputs,
@@ -32,15 +37,13 @@ class Simulator {
     devices_ = parse_devices(fmt::format("sim:{}", inputs.devices), {"sim"});
   }
 
-  // Of a step; nothing if the variant cannot be, or cannot be faster than `best`.
-  std::optional<double> seconds(const Strategy& strategy, const StrategyOptions& options,
-                                double best) {
+  Trial trial(const Strategy& strategy, const StrategyOptions& options, double best) {
     inputs_.options = options;
     try {
-      if (best > 0 && least_seconds(strategy) >= best) return std::nullopt;
-      return simulated(build_plan(strategy.name, inputs_));
+      if (best > 0 && least_seconds(strategy) >= best) return {true, std::nullopt};
+      return {true, simulated(build_plan(strategy.name, inputs_))};
     } catch (const Error&) {
-      return std::nullopt;
+      return {false, std::nullopt};
     }
   }
 
@@ -103,9 +106,9 @@ SimulatedDefault simulated_default(const Registry& registry, const std::string& 
   double best = 0;
   std::string chosen, others;
   for (const StrategyVariant& variant : variants) {
-    const std::optional<double> seconds = simulator.seconds(*known, variant.options, best);
+    const auto [is_possible, seconds] = simulator.trial(*known, variant.options, best);
+    if (!is_possible) continue;
     const std::string name = variant.label + (seconds ? " " + human_seconds(*seconds) : " slower");
-    if (!seconds && best == 0) continue;
     if (seconds && (best == 0 || *seconds < best)) {
       if (best > 0) others += (others.empty() ? "" : ", ") + chosen;
       best = *seconds;

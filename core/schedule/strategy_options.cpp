@@ -27,6 +27,9 @@ StrategyOption make(const char* name, Names strategies, const char* help, Access
     return access(options) != access(standard);
   };
   option.copy = [access](StrategyOptions from, StrategyOptions& to) { access(to) = access(from); };
+  option.is_same = [access](StrategyOptions one, StrategyOptions other) {
+    return access(one) == access(other);
+  };
   return option;
 }
 
@@ -77,11 +80,16 @@ StrategyOption threshold(const char* name, const char* help, Access access) {
 
 template <class Access>
 StrategyOption flag(const char* name, Names strategies, const char* help, Access access,
-                    bool meaning) {
+                    bool meaning, const char* opposite = "") {
   StrategyOption option =
       make(name, std::move(strategies), help, access,
            [=](StrategyOptions& options, const std::string&) { access(options) = meaning; });
   option.is_flag = true;
+  option.opposite = opposite;
+  option.is_told = [access, meaning](StrategyOptions options) {
+    StrategyOptions standard;
+    return access(options) == meaning && access(standard) != meaning;
+  };
   return option;
 }
 
@@ -95,11 +103,13 @@ std::vector<StrategyOption> of_data_parallel_strategies() {
       flag(
           "--plain-broadcast", {"two_phase"},
           "send all new weights at the start of a step (default: --hidden-broadcast)",
-          [](StrategyOptions & o) -> auto& { return o.hidden_broadcast; }, false),
+          [](StrategyOptions & o) -> auto& { return o.hidden_broadcast; }, false,
+          "--hidden-broadcast"),
       flag(
           "--hidden-broadcast", {"two_phase"},
           "send new weights back as soon as they exist (default)",
-          [](StrategyOptions & o) -> auto& { return o.hidden_broadcast; }, true),
+          [](StrategyOptions & o) -> auto& { return o.hidden_broadcast; }, true,
+          "--plain-broadcast"),
       threshold(
           "--time-threshold", "AlexNet-like test: share of backward time (default: 0.1)",
           [](StrategyOptions & o) -> auto& { return o.time_threshold; }),
@@ -120,25 +130,33 @@ std::vector<StrategyOption> of_data_parallel_strategies() {
   };
 }
 
+StrategyOption freeing(StrategyOption option, Names names) {
+  option.frees = std::move(names);
+  return option;
+}
+
 std::vector<StrategyOption> of_strategies_with_roles() {
   return {
-      count(
-          "--conv-devices", {"hybrid"},
-          "devices for the convolutions (default: the fastest pair on sim)",
-          [](StrategyOptions & o) -> auto& { return o.roles.conv_devices; }),
-      count(
-          "--fc-devices", {"hybrid"},
-          "devices for the fully connected layers (default: the fastest pair on sim)",
-          [](StrategyOptions & o) -> auto& { return o.roles.fc_devices; }),
+      freeing(count(
+                  "--conv-devices", {"hybrid"},
+                  "devices for the convolutions (default: the fastest pair on sim)",
+                  [](StrategyOptions & o) -> auto& { return o.roles.conv_devices; }),
+              {"--fc-devices"}),
+      freeing(count(
+                  "--fc-devices", {"hybrid"},
+                  "devices for the fully connected layers (default: the fastest pair on sim)",
+                  [](StrategyOptions & o) -> auto& { return o.roles.fc_devices; }),
+              {"--conv-devices"}),
       word("--fc-memory", {"hybrid"},
            "where the FC devices keep the solver's state: device (default), or extended, a "
            "memory-mapped file in TMPDIR (cpu) or pinned host memory",
            [](StrategyOptions & o) -> auto& { return o.roles.fc_memory; }, {"device", "extended"}),
-      text(
-          "--groups", {"asymmetric"},
-          "the devices that compute errors and those that compute weights, as E=0,2/W=1,3 "
-          "(default: by the topology, else the sizes that are fastest by the costs)",
-          [](StrategyOptions & o) -> auto& { return o.roles.groups; }),
+      freeing(text(
+                  "--groups", {"asymmetric"},
+                  "the devices that compute errors and those that compute weights, as E=0,2/W=1,3 "
+                  "(default: by the topology, else the sizes that are fastest by the costs)",
+                  [](StrategyOptions & o) -> auto& { return o.roles.groups; }),
+              {"--slices"}),
       word("--slices", {"asymmetric"},
            "layers whose weights the devices of W divide among them, the others whole here and "
            "there: all, large or none (default: by the costs)",
@@ -148,10 +166,11 @@ std::vector<StrategyOption> of_strategies_with_roles() {
           "error pieces that a round of the backward pass waits for (default: the fastest on "
           "sim)",
           [](StrategyOptions & o) -> auto& { return o.roles.quota; }),
-      flag(
-          "--eager", {"fc_parallel"},
-          "send errors in every round of the backward pass, not once behind the last",
-          [](StrategyOptions & o) -> auto& { return o.roles.eager; }, true),
+      freeing(flag(
+                  "--eager", {"fc_parallel"},
+                  "send errors in every round of the backward pass, not once behind the last",
+                  [](StrategyOptions & o) -> auto& { return o.roles.eager; }, true),
+              {"--quota"}),
   };
 }
 
@@ -208,9 +227,24 @@ StrategyOptions options_of(const std::string& strategy, const StrategyOptions& o
   return result;
 }
 
-void overlay(const StrategyOptions& told, StrategyOptions& options) {
+std::set<std::string> told_names(const StrategyOptions& options, std::set<std::string> named) {
   for (const StrategyOption& option : strategy_options()) {
-    if (option.is_told(told)) option.copy(told, options);
+    if (option.is_told(options)) named.insert(option.name);
+  }
+  return named;
+}
+
+void overlay(const StrategyOptions& told, const std::set<std::string>& names,
+             const std::set<std::string>& kept, StrategyOptions& options) {
+  std::set<std::string> freed;
+  for (const StrategyOption& option : strategy_options()) {
+    if (!names.contains(option.name) || option.is_same(told, options)) continue;
+    option.copy(told, options);
+    freed.insert(option.frees.begin(), option.frees.end());
+  }
+  for (const StrategyOption& option : strategy_options()) {
+    const bool is_open = freed.contains(option.name) && !kept.contains(option.name);
+    if (is_open && !names.contains(option.name)) option.copy(StrategyOptions{}, options);
   }
 }
 

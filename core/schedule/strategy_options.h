@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,10 @@ struct StrategyOption {
   std::function<void(StrategyOptions&, const std::string& value)> set;
   std::function<bool(const StrategyOptions&)> is_told;  // differs from what it is by default
   std::function<void(const StrategyOptions& from, StrategyOptions& to)> copy;
+  std::function<bool(const StrategyOptions&, const StrategyOptions&)> is_same;
+  std::string opposite;  // of a flag: the one that says the contrary
+  std::vector<std::string>
+      frees;  // what was chosen to go with its value, and is open when it changes
 
   // Also of `all`, of `auto` and of unknown ones, which are not to blame for an option.
   [[nodiscard]] bool is_of(const std::string& strategy) const;
@@ -35,8 +40,13 @@ void demand_options_of(const std::string& strategy, const StrategyOptions& optio
 // Those of the options that the strategy takes; the others as by default.
 [[nodiscard]] StrategyOptions options_of(const std::string& strategy,
                                          const StrategyOptions& options);
-// What is told replaces what is there.
-void overlay(const StrategyOptions& told, StrategyOptions& options);
+// Names of options: those `named`, be their values the default ones, and those that differ.
+[[nodiscard]] std::set<std::string> told_names(const StrategyOptions& options,
+                                               std::set<std::string> named = {});
+// Of the options `told`, those of these names replace what is there. What a changed one frees is
+// open again, unless it is `kept`.
+void overlay(const StrategyOptions& told, const std::set<std::string>& names,
+             const std::set<std::string>& kept, StrategyOptions& options);
 // All of them as a Markdown table.
 [[nodiscard]] std::string strategy_option_table();
 

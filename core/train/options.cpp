@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/device/find_topology.h"
+#include "core/schedule/strategy_options.h"
 #include "core/schedule/topology_file.h"
 
 namespace tandem {
@@ -88,6 +89,7 @@ json options_json(const TrainOptions& o) {
           {"reduce", o.strategy_options.reduce},
           {"bucket", o.strategy_options.bucket},
           {"roles", roles_json(o.strategy_options.roles)},
+          {"told_options", o.told_options},
           {"batch", o.batch},
           {"epochs", o.epochs},
           {"steps", o.steps},
@@ -124,6 +126,7 @@ TrainOptions options_from(const json& tree) {
   o.strategy_options.reduce = tree.value("reduce", std::string());
   o.strategy_options.bucket = tree.value("bucket", int64_t{0});
   if (tree.contains("roles")) o.strategy_options.roles = roles_from(tree.at("roles"));
+  o.told_options = tree.value("told_options", told_names(o.strategy_options));
   o.batch = tree.at("batch");
   o.epochs = tree.at("epochs");
   o.steps = tree.at("steps");

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "core/device/machine.h"
@@ -33,6 +34,9 @@ struct TrainOptions {
   std::string pixels;     // bytes, floats, or auto: "", or the resumed run's
   std::string strategy;   // "": two_phase
   StrategyOptions strategy_options;
+  // Names ("--split") of strategy options that are told although their values are the default ones:
+  // a resumed run takes those, too.
+  std::set<std::string> told_options;
   int64_t batch = 0;             // global; 0: the net's batch_size, else 64
   int64_t epochs = 0;            // 0: by steps
   int64_t steps = 0;             // 0: by epochs; both 0: the solver's max_iter, else 10 epochs

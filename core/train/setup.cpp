@@ -8,6 +8,7 @@
 #include "core/data/loader.h"
 #include "core/model/class_targets.h"
 #include "core/model/net.h"
+#include "core/schedule/strategy_options.h"
 #include "core/train/setup_parts.h"
 #include "core/train/setup_pixels.h"
 #include "core/train/setup_solver.h"
@@ -189,6 +190,7 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options) {
   TrainSetup setup;
   RunRecord& record = setup.record;
   record.options = options;
+  record.options.told_options = told_names(options.strategy_options);
   if (options.data.empty())
     throw error("no data: name a folder of images, or 'synthetic' (--data)");
   bool measure_mean = false;

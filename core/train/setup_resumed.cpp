@@ -1,4 +1,6 @@
 // A run that goes on: what of it stays, and what the user may change.
+#include <set>
+
 #include "core/base/error.h"
 #include "core/schedule/strategy_options.h"
 #include "core/train/run_folder.h"
@@ -34,6 +36,38 @@ void refuse_changes(const TrainSetup& setup, const TrainOptions& options,
          "--class-weights");
 }
 
+// What the strategy was told or has chosen stays, unless it is told anew; another strategy takes
+// over what it has, too, and `auto` chooses anew what it is not told.
+void keep_strategy_options(TrainSetup& setup, const TrainOptions& options, bool same_devices,
+                           bool by_auto) {
+  TrainOptions& chosen = setup.record.options;
+  StrategyOptions& kept = chosen.strategy_options;
+  const StrategyOptions& told = options.strategy_options;
+  std::set<std::string> names = told_names(told, options.told_options);
+  const bool asks_for_auto = options.strategy == "auto";  // of whose options one strategy has some
+  for (const StrategyOption& option : strategy_options()) {
+    if (!names.contains(option.name)) continue;
+    if (!asks_for_auto) demand_option_of(chosen.strategy, option);
+    if (!option.is_of(chosen.strategy)) names.erase(option.name);
+  }
+  // Who told `auto` when the run began, and tells it again, changes nothing.
+  const bool split_was_told = chosen.told_options.contains("--split");
+  if (same_devices && told.split == "auto" && !split_was_told) names.erase("--split");
+  kept = by_auto ? StrategyOptions{} : options_of(chosen.strategy, kept);
+  if (same_devices && !setup.record.split.empty()) kept.split = setup.record.split;
+  if (!same_devices && !split_was_told) kept.split = StrategyOptions{}.split;
+  if (!same_devices) kept.roles = {};
+  overlay(told, names, chosen.told_options, kept);
+  const std::set<std::string> differing = told_names(kept);
+  for (const std::string& name : names) {
+    if (differing.contains(name)) {
+      chosen.told_options.insert(name);
+    } else {
+      chosen.told_options.erase(name);
+    }
+  }
+}
+
 // Whether devices and strategy are the run's.
 bool choose_devices_and_strategy(TrainSetup& setup, const TrainOptions& options) {
   TrainOptions& chosen = setup.record.options;
@@ -45,14 +79,7 @@ bool choose_devices_and_strategy(TrainSetup& setup, const TrainOptions& options)
   const bool same_devices = !other_devices && (strategy.empty() || strategy == chosen.strategy);
   if (!options.devices.empty()) chosen.devices = options.devices;
   if (!strategy.empty()) chosen.strategy = strategy;
-  // What the strategy was told or has chosen stays, unless it is told anew; another strategy takes
-  // over what it has, too, and `auto` chooses anew what it is not told.
-  StrategyOptions& kept = chosen.strategy_options;
-  const StrategyOptions& told = options.strategy_options;
-  kept = strategy == "auto" ? StrategyOptions{} : options_of(chosen.strategy, kept);
-  if (same_devices && !setup.record.split.empty()) kept.split = setup.record.split;
-  if (!same_devices || told.roles != RoleOptions{}) kept.roles = {};
-  overlay(told, kept);
+  keep_strategy_options(setup, options, same_devices, strategy == "auto");
   if (chosen.strategy != setup.record.strategy) setup.record.strategy.clear();
   return same_devices;
 }

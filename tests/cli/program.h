@@ -24,6 +24,9 @@ class Desk {
   // -f 8; exec".
   [[nodiscard]] Outcome tandem(const std::string& arguments, const std::string& before = "") const;
   [[nodiscard]] Outcome alexnet(const std::string& arguments, const std::string& before = "") const;
+  // Another of the built programs, as "check_lossless".
+  [[nodiscard]] Outcome run(const std::string& program, const std::string& arguments,
+                            const std::string& before = "") const;
   // The message of a program that must refuse: exit code 1 and one line on stderr, which begins
   // with the program's name. Anything else is a failed expectation.
   [[nodiscard]] std::string refusal(const std::string& arguments,
@@ -47,8 +50,6 @@ class Desk {
   void draw_two_classes(const std::string& folder) const;
 
  private:
-  [[nodiscard]] Outcome run(const std::string& program, const std::string& arguments,
-                            const std::string& before) const;
   TempFolder folder_;
 };
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/cli/program.h"
@@ -48,6 +49,11 @@ TEST_F(EachStrategyOption, BucketIsASize) {
     EXPECT_THAT(refusal(std::string("layerwise --bucket ") + wrong),
                 AllOf(HasSubstr(std::string("--bucket ") + wrong), HasSubstr("4MiB")));
   }
+}
+
+TEST_F(EachStrategyOption, OneBroadcastIsChosen) {
+  EXPECT_THAT(refusal("two_phase --plain-broadcast --hidden-broadcast"),
+              HasSubstr("--plain-broadcast and --hidden-broadcast contradict each other"));
 }
 
 TEST_F(EachStrategyOption, QuotaIsAtMostTheDevices) {
@@ -104,24 +110,95 @@ TEST_F(EachStrategyOption, SlicesAreOfAllLayersOrOfLargeOnesOrNone) {
               HasSubstr("--slices is an option of strategy 'asymmetric'"));
 }
 
+// A run of LeNet, and its record.
+class StrategyRun : public testing::Test {
+ protected:
+  static std::string first(const std::string& strategy) {
+    return "train --out run --batch 8 --net lenet --data synthetic --steps 2 --strategy " +
+           strategy;
+  }
+  static std::string resumed(const std::string& options) {
+    return "train --out run --resume --steps 3 " + options;
+  }
+  // Its output.
+  std::string done(const std::string& arguments) {
+    const Outcome outcome = desk_.tandem(arguments);
+    EXPECT_EQ(outcome.code, 0) << arguments << "\n" << outcome.output << outcome.errors;
+    return outcome.output;
+  }
+  std::string refusal(const std::string& arguments) { return desk_.refusal(arguments); }
+  nlohmann::json record() { return nlohmann::json::parse(desk_.read("run/run.json")); }
+  nlohmann::json options() { return record()["options"]; }
+  // As if something else had been the fastest when it began.
+  void change(const std::string& pointer, const nlohmann::json& value) {
+    nlohmann::json tree = record();
+    tree[nlohmann::json::json_pointer(pointer)] = value;
+    desk_.write("run/run.json", tree.dump(2));
+  }
+  // To another one of those that there are; the new one.
+  int change_quota() {
+    const int quota = options()["roles"]["quota"].get<int>() == 1 ? 2 : 1;
+    change("/options/roles/quota", quota);
+    return quota;
+  }
+
+ private:
+  Desk desk_;
+};
+
 // The choice decides the bits, so it is the run's, even where another one is the fastest by now.
-TEST(FcParallelRun, KeepsItsQuotaWhenItIsResumed) {
-  const Desk desk;
-  const Outcome first = desk.tandem(
-      "train --out run --batch 8 --devices cpu:4 --strategy fc_parallel --net lenet "
-      "--data synthetic --steps 2");
-  ASSERT_EQ(first.code, 0) << first.errors;
-  EXPECT_THAT(first.output, HasSubstr("the fastest on sim: --quota 4"));
-  std::string record = desk.read("run/run.json");
-  const size_t quota = record.find("\"quota\": 4");
-  ASSERT_NE(quota, std::string::npos);
-  record.replace(quota, 10, "\"quota\": 2");
-  desk.write("run/run.json", record);
-  const Outcome resumed = desk.tandem("train --out run --resume --steps 3");
-  ASSERT_EQ(resumed.code, 0) << resumed.errors;
-  EXPECT_THAT(resumed.output, AllOf(HasSubstr("2 of 4 error pieces a round"),
-                                    Not(HasSubstr("the fastest on sim"))));
-  EXPECT_THAT(desk.read("run/run.json"), HasSubstr("\"quota\": 2"));
+TEST_F(StrategyRun, KeepsItsQuotaWhenItIsResumed) {
+  EXPECT_THAT(done(first("fc_parallel --devices cpu:4")), HasSubstr("the fastest on sim: --quota"));
+  const int quota = change_quota();
+  EXPECT_THAT(done(resumed("")),
+              AllOf(HasSubstr(std::to_string(quota) + " of 4 error pieces a round"),
+                    Not(HasSubstr("the fastest on sim"))));
+  EXPECT_EQ(options()["roles"]["quota"], quota);
+}
+
+TEST_F(StrategyRun, KeepsItsQuotaWhenTheSameOptionsAreToldAgain) {
+  const std::string begun = first("fc_parallel --devices cpu:4 --eager");
+  (void)done(begun);
+  const int quota = change_quota();
+  EXPECT_THAT(done(test::replaced(begun, "--steps 2", "--steps 3") + " --resume"),
+              Not(HasSubstr("the fastest on sim")));
+  EXPECT_EQ(options()["roles"]["quota"], quota);
+}
+
+TEST_F(StrategyRun, KeepsItsPairWhenAnotherOptionChanges) {
+  (void)done(first("hybrid --devices cpu:4"));
+  const int conv = options()["roles"]["conv_devices"].get<int>() == 2 ? 3 : 2;
+  change("/options/roles/conv_devices", conv);
+  change("/options/roles/fc_devices", 4 - conv);
+  (void)done(resumed("--fc-memory extended"));
+  EXPECT_EQ(options()["roles"]["conv_devices"], conv);
+  EXPECT_EQ(options()["roles"]["fc_memory"], "extended");
+}
+
+TEST_F(StrategyRun, TakesOptionsThatAreToldWithTheirDefaultsWhenItIsResumed) {
+  (void)done(first("two_phase --devices cpu:2 --plain-broadcast --split fc2 --time-threshold 0.3"));
+  EXPECT_EQ(options()["hidden_broadcast"], false);
+  (void)done(resumed("--hidden-broadcast --split auto --time-threshold 0.1"));
+  EXPECT_EQ(options()["hidden_broadcast"], true);
+  EXPECT_EQ(options()["split"], "auto");
+  EXPECT_EQ(options()["time_threshold"], 0.1);
+}
+
+TEST_F(StrategyRun, KeepsTheSplitThatAutoChoseWhenAutoIsToldAgain) {
+  (void)done(first("two_phase --devices cpu:2 --split auto"));
+  const std::string other = record()["choices"]["split"] == "fc1" ? "fc2" : "fc1";
+  change("/choices/split", other);
+  for (const std::string steps : {"3", "4"}) {
+    (void)done("train --out run --resume --split auto --steps " + steps);
+    EXPECT_EQ(record()["choices"]["split"], other);
+  }
+}
+
+TEST_F(StrategyRun, RefusesAnOptionThatItsStrategyHasNotWhateverTheValue) {
+  (void)done(first("layerwise --devices cpu:2"));
+  EXPECT_THAT(refusal(resumed("--hidden-broadcast")),
+              HasSubstr("--hidden-broadcast is an option of strategy 'two_phase'; strategy "
+                        "'layerwise' has none"));
 }
 
 // What the costs and the links of one run chose is the run's: another choice adds up otherwise.

@@ -148,6 +148,25 @@ TEST(SimulatedDefault, SaysWhatItChoseAmong) {
               AllOf(HasSubstr("the fastest on sim: --quota "), HasSubstr("--quota 1")));
 }
 
+// A round for each error piece of each layer: too many with --quota 1.
+TEST(SimulatedDefault, SaysNothingOfVariantsThatCannotBe) {
+  const CostTable costs = costs_of(dense_net(), 1e-3);
+  StrategyInputs inputs = inputs_of(dense_net(), 8);
+  inputs.costs = &costs;
+  inputs.options.roles.eager = true;
+  const SimulatedDefault choice = chosen("fc_parallel", inputs);
+  EXPECT_THAT(choice.note, HasSubstr("--quota 4"));
+  int refused = 0;
+  for (const StrategyVariant& variant : known("fc_parallel").variants(inputs)) {
+    StrategyInputs one = inputs;
+    one.options = variant.options;
+    if (error_of([&] { (void)build_plan("fc_parallel", one); }).empty()) continue;
+    ++refused;
+    EXPECT_THAT(choice.note, testing::Not(HasSubstr(variant.label))) << choice.note;
+  }
+  EXPECT_GT(refused, 0);
+}
+
 TEST(SimulatedDefault, LeavesAloneWhatIsToldOrNotOpen) {
   const CostTable costs = costs_of(dense_net(), 1e-3);
   StrategyInputs inputs = inputs_of(dense_net(), 4);

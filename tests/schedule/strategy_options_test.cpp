@@ -86,9 +86,52 @@ TEST(StrategyOptions, ReplaceOthersOnlyWhereTheyAreTold) {
   there.reduce = "tree";
   there.bucket = 7;
   told.bucket = 9;
-  overlay(told, there);
+  overlay(told, {"--bucket"}, {}, there);
   EXPECT_EQ(there.reduce, "tree");
   EXPECT_EQ(there.bucket, 9);
+}
+
+TEST(StrategyOptions, ThatAreNamedReplaceOthersByTheirDefaultValue) {
+  StrategyOptions there;
+  there.hidden_broadcast = false;
+  there.split = "fc1";
+  there.time_threshold = there.weight_threshold = 0.3;
+  const StrategyOptions standard;
+  overlay(standard, {"--hidden-broadcast", "--split", "--time-threshold", "--weight-threshold"}, {},
+          there);
+  EXPECT_TRUE(there.hidden_broadcast);
+  EXPECT_EQ(there.split, "auto");
+  EXPECT_EQ(there.time_threshold, 0.1);
+  EXPECT_EQ(there.weight_threshold, 0.1);
+}
+
+TEST(StrategyOptions, ThatChangeOpenWhatWasChosenToGoWithThem) {
+  StrategyOptions there, told;
+  there.roles.quota = 4;
+  there.roles.eager = told.roles.eager = true;
+  overlay(told, {"--eager"}, {}, there);
+  EXPECT_EQ(there.roles.quota, 4);  // nothing has changed
+  there.roles.eager = false;
+  StrategyOptions told_before = there;
+  overlay(told, {"--eager"}, {"--quota"}, told_before);
+  EXPECT_EQ(told_before.roles.quota, 4);
+  overlay(told, {"--eager"}, {}, there);
+  EXPECT_EQ(there.roles.quota, 0);
+  EXPECT_TRUE(there.roles.eager);
+  there.roles.conv_devices = 2;
+  there.roles.fc_devices = 2;
+  told.roles.conv_devices = 3;
+  overlay(told, {"--conv-devices"}, {}, there);
+  EXPECT_EQ(there.roles.conv_devices, 3);
+  EXPECT_EQ(there.roles.fc_devices, 0);
+}
+
+TEST(StrategyOptions, AreToldByNameOrByAnotherValueThanTheDefault) {
+  StrategyOptions options;
+  EXPECT_THAT(told_names(options), testing::IsEmpty());
+  options.hidden_broadcast = false;
+  EXPECT_THAT(told_names(options, {"--split"}),
+              testing::ElementsAre("--plain-broadcast", "--split"));
 }
 
 TEST(StrategyOptions, SayWhatWouldBeRightForAWrongValue) {
