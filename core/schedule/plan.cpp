@@ -23,10 +23,6 @@ const char* to_string(StreamKind kind) {
       return "update";
     case StreamKind::control:
       return "control";
-    case StreamKind::background:
-      return "background";
-    case StreamKind::background_send:
-      return "background_send";
   }
   return "?";
 }

@@ -18,19 +18,9 @@ namespace tandem {
 // A transfer occupies both devices' communication streams; one that is full-duplex the target's
 // communication stream and the source's send stream, so that a device can send and receive at once.
 // What takes no link (adding, updating) may have a stream of its own, and so may small messages
-// that must not queue behind large ones. What nobody waits for soon travels in the background, on
-// streams where it holds up nothing else.
-enum class StreamKind {
-  compute,
-  communication,
-  copy,
-  send,
-  update,
-  control,
-  background,
-  background_send
-};
-constexpr int stream_kinds = 8;
+// that must not queue behind large ones.
+enum class StreamKind { compute, communication, copy, send, update, control };
+constexpr int stream_kinds = 6;
 [[nodiscard]] const char* to_string(StreamKind kind);
 
 struct StreamId {

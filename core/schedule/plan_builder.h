@@ -39,9 +39,6 @@ constexpr TransferStreams full_duplex{StreamKind::communication, StreamKind::sen
 // Small messages that must not queue behind large ones.
 constexpr TransferStreams control_streams{StreamKind::control, StreamKind::control};
 
-// What nobody waits for soon.
-constexpr TransferStreams background_streams{StreamKind::background, StreamKind::background_send};
-
 // Where the state of some floats lies for their update: that of the first of the solver's arrays,
 // and the bytes to the next.
 struct StatePlace {
