@@ -89,7 +89,7 @@ class FourGpus : public testing::Test {
     SessionOptions o;
     o.devices = "cuda:0,1,2,3";
     o.strategy = strategy;
-    o.strategy_options.reduce = "ring";
+    if (strategy == "layerwise") o.strategy_options.reduce = "ring";
     o.batch = 12;
     o.data = {1, 3, 20, 20};
     o.testing = false;
