@@ -167,9 +167,10 @@ TEST(StepsAsGraphs, LeaveOutKernelsOfModulesOlderThanGraphsUnlessTheUserInsists)
   registry.load(std::filesystem::path(TANDEM_PLUGIN_DIR) / "tandem_backend_cpu.so");
   registry.load(std::filesystem::path(TANDEM_PLUGIN_DIR) / "tandem_layer_absval.so");
   registry.load(std::filesystem::path(TANDEM_TEST_PLUGIN_DIR) / "older_minor/older_minor.so");
+  const tandem_backend backend = with_captures();
   const auto reason = [&](const std::string& type, GraphUse use, bool has_graphs) {
     OneLayer one(registry, type);
-    Machine machine(with_captures(), test::devices("cpu", 1), {});
+    Machine machine(backend, test::devices("cpu", 1), {});
     Runtime runtime(machine);
     const Kernels kernels(one.plan, one.net, registry, runtime);
     const MemoryPlan memory = plan_memory(one.plan);
