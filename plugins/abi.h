@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 #define TANDEM_ABI_MAJOR 1
-#define TANDEM_ABI_MINOR 4
+#define TANDEM_ABI_MINOR 5
 #define TANDEM_ENTRY_SYMBOL "tandem_plugin_entry"
 
 /* ---- Values that cross -------------------------------------------------------------------------
@@ -127,6 +127,13 @@ typedef struct tandem_parameter {
   const char* help;        /* one line */
 } tandem_parameter;
 
+/* Functions of one element that kernels know to be done with an output as it is written. Since
+ * 1.5. */
+enum {
+  TANDEM_ACTIVATION_NONE = 0,
+  TANDEM_ACTIVATION_RELU = 1 /* y = x < 0 ? 0 : x; a NaN stays one */
+};
+
 /* ---- Layer types: what a layer is --------------------------------------------------------------
  */
 
@@ -212,6 +219,9 @@ typedef struct tandem_layer_type {
   tandem_status (*cost)(const tandem_layer_query*, tandem_layer_cost*);
   /* Since 1.1. With TANDEM_BATCH_STATISTICS; NULL: no statistics. */
   tandem_status (*statistics)(const tandem_layer_query*, tandem_layer_statistics*);
+  /* Since 1.5. The TANDEM_ACTIVATION_... that its forward pass is, and nothing besides; where it
+   * runs in place, another layer's kernel may then do it. NULL: none. */
+  tandem_status (*activation)(const tandem_layer_query*, int32_t* activation);
 } tandem_layer_type;
 
 /* ---- Kernels: how a layer type runs on a kind of device ----------------------------------------
@@ -264,6 +274,10 @@ typedef struct tandem_binding {
   /* Since 1.4. What prepare() reported as `algorithm` for the same use of this layer in an earlier
    * run, which is to be taken again; a kernel that cannot refuses. NULL: the kernel chooses. */
   const char* algorithm;
+  /* Since 1.5. What forward does last to each element of output 0, of those that the kernel's
+   * `activations` names; never with TANDEM_ADD_TO_OUTPUT. The backward passes are as without it:
+   * the output gradient is that of the values before it, and outputs are not read. */
+  int32_t activation;
 } tandem_binding;
 
 /* One way of laying out a binding's tensors. Applies to all inputs and all outputs. */
@@ -355,6 +369,9 @@ typedef struct tandem_kernel {
   /* Since 1.3. The dtypes that inputs and outputs may have, 1 << TANDEM_FLOAT32 and so on; all of a
    * binding have the same, but labels, losses and metrics, which are float32. 0: float32 only. */
   uint32_t dtypes;
+  /* Since 1.5. The activations that a binding may ask for, 1 << TANDEM_ACTIVATION_RELU and so on.
+   * 64 bits, so that it lies behind the padding of older tables. */
+  uint64_t activations;
 } tandem_kernel;
 
 /* ---- Backends: machines of devices, streams and events -----------------------------------------
@@ -492,6 +509,16 @@ typedef struct tandem_pixels {
   float scale;
 } tandem_pixels;
 
+/* Rows of bytes, one behind the other at a distance of their own on either side. Since 1.5. */
+typedef struct tandem_rows {
+  uint32_t struct_size;
+  int32_t target_device, source_device; /* or TANDEM_HOST */
+  void* target;
+  const void* source;
+  int64_t target_stride, source_stride; /* bytes from row to row; at least row_bytes */
+  int64_t row_bytes, row_count;
+} tandem_rows;
+
 typedef struct tandem_backend {
   uint32_t struct_size;
   const char* kind; /* "cpu", "cuda", "sim" */
@@ -553,12 +580,19 @@ typedef struct tandem_backend {
    * every stream that has waited for an event recorded there meanwhile, does not happen: it becomes
    * the graph. Works run once, now, and issue what each launch repeats, with the same addresses.
    * Each stream that joined must have been waited for by `stream` at the end. Events of a capture
-   * are waited for within it only and have no times. A capture that failed has ended. */
+   * are waited for within it only and have no times. A capture that failed has ended.
+   * What a work passes to its launches depends on its binding and its pass's addresses alone:
+   * counts, random offsets and arrays kept by the host stay as they were in the capture. A module
+   * of minor 4 or newer promises this of its kernels; one that cannot refuses in a capture
+   * (TANDEM_UNSUPPORTED). */
   tandem_status (*begin_capture)(tandem_stream*);
   tandem_status (*end_capture)(tandem_stream*, tandem_graph**);
   /* Returns at once; the whole graph happens in the order of the stream. */
   tandem_status (*launch)(tandem_stream*, const char* label, tandem_graph*);
   void (*destroy_graph)(tandem_graph*); /* after its last launch is done */
+
+  /* Since minor 5. As copy(), of all the rows at once. NULL: the host copies row by row. */
+  tandem_status (*copy_rows)(tandem_stream*, const char* label, const tandem_rows*);
 } tandem_backend;
 
 /* ---- Data sets ---------------------------------------------------------------------------------

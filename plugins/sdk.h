@@ -246,6 +246,8 @@ class LayerType {
   }
   // Must not depend on the number of rows.
   virtual Statistics statistics(const Query&) const { return {}; }
+  // The TANDEM_ACTIVATION_... that its forward pass is, and nothing besides.
+  virtual int32_t activation(const Query&) const { return TANDEM_ACTIVATION_NONE; }
 
  protected:
   static tandem_layer_cost make_cost(double forward_flops, double backward_data_flops,
@@ -278,6 +280,11 @@ struct Binding {
   // The algorithm of an earlier run, to be taken again; nullptr: the kernel chooses.
   const char* algorithm() const {
     return raw.struct_size > offsetof(tandem_binding, algorithm) ? raw.algorithm : nullptr;
+  }
+  // What forward does last to each element of output 0.
+  int32_t activation() const {
+    return raw.struct_size > offsetof(tandem_binding, activation) ? raw.activation
+                                                                  : TANDEM_ACTIVATION_NONE;
   }
 
   const tandem_binding& raw;
@@ -382,6 +389,9 @@ struct LayerTable {
       statistics->backward = result.backward;
     });
   }
+  static tandem_status activation(const tandem_layer_query* query, int32_t* activation) {
+    return guarded([&] { *activation = T{}.activation(Query(*query)); });
+  }
   static const tandem_layer_type* table() {
     static const T type{};
     static const std::vector<Parameter> parameters = type.parameters();
@@ -399,7 +409,8 @@ struct LayerTable {
                                          &shapes,
                                          &weights,
                                          &cost,
-                                         &statistics};
+                                         &statistics,
+                                         &activation};
     return &table;
   }
 };
@@ -409,6 +420,13 @@ struct KernelTable {
   static constexpr uint32_t dtypes() {
     if constexpr (requires { K::dtypes; }) {
       return K::dtypes;
+    } else {
+      return 0;
+    }
+  }
+  static constexpr uint64_t activations() {
+    if constexpr (requires { K::activations; }) {
+      return K::activations;
     } else {
       return 0;
     }
@@ -639,7 +657,8 @@ class Plugin {
   // merge_forward_statistics(const Call&, float* target, const float* const* sources, uint32_t
   // source_count) where statistics do not simply add; static LayoutOptions layouts(const
   // Binding&) if it knows more than NCHW; static constexpr uint32_t dtypes, bits 1 << TANDEM_...,
-  // if it knows more than float32.
+  // if it knows more than float32; static constexpr uint64_t activations, bits 1 <<
+  // TANDEM_ACTIVATION_..., if a binding may ask for them.
   template <class T, class K>
   Plugin& kernel(const char* device_kind) {
     using Table = detail::KernelTable<K>;
@@ -651,7 +670,7 @@ class Plugin {
         &Table::release, Table::forward_or_null(), Table::backward_data_or_null(),
         Table::backward_weights_or_null(), Table::backward_or_null(),
         Table::forward_statistics_or_null(), Table::backward_statistics_or_null(),
-        Table::merge_or_null(), Table::dtypes()}));
+        Table::merge_or_null(), Table::dtypes(), Table::activations()}));
     return *this;
   }
   Plugin& backend(const tandem_backend* table) { return parts_->backends.push_back(table), *this; }

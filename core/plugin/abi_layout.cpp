@@ -87,6 +87,7 @@ static_assert(offsetof(tandem_layer_type, shapes) == 64);
 static_assert(offsetof(tandem_layer_type, weights) == 72);
 static_assert(offsetof(tandem_layer_type, cost) == 80);
 static_assert(offsetof(tandem_layer_type, statistics) == 88);
+static_assert(offsetof(tandem_layer_type, activation) == 96);
 
 static_assert(offsetof(tandem_binding, struct_size) == 0);
 static_assert(offsetof(tandem_binding, phase) == 4);
@@ -106,6 +107,7 @@ static_assert(offsetof(tandem_binding, slice_begin) == 96);
 static_assert(offsetof(tandem_binding, slice_end) == 104);
 static_assert(offsetof(tandem_binding, input_begin) == 112);
 static_assert(offsetof(tandem_binding, algorithm) == 120);
+static_assert(offsetof(tandem_binding, activation) == 128);
 
 static_assert(offsetof(tandem_layout_option, input) == 0);
 static_assert(offsetof(tandem_layout_option, output) == 4);
@@ -153,6 +155,7 @@ static_assert(offsetof(tandem_kernel, forward_statistics) == 80);
 static_assert(offsetof(tandem_kernel, backward_statistics) == 88);
 static_assert(offsetof(tandem_kernel, merge_forward_statistics) == 96);
 static_assert(offsetof(tandem_kernel, dtypes) == 104);
+static_assert(offsetof(tandem_kernel, activations) == 112);
 
 static_assert(offsetof(tandem_machine_options, struct_size) == 0);
 static_assert(offsetof(tandem_machine_options, device_count) == 4);
@@ -242,6 +245,17 @@ static_assert(offsetof(tandem_backend, begin_capture) == 216);
 static_assert(offsetof(tandem_backend, end_capture) == 224);
 static_assert(offsetof(tandem_backend, launch) == 232);
 static_assert(offsetof(tandem_backend, destroy_graph) == 240);
+static_assert(offsetof(tandem_backend, copy_rows) == 248);
+
+static_assert(offsetof(tandem_rows, struct_size) == 0);
+static_assert(offsetof(tandem_rows, target_device) == 4);
+static_assert(offsetof(tandem_rows, source_device) == 8);
+static_assert(offsetof(tandem_rows, target) == 16);
+static_assert(offsetof(tandem_rows, source) == 24);
+static_assert(offsetof(tandem_rows, target_stride) == 32);
+static_assert(offsetof(tandem_rows, source_stride) == 40);
+static_assert(offsetof(tandem_rows, row_bytes) == 48);
+static_assert(offsetof(tandem_rows, row_count) == 56);
 
 static_assert(offsetof(tandem_pixels, struct_size) == 0);
 static_assert(offsetof(tandem_pixels, shape) == 8);

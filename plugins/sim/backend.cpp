@@ -206,6 +206,7 @@ constexpr tandem_backend backend{sizeof(tandem_backend),
                                  nullptr,
                                  nullptr,
                                  nullptr,
+                                 nullptr,
                                  nullptr};
 
 }  // namespace

@@ -83,6 +83,7 @@ inline tandem_layer_type make_type(const char* name, int32_t inputs, uint64_t tr
           shapes,
           nullptr,
           cost,
+          nullptr,
           nullptr};
 }
 

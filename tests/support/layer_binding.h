@@ -39,6 +39,7 @@ struct LayerSetup {
   int64_t slice_begin = 0, slice_end = -1;  // output channels; -1: all
   bool whole_outputs = false;
   int64_t input_begin = 0, input_end = -1;  // elements of a row of input 0; -1: all
+  int32_t activation = TANDEM_ACTIVATION_NONE;
   PlainTensor output_start = {};            // what output 0 holds before forward
   bool on_a_cpu = false;                    // whatever kernel_device() is
 };
@@ -211,7 +212,8 @@ class LayerBinding {
                 setup_.slice_end >= 0 ? setup_.slice_end
                                       : (output_shapes_.empty() ? 0 : output_shapes_[0].c),
                 setup_.input_begin,
-                nullptr};
+                nullptr,
+                setup_.activation};
   }
 
   void prepare() {
