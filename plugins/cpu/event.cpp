@@ -6,9 +6,12 @@
 namespace tandem::cpu {
 
 void Record::reach(double time) {
-  const std::lock_guard lock(mutex_);
-  time_ = time;
-  is_reached_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    time_ = time;
+    is_reached_ = true;
+  }
+  // Without the lock, which those who wake would have to wait for at once.
   condition_.notify_all();
 }
 

@@ -52,8 +52,10 @@ void Stream::record(Event& event) {
 
 void Stream::issue(decltype(Operation::what) what) {
   const double issued = machine_.clock().now();
-  const std::lock_guard lock(mutex_);
-  queue_.push_back({issued, std::move(what)});
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back({issued, std::move(what)});
+  }
   condition_.notify_one();
 }
 
