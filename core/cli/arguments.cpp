@@ -73,7 +73,7 @@ void add_precision_option(CLI::App& command, std::string& precision, const std::
       .add_option(
           "--precision", precision,
           fmt::format("Of activations and their gradients (default: {}): float32, bfloat16, "
-                      "or on cuda devices float16 (gradients times 1024) and tf32 "
+                      "or on cuda devices float16 (gradients times a loss scale) and tf32 "
                       "(float32, multiplied with 11 significant bits); weights stay "
                       "float32",
                       fallback))

@@ -105,6 +105,9 @@ void add_train(CLI::App& app, Action& action) {
                       "A .caffemodel or .safetensors file to begin with, layers by name");
   command->add_option("--devices", o.devices, "cpu, cpu:2, ... (default: cpu)");
   add_precision_option(*command, o.precision, "float32; with --resume the run's");
+  command->add_option("--loss-scale", o.loss_scale,
+                      "float16: what gradients are multiplied by, a power of two (default: 1024; "
+                      "with --resume the run's). Smaller where gradients overflow");
   add_pixels_option(*command, o.pixels,
                     "bytes on cuda where the data have them, else floats; with --resume the run's");
   command->add_option(

@@ -1,19 +1,16 @@
-// By what a net's gradients are multiplied, so that float16, whose smallest number is 6e-8, holds
-// the small ones: a power of two, so that nothing else changes. Losses begin with it, updates
-// divide by it.
+// By what a net's gradients are multiplied, so that float16, whose smallest number is 6e-8 and
+// whose largest 65504, holds them: a power of two, so that nothing else changes. Losses begin with
+// it, updates divide by it.
 #pragma once
-
-#include <algorithm>
 
 #include "core/model/net.h"
 
 namespace tandem {
 
-[[nodiscard]] inline double loss_scale(const Net& net) {
-  const bool is_float16 = std::any_of(net.layers.begin(), net.layers.end(), [](const Layer& layer) {
-    return layer.dtype == TANDEM_FLOAT16;
-  });
-  return is_float16 ? 1024 : 1;
-}
+constexpr double largest_loss_scale = 65536;
+// Error unless it is a power of two from 1 to largest_loss_scale.
+void demand_loss_scale(double scale);
+// 1 where no layer computes in float16.
+[[nodiscard]] double loss_scale(const Net& net);
 
 }  // namespace tandem

@@ -91,6 +91,7 @@ struct Net {
   std::vector<int> more_inputs;  // fed beside them, in the order of NetDefinition::net_inputs()
   std::vector<Scalar> scalars;
   int prediction = -1;  // the tensor of class scores: what the loss or accuracy reads; -1: none
+  double loss_scale = 1024;  // in float16: see loss_scale.h
 
   // The tensor whose memory holds this one's values; and its gradient.
   [[nodiscard]] int values_of(int tensor) const;
@@ -115,6 +116,7 @@ struct NetOptions {
   // Of activations and their gradients, where kernels know it; or tf32_precision, which is
   // float32 whose products may be TF32's.
   int32_t precision = TANDEM_FLOAT32;
+  double loss_scale = 0;  // of float16: a power of two; 0: the default
 };
 
 // Data and Input layers become `data` and `label`; phase rules are applied; parameters are checked

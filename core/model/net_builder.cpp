@@ -1,6 +1,7 @@
 #include <limits>
 #include <optional>
 
+#include "core/model/loss_scale.h"
 #include "core/model/net.h"
 #include "core/model/passes.h"
 
@@ -42,6 +43,10 @@ Net build_net(const NetDefinition& definition, const Registry& registry,
   view_splits(draft);
   run_in_place(draft);
   find_results(draft);
+  if (options.loss_scale != 0) {
+    demand_loss_scale(options.loss_scale);
+    draft.net.loss_scale = options.loss_scale;
+  }
   return std::move(draft.net);
 }
 

@@ -80,6 +80,7 @@ json options_json(const TrainOptions& o) {
           {"solver", o.solver},
           {"devices", o.devices},
           {"precision", o.precision},
+          {"loss_scale", o.loss_scale},
           {"pixels", o.pixels},
           {"strategy", o.strategy},
           {"split", o.strategy_options.split},
@@ -116,6 +117,7 @@ TrainOptions options_from(const json& tree) {
   o.solver = tree.at("solver");
   o.devices = tree.at("devices");
   o.precision = tree.value("precision", std::string("float32"));
+  o.loss_scale = tree.value("loss_scale", 0.0);
   o.pixels = tree.value("pixels", std::string("floats"));
   o.strategy = tree.at("strategy");
   o.strategy_options.split = tree.at("split");

@@ -142,8 +142,9 @@ std::string TrainingRun::way_out(bool weights, double rate) const {
   if (weights && scale > 1) {
     constexpr double largest_float16 = 65504;
     return fmt::format(
-        "Gradients above {:.0f} overflow float16, as they are times {:.0f}: use --precision "
-        "bfloat16, or a smaller learning rate (--lr, here {:.3g}) if float32 fails, too",
+        "Gradients above {:.0f} overflow float16, as they are times {:.0f}: go on with --resume "
+        "and a smaller --loss-scale or --precision bfloat16, or begin with a smaller learning rate "
+        "(--lr, here {:.3g}) if float32 fails, too",
         largest_float16 / scale, scale, rate);
   }
   return fmt::format("Try a smaller learning rate (--lr, here {:.3g})", rate);

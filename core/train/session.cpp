@@ -100,6 +100,7 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   const std::string simulated = options_.kernels.empty() ? "cpu" : options_.kernels;
   net_options.device_kind = computes ? machine_->kind() : simulated;
   net_options.precision = options_.precision;
+  net_options.loss_scale = options_.loss_scale;
   phase.net = build_net(definition, registry_, net_options);
 
   StrategyInputs inputs;

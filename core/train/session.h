@@ -29,6 +29,7 @@ struct SessionOptions {
   int64_t batch = 1;                   // global, of both phases
   Shape data{1, 3, 0, 0};              // of one sample
   int32_t precision = TANDEM_FLOAT32;  // of activations and their gradients: NetOptions::precision
+  double loss_scale = 0;               // NetOptions::loss_scale
   // What the batches of each phase hold. Where the backend makes no floats of bytes they are
   // rounded ones, which are the same.
   PixelForm training_pixels = PixelForm::floats, testing_pixels = PixelForm::floats;

@@ -7,6 +7,7 @@
 #include "core/base/strings.h"
 #include "core/data/loader.h"
 #include "core/model/class_targets.h"
+#include "core/model/loss_scale.h"
 #include "core/model/net.h"
 #include "core/schedule/strategy_options.h"
 #include "core/train/setup_parts.h"
@@ -108,6 +109,13 @@ void demand_utf8(const TrainSetup& setup) {
 
 }  // namespace
 
+void demand_loss_scale_of(const std::string& precision, double loss_scale) {
+  if (loss_scale == 0) return;
+  demand_loss_scale(loss_scale);
+  if (parse_precision(precision) == TANDEM_FLOAT16) return;
+  throw error("--loss-scale {} is of --precision float16; {} needs none", loss_scale, precision);
+}
+
 void resolve_amount(TrainSetup& setup, const TrainOptions& options) {
   TrainOptions& chosen = setup.record.options;
   if (!options.precision.empty()) (void)parse_precision(options.precision);
@@ -146,6 +154,7 @@ void resolve_amount(TrainSetup& setup, const TrainOptions& options) {
   if (chosen.snapshot == 0) chosen.snapshot = setup.solver.snapshot;
   if (chosen.devices.empty()) chosen.devices = "cpu";
   if (chosen.precision.empty()) chosen.precision = dtype_name(TANDEM_FLOAT32);
+  demand_loss_scale_of(chosen.precision, chosen.loss_scale);
   if (chosen.strategy.empty()) chosen.strategy = "two_phase";
   if (!chosen.seed) chosen.seed = setup.solver.seed.value_or(1);
 }

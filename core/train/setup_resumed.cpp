@@ -134,7 +134,10 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
     setup.messages.push_back(fmt::format("precision {} instead of {} from here on",
                                          options.precision, chosen.precision));
     chosen.precision = options.precision;
+    if (parse_precision(chosen.precision) != TANDEM_FLOAT16) chosen.loss_scale = 0;
   }
+  demand_loss_scale_of(chosen.precision, options.loss_scale);
+  if (options.loss_scale != 0) chosen.loss_scale = options.loss_scale;
   choose_machine(chosen, options, other_devices, same_devices);
   setup.finds_links = other_devices;
   choose_amounts(chosen, options);

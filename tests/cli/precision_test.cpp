@@ -117,6 +117,20 @@ TEST_F(Precision, OfARunIsAnotherFromAResumptionOnThatSaysSo) {
   EXPECT_THAT(desk_.read("run/run.json"), HasSubstr("\"precision\": \"float32\""));
 }
 
+TEST_F(Precision, ALossScaleIsAPowerOfTwoAndOfFloat16) {
+  desk_.draw_two_classes("images");
+  const std::string train = "train --net tiny.prototxt --data images --batch 4 --steps 2 --out run";
+  EXPECT_THAT(desk_.refusal(train + " --precision float16 --loss-scale 100"),
+              HasSubstr("a loss scale of 100: it is a power of two from 1 to 65536"));
+  EXPECT_THAT(desk_.refusal(train + " --precision float16 --loss-scale 131072"),
+              HasSubstr("it is a power of two from 1 to 65536"));
+  EXPECT_THAT(desk_.refusal(train + " --loss-scale 128"),
+              HasSubstr("--loss-scale 128 is of --precision float16; float32 needs none"));
+  success(train);
+  EXPECT_THAT(desk_.refusal("train --out run --resume --steps 4 --loss-scale 128"),
+              HasSubstr("--loss-scale 128 is of --precision float16; float32 needs none"));
+}
+
 TEST_F(Precision, TheNetsReportSaysEveryTensorsDtypeAndHalfTheMemory) {
   const auto report = [&](const std::string& precision) {
     return nlohmann::json::parse(success("net cifar10_quick --json --precision " + precision));

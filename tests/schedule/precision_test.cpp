@@ -11,7 +11,7 @@ namespace {
 using testing::Each;
 
 // The weights after an update by `gradient` with momentum, decay and clipping at a norm of 2.
-std::vector<float> updated(float gradient, int32_t precision) {
+std::vector<float> updated(float gradient, int32_t precision, double scale = 1024) {
   Maker maker(1);
   const Region weights = maker.constant("weights", 0, std::vector<float>(16, 1));
   const Region gradients = maker.constant("gradients", 0, std::vector<float>(16, gradient));
@@ -30,6 +30,7 @@ std::vector<float> updated(float gradient, int32_t precision) {
   net.weights[0].count = 16;
   net.layers.resize(1);
   net.layers[0].dtype = precision;
+  net.loss_scale = scale;
   UpdateRule rule;
   rule.momentum = 0.9F;
   rule.weight_decay = 0.01F;
@@ -47,6 +48,8 @@ TEST(Precisions, OfFloat16ChangeNoBitOfAnUpdate) {
     const std::vector<float> plain = updated(gradient, TANDEM_FLOAT32);
     EXPECT_THAT(plain, Each(testing::Lt(1)));
     EXPECT_EQ(updated(1024 * gradient, TANDEM_FLOAT16), plain);
+    EXPECT_EQ(updated(64 * gradient, TANDEM_FLOAT16, 64), plain);
+    EXPECT_EQ(updated(gradient, TANDEM_FLOAT32, 64), plain);
   }
 }
 

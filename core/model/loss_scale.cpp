@@ -1,0 +1,25 @@
+#include "core/model/loss_scale.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+
+namespace tandem {
+
+void demand_loss_scale(double scale) {
+  int exponent = 0;
+  const bool is_power = scale > 0 && std::frexp(scale, &exponent) == 0.5;
+  if (is_power && scale >= 1 && scale <= largest_loss_scale) return;
+  throw error("a loss scale of {}: it is a power of two from 1 to {}, as 128 or 4096", scale,
+              largest_loss_scale);
+}
+
+double loss_scale(const Net& net) {
+  const bool is_float16 = std::any_of(net.layers.begin(), net.layers.end(), [](const Layer& layer) {
+    return layer.dtype == TANDEM_FLOAT16;
+  });
+  return is_float16 ? net.loss_scale : 1;
+}
+
+}  // namespace tandem
