@@ -96,10 +96,13 @@ void add_pixels_option(CLI::App& command, std::string& pixels, const std::string
 }
 
 std::string pixels_word(const SessionOptions& options) {
-  return options.training_pixels == PixelForm::floats ? "floats" : "bytes";
+  return options.training_pixels == PixelForm::bytes ? "bytes" : "floats";
 }
 
 std::string pixels_text(const std::string& pixels, const SessionOptions& options) {
+  if (options.training_pixels == PixelForm::rounded) {
+    return "pixels: floats; the devices' backend makes none of bytes (plugin ABI before 1.4)\n";
+  }
   const std::string word = pixels_word(options);
   if (!is_decided_here(pixels)) return fmt::format("pixels: {}\n", word);
   return fmt::format("pixels: {} by default (or say --pixels {})\n", word,

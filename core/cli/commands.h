@@ -76,7 +76,7 @@ void add_precision_option(CLI::App& command, std::string& precision,
 void add_pixels_option(CLI::App& command, std::string& pixels, const std::string& standard);
 // For made-up data of that shape; `prefers_bytes`: by default. Error if they cannot be bytes.
 void choose_made_up_pixels(const std::string& pixels, bool prefers_bytes, SessionOptions& options);
-// What was chosen: "bytes" or "floats"; and as a line of a report.
+// What travels to the devices: "bytes" or "floats"; and as a line of a report.
 [[nodiscard]] std::string pixels_word(const SessionOptions& options);
 [[nodiscard]] std::string pixels_text(const std::string& pixels, const SessionOptions& options);
 void add_tune_option(CLI::App& command, bool& tune);

@@ -3,9 +3,8 @@
 #include "core/base/error.h"
 #include "core/base/strings.h"
 #include "core/cli/commands.h"
+#include "core/cli/plan_report.h"
 #include "core/device/find_topology.h"
-#include "core/schedule/bounds.h"
-#include "core/schedule/chain_bound.h"
 #include "core/schedule/svg.h"
 #include "core/train/price.h"
 #include "core/train/safetensors.h"
@@ -83,32 +82,6 @@ std::string costs_text(const PlanArguments& a, const CostTable& costs, int measu
       costs.roofline_.bandwidth / 1e9);
 }
 
-std::string links_text(const MachineOptions& machine) {
-  if (machine.topology != nullptr) return "links: " + source_text(*machine.topology) + "\n";
-  if (machine.link.bandwidth <= 0) return "links: 4 GB/s between each pair (no --link)\n";
-  return fmt::format("links: {:.3g} GB/s and {} between each pair, each direction by itself\n",
-                     machine.link.bandwidth / 1e9, human_seconds(machine.link.latency));
-}
-
-json to_json(const Price& price) {
-  json tree = {{"strategy", price.strategy}, {"name", price.name}};
-  if (!price.refusal.empty()) {
-    tree["refused"] = price.refusal;
-    return tree;
-  }
-  tree["predicted_step_seconds"] = price.step_seconds();
-  tree["images_per_second"] = price.measured.images_per_second;
-  tree["speed_up"] = price.speed_up;
-  tree["exposed_communication_seconds"] = price.exposed_seconds();
-  tree["memory_bytes"] = price.memory;
-  tree["fits"] = price.fits;
-  tree["path"] = json::array();
-  for (const PathPart& part : price.path) {
-    tree["path"].push_back({{"stage", to_string(part.stage)}, {"share", part.share}});
-  }
-  return tree;
-}
-
 int run_all(const PlanArguments& a, Registry& registry, const NetDefinition& definition,
             const SessionOptions& options, const PriceOptions& how) {
   const PriceList list = price_strategies(registry, definition, options, how);
@@ -140,24 +113,6 @@ int run_all(const PlanArguments& a, Registry& registry, const NetDefinition& def
   fmt::print("{}{}{}", costs_text(a, *options.costs, list.measured_costs, list.estimated_costs),
              links_text(options.machine), pixels_text(a.pixels, options));
   return 0;
-}
-
-std::string bounds_text(const StepBounds& bounds, const ChainBound& chain, double step) {
-  std::string text =
-      fmt::format("bound: compute {} on device {}{}; the larger is {:.1f} % of the step\n",
-                  human_seconds(bounds.compute), bounds.device,
-                  bounds.link_name.empty()
-                      ? ""
-                      : fmt::format(", link '{}' {}", bounds.link_name, human_seconds(bounds.link)),
-                  100 * bounds.step() / step);
-  if (chain.seconds > bounds.step()) {
-    text += fmt::format(
-        "chain: {} from '{}' to the next, of which device {} computes {}; that is {:.1f} % of the "
-        "step\n",
-        human_seconds(chain.seconds), chain.task, chain.device, human_seconds(chain.computes),
-        100 * chain.seconds / step);
-  }
-  return text;
 }
 
 int run_plan(PlanArguments& a, const CLI::App& command) {
@@ -209,22 +164,8 @@ int run_plan(PlanArguments& a, const CLI::App& command) {
                  {"measured_costs", sources.measured},
                  {"estimated_costs", sources.estimated},
                  {"notes", phase.plan.notes},
-                 {"tasks", json::array()},
+                 {"tasks", tasks_json(phase.plan)},
                  {"memory_bytes", json::array()}};
-    for (const Task& task : phase.plan.tasks) {
-      json entry = {{"label", task.label},
-                    {"stage", to_string(task.stage)},
-                    {"streams", json::array()},
-                    {"after", json::array()}};
-      for (const StreamId& id : task.streams) {
-        entry["streams"].push_back({{"device", id.device}, {"stream", to_string(id.kind)}});
-      }
-      for (const Dependency& d : task.after) {
-        entry["after"].push_back({{"task", phase.plan.tasks[static_cast<size_t>(d.task)].label},
-                                  {"steps_back", d.steps_back}});
-      }
-      tree["tasks"].push_back(entry);
-    }
     for (size_t d = 0; d < memory.persistent_bytes.size(); ++d) {
       tree["memory_bytes"].push_back(memory.persistent_bytes[d] + memory.transient_bytes[d]);
     }
@@ -244,14 +185,7 @@ int run_plan(PlanArguments& a, const CLI::App& command) {
   fmt::print("\n{}{}{}{}", bounds_text(bounds, chain, predicted.step_seconds),
              costs_text(a, *options.costs, sources.measured, sources.estimated),
              links_text(options.machine), pixels_text(a.pixels, options));
-  for (size_t d = 0; d < memory.persistent_bytes.size(); ++d) {
-    fmt::print(
-        "memory of device {}: {} (weights and solver state {}, activations and buffers {})\n", d,
-        human_bytes(memory.persistent_bytes[d] + memory.transient_bytes[d]),
-        human_bytes(memory.persistent_bytes[d]), human_bytes(memory.transient_bytes[d]));
-    if (memory.extended_bytes[d] == 0) continue;
-    fmt::print("extended memory of device {}: {}\n", d, human_bytes(memory.extended_bytes[d]));
-  }
+  fmt::print("{}", memory_text(memory));
   if (how.kernel_devices->ordinals.empty()) {
     fmt::print("memory is without what the kernels of {} devices keep beside tensors\n",
                how.kernel_devices->kind);

@@ -133,8 +133,9 @@ int run_profile(ProfileArguments& a, const CLI::App& command) {
   options.batch = a.net.batch_of(definition);
   options.data = a.net.data(definition);
   options.testing = false;
-  const bool is_cuda = parse_devices(a.devices, registry.backends()).kind == "cuda";
-  choose_made_up_pixels(a.pixels, is_cuda, options);
+  const std::string kind = parse_devices(a.devices, registry.backends()).kind;
+  const bool prefers_bytes = kind == "cuda" && registry.backend(kind).convert_pixels != nullptr;
+  choose_made_up_pixels(a.pixels, prefers_bytes, options);
   options.tuning.measures = a.tune;
   options.executor.graphs = a.graphs;
   options.rule.momentum = 0.9F;
@@ -158,6 +159,7 @@ int run_profile(ProfileArguments& a, const CLI::App& command) {
   {
     Session session(registry, definition, options);
     options.strategy_options = session.options().strategy_options;
+    options.training_pixels = session.training().pixels;
     measured = measure(session, a.warm_up, a.steps);
     if (tries_first) measured.first_step_at = 0;
     options.tuning = session.options().tuning;  // the same algorithms without communication

@@ -149,6 +149,19 @@ void Stream::copy(const char* label, int target_device, void* target, int source
       fmt::format("copy '{}'", label == nullptr ? "" : label));
 }
 
+void Stream::copy_rows(const char* label, const tandem_rows& rows) const {
+  if (const auto at_once = machine_->backend().copy_rows;
+      at_once != nullptr && rows.row_count > 1) {
+    return check(at_once(stream_, label, &rows),
+                 fmt::format("copy '{}'", label == nullptr ? "" : label));
+  }
+  for (int64_t row = 0; row < rows.row_count; ++row) {
+    copy(label, rows.target_device, static_cast<std::byte*>(rows.target) + row * rows.target_stride,
+         rows.source_device, static_cast<const std::byte*>(rows.source) + row * rows.source_stride,
+         rows.row_bytes);
+  }
+}
+
 void Stream::wait(const Event& event) const {
   check(machine_->backend().wait(stream_, event.handle()), "waiting for an event");
 }

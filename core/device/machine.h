@@ -128,6 +128,8 @@ class Stream {
   void submit(const tandem_work& work) const;
   void copy(const char* label, int target_device, void* target, int source_device,
             const void* source, int64_t bytes) const;
+  // As copy(), of all the rows; a copy for each where the backend has no other way.
+  void copy_rows(const char* label, const tandem_rows& rows) const;
   void wait(const Event& event) const;
   void record(const Event& event) const;
   // What this thread issues on the stream in between, and on streams that wait for it, does not

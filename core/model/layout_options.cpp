@@ -66,6 +66,7 @@ class LayoutQuestion {
     binding_.layer_index = layer.random_index;
     if (layer.wants_backward_data) binding_.flags |= TANDEM_WANTS_BACKWARD_DATA;
     if (layer.wants_backward_weights) binding_.flags |= TANDEM_WANTS_BACKWARD_WEIGHTS;
+    if (layer.allows_tf32) binding_.flags |= TANDEM_ALLOWS_TF32;
     binding_.layer_name = layer.name.c_str();
     binding_.attributes = layer.attributes->handle();
     binding_.inputs = inputs_.data();

@@ -10,10 +10,8 @@
 namespace tandem {
 
 // Whether steps run as captured graphs. automatic: with one device, on a backend that can, if every
-// kernel's module knows of captures. A work that is captured runs once, on the host, and what it
-// issued is repeated: what it passes to its launches may depend on its binding and the addresses of
-// its pass alone. A count of calls, a random offset or an array that the host keeps would stay as
-// it was in the capture. Modules of that minor or newer promise it; `on` captures others, too.
+// kernel's module promises what abi.h says at begin_capture, as those of this minor or newer do;
+// `on` captures others, too.
 constexpr int minor_with_graphs = 4;
 enum class GraphUse { off, automatic, on };
 // "auto", "on", "off"; Error on anything else.

@@ -122,10 +122,7 @@ double Executor::State::varied_seconds(int task, int64_t step, double seconds) c
 
 void Executor::State::submit(int task, const Stream& stream, Lowered& work) {
   const char* label = plan.tasks[static_cast<size_t>(task)].label.c_str();
-  for (const Lowered::Copy& copy : work.copies) {
-    stream.copy(label, copy.target_device, copy.target, copy.source_device, copy.source,
-                copy.bytes);
-  }
+  for (const tandem_rows& rows : work.copies) stream.copy_rows(label, rows);
   if (!work.run) return;
   stream.submit({sizeof(tandem_work), TANDEM_WORK_COMPUTE, label,
                  varied_seconds(task, work.step, work.predicted_seconds), &Lowered::trampoline,

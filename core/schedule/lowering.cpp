@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/plugin/registry.h"
+#include "core/schedule/joined_rows.h"
 #include "core/schedule/lowering_resolver.h"
 
 namespace tandem {
@@ -168,8 +169,9 @@ void Lowering::lower_copies(const CopyWork& work, const Resolver& at, Lowered& r
     if (!communication_ && source >= 0 && target >= 0 && source != target) continue;
     const int64_t bytes = plan_.bytes(segment.source);
     if (bytes == 0) continue;
-    result.copies.push_back({target, at(segment.target), source, at(segment.source), bytes});
+    result.copies.push_back(one_row(target, at(segment.target), source, at(segment.source), bytes));
   }
+  if (rearranges(plan_, work)) result.copies = joined_rows(result.copies);
 }
 
 void Lowering::lower_layer(const Task& task, const LayerWork& work, const Resolver& at,

@@ -18,18 +18,11 @@ constexpr bool sanitizes_threads = false;
 #endif
 
 struct Lowered {
-  struct Copy {
-    int target_device = 0;
-    void* target = nullptr;
-    int source_device = 0;
-    const void* source = nullptr;
-    int64_t bytes = 0;
-  };
   struct Touch {
     std::byte* address = nullptr;
     bool writes = false;
   };
-  std::vector<Copy> copies;
+  std::vector<tandem_rows> copies;
   std::function<tandem_status(const tandem_call&)> run;  // empty: only copies
   double predicted_seconds = -1;
   // The step it is issued for, and where the first step with a failing work is noted.
@@ -58,7 +51,8 @@ class Lowering {
  private:
   struct Resolver;
   void lower_copies(const CopyWork& work, const Resolver& at, Lowered& result) const;
-  // False: it is none of many pieces within a device, or the host cannot reach its memory.
+  // False: it is none of many pieces within a device, or the host cannot reach its memory. Then
+  // they are copies, as few as their distances allow.
   [[nodiscard]] bool lower_rows(const Task& task, const CopyWork& work, const Resolver& at,
                                 Lowered& result) const;
   void lower_layer(const Task& task, const LayerWork& work, const Resolver& at,

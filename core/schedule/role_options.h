@@ -1,5 +1,5 @@
 // Which device does what, in strategies whose devices play different roles. What is not set is
-// chosen by the strategy; the plan says what it chose.
+// completed: by `auto`, and by simulated_default(), else by the strategy. The plan says with what.
 #pragma once
 
 #include <string>

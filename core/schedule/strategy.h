@@ -41,7 +41,7 @@ struct StrategyInputs {
   StrategyOptions options;
 };
 
-// One way in which `auto` may complete a strategy's options.
+// One way in which a strategy's options may be completed: by `auto`, and by simulated_default().
 struct StrategyVariant {
   std::string label;  // for the user: "--reduce ring"; "" if there is one way only
   StrategyOptions options;
@@ -51,7 +51,8 @@ struct Strategy {
   std::string name;
   std::string help;  // one line
   Plan (*build)(const StrategyInputs&);
-  // What `auto` tries beside the options that were told. nullptr: the options as they are.
+  // The options that were told, completed: by `auto`, and by simulated_default(). nullptr: the
+  // options as they are.
   std::vector<StrategyVariant> (*variants)(const StrategyInputs&) = nullptr;
   // What no order of a step's tasks can pass, seconds of compute; quicker to have than a plan. With
   // it a Session takes the fastest of the variants where nothing is told: simulated_default().

@@ -1,13 +1,13 @@
 // Convolution and Deconvolution on NVIDIA GPUs: cuDNN's convolution one way and the other way
-// round, and a bias by our own kernels. Tensors of 16 bits are NHWC if they may choose, as tensor
-// cores want them, those of float32 NCHW.
+// round, and a bias by our own kernels. Tensors of 16 bits, and of float32 whose products may be
+// TF32, are NHWC if they may choose, as tensor cores want them; those of plain float32 are NCHW.
 #pragma once
 
 #include <algorithm>
 
 #include "layers/bias/bias_cuda.h"
 #include "layers/convolution/convolution.h"
-#include "layers/convolution/rounded_filter_cuda.h"
+#include "layers/convolution/fetched_filter_cuda.h"
 #include "layers/deconvolution/deconvolution.h"
 #include "plugins/cuda/dnn.h"
 
@@ -40,11 +40,13 @@ inline cuda::ConvolutionChoice convolution_choice(const sdk::Binding& binding) {
 }
 
 inline sdk::LayoutOptions convolution_layouts(const sdk::Binding& binding) {
-  if (binding.input(0).dtype == TANDEM_FLOAT32) return {{TANDEM_NCHW, TANDEM_NCHW, 0}};
-  // cuDNN would reorder what each of the three passes reads and writes.
+  const bool is_float32 = binding.input(0).dtype == TANDEM_FLOAT32;
+  if (is_float32 && !binding.has(TANDEM_ALLOWS_TF32)) return {{TANDEM_NCHW, TANDEM_NCHW, 0}};
+  // cuDNN would reorder, that is read and write, what each of the three passes reads and writes.
   const int64_t elements = sdk::count(binding.input(0).shape) + sdk::count(binding.output(0).shape);
+  const int64_t bytes = (is_float32 ? 4 : 2) * elements;
   return {{TANDEM_NHWC, TANDEM_NHWC, 0},
-          {TANDEM_NCHW, TANDEM_NCHW, 3 * 2 * 2 * static_cast<double>(elements)}};
+          {TANDEM_NCHW, TANDEM_NCHW, 3 * 2 * static_cast<double>(bytes)}};
 }
 
 // cuDNN's three passes, with the weights as it wants them.
@@ -84,7 +86,7 @@ class FilterPasses {
     return pass.scratch<char>() + filter_.bytes();
   }
 
-  RoundedFilter filter_;
+  FetchedFilter filter_;
   cuda::Convolution convolution_;
 };
 

@@ -103,6 +103,9 @@ constexpr tandem_backend backend = [] {
       of(stream).copy(label, target_device, target, source_device, source, bytes);
     });
   };
+  table.copy_rows = [](tandem_stream* stream, const char* label, const tandem_rows* rows) {
+    return issued(of(stream).machine(), [&] { of(stream).copy_rows(label, *rows); });
+  };
   table.wait = [](tandem_stream* stream, tandem_event* event) {
     return issued(of(stream).machine(), [&] { of(stream).wait(of(event)); });
   };

@@ -102,41 +102,6 @@ void Stream::submit(const tandem_work& work) {
   }
 }
 
-void Stream::copy(const char* label, int32_t target_device, void* target, int32_t source_device,
-                  const void* source, int64_t bytes) {
-  if (target_device != TANDEM_HOST) static_cast<void>(machine_.ordinal(target_device));
-  if (source_device != TANDEM_HOST) static_cast<void>(machine_.ordinal(source_device));
-  if (bytes < 0) throw sdk::invalid("a copy of ", bytes, " bytes");
-  if (bytes > 0 && (target == nullptr || source == nullptr)) {
-    throw sdk::invalid("a copy of ", bytes, " bytes ", target == nullptr ? "to" : "from", " NULL");
-  }
-  if (machine_.failing().happened()) return;
-  machine_.make_current(device_);
-  delay();
-  if (bytes == 0) return;
-  const cudaError_t error =
-      issue_copy(target_device, target, source_device, source, static_cast<size_t>(bytes));
-  if (error != cudaSuccess) {
-    machine_.fail(error, "copy", label == nullptr ? "" : label, ordinal_);
-  }
-}
-
-cudaError_t Stream::issue_copy(int32_t target_device, void* target, int32_t source_device,
-                               const void* source, size_t bytes) const {
-  const bool to_host = target_device == TANDEM_HOST, from_host = source_device == TANDEM_HOST;
-  if (to_host || from_host) {
-    const cudaMemcpyKind kind = to_host
-                                    ? (from_host ? cudaMemcpyHostToHost : cudaMemcpyDeviceToHost)
-                                    : cudaMemcpyHostToDevice;
-    return cudaMemcpyAsync(target, source, bytes, kind, stream_);
-  }
-  const int32_t to = machine_.ordinal(target_device), from = machine_.ordinal(source_device);
-  if (to == from) {
-    return cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, stream_);
-  }
-  return cudaMemcpyPeerAsync(target, to, source, from, bytes, stream_);
-}
-
 void Stream::begin_capture() {
   const tandem_status status = machine_.failure().report();
   if (status != TANDEM_OK) throw sdk::Refusal(status, sdk::explained());

@@ -35,6 +35,8 @@ class Stream {
   // Throws Refusal on unknown devices, null memory or a negative size.
   void copy(const char* label, int32_t target_device, void* target, int32_t source_device,
             const void* source, int64_t bytes);
+  // Likewise, and on rows that would overlap.
+  void copy_rows(const char* label, const tandem_rows& rows);
   void wait(Event& event) { event.wait_on(device_, stream_); }
   void record(Event& event) { event.record(device_, stream_); }
   // As abi.h says. Throw Refusal.
@@ -47,8 +49,18 @@ class Stream {
   void give_blas_workspace();
   void destroy() noexcept;
   void delay();
-  [[nodiscard]] cudaError_t issue_copy(int32_t target_device, void* target, int32_t source_device,
-                                       const void* source, size_t bytes) const;
+  // A call of CUDA's and what it returned.
+  struct Issued {
+    const char* call;
+    cudaError_t error;
+  };
+  void demand_places(int32_t target_device, const void* target, int32_t source_device,
+                     const void* source, int64_t bytes) const;
+  [[nodiscard]] Issued issue_copy(int32_t target_device, void* target, int32_t source_device,
+                                  const void* source, int64_t bytes) const;
+  [[nodiscard]] Issued issue_rows(const tandem_rows& rows) const;
+  [[nodiscard]] Issued issue_each(const tandem_rows& rows) const;
+  void tell(const Issued& issued, const char* label);
 
   Machine& machine_;
   const int32_t device_;

@@ -86,6 +86,22 @@ TEST(Pixels, OfSimulatedDevicesAreByDefaultThoseOfTheirCosts) {
               AllOf(Not(HasSubstr("convert input")), HasSubstr("\npixels: floats\n")));
 }
 
+// There the loader makes the floats, and they travel.
+TEST(Pixels, OnABackendThatMakesNoFloatsOfBytesAreToldToBeFloats) {
+  const Desk desk;
+  const std::string older =
+      "TANDEM_PLUGIN_PATH='" + std::string(TANDEM_TEST_PLUGIN_DIR) + "/old_backend'";
+  const std::string profile =
+      "profile --net tiny.prototxt --steps 1 --warm-up 1 --pixels bytes --costs costs.csv";
+  const Outcome profiled = desk.tandem(profile, older);
+  ASSERT_EQ(profiled.code, 0) << profiled.errors;
+  EXPECT_THAT(profiled.output,
+              HasSubstr("\npixels: floats; the devices' backend makes none of bytes (plugin ABI "
+                        "before 1.4)\n"));
+  EXPECT_THAT(desk.read("costs.csv"), Not(HasSubstr("\nconvert,")));
+  EXPECT_THAT(desk.tandem(profile + " --json", older).output, HasSubstr("\"pixels\": \"floats\""));
+}
+
 #ifdef TANDEM_HAS_CUDA
 TEST(Pixels, OfSimulatedDevicesInGpusPrecisionsAreBytesByDefault) {
   const Desk desk;

@@ -62,7 +62,7 @@ TEST_F(Precision, ThatOnlyGpusHaveIsShownAndSimulatedAsTheyHaveIt) {
   };
   EXPECT_EQ(first_output("float16").at("dtype"), "float16");
   EXPECT_EQ(first_output("tf32").at("dtype"), "float32");
-  EXPECT_EQ(first_output("tf32").at("layout"), "NCHW");
+  EXPECT_EQ(first_output("tf32").at("layout"), "NHWC");
   for (const std::string precision : {"tf32", "float16"}) {
     const std::string options = " --net cifar10_quick --devices sim:2 --precision " + precision;
     EXPECT_THAT(success("plan --no-tasks" + options),

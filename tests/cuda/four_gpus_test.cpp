@@ -50,20 +50,9 @@ class FourGpus : public testing::Test {
   }
 
   static TrainOptions options(const std::string& devices, const std::string& strategy) {
-    TrainOptions o;
-    o.data = "synthetic";
-    o.data_parameters = {
-        {"class_count", "5"}, {"size", "60"}, {"val_size", "15"}, {"scale", "0.02"}};
-    o.net_definition = with_class_count(small_net(), 5);
+    TrainOptions o = synthetic_run(folder_, 4);
     o.devices = devices;
     o.strategy = strategy;
-    o.batch = 12;
-    o.steps = 4;
-    o.rate = 0.01;
-    o.seed = 5;
-    o.test_interval = 1000;
-    static int number = 0;
-    o.out = folder_.path() / fmt::format("run{}", ++number);
     return o;
   }
   static TrainOptions rest_of(const TrainOptions& o, int64_t steps) {
@@ -72,10 +61,6 @@ class FourGpus : public testing::Test {
     rest.resume = true;
     rest.steps = steps;
     return rest;
-  }
-  static Weights run(const TrainOptions& o) {
-    Observer quiet;
-    return weights_in(train(o, quiet).run / "last.safetensors");
   }
   static std::string file_of(const TrainOptions& o, const char* name) {
     std::ifstream stream(o.out / name);

@@ -33,27 +33,17 @@ class MessagesOfTrainingByGraphs : public OnDevices {
  protected:
   void TearDown() override { unsetenv("TANDEM_FAKE_ALLOCATES"); }
   TrainOptions options(GraphUse use) {
-    TrainOptions o;
-    o.data = "synthetic";
-    o.data_parameters = {
-        {"class_count", "5"}, {"size", "60"}, {"val_size", "15"}, {"scale", "0.02"}};
-    o.net_definition = with_class_count(small_net(), 5);
+    TrainOptions o = synthetic_run(folder_, 12);
     o.devices = "cuda:0";
     o.strategy = "sequential";
-    o.batch = 12;
-    o.steps = 12;
-    o.rate = 0.01;
-    o.seed = 5;
     o.test_interval = 4;
     o.timeline = false;
     o.graphs = use;
-    o.out = folder_.path() / fmt::format("run{}", ++runs_);
     return o;
   }
 
  private:
   TempFolder folder_;
-  int runs_ = 0;
 };
 INSTANTIATE_TEST_SUITE_P(Devices, MessagesOfTrainingByGraphs, testing::Values("cuda:0,0"),
                          device_name);
@@ -73,8 +63,7 @@ TEST_P(MessagesOfTrainingByGraphs, SayOnceAPhaseAndAtOnceThatItsStepsRunTaskByTa
   EXPECT_LT(training, said.place("step 2")) << "the third step is the first to be captured";
   ASSERT_GE(testing_phase, 0);
   EXPECT_LT(testing_phase, said.place("step 9")) << "the second test captures";
-  Observer quiet;
-  EXPECT_EQ(weights, weights_in(train(options(GraphUse::off), quiet).run / "last.safetensors"));
+  EXPECT_EQ(weights, run(options(GraphUse::off)));
 }
 
 TEST_P(MessagesOfTrainingByGraphs, SayItAlsoOfARunThatFails) {

@@ -34,7 +34,7 @@ class TrainingOnBytes : public testing::TestWithParam<std::string> {
   }
   static TrainOptions options(const std::string& on, const std::string& pixels,
                               const std::string& strategy = "layerwise", int64_t steps = 6) {
-    TrainOptions o;
+    TrainOptions o = short_run(*folder_, steps);
     o.data = (folder_->path() / "cifar").string();
     o.data_parameters = {{"mirror", "true"},      {"pad", "4"},
                          {"resize", "32"},        {"scale", "0.02"},
@@ -44,18 +44,7 @@ class TrainingOnBytes : public testing::TestWithParam<std::string> {
     o.strategy = strategy;
     if (strategy == "two_phase") o.strategy_options.split = "fc3";
     o.pixels = pixels;
-    o.batch = 12;
-    o.steps = steps;
-    o.rate = 0.01;
-    o.seed = 5;
-    o.test_interval = 1000;
-    static int number = 0;
-    o.out = folder_->path() / fmt::format("run{}", ++number);
     return o;
-  }
-  static Weights run(const TrainOptions& o) {
-    Observer quiet;
-    return weights_in(train(o, quiet).run / "last.safetensors");
   }
   static TempFolder* folder_;
 };

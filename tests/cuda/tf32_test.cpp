@@ -5,6 +5,7 @@
 #include "core/base/precision.h"
 #include "core/train/choose_strategy.h"
 #include "core/train/run_folder.h"
+#include "core/train/session.h"
 #include "tests/cuda/machines.h"
 #include "tests/train/run_support.h"
 
@@ -24,25 +25,13 @@ class TrainingInTf32 : public testing::Test {
     ASSERT_EQ(reason, "");
   }
   TrainOptions options(const std::string& devices, const std::string& strategy, int64_t steps) {
-    TrainOptions o;
-    o.data = "synthetic";
-    o.data_parameters = {{"class_count", "5"}, {"size", "60"}, {"scale", "0.02"}};
-    o.net_definition = with_class_count(small_net(), 5);
+    TrainOptions o = synthetic_run(folder_, steps);
     o.devices = devices;
     o.strategy = strategy;
     o.precision = "tf32";
-    o.batch = 12;
-    o.steps = steps;
-    o.rate = 0.01;
-    o.out = folder_.path() / fmt::format("run{}", ++runs_);
     return o;
   }
-  static Weights run(const TrainOptions& o) {
-    Observer quiet;
-    return weights_in(train(o, quiet).run / "last.safetensors");
-  }
   TempFolder folder_;
-  int runs_ = 0;
 };
 
 // What was measured on the GPU is what the prices on sim are made of.
@@ -79,12 +68,18 @@ TEST_F(TrainingInTf32, GoesOnWithoutTheGpuInAnotherPrecision) {
 }
 
 // Which needs no GPU: a net is made for kernels, and prepares none.
-TEST(NetsInTf32, AllowItWhereProductsAreAddedUpAndNowhereElse) {
-  Registry registry = Registry::with_defaults();
+Net net_for_gpus(const NetDefinition& definition, const std::string& precision,
+                 const Shape& data = {}) {
+  static const Registry registry = Registry::with_defaults();
   NetOptions options;
   options.batch = 4;
+  if (data.c > 0) options.data = data;
   options.device_kind = "cuda";
-  options.precision = tf32_precision;
+  options.precision = parse_precision(precision);
+  return build_net(definition, registry, options);
+}
+
+TEST(NetsInTf32, AllowItWhereProductsAreAddedUpAndNowhereElse) {
   const NetDefinition definition =
       NetWriter("mixed")
           .data(12)
@@ -95,13 +90,61 @@ TEST(NetsInTf32, AllowItWhereProductsAreAddedUpAndNowhereElse) {
           .layer("score", "InnerProduct", "inner_product_param { num_output: 3 }")
           .loss()
           .definition();
-  const Net net = build_net(definition, registry, options);
+  const Net net = net_for_gpus(definition, "tf32");
   const auto allows = [&](const char* layer) {
     return net.layers[static_cast<size_t>(net.find_layer(layer))].allows_tf32;
   };
   EXPECT_TRUE(allows("conv1"));
   EXPECT_TRUE(allows("score"));
   for (const char* layer : {"norm1", "scale1", "relu1"}) EXPECT_FALSE(allows(layer)) << layer;
+}
+
+std::vector<std::string> reorders(const Net& net) {
+  std::vector<std::string> names;
+  for (const Layer& layer : net.layers) {
+    if (std::string(layer.type->name) == "Reorder") names.push_back(layer.name);
+  }
+  return names;
+}
+
+// Nothing between two convolutions has another layout than they have: only the data are brought
+// into it, and out of it what an InnerProduct reads as a row.
+TEST(NetsInTf32, HaveTheirChannelsLastFromTheDataToTheFirstInnerProduct) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> nets{
+      {"alexnet", {"data_reorder_NHWC", "pool5_reorder_NCHW"}},
+      {"googlenet", {"data_reorder_NHWC", "loss1/conv_reorder_NCHW", "loss2/conv_reorder_NCHW"}},
+      {"resnet18", {"data_reorder_NHWC"}},
+      {"resnet50", {"data_reorder_NHWC"}},
+      {"mobilenet", {"data_reorder_NHWC"}}};
+  for (const auto& [name, expected] : nets) {
+    const NetDefinition definition = with_class_count(read_net(find_net(name)), 10);
+    const int64_t size = name == "alexnet" ? 227 : 224;
+    const Net net = net_for_gpus(definition, "tf32", {1, 3, size, size});
+    EXPECT_EQ(reorders(net), expected) << name;
+    for (const Layer& layer : net.layers) {
+      if (std::string(layer.type->name) != "Convolution") continue;
+      const Tensor& output = net.tensors[static_cast<size_t>(layer.outputs[0])];
+      const bool is_image = output.shape.h * output.shape.w > 1;
+      EXPECT_EQ(output.layout, is_image ? TANDEM_NHWC : TANDEM_NCHW) << layer.name;
+      EXPECT_EQ(output.dtype, TANDEM_FLOAT32) << layer.name;
+    }
+    EXPECT_TRUE(reorders(net_for_gpus(definition, "float32", {1, 3, size, size})).empty()) << name;
+  }
+}
+
+TEST(NetsInTf32, HaveTheSameLayoutsOnSimulatedGpus) {
+  Registry registry = Registry::with_defaults();
+  SessionOptions options;
+  options.devices = "sim:2";
+  options.kernels = "cuda";
+  options.precision = tf32_precision;
+  options.strategy = "layerwise";
+  options.batch = 12;
+  options.data = {1, 3, 20, 20};
+  options.testing = false;
+  Session session(registry, small_net(), options);
+  EXPECT_EQ(reorders(session.training().net),
+            (std::vector<std::string>{"data_reorder_NHWC", "pool2_reorder_NCHW"}));
 }
 
 }  // namespace

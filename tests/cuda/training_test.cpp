@@ -38,25 +38,10 @@ class TrainingOnDevices : public testing::TestWithParam<Case> {
     if (GetParam().kind == "two_gpus" && no_gpu().empty()) need_two_gpus();
   }
   static TrainOptions options(const std::string& devices, const std::string& strategy) {
-    TrainOptions o;
-    o.data = "synthetic";
-    o.data_parameters = {
-        {"class_count", "5"}, {"size", "60"}, {"val_size", "15"}, {"scale", "0.02"}};
-    o.net_definition = with_class_count(small_net(), 5);
+    TrainOptions o = synthetic_run(*folder_, 20);
     o.devices = devices;
     o.strategy = strategy;
-    o.batch = 12;
-    o.steps = 20;
-    o.rate = 0.01;
-    o.seed = 5;
-    o.test_interval = 1000;
-    static int number = 0;
-    o.out = folder_->path() / fmt::format("run{}", ++number);
     return o;
-  }
-  static Weights run(const TrainOptions& o) {
-    Observer quiet;
-    return weights_in(train(o, quiet).run / "last.safetensors");
   }
   static TrainOptions many() {
     const Case& c = GetParam();

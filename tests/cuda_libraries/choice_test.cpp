@@ -2,6 +2,8 @@
 // where that fails.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "plugins/cuda/blas_bias.h"
 #include "plugins/cuda/dnn.h"
 #include "tests/cuda_libraries/stand_in.h"
@@ -33,10 +35,10 @@ class LibrariesThatAnswer : public testing::Test {
   }
   ~LibrariesThatAnswer() override { EXPECT_EQ(libraries().objects, 0) << "something stays"; }
 
-  static std::string chosen(const ConvolutionChoice& how) {
+  static std::string chosen(const ConvolutionChoice& how, const ConvolutionKind& kind = {}) {
     const ConvolutionShape shape{{2, 3, 8, 8}, {4, 3, 3, 3}, {2, 4, 8, 8}, 1,
                                  {1, 1},       {1, 1},       {1, 1}};
-    return Convolution(call, shape, {}, false, false, how).algorithm();
+    return Convolution(call, shape, kind, false, false, how).algorithm();
   }
   static std::string measured() { return chosen({nullptr, true}); }
 };
@@ -71,6 +73,29 @@ TEST_F(LibrariesThatAnswer, InFloat32HaveNoTimesOfArithmeticThatRounds) {
   EXPECT_EQ(measured(), "measured: cuDNN forward algorithm 6");
   libraries().measured = {answer(7, 1, CUDNN_DEFAULT_MATH)};
   EXPECT_EQ(measured(), "measured: cuDNN forward algorithm 0; by a model");
+}
+
+TEST_F(LibrariesThatAnswer, InTf32AreToldThatTensorsAndWeightsHaveTheirChannelsLast) {
+  using Described = stand_in::Libraries::Described;
+  ConvolutionKind tf32;
+  tf32.allows_tf32 = tf32.channels_last = true;
+  libraries().by_model = {answer(1, 1, CUDNN_DEFAULT_MATH)};
+  EXPECT_EQ(chosen({}, tf32), "cuDNN forward algorithm 1 by default arithmetic");
+  const Described floats{CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT};
+  EXPECT_EQ(libraries().tensors, (std::vector<Described>{floats, floats}));
+  EXPECT_EQ(libraries().filters, (std::vector<Described>{floats}));
+  EXPECT_EQ(std::count(libraries().maths.begin(), libraries().maths.end(), CUDNN_FMA_MATH), 0);
+}
+
+TEST_F(LibrariesThatAnswer, InTf32RecordWhatWasMeasuredAndTakeItAgain) {
+  ConvolutionKind tf32;
+  tf32.allows_tf32 = tf32.channels_last = true;
+  libraries().measured = {answer(6, 2, CUDNN_FMA_MATH), answer(1, 1, CUDNN_DEFAULT_MATH)};
+  const std::string text = chosen({nullptr, true}, tf32);
+  EXPECT_EQ(text, "measured: cuDNN forward algorithm 1 by default arithmetic");
+  libraries().finds = 0;
+  EXPECT_EQ(chosen({text.c_str(), true}, tf32), text);
+  EXPECT_EQ(libraries().finds, 0);
 }
 
 TEST_F(LibrariesThatAnswer, LeaveNothingWhereMeasuringCannotBegin) {

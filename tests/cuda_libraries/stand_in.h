@@ -16,7 +16,15 @@ struct Libraries {
   // What measuring a forward pass finds, and what cuDNN's model says of it.
   std::vector<cudnnConvolutionFwdAlgoPerf_t> measured, by_model;
 
-  int finds = 0;    // times that it was measured
+  int finds = 0;  // times that it was measured
+  // Of tensors and weights as cuDNN was told of them; what arithmetic it was asked for.
+  struct Described {
+    cudnnTensorFormat_t format;
+    cudnnDataType_t dtype;
+    bool operator==(const Described&) const = default;
+  };
+  std::vector<Described> tensors, filters;
+  std::vector<cudnnMathType_t> maths;
   int objects = 0;  // descriptors and arrays that are not destroyed
 };
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <filesystem>
 
-#include "tests/support/computable.h"
 #include "tests/support/layer_test.h"
 
 namespace tandem::test {
@@ -153,32 +152,6 @@ TEST(KernelsForGpus, AgreeWithTheCpuOnLargeAndOddShapes) {
       expect_agreement(actual.backward_weights(gradients), expected.backward_weights(gradients),
                        "weight gradient");
     }
-  }
-}
-
-// 11 significant bits of every factor, where the binding's flag allows it, and all of them else.
-TEST(KernelsForGpus, RoundFactorsToTf32WhereTheUserAllowsIt) {
-  if (kernels_run_on_a_cpu()) GTEST_SKIP() << "TANDEM_TEST_KERNELS names no kernels for GPUs";
-  const std::string reason = not_computable(TANDEM_FLOAT32, TANDEM_ALLOWS_TF32);
-  if (!reason.empty()) GTEST_SKIP() << reason;
-  for (LayerSetup setup : setups()) {
-    if (setup.type != "Convolution" && setup.type != "InnerProduct") continue;
-    SCOPED_TRACE(setup.type);
-    LayerRun exact(setup);
-    setup.flags |= TANDEM_ALLOWS_TF32;
-    LayerRun rounded(setup);
-    const auto expect_rounded = [](const PlainTensor& actual, const PlainTensor& expected) {
-      const double error = relative_difference(actual.values, expected.values);
-      // A GPU's libraries may round, but need not for odd shapes.
-      if (kernel_device().kind() == "cuda_on_host") {
-        EXPECT_GT(error, 1e-5);
-      }
-      EXPECT_LT(error, 2e-3);
-    };
-    const std::vector<PlainTensor> y = exact.forward();
-    expect_rounded(rounded.forward()[0], y[0]);
-    expect_rounded(rounded.backward_data(y)[0], exact.backward_data(y)[0]);
-    expect_rounded(rounded.backward_weights(y)[0], exact.backward_weights(y)[0]);
   }
 }
 

@@ -243,7 +243,7 @@ TEST_P(SixteenBits, ASliceOfAnInnerProductIsAPartOfTheWhole) {
   compare_with_float32(rounded(setup), {rounded(random_tensor({4, 6, 1, 1}, 8))}, {});
 }
 
-// As tensor cores read them; those of float32 stay as they are.
+// As tensor cores read them.
 TEST_P(SixteenBits, ConvolutionsOfAGpuAskForNhwc) {
   if (kernels_run_on_a_cpu()) GTEST_SKIP() << "a cpu's have layouts of their own";
   const LayerSetup setup{
@@ -256,8 +256,6 @@ TEST_P(SixteenBits, ConvolutionsOfAGpuAskForNhwc) {
   EXPECT_EQ(options[0].input, TANDEM_NHWC);
   EXPECT_EQ(options[1].input, TANDEM_NCHW);
   EXPECT_GT(options[1].extra_bytes, options[0].extra_bytes);
-  ASSERT_EQ(LayerRun(setup).layouts().size(), 1U);
-  EXPECT_EQ(LayerRun(setup).layouts()[0].output, TANDEM_NCHW);
 }
 
 TEST_P(SixteenBits, NumbersAreRoundedToTheNearestEvenOne) {

@@ -28,14 +28,6 @@ class Bfloat16Runs : public Runs {
     o.machine.threads = threads;
     return o;
   }
-  static std::string refusal(const TrainOptions& o) {
-    try {
-      (void)run(o);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "(nothing was refused)";
-  }
 };
 
 // The yardstick as in lossless_test.cpp: one device whose threads sum the batch in other orders. A
@@ -125,7 +117,7 @@ TEST_F(Bfloat16Runs, AFloat32LayerThatChangesNothingChangesNoBit) {
 }
 
 TEST_F(Bfloat16Runs, OfFcParallelAreRefusedWithTheWayOut) {
-  EXPECT_THAT(refusal(half("cpu:2", "fc_parallel")),
+  EXPECT_THAT(failure_of(half("cpu:2", "fc_parallel")),
               testing::AllOf(HasSubstr("layer 'score' (InnerProduct)"),
                              HasSubstr("use --precision float32 or another strategy")));
 }
@@ -133,7 +125,7 @@ TEST_F(Bfloat16Runs, OfFcParallelAreRefusedWithTheWayOut) {
 TEST_F(Bfloat16Runs, AnotherWordIsRefused) {
   TrainOptions o = one_device(1);
   o.precision = "half";
-  EXPECT_THAT(refusal(o),
+  EXPECT_THAT(failure_of(o),
               HasSubstr("precision 'half': there are float32, tf32, bfloat16 and float16"));
 }
 

@@ -47,14 +47,6 @@ class PixelRuns : public Runs {
   static RunRecord record_of(const std::filesystem::path& folder) {
     return RunFolder::open(folder).record();
   }
-  static std::string refusal(const TrainOptions& o) {
-    try {
-      (void)run(o);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "(nothing was refused)";
-  }
 };
 
 TEST_F(PixelRuns, OfBytesGiveTheWeightsOfFloatsWithEveryStrategy) {
@@ -138,7 +130,7 @@ TEST_F(PixelRuns, ResumeWithTheirPixelsOnOtherDevicesToo) {
   rest.resume = true;
   rest.steps = 6;
   rest.pixels = "floats";
-  EXPECT_THAT(refusal(rest), HasSubstr("--pixels cannot change when run"));
+  EXPECT_THAT(failure_of(rest), HasSubstr("--pixels cannot change when run"));
   rest.pixels = "auto";
   EXPECT_EQ(run(rest), run(resized("bytes", 6)));
 }
@@ -182,15 +174,15 @@ TEST_F(PixelRuns, OfDataThatAreFloatsAreRefusedWithTheReason) {
   TrainOptions o = cifar("bytes");
   o.data = "synthetic";
   o.data_parameters = {{"size", "60"}, {"val_size", "15"}};
-  EXPECT_EQ(refusal(o),
+  EXPECT_EQ(failure_of(o),
             "--pixels bytes: data 'synthetic': data set 'synthetic' gives floats; leave the option "
             "out, or say --pixels floats");
   TrainOptions padded = cifar("bytes");
   padded.data_parameters["mean"] = "-40";
-  EXPECT_THAT(refusal(padded), AllOf(HasSubstr("data set 'cifar10_binary' gives floats here"),
-                                     HasSubstr("pad shows the mean of -40")));
+  EXPECT_THAT(failure_of(padded), AllOf(HasSubstr("data set 'cifar10_binary' gives floats here"),
+                                        HasSubstr("pad shows the mean of -40")));
   TrainOptions unknown = cifar("byte");
-  EXPECT_EQ(refusal(unknown),
+  EXPECT_EQ(failure_of(unknown),
             "--pixels 'byte': there are auto, bytes and floats (did you mean 'bytes'?)");
 }
 
@@ -207,9 +199,10 @@ TEST_F(PixelRuns, ResumeOnlyOnDataThatHaveBytesAndAreNotAdvisedToSayFloats) {
   rest.steps = 2;
   for (const char* told : {"", "bytes"}) {
     rest.pixels = told;
-    EXPECT_THAT(refusal(rest), AllOf(HasSubstr("learns from pixels as bytes, but data '"),
-                                     HasSubstr("pad shows the mean of -40"),
-                                     HasSubstr("; resume it with data that have bytes, or begin")))
+    EXPECT_THAT(failure_of(rest),
+                AllOf(HasSubstr("learns from pixels as bytes, but data '"),
+                      HasSubstr("pad shows the mean of -40"),
+                      HasSubstr("; resume it with data that have bytes, or begin")))
         << told;
   }
 }

@@ -15,14 +15,6 @@ using testing::HasSubstr;
 
 class ResumedRuns : public Runs {
  protected:
-  static std::string failure_of(const TrainOptions& o) {
-    try {
-      (void)run(o);
-    } catch (const Error& failure) {
-      return failure.what();
-    }
-    return "no error";
-  }
   // Stops a run from within after some steps, as Ctrl-C would.
   class StopAfter : public Observer {
    public:

@@ -62,6 +62,35 @@ inline Weights weights_in(const std::filesystem::path& file) {
   return weights;
 }
 
+// 12 images a step at a rate of 0.01, not evaluated in between, into a new folder in `folder`. What
+// is learnt from the caller says.
+inline TrainOptions short_run(const TempFolder& folder, int64_t steps) {
+  TrainOptions o;
+  o.batch = 12;
+  o.steps = steps;
+  o.rate = 0.01;
+  o.seed = 5;
+  o.test_interval = 1000;
+  static int number = 0;
+  o.out = folder.path() / ("run" + std::to_string(++number));
+  return o;
+}
+
+// small_net() on made-up images of five classes.
+inline TrainOptions synthetic_run(const TempFolder& folder, int64_t steps) {
+  TrainOptions o = short_run(folder, steps);
+  o.data = "synthetic";
+  o.data_parameters = {{"class_count", "5"}, {"size", "60"}, {"val_size", "15"}, {"scale", "0.02"}};
+  o.net_definition = with_class_count(small_net(), 5);
+  return o;
+}
+
+// What a run ends with.
+inline Weights run(const TrainOptions& o) {
+  Observer quiet;
+  return weights_in(train(o, quiet).run / "last.safetensors");
+}
+
 class Runs : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -83,23 +112,20 @@ class Runs : public testing::Test {
   }
 
   static TrainOptions options(int64_t steps = 20) {
-    TrainOptions o;
+    TrainOptions o = short_run(*folder_, steps);
     o.data = (folder_->path() / "data").string();
     o.net_definition = small_net();
-    o.batch = 12;
-    o.steps = steps;
-    o.rate = 0.01;
-    o.seed = 5;
-    o.test_interval = 1000;
     o.data_parameters = {{"mirror", "true"}, {"resize", "22"}, {"scale", "0.02"}, {"mean", "80"}};
-    static int number = 0;
-    o.out = folder_->path() / ("run" + std::to_string(++number));
     return o;
   }
-
-  static Weights run(const TrainOptions& o) {
-    Observer quiet;
-    return weights_in(train(o, quiet).run / "last.safetensors");
+  // What the run is refused with, or fails with.
+  static std::string failure_of(const TrainOptions& o) {
+    try {
+      (void)run(o);
+    } catch (const Error& failure) {
+      return failure.what();
+    }
+    return "no error";
   }
 
   static TempFolder* folder_;

@@ -14,17 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-class Training : public Runs {
- protected:
-  static std::string failure_of(const TrainOptions& o) {
-    try {
-      (void)run(o);
-    } catch (const Error& failure) {
-      return failure.what();
-    }
-    return "no error";
-  }
-};
+class Training : public Runs {};
 
 TEST_F(Training, TheNetLearnsTheClasses) {
   TrainOptions o = options(60);

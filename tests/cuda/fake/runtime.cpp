@@ -21,18 +21,6 @@ using tandem::fake::told;
 
 constexpr size_t memory_bytes = size_t{16} << 30;
 
-// A copy that is not pinned is over when the call returns.
-std::mutex pinned_mutex;
-std::map<const char*, size_t> pinned;
-bool is_pinned(const void* address, size_t bytes) {
-  const auto* begin = static_cast<const char*>(address);
-  const std::lock_guard lock(pinned_mutex);
-  auto found = pinned.upper_bound(begin);
-  if (found == pinned.begin()) return false;
-  --found;
-  return begin + bytes <= found->first + found->second;
-}
-
 // Of a GPU's memory, what is allocated, and where.
 std::mutex memory_mutex;
 std::map<void*, std::pair<int, size_t>> allocated;
@@ -45,10 +33,6 @@ struct Launch {
 };
 thread_local std::vector<Launch> launches;
 std::map<const void*, std::string> kernels;
-
-cudaError_t issue_copy(void* target, const void* source, size_t bytes, cudaStream_t stream) {
-  return told(Stream::of(stream).issue([=] { std::memcpy(target, source, bytes); }));
-}
 
 }  // namespace
 
@@ -161,38 +145,6 @@ cudaError_t cudaFree(void* address) {
   }
   std::free(address);
   return cudaSuccess;
-}
-cudaError_t cudaHostAlloc(void** address, size_t bytes, unsigned) {
-  if (refused_in_capture()) return told(cudaErrorStreamCaptureUnsupported);
-  constexpr size_t page = 4096;
-  *address = std::aligned_alloc(page, (bytes + page - 1) / page * page);
-  const std::lock_guard lock(pinned_mutex);
-  pinned[static_cast<const char*>(*address)] = bytes;
-  return cudaSuccess;
-}
-cudaError_t cudaFreeHost(void* address) {
-  if (refused_in_capture()) return told(cudaErrorStreamCaptureUnsupported);
-  {
-    const std::lock_guard lock(pinned_mutex);
-    pinned.erase(static_cast<const char*>(address));
-  }
-  std::free(address);
-  return cudaSuccess;
-}
-
-cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cudaMemcpyKind kind,
-                            cudaStream_t stream) {
-  const bool is_over_at_once = (kind == cudaMemcpyHostToDevice && !is_pinned(source, bytes)) ||
-                               (kind == cudaMemcpyDeviceToHost && !is_pinned(target, bytes)) ||
-                               kind == cudaMemcpyHostToHost;
-  if (is_over_at_once && refused_in_capture()) return told(cudaErrorStreamCaptureUnsupported);
-  const cudaError_t error = issue_copy(target, source, bytes, stream);
-  if (is_over_at_once) Stream::of(stream).synchronize();
-  return error;
-}
-cudaError_t cudaMemcpyPeerAsync(void* target, int, const void* source, int, size_t bytes,
-                                cudaStream_t stream) {
-  return issue_copy(target, source, bytes, stream);
 }
 cudaError_t cudaMemsetAsync(void* target, int value, size_t bytes, cudaStream_t stream) {
   return told(Stream::of(stream).issue([=] { std::memset(target, value, bytes); }));

@@ -1,6 +1,7 @@
-// The weights of a convolution as cuDNN reads them: the float32 ones themselves, or a copy of 16
-// bits an element in scratch memory, rounded when they are fetched, in (O, H, W, I) order where
-// channels are last. Their gradient comes from cuDNN in the same form and is made float32 here.
+// The weights of a convolution as cuDNN reads them: the float32 ones themselves, or a copy in
+// scratch memory that is made when they are fetched: rounded where the convolution has 16 bits, in
+// (O, H, W, I) order where its channels are last. Their gradient comes from cuDNN in the same form
+// and is made float32, in (O, I, H, W) order, here.
 #pragma once
 
 #include <cstdint>
@@ -24,43 +25,49 @@ struct FilterPlaces {
 };
 
 template <class T>
-struct RoundedFilterElement {
+struct FetchedFilterElement {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    cuda::store(plain[i], rounded[places.place(i)]);
+    cuda::store(plain[i], fetched[places.place(i)]);
   }
   FilterPlaces places;
   const float* plain;
-  T* rounded;
+  T* fetched;
 };
 template <class T>
 struct FilterGradientElement {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    plain[i] = (accumulate ? plain[i] : 0.0F) + cuda::load(rounded[places.place(i)]);
+    plain[i] = (accumulate ? plain[i] : 0.0F) + cuda::load(fetched[places.place(i)]);
   }
   FilterPlaces places;
-  const T* rounded;
+  const T* fetched;
   float* plain;
   bool accumulate;
 };
 
-class RoundedFilter {
+class FetchedFilter {
  public:
-  RoundedFilter(const tandem_shape& weight, const cuda::ConvolutionKind& kind)
+  FetchedFilter(const tandem_shape& weight, const cuda::ConvolutionKind& kind)
       : places_{weight.c, weight.h * weight.w, kind.channels_last},
         elements_(sdk::count(weight)),
-        dtype_(kind.dtype) {}
+        dtype_(kind.dtype),
+        // With one channel, or one pixel, both orders are the same bytes.
+        is_copy_(kind.dtype != TANDEM_FLOAT32 ||
+                 (kind.channels_last && weight.c > 1 && weight.h * weight.w > 1)) {}
 
-  [[nodiscard]] bool is_copy() const { return dtype_ != TANDEM_FLOAT32; }
+  [[nodiscard]] bool is_copy() const { return is_copy_; }
   // Of the copy, rounded up so that what lies behind it in scratch memory is as aligned as that.
-  [[nodiscard]] int64_t bytes() const { return is_copy() ? (2 * elements_ + 255) / 256 * 256 : 0; }
+  [[nodiscard]] int64_t bytes() const {
+    const int64_t element = dtype_ == TANDEM_FLOAT32 ? 4 : 2;
+    return is_copy_ ? (element * elements_ + 255) / 256 * 256 : 0;
+  }
 
   // What the convolution is to read: `weight`, or the copy at `memory`.
   const void* fetch(const sdk::Call& call, const float* weight, void* memory) const {
-    if (!is_copy()) return weight;
+    if (!is_copy_) return weight;
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
       cuda::for_each(call, elements_,
-                     RoundedFilterElement<T>{places_, weight, static_cast<T*>(memory)});
+                     FetchedFilterElement<T>{places_, weight, static_cast<T*>(memory)});
     });
     return memory;
   }
@@ -79,6 +86,7 @@ class RoundedFilter {
   FilterPlaces places_;
   int64_t elements_;
   int32_t dtype_;
+  bool is_copy_;
 };
 
 }  // namespace tandem::layers

@@ -1,0 +1,24 @@
+// What `tandem plan` shows of plans and prices: as lines for people and as JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/schedule/bounds.h"
+#include "core/schedule/chain_bound.h"
+#include "core/schedule/memory_plan.h"
+#include "core/train/price.h"
+
+namespace tandem::cli {
+
+// Lines with their ends.
+[[nodiscard]] std::string links_text(const MachineOptions& machine);
+// How near a step of so many seconds comes to what no order of its tasks can pass.
+[[nodiscard]] std::string bounds_text(const StepBounds& bounds, const ChainBound& chain,
+                                      double step);
+[[nodiscard]] std::string memory_text(const MemoryPlan& memory);
+
+[[nodiscard]] nlohmann::json to_json(const Price& price);
+[[nodiscard]] nlohmann::json tasks_json(const Plan& plan);
+
+}  // namespace tandem::cli

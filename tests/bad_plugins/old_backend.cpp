@@ -1,0 +1,33 @@
+// The cpu's backend as if it were of ABI 1.3, which made no floats of bytes. It lies under the name
+// of the real one, which it comes before.
+#include <dlfcn.h>
+
+#include <cstddef>
+#include <cstring>
+
+#include "plugins/abi.h"
+#include "plugins/sdk.h"
+
+extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
+  static tandem_backend backend{};
+  static const tandem_backend* backends[] = {&backend};
+  static tandem_plugin plugin{};
+  void* library = dlopen(TANDEM_CPU_BACKEND, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    host->explain(dlerror());
+    return nullptr;
+  }
+  const auto entry =
+      reinterpret_cast<tandem_plugin_entry_function>(dlsym(library, TANDEM_ENTRY_SYMBOL));
+  constexpr size_t size = offsetof(tandem_backend, convert_pixels);
+  std::memcpy(&backend, entry(host)->backends[0], size);
+  backend.struct_size = size;
+  plugin.abi_major = TANDEM_ABI_MAJOR;
+  plugin.abi_minor = 3;
+  plugin.struct_size = sizeof plugin;
+  plugin.name = "old-backend";
+  plugin.version = "0";
+  plugin.backends = backends;
+  plugin.backend_count = 1;
+  return &plugin;
+}

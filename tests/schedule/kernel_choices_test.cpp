@@ -1,0 +1,136 @@
+// What kernels choose by measuring: kept by the use it was measured for, and taken again.
+#include "core/schedule/kernel_choices.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/schedule/probe_plan.h"
+
+namespace tandem {
+namespace {
+
+using test::error_of;
+using test::Machines;
+using test::probe_net;
+using test::probe_plan;
+
+// The name of the probe's use of so many rows on the machine.
+std::string use_of(const Machines& on, const Net& net, int64_t rows) {
+  PlanBinding use;
+  use.layer = 0;
+  use.row_end = rows;
+  return choice_key(std::string("cpu ") + on.machine.device_info(0).name, net, use);
+}
+
+TEST(Kernels, ThatMeasureAreKeptByTheUseTheyMeasured) {
+  Plan plan = probe_plan(2);
+  const Net net = probe_net();
+  Machines on(2);
+  Tuning tuning{true, {}};
+  const Kernels kernels(plan, net, test::registry(), on.runtime, &tuning);
+  EXPECT_THAT(kernels.algorithm(0), testing::StartsWith("measured: number "));
+  EXPECT_NE(kernels.algorithm(0), kernels.algorithm(1)) << "3 rows and 2 are different uses";
+  EXPECT_EQ(tuning.choices, (KernelChoices{{use_of(on, net, 3), kernels.algorithm(0)},
+                                           {use_of(on, net, 2), kernels.algorithm(1)}}));
+}
+
+TEST(Kernels, OfTheSameUseTakeTheSameAlgorithmOnAllDevices) {
+  Plan plan = probe_plan(2);
+  plan.bindings[0].row_end = 2;
+  const Net net = probe_net();
+  Machines on(2);
+  Tuning tuning{true, {}};
+  const Kernels kernels(plan, net, test::registry(), on.runtime, &tuning);
+  EXPECT_EQ(kernels.algorithm(0), kernels.algorithm(1));
+  EXPECT_EQ(tuning.choices.size(), 1U);
+}
+
+TEST(Kernels, TakeAgainWhatTheyTookBeforeAndMeasureOnlyWhatIsNew) {
+  const Net net = probe_net();
+  Machines on(2);
+  Tuning tuning{true, {{use_of(on, net, 3), "measured: once"}}};
+  Plan plan = probe_plan(2);
+  const Kernels kernels(plan, net, test::registry(), on.runtime, &tuning);
+  EXPECT_EQ(kernels.algorithm(0), "measured: once");
+  EXPECT_THAT(kernels.algorithm(1), testing::StartsWith("measured: number "));
+  tuning.measures = false;
+  const KernelChoices before = tuning.choices;
+  Plan again = probe_plan(2);
+  const Kernels resumed(again, net, test::registry(), on.runtime, &tuning);
+  EXPECT_EQ(resumed.algorithm(0), kernels.algorithm(0));
+  EXPECT_EQ(resumed.algorithm(1), kernels.algorithm(1));
+  EXPECT_EQ(tuning.choices, before);
+}
+
+TEST(Kernels, DoNotMeasureUnlessTheyAreTold) {
+  const Net net = probe_net();
+  Machines on(1);
+  Tuning tuning{false, {}};
+  Plan plan = probe_plan(1);
+  const Kernels kernels(plan, net, test::registry(), on.runtime, &tuning);
+  EXPECT_EQ(kernels.algorithm(0), "5x2x1x1 of 5 from 0, flags 3, slice 0 to 2, device 0");
+  EXPECT_TRUE(tuning.choices.empty());
+}
+
+TEST(Kernels, AnAlgorithmThatCannotBeHadAgainIsRefusedWithTheRecord) {
+  const Net net = probe_net();
+  Machines on(1);
+  Tuning tuning{false, {{use_of(on, net, 5), "measured: gone"}}};
+  Plan plan = probe_plan(1);
+  EXPECT_EQ(error_of([&] { Kernels(plan, net, test::registry(), on.runtime, &tuning); }),
+            "layer 'double1' (probe.Double): there is no algorithm 'gone' (probe.prototxt:4); the "
+            "run's record says to take 'measured: gone' again: begin a new run to choose anew");
+}
+
+TEST(Kernels, ThatTakeAnotherAlgorithmThanTheyAreToldAreFoundOut) {
+  const Net net = probe_net();
+  Machines on(1);
+  Tuning tuning{false, {{use_of(on, net, 5), "measured: moody"}}};
+  Plan plan = probe_plan(1);
+  EXPECT_EQ(
+      error_of([&] { Kernels(plan, net, test::registry(), on.runtime, &tuning); }),
+      "layer 'double1' (probe.Double): its kernel was to take the algorithm 'measured: moody' "
+      "again, but took 'measured: another' (probe.prototxt:4)");
+}
+
+TEST(KernelChoices, TellApartWhatChangesHowFastAlgorithmsAre) {
+  Net net = probe_net();
+  PlanBinding use;
+  use.layer = 0;
+  use.row_begin = 3;
+  use.row_end = 5;
+  EXPECT_EQ(choice_key("cuda G", net, use), "cuda G: double1, training, 2 rows, float32");
+  net.layers[0].allows_tf32 = true;
+  net.phase = TANDEM_TEST;
+  use.slice_begin = 1;
+  use.slice_end = 2;
+  use.input_begin = 0;
+  use.input_end = 7;
+  use.adds_to_output = true;
+  EXPECT_EQ(choice_key("cuda G", net, use),
+            "cuda G: double1, testing, 2 rows, tf32, slice 1 to 2, input 0 to 7, added");
+}
+
+TEST(KernelChoices, AreCountedForPeople) {
+  const KernelChoices before{{"cuda G: a", "x"}, {"cpu C: a", "y"}};
+  Tuning tuning{true, before};
+  EXPECT_EQ(tuning_text({true, {{"cuda G: a", "x"}}}, {}, "cpu"),
+            "--tune changes nothing here: no kernel of this net on cpu devices chooses by "
+            "measuring");
+  tuning.choices["cuda G: b"] = "z";
+  EXPECT_EQ(tuning_text(tuning, before, "cuda"),
+            "algorithms chosen by measuring: 1; 1 of an earlier run");
+}
+
+TEST(KernelChoices, ThatCouldNotBeMeasuredAreToldOf) {
+  const Tuning tuning{true,
+                      {{"cuda G: a", "measured: x; by a model"},
+                       {"cuda G: b", "measured: y"},
+                       {"cpu C: a", "measured: z; by a model"}}};
+  EXPECT_EQ(tuning_text(tuning, {}, "cuda"),
+            "algorithms chosen by measuring: 2; 0 of an earlier run; of these 1 chosen at least in "
+            "part by a model, as measuring them found no memory or nothing that may be used");
+}
+
+}  // namespace
+}  // namespace tandem
