@@ -42,6 +42,7 @@ Net build_net(const NetDefinition& definition, const Registry& registry,
   view_splits(draft);
   run_in_place(draft);
   find_results(draft);
+  if (!options.device_kind.empty()) join_activations(draft, options.device_kind);
   return std::move(draft.net);
 }
 
