@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "layers/covered_axes.h"
+#include "layers/rectified_cuda.h"
 #include "plugins/cuda/elements.h"
 #include "plugins/cuda/sums.h"
 
@@ -38,15 +39,16 @@ template <class Function, class T, class V>
 struct AppliedValues {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
     const int64_t value = places.value_of(i);
-    cuda::store(
+    store_rectified(
         function(cuda::load(x[i]), cuda::load(g[i]), cuda::load(a[value]), cuda::load(b[value])),
-        y[i]);
+        y[i], rectifies);
   }
   SpreadPlaces places;
   Function function;
   const T *x, *g;
   const V *a, *b;
   T* y;
+  bool rectifies;
 };
 
 template <class Function, class T>
@@ -74,11 +76,13 @@ struct StoreSum {
 
 // y = function(x, g, a, b), where x and g are tensors and a and b the values of their elements.
 // What a function does not use may be any readable memory of its size; y may be x or g.
+// `rectifies`: a ReLU is done along.
 template <class T, class V, class Function>
 void apply_values(const sdk::Call& call, const Spread& s, const T* x, const T* g, const V* a,
-                  const V* b, T* y, const Function& function) {
-  cuda::for_each(call, s.elements(),
-                 detail::AppliedValues<Function, T, V>{SpreadPlaces(s), function, x, g, a, b, y});
+                  const V* b, T* y, const Function& function, bool rectifies = false) {
+  cuda::for_each(
+      call, s.elements(),
+      detail::AppliedValues<Function, T, V>{SpreadPlaces(s), function, x, g, a, b, y, rectifies});
 }
 
 // Of a layer with the parameters of covered_axes.h.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
@@ -70,6 +71,7 @@ void print_json(const Net& net, const std::vector<LayerSummary>& rows, int64_t t
                                   {"layout", layout_name(tensor.layout)},
                                   {"dtype", dtype_name(tensor.dtype)}});
     }
+    if (layer.done_by >= 0) entry["forward"] = done_along(net, layer);
     tree["layers"].push_back(entry);
   }
   const Totals totals = totals_of(rows);
@@ -98,7 +100,13 @@ void print_table(const Net& net, const std::vector<LayerSummary>& rows, int64_t 
                layer.type->name, row.outputs.empty() ? "-" : size_text(row.outputs[0]), layout,
                row.weights > 0 ? fmt::format("{}", row.weights) : "-",
                flops_text(row.forward_flops), flops_text(row.backward_flops),
-               row.output_bytes > 0 ? human_bytes(row.output_bytes) : "in place");
+               layer.done_by >= 0     ? done_along(net, layer)
+               : row.output_bytes > 0 ? human_bytes(row.output_bytes)
+                                      : "in place");
+  }
+  if (std::any_of(net.layers.begin(), net.layers.end(),
+                  [](const Layer& layer) { return layer.done_by >= 0; })) {
+    fmt::print("\nalong: in place; the named layer's kernel does its forward pass, too\n");
   }
   const Totals totals = totals_of(rows);
   const auto batch = static_cast<double>(net.batch);

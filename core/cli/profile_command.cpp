@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/base/strings.h"
 #include "core/cli/commands.h"
+#include "core/model/net_report.h"
 #include "core/schedule/strategy_options.h"
 #include "core/train/choose_strategy.h"
 #include "core/train/measure.h"
@@ -31,11 +32,21 @@ struct LayerRow {
   double seconds[3] = {0, 0, 0};  // forward, backward_data, backward_weights
   tandem_layer_cost cost{};
   int64_t weights = 0;
+  std::string along{};      // "along conv1": whose kernel does its forward pass
   std::string algorithm{};  // of its kernel on the first device that has one; "": it names none
 };
 
-std::vector<LayerRow> layer_rows(Session& session, const CostTable& costs,
-                                 const std::string& precision) {
+// Slices of a layer do not do along what the whole one does.
+const MeasuredCost* cost_of(const CostTable& costs, const Net& net, int layer, LayerPass pass) {
+  const Layer& l = net.layers[static_cast<size_t>(layer)];
+  if (pass == LayerPass::forward && l.activation != TANDEM_ACTIVATION_NONE) {
+    const MeasuredCost* cost = costs.find(pass_key(net, layer, pass, l.activation));
+    if (cost != nullptr) return cost;
+  }
+  return costs.find(pass_key(net, layer, pass, TANDEM_ACTIVATION_NONE));
+}
+
+std::vector<LayerRow> layer_rows(Session& session, const CostTable& costs) {
   static constexpr LayerPass passes[3] = {LayerPass::forward, LayerPass::backward_data,
                                           LayerPass::backward_weights};
   const Net& net = session.training().net;
@@ -45,9 +56,7 @@ std::vector<LayerRow> layer_rows(Session& session, const CostTable& costs,
     LayerRow row{layer.name, layer.type->name, {}, {}, 0};
     int64_t measured_rows = net.batch;
     for (int pass = 0; pass < 3; ++pass) {
-      const std::string key = layer.name + " " + to_string(passes[pass]);
-      const MeasuredCost* cost = costs.find(key);
-      if (cost == nullptr) cost = costs.find(key + " " + precision);
+      const MeasuredCost* cost = cost_of(costs, net, static_cast<int>(i), passes[pass]);
       if (cost == nullptr) continue;
       row.seconds[pass] = cost->seconds;
       if (cost->rows > 0) measured_rows = cost->rows;
@@ -55,6 +64,7 @@ std::vector<LayerRow> layer_rows(Session& session, const CostTable& costs,
     row.cost = net.cost(static_cast<int>(i), measured_rows);
     for (const int weight : layer.weights)
       row.weights += net.weights[static_cast<size_t>(weight)].count;
+    if (row.seconds[0] <= 0) row.along = done_along(net, layer);
     rows.push_back(row);
   }
   const std::vector<PlanBinding>& bindings = session.training().plan.bindings;
@@ -77,7 +87,7 @@ void print_layers(const std::vector<LayerRow>& rows) {
   };
   for (const LayerRow& row : rows) {
     fmt::print("{:<22} {:<16} {:>18} {:>18} {:>18} {:>9}\n", row.name, row.type,
-               cell(row.seconds[0], row.cost.forward_flops),
+               row.along.empty() ? cell(row.seconds[0], row.cost.forward_flops) : row.along,
                cell(row.seconds[1], row.cost.backward_data_flops),
                cell(row.seconds[2], row.cost.backward_weights_flops),
                row.weights > 0 ? fmt::format("{}", row.weights) : "");
@@ -166,7 +176,7 @@ int run_profile(ProfileArguments& a, const CLI::App& command) {
     tuned = tuning_text(options.tuning, {}, session.machine().kind());
     plan = session.training().plan;
     costs = costs_of(session, session.training().net, plan, measured.events);
-    rows = layer_rows(session, costs, a.precision);
+    rows = layer_rows(session, costs);
     alexnet = test_alexnet_like(session.training().net, costs, a.strategy_options);
     if (!a.trace.empty()) write_output(a.trace, to_chrome_trace(plan, measured.events));
     if (!a.costs.empty()) {
@@ -216,6 +226,7 @@ int run_profile(ProfileArguments& a, const CLI::App& command) {
                                 {"backward_weights_seconds", row.seconds[2]},
                                 {"weights", row.weights},
                                 {"algorithm", row.algorithm}});
+      if (!row.along.empty()) tree["layers"].back()["forward"] = row.along;
     }
     fmt::print("{}\n", tree.dump(2));
     return 0;

@@ -118,4 +118,12 @@ tandem_layer_statistics layer_statistics(const Layer& layer, int32_t phase,
   return statistics;
 }
 
+int32_t layer_activation(const Layer& layer, int32_t phase, const std::vector<Shape>& inputs) {
+  int32_t activation = TANDEM_ACTIVATION_NONE;
+  if (layer.type->activation == nullptr) return activation;
+  const tandem_layer_query query = make_query(layer, phase, inputs);
+  demand(layer, layer.type->activation(&query, &activation), "its activation");
+  return activation;
+}
+
 }  // namespace tandem

@@ -30,5 +30,8 @@ class Registry;
 // Zeros for a layer without statistics.
 [[nodiscard]] tandem_layer_statistics layer_statistics(const Layer& layer, int32_t phase,
                                                        const std::vector<Shape>& inputs);
+// The TANDEM_ACTIVATION_... that its forward pass is, and nothing besides.
+[[nodiscard]] int32_t layer_activation(const Layer& layer, int32_t phase,
+                                       const std::vector<Shape>& inputs);
 
 }  // namespace tandem

@@ -85,6 +85,23 @@ bool Net::makes_views(int layer) const {
   });
 }
 
+int Net::does_along(int layer) const {
+  const Layer& maker = layers[static_cast<size_t>(layer)];
+  if (maker.activation == TANDEM_ACTIVATION_NONE) return -1;
+  return tensors[static_cast<size_t>(maker.outputs[0])].consumers.at(0);
+}
+
+void Net::separate_activations() {
+  for (Layer& layer : layers) {
+    layer.activation = TANDEM_ACTIVATION_NONE;
+    layer.done_by = -1;
+  }
+}
+
+const char* activation_name(int32_t activation) {
+  return activation == TANDEM_ACTIVATION_RELU ? "relu" : "no activation";
+}
+
 int Net::find_layer(const std::string& layer_name) const {
   for (size_t i = 0; i < layers.size(); ++i) {
     if (layers[i].name == layer_name) return static_cast<int>(i);

@@ -62,6 +62,10 @@ struct Layer {
   bool runs_in_place = false;
   int32_t dtype = TANDEM_FLOAT32;  // it computes in; a Reorder's: its output's
   bool allows_tf32 = false;        // its kernel may round factors of float32 products to TF32
+  // What its kernel does to output 0 as it writes it, for the layer behind it (TANDEM_ACTIVATION_),
+  // and, of that layer, the one whose kernel does its forward pass along; -1: none does.
+  int32_t activation = TANDEM_ACTIVATION_NONE;
+  int done_by = -1;
   Location location;
 
   [[nodiscard]] bool has(uint64_t trait) const { return (type->traits & trait) != 0; }
@@ -71,6 +75,9 @@ struct Layer {
   // "layer 'conv1' (Convolution)"
   [[nodiscard]] std::string title() const;
 };
+
+// "relu"
+[[nodiscard]] const char* activation_name(int32_t activation);
 
 // A scalar the net reports: a loss or a metric.
 struct Scalar {
@@ -98,6 +105,10 @@ struct Net {
   [[nodiscard]] int gradient_of(int tensor) const;
   // Whether the layer's forward pass has nothing to do.
   [[nodiscard]] bool makes_views(int layer) const;
+  // The layer whose forward pass this one's kernel does along; -1: none.
+  [[nodiscard]] int does_along(int layer) const;
+  // Every layer's forward pass is its own kernel's again.
+  void separate_activations();
   // Shapes of all tensors when a device has `rows` rows of the batch.
   [[nodiscard]] std::vector<Shape> shapes(int64_t rows) const;
   // What one layer's passes cost over `rows` rows, by its type.
@@ -121,9 +132,9 @@ struct NetOptions {
 
 // Data and Input layers become `data` and `label`; phase rules are applied; parameters are checked
 // against the declared ones; a tensor with several gradient consumers gets a Split; layouts and
-// dtypes are chosen and Reorder layers inserted where neighbours cannot agree. Every Error names
-// the layer, its type and file:line. The weights (names, shapes, order, offsets) are the same in
-// every phase.
+// dtypes are chosen and Reorder layers inserted where neighbours cannot agree; activations are done
+// along by kernels that offer it. Every Error names the layer, its type and file:line. The weights
+// (names, shapes, order, offsets) are the same in every phase.
 [[nodiscard]] Net build_net(const NetDefinition& definition, const Registry& registry,
                             const NetOptions& options);
 

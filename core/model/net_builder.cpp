@@ -43,6 +43,7 @@ Net build_net(const NetDefinition& definition, const Registry& registry,
   view_splits(draft);
   run_in_place(draft);
   find_results(draft);
+  if (!options.device_kind.empty()) join_activations(draft, options.device_kind);
   if (options.loss_scale != 0) {
     demand_loss_scale(options.loss_scale);
     draft.net.loss_scale = options.loss_scale;

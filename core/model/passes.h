@@ -75,6 +75,10 @@ void run_in_place(Draft& draft);
 void find_results(Draft& draft);
 [[nodiscard]] int find_prediction(const Net& net);
 
+// What kernels of a device kind can do along with their output, they do; the layer behind them that
+// is this activation and nothing else keeps its backward pass.
+void join_activations(Draft& draft, const std::string& device_kind);
+
 // ---- What the passes share ----------------------------------------------------------------------
 
 // A layer to be put in, by make_inserted_layer().

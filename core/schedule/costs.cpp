@@ -11,17 +11,6 @@ namespace tandem {
 
 namespace {
 
-// What was measured in one precision is not taken for the other.
-std::string pass_key(const Net& net, int index, LayerPass pass) {
-  const Layer& layer = net.layers[size_t(index)];
-  const std::string key = layer.name + " " + to_string(pass);
-  const std::vector<int>& tensors = layer.outputs.empty() ? layer.inputs : layer.outputs;
-  const int32_t dtype =
-      tensors.empty() ? TANDEM_FLOAT32 : net.tensors[size_t(tensors.front())].dtype;
-  if (dtype != TANDEM_FLOAT32) return key + " " + dtype_name(dtype);
-  return layer.allows_tf32 ? key + " " + dtype_name(tf32_precision) : key;
-}
-
 // Flops and bytes of a pass by its type.
 std::pair<double, double> pass_work(const tandem_layer_cost& cost, LayerPass pass) {
   switch (pass) {
@@ -55,7 +44,35 @@ std::string copy_key(const Plan& plan, const CopyWork& copy) {
   return source.device == TANDEM_HOST ? "input" : target.device == TANDEM_HOST ? "results" : "";
 }
 
+// What the pass of a binding does along.
+int32_t activation_of(const PlanBinding& use, LayerPass pass) {
+  return pass == LayerPass::forward ? use.activation : TANDEM_ACTIVATION_NONE;
+}
+
+// A kernel that does an activation along takes about as long as without: where only the one was
+// measured, it stands in for the other.
+const MeasuredCost* find_or_similar(const CostTable& costs, const Net& net, int layer,
+                                    LayerPass pass, int32_t activation) {
+  const MeasuredCost* cost = costs.find(pass_key(net, layer, pass, activation));
+  const int32_t most = net.layers[size_t(layer)].activation;
+  if (cost != nullptr || pass != LayerPass::forward || most == TANDEM_ACTIVATION_NONE) return cost;
+  const int32_t other = activation == most ? int32_t{TANDEM_ACTIVATION_NONE} : most;
+  return costs.find(pass_key(net, layer, pass, other));
+}
+
 }  // namespace
+
+// What was measured in one precision, or with an activation, is not taken for another.
+std::string pass_key(const Net& net, int index, LayerPass pass, int32_t activation) {
+  const Layer& layer = net.layers[size_t(index)];
+  std::string key = layer.name + " " + to_string(pass);
+  if (activation != TANDEM_ACTIVATION_NONE) key += fmt::format("+{}", activation_name(activation));
+  const std::vector<int>& tensors = layer.outputs.empty() ? layer.inputs : layer.outputs;
+  const int32_t dtype =
+      tensors.empty() ? TANDEM_FLOAT32 : net.tensors[size_t(tensors.front())].dtype;
+  if (dtype != TANDEM_FLOAT32) return key + " " + dtype_name(dtype);
+  return layer.allows_tf32 ? key + " " + dtype_name(tf32_precision) : key;
+}
 
 bool rearranges(const Plan& plan, const CopyWork& copy) {
   const auto device = [&](const Region& region) {
@@ -70,7 +87,8 @@ bool rearranges(const Plan& plan, const CopyWork& copy) {
 
 std::string cost_key(const Net& net, const Plan& plan, const Task& task) {
   if (const auto* work = std::get_if<LayerWork>(&task.work)) {
-    return pass_key(net, plan.bindings[size_t(work->binding)].layer, work->pass);
+    const PlanBinding& use = plan.bindings[size_t(work->binding)];
+    return pass_key(net, use.layer, work->pass, activation_of(use, work->pass));
   }
   if (const auto* copy = std::get_if<CopyWork>(&task.work)) {
     return copy_key(plan, *copy);
@@ -99,7 +117,16 @@ const MeasuredCost* CostTable::find(const std::string& key) const {
 }
 
 double CostTable::pass_seconds(const Net& net, int layer, LayerPass pass, int64_t rows) const {
-  if (const MeasuredCost* cost = find(pass_key(net, layer, pass))) {
+  const Layer& l = net.layers[size_t(layer)];
+  const bool is_forward = pass == LayerPass::forward;
+  if (is_forward && l.done_by >= 0) return 0;
+  return use_seconds(net, layer, pass, rows,
+                     is_forward ? l.activation : int32_t{TANDEM_ACTIVATION_NONE});
+}
+
+double CostTable::use_seconds(const Net& net, int layer, LayerPass pass, int64_t rows,
+                              int32_t activation) const {
+  if (const MeasuredCost* cost = find_or_similar(*this, net, layer, pass, activation)) {
     if (cost->rows <= 0) return cost->seconds;
     return cost->seconds * static_cast<double>(rows) / static_cast<double>(cost->rows);
   }
@@ -135,8 +162,9 @@ double CostTable::moving_seconds(const std::string& key, int64_t bytes) const {
 double CostTable::seconds(const Net& net, const Plan& plan, const Task& task) const {
   if (const auto* work = std::get_if<LayerWork>(&task.work)) {
     const PlanBinding& use = plan.bindings[size_t(work->binding)];
-    return slice_fraction(net, use) *
-           pass_seconds(net, use.layer, work->pass, use.row_end - use.row_begin);
+    return slice_fraction(net, use) * use_seconds(net, use.layer, work->pass,
+                                                  use.row_end - use.row_begin,
+                                                  activation_of(use, work->pass));
   }
   const std::string key = cost_key(net, plan, task);
   return key.empty() ? 0 : moving_seconds(key, cost_bytes(plan, task));
@@ -149,8 +177,11 @@ bool CostTable::is_measured(const Net& net, const Plan& plan, const Task& task) 
   if (work == nullptr || work->pass != LayerPass::backward) return false;
   const int layer = plan.bindings[size_t(work->binding)].layer;
   const Layer& l = net.layers[size_t(layer)];
-  return (!l.wants_backward_data || find(pass_key(net, layer, LayerPass::backward_data))) &&
-         (!l.wants_backward_weights || find(pass_key(net, layer, LayerPass::backward_weights)));
+  const auto has = [&](LayerPass half) {
+    return find(pass_key(net, layer, half, TANDEM_ACTIVATION_NONE)) != nullptr;
+  };
+  return (!l.wants_backward_data || has(LayerPass::backward_data)) &&
+         (!l.wants_backward_weights || has(LayerPass::backward_weights));
 }
 
 }  // namespace tandem

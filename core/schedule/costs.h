@@ -30,7 +30,8 @@ class CostTable {
   explicit CostTable(const Roofline& roofline) : roofline_(roofline) {}
 
   // key: "<layer> forward", "<layer> backward_data", ..., behind them the outputs' dtype if it is
-  // not float32, or "tf32" where a layer with weights may use it;
+  // not float32, or "tf32" where a layer with weights may use it; "<layer> forward+relu" where its
+  // kernel does an activation along;
   // "add", "merge", "norms", "update", "check", "input", "convert", "rearrange" (see cost_key()).
   void set(const std::string& key, const MeasuredCost& cost) { measured_[key] = cost; }
   [[nodiscard]] const MeasuredCost* find(const std::string& key) const;
@@ -41,7 +42,8 @@ class CostTable {
   // False if the roofline has to stand in for what was never measured.
   [[nodiscard]] bool is_measured(const Net& net, const Plan& plan, const Task& task) const;
   // What seconds() is made of: a pass of a layer over `rows` rows; work that moves bytes ("add",
-  // "norms", "update", "check", "input", "results"; see cost_bytes()).
+  // "norms", "update", "check", "input", "results"; see cost_bytes()). Forward is as the net has
+  // it: with what the kernel does along, 0 where another layer's does it.
   [[nodiscard]] double pass_seconds(const Net& net, int layer, LayerPass pass, int64_t rows) const;
   // Of a statistics pass; 0 for a layer without.
   [[nodiscard]] double statistics_seconds(const Net& net, int layer, LayerPass pass,
@@ -59,11 +61,16 @@ class CostTable {
   Roofline roofline_;
 
  private:
+  [[nodiscard]] double use_seconds(const Net& net, int layer, LayerPass pass, int64_t rows,
+                                   int32_t activation) const;
+
   std::map<std::string, MeasuredCost> measured_;
 };
 
 // Whether a copy puts many pieces in another order within a device.
 [[nodiscard]] bool rearranges(const Plan& plan, const CopyWork& copy);
+// Of a pass of a layer that does this activation along (TANDEM_ACTIVATION_NONE: none).
+[[nodiscard]] std::string pass_key(const Net& net, int layer, LayerPass pass, int32_t activation);
 // "" for a copy between devices, and for one piece within a device.
 [[nodiscard]] std::string cost_key(const Net& net, const Plan& plan, const Task& task);
 // The memory traffic of a task, by which measured costs scale: what it reads, and what it writes

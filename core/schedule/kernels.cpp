@@ -74,6 +74,7 @@ void describe(const Net& net, const PlanBinding& binding, Description& result) {
   raw.slice_begin = binding.slice_begin;
   raw.slice_end = binding.slice_end;
   raw.input_begin = binding.input_begin;
+  raw.activation = binding.activation;
   if (raw.slice_end < 0) raw.slice_end = result.outputs.empty() ? 0 : result.outputs[0].shape.c;
 }
 
@@ -149,6 +150,14 @@ void demand(const Layer& layer, const Prepared& prepared, int64_t statistics) {
   }
 }
 
+// A net is made for the kernels of one kind of device.
+void demand_activation(const Layer& layer, const tandem_kernel& kernel, int32_t activation) {
+  if (activation == TANDEM_ACTIVATION_NONE || (kernel.activations >> activation & 1U) != 0) return;
+  throw error(
+      "{}: its kernel for {} devices does no {} along, but the net was made for one that does{}",
+      layer.title(), kernel.device_kind, activation_name(activation), place(layer));
+}
+
 std::string unaware(const Registry& registry, const std::string& layer_type,
                     const std::string& device_kind) {
   const std::string offer = fmt::format("kernel {}/{}", layer_type, device_kind);
@@ -200,6 +209,7 @@ struct Kernels::State {
       const PlanBinding& binding = plan.bindings[i];
       const Layer& layer = net.layers[static_cast<size_t>(binding.layer)];
       kernels[i].table = &registry.kernel(layer.type->name, runtime.machine().kind());
+      demand_activation(layer, *kernels[i].table, binding.activation);
       kernels[i].stream = {binding.device, StreamKind::compute};
       if (unaware_of_graphs.empty()) {
         unaware_of_graphs = unaware(registry, layer.type->name, runtime.machine().kind());

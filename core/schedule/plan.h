@@ -91,6 +91,8 @@ struct PlanBinding {
   bool whole_outputs = false;               // the outputs of a slice are the whole layer's
   int64_t input_begin = 0, input_end = -1;  // elements of a row of input 0; -1: all
   bool adds_to_output = false;              // of a slice of the inputs that is not the first
+  // What forward does along with output 0 (TANDEM_ACTIVATION_), in place of the layer behind it.
+  int32_t activation = TANDEM_ACTIVATION_NONE;
   // Buffers whose bytes the kernel's report fills in. What is in scratch memory ends with a pass.
   int saved = -1, scratch = -1, backward_scratch = -1;
   // Where each of the layer's tensors lives on this device, in the order of the layer's lists.

@@ -236,6 +236,7 @@ PlanBinding PlanBuilder::describe(int place, int layer) {
   use.device = device;
   use.row_begin = rows(place).begin;
   use.row_end = rows(place).end;
+  use.activation = l.activation;
   for (size_t i = 0; i < l.inputs.size(); ++i) {
     const bool wanted = trains && l.wants_backward_data && l.may_take_gradient(i) &&
                         net().tensors[size_t(l.inputs[i])].has_gradient;

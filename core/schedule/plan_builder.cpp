@@ -117,6 +117,7 @@ int PlanBuilder::add_place(int device, Rows rows, const std::string& name) {
 }
 
 void PlanBuilder::emit(Task task) {
+  pending_.follow(net(), plan_, task);
   plan_.tasks.push_back(std::move(task));
 }
 
@@ -133,6 +134,8 @@ void PlanBuilder::emit_statistics(int place, int layer, Stage stage, LayerPass p
 
 void PlanBuilder::emit_forward(int place, int layer) {
   if (net().makes_views(layer)) return;
+  const Layer& l = net().layers[size_t(layer)];
+  if (l.done_by >= 0 && !pending_.has(plan_, tensor(place, l.inputs[0]))) return;
   emit_pass(label(LayerPass::forward, layer, place), Stage::forward,
             {binding(place, layer), LayerPass::forward, false});
 }

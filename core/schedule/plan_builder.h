@@ -14,6 +14,7 @@
 #include "core/base/shape.h"
 #include "core/data/loader.h"
 #include "core/model/net.h"
+#include "core/schedule/pending_activations.h"
 #include "core/schedule/plan.h"
 #include "core/schedule/strategy.h"
 
@@ -111,7 +112,7 @@ class PlanBuilder {
   [[nodiscard]] PlanBinding describe(int place, int layer);
   int add_binding(PlanBinding use);
   // Makes it a use of output channels [begin, end) alone, of which it has weights and gradients;
-  // its outputs stay whole. The layer's type can be sliced.
+  // its outputs stay whole, and no activation is done along. The layer's type can be sliced.
   void slice_outputs(PlanBinding& use, int64_t begin, int64_t end) const;
   // Makes a use that has all of the place's rows one of some of them. The layer works on single
   // samples and keeps nothing between its passes.
@@ -128,6 +129,7 @@ class PlanBuilder {
   // The statistics pass, where the layer has one; before the passes that read what all devices
   // gave.
   void emit_statistics(int place, int layer, Stage stage, LayerPass pass);
+  // Nothing where the kernel of the layer before it has done it along.
   void emit_forward(int place, int layer);
   // The wanted halves: weights first, because their gradients travel. Nothing for a layer without.
   void emit_backward(int place, int layer, Stage stage);
@@ -217,6 +219,7 @@ class PlanBuilder {
   StrategyInputs inputs_;
   Purpose purpose_;
   Plan plan_;
+  PendingActivations pending_;
   std::vector<Place> places_;
   std::map<std::pair<int, std::string>, int> buffers_;  // (device, name)
   std::set<int> weight_arrays_;                         // buffers

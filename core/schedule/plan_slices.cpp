@@ -18,6 +18,7 @@ void PlanBuilder::slice_outputs(PlanBinding& use, int64_t begin, int64_t end) co
   use.slice_begin = begin;
   use.slice_end = end;
   use.whole_outputs = true;
+  use.activation = TANDEM_ACTIVATION_NONE;  // further slices of the inputs may be added
   for (size_t i = 0; i < layer.weights.size(); ++i) {
     const int64_t channels = net().weights[size_t(layer.weights[i])].shape.n;
     use.weights[i] = part_of(use.weights[i], begin, end, channels);

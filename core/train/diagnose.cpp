@@ -69,6 +69,7 @@ std::string first_not_finite(Registry& registry, const NetDefinition& definition
   }
   // Nothing may run in place or share memory: every output must still be there when it is looked
   // at.
+  net.separate_activations();
   for (Layer& layer : net.layers) layer.runs_in_place = false;
   for (Tensor& tensor : net.tensors) tensor.alias_of = tensor.view_of = -1;
 

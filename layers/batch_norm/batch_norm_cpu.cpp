@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "layers/batch_norm/channels.h"
+#include "plugins/cpu/rectified.h"
 
 namespace {
 
@@ -28,7 +29,7 @@ struct Spread {
 
 // y = ((x - high) - low) * scale with the coefficients of its channel; y may be x. What is written
 // is computed from locals, so that the compiler need not ask whether it is what is read next.
-template <class T>
+template <class T, bool rectifies>
 struct Normalise {
   const T* x;
   T* y;
@@ -46,6 +47,9 @@ struct Normalise {
       const T* from = x + offset + i * stride;
       T* to = y + offset + i * stride;
       for (int k = 0; k < Lanes; ++k) value[k] = ((load(from[k]) - a[k]) - b[k]) * s[k];
+      if constexpr (rectifies) {
+        for (int k = 0; k < Lanes; ++k) value[k] = rectified<T>(value[k]);
+      }
       for (int k = 0; k < Lanes; ++k) store(value[k], to[k]);
     }
   }
@@ -85,6 +89,7 @@ class BatchNormCpu : public Needs {
         training_(binding.training()),
         kept_(BatchNorm::uses_kept_statistics(binding.attributes, training_)),
         per_device_(!kept_ && binding.attributes.boolean("per_device")),
+        rectifies_(rectifies(binding)),
         eps_(binding.attributes.number("eps")),
         fraction_(static_cast<float>(binding.attributes.number("moving_average_fraction"))) {
     const int64_t c = channels_.count;
@@ -95,6 +100,7 @@ class BatchNormCpu : public Needs {
   }
 
   static constexpr uint32_t dtypes = float32_and_bfloat16;
+  static constexpr uint64_t activations = rectifying;
   static LayoutOptions layouts(const Binding& binding) {
     return any_layout(binding.input(0).shape.c);
   }
@@ -135,8 +141,13 @@ class BatchNormCpu : public Needs {
     if (saved_bytes > 0) std::copy_n(scale, channels_.count, pass.saved());
     with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      channels_.visit_all(call.threads,
-                          Normalise<T>{input<T>(pass, 0), output<T>(pass, 0), high, low, scale});
+      const T* x = input<T>(pass, 0);
+      T* y = output<T>(pass, 0);
+      if (rectifies_) {
+        channels_.visit_all(call.threads, Normalise<T, true>{x, y, high, low, scale});
+      } else {
+        channels_.visit_all(call.threads, Normalise<T, false>{x, y, high, low, scale});
+      }
     });
   }
 
@@ -158,7 +169,7 @@ class BatchNormCpu : public Needs {
     if (kept_) {
       float* zero = coefficients(pass);
       std::fill_n(zero, channels_.count, 0.0F);
-      channels_.visit_all(call.threads, Normalise<T>{dy, dx, zero, zero, scale});
+      channels_.visit_all(call.threads, Normalise<T, false>{dy, dx, zero, zero, scale});
       return;
     }
     const float* sums =
@@ -251,7 +262,7 @@ class BatchNormCpu : public Needs {
   int32_t dtype_;
   Channels channels_;
   ChannelSums sums_;
-  bool training_, kept_, per_device_;
+  bool training_, kept_, per_device_, rectifies_;
   double eps_;
   float fraction_;
 };

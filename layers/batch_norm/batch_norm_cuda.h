@@ -115,13 +115,14 @@ struct BatchNormForward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
     const int64_t c = places.value_of(i);
     const float distance = (cuda::load(x[i]) - coefficients[c]) - coefficients[channels + c];
-    cuda::store(distance * coefficients[2 * channels + c], y[i]);
+    store_rectified(distance * coefficients[2 * channels + c], y[i], rectifies);
   }
   SpreadPlaces places;
   int64_t channels;
   const T* x;
   const float* coefficients;
   T* y;
+  bool rectifies;
 };
 
 // Of dy and of dy * y.
@@ -168,6 +169,7 @@ class BatchNormCuda : public sdk::Needs {
   BatchNormCuda(const sdk::Binding& binding, const sdk::Call&);
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
+  static constexpr uint64_t activations = rectifying;
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
@@ -199,7 +201,7 @@ class BatchNormCuda : public sdk::Needs {
   int64_t channels_;
   int32_t dtype_;
   cuda::GroupSums<cuda::Pair> sums_;
-  bool training_, kept_, per_device_;
+  bool training_, kept_, per_device_, rectifies_;
   double eps_;
   float fraction_;
 };
@@ -213,6 +215,7 @@ inline BatchNormCuda::BatchNormCuda(const sdk::Binding& binding, const sdk::Call
       training_(binding.training()),
       kept_(BatchNorm::uses_kept_statistics(binding.attributes, training_)),
       per_device_(!kept_ && binding.attributes.boolean("per_device")),
+      rectifies_(rectifies(binding)),
       eps_(binding.attributes.number("eps")),
       fraction_(static_cast<float>(binding.attributes.number("moving_average_fraction"))) {
   scratch_bytes = sums_.scratch_bytes() + (1 + 2 * channels_) * 8 + 3 * channels_ * 4;
@@ -274,7 +277,7 @@ inline void BatchNormCuda::forward(const sdk::Call& call, const sdk::Pass& pass)
     using T = decltype(element);
     cuda::for_each(call, spread_.elements(),
                    BatchNormForward<T>{places_, channels_, cuda::input<T>(pass, 0),
-                                       coefficients(pass), cuda::output<T>(pass, 0)});
+                                       coefficients(pass), cuda::output<T>(pass, 0), rectifies_});
   });
 }
 

@@ -18,13 +18,15 @@ class BiasCuda : public sdk::Needs {
   BiasCuda(const sdk::Binding& binding, const sdk::Call&)
       : spread_(binding.input(0), axes_of(binding)),
         dtype_(binding.input(0).dtype),
-        trained_(binding.input_count() == 1) {
+        trained_(binding.input_count() == 1),
+        rectifies_(rectifies(binding)) {
     if (trained_ || !spread_.one_value_an_element()) {
       scratch_bytes = sums_over(spread_).scratch_bytes();
     }
   }
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
+  static constexpr uint64_t activations = rectifying;
 
   static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
     return cuda_layouts_for(binding);
@@ -37,10 +39,10 @@ class BiasCuda : public sdk::Needs {
       T* y = cuda::output<T>(pass, 0);
       if (trained_) {
         const float* b = pass.weight(0);
-        apply_values(call, spread_, x, x, b, b, y, AddedBias());
+        apply_values(call, spread_, x, x, b, b, y, AddedBias(), rectifies_);
       } else {
         const T* b = cuda::input<T>(pass, 1);
-        apply_values(call, spread_, x, x, b, b, y, AddedBias());
+        apply_values(call, spread_, x, x, b, b, y, AddedBias(), rectifies_);
       }
     });
   }
@@ -80,7 +82,7 @@ class BiasCuda : public sdk::Needs {
 
   Spread spread_;
   int32_t dtype_;
-  bool trained_;
+  bool trained_, rectifies_;
 };
 
 }  // namespace tandem::layers

@@ -90,21 +90,31 @@ class FilterPasses {
   cuda::Convolution convolution_;
 };
 
-// What both have beside the convolution itself: the bias of each output channel.
+// What both have beside the convolution itself: the bias of each output channel, and a ReLU along
+// with it.
 class ConvolutionBias {
  public:
   ConvolutionBias(const sdk::Binding& binding, bool present)
-      : spread_(binding.output(0), {1, 1}), dtype_(binding.output(0).dtype), present_(present) {}
+      : spread_(binding.output(0), {1, 1}),
+        dtype_(binding.output(0).dtype),
+        present_(present),
+        rectifies_(rectifies(binding)) {}
 
   [[nodiscard]] int64_t scratch_bytes() const {
     return present_ ? sums_over(spread_).scratch_bytes() : 0;
   }
   void add(const sdk::Call& call, const sdk::Pass& pass) const {
-    if (!present_) return;
-    const float* bias = pass.weight(1);
+    if (!present_ && !rectifies_) return;
     cuda::with_elements(dtype_, [&](auto element) {
-      auto* y = cuda::output<decltype(element)>(pass, 0);
-      apply_values<decltype(element)>(call, spread_, y, y, bias, bias, y, AddedBias());
+      using T = decltype(element);
+      T* y = cuda::output<T>(pass, 0);
+      if (present_) {
+        const float* bias = pass.weight(1);
+        apply_values<T>(call, spread_, y, y, bias, bias, y, AddedBias(), rectifies_);
+      } else {
+        const int64_t elements = spread_.elements();
+        cuda::for_each(call, elements, RectifiedRows<T>{elements, elements, y});
+      }
     });
   }
   void gradient(const sdk::Call& call, const sdk::Pass& pass) const {
@@ -119,7 +129,7 @@ class ConvolutionBias {
  private:
   Spread spread_;
   int32_t dtype_;
-  bool present_;
+  bool present_, rectifies_;
 };
 
 class ConvolutionCuda : public sdk::Needs {
@@ -129,6 +139,7 @@ class ConvolutionCuda : public sdk::Needs {
                         ConvolutionSettings(binding.attributes, binding.input(0).shape)) {}
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
+  static constexpr uint64_t activations = rectifying;
 
   static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
     return convolution_layouts(binding);
@@ -171,6 +182,7 @@ class DeconvolutionCuda : public sdk::Needs {
                           DeconvolutionSettings(binding.attributes, binding.input(0).shape)) {}
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
+  static constexpr uint64_t activations = rectifying;
 
   static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
     return convolution_layouts(binding);

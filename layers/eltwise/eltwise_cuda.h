@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "layers/eltwise/eltwise.h"
+#include "layers/rectified_cuda.h"
 #include "plugins/cuda/elements.h"
 #include "plugins/cuda/places.h"
 #include "plugins/cuda/teams.h"
@@ -27,11 +28,12 @@ struct EltwiseSum {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
     float sum = coefficients[0] * inputs.at(0, i) + coefficients[1] * inputs.at(1, i);
     for (int64_t k = 2; k < inputs.count; ++k) sum = sum + coefficients[k] * inputs.at(k, i);
-    cuda::store(sum, y[i]);
+    store_rectified(sum, y[i], rectifies);
   }
   EltwiseInputs<T> inputs;
   float coefficients[most_eltwise_inputs];
   T* y;
+  bool rectifies;
 };
 
 // Factors are what the gradient of each input is multiplied with, one tensor after the other.
@@ -49,13 +51,14 @@ struct EltwiseProduct {
     for (int64_t k = 0; k < inputs.count && factors != nullptr; ++k) {
       factors[k * elements + i] = stable ? product_without(k, i) : result / inputs.at(k, i);
     }
-    cuda::store(result, y[i]);  // last: it may be the memory of input 0
+    store_rectified(result, y[i], rectifies);  // last: it may be the memory of input 0
   }
   EltwiseInputs<T> inputs;
   bool stable;
   int64_t elements;
   float* factors;
   T* y;
+  bool rectifies;
 };
 
 // Of equal values the second of the first two inputs is taken, after that the earlier.
@@ -73,11 +76,12 @@ struct EltwiseMaximum {
       }
     }
     if (taken != nullptr) taken[i] = static_cast<uint8_t>(from);
-    cuda::store(best, y[i]);
+    store_rectified(best, y[i], rectifies);
   }
   EltwiseInputs<T> inputs;
   uint8_t* taken;
   T* y;
+  bool rectifies;
 };
 
 template <class T>
@@ -117,7 +121,8 @@ class EltwiseCuda : public sdk::Needs {
         dtype_(binding.input(0).dtype),
         stable_(binding.attributes.boolean("stable_prod_grad")),
         product_(binding.attributes.text("operation") == "PROD"),
-        maximum_(binding.attributes.text("operation") == "MAX") {
+        maximum_(binding.attributes.text("operation") == "MAX"),
+        rectifies_(rectifies(binding)) {
     if (inputs_ > most_eltwise_inputs) {
       throw sdk::unsupported("takes at most ", most_eltwise_inputs, " inputs on a GPU, not ",
                              inputs_, ": add them up in two layers");
@@ -132,6 +137,7 @@ class EltwiseCuda : public sdk::Needs {
   }
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
+  static constexpr uint64_t activations = rectifying;
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
@@ -154,12 +160,14 @@ class EltwiseCuda : public sdk::Needs {
     const bool saves = saved_bytes > 0;
     if (product_) {
       float* factors = saves ? pass.saved() : nullptr;
-      cuda::for_each(call, elements_, EltwiseProduct<T>{inputs, stable_, elements_, factors, y});
-    } else if (maximum_) {
       cuda::for_each(call, elements_,
-                     EltwiseMaximum<T>{inputs, saves ? pass.saved<uint8_t>() : nullptr, y});
+                     EltwiseProduct<T>{inputs, stable_, elements_, factors, y, rectifies_});
+    } else if (maximum_) {
+      cuda::for_each(
+          call, elements_,
+          EltwiseMaximum<T>{inputs, saves ? pass.saved<uint8_t>() : nullptr, y, rectifies_});
     } else {
-      EltwiseSum<T> sum{inputs, {}, y};
+      EltwiseSum<T> sum{inputs, {}, y, rectifies_};
       std::copy(coefficients_.begin(), coefficients_.end(), sum.coefficients);
       cuda::for_each(call, elements_, sum);
     }
@@ -189,7 +197,7 @@ class EltwiseCuda : public sdk::Needs {
 
   int64_t inputs_, elements_;
   int32_t dtype_;
-  bool stable_, product_, maximum_;
+  bool stable_, product_, maximum_, rectifies_;
   std::vector<float> coefficients_;
 };
 

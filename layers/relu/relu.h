@@ -27,6 +27,10 @@ struct Relu : sdk::LayerType {
     return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_SLICED_OUTPUTS | TANDEM_SAVES_NOTHING |
            TANDEM_BACKWARD_READS_OUTPUTS;
   }
+  int32_t activation(const sdk::Query& query) const override {
+    const bool is_plain = query.attributes.number("negative_slope") == 0;
+    return is_plain ? TANDEM_ACTIVATION_RELU : TANDEM_ACTIVATION_NONE;
+  }
 };
 
 }  // namespace tandem::layers

@@ -3,6 +3,7 @@
 
 #include "layers/elementwise_cpu.h"
 #include "layers/spread_cpu.h"
+#include "plugins/cpu/rectified.h"
 
 namespace {
 
@@ -16,7 +17,8 @@ class ScaleCpu : public Needs {
       : spread_(binding.input(0), axes_of(binding)),
         dtype_(binding.input(0).dtype),
         trained_(binding.input_count() == 1),
-        biased_(binding.weight_count() == 2) {
+        biased_(binding.weight_count() == 2),
+        rectifies_(rectifies(binding)) {
     const bool sums =
         binding.has(trained_ ? TANDEM_WANTS_BACKWARD_WEIGHTS : TANDEM_WANTS_BACKWARD_DATA);
     if (sums) scratch_bytes = sum_scratch_bytes(spread_);
@@ -28,6 +30,7 @@ class ScaleCpu : public Needs {
   }
 
   static constexpr uint32_t dtypes = float32_and_bfloat16;
+  static constexpr uint64_t activations = rectifying;
 
   static LayoutOptions layouts(const Binding& binding) { return layouts_for(binding); }
 
@@ -45,13 +48,15 @@ class ScaleCpu : public Needs {
   template <class T>
   void forward_of(const Call& call, const Pass& pass) const {
     const T* x = input<T>(pass, 0);
-    const float* a = factors<T>(pass);
+    T* y = output<T>(pass, 0);
+    const float *a = factors<T>(pass), *b = biased_ ? pass.weight(1) : a;
+    const auto apply = [&](const auto& function) {
+      apply_values(call.threads, spread_, x, x, a, b, y, function);
+    };
     if (biased_) {
-      apply_values(
-          call.threads, spread_, x, x, a, pass.weight(1), output<T>(pass, 0),
-          [](float value, float, float factor, float bias) { return factor * value + bias; });
+      with_rectified<T>(rectifies_, scaled_and_biased, apply);
     } else {
-      multiply(call, x, a, output<T>(pass, 0));
+      with_rectified<T>(rectifies_, scaled, apply);
     }
   }
 
@@ -66,7 +71,10 @@ class ScaleCpu : public Needs {
         sum_factors(call, pass, x, dy, da);
       }
     }
-    if (T* dx = input_gradient<T>(pass, 0)) multiply(call, dy, factors<T>(pass), dx);
+    if (T* dx = input_gradient<T>(pass, 0)) {
+      const float* a = factors<T>(pass);
+      apply_values(call.threads, spread_, dy, dy, a, a, dx, scaled);
+    }
   }
 
   template <class T>
@@ -83,6 +91,10 @@ class ScaleCpu : public Needs {
   }
 
   static constexpr auto product = [](float x, float dy) { return x * dy; };
+  static constexpr auto scaled = [](float x, float, float factor, float) { return factor * x; };
+  static constexpr auto scaled_and_biased = [](float x, float, float factor, float bias) {
+    return factor * x + bias;
+  };
   static constexpr auto second = [](float, float dy) { return dy; };
 
   [[nodiscard]] float* copy(const Pass& pass, int64_t number) const {
@@ -109,16 +121,11 @@ class ScaleCpu : public Needs {
     sum_values(call.threads, spread_, x, dy, product, pass.scratch<double>(), sums, false);
     narrow(sums, da, spread_.values());
   }
-  template <class T>
-  void multiply(const Call& call, const T* x, const float* a, T* y) const {
-    apply_values(call.threads, spread_, x, x, a, a, y,
-                 [](float value, float, float factor, float) { return factor * value; });
-  }
 
   Spread spread_;
   int32_t dtype_;
   int64_t copies_ = 0;  // where they begin in the scratch memory
-  bool trained_, biased_;
+  bool trained_, biased_, rectifies_;
 };
 
 }  // namespace

@@ -27,13 +27,15 @@ class ScaleCuda : public sdk::Needs {
       : spread_(binding.input(0), axes_of(binding)),
         dtype_(binding.input(0).dtype),
         trained_(binding.input_count() == 1),
-        biased_(binding.weight_count() == 2) {
+        biased_(binding.weight_count() == 2),
+        rectifies_(rectifies(binding)) {
     if (trained_ || !spread_.one_value_an_element()) {
       scratch_bytes = sums_over(spread_).scratch_bytes();
     }
   }
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
+  static constexpr uint64_t activations = rectifying;
 
   static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
     return cuda_layouts_for(binding);
@@ -45,9 +47,10 @@ class ScaleCuda : public sdk::Needs {
       const T* x = cuda::input<T>(pass, 0);
       T* y = cuda::output<T>(pass, 0);
       if (biased_) {
-        apply_values(call, spread_, x, x, pass.weight(0), pass.weight(1), y, ScaledAndBiased());
+        apply_values(call, spread_, x, x, pass.weight(0), pass.weight(1), y, ScaledAndBiased(),
+                     rectifies_);
       } else {
-        scale(call, pass, x, y);
+        scale(call, pass, x, y, rectifies_);
       }
     });
   }
@@ -59,7 +62,7 @@ class ScaleCuda : public sdk::Needs {
       if (!trained_ && cuda::input_gradient<T>(pass, 1) != nullptr) {
         factor_gradient<T>(call, pass);
       }
-      if (T* dx = cuda::input_gradient<T>(pass, 0)) scale(call, pass, dy, dx);
+      if (T* dx = cuda::input_gradient<T>(pass, 0)) scale(call, pass, dy, dx, false);
     });
   }
 
@@ -81,13 +84,13 @@ class ScaleCuda : public sdk::Needs {
  private:
   // Trained factors are float32, a second input is as the first.
   template <class T>
-  void scale(const sdk::Call& call, const sdk::Pass& pass, const T* x, T* y) const {
+  void scale(const sdk::Call& call, const sdk::Pass& pass, const T* x, T* y, bool rectifies) const {
     if (trained_) {
       const float* a = pass.weight(0);
-      apply_values(call, spread_, x, x, a, a, y, Scaled());
+      apply_values(call, spread_, x, x, a, a, y, Scaled(), rectifies);
     } else {
       const T* a = cuda::input<T>(pass, 1);
-      apply_values(call, spread_, x, x, a, a, y, Scaled());
+      apply_values(call, spread_, x, x, a, a, y, Scaled(), rectifies);
     }
   }
   template <class T>
@@ -104,7 +107,7 @@ class ScaleCuda : public sdk::Needs {
 
   Spread spread_;
   int32_t dtype_;
-  bool trained_, biased_;
+  bool trained_, biased_, rectifies_;
 };
 
 }  // namespace tandem::layers

@@ -78,6 +78,20 @@ TEST(Use, ProfileWritesCostsThatThePlanIsPredictedFrom) {
   EXPECT_TRUE(json::accept(desk.read("plan.json")));
 }
 
+TEST(Use, ALayerThatAnothersKernelDoesAlongIsShownAsThat) {
+  const Desk desk;
+  const std::string scale =
+      "layer { name: \"scale\" type: \"Scale\" bottom: \"conv1\" top: \"conv1\" }\n";
+  const std::string relu = "layer { name: \"relu1\"";
+  desk.write("rectified.prototxt", test::replaced(test::tiny_net(), relu, scale + relu));
+  for (const char* command : {"net rectified.prototxt --batch 4",
+                              "profile --net rectified.prototxt --batch 4 --steps 1 --warm-up 1"}) {
+    const Outcome shown = desk.tandem(command);
+    EXPECT_EQ(shown.code, 0) << shown.errors;
+    EXPECT_THAT(shown.output, HasSubstr("along scale")) << command;
+  }
+}
+
 TEST(Use, WhenTheFirstStepWasIssuedIsSaidOnlyWhereItIsKnown) {
   const Desk desk;
   const std::string command = "profile --net tiny.prototxt --batch 8 --steps 1 --warm-up 1 ";

@@ -55,6 +55,60 @@ TEST(Costs, OfTf32AreNotTakenForFloat32) {
   EXPECT_DOUBLE_EQ(priced.seconds("forward conv1 @1"), 0.1);
 }
 
+TEST(Costs, OfAPassThatDoesAnActivationAlongHaveAKeyOfTheirOwn) {
+  FakeNet fake("joined", 8, {1, 3, 8, 8});
+  fake.convolution("conv1", 4, 3).relu("relu1").inner_product("fc1", 5);
+  const Net separate = FakeNet(fake).loss().finish();
+  const Net joined = fake.with_activations_joined().loss().finish();
+  const Plan separate_plan = build_plan("sequential", inputs_of(separate, 1));
+  const Plan plan = build_plan("sequential", inputs_of(joined, 1));
+  const Task &alone = task(separate_plan, "forward conv1 @0"),
+             &along = task(plan, "forward conv1 @0");
+  EXPECT_EQ(cost_key(joined, plan, along), "conv1 forward+relu");
+  EXPECT_EQ(cost_key(joined, plan, task(plan, "backward_weights conv1 @0")),
+            "conv1 backward_weights");
+  CostTable costs{Roofline{1e9, 1e8}};
+  const double estimated = costs.seconds(separate, separate_plan, alone);
+  costs.set("conv1 forward+relu", {0.5, 8, 0});
+  EXPECT_DOUBLE_EQ(costs.seconds(joined, plan, along), 0.5);
+  EXPECT_TRUE(costs.is_measured(joined, plan, along));
+  EXPECT_DOUBLE_EQ(costs.seconds(separate, separate_plan, alone), estimated);
+  EXPECT_FALSE(costs.is_measured(separate, separate_plan, alone));
+}
+
+TEST(Costs, OfALayerWithoutTheActivationStandInWhereTheNetDoesItAlong) {
+  const Net net = FakeNet("joined", 8, {1, 3, 8, 8})
+                      .convolution("conv1", 4, 3)
+                      .relu("relu1")
+                      .inner_product("fc1", 5)
+                      .with_activations_joined()
+                      .loss()
+                      .finish();
+  const Plan plan = build_plan("sequential", inputs_of(net, 1));
+  CostTable costs;
+  costs.set("conv1 forward", {0.5, 8, 0});
+  EXPECT_DOUBLE_EQ(costs.seconds(net, plan, task(plan, "forward conv1 @0")), 0.5);
+  EXPECT_FALSE(costs.is_measured(net, plan, task(plan, "forward conv1 @0")));
+}
+
+TEST(Costs, OfAForwardPassThatAnotherLayersKernelDoesAreNone) {
+  const Net net = FakeNet("joined", 8, {1, 3, 8, 8})
+                      .convolution("conv1", 4, 3)
+                      .relu("relu1")
+                      .inner_product("fc1", 5)
+                      .with_activations_joined()
+                      .loss()
+                      .finish();
+  CostTable costs;
+  costs.set("conv1 forward+relu", {0.5, 8, 0});
+  costs.set("relu1 forward", {0.25, 8, 0});
+  costs.set("relu1 backward_data", {0.125, 8, 0});
+  const int conv1 = net.find_layer("conv1"), relu1 = net.find_layer("relu1");
+  EXPECT_DOUBLE_EQ(costs.pass_seconds(net, conv1, LayerPass::forward, 8), 0.5);
+  EXPECT_DOUBLE_EQ(costs.pass_seconds(net, relu1, LayerPass::forward, 8), 0);
+  EXPECT_DOUBLE_EQ(costs.pass_seconds(net, relu1, LayerPass::backward_data, 8), 0.125);
+}
+
 TEST(Costs, OfAnUnmeasuredPassAreTheLargerOfFlopsAndBytes) {
   Priced priced;
   const tandem_layer_cost cost = priced.net.cost(0, 4);

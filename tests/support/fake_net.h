@@ -78,6 +78,18 @@ class FakeNet {
     add_scalar(name, fake::accuracy, 0);
     return *this;
   }
+  // The kernels of convolutions and FC layers do the ReLUs behind them along.
+  FakeNet& with_activations_joined() {
+    for (Layer& relu : net_.layers) {
+      if (relu.type != &fake::relu) continue;
+      const int maker = net_.tensors[static_cast<size_t>(relu.inputs[0])].producer;
+      Layer& made_by = net_.layers.at(static_cast<size_t>(maker));
+      if (made_by.type != &fake::convolution && made_by.type != &fake::inner_product) continue;
+      made_by.activation = TANDEM_ACTIVATION_RELU;
+      relu.done_by = maker;
+    }
+    return *this;
+  }
   // lr_mult 0 for all weights of the layer.
   FakeNet& freeze(const std::string& name) {
     for (const int weight : layer_named(name).weights) {

@@ -40,6 +40,11 @@ struct Half : Kernel {  // knows bfloat16, too
   using Kernel::Kernel;
   static constexpr uint32_t dtypes = 1U << TANDEM_FLOAT32 | 1U << TANDEM_BFLOAT16;
 };
+template <class Kernel>
+struct Rectifying : Kernel {  // does a ReLU along
+  using Kernel::Kernel;
+  static constexpr uint64_t activations = uint64_t{1} << TANDEM_ACTIVATION_RELU;
+};
 struct OnlyBlocked : NoWork {
   using NoWork::NoWork;
   static sdk::LayoutOptions layouts(const sdk::Binding&) {

@@ -106,7 +106,12 @@ struct ReLU : LayerType {
     return {number("relu_param", "negative_slope").by_default("0")};
   }
   uint64_t traits() const override {
-    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_BACKWARD_READS_OUTPUTS;
+    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_BACKWARD_READS_OUTPUTS |
+           TANDEM_SAVES_NOTHING;
+  }
+  int32_t activation(const Query& query) const override {
+    return query.attributes.number("negative_slope") == 0 ? TANDEM_ACTIVATION_RELU
+                                                          : TANDEM_ACTIVATION_NONE;
   }
 };
 
@@ -252,14 +257,14 @@ struct NoKernel : LayerType {
 
 extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   Plugin plugin(host, "fake-layers", "1");
-  plugin.layer<Convolution>().kernel<Convolution, Half<Blocked>>("fake");
+  plugin.layer<Convolution>().kernel<Convolution, Rectifying<Half<Blocked>>>("fake");
   plugin.layer<InnerProduct>().kernel<InnerProduct, Plain>("fake");
   plugin.layer<Pooling>().kernel<Pooling, Blocked>("fake");
   plugin.layer<Lrn>().kernel<Lrn, Blocked>("fake");
   plugin.layer<ReLU>().kernel<ReLU, Half<Any>>("fake");
   plugin.layer<Dropout>().kernel<Dropout, Any>("fake");
   plugin.layer<Square>().kernel<Square, Half<Any>>("fake");
-  plugin.layer<Add>().kernel<Add, Any>("fake");
+  plugin.layer<Add>().kernel<Add, Rectifying<Any>>("fake");
   plugin.layer<Like>().kernel<Like, Any>("fake");
   plugin.layer<Index>().kernel<Index, Any>("fake");
   plugin.layer<Nested>().kernel<Nested, Plain>("fake");
