@@ -1,13 +1,13 @@
-// Every strategy, in every legal way, against one device: the weights after some steps of a net at
-// its full size. The largest difference relative to the largest change of its array may be ten
-// times that of one-device runs which only sum the batch in another order: by other numbers of
-// threads and, where no layer draws random numbers, with the rows in the opposite order.
+// Every strategy, in every legal way, against one device: weights and momentum after some steps of
+// a net at its full size. The largest difference (lossless_run.h) may be ten times that of
+// one-device runs which only sum the batch in another order (lossless_yardsticks.h).
 //   check_lossless [--net alexnet] [--batch 8] [--devices 1,2,3,4] [--strategy NAME] [--steps 20]
 //                  [--results FILE]
 // Rows are written to FILE as they are done; what it has of the same build, net, batch and steps is
 // not run again, so that a run that was stopped goes on. Exit codes: 0 all agree, 1 one differs
 // more or something failed, 2 no verdict: one-device runs do not differ at all, though the learning
-// rate was raised, or nothing was compared. What the net or the devices refuse is listed, too.
+// rate was raised, or so much that anything would pass, or nothing was compared. What the net or
+// the devices refuse is listed, too.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
@@ -17,6 +17,7 @@
 #include "bench/known_strategy.h"
 #include "bench/lossless_run.h"
 #include "bench/lossless_tally.h"
+#include "bench/lossless_yardsticks.h"
 #include "core/base/error.h"
 #include "core/base/strings.h"
 
@@ -78,7 +79,9 @@ class Check {
     fmt::print("net {}, batch {}, {} steps, build {}\n", arguments_.net, arguments_.batch,
                arguments_.steps, build_);
     if (!find_yardstick()) return no_verdict;
-    fmt::print("\n| devices | strategy | difference | |\n|---|---|---|---|\n");
+    fmt::print(
+        "\n| devices | strategy | difference | in | nearest one-device run | by | |\n"
+        "|---|---|---|---|---|---|---|\n");
     for (const int devices : arguments_.devices) {
       for (const Strategy& strategy : strategies()) {
         if (!arguments_.strategy.empty() && arguments_.strategy != strategy.name) continue;
@@ -94,37 +97,40 @@ class Check {
   }
 
  private:
-  // With weights that hardly move, one rounding is all that two runs differ by, or none: then the
-  // learning rate is raised.
+  // If one-device runs do not differ at all, weights hardly move: then the learning rate is raised.
   bool find_yardstick() {
     for (const float rate : {1e-4F, 1e-3F, 1e-2F}) {
       rate_ = rate;
-      reference_ = after(one_device(1, false));
-      for (const int threads : {2, 3, 4}) compare(one_device(threads, false));
-      if (!reference_.draws_random_numbers) compare(one_device(1, true));
-      fmt::print("learning rate {:g}: one device, other sums: {:.3g}", rate, yardstick_);
-      if (yardstick_ > 0 && std::isfinite(yardstick_)) {
-        fmt::print("; allowed: {:.3g}\n", 10 * yardstick_);
-        return true;
-      }
-      fmt::print("\n");
+      run_yardsticks();
       if (yardstick_ > 0) break;
     }
+    if (gives_verdict(yardstick_)) {
+      fmt::print("allowed: {:.3g}\n", allowed_yardsticks * yardstick_);
+      return true;
+    }
     fmt::print("no verdict: {}\n",
-               yardstick_ > 0 ? "the weights are not finite; use fewer steps"
+               yardstick_ > 0 ? "one-device runs differ so much that anything would pass; use "
+                                "fewer --steps"
                               : "one-device runs do not differ; use a larger --batch or more "
                                 "--steps");
     return false;
   }
-  void compare(const LosslessRun& run) {
-    yardstick_ = std::max(yardstick_, difference(reference_, after(run)));
-  }
-
-  [[nodiscard]] LosslessRun one_device(int threads, bool reversed) const {
+  void run_yardsticks() {
+    fmt::print("learning rate {:g}\n\n| one device | difference | in |\n|---|---|---|\n", rate_);
     LosslessRun run;
-    run.threads = threads;
-    run.reversed = reversed;
-    return run;
+    reference_ = after(run);
+    one_device_ = {};
+    one_device_.add("1 thread", reference_);
+    run.batch = arguments_.batch;
+    for (const Yardstick& other : yardsticks_of(run, reference_, arguments_.devices)) {
+      LosslessWeights weights = after(other.run);
+      const Difference found = difference(reference_, weights);
+      yardstick_ = std::max(yardstick_, found.most);
+      fmt::print("| {} | {:.3g} | {} |\n", other.name, found.most, found.where);
+      std::fflush(stdout);
+      one_device_.add(other.name, std::move(weights));
+    }
+    fmt::print("\n");
   }
   LosslessWeights after(LosslessRun run) {
     run.batch = arguments_.batch;
@@ -150,20 +156,21 @@ class Check {
       weights = after(run);
     } catch (const Refused& refusal) {
       ++tally_.refused;
-      fmt::print("| {} | {} | | refused: {} |\n", devices, way.name(), refusal.what());
+      fmt::print("| {} | {} | | | | | refused: {} |\n", devices, way.name(), refusal.what());
       return;
     } catch (const std::exception& failure) {
       ++tally_.failed;
-      fmt::print("| {} | {} | | FAILED: {} |\n", devices, way.name(), failure.what());
+      fmt::print("| {} | {} | | | | | FAILED: {} |\n", devices, way.name(), failure.what());
       return;
     }
     ++tally_.ran;
-    const double most = difference(reference_, weights);
-    const bool is_good = most <= 10 * yardstick_;
+    const auto [most, where] = difference(reference_, weights);
+    const bool is_good = most <= allowed_yardsticks * yardstick_;
     if (!is_good) ++tally_.differ;
     largest_ = std::max(largest_, most);
-    fmt::print("| {} | {} | {:.3g} | {} |\n", devices, way.name(), most,
-               is_good ? "ok" : "DIFFERS TOO MUCH");
+    const auto [nearest, by] = one_device_.nearest(weights);
+    fmt::print("| {} | {} | {:.3g} | {} | {} | {:.3g} | {} |\n", devices, way.name(), most, where,
+               nearest, by, is_good ? "ok" : "DIFFERS TOO MUCH");
     std::fflush(stdout);
     results_.add(key, most, is_good);
   }
@@ -175,6 +182,7 @@ class Check {
   std::string build_;
   float rate_ = 0;
   LosslessWeights reference_;
+  OneDeviceRuns one_device_;
   double yardstick_ = 0, largest_ = 0;
   LosslessTally tally_;
 };

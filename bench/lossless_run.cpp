@@ -18,53 +18,79 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Noise for pixels, labels in turn.
-void fill(std::byte* memory, const BatchLayout& layout, int64_t classes, bool reversed) {
-  std::memset(memory, 0, static_cast<size_t>(layout.bytes));
-  auto* labels = reinterpret_cast<float*>(memory + layout.label_offset);
-  auto* pixels = reinterpret_cast<float*>(memory + layout.data_offset);
-  const int64_t each = element_count(layout.sample);
-  Random random(1, stream_of("standing batch"));
-  for (int64_t sample = 0; sample < layout.rows; ++sample) {
-    const int64_t row = reversed ? layout.rows - 1 - sample : sample;
-    labels[row] = static_cast<float>(sample % classes);
-    for (int64_t i = 0; i < each; ++i) {
-      pixels[row * each + i] = static_cast<float>(random.bits() & 0xff) - 127.5F;
-    }
-  }
-}
-
+// The batch in parts of equal size, each in memory of its own. Noise for pixels, labels in turn.
 class StandingBatch {
  public:
-  StandingBatch(Session& session, bool reversed) : allocator_(session.allocator()) {
+  StandingBatch(Session& session, const LosslessRun& run) : allocator_(session.allocator()) {
     const Net& net = session.net();
     Shape sample = net.tensors[size_t(net.data)].shape;
     sample.n = 1;
     std::vector<Shape> more;
     for (const int input : net.more_inputs) more.push_back(net.tensors[size_t(input)].shape);
-    const BatchLayout layout = make_batch_layout(net.batch, sample, more);
-    rows_ = layout.rows;
-    memory_ = static_cast<std::byte*>(allocator_.allocate(layout.bytes));
-    int64_t classes = 2;
-    if (net.prediction >= 0) classes = net.tensors[size_t(net.prediction)].shape.c;
-    fill(memory_, layout, classes, reversed);
+    layout_ = make_batch_layout(net.batch, sample, more);
+    for (int64_t part = 0; part < run.parts; ++part) {
+      parts_.push_back(static_cast<std::byte*>(allocator_.allocate(layout_.bytes)));
+      std::memset(parts_.back(), 0, static_cast<size_t>(layout_.bytes));
+    }
+    fill(net.prediction < 0 ? 2 : net.tensors[size_t(net.prediction)].shape.c, run.reversed);
   }
-  ~StandingBatch() { allocator_.free(memory_); }
+  ~StandingBatch() {
+    for (std::byte* part : parts_) allocator_.free(part);
+  }
   StandingBatch(const StandingBatch&) = delete;
   StandingBatch& operator=(const StandingBatch&) = delete;
 
-  std::byte* for_step(int64_t step, float rate) {
-    const tandem_step control{1, static_cast<uint64_t>(step), rate, static_cast<float>(rows_), 0,
+  std::byte* for_step(int64_t step, int64_t part, float rate) {
+    const tandem_step control{1,
+                              static_cast<uint64_t>(step),
+                              rate,
+                              static_cast<float>(layout_.rows),
+                              static_cast<int32_t>(part * layout_.rows),
                               0};
-    std::memcpy(memory_, &control, sizeof control);
-    return memory_;
+    std::byte* const memory = parts_[size_t(part)];
+    std::memcpy(memory, &control, sizeof control);
+    return memory;
   }
 
  private:
+  void fill(int64_t classes, bool reversed) {
+    const int64_t each = element_count(layout_.sample);
+    const int64_t rows = layout_.rows * static_cast<int64_t>(parts_.size());
+    Random random(1, stream_of("standing batch"));
+    for (int64_t sample = 0; sample < rows; ++sample) {
+      const int64_t position = reversed ? rows - 1 - sample : sample;
+      std::byte* const memory = parts_[size_t(position / layout_.rows)];
+      const int64_t row = position % layout_.rows;
+      reinterpret_cast<float*>(memory + layout_.label_offset)[row] =
+          static_cast<float>(sample % classes);
+      auto* pixels = reinterpret_cast<float*>(memory + layout_.data_offset) + row * each;
+      for (int64_t i = 0; i < each; ++i) {
+        pixels[i] = static_cast<float>(random.bits() & 0xff) - 127.5F;
+      }
+    }
+  }
+
   Loader::Allocator allocator_;
-  int64_t rows_ = 0;
-  std::byte* memory_ = nullptr;
+  BatchLayout layout_;
+  std::vector<std::byte*> parts_;
 };
+
+// Whether the gradient of a batch is the mean of those of its parts: no layer looks at several
+// samples at once (statistics of a loss only count its labels, which all rows have), and every loss
+// is a mean over them.
+bool adds_up_samples(const Net& net) {
+  for (size_t i = 0; i < net.layers.size(); ++i) {
+    const Layer& layer = net.layers[i];
+    if (!layer.has(TANDEM_LOSS) && !layer.has(TANDEM_METRIC)) {
+      const tandem_layer_statistics floats = net.statistics(static_cast<int>(i));
+      if (!layer.has(TANDEM_PER_SAMPLE) || floats.forward + floats.backward > 0) return false;
+      continue;
+    }
+    const bool is_told = layer.attributes->find("normalization") != nullptr;
+    if (is_told && layer.attributes->text("normalization") == "NONE") return false;
+  }
+  return true;
+}
 
 constexpr uint64_t hash_start = 0xcbf29ce484222325ULL;
 
@@ -79,6 +105,29 @@ uint64_t hashed(uint64_t hash, const fs::path& path) {
   }
   return hash;
 }
+
+double ulp(double magnitude) {
+  const auto value = static_cast<float>(magnitude);
+  return double(std::nextafter(value, INFINITY)) - value;
+}
+
+// Of an array's elements.
+class Apart {
+ public:
+  void add(double size, double apart) {
+    size_ = std::max(size_, std::abs(size));
+    apart_ = std::max(apart_, apart);
+    is_finite_ &= std::isfinite(size) && std::isfinite(apart);
+  }
+  void take_to(Difference& result, const std::string& name) const {
+    const double ratio = !is_finite_ ? INFINITY : apart_ > 0 ? apart_ / size_ : 0;
+    if (ratio > result.most) result = {ratio, name};
+  }
+
+ private:
+  double size_ = 0, apart_ = 0;
+  bool is_finite_ = true;
+};
 
 std::unique_ptr<Session> session_of(Registry& registry, const NetDefinition& net,
                                     const SessionOptions& options) {
@@ -97,47 +146,59 @@ LosslessWeights run_lossless(Registry& registry, const NetDefinition& net, const
   o.strategy = run.way.strategy;
   o.strategy_options = run.way.options;
   o.machine.threads = run.threads;
-  o.batch = run.batch;
+  if (run.batch % run.parts != 0) {
+    throw Refused(fmt::format("a batch of {} is not {} equal parts", run.batch, run.parts));
+  }
+  o.batch = run.batch / run.parts;
   o.data = net.input_shape();
   o.data.n = 1;
   o.testing = false;
   o.executor.trace = false;
   o.rule.momentum = 0.9F;
   o.rule.weight_decay = 0.0005F;
+  o.rule.batches = static_cast<int>(run.parts);
   const std::unique_ptr<Session> built = session_of(registry, net, o);
   Session& session = *built;
   LosslessWeights result;
   result.arrays = session.net().weights;
   result.start = initial_weights(session.net(), 1);
+  result.steps = run.steps;
   for (const Layer& layer : session.net().layers) {
     result.draws_random_numbers |= layer.has(TANDEM_RANDOM);
   }
+  result.adds_up_samples = adds_up_samples(session.net());
   session.set_initial_weights(1);
-  StandingBatch batch(session, run.reversed);
+  StandingBatch batch(session, run);
   Phase& phase = session.training();
-  for (int64_t step = 0; step < run.steps; ++step) {
-    phase.executor->issue(step, {{phase.batch_buffer, batch.for_step(step, run.rate)}});
+  for (int64_t number = 0; number < run.steps * run.parts; ++number) {
+    std::byte* const memory = batch.for_step(number / run.parts, number % run.parts, run.rate);
+    phase.executor->issue(number, {{phase.batch_buffer, memory}});
     // The step's control lies in the one batch: it may be written again when it has been copied.
-    for (const int task : phase.input_tasks) phase.executor->wait_task(step, task);
+    for (const int task : phase.input_tasks) phase.executor->wait_task(number, task);
   }
   phase.executor->drain();
   result.end = session.weights();
+  result.momentum = session.state();
   return result;
 }
 
-double difference(const LosslessWeights& one, const LosslessWeights& other) {
-  double largest = 0;
+Difference difference(const LosslessWeights& one, const LosslessWeights& other) {
+  Difference result;
   for (const WeightArray& array : one.arrays) {
-    double moved = 0, apart = 0;
-    for (auto i = size_t(array.offset); i < size_t(array.offset + array.count); ++i) {
-      const double there = one.end[i], here = std::abs(there - other.end[i]);
-      if (!std::isfinite(here)) return INFINITY;
-      moved = std::max(moved, std::abs(there - one.start[i]));
-      apart = std::max(apart, here);
+    const auto first = size_t(array.offset), end = size_t(array.offset + array.count);
+    Apart weights, momentum;
+    for (size_t i = first; i < end; ++i) {
+      const double magnitude = std::max(std::abs(one.start[i]), std::abs(one.end[i]));
+      const double apart = std::abs(double(one.end[i]) - other.end[i]);
+      const double rounding = apart > 0 ? std::min(apart, one.steps * ulp(magnitude)) : 0;
+      weights.add(double(one.end[i]) - one.start[i], apart - rounding);
+      momentum.add(one.momentum[i], std::abs(double(one.momentum[i]) - other.momentum[i]));
     }
-    if (apart > 0) largest = std::max(largest, apart / moved);
+    weights.take_to(result, array.name);
+    // What is not trained has none.
+    if (array.trained()) momentum.take_to(result, "momentum of " + array.name);
   }
-  return largest;
+  return result;
 }
 
 std::string build_id() {

@@ -20,12 +20,15 @@ struct LosslessRun {
   int steps = 20;
   float rate = 1e-4F;     // SGD with momentum, so that the solver keeps something
   bool reversed = false;  // the batch's rows in the opposite order: the same sums in another one
+  int64_t parts = 1;      // the batch in so many, one behind the other, for each update (iter_size)
 };
 
 struct LosslessWeights {
   std::vector<WeightArray> arrays;
-  std::vector<float> start, end;
+  std::vector<float> start, end, momentum;
+  int steps = 0;
   bool draws_random_numbers = false;  // by the row's position, which `reversed` would change
+  bool adds_up_samples = true;        // the gradient is the mean of its parts' gradients
 };
 
 // What the strategy, the net or the devices do not allow, before anything has run.
@@ -38,9 +41,15 @@ class Refused : public std::runtime_error {
 [[nodiscard]] LosslessWeights run_lossless(Registry& registry, const NetDefinition& net,
                                            const LosslessRun& run);
 
-// The largest difference of an array relative to its largest change since the start; infinity if
-// one of them is not finite.
-[[nodiscard]] double difference(const LosslessWeights& one, const LosslessWeights& other);
+struct Difference {
+  double most = 0;    // infinity if something is not finite
+  std::string where;  // "conv2.bias", or "momentum of conv2.bias"; "" if nothing differs
+};
+// The largest difference of an array: of weights relative to the array's largest change since the
+// start, of momentum to its largest value. What a weight differs by because each update rounds it
+// to float32 (an ulp a step at most) does not count: of a bias of 0.1 that has moved by 50 ulps it
+// would be 0.02, however near the gradients are. Momentum tells of gradients without that rounding.
+[[nodiscard]] Difference difference(const LosslessWeights& one, const LosslessWeights& other);
 
 // Of this program, the library and all modules: results of another build are another's.
 [[nodiscard]] std::string build_id();

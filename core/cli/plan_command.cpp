@@ -134,9 +134,10 @@ int run_plan(PlanArguments& a, const CLI::App& command) {
   options.strategy_options = session.options().strategy_options;
   Phase& phase = session.training();
   const Measurement predicted = measure(session, 3, how.steps);
-  const double alone = device_count > 1 ? step_seconds_without_communication(registry, definition,
-                                                                             options, 3, how.steps)
-                                        : 0;
+  const double alone = device_count > 1
+                           ? step_seconds_without_communication(registry, definition, options,
+                                                                phase.plan, 3, how.steps)
+                           : 0;
   const MemoryPlan memory = memory_on(registry, *how.kernel_devices, phase.net, phase.plan);
   const CostSources sources = sources_of(phase.net, phase.plan, *options.costs);
   const StepBounds bounds =

@@ -189,7 +189,8 @@ int run_profile(ProfileArguments& a, const CLI::App& command) {
   }
   double alone = 0;
   if (a.without_communication && parse_devices(a.devices, registry.backends()).count() > 1) {
-    alone = step_seconds_without_communication(registry, definition, options, a.warm_up, a.steps);
+    alone =
+        step_seconds_without_communication(registry, definition, options, plan, a.warm_up, a.steps);
   }
   if (a.as_json) {
     json tree = {{"net", a.net.net},

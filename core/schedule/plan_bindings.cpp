@@ -1,6 +1,7 @@
 // The memory half of the plan builder: where every tensor, gradient and array of a plan lives.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 
 #include "core/data/loader.h"
@@ -148,15 +149,15 @@ Region PlanBuilder::tensor(int place, int index) {
   }
   const int root = net().values_of(index);
   const int64_t bytes = tensor_bytes(place, root);
-  const BatchLayout layout = batch_layout(rows(place).count());
-  if (root == net().data) return {input(place).buffer, layout.data_offset, bytes};
-  if (root == net().label) return {input(place).buffer, layout.label_offset, bytes};
-  for (size_t i = 0; i < net().more_inputs.size(); ++i) {
-    if (root == net().more_inputs[i]) {
-      return {input(place).buffer, layout.more_offsets[i], bytes};
-    }
+  if (net().tensors[size_t(root)].producer >= 0) {
+    return {buffer(at(place, output_name(net(), root), bytes)), 0, bytes};
   }
-  return {buffer(at(place, output_name(net(), root), bytes)), 0, bytes};
+  const BatchLayout layout = batch_layout(rows(place).count());
+  const Region all = input(place);
+  if (root == net().data) return {all.buffer, layout.data_offset, bytes};
+  if (root == net().label) return {all.buffer, layout.label_offset, bytes};
+  const auto more = std::find(net().more_inputs.begin(), net().more_inputs.end(), root);
+  return {all.buffer, layout.more_offsets[size_t(more - net().more_inputs.begin())], bytes};
 }
 
 Region PlanBuilder::tensor_gradient(int place, int index) {

@@ -233,8 +233,10 @@ CostTable costs_of(const Session& session, const Net& net, const Plan& plan,
 }
 
 double step_seconds_without_communication(Registry& registry, const NetDefinition& definition,
-                                          SessionOptions options, int warm_up, int steps) {
+                                          SessionOptions options, const Plan& plan, int warm_up,
+                                          int steps) {
   options.testing = false;
+  options.plan = std::make_shared<const Plan>(plan);
   options.executor.communication = false;
   Session session(registry, definition, options);
   return measure(session, warm_up, steps).step_seconds;

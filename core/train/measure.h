@@ -54,12 +54,12 @@ struct Measurement {
 [[nodiscard]] CostTable costs_of(const Session& session, const Net& net, const Plan& plan,
                                  const std::vector<TraceEvent>& events);
 
-// The same session with copies between devices left out: step time minus this one's is exposed
-// communication.
+// A session of this plan, made with these options, with copies between devices left out: step time
+// minus this one's is exposed communication.
 [[nodiscard]] double step_seconds_without_communication(Registry& registry,
                                                         const NetDefinition& definition,
-                                                        SessionOptions options, int warm_up,
-                                                        int steps);
+                                                        SessionOptions options, const Plan& plan,
+                                                        int warm_up, int steps);
 
 // How long this process has run, to 0.01 s; 0 where the system does not tell.
 [[nodiscard]] double seconds_since_start();

@@ -155,8 +155,8 @@ class Pricer {
     }
     price.alone_seconds = price.step_seconds();
     if (list_.devices > 1) {
-      price.alone_seconds =
-          step_seconds_without_communication(registry_, definition_, options, warm_up, how_.steps);
+      price.alone_seconds = step_seconds_without_communication(registry_, definition_, options,
+                                                               price.plan, warm_up, how_.steps);
     }
     price.speed_up = price.measured.images_per_second /
                      (static_cast<double>(list_.one_device_batch) / list_.one_device_seconds);

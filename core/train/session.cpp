@@ -120,7 +120,9 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
     phase.pixels = PixelForm::rounded;
   }
   if (phase.pixels == PixelForm::bytes) inputs.bytes = options_.pixel_scale;
-  if (which == TANDEM_TRAIN) {
+  if (which == TANDEM_TRAIN && options_.plan != nullptr) {
+    phase.plan = *options_.plan;
+  } else if (which == TANDEM_TRAIN) {
     SimulatedDefault choice = simulated_default(registry_, options_.strategy, inputs,
                                                 options_.machine.topology, options_.rule);
     inputs.options = options_.strategy_options = choice.options;

@@ -40,7 +40,9 @@ struct SessionOptions {
   bool training = true;  // false: only the testing plan
   bool testing = true;
   std::optional<CostTable> costs;  // else a roofline of the devices
-  Tuning tuning;                   // a Session's own has what its kernels measured
+  // The training plan, where another Session made it of the same net and options.
+  std::shared_ptr<const Plan> plan;
+  Tuning tuning;  // a Session's own has what its kernels measured
 };
 
 // One phase: its net, plan and executor.

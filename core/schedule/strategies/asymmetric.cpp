@@ -18,12 +18,9 @@ namespace {
 
 class Asymmetric {
  public:
-  // `chunks`: what is broadcast, in this order.
-  Asymmetric(const StrategyInputs& inputs, AsymmetricGroups groups, WeightShares shares,
-             std::vector<WeightChunk> chunks)
+  Asymmetric(const StrategyInputs& inputs, AsymmetricGroups groups, WeightShares shares)
       : groups_(std::move(groups)),
         shares_(std::move(shares)),
-        chunks_(std::move(chunks)),
         builder_(inputs, "asymmetric", PlanBuilder::Purpose::training),
         net_(builder_.net()),
         updates_(builder_) {
@@ -38,7 +35,9 @@ class Asymmetric {
     emit_report();
     emit_backward();
     updates_.finish();  // of gradients that are clipped by the norms of all
-    emit_broadcasts(builder_, shares_, chunks_);
+    // What travels beside the weights does so whichever way these take.
+    emit_broadcasts(builder_, shares_,
+                    weight_chunks(builder_.inputs(), groups_, shares_, builder_.plan()));
     return builder_.take();
   }
 
@@ -273,7 +272,6 @@ class Asymmetric {
 
   AsymmetricGroups groups_;
   WeightShares shares_;
-  std::vector<WeightChunk> chunks_;
   PlanBuilder builder_;
   const Net& net_;
   Updates updates_;
@@ -285,11 +283,8 @@ class Asymmetric {
 
 Plan asymmetric_plan(const StrategyInputs& inputs, const AsymmetricGroups& groups,
                      Division division) {
-  const WeightShares shares(*inputs.net, groups.weights, division);
-  // What travels beside the weights does so whichever way the weights take.
-  const Plan others = Asymmetric(inputs, groups, shares, {}).build();
-  Plan plan =
-      Asymmetric(inputs, groups, shares, weight_chunks(inputs, groups, shares, others)).build();
+  WeightShares shares(*inputs.net, groups.weights, division);
+  Plan plan = Asymmetric(inputs, groups, std::move(shares)).build();
   plan.roles.slices = to_text(division);
   plan.notes.push_back("slices: " + plan.roles.slices);
   return plan;

@@ -18,7 +18,7 @@ struct WeightChunk {
   std::vector<WeightRange> ranges;
   std::vector<int> line;  // devices that hand it on, from its owner both ways
 };
-// All chunks, of about 2 MiB. `others`: a plan of the step without them.
+// All chunks, of about 2 MiB. `others`: the step without them.
 [[nodiscard]] std::vector<WeightChunk> weight_chunks(const StrategyInputs& inputs,
                                                      const AsymmetricGroups& groups,
                                                      const WeightShares& shares,
