@@ -11,12 +11,8 @@
 
 namespace tandem::layers {
 
-// What such a kernel says as its `activations`.
-constexpr uint64_t rectifying = uint64_t{1} << TANDEM_ACTIVATION_RELU;
-
-inline bool rectifies(const sdk::Binding& binding) {
-  return binding.activation() == TANDEM_ACTIVATION_RELU;
-}
+using sdk::rectifies;
+using sdk::rectifying;
 
 template <class T>
 TANDEM_HOST_DEVICE inline void store_rectified(float value, T& place, bool rectifies) {

@@ -1,8 +1,9 @@
-// A pass's tensors as elements of the type that a kernel is a template of. Nothing is checked: the
-// binding's dtype says which type is right.
+// A pass's tensors as elements of the type that a kernel is a template of, and whether it rectifies
+// what it stores. Nothing is checked: the binding's dtype says which type is right.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "plugins/sdk.h"
 
@@ -23,6 +24,13 @@ T* input_gradient(const Pass& pass, size_t i) {
 template <class T>
 const T* output_gradient(const Pass& pass, size_t i) {
   return static_cast<const T*>(pass.raw.output_gradients[i]);
+}
+
+// What a kernel that does a ReLU along says as its `fused_activations`, and whether its binding
+// asks for it.
+constexpr uint64_t rectifying = uint64_t{1} << TANDEM_ACTIVATION_RELU;
+inline bool rectifies(const Binding& binding) {
+  return binding.activation() == TANDEM_ACTIVATION_RELU;
 }
 
 }  // namespace tandem::sdk

@@ -425,8 +425,8 @@ struct KernelTable {
     }
   }
   static constexpr uint64_t activations() {
-    if constexpr (requires { K::activations; }) {
-      return K::activations;
+    if constexpr (requires { K::fused_activations; }) {
+      return K::fused_activations;
     } else {
       return 0;
     }
@@ -657,7 +657,7 @@ class Plugin {
   // merge_forward_statistics(const Call&, float* target, const float* const* sources, uint32_t
   // source_count) where statistics do not simply add; static LayoutOptions layouts(const
   // Binding&) if it knows more than NCHW; static constexpr uint32_t dtypes, bits 1 << TANDEM_...,
-  // if it knows more than float32; static constexpr uint64_t activations, bits 1 <<
+  // if it knows more than float32; static constexpr uint64_t fused_activations, bits 1 <<
   // TANDEM_ACTIVATION_..., if a binding may ask for them.
   template <class T, class K>
   Plugin& kernel(const char* device_kind) {

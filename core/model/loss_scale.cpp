@@ -15,11 +15,13 @@ void demand_loss_scale(double scale) {
               largest_loss_scale);
 }
 
+bool computes_in_float16(const Net& net) {
+  return std::any_of(net.layers.begin(), net.layers.end(),
+                     [](const Layer& layer) { return layer.dtype == TANDEM_FLOAT16; });
+}
+
 double loss_scale(const Net& net) {
-  const bool is_float16 = std::any_of(net.layers.begin(), net.layers.end(), [](const Layer& layer) {
-    return layer.dtype == TANDEM_FLOAT16;
-  });
-  return is_float16 ? net.loss_scale : 1;
+  return computes_in_float16(net) ? net.loss_scale : 1;
 }
 
 }  // namespace tandem

@@ -10,7 +10,8 @@ namespace tandem {
 constexpr double largest_loss_scale = 65536;
 // Error unless it is a power of two from 1 to largest_loss_scale.
 void demand_loss_scale(double scale);
-// 1 where no layer computes in float16.
+[[nodiscard]] bool computes_in_float16(const Net& net);  // some layer
+// 1 where none does.
 [[nodiscard]] double loss_scale(const Net& net);
 
 }  // namespace tandem

@@ -5,6 +5,7 @@
 
 #include "core/plugin/registry.h"
 #include "core/schedule/executor.h"
+#include "core/schedule/kernel_checks.h"
 
 namespace tandem {
 
@@ -113,17 +114,13 @@ struct Prepared {
   }
 };
 
-std::string place(const Layer& layer) {
-  return layer.location.file.empty() ? "" : fmt::format(" ({})", to_string(layer.location));
-}
-
 // A kernel that can measure has to take what it is told, or refuse.
 void demand_given(const Layer& layer, const Prepared& prepared) {
   const bool takes_another =
       prepared.algorithm.starts_with(measured_prefix) && prepared.algorithm != prepared.given;
   if (prepared.given.empty() || !takes_another) return;
   throw error("{}: its kernel was to take the algorithm '{}' again, but took '{}'{}", layer.title(),
-              prepared.given, prepared.algorithm, place(layer));
+              prepared.given, prepared.algorithm, place_of(layer));
 }
 
 // Whatever can be known to be missing is said before the first step.
@@ -132,7 +129,7 @@ void demand(const Layer& layer, const Prepared& prepared, int64_t statistics) {
     const std::string reason =
         prepared.reason.empty() ? fmt::format("its kernel refused with status {}", prepared.status)
                                 : prepared.reason;
-    throw error("{}: {}{}{}", layer.title(), reason, place(layer),
+    throw error("{}: {}{}{}", layer.title(), reason, place_of(layer),
                 prepared.given.empty()
                     ? ""
                     : fmt::format("; the run's record says to take '{}' again: begin a new run to "
@@ -142,34 +139,12 @@ void demand(const Layer& layer, const Prepared& prepared, int64_t statistics) {
   demand_given(layer, prepared);
   if (prepared.report.statistics > statistics) {
     throw error("{}: its kernel writes {} statistics of the batch, but its type says {}{}",
-                layer.title(), prepared.report.statistics, statistics, place(layer));
+                layer.title(), prepared.report.statistics, statistics, place_of(layer));
   }
   if (prepared.report.saved_bytes > 0 && layer.has(TANDEM_SAVES_NOTHING)) {
     throw error("{}: its kernel keeps {} bytes of saved memory, but its type says it keeps none{}",
-                layer.title(), prepared.report.saved_bytes, place(layer));
+                layer.title(), prepared.report.saved_bytes, place_of(layer));
   }
-}
-
-// A net is made for the kernels of one kind of device.
-void demand_activation(const Layer& layer, const tandem_kernel& kernel, int32_t activation) {
-  if (activation == TANDEM_ACTIVATION_NONE || (kernel.activations >> activation & 1U) != 0) return;
-  throw error(
-      "{}: its kernel for {} devices does no {} along, but the net was made for one that does{}",
-      layer.title(), kernel.device_kind, activation_name(activation), place(layer));
-}
-
-std::string unaware(const Registry& registry, const std::string& layer_type,
-                    const std::string& device_kind) {
-  const std::string offer = fmt::format("kernel {}/{}", layer_type, device_kind);
-  for (const ModuleReport& module : registry.modules()) {
-    const auto& offers = module.offers;
-    if (std::find(offers.begin(), offers.end(), offer) == offers.end()) continue;
-    if (module.abi_minor >= minor_with_graphs) return "";
-    return fmt::format("the kernel of '{}' is of {}, built for plugin ABI {}.{}, before graphs",
-                       layer_type, module.path.filename().string(), module.abi_major,
-                       module.abi_minor);
-  }
-  return "";
 }
 
 void need(Plan& plan, int buffer, int64_t bytes) {
@@ -212,7 +187,8 @@ struct Kernels::State {
       demand_activation(layer, *kernels[i].table, binding.activation);
       kernels[i].stream = {binding.device, StreamKind::compute};
       if (unaware_of_graphs.empty()) {
-        unaware_of_graphs = unaware(registry, layer.type->name, runtime.machine().kind());
+        unaware_of_graphs =
+            reason_against_graphs(registry, layer.type->name, runtime.machine().kind());
       }
       describe(net, binding, kernels[i].description);
     }

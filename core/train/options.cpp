@@ -80,7 +80,7 @@ json options_json(const TrainOptions& o) {
           {"solver", o.solver},
           {"devices", o.devices},
           {"precision", o.precision},
-          {"loss_scale", o.loss_scale},
+          {"loss_scale", o.loss_scale ? json(*o.loss_scale) : json()},
           {"pixels", o.pixels},
           {"strategy", o.strategy},
           {"split", o.strategy_options.split},
@@ -117,7 +117,9 @@ TrainOptions options_from(const json& tree) {
   o.solver = tree.at("solver");
   o.devices = tree.at("devices");
   o.precision = tree.value("precision", std::string("float32"));
-  o.loss_scale = tree.value("loss_scale", 0.0);
+  if (tree.contains("loss_scale") && !tree.at("loss_scale").is_null()) {
+    o.loss_scale = tree.at("loss_scale").get<double>();
+  }
   o.pixels = tree.value("pixels", std::string("floats"));
   o.strategy = tree.at("strategy");
   o.strategy_options.split = tree.at("split");

@@ -31,9 +31,9 @@ struct TrainOptions {
   std::map<std::string, std::string> solver_fields;  // of the solver, replacing its file's
   std::string devices;                               // "": cpu
   std::string precision;  // a word of parse_precision(); "": float32, or the resumed run's
-  double loss_scale = 0;  // of float16; 0: the default, or the resumed run's
-  std::string pixels;     // bytes, floats, or auto: "", or the resumed run's
-  std::string strategy;   // "": two_phase
+  std::optional<double> loss_scale;  // of float16; else the default, or the resumed run's
+  std::string pixels;                // bytes, floats, or auto: "", or the resumed run's
+  std::string strategy;              // "": two_phase
   StrategyOptions strategy_options;
   // Names ("--split") of strategy options that are told although their values are the default ones:
   // a resumed run takes those, too.

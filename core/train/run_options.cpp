@@ -12,7 +12,7 @@ SessionOptions plain_options(const TrainSetup& setup) {
   SessionOptions options;
   options.devices = chosen.devices;
   options.precision = parse_precision(chosen.precision);
-  options.loss_scale = chosen.loss_scale;
+  options.loss_scale = chosen.loss_scale.value_or(0);
   options.strategy = chosen.strategy;
   options.strategy_options = chosen.strategy_options;
   options.machine = chosen.machine;

@@ -138,16 +138,18 @@ Checkpoint TrainingRun::checkpoint_of(int64_t done) const {
 }
 
 std::string TrainingRun::way_out(bool weights, double rate) const {
-  const double scale = loss_scale(phase_.net);
-  if (weights && scale > 1) {
-    constexpr double largest_float16 = 65504;
-    return fmt::format(
-        "Gradients above {:.0f} overflow float16, as they are times {:.0f}: go on with --resume "
-        "and a smaller --loss-scale or --precision bfloat16, or begin with a smaller learning rate "
-        "(--lr, here {:.3g}) if float32 fails, too",
-        largest_float16 / scale, scale, rate);
+  if (!weights || !computes_in_float16(phase_.net)) {
+    return fmt::format("Try a smaller learning rate (--lr, here {:.3g})", rate);
   }
-  return fmt::format("Try a smaller learning rate (--lr, here {:.3g})", rate);
+  constexpr double largest_float16 = 65504;
+  const double scale = loss_scale(phase_.net);
+  return fmt::format(
+      "Gradients above {:.0f} overflow float16, as they are times {:.0f}: {} {}--precision "
+      "bfloat16, "
+      "or begin with a smaller learning rate (--lr, here {:.3g}) if float32 fails, too",
+      largest_float16 / scale, scale,
+      has_checkpoint(folder_.path(), "last") ? "go on with --resume and" : "begin again with",
+      scale > 1 ? "a smaller --loss-scale or " : "", rate);
 }
 
 std::string TrainingRun::where_to_go_back() const {

@@ -109,11 +109,11 @@ void demand_utf8(const TrainSetup& setup) {
 
 }  // namespace
 
-void demand_loss_scale_of(const std::string& precision, double loss_scale) {
-  if (loss_scale == 0) return;
-  demand_loss_scale(loss_scale);
+void demand_loss_scale_of(const std::string& precision, std::optional<double> loss_scale) {
+  if (!loss_scale) return;
+  demand_loss_scale(*loss_scale);
   if (parse_precision(precision) == TANDEM_FLOAT16) return;
-  throw error("--loss-scale {} is of --precision float16; {} needs none", loss_scale, precision);
+  throw error("--loss-scale {} is of --precision float16; {} needs none", *loss_scale, precision);
 }
 
 void resolve_amount(TrainSetup& setup, const TrainOptions& options) {

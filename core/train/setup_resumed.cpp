@@ -2,6 +2,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/model/net.h"
 #include "core/schedule/strategy_options.h"
 #include "core/train/run_folder.h"
 #include "core/train/setup_parts.h"
@@ -116,6 +117,25 @@ void choose_amounts(TrainOptions& chosen, const TrainOptions& options) {
   chosen.watchdog_seconds = options.watchdog_seconds;
 }
 
+// Checkpoints are float32, so that a run can leave the GPU whose precision it had.
+void choose_precision(TrainSetup& setup, const TrainOptions& options) {
+  TrainOptions& chosen = setup.record.options;
+  if (!options.precision.empty() && options.precision != chosen.precision) {
+    setup.messages.push_back(fmt::format("precision {} instead of {} from here on",
+                                         options.precision, chosen.precision));
+    chosen.precision = options.precision;
+  }
+  if (parse_precision(chosen.precision) != TANDEM_FLOAT16) chosen.loss_scale.reset();
+  demand_loss_scale_of(chosen.precision, options.loss_scale);
+  if (!options.loss_scale) return;
+  if (const double before = chosen.loss_scale.value_or(Net{}.loss_scale);
+      *options.loss_scale != before) {
+    setup.messages.push_back(
+        fmt::format("loss scale {} instead of {} from here on", *options.loss_scale, before));
+  }
+  chosen.loss_scale = options.loss_scale;
+}
+
 }  // namespace
 
 TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
@@ -129,15 +149,7 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
   const bool other_devices = !options.devices.empty() && options.devices != chosen.devices;
   const bool same_devices = choose_devices_and_strategy(setup, options);
   if (!options.data.empty()) chosen.data = options.data;
-  // Checkpoints are float32, so that a run can leave the GPU whose precision it had.
-  if (!options.precision.empty() && options.precision != chosen.precision) {
-    setup.messages.push_back(fmt::format("precision {} instead of {} from here on",
-                                         options.precision, chosen.precision));
-    chosen.precision = options.precision;
-    if (parse_precision(chosen.precision) != TANDEM_FLOAT16) chosen.loss_scale = 0;
-  }
-  demand_loss_scale_of(chosen.precision, options.loss_scale);
-  if (options.loss_scale != 0) chosen.loss_scale = options.loss_scale;
+  choose_precision(setup, options);
   choose_machine(chosen, options, other_devices, same_devices);
   setup.finds_links = other_devices;
   choose_amounts(chosen, options);

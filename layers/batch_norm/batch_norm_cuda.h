@@ -169,7 +169,7 @@ class BatchNormCuda : public sdk::Needs {
   BatchNormCuda(const sdk::Binding& binding, const sdk::Call&);
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint64_t activations = rectifying;
+  static constexpr uint64_t fused_activations = rectifying;
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 

@@ -26,7 +26,7 @@ class BiasCuda : public sdk::Needs {
   }
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint64_t activations = rectifying;
+  static constexpr uint64_t fused_activations = rectifying;
 
   static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
     return cuda_layouts_for(binding);

@@ -139,7 +139,7 @@ class ConvolutionCuda : public sdk::Needs {
                         ConvolutionSettings(binding.attributes, binding.input(0).shape)) {}
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint64_t activations = rectifying;
+  static constexpr uint64_t fused_activations = rectifying;
 
   static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
     return convolution_layouts(binding);
@@ -182,7 +182,7 @@ class DeconvolutionCuda : public sdk::Needs {
                           DeconvolutionSettings(binding.attributes, binding.input(0).shape)) {}
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint64_t activations = rectifying;
+  static constexpr uint64_t fused_activations = rectifying;
 
   static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
     return convolution_layouts(binding);

@@ -90,7 +90,7 @@ class EltwiseCpu : public Needs {
   }
 
   static constexpr uint32_t dtypes = float32_and_bfloat16;
-  static constexpr uint64_t activations = rectifying;
+  static constexpr uint64_t fused_activations = rectifying;
   static LayoutOptions layouts(const Binding& binding) {
     return any_layout(binding.input(0).shape.c);
   }

@@ -104,7 +104,7 @@ class InnerProductCuda : public sdk::Needs {
   }
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint64_t activations = rectifying;
+  static constexpr uint64_t fused_activations = rectifying;
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
     cuda::with_elements(dtype_,

@@ -5,15 +5,12 @@
 #include <cstdint>
 
 #include "plugins/cpu/bfloat16.h"
+#include "plugins/pass_elements.h"
 
 namespace tandem::cpu {
 
-// What such a kernel says as its `activations`.
-constexpr uint64_t rectifying = uint64_t{1} << TANDEM_ACTIVATION_RELU;
-
-inline bool rectifies(const sdk::Binding& binding) {
-  return binding.activation() == TANDEM_ACTIVATION_RELU;
-}
+using sdk::rectifies;
+using sdk::rectifying;
 
 // As an element T, rectified. A NaN stays one.
 template <class T>

@@ -86,7 +86,7 @@ TEST(Activations, AreDoneAlongWithASumOfSeveralTensors) {
   EXPECT_EQ(layer_of(net, "a").activation, TANDEM_ACTIVATION_NONE);
 }
 
-TEST(Activations, AreSeparateBehindWhatTheNetPredicts) {
+TEST(Activations, AreSeparateWhereAMetricReadsWhatIsBeforeThem) {
   const Net net =
       build(data_layer + convolution("a", "data", "a", 4) +
                 layer("top1", "Accuracy", "a", "top1", "bottom: 'label'") +

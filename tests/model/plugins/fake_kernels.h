@@ -43,7 +43,7 @@ struct Half : Kernel {  // knows bfloat16, too
 template <class Kernel>
 struct Rectifying : Kernel {  // does a ReLU along
   using Kernel::Kernel;
-  static constexpr uint64_t activations = uint64_t{1} << TANDEM_ACTIVATION_RELU;
+  static constexpr uint64_t fused_activations = uint64_t{1} << TANDEM_ACTIVATION_RELU;
 };
 struct OnlyBlocked : NoWork {
   using NoWork::NoWork;
