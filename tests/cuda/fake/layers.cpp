@@ -1,6 +1,7 @@
 // Kernels of every layer for the stand-in of a GPU: the cpu's, each pass run by the stream as a
 // function of the host. Copies of it under the names of the real modules take their place (see
-// CMakeLists.txt) and hold nothing. With TANDEM_FAKE_ALLOCATES set none of them can be captured.
+// CMakeLists.txt) and hold nothing. All of them do a ReLU along, as the real ones do. With
+// TANDEM_FAKE_ALLOCATES set none of them can be captured.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/cpu/bfloat16.h"
 #include "plugins/cuda/dnn_algorithms.h"
 #include "plugins/cuda/libraries.h"
 #include "plugins/sdk.h"
@@ -31,7 +33,24 @@ struct Handle {
   const tandem_kernel* kernel;
   void* handle;
   std::string algorithm{};  // of a convolution
+  bool rectifies = false;   // behind the cpu's kernel, which cannot
+  tandem_tensor output{};
 };
+
+template <class T>
+void rectify(T* values, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (tandem::cpu::load(values[i]) < 0) values[i] = T{};
+  }
+}
+void rectify(const Handle& self, const tandem_pass& pass) {
+  const int64_t count = tandem::sdk::count(self.output.shape);
+  if (self.output.dtype == TANDEM_FLOAT32) {
+    rectify(static_cast<float*>(pass.outputs[0]), count);
+  } else {
+    rectify(static_cast<tandem::cpu::bfloat16*>(pass.outputs[0]), count);
+  }
+}
 
 // Whether more is allocated on the current GPU than the backend's own: a workspace for cuBLAS, and
 // tables of its streams.
@@ -91,6 +110,7 @@ tandem_status pass(void* handle, const tandem_call* call, const tandem_pass* pas
   const Handle& self = *static_cast<Handle*>(handle);
   return issue(*call, [&self, call = on_cpu(*call), pass = *pass] {
     static_cast<void>((self.kernel->*function)(self.handle, &call, &pass));
+    if (function == &tandem_kernel::forward && self.rectifies) rectify(self, pass);
   });
 }
 
@@ -126,7 +146,14 @@ tandem_status prepare(const tandem_binding* binding, const tandem_call* call, vo
       self->algorithm = chosen_algorithm(*binding);
     }
     const tandem_call its_call = on_cpu(*call);
-    const tandem_status status = self->kernel->prepare(binding, &its_call, &self->handle, report);
+    tandem_binding its_binding = *binding;
+    if (binding->activation != TANDEM_ACTIVATION_NONE && self->kernel->activations == 0) {
+      self->rectifies = true;
+      self->output = binding->outputs[0];
+      its_binding.activation = TANDEM_ACTIVATION_NONE;
+    }
+    const tandem_status status =
+        self->kernel->prepare(&its_binding, &its_call, &self->handle, report);
     if (status != TANDEM_OK) throw tandem::sdk::Refusal(status, tandem::sdk::explained());
     if (!self->algorithm.empty()) report->algorithm = self->algorithm.c_str();
     *handle = self.release();
@@ -137,6 +164,7 @@ template <int index>
 tandem_kernel wrapped() {
   tandem_kernel kernel = *of_cpu[index];
   kernel.device_kind = "cuda";
+  kernel.activations = uint64_t{1} << TANDEM_ACTIVATION_RELU;
   kernel.prepare = &prepare<index>;
   kernel.release = &release;
   const auto replace = [](tandem_pass_function& function, tandem_pass_function by) {
