@@ -49,20 +49,21 @@ int32_t activation_of(const PlanBinding& use, LayerPass pass) {
   return pass == LayerPass::forward ? use.activation : TANDEM_ACTIVATION_NONE;
 }
 
-// A kernel that does an activation along takes about as long as without: where only the one was
-// measured, it stands in for the other.
+// A kernel that does an activation along takes about as long as without, so where only the one was
+// measured it stands in for the other: slices do nothing along, and nets for other kinds of devices
+// have other kernels.
 const MeasuredCost* find_or_similar(const CostTable& costs, const Net& net, int layer,
                                     LayerPass pass, int32_t activation) {
   const MeasuredCost* cost = costs.find(pass_key(net, layer, pass, activation));
-  const int32_t most = net.layers[size_t(layer)].activation;
-  if (cost != nullptr || pass != LayerPass::forward || most == TANDEM_ACTIVATION_NONE) return cost;
-  const int32_t other = activation == most ? int32_t{TANDEM_ACTIVATION_NONE} : most;
+  if (cost != nullptr || pass != LayerPass::forward) return cost;
+  const int32_t other = activation == TANDEM_ACTIVATION_NONE ? int32_t{TANDEM_ACTIVATION_RELU}
+                                                             : int32_t{TANDEM_ACTIVATION_NONE};
   return costs.find(pass_key(net, layer, pass, other));
 }
 
 }  // namespace
 
-// What was measured in one precision, or with an activation, is not taken for another.
+// What was measured in one precision is not taken for another.
 std::string pass_key(const Net& net, int index, LayerPass pass, int32_t activation) {
   const Layer& layer = net.layers[size_t(index)];
   std::string key = layer.name + " " + to_string(pass);
@@ -174,8 +175,13 @@ bool CostTable::is_measured(const Net& net, const Plan& plan, const Task& task) 
   const std::string key = cost_key(net, plan, task);
   if (key.empty() || find(key) != nullptr) return true;
   const auto* work = std::get_if<LayerWork>(&task.work);
-  if (work == nullptr || work->pass != LayerPass::backward) return false;
-  const int layer = plan.bindings[size_t(work->binding)].layer;
+  if (work == nullptr) return false;
+  const PlanBinding& use = plan.bindings[size_t(work->binding)];
+  const int layer = use.layer;
+  if (work->pass != LayerPass::backward) {
+    return find_or_similar(*this, net, layer, work->pass, activation_of(use, work->pass)) !=
+           nullptr;
+  }
   const Layer& l = net.layers[size_t(layer)];
   const auto has = [&](LayerPass half) {
     return find(pass_key(net, layer, half, TANDEM_ACTIVATION_NONE)) != nullptr;

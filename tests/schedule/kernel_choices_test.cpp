@@ -109,6 +109,8 @@ TEST(KernelChoices, TellApartWhatChangesHowFastAlgorithmsAre) {
   use.adds_to_output = true;
   EXPECT_EQ(choice_key("cuda G", net, use),
             "cuda G: double1, testing, 2 rows, tf32, slice 1 to 2, input 0 to 7, added");
+  net.tensors[size_t(net.layers[0].inputs[0])].layout = TANDEM_NHWC;
+  EXPECT_THAT(choice_key("cuda G", net, use), HasSubstr("2 rows, tf32, NHWC, slice 1 to 2"));
 }
 
 TEST(KernelChoices, AreCountedForPeople) {
