@@ -15,6 +15,11 @@ static tandem_status never_merge(void* handle, const tandem_call* call, float* t
   return TANDEM_FAILED;
 }
 
+static tandem_status never_act(const tandem_layer_query* query, int32_t* activation) {
+  (void)query, (void)activation;
+  return TANDEM_FAILED;
+}
+
 static tandem_status never_say(const tandem_layer_query* query, tandem_layer_statistics* floats) {
   (void)query, (void)floats;
   return TANDEM_FAILED;
@@ -41,12 +46,14 @@ TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   type = test_layer_type("test.Older");
   type.struct_size = offsetof(tandem_layer_type, statistics);
   type.statistics = never_say;
+  type.activation = never_act;
   type.parameters = parameters;
   type.parameter_count = 1;
   kernel = test_kernel("test.Older", "cpu");
   kernel.struct_size = offsetof(tandem_kernel, backward);
   kernel.backward = kernel.forward_statistics = kernel.backward_statistics = never;
   kernel.merge_forward_statistics = never_merge;
+  kernel.activations = ~UINT64_C(0);
   plugin = test_plugin("older_minor");
   plugin.abi_minor = 3;
   plugin.struct_size = offsetof(tandem_plugin, backends);

@@ -62,7 +62,9 @@ TEST(Module, OfAnOlderMinorLoadsWithItsMissingFieldsAsNull) {
   EXPECT_EQ(kernel.forward_statistics, nullptr);
   EXPECT_EQ(kernel.backward_statistics, nullptr);
   EXPECT_EQ(kernel.merge_forward_statistics, nullptr);
+  EXPECT_EQ(kernel.activations, 0u);
   EXPECT_EQ(registry.layer_type("test.Older").statistics, nullptr);
+  EXPECT_EQ(registry.layer_type("test.Older").activation, nullptr);
   const tandem_parameter& parameter = *registry.layer_type("test.Older").parameters[0];
   EXPECT_GT(parameter.minimum, parameter.maximum);  // no range
   EXPECT_EQ(parameter.choices, nullptr);

@@ -10,6 +10,7 @@
 #include "core/base/attributes.h"
 #include "core/base/shape.h"
 #include "core/plugin/registry.h"
+#include "plugins/sdk.h"
 
 namespace tandem {
 namespace {
@@ -67,6 +68,19 @@ struct Bound {
     return kernel->prepare(&binding, &call, &handle, &report);
   }
 };
+
+TEST(Sdk, ABindingOfAnOlderHostAsksForNoActivation) {
+  tandem_binding binding{};
+  binding.struct_size = offsetof(tandem_binding, activation);
+  binding.activation = TANDEM_ACTIVATION_RELU;  // what lies behind an older host's binding
+  EXPECT_EQ(sdk::Binding(binding).activation(), TANDEM_ACTIVATION_NONE);
+  binding.struct_size = sizeof binding;
+  EXPECT_EQ(sdk::Binding(binding).activation(), TANDEM_ACTIVATION_RELU);
+}
+
+TEST(Sdk, AKernelThatSaysNothingOfActivationsDoesNone) {
+  EXPECT_EQ(Bound("elu", "sample.ELU", {2, 3, 4, 5}).kernel->activations, 0u);
+}
 
 TEST(Sdk, ALayerTypeSaysItsParametersTraitsAndShapes) {
   Registry registry;

@@ -9,6 +9,8 @@
 namespace tandem {
 namespace {
 
+using testing::HasSubstr;
+
 using test::error_of;
 using test::Machines;
 using test::probe_net;
