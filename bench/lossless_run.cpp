@@ -16,6 +16,11 @@
 namespace tandem::bench {
 namespace {
 
+// Labels go from 0 to this.
+int64_t class_count(const Net& net) {
+  return net.prediction < 0 ? 2 : net.tensors[size_t(net.prediction)].shape.c;
+}
+
 namespace fs = std::filesystem;
 
 // The batch in parts of equal size, each in memory of its own. Noise for pixels, labels in turn.
@@ -32,7 +37,7 @@ class StandingBatch {
       parts_.push_back(static_cast<std::byte*>(allocator_.allocate(layout_.bytes)));
       std::memset(parts_.back(), 0, static_cast<size_t>(layout_.bytes));
     }
-    fill(net.prediction < 0 ? 2 : net.tensors[size_t(net.prediction)].shape.c, run.reversed);
+    fill(class_count(net), run.reversed);
   }
   ~StandingBatch() {
     for (std::byte* part : parts_) allocator_.free(part);
@@ -75,10 +80,18 @@ class StandingBatch {
   std::vector<std::byte*> parts_;
 };
 
+// A loss that leaves out labels below `classes` divides by fewer samples in one part than in the
+// other.
+bool leaves_out(const Layer& loss, int64_t classes) {
+  if (loss.attributes->find("ignore_label") == nullptr) return false;
+  if (!loss.attributes->is_set("ignore_label")) return false;
+  const int64_t label = loss.attributes->integer("ignore_label");
+  return label >= 0 && label < classes;
+}
+
 // Whether the gradient of a batch is the mean of those of its parts: no layer looks at several
-// samples at once (statistics of a loss only count its labels, which all rows have), and every loss
-// is a mean over them.
-bool adds_up_samples(const Net& net) {
+// samples at once (statistics of a loss only count its labels), and every loss is a mean over all.
+bool adds_up_samples(const Net& net, int64_t classes) {
   for (size_t i = 0; i < net.layers.size(); ++i) {
     const Layer& layer = net.layers[i];
     if (!layer.has(TANDEM_LOSS) && !layer.has(TANDEM_METRIC)) {
@@ -86,6 +99,7 @@ bool adds_up_samples(const Net& net) {
       if (!layer.has(TANDEM_PER_SAMPLE) || floats.forward + floats.backward > 0) return false;
       continue;
     }
+    if (leaves_out(layer, classes)) return false;
     const bool is_told = layer.attributes->find("normalization") != nullptr;
     if (is_told && layer.attributes->text("normalization") == "NONE") return false;
   }
@@ -166,7 +180,7 @@ LosslessWeights run_lossless(Registry& registry, const NetDefinition& net, const
   for (const Layer& layer : session.net().layers) {
     result.draws_random_numbers |= layer.has(TANDEM_RANDOM);
   }
-  result.adds_up_samples = adds_up_samples(session.net());
+  result.adds_up_samples = adds_up_samples(session.net(), class_count(session.net()));
   session.set_initial_weights(1);
   StandingBatch batch(session, run);
   Phase& phase = session.training();

@@ -36,13 +36,13 @@ void OneDeviceRuns::add(std::string name, LosslessWeights weights) {
   runs_.push_back({std::move(name), std::move(weights)});
 }
 
-std::pair<std::string, double> OneDeviceRuns::nearest(const LosslessWeights& weights) const {
-  std::pair<std::string, double> result{"", INFINITY};
+std::pair<std::string, double> OneDeviceRuns::nearest(
+    const LosslessWeights& weights, std::pair<std::string, double> reference) const {
   for (const Run& run : runs_) {
     const double most = difference(weights, run.weights).most;
-    if (most < result.second || result.first.empty()) result = {run.name, most};
+    if (most < reference.second) reference = {run.name, most};
   }
-  return result;
+  return reference;
 }
 
 }  // namespace tandem::bench

@@ -26,8 +26,9 @@ struct Yardstick {
 class OneDeviceRuns {
  public:
   void add(std::string name, LosslessWeights weights);
-  // Its name, and the difference. At least one has been added.
-  [[nodiscard]] std::pair<std::string, double> nearest(const LosslessWeights& weights) const;
+  // The nearest one's name and difference, if it is nearer than `reference`; else that.
+  [[nodiscard]] std::pair<std::string, double> nearest(
+      const LosslessWeights& weights, std::pair<std::string, double> reference) const;
 
  private:
   struct Run {

@@ -113,6 +113,7 @@ TEST(LosslessRuns, TellWhetherPartsAddUpToTheBatch) {
   };
   EXPECT_TRUE(adds_up(loss(score("plain"), "")));
   EXPECT_TRUE(adds_up(loss(score("counting"), "loss_param { ignore_label: 9 }")));
+  EXPECT_FALSE(adds_up(loss(score("leaving"), "loss_param { ignore_label: 0 }")));
   EXPECT_FALSE(adds_up(loss(score("sum"), "loss_param { normalization: NONE }")));
   EXPECT_FALSE(
       adds_up(loss(score("statistics").layer("norm", "BatchNorm", {"score"}, {"score"}, ""), "")));
@@ -200,10 +201,11 @@ TEST(LosslessYardsticks, TellTheNearestRun) {
   far.momentum[0] += 0.5F;
   OneDeviceRuns runs;
   runs.add("far", far);
-  EXPECT_EQ(runs.nearest(weights).first, "far");
+  EXPECT_EQ(runs.nearest(weights, {"reference", 1}).first, "far");
+  EXPECT_EQ(runs.nearest(weights, {"reference", 0.1}).first, "reference");
   runs.add("near", near);
-  EXPECT_EQ(runs.nearest(weights).first, "near");
-  EXPECT_NEAR(runs.nearest(weights).second, 0.05, 1e-6);
+  EXPECT_EQ(runs.nearest(weights, {"reference", 1}).first, "near");
+  EXPECT_NEAR(runs.nearest(weights, {"reference", 1}).second, 0.05, 1e-6);
 }
 
 TEST(CheckLossless, ShowsEachOneDeviceRunThatItComparesWith) {
