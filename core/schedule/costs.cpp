@@ -49,8 +49,8 @@ int32_t activation_of(const PlanBinding& use, LayerPass pass) {
   return pass == LayerPass::forward ? use.activation : TANDEM_ACTIVATION_NONE;
 }
 
-// A kernel that does an activation along takes about as long as without: where only the one was
-// measured, it stands in for the other.
+// A kernel that does an activation along takes about as long as without. So in a net that has it do
+// so, where only the one was measured, it stands in for the other: slices do nothing along.
 const MeasuredCost* find_or_similar(const CostTable& costs, const Net& net, int layer,
                                     LayerPass pass, int32_t activation) {
   const MeasuredCost* cost = costs.find(pass_key(net, layer, pass, activation));
@@ -174,8 +174,13 @@ bool CostTable::is_measured(const Net& net, const Plan& plan, const Task& task) 
   const std::string key = cost_key(net, plan, task);
   if (key.empty() || find(key) != nullptr) return true;
   const auto* work = std::get_if<LayerWork>(&task.work);
-  if (work == nullptr || work->pass != LayerPass::backward) return false;
-  const int layer = plan.bindings[size_t(work->binding)].layer;
+  if (work == nullptr) return false;
+  const PlanBinding& use = plan.bindings[size_t(work->binding)];
+  const int layer = use.layer;
+  if (work->pass != LayerPass::backward) {
+    return find_or_similar(*this, net, layer, work->pass, activation_of(use, work->pass)) !=
+           nullptr;
+  }
   const Layer& l = net.layers[size_t(layer)];
   const auto has = [&](LayerPass half) {
     return find(pass_key(net, layer, half, TANDEM_ACTIVATION_NONE)) != nullptr;

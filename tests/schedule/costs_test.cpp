@@ -76,19 +76,25 @@ TEST(Costs, OfAPassThatDoesAnActivationAlongHaveAKeyOfTheirOwn) {
   EXPECT_FALSE(costs.is_measured(separate, separate_plan, alone));
 }
 
-TEST(Costs, OfALayerWithoutTheActivationStandInWhereTheNetDoesItAlong) {
+TEST(Costs, OfAPassThatDoesAnActivationAlongStandInForItsSlicesThatDoNot) {
   const Net net = FakeNet("joined", 8, {1, 3, 8, 8})
-                      .convolution("conv1", 4, 3)
+                      .inner_product("fc1", 6)
                       .relu("relu1")
-                      .inner_product("fc1", 5)
+                      .inner_product("fc2", 4)
                       .with_activations_joined()
                       .loss()
                       .finish();
-  const Plan plan = build_plan("sequential", inputs_of(net, 1));
-  CostTable costs;
-  costs.set("conv1 forward", {0.5, 8, 0});
-  EXPECT_DOUBLE_EQ(costs.seconds(net, plan, task(plan, "forward conv1 @0")), 0.5);
-  EXPECT_FALSE(costs.is_measured(net, plan, task(plan, "forward conv1 @0")));
+  const Plan plan = build_plan("fc_parallel", inputs_of(net, 2));
+  const Task &slice = task(plan, "forward fc1 @0"), &relu = task(plan, "forward relu1 @0");
+  CostTable costs{Roofline{1e9, 1e8}};
+  costs.set("fc1 forward+relu", {0.5, 8, 0});
+  EXPECT_EQ(cost_key(net, plan, slice), "fc1 forward");
+  EXPECT_DOUBLE_EQ(costs.seconds(net, plan, slice), 0.25);
+  EXPECT_TRUE(costs.is_measured(net, plan, slice));
+  EXPECT_FALSE(costs.is_measured(net, plan, relu)) << "its own pass, which nobody measured";
+  EXPECT_GT(costs.seconds(net, plan, relu), 0);
+  costs.set("fc1 forward", {0.25, 8, 0});
+  EXPECT_DOUBLE_EQ(costs.seconds(net, plan, slice), 0.125);
 }
 
 TEST(Costs, OfAForwardPassThatAnotherLayersKernelDoesAreNone) {
