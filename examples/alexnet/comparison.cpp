@@ -69,9 +69,10 @@ class Comparison {
     SessionOptions o = base_;
     o.strategy = result.strategy;
     o.strategy_options = options_of(result.strategy, base_.strategy_options);
+    Plan plan;
     {
       Session session(registry_, net_, o);
-      const Plan& plan = session.training().plan;
+      plan = session.training().plan;
       o.strategy_options = session.options().strategy_options;
       const Measurement measured = measure(session, options_.warm_up, options_.measured_steps());
       // The first one's costs are everybody's: the later ones choose by them.
@@ -87,7 +88,7 @@ class Comparison {
       }
     }
     result.without_communication = step_seconds_without_communication(
-        registry_, net_, o, options_.warm_up, options_.measured_steps());
+        registry_, net_, o, plan, options_.warm_up, options_.measured_steps());
   }
 
   Registry& registry_;

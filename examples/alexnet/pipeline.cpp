@@ -204,9 +204,10 @@ PipelineReport measure_pipeline(Registry& registry, const NetDefinition& net, co
       chosen.costs = costs_of(session, session.net(), session.training().plan, measured.events);
   }
   announce(options.strategy, options, steps);
+  Plan plan;
   {
     Session session(registry, net, chosen);
-    const Plan& plan = session.training().plan;
+    plan = session.training().plan;
     chosen.strategy_options = session.options().strategy_options;
     report.chosen = measure(session, options.warm_up, steps);
     report.exposed_broadcast = exposed_broadcast(plan, report.chosen.events);
@@ -221,7 +222,7 @@ PipelineReport measure_pipeline(Registry& registry, const NetDefinition& net, co
   if (report.devices > 1) {
     announce(options.strategy + " without communication", options, steps);
     report.without_communication =
-        step_seconds_without_communication(registry, net, chosen, options.warm_up, steps);
+        step_seconds_without_communication(registry, net, chosen, plan, options.warm_up, steps);
   }
   return report;
 }
