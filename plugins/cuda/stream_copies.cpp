@@ -1,7 +1,6 @@
 // A stream's copies. CUDA chooses how bytes travel between two GPUs: directly where these reach
 // each other's memory, else through pinned memory of its own.
 #include <cuda_runtime_api.h>
-#include <driver_functions.h>
 
 #include <algorithm>
 #include <limits>
@@ -87,9 +86,9 @@ Stream::Issued Stream::issue_rows(const tandem_rows& rows) const {
     cudaMemcpy3DPeerParms all{};
     all.dstDevice = machine_.ordinal(rows.target_device);
     all.srcDevice = machine_.ordinal(rows.source_device);
-    all.dstPtr = make_cudaPitchedPtr(rows.target, to_pitch, bytes, count);
-    all.srcPtr = make_cudaPitchedPtr(const_cast<void*>(rows.source), from_pitch, bytes, count);
-    all.extent = make_cudaExtent(bytes, count, 1);
+    all.dstPtr = {rows.target, to_pitch, bytes, count};
+    all.srcPtr = {const_cast<void*>(rows.source), from_pitch, bytes, count};
+    all.extent = {bytes, count, 1};
     return {"cudaMemcpy3DPeerAsync", cudaMemcpy3DPeerAsync(&all, stream_)};
   }
   return {"cudaMemcpy2DAsync", cudaMemcpy2DAsync(rows.target, to_pitch, rows.source, from_pitch,
