@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/cuda/machines.h"
+#include "tests/train/rectified_net.h"
 #include "tests/train/run_support.h"
 
 namespace tandem::test {
@@ -93,6 +94,20 @@ TEST_P(TrainingOnDevices, GivesTheSameBitsAgainAndUnderRandomStreamDelays) {
   delayed.machine.delay_seed = 11;
   delayed.machine.delay_seconds = 0.002;
   EXPECT_EQ(run(delayed), plain);
+}
+
+TEST_P(TrainingOnDevices, GivesTheSameBitsWithReluLayersOfTheirOwn) {
+  const std::string kind = GetParam().kind == "cpu" ? "cpu" : "cuda";
+  const auto run_of = [](bool looked_at) {
+    TrainOptions o = many();
+    o.net_definition = rectified_net(looked_at);
+    if (GetParam().strategy == "two_phase") o.strategy_options.split = "fc4";
+    o.steps = 8;
+    return run(o);
+  };
+  ASSERT_EQ(done_along(rectified_net(false), kind, TANDEM_TRAIN), kind == "cpu" ? 4 : 5);
+  ASSERT_EQ(done_along(rectified_net(true), kind, TANDEM_TRAIN), kind == "cpu" ? 0 : 1);
+  EXPECT_EQ(run_of(false), run_of(true));
 }
 
 TEST_P(TrainingOnDevices, ResumesAsIfItHadNeverStopped) {

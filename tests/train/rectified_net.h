@@ -1,0 +1,61 @@
+// A net with ReLUs behind layers of several types, and the same net in which none of these can do
+// them along: for runs that must give the same bits.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "core/model/net.h"
+#include "core/model/net_writer.h"
+#include "core/plugin/registry.h"
+
+namespace tandem::test {
+
+// `looked_at`: another layer reads what is before each ReLU but the last, which then has a pass of
+// its own. (The last is in fc_parallel's chain, through which everything must pass.)
+inline NetDefinition rectified_net(bool looked_at) {
+  const std::string filler = " weight_filler { type: \"xavier\" }";
+  const std::string window = "convolution_param { num_output: 8 kernel_size: 3 pad: 1" + filler;
+  const std::string factors =
+      "scale_param { bias_term: true filler { type: \"gaussian\" mean: 1 std: 0.1 } }";
+  const auto dense = [&](int outputs) {
+    return fmt::format("inner_product_param {{ num_output: {}{} }}", outputs, filler);
+  };
+  NetWriter net("rectified");
+  net.data(20);
+  const auto relu = [&](const std::string& name, const std::string& from) {
+    if (looked_at) net.layer("look at " + from, "Silence", {from}, {});
+    net.layer(name, "ReLU", {from}, {name});
+  };
+  net.layer("conv1", "Convolution", window + " }").layer("scale1", "Scale", factors);
+  relu("relu1", "scale1");
+  net.layer("pool1", "Pooling", "pooling_param { kernel_size: 2 stride: 2 }")
+      .layer("conv2", "Convolution", window + " }")
+      .layer("sum2", "Eltwise", {"conv2", "pool1"}, {"sum2"});
+  relu("relu2", "sum2");
+  net.layer("conv3", "Convolution", window + " }").layer("scale3", "Scale", factors);
+  relu("relu3", "scale3");
+  net.layer("fc4", "InnerProduct", dense(16)).layer("scale4", "Scale", factors);
+  relu("relu4", "scale4");
+  net.layer("fc5", "InnerProduct", dense(12)).layer("relu5", "ReLU");
+  net.layer("score", "InnerProduct", dense(5)).loss();
+  return net.definition();
+}
+
+// How many layers have no forward pass of their own in the net made for a kind of device.
+inline int done_along(const NetDefinition& definition, const std::string& kind, int32_t phase) {
+  static const Registry registry = Registry::with_defaults();
+  NetOptions options;
+  options.phase = phase;
+  options.device_kind = kind;
+  options.batch = 2;
+  options.data = {1, 3, 20, 20};
+  int layers = 0;
+  for (const Layer& layer : build_net(definition, registry, options).layers) {
+    layers += layer.done_by >= 0 ? 1 : 0;
+  }
+  return layers;
+}
+
+}  // namespace tandem::test
