@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/model/fields.h"
+#include "core/model/layer_calls.h"
 #include "core/plugin/registry.h"
 #include "core/schedule/executor.h"
 
@@ -113,17 +115,13 @@ struct Prepared {
   }
 };
 
-std::string place(const Layer& layer) {
-  return layer.location.file.empty() ? "" : fmt::format(" ({})", to_string(layer.location));
-}
-
 // A kernel that can measure has to take what it is told, or refuse.
 void demand_given(const Layer& layer, const Prepared& prepared) {
   const bool takes_another =
       prepared.algorithm.starts_with(measured_prefix) && prepared.algorithm != prepared.given;
   if (prepared.given.empty() || !takes_another) return;
   throw error("{}: its kernel was to take the algorithm '{}' again, but took '{}'{}", layer.title(),
-              prepared.given, prepared.algorithm, place(layer));
+              prepared.given, prepared.algorithm, in_place(layer.location));
 }
 
 // Whatever can be known to be missing is said before the first step.
@@ -132,7 +130,7 @@ void demand(const Layer& layer, const Prepared& prepared, int64_t statistics) {
     const std::string reason =
         prepared.reason.empty() ? fmt::format("its kernel refused with status {}", prepared.status)
                                 : prepared.reason;
-    throw error("{}: {}{}{}", layer.title(), reason, place(layer),
+    throw error("{}: {}{}{}", layer.title(), reason, in_place(layer.location),
                 prepared.given.empty()
                     ? ""
                     : fmt::format("; the run's record says to take '{}' again: begin a new run to "
@@ -142,20 +140,12 @@ void demand(const Layer& layer, const Prepared& prepared, int64_t statistics) {
   demand_given(layer, prepared);
   if (prepared.report.statistics > statistics) {
     throw error("{}: its kernel writes {} statistics of the batch, but its type says {}{}",
-                layer.title(), prepared.report.statistics, statistics, place(layer));
+                layer.title(), prepared.report.statistics, statistics, in_place(layer.location));
   }
   if (prepared.report.saved_bytes > 0 && layer.has(TANDEM_SAVES_NOTHING)) {
     throw error("{}: its kernel keeps {} bytes of saved memory, but its type says it keeps none{}",
-                layer.title(), prepared.report.saved_bytes, place(layer));
+                layer.title(), prepared.report.saved_bytes, in_place(layer.location));
   }
-}
-
-// A net is made for the kernels of one kind of device.
-void demand_activation(const Layer& layer, const tandem_kernel& kernel, int32_t activation) {
-  if (activation == TANDEM_ACTIVATION_NONE || (kernel.activations >> activation & 1U) != 0) return;
-  throw error(
-      "{}: its kernel for {} devices does no {} along, but the net was made for one that does{}",
-      layer.title(), kernel.device_kind, activation_name(activation), place(layer));
 }
 
 std::string unaware(const Registry& registry, const std::string& layer_type,
@@ -209,7 +199,11 @@ struct Kernels::State {
       const PlanBinding& binding = plan.bindings[i];
       const Layer& layer = net.layers[static_cast<size_t>(binding.layer)];
       kernels[i].table = &registry.kernel(layer.type->name, runtime.machine().kind());
-      demand_activation(layer, *kernels[i].table, binding.activation);
+      const uint64_t offered = kernels[i].table->activations | 1U << TANDEM_ACTIVATION_NONE;
+      if ((offered >> binding.activation & 1U) == 0) {
+        throw layer_error(layer, fmt::format("its net was made for a kernel that does {} along",
+                                             activation_name(binding.activation)));
+      }
       kernels[i].stream = {binding.device, StreamKind::compute};
       if (unaware_of_graphs.empty()) {
         unaware_of_graphs = unaware(registry, layer.type->name, runtime.machine().kind());

@@ -106,6 +106,20 @@ TEST(Kernels, AreToldThatTheUserAllowsTf32) {
   EXPECT_EQ(kernels.algorithm(0), "5x2x1x1 of 5 from 0, flags 19, slice 0 to 2, device 0");
 }
 
+TEST(Kernels, RefuseANetThatWasMadeForKernelsThatDoMoreAlong) {
+  Plan plan = probe_plan(1);
+  plan.bindings[0].activation = TANDEM_ACTIVATION_RELU;
+  const Net net = probe_net();
+  Machines on(1);
+  try {
+    const Kernels kernels(plan, net, test::registry(), on.runtime);
+    FAIL() << "taken";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("layer 'double1' (probe.Double): its net was made "
+                                                 "for a kernel that does relu along (probe."));
+  }
+}
+
 // The name of the probe's use of so many rows on the machine.
 std::string use_of(const Machines& on, const Net& net, int64_t rows) {
   PlanBinding use;
