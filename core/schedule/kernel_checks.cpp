@@ -5,20 +5,17 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/model/fields.h"
 #include "core/plugin/registry.h"
 #include "core/schedule/capture.h"
 
 namespace tandem {
 
-std::string place_of(const Layer& layer) {
-  return layer.location.file.empty() ? "" : fmt::format(" ({})", to_string(layer.location));
-}
-
 void demand_activation(const Layer& layer, const tandem_kernel& kernel, int32_t activation) {
   if (activation == TANDEM_ACTIVATION_NONE || (kernel.activations >> activation & 1U) != 0) return;
   throw error(
       "{}: its kernel for {} devices does no {} along, but the net was made for one that does{}",
-      layer.title(), kernel.device_kind, activation_name(activation), place_of(layer));
+      layer.title(), kernel.device_kind, activation_name(activation), in_place(layer.location));
 }
 
 std::string reason_against_graphs(const Registry& registry, const std::string& layer_type,

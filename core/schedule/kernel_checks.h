@@ -10,8 +10,6 @@ namespace tandem {
 
 class Registry;
 
-// " (net.prototxt:23)"; "" for a layer that stands in no file.
-[[nodiscard]] std::string place_of(const Layer& layer);
 // Error if the kernel does not offer the activation: a net is made for the kernels of one kind of
 // device.
 void demand_activation(const Layer& layer, const tandem_kernel& kernel, int32_t activation);

@@ -118,12 +118,21 @@ TEST(Winograd, TakesImagesWithoutPadding) {
 }
 
 // As many rows as make two sizes of parts.
+// oneDNN's working memory for a row depends on the cpu's caches: a batch that has to be parted on
+// one cpu does not have to on another.
 TEST(Winograd, OfALargeBatchGoesPartByPart) {
-  LayerSetup setup = convolution({21, 64, 56, 56}, 192, 1, "1");
-  if (!is_winograd(setup)) GTEST_SKIP() << "this machine's oneDNN has no Winograd kernels";
+  LayerSetup setup;
+  bool is_parted = false;
+  for (const int64_t rows : {21, 85}) {
+    setup = convolution({rows, 64, 56, 56}, 192, 1, "1");
+    if (!is_winograd(setup)) GTEST_SKIP() << "this machine's oneDNN has no Winograd kernels";
+    LayerRun run(setup);
+    EXPECT_LE(run.report().scratch_bytes, int64_t{128} << 20);
+    is_parted = run.algorithm().find(" rows at a time") != std::string::npos;
+    if (is_parted) break;
+  }
+  if (!is_parted) GTEST_SKIP() << "on this cpu oneDNN needs little working memory for 85 rows";
   LayerRun parts(setup);
-  EXPECT_THAT(parts.algorithm(), testing::HasSubstr("11 rows at a time"));
-  EXPECT_LE(parts.report().scratch_bytes, int64_t{128} << 20);
   setup.parameters.emplace_back("algorithm", "DIRECT");
   LayerRun direct(setup);
   EXPECT_THAT(direct.algorithm(), testing::Not(testing::HasSubstr("wino")));

@@ -108,5 +108,16 @@ TEST(Kernels, WithoutThemALayersWorkFailsAndSaysSo) {
   EXPECT_THAT(error_of([&] { rig.executor->drain(); }), HasSubstr("made without kernels"));
 }
 
+TEST(Kernels, RefuseANetThatWasMadeForKernelsThatDoMoreAlong) {
+  Plan plan = probe_plan(1);
+  plan.bindings[0].activation = TANDEM_ACTIVATION_RELU;
+  const Net net = probe_net();
+  Machines on(1);
+  EXPECT_THAT([&] { const Kernels kernels(plan, net, test::registry(), on.runtime); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr(
+                  "layer 'double1' (probe.Double): its kernel for cpu devices does no relu along, "
+                  "but the net was made for one that does")));
+}
+
 }  // namespace
 }  // namespace tandem
