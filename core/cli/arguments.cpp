@@ -101,7 +101,7 @@ std::string pixels_word(const SessionOptions& options) {
 
 std::string pixels_text(const std::string& pixels, const SessionOptions& options) {
   if (options.training_pixels == PixelForm::rounded) {
-    return "pixels: floats; the devices' backend makes none of bytes (plugin ABI before 1.4)\n";
+    return "pixels: floats; the devices' backend makes none of bytes\n";
   }
   const std::string word = pixels_word(options);
   if (!is_decided_here(pixels)) return fmt::format("pixels: {}\n", word);

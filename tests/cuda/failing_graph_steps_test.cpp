@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "tests/cuda/graph_rig.h"
+#include "tests/schedule/capture_plans.h"
 
 namespace tandem::test {
 namespace {
@@ -19,13 +20,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, GraphStepsOfTrainingThatFail,
                          testing::Values("cuda:0,0", two_gpus), device_name);
 
 TEST_P(GraphStepsOfTrainingThatFail, AreRefusedWithThePlansReasonWhereTheUserInsists) {
-  Maker maker(1);
-  const Region out = maker.floats("out", -1, 4, BufferKind::external);
-  const Region a = maker.persistent("a", 0, 4), b = maker.persistent("b", 0, 4);
-  maker.add("one", compute(0), a, {b});
-  maker.copy("give", {copies(0)}, out, a);
-  maker.add("overwrite", compute(0), a, {b});
-  const Plan plan = maker.derived();
+  const Plan plan = given_in_the_middle();
   EXPECT_THAT(error_of([&] { GpuRig(GetParam(), plan, cuda(), with_graphs(GraphUse::on)); }),
               testing::AllOf(StartsWith("--graphs on: the plan of 'handmade' cannot be captured: "),
                              HasSubstr("task 'overwrite'")));
@@ -52,6 +47,15 @@ tandem_status break_down(const tandem_call* call, float* target, const float* co
   if (++calls != fails_at) return cuda().add(call, target, sources, count, floats);
   host_table().explain("the sum overflows");
   return TANDEM_FAILED;
+}
+
+// cuda's, but for its add, which counts its calls from now on and fails at the nth.
+tandem_backend failing_at(int nth, decltype(tandem_backend::add) add) {
+  calls = 0;
+  fails_at = nth;
+  tandem_backend backend = cuda();
+  backend.add = add;
+  return backend;
 }
 
 Plan adding() {
@@ -85,10 +89,7 @@ TEST_P(GraphStepsOfTrainingThatFail, SayOfAStuckOneThatItsTasksRanAsOneGraph) {
 }
 
 TEST_P(GraphStepsOfTrainingThatFail, SayWhichTaskFailsInTheCapture) {
-  tandem_backend backend = cuda();
-  backend.add = &break_down;
-  calls = 0;
-  fails_at = 3;
+  const tandem_backend backend = failing_at(3, &break_down);
   GpuRig rig(GetParam(), adding(), backend, with_graphs(GraphUse::on));
   rig.executor->issue(0, {});
   rig.executor->issue(1, {});
@@ -100,10 +101,7 @@ TEST_P(GraphStepsOfTrainingThatFail, SayWhichTaskFailsInTheCapture) {
 }
 
 TEST_P(GraphStepsOfTrainingThatFail, RunTaskByTaskAfterAFailedCaptureThatNobodyInsistedOn) {
-  tandem_backend backend = cuda();
-  backend.add = &break_down;
-  calls = 0;
-  fails_at = 3;
+  const tandem_backend backend = failing_at(3, &break_down);
   GpuRig rig(GetParam(), adding(), backend, with_graphs(GraphUse::automatic));
   for (int64_t step = 0; step < 6; ++step) {
     rig.executor->issue(step, {});
@@ -135,10 +133,7 @@ tandem_status grow(const tandem_call* call, float* target, const float* const* s
 
 // The streams that join keep records of the first.
 TEST_P(GraphStepsOfTrainingThatFail, SayWhatFailsInALaterCaptureToo) {
-  tandem_backend backend = cuda();
-  backend.add = &grow;
-  calls = 0;
-  fails_at = 4;
+  const tandem_backend backend = failing_at(4, &grow);
   GpuRig rig(GetParam(), adding(), backend, with_graphs(GraphUse::on));
   for (int64_t step = 0; step < 3; ++step) rig.executor->issue(step, {});
   EXPECT_TRUE(rig.executor->ran_as_graph(2));

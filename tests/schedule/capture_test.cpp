@@ -9,7 +9,7 @@
 #include <string>
 
 #include "core/schedule/ordering.h"
-#include "tests/schedule/handmade.h"
+#include "tests/schedule/capture_plans.h"
 
 namespace tandem {
 namespace {
@@ -66,13 +66,7 @@ TEST(CaptureSplit, LeavesWhatWritesForTheHostBehindTheGraph) {
 }
 
 TEST(CaptureSplit, RefusesAPlanWithSuchATaskInTheMiddleAndNamesWhatComesAfterIt) {
-  Maker maker(1);
-  const Region out = maker.floats("out", -1, 4, BufferKind::external);
-  const Region a = maker.persistent("a", 0, 4), b = maker.persistent("b", 0, 4);
-  maker.add("one", compute(0), a, {b});
-  maker.copy("give", {copies(0)}, out, a);
-  maker.add("overwrite", compute(0), a, {b});
-  const CaptureSplit split = split_for_capture(maker.derived());
+  const CaptureSplit split = split_for_capture(test::given_in_the_middle());
   EXPECT_THAT(split.reason,
               HasSubstr("task 'overwrite' comes after one in the middle of the step"));
   EXPECT_THAT(split.before, ElementsAre(0, 1, 2));

@@ -40,8 +40,8 @@ struct LayerSetup {
   bool whole_outputs = false;
   int64_t input_begin = 0, input_end = -1;  // elements of a row of input 0; -1: all
   int32_t activation = TANDEM_ACTIVATION_NONE;
-  PlainTensor output_start = {};            // what output 0 holds before forward
-  bool on_a_cpu = false;                    // whatever kernel_device() is
+  PlainTensor output_start = {};  // what output 0 holds before forward
+  bool on_a_cpu = false;          // whatever kernel_device() is
 };
 
 // With the kernels of kernel_device().

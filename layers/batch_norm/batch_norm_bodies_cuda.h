@@ -1,0 +1,166 @@
+// What BatchNorm computes on NVIDIA GPUs for a channel or an element. Statistics are, as on the
+// cpu, (count, mean, squares about the mean) in double.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "layers/spread_cuda.h"
+
+namespace tandem::layers {
+
+// A view of what forward_statistics() of the type describes.
+struct BatchNormMoments {
+  TANDEM_HOST_DEVICE BatchNormMoments(const double* memory, int64_t channels)
+      : count(memory), mean(memory + 1), squares(memory + 1 + channels) {}
+  const double *count, *mean, *squares;
+};
+
+// The sums of a channel's values, and of their squares, about its first value.
+template <class T>
+struct BatchNormMomentTerm {
+  TANDEM_HOST_DEVICE cuda::Pair operator()(int64_t channel, int64_t k) const {
+    const double distance = static_cast<double>(cuda::load(x[places.index_of(channel, k)])) -
+                            static_cast<double>(cuda::load(x[places.index_of(channel, 0)]));
+    return {distance, distance * distance};
+  }
+  SpreadPlaces places;
+  const T* x;
+};
+template <class T>
+struct BatchNormStoreMoments {
+  TANDEM_HOST_DEVICE void operator()(int64_t channel, const cuda::Pair& sums) const {
+    const double mean = sums.first / count;
+    if (channel == 0) target[0] = count;
+    const float first = cuda::load(x[places.index_of(channel, 0)]);
+    target[1 + channel] = static_cast<double>(first) + mean;
+    // Rounding may leave a channel of one value with less than nothing. A NaN stays one.
+    const double squares = sums.second - mean * sums.first;
+    target[1 + channels + channel] = squares < 0 ? 0 : squares;
+  }
+  SpreadPlaces places;
+  const T* x;
+  int64_t channels;
+  double count;
+  double* target;
+};
+
+// The moments of two parts from those of each; the counts are left to BatchNormMergeCounts, since
+// all channels read them.
+struct BatchNormMerge {
+  TANDEM_HOST_DEVICE void operator()(int64_t channel) const {
+    double* mean = target + 1 + channel;
+    double* squares = target + 1 + channels + channel;
+    const BatchNormMoments part(source, channels);
+    const double count = *target + *part.count, share = *part.count / count;
+    const double distance = part.mean[channel] - *mean;
+    *mean += distance * share;
+    *squares += part.squares[channel] + distance * distance * *target * share;
+  }
+  int64_t channels;
+  double* target;
+  const double* source;
+};
+struct BatchNormMergeCounts {
+  TANDEM_HOST_DEVICE void operator()(int64_t) const { *target = *target + *source; }
+  double* target;
+  const double* source;
+};
+
+// A channel's coefficients: the mean in two floats, so that x - high is exact for x near it, and
+// 1 / sqrt(variance + eps). Those of the batch's statistics; keeps them, too, if `kept_mean` is not
+// nullptr: as Caffe does, earlier steps fade, and the variance is that of the population.
+struct BatchNormCoefficients {
+  TANDEM_HOST_DEVICE void operator()(int64_t channel) const {
+    const BatchNormMoments all(statistics, channels);
+    const double count = *all.count;
+    set(channel, all.mean[channel], all.squares[channel] / count);
+    if (saved != nullptr && channel == 0) saved[channels] = static_cast<float>(1 / count);
+    if (kept_mean == nullptr) return;
+    const double divisor = count > 1 ? count - 1 : 1;
+    kept_mean[channel] = fraction * kept_mean[channel] + static_cast<float>(all.mean[channel]);
+    kept_variance[channel] =
+        fraction * kept_variance[channel] + static_cast<float>(all.squares[channel] / divisor);
+    if (channel == 0) *kept_factor = fraction * *kept_factor + 1;
+  }
+  TANDEM_HOST_DEVICE void set(int64_t channel, double mean, double variance) const {
+    const auto high = static_cast<float>(mean);
+    const auto scale = static_cast<float>(1 / sqrt(variance + eps));
+    coefficients[channel] = high;
+    coefficients[channels + channel] = static_cast<float>(mean - static_cast<double>(high));
+    coefficients[2 * channels + channel] = scale;
+    if (saved != nullptr) saved[channel] = scale;
+  }
+  int64_t channels;
+  double eps;
+  float fraction;
+  const double* statistics;
+  float *kept_mean, *kept_variance, *kept_factor;
+  float *coefficients, *saved;  // saved: nullptr without a backward pass
+};
+// Those of the kept statistics.
+struct BatchNormKeptCoefficients {
+  TANDEM_HOST_DEVICE void operator()(int64_t channel) const {
+    const auto total = static_cast<double>(*kept.kept_factor);
+    const double share = total == 0 ? 0 : 1 / total;
+    kept.set(channel, share * static_cast<double>(kept.kept_mean[channel]),
+             share * static_cast<double>(kept.kept_variance[channel]));
+  }
+  BatchNormCoefficients kept;
+};
+
+template <class T>
+struct BatchNormForward {
+  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
+    const int64_t c = places.value_of(i);
+    const float distance = (cuda::load(x[i]) - coefficients[c]) - coefficients[channels + c];
+    store_rectified(distance * coefficients[2 * channels + c], y[i], rectifies);
+  }
+  SpreadPlaces places;
+  int64_t channels;
+  const T* x;
+  const float* coefficients;
+  T* y;
+  bool rectifies;
+};
+
+// Of dy and of dy * y.
+template <class T>
+struct BatchNormGradientTerm {
+  TANDEM_HOST_DEVICE cuda::Pair operator()(int64_t channel, int64_t k) const {
+    const int64_t i = places.index_of(channel, k);
+    const auto gradient = static_cast<double>(cuda::load(dy[i]));
+    return {gradient, gradient * static_cast<double>(cuda::load(y[i]))};
+  }
+  SpreadPlaces places;
+  const T *dy, *y;
+};
+struct BatchNormStoreGradients {
+  TANDEM_HOST_DEVICE void operator()(int64_t channel, const cuda::Pair& sums) const {
+    target[channel] = static_cast<float>(sums.first);
+    target[channels + channel] = static_cast<float>(sums.second);
+  }
+  int64_t channels;
+  float* target;
+};
+
+// dx = (dy - mean(dy) - y * mean(dy * y)) / sqrt(variance + eps); sums nullptr: of kept statistics,
+// which do not depend on x.
+template <class T>
+struct BatchNormBackward {
+  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
+    const int64_t c = places.value_of(i);
+    const float gradient = cuda::load(dy[i]);
+    if (sums == nullptr) return cuda::store(gradient * saved[c], dx[i]);
+    const float share = saved[channels];
+    const float slope = sums[channels + c] * share;
+    cuda::store(((gradient - sums[c] * share) - cuda::load(y[i]) * slope) * saved[c], dx[i]);
+  }
+  SpreadPlaces places;
+  int64_t channels;
+  const T *dy, *y;
+  const float *saved, *sums;
+  T* dx;
+};
+
+}  // namespace tandem::layers
