@@ -36,16 +36,6 @@ struct LayerRow {
   std::string algorithm{};  // of its kernel on the first device that has one; "": it names none
 };
 
-// Slices of a layer do not do along what the whole one does.
-const MeasuredCost* cost_of(const CostTable& costs, const Net& net, int layer, LayerPass pass) {
-  const Layer& l = net.layers[static_cast<size_t>(layer)];
-  if (pass == LayerPass::forward && l.activation != TANDEM_ACTIVATION_NONE) {
-    const MeasuredCost* cost = costs.find(pass_key(net, layer, pass, l.activation));
-    if (cost != nullptr) return cost;
-  }
-  return costs.find(pass_key(net, layer, pass, TANDEM_ACTIVATION_NONE));
-}
-
 std::vector<LayerRow> layer_rows(Session& session, const CostTable& costs) {
   static constexpr LayerPass passes[3] = {LayerPass::forward, LayerPass::backward_data,
                                           LayerPass::backward_weights};
@@ -56,7 +46,9 @@ std::vector<LayerRow> layer_rows(Session& session, const CostTable& costs) {
     LayerRow row{layer.name, layer.type->name, {}, {}, 0};
     int64_t measured_rows = net.batch;
     for (int pass = 0; pass < 3; ++pass) {
-      const MeasuredCost* cost = cost_of(costs, net, static_cast<int>(i), passes[pass]);
+      const int32_t along =
+          passes[pass] == LayerPass::forward ? layer.activation : int32_t{TANDEM_ACTIVATION_NONE};
+      const MeasuredCost* cost = costs.find_pass(net, static_cast<int>(i), passes[pass], along);
       if (cost == nullptr) continue;
       row.seconds[pass] = cost->seconds;
       if (cost->rows > 0) measured_rows = cost->rows;

@@ -49,18 +49,6 @@ int32_t activation_of(const PlanBinding& use, LayerPass pass) {
   return pass == LayerPass::forward ? use.activation : TANDEM_ACTIVATION_NONE;
 }
 
-// A kernel that does an activation along takes about as long as without, so where only the one was
-// measured it stands in for the other: slices do nothing along, and nets for other kinds of devices
-// have other kernels.
-const MeasuredCost* find_or_similar(const CostTable& costs, const Net& net, int layer,
-                                    LayerPass pass, int32_t activation) {
-  const MeasuredCost* cost = costs.find(pass_key(net, layer, pass, activation));
-  if (cost != nullptr || pass != LayerPass::forward) return cost;
-  const int32_t other = activation == TANDEM_ACTIVATION_NONE ? int32_t{TANDEM_ACTIVATION_RELU}
-                                                             : int32_t{TANDEM_ACTIVATION_NONE};
-  return costs.find(pass_key(net, layer, pass, other));
-}
-
 }  // namespace
 
 // What was measured in one precision is not taken for another.
@@ -112,6 +100,15 @@ int64_t cost_bytes(const Plan& plan, const Task& task) {
   return sum_of(plan, task.reads) + (overwrites ? 1 : 2) * written;
 }
 
+const MeasuredCost* CostTable::find_pass(const Net& net, int layer, LayerPass pass,
+                                         int32_t activation) const {
+  const MeasuredCost* cost = find(pass_key(net, layer, pass, activation));
+  if (cost != nullptr || pass != LayerPass::forward) return cost;
+  const int32_t other = activation == TANDEM_ACTIVATION_NONE ? int32_t{TANDEM_ACTIVATION_RELU}
+                                                             : int32_t{TANDEM_ACTIVATION_NONE};
+  return find(pass_key(net, layer, pass, other));
+}
+
 const MeasuredCost* CostTable::find(const std::string& key) const {
   const auto found = measured_.find(key);
   return found == measured_.end() ? nullptr : &found->second;
@@ -127,7 +124,7 @@ double CostTable::pass_seconds(const Net& net, int layer, LayerPass pass, int64_
 
 double CostTable::use_seconds(const Net& net, int layer, LayerPass pass, int64_t rows,
                               int32_t activation) const {
-  if (const MeasuredCost* cost = find_or_similar(*this, net, layer, pass, activation)) {
+  if (const MeasuredCost* cost = find_pass(net, layer, pass, activation)) {
     if (cost->rows <= 0) return cost->seconds;
     return cost->seconds * static_cast<double>(rows) / static_cast<double>(cost->rows);
   }
@@ -179,8 +176,7 @@ bool CostTable::is_measured(const Net& net, const Plan& plan, const Task& task) 
   const PlanBinding& use = plan.bindings[size_t(work->binding)];
   const int layer = use.layer;
   if (work->pass != LayerPass::backward) {
-    return find_or_similar(*this, net, layer, work->pass, activation_of(use, work->pass)) !=
-           nullptr;
+    return find_pass(net, layer, work->pass, activation_of(use, work->pass)) != nullptr;
   }
   const Layer& l = net.layers[size_t(layer)];
   const auto has = [&](LayerPass half) {

@@ -35,6 +35,11 @@ class CostTable {
   // "add", "merge", "norms", "update", "check", "input", "convert", "rearrange" (see cost_key()).
   void set(const std::string& key, const MeasuredCost& cost) { measured_[key] = cost; }
   [[nodiscard]] const MeasuredCost* find(const std::string& key) const;
+  // Of a pass that does this activation along. A kernel takes about as long with one as without, so
+  // where only the other was measured it stands in: slices do nothing along, and nets for other
+  // kinds of devices have other kernels.
+  [[nodiscard]] const MeasuredCost* find_pass(const Net& net, int layer, LayerPass pass,
+                                              int32_t activation) const;
   [[nodiscard]] bool empty() const { return measured_.empty(); }
 
   // Seconds of a task (a copy between devices: 0; links price it).
