@@ -9,12 +9,12 @@
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
-#include "core/schedule/strategy.h"
+#include "core/schedule/strategies/strategy.h"
 
 namespace tandem::bench {
 
 // "" is all of them.
-inline void demand_strategy(const std::string& name) {
+inline void require_strategy(const std::string& name) {
   std::vector<std::string> names;
   for (const Strategy& strategy : strategies()) {
     if (name.empty() || strategy.name == name) return;

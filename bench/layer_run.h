@@ -10,7 +10,7 @@
 #include "bench/layer_cases.h"
 #include "core/base/attributes.h"
 #include "core/plugin/registry.h"
-#include "core/schedule/plan.h"
+#include "core/schedule/plan/plan.h"
 
 namespace tandem::bench {
 

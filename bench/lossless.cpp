@@ -45,7 +45,7 @@ class Results {
       if (begin != std::string::npos) done_.insert(line.substr(0, begin));
     }
     file_.open(path, std::ios::app);
-    demand_written();
+    require_written();
   }
 
   [[nodiscard]] bool has(const std::string& key) const { return done_.contains(key); }
@@ -53,11 +53,11 @@ class Results {
     if (path_.empty()) return;
     file_ << fmt::format("{} | {:.3g} | {}\n", key, difference, is_good ? "ok" : "DIFFERS")
           << std::flush;
-    demand_written();
+    require_written();
   }
 
  private:
-  void demand_written() const {
+  void require_written() const {
     if (!file_) throw error("--results {}: it cannot be written", path_);
   }
 
@@ -209,7 +209,7 @@ int main(int argc, char** argv) {
   app.add_option("--results", arguments.results, "Keep what has run here, and go on from there");
   CLI11_PARSE(app, argc, argv);
   try {
-    demand_strategy(arguments.strategy);
+    require_strategy(arguments.strategy);
     return Check(arguments).run();
   } catch (const std::exception& failure) {
     fmt::print(stderr, "check_lossless: {}\n", failure.what());

@@ -100,8 +100,8 @@ bool adds_up_samples(const Net& net, int64_t classes) {
       continue;
     }
     if (leaves_out(layer, classes)) return false;
-    const bool is_told = layer.attributes->find("normalization") != nullptr;
-    if (is_told && layer.attributes->text("normalization") == "NONE") return false;
+    const bool is_explicit = layer.attributes->find("normalization") != nullptr;
+    if (is_explicit && layer.attributes->text("normalization") == "NONE") return false;
   }
   return true;
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/schedule/strategy.h"
+#include "core/schedule/strategies/strategy.h"
 
 namespace tandem::bench {
 

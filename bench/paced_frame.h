@@ -10,7 +10,7 @@
 #include <string>
 
 #include "core/base/strings.h"
-#include "core/schedule/bounds.h"
+#include "core/schedule/cost/bounds.h"
 #include "core/train/price.h"
 
 namespace tandem::bench {

@@ -70,7 +70,7 @@ class Bench {
   }
 
   void run() {
-    bench::demand_strategy(arguments_.strategy);
+    bench::require_strategy(arguments_.strategy);
     fmt::print("net {}, {} a device on cpu:{}, {}, {} steps, ring of {}, a read of {} ms\n\n",
                arguments_.net, arguments_.batch_per_device, arguments_.devices,
                costs_ ? "paced" : "real", arguments_.steps, ring_slots, arguments_.milliseconds);

@@ -1,5 +1,5 @@
-# How Tandem's own code is built: warnings, sanitizers, one object library per room of core/, one test
-# program per room. Sources are found by folder, so adding a file needs no edit here.
+# How Tandem's own code is built: warnings, sanitizers, one object library per module of core/, one test
+# program per module. Sources are found by folder, so adding a file needs no edit here.
 
 find_package(Threads REQUIRED)
 find_package(TBB REQUIRED)
@@ -30,20 +30,19 @@ elseif(TANDEM_SANITIZE STREQUAL "thread")
   add_link_options(-fsanitize=thread)
 endif()
 
-# tandem_room(base DEPENDS ...): core/<name>/*.cpp as an object library core_<name>.
-function(tandem_room name)
+# tandem_module(base DEPENDS ...): core/<name>/*.cpp as an object library core_<name>.
+function(tandem_module name)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/core/${name}/*.cpp
-       ${CMAKE_SOURCE_DIR}/core/${name}/strategies/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/core/${name}/*.cpp)
   if(NOT sources)
     return()
   endif()
   add_library(core_${name} OBJECT ${sources})
   target_link_libraries(core_${name} PUBLIC tandem_options fmt::fmt TBB::tbb Threads::Threads ${CMAKE_DL_LIBS})
-  set_property(GLOBAL APPEND PROPERTY TANDEM_ROOMS core_${name})
+  set_property(GLOBAL APPEND PROPERTY TANDEM_CORE_MODULES core_${name})
 endfunction()
 
-# tandem_test(room NEEDS ...): tests/<room>/*_test.cpp as one program test_<room>, linked with the core library.
+# tandem_test(module NEEDS ...): tests/<module>/*_test.cpp as one program test_<module>, linked with the core library.
 function(tandem_test name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${name}/*.cpp)
   if(NOT sources)

@@ -27,7 +27,7 @@ struct ElementwiseForward {
 template <class Formula, class T>
 struct ElementwiseBackward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const float v = cuda::load(told_from[i]), gradient = cuda::load(dy[i]);
+    const float v = cuda::load(slope_source[i]), gradient = cuda::load(dy[i]);
     if constexpr (requires { formula.gradient(v, v); }) {
       cuda::store(formula.gradient(v, gradient), dx[i]);
     } else {
@@ -35,7 +35,7 @@ struct ElementwiseBackward {
     }
   }
   Formula formula;
-  const T *told_from, *dy;
+  const T *slope_source, *dy;
   T* dx;
 };
 

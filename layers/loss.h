@@ -75,7 +75,7 @@ class Normaliser {
 };
 
 // Refuses inputs of different numbers of rows, or of values in a row.
-inline void demand_pairs(const sdk::Shape& a, const sdk::Shape& b, const char* what) {
+inline void require_pairs(const sdk::Shape& a, const sdk::Shape& b, const char* what) {
   if (a.n == b.n && sdk::count(a) == sdk::count(b)) return;
   throw sdk::invalid("needs one ", what, " for each of the ", sdk::text_of(a),
                      " values, but its second input is ", sdk::text_of(b));

@@ -28,7 +28,7 @@ inline sdk::Parameter axis_parameter(const char* block) {
 }
 
 // Refuses labels that are not one for each row and place of the scores.
-inline Places demand_labels(const sdk::Query& query, int64_t axis) {
+inline Places require_labels(const sdk::Query& query, int64_t axis) {
   const sdk::Shape &scores = query.input(0), &labels = query.input(1);
   const Places places(scores, axis);
   if (labels.n == scores.n && sdk::count(labels) == places.labels()) return places;

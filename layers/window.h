@@ -61,7 +61,7 @@ inline Axes effective_kernel(const Window& window) {
           (window.kernel.w - 1) * window.dilation.w + 1};
 }
 
-inline void demand_fit(const Window& window, const sdk::Shape& input) {
+inline void require_fit(const Window& window, const sdk::Shape& input) {
   const Axes kernel = effective_kernel(window);
   const Axes padded{input.h + 2 * window.pad.h, input.w + 2 * window.pad.w};
   if (kernel.h <= padded.h && kernel.w <= padded.w) return;

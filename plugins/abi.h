@@ -1,4 +1,4 @@
-/* The border between Tandem and its plugins: the only thing both sides share. C11, integers, PODs,
+/* The ABI between Tandem and its plugins: the only thing both sides share. C11, integers, PODs,
  * opaque handles and borrowed strings; no exception, no C++ type and no owned memory ever crosses
  * it.
  *
@@ -484,7 +484,7 @@ typedef struct tandem_update {
   uint32_t state_count;
   float momentum, decay, rate_multiplier;
   const tandem_step* step;
-  const int32_t* skip; /* device memory: not 0: change nothing */
+  const int32_t* found_inf; /* device memory: not 0: change nothing */
   /* Since minor 1; 0, NULL and gradient_scale 1 in what a caller of minor 0 gives. */
   double momentum2, delta;
   double clip; /* 0: no clipping */
@@ -563,9 +563,9 @@ typedef struct tandem_backend {
       const tandem_call*, float* target, const float* const* sources, uint32_t source_count,
       int64_t count); /* target += sources[0] + sources[1] + ..., added in that order */
   tandem_status (*update)(const tandem_call*, const tandem_update*);
-  /* *skip = 1 if one of the values is not finite, else as it was. */
+  /* *found_inf = 1 if one of the values is not finite, else as it was. */
   tandem_status (*check_finite)(const tandem_call*, const float* values, int64_t count,
-                                int32_t* skip);
+                                int32_t* found_inf);
   /* Since minor 1. *sum = the sum of the values' squares, in an order that depends on `count` only.
    * NULL: this backend knows no update field and no rule of minor 1. */
   tandem_status (*sum_of_squares)(const tandem_call*, const float* values, int64_t count,

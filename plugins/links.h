@@ -25,8 +25,8 @@ class Links {
   // take no longer than they take. Throws Refusal on what makes no sense.
   Links(const tandem_machine_options& options, double bandwidth)
       : devices_(static_cast<size_t>(std::max(options.device_count, 0))) {
-    demand_not_negative("link bandwidth", options.link_bandwidth);
-    demand_not_negative("link latency", options.link_latency);
+    require_not_negative("link bandwidth", options.link_bandwidth);
+    require_not_negative("link latency", options.link_latency);
     if (devices_ > most_devices) return;  // the backend refuses them
     if (options.topology != nullptr) {
       take(*options.topology);
@@ -72,7 +72,7 @@ class Links {
     std::vector<uint32_t> channels;
   };
 
-  static void demand_not_negative(const char* what, double value) {
+  static void require_not_negative(const char* what, double value) {
     if (!(value >= 0)) throw invalid(what, " ", value, " must not be negative");
   }
 
@@ -84,7 +84,7 @@ class Links {
       channels_.push_back({topology.bandwidths[i]});
     }
     for (size_t pair = 0; pair < devices_ * devices_; ++pair) {
-      demand_not_negative("latency", topology.latencies[pair]);
+      require_not_negative("latency", topology.latencies[pair]);
       Path path{topology.latencies[pair], {}};
       for (uint32_t i = topology.path_begins[pair]; i < topology.path_begins[pair + 1]; ++i) {
         if (topology.path_channels[i] >= topology.channel_count) {

@@ -1,6 +1,6 @@
 // What a plugin is written with: a header-only C++ wrapper over abi.h, so that an author writes
 // small classes and never sees the C tables. It holds the only try/catch of a plugin: whatever a
-// class throws becomes a status and a reason, and nothing of C++ crosses the border.
+// class throws becomes a status and a reason, and nothing of C++ crosses the ABI.
 //
 //   struct Swish : tandem::sdk::LayerType { ... };   what the layer is
 //   struct SwishCpu {                                how it runs on a kind of device
@@ -162,22 +162,22 @@ class Attributes {
   std::vector<int64_t> integers(const char* name) const {
     const int64_t* values = nullptr;
     uint32_t size = 0;
-    demand(host->get_integers(attributes_, name, &values, &size), name);
+    require(host->get_integers(attributes_, name, &values, &size), name);
     return {values, values + size};
   }
   std::vector<double> numbers(const char* name) const {
     if (host->struct_size < offsetof(tandem_host, get_numbers) + sizeof(void*)) {
-      throw failed("parameter '", name, "' is a list of numbers, which needs Tandem's border 1.1");
+      throw failed("parameter '", name, "' is a list of numbers, which needs Tandem's ABI 1.1");
     }
     const double* values = nullptr;
     uint32_t size = 0;
-    demand(host->get_numbers(attributes_, name, &values, &size), name);
+    require(host->get_numbers(attributes_, name, &values, &size), name);
     return {values, values + size};
   }
   bool is_set(const char* name) const { return host->is_set(attributes_, name) != 0; }
 
  private:
-  static void demand(tandem_status status, const char* name) {
+  static void require(tandem_status status, const char* name) {
     if (status == TANDEM_OK) return;
     const std::string reason = explained();
     throw Refusal(status,
@@ -186,7 +186,7 @@ class Attributes {
   template <class Value, class Getter>
   Value get(Getter getter, const char* name) const {
     Value value{};
-    demand(getter(attributes_, name, &value), name);
+    require(getter(attributes_, name, &value), name);
     return value;
   }
   const tandem_attributes* attributes_;

@@ -32,7 +32,7 @@ inline tandem_update completed(const tandem_update& given) {
 }
 
 // Throws Refusal for a rule that is not known, for what a rule lacks, and for a negative count.
-inline const RuleEntry& demand_rule(const tandem_update& update) {
+inline const RuleEntry& require_rule(const tandem_update& update) {
   if (update.count < 0) throw sdk::invalid("update of ", update.count, " values");
   const auto* found = std::find_if(std::begin(known_rules), std::end(known_rules),
                                    [&](const RuleEntry& rule) { return rule.id == update.rule; });

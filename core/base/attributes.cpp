@@ -58,14 +58,14 @@ class Reader {
   [[nodiscard]] int64_t integer(const std::string& raw) const {
     int64_t value = 0;
     if (!parse_integer(raw, &value)) throw refusal(raw, type_name(parameter_.type));
-    demand_range(raw, static_cast<double>(value));
+    require_range(raw, static_cast<double>(value));
     return value;
   }
 
   [[nodiscard]] double number(const std::string& raw) const {
     double value = 0;
     if (!parse_number(raw, &value) || !std::isfinite(value)) throw refusal(raw, "a finite number");
-    demand_range(raw, value);
+    require_range(raw, value);
     return value;
   }
 
@@ -91,7 +91,7 @@ class Reader {
   }
 
  private:
-  void demand_range(const std::string& raw, double value) const {
+  void require_range(const std::string& raw, double value) const {
     const double low = parameter_.minimum;
     const double high = parameter_.maximum;
     if (low > high || (value >= low && value <= high)) return;
@@ -106,7 +106,7 @@ class Reader {
   const Location& location_;
 };
 
-const Attribute& demand(const Attributes& attributes, const std::string& name) {
+const Attribute& require(const Attributes& attributes, const std::string& name) {
   if (const Attribute* found = attributes.find(name)) return *found;
   std::vector<std::string> known;
   for (const auto& [key, value] : attributes.values()) known.push_back(key);
@@ -114,8 +114,8 @@ const Attribute& demand(const Attributes& attributes, const std::string& name) {
 }
 
 template <class Value>
-const Value& demand_type(const Attributes& attributes, const std::string& name, const char* type) {
-  const Attribute& attribute = demand(attributes, name);
+const Value& require_type(const Attributes& attributes, const std::string& name, const char* type) {
+  const Attribute& attribute = require(attributes, name);
   if (const Value* value = std::get_if<Value>(&attribute.value)) return *value;
   throw error("parameter '{}' was read as {}, but it {}", name, type, type_name(attribute));
 }
@@ -128,32 +128,32 @@ const Attribute* Attributes::find(const std::string& name) const {
 }
 
 int64_t Attributes::integer(const std::string& name) const {
-  if (const bool* value = std::get_if<bool>(&demand(*this, name).value)) return *value ? 1 : 0;
-  return demand_type<int64_t>(*this, name, "an integer");
+  if (const bool* value = std::get_if<bool>(&require(*this, name).value)) return *value ? 1 : 0;
+  return require_type<int64_t>(*this, name, "an integer");
 }
 
 double Attributes::number(const std::string& name) const {
-  return demand_type<double>(*this, name, "a number");
+  return require_type<double>(*this, name, "a number");
 }
 
 const std::string& Attributes::text(const std::string& name) const {
-  return demand_type<std::string>(*this, name, "a text");
+  return require_type<std::string>(*this, name, "a text");
 }
 
 const std::vector<int64_t>& Attributes::integers(const std::string& name) const {
-  return demand_type<std::vector<int64_t>>(*this, name, "a list of integers");
+  return require_type<std::vector<int64_t>>(*this, name, "a list of integers");
 }
 
 const std::vector<double>& Attributes::numbers(const std::string& name) const {
-  return demand_type<std::vector<double>>(*this, name, "a list of numbers");
+  return require_type<std::vector<double>>(*this, name, "a list of numbers");
 }
 
 const Filler& Attributes::filler(const std::string& name) const {
-  return demand_type<Filler>(*this, name, "a filler");
+  return require_type<Filler>(*this, name, "a filler");
 }
 
 bool Attributes::is_set(const std::string& name) const {
-  return demand(*this, name).is_set;
+  return require(*this, name).is_set;
 }
 
 Attribute parse_attribute(const tandem_parameter& parameter, const std::vector<std::string>& raw,

@@ -1,5 +1,5 @@
 // The values of a layer's or data set's declared parameters, checked, with defaults filled in. What
-// the C border calls tandem_attributes is this class; the host table's getters read it.
+// the C ABI calls tandem_attributes is this class; the host table's getters read it.
 #pragma once
 
 #include <cstdint>

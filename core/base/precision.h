@@ -6,7 +6,7 @@
 namespace tandem {
 
 // Float32 whose products may round their factors to TF32. No tensor and no layer has it as a dtype
-// (Layer::allows_tf32). Beside the TANDEM_ dtypes, of which the border will have fewer.
+// (Layer::allows_tf32). Beside the TANDEM_ dtypes, of which the ABI will have fewer.
 inline constexpr int32_t tf32_precision = 64;
 
 }  // namespace tandem

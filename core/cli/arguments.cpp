@@ -3,7 +3,7 @@
 #include "core/base/error.h"
 #include "core/base/shape.h"
 #include "core/cli/commands.h"
-#include "core/schedule/topology_file.h"
+#include "core/schedule/cost/topology_file.h"
 #include "core/train/safetensors.h"
 #include "core/train/session.h"
 
@@ -90,7 +90,7 @@ void add_pixels_option(CLI::App& command, std::string& pixels, const std::string
                               "traffic; what is resized is rounded), or auto (default): {}",
                               standard))
       ->check([](const std::string& text) {
-        demand_pixels_word(text);
+        require_pixels_word(text);
         return std::string();
       });
 }

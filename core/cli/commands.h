@@ -11,8 +11,8 @@
 
 #include "core/device/machine.h"
 #include "core/model/definition.h"
-#include "core/schedule/capture.h"
-#include "core/schedule/strategy.h"
+#include "core/schedule/execution/capture.h"
+#include "core/schedule/strategies/strategy.h"
 
 namespace tandem {
 struct SessionOptions;
@@ -89,8 +89,8 @@ void add_machine_options(CLI::App& command, MachineArguments& arguments);
 void add_strategy_options(CLI::App& command, StrategyOptions& options);
 // Error for one that was given and that `strategy` does not take, and for two that contradict each
 // other; `shown` are those that the command itself uses.
-void demand_strategy_options(const CLI::App& command, const std::string& strategy,
-                             const std::vector<std::string>& shown = {});
+void require_strategy_options(const CLI::App& command, const std::string& strategy,
+                              const std::vector<std::string>& shown = {});
 // Their names, whatever the values.
 [[nodiscard]] std::set<std::string> given_strategy_options(const CLI::App& command);
 // Where a net comes from when there is nothing to train on: a model's name or a file, input size

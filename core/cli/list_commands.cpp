@@ -101,7 +101,7 @@ int list_devices(bool as_json) {
 }
 
 // What says how to measure says nothing of a list, and only which devices matters to their links.
-void demand_measure(const CLI::App& command, bool of_links) {
+void require_measure(const CLI::App& command, bool of_links) {
   for (const CLI::Option* option : command.get_options()) {
     const std::string name = option->get_name();
     if (option->count() == 0 || name == "--json" || name == "--links") continue;
@@ -111,7 +111,7 @@ void demand_measure(const CLI::App& command, bool of_links) {
   }
 }
 
-DeviceSpec demand_several(const Registry& registry, const std::string& text) {
+DeviceSpec require_several(const Registry& registry, const std::string& text) {
   const DeviceSpec spec = parse_devices(text, registry.backends());
   if (spec.count() >= 2) return spec;
   throw error("--devices {}: links are between devices, so at least 2, as in {}", text,
@@ -121,7 +121,7 @@ DeviceSpec demand_several(const Registry& registry, const std::string& text) {
 // What the hardware says of them, and where each number is from.
 int print_links(const std::string& text) {
   const Registry registry = Registry::with_defaults();
-  const DeviceSpec spec = demand_several(registry, text);
+  const DeviceSpec spec = require_several(registry, text);
   const Machine machine(registry.backend(spec.kind), spec, MachineOptions{});
   const std::shared_ptr<const Topology> topology = find_topology(machine);
   if (topology == nullptr) {
@@ -142,7 +142,7 @@ int print_links(const std::string& text) {
 int measure_devices(const std::string& text, const std::string& file,
                     const MachineArguments& arguments) {
   const Registry registry = Registry::with_defaults();
-  const DeviceSpec spec = demand_several(registry, text);
+  const DeviceSpec spec = require_several(registry, text);
   if (spec.kind == "sim") {
     throw error("--devices {}: simulated devices copy nothing that could be measured", text);
   }
@@ -205,7 +205,7 @@ void add_devices(CLI::App& app, Action& action) {
   command->callback([&action, a, command] {
     action = [a, command] {
       if (!a->measure.empty()) return measure_devices(a->devices, a->measure, a->machine);
-      demand_measure(*command, a->links);
+      require_measure(*command, a->links);
       if (a->links) return print_links(a->devices);
       return list_devices(a->as_json);
     };

@@ -71,7 +71,7 @@ void print_json(const Net& net, const std::vector<LayerSummary>& rows, int64_t t
                                   {"layout", layout_name(tensor.layout)},
                                   {"dtype", dtype_name(tensor.dtype)}});
     }
-    if (layer.done_by >= 0) entry["forward"] = done_along(net, layer);
+    if (layer.fused_into >= 0) entry["forward"] = fusion_text(net, layer);
     tree["layers"].push_back(entry);
   }
   const Totals totals = totals_of(rows);
@@ -100,12 +100,12 @@ void print_table(const Net& net, const std::vector<LayerSummary>& rows, int64_t 
                layer.type->name, row.outputs.empty() ? "-" : size_text(row.outputs[0]), layout,
                row.weights > 0 ? fmt::format("{}", row.weights) : "-",
                flops_text(row.forward_flops), flops_text(row.backward_flops),
-               layer.done_by >= 0     ? done_along(net, layer)
+               layer.fused_into >= 0  ? fusion_text(net, layer)
                : row.output_bytes > 0 ? human_bytes(row.output_bytes)
                                       : "in place");
   }
   if (std::any_of(net.layers.begin(), net.layers.end(),
-                  [](const Layer& layer) { return layer.done_by >= 0; })) {
+                  [](const Layer& layer) { return layer.fused_into >= 0; })) {
     fmt::print("\nalong: in place; the named layer's kernel does its forward pass, too\n");
   }
   const Totals totals = totals_of(rows);

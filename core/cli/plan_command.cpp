@@ -5,7 +5,7 @@
 #include "core/cli/commands.h"
 #include "core/cli/plan_report.h"
 #include "core/device/find_topology.h"
-#include "core/schedule/svg.h"
+#include "core/schedule/report/svg.h"
 #include "core/train/price.h"
 #include "core/train/safetensors.h"
 
@@ -40,8 +40,8 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
     roofline = roofline_of(real);
     how.available_bytes = real.device_info(0).available_bytes;
     how.is_shared_memory = devices.kind == "cpu";
-    const bool is_told = machine.topology != nullptr || machine.link.bandwidth > 0;
-    if (!is_told) machine.topology = find_topology(real);
+    const bool is_explicit = machine.topology != nullptr || machine.link.bandwidth > 0;
+    if (!is_explicit) machine.topology = find_topology(real);
   }
   a.roofline.apply(roofline);
   if (!(a.variation >= 0 && a.variation <= 10)) {
@@ -116,7 +116,7 @@ int run_all(const PlanArguments& a, Registry& registry, const NetDefinition& def
 }
 
 int run_plan(PlanArguments& a, const CLI::App& command) {
-  demand_strategy_options(command, a.strategy);
+  require_strategy_options(command, a.strategy);
   Registry registry = Registry::with_defaults();
   const NetDefinition definition = a.net.definition();
   PriceOptions how;

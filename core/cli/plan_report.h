@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/schedule/bounds.h"
-#include "core/schedule/chain_bound.h"
-#include "core/schedule/memory_plan.h"
+#include "core/schedule/cost/bounds.h"
+#include "core/schedule/cost/chain_bound.h"
+#include "core/schedule/plan/memory_plan.h"
 #include "core/train/price.h"
 
 namespace tandem::cli {

@@ -6,7 +6,7 @@
 #include "core/base/strings.h"
 #include "core/cli/commands.h"
 #include "core/model/net_report.h"
-#include "core/schedule/strategy_options.h"
+#include "core/schedule/strategies/strategy_options.h"
 #include "core/train/choose_strategy.h"
 #include "core/train/measure.h"
 #include "core/train/safetensors.h"
@@ -32,7 +32,7 @@ struct LayerRow {
   double seconds[3] = {0, 0, 0};  // forward, backward_data, backward_weights
   tandem_layer_cost cost{};
   int64_t weights = 0;
-  std::string along{};      // "along conv1": whose kernel does its forward pass
+  std::string fused{};      // "fused into conv1": whose kernel does its forward pass
   std::string algorithm{};  // of its kernel on the first device that has one; "": it names none
 };
 
@@ -56,7 +56,7 @@ std::vector<LayerRow> layer_rows(Session& session, const CostTable& costs) {
     row.cost = net.cost(static_cast<int>(i), measured_rows);
     for (const int weight : layer.weights)
       row.weights += net.weights[static_cast<size_t>(weight)].count;
-    if (row.seconds[0] <= 0) row.along = done_along(net, layer);
+    if (row.seconds[0] <= 0) row.fused = fusion_text(net, layer);
     rows.push_back(row);
   }
   const std::vector<PlanBinding>& bindings = session.training().plan.bindings;
@@ -79,7 +79,7 @@ void print_layers(const std::vector<LayerRow>& rows) {
   };
   for (const LayerRow& row : rows) {
     fmt::print("{:<22} {:<16} {:>18} {:>18} {:>18} {:>9}\n", row.name, row.type,
-               row.along.empty() ? cell(row.seconds[0], row.cost.forward_flops) : row.along,
+               row.fused.empty() ? cell(row.seconds[0], row.cost.forward_flops) : row.fused,
                cell(row.seconds[1], row.cost.backward_data_flops),
                cell(row.seconds[2], row.cost.backward_weights_flops),
                row.weights > 0 ? fmt::format("{}", row.weights) : "");
@@ -121,7 +121,7 @@ void print_step(const ProfileArguments& arguments, const Measurement& m, const P
 
 int run_profile(ProfileArguments& a, const CLI::App& command) {
   // The AlexNet-like test is of the net and shown with every strategy.
-  demand_strategy_options(command, a.strategy, {"--time-threshold", "--weight-threshold"});
+  require_strategy_options(command, a.strategy, {"--time-threshold", "--weight-threshold"});
   if (a.steps < 1) throw error("--steps {}: there must be at least 1", a.steps);
   if (a.warm_up < 1) throw error("--warm-up {}: there must be at least 1", a.warm_up);
   Registry registry = Registry::with_defaults();
@@ -219,7 +219,7 @@ int run_profile(ProfileArguments& a, const CLI::App& command) {
                                 {"backward_weights_seconds", row.seconds[2]},
                                 {"weights", row.weights},
                                 {"algorithm", row.algorithm}});
-      if (!row.along.empty()) tree["layers"].back()["forward"] = row.along;
+      if (!row.fused.empty()) tree["layers"].back()["forward"] = row.fused;
     }
     fmt::print("{}\n", tree.dump(2));
     return 0;

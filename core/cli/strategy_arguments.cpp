@@ -2,7 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/cli/commands.h"
-#include "core/schedule/strategy_options.h"
+#include "core/schedule/strategies/strategy_options.h"
 
 namespace tandem::cli {
 
@@ -28,11 +28,11 @@ void add_strategy_options(CLI::App& command, StrategyOptions& options) {
   }
 }
 
-void demand_strategy_options(const CLI::App& command, const std::string& strategy,
-                             const std::vector<std::string>& shown) {
+void require_strategy_options(const CLI::App& command, const std::string& strategy,
+                              const std::vector<std::string>& shown) {
   for (const StrategyOption& option : strategy_options()) {
     const bool is_shown = std::find(shown.begin(), shown.end(), option.name) != shown.end();
-    if (!is_shown && command.count(option.name) > 0) demand_option_of(strategy, option);
+    if (!is_shown && command.count(option.name) > 0) require_option_of(strategy, option);
     const bool is_contradicted = !option.opposite.empty() && command.count(option.opposite) > 0;
     if (is_contradicted && command.count(option.name) > 0) {
       throw error("{} and {} contradict each other: give one of them", option.name,

@@ -195,14 +195,14 @@ std::optional<StoredSample> Dataset::describe(int64_t index, std::string* reason
 
 SampleStatus Dataset::get(int64_t index, uint64_t seed, float* pixels, float* label,
                           std::string* reason) const {
-  demand_index(index);
+  require_index(index);
   const SampleStatus status =
       status_of(type_->get(handle_, index, seed, pixels, label), index, label, reason);
   if (status == SampleStatus::skipped) std::fill_n(pixels, element_count(info_.shape), 0.0F);
   return status;
 }
 
-void Dataset::demand_index(int64_t index) const {
+void Dataset::require_index(int64_t index) const {
   if (index >= 0 && index < size()) return;
   throw error("sample {} does not exist: the data set has {}", index, size());
 }
@@ -242,7 +242,7 @@ PixelScale Dataset::pixel_scale() const {
 
 SampleStatus Dataset::get_bytes(int64_t index, uint64_t seed, uint8_t* pixels, float* label,
                                 std::string* reason) const {
-  demand_index(index);
+  require_index(index);
   const SampleStatus status =
       status_of(type_->get_bytes(handle_, index, seed, pixels, label), index, label, reason);
   if (status == SampleStatus::skipped) fill_with_means(info_.shape, pixel_scale(), pixels);

@@ -93,7 +93,7 @@ class Dataset {
 
  private:
   void prepare_more(const DatasetOptions& options);
-  void demand_index(int64_t index) const;
+  void require_index(int64_t index) const;
   // What a data set's get() or get_bytes() said, its label checked.
   SampleStatus status_of(tandem_status status, int64_t index, float* label,
                          std::string* reason) const;

@@ -1,4 +1,4 @@
-// What a data set says of itself when it is opened, checked once at the border: what comes later
+// What a data set says of itself when it is opened, checked once at the ABI: what comes later
 // takes sizes, shape and the form of its pixels as they are.
 #pragma once
 

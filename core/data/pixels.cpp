@@ -27,7 +27,7 @@ void fill_with_means(const Shape& shape, const PixelScale& scale, uint8_t* pixel
   }
 }
 
-void demand_pixels_word(const std::string& word) {
+void require_pixels_word(const std::string& word) {
   const std::vector<std::string> words{"auto", "bytes", "floats"};
   if (std::find(words.begin(), words.end(), word) != words.end()) return;
   throw error("--pixels '{}': there are auto, bytes and floats{}", word, did_you_mean(word, words));

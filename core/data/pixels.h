@@ -35,6 +35,6 @@ void to_floats(const uint8_t* pixels, const Shape& shape, const PixelScale& scal
 void fill_with_means(const Shape& shape, const PixelScale& scale, uint8_t* pixels);
 
 // --pixels: auto, bytes or floats. Error for another word.
-void demand_pixels_word(const std::string& word);
+void require_pixels_word(const std::string& word);
 
 }  // namespace tandem

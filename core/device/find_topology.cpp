@@ -30,11 +30,11 @@ std::shared_ptr<const Topology> find_topology(const Machine& machine) {
                                {found->path_channels + found->path_begins[pair],
                                 found->path_channels + found->path_begins[pair + 1]}});
   }
-  demand_sound(*topology);
+  require_sound(*topology);
   return topology;
 }
 
-void demand_sound(const Topology& topology) {
+void require_sound(const Topology& topology) {
   const size_t devices = topology.devices.size();
   if (topology.paths.size() != devices * devices) {
     throw error("{}: {} paths for {} devices; every pair needs one", topology.file,

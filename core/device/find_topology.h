@@ -14,7 +14,7 @@ namespace tandem {
 
 // Errors: no path for a pair, a path through a channel that is not there, a bandwidth that is not
 // above 0. For what was not read by parse_topology(), which finds them itself.
-void demand_sound(const Topology& topology);
+void require_sound(const Topology& topology);
 
 // For a sentence: "the topology FILE", or whose links were found.
 [[nodiscard]] std::string source_text(const Topology& topology);

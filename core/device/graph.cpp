@@ -10,7 +10,7 @@ namespace tandem {
 
 namespace {
 
-void demand_graphs(const Machine& machine) {
+void require_graphs(const Machine& machine) {
   if (captures_graphs(machine)) return;
   throw error("backend '{}' has no graphs of captured work", machine.kind());
 }
@@ -31,19 +31,19 @@ Graph::Graph(Graph&& other) noexcept
     : machine_(other.machine_), graph_(std::exchange(other.graph_, nullptr)) {}
 
 void Stream::begin_capture() const {
-  demand_graphs(*machine_);
+  require_graphs(*machine_);
   check(machine_->backend().begin_capture(stream_), "beginning a capture");
 }
 
 Graph Stream::end_capture() const {
-  demand_graphs(*machine_);
+  require_graphs(*machine_);
   tandem_graph* graph = nullptr;
   check(machine_->backend().end_capture(stream_, &graph), "a capture");
   return {*machine_, graph};
 }
 
 void Stream::launch(const char* label, const Graph& graph) const {
-  demand_graphs(*machine_);
+  require_graphs(*machine_);
   check(machine_->backend().launch(stream_, label, graph.handle()),
         fmt::format("graph '{}'", label == nullptr ? "" : label));
 }

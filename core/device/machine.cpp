@@ -8,7 +8,7 @@ namespace tandem {
 
 namespace {
 
-// A topology as the border has it; it refers to this object.
+// A topology as the ABI has it; it refers to this object.
 struct RawTopology {
   explicit RawTopology(const Topology& topology) {
     for (const Topology::Channel& channel : topology.channels) {

@@ -1,6 +1,6 @@
 // How the devices of a machine are connected, and how fast each is: channels that copies take, one
 // after the other, and the path of every pair of devices through them. Pure data; read from a file
-// by core/schedule/topology_file.h.
+// by core/schedule/cost/topology_file.h.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ int maker_of(const Net& net, const Layer& follower) {
   if (tensor.producer < 0 || tensor.view_of >= 0 || tensor.consumers.size() != 1) return -1;
   const Layer& maker = net.layers[static_cast<size_t>(tensor.producer)];
   const bool is_result = maker.has(TANDEM_LOSS) || maker.has(TANDEM_METRIC);
-  return is_result || maker.outputs.size() != 1 || maker.done_by >= 0 ? -1 : tensor.producer;
+  return is_result || maker.outputs.size() != 1 || maker.fused_into >= 0 ? -1 : tensor.producer;
 }
 
 // Leaves its forward pass nothing but the activation, which no backward pass has to know of.
@@ -43,7 +43,7 @@ void join_activations(Draft& draft, const std::string& device_kind) {
     const tandem_kernel& kernel = kernel_of(made_by, *draft.registry, device_kind);
     if ((kernel.activations >> activation & 1U) == 0) continue;
     made_by.activation = activation;
-    follower.done_by = maker;
+    follower.fused_into = maker;
   }
 }
 

@@ -99,7 +99,7 @@ class AttributesReader {
 
   void check_block_fields(const std::string& block) const {
     for (const Message* message : messages_of(block)) {
-      demand_known(*message, parameters_of(block), "field of " + block, owner_);
+      require_known(*message, parameters_of(block), "field of " + block, owner_);
     }
   }
 
@@ -165,7 +165,7 @@ Filler read_filler(const Message& message, const std::string& owner) {
   static const std::vector<std::string> norms{"FAN_IN", "FAN_OUT", "AVERAGE"};
   static const std::vector<std::string> known{"type", "value", "min",           "max",
                                               "mean", "std",   "variance_norm", "sparse"};
-  demand_known(message, known, "field", owner);
+  require_known(message, known, "field", owner);
   Filler filler;
   for (const Field& field : message.fields) {
     if (field.name == "type") {

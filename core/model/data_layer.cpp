@@ -86,7 +86,7 @@ void check_fields(const LayerDefinition& layer) {
         "window_data_param", "dummy_data_param", "input_param"}) {
     known.emplace_back(block);
   }
-  demand_known(layer.body, known, "field", layer.title());
+  require_known(layer.body, known, "field", layer.title());
 }
 
 }  // namespace

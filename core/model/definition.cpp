@@ -117,7 +117,7 @@ NetDefinition parse_net(const Message& message, const std::string& file) {
         "'{}' is a solver, not a net: `tandem train --solver` takes it; its net stands in it",
         file);
   }
-  demand_known(message, known, "field", "net");
+  require_known(message, known, "field", "net");
   NetDefinition net;
   net.file = file;
   if (const Field* name = message.find("name")) net.name = text_of(*name, "net");

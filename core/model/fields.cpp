@@ -92,8 +92,8 @@ Error unknown_field(const Field& field, const std::vector<std::string>& known,
                did_you_mean(field.name, known), fmt::join(known, ", "), in_place(field.location));
 }
 
-void demand_known(const Message& message, const std::vector<std::string>& known,
-                  const std::string& what, const std::string& owner) {
+void require_known(const Message& message, const std::vector<std::string>& known,
+                   const std::string& what, const std::string& owner) {
   for (const Field& field : message.fields) {
     if (std::find(known.begin(), known.end(), field.name) == known.end()) {
       throw unknown_field(field, known, what, owner);

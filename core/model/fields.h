@@ -35,8 +35,8 @@ namespace tandem {
 
 // Error with near names for the first field that is none of `known`. `what` is as "field" or
 // "field of transform_param".
-void demand_known(const Message& message, const std::vector<std::string>& known,
-                  const std::string& what, const std::string& owner);
+void require_known(const Message& message, const std::vector<std::string>& known,
+                   const std::string& what, const std::string& owner);
 [[nodiscard]] Error unknown_field(const Field& field, const std::vector<std::string>& known,
                                   const std::string& what, const std::string& owner);
 

@@ -107,7 +107,7 @@ void draw(const Piece& piece, uint64_t seed, float* values) {
   }
 }
 
-void demand_filler(const WeightArray& weight) {
+void require_filler(const WeightArray& weight) {
   const std::string& type = weight.filler.type;
   const std::vector<std::string>& known = filler_types();
   if (std::find(known.begin(), known.end(), type) == known.end()) {
@@ -130,7 +130,7 @@ int64_t size_of_pieces(const WeightArray& weight) {
 std::vector<Piece> pieces_of(const Net& net) {
   std::vector<Piece> pieces;
   for (const WeightArray& weight : net.weights) {
-    demand_filler(weight);
+    require_filler(weight);
     const int64_t size = size_of_pieces(weight);
     for (int64_t begin = 0; begin < weight.count; begin += size) {
       pieces.push_back({&weight, begin, std::min(size, weight.count - begin), begin / size});

@@ -46,7 +46,7 @@ void freeze_unreached(Net& net) {
   }
 }
 
-void demand_something_to_train(const Net& net, const std::string& file) {
+void require_something_to_train(const Net& net, const std::string& file) {
   const std::string where = in_place({file, 0, 0});
   if (std::none_of(net.layers.begin(), net.layers.end(), has_loss)) {
     throw error(
@@ -104,7 +104,7 @@ void find_gradients(Draft& draft) {
   }
   freeze_unreached(net);
   relink(draft);
-  demand_something_to_train(net, draft.file);
+  require_something_to_train(net, draft.file);
   refuse_mixed_gradients(draft);
 }
 

@@ -27,7 +27,7 @@ tandem_layer_query make_query(const Layer& layer, int32_t phase, const std::vect
   return query;
 }
 
-void demand(const Layer& layer, tandem_status status, const char* asked) {
+void require(const Layer& layer, tandem_status status, const char* asked) {
   if (status == TANDEM_OK) return;
   const std::string reason = take_reason();
   throw layer_error(layer, reason.empty()
@@ -35,7 +35,7 @@ void demand(const Layer& layer, tandem_status status, const char* asked) {
                                : reason);
 }
 
-void demand_shape(const Layer& layer, const Shape& shape, const std::string& what) {
+void require_shape(const Layer& layer, const Shape& shape, const std::string& what) {
   const double elements = static_cast<double>(shape.n) * static_cast<double>(shape.c) *
                           static_cast<double>(shape.h) * static_cast<double>(shape.w);
   const bool positive = shape.n > 0 && shape.c > 0 && shape.h > 0 && shape.w > 0;
@@ -63,9 +63,9 @@ std::vector<Shape> output_shapes(const Layer& layer, int32_t phase,
                                  const std::vector<Shape>& inputs) {
   const tandem_layer_query query = make_query(layer, phase, inputs);
   std::vector<Shape> outputs(layer.outputs.size());
-  demand(layer, layer.type->shapes(&query, outputs.data()), "its shapes");
+  require(layer, layer.type->shapes(&query, outputs.data()), "its shapes");
   for (size_t i = 0; i < outputs.size(); ++i) {
-    demand_shape(layer, outputs[i], fmt::format("output {}", i));
+    require_shape(layer, outputs[i], fmt::format("output {}", i));
   }
   return outputs;
 }
@@ -75,21 +75,21 @@ std::vector<tandem_weight> declared_weights(const Layer& layer, int32_t phase,
   const tandem_layer_query query = make_query(layer, phase, inputs);
   std::vector<tandem_weight> weights(usual_weights);
   uint32_t count = 0;
-  demand(layer, layer.type->weights(&query, weights.data(), usual_weights, &count), "its weights");
+  require(layer, layer.type->weights(&query, weights.data(), usual_weights, &count), "its weights");
   if (count > most_weights) {
     throw layer_error(layer, fmt::format("its plugin declares {} weights", count));
   }
   if (count > usual_weights) {
     const uint32_t capacity = count;
     weights.resize(capacity);
-    demand(layer, layer.type->weights(&query, weights.data(), capacity, &count), "its weights");
+    require(layer, layer.type->weights(&query, weights.data(), capacity, &count), "its weights");
     count = std::min(count, capacity);
   }
   weights.resize(count);
   std::set<std::string> names;
   for (const tandem_weight& weight : weights) {
     if (weight.name == nullptr) throw layer_error(layer, "its plugin declares a nameless weight");
-    demand_shape(layer, weight.shape, fmt::format("weight '{}'", weight.name));
+    require_shape(layer, weight.shape, fmt::format("weight '{}'", weight.name));
     if (names.insert(weight.name).second) continue;
     throw layer_error(layer, fmt::format("its plugin declares the weight '{}' twice", weight.name));
   }
@@ -100,7 +100,7 @@ tandem_layer_cost layer_cost(const Layer& layer, int32_t phase, const std::vecto
   const tandem_layer_query query = make_query(layer, phase, inputs);
   tandem_layer_cost cost{};
   cost.struct_size = sizeof(cost);
-  demand(layer, layer.type->cost(&query, &cost), "its cost");
+  require(layer, layer.type->cost(&query, &cost), "its cost");
   return cost;
 }
 
@@ -110,7 +110,7 @@ tandem_layer_statistics layer_statistics(const Layer& layer, int32_t phase,
   statistics.struct_size = sizeof(statistics);
   if (!layer.has(TANDEM_BATCH_STATISTICS) || layer.type->statistics == nullptr) return statistics;
   const tandem_layer_query query = make_query(layer, phase, inputs);
-  demand(layer, layer.type->statistics(&query, &statistics), "its statistics");
+  require(layer, layer.type->statistics(&query, &statistics), "its statistics");
   for (const int64_t floats : {statistics.forward, statistics.backward}) {
     if (floats >= 0 && static_cast<double>(floats) <= most_elements) continue;
     throw layer_error(layer, fmt::format("its plugin declares {} statistics", floats));
@@ -122,7 +122,7 @@ int32_t layer_activation(const Layer& layer, int32_t phase, const std::vector<Sh
   int32_t activation = TANDEM_ACTIVATION_NONE;
   if (layer.type->activation == nullptr) return activation;
   const tandem_layer_query query = make_query(layer, phase, inputs);
-  demand(layer, layer.type->activation(&query, &activation), "its activation");
+  require(layer, layer.type->activation(&query, &activation), "its activation");
   return activation;
 }
 

@@ -1,4 +1,4 @@
-// Asking a layer's type over the C border. Every refusal becomes an Error that begins with the
+// Asking a layer's type over the C ABI. Every refusal becomes an Error that begins with the
 // layer's title and ends with its place in the file.
 #pragma once
 

@@ -7,7 +7,7 @@
 
 namespace tandem {
 
-void demand_loss_scale(double scale) {
+void require_loss_scale(double scale) {
   int exponent = 0;
   const bool is_power = scale > 0 && std::frexp(scale, &exponent) == 0.5;
   if (is_power && scale >= 1 && scale <= largest_loss_scale) return;

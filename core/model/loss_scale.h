@@ -9,7 +9,7 @@ namespace tandem {
 
 constexpr double largest_loss_scale = 65536;
 // Error unless it is a power of two from 1 to largest_loss_scale.
-void demand_loss_scale(double scale);
+void require_loss_scale(double scale);
 [[nodiscard]] bool computes_in_float16(const Net& net);  // some layer
 // 1 where none does.
 [[nodiscard]] double loss_scale(const Net& net);

@@ -28,7 +28,7 @@ bool has_loss_weight(const LayerDefinition& definition) {
 }
 
 // What is read elsewhere must not have another shape because of its loss_weight.
-void demand_unread(const Net& net, const Layer& layer) {
+void require_unread(const Net& net, const Layer& layer) {
   const Tensor& tensor = net.tensors[static_cast<size_t>(layer.outputs[0])];
   if (tensor.consumers.empty()) return;
   throw layer_error(
@@ -81,7 +81,7 @@ void insert_loss_sums(const NetDefinition& definition, Draft& draft) {
       const LayerDefinition& written =
           definition.layers[static_cast<size_t>(draft.definition_of[i])];
       const Layer& layer = draft.net.layers[i];
-      if (reduces_batch(written)) demand_unread(draft.net, layer);
+      if (reduces_batch(written)) require_unread(draft.net, layer);
       const bool is_mean = reduces_batch(written) && layer.attributes->text("operation") == "MEAN";
       insertions.push_back(loss_sum(draft, i, k, is_mean));
     }

@@ -85,7 +85,7 @@ bool Net::makes_views(int layer) const {
   });
 }
 
-int Net::does_along(int layer) const {
+int Net::fused_layer(int layer) const {
   const Layer& maker = layers[static_cast<size_t>(layer)];
   if (maker.activation == TANDEM_ACTIVATION_NONE) return -1;
   return tensors[static_cast<size_t>(maker.outputs[0])].consumers.at(0);
@@ -94,7 +94,7 @@ int Net::does_along(int layer) const {
 void Net::separate_activations() {
   for (Layer& layer : layers) {
     layer.activation = TANDEM_ACTIVATION_NONE;
-    layer.done_by = -1;
+    layer.fused_into = -1;
   }
 }
 

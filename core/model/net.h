@@ -65,7 +65,7 @@ struct Layer {
   // What its kernel does to output 0 as it writes it, for the layer behind it (TANDEM_ACTIVATION_),
   // and, of that layer, the one whose kernel does its forward pass along; -1: none does.
   int32_t activation = TANDEM_ACTIVATION_NONE;
-  int done_by = -1;
+  int fused_into = -1;
   Location location;
 
   [[nodiscard]] bool has(uint64_t trait) const { return (type->traits & trait) != 0; }
@@ -106,7 +106,7 @@ struct Net {
   // Whether the layer's forward pass has nothing to do.
   [[nodiscard]] bool makes_views(int layer) const;
   // The layer whose forward pass this one's kernel does along; -1: none.
-  [[nodiscard]] int does_along(int layer) const;
+  [[nodiscard]] int fused_layer(int layer) const;
   // Every layer's forward pass is its own kernel's again.
   void separate_activations();
   // Shapes of all tensors when a device has `rows` rows of the batch.

@@ -45,7 +45,7 @@ Net build_net(const NetDefinition& definition, const Registry& registry,
   find_results(draft);
   if (!options.device_kind.empty()) join_activations(draft, options.device_kind);
   if (options.loss_scale != 0) {
-    demand_loss_scale(options.loss_scale);
+    require_loss_scale(options.loss_scale);
     draft.net.loss_scale = options.loss_scale;
   }
   return std::move(draft.net);

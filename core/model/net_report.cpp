@@ -71,8 +71,10 @@ std::vector<LayerSummary> summarize(const Net& net) {
   return rows;
 }
 
-std::string done_along(const Net& net, const Layer& layer) {
-  return layer.done_by < 0 ? "" : "along " + net.layers[static_cast<size_t>(layer.done_by)].name;
+std::string fusion_text(const Net& net, const Layer& layer) {
+  return layer.fused_into < 0
+             ? ""
+             : "fused into " + net.layers[static_cast<size_t>(layer.fused_into)].name;
 }
 
 std::string to_dot(const Net& net) {
@@ -89,7 +91,7 @@ std::string to_dot(const Net& net) {
     const Layer& layer = net.layers[static_cast<size_t>(row.layer)];
     std::string label = fmt::format("{}\n{}", layer.name, layer.type->name);
     if (row.weights > 0) label += fmt::format("\n{} weights", row.weights);
-    if (layer.done_by >= 0) label += "\n" + done_along(net, layer);
+    if (layer.fused_into >= 0) label += "\n" + fusion_text(net, layer);
     text += fmt::format("  l{} [label={}, fillcolor=\"{}\"];\n", row.layer, dot_string(label),
                         colour(layer));
     for (const int output : layer.outputs) {

@@ -18,8 +18,9 @@ struct LayerSummary {
 };
 [[nodiscard]] std::vector<LayerSummary> summarize(const Net& net);
 
-// "along conv1": whose kernel does the layer's forward pass as it writes its output; "" if none.
-[[nodiscard]] std::string done_along(const Net& net, const Layer& layer);
+// "fused into conv1": whose kernel does the layer's forward pass as it writes its output; "" if
+// none.
+[[nodiscard]] std::string fusion_text(const Net& net, const Layer& layer);
 
 // Layers as boxes, tensors as edges with their sizes. For `dot -Tsvg`.
 [[nodiscard]] std::string to_dot(const Net& net);

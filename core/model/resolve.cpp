@@ -128,7 +128,7 @@ class Resolver {
     layer.location = definition.location;
     layer.random_index = static_cast<uint32_t>(number);
     layer.name = new_name(definition.name);
-    demand_makes_sense(definition);
+    require_makes_sense(definition);
     layer.type = &find_type(registry_, definition.type, fmt::format("layer '{}'", definition.name),
                             definition.location);
     layer.attributes = with_axis_of_samples(definition, read_attributes(definition, *layer.type));
@@ -143,12 +143,12 @@ class Resolver {
     const std::vector<Shape> inputs = input_shapes(draft_.net, layer);
     const std::vector<Shape> shapes = output_shapes(layer, draft_.net.phase, inputs);
     for (size_t i = 0; i < tops.size(); ++i) {
-      demand_new_output(definition, layer, tops, i);
+      require_new_output(definition, layer, tops, i);
       layer.outputs[i] = add_tensor(tops[i], shapes[i]);
       made_by_[tops[i]] = layer.title() + in_place(layer.location);
     }
     draft_.declared.push_back(declared_arrays(definition, layer, draft_.net.phase, inputs));
-    if (layer.name != definition.name) demand_no_weights(definition);
+    if (layer.name != definition.name) require_no_weights(definition);
     draft_.takes_gradient.push_back(gradient_inputs(definition, layer));
     draft_.definition_of.push_back(static_cast<int>(number));
     draft_.net.layers.push_back(std::move(layer));
@@ -165,7 +165,7 @@ class Resolver {
   }
 
   // But a weight is found by its layer's name, in files and in the other phase.
-  void demand_no_weights(const LayerDefinition& definition) const {
+  void require_no_weights(const LayerDefinition& definition) const {
     const auto first = static_cast<size_t>(draft_.net.find_layer(definition.name));
     if (draft_.declared.back().empty() && draft_.declared[first].empty()) return;
     throw error("{}: another layer has this name{}; names of layers with weights must differ{}",
@@ -173,7 +173,7 @@ class Resolver {
                 in_place(definition.location));
   }
 
-  static void demand_makes_sense(const LayerDefinition& definition) {
+  static void require_makes_sense(const LayerDefinition& definition) {
     if (definition.type != "Python") return;
     throw error(
         "{}: Python layers are not run; write it in C++, which docs/write_a_layer.md shows, "
@@ -246,8 +246,8 @@ class Resolver {
     return weights;
   }
 
-  void demand_new_output(const LayerDefinition& definition, const Layer& layer,
-                         const std::vector<std::string>& tops, size_t i) const {
+  void require_new_output(const LayerDefinition& definition, const Layer& layer,
+                          const std::vector<std::string>& tops, size_t i) const {
     const std::string& name = tops[i];
     const auto& bottoms = definition.bottoms;
     const bool twice = std::find(tops.begin(), tops.begin() + static_cast<ptrdiff_t>(i), name) !=

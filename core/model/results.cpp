@@ -11,7 +11,7 @@ bool is_one(const Shape& shape) {
 }
 
 // Of a loss that trains the net, nothing else may be made: its gradient begins here.
-void demand_result(const Net& net, const Layer& layer, const Tensor& tensor) {
+void require_result(const Net& net, const Layer& layer, const Tensor& tensor) {
   if (!is_one(tensor.shape)) {
     throw error("{}: its loss '{}' has the shape {}, but must be one value{}", layer.title(),
                 tensor.name, to_string(tensor.shape), in_place(layer.location));
@@ -54,7 +54,7 @@ void find_results(Draft& draft) {
     if (!layer.has(TANDEM_LOSS) && !layer.has(TANDEM_METRIC)) continue;
     for (size_t k = 0; k < layer.outputs.size(); ++k) {
       const Tensor& tensor = net.tensors[static_cast<size_t>(layer.outputs[k])];
-      if (layer.has(TANDEM_LOSS) && layer.loss_weights[k] != 0) demand_result(net, layer, tensor);
+      if (layer.has(TANDEM_LOSS) && layer.loss_weights[k] != 0) require_result(net, layer, tensor);
       if (!tensor.consumers.empty() || !is_one(tensor.shape)) continue;
       net.scalars.push_back({tensor.name, static_cast<int>(i), static_cast<int>(k),
                              layer.outputs[k], layer.loss_weights[k]});

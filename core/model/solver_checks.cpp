@@ -32,17 +32,17 @@ class Checks {
   void policy() const {
     const std::string& policy = solver_.rate_policy;
     const bool drops = policy == "step" || policy == "multistep" || policy == "exp";
-    if (policy == "step") demand(solver_.step_size > 0, "stepsize", "steps between two drops");
+    if (policy == "step") require(solver_.step_size > 0, "stepsize", "steps between two drops");
     if (policy == "multistep") {
-      demand(!solver_.step_values.empty(), "stepvalue", "steps that drop it");
+      require(!solver_.step_values.empty(), "stepvalue", "steps that drop it");
     }
-    if (drops) demand(solver_.gamma > 0, "gamma", "above 0: what the rate is multiplied with");
+    if (drops) require(solver_.gamma > 0, "gamma", "above 0: what the rate is multiplied with");
     if (policy == "inv" && solver_.gamma < 0) {
       throw error("solver: gamma is {}, but must be at least 0 with lr_policy 'inv'{}",
                   solver_.gamma, at("gamma"));
     }
     if (policy == "poly" || policy == "cosine") {
-      demand(solver_.max_steps > 0, "max_iter", "where the rate reaches zero");
+      require(solver_.max_steps > 0, "max_iter", "where the rate reaches zero");
     }
     if (has("warmup_start_lr") && solver_.warm_up_steps == 0) {
       throw error("solver: warmup_start_lr needs warmup_iter (steps until the rate is base_lr){}",
@@ -77,7 +77,7 @@ class Checks {
     const auto found = written_.find(field);
     return in_place(found != written_.end() ? found->second : Location{solver_.file, 0, 0});
   }
-  void demand(bool present, const char* field, const char* meaning) const {
+  void require(bool present, const char* field, const char* meaning) const {
     if (present) return;
     throw error("solver: lr_policy '{}' needs {} ({}){}", solver_.rate_policy, field, meaning,
                 at("lr_policy"));

@@ -28,7 +28,7 @@ void read_fields(const Message& message, const std::map<std::string, std::string
   const Message changed = changes_as_message(changes);
   std::map<std::string, Location> written;
   for (const Message* part : {&message, &changed}) {
-    demand_known(*part, known, "field", "solver");
+    require_known(*part, known, "field", "solver");
     for (const Field& field : part->fields) {
       const std::string name = field.name == "solver_type" ? "type" : field.name;
       if (part == &message && changes.contains(name)) continue;

@@ -26,7 +26,7 @@ class WeightList {
     }
     const auto found = by_name_.find(weight.array.name);
     if (found != by_name_.end()) {
-      demand_same_shape(layer, weight, found->second, "in the other phase");
+      require_same_shape(layer, weight, found->second, "in the other phase");
       return found->second;
     }
     const int number = static_cast<int>(net_.weights.size());
@@ -47,7 +47,7 @@ class WeightList {
 
   int share(const Layer& layer, const DeclaredArray& weight, int number) {
     const std::string why = fmt::format("under the shared name '{}'", weight.rule.name);
-    demand_same_shape(layer, weight, number, why);
+    require_same_shape(layer, weight, number, why);
     WeightArray& array = net_.weights[static_cast<size_t>(number)];
     WeightRule& rule = owners_[static_cast<size_t>(number)].rule;
     adopt(layer, weight, number, "lr_mult", weight.rule.rate_written, rule.rate_written);
@@ -69,8 +69,8 @@ class WeightList {
                            owners_[static_cast<size_t>(number)].title));
   }
 
-  void demand_same_shape(const Layer& layer, const DeclaredArray& weight, int number,
-                         const std::string& why) const {
+  void require_same_shape(const Layer& layer, const DeclaredArray& weight, int number,
+                          const std::string& why) const {
     const WeightArray& first = net_.weights[static_cast<size_t>(number)];
     if (equal(first.shape, weight.array.shape)) return;
     if (weight.rule.permissive && first.count == weight.array.count) return;
@@ -124,8 +124,8 @@ WeightArray make_array(const Layer& layer, const tandem_weight& weight, const We
 }
 
 // Training and testing share one array, so a type cannot have other weights in the other phase.
-void demand_same(const Layer& layer, const std::vector<DeclaredArray>& a,
-                 const std::vector<DeclaredArray>& b) {
+void require_same(const Layer& layer, const std::vector<DeclaredArray>& a,
+                  const std::vector<DeclaredArray>& b) {
   const bool same = std::equal(
       a.begin(), a.end(), b.begin(), b.end(), [](const DeclaredArray& x, const DeclaredArray& y) {
         return x.array.name == y.array.name && equal(x.array.shape, y.array.shape);
@@ -160,7 +160,7 @@ void place_weights(Draft& draft, const Draft* other) {
   for (const auto& [definition, i] : by_definition(draft)) {
     const auto there = in_file_order.find(definition);
     if (there != in_file_order.end()) {
-      demand_same(draft.net.layers[i], draft.declared[i], other->declared[there->second.second]);
+      require_same(draft.net.layers[i], draft.declared[i], other->declared[there->second.second]);
     }
     in_file_order[definition] = {&draft, i};
   }

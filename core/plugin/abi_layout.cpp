@@ -1,4 +1,4 @@
-// The places of all fields of the border, pinned for ABI major 1: plugins built years ago rely on
+// The places of all fields of the ABI, pinned for ABI major 1: plugins built years ago rely on
 // them. A field may be added at the end of a table that begins with struct_size (then pin it here,
 // and raise TANDEM_ABI_MINOR); a line that fails below means a new major.
 #include <cstddef>
@@ -202,7 +202,7 @@ static_assert(offsetof(tandem_update, momentum) == 44);
 static_assert(offsetof(tandem_update, decay) == 48);
 static_assert(offsetof(tandem_update, rate_multiplier) == 52);
 static_assert(offsetof(tandem_update, step) == 56);
-static_assert(offsetof(tandem_update, skip) == 64);
+static_assert(offsetof(tandem_update, found_inf) == 64);
 static_assert(offsetof(tandem_update, momentum2) == 72);
 static_assert(offsetof(tandem_update, delta) == 80);
 static_assert(offsetof(tandem_update, clip) == 88);

@@ -25,7 +25,7 @@ const Attributes& attributes_of(const tandem_attributes* handle) {
   return *reinterpret_cast<const Attributes*>(handle);
 }
 
-// No exception crosses the border: an Error becomes a status and a reason.
+// No exception crosses the ABI: an Error becomes a status and a reason.
 template <class Function>
 tandem_status guarded(Function&& function) noexcept {
   try {

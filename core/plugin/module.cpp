@@ -42,7 +42,7 @@ const tandem_plugin* call_entry(void* library) {
   try {
     plugin = entry(&host_table());
   } catch (...) {  // what nothing but a broken plugin does; it must not take the program down
-    throw error("its {} threw an exception; nothing may be thrown across the border",
+    throw error("its {} threw an exception; nothing may be thrown across the ABI",
                 TANDEM_ENTRY_SYMBOL);
   }
   if (plugin != nullptr) return plugin;

@@ -22,13 +22,13 @@ const T* widen(const T* table, Keeper& keeper) {
   return table->struct_size >= sizeof(T) ? table : keep(covered_part(*table), keeper);
 }
 
-void demand(bool present, const std::string& owner, const char* field) {
+void require(bool present, const std::string& owner, const char* field) {
   if (present) return;
   throw error("{} has no '{}', which plugin ABI {} demands: set it, and rebuild the plugin", owner,
               field, TANDEM_ABI_MAJOR);
 }
 
-std::string demand_name(const char* name, const char* what) {
+std::string require_name(const char* name, const char* what) {
   if (name == nullptr || *name == '\0') throw error("it offers a {} without a name", what);
   return fmt::format("{} '{}'", what, name);
 }
@@ -49,7 +49,7 @@ const tandem_parameter* accept_parameter(const tandem_parameter* parameter,
     copy.help = "";
     parameter = keep(copy, keeper);
   }
-  demand(parameter->name != nullptr && *parameter->name != '\0', owner, "parameters' name");
+  require(parameter->name != nullptr && *parameter->name != '\0', owner, "parameters' name");
   if (parameter->type < TANDEM_PARAMETER_INTEGER || parameter->type > TANDEM_PARAMETER_NUMBERS) {
     throw error(
         "{}: parameter '{}' has type {}, which plugin ABI {}.{} does not know; use a newer "
@@ -66,7 +66,7 @@ const tandem_parameter* accept_parameter(const tandem_parameter* parameter,
 template <class T>
 void accept_parameters(const T*& table, const std::string& owner, Keeper& keeper) {
   if (table->parameter_count == 0) return;
-  demand(table->parameters != nullptr, owner, "parameters");
+  require(table->parameters != nullptr, owner, "parameters");
   auto accepted = std::make_shared<std::vector<const tandem_parameter*>>();
   std::set<std::string> names;
   bool changed = false;
@@ -88,29 +88,29 @@ void accept_parameters(const T*& table, const std::string& owner, Keeper& keeper
 
 const tandem_layer_type* accept(const tandem_layer_type* table, Keeper& keeper) {
   const tandem_layer_type* type = widen(table, keeper);
-  const std::string owner = demand_name(type->name, "layer type");
-  demand(type->help != nullptr, owner, "help");
-  demand(type->shapes != nullptr, owner, "shapes");
-  demand(type->weights != nullptr, owner, "weights");
-  demand(type->cost != nullptr, owner, "cost");
+  const std::string owner = require_name(type->name, "layer type");
+  require(type->help != nullptr, owner, "help");
+  require(type->shapes != nullptr, owner, "shapes");
+  require(type->weights != nullptr, owner, "weights");
+  require(type->cost != nullptr, owner, "cost");
   accept_parameters(type, owner, keeper);
   return type;
 }
 
 const tandem_kernel* accept(const tandem_kernel* table, Keeper& keeper) {
   const tandem_kernel* kernel = widen(table, keeper);
-  const std::string owner = demand_name(kernel->layer_type, "kernel for layer type");
-  demand(kernel->device_kind != nullptr, owner, "device_kind");
-  demand(kernel->prepare != nullptr, owner, "prepare");
-  demand(kernel->release != nullptr, owner, "release");
-  demand(kernel->forward != nullptr, owner, "forward");
+  const std::string owner = require_name(kernel->layer_type, "kernel for layer type");
+  require(kernel->device_kind != nullptr, owner, "device_kind");
+  require(kernel->prepare != nullptr, owner, "prepare");
+  require(kernel->release != nullptr, owner, "release");
+  require(kernel->forward != nullptr, owner, "forward");
   return kernel;
 }
 
 const tandem_backend* accept(const tandem_backend* table, Keeper& keeper) {
   const tandem_backend* backend = widen(table, keeper);
-  const std::string owner = demand_name(backend->kind, "backend");
-  demand(backend->help != nullptr, owner, "help");
+  const std::string owner = require_name(backend->kind, "backend");
+  require(backend->help != nullptr, owner, "help");
   const std::pair<bool, const char*> functions[] = {
       {backend->count, "count"},
       {backend->describe, "describe"},
@@ -134,20 +134,20 @@ const tandem_backend* accept(const tandem_backend* table, Keeper& keeper) {
       {backend->update, "update"},
       {backend->check_finite, "check_finite"},
   };
-  for (const auto& [present, field] : functions) demand(present, owner, field);
+  for (const auto& [present, field] : functions) require(present, owner, field);
   return backend;
 }
 
 const tandem_dataset_type* accept(const tandem_dataset_type* table, Keeper& keeper) {
   const tandem_dataset_type* dataset = widen(table, keeper);
-  const std::string owner = demand_name(dataset->name, "data set");
-  demand(dataset->help != nullptr, owner, "help");
-  demand(dataset->open != nullptr, owner, "open");
-  demand(dataset->close != nullptr, owner, "close");
-  demand(dataset->class_name != nullptr, owner, "class_name");
-  demand(dataset->sample_name != nullptr, owner, "sample_name");
-  demand(dataset->notes != nullptr, owner, "notes");
-  demand(dataset->get != nullptr, owner, "get");
+  const std::string owner = require_name(dataset->name, "data set");
+  require(dataset->help != nullptr, owner, "help");
+  require(dataset->open != nullptr, owner, "open");
+  require(dataset->close != nullptr, owner, "close");
+  require(dataset->class_name != nullptr, owner, "class_name");
+  require(dataset->sample_name != nullptr, owner, "sample_name");
+  require(dataset->notes != nullptr, owner, "notes");
+  require(dataset->get != nullptr, owner, "get");
   accept_parameters(dataset, owner, keeper);
   return dataset;
 }

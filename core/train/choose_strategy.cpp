@@ -24,8 +24,9 @@ void measure_costs(Registry& registry, const NetDefinition& definition, SessionO
   options.costs = costs_of(session, session.training().net, plan, measured.events);
   options.tuning = session.options().tuning;
   options.machine.topology = session.options().machine.topology;
-  const bool is_told = options.machine.topology != nullptr || options.machine.link.bandwidth > 0;
-  if (!is_told) options.machine.link = link_of(plan, measured.events);
+  const bool is_explicit =
+      options.machine.topology != nullptr || options.machine.link.bandwidth > 0;
+  if (!is_explicit) options.machine.link = link_of(plan, measured.events);
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 
 #include "core/base/error.h"
 #include "core/device/machine.h"
-#include "core/schedule/buffers.h"
-#include "core/schedule/executor.h"
-#include "core/schedule/strategy.h"
+#include "core/schedule/execution/executor.h"
+#include "core/schedule/plan/buffers.h"
+#include "core/schedule/strategies/strategy.h"
 
 namespace tandem {
 namespace {

@@ -103,7 +103,7 @@ Evaluation run(Session& session, const Dataset& dataset, const LoaderOptions& lo
   Phase& phase = session.testing();
   const int64_t batch = loading.batch;
   const BatchLayout& layout = loader.layout();
-  demand_sample(phase.net, layout.sample);
+  require_sample(phase.net, layout.sample);
 
   Tally tally(phase, dataset.class_count());
   std::vector<InFlight> flying;
@@ -146,7 +146,7 @@ Evaluation run(Session& session, const Dataset& dataset, const LoaderOptions& lo
 
 }  // namespace
 
-void demand_sample(const Net& net, const Shape& sample) {
+void require_sample(const Net& net, const Shape& sample) {
   const Shape& wanted = net.tensors[static_cast<size_t>(net.data)].shape;
   if (sample.c == wanted.c && sample.h == wanted.h && sample.w == wanted.w) return;
   throw error("the images come as {}x{}x{}, the net takes {}x{}x{}", sample.c, sample.h, sample.w,

@@ -20,7 +20,7 @@ struct EvaluateOptions {
 };
 
 // Error unless a batch's samples have the shape that the net was built for.
-void demand_sample(const Net& net, const Shape& sample);
+void require_sample(const Net& net, const Shape& sample);
 
 // Called for every sample in order (drawn samples: in the order drawn) with its class scores.
 using PredictionSink =

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/schedule/report.h"
+#include "core/schedule/report/report.h"
 #include "core/train/session.h"
 
 namespace tandem {

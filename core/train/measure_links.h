@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/device/machine.h"
-#include "core/schedule/topology_file.h"
+#include "core/schedule/cost/topology_file.h"
 
 namespace tandem {
 

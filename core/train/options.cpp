@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/device/find_topology.h"
-#include "core/schedule/strategy_options.h"
-#include "core/schedule/topology_file.h"
+#include "core/schedule/cost/topology_file.h"
+#include "core/schedule/strategies/strategy_options.h"
 
 namespace tandem {
 namespace {
@@ -38,7 +38,7 @@ std::shared_ptr<const Topology> topology_from(const json& tree) {
   for (const json& path : tree.at("paths")) {
     topology->paths.push_back({path.at(0), path.at(1).get<std::vector<uint32_t>>()});
   }
-  demand_sound(*topology);
+  require_sound(*topology);
   return topology;
 }
 
@@ -90,7 +90,7 @@ json options_json(const TrainOptions& o) {
           {"reduce", o.strategy_options.reduce},
           {"bucket", o.strategy_options.bucket},
           {"roles", roles_json(o.strategy_options.roles)},
-          {"told_options", o.told_options},
+          {"explicit_options", o.explicit_options},
           {"batch", o.batch},
           {"epochs", o.epochs},
           {"steps", o.steps},
@@ -130,7 +130,7 @@ TrainOptions options_from(const json& tree) {
   o.strategy_options.reduce = tree.value("reduce", std::string());
   o.strategy_options.bucket = tree.value("bucket", int64_t{0});
   if (tree.contains("roles")) o.strategy_options.roles = roles_from(tree.at("roles"));
-  o.told_options = tree.value("told_options", told_names(o.strategy_options));
+  o.explicit_options = tree.value("explicit_options", explicit_names(o.strategy_options));
   o.batch = tree.at("batch");
   o.epochs = tree.at("epochs");
   o.steps = tree.at("steps");

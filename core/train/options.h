@@ -13,9 +13,9 @@
 
 #include "core/device/machine.h"
 #include "core/model/definition.h"
-#include "core/schedule/capture.h"
-#include "core/schedule/kernel_choices.h"
-#include "core/schedule/strategy.h"
+#include "core/schedule/execution/capture.h"
+#include "core/schedule/execution/kernel_choices.h"
+#include "core/schedule/strategies/strategy.h"
 
 namespace tandem {
 
@@ -37,7 +37,7 @@ struct TrainOptions {
   StrategyOptions strategy_options;
   // Names ("--split") of strategy options that are told although their values are the default ones:
   // a resumed run takes those, too.
-  std::set<std::string> told_options;
+  std::set<std::string> explicit_options;
   int64_t batch = 0;             // global; 0: the net's batch_size, else 64
   int64_t epochs = 0;            // 0: by steps
   int64_t steps = 0;             // 0: by epochs; both 0: the solver's max_iter, else 10 epochs

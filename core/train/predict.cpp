@@ -53,7 +53,7 @@ struct Loaded {
       throw error("run '{}' has no checkpoint yet ('{}')", run.string(),
                   (run / "last.safetensors").string());
     }
-    demand_computing(registry, devices);
+    require_computing(registry, devices);
   }
 
   // precision: "" is the run's.
@@ -74,7 +74,7 @@ struct Loaded {
   // As the run was trained, if the data can; `asked` is what the user wants.
   PixelForm pixels_of(const Dataset& dataset, const std::string& asked) {
     const bool decides = !asked.empty() && asked != "auto";
-    if (decides) demand_pixels_word(asked);
+    if (decides) require_pixels_word(asked);
     const std::string& pixels = decides ? asked : record.options.pixels;
     if (pixels == "bytes" && !dataset.has_bytes()) {
       const std::string reason = dataset.why_no_bytes();

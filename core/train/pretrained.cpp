@@ -97,8 +97,8 @@ std::vector<const Source*> sources_for(const Layer& layer, const Net& net,
   return found;
 }
 
-void demand_fit(const fs::path& path, const Net& net, const Layer& layer,
-                const std::vector<const Source*>& found) {
+void require_fit(const fs::path& path, const Net& net, const Layer& layer,
+                 const std::vector<const Source*>& found) {
   if (found.size() != layer.weights.size()) {
     throw error("weight file '{}' does not fit net '{}': it has {} arrays for {}, which needs {}",
                 path.string(), net.name, found.size(), layer.title(), layer.weights.size());
@@ -133,7 +133,7 @@ Pretrained copy(const std::vector<Source>& sources, const fs::path& path, const 
       report.missing.push_back(layer.name);
       continue;
     }
-    demand_fit(path, net, layer, found);
+    require_fit(path, net, layer, found);
     for (size_t i = 0; i < found.size(); ++i) {
       const WeightArray& weight = net.weights[static_cast<size_t>(layer.weights[i])];
       std::copy(found[i]->values->begin(), found[i]->values->end(), filled.begin() + weight.offset);

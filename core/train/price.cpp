@@ -7,8 +7,8 @@
 #include "core/base/error.h"
 #include "core/base/precision.h"
 #include "core/base/strings.h"
-#include "core/schedule/parts.h"
-#include "core/schedule/strategy_options.h"
+#include "core/schedule/strategies/data_parallel/parts.h"
+#include "core/schedule/strategies/strategy_options.h"
 
 namespace tandem {
 
@@ -121,7 +121,7 @@ class Pricer {
     alone.machine.topology = nullptr;
     alone.batch = how_.batch_per_device > 0 ? how_.batch_per_device : options_.batch;
     Session session(registry_, definition_, alone);
-    demand_known_split(session.training().net, options_.strategy_options.split);
+    require_known_split(session.training().net, options_.strategy_options.split);
     list_.one_device_seconds = measure(session, warm_up, how_.steps).step_seconds;
     list_.one_device_batch = alone.batch;
   }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/schedule/critical_path.h"
+#include "core/schedule/report/critical_path.h"
 #include "core/train/measure.h"
 
 namespace tandem {

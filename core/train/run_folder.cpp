@@ -36,7 +36,7 @@ fs::path solver_file(const fs::path& folder) {
   return folder / "solver.prototxt";
 }
 
-void demand_no_run(const fs::path& path) {
+void require_no_run(const fs::path& path) {
   std::error_code code;
   if (fs::exists(record_file(path), code)) {
     throw error(
@@ -50,7 +50,7 @@ void demand_no_run(const fs::path& path) {
 
 RunFolder RunFolder::create(const fs::path& path) {
   std::error_code code;
-  demand_no_run(path);
+  require_no_run(path);
   if (fs::is_directory(path, code) && !fs::is_empty(path, code)) {
     throw error(
         "run folder '{}' holds files that are not a run's: choose an empty or a new folder (--out)",
@@ -64,7 +64,7 @@ RunFolder RunFolder::create(const fs::path& path) {
   }
   RunFolder folder(path);
   folder.lock();
-  demand_no_run(path);  // another process may have been quicker
+  require_no_run(path);  // another process may have been quicker
   return folder;
 }
 

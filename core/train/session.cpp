@@ -4,8 +4,8 @@
 
 #include "core/base/strings.h"
 #include "core/device/find_topology.h"
-#include "core/schedule/buffers.h"
-#include "core/schedule/simulated_default.h"
+#include "core/schedule/plan/buffers.h"
+#include "core/schedule/strategies/simulated_default.h"
 
 namespace tandem {
 namespace {
@@ -29,20 +29,20 @@ std::vector<float> Phase::scalars(int64_t step) const {
 }
 
 bool Phase::finite(int64_t step) const {
-  int32_t skip = 0;
+  int32_t found_inf = 0;
   const std::byte* at = results_of(*this, buffers::results, step);
   if (at != nullptr) {
-    std::memcpy(&skip, at + static_cast<int64_t>(net.scalars.size()) * buffers::scalar_bytes,
-                sizeof(skip));
+    std::memcpy(&found_inf, at + static_cast<int64_t>(net.scalars.size()) * buffers::scalar_bytes,
+                sizeof(found_inf));
   }
-  return skip == 0;
+  return found_inf == 0;
 }
 
 const float* Phase::predictions(int64_t step) const {
   return reinterpret_cast<const float*>(results_of(*this, "predictions", step));
 }
 
-void demand_computing(const Registry& registry, const std::string& devices) {
+void require_computing(const Registry& registry, const std::string& devices) {
   if (parse_devices(devices, registry.backends()).kind != "sim") return;
   throw error(
       "devices '{}' simulate time and compute nothing: use cpu here, and sim with 'tandem plan'",
@@ -65,9 +65,9 @@ Session::Session(Registry& registry, const NetDefinition& definition, const Sess
   machine_ = std::make_unique<Machine>(registry.backend(devices.kind), devices, options_.machine);
   runtime_ = std::make_unique<Runtime>(*machine_);
   const LinkSpec& link = options_.machine.link;
-  const bool is_told =
+  const bool is_explicit =
       options_.machine.topology != nullptr || link.bandwidth > 0 || link.latency > 0;
-  if (options_.finds_links && !is_told) options_.machine.topology = find_topology(*machine_);
+  if (options_.finds_links && !is_explicit) options_.machine.topology = find_topology(*machine_);
   if (!options_.rule.is_plain() && machine_->backend().sum_of_squares == nullptr) {
     throw error(
         "backend '{}' is of plugin ABI 1.0, which knows SGD without clipping, L1 and iter_size "
@@ -249,10 +249,10 @@ std::vector<float> Session::state() const {
   return values;
 }
 
-void Session::clear_skip() {
+void Session::clear_found_inf() {
   const int32_t zero = 0;
-  for (const int device : devices_with(buffers::skip)) {
-    runtime_->write_persistent(buffers::skip, device, &zero, sizeof(zero));
+  for (const int device : devices_with(buffers::found_inf)) {
+    runtime_->write_persistent(buffers::found_inf, device, &zero, sizeof(zero));
   }
 }
 

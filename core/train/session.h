@@ -12,8 +12,8 @@
 #include "core/device/machine.h"
 #include "core/model/net.h"
 #include "core/plugin/registry.h"
-#include "core/schedule/executor.h"
-#include "core/schedule/strategy.h"
+#include "core/schedule/execution/executor.h"
+#include "core/schedule/strategies/strategy.h"
 
 namespace tandem {
 
@@ -95,7 +95,7 @@ class Session {
   void set_state(const std::vector<float>& values);
   [[nodiscard]] std::vector<float> state() const;
   // Clears the flag that a loss that was not finite has set.
-  void clear_skip();
+  void clear_found_inf();
 
   // Pinned host memory for a Loader.
   [[nodiscard]] Loader::Allocator allocator();
@@ -116,7 +116,7 @@ class Session {
 };
 
 // Error if the devices compute nothing (sim): what wants results cannot use them.
-void demand_computing(const Registry& registry, const std::string& devices);
+void require_computing(const Registry& registry, const std::string& devices);
 
 // Peak numbers of a device as a roofline.
 [[nodiscard]] Roofline roofline_of(const Machine& machine);

@@ -9,7 +9,7 @@
 #include "core/model/class_targets.h"
 #include "core/model/loss_scale.h"
 #include "core/model/net.h"
-#include "core/schedule/strategy_options.h"
+#include "core/schedule/strategies/strategy_options.h"
 #include "core/train/setup_parts.h"
 #include "core/train/setup_pixels.h"
 #include "core/train/setup_solver.h"
@@ -61,8 +61,8 @@ std::map<std::string, std::string> data_parameters(const TrainSetup& setup, bool
 void choose_made_up_shape(const Registry& registry, TrainSetup& setup) {
   Shape& data = setup.record.data;
   const auto& told = setup.record.options.data_parameters;
-  const bool is_told = told.count("channels") + told.count("height") + told.count("width") > 0;
-  if (is_told || (data.h > 0 && data.w > 0)) return;
+  const bool is_explicit = told.count("channels") + told.count("height") + told.count("width") > 0;
+  if (is_explicit || (data.h > 0 && data.w > 0)) return;
   NetOptions options;
   options.device_kind = "";
   for (const int64_t size : {32, 28}) {
@@ -96,7 +96,7 @@ void fit_classes(TrainSetup& setup, int64_t classes, bool may_adapt) {
 }
 
 // Names go into JSON files, which hold UTF-8 and nothing else.
-void demand_utf8(const TrainSetup& setup) {
+void require_utf8(const TrainSetup& setup) {
   for (const std::string& name : setup.record.class_names) {
     if (!is_utf8(name)) throw error("class '{}': its name is not UTF-8; rename its folder", name);
   }
@@ -109,9 +109,9 @@ void demand_utf8(const TrainSetup& setup) {
 
 }  // namespace
 
-void demand_loss_scale_of(const std::string& precision, std::optional<double> loss_scale) {
+void require_loss_scale_of(const std::string& precision, std::optional<double> loss_scale) {
   if (!loss_scale) return;
-  demand_loss_scale(*loss_scale);
+  require_loss_scale(*loss_scale);
   if (parse_precision(precision) == TANDEM_FLOAT16) return;
   throw error("--loss-scale {} is of --precision float16; {} needs none", *loss_scale, precision);
 }
@@ -154,7 +154,7 @@ void resolve_amount(TrainSetup& setup, const TrainOptions& options) {
   if (chosen.snapshot == 0) chosen.snapshot = setup.solver.snapshot;
   if (chosen.devices.empty()) chosen.devices = "cpu";
   if (chosen.precision.empty()) chosen.precision = dtype_name(TANDEM_FLOAT32);
-  demand_loss_scale_of(chosen.precision, chosen.loss_scale);
+  require_loss_scale_of(chosen.precision, chosen.loss_scale);
   if (chosen.strategy.empty()) chosen.strategy = "two_phase";
   if (!chosen.seed) chosen.seed = setup.solver.seed.value_or(1);
 }
@@ -199,7 +199,7 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options) {
   TrainSetup setup;
   RunRecord& record = setup.record;
   record.options = options;
-  record.options.told_options = told_names(options.strategy_options);
+  record.options.explicit_options = explicit_names(options.strategy_options);
   if (options.data.empty())
     throw error("no data: name a folder of images, or 'synthetic' (--data)");
   bool measure_mean = false;
@@ -225,7 +225,7 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options) {
   }
   open_datasets(registry, setup);
   record.class_names = setup.training_data->class_names();
-  demand_utf8(setup);
+  require_utf8(setup);
   record.training_samples = setup.training_data->size();
   fit_classes(setup, setup.training_data->class_count(), is_model || options.adapt_classes);
   record.net_name = setup.net.name;

@@ -9,7 +9,7 @@
 namespace tandem {
 
 // Error if it is told and no loss scale, or the precision has none.
-void demand_loss_scale_of(const std::string& precision, std::optional<double> loss_scale);
+void require_loss_scale_of(const std::string& precision, std::optional<double> loss_scale);
 // Batch, steps, epochs and precision, where neither the user nor the run's record has said them.
 void resolve_amount(TrainSetup& setup, const TrainOptions& options);
 // Training and validation data of the record's options.

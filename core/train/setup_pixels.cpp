@@ -9,7 +9,7 @@ namespace tandem {
 namespace {
 
 // `told`: by the user; what a resumed run has cannot be told otherwise.
-void demand_bytes(const Dataset& dataset, const std::string& source, const TrainOptions& told) {
+void require_bytes(const Dataset& dataset, const std::string& source, const TrainOptions& told) {
   if (dataset.has_bytes()) return;
   if (told.resume) {
     throw error(
@@ -36,13 +36,13 @@ bool are_worth_bytes(const Registry& registry, const TrainSetup& setup) {
 
 void resolve_pixels(const Registry& registry, TrainSetup& setup, const TrainOptions& told) {
   TrainOptions& chosen = setup.record.options;
-  if (!chosen.pixels.empty()) demand_pixels_word(chosen.pixels);
+  if (!chosen.pixels.empty()) require_pixels_word(chosen.pixels);
   const bool decides = chosen.pixels.empty() || chosen.pixels == "auto";
   if (decides) chosen.pixels = are_worth_bytes(registry, setup) ? "bytes" : "floats";
   if (chosen.pixels != "bytes") return;
-  demand_bytes(*setup.training_data, chosen.data, told);
+  require_bytes(*setup.training_data, chosen.data, told);
   if (setup.validation_data != nullptr) {
-    demand_bytes(*setup.validation_data, chosen.data, told);
+    require_bytes(*setup.validation_data, chosen.data, told);
   }
   setup.messages.push_back(
       fmt::format("pixels are bytes{}{}",

@@ -3,7 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/model/net.h"
-#include "core/schedule/strategy_options.h"
+#include "core/schedule/strategies/strategy_options.h"
 #include "core/train/run_folder.h"
 #include "core/train/setup_parts.h"
 #include "core/train/setup_pixels.h"
@@ -44,27 +44,27 @@ void keep_strategy_options(TrainSetup& setup, const TrainOptions& options, bool 
   TrainOptions& chosen = setup.record.options;
   StrategyOptions& kept = chosen.strategy_options;
   const StrategyOptions& told = options.strategy_options;
-  std::set<std::string> names = told_names(told, options.told_options);
+  std::set<std::string> names = explicit_names(told, options.explicit_options);
   const bool asks_for_auto = options.strategy == "auto";  // of whose options one strategy has some
   for (const StrategyOption& option : strategy_options()) {
     if (!names.contains(option.name)) continue;
-    if (!asks_for_auto) demand_option_of(chosen.strategy, option);
+    if (!asks_for_auto) require_option_of(chosen.strategy, option);
     if (!option.is_of(chosen.strategy)) names.erase(option.name);
   }
   // Who told `auto` when the run began, and tells it again, changes nothing.
-  const bool split_was_told = chosen.told_options.contains("--split");
-  if (same_devices && told.split == "auto" && !split_was_told) names.erase("--split");
+  const bool split_is_explicit = chosen.explicit_options.contains("--split");
+  if (same_devices && told.split == "auto" && !split_is_explicit) names.erase("--split");
   kept = by_auto ? StrategyOptions{} : options_of(chosen.strategy, kept);
   if (same_devices && !setup.record.split.empty()) kept.split = setup.record.split;
-  if (!same_devices && !split_was_told) kept.split = StrategyOptions{}.split;
+  if (!same_devices && !split_is_explicit) kept.split = StrategyOptions{}.split;
   if (!same_devices) kept.roles = {};
-  overlay(told, names, chosen.told_options, kept);
-  const std::set<std::string> differing = told_names(kept);
+  overlay(told, names, chosen.explicit_options, kept);
+  const std::set<std::string> differing = explicit_names(kept);
   for (const std::string& name : names) {
     if (differing.contains(name)) {
-      chosen.told_options.insert(name);
+      chosen.explicit_options.insert(name);
     } else {
-      chosen.told_options.erase(name);
+      chosen.explicit_options.erase(name);
     }
   }
 }
@@ -126,7 +126,7 @@ void choose_precision(TrainSetup& setup, const TrainOptions& options) {
     chosen.precision = options.precision;
   }
   if (parse_precision(chosen.precision) != TANDEM_FLOAT16) chosen.loss_scale.reset();
-  demand_loss_scale_of(chosen.precision, options.loss_scale);
+  require_loss_scale_of(chosen.precision, options.loss_scale);
   if (!options.loss_scale) return;
   if (const double before = chosen.loss_scale.value_or(Net{}.loss_scale);
       *options.loss_scale != before) {

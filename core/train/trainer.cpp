@@ -58,7 +58,7 @@ TrainResult train(const TrainOptions& options, Observer& observer) {
   TrainSetup setup =
       folder ? resolve_resumed(registry, options, *folder) : resolve(registry, options);
 
-  demand_computing(registry, setup.record.options.devices);
+  require_computing(registry, setup.record.options.devices);
   const KernelChoices known = setup.record.algorithms;
   Session session(registry, setup.net, session_options(registry, setup));
   if (setup.record.options.tune) {

@@ -55,7 +55,7 @@ TrainResult TrainingRun::go() {
   result_.run = folder_.path();
   loader_ = std::make_unique<Loader>(*setup_.training_data, loading(), session_.allocator());
   try {
-    demand_sample(phase_.net, loader_->layout().sample);
+    require_sample(phase_.net, loader_->layout().sample);
     compare_clocks();
     phase_.executor->trace_only(first_traced(), first_traced() + traced_batches);
     if (phase_.executor->has_graphs()) {
@@ -257,10 +257,10 @@ std::vector<HostSpan> TrainingRun::loading_spans() const {
 }
 
 void TrainingRun::tell_given_up(const Phase& phase, const char* steps) {
-  if (phase.executor == nullptr || told_given_up_.contains(&phase)) return;
+  if (phase.executor == nullptr || reported_given_up_.contains(&phase)) return;
   const std::string& why = phase.executor->graphs_given_up();
   if (why.empty()) return;
-  told_given_up_.insert(&phase);
+  reported_given_up_.insert(&phase);
   recorder_.on_message(fmt::format("{} run task by task, not as graphs: {}", steps, why));
 }
 

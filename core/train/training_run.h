@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/schedule/report.h"
+#include "core/schedule/report/report.h"
 #include "core/train/checkpoint.h"
 #include "core/train/recorder.h"
 #include "core/train/session.h"
@@ -103,7 +103,7 @@ class TrainingRun {
   int64_t skipped_ = 0;        // damaged samples of the step so far
   std::deque<std::pair<double, int64_t>> recent_;
   std::vector<TraceEvent> trace_;
-  std::set<const Phase*> told_given_up_;
+  std::set<const Phase*> reported_given_up_;
   std::pair<Clock::time_point, double> same_time_;  // on the host's clock and on the machine's
   TrainResult result_;
 };

@@ -56,13 +56,13 @@ class Lookup {
     } else {
       list_file(split);
     }
-    demand_images(split);
+    require_images(split);
     return std::move(listing_);
   }
 
  private:
   void list_folder(const std::string& split) {
-    const std::string train = demand_list("train");
+    const std::string train = require_list("train");
     const std::string val = list_of_split(options_.common.source, "val");
     if (split != "train") note_test(split, list_of_split(options_.common.source, "test"), val);
     name_classes(read(train));
@@ -106,7 +106,7 @@ class Lookup {
                      : "no test list: tested on the val list");
   }
 
-  [[nodiscard]] std::string demand_list(const std::string& split) const {
+  [[nodiscard]] std::string require_list(const std::string& split) const {
     const std::string file = list_of_split(options_.common.source, split);
     if (file.empty()) throw sdk::invalid("has no ", split, ".txt or ", split, ".csv");
     return file;
@@ -215,7 +215,7 @@ class Lookup {
   }
 
   // One file may be missing: then it is left out. All of them: their paths begin elsewhere.
-  void demand_images(const std::string& split) const {
+  void require_images(const std::string& split) const {
     if (listing_.images.empty()) {
       throw sdk::invalid("val_fraction ", options_.common.val_fraction, " leaves no image for ",
                          split == "train" ? "training" : "validation");

@@ -45,7 +45,7 @@ class Lister {
 
  private:
   void list_train() {
-    demand_train();
+    require_train();
     const std::vector<ClassFolder> classes = read_training_classes();
     if (layout_.val.empty()) {
       take_part(classes, false);
@@ -64,7 +64,7 @@ class Lister {
       if (testing) note("no test/ folder: tested on ", layout_.val.filename().string(), "/");
       return;
     }
-    demand_train();
+    require_train();
     take_part(read_training_classes(), true);
     if (testing) {
       note("no test/ or val/ folder: tested on the ", percent(),
@@ -73,7 +73,7 @@ class Lister {
     }
   }
 
-  void demand_train() const {
+  void require_train() const {
     if (!layout_.train.empty()) return;
     throw sdk::invalid("has ",
                        (layout_.val.empty() ? layout_.test : layout_.val).filename().string(),
@@ -84,7 +84,7 @@ class Lister {
   void name_classes() {
     listing_.class_names = options_.class_names;
     if (!listing_.class_names.empty()) return;
-    demand_train();
+    require_train();
     for (const std::string& folder : read_entries(layout_.train).folders) {
       listing_.class_names.push_back(as_utf8(folder));
     }

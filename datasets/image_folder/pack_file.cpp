@@ -29,14 +29,14 @@ class Cursor {
       : bytes_(bytes), begin_(begin), file_(file) {}
 
   uint64_t number(size_t count) {
-    demand(count);
+    require(count);
     const uint64_t value = picture::little_endian(bytes_, at_, count);
     at_ += count;
     return value;
   }
   std::string text() {
     const uint64_t length = number(4);
-    demand(length);
+    require(length);
     std::string value(reinterpret_cast<const char*>(bytes_.data()) + at_, length);
     at_ += length;
     return value;
@@ -54,7 +54,7 @@ class Cursor {
   [[nodiscard]] bool at_end() const { return at_ == bytes_.size(); }
 
  private:
-  void demand(uint64_t count) const {
+  void require(uint64_t count) const {
     if (count > bytes_.size() - at_) refuse("the index ends in the middle");
   }
   Bytes bytes_;

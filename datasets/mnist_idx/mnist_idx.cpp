@@ -50,7 +50,7 @@ std::string labels_of(const std::string& pictures) {
   return (path.parent_path() / name).string();
 }
 
-void demand_unpacked(const std::string& path) {
+void require_unpacked(const std::string& path) {
   if (picture::extension_of(path) != ".gz") return;
   throw sdk::invalid(path, ": is compressed; unpack it first: gunzip -k '", path, "'");
 }
@@ -72,7 +72,7 @@ std::array<uint64_t, count> read_header(const picture::DataFile& file, uint64_t 
 }
 
 // `wanted` cannot overflow: the numbers it is made of were checked.
-void demand_size(const picture::DataFile& file, int64_t wanted) {
+void require_size(const picture::DataFile& file, int64_t wanted) {
   if (file.size() == wanted) return;
   throw sdk::invalid(file.path(), ": byte ", std::min(file.size(), wanted), ": the file has ",
                      file.size(), " bytes, but its header asks for ", wanted);
@@ -102,7 +102,7 @@ MnistIdx::MnistIdx(const tandem_dataset_request& request, const sdk::Attributes&
 }
 
 picture::RawForm MnistIdx::read_pictures(const std::string& path) {
-  demand_unpacked(path);
+  require_unpacked(path);
   files_.emplace_back(path);
   const auto [mark, count, height, width] = read_header<4>(files_.back(), pictures_mark);
   if (height < 1 || width < 1 || height > largest_side || width > largest_side) {
@@ -111,7 +111,7 @@ picture::RawForm MnistIdx::read_pictures(const std::string& path) {
   }
   if (count < 1) throw sdk::invalid(path, ": byte 4: holds no picture");
   const auto bytes = static_cast<int64_t>(height * width);
-  demand_size(files_.back(), pictures_header + static_cast<int64_t>(count) * bytes);
+  require_size(files_.back(), pictures_header + static_cast<int64_t>(count) * bytes);
   for (int64_t i = 0; i < static_cast<int64_t>(count); ++i) {
     samples_.push_back({0, i, pictures_header + i * bytes, 0});
   }
@@ -119,14 +119,14 @@ picture::RawForm MnistIdx::read_pictures(const std::string& path) {
 }
 
 void MnistIdx::read_labels(const std::string& path) {
-  demand_unpacked(path);
+  require_unpacked(path);
   const picture::DataFile file(path);
   const auto [mark, count] = read_header<2>(file, labels_mark);
   if (count != samples_.size()) {
     throw sdk::invalid(path, ": byte 4: ", count, " labels for the ", samples_.size(),
                        " pictures of '", files_[0].path(), "'");
   }
-  demand_size(file, labels_header + static_cast<int64_t>(count));
+  require_size(file, labels_header + static_cast<int64_t>(count));
   std::vector<unsigned char> labels(samples_.size());
   if (!file.read(labels_header, labels.data(), labels.size())) {
     throw sdk::invalid(path, ": byte ", labels_header, ": cannot be read");

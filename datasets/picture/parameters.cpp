@@ -34,18 +34,18 @@ std::array<float, 3> read_mean(std::string_view text, int64_t channels) {
 void read_area(const sdk::Attributes& attributes, TransformOptions& t) {
   const std::vector<double> area = attributes.numbers("crop_area");
   const std::vector<double> ratio = attributes.numbers("crop_ratio");
-  const auto demand = [](bool right, const char* name, const char* what) {
+  const auto check = [](bool right, const char* name, const char* what) {
     if (!right) throw sdk::invalid(name, " must be two numbers, the least and the most, ", what);
   };
   if (!area.empty()) {
-    demand(area.size() == 2 && area[0] > 0 && area[0] <= area[1] && area[1] <= 1, "crop_area",
-           "above 0 and at most 1, as 0.08,1");
+    require(area.size() == 2 && area[0] > 0 && area[0] <= area[1] && area[1] <= 1, "crop_area",
+            "above 0 and at most 1, as 0.08,1");
     t.least_area = area[0];
     t.most_area = area[1];
   }
   if (!ratio.empty()) {
-    demand(ratio.size() == 2 && ratio[0] > 0 && ratio[0] <= ratio[1], "crop_ratio",
-           "of width to height, above 0, as 0.75,1.333");
+    require(ratio.size() == 2 && ratio[0] > 0 && ratio[0] <= ratio[1], "crop_ratio",
+            "of width to height, above 0, as 0.75,1.333");
     t.least_ratio = ratio[0];
     t.most_ratio = ratio[1];
   }

@@ -137,12 +137,12 @@ void RawPictures::begin(const tandem_dataset_request& request, const sdk::Attrib
   if (transform_.height == 0) transform_.height = form.height;
   if (transform_.width == 0) transform_.width = form.width;
   class_names_ = std::move(class_names);
-  if (request.class_names == nullptr) demand_two_classes();
+  if (request.class_names == nullptr) require_two_classes();
   if (drawn) take_part(request, attributes.number("val_fraction"));
   adopt_classes(request.class_names);
 }
 
-void RawPictures::demand_two_classes() const {
+void RawPictures::require_two_classes() const {
   const int64_t first = samples_.at(0).label;
   const bool alike = std::all_of(samples_.begin(), samples_.end(),
                                  [first](const Sample& sample) { return sample.label == first; });

@@ -78,7 +78,7 @@ class RawPictures {
   std::vector<Sample> samples_;
 
  private:
-  void demand_two_classes() const;
+  void require_two_classes() const;
   void adopt_classes(const char* model_classes);
   void take_part(const tandem_dataset_request& request, double fraction);
   void read_pixels(const Sample& sample, std::vector<unsigned char>& pixels) const;

@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/shape.h"
-#include "core/schedule/strategy_options.h"
+#include "core/schedule/strategies/strategy_options.h"
 
 namespace alexnet {
 namespace {
@@ -109,7 +109,7 @@ std::optional<Options> read_options(int argc, char** argv, int* exit_code) {
   }
   if (!link.empty()) options.machine.link = tandem::parse_link(link);
   for (const tandem::StrategyOption& option : tandem::strategy_options()) {
-    if (app.count(option.name) > 0) tandem::demand_option_of(options.strategy, option);
+    if (app.count(option.name) > 0) tandem::require_option_of(options.strategy, option);
   }
   check(options);
   return options;

@@ -8,9 +8,9 @@
 #include <map>
 
 #include "core/base/strings.h"
-#include "core/schedule/report.h"
-#include "core/schedule/strategy_options.h"
-#include "core/schedule/svg.h"
+#include "core/schedule/report/report.h"
+#include "core/schedule/report/svg.h"
+#include "core/schedule/strategies/strategy_options.h"
 #include "core/train/safetensors.h"
 
 namespace alexnet {
@@ -110,8 +110,8 @@ void print_comparisons(const PipelineReport& report, const Options& options) {
 
 // What this strategy cannot do is said before anything is measured: the plan is made for it, with
 // costs that were not measured.
-void demand_plan(Registry& registry, const NetDefinition& definition,
-                 const SessionOptions& options) {
+void require_plan(Registry& registry, const NetDefinition& definition,
+                  const SessionOptions& options) {
   const DeviceSpec devices = parse_devices(options.devices, registry.backends());
   NetOptions how;
   how.batch = options.batch;
@@ -194,7 +194,7 @@ PipelineReport measure_pipeline(Registry& registry, const NetDefinition& net, co
     SessionOptions plain = chosen;
     plain.strategy = "sequential";
     plain.strategy_options = options_of("sequential", chosen.strategy_options);
-    demand_plan(registry, net, chosen);
+    require_plan(registry, net, chosen);
     announce("sequential", options, steps);
     Session session(registry, net, plain);
     const Measurement measured = measure(session, options.warm_up, steps);

@@ -31,7 +31,7 @@ struct Accuracy : sdk::LayerType {
   }
 
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
-    const Places places = demand_labels(query, query.attributes.integer("axis"));
+    const Places places = require_labels(query, query.attributes.integer("axis"));
     const int64_t top = query.attributes.integer("top_k");
     if (top > places.classes) {
       throw sdk::invalid("top_k ", top, " exceeds the ", places.classes, " classes");

@@ -31,16 +31,16 @@ struct ArgMax : sdk::LayerType {
     Extents extents = extents_of(input);
     if (query.attributes.is_set("axis")) {
       const size_t axis = sample_axis(query.attributes.integer("axis"), input);
-      demand_as_many(top_k, extents[axis]);
+      require_as_many(top_k, extents[axis]);
       extents[axis] = top_k;
       return {shape_of(extents)};
     }
-    demand_as_many(top_k, input.c * input.h * input.w);
+    require_as_many(top_k, input.c * input.h * input.w);
     return {{input.n, query.attributes.boolean("out_max_val") ? 2 : 1, top_k, 1}};
   }
 
  private:
-  static void demand_as_many(int64_t top_k, int64_t values) {
+  static void require_as_many(int64_t top_k, int64_t values) {
     if (top_k <= values) return;
     throw sdk::invalid("top_k ", top_k, " exceeds the ", values, " values there are");
   }

@@ -50,7 +50,7 @@ struct ConvolutionSettings : ConvolutionParameters {
   // Throws Refusal also for a kernel that does not fit the input.
   ConvolutionSettings(const sdk::Attributes& attributes, const sdk::Shape& input)
       : ConvolutionParameters(attributes, input), direct(attributes.text("algorithm") == "DIRECT") {
-    demand_fit(window, input);
+    require_fit(window, input);
   }
 
   bool direct;  // by the definition, whatever else may be faster

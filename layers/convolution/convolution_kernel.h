@@ -47,7 +47,7 @@ template <class Primitives>
 class ConvolutionKernel : public sdk::Needs {
  public:
   ConvolutionKernel(const sdk::Binding& binding, const sdk::Call&) {
-    cpu::demand_computable(binding.input(0).dtype);
+    cpu::require_computable(binding.input(0).dtype);
     const ConvolutionDescription<Primitives> d(binding);
     const auto kind =
         binding.training() ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;

@@ -32,7 +32,7 @@ struct Eltwise : sdk::LayerType {
       throw sdk::invalid("input ", i, " is ", sdk::text_of(query.input(i)), ", but input 0 is ",
                          sdk::text_of(query.input(0)), ": shapes must be equal");
     }
-    demand_coefficients(query);
+    require_coefficients(query);
     if (query.input_count() > 255 && query.attributes.text("operation") == "MAX") {
       throw sdk::unsupported("takes at most 255 inputs with operation MAX, not ",
                              query.input_count());
@@ -47,7 +47,7 @@ struct Eltwise : sdk::LayerType {
   }
 
  private:
-  static void demand_coefficients(const sdk::Query& query) {
+  static void require_coefficients(const sdk::Query& query) {
     const size_t coefficients = query.attributes.numbers("coeff").size();
     if (coefficients == 0) return;
     if (query.attributes.text("operation") != "SUM") {

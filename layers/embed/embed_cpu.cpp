@@ -19,7 +19,7 @@ class EmbedCpu {
         bias_(binding.attributes.boolean("bias_term")) {}
 
   void forward(const Call& call, const Pass& pass) const {
-    demand_indices(pass.input(0));
+    require_indices(pass.input(0));
     tandem::cpu::for_items(call.threads, count_, outputs_, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const auto index = static_cast<int64_t>(pass.input(0)[i]);
@@ -58,7 +58,7 @@ class EmbedCpu {
   }
 
  private:
-  void demand_indices(const float* x) const {
+  void require_indices(const float* x) const {
     for (int64_t i = 0; i < count_; ++i) {
       if (x[i] < 0) continue;
       if (std::floor(x[i]) != x[i]) throw failed("index ", x[i], " is not a whole number");

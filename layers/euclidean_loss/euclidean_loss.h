@@ -15,7 +15,7 @@ struct EuclideanLoss : sdk::LayerType {
   sdk::Arity inputs() const override { return {2, 2}; }
   uint64_t traits() const override { return TANDEM_LOSS | TANDEM_BACKWARD_READS_INPUTS; }
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
-    demand_pairs(query.input(0), query.input(1), "value");
+    require_pairs(query.input(0), query.input(1), "value");
     return {{1, 1, 1, 1}};
   }
 };

@@ -18,7 +18,7 @@ struct ProductExtents {
 class Bfloat16Products {
  public:
   Bfloat16Products(const ProductExtents& extents, const sdk::Binding& binding) : e_(extents) {
-    cpu::demand_computable(TANDEM_BFLOAT16);
+    cpu::require_computable(TANDEM_BFLOAT16);
     prepare_weights();
     prepare_forward();
     if (binding.has(TANDEM_WANTS_BACKWARD_DATA)) prepare_backward_data();

@@ -88,7 +88,7 @@ class InnerProductCuda : public sdk::Needs {
         tf32_(binding.has(TANDEM_ALLOWS_TF32)),
         rectifies_(rectifies(binding)),
         bias_sums_(outputs_, rows_, true) {
-    cuda::demand_computable(dtype_, tf32_);
+    cuda::require_computable(dtype_, tf32_);
     if (bias_ && !adds_ && binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)) {
       scratch_bytes = bias_sums_.scratch_bytes();
     }

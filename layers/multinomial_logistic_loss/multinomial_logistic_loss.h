@@ -17,7 +17,7 @@ struct MultinomialLogisticLoss : sdk::LayerType {
     return TANDEM_LOSS | TANDEM_SECOND_INPUT_IS_LABEL | TANDEM_BACKWARD_READS_INPUTS;
   }
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
-    (void)demand_labels(query, 1);
+    (void)require_labels(query, 1);
     return {{1, 1, 1, 1}};
   }
 };

@@ -27,7 +27,7 @@ struct PoolingSettings {
       throw sdk::invalid("pad ", text_of(window.pad), " must be smaller than the kernel ",
                          text_of(window.kernel), ": a window would hold no pixel");
     }
-    demand_fit(window, input);
+    require_fit(window, input);
   }
 
   [[nodiscard]] sdk::Shape output_shape(const sdk::Shape& input) const {

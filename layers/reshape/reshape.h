@@ -16,7 +16,7 @@ class ReshapedExtents {
   ReshapedExtents(const sdk::Attributes& attributes, const sdk::Shape& input)
       : input_(input), extents_(extents_of(input)), dims_(attributes.integers("dim")) {
     find_range(attributes);
-    if (begin_ == 0) demand_rows();
+    if (begin_ == 0) require_rows();
     std::vector<int64_t> result(extents_.begin(), extents_.begin() + begin_);
     for (size_t i = 0; i < dims_.size(); ++i) result.push_back(extent(i));
     result.insert(result.end(), extents_.begin() + end_, extents_.end());
@@ -28,7 +28,7 @@ class ReshapedExtents {
     }
     result.resize(4, 1);
     output_ = {result[0], result[1], result[2], result[3]};
-    demand_same_count(result);
+    require_same_count(result);
   }
 
   [[nodiscard]] const sdk::Shape& output() const { return output_; }
@@ -47,7 +47,7 @@ class ReshapedExtents {
                          " axes from it on end behind the last of N, C, H, W");
     }
   }
-  void demand_rows() const {
+  void require_rows() const {
     if (!dims_.empty() && (dims_[0] == 0 || dims_[0] == -1)) return;
     throw sdk::unsupported("dim ", dims_.empty() ? "is missing" : sdk::text(dims_[0]),
                            " for the batch axis, which is divided over the devices: begin with "
@@ -79,7 +79,7 @@ class ReshapedExtents {
       if (extent == -1) extent = sdk::count(input_) / known;
     }
   }
-  void demand_same_count(const std::vector<int64_t>& result) const {
+  void require_same_count(const std::vector<int64_t>& result) const {
     if (output_.n == input_.n && sdk::count(output_) == sdk::count(input_)) return;
     throw sdk::invalid("the input has ", sdk::count(input_) / input_.n, " elements a row (",
                        sdk::text_of(input_), "), the result would be ", text_of(result));

@@ -19,7 +19,7 @@ struct SigmoidCrossEntropyLoss : sdk::LayerType {
            TANDEM_BATCH_STATISTICS;
   }
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
-    demand_pairs(query.input(0), query.input(1), "target");
+    require_pairs(query.input(0), query.input(1), "target");
     return {{1, 1, 1, 1}};
   }
   sdk::Statistics statistics(const sdk::Query& query) const override {

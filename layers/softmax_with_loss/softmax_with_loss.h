@@ -43,7 +43,7 @@ struct SoftmaxWithLoss : sdk::LayerType {
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
     const int64_t axis = query.attributes.integer("axis");
     if (!reads_targets(query.input(0), query.input(1), axis)) {
-      (void)demand_labels(query, axis);
+      (void)require_labels(query, axis);
     } else if (query.attributes.is_set("ignore_label")) {
       throw sdk::invalid("has an ignore_label, but a target for each class, ",
                          sdk::text_of(query.input(1)),

@@ -53,21 +53,21 @@ TANDEM_CPU_VECTOR bool is_finite_range(const float* values, int64_t count) {
   return found == 0;
 }
 
-void demand_count(const char* what, int64_t count) {
+void require_count(const char* what, int64_t count) {
   if (count < 0) throw sdk::invalid(what, " of ", count, " values");
 }
 
 }  // namespace
 
 void fill(int32_t threads, float* target, float value, int64_t count) {
-  demand_count("fill", count);
+  require_count("fill", count);
   for_ranges(threads, count,
              [&](int64_t begin, int64_t end) { std::fill(target + begin, target + end, value); });
 }
 
 void add(int32_t threads, float* target, const float* const* sources, uint32_t source_count,
          int64_t count) {
-  demand_count("add", count);
+  require_count("add", count);
   for_ranges(threads, count, [&](int64_t begin, int64_t end) {
     for (int64_t at = begin; at < end; at += block) {
       const int64_t size = std::min(block, end - at);
@@ -81,7 +81,7 @@ void add(int32_t threads, float* target, const float* const* sources, uint32_t s
 }
 
 double sum_of_squares(int32_t threads, const float* values, int64_t count) {
-  demand_count("sum of squares", count);
+  require_count("sum of squares", count);
   constexpr int64_t parts = 64, line = 16;
   const int64_t part = (count / parts + line) / line * line;
   double sums[parts] = {};
@@ -96,15 +96,15 @@ double sum_of_squares(int32_t threads, const float* values, int64_t count) {
   return sum;
 }
 
-void check_finite(int32_t threads, const float* values, int64_t count, int32_t* skip) {
-  demand_count("check", count);
+void check_finite(int32_t threads, const float* values, int64_t count, int32_t* found_inf) {
+  require_count("check", count);
   std::atomic<bool> finite{true};
   for_ranges(threads, count, [&](int64_t begin, int64_t end) {
     if (!is_finite_range(values + begin, end - begin)) {
       finite.store(false, std::memory_order_relaxed);
     }
   });
-  if (!finite) *skip = 1;
+  if (!finite) *found_inf = 1;
 }
 
 }  // namespace tandem::cpu

@@ -63,7 +63,7 @@ void close(tandem_machine* machine) {
 
 tandem_status device_info(tandem_machine* machine, int32_t device, tandem_device_info* info) {
   return guarded([&] {
-    of(machine).demand_device(device);
+    of(machine).require_device(device);
     give(tandem::cpu::describe(of(machine).threads(device)), info);
   });
 }
@@ -71,7 +71,7 @@ tandem_status device_info(tandem_machine* machine, int32_t device, tandem_device
 tandem_status allocate(tandem_machine* machine, int32_t device, int32_t, int64_t bytes,
                        void** address) {
   return guarded([&] {
-    of(machine).demand_device(device);
+    of(machine).require_device(device);
     *address = tandem::cpu::allocate(bytes, of(machine).threads());
   });
 }
@@ -84,7 +84,7 @@ void release(tandem_machine*, int32_t, int32_t, void* address) {
 tandem_status create_stream(tandem_machine* machine, int32_t device, int32_t, const char* name,
                             tandem_stream** stream) {
   return guarded([&] {
-    of(machine).demand_device(device);
+    of(machine).require_device(device);
     *stream = reinterpret_cast<tandem_stream*>(
         new Stream(of(machine), device, name == nullptr ? "stream" : name));
   });
@@ -158,8 +158,8 @@ tandem_status update(const tandem_call* call, const tandem_update* update) {
 }
 
 tandem_status check_finite(const tandem_call* call, const float* values, int64_t count,
-                           int32_t* skip) {
-  return guarded([&] { tandem::cpu::check_finite(call->threads, values, count, skip); });
+                           int32_t* found_inf) {
+  return guarded([&] { tandem::cpu::check_finite(call->threads, values, count, found_inf); });
 }
 
 tandem_status sum_of_squares(const tandem_call* call, const float* values, int64_t count,

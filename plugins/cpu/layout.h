@@ -1,4 +1,4 @@
-// Where the elements of a logical N,C,H,W tensor lie in each of the border's layouts: all of them
+// Where the elements of a logical N,C,H,W tensor lie in each of the ABI's layouts: all of them
 // are rows of (channel block, h, w, channel within the block), plain NCHW with blocks of one
 // channel and NHWC with one block of all.
 #pragma once

@@ -17,7 +17,7 @@ std::vector<int32_t> share_threads(int32_t threads, int32_t devices) {
   return shares;
 }
 
-void demand_not_negative(const char* what, double value) {
+void require_not_negative(const char* what, double value) {
   if (!(value >= 0)) throw sdk::invalid(what, " ", value, " must not be negative");
 }
 
@@ -32,7 +32,7 @@ Machine::Machine(const tandem_machine_options& given)
   if (options.threads < 0 || options.threads > 4096) {
     throw sdk::invalid(options.threads, " threads; there can be 1 to 4096, 0 means all cores");
   }
-  demand_not_negative("delay", options.delay_seconds);
+  require_not_negative("delay", options.delay_seconds);
   threads_ =
       share_threads(options.threads > 0 ? options.threads : core_count(), options.device_count);
   calm_idle_teams();
@@ -40,7 +40,7 @@ Machine::Machine(const tandem_machine_options& given)
   options_.topology = nullptr;
 }
 
-void Machine::demand_device(int32_t device) const {
+void Machine::require_device(int32_t device) const {
   if (device < 0 || device >= device_count()) {
     throw sdk::invalid("device ", device, " of a machine of ", device_count());
   }

@@ -30,7 +30,7 @@ class Machine {
   [[nodiscard]] uint32_t next_stream_number() { return stream_count_++; }
 
   // Throws Refusal unless the device exists.
-  void demand_device(int32_t device) const;
+  void require_device(int32_t device) const;
   // Takes the link from `source` to `target` for `bytes`, from `start` or when it is free; returns
   // when the copy may end (`start` if the link is not slowed).
   [[nodiscard]] double reserve_link(int32_t source, int32_t target, int64_t bytes, double start);

@@ -1,4 +1,4 @@
-// What layers on the cpu share to run oneDNN primitives: descriptors of the border's tensors,
+// What layers on the cpu share to run oneDNN primitives: descriptors of the ABI's tensors,
 // places in a pass's scratch memory, and primitives whose arguments are bound once and then only
 // change their addresses. Scratchpads are the caller's, so passes allocate nothing of size.
 #pragma once
@@ -55,7 +55,7 @@ inline dnnl::memory::desc vector_descriptor(int64_t size) {
 }
 
 // Throws Refusal where oneDNN cannot compute in the dtype: bfloat16 takes AVX-512.
-inline void demand_computable(int32_t dtype) {
+inline void require_computable(int32_t dtype) {
   const auto least = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
   const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
   if (dtype != TANDEM_BFLOAT16 || (isa & least) == least) return;

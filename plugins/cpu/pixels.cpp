@@ -17,7 +17,7 @@ TANDEM_CPU_VECTOR void convert_plane(const uint8_t* __restrict pixels, int64_t c
 }  // namespace
 
 void convert_pixels(int32_t threads, const tandem_pixels& given) {
-  pixels::demand_shape(given.shape);
+  pixels::require_shape(given.shape);
   const int64_t channels = given.shape.c, plane = given.shape.h * given.shape.w;
   for_items(threads, given.shape.n * channels, plane, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {

@@ -32,8 +32,8 @@ void Stream::submit(const tandem_work& work) {
 
 void Stream::copy(const char* label, int32_t target_device, void* target, int32_t source_device,
                   const void* source, int64_t bytes) {
-  if (target_device != TANDEM_HOST) machine_.demand_device(target_device);
-  if (source_device != TANDEM_HOST) machine_.demand_device(source_device);
+  if (target_device != TANDEM_HOST) machine_.require_device(target_device);
+  if (source_device != TANDEM_HOST) machine_.require_device(source_device);
   if (bytes < 0) throw sdk::invalid("a copy of ", bytes, " bytes");
   if (bytes > 0 && (target == nullptr || source == nullptr)) {
     throw sdk::invalid("a copy of ", bytes, " bytes ", target == nullptr ? "to" : "from", " NULL");

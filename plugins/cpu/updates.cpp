@@ -75,8 +75,8 @@ static_assert(std::size(runs) == std::size(rules::known_rules));
 
 void update(int32_t threads, const tandem_update& given) {
   const tandem_update update = rules::completed(given);
-  const rules::RuleEntry& rule = rules::demand_rule(update);
-  if (update.skip != nullptr && *update.skip != 0) return;
+  const rules::RuleEntry& rule = rules::require_rule(update);
+  if (update.found_inf != nullptr && *update.found_inf != 0) return;
   const Terms terms = rules::terms_of(update);
   const auto run = runs[&rule - rules::known_rules];
   for_ranges(threads, update.count, [&](int64_t begin, int64_t end) {

@@ -25,13 +25,13 @@ __global__ void add_kernel(float* target, Sources sources, int64_t count) {
   }
 }
 
-__global__ void check_finite_kernel(const float* values, int64_t count, int32_t* skip) {
+__global__ void check_finite_kernel(const float* values, int64_t count, int32_t* found_inf) {
   constexpr uint32_t exponent = 0x7f800000u;
   bool is_finite = true;
   for (int64_t i = first_element(); i < count; i += element_stride()) {
     is_finite = is_finite && (__float_as_uint(values[i]) & exponent) != exponent;
   }
-  if (!is_finite) *skip = 1;  // whoever writes it writes the same
+  if (!is_finite) *found_inf = 1;  // whoever writes it writes the same
 }
 
 // Every thread of a block of sum_threads calls it; thread 0 has the sum.
@@ -73,14 +73,14 @@ __global__ void pass_time_kernel(uint64_t duration) {
   while (nanoseconds() - begin < duration) __nanosleep(1000);
 }
 
-void demand_count(const char* what, int64_t count) {
+void require_count(const char* what, int64_t count) {
   if (count < 0) throw sdk::invalid(what, " of ", count, " values");
 }
 
 }  // namespace
 
 void fill(const tandem_call& call, float* target, float value, int64_t count) {
-  demand_count("fill", count);
+  require_count("fill", count);
   if (count == 0) return;
   uint32_t bits = 0;
   std::memcpy(&bits, &value, sizeof bits);
@@ -95,7 +95,7 @@ void fill(const tandem_call& call, float* target, float value, int64_t count) {
 
 void add(const tandem_call& call, float* target, const float* const* sources, uint32_t source_count,
          int64_t count) {
-  demand_count("add", count);
+  require_count("add", count);
   if (count == 0) return;
   for (uint32_t begin = 0; begin < source_count; begin += sources_at_once) {
     add_kernel<<<blocks_for(count), threads_per_block, 0, stream_of(call)>>>(
@@ -104,16 +104,16 @@ void add(const tandem_call& call, float* target, const float* const* sources, ui
   }
 }
 
-void check_finite(const tandem_call& call, const float* values, int64_t count, int32_t* skip) {
-  demand_count("check", count);
+void check_finite(const tandem_call& call, const float* values, int64_t count, int32_t* found_inf) {
+  require_count("check", count);
   if (count == 0) return;
   check_finite_kernel<<<blocks_for(count), threads_per_block, 0, stream_of(call)>>>(values, count,
-                                                                                    skip);
+                                                                                    found_inf);
   check_launch("check_finite");
 }
 
 void sum_of_squares(const tandem_call& call, const float* values, int64_t count, double* sum) {
-  demand_count("sum of squares", count);
+  require_count("sum of squares", count);
   const Workspace* workspace = WorkspaceScope::of(call);
   if (workspace == nullptr) throw sdk::failed("a sum of squares outside a submitted work");
   const int blocks = sum_blocks(count);

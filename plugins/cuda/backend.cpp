@@ -138,8 +138,8 @@ constexpr tandem_backend backend = [] {
     return guarded([&] { tandem::cuda::update(*call, *update); });
   };
   table.check_finite = [](const tandem_call* call, const float* values, int64_t count,
-                          int32_t* skip) {
-    return guarded([&] { tandem::cuda::check_finite(*call, values, count, skip); });
+                          int32_t* found_inf) {
+    return guarded([&] { tandem::cuda::check_finite(*call, values, count, found_inf); });
   };
   table.sum_of_squares = [](const tandem_call* call, const float* values, int64_t count,
                             double* sum) {

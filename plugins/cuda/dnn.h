@@ -26,7 +26,7 @@ class Convolution : detail::AlgorithmChooser {
   Convolution(const sdk::Call& call, const ConvolutionShape& shape, const ConvolutionKind& kind,
               bool backward_data, bool backward_weights, const ConvolutionChoice& how)
       : AlgorithmChooser(call, shape, kind, how) {
-    demand_computable(kind.dtype, kind.allows_tf32);
+    require_computable(kind.dtype, kind.allows_tf32);
     detail::describe(x_, shape.x, kind.dtype, kind.channels_last);
     detail::describe(y_, shape.y, kind.dtype, kind.channels_last);
     detail::describe(weight_, shape.weight, kind.dtype, kind.channels_last);

@@ -19,7 +19,7 @@ Event::Record Event::latest() const {
   return latest_;
 }
 
-void Event::demand_no_capture(const Record& record) {
+void Event::require_no_capture(const Record& record) {
   if (record.capture == 0) return;
   throw sdk::invalid(
       "the event was recorded in a capture: it is waited for within that one only, and has no "
@@ -51,7 +51,7 @@ void Event::wait_on(int32_t device, cudaStream_t stream) {
   Capture* const capture = Capture::current();
   if (capture != nullptr && capture->failure().happened()) return;  // its end tells what failed
   if (record.capture != 0) {
-    if (capture == nullptr || capture->number() != record.capture) demand_no_capture(record);
+    if (capture == nullptr || capture->number() != record.capture) require_no_capture(record);
     capture->join(stream);
   } else if (Capture::of(stream) != nullptr) {
     throw sdk::invalid("a stream that is captured waits for an event of outside the capture");
@@ -69,7 +69,7 @@ bool Event::wait_for(double seconds) {
   constexpr std::chrono::microseconds shortest_sleep(10), longest_sleep(200);
   const Record record = latest();
   if (record.event == nullptr) return true;
-  demand_no_capture(record);
+  require_no_capture(record);
   const auto begin = Clock::now();
   auto sleep = shortest_sleep;
   for (int ask = 0;; ++ask) {
@@ -91,7 +91,7 @@ bool Event::wait_for(double seconds) {
 double Event::time() const {
   const Record record = latest();
   if (record.event == nullptr) throw sdk::invalid("the event was never recorded");
-  demand_no_capture(record);
+  require_no_capture(record);
   if (record.mark == nullptr)
     throw sdk::invalid("the event was recorded while its thread captured");
   const cudaError_t status = cudaEventQuery(record.event);

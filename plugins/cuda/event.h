@@ -25,7 +25,7 @@ class Event {
   // Records it on a stream of `device`; what CUDA refuses becomes the machine's failure.
   void record(int32_t device, cudaStream_t stream);
   // Makes a stream wait for the latest record, if there is one. Throws Refusal if that crosses the
-  // border of a capture.
+  // boundary of a capture.
   void wait_on(int32_t device, cudaStream_t stream);
   // False if the latest record is not reached within `seconds`; below 0: waits for ever. True if
   // there is none, and once the GPU has failed. Throws Refusal if it is of a capture.
@@ -40,7 +40,7 @@ class Event {
     std::shared_ptr<const Mark> mark;  // null: its thread captured
     uint64_t capture = 0;              // its number; 0: of none
   };
-  static void demand_no_capture(const Record& record);
+  static void require_no_capture(const Record& record);
   [[nodiscard]] Record latest() const;
 
   Machine& machine_;

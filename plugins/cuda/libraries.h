@@ -42,7 +42,7 @@ inline int compute_capability_major() {
 }
 
 // Throws Refusal if the current gpu has no arithmetic for tensors of this dtype, or for TF32.
-inline void demand_computable(int32_t dtype, bool tf32) {
+inline void require_computable(int32_t dtype, bool tf32) {
   if (dtype != TANDEM_BFLOAT16 && !tf32) return;
   const int major = compute_capability_major();
   if (major >= 8) return;

@@ -22,7 +22,7 @@ std::string mebibytes(int64_t bytes) {
   return sdk::text(bytes >> 20, " MiB");
 }
 
-void demand_capability(int32_t ordinal) {
+void require_capability(int32_t ordinal) {
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties");
   const bool is_too_old = properties.major < oldest_major ||
@@ -49,7 +49,7 @@ void enable_peer_access(int32_t ordinal, int32_t peer) {
 
 }  // namespace
 
-std::vector<int32_t> demand_options(const tandem_machine_options& options, int32_t gpus) {
+std::vector<int32_t> require_options(const tandem_machine_options& options, int32_t gpus) {
   if (options.device_count < 1 || options.device_count > most_devices) {
     throw sdk::invalid(options.device_count, " cuda devices; there can be 1 to ", most_devices);
   }
@@ -79,12 +79,12 @@ std::vector<int32_t> demand_options(const tandem_machine_options& options, int32
 
 Machine::Machine(const tandem_machine_options& given) {
   const tandem_machine_options options = sdk::covered(given);
-  ordinals_ = demand_options(options, gpu_count());
+  ordinals_ = require_options(options, gpu_count());
   delay_seed_ = options.delay_seed;
   delay_seconds_ = options.delay_seconds;
   for (const int32_t ordinal : ordinals_) {
     if (clocks_.contains(ordinal)) continue;
-    demand_capability(ordinal);
+    require_capability(ordinal);
     clocks_[ordinal] = std::make_unique<GpuClock>(ordinal, host_clock_);
   }
   for (const auto& [ordinal, clock] : clocks_) {

@@ -18,8 +18,8 @@ namespace tandem::cuda {
 
 // Throws Refusal on options that make no sense here or name a GPU that is not among `gpus`; returns
 // the GPU of each device.
-[[nodiscard]] std::vector<int32_t> demand_options(const tandem_machine_options& options,
-                                                  int32_t gpus);
+[[nodiscard]] std::vector<int32_t> require_options(const tandem_machine_options& options,
+                                                   int32_t gpus);
 
 class Machine {
  public:

@@ -91,9 +91,9 @@ std::vector<NvLink> links_of(const Library& library, Device device) {
     unsigned version = 0;
     if (library.version != nullptr) static_cast<void>(library.version(device, link, &version));
     PciInfo info{};
-    const bool is_told = library.remote(device, link, &info) == success;
+    const bool is_explicit = library.remote(device, link, &info) == success;
     info.bus_id[sizeof info.bus_id - 1] = '\0';
-    const std::string remote = is_told ? short_id(info.bus_id) : "";
+    const std::string remote = is_explicit ? short_id(info.bus_id) : "";
     int type = unknown_type;
     if (library.remote_type == nullptr || library.remote_type(device, link, &type) != success) {
       type = unknown_type;

@@ -54,8 +54,8 @@ class Stream {
     const char* call;
     cudaError_t error;
   };
-  void demand_places(int32_t target_device, const void* target, int32_t source_device,
-                     const void* source, int64_t bytes) const;
+  void require_places(int32_t target_device, const void* target, int32_t source_device,
+                      const void* source, int64_t bytes) const;
   [[nodiscard]] Issued issue_copy(int32_t target_device, void* target, int32_t source_device,
                                   const void* source, int64_t bytes) const;
   [[nodiscard]] Issued issue_rows(const tandem_rows& rows) const;

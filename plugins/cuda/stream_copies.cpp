@@ -19,8 +19,8 @@ cudaMemcpyKind kind_of(int32_t target_device, int32_t source_device) {
 
 }  // namespace
 
-void Stream::demand_places(int32_t target_device, const void* target, int32_t source_device,
-                           const void* source, int64_t bytes) const {
+void Stream::require_places(int32_t target_device, const void* target, int32_t source_device,
+                            const void* source, int64_t bytes) const {
   if (target_device != TANDEM_HOST) static_cast<void>(machine_.ordinal(target_device));
   if (source_device != TANDEM_HOST) static_cast<void>(machine_.ordinal(source_device));
   if (bytes < 0) throw sdk::invalid("a copy of ", bytes, " bytes");
@@ -31,7 +31,7 @@ void Stream::demand_places(int32_t target_device, const void* target, int32_t so
 
 void Stream::copy(const char* label, int32_t target_device, void* target, int32_t source_device,
                   const void* source, int64_t bytes) {
-  demand_places(target_device, target, source_device, source, bytes);
+  require_places(target_device, target, source_device, source, bytes);
   if (machine_.failing().happened()) return;
   machine_.make_current(device_);
   delay();
@@ -41,7 +41,7 @@ void Stream::copy(const char* label, int32_t target_device, void* target, int32_
 
 void Stream::copy_rows(const char* label, const tandem_rows& rows) {
   if (rows.row_count < 0) throw sdk::invalid("a copy of ", rows.row_count, " rows");
-  demand_places(rows.target_device, rows.target, rows.source_device, rows.source, rows.row_bytes);
+  require_places(rows.target_device, rows.target, rows.source_device, rows.source, rows.row_bytes);
   if (std::min(rows.target_stride, rows.source_stride) < rows.row_bytes) {
     throw sdk::invalid("a copy of rows of ", rows.row_bytes, " bytes that begin ",
                        std::min(rows.target_stride, rows.source_stride),

@@ -39,7 +39,7 @@ __device__ void step_element(const Terms& t, float& w, float g, float* first, fl
 template <int32_t rule>
 __global__ void update_kernel(tandem_update update, float* first, float* second) {
   __shared__ Terms terms;
-  if (update.skip != nullptr && *update.skip != 0) return;  // all threads alike
+  if (update.found_inf != nullptr && *update.found_inf != 0) return;  // all threads alike
   if (threadIdx.x == 0) terms = rules::terms_of(update);
   __syncthreads();
   const Terms t = terms;
@@ -64,7 +64,7 @@ static_assert(std::size(kernels) == std::size(rules::known_rules));
 
 void update(const tandem_call& call, const tandem_update& given) {
   const tandem_update update = rules::completed(given);
-  const rules::RuleEntry& rule = rules::demand_rule(update);
+  const rules::RuleEntry& rule = rules::require_rule(update);
   if (update.count == 0) return;
   constexpr int64_t elements_per_thread = 4;  // a block's terms are worth more than one round
   const unsigned blocks = blocks_for(update.count, elements_per_thread);

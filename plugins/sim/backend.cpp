@@ -63,7 +63,7 @@ void close(tandem_machine* machine) {
 }
 
 tandem_status device_info(tandem_machine* machine, int32_t device, tandem_device_info* info) {
-  const tandem_status status = guarded([&] { of(machine).demand_device(device); });
+  const tandem_status status = guarded([&] { of(machine).require_device(device); });
   return status == TANDEM_OK ? describe(device, info) : status;
 }
 
@@ -71,7 +71,7 @@ tandem_status device_info(tandem_machine* machine, int32_t device, tandem_device
 tandem_status allocate(tandem_machine* machine, int32_t device, int32_t memory, int64_t bytes,
                        void** address) {
   return guarded([&] {
-    of(machine).demand_device(device);
+    of(machine).require_device(device);
     if (memory != TANDEM_MEMORY_PINNED) {
       *address = of(machine).make_address(bytes);
       return;
@@ -123,8 +123,8 @@ tandem_status copy(tandem_stream* stream, const char* label, int32_t target_devi
                    int32_t source_device, const void*, int64_t bytes) {
   return guarded([&] {
     Simulation& machine = of(stream).machine;
-    if (target_device != TANDEM_HOST) machine.demand_device(target_device);
-    if (source_device != TANDEM_HOST) machine.demand_device(source_device);
+    if (target_device != TANDEM_HOST) machine.require_device(target_device);
+    if (source_device != TANDEM_HOST) machine.require_device(source_device);
     if (bytes < 0) throw invalid("a copy of ", bytes, " bytes");
     machine.issue(*of(stream).stream,
                   tandem::sim::Copy{label, target_device, source_device, bytes});

@@ -27,14 +27,14 @@ Simulation::Simulation(const tandem_machine_options& options)
   }
 }
 
-void Simulation::demand_device(int32_t device) const {
+void Simulation::require_device(int32_t device) const {
   if (device < 0 || device >= device_count_) {
     throw sdk::invalid("device ", device, " of a machine of ", device_count_);
   }
 }
 
 std::unique_ptr<Stream> Simulation::make_stream(int32_t device) {
-  demand_device(device);
+  require_device(device);
   auto stream = std::make_unique<Stream>();
   const Lock lock(mutex_);
   stream->device = device;

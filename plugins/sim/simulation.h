@@ -65,7 +65,7 @@ class Simulation {
   explicit Simulation(const tandem_machine_options& options);
 
   // Throws Refusal unless the device exists.
-  void demand_device(int32_t device) const;
+  void require_device(int32_t device) const;
 
   [[nodiscard]] std::unique_ptr<Stream> make_stream(int32_t device);
   // Plays what the stream still holds; false if that cannot be, and the stream stays referred to.

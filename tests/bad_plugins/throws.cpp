@@ -1,4 +1,4 @@
-// Breaks the first rule of the border.
+// Breaks the first rule of the ABI.
 #include <stdexcept>
 
 #include "plugins/abi.h"

@@ -36,7 +36,7 @@ TEST(Shape, DiffersIfAnyAxisDiffers) {
   EXPECT_FALSE(equal(shape, {1, 2, 3, 3}));
 }
 
-TEST(Layout, HasANameForEveryValueOfTheBorder) {
+TEST(Layout, HasANameForEveryValueOfTheAbi) {
   EXPECT_EQ(layout_name(TANDEM_NCHW), "NCHW");
   EXPECT_EQ(layout_name(TANDEM_NHWC), "NHWC");
   EXPECT_EQ(layout_name(TANDEM_NCHW8C), "NCHW8c");

@@ -88,7 +88,7 @@ TEST(Use, ALayerThatAnothersKernelDoesAlongIsShownAsThat) {
                               "profile --net rectified.prototxt --batch 4 --steps 1 --warm-up 1"}) {
     const Outcome shown = desk.tandem(command);
     EXPECT_EQ(shown.code, 0) << shown.errors;
-    EXPECT_THAT(shown.output, HasSubstr("along scale")) << command;
+    EXPECT_THAT(shown.output, HasSubstr("fused into scale")) << command;
   }
 }
 

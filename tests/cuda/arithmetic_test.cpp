@@ -114,11 +114,11 @@ TEST_P(Arithmetic, CheckFiniteFindsOneBadValueAnywhereAndLeavesTheFlagElse) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const auto flag_after = [&](const Floats& values, int32_t before) {
     const DeviceArray<> array(machine, 1, values);
-    const DeviceArray<int32_t> skip(machine, 1, {before});
+    const DeviceArray<int32_t> found_inf(machine, 1, {before});
     run(machine, [&](const tandem_call& call) {
-      return machine.backend().check_finite(&call, array.data(), array.count(), skip.data());
+      return machine.backend().check_finite(&call, array.data(), array.count(), found_inf.data());
     });
-    return skip.values()[0];
+    return found_inf.values()[0];
   };
   for (const float bad : {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()}) {
     for (const size_t at : {size_t{0}, odd_count / 2, odd_count - 1}) {
@@ -212,19 +212,19 @@ Solved on_cpu(tandem_update update) {
 
 class Updates : public Arithmetic {
  protected:
-  static Solved on_device(tandem_update update, int32_t skip = 0) {
+  static Solved on_device(tandem_update update, int32_t found_inf = 0) {
     const Machine machine = open();
     const DeviceArray<> weights(machine, 1, start()), slope(machine, 1, gradient()),
         first(machine, 1, Floats(odd_count)), second(machine, 1, Floats(odd_count));
     const DeviceArray<double> norms(machine, 1, squares);
-    const DeviceArray<int32_t> flag(machine, 1, {skip});
+    const DeviceArray<int32_t> flag(machine, 1, {found_inf});
     float* states[]{first.data(), second.data()};
     update.weights = weights.data();
     update.gradient = slope.data();
     update.state = states;
     update.gradient_squares = update.gradient_square = norms.data();
     update.weight_square = norms.data() + 1;
-    update.skip = flag.data();
+    update.found_inf = flag.data();
     for (int i = 0; i < steps; ++i) {
       const DeviceArray<tandem_step> step(machine, 1, {step_of(i)});
       update.step = step.data();

@@ -1,4 +1,4 @@
-// What the border promises of captured graphs, on logical devices of a GPU, and on two.
+// What the ABI promises of captured graphs, on logical devices of a GPU, and on two.
 #include <gmock/gmock.h>
 
 #include "core/device/graph.h"

@@ -11,7 +11,7 @@
 #include "core/device/machine.h"
 #include "core/plugin/registry.h"
 #include "tests/device/backends.h"
-#include "tests/support/demand_gpu.h"
+#include "tests/support/require_gpu.h"
 
 namespace tandem::test {
 
@@ -29,11 +29,11 @@ inline std::string no_gpu() {
   });
 }
 
-// In a SetUp: skips the test where no GPU can be used, or fails it where one is demanded.
+// In a SetUp: skips the test where no GPU can be used, or fails it where one is required.
 inline void need_gpu() {
   const std::string reason = no_gpu();
   if (reason.empty()) return;
-  if (gpu_is_demanded()) FAIL() << reason;
+  if (gpu_is_required()) FAIL() << reason;
   GTEST_SKIP() << reason;
 }
 

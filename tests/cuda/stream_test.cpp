@@ -1,4 +1,4 @@
-// What the border promises of streams, events and copies, on cpu devices and on a GPU's.
+// What the ABI promises of streams, events and copies, on cpu devices and on a GPU's.
 #include <gmock/gmock.h>
 
 #include <chrono>

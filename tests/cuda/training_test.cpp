@@ -105,8 +105,8 @@ TEST_P(TrainingOnDevices, GivesTheSameBitsWithReluLayersOfTheirOwn) {
     o.steps = 8;
     return run(o);
   };
-  ASSERT_EQ(done_along(rectified_net(false), kind, TANDEM_TRAIN), kind == "cpu" ? 4 : 5);
-  ASSERT_EQ(done_along(rectified_net(true), kind, TANDEM_TRAIN), kind == "cpu" ? 0 : 1);
+  ASSERT_EQ(fusion_text(rectified_net(false), kind, TANDEM_TRAIN), kind == "cpu" ? 4 : 5);
+  ASSERT_EQ(fusion_text(rectified_net(true), kind, TANDEM_TRAIN), kind == "cpu" ? 0 : 1);
   EXPECT_EQ(run_of(false), run_of(true));
 }
 

@@ -55,7 +55,7 @@ TEST(Backend, AsksForAHardwareQueueForEveryStream) {
 std::string refusal_of(tandem_machine_options options, int32_t gpus) {
   options.struct_size = sizeof options;
   try {
-    static_cast<void>(cuda::demand_options(options, gpus));
+    static_cast<void>(cuda::require_options(options, gpus));
   } catch (const sdk::Refusal& refusal) {
     return refusal.what();
   }
@@ -67,9 +67,9 @@ TEST(MachineOptionsOfCuda, NameAGpuAsOftenAsTheyLike) {
   tandem_machine_options options{};
   options.device_count = 4;
   options.ordinals = ordinals.data();
-  EXPECT_THAT(cuda::demand_options(options, 2), ElementsAre(1, 0, 1, 1));
+  EXPECT_THAT(cuda::require_options(options, 2), ElementsAre(1, 0, 1, 1));
   options.ordinals = nullptr;
-  EXPECT_THAT(cuda::demand_options(options, 4), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(cuda::require_options(options, 4), ElementsAre(0, 1, 2, 3));
 }
 
 TEST(MachineOptionsOfCuda, OfAGpuThatIsNotThereAreRefusedWithThoseThatAre) {

@@ -86,7 +86,7 @@ class SgdUpdate : public testing::Test {
     update.rate_multiplier = 2;
     update.gradient_scale = 1;
     update.step = &step_;
-    update.skip = &skip_;
+    update.found_inf = &found_inf_;
     return cpu().update(&call, &update);
   }
 
@@ -95,7 +95,7 @@ class SgdUpdate : public testing::Test {
   Floats gradient_ = random_values(odd_count, 2);
   Floats history_ = random_values(odd_count, 3);
   tandem_step step_{1, 0, 0.01F, 1, 0, 0};
-  int32_t skip_ = 0;
+  int32_t found_inf_ = 0;
 };
 
 TEST_F(SgdUpdate, FollowsTheFormula) {
@@ -110,7 +110,7 @@ TEST_F(SgdUpdate, FollowsTheFormula) {
 
 TEST_F(SgdUpdate, ChangesNothingWhenItIsToSkip) {
   const Floats weights = weights_, history = history_;
-  skip_ = 1;
+  found_inf_ = 1;
   ASSERT_EQ(run(), TANDEM_OK);
   EXPECT_EQ(weights_, weights);
   EXPECT_EQ(history_, history);
@@ -184,9 +184,9 @@ TEST(CpuArithmetic, CheckFiniteFindsOneBadValueAnywhere) {
     for (const size_t at : {size_t{0}, odd_count / 2, odd_count - 1}) {
       Floats values = random_values(odd_count, 4);
       values[at] = bad;
-      int32_t skip = 0;
-      ASSERT_EQ(cpu().check_finite(&call, values.data(), odd_count, &skip), TANDEM_OK);
-      EXPECT_EQ(skip, 1) << bad << " at " << at;
+      int32_t found_inf = 0;
+      ASSERT_EQ(cpu().check_finite(&call, values.data(), odd_count, &found_inf), TANDEM_OK);
+      EXPECT_EQ(found_inf, 1) << bad << " at " << at;
     }
   }
 }
@@ -197,9 +197,9 @@ TEST(CpuArithmetic, CheckFiniteLeavesTheFlagAsItWas) {
   values[0] = std::numeric_limits<float>::max();
   values[1] = std::numeric_limits<float>::denorm_min();
   for (const int32_t before : {0, 1}) {
-    int32_t skip = before;
-    ASSERT_EQ(cpu().check_finite(&call, values.data(), odd_count, &skip), TANDEM_OK);
-    EXPECT_EQ(skip, before);
+    int32_t found_inf = before;
+    ASSERT_EQ(cpu().check_finite(&call, values.data(), odd_count, &found_inf), TANDEM_OK);
+    EXPECT_EQ(found_inf, before);
   }
 }
 

@@ -145,7 +145,7 @@ TEST(Update, OfLarsMovesAnArrayOfZerosByThePlainRate) {
   EXPECT_EQ(solver.weights, Floats(4, -0.5F));
 }
 
-TEST(Update, TakesWhatACallerOfAnOlderBorderGives) {
+TEST(Update, TakesWhatACallerOfAnOlderAbiGives) {
   Solver solver(TANDEM_UPDATE_SGD, Floats(4, 1.0F));
   tandem_update& constants = solver.constants();
   constants.struct_size = offsetof(tandem_update, momentum2);

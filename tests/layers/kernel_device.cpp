@@ -10,8 +10,8 @@
 
 #include "core/base/error.h"
 #include "tests/cuda_on_host/test_stream.h"
-#include "tests/support/demand_gpu.h"
 #include "tests/support/layer_test.h"
+#include "tests/support/require_gpu.h"
 
 namespace tandem::test {
 namespace {
@@ -155,7 +155,7 @@ std::unique_ptr<KernelDevice> make_device() {
   throw error("TANDEM_TEST_KERNELS is '{}', but must be cpu, cuda or cuda_on_host", name);
 }
 
-// Without a GPU all tests are skipped, or fail where one is demanded, and say why.
+// Without a GPU all tests are skipped, or fail where one is required, and say why.
 class NeedsItsDevice : public testing::Environment {
  public:
   void SetUp() override {
@@ -163,7 +163,7 @@ class NeedsItsDevice : public testing::Environment {
       static_cast<void>(kernel_device());
     } catch (const Error& reason) {
       if (device_of_the_environment() != "cuda") throw;
-      if (gpu_is_demanded()) FAIL() << reason.what();
+      if (gpu_is_required()) FAIL() << reason.what();
       GTEST_SKIP() << reason.what();
     }
   }

@@ -80,7 +80,7 @@ std::vector<LayerSetup> setups() {
   return result;
 }
 
-bool does_it_along(const LayerSetup& setup) {
+bool is_fused(const LayerSetup& setup) {
   const tandem_kernel& kernel = layer_registry().kernel(setup.type, kernel_device().kind());
   return (kernel.activations >> TANDEM_ACTIVATION_RELU & 1U) != 0;
 }
@@ -116,7 +116,7 @@ class Rectified : public testing::TestWithParam<int32_t> {
     for (LayerSetup setup : setups()) {
       const tandem_kernel& kernel = layer_registry().kernel(setup.type, kernel_device().kind());
       const bool knows = GetParam() == TANDEM_FLOAT32 || (kernel.dtypes >> GetParam() & 1U) != 0;
-      if (!knows || !does_it_along(setup)) continue;
+      if (!knows || !is_fused(setup)) continue;
       setup.input_dtype = setup.output_dtype = GetParam();
       for (const LayerSetup& one : in_every_layout(setup)) result.push_back(one);
     }
@@ -175,7 +175,7 @@ TEST(RectifiedNumbers, WhatIsNoNumberStaysSoAndWhatIsBelowZeroBecomesZero) {
   LayerSetup sum{.type = "Eltwise",
                  .inputs = {{shape, {NAN, -0.0F, -1, 2, -INFINITY, INFINITY, -most, INFINITY}},
                             {shape, {1, -0.0F, 0, 0, 1, 1, -most, -INFINITY}}}};
-  if (!does_it_along(sum)) GTEST_SKIP() << "this device's Eltwise does none along";
+  if (!is_fused(sum)) GTEST_SKIP() << "this device's Eltwise does none along";
   const std::vector<float> y = LayerRun(along(sum)).forward()[0].values;
   EXPECT_TRUE(std::isnan(y[0]));
   EXPECT_TRUE(y[1] == 0 && std::signbit(y[1])) << "as x < 0 ? 0 : x gives it";
@@ -191,10 +191,10 @@ TEST(RectifiedNumbers, WhatIsNoNumberStaysSoAndWhatIsBelowZeroBecomesZero) {
 TEST(RectifiedNumbers, AreOfferedByTheLayersBeforeARelu) {
   const bool on_a_cpu = kernel_device().kind() == "cpu";
   for (const char* type : {"Scale", "BatchNorm", "Eltwise"}) {
-    EXPECT_TRUE(does_it_along({.type = type})) << type;
+    EXPECT_TRUE(is_fused({.type = type})) << type;
   }
   for (const char* type : {"Convolution", "Deconvolution", "InnerProduct", "Bias"}) {
-    EXPECT_NE(does_it_along({.type = type}), on_a_cpu) << type;
+    EXPECT_NE(is_fused({.type = type}), on_a_cpu) << type;
   }
 }
 
@@ -204,7 +204,7 @@ TEST(RectifiedNumbers, OfASliceAreItsOwn) {
                    .parameters = {{"num_output", "10"}},
                    .inputs = {random_tensor({4, 6, 1, 1}, 1)},
                    .weights = {random_tensor({10, 6, 1, 1}, 2), random_tensor({10, 1, 1, 1}, 3)}};
-  if (!does_it_along(setup)) GTEST_SKIP() << "this device's InnerProduct does none along";
+  if (!is_fused(setup)) GTEST_SKIP() << "this device's InnerProduct does none along";
   setup.slice_begin = 3;
   setup.slice_end = 7;
   setup.whole_outputs = true;

@@ -24,7 +24,7 @@ std::string rectified(const std::string& between, const std::string& relu = "") 
 
 void expect_separate(const Net& net) {
   for (const Layer& each : net.layers) {
-    EXPECT_EQ(each.done_by, -1) << each.name;
+    EXPECT_EQ(each.fused_into, -1) << each.name;
     EXPECT_EQ(each.activation, TANDEM_ACTIVATION_NONE) << each.name;
   }
 }
@@ -32,11 +32,11 @@ void expect_separate(const Net& net) {
 TEST(Activations, AreDoneAlongByAKernelThatOffersItInTrainingAndTesting) {
   for (const int32_t phase : {TANDEM_TRAIN, TANDEM_TEST}) {
     const Net net = build(rectified(""), made_for_fake(phase));
-    EXPECT_EQ(layer_of(net, "relu").done_by, net.find_layer("a"));
+    EXPECT_EQ(layer_of(net, "relu").fused_into, net.find_layer("a"));
     EXPECT_EQ(layer_of(net, "a").activation, TANDEM_ACTIVATION_RELU);
-    EXPECT_EQ(net.does_along(net.find_layer("a")), net.find_layer("relu"));
+    EXPECT_EQ(net.fused_layer(net.find_layer("a")), net.find_layer("relu"));
     EXPECT_EQ(layer_of(net, "ip").activation, TANDEM_ACTIVATION_NONE);
-    EXPECT_EQ(net.does_along(net.find_layer("ip")), -1);
+    EXPECT_EQ(net.fused_layer(net.find_layer("ip")), -1);
     EXPECT_EQ(layer_of(net, "relu").wants_backward_data, phase == TANDEM_TRAIN);
   }
 }
@@ -66,8 +66,8 @@ TEST(Activations, AreSeparateWhereAnotherLayerReadsWhatIsBeforeThem) {
 TEST(Activations, AreSeparateWhereTheLayerBeforeThemReadsItsOutputBackward) {
   // The second ReLU's input is the first's output, which the first reads.
   const Net net = build(rectified(layer("first", "ReLU", "a", "a")), made_for_fake());
-  EXPECT_EQ(layer_of(net, "first").done_by, net.find_layer("a"));
-  EXPECT_EQ(layer_of(net, "relu").done_by, -1);
+  EXPECT_EQ(layer_of(net, "first").fused_into, net.find_layer("a"));
+  EXPECT_EQ(layer_of(net, "relu").fused_into, -1);
 }
 
 TEST(Activations, AreDoneAlongOnlyByTheLayerThatWritesLast) {
@@ -82,7 +82,7 @@ TEST(Activations, AreDoneAlongWithASumOfSeveralTensors) {
                 layer("sum", "test.Add", "a", "sum", "bottom: 'b'") +
                 layer("relu", "ReLU", "sum", "sum") + inner_product("ip", "sum", "ip") + loss_layer,
             made_for_fake());
-  EXPECT_EQ(layer_of(net, "relu").done_by, net.find_layer("sum"));
+  EXPECT_EQ(layer_of(net, "relu").fused_into, net.find_layer("sum"));
   EXPECT_EQ(layer_of(net, "a").activation, TANDEM_ACTIVATION_NONE);
 }
 
@@ -103,8 +103,8 @@ TEST(Activations, CanBeSeparatedAgain) {
 
 TEST(Activations, AreShownWhereTheyAreDone) {
   const Net net = build(rectified(""), made_for_fake());
-  EXPECT_EQ(done_along(net, layer_of(net, "relu")), "along a");
-  EXPECT_EQ(done_along(net, layer_of(net, "a")), "");
+  EXPECT_EQ(fusion_text(net, layer_of(net, "relu")), "along a");
+  EXPECT_EQ(fusion_text(net, layer_of(net, "a")), "");
   EXPECT_THAT(to_dot(net), HasSubstr("relu\\nReLU\\nalong a"));
 }
 

@@ -109,7 +109,7 @@ def torch_optimizer(case, parameter, rate):
     return makers[case["rule"]]() if case["rule"] in makers else None
 
 
-def demand_torch_agrees(name, case, initial, gradients, rates, weights):
+def require_torch_agrees(name, case, initial, gradients, rates, weights):
     """With a changing rate Caffe's momentum holds rates, PyTorch's does not; clipping and L1 are not in the optimizers."""
     plain = case["clip"] == 0 and case["l1_decay"] == 0 and case["batches"] == 1
     if not plain or len(set(rates)) > 1:
@@ -169,7 +169,7 @@ def main():
         for gradient, step_rate in zip(gradients, rates):
             solver.step(gradient, step_rate)
             weights.append(solver.weights)
-        confirmed += demand_torch_agrees(name, case, initial, gradients, rates, weights)
+        confirmed += require_torch_agrees(name, case, initial, gradients, rates, weights)
         writer.begin(name.replace(",", "").replace(" ", "_"), case)
         writer.tensor("initial", initial.reshape(1, 1, 1, COUNT), exact=True)
         writer.tensor("rates", rates.reshape(1, 1, 1, STEPS), exact=True)

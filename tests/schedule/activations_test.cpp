@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/schedule/plan_builder.h"
-#include "core/schedule/strategy_options.h"
+#include "core/schedule/builder/plan_builder.h"
+#include "core/schedule/strategies/strategy_options.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
 
@@ -100,11 +100,11 @@ TEST_P(JoinedActivations, AreDoneToEachElementOnce) {
                                  ? net.tensors[static_cast<size_t>(layer.outputs[0])].shape.c
                                  : use->slice_end - use->slice_begin;
     const int64_t elements = (use->row_end - use->row_begin) * channels;
-    if (layer.done_by >= 0) done[use->layer] += elements;
-    if (use->activation != TANDEM_ACTIVATION_NONE) done[net.does_along(use->layer)] += elements;
+    if (layer.fused_into >= 0) done[use->layer] += elements;
+    if (use->activation != TANDEM_ACTIVATION_NONE) done[net.fused_layer(use->layer)] += elements;
   }
   for (size_t i = 0; i < net.layers.size(); ++i) {
-    if (net.layers[i].done_by < 0) continue;
+    if (net.layers[i].fused_into < 0) continue;
     const int64_t channels = net.tensors[static_cast<size_t>(net.layers[i].outputs[0])].shape.c;
     EXPECT_EQ(done[static_cast<int>(i)], net.batch * channels) << net.layers[i].name;
   }
@@ -117,7 +117,7 @@ TEST_P(JoinedActivations, HaveNoTaskOfTheirOwnButBehindSlices) {
   for (const Task& task : plan.tasks) {
     const PlanBinding* use = forward_use(plan, task);
     if (use == nullptr) continue;
-    own += net.layers[static_cast<size_t>(use->layer)].done_by >= 0 ? 1 : 0;
+    own += net.layers[static_cast<size_t>(use->layer)].fused_into >= 0 ? 1 : 0;
     along += use->activation != TANDEM_ACTIVATION_NONE ? 1 : 0;
     const bool is_part = use->slice_end >= 0 || use->input_end >= 0 || use->adds_to_output;
     EXPECT_FALSE(is_part && use->activation != TANDEM_ACTIVATION_NONE) << task.label;

@@ -4,15 +4,15 @@
 #include <set>
 #include <vector>
 
-#include "core/schedule/strategies/asymmetric_rows.h"
-#include "core/schedule/strategies/asymmetric_sending.h"
+#include "core/schedule/strategies/asymmetric/asymmetric_rows.h"
+#include "core/schedule/strategies/asymmetric/asymmetric_sending.h"
 #include "tests/schedule/plan_checks.h"
 
 namespace tandem::test {
 namespace {
 
-std::vector<ErrorRows> parts_of(const std::vector<int>& errors, const std::vector<int>& weights,
-                                int64_t batch) {
+std::vector<ActivationGradientRows> parts_of(const std::vector<int>& errors,
+                                             const std::vector<int>& weights, int64_t batch) {
   static const Net net = small_net(9);
   const auto devices = static_cast<int>(errors.size() + weights.size());
   Net sized = net;
@@ -21,13 +21,13 @@ std::vector<ErrorRows> parts_of(const std::vector<int>& errors, const std::vecto
   return error_rows(inputs, {errors, weights});
 }
 
-TEST(ErrorRows, AreEveryRowOnceAndAsManyOnEveryDevice) {
+TEST(ActivationGradientRows, AreEveryRowOnceAndAsManyOnEveryDevice) {
   for (const int64_t batch : {4, 9, 64, 101}) {
     for (const auto& parts : {parts_of({0, 2}, {1, 3}, batch), parts_of({0, 1, 2}, {3}, batch),
                               parts_of({3}, {0, 1, 2}, batch), parts_of({1}, {0}, batch)}) {
       std::set<int64_t> rows;
       std::map<int, int64_t> counts;
-      for (const ErrorRows& part : parts) {
+      for (const ActivationGradientRows& part : parts) {
         for (int64_t row = part.rows.begin; row < part.rows.end; ++row) {
           EXPECT_TRUE(rows.insert(row).second) << row;
           ++counts[part.device];
@@ -41,8 +41,8 @@ TEST(ErrorRows, AreEveryRowOnceAndAsManyOnEveryDevice) {
   }
 }
 
-TEST(ErrorRows, OfADeviceAreItsOwnFirst) {
-  const std::vector<ErrorRows> parts = parts_of({0, 2}, {1, 3}, 8);
+TEST(ActivationGradientRows, OfADeviceAreItsOwnFirst) {
+  const std::vector<ActivationGradientRows> parts = parts_of({0, 2}, {1, 3}, 8);
   ASSERT_EQ(parts.size(), 4);
   EXPECT_TRUE(parts[0].is_own());
   EXPECT_FALSE(parts[1].is_own());
@@ -50,9 +50,9 @@ TEST(ErrorRows, OfADeviceAreItsOwnFirst) {
   EXPECT_EQ(parts[2].device, 2);
 }
 
-TEST(ErrorPieces, LetEveryDeviceSendWhileAnotherReceives) {
-  const std::vector<ErrorRows> parts{{0, {0, 64}, 0}, {2, {64, 128}, 2}};
-  const std::vector<ErrorPiece> pieces = error_pieces(parts, 2, int64_t{1} << 20);
+TEST(ActivationGradientPieces, LetEveryDeviceSendWhileAnotherReceives) {
+  const std::vector<ActivationGradientRows> parts{{0, {0, 64}, 0}, {2, {64, 128}, 2}};
+  const std::vector<ActivationGradientPiece> pieces = gradient_pieces(parts, 2, int64_t{1} << 20);
   ASSERT_EQ(pieces.size(), 32);  // 8 of each, to both
   for (size_t i = 0; i < pieces.size(); i += 2) {
     EXPECT_NE(pieces[i].part, pieces[i + 1].part);
@@ -60,18 +60,18 @@ TEST(ErrorPieces, LetEveryDeviceSendWhileAnotherReceives) {
   }
 }
 
-TEST(ErrorPieces, OfSmallTensorsAreWholeParts) {
-  const std::vector<ErrorRows> parts{{0, {0, 64}, 0}};
-  const std::vector<ErrorPiece> pieces = error_pieces(parts, 1, 1024);
+TEST(ActivationGradientPieces, OfSmallTensorsAreWholeParts) {
+  const std::vector<ActivationGradientRows> parts{{0, {0, 64}, 0}};
+  const std::vector<ActivationGradientPiece> pieces = gradient_pieces(parts, 1, 1024);
   ASSERT_EQ(pieces.size(), 1);
   EXPECT_EQ(pieces[0].rows.count(), 64);
 }
 
 TEST(PassRows, AreWholePiecesOfAtLeastSixtyFourRows) {
-  const std::vector<ErrorRows> parts{{0, {0, 200}, 0}};
-  const std::vector<ErrorPiece> pieces = error_pieces(parts, 2, int64_t{1} << 20);
+  const std::vector<ActivationGradientRows> parts{{0, {0, 200}, 0}};
+  const std::vector<ActivationGradientPiece> pieces = gradient_pieces(parts, 2, int64_t{1} << 20);
   std::set<int64_t> ends;
-  for (const ErrorPiece& piece : pieces) ends.insert(piece.rows.end);
+  for (const ActivationGradientPiece& piece : pieces) ends.insert(piece.rows.end);
   const std::vector<Rows> passes = pass_rows(parts, 0, pieces);
   EXPECT_EQ(passes.size(), 2);
   int64_t at = 0;
@@ -85,8 +85,8 @@ TEST(PassRows, AreWholePiecesOfAtLeastSixtyFourRows) {
 }
 
 TEST(PassRows, AreAllWherePiecesAreFewRows) {
-  const std::vector<ErrorRows> parts{{0, {8, 24}, 0}};
-  const std::vector<Rows> passes = pass_rows(parts, 0, error_pieces(parts, 1, int64_t{4} << 20));
+  const std::vector<ActivationGradientRows> parts{{0, {8, 24}, 0}};
+  const std::vector<Rows> passes = pass_rows(parts, 0, gradient_pieces(parts, 1, int64_t{4} << 20));
   ASSERT_EQ(passes.size(), 1);
   EXPECT_EQ(passes[0].begin, 8);
   EXPECT_EQ(passes[0].end, 24);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/device/topology.h"
-#include "core/schedule/report.h"
-#include "core/schedule/step_model.h"
+#include "core/schedule/cost/step_model.h"
+#include "core/schedule/report/report.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
 

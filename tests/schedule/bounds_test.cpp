@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <set>
 
-#include "core/schedule/bounds.h"
-#include "core/schedule/strategies/broadcast_routes.h"
+#include "core/schedule/cost/bounds.h"
+#include "core/schedule/strategies/common/broadcast_routes.h"
 #include "tests/schedule/plan_checks.h"
 
 namespace tandem::test {

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "core/data/loader.h"
-#include "core/schedule/buffers.h"
-#include "core/schedule/capture.h"
-#include "core/schedule/costs.h"
-#include "core/schedule/memory_plan.h"
-#include "core/schedule/strategy_options.h"
+#include "core/schedule/cost/cost_table.h"
+#include "core/schedule/execution/capture.h"
+#include "core/schedule/plan/buffers.h"
+#include "core/schedule/plan/memory_plan.h"
+#include "core/schedule/strategies/strategy_options.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
 

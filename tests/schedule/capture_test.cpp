@@ -1,5 +1,5 @@
 // Which tasks of a plan become a graph.
-#include "core/schedule/capture.h"
+#include "core/schedule/execution/capture.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "core/schedule/ordering.h"
+#include "core/schedule/plan/ordering.h"
 #include "tests/schedule/capture_plans.h"
 
 namespace tandem {

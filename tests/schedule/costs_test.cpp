@@ -1,5 +1,5 @@
 // Prices of tasks, and the file they are kept in.
-#include "core/schedule/costs.h"
+#include "core/schedule/cost/cost_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -142,7 +142,7 @@ TEST(Costs, OfBothHalvesInOneCallAreTheirSumUnlessMeasured) {
 TEST(Costs, OfUpdatesScaleWithTheirBytes) {
   Priced priced;
   const Task& update = task(priced.plan, "update fc @0");
-  // Gradient read, weights and one state read and written, plus the step and skip.
+  // Gradient read, weights and one state read and written, plus the step and found_inf.
   const int64_t range = priced.plan.bytes(update.writes.front());
   EXPECT_EQ(cost_bytes(priced.plan, update), 5 * range + int64_t{sizeof(tandem_step)} + 4);
   EXPECT_DOUBLE_EQ(priced.seconds("update fc @0"),

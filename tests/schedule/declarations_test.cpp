@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/schedule/buffers.h"
+#include "core/schedule/plan/buffers.h"
 #include "tests/schedule/plan_checks.h"
 
 namespace tandem::test {
@@ -64,7 +64,7 @@ class Declarations {
   }
   void check(const CheckWork& work) {
     reads(work.values);
-    writes(work.skip);
+    writes(work.found_inf);
   }
   void check(const NormWork& work) {
     const auto arrays = static_cast<int64_t>(net_.weights.size());
@@ -78,7 +78,7 @@ class Declarations {
   void check(const UpdateWork& work) {
     if (clips_) reads({work.norms.buffer, 0, static_cast<int64_t>(net_.weights.size()) * 8});
     reads(work.step);
-    reads(work.skip);
+    reads(work.found_inf);
     for (const UpdatePiece& piece : work.pieces) {
       reads(piece.gradient);
       writes(piece.weights);

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/random.h"
-#include "core/schedule/memory_plan.h"
-#include "core/schedule/plan.h"
+#include "core/schedule/plan/memory_plan.h"
+#include "core/schedule/plan/plan.h"
 #include "tests/schedule/handmade.h"
 
 namespace tandem {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "core/data/loader.h"
-#include "core/schedule/buffers.h"
-#include "core/schedule/memory_plan.h"
-#include "core/schedule/strategy_options.h"
+#include "core/schedule/plan/buffers.h"
+#include "core/schedule/plan/memory_plan.h"
+#include "core/schedule/strategies/strategy_options.h"
 #include "tests/schedule/plan_checks.h"
 
 namespace tandem::test {

@@ -1,5 +1,5 @@
 // The executor on the cpu backend: real threads, real memory.
-#include "core/schedule/executor.h"
+#include "core/schedule/execution/executor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -194,11 +194,12 @@ TEST(Executor, CheckSetsTheFlagAndTheUpdateThenChangesNothing) {
   Maker maker(1);
   const Region weights = maker.constant("weights", 0, std::vector<float>(16, 1));
   const Region gradients = maker.constant("gradients", 0, std::vector<float>(16, 1));
-  const Region state = maker.persistent("state", 0, 16), skip = maker.persistent("skip", 0, 16);
+  const Region state = maker.persistent("state", 0, 16),
+               found_inf = maker.persistent("found_inf", 0, 16);
   const Region loss = maker.persistent("loss", 0, 1), step = maker.persistent("step", 0, 8);
-  maker.task("check", {compute(0)}, {loss, skip}, {skip}, CheckWork{loss, skip});
-  maker.task("update", {compute(0)}, {weights, gradients, state, step, skip}, {weights, state},
-             UpdateWork{{{0, weights, gradients, state, 64}}, step, skip});
+  maker.task("check", {compute(0)}, {loss, found_inf}, {found_inf}, CheckWork{loss, found_inf});
+  maker.task("update", {compute(0)}, {weights, gradients, state, step, found_inf}, {weights, state},
+             UpdateWork{{{0, weights, gradients, state, 64}}, step, found_inf});
   Net net;
   net.weight_floats = 16;
   net.weights.resize(1);
@@ -213,7 +214,7 @@ TEST(Executor, CheckSetsTheFlagAndTheUpdateThenChangesNothing) {
   rig.run(2);
   EXPECT_THAT(rig.read("weights", 0, 16), Each(0.5F));
   int32_t flag = 0;
-  rig.runtime.read_persistent("skip", 0, &flag, sizeof flag);
+  rig.runtime.read_persistent("found_inf", 0, &flag, sizeof flag);
   EXPECT_EQ(flag, 1);
 }
 
@@ -222,13 +223,13 @@ TEST(Executor, UpdatesEveryTrainedArrayWithItsOwnRateAndDecay) {
   const Region weights = maker.constant("weights", 0, std::vector<float>(64, 1));
   const Region gradients = maker.constant("gradients", 0, std::vector<float>(64, 1));
   const Region state = maker.persistent("state", 0, 64), step = maker.persistent("step", 0, 8),
-               skip = maker.persistent("skip", 0, 1);
-  UpdateWork update{{}, step, skip};
+               found_inf = maker.persistent("found_inf", 0, 1);
+  UpdateWork update{{}, step, found_inf};
   for (int i = 0; i < 4; ++i) {
     const auto part = [&](const Region& all) { return Region{all.buffer, 64 * i, 64}; };
     update.pieces.push_back({i, part(weights), part(gradients), part(state), 256});
   }
-  maker.task("update", {compute(0)}, {weights, gradients, state, step, skip}, {weights, state},
+  maker.task("update", {compute(0)}, {weights, gradients, state, step, found_inf}, {weights, state},
              update);
   Net net;
   net.weight_floats = 64;

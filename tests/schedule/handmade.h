@@ -9,8 +9,8 @@
 
 #include "core/device/machine.h"
 #include "core/plugin/registry.h"
-#include "core/schedule/executor.h"
-#include "core/schedule/plan.h"
+#include "core/schedule/execution/executor.h"
+#include "core/schedule/plan/plan.h"
 
 namespace tandem::test {
 

@@ -78,11 +78,11 @@ TEST_P(HybridPlan, ComputesConvolutionsOnConvDevicesAndTheRestOnFcDevices) {
   const int conv = GetParam().conv;
   for (const Task& task : plan.tasks) {
     if (!std::holds_alternative<LayerWork>(task.work)) continue;
-    const bool is_bridge = task.label.find(" conv2 ") != std::string::npos;
+    const bool is_boundary_layer = task.label.find(" conv2 ") != std::string::npos;
     const bool is_below =
         task.label.find("1 ") != std::string::npos && task.label.find("fc1") == std::string::npos;
     const bool on_conv = task.streams[0].device < conv;
-    if (is_bridge) {
+    if (is_boundary_layer) {
       EXPECT_EQ(on_conv, task.stage == Stage::forward) << task.label;
     } else {
       EXPECT_EQ(on_conv, is_below) << task.label;

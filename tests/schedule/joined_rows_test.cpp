@@ -1,5 +1,5 @@
 // Copies that become rows of one, and those that must not.
-#include "core/schedule/joined_rows.h"
+#include "core/schedule/execution/joined_rows.h"
 
 #include <gtest/gtest.h>
 

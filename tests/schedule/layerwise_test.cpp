@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "core/schedule/strategies/collectives.h"
+#include "core/schedule/strategies/common/collectives.h"
 #include "tests/schedule/plan_checks.h"
 
 namespace tandem::test {
@@ -149,7 +149,7 @@ TEST(Ring, SendsOverEachOfItsLinksAllPartsButOneEachWay) {
   constexpr int devices = 4;
   const Plan plan = build_plan("layerwise", layerwise(net, devices, "ring", 1 << 20));
   const int64_t all = make_buckets(net, 1 << 20)[0].range.bytes;
-  for (const Stage stage : {Stage::reduce_gradients, Stage::return_weights}) {
+  for (const Stage stage : {Stage::reduce_gradients, Stage::broadcast_weights}) {
     const auto bytes = traffic(plan, stage);
     ASSERT_EQ(bytes.size(), size_t(devices));
     for (const auto& [ends, sent] : bytes) {
@@ -196,7 +196,7 @@ TEST(Ring, WithNormsGathersGradientsAndUpdatesEverythingEverywhere) {
   StrategyInputs inputs = layerwise(net, 3, "ring");
   inputs.needs_norms = true;
   const Plan plan = build_plan("layerwise", inputs);
-  EXPECT_TRUE(traffic(plan, Stage::return_weights).empty());
+  EXPECT_TRUE(traffic(plan, Stage::broadcast_weights).empty());
   for (int device = 0; device < 3; ++device) {
     EXPECT_GE(find_task(plan, fmt::format("update fc1 @{}", device)), 0);
     EXPECT_GE(find_task(plan, fmt::format("norms fc1 @{}", device)), 0);
@@ -214,7 +214,8 @@ TEST(Tree, AddsPairsAndThenPairsOfPairs) {
   const Plan plan = build_plan("layerwise", layerwise(net, 4, "tree", 1 << 20));
   std::vector<std::string> moved;
   for (const Task& task : plan.tasks) {
-    const bool moves = task.stage == Stage::reduce_gradients || task.stage == Stage::return_weights;
+    const bool moves =
+        task.stage == Stage::reduce_gradients || task.stage == Stage::broadcast_weights;
     if (moves && std::holds_alternative<CopyWork>(task.work)) moved.push_back(task.label);
   }
   EXPECT_THAT(moved, ElementsAre("reduce conv1..fc2 @1->@0", "reduce conv1..fc2 @3->@2",

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "core/schedule/strategies/buckets.h"
+#include "core/schedule/strategies/common/buckets.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/simulate.h"
 

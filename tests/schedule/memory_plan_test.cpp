@@ -1,4 +1,4 @@
-#include "core/schedule/memory_plan.h"
+#include "core/schedule/plan/memory_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Buffers keep the bytes that tasks touch, and every region of them follows.
 #include <gtest/gtest.h>
 
-#include "core/schedule/packing.h"
+#include "core/schedule/plan/packing.h"
 #include "tests/schedule/handmade.h"
 
 namespace tandem::test {

@@ -1,5 +1,5 @@
 // Where the FC part begins: by name, or where the predicted step is the shortest.
-#include "core/schedule/parts.h"
+#include "core/schedule/strategies/data_parallel/parts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/schedule/plan.h"
-#include "core/schedule/strategy.h"
+#include "core/schedule/plan/plan.h"
+#include "core/schedule/strategies/strategy.h"
 #include "tests/support/fake_net.h"
 
 namespace tandem::test {

@@ -7,9 +7,9 @@
 #include <set>
 #include <vector>
 
-#include "core/schedule/buffers.h"
-#include "core/schedule/memory_plan.h"
-#include "core/schedule/plan.h"
+#include "core/schedule/plan/buffers.h"
+#include "core/schedule/plan/memory_plan.h"
+#include "core/schedule/plan/plan.h"
 
 namespace tandem::test {
 
@@ -76,7 +76,7 @@ inline void expect_updates_know_of_the_loss(const Plan& plan) {
   for (const Task& task : plan.tasks) {
     for (const Region& region : task.writes) {
       const Buffer& buffer = plan.buffers[static_cast<size_t>(region.buffer)];
-      if (buffer.name == buffers::skip) told.insert(buffer.device);
+      if (buffer.name == buffers::found_inf) told.insert(buffer.device);
     }
     if (!std::holds_alternative<UpdateWork>(task.work)) continue;
     EXPECT_TRUE(told.contains(task.streams[0].device)) << task.label;

@@ -1,4 +1,4 @@
-#include "core/schedule/plan.h"
+#include "core/schedule/plan/plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

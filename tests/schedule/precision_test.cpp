@@ -17,12 +17,12 @@ std::vector<float> updated(float gradient, int32_t precision, double scale = 102
   const Region gradients = maker.constant("gradients", 0, std::vector<float>(16, gradient));
   const Region norms = maker.persistent("norms", 0, 4);
   const Region state = maker.persistent("state", 0, 16), step = maker.persistent("step", 0, 8),
-               skip = maker.persistent("skip", 0, 1);
-  UpdateWork update{{{0, weights, gradients, state, 64}}, step, skip};
+               found_inf = maker.persistent("found_inf", 0, 1);
+  UpdateWork update{{{0, weights, gradients, state, 64}}, step, found_inf};
   update.norms = norms;
   maker.task("norms", {compute(0)}, {weights, gradients}, {norms},
              NormWork{{{0, weights, gradients}}, norms});
-  maker.task("update", {compute(0)}, {weights, gradients, state, step, skip, norms},
+  maker.task("update", {compute(0)}, {weights, gradients, state, step, found_inf, norms},
              {weights, state}, update);
   Net net;
   net.weight_floats = 16;

@@ -1,4 +1,4 @@
-#include "core/schedule/report.h"
+#include "core/schedule/report/report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/schedule/buffers.h"
-#include "core/schedule/executor.h"
+#include "core/schedule/execution/executor.h"
+#include "core/schedule/plan/buffers.h"
 #include "tests/device/backends.h"
 #include "tests/schedule/plan_checks.h"
 

@@ -1,5 +1,5 @@
 // What fc_parallel and hybrid do by default: what is the fastest in virtual time.
-#include "core/schedule/simulated_default.h"
+#include "core/schedule/strategies/simulated_default.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/plugin/registry.h"
-#include "core/schedule/bounds.h"
+#include "core/schedule/cost/bounds.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/simulate.h"
 

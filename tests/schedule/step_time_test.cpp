@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <string>
 
-#include "core/schedule/buffers.h"
-#include "core/schedule/parts.h"
-#include "core/schedule/plan_builder.h"
+#include "core/schedule/builder/plan_builder.h"
+#include "core/schedule/plan/buffers.h"
+#include "core/schedule/strategies/data_parallel/parts.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/simulate.h"
 

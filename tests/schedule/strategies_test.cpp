@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/data/loader.h"
-#include "core/schedule/buffers.h"
-#include "core/schedule/memory_plan.h"
+#include "core/schedule/plan/buffers.h"
+#include "core/schedule/plan/memory_plan.h"
 #include "tests/schedule/plan_checks.h"
 
 namespace tandem::test {

@@ -1,5 +1,5 @@
 // One table says which option belongs to which strategy; checks and documentation come from it.
-#include "core/schedule/strategy_options.h"
+#include "core/schedule/strategies/strategy_options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST(StrategyOptions, AreRefusedByEveryStrategyThatDoesNotTakeThem) {
     if (one.name == "--hidden-broadcast") continue;  // what it is without being told
     StrategyInputs inputs = inputs_of(net, 2);
     one.set(inputs.options, value_of(one));
-    ASSERT_TRUE(one.is_told(inputs.options)) << one.name;
+    ASSERT_TRUE(one.is_explicit(inputs.options)) << one.name;
     for (const Strategy& strategy : strategies()) {
       if (one.is_of(strategy.name)) continue;
       EXPECT_THAT(error_of([&] { (void)build_plan(strategy.name, inputs); }),
@@ -64,17 +64,17 @@ TEST(StrategyOptions, AreOfStrategiesThatThereAre) {
 TEST(StrategyOptions, NameEveryStrategyThatTakesThem) {
   StrategyOptions told;
   told.split = "fc1";
-  EXPECT_THAT(error_of([&] { demand_options_of("layerwise", told); }),
+  EXPECT_THAT(error_of([&] { require_options_of("layerwise", told); }),
               HasSubstr("--split is an option of strategies 'sequential' and 'two_phase'; strategy "
                         "'layerwise' has none"));
-  EXPECT_EQ(error_of([&] { demand_options_of("sequential", told); }), "");
+  EXPECT_EQ(error_of([&] { require_options_of("sequential", told); }), "");
 }
 
 TEST(StrategyOptions, OfAllAndOfAutoAreThoseOfTheStrategiesThatHaveThem) {
   StrategyOptions told;
   told.reduce = "tree";
   told.roles.quota = 2;
-  EXPECT_EQ(error_of([&] { demand_options_of("auto", told); }), "");
+  EXPECT_EQ(error_of([&] { require_options_of("auto", told); }), "");
   EXPECT_EQ(options_of("layerwise", told).reduce, "tree");
   EXPECT_EQ(options_of("layerwise", told).roles.quota, 0);
   EXPECT_EQ(options_of("fc_parallel", told).roles.quota, 2);
@@ -128,9 +128,9 @@ TEST(StrategyOptions, ThatChangeOpenWhatWasChosenToGoWithThem) {
 
 TEST(StrategyOptions, AreToldByNameOrByAnotherValueThanTheDefault) {
   StrategyOptions options;
-  EXPECT_THAT(told_names(options), testing::IsEmpty());
+  EXPECT_THAT(explicit_names(options), testing::IsEmpty());
   options.hidden_broadcast = false;
-  EXPECT_THAT(told_names(options, {"--split"}),
+  EXPECT_THAT(explicit_names(options, {"--split"}),
               testing::ElementsAre("--plain-broadcast", "--split"));
 }
 

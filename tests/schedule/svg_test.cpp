@@ -1,4 +1,4 @@
-#include "core/schedule/svg.h"
+#include "core/schedule/report/svg.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

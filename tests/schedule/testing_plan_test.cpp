@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/data/loader.h"
-#include "core/schedule/buffers.h"
-#include "core/schedule/memory_plan.h"
+#include "core/schedule/plan/buffers.h"
+#include "core/schedule/plan/memory_plan.h"
 #include "tests/schedule/plan_checks.h"
 
 namespace tandem::test {
@@ -68,7 +68,7 @@ TEST(TestingPlan, HasNoBackwardAndNoUpdate) {
         << task.label;
   }
   EXPECT_EQ(plan.find_buffer(buffers::gradients, 0), -1);
-  EXPECT_EQ(plan.find_buffer(buffers::skip, 0), -1);
+  EXPECT_EQ(plan.find_buffer(buffers::found_inf, 0), -1);
 }
 
 TEST(TestingPlan, SharesTheResultsBufferWithTrainingPlans) {

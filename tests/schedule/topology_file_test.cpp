@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/schedule/strategies/collectives.h"
-#include "core/schedule/topology_file.h"
+#include "core/schedule/cost/topology_file.h"
+#include "core/schedule/strategies/common/collectives.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/simulate.h"
 

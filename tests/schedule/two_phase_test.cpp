@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/schedule/buffers.h"
-#include "core/schedule/plan_builder.h"
+#include "core/schedule/builder/plan_builder.h"
+#include "core/schedule/plan/buffers.h"
 #include "tests/schedule/plan_checks.h"
 
 namespace tandem::test {

@@ -1,7 +1,7 @@
 // What a plan makes of tensors that are others' views, and of scratch memory.
 #include <gtest/gtest.h>
 
-#include "core/schedule/memory_plan.h"
+#include "core/schedule/plan/memory_plan.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/support/fake_net.h"
 

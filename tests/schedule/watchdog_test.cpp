@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "core/schedule/executor.h"
+#include "core/schedule/execution/executor.h"
 #include "tests/schedule/handmade.h"
 
 namespace tandem {

@@ -86,7 +86,7 @@ class FakeNet {
       Layer& made_by = net_.layers.at(static_cast<size_t>(maker));
       if (made_by.type != &fake::convolution && made_by.type != &fake::inner_product) continue;
       made_by.activation = TANDEM_ACTIVATION_RELU;
-      relu.done_by = maker;
+      relu.fused_into = maker;
     }
     return *this;
   }

@@ -1,5 +1,5 @@
 // A tensor as tests think of it: values in plain N,C,H,W order, and how they lie in each of the
-// border's layouts, written down here once more, independently of the plugins.
+// ABI's layouts, written down here once more, independently of the plugins.
 #pragma once
 
 #include <algorithm>

@@ -29,9 +29,9 @@ INSTANTIATE_TEST_SUITE_P(Strategies, RectifiedRuns,
                          [](const auto& info) { return info.param.name(); });
 
 TEST_P(RectifiedRuns, GiveTheBitsOfRunsWithReluLayers) {
-  ASSERT_EQ(done_along(rectified_net(false), "cpu", TANDEM_TRAIN), 4) << "not behind fc5";
-  ASSERT_EQ(done_along(rectified_net(false), "cpu", TANDEM_TEST), 4);
-  ASSERT_EQ(done_along(rectified_net(true), "cpu", TANDEM_TRAIN), 0);
+  ASSERT_EQ(fusion_text(rectified_net(false), "cpu", TANDEM_TRAIN), 4) << "not behind fc5";
+  ASSERT_EQ(fusion_text(rectified_net(false), "cpu", TANDEM_TEST), 4);
+  ASSERT_EQ(fusion_text(rectified_net(true), "cpu", TANDEM_TRAIN), 0);
   EXPECT_EQ(run_of(GetParam(), false), run_of(GetParam(), true));
 }
 

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cmath>
 
-#include "core/schedule/strategy_options.h"
+#include "core/schedule/strategies/strategy_options.h"
 #include "tests/train/run_support.h"
 
 namespace tandem::test {

@@ -2,7 +2,7 @@
 // same bits each time.
 #include <gtest/gtest.h>
 
-#include "core/schedule/strategy_options.h"
+#include "core/schedule/strategies/strategy_options.h"
 #include "tests/train/run_support.h"
 
 namespace tandem::test {

@@ -44,7 +44,7 @@ inline NetDefinition rectified_net(bool looked_at) {
 }
 
 // How many layers have no forward pass of their own in the net made for a kind of device.
-inline int done_along(const NetDefinition& definition, const std::string& kind, int32_t phase) {
+inline int fusion_text(const NetDefinition& definition, const std::string& kind, int32_t phase) {
   static const Registry registry = Registry::with_defaults();
   NetOptions options;
   options.phase = phase;
@@ -53,7 +53,7 @@ inline int done_along(const NetDefinition& definition, const std::string& kind, 
   options.data = {1, 3, 20, 20};
   int layers = 0;
   for (const Layer& layer : build_net(definition, registry, options).layers) {
-    layers += layer.done_by >= 0 ? 1 : 0;
+    layers += layer.fused_into >= 0 ? 1 : 0;
   }
   return layers;
 }

@@ -2,7 +2,7 @@
 // waits.
 #pragma once
 
-#include "core/schedule/strategy.h"
+#include "core/schedule/strategies/strategy.h"
 
 namespace tandem {
 

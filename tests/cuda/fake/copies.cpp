@@ -10,9 +10,9 @@
 namespace {
 
 using tandem::fake::gpu_count;
+using tandem::fake::recorded;
 using tandem::fake::refused_in_capture;
 using tandem::fake::Stream;
-using tandem::fake::told;
 
 std::mutex pinned_mutex;
 std::map<const char*, size_t> pinned;
@@ -49,17 +49,17 @@ struct Rows {
 };
 
 cudaError_t issue_rows(const char* call, const Rows& rows, cudaStream_t stream) {
-  if (fails(call)) return told(cudaErrorUnknown);
+  if (fails(call)) return recorded(cudaErrorUnknown);
   constexpr size_t most_pitch = 2147483647;
   for (const size_t pitch : {rows.target_pitch, rows.source_pitch}) {
     const bool is_one_row = rows.count <= 1;
     if (!is_one_row && (pitch < rows.bytes || pitch > most_pitch)) {
-      return told(cudaErrorInvalidPitchValue);
+      return recorded(cudaErrorInvalidPitchValue);
     }
   }
   ++copies;
   if (rows.count == 0 || rows.bytes == 0) return cudaSuccess;
-  return told(Stream::of(stream).issue([rows] { rows.copy(); }));
+  return recorded(Stream::of(stream).issue([rows] { rows.copy(); }));
 }
 
 cudaError_t issue(const char* call, const Rows& rows, cudaMemcpyKind kind, cudaStream_t stream) {
@@ -67,7 +67,7 @@ cudaError_t issue(const char* call, const Rows& rows, cudaMemcpyKind kind, cudaS
       (kind == cudaMemcpyHostToDevice && !is_pinned(rows.source, rows.source_bytes())) ||
       (kind == cudaMemcpyDeviceToHost && !is_pinned(rows.target, rows.target_bytes())) ||
       kind == cudaMemcpyHostToHost;
-  if (is_over_at_once && refused_in_capture()) return told(cudaErrorStreamCaptureUnsupported);
+  if (is_over_at_once && refused_in_capture()) return recorded(cudaErrorStreamCaptureUnsupported);
   const cudaError_t error = issue_rows(call, rows, stream);
   if (is_over_at_once) Stream::of(stream).synchronize();
   return error;
@@ -82,7 +82,7 @@ Rows one_row(void* target, const void* source, size_t bytes) {
 extern "C" {
 
 cudaError_t cudaHostAlloc(void** address, size_t bytes, unsigned) {
-  if (refused_in_capture()) return told(cudaErrorStreamCaptureUnsupported);
+  if (refused_in_capture()) return recorded(cudaErrorStreamCaptureUnsupported);
   constexpr size_t page = 4096;
   *address = std::aligned_alloc(page, (bytes + page - 1) / page * page);
   const std::lock_guard lock(pinned_mutex);
@@ -90,7 +90,7 @@ cudaError_t cudaHostAlloc(void** address, size_t bytes, unsigned) {
   return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* address) {
-  if (refused_in_capture()) return told(cudaErrorStreamCaptureUnsupported);
+  if (refused_in_capture()) return recorded(cudaErrorStreamCaptureUnsupported);
   {
     const std::lock_guard lock(pinned_mutex);
     pinned.erase(static_cast<const char*>(address));
@@ -117,8 +117,8 @@ cudaError_t cudaMemcpy2DAsync(void* target, size_t target_pitch, const void* sou
 }
 cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms* all, cudaStream_t stream) {
   const bool is_there = all->srcDevice < gpu_count() && all->dstDevice < gpu_count();
-  if (!is_there) return told(cudaErrorInvalidDevice);
-  if (all->extent.depth != 1) return told(cudaErrorInvalidValue);
+  if (!is_there) return recorded(cudaErrorInvalidDevice);
+  if (all->extent.depth != 1) return recorded(cudaErrorInvalidValue);
   return issue_rows("cudaMemcpy3DPeerAsync",
                     {static_cast<char*>(all->dstPtr.ptr), all->dstPtr.pitch,
                      static_cast<const char*>(all->srcPtr.ptr), all->srcPtr.pitch,

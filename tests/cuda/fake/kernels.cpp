@@ -23,7 +23,7 @@ T argument(void** arguments, int index) {
 }
 
 void update(const tandem_update& u, float* first, float* second) {
-  if (u.skip != nullptr && *u.skip != 0) return;
+  if (u.found_inf != nullptr && *u.found_inf != 0) return;
   const rules::Terms t = rules::terms_of(u);
   for (int64_t i = 0; i < u.count; ++i) {
     float& w = u.weights[i];
@@ -59,9 +59,9 @@ void add(float* target, const cuda::Sources& sources, int64_t count) {
   }
 }
 
-void check_finite(const float* values, int64_t count, int32_t* skip) {
+void check_finite(const float* values, int64_t count, int32_t* found_inf) {
   for (int64_t i = 0; i < count; ++i) {
-    if (!std::isfinite(values[i])) *skip = 1;
+    if (!std::isfinite(values[i])) *found_inf = 1;
   }
 }
 
@@ -95,7 +95,7 @@ std::function<void()> kernel_body(const char* name, unsigned blocks, void** a) {
   }
   if (is("check_finite_kernel")) {
     return [values = argument<const float*>(a, 0), count = argument<int64_t>(a, 1),
-            skip = argument<int32_t*>(a, 2)] { check_finite(values, count, skip); };
+            found_inf = argument<int32_t*>(a, 2)] { check_finite(values, count, found_inf); };
   }
   if (is("square_kernel")) {
     return [values = argument<const float*>(a, 0), count = argument<int64_t>(a, 1),

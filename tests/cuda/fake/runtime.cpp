@@ -15,9 +15,9 @@ namespace {
 using tandem::fake::current_device;
 using tandem::fake::give_up;
 using tandem::fake::gpu_count;
+using tandem::fake::recorded;
 using tandem::fake::refused_in_capture;
 using tandem::fake::Stream;
-using tandem::fake::told;
 
 constexpr size_t memory_bytes = size_t{16} << 30;
 
@@ -70,13 +70,13 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void*
   if (Stream::of(stream).device() != current_device) {
     give_up("a kernel is launched on a stream of another GPU than the current one");
   }
-  if (grid.x == 0 || block.x == 0 || block.x > 1024) return told(cudaErrorInvalidConfiguration);
+  if (grid.x == 0 || block.x == 0 || block.x > 1024) return recorded(cudaErrorInvalidConfiguration);
   auto body = tandem::fake::kernel_body(kernels[kernel].c_str(), grid.x, arguments);
-  if (body == nullptr) return told(cudaErrorInvalidDeviceFunction);
-  return told(Stream::of(stream).issue(std::move(body)));
+  if (body == nullptr) return recorded(cudaErrorInvalidDeviceFunction);
+  return recorded(Stream::of(stream).issue(std::move(body)));
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user) {
-  return told(Stream::of(stream).issue([=] { function(user); }));
+  return recorded(Stream::of(stream).issue([=] { function(user); }));
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
@@ -88,13 +88,14 @@ cudaError_t cudaGetDevice(int* device) {
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
-  if (device < 0 || device >= gpu_count()) return told(cudaErrorInvalidDevice);
+  if (device < 0 || device >= gpu_count()) return recorded(cudaErrorInvalidDevice);
   current_device = device;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) {
   static bool is_enabled = false;
-  return std::exchange(is_enabled, true) ? told(cudaErrorPeerAccessAlreadyEnabled) : cudaSuccess;
+  return std::exchange(is_enabled, true) ? recorded(cudaErrorPeerAccessAlreadyEnabled)
+                                         : cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
   *value = 1'000'000;
@@ -123,9 +124,9 @@ cudaError_t cudaGetLastError() {
 }
 
 cudaError_t cudaMalloc(void** address, size_t bytes) {
-  if (refused_in_capture()) return told(cudaErrorStreamCaptureUnsupported);
+  if (refused_in_capture()) return recorded(cudaErrorStreamCaptureUnsupported);
   constexpr size_t alignment = 256;
-  if (bytes > memory_bytes) return told(cudaErrorMemoryAllocation);
+  if (bytes > memory_bytes) return recorded(cudaErrorMemoryAllocation);
   *address = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
   std::memset(*address, 0xff, bytes);  // not numbers, until something is written
   const std::lock_guard lock(memory_mutex);
@@ -134,7 +135,7 @@ cudaError_t cudaMalloc(void** address, size_t bytes) {
   return cudaSuccess;
 }
 cudaError_t cudaFree(void* address) {
-  if (refused_in_capture()) return told(cudaErrorStreamCaptureUnsupported);
+  if (refused_in_capture()) return recorded(cudaErrorStreamCaptureUnsupported);
   {
     const std::lock_guard lock(memory_mutex);
     const auto found = allocated.find(address);
@@ -147,7 +148,7 @@ cudaError_t cudaFree(void* address) {
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* target, int value, size_t bytes, cudaStream_t stream) {
-  return told(Stream::of(stream).issue([=] { std::memset(target, value, bytes); }));
+  return recorded(Stream::of(stream).issue([=] { std::memset(target, value, bytes); }));
 }
 
 // Handles are only handed on, and know cuBLAS's mode.

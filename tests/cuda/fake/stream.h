@@ -25,7 +25,7 @@ namespace tandem::fake {
 // Of the calling thread.
 extern thread_local cudaError_t last_error;
 extern thread_local int current_device;
-inline cudaError_t told(cudaError_t error) {
+inline cudaError_t recorded(cudaError_t error) {
   if (error != cudaSuccess) last_error = error;
   return error;
 }

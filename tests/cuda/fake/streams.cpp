@@ -15,9 +15,9 @@ using tandem::fake::current_device;
 using tandem::fake::Event;
 using tandem::fake::Graph;
 using tandem::fake::Record;
+using tandem::fake::recorded;
 using tandem::fake::refused_in_capture;
 using tandem::fake::Stream;
-using tandem::fake::told;
 
 std::atomic<int> launches{0};
 
@@ -32,7 +32,7 @@ double milliseconds() {
 extern "C" {
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int priority) {
-  if (priority > 0 || priority < -5) return told(cudaErrorInvalidValue);
+  if (priority > 0 || priority < -5) return recorded(cudaErrorInvalidValue);
   *stream = reinterpret_cast<cudaStream_t>(new Stream(current_device));
   return cudaSuccess;
 }
@@ -44,7 +44,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  if (refused_in_capture()) return told(cudaErrorStreamCaptureUnsupported);
+  if (refused_in_capture()) return recorded(cudaErrorStreamCaptureUnsupported);
   Stream::of(stream).synchronize();
   return cudaSuccess;
 }
@@ -52,11 +52,11 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned
   Stream& stream = Stream::of(handle);
   const auto record = Event::of(event).latest();
   if (record == nullptr) return cudaSuccess;
-  if (record->capture != nullptr) return told(record->capture->wait(stream, *record));
+  if (record->capture != nullptr) return recorded(record->capture->wait(stream, *record));
   if (stream.capture() != nullptr) {
-    return told(stream.capture()->invalidate(cudaErrorStreamCaptureIsolation));
+    return recorded(stream.capture()->invalidate(cudaErrorStreamCaptureIsolation));
   }
-  return told(stream.issue([record] { record->wait(); }));
+  return recorded(stream.issue([record] { record->wait(); }));
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
@@ -69,10 +69,10 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
   Event& event = Event::of(handle);
-  if (event.device != Stream::of(stream).device()) return told(cudaErrorInvalidResourceHandle);
+  if (event.device != Stream::of(stream).device()) return recorded(cudaErrorInvalidResourceHandle);
   auto record = std::make_shared<Record>();
   if (const auto& capture = Stream::of(stream).capture()) {
-    if (capture->error() != cudaSuccess) return told(cudaErrorStreamCaptureInvalidated);
+    if (capture->error() != cudaSuccess) return recorded(cudaErrorStreamCaptureInvalidated);
     capture->record(Stream::of(stream), *record);
   }
   {
@@ -80,7 +80,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
     event.record = record;
   }
   if (record->capture != nullptr) return cudaSuccess;
-  return told(Stream::of(stream).issue([record] {
+  return recorded(Stream::of(stream).issue([record] {
     const std::lock_guard lock(record->mutex);
     record->is_reached = true;
     record->milliseconds = milliseconds();
@@ -89,33 +89,34 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   const auto record = Event::of(event).latest();
-  if (record != nullptr && record->capture != nullptr) return told(cudaErrorCapturedEvent);
-  if (refused_in_capture()) return told(cudaErrorStreamCaptureUnsupported);
+  if (record != nullptr && record->capture != nullptr) return recorded(cudaErrorCapturedEvent);
+  if (refused_in_capture()) return recorded(cudaErrorStreamCaptureUnsupported);
   if (record == nullptr) return cudaSuccess;
   const std::lock_guard lock(record->mutex);
-  return told(record->is_reached ? cudaSuccess : cudaErrorNotReady);
+  return recorded(record->is_reached ? cudaSuccess : cudaErrorNotReady);
 }
 cudaError_t cudaEventElapsedTime(float* elapsed, cudaEvent_t begin, cudaEvent_t end) {
-  if (Event::of(begin).device != Event::of(end).device) return told(cudaErrorInvalidResourceHandle);
+  if (Event::of(begin).device != Event::of(end).device)
+    return recorded(cudaErrorInvalidResourceHandle);
   if (cudaEventQuery(begin) != cudaSuccess || cudaEventQuery(end) != cudaSuccess) {
-    return told(cudaErrorNotReady);
+    return recorded(cudaErrorNotReady);
   }
   const auto first = Event::of(begin).latest(), last = Event::of(end).latest();
-  if (first == nullptr || last == nullptr) return told(cudaErrorInvalidResourceHandle);
+  if (first == nullptr || last == nullptr) return recorded(cudaErrorInvalidResourceHandle);
   *elapsed = static_cast<float>(last->milliseconds - first->milliseconds);
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   if (mode != cudaStreamCaptureModeThreadLocal) tandem::fake::give_up("captures are thread-local");
-  return told(Capture::begin(Stream::of(stream)));
+  return recorded(Capture::begin(Stream::of(stream)));
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   *graph = nullptr;
   const std::shared_ptr<Capture> capture = Stream::of(stream).capture();
-  if (capture == nullptr) return told(cudaErrorIllegalState);
+  if (capture == nullptr) return recorded(cudaErrorIllegalState);
   const cudaError_t error = capture->end(Stream::of(stream));
-  if (error != cudaSuccess) return told(error);
+  if (error != cudaSuccess) return recorded(error);
   *graph = reinterpret_cast<cudaGraph_t>(new Graph(capture->graph()));
   return cudaSuccess;
 }
@@ -130,12 +131,12 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
   return cudaSuccess;
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t stream) {
-  return told(Stream::of(stream).issue([] {}));
+  return recorded(Stream::of(stream).issue([] {}));
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   const Graph& graph = *reinterpret_cast<Graph*>(executable);
   const int number = launches++;
-  return told(Stream::of(stream).issue([&graph, number] { graph.run(number); }));
+  return recorded(Stream::of(stream).issue([&graph, number] { graph.run(number); }));
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   delete reinterpret_cast<Graph*>(graph);

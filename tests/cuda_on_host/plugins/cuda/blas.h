@@ -14,7 +14,7 @@ struct Matrix {
   bool transposed = false;
 };
 
-inline void demand_computable(int32_t, bool) {}
+inline void require_computable(int32_t, bool) {}
 
 // What the real header says of it. With allows_tf32 factors are rounded, so that it shows.
 template <class T, class C>

@@ -1,0 +1,42 @@
+#include "core/schedule/cost/link_loads.h"
+
+#include <fmt/format.h>
+
+namespace tandem {
+
+void LinkLoads::add(int source, int target, double bytes) {
+  const double bandwidth = topology_ == nullptr ? bandwidth_ : topology_->bandwidth(source, target);
+  sent_[source] += bytes / bandwidth;
+  received_[target] += bytes / bandwidth;
+  if (topology_ == nullptr) return;
+  for (const uint32_t channel : topology_->path(source, target).channels) {
+    channels_[channel] += bytes / topology_->channels[channel].bandwidth;
+  }
+}
+
+std::pair<double, std::string> LinkLoads::busiest() const {
+  std::pair<double, std::string> most{0, ""};
+  for (const auto& [channel, seconds] : channels_) {
+    if (seconds > most.first) most = {seconds, topology_->channels[channel].name};
+  }
+  for (const auto& [device, seconds] : sent_) {
+    if (seconds > most.first) most = {seconds, fmt::format("what @{} sends", device)};
+  }
+  for (const auto& [device, seconds] : received_) {
+    if (seconds > most.first) most = {seconds, fmt::format("what @{} receives", device)};
+  }
+  return most;
+}
+
+double LinkLoads::unevenness() const {
+  double sum = 0;
+  const auto add_squares = [&](const auto& loads) {
+    for (const auto& [of, seconds] : loads) sum += seconds * seconds;
+  };
+  add_squares(sent_);
+  add_squares(received_);
+  add_squares(channels_);
+  return sum;
+}
+
+}  // namespace tandem

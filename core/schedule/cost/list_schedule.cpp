@@ -1,0 +1,262 @@
+#include "core/schedule/cost/list_schedule.h"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <set>
+#include <tuple>
+
+namespace tandem {
+
+namespace {
+
+// What follows a task directly, so many steps later.
+using Followers = std::vector<std::vector<Dependency>>;
+
+Followers followers_by_memory(const StepModel& model) {
+  Followers result(model.tasks().size());
+  for (size_t task = 0; task < result.size(); ++task) {
+    for (const Dependency& wait : model.tasks()[task].before) {
+      result[size_t(wait.task)].push_back({static_cast<int>(task), wait.steps_back});
+    }
+  }
+  return result;
+}
+
+// By task: the seconds from its begin to the end of a few steps, on the longest way through what
+// needs it and, but for copies, what comes behind it on its stream: who takes the links when is
+// what is looked for. `copies`: how much longer than alone those take.
+std::vector<double> needs(const StepModel& model, Followers followers,
+                          const std::vector<int>& order, double copies) {
+  constexpr size_t steps = 4;
+  std::vector<int> last(size_t(model.streams()), -1), first(last);
+  for (const int task : order) {
+    if (model.tasks()[size_t(task)].takes_links()) continue;
+    for (const int stream : model.tasks()[size_t(task)].streams) {
+      int& before = last[size_t(stream)];
+      if (before < 0) {
+        first[size_t(stream)] = task;
+      } else {
+        followers[size_t(before)].push_back({task, 0});
+      }
+      before = task;
+    }
+  }
+  for (size_t stream = 0; stream < last.size(); ++stream) {
+    if (last[stream] >= 0) followers[size_t(last[stream])].push_back({first[stream], 1});
+  }
+  const size_t count = model.tasks().size();
+  std::vector<double> tails(count * steps, 0);
+  for (size_t step = steps; step-- > 0;) {
+    for (auto task = order.rbegin(); task != order.rend(); ++task) {
+      double most = 0;
+      for (const Dependency& follower : followers[size_t(*task)]) {
+        const size_t at = step + size_t(follower.steps_back);
+        if (at < steps) most = std::max(most, tails[at * count + size_t(follower.task)]);
+      }
+      const StepModel::PricedTask& priced = model.tasks()[size_t(*task)];
+      tails[step * count + size_t(*task)] =
+          most + priced.seconds * (priced.takes_links() ? copies : 1);
+    }
+  }
+  tails.resize(count);
+  return tails;
+}
+
+// Plays some steps in which a stream that is free takes, of the tasks of its step that could begin,
+// the one with the greatest need.
+class Dispatching {
+ public:
+  Dispatching(const StepModel& model, const Followers& before, const Followers& followers,
+              const std::vector<double>& needs, double patience)
+      : model_(model),
+        followers_(followers),
+        needs_(needs),
+        patience_(patience),
+        count_(model.tasks().size()),
+        links_(model.links()),
+        missing_(count_ * steps, 0),
+        stream_free_(size_t(model.streams()), true),
+        stream_until_(size_t(model.streams()), 0),
+        held_(size_t(model.streams()), false),
+        stream_step_(size_t(model.streams()), 0),
+        tasks_on_(size_t(model.streams()), 0),
+        left_on_(size_t(model.streams()), 0) {
+    for (size_t task = 0; task < count_; ++task) {
+      for (const int stream : model_.tasks()[task].streams) ++tasks_on_[size_t(stream)];
+      for (size_t step = 0; step < steps; ++step) {
+        for (const Dependency& wait : before[task]) {
+          missing_[step * count_ + task] += size_t(wait.steps_back) <= step ? 1 : 0;
+        }
+      }
+    }
+    left_on_ = tasks_on_;
+    for (size_t node = 0; node < missing_.size(); ++node) {
+      if (missing_[node] == 0) make_ready(node);
+    }
+  }
+
+  // The order in which the tasks of a step under way begin.
+  const std::vector<int>& play() {
+    ends_.assign(count_, 0);
+    begin_what_can();
+    while (!events_.empty()) {
+      now_ = events_.top().first;
+      while (!events_.empty() && events_.top().first <= now_) {
+        const size_t node = events_.top().second;
+        events_.pop();
+        if (node != waking) finish(node);
+      }
+      begin_what_can();
+    }
+    return order_;
+  }
+  // When each of them was done.
+  [[nodiscard]] const std::vector<double>& ends() const { return ends_; }
+
+ private:
+  static constexpr size_t steps = 4, taken = 2, waking = ~size_t{0};
+  using Ready = std::tuple<size_t, double, size_t>;  // step, -need, node
+  using Event = std::pair<double, size_t>;           // time, node that is done then
+
+  void make_ready(size_t node) { ready_.emplace(node / count_, -needs_[node % count_], node); }
+  // Its streams are free, and done with the steps before.
+  [[nodiscard]] bool has_streams(size_t node) const {
+    const std::vector<int>& streams = model_.tasks()[node % count_].streams;
+    return std::all_of(streams.begin(), streams.end(), [&](int stream) {
+      return stream_free_[size_t(stream)] && !held_[size_t(stream)] &&
+             stream_step_[size_t(stream)] == node / count_;
+    });
+  }
+  // A copy whose other end is free soon (`patience`: within how many of its times) keeps the end
+  // that is free now: else two pairs of devices whose copies end at different times would never
+  // change partners.
+  void hold_streams(size_t node) {
+    const StepModel::PricedTask& task = model_.tasks()[node % count_];
+    if (!task.takes_links()) return;
+    for (const int stream : task.streams) {
+      const bool is_of_step = stream_step_[size_t(stream)] == node / count_;
+      if (!is_of_step || held_[size_t(stream)]) return;
+      const bool is_free = stream_free_[size_t(stream)];
+      if (!is_free && stream_until_[size_t(stream)] > now_ + patience_ * task.seconds) return;
+    }
+    for (const int stream : task.streams) held_[size_t(stream)] = true;
+  }
+  void begin_what_can() {
+    std::fill(held_.begin(), held_.end(), false);
+    for (auto next = ready_.begin(); next != ready_.end();) {
+      const size_t node = std::get<2>(*next);
+      if (!has_streams(node)) {
+        hold_streams(node);
+        ++next;
+        continue;
+      }
+      if (!has_link(node)) {
+        ++next;
+        continue;
+      }
+      next = ready_.erase(next);
+      begin(node);
+    }
+  }
+  // A copy that would only queue behind others leaves its streams to what may come meanwhile.
+  bool has_link(size_t node) {
+    const StepModel::PricedTask& task = model_.tasks()[node % count_];
+    if (!task.takes_links()) return true;
+    const double from = links_.free_for(task.source, task.target, task.copies.front());
+    if (from <= now_ + 1e-9) return true;
+    events_.emplace(from, waking);
+    return false;
+  }
+  void begin(size_t node) {
+    const StepModel::PricedTask& task = model_.tasks()[node % count_];
+    if (node / count_ == taken) order_.push_back(static_cast<int>(node % count_));
+    double end = now_ + task.seconds;
+    if (task.takes_links()) {
+      end = now_;
+      for (const int64_t bytes : task.copies) {
+        end = links_.reserve(task.source, task.target, bytes, end);
+      }
+    }
+    for (const int stream : task.streams) {
+      stream_free_[size_t(stream)] = false;
+      stream_until_[size_t(stream)] = end;
+      if (--left_on_[size_t(stream)] > 0) continue;
+      left_on_[size_t(stream)] = tasks_on_[size_t(stream)];
+      ++stream_step_[size_t(stream)];
+    }
+    if (node / count_ == taken) ends_[node % count_] = end;
+    events_.emplace(end, node);
+  }
+  void finish(size_t node) {
+    for (const int stream : model_.tasks()[node % count_].streams) {
+      stream_free_[size_t(stream)] = true;
+    }
+    for (const Dependency& follower : followers_[node % count_]) {
+      const size_t at = node / count_ + size_t(follower.steps_back);
+      if (at >= steps) continue;
+      const size_t next = at * count_ + size_t(follower.task);
+      if (--missing_[next] == 0) make_ready(next);
+    }
+  }
+
+  const StepModel& model_;
+  const Followers& followers_;
+  const std::vector<double>& needs_;
+  double patience_;
+  size_t count_;
+  LinkClock links_;
+  std::vector<int> missing_;  // by node: a task of a step
+  std::vector<bool> stream_free_;
+  std::vector<double> stream_until_;
+  std::vector<bool> held_;
+  std::vector<size_t> stream_step_;
+  std::vector<int> tasks_on_, left_on_;  // by stream: of a step; not yet begun of its step
+  std::set<Ready> ready_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  double now_ = 0;
+  std::vector<int> order_;
+  std::vector<double> ends_;
+};
+
+}  // namespace
+
+OrderedStep list_schedule(const StepModel& model, int attempts, double bound) {
+  const Followers followers = followers_by_memory(model);
+  Followers before;
+  for (const StepModel::PricedTask& task : model.tasks()) before.push_back(task.before);
+  OrderedStep best{model.given_order(), {}};
+  best.times = model.in_order(best.order);
+  const std::vector<int> given = best.order;
+  const auto attempt = [&](const std::vector<double>& need, double patience) {
+    Dispatching forward(model, before, followers, need, patience);
+    const std::vector<int>& order = forward.play();
+    StepTimes times = model.in_order(order);
+    if (times.step_seconds < best.times.step_seconds) best = {order, std::move(times)};
+    return forward.ends();
+  };
+  constexpr double patiences[] = {0.5, 1, 2}, longer[] = {2, 1, 0, 0.5, 3, 5};
+  constexpr double near = 1.005;  // what is left to gain is not worth looking for
+  constexpr int refined = 2;      // times: what is needed last when all is done as late as can be
+  for (const double copies : longer) {
+    for (const double patience : patiences) {
+      if (attempts <= 0 || best.times.step_seconds < near * bound) return best;
+      std::vector<double> ends = attempt(needs(model, followers, given, copies), patience);
+      --attempts;
+      for (int i = 0; i < refined && attempts > 0; ++i, --attempts) {
+        Dispatching backward(model, followers, before, ends, patience);
+        backward.play();
+        ends = attempt(backward.ends(), patience);
+      }
+    }
+  }
+  return best;
+}
+
+void reorder(Plan& plan, const std::vector<int>& order) {
+  std::vector<Task> tasks;
+  for (const int task : order) tasks.push_back(std::move(plan.tasks[size_t(task)]));
+  plan.tasks = std::move(tasks);
+}
+
+}  // namespace tandem

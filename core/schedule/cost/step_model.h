@@ -1,0 +1,64 @@
+// A plan's steps in virtual time, before anything is opened: what each task takes, what must come
+// before it by the memory that both touch, and the times that an order of the tasks gives. With the
+// order of the plan they are those of the backend `sim`.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/device/machine.h"
+#include "core/model/net.h"
+#include "core/schedule/cost/cost_table.h"
+#include "core/schedule/cost/link_clock.h"
+#include "core/schedule/plan/plan.h"
+
+namespace tandem {
+
+struct TaskTime {
+  double start = 0, end = 0;
+};
+
+struct StepTimes {
+  double step_seconds = 0;      // from the end of a step to that of the next
+  std::vector<TaskTime> tasks;  // of a step with others under way; seconds after its first begins
+};
+
+class StepModel {
+ public:
+  struct PricedTask {
+    std::vector<int> streams;      // numbers, see stream_of()
+    double seconds = 0;            // alone
+    int source = -1, target = -1;  // of copies: devices, TANDEM_HOST for the host
+    std::vector<int64_t> copies;   // bytes, one after the other
+    // What touches the same memory, one of them writing, on whatever streams.
+    std::vector<Dependency> before;
+    [[nodiscard]] bool takes_links() const {
+      return !copies.empty() && source >= 0 && target >= 0 && source != target;
+    }
+  };
+
+  // The plan's waits need not be derived yet. `link`, `topology`: as in StrategyInputs.
+  StepModel(const Net& net, const Plan& plan, const CostTable& costs, const LinkSpec& link,
+            const Topology* topology);
+
+  [[nodiscard]] const std::vector<PricedTask>& tasks() const { return tasks_; }
+  [[nodiscard]] int streams() const { return streams_; }
+  [[nodiscard]] StreamKind kind_of(int stream) const { return StreamKind(stream % stream_kinds); }
+  [[nodiscard]] LinkClock links() const { return LinkClock(link_, topology_); }
+
+  // The order of the tasks as they stand.
+  [[nodiscard]] std::vector<int> given_order() const;
+  // Every stream takes its tasks in this order, in which none stands before one that it needs.
+  [[nodiscard]] StepTimes in_order(const std::vector<int>& order) const;
+
+ private:
+  void price(const Net& net, const Plan& plan, const CostTable& costs);
+  void find_conflicts(const Plan& plan);
+
+  std::vector<PricedTask> tasks_;
+  int streams_ = 0;
+  LinkSpec link_;
+  const Topology* topology_;
+};
+
+}  // namespace tandem

@@ -1,0 +1,82 @@
+// A task's work as what a backend runs: copies, or one function over addresses. Everything is
+// resolved before a step is issued, so that issuing it only hands pointers over.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "core/schedule/execution/executor.h"
+
+namespace tandem {
+
+#if defined(__SANITIZE_THREAD__)
+constexpr bool sanitizes_threads = true;
+#else
+constexpr bool sanitizes_threads = false;
+#endif
+
+struct Lowered {
+  struct Touch {
+    std::byte* address = nullptr;
+    bool writes = false;
+  };
+  std::vector<tandem_rows> copies;
+  std::function<tandem_status(const tandem_call&)> run;  // empty: only copies
+  double predicted_seconds = -1;
+  // The step it is issued for, and where the first step with a failing work is noted.
+  int64_t step = -1;
+  std::atomic<int64_t>* failed_step = nullptr;
+  // In ThreadSanitizer builds: the ends of what the task declares, so that a missing order is seen
+  // even where the work itself is code that is not instrumented.
+  std::vector<Touch> touches;
+
+  // A tandem_work's run; `context` is a Lowered.
+  static tandem_status trampoline(void* context, const tandem_call* call);
+};
+
+class Lowering {
+ public:
+  Lowering(const Plan& plan, const MemoryPlan& memory, const Net& net, const Runtime& runtime,
+           const Kernels* kernels, const CostTable* costs, const UpdateRule& rule,
+           bool communication);
+
+  // `externals` has the address of every external buffer, by buffer.
+  [[nodiscard]] std::byte* address(const Region& region, int64_t step,
+                                   const std::vector<void*>& externals) const;
+  // Error if the plan asks a kernel for a pass that it does not have.
+  [[nodiscard]] Lowered lower(int task, int64_t step, const std::vector<void*>& externals) const;
+
+ private:
+  struct Resolver;
+  void lower_copies(const CopyWork& work, const Resolver& at, Lowered& result) const;
+  // False: it is none of many pieces within a device, or the host cannot reach its memory. Then
+  // they are copies, as few as their distances allow.
+  [[nodiscard]] bool lower_rows(const Task& task, const CopyWork& work, const Resolver& at,
+                                Lowered& result) const;
+  void lower_layer(const Task& task, const LayerWork& work, const Resolver& at,
+                   Lowered& result) const;
+  void lower_sum(const Region& target, const std::vector<Region>& sources, const Resolver& at,
+                 Lowered& result) const;
+  void lower_merge(const MergeWork& work, const Resolver& at, Lowered& result) const;
+  void lower_norms(const NormWork& work, const Resolver& at, Lowered& result) const;
+  void lower_update(const UpdateWork& work, const Resolver& at, Lowered& result) const;
+  // What all of a work's updates have in common.
+  [[nodiscard]] tandem_update update_of(const UpdateWork& work, const Resolver& at) const;
+  void lower_check(const CheckWork& work, const Resolver& at, Lowered& result) const;
+  void lower_conversion(const ConvertWork& work, const Resolver& at, Lowered& result) const;
+  void note_touches(const Task& task, const Resolver& at, Lowered& result) const;
+
+  const Plan& plan_;
+  const MemoryPlan& memory_;
+  const Net& net_;
+  const Runtime& runtime_;
+  const Kernels* kernels_;
+  const CostTable* costs_;
+  UpdateRule rule_;
+  bool communication_;
+  bool touches_;
+};
+
+}  // namespace tandem

@@ -1,0 +1,43 @@
+#include "core/schedule/execution/update_rule.h"
+
+#include "core/base/error.h"
+
+namespace tandem {
+
+namespace {
+
+struct KnownRule {
+  const char* type;
+  int32_t rule;
+  int states;
+};
+
+constexpr KnownRule known_rules[] = {
+    {"SGD", TANDEM_UPDATE_SGD, 1},           {"Nesterov", TANDEM_UPDATE_NESTEROV, 1},
+    {"AdaGrad", TANDEM_UPDATE_ADAGRAD, 1},   {"RMSProp", TANDEM_UPDATE_RMSPROP, 1},
+    {"AdaDelta", TANDEM_UPDATE_ADADELTA, 2}, {"Adam", TANDEM_UPDATE_ADAM, 2},
+    {"AdamW", TANDEM_UPDATE_ADAMW, 2},       {"LARS", TANDEM_UPDATE_LARS, 1},
+};
+
+}  // namespace
+
+UpdateRule make_update_rule(const SolverDefinition& solver) {
+  for (const KnownRule& known : known_rules) {
+    if (solver.type != known.type) continue;
+    UpdateRule rule;
+    rule.rule = known.rule;
+    rule.states = known.states;
+    rule.momentum = static_cast<float>(solver.momentum);
+    const auto decay = static_cast<float>(solver.weight_decay);
+    (solver.regularization == "L1" ? rule.l1_decay : rule.weight_decay) = decay;
+    rule.momentum2 = solver.type == "RMSProp" ? solver.rms_decay : solver.momentum2;
+    rule.delta = solver.delta;
+    rule.clip = solver.clip_gradients;
+    rule.trust_coefficient = solver.trust_coefficient;
+    rule.batches = static_cast<int>(solver.batches_per_update);
+    return rule;
+  }
+  throw error("solver type '{}' has no update rule", solver.type);
+}
+
+}  // namespace tandem

@@ -1,0 +1,57 @@
+// The names and layouts of the buffers that every plan has and that the trainer, the executor and
+// the strategies agree on.
+#pragma once
+
+#include <cstdint>
+
+#include "core/model/net.h"
+
+namespace tandem::buffers {
+
+// Persistent, one a device: the net's whole weight array, `weight_floats` floats.
+constexpr const char* weights = "weights";
+// Persistent, on devices that update: the solver's arrays of what they update, as
+// Plan::state_parts says. The other one lies in extended memory.
+constexpr const char* state = "state";
+constexpr const char* extended_state = "extended state";
+// One a device: what it has of an array laid out as the weights. Transient; persistent if an update
+// takes several batches.
+constexpr const char* gradients = "gradients";
+// Persistent, device 0, float64: for each weight array its gradient's sum of squares, then for each
+// its own; zeros of arrays that are not trained. Only where the solver's rule needs them.
+constexpr const char* norms = "norms";
+// Persistent, one a device, of training plans: for each scalar its loss weight, in 64 bytes of its
+// own.
+constexpr const char* constants = "constants";
+// Persistent, device 0, 64 bytes: int32, not 0 once a loss was not finite: updates change nothing
+// from then on.
+constexpr const char* found_inf = "found_inf";
+// Transient, one a device: the scalars of its share, each in 64 bytes of its own.
+constexpr const char* metrics = "metrics";
+// Transient, 2 slots, one a device: its share of the batch, laid out as core/data's BatchLayout.
+constexpr const char* input = "input";
+// Transient, one a device, where the batch has bytes for pixels: those of its share. They become
+// floats in the input, which is laid out as if they had come as such.
+constexpr const char* pixels = "pixels";
+// External, device -1: the global batch, laid out as core/data's BatchLayout.
+constexpr const char* batch = "batch";
+// Persistent, device -1, 2 slots: the summed scalars (64 bytes each), then (training) found_inf.
+constexpr const char* results = "results";
+// Persistent, device -1, 2 slots, of testing plans: the prediction tensor of the whole batch.
+constexpr const char* predictions = "predictions";
+
+constexpr int64_t scalar_bytes = 64;
+
+[[nodiscard]] inline int64_t weight_bytes(const Net& net) {
+  return net.weight_floats * 4;
+}
+[[nodiscard]] inline int64_t norms_bytes(const Net& net) {
+  return 2 * static_cast<int64_t>(net.weights.size() * sizeof(double));
+}
+// The same for all nets of up to 63 scalars, so that training and testing plans share it.
+[[nodiscard]] inline int64_t results_bytes(const Net& net) {
+  const auto scalars = static_cast<int64_t>(net.scalars.size());
+  return (scalars < 63 ? 64 : scalars + 1) * scalar_bytes;
+}
+
+}  // namespace tandem::buffers

@@ -1,0 +1,85 @@
+#include <algorithm>
+#include <vector>
+
+#include "core/schedule/plan/ordering.h"
+#include "core/schedule/plan/plan.h"
+
+namespace tandem {
+
+namespace {
+
+bool share_a_stream(const Task& a, const Task& b) {
+  for (const StreamId& stream : a.streams) {
+    if (std::find(b.streams.begin(), b.streams.end(), stream) != b.streams.end()) return true;
+  }
+  return false;
+}
+
+// For each task its conflicts with earlier instances, nearest first. Of one task only the nearest
+// instance: what is farther back is before it on the streams they share.
+std::vector<std::vector<Dependency>> conflicts(const Plan& plan) {
+  std::vector<std::vector<Access>> by_buffer(plan.buffers.size());
+  for (const Access& access : accesses(plan)) {
+    by_buffer[static_cast<size_t>(access.buffer)].push_back(access);
+  }
+  std::vector<std::vector<Dependency>> result(plan.tasks.size());
+  const auto add = [&](const Access& earlier, const Access& later, int steps_back) {
+    result[static_cast<size_t>(later.task)].push_back({earlier.task, steps_back});
+  };
+  for (size_t buffer = 0; buffer < by_buffer.size(); ++buffer) {
+    const int slots = plan.buffers[buffer].slots;
+    const std::vector<Access>& list = by_buffer[buffer];
+    for (size_t i = 0; i < list.size(); ++i) {
+      for (size_t j = i + 1; j < list.size(); ++j) {
+        const Access &a = list[i], &b = list[j];
+        if (!a.writes && !b.writes) continue;
+        if (a.task == b.task || a.begin >= b.end || b.begin >= a.end) continue;
+        if (share_a_stream(plan.tasks[static_cast<size_t>(a.task)],
+                           plan.tasks[static_cast<size_t>(b.task)])) {
+          continue;
+        }
+        add(a, b, 0);
+        add(b, a, slots);
+      }
+    }
+  }
+  for (std::vector<Dependency>& list : result) {
+    std::sort(list.begin(), list.end(), [](const Dependency& a, const Dependency& b) {
+      return a.steps_back != b.steps_back ? a.steps_back < b.steps_back : a.task > b.task;
+    });
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
+  return result;
+}
+
+}  // namespace
+
+void derive_dependencies(Plan& plan) {
+  const size_t tasks = plan.tasks.size(), steps = static_cast<size_t>(unrolled_steps(plan));
+  const auto predecessors = stream_predecessors(plan);
+  const auto candidates = conflicts(plan);
+  Ancestors ancestors(tasks * steps);
+  // The same waits are found in every step, the last of them sees the farthest back.
+  for (size_t node = 0; node < tasks * steps; ++node) {
+    const size_t step = node / tasks, task = node % tasks;
+    const auto node_of = [&](const Dependency& dependency) {
+      return (step - static_cast<size_t>(dependency.steps_back)) * tasks +
+             static_cast<size_t>(dependency.task);
+    };
+    for (const Dependency& dependency : predecessors[task]) {
+      if (static_cast<size_t>(dependency.steps_back) <= step) {
+        ancestors.add(node, node_of(dependency));
+      }
+    }
+    std::vector<Dependency>& after = plan.tasks[task].after;
+    after.clear();
+    for (const Dependency& candidate : candidates[task]) {
+      if (static_cast<size_t>(candidate.steps_back) > step) continue;
+      if (ancestors.has(node, node_of(candidate))) continue;
+      ancestors.add(node, node_of(candidate));
+      after.push_back(candidate);
+    }
+  }
+}
+
+}  // namespace tandem

@@ -1,0 +1,168 @@
+#include "core/schedule/plan/memory_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "core/data/loader.h"
+#include "core/schedule/plan/ordering.h"
+
+namespace tandem {
+
+namespace {
+
+// Large buffers begin on a page, so that what moves them can use whole pages.
+constexpr int64_t page = 4096;
+constexpr int64_t large = int64_t{1} << 20;
+
+int64_t aligned_begin(int64_t offset, int64_t bytes) {
+  const int64_t alignment = bytes >= large ? page : memory_alignment;
+  return (offset + alignment - 1) / alignment * alignment;
+}
+
+int64_t append(int64_t& arena_bytes, int64_t bytes) {
+  const int64_t offset = aligned_begin(arena_bytes, bytes);
+  arena_bytes = offset + bytes;
+  return offset;
+}
+
+// Bytes written so far in a step, as disjoint intervals.
+class Written {
+ public:
+  void add(int64_t begin, int64_t end) {
+    auto next = intervals_.upper_bound(begin);
+    if (next != intervals_.begin() && std::prev(next)->second >= begin) --next;
+    while (next != intervals_.end() && next->first <= end) {
+      begin = std::min(begin, next->first);
+      end = std::max(end, next->second);
+      next = intervals_.erase(next);
+    }
+    intervals_[begin] = end;
+  }
+  [[nodiscard]] bool covers(int64_t begin, int64_t end) const {
+    const auto next = intervals_.upper_bound(begin);
+    return next != intervals_.begin() && std::prev(next)->second >= end;
+  }
+
+ private:
+  std::map<int64_t, int64_t> intervals_;
+};
+
+// How a buffer is used within a step: from which task to which, on which one stream.
+struct Life {
+  int first = -1, last = -1;
+  bool one_stream = true;
+  bool carried_over = false;  // something is read that only an earlier step can have written
+  std::optional<StreamId> stream;
+  Written written;
+};
+
+std::vector<Life> lives(const Plan& plan) {
+  std::vector<Life> result(plan.buffers.size());
+  for (const Access& access : accesses(plan)) {
+    Life& life = result[static_cast<size_t>(access.buffer)];
+    const Task& task = plan.tasks[static_cast<size_t>(access.task)];
+    const int64_t bytes = plan.buffers[static_cast<size_t>(access.buffer)].bytes;
+    const int64_t end = std::max(std::min(access.end, bytes), access.begin);
+    if (life.first < 0) life.first = access.task;
+    life.last = access.task;
+    if (task.streams.size() != 1 || (life.stream && !(*life.stream == task.streams[0]))) {
+      life.one_stream = false;
+    } else {
+      life.stream = task.streams[0];
+    }
+    if (access.writes) {
+      life.written.add(access.begin, end);
+    } else if (!life.written.covers(access.begin, end)) {
+      life.carried_over = true;
+    }
+  }
+  return result;
+}
+
+struct Placed {
+  int first, last;
+  int64_t begin, end;
+};
+
+// The lowest place that is free while the buffer lives.
+int64_t first_fit(const std::vector<Placed>& placed, int first, int last, int64_t bytes) {
+  int64_t offset = 0;
+  for (const Placed& other : placed) {  // in order of begin
+    if (other.last < first || last < other.first) continue;
+    if (aligned_begin(offset, bytes) + bytes <= other.begin) break;
+    offset = std::max(offset, other.end);
+  }
+  return aligned_begin(offset, bytes);
+}
+
+// Places the buffers of one stream, largest first; returns the bytes they take together.
+int64_t pack(const Plan& plan, const std::vector<Life>& lives, std::vector<int> buffers,
+             std::vector<Place>& places) {
+  const auto bytes = [&](int buffer) {
+    return total_bytes(plan.buffers[static_cast<size_t>(buffer)]);
+  };
+  std::stable_sort(buffers.begin(), buffers.end(),
+                   [&](int a, int b) { return bytes(a) > bytes(b); });
+  std::vector<Placed> placed;
+  int64_t needed = 0;
+  for (const int buffer : buffers) {
+    const Life& life = lives[static_cast<size_t>(buffer)];
+    const int first = life.carried_over ? 0 : life.first;
+    const int last = life.carried_over ? static_cast<int>(plan.tasks.size()) : life.last;
+    const int64_t offset = first_fit(placed, first, last, bytes(buffer));
+    const Placed mine{first, last, offset, offset + bytes(buffer)};
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), mine,
+                         [](const Placed& a, const Placed& b) { return a.begin < b.begin; }),
+        mine);
+    places[static_cast<size_t>(buffer)].offset = offset;
+    needed = std::max(needed, mine.end);
+  }
+  return needed;
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const Plan& plan, bool reuse) {
+  MemoryPlan memory;
+  memory.places.resize(plan.buffers.size());
+  memory.persistent_bytes.resize(static_cast<size_t>(plan.devices));
+  memory.transient_bytes.resize(static_cast<size_t>(plan.devices));
+  memory.extended_bytes.resize(static_cast<size_t>(plan.devices));
+  const std::vector<Life> uses = lives(plan);
+  std::map<std::pair<int, StreamKind>, std::vector<int>> pools;
+  for (size_t i = 0; i < plan.buffers.size(); ++i) {
+    const Buffer& buffer = plan.buffers[i];
+    if (buffer.kind == BufferKind::external) {
+      memory.prefetched_bytes += ring_slots * total_bytes(buffer);
+      continue;
+    }
+    const size_t device = static_cast<size_t>(buffer.device);
+    const bool of_one_stream = uses[i].one_stream && uses[i].stream.has_value();
+    if (buffer.device < 0) {
+      memory.places[i].offset = append(memory.host_bytes[0], total_bytes(buffer));
+    } else if (buffer.is_extended) {
+      memory.places[i].offset = append(memory.extended_bytes[device], total_bytes(buffer));
+    } else if (buffer.kind == BufferKind::persistent) {
+      memory.places[i].offset = append(memory.persistent_bytes[device], total_bytes(buffer));
+    } else if (uses[i].first < 0) {
+      continue;  // a tensor of a layer none of whose passes here touch it
+    } else if (reuse && buffer.slots == 1 && of_one_stream &&
+               uses[i].stream->device == buffer.device) {
+      pools[{buffer.device, uses[i].stream->kind}].push_back(static_cast<int>(i));
+    } else {
+      memory.places[i].offset = append(memory.transient_bytes[device], total_bytes(buffer));
+    }
+  }
+  for (const auto& [stream, buffers] : pools) {
+    int64_t& arena_bytes = memory.transient_bytes[static_cast<size_t>(stream.first)];
+    const int64_t base = (arena_bytes + page - 1) / page * page;
+    arena_bytes = base + pack(plan, uses, buffers, memory.places);
+    for (const int buffer : buffers) memory.places[static_cast<size_t>(buffer)].offset += base;
+  }
+  return memory;
+}
+
+}  // namespace tandem

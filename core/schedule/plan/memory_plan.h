@@ -1,0 +1,39 @@
+// Where every buffer of a plan lies in its device's arenas, before anything is allocated: the
+// forecast of what a run needs. Buffers that only one stream uses share memory when their uses do
+// not overlap in its order; what no task touches takes none.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/schedule/plan/plan.h"
+
+namespace tandem {
+
+constexpr int64_t memory_alignment = 64;
+// Bytes from the begin of one slot of a buffer to the begin of the next.
+[[nodiscard]] constexpr int64_t slot_stride(const Buffer& buffer) {
+  return (buffer.bytes + memory_alignment - 1) / memory_alignment * memory_alignment;
+}
+// Bytes of all its slots.
+[[nodiscard]] constexpr int64_t total_bytes(const Buffer& buffer) {
+  return slot_stride(buffer) * buffer.slots;
+}
+
+struct Place {
+  int64_t offset = 0;  // in its device's persistent or transient arena; multiples of 64
+};
+
+struct MemoryPlan {
+  std::vector<Place> places;              // one a buffer; external buffers have none
+  std::vector<int64_t> persistent_bytes;  // one a device
+  std::vector<int64_t> transient_bytes;
+  std::vector<int64_t> extended_bytes;  // of what a device keeps outside of itself
+  std::vector<int64_t> host_bytes{0};   // pinned, device -1 (one entry)
+  int64_t prefetched_bytes = 0;         // pinned, of the loader's ring that feeds the plan
+};
+
+// `reuse` false gives every buffer its own bytes.
+[[nodiscard]] MemoryPlan plan_memory(const Plan& plan, bool reuse = true);
+
+}  // namespace tandem

@@ -1,0 +1,134 @@
+#include "core/schedule/plan/packing.h"
+
+#include <algorithm>
+#include <map>
+#include <variant>
+
+namespace tandem {
+
+namespace {
+
+constexpr int64_t alignment = 64;
+
+// What is kept of a buffer, and where it goes.
+class Kept {
+ public:
+  void add(int64_t begin, int64_t end) {
+    begin = begin / alignment * alignment;
+    end = (end + alignment - 1) / alignment * alignment;
+    auto next = ends_.upper_bound(begin);
+    if (next != ends_.begin() && std::prev(next)->second >= begin) --next;
+    while (next != ends_.end() && next->first <= end) {
+      begin = std::min(begin, next->first);
+      end = std::max(end, next->second);
+      next = ends_.erase(next);
+    }
+    ends_[begin] = end;
+  }
+  // Returns the bytes in all.
+  int64_t place() {
+    int64_t filled = 0;
+    for (const auto& [begin, end] : ends_) {
+      places_[begin] = filled;
+      filled += end - begin;
+    }
+    return filled;
+  }
+  [[nodiscard]] Region moved(const Region& region, int64_t bytes) const {
+    const auto next = ends_.upper_bound(region.offset);
+    if (next == ends_.begin()) return {};
+    const auto& [begin, end] = *std::prev(next);
+    if (region.offset + bytes > end) return {};
+    return {region.buffer, places_.at(begin) + region.offset - begin, bytes};
+  }
+
+ private:
+  std::map<int64_t, int64_t> ends_, places_;  // by begin
+};
+
+class Packing {
+ public:
+  Packing(Plan& plan, const std::vector<int>& buffers) : plan_(plan) {
+    for (const int buffer : buffers) kept_[buffer];
+    for (const Task& task : plan_.tasks) {
+      for (const auto* list : {&task.reads, &task.writes}) {
+        for (const Region& region : *list) keep(region);
+      }
+    }
+  }
+
+  void pack() {
+    std::map<int, int64_t> packed;
+    for (auto& [buffer, kept] : kept_) packed[buffer] = kept.place();
+    for (PlanBinding& use : plan_.bindings) move(use);
+    for (Task& task : plan_.tasks) {
+      move(task.reads);
+      move(task.writes);
+      std::visit([this](auto& work) { move(work); }, task.work);
+    }
+    for (const auto& [buffer, bytes] : packed) plan_.buffers[size_t(buffer)].bytes = bytes;
+  }
+
+ private:
+  void keep(const Region& region) {
+    const auto found = kept_.find(region.buffer);
+    if (found == kept_.end()) return;
+    const int64_t bytes = plan_.bytes(region);
+    if (bytes > 0) found->second.add(region.offset, region.offset + bytes);
+  }
+
+  void move(Region& region) {
+    const auto found = kept_.find(region.buffer);
+    if (found != kept_.end()) region = found->second.moved(region, plan_.bytes(region));
+  }
+  void move(std::vector<Region>& regions) {
+    for (Region& region : regions) move(region);
+  }
+  void move(PlanBinding& use) {
+    for (auto* regions : {&use.inputs, &use.outputs, &use.weights, &use.input_gradients,
+                          &use.output_gradients, &use.weight_gradients}) {
+      move(*regions);
+    }
+  }
+  void move(LayerWork&) {}
+  void move(CheckWork& work) { move(work.values); }
+  void move(ConvertWork&) {}
+  void move(CopyWork& work) {
+    for (CopySegment& segment : work.segments) {
+      move(segment.source);
+      move(segment.target);
+    }
+  }
+  void move(AddWork& work) {
+    move(work.target);
+    move(work.sources);
+  }
+  void move(MergeWork& work) {
+    move(work.target);
+    move(work.sources);
+  }
+  void move(NormWork& work) {
+    for (NormPiece& piece : work.pieces) {
+      move(piece.values);
+      move(piece.gradient);
+    }
+  }
+  void move(UpdateWork& work) {
+    for (UpdatePiece& piece : work.pieces) {
+      move(piece.weights);
+      move(piece.gradient);
+      move(piece.state);
+    }
+  }
+
+  Plan& plan_;
+  std::map<int, Kept> kept_;
+};
+
+}  // namespace
+
+void pack_buffers(Plan& plan, const std::vector<int>& buffers) {
+  Packing(plan, buffers).pack();
+}
+
+}  // namespace tandem

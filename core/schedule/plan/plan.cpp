@@ -1,0 +1,293 @@
+#include "core/schedule/plan/plan.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/model/net.h"
+
+namespace tandem {
+
+const char* to_string(StreamKind kind) {
+  switch (kind) {
+    case StreamKind::compute:
+      return "compute";
+    case StreamKind::communication:
+      return "communication";
+    case StreamKind::copy:
+      return "copy";
+    case StreamKind::send:
+      return "send";
+    case StreamKind::update:
+      return "update";
+    case StreamKind::control:
+      return "control";
+  }
+  return "?";
+}
+
+const char* to_string(Stage stage) {
+  switch (stage) {
+    case Stage::input:
+      return "input";
+    case Stage::broadcast:
+      return "broadcast";
+    case Stage::forward:
+      return "forward";
+    case Stage::backward_fc:
+      return "backward_fc";
+    case Stage::backward_conv:
+      return "backward_conv";
+    case Stage::send_fc_gradients:
+      return "send_fc_gradients";
+    case Stage::update_fc:
+      return "update_fc";
+    case Stage::send_conv_gradients:
+      return "send_conv_gradients";
+    case Stage::update_conv:
+      return "update_conv";
+    case Stage::backward:
+      return "backward";
+    case Stage::reduce_gradients:
+      return "reduce_gradients";
+    case Stage::update:
+      return "update";
+    case Stage::broadcast_weights:
+      return "broadcast_weights";
+    case Stage::report:
+      return "report";
+    case Stage::send_activations:
+      return "send_activations";
+    case Stage::send_activation_gradients:
+      return "send_activation_gradients";
+    case Stage::backward_data:
+      return "backward_data";
+    case Stage::backward_weights:
+      return "backward_weights";
+    case Stage::update_weights:
+      return "update_weights";
+    case Stage::load_state:
+      return "load_state";
+    case Stage::store_state:
+      return "store_state";
+  }
+  return "?";
+}
+
+const char* to_string(LayerPass pass) {
+  switch (pass) {
+    case LayerPass::forward:
+      return "forward";
+    case LayerPass::backward_data:
+      return "backward_data";
+    case LayerPass::backward_weights:
+      return "backward_weights";
+    case LayerPass::backward:
+      return "backward";
+    case LayerPass::forward_statistics:
+      return "forward_statistics";
+    case LayerPass::backward_statistics:
+      return "backward_statistics";
+  }
+  return "?";
+}
+
+int Plan::find_buffer(const std::string& name, int device) const {
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    if (buffers[i].device == device && buffers[i].name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+int64_t Plan::bytes(const Region& region) const {
+  if (region.buffer < 0) return 0;
+  if (region.bytes != whole_buffer) return region.bytes;
+  return buffers[static_cast<size_t>(region.buffer)].bytes - region.offset;
+}
+
+bool works_in(const Plan& plan, const Task& task, int64_t step) {
+  const int64_t batch = step % plan.batches_per_update;
+  if (task.when == When::first_batch) return batch == 0;
+  if (task.when == When::last_batch) return batch == plan.batches_per_update - 1;
+  return true;
+}
+
+double slice_fraction(const Net& net, const PlanBinding& binding) {
+  const Layer& layer = net.layers[static_cast<size_t>(binding.layer)];
+  double fraction = 1;
+  if (binding.slice_end >= 0) {
+    const Shape& output = net.tensors[static_cast<size_t>(layer.outputs[0])].shape;
+    fraction *= static_cast<double>(binding.slice_end - binding.slice_begin) /
+                static_cast<double>(output.c);
+  }
+  if (binding.input_end >= 0) {
+    const Shape& input = net.tensors[static_cast<size_t>(layer.inputs[0])].shape;
+    fraction *= static_cast<double>(binding.input_end - binding.input_begin) /
+                static_cast<double>(input.c * input.h * input.w);
+  }
+  return fraction;
+}
+
+Rows share(int64_t batch, int devices, int device) {
+  const int64_t smallest = batch / devices, larger = batch % devices;
+  const int64_t begin = device * smallest + std::min<int64_t>(device, larger);
+  return {begin, begin + smallest + (device < larger ? 1 : 0)};
+}
+
+namespace {
+
+void validate_buffers(const Plan& plan) {
+  std::set<std::pair<int, std::string>> names;
+  for (const Buffer& buffer : plan.buffers) {
+    if (buffer.device < -1 || buffer.device >= plan.devices) {
+      throw error("buffer '{}': device {} is not one of the plan's {}", buffer.name, buffer.device,
+                  plan.devices);
+    }
+    if (buffer.bytes < 0 || buffer.slots < 1) {
+      throw error("buffer '{}' of device {}: {} bytes in {} slots", buffer.name, buffer.device,
+                  buffer.bytes, buffer.slots);
+    }
+    if (buffer.is_extended && (buffer.kind != BufferKind::persistent || buffer.device < 0)) {
+      throw error("buffer '{}' is extended memory, but not a device's persistent one", buffer.name);
+    }
+    if (!names.emplace(buffer.device, buffer.name).second) {
+      throw error("buffer '{}' of device {} occurs twice", buffer.name, buffer.device);
+    }
+  }
+}
+
+void validate_region(const Plan& plan, const Task& task, const Region& region) {
+  if (region.buffer < 0 || region.buffer >= static_cast<int>(plan.buffers.size())) {
+    throw error("task '{}' uses buffer {}, which does not exist", task.label, region.buffer);
+  }
+  const Buffer& buffer = plan.buffers[static_cast<size_t>(region.buffer)];
+  const int64_t bytes = plan.bytes(region);
+  if (region.offset < 0 || bytes < 0 || region.offset > buffer.bytes - bytes) {
+    throw error("task '{}': bytes {} to {} exceed buffer '{}' of device {}, which has {}",
+                task.label, region.offset, region.offset + bytes, buffer.name, buffer.device,
+                buffer.bytes);
+  }
+}
+
+void validate_streams(const Plan& plan, const Task& task) {
+  if (task.streams.empty()) throw error("task '{}' has no stream", task.label);
+  for (size_t i = 0; i < task.streams.size(); ++i) {
+    const StreamId& stream = task.streams[i];
+    if (stream.device < 0 || stream.device >= plan.devices) {
+      throw error("task '{}': its {} stream is of device {}, the plan has {}", task.label,
+                  to_string(stream.kind), stream.device, plan.devices);
+    }
+    if (std::find(task.streams.begin(), task.streams.begin() + static_cast<int64_t>(i), stream) !=
+        task.streams.begin() + static_cast<int64_t>(i)) {
+      throw error("task '{}' names the {} stream of device {} twice", task.label,
+                  to_string(stream.kind), stream.device);
+    }
+  }
+}
+
+void validate_waits(const Plan& plan, int index) {
+  const Task& task = plan.tasks[static_cast<size_t>(index)];
+  for (const Dependency& wait : task.after) {
+    if (wait.task < 0 || wait.task >= static_cast<int>(plan.tasks.size()) || wait.steps_back < 0) {
+      throw error("task '{}' waits for task {} of {} steps back, which does not exist", task.label,
+                  wait.task, wait.steps_back);
+    }
+    if (wait.steps_back > 0 || wait.task < index) continue;
+    if (wait.task == index) throw error("task '{}' waits for itself", task.label);
+    throw error("task '{}' waits for '{}', which comes later in the step", task.label,
+                plan.tasks[static_cast<size_t>(wait.task)].label);
+  }
+}
+
+void validate_binding(const Plan& plan, const Task& task, int binding) {
+  if (binding >= 0 && binding < static_cast<int>(plan.bindings.size())) return;
+  throw error("task '{}' uses binding {}, which does not exist", task.label, binding);
+}
+
+void validate_sum(const Plan& plan, const Task& task, const Region& target,
+                  const std::vector<Region>& sources) {
+  validate_region(plan, task, target);
+  for (const Region& source : sources) {
+    validate_region(plan, task, source);
+    if (plan.bytes(source) == plan.bytes(target)) continue;
+    throw error("task '{}' adds {} bytes to {}", task.label, plan.bytes(source),
+                plan.bytes(target));
+  }
+}
+
+void validate_update(const Plan& plan, const Task& task, const UpdateWork& update) {
+  validate_region(plan, task, update.step);
+  validate_region(plan, task, update.found_inf);
+  if (update.norms.buffer >= 0) validate_region(plan, task, update.norms);
+  for (const UpdatePiece& piece : update.pieces) {
+    validate_region(plan, task, piece.weights);
+    validate_region(plan, task, piece.gradient);
+    if (piece.state.buffer >= 0) validate_region(plan, task, piece.state);
+  }
+}
+
+void validate_conversion(const Plan& plan, const Task& task, const ConvertWork& convert) {
+  validate_region(plan, task, convert.pixels);
+  validate_region(plan, task, convert.target);
+  const int64_t count = element_count(convert.shape);
+  if (plan.bytes(convert.pixels) == count && plan.bytes(convert.target) == 4 * count) return;
+  throw error("task '{}' makes {} bytes of pixels {} bytes of floats, and its pictures are {}",
+              task.label, plan.bytes(convert.pixels), plan.bytes(convert.target),
+              to_string(convert.shape));
+}
+
+void validate_work(const Plan& plan, const Task& task) {
+  if (const auto* work = std::get_if<LayerWork>(&task.work)) {
+    validate_binding(plan, task, work->binding);
+  } else if (const auto* copy = std::get_if<CopyWork>(&task.work)) {
+    for (const CopySegment& segment : copy->segments) {
+      validate_region(plan, task, segment.source);
+      validate_region(plan, task, segment.target);
+      if (plan.bytes(segment.source) == plan.bytes(segment.target)) continue;
+      throw error("task '{}' copies {} bytes to a place of {}", task.label,
+                  plan.bytes(segment.source), plan.bytes(segment.target));
+    }
+  } else if (const auto* add = std::get_if<AddWork>(&task.work)) {
+    validate_sum(plan, task, add->target, add->sources);
+  } else if (const auto* merge = std::get_if<MergeWork>(&task.work)) {
+    validate_binding(plan, task, merge->binding);
+    validate_sum(plan, task, merge->target, merge->sources);
+  } else if (const auto* update = std::get_if<UpdateWork>(&task.work)) {
+    validate_update(plan, task, *update);
+  } else if (const auto* norm = std::get_if<NormWork>(&task.work)) {
+    validate_region(plan, task, norm->norms);
+    for (const NormPiece& piece : norm->pieces) {
+      validate_region(plan, task, piece.values);
+      validate_region(plan, task, piece.gradient);
+    }
+  } else if (const auto* check = std::get_if<CheckWork>(&task.work)) {
+    validate_region(plan, task, check->values);
+    validate_region(plan, task, check->found_inf);
+  } else if (const auto* convert = std::get_if<ConvertWork>(&task.work)) {
+    validate_conversion(plan, task, *convert);
+  }
+}
+
+}  // namespace
+
+void validate(const Plan& plan) {
+  if (plan.batches_per_update < 1) {
+    throw error("a plan with {} batches an update: at least 1", plan.batches_per_update);
+  }
+  validate_buffers(plan);
+  std::set<std::string> labels;
+  for (size_t i = 0; i < plan.tasks.size(); ++i) {
+    const Task& task = plan.tasks[i];
+    if (!labels.insert(task.label).second) {
+      throw error("the label '{}' occurs twice: labels name one task of a plan", task.label);
+    }
+    validate_streams(plan, task);
+    for (const Region& region : task.reads) validate_region(plan, task, region);
+    for (const Region& region : task.writes) validate_region(plan, task, region);
+    validate_work(plan, task);
+    validate_waits(plan, static_cast<int>(i));
+  }
+}
+
+}  // namespace tandem

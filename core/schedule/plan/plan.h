@@ -1,0 +1,266 @@
+// A plan: what every device's streams do in one training (or testing) step, as plain data. Tasks
+// stand in one valid sequential order; on each stream they run in that order; `after` says what
+// else a task waits for. A plan can be printed, drawn, priced, checked for races and run by the
+// executor on any backend.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/base/shape.h"
+#include "core/data/pixels.h"
+#include "core/schedule/strategies/role_options.h"
+
+namespace tandem {
+
+// A transfer occupies both devices' communication streams; one that is full-duplex the target's
+// communication stream and the source's send stream, so that a device can send and receive at once.
+// What takes no link (adding, updating) may have a stream of its own, and so may small messages
+// that must not queue behind large ones.
+enum class StreamKind { compute, communication, copy, send, update, control };
+constexpr int stream_kinds = 6;
+[[nodiscard]] const char* to_string(StreamKind kind);
+
+struct StreamId {
+  int device = 0;
+  StreamKind kind = StreamKind::compute;
+  friend bool operator==(const StreamId&, const StreamId&) = default;
+};
+
+// The stages of STRATEGIES.md §1, those of strategies that do not divide the net into two parts,
+// and what surrounds them; the names users see in tables and timelines.
+enum class Stage {
+  input,
+  broadcast,
+  forward,
+  backward_fc,
+  backward_conv,
+  send_fc_gradients,
+  update_fc,
+  send_conv_gradients,
+  update_conv,
+  backward,
+  reduce_gradients,
+  update,
+  broadcast_weights,
+  report,
+  send_activations,
+  send_activation_gradients,
+  backward_data,  // where errors and weights are not one device's
+  backward_weights,
+  update_weights,
+  load_state,  // between a device and its extended memory
+  store_state
+};
+[[nodiscard]] const char* to_string(Stage stage);
+
+enum class BufferKind { persistent, transient, external };
+
+// Memory of one device (device -1: of the host). A persistent buffer keeps its content between
+// steps and is shared by name with other plans; an external one's address is given anew for every
+// step. With slots = 2, step s uses slot s % 2. `bytes` is of one slot; sizes that only kernels
+// know (saved, scratch) are filled in later.
+struct Buffer {
+  std::string name;  // "weights", "conv1 output"; unique within its device
+  int device = 0;
+  BufferKind kind = BufferKind::transient;
+  int64_t bytes = 0;
+  int slots = 1;
+  std::vector<float> initial;  // persistent constants: what it starts with; empty: zeros
+  // Persistent, in the second, larger and slower memory of its device: a mapped file on the cpu,
+  // pinned host memory elsewhere. Only copies touch it; they are the host's.
+  bool is_extended = false;
+};
+
+constexpr int64_t whole_buffer = -1;
+
+struct Region {
+  int buffer = -1;
+  int64_t offset = 0;
+  int64_t bytes = whole_buffer;
+};
+
+// One use of a layer: on a device, over rows [row_begin, row_end) of the global batch.
+struct PlanBinding {
+  int layer = -1;
+  int device = 0;
+  int64_t row_begin = 0, row_end = 0;
+  int64_t slice_begin = 0, slice_end = -1;  // output channels; -1: all
+  bool whole_outputs = false;               // the outputs of a slice are the whole layer's
+  int64_t input_begin = 0, input_end = -1;  // elements of a row of input 0; -1: all
+  bool adds_to_output = false;              // of a slice of the inputs that is not the first
+  // What forward does along with output 0 (TANDEM_ACTIVATION_), in place of the layer behind it.
+  int32_t activation = TANDEM_ACTIVATION_NONE;
+  // Buffers whose bytes the kernel's report fills in. What is in scratch memory ends with a pass.
+  int saved = -1, scratch = -1, backward_scratch = -1;
+  // Where each of the layer's tensors lives on this device, in the order of the layer's lists.
+  // buffer -1: none.
+  std::vector<Region> inputs, outputs, weights, input_gradients, output_gradients, weight_gradients;
+  Region step, normaliser;
+  Region row_labels;                               // of a loss or metric: which rows hold samples
+  Region forward_statistics, backward_statistics;  // first the device's own, then the batch's
+};
+
+enum class LayerPass {
+  forward,
+  backward_data,
+  backward_weights,
+  backward,
+  forward_statistics,
+  backward_statistics
+};
+[[nodiscard]] const char* to_string(LayerPass pass);
+
+struct LayerWork {
+  int binding = -1;
+  LayerPass pass = LayerPass::forward;
+  bool accumulate = false;
+};
+struct CopySegment {
+  Region source, target;
+};
+struct CopyWork {
+  std::vector<CopySegment> segments;
+};
+struct AddWork {  // target += sources, in this order (float32)
+  Region target;
+  std::vector<Region> sources;
+};
+struct MergeWork {   // target = the statistics of target and sources together, in this order
+  int binding = -1;  // whose layer says how
+  LayerPass pass = LayerPass::forward_statistics;  // or backward_statistics
+  Region target;
+  std::vector<Region> sources;
+};
+struct NormPiece {  // a weight array of the net
+  int weight = -1;
+  Region values, gradient;
+};
+struct NormWork {  // sums of squares of weight arrays and of their gradients
+  std::vector<NormPiece> pieces;
+  Region norms;  // as buffers::norms says
+};
+struct WeightPart {  // floats [begin, end) of a weight array
+  int weight = -1;
+  int64_t begin = 0, end = 0;
+};
+struct UpdatePiece {  // floats of one weight array, wherever the plan keeps them
+  int weight = -1;    // of the net: whose rate, decay and norms
+  Region weights, gradient;
+  Region state;              // in the first of the solver's arrays
+  int64_t state_stride = 0;  // bytes from it to the same floats of the next array
+};
+struct UpdateWork {  // the solver's rule
+  std::vector<UpdatePiece> pieces;
+  Region step, found_inf;
+  Region norms{};  // buffer -1: the rule needs none
+};
+struct CheckWork {  // found_inf = 1 if a value is not finite
+  Region values, found_inf;
+};
+struct ConvertWork {  // target = the pictures of bytes as floats
+  Shape shape;        // of all of them
+  Region pixels, target;
+  PixelScale scale;
+};
+using Work = std::variant<LayerWork, CopyWork, AddWork, MergeWork, NormWork, UpdateWork, CheckWork,
+                          ConvertWork>;
+
+// Where an update takes the gradients of several batches (iter_size), each batch is a step of the
+// executor: in which of them a task does its work. In the others it only keeps its place.
+enum class When { every_batch, first_batch, last_batch };
+
+struct Dependency {
+  int task = -1;
+  int steps_back = 0;  // 0: of this step; 1: of the step before; ...
+  friend bool operator==(const Dependency&, const Dependency&) = default;
+};
+
+struct Task {
+  std::string label;  // "forward conv1 @0", unique in the plan
+  Stage stage = Stage::forward;
+  int layer = -1;  // of the net; -1: none
+  // The first stream does the work; a collective occupies the others from when all have arrived
+  // until it is done.
+  std::vector<StreamId> streams;
+  std::vector<Region> reads, writes;
+  std::vector<Dependency> after;
+  Work work;
+  When when = When::every_batch;
+};
+
+// Bytes of the weight array whose newest values one device has.
+struct WeightPlace {
+  int device = 0;
+  int64_t offset = 0, bytes = 0;
+};
+// Bytes of the weight array whose solver state a device keeps, and where in its state buffer: the
+// first of the solver's arrays at `begin`, the next ones `stride` bytes behind each other.
+struct StatePart {
+  int device = 0;
+  int64_t offset = 0, bytes = 0;
+  int64_t begin = 0, stride = 0;
+  bool is_extended = false;  // in the device's extended state buffer
+};
+
+struct Plan {
+  std::string strategy;
+  std::string net;
+  int devices = 1;
+  int64_t batch = 0;
+  int batches_per_update = 1;  // the weights' gradients are added up over so many steps
+  std::vector<Buffer> buffers;
+  std::vector<PlanBinding> bindings;
+  std::vector<Task> tasks;
+  // All of the weight array's; empty: device 0 has everything.
+  std::vector<WeightPlace> weights_at;
+  // Where the solver's state lies. A range may be there several times, with the same content.
+  std::vector<StatePart> state_parts;
+  RoleOptions roles;               // as the strategy chose them
+  std::string split_layer;         // first layer of the FC part; "": no such split
+  std::vector<std::string> notes;  // what the strategy decided, for the user
+
+  [[nodiscard]] int find_buffer(const std::string& name, int device) const;  // -1: none
+  [[nodiscard]] int64_t bytes(const Region& region) const;  // whole_buffer resolved
+};
+
+// Whether the task does its work in this step.
+[[nodiscard]] bool works_in(const Plan& plan, const Task& task, int64_t step);
+
+// What part of its layer's arithmetic a row of the binding takes: 1 without slices.
+struct Net;
+[[nodiscard]] double slice_fraction(const Net& net, const PlanBinding& binding);
+
+// Rows [begin, end) of each device's share of a batch; shares differ by at most one.
+struct Rows {
+  int64_t begin = 0, end = 0;
+  [[nodiscard]] int64_t count() const { return end - begin; }
+};
+[[nodiscard]] Rows share(int64_t batch, int devices, int device);
+
+// Fills in every task's `after` from the declared reads and writes, in the order of the tasks:
+// whatever touches the same bytes, one of them writing, gets an order, over as many steps as slots
+// make possible. Then takes out every wait that others and the order of the streams imply, so that
+// each remaining one is needed.
+void derive_dependencies(Plan& plan);
+
+// Error naming the task if a task has no stream, waits for itself or a later task of its step, a
+// region exceeds its buffer, or a label occurs twice.
+void validate(const Plan& plan);
+
+struct Race {
+  int first = -1, second = -1;  // tasks
+  int steps_apart = 0;
+  int buffer = -1;  // of the first
+  std::string
+      text;  // "'update conv1 @0' and 'forward conv1 @0' of the next step both use ..., unordered"
+};
+// All pairs of tasks, over max(2, slots + 1) consecutive steps, that touch the same memory, one of
+// them writing, with no order between them. With addresses (see memory_plan.h) given, by bytes of
+// the arenas; otherwise by buffers.
+struct MemoryPlan;
+[[nodiscard]] std::vector<Race> find_races(const Plan& plan, const MemoryPlan* memory = nullptr);
+
+}  // namespace tandem

@@ -1,0 +1,206 @@
+#include "core/schedule/report/svg.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/xml.h"
+
+namespace tandem {
+
+namespace {
+
+constexpr double left = 150, right = 40, top = 64, row = 18, gap = 10, width = 1200, bottom = 30;
+constexpr int drawn_steps = 2;
+
+using Track = std::pair<int, StreamKind>;
+
+struct Picture {
+  std::map<Track, double> y;  // of each track's row
+  double begin = 0, end = 0;  // seconds
+  double height = 0;
+
+  [[nodiscard]] double x(double seconds) const {
+    return left + (seconds - begin) / (end - begin) * width;
+  }
+  // How much of it lies within the picture.
+  [[nodiscard]] double wide(const TraceEvent& event) const {
+    return x(std::min(event.end, end)) - x(std::max(event.start, begin));
+  }
+  [[nodiscard]] bool shows(const TraceEvent& event) const {
+    constexpr double smallest = 0.05;  // of a pixel: what is never seen is not drawn
+    return wide(event) >= smallest;
+  }
+};
+
+// From the first compute of the drawn steps to their end, with what other steps do meanwhile; a row
+// for each stream on which there is something to see.
+Picture arrange(const Plan& plan, const std::vector<TraceEvent>& events, int64_t last_step) {
+  Picture picture;
+  picture.begin = std::numeric_limits<double>::infinity();
+  for (const TraceEvent& event : events) {
+    if (event.step > last_step) continue;
+    picture.end = std::max(picture.end, event.end);
+    if (plan.tasks.at(size_t(event.task)).streams[0].kind == StreamKind::compute) {
+      picture.begin = std::min(picture.begin, event.start);
+    }
+  }
+  if (!std::isfinite(picture.begin) || picture.begin >= picture.end) picture.begin = 0;
+  std::set<Track> tracks;
+  for (const TraceEvent& event : events) {
+    if (!picture.shows(event)) continue;
+    for (const StreamId& stream : plan.tasks[size_t(event.task)].streams) {
+      tracks.emplace(stream.device, stream.kind);
+    }
+  }
+  double y = top;
+  int device = -1;
+  for (const Track& track : tracks) {
+    if (device >= 0 && track.first != device) y += gap;
+    device = track.first;
+    picture.y[track] = y;
+    y += row;
+  }
+  picture.height = y + bottom;
+  return picture;
+}
+
+std::string text_at(double x, double y, const std::string& text, const char* more = "") {
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, more,
+                     escape_xml(text));
+}
+
+std::string boxes(const Plan& plan, const std::vector<TraceEvent>& events, const Picture& picture) {
+  constexpr double least = 0.5;  // pixels
+  std::string text;
+  for (const TraceEvent& event : events) {
+    const Task& task = plan.tasks[size_t(event.task)];
+    if (!picture.shows(event)) continue;
+    for (const StreamId& stream : task.streams) {
+      text += fmt::format(
+          "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" "
+          "fill=\"{}\"><title>{}: {:.3f} ms</title></rect>\n",
+          picture.x(std::max(event.start, picture.begin)),
+          picture.y.at({stream.device, stream.kind}) + 1, std::max(picture.wide(event), least),
+          row - 2, stage_colour(task.stage), escape_xml(task.label),
+          1e3 * (event.end - event.start));
+    }
+  }
+  return text;
+}
+
+std::string legend(const Plan& plan, const std::vector<TraceEvent>& events,
+                   const Picture& picture) {
+  std::set<Stage> stages;
+  for (const TraceEvent& event : events) {
+    if (picture.shows(event)) stages.insert(plan.tasks[size_t(event.task)].stage);
+  }
+  std::string text;
+  double x = left;
+  for (const Stage stage : stages) {
+    const std::string name = to_string(stage);
+    text += fmt::format("<rect x=\"{:.1f}\" y=\"32\" width=\"12\" height=\"12\" fill=\"{}\"/>\n", x,
+                        stage_colour(stage));
+    text += text_at(x + 16, 42, name);
+    x += 30 + 6.6 * static_cast<double>(name.size());
+  }
+  return text;
+}
+
+// A line every 1, 2 or 5 times a power of ten, about ten of them.
+std::string axis(const Picture& picture) {
+  const double span = 1e3 * (picture.end - picture.begin);
+  double distance = std::pow(10.0, std::floor(std::log10(span / 5)));
+  if (span / distance > 25) distance *= 5;
+  if (span / distance > 10) distance *= 2;
+  std::string text;
+  for (double at = 0; at <= span; at += distance) {
+    const double x = picture.x(picture.begin + at / 1e3);
+    text += fmt::format(
+        "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" "
+        "stroke=\"#cccccc\" stroke-width=\"0.5\"/>\n",
+        x, top - 6, picture.height - bottom + 6);
+    text += text_at(x, picture.height - bottom + 18, fmt::format("{:g} ms", at),
+                    "text-anchor=\"middle\" fill=\"#555555\"");
+  }
+  return text;
+}
+
+}  // namespace
+
+const char* stage_colour(Stage stage) {
+  switch (stage) {
+    case Stage::input:
+      return "#d9d9d9";
+    case Stage::broadcast:
+      return "#bebada";
+    case Stage::forward:
+      return "#80b1d3";
+    case Stage::backward_fc:
+      return "#fdb462";
+    case Stage::backward_conv:
+      return "#fb8072";
+    case Stage::send_fc_gradients:
+      return "#b3de69";
+    case Stage::update_fc:
+      return "#8dd3c7";
+    case Stage::send_conv_gradients:
+      return "#ccebc5";
+    case Stage::update_conv:
+      return "#66c2a5";
+    case Stage::backward:
+      return "#fb8072";
+    case Stage::reduce_gradients:
+      return "#b3de69";
+    case Stage::update:
+      return "#8dd3c7";
+    case Stage::broadcast_weights:
+      return "#bebada";
+    case Stage::report:
+      return "#ffffb3";
+    case Stage::send_activations:
+      return "#fccde5";
+    case Stage::send_activation_gradients:
+      return "#bc80bd";
+    case Stage::backward_data:
+      return "#fdb462";
+    case Stage::backward_weights:
+      return "#fb8072";
+    case Stage::update_weights:
+      return "#66c2a5";
+    case Stage::load_state:
+      return "#e5c494";
+    case Stage::store_state:
+      return "#d2a56d";
+  }
+  return "#ffffff";
+}
+
+std::string to_svg(const Plan& plan, const std::vector<TraceEvent>& events) {
+  if (events.empty()) throw error("plan '{}': no step to draw", plan.strategy);
+  int64_t first = std::numeric_limits<int64_t>::max();
+  for (const TraceEvent& event : events) first = std::min(first, event.step);
+  const Picture picture = arrange(plan, events, first + drawn_steps - 1);
+  std::string text = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
+      "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"11\">\n"
+      "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
+      left + width + right, picture.height);
+  text += text_at(left, 18,
+                  fmt::format("{} of {} on {} devices, batch {}: {} steps", plan.strategy, plan.net,
+                              plan.devices, plan.batch, drawn_steps),
+                  "font-size=\"14\"");
+  text += legend(plan, events, picture) + axis(picture);
+  for (const auto& [track, y] : picture.y) {
+    text +=
+        text_at(left - 8, y + row - 5, fmt::format("@{} {}", track.first, to_string(track.second)),
+                "text-anchor=\"end\"");
+  }
+  return text + boxes(plan, events, picture) + "</svg>\n";
+}
+
+}  // namespace tandem

@@ -1,0 +1,52 @@
+// Which rows of the batch each device of E computes errors for, and the pieces in which they travel
+// to W, so that W begins before E has all of a layer's.
+#pragma once
+
+#include <vector>
+
+#include "core/schedule/strategies/asymmetric/asymmetric_groups.h"
+
+namespace tandem {
+
+// Rows that a device of E computes errors for: those that it went forward over, for which it has
+// everything, and those of a device of W.
+struct ActivationGradientRows {
+  int device = 0;
+  Rows rows;
+  int forward_on = 0;  // the device that went forward over them
+  [[nodiscard]] bool is_own() const { return device == forward_on; }
+};
+
+// All of the batch, every row once; each device of E has its own and of W's, which it takes from
+// the nearest, so many that all have as many, or one more or less. By device, its own first.
+// Forward passes are over share(batch, devices, device).
+[[nodiscard]] std::vector<ActivationGradientRows> error_rows(const StrategyInputs& inputs,
+                                                             const AsymmetricGroups& groups);
+
+// Some of the rows of part `part` (of error_rows) on their way to target `target`.
+struct ActivationGradientPiece {
+  size_t part = 0, target = 0;
+  Rows rows;
+};
+// The order in which pieces of a tensor, of `row_bytes` a row, leave for `targets` devices: every
+// device sends one while another receives one. A piece has about 4 MiB unless that makes more than
+// eight of a part.
+[[nodiscard]] std::vector<ActivationGradientPiece> gradient_pieces(
+    const std::vector<ActivationGradientRows>& parts, size_t targets, int64_t row_bytes);
+
+// The rows of a part that are gone backward over at once: whole pieces of it, each of at least 64
+// rows, since fewer take a device longer than their share.
+[[nodiscard]] std::vector<Rows> pass_rows(const std::vector<ActivationGradientRows>& parts,
+                                          size_t part,
+                                          const std::vector<ActivationGradientPiece>& pieces);
+
+// Whether the layers between `layer` and `above` can go backward over some of their rows.
+[[nodiscard]] bool passes_pieces(const Net& net, int layer, int above);
+
+// Rows in messages of about 2 MiB, at most eight: what is more urgent waits for one of them only.
+[[nodiscard]] std::vector<Rows> message_rows(Rows rows, int64_t row_bytes);
+
+// Of a row of a tensor, by its dtype.
+[[nodiscard]] int64_t row_bytes(const Net& net, int tensor);
+
+}  // namespace tandem

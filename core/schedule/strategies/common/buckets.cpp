@@ -1,0 +1,155 @@
+#include "core/schedule/strategies/common/buckets.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "core/base/error.h"
+
+namespace tandem {
+
+namespace {
+
+// Small arrays that are not trained (running means) lie between others; to leave them out would
+// cost a message of its own for what is on either side.
+constexpr int64_t largest_gap = 64 << 10;
+constexpr int64_t alignment = 64;
+
+// A gradient is complete after its last user, which backward is the first layer.
+std::vector<int> first_users(const Net& net) {
+  std::vector<int> users(net.weights.size(), -1);
+  for (size_t i = net.layers.size(); i-- > 0;) {
+    for (const int weight : net.layers[i].weights) users[size_t(weight)] = static_cast<int>(i);
+  }
+  return users;
+}
+
+int64_t begin_of(const WeightArray& array) {
+  return array.offset * 4;
+}
+int64_t end_of(const WeightArray& array) {
+  return (array.offset + array.count) * 4;
+}
+
+// Whether the array lies next to the bucket, on either side.
+bool is_neighbour(const Bucket& bucket, const WeightArray& array) {
+  const int64_t before = bucket.range.offset - end_of(array);
+  const int64_t behind = begin_of(array) - (bucket.range.offset + bucket.range.bytes);
+  return std::max(before, behind) <= largest_gap;
+}
+
+void add(Bucket& bucket, const Net& net, int weight, int layer) {
+  const WeightArray& array = net.weights[size_t(weight)];
+  const bool is_first = bucket.weights.empty();
+  const int64_t begin = is_first ? begin_of(array) : std::min(bucket.range.offset, begin_of(array));
+  const int64_t end =
+      is_first ? end_of(array) : std::max(bucket.range.offset + bucket.range.bytes, end_of(array));
+  bucket.range = {begin, end - begin};
+  bucket.layer = layer;
+  bucket.weights.push_back(weight);
+}
+
+void finish(Bucket& bucket, const Net& net, const std::vector<int>& users) {
+  std::sort(bucket.weights.begin(), bucket.weights.end(), [&](int a, int b) {
+    return net.weights[size_t(a)].offset < net.weights[size_t(b)].offset;
+  });
+  int last = bucket.layer;
+  for (const int weight : bucket.weights) last = std::max(last, users[size_t(weight)]);
+  bucket.name = net.layers[size_t(bucket.layer)].name;
+  if (last != bucket.layer) bucket.name += ".." + net.layers[size_t(last)].name;
+}
+
+}  // namespace
+
+std::vector<Bucket> make_buckets(const Net& net, int64_t bytes) {
+  const std::vector<int> users = first_users(net);
+  std::vector<int> trained;
+  for (size_t i = 0; i < net.weights.size(); ++i) {
+    if (net.weights[i].trained() && users[i] >= 0) trained.push_back(static_cast<int>(i));
+  }
+  if (trained.empty()) {
+    throw error(
+        "net '{}' has no weights to train: every lr_mult is 0, or no layer before the loss has any",
+        net.name);
+  }
+  std::stable_sort(trained.begin(), trained.end(), [&](int a, int b) {
+    if (users[size_t(a)] != users[size_t(b)]) return users[size_t(a)] > users[size_t(b)];
+    return net.weights[size_t(a)].offset > net.weights[size_t(b)].offset;
+  });
+  std::vector<Bucket> buckets;
+  for (const int weight : trained) {
+    const int layer = users[size_t(weight)];
+    // A layer's arrays are complete together, so they never make a bucket too large.
+    const bool fits = !buckets.empty() &&
+                      (buckets.back().range.bytes < bytes || buckets.back().layer == layer) &&
+                      is_neighbour(buckets.back(), net.weights[size_t(weight)]);
+    if (!fits) buckets.emplace_back();
+    add(buckets.back(), net, weight, layer);
+  }
+  std::set<std::string> names;
+  for (Bucket& bucket : buckets) {
+    finish(bucket, net, users);
+    const std::string plain = bucket.name;
+    for (int i = 2; !names.insert(bucket.name).second; ++i) {
+      bucket.name = fmt::format("{} ({})", plain, i);
+    }
+  }
+  return buckets;
+}
+
+WeightRange slice_of(const WeightRange& range, int64_t begin, int64_t bytes) {
+  return {range.offset + begin, bytes};
+}
+
+WeightRange slice_of(const WeightRange& range, int index, int count) {
+  const int64_t units = (range.bytes + alignment - 1) / alignment;
+  const Rows share_of = share(units, count, index);
+  const int64_t begin = std::min(share_of.begin * alignment, range.bytes);
+  const int64_t end = std::min(share_of.end * alignment, range.bytes);
+  return slice_of(range, begin, end - begin);
+}
+
+std::vector<Move> order_moves(const std::vector<Bucket>& buckets, const MoveTimes& times,
+                              bool duplex, bool returns_last) {
+  constexpr double never = std::numeric_limits<double>::infinity();
+  std::vector<Move> moves;
+  std::vector<double> reduced(buckets.size(), never);
+  std::vector<bool> returned(buckets.size(), false);
+  double now = 0, inwards_free = 0;  // `now` is of the links that weights go back on
+  size_t next = 0;
+  const auto reduce_next = [&] {
+    const double begin = std::max({inwards_free, times.ready[next], duplex ? 0.0 : now});
+    inwards_free = reduced[next] = begin + times.reduction[next];
+    if (!times.update.empty()) reduced[next] += times.update[next];
+    if (!duplex) now = inwards_free;
+    moves.push_back({static_cast<int>(next++), false});
+  };
+  while (moves.size() < 2 * buckets.size()) {
+    const bool has_ready = next < buckets.size() && times.ready[next] <= now;
+    int chosen = -1;
+    for (size_t i = 0; i < buckets.size(); ++i) {
+      if (returned[i] || reduced[i] > now) continue;
+      if (chosen < 0 || buckets[i].layer < buckets[size_t(chosen)].layer) {
+        chosen = static_cast<int>(i);
+      }
+    }
+    const bool all_in = next == buckets.size() && (buckets.empty() || inwards_free <= now);
+    const bool may_return = chosen >= 0 && (!returns_last || all_in);
+    if (next < buckets.size() && (has_ready || !may_return)) {
+      reduce_next();
+    } else if (may_return) {
+      now += times.back[size_t(chosen)];
+      returned[size_t(chosen)] = true;
+      moves.push_back({chosen, true});
+    } else {
+      const double next_reduced = *std::min_element(
+          reduced.begin(), reduced.end(),
+          [&](double a, double b) { return (a > now ? a : never) < (b > now ? b : never); });
+      now = returns_last ? std::max(inwards_free, next_reduced > now ? next_reduced : now)
+                         : next_reduced;
+    }
+  }
+  return moves;
+}
+
+}  // namespace tandem

@@ -1,0 +1,53 @@
+// Which gradients travel together, and in what order they and the new weights take the links. A
+// bucket is contiguous in the weight array; its gradient is complete once the layers down to its
+// lowest have gone backward.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/model/net.h"
+#include "core/schedule/builder/plan_builder.h"
+
+namespace tandem {
+
+struct Bucket {
+  std::string name;          // of its layers: "conv1", "fc7..fc8"
+  int layer = -1;            // the first of the net that uses it: whose backward completes the
+                             // gradient, and whose forward first needs the new weights
+  std::vector<int> weights;  // trained arrays, in the order of their places
+  WeightRange range;         // with small arrays between them that are not trained
+};
+
+// All trained arrays, in the order in which their gradients are complete. A bucket takes more
+// layers while it has fewer than `bytes`; an array is never divided. Error if the net has none.
+[[nodiscard]] std::vector<Bucket> make_buckets(const Net& net, int64_t bytes);
+
+// `bytes` of a range, from `begin` of it.
+[[nodiscard]] WeightRange slice_of(const WeightRange& range, int64_t begin, int64_t bytes);
+// Slice `index` of `count`: equal but for multiples of 64 bytes; the last ones may be empty.
+[[nodiscard]] WeightRange slice_of(const WeightRange& range, int index, int count);
+
+// A bucket's gradients on their way in, or its weights on their way back.
+struct Move {
+  int bucket = 0;
+  bool is_return = false;
+  friend bool operator==(const Move&, const Move&) = default;
+};
+
+struct MoveTimes {                // seconds after the begin of backward
+  std::vector<double> ready;      // by bucket: its gradient is complete
+  std::vector<double> reduction;  // by bucket: how long its gradients take the links
+  std::vector<double> back;       // ... its weights
+  std::vector<double> update{};   // from its gradients' arrival to its new weights; empty: no time
+};
+
+// The order in which moves take the links. Gradients go first, as they become ready: what they are
+// waited for is the step's end. While none is ready, weights go back, those of the lowest layer
+// first, because the next forward needs them first. With `duplex` both directions have links of
+// their own. With `returns_last` no weights go back before all gradients are in.
+[[nodiscard]] std::vector<Move> order_moves(const std::vector<Bucket>& buckets,
+                                            const MoveTimes& times, bool duplex, bool returns_last);
+
+}  // namespace tandem

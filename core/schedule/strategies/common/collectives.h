@@ -1,0 +1,59 @@
+// How the gradients of a bucket become new weights on every device, in tasks that any strategy may
+// use: copies and additions in a fixed order, so that the same bits come out every time. A device's
+// communication stream receives, its send stream sends, its update stream adds and updates: so a
+// device sends, receives and adds at once, and every link that a reduction uses can be busy all the
+// time.
+//   serial  every device sends to the master, which adds, updates, and sends the weights to each:
+//           (N - 1) x bytes through the master's links, each way.
+//   tree    pairs are added, then pairs of pairs, up to the master, and the new weights come back
+//           down: ceil(log2 N) x bytes, each way.
+//   ring    as group_reduce.h says; a part's owner updates it, and the new parts travel around:
+//           2 (N - 1) / N x bytes through every link, all at once.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/schedule/strategies/common/buckets.h"
+
+namespace tandem {
+
+class Collective {
+ public:
+  // Error for an unknown reduction ("serial", "tree", "ring"). `builder` outlives it.
+  [[nodiscard]] static std::unique_ptr<Collective> make(const std::string& reduction,
+                                                        PlanBuilder& builder);
+  virtual ~Collective() = default;
+
+  // Appends the tasks that add up the bucket's gradients, and the norms that the rule wants of
+  // them.
+  virtual void emit_reduction(const Bucket& bucket) = 0;
+  // The solver's rule over the bucket, wherever it runs.
+  virtual void emit_update(const Bucket& bucket) = 0;
+  // The new weights to every device.
+  virtual void emit_return(const Bucket& bucket) = 0;
+
+  // Devices beside the master update, so they need its found_inf flag.
+  [[nodiscard]] virtual bool updates_everywhere() const = 0;
+  // Gradients and weights travel on links of their own.
+  [[nodiscard]] virtual bool is_duplex() const = 0;
+  // Seconds that the links are taken, each way.
+  [[nodiscard]] virtual double seconds(const Bucket& bucket) const = 0;
+};
+
+// The devices in an order in which neighbours are close: the master, then always the one that the
+// last reaches fastest. Without a topology: by number.
+[[nodiscard]] std::vector<int> device_order(const StrategyInputs& inputs);
+// Some of them; the first stays the first.
+[[nodiscard]] std::vector<int> device_order(const StrategyInputs& inputs,
+                                            const std::vector<int>& devices);
+// Seconds of a copy between two devices that meets no other, by the topology, else the link.
+[[nodiscard]] double transfer_seconds(const StrategyInputs& inputs, int source, int target,
+                                      int64_t bytes);
+
+[[nodiscard]] std::unique_ptr<Collective> make_serial(PlanBuilder& builder);
+[[nodiscard]] std::unique_ptr<Collective> make_tree(PlanBuilder& builder);
+[[nodiscard]] std::unique_ptr<Collective> make_ring(PlanBuilder& builder);
+
+}  // namespace tandem

@@ -1,0 +1,69 @@
+#include "core/schedule/strategies/common/extended_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tandem {
+
+namespace {
+
+constexpr int64_t alignment = 64;
+
+}  // namespace
+
+// A quarter of the largest array, so that two windows are less than it, and what takes a copy much
+// longer than its begin.
+int64_t ExtendedState::window_bytes() const {
+  constexpr int64_t most = int64_t{4} << 20;
+  int64_t largest = 0;
+  for (const WeightArray& array : builder_.net().weights) {
+    largest = std::max(largest, array.count * 4);
+  }
+  const int64_t quarter = (largest / 4 + alignment - 1) / alignment * alignment;
+  return std::clamp(quarter, alignment, most);
+}
+
+void ExtendedState::emit_update(const std::string& what, Stage stage, int device,
+                                const std::vector<int>& weights) {
+  const int64_t window = window_bytes();
+  int number = 0;
+  for (const WeightRange& range : weight_ranges(builder_.net(), weights)) {
+    for (int64_t begin = 0; begin < range.bytes; begin += window) {
+      const WeightRange piece{range.offset + begin, std::min(window, range.bytes - begin)};
+      const std::vector<WeightPart> parts = builder_.parts_in(weights, piece);
+      if (parts.empty()) continue;
+      emit_piece(fmt::format("{} part {}", what, number++), stage, device, parts);
+    }
+  }
+}
+
+void ExtendedState::emit_piece(const std::string& name, Stage stage, int device,
+                               const std::vector<WeightPart>& parts) {
+  const WeightRange range = builder_.ranges_of(parts).front();
+  const int states = builder_.inputs().solver_states;
+  const StatePlace kept = builder_.keep_state(device, range, true);
+  const int64_t window = window_bytes();
+  const int buffer = builder_.buffer({fmt::format("state window {}", pieces_[device]++ % 2),
+                                      device,
+                                      BufferKind::transient,
+                                      states * window,
+                                      1,
+                                      {}});
+  const StatePlace here{{buffer, 0, range.bytes}, window};
+  std::vector<CopySegment> in, out;
+  for (int i = 0; i < states; ++i) {
+    const Region there{kept.first.buffer, kept.first.offset + i * kept.stride, range.bytes};
+    const Region inside{buffer, i * window, range.bytes};
+    in.push_back({there, inside});
+    out.push_back({inside, there});
+  }
+  builder_.emit_copy(fmt::format("load state of {} @{}", name, device), Stage::load_state, -1,
+                     {{device, StreamKind::copy}}, std::move(in), When::last_batch);
+  builder_.emit_update(fmt::format("update {} @{}", name, device), stage, device, parts,
+                       StreamKind::update, &here);
+  builder_.emit_copy(fmt::format("store state of {} @{}", name, device), Stage::store_state, -1,
+                     {{device, StreamKind::copy}}, std::move(out), When::last_batch);
+}
+
+}  // namespace tandem

@@ -1,0 +1,33 @@
+// Updates of a device whose solver state lies in its extended memory: a second, larger and slower
+// one (a memory-mapped file on the cpu, pinned host memory on a GPU). The state comes to the device
+// in pieces, through two windows, and goes back: while one is updated, the next one comes.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/schedule/builder/plan_builder.h"
+
+namespace tandem {
+
+class ExtendedState {
+ public:
+  // `builder` outlives it.
+  explicit ExtendedState(PlanBuilder& builder) : builder_(builder) {}
+
+  // "update <what> @2", in pieces, with the copies of their state before and behind each.
+  void emit_update(const std::string& what, Stage stage, int device,
+                   const std::vector<int>& weights);
+
+ private:
+  // Bytes of one solver array that a window holds.
+  [[nodiscard]] int64_t window_bytes() const;
+  void emit_piece(const std::string& name, Stage stage, int device,
+                  const std::vector<WeightPart>& parts);
+
+  PlanBuilder& builder_;
+  std::map<int, int> pieces_;  // so far in this step, by device
+};
+
+}  // namespace tandem

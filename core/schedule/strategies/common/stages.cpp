@@ -1,0 +1,153 @@
+#include "core/schedule/strategies/common/stages.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "core/schedule/plan/buffers.h"
+
+namespace tandem::stages {
+
+void emit_inputs(PlanBuilder& builder) {
+  for (int device = 0; device < builder.devices(); ++device) builder.emit_input(device);
+}
+
+namespace {
+
+std::vector<int> everyone(const PlanBuilder& builder) {
+  std::vector<int> members(size_t(builder.devices()));
+  std::iota(members.begin(), members.end(), 0);
+  return members;
+}
+
+void emit_statistics(PlanBuilder& builder, const std::vector<int>& members, int layer, Stage stage,
+                     LayerPass pass, StreamKind stream) {
+  const int root = members.front();
+  if (builder.statistics(root, layer, pass).buffer < 0) return;
+  for (const int member : members) builder.emit_statistics(member, layer, stage, pass);
+  if (members.size() == 1) return;
+  const std::string what =
+      fmt::format("{} {}", to_string(pass), builder.net().layers[size_t(layer)].name);
+  for (const int member : members) {
+    if (member == root) continue;
+    builder.emit_transfer("send " + what, stage, layer, member, root,
+                          {{builder.statistics(member, layer, pass),
+                            builder.received_statistics(member, layer, pass, root)}},
+                          When::every_batch, {stream, stream});
+  }
+  builder.emit_merge(stage, layer, pass, members, stream);
+  for (const int member : members) {
+    if (member == root) continue;
+    builder.emit_transfer(
+        "return " + what, stage, layer, root, member,
+        {{builder.statistics(root, layer, pass), builder.statistics(member, layer, pass)}},
+        When::every_batch, {stream, stream});
+  }
+}
+
+}  // namespace
+
+void emit_forward(PlanBuilder& builder, StreamKind stream) {
+  const int layers = static_cast<int>(builder.net().layers.size());
+  for (int layer = 0; layer < layers; ++layer) emit_forward(builder, layer, stream);
+}
+
+void emit_forward(PlanBuilder& builder, int layer, StreamKind stream) {
+  emit_forward(builder, everyone(builder), layer, stream);
+}
+
+void emit_forward(PlanBuilder& builder, const std::vector<int>& members, int layer,
+                  StreamKind stream) {
+  emit_statistics(builder, members, layer, Stage::forward, LayerPass::forward_statistics, stream);
+  for (const int member : members) builder.emit_forward(member, layer);
+}
+
+void emit_report(PlanBuilder& builder, bool checked, StreamKind kind) {
+  emit_report(builder, everyone(builder), checked, kind);
+}
+
+void emit_report(PlanBuilder& builder, const std::vector<int>& members, bool checked,
+                 StreamKind kind) {
+  const Net& net = builder.net();
+  if (net.scalars.empty()) return;
+  const int root = members.front();
+  const StreamId stream{root, kind};
+  std::vector<Region> received;
+  for (const int member : members) {
+    if (member == root) continue;
+    received.push_back(builder.received_metrics(member, root));
+    builder.emit_transfer("send metrics", Stage::report, -1, member, root,
+                          {{builder.metrics(member), received.back()}}, When::every_batch,
+                          {kind, kind});
+  }
+  if (!received.empty()) {
+    builder.emit_add(fmt::format("add metrics @{}", root), Stage::report, stream,
+                     builder.metrics(root), received);
+  }
+  const int results = builder.buffer(
+      {buffers::results, TANDEM_HOST, BufferKind::persistent, buffers::results_bytes(net), 2, {}});
+  const Region sums = builder.metrics(root);
+  std::vector<CopySegment> segments{{sums, {results, 0, sums.bytes}}};
+  for (size_t i = 0; checked && i < net.scalars.size(); ++i) {
+    if (net.scalars[i].loss_weight == 0) continue;
+    builder.emit_check(fmt::format("check {} @{}", net.scalars[i].name, root), stream,
+                       static_cast<int>(i));
+  }
+  if (checked) {
+    const Region found_inf = builder.found_inf(root);
+    segments.push_back({found_inf, {results, sums.bytes, found_inf.bytes}});
+  }
+  builder.emit_copy(fmt::format("report @{}", root), Stage::report, -1, {stream},
+                    std::move(segments));
+}
+
+void emit_backward(PlanBuilder& builder, int first, int last, Stage stage, StreamKind stream) {
+  for (int layer = last; layer-- > first;) {
+    emit_backward(builder, everyone(builder), layer, stage, stream);
+  }
+}
+
+void emit_backward(PlanBuilder& builder, const std::vector<int>& members, int layer, Stage stage,
+                   StreamKind stream) {
+  if (builder.net().layers[size_t(layer)].has_backward()) {
+    emit_statistics(builder, members, layer, stage, LayerPass::backward_statistics, stream);
+  }
+  for (const int member : members) builder.emit_backward(member, layer, stage);
+}
+
+void emit_reduction(PlanBuilder& builder, const std::string& what,
+                    const std::vector<WeightRange>& ranges, Stage sending, Stage adding) {
+  if (builder.devices() == 1 || ranges.empty()) return;
+  for (int device = 1; device < builder.devices(); ++device) {
+    std::vector<CopySegment> segments;
+    for (const WeightRange& range : ranges) {
+      segments.push_back(
+          {builder.gradients(device, range), builder.received_gradients(device, range)});
+    }
+    builder.emit_transfer("send " + what, sending, -1, device, 0, std::move(segments),
+                          When::last_batch);
+  }
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    std::vector<Region> sources;
+    for (int device = 1; device < builder.devices(); ++device) {
+      sources.push_back(builder.received_gradients(device, ranges[i]));
+    }
+    const std::string part = ranges.size() > 1 ? fmt::format(", range {}", i) : "";
+    builder.emit_add(fmt::format("add {}{} @0", what, part), adding, {0, StreamKind::communication},
+                     builder.gradients(0, ranges[i]), std::move(sources), When::last_batch);
+  }
+}
+
+void emit_broadcast(PlanBuilder& builder, const std::string& what, int layer,
+                    const std::vector<WeightRange>& ranges, When when) {
+  for (int device = 1; device < builder.devices(); ++device) {
+    std::vector<CopySegment> segments;
+    for (const WeightRange& range : ranges) {
+      segments.push_back({builder.weights(0, range), builder.weights(device, range)});
+    }
+    builder.emit_transfer("broadcast " + what, Stage::broadcast, layer, 0, device,
+                          std::move(segments), when);
+  }
+}
+
+}  // namespace tandem::stages

@@ -1,0 +1,87 @@
+#include "core/schedule/strategies/common/updates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace tandem {
+
+std::vector<int> weights_completed_by(const Net& net, int layer) {
+  std::vector<int> result;
+  if (!net.layers[size_t(layer)].wants_backward_weights) return result;
+  for (const int weight : net.layers[size_t(layer)].weights) {
+    const auto uses = [weight](const Layer& l) {
+      return std::find(l.weights.begin(), l.weights.end(), weight) != l.weights.end();
+    };
+    const bool used_before = std::any_of(net.layers.begin(), net.layers.begin() + layer, uses);
+    if (!used_before && net.weights[size_t(weight)].trained()) result.push_back(weight);
+  }
+  return result;
+}
+
+void Updates::emit_found_inf(int root, const std::vector<int>& devices) {
+  if (builder_.net().scalars.empty()) return;
+  for (const int device : devices) {
+    if (device == root) continue;
+    builder_.emit_transfer("send found_inf", Stage::report, -1, root, device,
+                           {{builder_.found_inf(root), builder_.found_inf(device)}},
+                           When::every_batch, control_streams);
+  }
+}
+
+void Updates::add(int device, Stage stage, const std::string& what,
+                  const std::vector<int>& weights) {
+  if (weights.empty()) return;
+  builder_.emit_norms(fmt::format("norms {} @{}", what, device), stage, device, weights,
+                      StreamKind::update);
+  const Pending update{device, stage, what, weights};
+  if (builder_.inputs().clips_gradients) {
+    pending_.push_back(update);
+  } else {
+    emit(update);
+  }
+}
+
+void Updates::emit(const Pending& update) {
+  if (extends_.contains(update.device)) {
+    extended_.emit_update(update.what, update.stage, update.device, update.weights);
+    return;
+  }
+  builder_.emit_update(fmt::format("update {} @{}", update.what, update.device), update.stage,
+                       update.device, update.weights, StreamKind::update);
+}
+
+void Updates::finish() {
+  if (pending_.empty()) return;
+  exchange_norms();
+  for (const Pending& update : pending_) emit(update);
+  pending_.clear();
+}
+
+void Updates::exchange_norms() {
+  std::map<int, std::set<int>> known;  // by device
+  std::map<int, int> source;           // of each array: the first device that has its norms
+  for (const Pending& update : pending_) {
+    for (const int weight : update.weights) {
+      known[update.device].insert(weight);
+      source.try_emplace(weight, update.device);
+    }
+  }
+  for (const auto& [device, mine] : known) {
+    std::map<int, std::vector<int>> missing;  // by the device they come from
+    for (const auto& [weight, from] : source) {
+      if (!mine.contains(weight)) missing[from].push_back(weight);
+    }
+    for (const auto& [from, weights] : missing) {
+      const std::vector<Region> sources = builder_.norms(from, weights);
+      const std::vector<Region> targets = builder_.norms(device, weights);
+      std::vector<CopySegment> segments;
+      for (size_t i = 0; i < sources.size(); ++i) segments.push_back({sources[i], targets[i]});
+      builder_.emit_transfer("send norms", Stage::update_conv, -1, from, device,
+                             std::move(segments), When::last_batch, control_streams);
+    }
+  }
+}
+
+}  // namespace tandem

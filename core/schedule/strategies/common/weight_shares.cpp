@@ -1,0 +1,128 @@
+#include "core/schedule/strategies/common/weight_shares.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/schedule/strategies/common/updates.h"
+
+namespace tandem {
+
+std::string to_text(Division division) {
+  switch (division) {
+    case Division::slices:
+      return "all";
+    case Division::slices_of_large:
+      return "large";
+    case Division::whole:
+      break;
+  }
+  return "none";
+}
+
+std::optional<Division> given_division(const StrategyInputs& inputs) {
+  const std::string& told = inputs.options.roles.slices;
+  for (const Division division : {Division::slices, Division::slices_of_large, Division::whole}) {
+    if (told != to_text(division)) continue;
+    if (!inputs.needs_norms || division == Division::whole) return division;
+    throw error("--slices {}: the solver's rule reads the norms of whole gradients: give none",
+                told);
+  }
+  if (!told.empty()) throw error("--slices {}: there are all, large and none", told);
+  return inputs.needs_norms ? std::optional(Division::whole) : std::nullopt;
+}
+
+WeightShares::WeightShares(const Net& net, const std::vector<int>& devices, Division division)
+    : net_(net), shares_(net.layers.size()) {
+  std::map<int, int64_t> load;  // weights of each device's whole layers
+  for (const int device : devices) load[device] = 0;
+  const auto count = static_cast<int>(devices.size());
+  int64_t all = 0;
+  for (size_t i = 0; i < net.layers.size(); ++i) {
+    if (net.layers[i].wants_backward_weights) all += weights_of(static_cast<int>(i));
+  }
+  for (size_t i = 0; i < net.layers.size(); ++i) {
+    const Layer& layer = net.layers[i];
+    if (!layer.wants_backward_weights) continue;
+    const bool slices =
+        division == Division::slices || (division == Division::slices_of_large &&
+                                         2 * count * weights_of(static_cast<int>(i)) > all);
+    const int64_t channels = net.tensors[size_t(layer.outputs[0])].shape.c;
+    if (slices && count > 1 && layer.has(TANDEM_SLICED_OUTPUTS) && channels >= count &&
+        !is_shared(static_cast<int>(i))) {
+      for (int k = 0; k < count; ++k) {
+        const Rows part = share(channels, count, k);
+        shares_[i].push_back({devices[size_t(k)], true, part.begin, part.end});
+      }
+      continue;
+    }
+    // Gradients of weights that layers share are added up in one place.
+    int device = devices.front();
+    if (!is_shared(static_cast<int>(i))) {
+      device = std::min_element(load.begin(), load.end(), [](const auto& a, const auto& b) {
+                 return a.second < b.second;
+               })->first;
+    }
+    load[device] += weights_of(static_cast<int>(i));
+    shares_[i] = {{device, false, 0, channels}};
+  }
+}
+
+int64_t WeightShares::weights_of(int layer) const {
+  int64_t count = 0;
+  for (const int weight : net_.layers[size_t(layer)].weights) {
+    count += net_.weights[size_t(weight)].count;
+  }
+  return count;
+}
+
+bool WeightShares::is_shared(int layer) const {
+  for (const int weight : net_.layers[size_t(layer)].weights) {
+    int users = 0;
+    for (const Layer& other : net_.layers) {
+      users += static_cast<int>(std::count(other.weights.begin(), other.weights.end(), weight));
+    }
+    if (users > 1) return true;
+  }
+  return false;
+}
+
+std::vector<WeightRange> WeightShares::ranges(int layer, const WeightShare& share) const {
+  if (!share.is_slice) return weight_ranges(net_, weights_completed_by(net_, layer));
+  std::vector<WeightRange> result;
+  for (const int weight : net_.layers[size_t(layer)].weights) {
+    const WeightArray& array = net_.weights[size_t(weight)];
+    if (!array.trained()) continue;
+    const int64_t one = array.count / array.shape.n;
+    result.push_back({(array.offset + share.begin * one) * 4, (share.end - share.begin) * one * 4});
+  }
+  return result;
+}
+
+std::vector<bool> WeightShares::layers_of(int device) const {
+  std::vector<bool> result;
+  for (const std::vector<WeightShare>& shares : shares_) {
+    result.push_back(std::any_of(shares.begin(), shares.end(),
+                                 [&](const WeightShare& s) { return s.device == device; }));
+  }
+  return result;
+}
+
+std::vector<WeightPlace> WeightShares::places() const {
+  std::vector<WeightPlace> result;
+  std::vector<bool> trained(net_.weights.size(), false);
+  for (int layer = 0; layer < static_cast<int>(shares_.size()); ++layer) {
+    for (const WeightShare& share : of(layer)) {
+      for (const WeightRange& range : ranges(layer, share)) {
+        result.push_back({share.device, range.offset, range.bytes});
+      }
+    }
+    for (const int weight : weights_completed_by(net_, layer)) trained[size_t(weight)] = true;
+  }
+  for (size_t i = 0; i < trained.size(); ++i) {
+    const WeightArray& array = net_.weights[i];
+    if (!trained[i]) result.push_back({0, array.offset * 4, array.count * 4});
+  }
+  return result;
+}
+
+}  // namespace tandem

@@ -1,0 +1,71 @@
+// STRATEGIES §1: has the net a conv part with nearly all of the time and an FC part with nearly all
+// of the parameters?
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/schedule/strategies/strategy.h"
+
+namespace tandem {
+
+namespace {
+
+double backward_seconds(const Net& net, const CostTable& costs, int layer) {
+  const Layer& l = net.layers[size_t(layer)];
+  double seconds = costs.statistics_seconds(net, layer, LayerPass::backward_statistics, net.batch);
+  for (const auto& [wanted, pass] :
+       {std::pair(l.wants_backward_data, LayerPass::backward_data),
+        std::pair(l.wants_backward_weights, LayerPass::backward_weights)}) {
+    if (wanted) seconds += costs.pass_seconds(net, layer, pass, net.batch);
+  }
+  return seconds;
+}
+
+double parameters_up_to(const Net& net, int last_layer) {
+  double count = 0;
+  for (const WeightArray& weight : net.weights) {
+    if (weight.kind == TANDEM_TRAINED && weight.layer >= 0 && weight.layer <= last_layer) {
+      count += static_cast<double>(weight.count);
+    }
+  }
+  return count;
+}
+
+}  // namespace
+
+AlexNetTest test_alexnet_like(const Net& net, const CostTable& costs,
+                              const StrategyOptions& options) {
+  AlexNetTest test;
+  const int layers = static_cast<int>(net.layers.size());
+  double all_time = 0;
+  for (int layer = 0; layer < layers; ++layer) all_time += backward_seconds(net, costs, layer);
+  const double all_parameters = parameters_up_to(net, layers);
+  if (all_time <= 0 || all_parameters <= 0) {
+    test.explanation = fmt::format("not AlexNet-like: the net has no {} to compare",
+                                   all_time <= 0 ? "backward time" : "parameters");
+    return test;
+  }
+  double time = 0;
+  int p = layers;
+  while (p > 0 && test.time_share <= options.time_threshold) {
+    time += backward_seconds(net, costs, --p);
+    test.time_share = time / all_time;
+  }
+  test.p = net.layers[size_t(p)].name;
+  if (test.time_share <= options.time_threshold) {
+    test.explanation = fmt::format(
+        "not AlexNet-like: backward time never passes the first threshold, {:.3g} of the total",
+        options.time_threshold);
+    return test;
+  }
+  test.weight_share = parameters_up_to(net, p) / all_parameters;
+  test.alexnet_like = test.weight_share < options.weight_threshold;
+  test.explanation = fmt::format(
+      "{}AlexNet-like: from the loss on, backward time passes {:.3g} of the total at p = '{}' "
+      "(t/T = {:.3f}); p and what lies before it hold v/V = {:.3f} of the parameters, which is {} "
+      "{:.3g}",
+      test.alexnet_like ? "" : "not ", options.time_threshold, test.p, test.time_share,
+      test.weight_share, test.alexnet_like ? "below" : "not below", options.weight_threshold);
+  return test;
+}
+
+}  // namespace tandem

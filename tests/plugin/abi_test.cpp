@@ -1,0 +1,198 @@
+// What the ABI promises about its files: abi.h is plain C, every module shows one symbol, and
+// includes go downwards only.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/temp_folder.h"
+
+namespace tandem {
+namespace {
+
+using test::TempFolder;
+using testing::ElementsAre;
+
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int status = 0;
+  std::string output;  // both streams
+};
+
+Outcome run(const std::string& command) {
+  Outcome outcome;
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) throw std::runtime_error("cannot run " + command);
+  std::array<char, 4096> buffer;
+  while (fgets(buffer.data(), buffer.size(), pipe) != nullptr) outcome.output += buffer.data();
+  outcome.status = pclose(pipe);
+  return outcome;
+}
+
+std::string compile_as_c(const std::string& header) {
+  const TempFolder folder;
+  const fs::path file = folder.write("use.c", "#include \"" + header + "\"\nint used;\n");
+  const Outcome outcome = run(std::string(TANDEM_C_COMPILER) +
+                              " -std=c11 -pedantic -Wall -Wextra -Werror -fsyntax-only -I '" +
+                              TANDEM_SOURCE_DIR + "' '" + file.string() + "'");
+  return outcome.status == 0 ? "" : outcome.output + "failed";
+}
+
+TEST(Abi, AbiHeaderIsPedanticC11) {
+  EXPECT_EQ(compile_as_c("plugins/abi.h"), "");
+}
+
+TEST(Abi, RandomHeaderIsPedanticC11) {
+  EXPECT_EQ(compile_as_c("plugins/random.h"), "");
+}
+
+TEST(Abi, AbiHeaderIncludesTwoStandardHeadersOnly) {
+  std::istringstream text(test::read_text(fs::path(TANDEM_SOURCE_DIR) / "plugins/abi.h"));
+  std::vector<std::string> includes;
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with("#include")) includes.push_back(line);
+  }
+  EXPECT_THAT(includes, ElementsAre("#include <stddef.h>", "#include <stdint.h>"));
+}
+
+std::vector<std::string> exported_symbols(const fs::path& module) {
+  const Outcome outcome =
+      run(std::string(TANDEM_NM) + " -D --defined-only '" + module.string() + "'");
+  std::istringstream lines(outcome.output);
+  std::vector<std::string> symbols;
+  for (std::string address, type, name; lines >> address >> type >> name;) symbols.push_back(name);
+  return symbols;
+}
+
+TEST(Abi, EveryBuiltModuleExportsItsEntryAndNothingElse) {
+  int seen = 0;
+  for (const char* folder : {TANDEM_PLUGIN_DIR, TANDEM_SAMPLE_PLUGIN_DIR}) {
+    std::error_code missing;
+    for (const auto& entry : fs::directory_iterator(folder, missing)) {
+      EXPECT_THAT(exported_symbols(entry.path()), ElementsAre("tandem_plugin_entry"))
+          << entry.path();
+      ++seen;
+    }
+  }
+  EXPECT_GE(seen, 2) << "not even the samples were built";
+}
+
+struct Include {
+  std::string where;  // file:line
+  std::string name;
+  bool quoted = false;
+};
+
+// The includes of all sources under `folder` of the source tree.
+std::vector<Include> includes_under(const std::string& folder) {
+  std::vector<Include> found;
+  const fs::path root(TANDEM_SOURCE_DIR);
+  if (!fs::exists(root / folder)) return found;
+  for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+    const std::string extension = entry.path().extension();
+    if (extension != ".h" && extension != ".cpp" && extension != ".c" && extension != ".cu")
+      continue;
+    std::istringstream text(test::read_text(entry.path()));
+    int number = 0;
+    for (std::string line; std::getline(text, line);) {
+      ++number;
+      if (!line.starts_with("#include ") || line.size() < 11) continue;
+      const size_t end = line.find_first_of(">\"", 10);
+      found.push_back({fs::relative(entry.path(), root).string() + ":" + std::to_string(number),
+                       line.substr(10, end - 10), line[9] == '"'});
+    }
+  }
+  return found;
+}
+
+// The layer of the architecture of a folder, or of the nearest folder above it that has one.
+std::map<std::string, int>::const_iterator find_layer(const std::map<std::string, int>& layers,
+                                                      std::string folder) {
+  while (!layers.contains(folder) && folder.find('/') != std::string::npos) {
+    folder.resize(folder.rfind('/'));
+  }
+  return layers.find(folder);
+}
+
+// "core/base/error.h" -> "core/base"; "plugins/abi.h" -> "plugins".
+std::string folder_of(const std::string& path) {
+  return fs::path(path).parent_path().string();
+}
+
+const std::map<std::string, int> layer_of_folder{
+    {"plugins", 0},    {"core/base", 1}, {"core/device", 2},   {"core/plugin", 2},
+    {"core/model", 3}, {"core/data", 3}, {"core/schedule", 4}, {"core/train", 5},
+    {"core/cli", 6},   {"core", 6},
+};
+
+TEST(Architecture, ACoreFileIncludesOnlyItsOwnLayerAndLowerOnes) {
+  const std::vector<Include> includes = includes_under("core");
+  EXPECT_GT(includes.size(), 20u);
+  for (const Include& include : includes) {
+    if (!include.quoted) continue;
+    const auto target = find_layer(layer_of_folder, folder_of(include.name));
+    const auto source = find_layer(layer_of_folder, folder_of(include.where));
+    ASSERT_NE(source, layer_of_folder.end())
+        << include.where << " belongs to no layer of the architecture";
+    ASSERT_NE(target, layer_of_folder.end())
+        << include.where << " includes \"" << include.name << "\", which is no module of core";
+    EXPECT_LE(target->second, source->second)
+        << include.where << " includes \"" << include.name << "\" from a higher layer";
+  }
+}
+
+TEST(Architecture, CoreKnowsNoVendor) {
+  for (const Include& include : includes_under("core")) {
+    for (const char* vendor : {"dnnl", "oneapi/dnnl", "opencv", "cuda", "cudnn", "nccl", "omp.h"}) {
+      EXPECT_FALSE(include.name.starts_with(vendor)) << include.where << ": " << include.name;
+    }
+  }
+}
+
+// What stands below the ABI: it may include its own folder, headers of other layers and what
+// layers or data sets share, and helpers of its device kind's folder in plugins/ (headers only: a
+// module links no other module).
+void expect_only_abi_headers(const std::string& folder) {
+  for (const Include& include : includes_under(folder)) {
+    if (!include.quoted) continue;
+    const std::string target = folder_of(include.name);
+    EXPECT_TRUE(target == folder_of(include.where) || target.starts_with("plugins") ||
+                target.starts_with("layers") || target == "datasets/picture")
+        << include.where << " includes \"" << include.name << "\"";
+  }
+}
+
+TEST(Architecture, PluginsIncludeNothingAboveTheAbi) {
+  EXPECT_GT(includes_under("plugins").size(), 5u);
+  expect_only_abi_headers("plugins");
+}
+
+TEST(Architecture, DatasetsIncludeNothingAboveTheAbi) {
+  expect_only_abi_headers("datasets");
+}
+
+TEST(Architecture, LayersIncludeNothingAboveTheAbi) {
+  expect_only_abi_headers("layers");
+}
+
+TEST(Architecture, QuotedIncludesAreNeverWrittenWithAngleBrackets) {
+  for (const char* folder : {"core", "plugins", "layers", "datasets"}) {
+    for (const Include& include : includes_under(folder)) {
+      if (include.quoted) continue;
+      for (const char* folder_name : {"core/", "plugins/", "layers/", "datasets/", "tests/"}) {
+        EXPECT_FALSE(include.name.starts_with(folder_name))
+            << include.where << ": " << include.name;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tandem

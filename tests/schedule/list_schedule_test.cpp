@@ -1,0 +1,152 @@
+// Steps in virtual time while a plan is made: that they are sim's, that another order of the tasks
+// is a valid one, and what no order can pass.
+#include "core/schedule/cost/list_schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/schedule/cost/chain_bound.h"
+#include "core/schedule/cost/topology_file.h"
+#include "tests/schedule/simulate.h"
+
+namespace tandem::test {
+namespace {
+
+const Net& net() {
+  static const Net dense = FakeNet("dense", 64, {1, 1, 25, 40})
+                               .inner_product("fc1", 900)
+                               .relu("relu1")
+                               .inner_product("fc2", 800)
+                               .relu("relu2")
+                               .inner_product("fc3", 1000)
+                               .loss()
+                               .finish();
+  return dense;
+}
+
+StrategyInputs inputs_for(int devices, const CostTable& costs) {
+  StrategyInputs inputs = inputs_of(net(), devices);
+  inputs.costs = &costs;
+  inputs.link = {2e9, 10e-6};
+  return inputs;
+}
+
+StepModel model_of(const StrategyInputs& inputs, const Plan& plan) {
+  return {*inputs.net, plan, *inputs.costs, inputs.link, inputs.topology};
+}
+
+TEST(StepModel, GivesTheStepThatSimGives) {
+  const CostTable costs(Roofline{5e11, 5e10});
+  const std::string file = std::string(TANDEM_SOURCE_DIR) + "/examples/topologies/pcie_hubs_4.txt";
+  const auto hubs = std::make_shared<const Topology>(read_topology(file));
+  for (const std::string strategy : {"asymmetric", "layerwise", "two_phase"}) {
+    for (const auto& topology : {std::shared_ptr<const Topology>(), hubs}) {
+      StrategyInputs inputs = inputs_for(4, costs);
+      inputs.topology = topology.get();
+      const Plan plan = build_plan(strategy, inputs);
+      const StepModel model = model_of(inputs, plan);
+      const double seconds = model.in_order(model.given_order()).step_seconds;
+      // Whose mean has a first step in it.
+      EXPECT_NEAR(seconds, step_on_sim(strategy, inputs, topology), 0.01 * seconds) << strategy;
+    }
+  }
+}
+
+// Much that nobody waits for is sent before a little that a device waits for.
+Plan badly_ordered() {
+  Plan plan;
+  plan.devices = 2;
+  const auto buffer = [&](const std::string& name, int device, int64_t bytes) {
+    plan.buffers.push_back({name, device, BufferKind::persistent, bytes, 1, {}});
+    return Region{static_cast<int>(plan.buffers.size()) - 1, 0, bytes};
+  };
+  const auto task = [&](const std::string& label, const std::vector<StreamId>& streams,
+                        const Region& from, const Region& to, bool adds = false) {
+    Task& made = plan.tasks.emplace_back();
+    made.label = label;
+    made.streams = streams;
+    made.reads = {from};
+    made.writes = {to};
+    if (adds) {
+      made.work = AddWork{to, {from}};
+    } else {
+      made.work = CopyWork{{{from, to}}};
+    }
+  };
+  const Region much = buffer("much", 0, 32 << 20), there = buffer("there", 1, 32 << 20);
+  const Region little = buffer("little", 0, 1 << 20), urgent = buffer("urgent", 1, 1 << 20);
+  const Region sum = buffer("sum", 1, 1 << 20), answer = buffer("answer", 0, 1 << 20);
+  const std::vector<StreamId> way{{1, StreamKind::communication}, {0, StreamKind::send}};
+  const std::vector<StreamId> back{{0, StreamKind::communication}, {1, StreamKind::send}};
+  task("begin", {{0, StreamKind::update}}, answer, much);
+  plan.tasks.back().writes.push_back(little);
+  plan.tasks.back().work = CopyWork{};
+  task("send much", way, much, there);
+  task("send little", way, little, urgent);
+  task("add", {{1, StreamKind::compute}}, urgent, sum, true);
+  task("answer", back, sum, answer);
+  return plan;
+}
+
+TEST(OrderByNeed, SendsFirstWhatSomebodyWaitsFor) {
+  Plan plan = badly_ordered();
+  const CostTable costs(Roofline{1e8, 1e8});  // to add takes as long as to send much
+  const StepModel model({}, plan, costs, {1e9, 10e-6}, nullptr);
+  const OrderedStep better = list_schedule(model);
+  EXPECT_LT(better.times.step_seconds, 0.8 * model.in_order(model.given_order()).step_seconds);
+  reorder(plan, better.order);
+  EXPECT_LT(find_task(plan, "send little"), find_task(plan, "send much"));
+}
+
+TEST(OrderByNeed, KeepsTheOrderOfTasksThatTouchTheSameMemory) {
+  const CostTable costs(Roofline{5e11, 5e10});
+  const StrategyInputs inputs = inputs_for(4, costs);
+  for (const std::string strategy : {"asymmetric", "layerwise"}) {
+    const Plan plan = build_plan(strategy, inputs);
+    const StepModel model = model_of(inputs, plan);
+    const OrderedStep found = list_schedule(model);
+    ASSERT_EQ(found.order.size(), plan.tasks.size());
+    std::vector<size_t> place(plan.tasks.size());
+    for (size_t i = 0; i < found.order.size(); ++i) place[size_t(found.order[i])] = i;
+    int kept = 0;
+    for (size_t task = 0; task < plan.tasks.size(); ++task) {
+      for (const Dependency& wait : model.tasks()[task].before) {
+        if (wait.steps_back > 0) continue;
+        EXPECT_LT(place[size_t(wait.task)], place[task]) << plan.tasks[task].label;
+        ++kept;
+      }
+    }
+    EXPECT_GT(kept, 0);
+  }
+}
+
+TEST(ChainBound, IsNotPassedByAnyStrategy) {
+  const CostTable costs(Roofline{5e11, 5e10});
+  const StrategyInputs inputs = inputs_for(4, costs);
+  for (const std::string strategy : {"sequential", "two_phase", "layerwise", "asymmetric"}) {
+    const Plan plan = build_plan(strategy, inputs);
+    const ChainBound chain = chain_bound(model_of(inputs, plan), plan);
+    EXPECT_GT(chain.seconds, 0) << strategy;
+    EXPECT_LE(chain.seconds, 1.000001 * step_on_sim(strategy, inputs)) << strategy;
+  }
+}
+
+// W's gradient and the way there and back lie between a device's last errors and its next forward.
+TEST(ChainBound, AddsTheWaysBetweenTheLastErrorsAndTheNextForward) {
+  const CostTable costs(Roofline{5e11, 5e10});
+  StrategyInputs inputs = inputs_for(2, costs);
+  inputs.options.roles.groups = "E=0/W=1";
+  const auto idle = [&](double latency) {
+    inputs.link.latency = latency;
+    const Plan plan = build_plan("asymmetric", inputs);
+    const ChainBound chain = chain_bound(model_of(inputs, plan), plan);
+    return chain.seconds - chain.computes;
+  };
+  EXPECT_NEAR(idle(50e-3) - idle(10e-3), 2 * 40e-3, 1e-3);
+}
+
+}  // namespace
+}  // namespace tandem::test

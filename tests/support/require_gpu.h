@@ -1,0 +1,14 @@
+// Whether tests that need a GPU fail where there is none, in place of being skipped: the
+// environment's TANDEM_TEST_DEMANDS_GPU is not empty. scripts/gpu-check sets it.
+#pragma once
+
+#include <cstdlib>
+
+namespace tandem::test {
+
+inline bool gpu_is_required() {
+  const char* told = std::getenv("TANDEM_TEST_DEMANDS_GPU");
+  return told != nullptr && *told != '\0';
+}
+
+}  // namespace tandem::test
