@@ -49,11 +49,8 @@ function(tandem_test name)
     return()
   endif()
   add_executable(test_${name} ${sources})
-  target_link_libraries(test_${name} PRIVATE tandem-core tandem_options GTest::gmock GTest::gtest_main)
-  target_compile_definitions(test_${name} PRIVATE
-    TANDEM_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TANDEM_BUILD_DIR="${CMAKE_BINARY_DIR}"
-    TANDEM_PLUGIN_DIR="${CMAKE_BINARY_DIR}/lib/tandem/plugins"
-    TANDEM_TEST_PLUGIN_DIR="${CMAKE_BINARY_DIR}/lib/tandem/test_plugins")
+  target_link_libraries(test_${name} PRIVATE tandem-core tandem_options tandem_test_folders GTest::gmock
+    GTest::gtest_main)
   include(${CMAKE_SOURCE_DIR}/tests/${name}/needs.cmake OPTIONAL)  # what else test_${name} needs
   include(GoogleTest)
   gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)

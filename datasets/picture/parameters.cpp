@@ -34,7 +34,7 @@ std::array<float, 3> read_mean(std::string_view text, int64_t channels) {
 void read_area(const sdk::Attributes& attributes, TransformOptions& t) {
   const std::vector<double> area = attributes.numbers("crop_area");
   const std::vector<double> ratio = attributes.numbers("crop_ratio");
-  const auto check = [](bool right, const char* name, const char* what) {
+  const auto require = [](bool right, const char* name, const char* what) {
     if (!right) throw sdk::invalid(name, " must be two numbers, the least and the most, ", what);
   };
   if (!area.empty()) {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "tests/cli/program.h"
+#include "tests/support/folders.h"
 
 namespace tandem {
 namespace {
@@ -30,10 +31,10 @@ void run(const Desk& desk, const std::string& command) {
 TEST(CustomLayer, IsBuiltOutOfTreeAndTrainedWith) {
   const Desk desk;
   const std::string cmake = in_quotes(TANDEM_CMAKE);
-  std::filesystem::copy(std::filesystem::path(TANDEM_SOURCE_DIR) / "examples/custom_layer",
-                        desk / "acme", std::filesystem::copy_options::recursive);
-  run(desk, cmake + " --install " + in_quotes(TANDEM_BUILD_DIR) + " --component sdk --prefix " +
-                in_quotes(desk / "package"));
+  std::filesystem::copy(test::source_folder() / "examples/custom_layer", desk / "acme",
+                        std::filesystem::copy_options::recursive);
+  run(desk, cmake + " --install " + in_quotes(test::build_folder().string()) +
+                " --component sdk --prefix " + in_quotes(desk / "package"));
   run(desk, cmake + " -S " + in_quotes(desk / "acme") + " -B " + in_quotes(desk / "build") +
                 " -DCMAKE_PREFIX_PATH=" + in_quotes(desk / "package") +
                 " -DCMAKE_CXX_COMPILER=" + in_quotes(TANDEM_CXX_COMPILER));

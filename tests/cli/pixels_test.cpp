@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/cli/program.h"
+#include "tests/support/folders.h"
 
 namespace tandem {
 namespace {
@@ -90,7 +91,7 @@ TEST(Pixels, OfSimulatedDevicesAreByDefaultThoseOfTheirCosts) {
 TEST(Pixels, OnABackendThatMakesNoFloatsOfBytesAreToldToBeFloats) {
   const Desk desk;
   const std::string older =
-      "TANDEM_PLUGIN_PATH='" + std::string(TANDEM_TEST_PLUGIN_DIR) + "/old_backend'";
+      "TANDEM_PLUGIN_PATH='" + test::test_plugin_folder().string() + "/old_backend'";
   const std::string profile =
       "profile --net tiny.prototxt --steps 1 --warm-up 1 --pixels bytes --costs costs.csv";
   const Outcome profiled = desk.tandem(profile, older);

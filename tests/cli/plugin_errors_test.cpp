@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
+#include "tests/support/folders.h"
 
 namespace tandem {
 namespace {
@@ -19,7 +20,7 @@ std::string with_plugins(const std::string& folder) {
 }
 
 std::string bad_plugin(const std::string& name) {
-  return std::string(TANDEM_TEST_PLUGIN_DIR) + "/" + name;
+  return test::test_plugin_folder().string() + "/" + name;
 }
 
 // What is said when a net asks for a layer that a plugin which does not load may have held.

@@ -1,4 +1,5 @@
 #include "tests/cli/program.h"
+#include "tests/support/folders.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -24,7 +25,7 @@ int exit_code(int status) {
 }
 
 std::string program_path(const std::string& name) {
-  return std::string(TANDEM_BUILD_DIR) + "/bin/" + name;
+  return test::build_folder().string() + "/bin/" + name;
 }
 
 }  // namespace

@@ -9,14 +9,15 @@
 
 #include "core/data/dataset.h"
 #include "core/plugin/registry.h"
+#include "tests/support/folders.h"
 
 namespace tandem::test {
 
 inline Registry& data_registry() {
   static Registry registry = [] {
     Registry made;
-    made.scan(TANDEM_TEST_PLUGIN_DIR "/data");
-    made.scan(TANDEM_PLUGIN_DIR);
+    made.scan(test::test_plugin_folder() / "data");
+    made.scan(test::plugin_folder());
     return made;
   }();
   return registry;

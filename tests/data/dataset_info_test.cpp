@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/data/data_sets.h"
+#include "tests/support/folders.h"
 
 namespace tandem {
 namespace {
@@ -15,7 +16,7 @@ using testing::StartsWith;
 
 class BytesThatCannotBe : public testing::Test {
  protected:
-  BytesThatCannotBe() { registry_.scan(TANDEM_TEST_PLUGIN_DIR "/bad_bytes"); }
+  BytesThatCannotBe() { registry_.scan(test::test_plugin_folder() / "bad_bytes"); }
 
   Dataset open(const std::string& name, const std::string& fault = "") {
     DatasetOptions options;

@@ -7,13 +7,14 @@
 #include <algorithm>
 
 #include "tests/data/image_files.h"
+#include "tests/support/folders.h"
 
 namespace tandem::test {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path references = fs::path(TANDEM_SOURCE_DIR) / "tests/reference/images";
+const fs::path references = test::source_folder() / "tests/reference/images";
 
 // Pictures drawn and judged by Pillow (tests/reference/draw_images.py).
 std::vector<TortureCase> pictures_of_pillow() {

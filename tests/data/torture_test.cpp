@@ -9,6 +9,7 @@
 
 #include "tests/data/image_data.h"
 #include "tests/data/torture_folder.h"
+#include "tests/support/folders.h"
 
 namespace tandem {
 namespace {
@@ -31,7 +32,7 @@ DatasetOptions torture_options(const TempFolder& folder) {
 
 double mean_difference(const Sample& sample, const std::string& reference) {
   const cv::Mat image =
-      cv::imread(std::string(TANDEM_SOURCE_DIR "/tests/reference/images/") + reference);
+      cv::imread((test::source_folder() / "tests/reference/images/").string() + reference);
   double sum = 0;
   const size_t plane = sample.pixels.size() / 3;
   for (size_t i = 0; i < plane; ++i) {
@@ -151,7 +152,7 @@ TEST(TortureFolder, AFolderNamedInLatin1IsAClassInUtf8) {
 }
 
 TEST(TortureFolder, BytesChangedAtRandomCostAFileAndPrintNothing) {
-  const std::filesystem::path references = TANDEM_SOURCE_DIR "/tests/reference/images";
+  const std::filesystem::path references = test::source_folder() / "tests/reference/images";
   testing::internal::CaptureStderr();
   cv::RNG random(23);
   int left_out = 0;

@@ -11,6 +11,7 @@
 
 #include "core/device/machine.h"
 #include "core/plugin/registry.h"
+#include "tests/support/folders.h"
 
 namespace tandem::test {
 
@@ -18,8 +19,8 @@ namespace tandem::test {
 inline const tandem_backend& backend(const std::string& kind) {
   static const Registry registry = [] {
     Registry loaded;
-    loaded.load(TANDEM_PLUGIN_DIR "/tandem_backend_cpu.so");
-    loaded.load(TANDEM_PLUGIN_DIR "/tandem_backend_sim.so");
+    loaded.load(test::plugin_folder() / "tandem_backend_cpu.so");
+    loaded.load(test::plugin_folder() / "tandem_backend_sim.so");
     return loaded;
   }();
   return registry.backend(kind);

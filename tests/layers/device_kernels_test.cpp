@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "tests/support/folders.h"
 #include "tests/support/layer_test.h"
 
 namespace tandem::test {
@@ -12,7 +13,7 @@ namespace {
 
 TEST(KernelsForGpus, ExistForEveryLayerOfTheCpu) {
   Registry registry = Registry::with_defaults();
-  const std::filesystem::path on_host = TANDEM_BUILD_DIR "/lib/tandem/cuda_on_host";
+  const std::filesystem::path on_host = test::build_folder() / "lib/tandem/cuda_on_host";
   const bool is_in_its_build = std::filesystem::exists(on_host);  // not where it was carried
   registry.scan(on_host);
   int layers = 0;

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "tests/cuda_on_host/test_stream.h"
+#include "tests/support/folders.h"
 #include "tests/support/layer_test.h"
 #include "tests/support/require_gpu.h"
 
@@ -187,7 +188,7 @@ const Registry& layer_registry() {
   static const Registry registry = [] {
     Registry result = Registry::with_defaults();  // beside the program, wherever it was carried
     if (device_of_the_environment() == "cuda_on_host") {
-      result.scan(TANDEM_BUILD_DIR "/lib/tandem/cuda_on_host");
+      result.scan(test::build_folder() / "lib/tandem/cuda_on_host");
     }
     return result;
   }();

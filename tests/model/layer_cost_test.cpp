@@ -8,6 +8,7 @@
 #include "core/model/layer_calls.h"
 #include "core/model/net.h"
 #include "core/plugin/registry.h"
+#include "tests/support/folders.h"
 
 namespace tandem {
 namespace {
@@ -32,7 +33,7 @@ void expect_costs_of_shapes(const Net& net, int64_t rows) {
 
 TEST(LayerCost, OfAShareOfTheBatchIsThatOfTheNetsShapes) {
   Registry registry;
-  registry.scan(TANDEM_PLUGIN_DIR);
+  registry.scan(test::plugin_folder());
   for (const auto& [name, data] :
        {std::pair<std::string, Shape>{"lenet", {1, 1, 28, 28}}, {"googlenet", {1, 3, 224, 224}}}) {
     NetOptions options;

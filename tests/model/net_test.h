@@ -7,13 +7,14 @@
 #include "core/model/net.h"
 #include "core/plugin/registry.h"
 #include "tests/model/thrown.h"
+#include "tests/support/folders.h"
 
 namespace tandem::test {
 
 [[nodiscard]] inline const Registry& fake_registry() {
   static const Registry registry = [] {
     Registry loaded;
-    loaded.load(std::string(TANDEM_TEST_PLUGIN_DIR) + "/test_model_layers.so");
+    loaded.load(test::test_plugin_folder().string() + "/test_model_layers.so");
     return loaded;
   }();
   return registry;

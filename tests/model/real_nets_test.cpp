@@ -8,6 +8,7 @@
 #include "core/model/net.h"
 #include "core/model/solver_definition.h"
 #include "core/plugin/registry.h"
+#include "tests/support/folders.h"
 
 namespace tandem {
 namespace {
@@ -17,11 +18,11 @@ using testing::ElementsAre;
 class RealNets : public testing::Test {
  protected:
   void SetUp() override {
-    registry_.scan(TANDEM_PLUGIN_DIR);
+    registry_.scan(test::plugin_folder());
     for (const char* type : {"Convolution", "InnerProduct", "LRN", "Pooling", "ReLU", "Dropout",
                              "SoftmaxWithLoss", "Accuracy", "Split", "Reorder"}) {
       if (registry_.find_layer_type(type) == nullptr) {
-        GTEST_SKIP() << "the layer type " << type << " is not in " << TANDEM_PLUGIN_DIR;
+        GTEST_SKIP() << "the layer type " << type << " is not in " << test::plugin_folder();
       }
     }
   }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/folders.h"
 #include "tests/support/temp_folder.h"
 
 namespace tandem {
@@ -41,7 +42,7 @@ std::string compile_as_c(const std::string& header) {
   const fs::path file = folder.write("use.c", "#include \"" + header + "\"\nint used;\n");
   const Outcome outcome = run(std::string(TANDEM_C_COMPILER) +
                               " -std=c11 -pedantic -Wall -Wextra -Werror -fsyntax-only -I '" +
-                              TANDEM_SOURCE_DIR + "' '" + file.string() + "'");
+                              test::source_folder().string() + "' '" + file.string() + "'");
   return outcome.status == 0 ? "" : outcome.output + "failed";
 }
 
@@ -54,7 +55,7 @@ TEST(Abi, RandomHeaderIsPedanticC11) {
 }
 
 TEST(Abi, AbiHeaderIncludesTwoStandardHeadersOnly) {
-  std::istringstream text(test::read_text(fs::path(TANDEM_SOURCE_DIR) / "plugins/abi.h"));
+  std::istringstream text(test::read_text(test::source_folder() / "plugins/abi.h"));
   std::vector<std::string> includes;
   for (std::string line; std::getline(text, line);) {
     if (line.starts_with("#include")) includes.push_back(line);
@@ -73,7 +74,7 @@ std::vector<std::string> exported_symbols(const fs::path& module) {
 
 TEST(Abi, EveryBuiltModuleExportsItsEntryAndNothingElse) {
   int seen = 0;
-  for (const char* folder : {TANDEM_PLUGIN_DIR, TANDEM_SAMPLE_PLUGIN_DIR}) {
+  for (const fs::path& folder : {test::plugin_folder(), test::sample_plugin_folder()}) {
     std::error_code missing;
     for (const auto& entry : fs::directory_iterator(folder, missing)) {
       EXPECT_THAT(exported_symbols(entry.path()), ElementsAre("tandem_plugin_entry"))
@@ -93,7 +94,7 @@ struct Include {
 // The includes of all sources under `folder` of the source tree.
 std::vector<Include> includes_under(const std::string& folder) {
   std::vector<Include> found;
-  const fs::path root(TANDEM_SOURCE_DIR);
+  const fs::path root = test::source_folder();
   if (!fs::exists(root / folder)) return found;
   for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
     const std::string extension = entry.path().extension();

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "core/plugin/registry.h"
+#include "tests/support/folders.h"
 #include "tests/support/temp_folder.h"
 
 namespace tandem {
@@ -28,13 +29,13 @@ std::string quoted(const std::filesystem::path& path) {
 TEST(Package, AStrangersLayerBuildsOutOfTreeAndLoads) {
   const TempFolder folder;
   const std::string cmake = quoted(TANDEM_CMAKE);
-  ASSERT_EQ(failure_of(cmake + " --install " + quoted(TANDEM_BUILD_DIR) +
+  ASSERT_EQ(failure_of(cmake + " --install " + quoted(test::build_folder()) +
                            " --component sdk --prefix " + quoted(folder / "package"),
                        folder),
             "");
   // A copy elsewhere: nothing of the source tree may be within its reach.
-  std::filesystem::copy(std::filesystem::path(TANDEM_SOURCE_DIR) / "examples/custom_layer",
-                        folder / "acme", std::filesystem::copy_options::recursive);
+  std::filesystem::copy(test::source_folder() / "examples/custom_layer", folder / "acme",
+                        std::filesystem::copy_options::recursive);
   ASSERT_EQ(
       failure_of(cmake + " -S " + quoted(folder / "acme") + " -B " + quoted(folder / "build") +
                      " -DCMAKE_PREFIX_PATH=" + quoted(folder / "package") +

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "tests/plugin/test_plugins.h"
+#include "tests/support/folders.h"
 #include "tests/support/temp_folder.h"
 
 namespace tandem {
@@ -71,7 +72,7 @@ TEST(Registry, AnUnknownDeviceKindIsAnsweredWithTheKnownOnes) {
 
 TEST(Registry, PutsDataSetsOffUntilTheyAreAskedFor) {
   Registry registry;
-  registry.scan(std::filesystem::path(TANDEM_TEST_PLUGIN_DIR) / "drawn");
+  registry.scan(test::test_plugin_folder() / "drawn");
   EXPECT_THAT(registry.modules(), IsEmpty());
   EXPECT_THAT(registry.datasets(), ElementsAre("drawn"));
   EXPECT_STREQ(registry.dataset("drawn").name, "drawn");
@@ -84,8 +85,8 @@ TEST(Registry, PutsDataSetsOffUntilTheyAreAskedFor) {
 
 TEST(Registry, LoadsEverythingPutOffOnDemand) {
   Registry registry;
-  registry.scan(std::filesystem::path(TANDEM_TEST_PLUGIN_DIR) / "drawn");
-  registry.scan(std::filesystem::path(TANDEM_TEST_PLUGIN_DIR) / "broken_data");
+  registry.scan(test::test_plugin_folder() / "drawn");
+  registry.scan(test::test_plugin_folder() / "broken_data");
   registry.load_all();
   ASSERT_EQ(registry.modules().size(), 2u);
   EXPECT_THAT(registry.datasets(), ElementsAre("drawn"));
@@ -93,7 +94,7 @@ TEST(Registry, LoadsEverythingPutOffOnDemand) {
 
 TEST(Registry, ADataSetWhoseModuleFailsSaysWhyEachTime) {
   Registry registry;
-  registry.scan(std::filesystem::path(TANDEM_TEST_PLUGIN_DIR) / "broken_data");
+  registry.scan(test::test_plugin_folder() / "broken_data");
   for (int time = 0; time < 2; ++time) {
     EXPECT_THAT(failure_of([&] { (void)registry.dataset("broken"); }),
                 AllOf(HasSubstr("data set 'broken' is not loaded: "),
@@ -141,7 +142,7 @@ TEST(Registry, ABackendWhoseModuleFailsIsListedAndSaysWhyEachTime) {
 
 TEST(Registry, AnUnknownDataSetIsAnsweredWithTheNearName) {
   Registry registry;
-  registry.scan(std::filesystem::path(TANDEM_TEST_PLUGIN_DIR) / "drawn");
+  registry.scan(test::test_plugin_folder() / "drawn");
   EXPECT_EQ(failure_of([&] { (void)registry.dataset("drwan"); }),
             "unknown data set 'drwan' (did you mean 'drawn'?); known: drawn");
 }
@@ -216,8 +217,7 @@ TEST(DefaultFolders, BeginWithThoseOfTheEnvironment) {
 
 TEST(DefaultFolders, HoldTheBuildsOwnPluginsOnce) {
   const auto folders = Registry::default_folders();
-  EXPECT_EQ(std::count(folders.begin(), folders.end(),
-                       std::filesystem::path(TANDEM_PLUGIN_DIR).lexically_normal()),
+  EXPECT_EQ(std::count(folders.begin(), folders.end(), test::plugin_folder().lexically_normal()),
             1);
 }
 

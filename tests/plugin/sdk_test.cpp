@@ -11,6 +11,7 @@
 #include "core/base/shape.h"
 #include "core/plugin/registry.h"
 #include "plugins/sdk.h"
+#include "tests/support/folders.h"
 
 namespace tandem {
 namespace {
@@ -20,7 +21,7 @@ using testing::FloatNear;
 using testing::Pointwise;
 
 std::filesystem::path sample(const std::string& name) {
-  return std::filesystem::path(TANDEM_SAMPLE_PLUGIN_DIR) / ("tandem_sample_" + name + ".so");
+  return test::sample_plugin_folder() / ("tandem_sample_" + name + ".so");
 }
 
 // One layer of one input and one output, bound to a "cpu" device of which it uses nothing.

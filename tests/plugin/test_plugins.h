@@ -6,12 +6,13 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "tests/support/folders.h"
 
 namespace tandem::test {
 
 // A test plugin's file; see tests/bad_plugins.
 [[nodiscard]] inline std::filesystem::path plugin(const std::string& name) {
-  return std::filesystem::path(TANDEM_TEST_PLUGIN_DIR) / name / (name + ".so");
+  return test::test_plugin_folder() / name / (name + ".so");
 }
 
 [[nodiscard]] inline std::string failure_of(const std::function<void()>& call) {

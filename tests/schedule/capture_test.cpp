@@ -10,6 +10,7 @@
 
 #include "core/schedule/plan/ordering.h"
 #include "tests/schedule/capture_plans.h"
+#include "tests/support/folders.h"
 
 namespace tandem {
 namespace {
@@ -158,9 +159,9 @@ struct OneLayer {
 
 TEST(StepsAsGraphs, LeaveOutKernelsOfModulesOlderThanGraphsUnlessTheUserInsists) {
   Registry registry;
-  registry.load(std::filesystem::path(TANDEM_PLUGIN_DIR) / "tandem_backend_cpu.so");
-  registry.load(std::filesystem::path(TANDEM_PLUGIN_DIR) / "tandem_layer_absval.so");
-  registry.load(std::filesystem::path(TANDEM_TEST_PLUGIN_DIR) / "older_minor/older_minor.so");
+  registry.load(test::plugin_folder() / "tandem_backend_cpu.so");
+  registry.load(test::plugin_folder() / "tandem_layer_absval.so");
+  registry.load(test::test_plugin_folder() / "older_minor/older_minor.so");
   const tandem_backend backend = with_captures();
   const auto reason = [&](const std::string& type, GraphUse use, bool has_graphs) {
     OneLayer one(registry, type);

@@ -11,6 +11,7 @@
 #include "core/plugin/registry.h"
 #include "core/schedule/execution/executor.h"
 #include "core/schedule/plan/plan.h"
+#include "tests/support/folders.h"
 
 namespace tandem::test {
 
@@ -89,9 +90,9 @@ inline const Registry& registry() {
   static const Registry loaded = [] {
     Registry result;
     for (const char* name : {"tandem_backend_cpu.so", "tandem_backend_sim.so"}) {
-      result.load(std::filesystem::path(TANDEM_PLUGIN_DIR) / name);
+      result.load(test::plugin_folder() / name);
     }
-    result.load(std::filesystem::path(TANDEM_TEST_PLUGIN_DIR) / "tandem_probe.so");
+    result.load(test::test_plugin_folder() / "tandem_probe.so");
     return result;
   }();
   return loaded;

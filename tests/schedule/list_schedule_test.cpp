@@ -11,6 +11,7 @@
 #include "core/schedule/cost/chain_bound.h"
 #include "core/schedule/cost/topology_file.h"
 #include "tests/schedule/simulate.h"
+#include "tests/support/folders.h"
 
 namespace tandem::test {
 namespace {
@@ -40,7 +41,7 @@ StepModel model_of(const StrategyInputs& inputs, const Plan& plan) {
 
 TEST(StepModel, GivesTheStepThatSimGives) {
   const CostTable costs(Roofline{5e11, 5e10});
-  const std::string file = std::string(TANDEM_SOURCE_DIR) + "/examples/topologies/pcie_hubs_4.txt";
+  const std::string file = test::source_folder().string() + "/examples/topologies/pcie_hubs_4.txt";
   const auto hubs = std::make_shared<const Topology>(read_topology(file));
   for (const std::string strategy : {"asymmetric", "layerwise", "two_phase"}) {
     for (const auto& topology : {std::shared_ptr<const Topology>(), hubs}) {

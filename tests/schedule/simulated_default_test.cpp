@@ -13,6 +13,7 @@
 #include "core/schedule/cost/bounds.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/simulate.h"
+#include "tests/support/folders.h"
 
 namespace tandem::test {
 namespace {
@@ -23,7 +24,7 @@ using testing::HasSubstr;
 const Registry& with_sim() {
   static const Registry registry = [] {
     Registry loaded;
-    loaded.load(TANDEM_PLUGIN_DIR "/tandem_backend_sim.so");
+    loaded.load(test::plugin_folder() / "tandem_backend_sim.so");
     return loaded;
   }();
   return registry;

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "tests/schedule/plan_checks.h"
+#include "tests/support/folders.h"
 
 namespace tandem::test {
 namespace {
@@ -149,7 +150,7 @@ TEST(StrategyOptions, SayWhatWouldBeRightForAWrongValue) {
 }
 
 TEST(StrategyOptions, AreTheOnesThatTheDocumentationLists) {
-  std::ifstream file(TANDEM_SOURCE_DIR "/docs/strategies.md");
+  std::ifstream file(test::source_folder() / "docs/strategies.md");
   std::stringstream text;
   text << file.rdbuf();
   EXPECT_THAT(text.str(), HasSubstr(strategy_option_table()));

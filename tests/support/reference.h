@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/shape.h"
+#include "tests/support/folders.h"
 #include "tests/support/plain_tensor.h"
 
 namespace tandem::test {
@@ -53,9 +54,7 @@ inline ReferenceTensor read_reference_tensor(std::istream& file) {
 inline std::filesystem::path reference_folder() {
   const auto program = std::filesystem::read_symlink("/proc/self/exe");
   const auto carried = program.parent_path().parent_path() / "tests" / "reference";
-  return std::filesystem::exists(carried)
-             ? carried
-             : std::filesystem::path(TANDEM_SOURCE_DIR) / "tests" / "reference";
+  return std::filesystem::exists(carried) ? carried : test::source_folder() / "tests" / "reference";
 }
 
 // Throws Error if the file is missing or damaged.
