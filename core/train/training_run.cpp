@@ -27,7 +27,7 @@ TrainingRun::TrainingRun(Registry& registry, TrainSetup& setup, const RunFolder&
       session_(session),
       recorder_(recorder),
       phase_(session.training()),
-      batches_(setup.solver.batches_per_update) {}
+      batches_(setup.solver.micro_batches_per_step) {}
 
 double TrainingRun::seconds() const {
   return std::chrono::duration<double>(Clock::now() - begin_).count();
