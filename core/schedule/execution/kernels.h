@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "core/base/error.h"
 #include "core/model/net.h"
 #include "core/schedule/execution/kernel_choices.h"
 #include "core/schedule/plan/plan.h"
@@ -14,11 +15,18 @@ namespace tandem {
 class Registry;
 class Runtime;
 
+// A valid request that a kernel cannot serve.
+class Unsupported : public Error {
+ public:
+  using Error::Error;
+};
+
 class Kernels {
  public:
-  // Error, prefixed with the layer's title and location, if a kernel is missing or refuses. `net`
-  // and `registry` outlive the kernels. `tuning`: the algorithms that they must take again, to
-  // which those that they measure are added; nullptr: they choose without measuring.
+  // Error, prefixed with the layer's title and location, if a kernel is missing or refuses;
+  // Unsupported if its status is TANDEM_UNSUPPORTED. `net` and `registry` outlive the kernels.
+  // `tuning`: the algorithms that they must take again, to which those that they measure are added;
+  // nullptr: they choose without measuring.
   Kernels(Plan& plan, const Net& net, const Registry& registry, Runtime& runtime,
           Tuning* tuning = nullptr);
   ~Kernels();
