@@ -55,10 +55,10 @@ Reader integer(int64_t SolverDefinition::*member, int64_t least = 0) {
   };
 }
 // A step cannot be interrupted, so it must not last for days.
-void read_batches_per_update(const Field& field, SolverDefinition& solver) {
+void read_micro_batches_per_step(const Field& field, SolverDefinition& solver) {
   constexpr int64_t most = 100000;
-  solver.batches_per_update = integer_of(field, owner);
-  if (solver.batches_per_update < 1 || solver.batches_per_update > most) {
+  solver.micro_batches_per_step = integer_of(field, owner);
+  if (solver.micro_batches_per_step < 1 || solver.micro_batches_per_step > most) {
     throw wrong_value(field, owner, fmt::format("from 1 to {}", most));
   }
 }
@@ -170,7 +170,7 @@ std::map<std::string, Reader> rule_fields() {
           {"weight_decay", not_negative(&S::weight_decay)},
           {"regularization_type", only(regularizations, &S::regularization)},
           {"clip_gradients", read_clip},
-          {"iter_size", read_batches_per_update}};
+          {"iter_size", read_micro_batches_per_step}};
 }
 
 std::map<std::string, Reader> run_fields() {

@@ -37,7 +37,7 @@ void write_rule(const SolverDefinition& solver, Fields& fields) {
   fields.number("weight_decay", solver.weight_decay);
   fields.text("regularization_type", solver.regularization);
   if (solver.clip_gradients > 0) fields.number("clip_gradients", solver.clip_gradients);
-  fields.integer("iter_size", solver.batches_per_update);
+  fields.integer("iter_size", solver.micro_batches_per_step);
 }
 
 void write_rate(const SolverDefinition& solver, Fields& fields) {

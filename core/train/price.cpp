@@ -20,12 +20,22 @@ namespace {
 
 constexpr int warm_up = 3;
 
-// Writes into the plan's buffers what its kernels keep.
-void prepare_kernels(Registry& registry, const DeviceSpec& devices, const Net& net, Plan& plan) {
-  if (devices.ordinals.empty()) return;
+// Writes into the plan's buffers what its kernels keep. A CPU that cannot do what is planned is no
+// reason not to plan it: then the buffers stay as they are, and the kernel's refusal is returned.
+std::string prepare_kernels(Registry& registry, const DeviceSpec& devices, const Net& net,
+                            Plan& plan) {
+  if (devices.ordinals.empty()) return "";
   Machine machine(registry.backend(devices.kind), devices, MachineOptions{});
   Runtime runtime(machine);
-  const Kernels kernels(plan, net, registry, runtime);
+  const std::vector<Buffer> unwritten = plan.buffers;
+  try {
+    const Kernels kernels(plan, net, registry, runtime);
+  } catch (const Unsupported& refused) {
+    if (devices.kind != "cpu") throw;
+    plan.buffers = unwritten;
+    return refused.what();
+  }
+  return "";
 }
 
 // Bytes that kernels keep, by buffer name and rows of the batch: the same in every plan whose
@@ -50,13 +60,13 @@ class KernelMemory {
 
  private:
   using Key = std::tuple<int, int64_t, int64_t>;  // layer, rows
-  static Key key(const PlanBinding& use) { return {use.layer, use.row_begin, use.row_end}; }
+  static Key key(const PlanBinding& use) { return {use.layer, use.rows.begin, use.rows.end}; }
 
   bool fill(Plan& plan) const {
     for (const PlanBinding& use : plan.bindings) {
       const auto found = saved_.find(key(use));
       const auto scratch = scratch_.find(key(use));
-      if (found == saved_.end() || scratch == scratch_.end() || use.slice_end >= 0) return false;
+      if (found == saved_.end() || scratch == scratch_.end() || use.slice.end >= 0) return false;
       plan.buffers[size_t(use.saved)].bytes = found->second;
       plan.buffers[size_t(use.scratch)].bytes = scratch->second;
       plan.buffers[size_t(use.backward_scratch)].bytes = scratch->second;
@@ -200,8 +210,10 @@ DeviceSpec kernel_devices(const Registry& registry, const std::string& devices, 
   return spec;
 }
 
-MemoryPlan memory_on(Registry& registry, const DeviceSpec& devices, const Net& net, Plan plan) {
-  prepare_kernels(registry, devices, net, plan);
+MemoryPlan memory_on(Registry& registry, const DeviceSpec& devices, const Net& net, Plan plan,
+                     std::string* refusal) {
+  const std::string reason = prepare_kernels(registry, devices, net, plan);
+  if (refusal != nullptr) *refusal = reason;
   return plan_memory(plan);
 }
 

@@ -36,7 +36,7 @@ Plan plan_of(const Case& which) {
   StrategyInputs inputs = inputs_for(which.normalised ? normalised : plain, which.conv, which.fc);
   inputs.needs_norms = inputs.clips_gradients = which.clips;
   if (which.extended) inputs.options.roles.fc_memory = "extended";
-  inputs.batches_per_update = which.clips ? 2 : 1;
+  inputs.micro_batches_per_step = which.clips ? 2 : 1;
   return build_plan("hybrid", inputs);
 }
 
@@ -144,8 +144,8 @@ TEST(Hybrid, GivesEachFcDeviceTheRowsOfItsConvDevices) {
   const auto& copy = std::get<CopyWork>(task(plan, "send conv2 @3->@5").work);
   const auto& use =
       plan.bindings[size_t(std::get<LayerWork>(task(plan, "forward fc1 @5").work).binding)];
-  EXPECT_EQ(use.row_begin, 5);  // 3, 2, 2 and 2 rows
-  EXPECT_EQ(use.row_end, 9);
+  EXPECT_EQ(use.rows.begin, 5);  // 3, 2, 2 and 2 rows
+  EXPECT_EQ(use.rows.end, 9);
   EXPECT_EQ(plan.bytes(copy.segments[0].source), 2 * 20 * 8 * 8 * 4);
   EXPECT_EQ(copy.segments[0].target.offset, 2 * 20 * 8 * 8 * 4);
 }
@@ -162,7 +162,7 @@ TEST(Hybrid, SaysWhereTheNewestWeightsAreAndTestingGathersThem) {
   ASSERT_EQ(plan.weights_at.size(), 2U);
   EXPECT_EQ(plan.weights_at[0].device, 0);
   EXPECT_EQ(plan.weights_at[1].device, 2);
-  EXPECT_EQ(plan.weights_at[1].offset + plan.weights_at[1].bytes,
+  EXPECT_EQ(plan.weights_at[1].interval.end,
             (net.weights.back().offset + net.weights.back().count) * 4);
   StrategyInputs inputs = inputs_of(test, 3);
   inputs.weights_at = plan.weights_at;
@@ -190,7 +190,7 @@ TEST(Hybrid, KeepsTheFcDevicesStateInExtendedMemoryAndBringsItInPieces) {
   const int outside = plan.find_buffer("extended state", 2);
   ASSERT_GE(outside, 0);
   EXPECT_TRUE(plan.buffers[size_t(outside)].is_extended);
-  for (const StatePart& part : plan.state_parts) EXPECT_EQ(part.is_extended, part.device == 2);
+  for (const StatePlacement& part : plan.state_at) EXPECT_EQ(part.is_extended, part.device == 2);
   int before = -1;
   for (const char* label :
        {"load state of fc1 part 0 @2", "update fc1 part 0 @2", "store state of fc1 part 0 @2",

@@ -1,3 +1,5 @@
+#include "core/schedule/execution/kernels.h"
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -5,8 +7,8 @@
 
 #include "core/model/fields.h"
 #include "core/plugin/registry.h"
-#include "core/schedule/execution/executor.h"
 #include "core/schedule/execution/kernel_checks.h"
+#include "core/schedule/execution/runtime.h"
 
 namespace tandem {
 
@@ -31,21 +33,21 @@ std::vector<tandem_tensor> describe(const Net& net, const std::vector<Shape>& sh
 
 // What a slice has of its layer's tensors and weights, as tandem_binding says.
 void cut(const PlanBinding& binding, Description& result) {
-  const int64_t channels = binding.slice_end - binding.slice_begin;
-  if (binding.slice_end >= 0) {
+  const int64_t channels = binding.slice.count();
+  if (binding.slice.end >= 0) {
     if (!binding.whole_outputs) result.outputs[0].shape.c = channels;
     if (result.weights.empty()) result.inputs[0].shape.c = channels;
     for (Shape& weight : result.weights) weight.n = channels;
   }
-  if (binding.input_end >= 0) {
+  if (binding.input_slice.end >= 0) {
     Shape& input = result.inputs[0].shape;
-    input = {input.n, binding.input_end - binding.input_begin, 1, 1};
+    input = {input.n, binding.input_slice.count(), 1, 1};
   }
 }
 
 void describe(const Net& net, const PlanBinding& binding, Description& result) {
   const Layer& layer = net.layers[static_cast<size_t>(binding.layer)];
-  const std::vector<Shape> shapes = net.shapes(binding.row_end - binding.row_begin);
+  const std::vector<Shape> shapes = net.shapes(binding.rows.count());
   result.inputs = describe(net, shapes, layer.inputs);
   result.outputs = describe(net, shapes, layer.outputs);
   for (size_t i = 0; i < layer.weights.size(); ++i) {
@@ -71,11 +73,11 @@ void describe(const Net& net, const PlanBinding& binding, Description& result) {
   raw.output_count = static_cast<uint32_t>(result.outputs.size());
   raw.weights = result.weights.data();
   raw.weight_count = static_cast<uint32_t>(result.weights.size());
-  raw.batch_begin = binding.row_begin;
+  raw.batch_begin = binding.rows.begin;
   raw.batch_size = net.batch;
-  raw.slice_begin = binding.slice_begin;
-  raw.slice_end = binding.slice_end;
-  raw.input_begin = binding.input_begin;
+  raw.slice_begin = binding.slice.begin;
+  raw.slice_end = binding.slice.end;
+  raw.input_begin = binding.input_slice.begin;
   raw.activation = binding.activation;
   if (raw.slice_end < 0) raw.slice_end = result.outputs.empty() ? 0 : result.outputs[0].shape.c;
 }
@@ -130,12 +132,15 @@ void require(const Layer& layer, const Prepared& prepared, int64_t statistics) {
     const std::string reason =
         prepared.reason.empty() ? fmt::format("its kernel refused with status {}", prepared.status)
                                 : prepared.reason;
-    throw error("{}: {}{}{}", layer.title(), reason, in_place(layer.location),
-                prepared.given.empty()
-                    ? ""
-                    : fmt::format("; the run's record says to take '{}' again: begin a new run to "
-                                  "choose anew",
-                                  prepared.given));
+    const std::string message =
+        fmt::format("{}: {}{}{}", layer.title(), reason, in_place(layer.location),
+                    prepared.given.empty()
+                        ? ""
+                        : fmt::format("; the run's record says to take '{}' again: begin a new run "
+                                      "to choose anew",
+                                      prepared.given));
+    if (prepared.status == TANDEM_UNSUPPORTED) throw Unsupported(message);
+    throw Error(message);
   }
   require_given(layer, prepared);
   if (prepared.report.statistics > statistics) {
