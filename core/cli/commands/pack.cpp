@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 
 #include "core/base/strings.h"
+#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/data_report.h"
 #include "core/data/pack.h"
@@ -56,25 +58,25 @@ int run_pack(PackArguments& arguments) {
 
 }  // namespace
 
-void add_pack(CLI::App& app, Action& action) {
+void add_pack(CommandLine& line) {
   auto arguments = std::make_shared<PackArguments>();
   PackOptions& o = arguments->options;
-  CLI::App* command = app.add_subcommand(
-      "pack", "Write a data set of images as one file, shrunk once: for data read many times");
-  command->add_option("source", o.source, "As --data of 'tandem train'")->required();
-  command->add_option("--out", o.file, "The file; must not exist")->required();
+  Command& command =
+      line.add("pack", "Write a data set of images as one file, for data that are read many times");
+  command.option("source PATH", &o.source, "As --data of 'tandem train'").required();
+  command.option("--out FILE", &o.file, "The file; must not exist").required();
   command
-      ->add_option("--shorter-side", o.shorter_side,
-                   "Pixels that larger images are shrunk to; 0: images stay as they are")
-      ->capture_default_str();
-  command->add_option("--quality", o.quality, "Of the JPEGs written anew, 1 to 100")
-      ->capture_default_str();
-  command->add_option("--data-option", arguments->parameters,
-                      "A parameter of the data set, name=value: val_fraction, root, ...");
-  command->add_option("--seed", o.seed, "Of split and order")->capture_default_str();
-  command->add_option("--threads", o.threads, "Default: all cores")->check(CLI::NonNegativeNumber);
-  command->callback(
-      [&action, arguments] { action = [arguments] { return run_pack(*arguments); }; });
+      .option("--shorter-side N", &o.shorter_side,
+              "Shrink larger images to this shorter side, in pixels; 0: images stay as they are")
+      .show_default();
+  command.option("--quality N", &o.quality, "JPEG quality of images that are shrunk, 1 to 100")
+      .show_default();
+  command.option("--data-option NAME=VALUE", &arguments->parameters,
+                 "A parameter of the data set: val_fraction, root, ...");
+  command.option("--seed N", &o.seed, "Seed of split and order").show_default();
+  command.option("--threads N", &o.threads, "Threads that read images (default: all cores)")
+      .range(0);
+  command.action([arguments] { return run_pack(*arguments); });
 }
 
 }  // namespace tandem::cli

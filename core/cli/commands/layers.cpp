@@ -1,7 +1,10 @@
+#include <fmt/ranges.h>
+
 #include <nlohmann/json.hpp>
 
 #include "core/base/shape.h"
 #include "core/base/strings.h"
+#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/plugin/registry.h"
 
@@ -168,16 +171,13 @@ int list_layers(const std::string& name, bool as_json) {
 
 }  // namespace
 
-void add_layers(CLI::App& app, Action& action) {
+void add_layers(CommandLine& line) {
   auto name = std::make_shared<std::string>();
   auto as_json = std::make_shared<bool>(false);
-  CLI::App* command =
-      app.add_subcommand("layers", "List the layer types, or one with its parameters");
-  command->add_option("name", *name, "A layer type");
-  command->add_flag("--json", *as_json, "Print JSON");
-  command->callback([&action, name, as_json] {
-    action = [name, as_json] { return list_layers(*name, *as_json); };
-  });
+  Command& command = line.add("layers", "List the layer types, or one with its parameters");
+  command.option("name", name.get(), "A layer type");
+  add_json_option(command, *as_json);
+  command.action([name, as_json] { return list_layers(*name, *as_json); });
 }
 
 }  // namespace tandem::cli

@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
+#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/device/find_topology.h"
 #include "core/plugin/registry.h"
@@ -11,36 +12,6 @@ namespace tandem::cli {
 namespace {
 
 using nlohmann::json;
-
-int list_plugins(bool as_json) {
-  Registry registry = Registry::with_defaults();
-  registry.load_all();
-  json tree = json::array();
-  for (const ModuleReport& module : registry.modules()) {
-    tree.push_back({{"path", module.path.string()},
-                    {"name", module.name},
-                    {"version", module.version},
-                    {"loaded", module.loaded},
-                    {"reason", module.reason},
-                    {"offers", module.offers}});
-    if (as_json) continue;
-    if (module.loaded) {
-      fmt::print("{} {}: {}\n  {}\n", module.name, module.version, fmt::join(module.offers, ", "),
-                 module.path.string());
-    } else {
-      fmt::print("NOT LOADED: {}\n  {}\n", module.reason, module.path.string());
-    }
-  }
-  if (as_json) fmt::print("{}\n", tree.dump(2));
-  if (!as_json && registry.modules().empty()) {
-    std::string folders;
-    for (const auto& folder : Registry::default_folders())
-      folders += fmt::format("\n  {}", folder.string());
-    fmt::print("no plugin found; these folders were searched (TANDEM_PLUGIN_PATH adds more):{}\n",
-               folders);
-  }
-  return 0;
-}
 
 // What there is of one kind, and why there is none or less.
 json devices_json(const Registry& registry, const std::string& kind) {
@@ -100,12 +71,10 @@ int list_devices(bool as_json) {
   return 0;
 }
 
-// What says how to measure says nothing of a list, and only which devices matters to their links.
-void require_measure(const CLI::App& command, bool of_links) {
-  for (const CLI::Option* option : command.get_options()) {
-    const std::string name = option->get_name();
-    if (option->count() == 0 || name == "--json" || name == "--links") continue;
-    if (of_links && name == "--devices") continue;
+// Options for measuring have no effect on a list; of these only --devices has one on --links.
+void require_measure(const Command& command, bool of_links) {
+  for (const std::string& name : command.given()) {
+    if (name == "--json" || name == "--links" || (of_links && name == "--devices")) continue;
     throw error("{}: it goes with --measure FILE only; {}", name,
                 of_links ? "--links asks the devices as they are" : "the list is of all devices");
   }
@@ -170,45 +139,33 @@ int measure_devices(const std::string& text, const std::string& file,
 
 }  // namespace
 
-void add_plugins(CLI::App& app, Action& action) {
-  auto as_json = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand(
-      "plugins", "List the plugins found, what they offer, and why one did not load");
-  command->add_flag("--json", *as_json, "Print JSON");
-  command->callback([&action, as_json] { action = [as_json] { return list_plugins(*as_json); }; });
-}
-
-void add_devices(CLI::App& app, Action& action) {
+void add_devices(CommandLine& line) {
   struct Arguments {
     bool as_json = false, links = false;
     std::string devices = "cpu:2", measure;
     MachineArguments machine;
   };
   auto a = std::make_shared<Arguments>();
-  CLI::App* command =
-      app.add_subcommand("devices", "List the kinds of devices and what this machine has of each");
-  CLI::Option* as_json = command->add_flag("--json", a->as_json, "Print JSON");
-  CLI::Option* measure =
-      command
-          ->add_option(
-              "--measure", a->measure,
-              "Measure the copies between every pair of --devices and write this topology file")
-          ->excludes(as_json);
+  Command& command =
+      line.add("devices", "List the kinds of devices and what this machine has of each");
+  const Option as_json = command.flag("--json", a->as_json, "Print JSON");
+  Option measure = command.option("--measure FILE", &a->measure,
+                                  "Measure the copies between every pair of --devices and write "
+                                  "this topology file");
+  measure.excludes(as_json);
   command
-      ->add_flag("--links", a->links,
-                 "Print what the hardware says of the links between --devices: PCIe, NVLink")
-      ->excludes(as_json)
-      ->excludes(measure);
-  command->add_option("--devices", a->devices, "Between which devices: cpu:4, cuda:0,1, ...")
-      ->capture_default_str();
-  add_machine_options(*command, a->machine);
-  command->callback([&action, a, command] {
-    action = [a, command] {
-      if (!a->measure.empty()) return measure_devices(a->devices, a->measure, a->machine);
-      require_measure(*command, a->links);
-      if (a->links) return print_links(a->devices);
-      return list_devices(a->as_json);
-    };
+      .flag("--links", a->links,
+            "Print what the hardware reports of the links between --devices: PCIe, NVLink")
+      .excludes(as_json)
+      .excludes(measure);
+  command.option("--devices DEVICES", &a->devices, "Between which devices: cpu:4, cuda:0,1, ...")
+      .show_default();
+  add_machine_options(command, a->machine);
+  command.action([a, &command] {
+    if (!a->measure.empty()) return measure_devices(a->devices, a->measure, a->machine);
+    require_measure(command, a->links);
+    if (a->links) return print_links(a->devices);
+    return list_devices(a->as_json);
   });
 }
 

@@ -2,8 +2,10 @@
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
+#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/plan_report.h"
+#include "core/cli/strategy_arguments.h"
 #include "core/device/find_topology.h"
 #include "core/schedule/report/svg.h"
 #include "core/train/price.h"
@@ -115,7 +117,7 @@ int run_all(const PlanArguments& a, Registry& registry, const NetDefinition& def
   return 0;
 }
 
-int run_plan(PlanArguments& a, const CLI::App& command) {
+int run_plan(PlanArguments& a, const Command& command) {
   require_strategy_options(command, a.strategy);
   Registry registry = Registry::with_defaults();
   const NetDefinition definition = a.net.definition();
@@ -201,38 +203,38 @@ int run_plan(PlanArguments& a, const CLI::App& command) {
 
 }  // namespace
 
-void add_plan(CLI::App& app, Action& action) {
-  auto a = std::make_shared<PlanArguments>();
-  CLI::App* command = app.add_subcommand(
-      "plan", "Show what a strategy would do and predict the step, without running it");
-  add_net_options(*command, a->net);
-  command->add_option("--devices", a->devices, "cpu:N, cuda:0,1 or sim:N")->capture_default_str();
+void add_plan(CommandLine& line) {
+  auto arguments = std::make_shared<PlanArguments>();
+  PlanArguments& a = *arguments;
+  Command& command =
+      line.add("plan", "Show what a strategy does and predict its step, without running it");
+  add_net_options(command, a.net);
+  command.option("--devices DEVICES", &a.devices, "cpu:N, cuda:0,1 or sim:N").show_default();
   command
-      ->add_option("--strategy", a->strategy,
-                   strategy_help("; auto: the fastest; all: a table of all"))
-      ->capture_default_str();
-  add_precision_option(*command, a->precision);
-  add_pixels_option(
-      *command, a->pixels,
-      "bytes on cuda, on sim where it is in cuda's place or costs are of bytes; else floats");
-  command->add_option("--costs", a->costs, "Measured costs (tandem profile --costs)");
-  command->add_option("--dot", a->dot, "Write the graph in DOT");
-  command->add_option("--trace", a->trace, "Write the predicted timeline (Chrome trace JSON)");
-  command->add_option("--svg", a->svg, "Write the predicted timeline as a picture");
-  command->add_option("--variation", a->variation,
-                      "Let every task's time vary from step to step: standard deviation as a share "
-                      "of it, e.g. 0.1");
-  command->add_option("--variation-seed", a->variation_seed, "Of that variation")
-      ->capture_default_str();
-  command->add_option("--batch-per-device", a->batch_per_device,
-                      "Images a device, instead of --batch; one device alone then takes as many");
-  add_roofline_options(*command, a->roofline);
-  command->add_flag("!--no-tasks", a->tasks, "Do not list the tasks");
-  command->add_flag("--json", a->as_json, "Print JSON");
-  add_strategy_options(*command, a->strategy_options);
-  add_machine_options(*command, a->machine);
-  command->callback(
-      [&action, a, command] { action = [a, command] { return run_plan(*a, *command); }; });
+      .option(strategy_option({"auto", "all"}), &a.strategy,
+              "The strategy; auto: the fastest; all: a table of all")
+      .show_default();
+  add_precision_option(command, a.precision);
+  add_pixels_option(command, a.pixels,
+                    "bytes on cuda, and on sim where it stands for cuda or the costs are of bytes; "
+                    "else floats");
+  command.option("--costs FILE", &a.costs, "Measured costs (of 'tandem profile --costs')");
+  command.option("--dot FILE", &a.dot, "Write the graph in DOT");
+  command.option("--trace FILE", &a.trace, "Write the predicted timeline (Chrome trace JSON)");
+  command.option("--svg FILE", &a.svg, "Write the predicted timeline as a picture");
+  command.option("--variation X", &a.variation,
+                 "Let every task's time vary from step to step, with this standard deviation as a "
+                 "share of it, e.g. 0.1");
+  command.option("--variation-seed N", &a.variation_seed, "Seed of that variation").show_default();
+  command.option("--batch-per-device N", &a.batch_per_device,
+                 "Images per device, instead of --batch; the one device to compare with takes as "
+                 "many");
+  add_roofline_options(command, a.roofline);
+  command.flag("--no-tasks", a.tasks, "Do not list the tasks", false);
+  add_json_option(command, a.as_json);
+  add_strategy_options(command, a.strategy_options);
+  add_machine_options(command, a.machine);
+  command.action([arguments, &command] { return run_plan(*arguments, command); });
 }
 
 }  // namespace tandem::cli

@@ -4,7 +4,9 @@
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
+#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
+#include "core/cli/strategy_arguments.h"
 #include "core/model/net_report.h"
 #include "core/schedule/strategies/strategy_options.h"
 #include "core/train/choose_strategy.h"
@@ -119,7 +121,7 @@ void print_step(const ProfileArguments& arguments, const Measurement& m, const P
   if (!plan.split_layer.empty()) fmt::print("FC part from layer '{}' on\n", plan.split_layer);
 }
 
-int run_profile(ProfileArguments& a, const CLI::App& command) {
+int run_profile(ProfileArguments& a, const Command& command) {
   // The AlexNet-like test is of the net and shown with every strategy.
   require_strategy_options(command, a.strategy, {"--time-threshold", "--weight-threshold"});
   if (a.steps < 1) throw error("--steps {}: there must be at least 1", a.steps);
@@ -243,32 +245,32 @@ int run_profile(ProfileArguments& a, const CLI::App& command) {
 
 }  // namespace
 
-void add_profile(CLI::App& app, Action& action) {
-  auto a = std::make_shared<ProfileArguments>();
-  CLI::App* command = app.add_subcommand(
-      "profile", "Run some steps on synthetic data and show where the time goes");
-  add_net_options(*command, a->net);
-  command->add_option("--devices", a->devices, "cpu, cpu:2, ...")->capture_default_str();
-  command->add_option("--strategy", a->strategy, strategy_help("; auto: the fastest of them"))
-      ->capture_default_str();
-  add_precision_option(*command, a->precision);
-  add_pixels_option(*command, a->pixels, "bytes on cuda, else floats");
-  command->add_option("--steps", a->steps, "Steps to measure")->capture_default_str();
-  command->add_option("--warm-up", a->warm_up, "Steps before them")->capture_default_str();
-  command->add_option("--costs", a->costs,
-                      "Write the measured costs to this file, for plan and --paced");
-  command->add_option("--paced", a->paced,
-                      "Compute takes the time this cost file says, without being done");
-  command->add_option("--trace", a->trace, "Write the timeline (Chrome trace JSON)");
-  command->add_flag("!--no-communication-check", a->without_communication,
-                    "Do not run a second time without copies between devices");
-  command->add_flag("--json", a->as_json, "Print JSON");
-  add_tune_option(*command, a->tune);
-  add_graphs_option(*command, a->graphs);
-  add_strategy_options(*command, a->strategy_options);
-  add_machine_options(*command, a->machine);
-  command->callback(
-      [&action, a, command] { action = [a, command] { return run_profile(*a, *command); }; });
+void add_profile(CommandLine& line) {
+  auto arguments = std::make_shared<ProfileArguments>();
+  ProfileArguments& a = *arguments;
+  Command& command =
+      line.add("profile", "Run some steps on synthetic data and show where the time goes");
+  add_net_options(command, a.net);
+  add_devices_option(command, a.devices);
+  command.option(strategy_option({"auto"}), &a.strategy, "The strategy; auto: the fastest")
+      .show_default();
+  add_precision_option(command, a.precision);
+  add_pixels_option(command, a.pixels, "bytes on cuda, else floats");
+  command.option("--steps N", &a.steps, "Steps to measure").show_default();
+  command.option("--warm-up N", &a.warm_up, "Steps before them").show_default();
+  command.option("--costs FILE", &a.costs,
+                 "Write the measured costs to this file, for 'tandem plan' and --paced");
+  command.option("--paced FILE", &a.paced,
+                 "Pace the run: compute takes the times of this cost file and is not done");
+  command.option("--trace FILE", &a.trace, "Write the timeline (Chrome trace JSON)");
+  command.flag("--no-communication-check", a.without_communication,
+               "Do not run a second time without copies between devices", false);
+  add_json_option(command, a.as_json);
+  add_tune_option(command, a.tune);
+  add_graphs_option(command, a.graphs);
+  add_strategy_options(command, a.strategy_options);
+  add_machine_options(command, a.machine);
+  command.action([arguments, &command] { return run_profile(*arguments, command); });
 }
 
 }  // namespace tandem::cli

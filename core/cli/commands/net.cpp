@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
+#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/model/net_report.h"
 #include "core/plugin/registry.h"
@@ -189,18 +190,18 @@ int run_net(const NetCommandArguments& a) {
 
 }  // namespace
 
-void add_net(CLI::App& app, Action& action) {
+void add_net(CommandLine& line) {
   auto a = std::make_shared<NetCommandArguments>();
-  CLI::App* command = app.add_subcommand(
-      "net", "Show a net: every layer with its shapes, weights, work and memory");
-  command->add_option("net", a->net.net, "A model's name or a prototxt file")->required();
-  add_net_size_options(*command, a->net);
-  add_precision_option(*command, a->precision);
-  command->add_option("--phase", a->phase,
-                      "train or test (default: train, if the net can be trained)");
-  command->add_option("--dot", a->dot, "Write a drawing of the net in DOT");
-  command->add_flag("--json", a->as_json, "Print JSON");
-  command->callback([&action, a] { action = [a] { return run_net(*a); }; });
+  Command& command =
+      line.add("net", "Show a net: every layer with its shapes, weights, work and memory");
+  command.option("net FILE", &a->net.net, "A model's name or a prototxt file").required();
+  add_net_size_options(command, a->net);
+  add_precision_option(command, a->precision);
+  command.option("--phase train|test", &a->phase,
+                 "The net of this phase (default: train, if the net can be trained)");
+  command.option("--dot FILE", &a->dot, "Write a drawing of the net in DOT");
+  add_json_option(command, a->as_json);
+  command.action([a] { return run_net(*a); });
 }
 
 }  // namespace tandem::cli

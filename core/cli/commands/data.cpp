@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/png.h"
 #include "core/base/strings.h"
+#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/data_report.h"
 #include "core/data/loader.h"
@@ -170,29 +171,28 @@ int run_data(const DataArguments& arguments) {
 
 }  // namespace
 
-void add_data(CLI::App& app, Action& action) {
+void add_data(CommandLine& line) {
   auto arguments = std::make_shared<DataArguments>();
-  CLI::App* command = app.add_subcommand(
-      "data", "Look through a data set: classes, sizes, damaged images, duplicates, leaks");
-  command->add_option("source", arguments->source, "As --data of 'tandem train'")->required();
-  command->add_flag("--json", arguments->as_json, "Print JSON");
-  command->add_option("--html", arguments->html, "Write a page with pictures of every class");
-  command->add_option("--preview", arguments->preview,
-                      "Write a PNG with images as a net will see them, instead of looking through");
-  command->add_option("--net", arguments->net, "For --preview: which net (default: alexnet)");
-  command->add_option("--mixup", arguments->mixup, "For --preview: as of tandem train");
-  command->add_option("--cutmix", arguments->cutmix, "For --preview: as of tandem train");
-  command->add_option("--images", arguments->pictures, "For --preview: how many")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
-  command->add_option("--data-option", arguments->options,
-                      "A parameter of the data set, name=value, as for 'tandem train'");
-  command->add_option("--seed", arguments->seed, "Of split and augmentation")
-      ->capture_default_str();
-  command->add_option("--threads", arguments->threads, "That read images (default: all cores)")
-      ->check(CLI::NonNegativeNumber);
-  command->callback(
-      [&action, arguments] { action = [arguments] { return run_data(*arguments); }; });
+  DataArguments& a = *arguments;
+  Command& command =
+      line.add("data", "Inspect a data set: classes, sizes, damaged images, duplicates, leaks");
+  command.option("source PATH", &a.source, "As --data of 'tandem train'").required();
+  add_json_option(command, a.as_json);
+  command.option("--html FILE", &a.html, "Write a page with pictures of every class");
+  command.option("--preview FILE", &a.preview,
+                 "Instead of inspecting, write a PNG with images as a net receives them");
+  command.option("--net FILE", &a.net, "For --preview: the net (default: alexnet)");
+  command.option("--mixup X", &a.mixup, "For --preview: as of 'tandem train'");
+  command.option("--cutmix X", &a.cutmix, "For --preview: as of 'tandem train'");
+  command.option("--images N", &a.pictures, "For --preview: number of images")
+      .show_default()
+      .range(1, 1000);
+  command.option("--data-option NAME=VALUE", &a.options,
+                 "A parameter of the data set, as of 'tandem train'");
+  command.option("--seed N", &a.seed, "Seed of split and augmentation").show_default();
+  command.option("--threads N", &a.threads, "Threads that read images (default: all cores)")
+      .range(0);
+  command.action([arguments] { return run_data(*arguments); });
 }
 
 }  // namespace tandem::cli
