@@ -5,12 +5,12 @@
 
 #include "layers/box.h"
 #include "plugins/cuda/elements.h"
-#include "plugins/cuda/places.h"
+#include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::layers {
 
-struct BoxPlaces {
+struct BoxOffsets {
   int64_t source, target;
 };
 
@@ -24,9 +24,9 @@ struct DeviceBox {
 };
 
 // Of the box's element number `element`.
-TANDEM_HOST_DEVICE inline BoxPlaces places_of(const DeviceBox& device_box, int64_t element) {
+TANDEM_HOST_DEVICE inline BoxOffsets offsets_of(const DeviceBox& device_box, int64_t element) {
   const Box& box = device_box.box;
-  BoxPlaces result{box.source_offset, box.target_offset};
+  BoxOffsets result{box.source_offset, box.target_offset};
   for (int i = 0; i < box.count; ++i) {
     const int64_t outer = cuda::quotient(element, device_box.extents[i]);
     const int64_t at = element - outer * box.axes[i].extent;
@@ -42,7 +42,7 @@ namespace detail {
 template <class From, class To>
 struct CopyOfBox {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const BoxPlaces at = places_of(box, i);
+    const BoxOffsets at = offsets_of(box, i);
     cuda::store(source == nullptr ? 0.0F : cuda::load(source[at.source]), target[at.target]);
   }
   DeviceBox box;

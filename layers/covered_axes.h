@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "layers/spread.h"
+#include "layers/broadcast.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

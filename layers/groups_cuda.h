@@ -5,13 +5,13 @@
 #include <cstdint>
 
 #include "layers/groups.h"
-#include "plugins/cuda/places.h"
+#include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::layers {
 
-struct GroupPlaces {
-  explicit GroupPlaces(const Groups& groups) : reduced(groups.reduced), inner(groups.inner) {}
+struct GroupIndex {
+  explicit GroupIndex(const Groups& groups) : reduced(groups.reduced), inner(groups.inner) {}
 
   // Where a group begins; its elements lie `inner` apart.
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t first(int64_t group) const {

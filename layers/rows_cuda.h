@@ -26,13 +26,13 @@ struct SampleRows {
 
 // Of places as rows.h has them.
 struct LabelSettings {
-  explicit LabelSettings(const Places& label_places) : places(label_places) {}
+  explicit LabelSettings(const ScoreShape& label_shape) : shape(label_shape) {}
   // With the layer's ignore_label, if it is set.
-  LabelSettings(const Places& label_places, const sdk::Attributes& attributes)
-      : places(label_places),
+  LabelSettings(const ScoreShape& label_shape, const sdk::Attributes& attributes)
+      : shape(label_shape),
         ignores(attributes.is_set("ignore_label")),
         ignored(ignores ? static_cast<float>(attributes.integer("ignore_label")) : 0) {}
-  Places places;
+  ScoreShape shape;
   bool ignores = false;
   float ignored = 0;
 };
@@ -44,9 +44,9 @@ class DeviceLabels {
 
   DeviceLabels(const LabelSettings& settings, const sdk::Pass& pass)
       : settings_(settings),
-        labels_of_row_(settings.places.labels_of_row()),
-        inner_(settings.places.inner),
-        classes_(settings.places.classes),
+        labels_of_row_(settings.shape.labels_of_row()),
+        inner_(settings.shape.inner),
+        classes_(settings.shape.classes),
         labels_(pass.input(1)),
         rows_(pass) {}
 
@@ -56,7 +56,7 @@ class DeviceLabels {
     const bool ignored = settings_.ignores && label == settings_.ignored;
     const int64_t row = cuda::quotient(index, labels_of_row_);
     if (label < 0 || ignored || !rows_.holds_sample(row)) return none;
-    const bool is_class = label < static_cast<float>(settings_.places.classes) &&
+    const bool is_class = label < static_cast<float>(settings_.shape.classes) &&
                           static_cast<float>(static_cast<int64_t>(label)) == label;
     return is_class ? static_cast<int64_t>(label) : no_class;
   }
@@ -74,7 +74,7 @@ class DeviceLabels {
     const int64_t line = cuda::quotient(i, inner_), outer = cuda::quotient(line, classes_);
     return {outer * inner_ + (i - line * inner_), line - outer * classes_};
   }
-  [[nodiscard]] TANDEM_HOST_DEVICE const Places& places() const { return settings_.places; }
+  [[nodiscard]] TANDEM_HOST_DEVICE const ScoreShape& shape() const { return settings_.shape; }
 
  private:
   LabelSettings settings_;

@@ -31,24 +31,24 @@ struct Accuracy : sdk::LayerType {
   }
 
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
-    const Places places = require_labels(query, query.attributes.integer("axis"));
+    const ScoreShape shape = require_labels(query, query.attributes.integer("axis"));
     const int64_t top = query.attributes.integer("top_k");
-    if (top > places.classes) {
-      throw sdk::invalid("top_k ", top, " exceeds the ", places.classes, " classes");
+    if (top > shape.classes) {
+      throw sdk::invalid("top_k ", top, " exceeds the ", shape.classes, " classes");
     }
     std::vector<sdk::Shape> result{{1, 1, 1, 1}};
-    if (query.output_count() == 2) result.push_back({places.classes, 1, 1, 1});
+    if (query.output_count() == 2) result.push_back({shape.classes, 1, 1, 1});
     return result;
   }
 
   // How many labels count; then how many of each class, and how many of these are right.
   sdk::Statistics statistics(const sdk::Query& query) const override {
-    const Places places(query.input(0), query.attributes.integer("axis"));
-    return {statistics(query.attributes, query.output_count(), places), 0};
+    const ScoreShape shape(query.input(0), query.attributes.integer("axis"));
+    return {statistics(query.attributes, query.output_count(), shape), 0};
   }
   static int64_t statistics(const sdk::Attributes& attributes, size_t outputs,
-                            const Places& places) {
-    if (outputs == 2) return 1 + 2 * places.classes;
+                            const ScoreShape& shape) {
+    if (outputs == 2) return 1 + 2 * shape.classes;
     return attributes.is_set("ignore_label") ? 1 : 0;
   }
 

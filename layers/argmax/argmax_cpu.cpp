@@ -47,8 +47,8 @@ class ArgMaxCpu : public Needs {
     std::partial_sort(ranked, ranked + top_k_, ranked + extent_, std::greater<>());
     for (int64_t k = 0; k < top_k_; ++k) write(pass.output(0), run, k, x, ranked[k].second);
   }
-  void write(float* y, int64_t run, int64_t k, const float* x, int64_t place) const {
-    const int64_t index = place < 0 ? -1 - place : place;
+  void write(float* y, int64_t run, int64_t k, const float* x, int64_t rank) const {
+    const int64_t index = rank < 0 ? -1 - rank : rank;
     const auto position = static_cast<float>(index);
     const float value = x[index * inner_];
     if (axis_) {

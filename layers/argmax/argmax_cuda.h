@@ -2,24 +2,24 @@
 #pragma once
 
 #include "layers/argmax/argmax.h"
-#include "plugins/cuda/places.h"
+#include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::layers {
 
 // A place in the order of ArgMax: larger values first, of equal ones the later place, and what is
 // not a number last, its earlier place first.
-struct RankedPlace {
+struct RankedValue {
   float value;   // -infinity for what is not a number
   int64_t rank;  // the place, or -1 - place
   bool valid;
 
-  [[nodiscard]] TANDEM_HOST_DEVICE bool before(const RankedPlace& other) const {
+  [[nodiscard]] TANDEM_HOST_DEVICE bool before(const RankedValue& other) const {
     return value > other.value || (value == other.value && rank > other.rank);
   }
 };
 struct FirstRanked {
-  TANDEM_HOST_DEVICE RankedPlace operator()(const RankedPlace& a, const RankedPlace& b) const {
+  TANDEM_HOST_DEVICE RankedValue operator()(const RankedValue& a, const RankedValue& b) const {
     if (!a.valid || !b.valid) return a.valid ? a : b;
     return b.before(a) ? b : a;
   }
@@ -28,30 +28,30 @@ struct FirstRanked {
 struct ArgMaxForward {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t run) const {
-    const int64_t outer = cuda::quotient(run, inner), place = run - outer * inner;
-    const float* values = x + outer * extent * inner + place;
-    RankedPlace last{0, 0, false};
+    const int64_t outer = cuda::quotient(run, inner), column = run - outer * inner;
+    const float* values = x + outer * extent * inner + column;
+    RankedValue last{0, 0, false};
     for (int64_t k = 0; k < top_k; ++k) {
-      RankedPlace best{0, 0, false};
+      RankedValue best{0, 0, false};
       for (int64_t i = team.rank(); i < extent; i += team.size()) {
-        const RankedPlace here = ranked(values[i * inner], i);
+        const RankedValue here = ranked(values[i * inner], i);
         if (!last.valid || last.before(here)) best = FirstRanked()(best, here);
       }
       last = team.combine(best, FirstRanked());
-      if (team.rank() == 0) write(run, outer, place, k, last.rank, values);
+      if (team.rank() == 0) write(run, outer, column, k, last.rank, values);
     }
   }
-  [[nodiscard]] TANDEM_HOST_DEVICE static RankedPlace ranked(float value, int64_t i) {
+  [[nodiscard]] TANDEM_HOST_DEVICE static RankedValue ranked(float value, int64_t i) {
     const bool number = value == value;
     return {number ? value : -INFINITY, number ? i : -1 - i, true};
   }
-  TANDEM_HOST_DEVICE void write(int64_t run, int64_t outer, int64_t place, int64_t k, int64_t rank,
+  TANDEM_HOST_DEVICE void write(int64_t run, int64_t outer, int64_t column, int64_t k, int64_t rank,
                                 const float* values) const {
     const int64_t index = rank < 0 ? -1 - rank : rank;
     const auto position = static_cast<float>(index);
     const float value = values[index * inner];
     if (along_axis) {
-      y[(outer * top_k + k) * inner + place] = wants_values ? value : position;
+      y[(outer * top_k + k) * inner + column] = wants_values ? value : position;
     } else if (wants_values) {
       y[2 * run * top_k + k] = position;
       y[(2 * run + 1) * top_k + k] = value;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "layers/spread_cuda.h"
+#include "layers/broadcast_cuda.h"
 
 namespace tandem::layers {
 
@@ -20,11 +20,11 @@ struct BatchNormMoments {
 template <class T>
 struct BatchNormMomentTerm {
   TANDEM_HOST_DEVICE cuda::Pair operator()(int64_t channel, int64_t k) const {
-    const double distance = static_cast<double>(cuda::load(x[places.index_of(channel, k)])) -
-                            static_cast<double>(cuda::load(x[places.index_of(channel, 0)]));
+    const double distance = static_cast<double>(cuda::load(x[index.index_of(channel, k)])) -
+                            static_cast<double>(cuda::load(x[index.index_of(channel, 0)]));
     return {distance, distance * distance};
   }
-  SpreadPlaces places;
+  BroadcastIndex index;
   const T* x;
 };
 template <class T>
@@ -32,13 +32,13 @@ struct BatchNormStoreMoments {
   TANDEM_HOST_DEVICE void operator()(int64_t channel, const cuda::Pair& sums) const {
     const double mean = sums.first / count;
     if (channel == 0) target[0] = count;
-    const float first = cuda::load(x[places.index_of(channel, 0)]);
+    const float first = cuda::load(x[index.index_of(channel, 0)]);
     target[1 + channel] = static_cast<double>(first) + mean;
     // Rounding may leave a channel of one value with less than nothing. A NaN stays one.
     const double squares = sums.second - mean * sums.first;
     target[1 + channels + channel] = squares < 0 ? 0 : squares;
   }
-  SpreadPlaces places;
+  BroadcastIndex index;
   const T* x;
   int64_t channels;
   double count;
@@ -112,27 +112,27 @@ struct BatchNormKeptCoefficients {
 template <class T>
 struct BatchNormForward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const int64_t c = places.value_of(i);
+    const int64_t c = index.value_of(i);
     const float distance = (cuda::load(x[i]) - coefficients[c]) - coefficients[channels + c];
-    store_rectified(distance * coefficients[2 * channels + c], y[i], rectifies);
+    store_with_relu(distance * coefficients[2 * channels + c], y[i], fuses_relu);
   }
-  SpreadPlaces places;
+  BroadcastIndex index;
   int64_t channels;
   const T* x;
   const float* coefficients;
   T* y;
-  bool rectifies;
+  bool fuses_relu;
 };
 
 // Of dy and of dy * y.
 template <class T>
 struct BatchNormGradientTerm {
   TANDEM_HOST_DEVICE cuda::Pair operator()(int64_t channel, int64_t k) const {
-    const int64_t i = places.index_of(channel, k);
+    const int64_t i = index.index_of(channel, k);
     const auto gradient = static_cast<double>(cuda::load(dy[i]));
     return {gradient, gradient * static_cast<double>(cuda::load(y[i]))};
   }
-  SpreadPlaces places;
+  BroadcastIndex index;
   const T *dy, *y;
 };
 struct BatchNormStoreGradients {
@@ -149,14 +149,14 @@ struct BatchNormStoreGradients {
 template <class T>
 struct BatchNormBackward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const int64_t c = places.value_of(i);
+    const int64_t c = index.value_of(i);
     const float gradient = cuda::load(dy[i]);
     if (sums == nullptr) return cuda::store(gradient * saved[c], dx[i]);
     const float share = saved[channels];
     const float slope = sums[channels + c] * share;
     cuda::store(((gradient - sums[c] * share) - cuda::load(y[i]) * slope) * saved[c], dx[i]);
   }
-  SpreadPlaces places;
+  BroadcastIndex index;
   int64_t channels;
   const T *dy, *y;
   const float *saved, *sums;

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "layers/slope.h"
+#include "layers/elementwise.h"
 #include "layers/vector_math.h"
 #include "plugins/sdk.h"
 

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "layers/engine_parameter.h"
 #include "layers/window.h"
 #include "plugins/sdk.h"
 
@@ -96,10 +97,7 @@ struct ConvolutionLike : sdk::LayerType {
         sdk::boolean(block, "bias_term").by_default("true").help("add a learned bias"),
         sdk::filler(block, "weight_filler").help("initial weights"),
         sdk::filler(block, "bias_filler").help("initial bias"),
-        sdk::word(block, "engine")
-            .by_default("DEFAULT")
-            .one_of("DEFAULT|CAFFE|CUDNN")
-            .help("ignored: the device decides"),
+        engine_parameter(block),
         sdk::integer(block, "axis").by_default("1").range(1, 1).help("the channel axis"),
         sdk::boolean(block, "force_nd_im2col").by_default("false").help("ignored"),
     };

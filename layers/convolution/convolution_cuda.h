@@ -95,25 +95,25 @@ class FilterPasses {
 class ConvolutionBias {
  public:
   ConvolutionBias(const sdk::Binding& binding, bool present)
-      : spread_(binding.output(0), {1, 1}),
+      : broadcast_(binding.output(0), {1, 1}),
         dtype_(binding.output(0).dtype),
         present_(present),
-        rectifies_(rectifies(binding)) {}
+        fuses_relu_(fuses_relu(binding)) {}
 
   [[nodiscard]] int64_t scratch_bytes() const {
-    return present_ ? sums_over(spread_).scratch_bytes() : 0;
+    return present_ ? sums_over(broadcast_).scratch_bytes() : 0;
   }
   void add(const sdk::Call& call, const sdk::Pass& pass) const {
-    if (!present_ && !rectifies_) return;
+    if (!present_ && !fuses_relu_) return;
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
       T* y = cuda::output<T>(pass, 0);
       if (present_) {
         const float* bias = pass.weight(1);
-        apply_values<T>(call, spread_, y, y, bias, bias, y, AddedBias(), rectifies_);
+        apply_values<T>(call, broadcast_, y, y, bias, bias, y, AddedBias(), fuses_relu_);
       } else {
-        const int64_t elements = spread_.elements();
-        cuda::for_each(call, elements, RectifiedRows<T>{elements, elements, y});
+        const int64_t elements = broadcast_.elements();
+        cuda::for_each(call, elements, ReluOfRows<T>{elements, elements, y});
       }
     });
   }
@@ -121,15 +121,15 @@ class ConvolutionBias {
     if (!present_ || pass.weight_gradient(1) == nullptr) return;
     cuda::with_elements(dtype_, [&](auto element) {
       const auto* dy = cuda::output_gradient<decltype(element)>(pass, 0);
-      sum_values(call, spread_, dy, dy, SecondOf(), pass.scratch<double>(), pass.weight_gradient(1),
-                 pass.accumulate());
+      sum_values(call, broadcast_, dy, dy, SecondOf(), pass.scratch<double>(),
+                 pass.weight_gradient(1), pass.accumulate());
     });
   }
 
  private:
-  Spread spread_;
+  Broadcast broadcast_;
   int32_t dtype_;
-  bool present_, rectifies_;
+  bool present_, fuses_relu_;
 };
 
 class ConvolutionCuda : public sdk::Needs {
@@ -139,7 +139,7 @@ class ConvolutionCuda : public sdk::Needs {
                         ConvolutionSettings(binding.attributes, binding.input(0).shape)) {}
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint64_t fused_activations = rectifying;
+  static constexpr uint64_t fused_activations = relu_only;
 
   static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
     return convolution_layouts(binding);
@@ -182,7 +182,7 @@ class DeconvolutionCuda : public sdk::Needs {
                           DeconvolutionSettings(binding.attributes, binding.input(0).shape)) {}
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint64_t fused_activations = rectifying;
+  static constexpr uint64_t fused_activations = relu_only;
 
   static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
     return convolution_layouts(binding);

@@ -87,9 +87,9 @@ class ConvolutionKernel : public sdk::Needs {
     auto* scratch = pass.scratch<std::byte>();
     const bool add = pass.accumulate();
     float* bias = bias_ ? pass.weight_gradient(1) : nullptr;
-    auto* fresh_bias = reinterpret_cast<float*>(scratch + bias_place_);
+    auto* fresh_bias = reinterpret_cast<float*>(scratch + bias_offset_);
     const bool in_place = !add && !store_;
-    void* weight = in_place ? static_cast<void*>(pass.weight_gradient(0)) : scratch + place_;
+    void* weight = in_place ? static_cast<void*>(pass.weight_gradient(0)) : scratch + offset_;
     backward_weights_.run(scratch, {{DNNL_ARG_SRC, pass.raw.inputs[0]},
                                     {DNNL_ARG_DIFF_DST, pass.raw.output_gradients[0]},
                                     {DNNL_ARG_DIFF_WEIGHTS, weight},
@@ -111,15 +111,15 @@ class ConvolutionKernel : public sdk::Needs {
     FetchedWeight(const dnnl::engine& engine, const dnnl::memory::desc& plain,
                   const dnnl::memory::desc& wanted, cpu::ScratchPlan& plan) {
       if (plain == wanted) return;
-      place = plan.place(static_cast<int64_t>(wanted.get_size()));
+      offset = plan.reserve(static_cast<int64_t>(wanted.get_size()));
       reorder = cpu::reorder_operation(engine, plain, wanted, false, plan);
     }
     const void* fetch(std::byte* scratch, const float* weight) {
       if (!reorder) return weight;
-      reorder.run(scratch, {{DNNL_ARG_FROM, weight}, {DNNL_ARG_TO, scratch + place}});
-      return scratch + place;
+      reorder.run(scratch, {{DNNL_ARG_FROM, weight}, {DNNL_ARG_TO, scratch + offset}});
+      return scratch + offset;
     }
-    int64_t place = 0;
+    int64_t offset = 0;
     cpu::Operation reorder;
   };
 
@@ -163,8 +163,8 @@ class ConvolutionKernel : public sdk::Needs {
     backward_weights_ = bias_ ? cpu::Operation(chosen, primitive,
                                                {source, gradient, weight, DNNL_ARG_DIFF_BIAS}, plan)
                               : cpu::Operation(chosen, primitive, {source, gradient, weight}, plan);
-    place_ = plan.place(static_cast<int64_t>(made.get_size()));
-    bias_place_ = plan.place(outputs_ * static_cast<int64_t>(sizeof(float)));
+    offset_ = plan.reserve(static_cast<int64_t>(made.get_size()));
+    bias_offset_ = plan.reserve(outputs_ * static_cast<int64_t>(sizeof(float)));
     if (made != d.plain_weight)
       store_ = cpu::reorder_operation(engine_, made, d.plain_weight, false, plan);
     add_ = cpu::reorder_operation(engine_, made, d.plain_weight, true, plan);
@@ -182,7 +182,7 @@ class ConvolutionKernel : public sdk::Needs {
   FetchedWeight forward_weight_, backward_weight_;
   cpu::Operation forward_, backward_data_, backward_weights_;
   cpu::Operation store_, add_;  // the weights' gradient from oneDNN's format to plain
-  int64_t place_ = 0, bias_place_ = 0;
+  int64_t offset_ = 0, bias_offset_ = 0;
 };
 
 template <class Primitives>

@@ -8,14 +8,14 @@
 
 #include "plugins/cuda/convolution_shape.h"
 #include "plugins/cuda/elements.h"
-#include "plugins/cuda/places.h"
+#include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::layers {
 
 // Where the element that lies at `plain` in (O, I, H, W) order has its place.
-struct FilterPlaces {
-  [[nodiscard]] TANDEM_HOST_DEVICE int64_t place(int64_t plain) const {
+struct FilterIndex {
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t offset(int64_t plain) const {
     if (!channels_last) return plain;
     const int64_t line = cuda::quotient(plain, points), output = cuda::quotient(line, channels);
     return (output * points + (plain - line * points)) * channels + (line - output * channels);
@@ -27,18 +27,18 @@ struct FilterPlaces {
 template <class T>
 struct FetchedFilterElement {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    cuda::store(plain[i], fetched[places.place(i)]);
+    cuda::store(plain[i], fetched[index.offset(i)]);
   }
-  FilterPlaces places;
+  FilterIndex index;
   const float* plain;
   T* fetched;
 };
 template <class T>
 struct FilterGradientElement {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    plain[i] = (accumulate ? plain[i] : 0.0F) + cuda::load(fetched[places.place(i)]);
+    plain[i] = (accumulate ? plain[i] : 0.0F) + cuda::load(fetched[index.offset(i)]);
   }
-  FilterPlaces places;
+  FilterIndex index;
   const T* fetched;
   float* plain;
   bool accumulate;
@@ -47,7 +47,7 @@ struct FilterGradientElement {
 class FetchedFilter {
  public:
   FetchedFilter(const tandem_shape& weight, const cuda::ConvolutionKind& kind)
-      : places_{weight.c, weight.h * weight.w, kind.channels_last},
+      : index_{weight.c, weight.h * weight.w, kind.channels_last},
         elements_(sdk::count(weight)),
         dtype_(kind.dtype),
         // With one channel, or one pixel, both orders are the same bytes.
@@ -67,7 +67,7 @@ class FetchedFilter {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
       cuda::for_each(call, elements_,
-                     FetchedFilterElement<T>{places_, weight, static_cast<T*>(memory)});
+                     FetchedFilterElement<T>{index_, weight, static_cast<T*>(memory)});
     });
     return memory;
   }
@@ -78,12 +78,12 @@ class FetchedFilter {
       using T = decltype(element);
       cuda::for_each(
           call, elements_,
-          FilterGradientElement<T>{places_, static_cast<const T*>(memory), gradient, accumulate});
+          FilterGradientElement<T>{index_, static_cast<const T*>(memory), gradient, accumulate});
     });
   }
 
  private:
-  FilterPlaces places_;
+  FilterIndex index_;
   int64_t elements_;
   int32_t dtype_;
   bool is_copy_;

@@ -12,7 +12,7 @@
 
 namespace tandem::layers {
 
-class WinogradPart;
+class WinogradPasses;
 
 class WinogradConvolution : public sdk::Needs {
  public:
@@ -33,8 +33,8 @@ class WinogradConvolution : public sdk::Needs {
     int64_t group_row = 0, row = 0;
   };
   // Some rows of one group.
-  struct Piece {
-    WinogradPart& part;
+  struct Block {
+    WinogradPasses& passes;
     int64_t group, row;
     bool is_first_of_size;  // of its group: what depends on no row is still to be done
     bool is_first;          // of its group
@@ -43,13 +43,13 @@ class WinogradConvolution : public sdk::Needs {
   explicit WinogradConvolution(const sdk::Binding& binding);
   bool divide(const sdk::Binding& binding);
   template <class Body>
-  void for_pieces(const Body& body);
-  // The piece's elements as one tensor: where they lie, or copied to `scratch`.
-  const float* gather(const sdk::Call& call, const Piece& piece, const Side& side,
+  void for_blocks(const Body& body);
+  // The block's elements as one tensor: where they lie, or copied to `scratch`.
+  const float* gather(const sdk::Call& call, const Block& block, const Side& side,
                       const float* tensor, float* scratch) const;
-  // Where the piece's elements are to be made, and their way from there.
-  float* place(const Piece& piece, const Side& side, float* tensor, float* scratch) const;
-  void scatter(const sdk::Call& call, const Piece& piece, const Side& side, const float* scratch,
+  // Where the block's elements are to be made, and their way from there.
+  float* target(const Block& block, const Side& side, float* tensor, float* scratch) const;
+  void scatter(const sdk::Call& call, const Block& block, const Side& side, const float* scratch,
                float* tensor) const;
 
   dnnl::engine engine_ = cpu::cpu_engine();
@@ -57,8 +57,8 @@ class WinogradConvolution : public sdk::Needs {
   int64_t outputs_, weights_;  // of one group
   bool bias_;
   Side input_, output_;
-  std::vector<WinogradPart> parts_;  // one of each number of rows
-  std::vector<size_t> division_;     // of the batch's rows: the part of each piece
+  std::vector<WinogradPasses> passes_;  // one of each number of rows
+  std::vector<size_t> block_passes_;    // of the batch's rows: the passes of each block
 };
 
 }  // namespace tandem::layers

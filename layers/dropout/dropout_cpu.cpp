@@ -57,18 +57,10 @@ class DropoutCpu : public Needs {
 
  private:
   template <class T>
-  void copy(const Call& call, const T* from, T* to) const {
-    if (from == to) return;
-    for_ranges(call.threads, elements_, [=](int64_t begin, int64_t end) {
-      std::copy(from + begin, from + end, to + begin);
-    });
-  }
-
-  template <class T>
   void forward_of(const Call& call, const Pass& pass) const {
     const T* x = input<T>(pass, 0);
     T* y = output<T>(pass, 0);
-    if (!training_) return copy(call, x, y);
+    if (!training_) return copy(call.threads, x, y, elements_);
     auto* mask = saved_bytes > 0 ? pass.saved<uint8_t>() : nullptr;
     // The random blocks that hold any of the slice's elements.
     const int64_t first = first_element_ / 4;
@@ -96,7 +88,7 @@ class DropoutCpu : public Needs {
   void backward_of(const Call& call, const Pass& pass) const {
     const T* dy = output_gradient<T>(pass, 0);
     T* dx = input_gradient<T>(pass, 0);
-    if (!training_) return copy(call, dy, dx);
+    if (!training_) return copy(call.threads, dy, dx, elements_);
     const auto* mask = pass.saved<uint8_t>();
     const float factor = 1 / (1 - ratio_);
     for_ranges(call.threads, elements_, [=](int64_t begin, int64_t end) {
@@ -124,14 +116,14 @@ class DropoutCpu : public Needs {
       return;
     }
     for (int64_t k = 0; k < size; ++k) {
-      const int64_t i = place(begin + k);
+      const int64_t i = offset(begin + k);
       store(keep[k] != 0 ? factor * load(x[i]) : 0.0F, y[i]);
       if (mask != nullptr) mask[i] = keep[k];
     }
   }
 
   // Where the row's element number `element`, counted in C,H,W order, lies.
-  [[nodiscard]] int64_t place(int64_t element) const {
+  [[nodiscard]] int64_t offset(int64_t element) const {
     const Shape& s = placement_.shape;
     return placement_.offset(element / (s.h * s.w), element / s.w % s.h, element % s.w);
   }

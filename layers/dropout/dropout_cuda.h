@@ -5,7 +5,7 @@
 #include "layers/dropout/dropout.h"
 #include "layers/dropout/dropout_formula.h"
 #include "plugins/cuda/elements.h"
-#include "plugins/cuda/places.h"
+#include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::layers {

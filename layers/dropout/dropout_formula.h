@@ -38,13 +38,13 @@ class DropoutFormula {
     const int64_t first = int64_t{block} * 4 - first_element_;
     const int64_t last = row_size - first < 4 ? row_size - first : 4;
     for (int64_t lane = first < 0 ? -first : 0; lane < last; ++lane) {
-      body(row * row_size + place(first + lane), tandem_uniform(random.value[lane]) >= ratio_);
+      body(row * row_size + offset(first + lane), tandem_uniform(random.value[lane]) >= ratio_);
     }
   }
 
  private:
   // Where the row's element number `element`, counted in C,H,W order, lies.
-  [[nodiscard]] TANDEM_HOST_DEVICE int64_t place(int64_t element) const {
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t offset(int64_t element) const {
     if (placement_.block == 1) return element;
     const tandem_shape& s = placement_.shape;
     return placement_.offset(element / (s.h * s.w), element / s.w % s.h, element % s.w);

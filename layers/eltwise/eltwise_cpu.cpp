@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "layers/elementwise_cpu.h"
-#include "plugins/cpu/rectified.h"
+#include "plugins/cpu/fused_relu.h"
 
 namespace {
 
@@ -34,10 +34,10 @@ class Part {
   }
   // write(memory of floats), which are then the output's or the gradient's.
   template <class Write>
-  void output(bool rectifies, const Write& write) {
+  void output(bool fuses_relu, const Write& write) {
     write_to(tandem::cpu::output<T>(pass_, 0) + at_, [&](float* y) {
       write(y);
-      if (rectifies) std::transform(y, y + size_, y, [](float v) { return rectified<T>(v); });
+      if (fuses_relu) std::transform(y, y + size_, y, [](float v) { return rounded_relu<T>(v); });
     });
   }
   template <class Write>
@@ -74,7 +74,7 @@ class EltwiseCpu : public Needs {
         elements_(count(binding.input(0).shape)),
         dtype_(binding.input(0).dtype),
         stable_(binding.attributes.boolean("stable_prod_grad")),
-        rectifies_(rectifies(binding)) {
+        fuses_relu_(fuses_relu(binding)) {
     for (const double value : binding.attributes.numbers("coeff")) {
       coefficients_.push_back(static_cast<float>(value));
     }
@@ -90,7 +90,7 @@ class EltwiseCpu : public Needs {
   }
 
   static constexpr uint32_t dtypes = float32_and_bfloat16;
-  static constexpr uint64_t fused_activations = rectifying;
+  static constexpr uint64_t fused_activations = relu_only;
   static LayoutOptions layouts(const Binding& binding) {
     return any_layout(binding.input(0).shape.c);
   }
@@ -107,8 +107,8 @@ class EltwiseCpu : public Needs {
   void forward_of(const Call& call, const Pass& pass) const {
     if (operation_ == Operation::sum && inputs_ == 2 && coefficients_[0] == 1 &&
         coefficients_[1] == 1) {
-      with_rectified<T>(
-          rectifies_, [](float a, float b) { return a + b; },
+      with_fused_relu<T>(
+          fuses_relu_, [](float a, float b) { return a + b; },
           [&](const auto& function) {
             map(call.threads, elements_, input<T>(pass, 0), input<T>(pass, 1), output<T>(pass, 0),
                 function);
@@ -177,7 +177,7 @@ class EltwiseCpu : public Needs {
   template <class T>
   void add(Part<T>& part) const {
     const float first = coefficients_[0], second = coefficients_[1];
-    part.output(rectifies_, [&](float* y) {
+    part.output(fuses_relu_, [&](float* y) {
       combine(part.input(0, 0), part.input(1, 1), y, part.size(),
               [=](float a, float b) { return first * a + second * b; });
       for (size_t k = 2; k < inputs_; ++k) {
@@ -211,14 +211,14 @@ class EltwiseCpu : public Needs {
                 [](float y, float x) { return y / x; });
       }
     }
-    part.output(rectifies_, [&](float* y) { std::copy_n(result, part.size(), y); });
+    part.output(fuses_relu_, [&](float* y) { std::copy_n(result, part.size(), y); });
   }
 
   template <class T>
   void pick(const Pass& pass, Part<T>& part) const {
     uint8_t unused[at_once];
     uint8_t* from = saved_bytes > 0 ? pass.saved<uint8_t>() + part.at() : unused;
-    part.output(rectifies_, [&](float* y) {
+    part.output(fuses_relu_, [&](float* y) {
       pick_of_two(part.input(0, 0), part.input(1, 1), y, from, part.size());
       for (size_t k = 2; k < inputs_; ++k) {
         pick_next(part.input(k, 0), static_cast<uint8_t>(k), y, from, part.size());
@@ -255,7 +255,7 @@ class EltwiseCpu : public Needs {
   size_t inputs_;
   int64_t elements_;
   int32_t dtype_;
-  bool stable_, rectifies_;
+  bool stable_, fuses_relu_;
   Operation operation_ = Operation::sum;
   std::vector<float> coefficients_;
 };

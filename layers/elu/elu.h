@@ -4,11 +4,12 @@
 
 #include <vector>
 
+#include "layers/elementwise.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {
 
-struct Elu : sdk::LayerType {
+struct Elu : ElementwiseLayer<SlopeFrom::output> {
   const char* name() const override { return "ELU"; }
   const char* help() const override { return "exponential linear unit, element by element"; }
   std::vector<sdk::Parameter> parameters() const override {
@@ -17,10 +18,6 @@ struct Elu : sdk::LayerType {
                 .by_default("1")
                 .range(0, 1e6)
                 .help("-alpha is what large negative inputs go to")};
-  }
-  uint64_t traits() const override {
-    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_SLICED_OUTPUTS | TANDEM_SAVES_NOTHING |
-           TANDEM_BACKWARD_READS_OUTPUTS;
   }
 };
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "layers/embed/embed.h"
-#include "plugins/cuda/places.h"
+#include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::layers {
@@ -27,8 +27,8 @@ struct EmbedIndices {
 
 struct EmbedForward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const int64_t place = cuda::quotient(i, outputs), k = i - place * outputs;
-    const int64_t index = indices.of(place);
+    const int64_t row = cuda::quotient(i, outputs), k = i - row * outputs;
+    const int64_t index = indices.of(row);
     if (index < 0) {
       y[i] = index == EmbedIndices::none ? 0.0F : NAN;
     } else {

@@ -57,7 +57,7 @@ struct HingeGradient {
 class HingeLossCuda : public sdk::Needs {
  public:
   HingeLossCuda(const sdk::Binding& binding, const sdk::Call&)
-      : labels_(Places(binding.input(0).shape, 1)),
+      : labels_(ScoreShape(binding.input(0).shape, 1)),
         squares_(binding.attributes.text("norm") == "L2"),
         elements_(sdk::count(binding.input(0).shape)),
         total_(elements_) {

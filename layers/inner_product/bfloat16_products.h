@@ -59,7 +59,7 @@ class Bfloat16Products {
   // The rounded weights lie at the beginning of the scratch memory.
   cpu::ScratchPlan plan_with_weights() const {
     cpu::ScratchPlan plan;
-    static_cast<void>(plan.place(e_.outputs * e_.inputs * 2));
+    static_cast<void>(plan.reserve(e_.outputs * e_.inputs * 2));
     return plan;
   }
 

@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "layers/fused_relu_cuda.h"
 #include "layers/inner_product/inner_product.h"
-#include "layers/rectified_cuda.h"
 #include "plugins/cuda/blas.h"
 #include "plugins/cuda/blas_bias.h"
 #include "plugins/cuda/sums.h"
@@ -34,13 +34,13 @@ template <class T>
 struct RoundedRows {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
     const int64_t row = cuda::quotient(i, outputs), column = i - row * outputs;
-    store_rectified(sums[i] + bias[column], y[row * stride + column], rectifies);
+    store_with_relu(sums[i] + bias[column], y[row * stride + column], fuses_relu);
   }
   cuda::Divisor outputs;
   int64_t stride;
   const float *sums, *bias;
   T* y;
-  bool rectifies;
+  bool fuses_relu;
 };
 
 // The part of the weights that a binding has, row behind row.
@@ -86,7 +86,7 @@ class InnerProductCuda : public sdk::Needs {
         bias_(binding.attributes.boolean("bias_term")),
         adds_(binding.has(TANDEM_ADD_TO_OUTPUT)),
         tf32_(binding.has(TANDEM_ALLOWS_TF32)),
-        rectifies_(rectifies(binding)),
+        fuses_relu_(fuses_relu(binding)),
         bias_sums_(outputs_, rows_, true) {
     cuda::require_computable(dtype_, tf32_);
     if (bias_ && !adds_ && binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)) {
@@ -104,7 +104,7 @@ class InnerProductCuda : public sdk::Needs {
   }
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint64_t fused_activations = rectifying;
+  static constexpr uint64_t fused_activations = relu_only;
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
     cuda::with_elements(dtype_,
@@ -169,7 +169,7 @@ class InnerProductCuda : public sdk::Needs {
     if constexpr (std::is_same_v<T, float>) {
       if (biased_product_ != nullptr) {
         biased_product_->run(call, x.values, weight.values, pass.weight(1), y, pass.raw.scratch);
-        return rectify(call, y);
+        return apply_relu(call, y);
       }
       if (adds_bias) {
         cuda::for_each(call, rows_ * outputs_,
@@ -178,28 +178,29 @@ class InnerProductCuda : public sdk::Needs {
     } else if (adds_bias) {
       auto* sums = reinterpret_cast<float*>(pass.scratch<char>() + rounded_bytes());
       cuda::multiply(call, x, weight, sums, outputs_, rows_, outputs_, inputs_, 0.0F);
-      cuda::for_each(call, rows_ * outputs_,
-                     RoundedRows<T>{outputs_, output_stride_, sums, pass.weight(1), y, rectifies_});
+      cuda::for_each(
+          call, rows_ * outputs_,
+          RoundedRows<T>{outputs_, output_stride_, sums, pass.weight(1), y, fuses_relu_});
       return;
     }
     cuda::multiply(call, x, weight, y, output_stride_, rows_, outputs_, inputs_,
                    bias_ || adds_ ? 1.0F : 0.0F, tf32_);
-    rectify(call, y);
+    apply_relu(call, y);
   }
 
   // A pass of its own: cuBLASLt's epilogue is max(x, 0), which makes a zero of what is not a
   // number, and the run would not stop.
   template <class T>
-  void rectify(const sdk::Call& call, T* y) const {
-    if (!rectifies_) return;
-    cuda::for_each(call, rows_ * outputs_, RectifiedRows<T>{outputs_, output_stride_, y});
+  void apply_relu(const sdk::Call& call, T* y) const {
+    if (!fuses_relu_) return;
+    cuda::for_each(call, rows_ * outputs_, ReluOfRows<T>{outputs_, output_stride_, y});
   }
 
   int64_t rows_, inputs_, outputs_;
   int64_t weight_stride_, output_stride_;
   int64_t first_input_, first_output_;
   int32_t dtype_;
-  bool bias_, adds_, tf32_, rectifies_;
+  bool bias_, adds_, tf32_, fuses_relu_;
   cuda::GroupSums<> bias_sums_;
   std::unique_ptr<cuda::BiasedProduct> biased_product_;  // of a whole float32 forward pass
 };

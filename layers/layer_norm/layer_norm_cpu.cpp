@@ -37,7 +37,7 @@ class LayerNormCpu : public Needs {
     const float* x = pass.input(0);
     float* y = pass.output(0);
     for_pixels(call, [&](int64_t pixel) {
-      const int64_t at = place(pixel);
+      const int64_t at = first_channel(pixel);
       const auto count = static_cast<double>(channels_);
       const auto mean =
           static_cast<float>(sum(at, [x](int64_t i, int64_t) { return x[i]; }) / count);
@@ -65,7 +65,7 @@ class LayerNormCpu : public Needs {
     const float* g = pass.output_gradient(0);
     float* dx = pass.input_gradient(0);
     for_pixels(call, [&](int64_t pixel) {
-      const int64_t at = place(pixel);
+      const int64_t at = first_channel(pixel);
       const float mean = pass.saved()[2 * pixel], factor = pass.saved()[2 * pixel + 1];
       const auto go = [&](auto h) {
         const auto count = static_cast<double>(channels_);
@@ -117,7 +117,7 @@ class LayerNormCpu : public Needs {
                            });
   }
   // Of the pixel's first channel.
-  [[nodiscard]] int64_t place(int64_t pixel) const {
+  [[nodiscard]] int64_t first_channel(int64_t pixel) const {
     return pixel / pixels_ * channels_ * pixels_ + pixel % pixels_ * block_;
   }
   template <class Body>

@@ -31,16 +31,16 @@ struct PixelChannels {
 struct LayerNormForward {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t pixel) const {
-    const int64_t first = places.first(pixel);
-    const auto count = static_cast<double>(places.channels);
+    const int64_t first = index.first(pixel);
+    const auto count = static_cast<double>(index.channels);
     double sum = 0;
-    for (int64_t c = team.rank(); c < places.channels; c += team.size()) {
-      sum += static_cast<double>(x[first + c * places.channel_step]);
+    for (int64_t c = team.rank(); c < index.channels; c += team.size()) {
+      sum += static_cast<double>(x[first + c * index.channel_step]);
     }
     const auto mean = static_cast<float>(team.sum(sum) / count);
     double squares = 0;
-    for (int64_t c = team.rank(); c < places.channels; c += team.size()) {
-      const float distance = x[first + c * places.channel_step] - mean;
+    for (int64_t c = team.rank(); c < index.channels; c += team.size()) {
+      const float distance = x[first + c * index.channel_step] - mean;
       squares += static_cast<double>(distance * distance);
     }
     const auto factor = static_cast<float>(1 / sqrt(team.sum(squares) / count + eps));
@@ -48,13 +48,13 @@ struct LayerNormForward {
       saved[2 * pixel] = mean;
       saved[2 * pixel + 1] = factor;
     }
-    for (int64_t c = team.rank(); c < places.channels; c += team.size()) {
-      const int64_t i = first + c * places.channel_step;
+    for (int64_t c = team.rank(); c < index.channels; c += team.size()) {
+      const int64_t i = first + c * index.channel_step;
       const float normalised = (x[i] - mean) * factor;
       y[i] = weight == nullptr ? normalised : normalised * weight[c] + bias[c];
     }
   }
-  PixelChannels places;
+  PixelChannels index;
   double eps;
   const float *x, *weight, *bias;  // weight: nullptr without affine
   float *y, *saved;
@@ -64,27 +64,27 @@ struct LayerNormForward {
 struct LayerNormBackward {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t pixel) const {
-    const int64_t first = places.first(pixel);
-    const auto count = static_cast<double>(places.channels);
+    const int64_t first = index.first(pixel);
+    const auto count = static_cast<double>(index.channels);
     const float mean = saved[2 * pixel], factor = saved[2 * pixel + 1];
     double sum = 0, products = 0;
-    for (int64_t c = team.rank(); c < places.channels; c += team.size()) {
-      const int64_t i = first + c * places.channel_step;
+    for (int64_t c = team.rank(); c < index.channels; c += team.size()) {
+      const int64_t i = first + c * index.channel_step;
       const float h = weighted(i, c);
       sum += static_cast<double>(h);
       products += static_cast<double>(h * ((x[i] - mean) * factor));
     }
     const auto level = static_cast<float>(team.sum(sum) / count);
     const auto along = static_cast<float>(team.sum(products) / count);
-    for (int64_t c = team.rank(); c < places.channels; c += team.size()) {
-      const int64_t i = first + c * places.channel_step;
+    for (int64_t c = team.rank(); c < index.channels; c += team.size()) {
+      const int64_t i = first + c * index.channel_step;
       dx[i] = (weighted(i, c) - level - (x[i] - mean) * factor * along) * factor;
     }
   }
   [[nodiscard]] TANDEM_HOST_DEVICE float weighted(int64_t i, int64_t c) const {
     return weight == nullptr ? dy[i] : dy[i] * weight[c];
   }
-  PixelChannels places;
+  PixelChannels index;
   const float *x, *dy, *weight, *saved;
   float* dx;
 };
@@ -92,11 +92,11 @@ struct LayerNormBackward {
 // Of a channel: the gradient of its weight, and of its bias.
 struct LayerNormTerm {
   TANDEM_HOST_DEVICE cuda::Pair operator()(int64_t channel, int64_t pixel) const {
-    const int64_t i = places.first(pixel) + channel * places.channel_step;
+    const int64_t i = index.first(pixel) + channel * index.channel_step;
     const float normalised = (x[i] - saved[2 * pixel]) * saved[2 * pixel + 1];
     return {static_cast<double>(dy[i] * normalised), static_cast<double>(dy[i])};
   }
-  PixelChannels places;
+  PixelChannels index;
   const float *x, *dy, *saved;
 };
 struct LayerNormStore {

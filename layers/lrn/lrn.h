@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "layers/engine_parameter.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {
@@ -26,10 +27,7 @@ struct LocalResponseNormalisation : sdk::LayerType {
             .by_default("ACROSS_CHANNELS")
             .one_of("ACROSS_CHANNELS|WITHIN_CHANNEL")
             .help("what is near: channels, or pixels"),
-        sdk::word(block, "engine")
-            .by_default("DEFAULT")
-            .one_of("DEFAULT|CAFFE|CUDNN")
-            .help("ignored: the device decides"),
+        engine_parameter(block),
     };
   }
 

@@ -8,31 +8,33 @@
 
 #include "layers/lrn/lrn.h"
 #include "plugins/cuda/elements.h"
-#include "plugins/cuda/places.h"
+#include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::layers {
 
 // Which elements are near.
 struct Neighbourhood {
-  cuda::Grid grid;
+  cuda::TensorIndex grid;
   bool across;   // channels; else pixels of one channel
   int64_t half;  // of the size, rounded down
 
   // The sum of value(i) over the neighbours of the element at `index`.
   template <class Value>
   TANDEM_HOST_DEVICE float sum(int64_t index, const Value& value) const {
-    cuda::Place place = grid.place(index);
+    cuda::Position position = grid.position(index);
     float result = 0;
     if (across) {
-      const int64_t begin = from(place.c), end = to(place.c, grid.channels);
-      for (place.c = begin; place.c < end; ++place.c) result += value(grid.index(place));
+      const int64_t begin = from(position.c), end = to(position.c, grid.channels);
+      for (position.c = begin; position.c < end; ++position.c)
+        result += value(grid.index(position));
       return result;
     }
-    const int64_t top = from(place.h), bottom = to(place.h, grid.height);
-    const int64_t left = from(place.w), right = to(place.w, grid.width);
-    for (place.h = top; place.h < bottom; ++place.h) {
-      for (place.w = left; place.w < right; ++place.w) result += value(grid.index(place));
+    const int64_t top = from(position.h), bottom = to(position.h, grid.height);
+    const int64_t left = from(position.w), right = to(position.w, grid.width);
+    for (position.h = top; position.h < bottom; ++position.h) {
+      for (position.w = left; position.w < right; ++position.w)
+        result += value(grid.index(position));
     }
     return result;
   }
@@ -110,7 +112,7 @@ struct LrnBackward {
 class LrnCuda : public sdk::Needs {
  public:
   LrnCuda(const sdk::Binding& binding, const sdk::Call&)
-      : neighbours_{cuda::Grid(binding.input(0)),
+      : neighbours_{cuda::TensorIndex(binding.input(0)),
                     binding.attributes.text("norm_region") == "ACROSS_CHANNELS",
                     (binding.attributes.integer("local_size") - 1) / 2},
         elements_(sdk::count(binding.input(0).shape)),

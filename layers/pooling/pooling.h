@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "layers/engine_parameter.h"
 #include "layers/window.h"
 #include "plugins/sdk.h"
 
@@ -99,10 +100,7 @@ struct Pooling : sdk::LayerType {
             .by_default("CEIL")
             .one_of("CEIL|FLOOR")
             .help("how the number of windows is rounded"),
-        sdk::word(block, "engine")
-            .by_default("DEFAULT")
-            .one_of("DEFAULT|CAFFE|CUDNN")
-            .help("ignored: the device decides"),
+        engine_parameter(block),
     };
   }
   uint64_t traits() const override { return TANDEM_PER_SAMPLE; }

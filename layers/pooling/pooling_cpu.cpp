@@ -58,8 +58,8 @@ class PoolingCpu : public Needs {
     auto* scratch = pass.scratch<std::byte>();
     const void* gradient = pass.raw.output_gradients[0];
     if (sticks_out()) {
-      scale(call, gradient, scratch + place_);
-      gradient = scratch + place_;
+      scale(call, gradient, scratch + offset_);
+      gradient = scratch + offset_;
     }
     backward_.run(scratch, {{DNNL_ARG_DIFF_DST, gradient},
                             {DNNL_ARG_DIFF_SRC, pass.raw.input_gradients[0]},
@@ -84,7 +84,7 @@ class PoolingCpu : public Needs {
   PoolingSettings settings_;
   tandem_tensor output_;
   std::vector<float> rows_, columns_;  // AVE: factor of each output row and column
-  int64_t place_ = 0;
+  int64_t offset_ = 0;
   Operation forward_, backward_;
 };
 
@@ -124,7 +124,7 @@ void PoolingCpu::prepare(const Binding& binding, const memory::desc& input) {
                                 {DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC, DNNL_ARG_WORKSPACE}, plan)
                     : Operation(chosen, pooling_backward(chosen),
                                 {DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC}, plan);
-    if (sticks_out()) place_ = plan.place(static_cast<int64_t>(output.get_size()));
+    if (sticks_out()) offset_ = plan.reserve(static_cast<int64_t>(output.get_size()));
     algorithm += ", backward data " + backward_.name();
   }
   scratch_bytes = plan.bytes();

@@ -8,7 +8,7 @@
 
 #include "layers/pooling/pooling.h"
 #include "plugins/cuda/elements.h"
-#include "plugins/cuda/places.h"
+#include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::layers {
@@ -48,19 +48,20 @@ struct PoolingGeometry {
         h{input.height, output.height, window.kernel.h, window.stride.h, window.pad.h},
         w{input.width, output.width, window.kernel.w, window.stride.w, window.pad.w} {}
 
-  cuda::Grid input, output;
+  cuda::TensorIndex input, output;
   PoolingAxis h, w;
 };
 
 // The pixels of a window that lie in the image.
 struct PoolingWindow {
-  TANDEM_HOST_DEVICE PoolingWindow(const PoolingGeometry& geometry, const cuda::Place& output)
+  TANDEM_HOST_DEVICE PoolingWindow(const PoolingGeometry& geometry, const cuda::Position& output)
       : h(geometry.h.inside(output.h)), w(geometry.w.inside(output.w)) {}
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t count() const {
     return (h.end - h.begin) * (w.end - w.begin);
   }
   // Of `output`'s channel.
-  [[nodiscard]] TANDEM_HOST_DEVICE cuda::Place pixel(const cuda::Place& output, int64_t k) const {
+  [[nodiscard]] TANDEM_HOST_DEVICE cuda::Position pixel(const cuda::Position& output,
+                                                        int64_t k) const {
     const int64_t width = w.end - w.begin, row = cuda::quotient(k, width);
     return {output.n, output.c, h.begin + row, w.begin + (k - row * width)};
   }
@@ -92,11 +93,11 @@ template <class T>
 struct MaximumPooling {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t i) const {
-    const cuda::Place output = geometry.output.place(i);
+    const cuda::Position output = geometry.output.position(i);
     const PoolingWindow window(geometry, output);
     PooledValue best{0, -1};
     for (int64_t k = team.rank(); k < window.count(); k += team.size()) {
-      const cuda::Place pixel = window.pixel(output, k);
+      const cuda::Position pixel = window.pixel(output, k);
       const PooledValue here{cuda::load(x[geometry.input.index(pixel)]),
                              static_cast<int32_t>(pixel.h * geometry.input.width + pixel.w)};
       best = LargerPooled()(best, here);
@@ -116,7 +117,7 @@ template <class T>
 struct AveragePooling {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t i) const {
-    const cuda::Place output = geometry.output.place(i);
+    const cuda::Position output = geometry.output.position(i);
     const PoolingWindow window(geometry, output);
     double sum = 0;
     for (int64_t k = team.rank(); k < window.count(); k += team.size()) {
@@ -134,7 +135,7 @@ struct AveragePooling {
 template <class T>
 struct PoolingBackward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const cuda::Place input = geometry.input.place(i);
+    const cuda::Position input = geometry.input.position(i);
     const PoolingAxis::Range rows = geometry.h.windows_of(input.h);
     const PoolingAxis::Range columns = geometry.w.windows_of(input.w);
     const auto own = static_cast<int32_t>(input.h * geometry.input.width + input.w);

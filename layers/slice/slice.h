@@ -1,4 +1,4 @@
-// Slice: cuts its input into its outputs along one axis, Caffe's: at the places of slice_point, or
+// Slice: cuts its input into its outputs along one axis, Caffe's: at the bounds of slice_point, or
 // into equal parts. The gradient of an output that nobody differentiates is zero.
 #pragma once
 
@@ -16,25 +16,25 @@ inline size_t slice_axis(const sdk::Attributes& attributes, const sdk::Shape& in
 inline std::vector<int64_t> slice_places(const sdk::Attributes& attributes, int64_t extent,
                                          size_t outputs) {
   const auto parts = static_cast<int64_t>(outputs);
-  std::vector<int64_t> places{0};
-  for (const int64_t point : attributes.integers("slice_point")) places.push_back(point);
-  if (places.size() == 1) {
+  std::vector<int64_t> bounds{0};
+  for (const int64_t point : attributes.integers("slice_point")) bounds.push_back(point);
+  if (bounds.size() == 1) {
     if (extent % parts != 0) {
       throw sdk::invalid("an extent of ", extent, " does not fall into ", parts,
                          " equal parts: say where to cut with slice_point");
     }
-    for (int64_t i = 1; i < parts; ++i) places.push_back(i * (extent / parts));
-  } else if (places.size() != outputs) {
-    throw sdk::invalid(places.size() - 1, " slice_point make ", places.size(), " parts, but ",
+    for (int64_t i = 1; i < parts; ++i) bounds.push_back(i * (extent / parts));
+  } else if (bounds.size() != outputs) {
+    throw sdk::invalid(bounds.size() - 1, " slice_point make ", bounds.size(), " parts, but ",
                        parts, " outputs are named");
   }
-  places.push_back(extent);
-  for (size_t i = 1; i < places.size(); ++i) {
-    if (places[i] > places[i - 1]) continue;
+  bounds.push_back(extent);
+  for (size_t i = 1; i < bounds.size(); ++i) {
+    if (bounds[i] > bounds[i - 1]) continue;
     throw sdk::invalid("slice_point must go up, from above 0 to below the extent ", extent,
-                       ", but part ", i - 1, " would go from ", places[i - 1], " to ", places[i]);
+                       ", but part ", i - 1, " would go from ", bounds[i - 1], " to ", bounds[i]);
   }
-  return places;
+  return bounds;
 }
 
 struct Slice : sdk::LayerType {
@@ -56,11 +56,11 @@ struct Slice : sdk::LayerType {
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
     const size_t axis = slice_axis(query.attributes, query.input(0));
     Extents extents = extents_of(query.input(0));
-    const std::vector<int64_t> places =
+    const std::vector<int64_t> bounds =
         slice_places(query.attributes, extents[axis], query.output_count());
     std::vector<sdk::Shape> outputs;
     for (size_t i = 0; i < query.output_count(); ++i) {
-      extents[axis] = places[i + 1] - places[i];
+      extents[axis] = bounds[i + 1] - bounds[i];
       outputs.push_back(shape_of(extents));
     }
     return outputs;

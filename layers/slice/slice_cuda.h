@@ -13,11 +13,11 @@ class SliceCuda {
   SliceCuda(const sdk::Binding& binding, const sdk::Call&) {
     const tandem_tensor& input = binding.input(0);
     const size_t axis = slice_axis(binding.attributes, input.shape);
-    Extents place{};
+    Extents begin{};
     for (size_t i = 0; i < binding.output_count(); ++i) {
       const sdk::Shape& output = binding.output(i).shape;
-      parts_.emplace_back(input.layout, input.shape, place, output, Extents{}, extents_of(output));
-      place[axis] += extents_of(output)[axis];
+      parts_.emplace_back(input.layout, input.shape, begin, output, Extents{}, extents_of(output));
+      begin[axis] += extents_of(output)[axis];
     }
   }
 

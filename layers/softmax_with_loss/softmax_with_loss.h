@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "layers/engine_parameter.h"
 #include "layers/loss.h"
 #include "layers/rows.h"
 #include "plugins/sdk.h"
@@ -17,7 +18,7 @@ namespace tandem::layers {
 inline bool reads_targets(const sdk::Shape& scores, const sdk::Shape& second, int64_t axis) {
   const bool same =
       scores.n == second.n && scores.c == second.c && scores.h == second.h && scores.w == second.w;
-  return same && Places(scores, axis).classes > 1;
+  return same && ScoreShape(scores, axis).classes > 1;
 }
 
 struct SoftmaxWithLoss : sdk::LayerType {
@@ -29,10 +30,7 @@ struct SoftmaxWithLoss : sdk::LayerType {
   std::vector<sdk::Parameter> parameters() const override {
     std::vector<sdk::Parameter> result = loss_parameters("VALID");
     result.push_back(axis_parameter("softmax_param"));
-    result.push_back(sdk::word("softmax_param", "engine")
-                         .by_default("DEFAULT")
-                         .one_of("DEFAULT|CAFFE|CUDNN")
-                         .help("ignored: the device decides"));
+    result.push_back(engine_parameter("softmax_param"));
     return result;
   }
   uint64_t traits() const override {

@@ -6,7 +6,7 @@
 
 #include "layers/split/split.h"
 #include "plugins/cuda/elements.h"
-#include "plugins/cuda/places.h"
+#include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::layers {

@@ -27,16 +27,16 @@ inline float load(bfloat16 value) {
   return std::bit_cast<float>(static_cast<uint32_t>(value.bits) << 16);
 }
 
-inline void store(float value, float& place) {
-  place = value;
+inline void store(float value, float& target) {
+  target = value;
 }
 // What is not a number stays so: its last bits are not rounded, but one of the kept ones is set.
-inline void store(float value, bfloat16& place) {
+inline void store(float value, bfloat16& target) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const uint32_t rounded = bits + 0x7fffU + (bits >> 16 & 1U);
   const uint32_t quiet = bits | 0x00400000U;
   const uint32_t is_nan = (bits & 0x7fffffffU) > 0x7f800000U ? 0xffffffffU : 0U;
-  place.bits = static_cast<uint16_t>(((rounded & ~is_nan) | (quiet & is_nan)) >> 16);
+  target.bits = static_cast<uint16_t>(((rounded & ~is_nan) | (quiet & is_nan)) >> 16);
 }
 
 // Whole runs of elements, at the machine's width.

@@ -110,7 +110,7 @@ inline dnnl::engine cpu_engine() {
 // Hands out 64-byte aligned places, as byte offsets, in the scratch memory of one pass.
 class ScratchPlan {
  public:
-  int64_t place(int64_t bytes) {
+  int64_t reserve(int64_t bytes) {
     const int64_t offset = bytes_;
     bytes_ += (bytes + 63) / 64 * 64;
     return offset;
@@ -136,7 +136,7 @@ class Operation {
     const auto scratchpad = static_cast<int64_t>(descriptor.scratchpad_desc().get_size());
     if (scratchpad > 0) {
       bind(descriptor, DNNL_ARG_SCRATCHPAD);
-      scratchpad_ = plan.place(scratchpad);
+      scratchpad_ = plan.reserve(scratchpad);
     }
   }
 

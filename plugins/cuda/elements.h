@@ -46,23 +46,23 @@ TANDEM_HOST_DEVICE inline float load(float16 value) {
 #endif
 }
 
-TANDEM_HOST_DEVICE inline void store(float value, float& place) {
-  place = value;
+TANDEM_HOST_DEVICE inline void store(float value, float& target) {
+  target = value;
 }
-TANDEM_HOST_DEVICE inline void store(float value, bfloat16& place) {
+TANDEM_HOST_DEVICE inline void store(float value, bfloat16& target) {
 #ifdef __CUDA_ARCH__
-  place.bits = __bfloat16_as_ushort(__float2bfloat16_rn(value));
+  target.bits = __bfloat16_as_ushort(__float2bfloat16_rn(value));
 #else
   const auto bits = std::bit_cast<uint32_t>(value);
   const bool is_nan = (bits & 0x7fffffffU) > 0x7f800000U;
   // What is not a number must not become infinite.
   const uint32_t rounded = is_nan ? bits | 0x00400000U : bits + 0x7fffU + (bits >> 16 & 1U);
-  place.bits = static_cast<uint16_t>(rounded >> 16);
+  target.bits = static_cast<uint16_t>(rounded >> 16);
 #endif
 }
-TANDEM_HOST_DEVICE inline void store(float value, float16& place) {
+TANDEM_HOST_DEVICE inline void store(float value, float16& target) {
 #ifdef __CUDA_ARCH__
-  place.bits = __half_as_ushort(__float2half_rn(value));
+  target.bits = __half_as_ushort(__float2half_rn(value));
 #else
   const auto bits = std::bit_cast<uint32_t>(value);
   const uint32_t magnitude = bits & 0x7fffffffU;
@@ -76,7 +76,7 @@ TANDEM_HOST_DEVICE inline void store(float value, float16& place) {
   } else {
     half = (magnitude - (112U << 23) + 0xfffU + (magnitude >> 13 & 1U)) >> 13;
   }
-  place.bits = static_cast<uint16_t>(half | (bits >> 16 & 0x8000U));
+  target.bits = static_cast<uint16_t>(half | (bits >> 16 & 0x8000U));
 #endif
 }
 

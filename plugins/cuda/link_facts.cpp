@@ -43,9 +43,9 @@ GpuFacts facts_of(int32_t ordinal, const std::string& id) {
   gpu.major = properties.major;
   gpu.minor = properties.minor;
   gpu.memory_bandwidth = describe_gpu(ordinal).memory_bandwidth;
-  const PciPlace place = id.empty() ? PciPlace{} : find_pci_place(id);
-  gpu.pci = place.links;
-  gpu.numa_node = place.numa_node;
+  const PciPosition position = id.empty() ? PciPosition{} : find_pci_position(id);
+  gpu.pci = position.links;
+  gpu.numa_node = position.numa_node;
   return gpu;
 }
 

@@ -71,18 +71,18 @@ double pci_bandwidth(double transfers, int lanes) {
   return transfers * 1e9 / bits * lanes;
 }
 
-PciPlace find_pci_place(const std::string& id, const std::string& devices) {
+PciPosition find_pci_position(const std::string& id, const std::string& devices) {
   std::string lower = id;
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const std::unique_ptr<char, decltype(&std::free)> path(
       ::realpath((devices + "/" + lower).c_str(), nullptr), &std::free);
-  PciPlace place;
-  if (path == nullptr) return place;
+  PciPosition position;
+  if (path == nullptr) return position;
   const std::vector<std::string> folders = folders_of(path.get());
-  if (folders.size() < 2) return place;
+  if (folders.size() < 2) return position;
   const std::string numa = line_of(folders.back() + "/numa_node");
-  place.numa_node = numa.empty() ? -1 : std::atoi(numa.c_str());
+  position.numa_node = numa.empty() ? -1 : std::atoi(numa.c_str());
   // Two folders are a link: its lower end, and the port above. A switch is a port above which the
   // next link begins, and is named by that one.
   for (size_t i = folders.size() - 1; i >= 1; i = i >= 2 ? i - 2 : 0) {
@@ -90,9 +90,9 @@ PciPlace find_pci_place(const std::string& id, const std::string& devices) {
     PciLink link = read_link(folders[i], has_port ? folders[i - 1] : std::string());
     link.below = name_of(folders[i]);
     link.above = name_of(i >= 3 ? folders[i - 2] : folders[0]);
-    place.links.push_back(link);
+    position.links.push_back(link);
   }
-  return place;
+  return position;
 }
 
 }  // namespace tandem::cuda

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "plugins/cuda/places.h"
+#include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::cuda {
@@ -29,7 +29,7 @@ struct Add {
 namespace detail {
 
 template <class Value, class Term>
-struct PartsOfGroups {
+struct PartialGroupSums {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t index) const {
     const int64_t part = quotient(index, groups), group = index - part * groups;
@@ -47,7 +47,7 @@ struct PartsOfGroups {
   int64_t count, parts;
 };
 template <class Value, class Finish>
-struct WholeGroups {
+struct FinalGroupSums {
   TANDEM_HOST_DEVICE void operator()(int64_t group) const {
     Value sum = scratch[group];
     for (int64_t part = 1; part < parts; ++part) sum += scratch[part * groups + group];
@@ -59,7 +59,7 @@ struct WholeGroups {
 };
 
 template <class Term>
-struct PartsOfTotal {
+struct PartialTotals {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t part) const {
     const int64_t end = (part + 1) * count / parts;
@@ -75,7 +75,7 @@ struct PartsOfTotal {
   int64_t count, parts;
 };
 template <class Finish>
-struct WholeTotal {
+struct FinalTotal {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t) const {
     double sum = 0;
@@ -110,9 +110,10 @@ class GroupSums {
   // finish(group, sum) with the sum of term(group, k) over k in [0, count).
   template <class Term, class Finish>
   void run(const sdk::Call& call, const Term& term, Value* scratch, const Finish& finish) const {
-    const detail::PartsOfGroups<Value, Term> parts{term, scratch, groups_, count_, parts_};
+    const detail::PartialGroupSums<Value, Term> parts{term, scratch, groups_, count_, parts_};
     for_teams(call, {groups_ * parts_, count_ / parts_, side_by_side_}, parts);
-    for_each(call, groups_, detail::WholeGroups<Value, Finish>{finish, scratch, groups_, parts_});
+    for_each(call, groups_,
+             detail::FinalGroupSums<Value, Finish>{finish, scratch, groups_, parts_});
   }
 
  private:
@@ -135,9 +136,9 @@ class Total {
   template <class Term, class Finish>
   void run(const sdk::Call& call, const Term& term, double* scratch, const Finish& finish) const {
     for_teams(call, {parts_, std::max<int64_t>(count_ / parts_, 33)},
-              detail::PartsOfTotal<Term>{term, scratch, count_, parts_});
+              detail::PartialTotals<Term>{term, scratch, count_, parts_});
     for_teams(call, {1, std::max<int64_t>(parts_, 33)},
-              detail::WholeTotal<Finish>{finish, scratch, parts_});
+              detail::FinalTotal<Finish>{finish, scratch, parts_});
   }
 
  private:

@@ -11,7 +11,7 @@ void check_in_every_layout(const LayerSetup& setup, const GradientCheck& check =
 }
 
 // Values at least 0.1 from each other and from zero, so that a step of 0.01 changes no order.
-PlainTensor spread_tensor(const Shape& shape, unsigned seed) {
+PlainTensor broadcast_tensor(const Shape& shape, unsigned seed) {
   PlainTensor result = random_tensor(shape, seed);
   std::vector<size_t> order(result.values.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -58,7 +58,7 @@ TEST(Gradients, OfReluMatchDifferences) {
   for (const char* slope : {"0", "0.3"}) {
     check_in_every_layout({.type = "ReLU",
                            .parameters = {{"negative_slope", slope}},
-                           .inputs = {spread_tensor({2, 8, 2, 3}, 9)}});
+                           .inputs = {broadcast_tensor({2, 8, 2, 3}, 9)}});
   }
 }
 
@@ -76,7 +76,7 @@ TEST(Gradients, OfPoolingMatchDifferences) {
     check_in_every_layout(
         {.type = "Pooling",
          .parameters = {{"pool", method}, {"kernel_size", "3"}, {"stride", "2"}, {"pad", "1"}},
-         .inputs = {spread_tensor({1, 8, 6, 5}, 12)}});
+         .inputs = {broadcast_tensor({1, 8, 6, 5}, 12)}});
   }
 }
 
@@ -84,7 +84,7 @@ TEST(Gradients, OfGlobalPoolingMatchDifferences) {
   for (const char* method : {"MAX", "AVE"}) {
     check_in_every_layout({.type = "Pooling",
                            .parameters = {{"pool", method}, {"global_pooling", "true"}},
-                           .inputs = {spread_tensor({2, 8, 3, 4}, 13)}});
+                           .inputs = {broadcast_tensor({2, 8, 3, 4}, 13)}});
   }
 }
 

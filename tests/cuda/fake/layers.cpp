@@ -33,22 +33,22 @@ struct Handle {
   const tandem_kernel* kernel;
   void* handle;
   std::string algorithm{};  // of a convolution
-  bool rectifies = false;   // behind the cpu's kernel, which cannot
+  bool fuses_relu = false;   // behind the cpu's kernel, which cannot
   tandem_tensor output{};
 };
 
 template <class T>
-void rectify(T* values, int64_t count) {
+void apply_relu(T* values, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     if (tandem::cpu::load(values[i]) < 0) values[i] = T{};
   }
 }
-void rectify(const Handle& self, const tandem_pass& pass) {
+void apply_relu(const Handle& self, const tandem_pass& pass) {
   const int64_t count = tandem::sdk::count(self.output.shape);
   if (self.output.dtype == TANDEM_FLOAT32) {
-    rectify(static_cast<float*>(pass.outputs[0]), count);
+    apply_relu(static_cast<float*>(pass.outputs[0]), count);
   } else {
-    rectify(static_cast<tandem::cpu::bfloat16*>(pass.outputs[0]), count);
+    apply_relu(static_cast<tandem::cpu::bfloat16*>(pass.outputs[0]), count);
   }
 }
 
@@ -110,7 +110,7 @@ tandem_status pass(void* handle, const tandem_call* call, const tandem_pass* pas
   const Handle& self = *static_cast<Handle*>(handle);
   return issue(*call, [&self, call = on_cpu(*call), pass = *pass] {
     static_cast<void>((self.kernel->*function)(self.handle, &call, &pass));
-    if (function == &tandem_kernel::forward && self.rectifies) rectify(self, pass);
+    if (function == &tandem_kernel::forward && self.fuses_relu) apply_relu(self, pass);
   });
 }
 
@@ -148,7 +148,7 @@ tandem_status prepare(const tandem_binding* binding, const tandem_call* call, vo
     const tandem_call its_call = on_cpu(*call);
     tandem_binding its_binding = *binding;
     if (binding->activation != TANDEM_ACTIVATION_NONE && self->kernel->activations == 0) {
-      self->rectifies = true;
+      self->fuses_relu = true;
       self->output = binding->outputs[0];
       its_binding.activation = TANDEM_ACTIVATION_NONE;
     }

@@ -1,5 +1,5 @@
-// Index arithmetic of kernels for GPUs.
-#include "plugins/cuda/places.h"
+// The index arithmetic of kernels on GPUs.
+#include "plugins/cuda/indexing.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 
 using cuda::Divisor;
 
-TEST(Divisors, DivideExactlyWhereTheyMultiply) {
+TEST(Divisor, DividesExactlyByMultiplication) {
   std::mt19937_64 random(1);
   const auto below = [&](int64_t end) { return static_cast<int64_t>(random() % uint64_t(end)); };
   const int64_t end = int64_t{1} << 31;
@@ -25,7 +25,7 @@ TEST(Divisors, DivideExactlyWhereTheyMultiply) {
   }
 }
 
-TEST(Divisors, DivideLargeNumbersToo) {
+TEST(Divisor, DividesLargeNumbers) {
   for (const int64_t divisor :
        {int64_t{1}, int64_t{7}, (int64_t{1} << 31) - 1, int64_t{1} << 31, (int64_t{1} << 33) + 5}) {
     for (const int64_t number :
@@ -35,12 +35,12 @@ TEST(Divisors, DivideLargeNumbersToo) {
   }
 }
 
-TEST(Grids, FindThePlaceOfEveryIndex) {
+TEST(TensorIndex, ConvertsEveryIndexToCoordinatesAndBack) {
   for (const int32_t layout : {TANDEM_NCHW, TANDEM_NHWC}) {
-    const cuda::Grid grid(tandem_tensor{{2, 3, 5, 7}, TANDEM_FLOAT32, layout});
-    for (int64_t i = 0; i < 2 * 3 * 5 * 7; ++i) EXPECT_EQ(grid.index(grid.place(i)), i);
+    const cuda::TensorIndex tensor(tandem_tensor{{2, 3, 5, 7}, TANDEM_FLOAT32, layout});
+    for (int64_t i = 0; i < 2 * 3 * 5 * 7; ++i) EXPECT_EQ(tensor.index(tensor.position(i)), i);
   }
-  const cuda::Grid last(tandem_tensor{{2, 3, 5, 7}, TANDEM_FLOAT32, TANDEM_NHWC});
+  const cuda::TensorIndex last(tandem_tensor{{2, 3, 5, 7}, TANDEM_FLOAT32, TANDEM_NHWC});
   EXPECT_EQ(last.index({1, 2, 4, 6}), 209);
   EXPECT_EQ(last.index({0, 2, 0, 1}), 5);
 }

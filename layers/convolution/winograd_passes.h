@@ -1,4 +1,4 @@
-// One group's Winograd passes over some rows of a batch: oneDNN's primitives and their places in
+// One group's Winograd passes over some rows of a batch: oneDNN's primitives and their scratch in
 // scratch memory, of which each pass has all.
 #pragma once
 
@@ -7,9 +7,9 @@
 
 namespace tandem::layers {
 
-class WinogradPart {
+class WinogradPasses {
  public:
-  WinogradPart(const dnnl::engine& engine, const sdk::Binding& binding, int64_t rows);
+  WinogradPasses(const dnnl::engine& engine, const sdk::Binding& binding, int64_t rows);
   // False: oneDNN has not all the passes that the binding wants.
   [[nodiscard]] bool exists() const { return exists_; }
   [[nodiscard]] int64_t rows() const { return rows_; }

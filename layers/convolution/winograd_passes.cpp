@@ -1,4 +1,4 @@
-#include "layers/convolution/winograd_part.h"
+#include "layers/convolution/winograd_passes.h"
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ dnnl::memory::desc rows_of_group(tandem_tensor tensor, int64_t rows, int64_t gro
 
 }  // namespace
 
-struct WinogradPart::Description {
+struct WinogradPasses::Description {
   Description(const dnnl::engine& engine, const sdk::Binding& binding, int64_t rows)
       : engine(engine),
         settings(binding.attributes, binding.input(0).shape),
@@ -47,63 +47,64 @@ struct WinogradPart::Description {
   dnnl::convolution_forward::primitive_desc forward;
 };
 
-WinogradPart::WinogradPart(const dnnl::engine& engine, const sdk::Binding& binding, int64_t rows)
+WinogradPasses::WinogradPasses(const dnnl::engine& engine, const sdk::Binding& binding,
+                               int64_t rows)
     : rows_(rows) {
   const Description d(engine, binding, rows);
   if (!d.forward) return;
-  cpu::ScratchPlan places = plan(d, d.forward.weights_desc());
-  fetch = cpu::reorder_operation(engine, d.plain, d.forward.weights_desc(), false, places);
+  cpu::ScratchPlan scratch = plan(d, d.forward.weights_desc());
+  fetch = cpu::reorder_operation(engine, d.plain, d.forward.weights_desc(), false, scratch);
   const dnnl::convolution_forward primitive(d.forward);
   forward =
       d.settings.bias
           ? cpu::Operation(d.forward, primitive,
-                           {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST}, places)
+                           {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST}, scratch)
           : cpu::Operation(d.forward, primitive, {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST},
-                           places);
-  bytes_ = places.bytes();
+                           scratch);
+  bytes_ = scratch.bytes();
   exists_ = (!binding.has(TANDEM_WANTS_BACKWARD_DATA) || prepare_backward_data(d)) &&
             (!binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS) || prepare_backward_weights(d));
 }
 
-cpu::ScratchPlan WinogradPart::plan(const Description& d, const dnnl::memory::desc& wanted) {
-  cpu::ScratchPlan places;
+cpu::ScratchPlan WinogradPasses::plan(const Description& d, const dnnl::memory::desc& wanted) {
+  cpu::ScratchPlan scratch;
   const bool groups = d.settings.group > 1;
-  input = places.place(groups ? static_cast<int64_t>(d.input.get_size()) : 0);
-  output = places.place(groups ? static_cast<int64_t>(d.output.get_size()) : 0);
-  weights = places.place(static_cast<int64_t>(wanted.get_size()));
-  return places;
+  input = scratch.reserve(groups ? static_cast<int64_t>(d.input.get_size()) : 0);
+  output = scratch.reserve(groups ? static_cast<int64_t>(d.output.get_size()) : 0);
+  weights = scratch.reserve(static_cast<int64_t>(wanted.get_size()));
+  return scratch;
 }
 
-bool WinogradPart::prepare_backward_data(const Description& d) {
+bool WinogradPasses::prepare_backward_data(const Description& d) {
   const dnnl::convolution_backward_data::primitive_desc chosen(
       {winograd, d.input, d.any, d.output, d.stride, d.pad, d.pad}, d.attributes, d.engine,
       d.forward, true);
   if (!chosen) return false;
-  cpu::ScratchPlan places = plan(d, chosen.weights_desc());
-  backward_fetch = cpu::reorder_operation(d.engine, d.plain, chosen.weights_desc(), false, places);
+  cpu::ScratchPlan scratch = plan(d, chosen.weights_desc());
+  backward_fetch = cpu::reorder_operation(d.engine, d.plain, chosen.weights_desc(), false, scratch);
   backward_data = cpu::Operation(chosen, dnnl::convolution_backward_data(chosen),
-                                 {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC}, places);
-  bytes_ = std::max(bytes_, places.bytes());
+                                 {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC}, scratch);
+  bytes_ = std::max(bytes_, scratch.bytes());
   return true;
 }
 
-bool WinogradPart::prepare_backward_weights(const Description& d) {
+bool WinogradPasses::prepare_backward_weights(const Description& d) {
   const dnnl::convolution_backward_weights::primitive_desc chosen(
       {winograd, d.input, d.any, d.bias, d.output, d.stride, d.pad, d.pad}, d.attributes, d.engine,
       d.forward, true);
   if (!chosen) return false;
-  cpu::ScratchPlan places = plan(d, chosen.diff_weights_desc());
+  cpu::ScratchPlan scratch = plan(d, chosen.diff_weights_desc());
   const dnnl::convolution_backward_weights primitive(chosen);
   const auto source = DNNL_ARG_SRC, gradient = DNNL_ARG_DIFF_DST, weight = DNNL_ARG_DIFF_WEIGHTS;
   backward_weights = d.settings.bias
                          ? cpu::Operation(chosen, primitive,
-                                          {source, gradient, weight, DNNL_ARG_DIFF_BIAS}, places)
-                         : cpu::Operation(chosen, primitive, {source, gradient, weight}, places);
-  store = cpu::reorder_operation(d.engine, chosen.diff_weights_desc(), d.plain, false, places);
-  add = cpu::reorder_operation(d.engine, chosen.diff_weights_desc(), d.plain, true, places);
+                                          {source, gradient, weight, DNNL_ARG_DIFF_BIAS}, scratch)
+                         : cpu::Operation(chosen, primitive, {source, gradient, weight}, scratch);
+  store = cpu::reorder_operation(d.engine, chosen.diff_weights_desc(), d.plain, false, scratch);
+  add = cpu::reorder_operation(d.engine, chosen.diff_weights_desc(), d.plain, true, scratch);
   bias_gradient =
-      places.place(d.settings.outputs / d.settings.group * static_cast<int64_t>(sizeof(float)));
-  bytes_ = std::max(bytes_, places.bytes());
+      scratch.reserve(d.settings.outputs / d.settings.group * static_cast<int64_t>(sizeof(float)));
+  bytes_ = std::max(bytes_, scratch.bytes());
   return true;
 }
 

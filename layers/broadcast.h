@@ -1,6 +1,6 @@
-// How values that some axes share lie over a tensor: one value a channel, say, or one for every
-// (c, h). Memory is tiles of `pixels` x `width` elements; element (p, k) of tile t belongs to value
-// (t % period) * width + k.
+// How an array of values is broadcast over a tensor: one value per channel, for example, or one for
+// every (c, h). The tensor's memory is seen as tiles of `pixels` x `width` elements: element (p, k)
+// of tile t has value (t % period) * width + k.
 #pragma once
 
 #include <algorithm>
@@ -11,22 +11,23 @@
 
 namespace tandem::layers {
 
-// Axes [first, first + count) of N, C, H, W; none: one value for all elements.
+// The axes [first, first + count) of N, C, H, W; count 0: one value for all elements.
 struct CoveredAxes {
   int64_t first = 1, count = 1;
 
   [[nodiscard]] int64_t end() const { return first + count; }
   [[nodiscard]] bool covers_all() const { return first == 0 && count == 4; }
-  // Then elements may lie in any order: the values do not care, or they are one a channel.
+  // True if the elements may lie in any order: every element has its own value, all of a row have
+  // the same one, or there is one per channel.
   [[nodiscard]] bool fits_any_layout() const {
     return count == 0 || end() == 1 || end() == 2 || covers_all();
   }
 };
 
-struct Spread {
+struct Broadcast {
   int64_t tiles, pixels, width, period;
 
-  Spread(const tandem_tensor& tensor, const CoveredAxes& axes) {
+  Broadcast(const tandem_tensor& tensor, const CoveredAxes& axes) {
     const sdk::Shape& s = tensor.shape;
     const int64_t row = s.c * s.h * s.w;
     const int64_t block = cpu::block_of(tensor.layout, s.c);
@@ -47,7 +48,7 @@ struct Spread {
   [[nodiscard]] int64_t elements() const { return tiles * pixels * width; }
   [[nodiscard]] int64_t values() const { return period * width; }
   [[nodiscard]] int64_t repeats() const { return tiles / period; }
-  [[nodiscard]] bool one_value_an_element() const { return tiles == period && pixels == 1; }
+  [[nodiscard]] bool one_value_per_element() const { return tiles == period && pixels == 1; }
 
  private:
   void set(int64_t t, int64_t p, int64_t w, int64_t every) {

@@ -1,12 +1,13 @@
-// The two loops over a tensor and values spread over it: applying the values, and summing up what
-// belongs to each. Sums do not depend on the number of threads: they are added in float over at
-// most 64 pixels, and those sums in double, in the order of memory.
+// The two loops over a tensor and the values that are broadcast over it (broadcast.h), on the cpu:
+// one applies the values, the other sums the terms of each value. Sums do not depend on the number
+// of threads: they are added in float over at most 64 pixels, and those sums in double, in the
+// order of memory.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
-#include "layers/spread.h"
+#include "layers/broadcast.h"
 #include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/team.h"
 
@@ -17,24 +18,24 @@ namespace detail {
 using cpu::load;
 using cpu::store;
 
-// `lanes` is the width, where it is known.
-template <int64_t lanes, class T, class Function>
-void apply_to_pixels(const Spread& s, const T* x, const T* g, const float* a, const float* b, T* y,
+// `lanes` is the width if it is known at compile time, else 0.
+template <int64_t lanes, class T, class V, class Function>
+void apply_to_pixels(const Broadcast& s, const T* x, const T* g, const V* a, const V* b, T* y,
                      const Function& function) {
   const int64_t width = lanes > 0 ? lanes : s.width;
   for (int64_t p = 0; p < s.pixels * width; p += width) {
 #pragma omp simd
     for (int64_t k = 0; k < width; ++k) {
-      store(function(load(x[p + k]), load(g[p + k]), a[k], b[k]), y[p + k]);
+      store(function(load(x[p + k]), load(g[p + k]), load(a[k]), load(b[k])), y[p + k]);
     }
   }
 }
 
-template <class T, class Function>
-void apply_to_tile(const Spread& s, const T* x, const T* g, const float* a, const float* b, T* y,
+template <class T, class V, class Function>
+void apply_to_tile(const Broadcast& s, const T* x, const T* g, const V* a, const V* b, T* y,
                    const Function& function) {
   if (s.width == 1) {
-    const float one_a = *a, one_b = *b;
+    const float one_a = load(*a), one_b = load(*b);
 #pragma omp simd
     for (int64_t i = 0; i < s.pixels; ++i) {
       store(function(load(x[i]), load(g[i]), one_a, one_b), y[i]);
@@ -48,7 +49,7 @@ void apply_to_tile(const Spread& s, const T* x, const T* g, const float* a, cons
   }
 }
 
-// sums[k] += term over `pixels` pixels that lie `stride` apart.
+// sums[k] += the terms of `pixels` pixels that lie `stride` apart.
 template <int64_t lanes, class T, class Term>
 void add_lanes(int64_t pixels, int64_t stride, const T* x, const T* g, double* sums,
                const Term& term) {
@@ -72,7 +73,7 @@ void add_pixels(int64_t pixels, int64_t width, const T* x, const T* g, double* s
 constexpr int64_t pixels_at_once = 64;
 
 template <class T, class Term>
-void add_tile(const Spread& s, const T* x, const T* g, double* sums, const Term& term) {
+void add_tile(const Broadcast& s, const T* x, const T* g, double* sums, const Term& term) {
   if (s.width > 1) {
     for (int64_t p = 0; p < s.pixels; p += pixels_at_once) {
       const int64_t at = p * s.width;
@@ -82,36 +83,37 @@ void add_tile(const Spread& s, const T* x, const T* g, double* sums, const Term&
   }
   // One value for the whole tile: sixteen sums side by side, then one.
   constexpr int64_t lanes = 16;
-  double parts[lanes] = {};
+  double lane_sums[lanes] = {};
   const int64_t whole = s.pixels / lanes * lanes;
   for (int64_t i = 0; i < whole; i += lanes * pixels_at_once) {
     const int64_t groups = std::min(pixels_at_once, (whole - i) / lanes);
-    add_lanes<lanes>(groups, lanes, x + i, g + i, parts, term);
+    add_lanes<lanes>(groups, lanes, x + i, g + i, lane_sums, term);
   }
-  for (int64_t i = whole; i < s.pixels; ++i) parts[i - whole] += term(load(x[i]), load(g[i]));
-  for (const double part : parts) *sums += part;
+  for (int64_t i = whole; i < s.pixels; ++i) lane_sums[i - whole] += term(load(x[i]), load(g[i]));
+  for (const double lane : lane_sums) *sums += lane;
 }
 
-// Part `part` of groups * period: one group of the batch for the values of one place in the period.
+// Sum number `index` of groups * period: over one group of the batch, for the values of one tile of
+// the period.
 template <class T, class Term>
-void add_part(const Spread& s, int64_t part, int64_t groups, const T* x, const T* g, double* sums,
-              const Term& term) {
+void add_group(const Broadcast& s, int64_t index, int64_t groups, const T* x, const T* g,
+               double* sums, const Term& term) {
   std::fill_n(sums, s.width, 0.0);
-  const int64_t group = part / s.period, end = (group + 1) * s.repeats() / groups;
+  const int64_t group = index / s.period, end = (group + 1) * s.repeats() / groups;
   for (int64_t r = group * s.repeats() / groups; r < end; ++r) {
-    const int64_t at = (r * s.period + part % s.period) * s.pixels * s.width;
+    const int64_t at = (r * s.period + index % s.period) * s.pixels * s.width;
     add_tile(s, x + at, g + at, sums, term);
   }
 }
 
 }  // namespace detail
 
-// y = function(x, g, a, b), where x and g are tensors, of float32 or bfloat16 as y, and a and b the
-// values of their elements.
-// What a function does not use may be any readable memory of its size; y may be x or g.
-template <class T, class Function>
-void apply_values(int32_t threads, const Spread& s, const T* x, const T* g, const float* a,
-                  const float* b, T* y, const Function& function) {
+// y = function(x, g, a, b), where x, g and y are tensors and a and b the values of their elements.
+// T and V are float or bfloat16. An argument that the function does not use may be any readable
+// memory of its size; y may be x or g.
+template <class T, class V, class Function>
+void apply_values(int32_t threads, const Broadcast& s, const T* x, const T* g, const V* a,
+                  const V* b, T* y, const Function& function) {
   cpu::for_items(threads, s.tiles, s.pixels * s.width, [=, &s](int64_t begin, int64_t end) {
     for (int64_t tile = begin; tile < end; ++tile) {
       const int64_t at = tile * s.pixels * s.width, value = tile % s.period * s.width;
@@ -120,33 +122,35 @@ void apply_values(int32_t threads, const Spread& s, const T* x, const T* g, cons
   });
 }
 
-// The batch is summed in this many groups, side by side, where the values alone are too few to keep
-// threads busy.
-inline int64_t sum_groups(const Spread& s) {
+// The batch is summed in this many groups at once if there are too few values to keep all threads
+// busy.
+inline int64_t sum_groups(const Broadcast& s) {
   return s.period >= 16 ? 1 : std::min<int64_t>(16, s.repeats());
 }
-inline int64_t sum_scratch_bytes(const Spread& s) {
+inline int64_t sum_scratch_bytes(const Broadcast& s) {
   return sum_groups(s) * s.values() * static_cast<int64_t>(sizeof(double));
 }
 
-// For every value: sums = the sum of term(x, g) over its elements, or plus it. `scratch` has
+// For every value: sums = the sum of term(x, g) over its elements, or sums += it. `scratch` has
 // sum_scratch_bytes.
-template <class T, class Term>
-void sum_values(int32_t threads, const Spread& s, const T* x, const T* g, const Term& term,
-                double* scratch, float* sums, bool accumulate) {
+template <class T, class V, class Term>
+void sum_values(int32_t threads, const Broadcast& s, const T* x, const T* g, const Term& term,
+                double* scratch, V* sums, bool accumulate) {
   const int64_t groups = sum_groups(s);
-  const int64_t parts = groups * s.period;
-  cpu::for_items(threads, parts, s.elements() / parts, [=, &s](int64_t begin, int64_t end) {
-    for (int64_t part = begin; part < end; ++part) {
-      detail::add_part(s, part, groups, x, g, scratch + part * s.width, term);
-    }
-  });
+  const int64_t group_sums = groups * s.period;
+  cpu::for_items(threads, group_sums, s.elements() / group_sums,
+                 [=, &s](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) {
+                     detail::add_group(s, i, groups, x, g, scratch + i * s.width, term);
+                   }
+                 });
   const int64_t values = s.values();
   cpu::for_ranges(threads, values, [=](int64_t begin, int64_t end) {
     for (int64_t v = begin; v < end; ++v) {
       double sum = 0;
       for (int64_t group = 0; group < groups; ++group) sum += scratch[group * values + v];
-      sums[v] = (accumulate ? sums[v] : 0.0F) + static_cast<float>(sum);
+      const float before = accumulate ? cpu::load(sums[v]) : 0.0F;
+      cpu::store(before + static_cast<float>(sum), sums[v]);
     }
   });
 }

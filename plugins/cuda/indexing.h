@@ -1,6 +1,6 @@
-// Index arithmetic of kernels on a gpu, the same on host and device: divisions that are cheap where
-// numbers are small, and where the elements of a plain tensor lie. Kernels here take NCHW and NHWC;
-// blocked layouts are for a cpu's vector registers.
+// Index arithmetic of kernels on a GPU, the same on host and device: fast divisions, and the
+// indices of the elements of a plain tensor. Kernels on a GPU support NCHW and NHWC; blocked
+// layouts are for the vector registers of a cpu.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace tandem::cuda {
 
-// Of numbers not below zero. A gpu divides 32 bits several times faster than 64.
+// a / b for numbers not below zero. A GPU divides 32 bits several times faster than 64.
 TANDEM_HOST_DEVICE inline int64_t quotient(int64_t a, int64_t b) {
   if (((a | b) >> 32) == 0) return static_cast<uint32_t>(a) / static_cast<uint32_t>(b);
   return a / b;
 }
 
-// A number above zero that is divided by again and again: a division by it is a multiplication and
-// a shift, where both numbers are below 2^31. T. Granlund, P. Montgomery: Division by Invariant
-// Integers using Multiplication, 1994.
+// A divisor above zero that is used many times. If both numbers are below 2^31, the division is a
+// multiplication and a shift (T. Granlund, P. Montgomery: Division by Invariant Integers using
+// Multiplication, 1994).
 class Divisor {
  public:
   Divisor(int64_t value = 1) : value_(value) {
@@ -37,45 +37,46 @@ class Divisor {
 
  private:
   int64_t value_;
-  uint32_t factor_ = 0, shift_ = 0;  // factor 0: too large a number
+  uint32_t factor_ = 0, shift_ = 0;  // factor 0: the divisor is too large
 };
 TANDEM_HOST_DEVICE inline int64_t quotient(int64_t a, const Divisor& b) {
   return b.divide(a);
 }
 
-struct Place {
+// The coordinates of an element.
+struct Position {
   int64_t n, c, h, w;
 };
 
-// The elements of a tensor of `channels` x `height` x `width` a row.
-struct Grid {
-  Grid() = default;
-  explicit Grid(const tandem_tensor& tensor)
+// Converts between the index and the coordinates of an element of a tensor.
+struct TensorIndex {
+  TensorIndex() = default;
+  explicit TensorIndex(const tandem_tensor& tensor)
       : channels(tensor.shape.c),
         height(tensor.shape.h),
         width(tensor.shape.w),
         channels_last(tensor.layout == TANDEM_NHWC) {}
 
-  [[nodiscard]] TANDEM_HOST_DEVICE int64_t index(const Place& p) const {
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t index(const Position& p) const {
     return channels_last ? ((p.n * height + p.h) * width + p.w) * channels + p.c
                          : ((p.n * channels + p.c) * height + p.h) * width + p.w;
   }
-  // Of the element that lies at `index`.
-  [[nodiscard]] TANDEM_HOST_DEVICE Place place(int64_t index) const {
+  [[nodiscard]] TANDEM_HOST_DEVICE Position position(int64_t index) const {
     const Divisor& inner = channels_last ? channels : width;
     const Divisor& middle = channels_last ? width : height;
     const Divisor& outer = channels_last ? height : channels;
     const int64_t lines = quotient(index, inner), first = index - lines * inner;
     const int64_t planes = quotient(lines, middle), second = lines - planes * middle;
     const int64_t row = quotient(planes, outer), third = planes - row * outer;
-    return channels_last ? Place{row, first, third, second} : Place{row, third, second, first};
+    return channels_last ? Position{row, first, third, second}
+                         : Position{row, third, second, first};
   }
 
   Divisor channels, height, width;
   bool channels_last = false;
 };
 
-// For kernels that take elements in either order, input as output.
+// For kernels that work on elements in any order: the same layout for input and output.
 inline sdk::LayoutOptions plain_layouts() {
   return {{TANDEM_NCHW, TANDEM_NCHW, 0}, {TANDEM_NHWC, TANDEM_NHWC, 0}};
 }

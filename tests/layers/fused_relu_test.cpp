@@ -1,6 +1,5 @@
-// A ReLU that a kernel does along (tandem_binding.activation) gives the bits that a ReLU layer
-// behind it gives, what is no number and what has been rounded to -0 included, and leaves the
-// backward passes as they are.
+// A ReLU that is fused into a kernel (tandem_binding.activation) gives the bits of a separate ReLU
+// layer, also for NaN and for values that round to -0, and does not change the backward passes.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -15,7 +14,7 @@
 namespace tandem::test {
 namespace {
 
-// Numbers of all kinds, and some that have no neighbour in 16 bits but -0.
+// Numbers of all kinds, among them some that round to -0 in 16 bits.
 PlainTensor strange_tensor(const Shape& shape, unsigned seed) {
   PlainTensor result = random_tensor(shape, seed);
   const float strange[] = {NAN, -0.0F, 0.0F, -INFINITY, INFINITY, -1e-42F, -3e-7F, 1e-42F};
@@ -31,7 +30,7 @@ std::vector<LayerSetup> setups() {
   const PlainTensor x = strange_tensor(image, 1), y = strange_tensor(image, 2);
   const Shape channels{16, 1, 1, 1};
   const PlainTensor a = random_tensor(channels, 3), b = random_tensor(channels, 4);
-  const PlainTensor small{channels, std::vector<float>(16, 1e-4F)};  // what is below 0 becomes -0
+  const PlainTensor small{channels, std::vector<float>(16, 1e-4F)};  // negative results round to -0
   std::vector<LayerSetup> result;
   for (const char* bias : {"true", "false"}) {
     const auto with_bias = [&](LayerSetup setup, const PlainTensor& values) {
@@ -80,17 +79,17 @@ std::vector<LayerSetup> setups() {
   return result;
 }
 
-bool is_fused(const LayerSetup& setup) {
+bool can_fuse(const LayerSetup& setup) {
   const tandem_kernel& kernel = layer_registry().kernel(setup.type, kernel_device().kind());
   return (kernel.activations >> TANDEM_ACTIVATION_RELU & 1U) != 0;
 }
 
-LayerSetup along(LayerSetup setup) {
+LayerSetup with_relu(LayerSetup setup) {
   setup.activation = TANDEM_ACTIVATION_RELU;
   return setup;
 }
 
-// Of what is no number one, as tests write but one in float16.
+// All NaN as the same one, since float16 in these tests has only one.
 std::vector<uint32_t> bits(const PlainTensor& tensor) {
   std::vector<uint32_t> result;
   for (const float value : tensor.values) {
@@ -99,24 +98,24 @@ std::vector<uint32_t> bits(const PlainTensor& tensor) {
   return result;
 }
 
-PlainTensor through_relu(const PlainTensor& values, const LayerSetup& behind) {
+PlainTensor through_relu(const PlainTensor& values, const LayerSetup& before) {
   LayerSetup relu{.type = "ReLU", .inputs = {values}};
-  relu.input_layout = relu.output_layout = behind.output_layout;
-  relu.input_dtype = relu.output_dtype = behind.output_dtype;
+  relu.input_layout = relu.output_layout = before.output_layout;
+  relu.input_dtype = relu.output_dtype = before.output_dtype;
   relu.flags |= TANDEM_RUNS_IN_PLACE;
   return LayerRun(relu).forward()[0];
 }
 
-class Rectified : public testing::TestWithParam<int32_t> {
+class FusedRelu : public testing::TestWithParam<int32_t> {
  protected:
-  // Of the dtype, in all layouts that the kernels offer for it.
+  // The setups in the dtype, in all layouts that the kernels offer for it.
   static std::vector<LayerSetup> offered() {
     std::vector<LayerSetup> result;
     if (!not_computable(GetParam()).empty()) return result;
     for (LayerSetup setup : setups()) {
       const tandem_kernel& kernel = layer_registry().kernel(setup.type, kernel_device().kind());
       const bool knows = GetParam() == TANDEM_FLOAT32 || (kernel.dtypes >> GetParam() & 1U) != 0;
-      if (!knows || !is_fused(setup)) continue;
+      if (!knows || !can_fuse(setup)) continue;
       setup.input_dtype = setup.output_dtype = GetParam();
       for (const LayerSetup& one : in_every_layout(setup)) result.push_back(one);
     }
@@ -124,61 +123,60 @@ class Rectified : public testing::TestWithParam<int32_t> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Dtypes, Rectified,
+INSTANTIATE_TEST_SUITE_P(Dtypes, FusedRelu,
                          testing::Values(TANDEM_FLOAT32, TANDEM_BFLOAT16, TANDEM_FLOAT16),
                          [](const testing::TestParamInfo<int32_t>& info) {
                            return std::string(dtype_name(info.param));
                          });
 
-TEST_P(Rectified, OutputsAreThoseOfAReluBehindTheLayer) {
+TEST_P(FusedRelu, OutputsEqualThoseOfASeparateRelu) {
   for (const LayerSetup& setup : offered()) {
     SCOPED_TRACE(setup.type + " " + layout_text(setup));
     const PlainTensor separate = through_relu(LayerRun(setup).forward()[0], setup);
-    const PlainTensor actual = LayerRun(along(setup)).forward()[0];
+    const PlainTensor actual = LayerRun(with_relu(setup)).forward()[0];
     EXPECT_EQ(bits(actual), bits(separate));
   }
 }
 
-TEST_P(Rectified, OutputsInPlaceAreThoseOfAReluBehindTheLayer) {
+TEST_P(FusedRelu, OutputsInPlaceEqualThoseOfASeparateRelu) {
   for (LayerSetup setup : offered()) {
     const tandem_layer_type& type = layer_registry().layer_type(setup.type);
     if ((type.traits & TANDEM_IN_PLACE) == 0) continue;
     setup.flags |= TANDEM_RUNS_IN_PLACE;
     SCOPED_TRACE(setup.type + " " + layout_text(setup));
     const PlainTensor separate = through_relu(LayerRun(setup).forward()[0], setup);
-    EXPECT_EQ(bits(LayerRun(along(setup)).forward()[0]), bits(separate));
+    EXPECT_EQ(bits(LayerRun(with_relu(setup)).forward()[0]), bits(separate));
   }
 }
 
-TEST_P(Rectified, BackwardPassesAreAsWithoutIt) {
+TEST_P(FusedRelu, BackwardPassesAreUnchanged) {
   for (const LayerSetup& setup : offered()) {
     if (setup.flags == 0) continue;
     SCOPED_TRACE(setup.type + " " + layout_text(setup));
-    LayerRun plain(setup), rectified(along(setup));
+    LayerRun plain(setup), fused(with_relu(setup));
     const PlainTensor gradient = random_tensor(plain.output_shapes()[0], 11);
     plain.forward();
-    rectified.forward();
-    const auto expected = plain.backward_data({gradient}),
-               actual = rectified.backward_data({gradient});
+    fused.forward();
+    const auto expected = plain.backward_data({gradient}), actual = fused.backward_data({gradient});
     ASSERT_EQ(actual.size(), expected.size());
     for (size_t i = 0; i < actual.size(); ++i) EXPECT_EQ(bits(actual[i]), bits(expected[i])) << i;
     if (setup.weights.empty()) continue;
     const auto weights = plain.backward_weights({gradient});
-    const auto same = rectified.backward_weights({gradient});
+    const auto same = fused.backward_weights({gradient});
     for (size_t i = 0; i < same.size(); ++i) EXPECT_EQ(bits(same[i]), bits(weights[i])) << i;
   }
 }
 
-TEST(RectifiedNumbers, WhatIsNoNumberStaysSoAndWhatIsBelowZeroBecomesZero) {
+TEST(FusedReluOfOneLayer, NanStaysNanAndNegativeNumbersBecomeZero) {
   const Shape shape{1, 1, 2, 4};
   const float most = std::numeric_limits<float>::max();
   LayerSetup sum{.type = "Eltwise",
                  .inputs = {{shape, {NAN, -0.0F, -1, 2, -INFINITY, INFINITY, -most, INFINITY}},
                             {shape, {1, -0.0F, 0, 0, 1, 1, -most, -INFINITY}}}};
-  if (!is_fused(sum)) GTEST_SKIP() << "this device's Eltwise does none along";
-  const std::vector<float> y = LayerRun(along(sum)).forward()[0].values;
+  if (!can_fuse(sum)) GTEST_SKIP() << "the Eltwise kernel of this device cannot fuse a ReLU";
+  const std::vector<float> y = LayerRun(with_relu(sum)).forward()[0].values;
   EXPECT_TRUE(std::isnan(y[0]));
-  EXPECT_TRUE(y[1] == 0 && std::signbit(y[1])) << "as x < 0 ? 0 : x gives it";
+  EXPECT_TRUE(y[1] == 0 && std::signbit(y[1])) << "the value of x < 0 ? 0 : x";
   EXPECT_TRUE(y[2] == 0 && !std::signbit(y[2]));
   EXPECT_EQ(y[3], 2);
   EXPECT_EQ(y[4], 0);
@@ -187,30 +185,30 @@ TEST(RectifiedNumbers, WhatIsNoNumberStaysSoAndWhatIsBelowZeroBecomesZero) {
   EXPECT_TRUE(std::isnan(y[7]));
 }
 
-// What a net of common layers can gain from: see docs/write_a_layer.md.
-TEST(RectifiedNumbers, AreOfferedByTheLayersBeforeARelu) {
+// See docs/write_a_layer.md.
+TEST(FusedReluOfOneLayer, IsOfferedByTheLayersThatOftenPrecedeOne) {
   const bool on_a_cpu = kernel_device().kind() == "cpu";
   for (const char* type : {"Scale", "BatchNorm", "Eltwise"}) {
-    EXPECT_TRUE(is_fused({.type = type})) << type;
+    EXPECT_TRUE(can_fuse({.type = type})) << type;
   }
   for (const char* type : {"Convolution", "Deconvolution", "InnerProduct", "Bias"}) {
-    EXPECT_NE(is_fused({.type = type}), on_a_cpu) << type;
+    EXPECT_NE(can_fuse({.type = type}), on_a_cpu) << type;
   }
 }
 
-// A slice beside others in one matrix: the others' columns stay as they are.
-TEST(RectifiedNumbers, OfASliceAreItsOwn) {
+// One of several slices of a matrix: the columns of the others stay unchanged.
+TEST(FusedReluOfOneLayer, OfASliceChangesOnlyItsColumns) {
   LayerSetup setup{.type = "InnerProduct",
                    .parameters = {{"num_output", "10"}},
                    .inputs = {random_tensor({4, 6, 1, 1}, 1)},
                    .weights = {random_tensor({10, 6, 1, 1}, 2), random_tensor({10, 1, 1, 1}, 3)}};
-  if (!is_fused(setup)) GTEST_SKIP() << "this device's InnerProduct does none along";
+  if (!can_fuse(setup)) GTEST_SKIP() << "the InnerProduct kernel of this device cannot fuse a ReLU";
   setup.slice_begin = 3;
   setup.slice_end = 7;
   setup.whole_outputs = true;
   setup.output_start = {{4, 10, 1, 1}, std::vector<float>(40, -1.0F)};
   const PlainTensor plain = LayerRun(setup).forward()[0];
-  const PlainTensor actual = LayerRun(along(setup)).forward()[0];
+  const PlainTensor actual = LayerRun(with_relu(setup)).forward()[0];
   for (int64_t i = 0; i < 40; ++i) {
     const float x = plain.values[static_cast<size_t>(i)];
     const bool is_own = i % 10 >= 3 && i % 10 < 7;
