@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/data/split_list.h"
 #include "core/train/pretrained.h"
+#include "core/train/resume.h"
 #include "core/train/run_options.h"
 #include "core/train/safetensors.h"
 #include "core/train/training_run.h"
