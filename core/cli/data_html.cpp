@@ -4,7 +4,6 @@
 
 #include "core/base/png.h"
 #include "core/base/strings.h"
-#include "core/base/xml.h"
 #include "core/cli/data_report.h"
 
 namespace tandem::cli {

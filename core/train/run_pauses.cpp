@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
+#include "core/model/learning_rate.h"
 #include "core/model/loss_scale.h"
 #include "core/train/evaluate.h"
 #include "core/train/training_run.h"

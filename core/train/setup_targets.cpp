@@ -1,7 +1,7 @@
 #include "core/train/setup_targets.h"
 
 #include "core/base/error.h"
-#include "core/model/class_targets.h"
+#include "core/model/classes.h"
 #include "core/train/class_weights.h"
 
 namespace tandem {

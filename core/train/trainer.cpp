@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/data/split_list.h"
+#include "core/model/initial_weights.h"
 #include "core/train/pretrained.h"
 #include "core/train/run_options.h"
 #include "core/train/safetensors.h"
