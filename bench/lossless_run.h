@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "bench/lossless_ways.h"
-#include "core/model/initial_weights.h"
 #include "core/train/session.h"
 
 namespace tandem::bench {

@@ -1,6 +1,6 @@
-// What a plugin is written with: a header-only C++ wrapper over abi.h, so that an author writes
-// small classes and never sees the C tables. It holds the only try/catch of a plugin: whatever a
-// class throws becomes a status and a reason, and nothing of C++ crosses the ABI.
+// The header-only C++ wrapper over abi.h for authors of plugins. An author writes small classes and
+// never sees the C tables. This header holds the only try/catch of a plugin: an exception that a
+// class throws becomes a status and a reason, so that no C++ exception or type crosses the ABI.
 //
 //   struct Swish : tandem::sdk::LayerType { ... };   what the layer is
 //   struct SwishCpu {                                how it runs on a kind of device
@@ -45,17 +45,17 @@ inline bool equal(const Shape& a, const Shape& b) {
 }
 
 // text("kernel ", 11, " exceeds ...")
-template <class... Parts>
-std::string text(const Parts&... parts) {
+template <class... Values>
+std::string text(const Values&... values) {
   std::ostringstream stream;
-  (stream << ... << parts);
+  (stream << ... << values);
   return stream.str();
 }
 inline std::string text_of(const Shape& s) {
   return text(s.n, "x", s.c, "x", s.h, "x", s.w);
 }
 
-// What an author throws: the status and the reason for the user.
+// The exception that an author throws: a status, and a reason for the user.
 class Refusal : public std::exception {
  public:
   Refusal(tandem_status status, std::string reason) : status_(status), reason_(std::move(reason)) {}
@@ -66,23 +66,23 @@ class Refusal : public std::exception {
   tandem_status status_;
   std::string reason_;
 };
-template <class... Parts>
-Refusal invalid(const Parts&... parts) {
-  return {TANDEM_INVALID, text(parts...)};
+template <class... Values>
+Refusal invalid(const Values&... values) {
+  return {TANDEM_INVALID, text(values...)};
 }
-template <class... Parts>
-Refusal unsupported(const Parts&... parts) {
-  return {TANDEM_UNSUPPORTED, text(parts...)};
+template <class... Values>
+Refusal unsupported(const Values&... values) {
+  return {TANDEM_UNSUPPORTED, text(values...)};
 }
-template <class... Parts>
-Refusal failed(const Parts&... parts) {
-  return {TANDEM_FAILED, text(parts...)};
+template <class... Values>
+Refusal failed(const Values&... values) {
+  return {TANDEM_FAILED, text(values...)};
 }
 
 // The host's table, set by Plugin's constructor. One per module, since modules hide their symbols.
 inline const tandem_host* host = nullptr;
 
-// What this thread last explained; "" also where the host is too old to say.
+// The last text that this thread explained; "" if there is none or if the host is too old to tell.
 inline std::string explained() {
   const bool offered = host->struct_size >= offsetof(tandem_host, explained) + sizeof(void*);
   return offered && host->explained != nullptr ? host->explained() : "";
@@ -110,8 +110,8 @@ tandem_status guarded(Function&& function) noexcept {
 
 // ---- Parameters ---------------------------------------------------------------------------------
 
-// integer("convolution_param", "num_output").required().range(1, 1e6).help("output channels").
-// Strings must be literals.
+// A declared parameter: integer("convolution_param", "num_output").required().range(1, 1e6)
+// .help("output channels"). Strings must be literals.
 class Parameter : public tandem_parameter {
  public:
   Parameter(int32_t parameter_type, const char* block_name, const char* parameter_name)
@@ -223,7 +223,7 @@ struct Statistics {
   int64_t forward = 0, backward = 0;  // 0: no such pass
 };
 
-// What a layer is. Objects have no state: they are made and dropped at will.
+// The type of a layer. Objects have no state: they are created and destroyed at any time.
 class LayerType {
  public:
   virtual ~LayerType() = default;
@@ -237,16 +237,16 @@ class LayerType {
     return std::vector<Shape>(query.output_count(), query.input(0));
   }
   virtual std::vector<Weight> weights(const Query&) const { return {}; }
-  // Element-wise by default: one operation and a read and a write for each element of the inputs.
+  // Default: that of an element-wise layer, with one operation, one read and one write per element.
   virtual tandem_layer_cost cost(const Query& query) const {
     double elements = 0;
     for (size_t i = 0; i < query.input_count(); ++i)
       elements += static_cast<double>(count(query.input(i)));
     return make_cost(elements, elements, 0, 8 * elements, 12 * elements, 0);
   }
-  // Must not depend on the number of rows.
+  // The result must not depend on the number of rows.
   virtual Statistics statistics(const Query&) const { return {}; }
-  // The TANDEM_ACTIVATION_... that its forward pass is, and nothing besides.
+  // The TANDEM_ACTIVATION_... that its forward pass computes, if it computes nothing else.
   virtual int32_t activation(const Query&) const { return TANDEM_ACTIVATION_NONE; }
 
  protected:
@@ -273,15 +273,15 @@ struct Binding {
   size_t weight_count() const { return raw.weight_count; }
   bool training() const { return raw.phase == TANDEM_TRAIN; }
   bool has(uint32_t flag) const { return (raw.flags & flag) != 0; }
-  // Where a sliced input 0 begins in a whole row's elements.
+  // The element of a whole row at which a sliced input 0 begins.
   int64_t input_begin() const {
     return raw.struct_size > offsetof(tandem_binding, input_begin) ? raw.input_begin : 0;
   }
-  // The algorithm of an earlier run, to be taken again; nullptr: the kernel chooses.
+  // The algorithm of an earlier run, which must be used again. nullptr: the kernel chooses.
   const char* algorithm() const {
     return raw.struct_size > offsetof(tandem_binding, algorithm) ? raw.algorithm : nullptr;
   }
-  // What forward does last to each element of output 0.
+  // The activation that forward applies to each element of output 0.
   int32_t activation() const {
     return raw.struct_size > offsetof(tandem_binding, activation) ? raw.activation
                                                                   : TANDEM_ACTIVATION_NONE;
@@ -296,9 +296,8 @@ struct Pass {
   const float* input(size_t i) const { return static_cast<const float*>(raw.inputs[i]); }
   float* output(size_t i) const { return static_cast<float*>(raw.outputs[i]); }
   const float* weight(size_t i) const { return static_cast<const float*>(raw.weights[i]); }
-  float* state(size_t i) const {
-    return static_cast<float*>(raw.weights[i]);
-  }  // a TANDEM_STATE weight
+  // A TANDEM_STATE weight.
+  float* state(size_t i) const { return static_cast<float*>(raw.weights[i]); }
   float* input_gradient(size_t i) const { return static_cast<float*>(raw.input_gradients[i]); }
   const float* output_gradient(size_t i) const {
     return static_cast<const float*>(raw.output_gradients[i]);
@@ -319,7 +318,7 @@ struct Pass {
   T* statistics() const {
     return reinterpret_cast<T*>(raw.statistics);
   }
-  // False: the row holds no sample, and a loss or metric leaves it out.
+  // False: the row holds no sample, and a loss or metric must ignore it.
   bool holds_sample(int64_t row) const {
     const bool known = raw.struct_size >= offsetof(tandem_pass, row_labels) + sizeof(void*) &&
                        raw.row_labels != nullptr;
@@ -329,7 +328,7 @@ struct Pass {
   const tandem_pass& raw;
 };
 
-// What a kernel class may inherit: what it needs beyond its tensors. Bytes.
+// A base class for kernels that need more memory than their tensors.
 struct Needs {
   int64_t saved_bytes = 0;
   int64_t scratch_bytes = 0;
@@ -339,8 +338,8 @@ struct Needs {
 
 using LayoutOptions = std::vector<tandem_layout_option>;
 
-// For kernels that work on elements, whatever their order: every plain and blocked layout, input as
-// output.
+// For kernels that work on elements in any order: every plain and blocked layout, the same for
+// input and output.
 inline LayoutOptions any_layout(int64_t channels) {
   LayoutOptions options{{TANDEM_NCHW, TANDEM_NCHW, 0}, {TANDEM_NHWC, TANDEM_NHWC, 0}};
   if (channels % 8 == 0) options.push_back({TANDEM_NCHW8C, TANDEM_NCHW8C, 0});
@@ -462,7 +461,8 @@ struct KernelTable {
   }
   static void release(void* handle) { delete static_cast<K*>(handle); }
 
-// A pass of another signature is an error here: left out, it would train wrongly without a word.
+// A pass with another signature is a compile error. If it were ignored, the net would train wrongly
+// without a message.
 #define TANDEM_SDK_PASS(name)                                                                 \
   static tandem_status name(void* handle, const tandem_call* call, const tandem_pass* pass) { \
     return guarded([&] { static_cast<K*>(handle)->name(*call, Pass(*pass)); });               \
@@ -620,13 +620,13 @@ struct DatasetTable {
 
 }  // namespace detail
 
-// Thrown by a data set's get(): leave this sample out.
-template <class... Parts>
-Refusal skip(const Parts&... parts) {
-  return {TANDEM_SKIP, text(parts...)};
+// Thrown by a data set's get(): this sample is damaged and is to be skipped.
+template <class... Values>
+Refusal skip(const Values&... values) {
+  return {TANDEM_SKIP, text(values...)};
 }
 
-// For an entry that cannot serve this machine: `return not_here(host, "no CUDA device found");`
+// For a plugin that cannot serve this machine: `return not_here(host, "no CUDA device found");`
 inline const tandem_plugin* not_here(const tandem_host* host_table, const std::string& reason) {
   host_table->explain(reason.c_str());
   return nullptr;
@@ -634,38 +634,41 @@ inline const tandem_plugin* not_here(const tandem_host* host_table, const std::s
 
 // ---- The module ---------------------------------------------------------------------------------
 
-// Gathers what the module offers; lives for ever, as the module does.
+// Collects the tables of the module. They live as long as the process, like the module.
 class Plugin {
  public:
   Plugin(const tandem_host* host_table, const char* name, const char* version)
-      : parts_(new Parts{}) {
+      : tables_(new Tables{}) {
     if (host != host_table) host = host_table;  // a second registry: its threads may be running
-    parts_->older = newest_.exchange(parts_);
-    parts_->table.abi_major = TANDEM_ABI_MAJOR;
-    parts_->table.abi_minor = TANDEM_ABI_MINOR;
-    parts_->table.struct_size = sizeof(tandem_plugin);
-    parts_->table.name = name;
-    parts_->table.version = version;
+    tables_->older = newest_.exchange(tables_);
+    tables_->table.abi_major = TANDEM_ABI_MAJOR;
+    tables_->table.abi_minor = TANDEM_ABI_MINOR;
+    tables_->table.struct_size = sizeof(tandem_plugin);
+    tables_->table.name = name;
+    tables_->table.version = version;
   }
   template <class T>
   Plugin& layer() {
-    parts_->layers.push_back(detail::LayerTable<T>::table());
+    tables_->layers.push_back(detail::LayerTable<T>::table());
     return *this;
   }
-  // K: constructor (const Binding&, const Call&); forward and, as it can, backward_data,
-  // backward_weights, backward, forward_statistics, backward_statistics(const Call&, const Pass&);
-  // merge_forward_statistics(const Call&, float* target, const float* const* sources, uint32_t
-  // source_count) where statistics do not simply add; static LayoutOptions layouts(const
-  // Binding&) if it knows more than NCHW; static constexpr uint32_t dtypes, bits 1 << TANDEM_...,
-  // if it knows more than float32; static constexpr uint64_t fused_activations, bits 1 <<
-  // TANDEM_ACTIVATION_..., if a binding may ask for them.
+  // K needs a constructor (const Binding&, const Call&) and forward(const Call&, const Pass&). It
+  // may have, with the signature of forward: backward_data, backward_weights, backward,
+  // forward_statistics, backward_statistics. It may also have:
+  // - merge_forward_statistics(const Call&, float* target, const float* const* sources, uint32_t
+  //   source_count), if its statistics cannot be added;
+  // - static LayoutOptions layouts(const Binding&), if it supports more than NCHW;
+  // - static constexpr uint32_t dtypes, bits 1 << TANDEM_FLOAT32 and so on, if it supports more
+  //   than float32;
+  // - static constexpr uint64_t fused_activations, bits 1 << TANDEM_ACTIVATION_RELU and so on, if
+  //   it can fuse them.
   template <class T, class K>
   Plugin& kernel(const char* device_kind) {
     using Table = detail::KernelTable<K>;
     static_assert(
         requires(K & kernel, const Call& call, const Pass& pass) { kernel.forward(call, pass); },
         "a kernel needs a public void forward(const Call&, const Pass&)");
-    parts_->kernels.push_back(parts_->keep(tandem_kernel{
+    tables_->kernels.push_back(tables_->keep(tandem_kernel{
         sizeof(tandem_kernel), T{}.name(), device_kind, &Table::layouts, &Table::prepare,
         &Table::release, Table::forward_or_null(), Table::backward_data_or_null(),
         Table::backward_weights_or_null(), Table::backward_or_null(),
@@ -673,21 +676,24 @@ class Plugin {
         Table::merge_or_null(), Table::dtypes(), Table::activations()}));
     return *this;
   }
-  Plugin& backend(const tandem_backend* table) { return parts_->backends.push_back(table), *this; }
-  // D: constructor (const tandem_dataset_request&, const Attributes&), static name(), help(),
-  // parameters(); size, class_count, shape, class_name, sample_name, notes, get. And, if it has
-  // more than an image and a label for each sample, get_inputs(index, seed, float* const*) const.
-  // As it can: static bool recognizes(const std::string& source); label(index) const, without
-  // reading pixels; describe(index, tandem_sample_info&) const; split_is_drawn() const, true if the
-  // request's seed decided which samples it holds; static pack(const tandem_pack_request&);
-  // get_bytes(index, seed, uint8_t* pixels, float* label) const with
-  // describe_bytes(tandem_dataset_info&) const, which fills in has_bytes and what follows it.
+  Plugin& backend(const tandem_backend* table) { return tables_->backends.push_back(table), *this; }
+  // D needs a constructor (const tandem_dataset_request&, const Attributes&); static name(),
+  // help(), parameters(); size, class_count, shape, class_name, sample_name, notes, get. It may
+  // have:
+  // - get_inputs(index, seed, float* const*) const, if a sample is more than an image and a label;
+  // - static bool recognizes(const std::string& source);
+  // - label(index) const, which reads no pixels;
+  // - describe(index, tandem_sample_info&) const;
+  // - split_is_drawn() const: true if the request's seed decides which samples it holds;
+  // - static pack(const tandem_pack_request&);
+  // - get_bytes(index, seed, uint8_t* pixels, float* label) const, together with
+  //   describe_bytes(tandem_dataset_info&) const, which sets has_bytes and the fields after it.
   template <class D>
   Plugin& dataset() {
     using Table = detail::DatasetTable<D>;
     static const std::vector<Parameter> parameters = D::parameters();
     static const std::vector<const tandem_parameter*> pointers = detail::addresses(parameters);
-    parts_->datasets.push_back(parts_->keep(tandem_dataset_type{
+    tables_->datasets.push_back(tables_->keep(tandem_dataset_type{
         sizeof(tandem_dataset_type), D::name(), D::help(), pointers.data(),
         static_cast<uint32_t>(pointers.size()), &Table::open, &Table::close, &Table::class_name,
         &Table::sample_name, &Table::notes, &Table::get, Table::get_inputs_or_null(),
@@ -696,20 +702,20 @@ class Plugin {
     return *this;
   }
   const tandem_plugin* table() {
-    tandem_plugin& t = parts_->table;
-    t.layer_types = parts_->layers.data();
-    t.layer_type_count = static_cast<uint32_t>(parts_->layers.size());
-    t.kernels = parts_->kernels.data();
-    t.kernel_count = static_cast<uint32_t>(parts_->kernels.size());
-    t.backends = parts_->backends.data();
-    t.backend_count = static_cast<uint32_t>(parts_->backends.size());
-    t.dataset_types = parts_->datasets.data();
-    t.dataset_type_count = static_cast<uint32_t>(parts_->datasets.size());
+    tandem_plugin& t = tables_->table;
+    t.layer_types = tables_->layers.data();
+    t.layer_type_count = static_cast<uint32_t>(tables_->layers.size());
+    t.kernels = tables_->kernels.data();
+    t.kernel_count = static_cast<uint32_t>(tables_->kernels.size());
+    t.backends = tables_->backends.data();
+    t.backend_count = static_cast<uint32_t>(tables_->backends.size());
+    t.dataset_types = tables_->datasets.data();
+    t.dataset_type_count = static_cast<uint32_t>(tables_->datasets.size());
     return &t;
   }
 
  private:
-  struct Parts {
+  struct Tables {
     tandem_plugin table{};
     std::vector<const tandem_layer_type*> layers;
     std::vector<const tandem_kernel*> kernels;
@@ -717,7 +723,7 @@ class Plugin {
     std::vector<const tandem_dataset_type*> datasets;
     std::deque<tandem_kernel> owned_kernels;
     std::deque<tandem_dataset_type> owned_datasets;
-    Parts* older = nullptr;
+    Tables* older = nullptr;
 
     const tandem_kernel* keep(const tandem_kernel& kernel) {
       return &owned_kernels.emplace_back(kernel);
@@ -726,10 +732,10 @@ class Plugin {
       return &owned_datasets.emplace_back(dataset);
     }
   };
-  // The host holds the tables as long as the process lives, and may ask the entry more than once
-  // (two registries): so nothing is freed, and everything stays reachable from here.
-  inline static std::atomic<Parts*> newest_{nullptr};
-  Parts* parts_;
+  // The host uses the tables as long as the process lives, and two registries call the entry twice.
+  // So nothing is freed, and everything stays reachable from here.
+  inline static std::atomic<Tables*> newest_{nullptr};
+  Tables* tables_;
 };
 
 }  // namespace tandem::sdk

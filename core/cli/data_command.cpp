@@ -15,7 +15,7 @@
 #include "core/cli/data_report.h"
 #include "core/data/loader.h"
 #include "core/plugin/registry.h"
-#include "core/train/setup_targets.h"
+#include "core/train/setup.h"
 
 namespace tandem::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "core/train/evaluate.h"
 #include "core/train/run_folder.h"
 #include "core/train/session.h"
-#include "core/train/setup_pixels.h"
+#include "core/train/setup.h"
 
 namespace tandem {
 namespace {

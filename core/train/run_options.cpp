@@ -2,10 +2,25 @@
 
 #include "core/train/choose_strategy.h"
 #include "core/train/measure.h"
-#include "core/train/setup_pixels.h"
 
 namespace tandem {
 namespace {
+
+// What the batches of both phases hold.
+void choose_pixels(const TrainSetup& setup, SessionOptions& options) {
+  const std::string& pixels = setup.record.options.pixels;
+  options.training_pixels = pixel_form(pixels, *setup.training_data);
+  options.pixel_scale = setup.training_data->pixel_scale();
+  if (options.training_pixels == PixelForm::bytes && target_options(setup).mixes()) {
+    options.training_pixels = PixelForm::rounded;
+  }
+  if (setup.validation_data == nullptr) return;
+  options.testing_pixels = pixel_form(pixels, *setup.validation_data);
+  const bool differs = setup.validation_data->pixel_scale() != options.pixel_scale;
+  if (options.testing_pixels == PixelForm::bytes && differs) {
+    options.testing_pixels = PixelForm::rounded;
+  }
+}
 
 SessionOptions plain_options(const TrainSetup& setup) {
   const TrainOptions& chosen = setup.record.options;

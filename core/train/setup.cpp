@@ -6,14 +6,13 @@
 #include "core/base/error.h"
 #include "core/base/strings.h"
 #include "core/data/loader.h"
+#include "core/device/machine.h"
 #include "core/model/classes.h"
 #include "core/model/loss_scale.h"
 #include "core/model/net.h"
 #include "core/schedule/strategies/strategy_options.h"
-#include "core/train/setup_parts.h"
-#include "core/train/setup_pixels.h"
+#include "core/train/class_weights.h"
 #include "core/train/setup_solver.h"
-#include "core/train/setup_targets.h"
 
 namespace tandem {
 namespace {
@@ -95,6 +94,30 @@ void fit_classes(TrainSetup& setup, int64_t classes, bool may_adapt) {
       "the net's last layer has {} outputs, one a class (its file says {})", classes, outputs));
 }
 
+// `told`: by the user; what a resumed run has cannot be told otherwise.
+void require_bytes(const Dataset& dataset, const std::string& source, const TrainOptions& told) {
+  if (dataset.has_bytes()) return;
+  if (told.resume) {
+    throw error(
+        "run '{}' learns from pixels as bytes, but data '{}': {}; resume it with data that have "
+        "bytes, or begin a new run",
+        told.out.string(), source, dataset.why_no_bytes());
+  }
+  throw error("--pixels bytes: data '{}': {}; leave the option out, or say --pixels floats", source,
+              dataset.why_no_bytes());
+}
+
+// A copy of floats four times as long is what a GPU waits for; the cpu's memory is its own.
+bool are_worth_bytes(const Registry& registry, const TrainSetup& setup) {
+  const DeviceSpec devices = parse_devices(setup.record.options.devices, registry.backends());
+  if (devices.kind != "cuda" || registry.backend(devices.kind).convert_pixels == nullptr) {
+    return false;
+  }
+  const bool validates = setup.validation_data != nullptr;
+  return setup.training_data->has_bytes() && !target_options(setup).mixes() &&
+         (!validates || setup.validation_data->has_bytes());
+}
+
 // Names go into JSON files, which hold UTF-8 and nothing else.
 void require_utf8(const TrainSetup& setup) {
   for (const std::string& name : setup.record.class_names) {
@@ -108,6 +131,53 @@ void require_utf8(const TrainSetup& setup) {
 }
 
 }  // namespace
+
+void resolve_targets(const Registry& registry, TrainSetup& setup) {
+  const TrainOptions& chosen = setup.record.options;
+  if (chosen.balance && chosen.class_weights == "balanced") {
+    throw error(
+        "--balance and --class-weights balanced: each makes up for rare classes, both of them "
+        "twice "
+        "as much as is right; give one");
+  }
+  if (!chosen.class_weights.empty()) {
+    setup.record.class_weights = read_class_weights(chosen.class_weights, *setup.training_data);
+  }
+  const bool mixes = chosen.mixup != 0 || chosen.cutmix != 0;
+  if (mixes || !setup.record.class_weights.empty()) {
+    setup.net = with_class_targets(setup.net, registry, setup.training_data->class_count());
+  }
+  check_targets(target_options(setup), setup.training_data->class_count());
+}
+
+TargetOptions target_options(const TrainSetup& setup) {
+  TargetOptions targets;
+  targets.wanted = reads_class_targets(setup.net);
+  targets.mixup = setup.record.options.mixup;
+  targets.cutmix = setup.record.options.cutmix;
+  targets.class_weights = setup.record.class_weights;
+  return targets;
+}
+
+void resolve_pixels(const Registry& registry, TrainSetup& setup, const TrainOptions& told) {
+  TrainOptions& chosen = setup.record.options;
+  if (!chosen.pixels.empty()) require_pixels_word(chosen.pixels);
+  const bool decides = chosen.pixels.empty() || chosen.pixels == "auto";
+  if (decides) chosen.pixels = are_worth_bytes(registry, setup) ? "bytes" : "floats";
+  if (chosen.pixels != "bytes") return;
+  require_bytes(*setup.training_data, chosen.data, told);
+  if (setup.validation_data != nullptr) {
+    require_bytes(*setup.validation_data, chosen.data, told);
+  }
+  setup.messages.push_back(
+      fmt::format("pixels are bytes{}{}",
+                  decides ? ", rounded where they are resampled (--pixels floats: not)" : "",
+                  target_options(setup).mixes() ? "; mixed ones travel as floats" : ""));
+}
+
+PixelForm pixel_form(const std::string& pixels, const Dataset& dataset) {
+  return pixels == "bytes" && dataset.has_bytes() ? PixelForm::bytes : PixelForm::floats;
+}
 
 void require_loss_scale_of(const std::string& precision, std::optional<double> loss_scale) {
   if (!loss_scale) return;

@@ -1,12 +1,15 @@
 // What a training run works with, resolved from its options: the net for these classes, the solver,
-// the data sets, and the record that the run folder keeps. Resuming starts from the record instead.
+// the data sets, and the record that the run folder keeps. A resumed run starts from its record
+// instead (resume.h).
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/data/dataset.h"
+#include "core/data/targets.h"
 #include "core/model/solver_definition.h"
 #include "core/plugin/registry.h"
 #include "core/train/options.h"
@@ -25,12 +28,8 @@ struct TrainSetup {
   std::vector<std::string> messages;  // for the log: what was decided, what was left out
 };
 
-// A new run's; Errors for whatever does not fit together.
+// Of a new run. Throws Error for options that do not fit each other, the net or the data.
 [[nodiscard]] TrainSetup resolve(Registry& registry, const TrainOptions& options);
-// A run's that goes on: its record, with what `options` says anew (devices, strategy, epochs,
-// steps, data, ...).
-[[nodiscard]] TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
-                                         const RunFolder& folder);
 
 // One split of the record's data, as the net of that phase is fed with it. `source` "" = the
 // record's.
@@ -38,5 +37,23 @@ struct TrainSetup {
                                                     const RunRecord& record,
                                                     const std::string& source,
                                                     const std::string& split, int32_t phase);
+
+// What the loader makes of the labels: mixed samples, class weights.
+[[nodiscard]] TargetOptions target_options(const TrainSetup& setup);
+// The form of the pixels that a run whose --pixels is `pixels` reads from this data set.
+[[nodiscard]] PixelForm pixel_form(const std::string& pixels, const Dataset& dataset);
+
+// ---- shared by new and resumed runs
+
+// Opens training and validation data as the record's options say.
+void open_datasets(Registry& registry, TrainSetup& setup);
+// Batch, steps, epochs and precision, where neither the user nor the run's record gives them.
+void resolve_amount(TrainSetup& setup, const TrainOptions& options);
+// Replaces the record's --pixels "" and auto: bytes on cuda devices where the data have bytes and
+// nothing is mixed, else floats. `options` are the user's. Throws Error where bytes are requested
+// and the data have none.
+void resolve_pixels(const Registry& registry, TrainSetup& setup, const TrainOptions& options);
+// Throws Error for a loss scale that is out of range, or given for a precision that has none.
+void require_loss_scale_of(const std::string& precision, std::optional<double> loss_scale);
 
 }  // namespace tandem

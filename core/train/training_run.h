@@ -41,7 +41,6 @@ class TrainingRun {
     double rate = 0;
   };
 
-  // The loop: training_run.cpp.
   void loop();
   void issue(int64_t step);
   void issue_batch(int64_t step, int64_t number, double rate);
@@ -65,7 +64,7 @@ class TrainingRun {
   [[nodiscard]] int64_t first_traced() const;
   void compare_clocks();
   [[nodiscard]] std::vector<HostSpan> loading_spans() const;
-  // Between steps: run_pauses.cpp.
+  // Between steps.
   [[nodiscard]] bool tests(int64_t done) const;
   [[nodiscard]] bool takes_snapshot(int64_t done) const;
   [[nodiscard]] bool ends_epoch(int64_t done) const;

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "core/base/error.h"
+#include "core/train/resume.h"
 #include "core/train/run_folder.h"
 #include "core/train/session.h"
 #include "core/train/setup.h"

@@ -1,12 +1,10 @@
-// A run that goes on: what of it stays, and what the user may change.
+#include "core/train/resume.h"
+
 #include <set>
 
 #include "core/base/error.h"
 #include "core/model/net.h"
 #include "core/schedule/strategies/strategy_options.h"
-#include "core/train/run_folder.h"
-#include "core/train/setup_parts.h"
-#include "core/train/setup_pixels.h"
 
 namespace tandem {
 namespace {

@@ -1,0 +1,14 @@
+// The setup of a run that is resumed: its record, with the changes that a resumed run may make.
+#pragma once
+
+#include "core/train/run_folder.h"
+#include "core/train/setup.h"
+
+namespace tandem {
+
+// `options`: what the user changes (devices, strategy, epochs, steps, data, ...). Throws Error for
+// a change that would make it another run (net, batch, seed, ...), and for data that have changed.
+[[nodiscard]] TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
+                                         const RunFolder& folder);
+
+}  // namespace tandem
