@@ -1,4 +1,4 @@
-#include "core/model/passes.h"
+#include "core/model/draft.h"
 
 #include <algorithm>
 
@@ -8,10 +8,16 @@ namespace tandem {
 
 std::vector<Shape> input_shapes(const Net& net, const Layer& layer) {
   std::vector<Shape> shapes;
-  for (const int tensor : layer.inputs) {
-    shapes.push_back(net.tensors[static_cast<size_t>(tensor)].shape);
-  }
+  for (const int tensor : layer.inputs) shapes.push_back(net.tensor(tensor).shape);
   return shapes;
+}
+
+int add_tensor(Net& net, const std::string& name, const Shape& shape) {
+  Tensor tensor;
+  tensor.name = name;
+  tensor.shape = shape;
+  net.tensors.push_back(std::move(tensor));
+  return static_cast<int>(net.tensors.size()) - 1;
 }
 
 void relink(Draft& draft) {
@@ -26,17 +32,17 @@ void relink(Draft& draft) {
     const Layer& layer = net.layers[i];
     const int number = static_cast<int>(i);
     for (const int output : layer.outputs) {
-      net.tensors[static_cast<size_t>(output)].producer = number;
+      net.tensor(output).producer = number;
     }
     for (size_t k = 0; k < layer.inputs.size(); ++k) {
-      Tensor& tensor = net.tensors[static_cast<size_t>(layer.inputs[k])];
+      Tensor& tensor = net.tensor(layer.inputs[k]);
       if (tensor.consumers.empty() || tensor.consumers.back() != number) {
         tensor.consumers.push_back(number);
       }
       if (layer.wants_backward_data && draft.takes_gradient[i][k]) tensor.has_gradient = true;
     }
     for (const int weight : layer.weights) {
-      int& first = net.weights[static_cast<size_t>(weight)].layer;
+      int& first = net.weight(weight).layer;
       if (first < 0) first = number;
     }
   }

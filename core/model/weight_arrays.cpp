@@ -1,9 +1,9 @@
+#include "core/model/weight_arrays.h"
+
 #include <algorithm>
 #include <map>
 
-#include "core/model/fields.h"
 #include "core/model/layer_calls.h"
-#include "core/model/passes.h"
 
 namespace tandem {
 
@@ -12,13 +12,13 @@ namespace {
 // Each array begins at a cache line.
 constexpr int64_t alignment = 16;
 
-// The arrays of the net by name and by the name they are shared under.
+// The arrays of the net, by name and by shared name.
 class WeightList {
  public:
   explicit WeightList(Net& net) : net_(net) {}
 
-  // The number of the array that this use of a weight stands for; a new one is placed at the end.
-  int add(const Layer& layer, const DeclaredArray& weight) {
+  // The index of the array for this use of a weight; a new array is placed at the end.
+  int add(const Layer& layer, const DeclaredWeight& weight) {
     const std::string& shared = weight.rule.name;
     if (!shared.empty()) {
       const auto found = by_shared_.find(shared);
@@ -33,7 +33,7 @@ class WeightList {
     net_.weights.push_back(weight.array);
     net_.weights.back().offset = net_.weight_floats;
     net_.weight_floats += (weight.array.count + alignment - 1) / alignment * alignment;
-    owners_.push_back({layer.title() + in_place(layer.location), weight.rule});
+    owners_.push_back({layer.title() + in_file(layer.location), weight.rule});
     by_name_[weight.array.name] = number;
     if (!shared.empty()) by_shared_[shared] = number;
     return number;
@@ -41,14 +41,14 @@ class WeightList {
 
  private:
   struct Owner {
-    std::string title;  // of the layer, with its place
+    std::string title;  // of the layer, with its location
     WeightRule rule;
   };
 
-  int share(const Layer& layer, const DeclaredArray& weight, int number) {
+  int share(const Layer& layer, const DeclaredWeight& weight, int number) {
     const std::string why = fmt::format("under the shared name '{}'", weight.rule.name);
     require_same_shape(layer, weight, number, why);
-    WeightArray& array = net_.weights[static_cast<size_t>(number)];
+    WeightArray& array = net_.weight(number);
     WeightRule& rule = owners_[static_cast<size_t>(number)].rule;
     adopt(layer, weight, number, "lr_mult", weight.rule.rate_written, rule.rate_written);
     adopt(layer, weight, number, "decay_mult", weight.rule.decay_written, rule.decay_written);
@@ -57,8 +57,8 @@ class WeightList {
     return number;
   }
 
-  // Whoever writes a multiplier speaks for all that share the array; two must say the same.
-  void adopt(const Layer& layer, const DeclaredArray& weight, int number, const char* field,
+  // A multiplier that one layer gives holds for all that share the array. Two must be equal.
+  void adopt(const Layer& layer, const DeclaredWeight& weight, int number, const char* field,
              const std::optional<double>& written, std::optional<double>& first) const {
     if (!written) return;
     if (!first) first = written;
@@ -69,9 +69,9 @@ class WeightList {
                            owners_[static_cast<size_t>(number)].title));
   }
 
-  void require_same_shape(const Layer& layer, const DeclaredArray& weight, int number,
+  void require_same_shape(const Layer& layer, const DeclaredWeight& weight, int number,
                           const std::string& why) const {
-    const WeightArray& first = net_.weights[static_cast<size_t>(number)];
+    const WeightArray& first = net_.weight(number);
     if (equal(first.shape, weight.array.shape)) return;
     if (weight.rule.permissive && first.count == weight.array.count) return;
     const bool would_do = first.count == weight.array.count;
@@ -83,7 +83,7 @@ class WeightList {
   }
 
   Net& net_;
-  std::vector<Owner> owners_;  // of each array: its first user
+  std::vector<Owner> owners_;  // the first user of each array
   std::map<std::string, int> by_name_, by_shared_;
 };
 
@@ -93,8 +93,9 @@ std::map<int, size_t> by_definition(const Draft& draft) {
   return places;
 }
 
-// By the user, or by a default of the type; otherwise the weight's own initial value holds.
-bool asks_for_filler(const Layer& layer, const std::string& name) {
+// Whether the user or the type's default gives a filler; otherwise the weight's own initial value
+// is used.
+bool has_filler(const Layer& layer, const std::string& name) {
   for (uint32_t i = 0; i < layer.type->parameter_count; ++i) {
     const tandem_parameter& parameter = *layer.type->parameters[i];
     if (parameter.name == name && parameter.type == TANDEM_PARAMETER_FILLER) {
@@ -117,17 +118,17 @@ WeightArray make_array(const Layer& layer, const tandem_weight& weight, const We
   array.rate_multiplier = rule.rate_multiplier();
   array.decay_multiplier = rule.decay_multiplier();
   array.filler.value = weight.initial;
-  if (weight.filler != nullptr && asks_for_filler(layer, weight.filler)) {
+  if (weight.filler != nullptr && has_filler(layer, weight.filler)) {
     array.filler = layer.attributes->filler(weight.filler);
   }
   return array;
 }
 
-// Training and testing share one array, so a type cannot have other weights in the other phase.
-void require_same(const Layer& layer, const std::vector<DeclaredArray>& a,
-                  const std::vector<DeclaredArray>& b) {
+// Training and testing share the arrays, so a type has the same weights in both phases.
+void require_same(const Layer& layer, const std::vector<DeclaredWeight>& a,
+                  const std::vector<DeclaredWeight>& b) {
   const bool same = std::equal(
-      a.begin(), a.end(), b.begin(), b.end(), [](const DeclaredArray& x, const DeclaredArray& y) {
+      a.begin(), a.end(), b.begin(), b.end(), [](const DeclaredWeight& x, const DeclaredWeight& y) {
         return x.array.name == y.array.name && equal(x.array.shape, y.array.shape);
       });
   if (!same) throw layer_error(layer, "its plugin declares other weights in the other phase");
@@ -135,8 +136,8 @@ void require_same(const Layer& layer, const std::vector<DeclaredArray>& a,
 
 }  // namespace
 
-std::vector<DeclaredArray> declared_arrays(const LayerDefinition& definition, const Layer& layer,
-                                           int32_t phase, const std::vector<Shape>& inputs) {
+std::vector<DeclaredWeight> declare_weights(const LayerDefinition& definition, const Layer& layer,
+                                            int32_t phase, const std::vector<Shape>& inputs) {
   const std::vector<tandem_weight> weights = declared_weights(layer, phase, inputs);
   std::vector<WeightRule> rules = definition.weight_rules;
   if (rules.size() > weights.size()) {
@@ -144,7 +145,7 @@ std::vector<DeclaredArray> declared_arrays(const LayerDefinition& definition, co
         layer, fmt::format("has {} param blocks for {} weights", rules.size(), weights.size()));
   }
   rules.resize(weights.size());
-  std::vector<DeclaredArray> arrays;
+  std::vector<DeclaredWeight> arrays;
   for (size_t i = 0; i < weights.size(); ++i) {
     arrays.push_back({make_array(layer, weights[i], rules[i]), rules[i]});
   }
@@ -171,7 +172,7 @@ void place_weights(Draft& draft, const Draft* other) {
     const Layer& layer = source->net.layers[i];
     std::vector<int> numbers;
     std::vector<Shape> shapes;
-    for (const DeclaredArray& weight : source->declared[i]) {
+    for (const DeclaredWeight& weight : source->declared[i]) {
       const int number = list.add(layer, weight);
       if (std::count(numbers.begin(), numbers.end(), number) > 0) {
         throw layer_error(
