@@ -1,5 +1,4 @@
-// A tensor seen as groups of elements that are summed or normalised together (groups.h), as device
-// code reads it.
+// The index arithmetic of Groups (groups.h) in device code.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@ namespace tandem::layers {
 struct GroupIndex {
   explicit GroupIndex(const Groups& groups) : reduced(groups.reduced), inner(groups.inner) {}
 
-  // Where a group begins; its elements lie `inner` apart.
+  // The first element of a group; its elements lie `inner` apart.
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t first(int64_t group) const {
     const int64_t outer = cuda::quotient(group, inner);
     return outer * reduced * inner + (group - outer * inner);

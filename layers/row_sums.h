@@ -1,4 +1,5 @@
-// Sums over the rows of a batch on a cpu's team, in an order that does not depend on its size.
+// Sums over the rows of a batch by a team on a cpu, in an order that does not depend on the team's
+// size.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace tandem::layers {
 constexpr int64_t most_parts = 32;
 constexpr int64_t row_sum_bytes = most_parts * 8;  // of scratch
 
-// The sum of body(i) for i in [0, count). `work`: floats that one call reads, roughly.
+// The sum of body(i) for i in [0, count). `work`: about how many floats one call reads.
 template <class Body>
 double sum_of(int32_t threads, int64_t count, int64_t work, double* scratch, const Body& body) {
   constexpr int64_t worth_a_part = 8192;
@@ -27,7 +28,7 @@ double sum_of(int32_t threads, int64_t count, int64_t work, double* scratch, con
   return sum;
 }
 
-// body(i) for i in [0, count), each independent of the others.
+// body(i) for i in [0, count), which must be independent of each other.
 template <class Body>
 void for_rows(int32_t threads, int64_t count, int64_t work, const Body& body) {
   constexpr int64_t worth_a_part = 8192;

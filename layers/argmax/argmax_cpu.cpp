@@ -1,4 +1,5 @@
-// ArgMax on the cpu: a partial sort. It stands at the end of a net, so plain layouts are enough.
+// ArgMax on the cpu: a partial sort. The layer is used at the end of a net, so plain layouts are
+// enough.
 #include <cmath>
 #include <functional>
 #include <limits>

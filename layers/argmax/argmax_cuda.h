@@ -1,4 +1,4 @@
-// ArgMax on NVIDIA GPUs: a team for each run finds one place after the other.
+// ArgMax on NVIDIA GPUs: a team for each run finds the largest values one after the other.
 #pragma once
 
 #include "layers/argmax/argmax.h"
@@ -7,11 +7,11 @@
 
 namespace tandem::layers {
 
-// A place in the order of ArgMax: larger values first, of equal ones the later place, and what is
-// not a number last, its earlier place first.
+// An element in the order of ArgMax: larger values first; of equal ones the larger index first; NaN
+// last, the smaller index first.
 struct RankedValue {
-  float value;   // -infinity for what is not a number
-  int64_t rank;  // the place, or -1 - place
+  float value;   // -infinity for NaN
+  int64_t rank;  // the index, or -1 - index for NaN
   bool valid;
 
   [[nodiscard]] TANDEM_HOST_DEVICE bool before(const RankedValue& other) const {

@@ -60,7 +60,7 @@ class BiasCuda : public sdk::Needs {
     });
   }
 
-  // Only weight gradients are ever added to.
+  // Only weight gradients may be accumulated.
   void backward_weights(const sdk::Call& call, const sdk::Pass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
       const auto* dy = cuda::output_gradient<decltype(element)>(pass, 0);

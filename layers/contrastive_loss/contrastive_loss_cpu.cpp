@@ -1,4 +1,4 @@
-// ContrastiveLoss on the cpu: in any layout, as both features lie the same way.
+// ContrastiveLoss on the cpu, in any layout that both features have.
 #include "layers/contrastive_loss/contrastive_loss.h"
 
 #include <cmath>
@@ -47,7 +47,7 @@ class ContrastiveLossCpu : public Needs {
         for (int64_t i = 0; i < size_; ++i) gradient[i] = slope * (own[i] - other[i]);
       }
     });
-    // Whether a pair is alike is no matter of degree.
+    // The flag has no gradient.
     if (pass.input_gradient(2) != nullptr) std::fill_n(pass.input_gradient(2), rows_, 0.0F);
   }
 
@@ -69,7 +69,7 @@ class ContrastiveLossCpu : public Needs {
     if (missing < 0) return 0;
     return legacy_ ? missing : missing * missing;
   }
-  // Of half the loss, by a, per unit of a - b.
+  // The derivative of half the loss by a, per unit of a - b.
   [[nodiscard]] double slope_of(const Pass& pass, int64_t row) const {
     if (alike(pass, row)) return 1;
     const double squared = squared_distance(pass, row);

@@ -1,6 +1,6 @@
-// Convolution and Deconvolution on NVIDIA GPUs: cuDNN's convolution one way and the other way
-// round, and a bias by our own kernels. Tensors of 16 bits, and of float32 whose products may be
-// TF32, are NHWC if they may choose, as tensor cores want them; those of plain float32 are NCHW.
+// Convolution and Deconvolution on NVIDIA GPUs: cuDNN's convolution, or its transpose, and our own
+// kernels for the bias. If there is a choice, tensors of 16 bits, and of float32 whose products may
+// be TF32, are NHWC, which tensor cores prefer; others are NCHW.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace tandem::layers {
 
-// `image` is what the kernels slide over, `result` what they make of it: input and output of a
-// convolution, output and input of a deconvolution.
+// `image` is the tensor over which the kernel slides, `result` the one that a convolution makes
+// from it: input and output of a convolution, output and input of a deconvolution.
 template <class Settings>
 cuda::ConvolutionShape convolution_shape(const sdk::Binding& binding, const Settings& settings,
                                          const tandem_shape& image, const tandem_shape& result) {
@@ -28,7 +28,7 @@ cuda::ConvolutionShape convolution_shape(const sdk::Binding& binding, const Sett
           {w.dilation.h, w.dilation.w}};
 }
 
-// A tensor of one pixel is called NCHW, whatever the other one is.
+// A tensor of one pixel is called NCHW, whatever the layout of the other one is.
 inline cuda::ConvolutionKind convolution_kind(const sdk::Binding& binding, bool deconvolves) {
   const bool channels_last =
       binding.input(0).layout == TANDEM_NHWC || binding.output(0).layout == TANDEM_NHWC;
@@ -42,14 +42,14 @@ inline cuda::ConvolutionChoice convolution_choice(const sdk::Binding& binding) {
 inline sdk::LayoutOptions convolution_layouts(const sdk::Binding& binding) {
   const bool is_float32 = binding.input(0).dtype == TANDEM_FLOAT32;
   if (is_float32 && !binding.has(TANDEM_ALLOWS_TF32)) return {{TANDEM_NCHW, TANDEM_NCHW, 0}};
-  // cuDNN would reorder, that is read and write, what each of the three passes reads and writes.
+  // Otherwise cuDNN would reorder, that is read and write, the tensors of each of the three passes.
   const int64_t elements = sdk::count(binding.input(0).shape) + sdk::count(binding.output(0).shape);
   const int64_t bytes = (is_float32 ? 4 : 2) * elements;
   return {{TANDEM_NHWC, TANDEM_NHWC, 0},
           {TANDEM_NCHW, TANDEM_NCHW, 3 * 2 * static_cast<double>(bytes)}};
 }
 
-// cuDNN's three passes, with the weights as it wants them.
+// cuDNN's three passes, with the weights in the form that cuDNN reads.
 class FilterPasses {
  public:
   FilterPasses(const sdk::Call& call, const cuda::ConvolutionShape& shape,
@@ -90,8 +90,7 @@ class FilterPasses {
   cuda::Convolution convolution_;
 };
 
-// What both have beside the convolution itself: the bias of each output channel, and a ReLU along
-// with it.
+// What both layers add to the convolution: the bias of each output channel, and a fused ReLU.
 class ConvolutionBias {
  public:
   ConvolutionBias(const sdk::Binding& binding, bool present)
@@ -174,7 +173,7 @@ class ConvolutionCuda : public sdk::Needs {
   ConvolutionBias bias_;
 };
 
-// Its forward pass is the convolution's backward data, and so on.
+// Its forward pass is the convolution's backward pass by data, and so on.
 class DeconvolutionCuda : public sdk::Needs {
  public:
   DeconvolutionCuda(const sdk::Binding& binding, const sdk::Call& call)

@@ -1,6 +1,6 @@
-// Eltwise on the cpu: one pass over memory. A part of the output stays in the cache while input
-// after input goes into it. What backward needs of a product or a maximum is saved, so that a sum
-// keeps no input alive.
+// Eltwise on the cpu: one pass over memory. A tile of the output stays in the cache while all
+// inputs are combined in it. What the backward pass of a product or a maximum needs is saved, so
+// that a sum keeps no input alive.
 #include "layers/eltwise/eltwise.h"
 
 #include <algorithm>
@@ -18,21 +18,22 @@ constexpr int64_t at_once = 2048;
 
 enum class Operation { sum, product, maximum };
 
-// A part of all tensors of a pass as floats: their own memory, or copies of what is bfloat16.
+// The same tile of all tensors of a pass, as floats: in the tensors themselves, or as copies of
+// bfloat16.
 template <class T>
 class Part {
  public:
   Part(const Pass& pass, int64_t at, int64_t size) : pass_(pass), at_(at), size_(size) {}
   [[nodiscard]] int64_t at() const { return at_; }
   [[nodiscard]] int64_t size() const { return size_; }
-  // Of bfloat16: until the next input of this `place`, 0 or 1.
+  // Of bfloat16: valid until the next input with the same `copy`, 0 or 1.
   const float* input(size_t k, size_t place) {
     return read(tandem::cpu::input<T>(pass_, k) + at_, copies_[place]);
   }
   const float* output_gradient() {
     return read(tandem::cpu::output_gradient<T>(pass_, 0) + at_, copies_[0]);
   }
-  // write(memory of floats), which are then the output's or the gradient's.
+  // write(floats) fills the floats, which are then stored in the output or gradient.
   template <class Write>
   void output(bool fuses_relu, const Write& write) {
     write_to(tandem::cpu::output<T>(pass_, 0) + at_, [&](float* y) {
@@ -122,7 +123,7 @@ class EltwiseCpu : public Needs {
     });
   }
 
-  // From the last to the first, since input gradient 0 may be the output gradient's memory.
+  // From the last to the first, since input gradient 0 may use the output gradient's memory.
   template <class T>
   void backward_of(const Call& call, const Pass& pass) const {
     for_parts<T>(call, pass, [&](Part<T>& part) {
@@ -169,7 +170,7 @@ class EltwiseCpu : public Needs {
     for (int64_t i = 0; i < size; ++i) to[i] = factor * from[i];
   }
 
-  // What the gradient of input k is multiplied with in a product.
+  // The factor of the gradient of input k in a product.
   [[nodiscard]] float* saved_factor(const Pass& pass, size_t k) const {
     return pass.saved() + static_cast<int64_t>(k) * elements_;
   }
@@ -187,7 +188,7 @@ class EltwiseCpu : public Needs {
     });
   }
 
-  // The product of all inputs but `without`.
+  // The product of all inputs except `without`.
   template <class T>
   void product_of_inputs(Part<T>& part, size_t without, float* out) const {
     std::fill_n(out, part.size(), 1.0F);
@@ -197,7 +198,7 @@ class EltwiseCpu : public Needs {
     }
   }
 
-  // The output is written last: it may be the memory of input 0.
+  // The output is written last: it may use the memory of input 0.
   template <class T>
   void multiply(const Pass& pass, Part<T>& part) const {
     float result[at_once];
@@ -237,7 +238,7 @@ class EltwiseCpu : public Needs {
 #pragma omp simd
     for (int64_t i = 0; i < size; ++i) {
       const float best = y[i], other = x[i];
-      // In arithmetic: g++ makes a branch of a choice between bytes.
+      // By arithmetic: g++ would make a branch of a choice between bytes.
       const auto taken = static_cast<uint8_t>(-static_cast<int>(other > best));
       from[i] = static_cast<uint8_t>((number & taken) | (from[i] & ~taken));
       y[i] = other > best ? other : best;

@@ -1,4 +1,4 @@
-// EuclideanLoss on the cpu: in any layout in which both inputs lie the same way.
+// EuclideanLoss on the cpu, in any layout that both inputs have.
 #include "layers/euclidean_loss/euclidean_loss.h"
 
 #include "layers/row_sums.h"

@@ -1,5 +1,5 @@
 // InnerProduct: a fully connected layer, y = W x + b, over whole rows (Caffe's axis 1). The weight
-// is (outputs, C, H, W) of its input, in plain order Caffe's matrix of outputs x (C*H*W).
+// is (outputs, C, H, W) of its input: in plain order, Caffe's matrix of outputs x (C*H*W).
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// LayerNorm on NVIDIA GPUs: a team for each pixel's channels; for the weights, sums over the pixels
-// of each channel.
+// LayerNorm on NVIDIA GPUs: a team for the channels of each pixel; for the weights, sums over the
+// pixels of each channel.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace tandem::layers {
 
-// Where the channels of a pixel lie: pixels are counted over all rows.
+// The indices of a pixel's channels; pixels are counted over all rows.
 struct PixelChannels {
   explicit PixelChannels(const tandem_tensor& tensor)
       : channels(tensor.shape.c), pixels(tensor.shape.h * tensor.shape.w) {
@@ -89,7 +89,7 @@ struct LayerNormBackward {
   float* dx;
 };
 
-// Of a channel: the gradient of its weight, and of its bias.
+// The terms of a channel: for the gradients of its weight and of its bias.
 struct LayerNormTerm {
   TANDEM_HOST_DEVICE cuda::Pair operator()(int64_t channel, int64_t pixel) const {
     const int64_t i = index.first(pixel) + channel * index.channel_step;

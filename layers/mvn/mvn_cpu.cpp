@@ -45,8 +45,8 @@ class MvnCpu : public Needs {
     });
   }
 
-  // With s the deviation, y = d / (s + eps), and g the output's gradient:
-  // (g - mean(g) - y mean(g y) (s + eps) / s) / (s + eps).
+  // With the deviation s, y = d / (s + eps) and the output's gradient g: dx = (g - mean(g) - y
+  // mean(g y) (s + eps) / s) / (s + eps).
   void backward_data(const Call& call, const Pass& pass) const {
     const float* y = pass.output(0);
     const float* g = pass.output_gradient(0);
@@ -72,7 +72,7 @@ class MvnCpu : public Needs {
   }
 
  private:
-  // Keeps a constant channel with eps 0 at zero.
+  // Makes the result of a constant channel zero if eps is 0.
   static constexpr double smallest = 1e-30;
 
   template <class Value>

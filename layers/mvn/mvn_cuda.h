@@ -1,4 +1,5 @@
-// MVN on NVIDIA GPUs: a team for each group of values. Every thread reads again only what it wrote.
+// MVN on NVIDIA GPUs: a team for each group of values. Every thread reads only what it wrote
+// itself.
 #pragma once
 
 #include <cmath>
@@ -10,7 +11,7 @@ namespace tandem::layers {
 
 // Saves a group's factor 1 / (deviation + eps), and (deviation + eps) / deviation.
 struct MvnForward {
-  // Keeps a constant group with eps 0 at zero.
+  // Makes the result of a constant group zero if eps is 0.
   static constexpr double smallest = 1e-30;
 
   template <class Team>
@@ -52,7 +53,7 @@ struct MvnForward {
   GroupIndex index;
   double eps;
   const float* x;
-  float *y, *saved;  // saved: nullptr if the variance stays as it is
+  float *y, *saved;  // saved: nullptr without normalize_variance
 };
 
 // See mvn_cpu.cpp for the formula.

@@ -82,7 +82,7 @@ class ScaleCuda : public sdk::Needs {
   }
 
  private:
-  // Trained factors are float32, a second input is as the first.
+  // Trained factors are float32, a second input has the type of the first.
   template <class T>
   void scale(const sdk::Call& call, const sdk::Pass& pass, const T* x, T* y,
              bool fuses_relu) const {

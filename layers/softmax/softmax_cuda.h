@@ -8,7 +8,7 @@
 
 namespace tandem::layers {
 
-// What softmax needs to know of a group of scores.
+// The maximum and sum that the softmax of a group of scores needs.
 struct ScoresOfGroup {
   float highest;
   double sum;  // of exp(score - highest)

@@ -1,5 +1,5 @@
-// Whether tests that need a GPU fail where there is none, in place of being skipped: the
-// environment's TANDEM_TEST_DEMANDS_GPU is not empty. scripts/gpu-check sets it.
+// Whether tests that need a GPU fail instead of being skipped if there is none: the environment's
+// TANDEM_TEST_DEMANDS_GPU is not empty. scripts/gpu-check sets it.
 #pragma once
 
 #include <cstdlib>
