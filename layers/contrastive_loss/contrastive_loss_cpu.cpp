@@ -11,7 +11,6 @@ using namespace tandem::sdk;
 using tandem::layers::ContrastiveLoss;
 using tandem::layers::for_rows;
 using tandem::layers::sum_of;
-using tandem::layers::sum_of_terms;
 
 class ContrastiveLossCpu : public Needs {
  public:
@@ -53,11 +52,8 @@ class ContrastiveLossCpu : public Needs {
 
  private:
   [[nodiscard]] double squared_distance(const Pass& pass, int64_t row) const {
-    const float *a = pass.input(0) + row * size_, *b = pass.input(1) + row * size_;
-    return sum_of_terms(size_, [=](int64_t i) {
-      const double distance = static_cast<double>(a[i]) - static_cast<double>(b[i]);
-      return distance * distance;
-    });
+    return tandem::layers::squared_distance(size_, pass.input(0) + row * size_,
+                                            pass.input(1) + row * size_);
   }
   [[nodiscard]] static bool alike(const Pass& pass, int64_t row) {
     return static_cast<int64_t>(pass.input(2)[row]) != 0;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "layers/engine_parameter.h"
+#include "layers/product_weights.h"
 #include "layers/window.h"
 #include "plugins/sdk.h"
 
@@ -113,22 +114,8 @@ struct ConvolutionLike : sdk::LayerType {
     const Settings settings(query.attributes, query.input(0));
     const sdk::Shape shape = settings.weight_shape(query.input(0));
     const int64_t area = shape.h * shape.w;
-    const auto filler = [&](const char* name) {
-      return query.attributes.is_set(name) ? name : nullptr;
-    };
-    std::vector<sdk::Weight> result{{.name = "weight",
-                                     .shape = shape,
-                                     .filler = filler("weight_filler"),
-                                     .fan_in = shape.c * area,
-                                     .fan_out = shape.n * area}};
-    if (settings.bias) {
-      result.push_back({.name = "bias",
-                        .shape = {settings.outputs, 1, 1, 1},
-                        .filler = filler("bias_filler"),
-                        .fan_in = 1,
-                        .fan_out = settings.outputs});
-    }
-    return result;
+    return product_weights(query.attributes, shape, shape.c * area, shape.n * area,
+                           settings.outputs);
   }
 
   tandem_layer_cost cost(const sdk::Query& query) const override {

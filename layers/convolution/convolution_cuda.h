@@ -131,11 +131,13 @@ class ConvolutionBias {
   bool present_, fuses_relu_;
 };
 
-class ConvolutionCuda : public sdk::Needs {
+// `transposed`: a deconvolution. Its forward pass is the convolution's backward pass by data, and
+// so on.
+template <class Settings, bool transposed>
+class ConvolutionLikeCuda : public sdk::Needs {
  public:
-  ConvolutionCuda(const sdk::Binding& binding, const sdk::Call& call)
-      : ConvolutionCuda(binding, call,
-                        ConvolutionSettings(binding.attributes, binding.input(0).shape)) {}
+  ConvolutionLikeCuda(const sdk::Binding& binding, const sdk::Call& call)
+      : ConvolutionLikeCuda(binding, call, Settings(binding.attributes, binding.input(0).shape)) {}
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
   static constexpr uint64_t fused_activations = relu_only;
@@ -145,75 +147,47 @@ class ConvolutionCuda : public sdk::Needs {
   }
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    passes_.forward(call, pass, pass.raw.inputs[0], pass.raw.outputs[0]);
+    apply<transposed>(call, pass, pass.raw.inputs[0], pass.raw.outputs[0]);
     bias_.add(call, pass);
   }
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    passes_.backward_data(call, pass, pass.raw.output_gradients[0], pass.raw.input_gradients[0]);
+    apply<!transposed>(call, pass, pass.raw.output_gradients[0], pass.raw.input_gradients[0]);
   }
   void backward_weights(const sdk::Call& call, const sdk::Pass& pass) const {
-    passes_.backward_weights(call, pass, pass.raw.inputs[0], pass.raw.output_gradients[0]);
+    const void *x = pass.raw.inputs[0], *dy = pass.raw.output_gradients[0];
+    passes_.backward_weights(call, pass, transposed ? dy : x, transposed ? x : dy);
     bias_.gradient(call, pass);
   }
 
  private:
-  ConvolutionCuda(const sdk::Binding& binding, const sdk::Call& call,
-                  const ConvolutionSettings& settings)
-      : passes_(
-            call,
-            convolution_shape(binding, settings, binding.input(0).shape, binding.output(0).shape),
-            convolution_kind(binding, false), binding.has(TANDEM_WANTS_BACKWARD_DATA),
-            binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS), convolution_choice(binding)),
+  ConvolutionLikeCuda(const sdk::Binding& binding, const sdk::Call& call, const Settings& settings)
+      : passes_(call,
+                convolution_shape(binding, settings, (transposed ? output : input)(binding),
+                                  (transposed ? input : output)(binding)),
+                convolution_kind(binding, transposed),
+                transposed || binding.has(TANDEM_WANTS_BACKWARD_DATA),
+                binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS), convolution_choice(binding)),
         bias_(binding, settings.bias) {
     scratch_bytes = std::max(passes_.scratch_bytes(), bias_.scratch_bytes());
     algorithm = passes_.algorithm();
+  }
+  static const tandem_shape& input(const sdk::Binding& binding) { return binding.input(0).shape; }
+  static const tandem_shape& output(const sdk::Binding& binding) { return binding.output(0).shape; }
+
+  template <bool by_data>
+  void apply(const sdk::Call& call, const sdk::Pass& pass, const void* from, void* to) const {
+    if constexpr (by_data) {
+      passes_.backward_data(call, pass, from, to);
+    } else {
+      passes_.forward(call, pass, from, to);
+    }
   }
 
   FilterPasses passes_;
   ConvolutionBias bias_;
 };
 
-// Its forward pass is the convolution's backward pass by data, and so on.
-class DeconvolutionCuda : public sdk::Needs {
- public:
-  DeconvolutionCuda(const sdk::Binding& binding, const sdk::Call& call)
-      : DeconvolutionCuda(binding, call,
-                          DeconvolutionSettings(binding.attributes, binding.input(0).shape)) {}
-
-  static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint64_t fused_activations = relu_only;
-
-  static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
-    return convolution_layouts(binding);
-  }
-
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    passes_.backward_data(call, pass, pass.raw.inputs[0], pass.raw.outputs[0]);
-    bias_.add(call, pass);
-  }
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    passes_.forward(call, pass, pass.raw.output_gradients[0], pass.raw.input_gradients[0]);
-  }
-  void backward_weights(const sdk::Call& call, const sdk::Pass& pass) const {
-    passes_.backward_weights(call, pass, pass.raw.output_gradients[0], pass.raw.inputs[0]);
-    bias_.gradient(call, pass);
-  }
-
- private:
-  DeconvolutionCuda(const sdk::Binding& binding, const sdk::Call& call,
-                    const DeconvolutionSettings& settings)
-      : passes_(
-            call,
-            convolution_shape(binding, settings, binding.output(0).shape, binding.input(0).shape),
-            convolution_kind(binding, true), true, binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS),
-            convolution_choice(binding)),
-        bias_(binding, settings.bias) {
-    scratch_bytes = std::max(passes_.scratch_bytes(), bias_.scratch_bytes());
-    algorithm = passes_.algorithm();
-  }
-
-  FilterPasses passes_;
-  ConvolutionBias bias_;
-};
+using ConvolutionCuda = ConvolutionLikeCuda<ConvolutionSettings, false>;
+using DeconvolutionCuda = ConvolutionLikeCuda<DeconvolutionSettings, true>;
 
 }  // namespace tandem::layers

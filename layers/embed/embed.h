@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "layers/product_weights.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {
@@ -45,22 +46,7 @@ struct Embed : sdk::LayerType {
   std::vector<sdk::Weight> weights(const sdk::Query& query) const override {
     const int64_t outputs = query.attributes.integer("num_output");
     const int64_t indices = query.attributes.integer("input_dim");
-    const auto filler = [&](const char* name) {
-      return query.attributes.is_set(name) ? name : nullptr;
-    };
-    std::vector<sdk::Weight> result{{.name = "weight",
-                                     .shape = {indices, outputs, 1, 1},
-                                     .filler = filler("weight_filler"),
-                                     .fan_in = outputs,
-                                     .fan_out = indices}};
-    if (query.attributes.boolean("bias_term")) {
-      result.push_back({.name = "bias",
-                        .shape = {outputs, 1, 1, 1},
-                        .filler = filler("bias_filler"),
-                        .fan_in = 1,
-                        .fan_out = outputs});
-    }
-    return result;
+    return product_weights(query.attributes, {indices, outputs, 1, 1}, outputs, indices, outputs);
   }
 
   tandem_layer_cost cost(const sdk::Query& query) const override {

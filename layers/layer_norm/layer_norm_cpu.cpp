@@ -70,11 +70,11 @@ class LayerNormCpu : public Needs {
       const auto go = [&](auto h) {
         const auto count = static_cast<double>(channels_);
         const auto level = static_cast<float>(sum(at, h) / count);
-        const auto along = static_cast<float>(
+        const auto projection = static_cast<float>(
             sum(at, [=](int64_t i, int64_t c) { return h(i, c) * ((x[i] - mean) * factor); }) /
             count);
         for_channels(at, [=](int64_t i, int64_t c) {
-          dx[i] = (h(i, c) - level - (x[i] - mean) * factor * along) * factor;
+          dx[i] = (h(i, c) - level - (x[i] - mean) * factor * projection) * factor;
         });
       };
       if (affine_) {

@@ -58,15 +58,15 @@ class MvnCpu : public Needs {
         for_elements(range, [&](int64_t i, size_t lane) { dx[i] = g[i] - mean[lane]; });
         return;
       }
-      Lanes along = means(range, [g, y](int64_t i) { return g[i] * y[i]; });
+      Lanes projection = means(range, [g, y](int64_t i) { return g[i] * y[i]; });
       Lanes factor{};
       for (size_t l = 0; l < static_cast<size_t>(range.width); ++l) {
         const float* here = saved + 2 * (range.first + static_cast<int64_t>(l));
         factor[l] = here[0];
-        along[l] *= here[1];
+        projection[l] *= here[1];
       }
       for_elements(range, [&](int64_t i, size_t lane) {
-        dx[i] = (g[i] - mean[lane] - y[i] * along[lane]) * factor[lane];
+        dx[i] = (g[i] - mean[lane] - y[i] * projection[lane]) * factor[lane];
       });
     });
   }

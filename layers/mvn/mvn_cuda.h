@@ -17,12 +17,7 @@ struct MvnForward {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t group) const {
     const int64_t first = index.first(group);
-    const auto count = static_cast<double>(index.reduced);
-    double sum = 0;
-    for (int64_t r = team.rank(); r < index.reduced; r += team.size()) {
-      sum += static_cast<double>(x[first + r * index.inner]);
-    }
-    const auto mean = static_cast<float>(team.sum(sum) / count);
+    const float mean = mean_of(team, x + first, index.reduced, index.inner);
     float factor = 1;
     if (saved != nullptr) factor = factor_of(team, group, first, mean);
     for (int64_t r = team.rank(); r < index.reduced; r += team.size()) {
@@ -34,12 +29,8 @@ struct MvnForward {
   template <class Team>
   TANDEM_HOST_DEVICE float factor_of(const Team& team, int64_t group, int64_t first,
                                      float mean) const {
-    double squares = 0;
-    for (int64_t r = team.rank(); r < index.reduced; r += team.size()) {
-      const float distance = x[first + r * index.inner] - mean;
-      squares += static_cast<double>(distance * distance);
-    }
-    const double deviation = sqrt(team.sum(squares) / static_cast<double>(index.reduced));
+    const double squares = squared_deviations(team, x + first, index.reduced, index.inner, mean);
+    const double deviation = sqrt(squares / static_cast<double>(index.reduced));
     const double divisor = deviation + eps > smallest ? deviation + eps : smallest;
     const auto factor = static_cast<float>(1 / divisor);
     if (team.rank() == 0) {
@@ -69,14 +60,14 @@ struct MvnBackward {
       if (saved != nullptr) products += static_cast<double>(g[i] * y[i]);
     }
     const auto mean = static_cast<float>(team.sum(sum) / count);
-    float along = 0, factor = 1;
+    float projection = 0, factor = 1;
     if (saved != nullptr) {
-      along = static_cast<float>(team.sum(products) / count) * saved[2 * group + 1];
+      projection = static_cast<float>(team.sum(products) / count) * saved[2 * group + 1];
       factor = saved[2 * group];
     }
     for (int64_t r = team.rank(); r < index.reduced; r += team.size()) {
       const int64_t i = first + r * index.inner;
-      dx[i] = saved == nullptr ? g[i] - mean : (g[i] - mean - y[i] * along) * factor;
+      dx[i] = saved == nullptr ? g[i] - mean : (g[i] - mean - y[i] * projection) * factor;
     }
   }
   GroupIndex index;
