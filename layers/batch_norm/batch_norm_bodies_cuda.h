@@ -51,11 +51,11 @@ struct BatchNormMerge {
   TANDEM_HOST_DEVICE void operator()(int64_t channel) const {
     double* mean = target + 1 + channel;
     double* squares = target + 1 + channels + channel;
-    const BatchNormMoments part(source, channels);
-    const double count = *target + *part.count, share = *part.count / count;
-    const double distance = part.mean[channel] - *mean;
-    *mean += distance * share;
-    *squares += part.squares[channel] + distance * distance * *target * share;
+    const BatchNormMoments other(source, channels);
+    const double count = *target + *other.count, weight = *other.count / count;
+    const double distance = other.mean[channel] - *mean;
+    *mean += distance * weight;
+    *squares += other.squares[channel] + distance * distance * *target * weight;
   }
   int64_t channels;
   double* target;
@@ -103,9 +103,9 @@ struct BatchNormCoefficients {
 struct BatchNormKeptCoefficients {
   TANDEM_HOST_DEVICE void operator()(int64_t channel) const {
     const auto total = static_cast<double>(*kept.kept_factor);
-    const double share = total == 0 ? 0 : 1 / total;
-    kept.set(channel, share * static_cast<double>(kept.kept_mean[channel]),
-             share * static_cast<double>(kept.kept_variance[channel]));
+    const double factor = total == 0 ? 0 : 1 / total;
+    kept.set(channel, factor * static_cast<double>(kept.kept_mean[channel]),
+             factor * static_cast<double>(kept.kept_variance[channel]));
   }
   BatchNormCoefficients kept;
 };
@@ -153,9 +153,9 @@ struct BatchNormBackward {
     const int64_t c = index.value_of(i);
     const float gradient = cuda::load(dy[i]);
     if (sums == nullptr) return cuda::store(gradient * saved[c], dx[i]);
-    const float share = saved[channels];
-    const float slope = sums[channels + c] * share;
-    cuda::store(((gradient - sums[c] * share) - cuda::load(y[i]) * slope) * saved[c], dx[i]);
+    const float factor = saved[channels];
+    const float slope = sums[channels + c] * factor;
+    cuda::store(((gradient - sums[c] * factor) - cuda::load(y[i]) * slope) * saved[c], dx[i]);
   }
   BroadcastIndex index;
   int64_t channels;

@@ -115,13 +115,13 @@ class BatchNormCpu : public Needs {
                                 uint32_t source_count) const {
     const ChannelMoments<double> all(reinterpret_cast<double*>(target), channels_.count);
     for (uint32_t s = 0; s < source_count; ++s) {
-      const ChannelMoments<const double> part(reinterpret_cast<const double*>(sources[s]),
-                                              channels_.count);
-      const double count = *all.count + *part.count, share = *part.count / count;
+      const ChannelMoments<const double> other(reinterpret_cast<const double*>(sources[s]),
+                                               channels_.count);
+      const double count = *all.count + *other.count, weight = *other.count / count;
       for (int64_t c = 0; c < channels_.count; ++c) {
-        const double distance = part.mean[c] - all.mean[c];
-        all.mean[c] += distance * share;
-        all.squares[c] += part.squares[c] + distance * distance * *all.count * share;
+        const double distance = other.mean[c] - all.mean[c];
+        all.mean[c] += distance * weight;
+        all.squares[c] += other.squares[c] + distance * distance * *all.count * weight;
       }
       *all.count = count;
     }
@@ -178,10 +178,10 @@ class BatchNormCpu : public Needs {
         per_device_ ? sums_of_gradients(call, pass, local<float>(pass)) : pass.statistics();
     float* mean = coefficients(pass);
     float* product = mean + channels_.count;
-    const float share = scale[channels_.count];
+    const float factor = scale[channels_.count];
     for (int64_t c = 0; c < channels_.count; ++c) {
-      mean[c] = sums[c] * share;
-      product[c] = sums[channels_.count + c] * share;
+      mean[c] = sums[c] * factor;
+      product[c] = sums[channels_.count + c] * factor;
     }
     channels_.visit_all(call.threads,
                         Backward<T>{dy, output<T>(pass, 0), dx, mean, product, scale});
@@ -243,10 +243,10 @@ class BatchNormCpu : public Needs {
     }
   }
   void coefficients_of_kept(const Pass& pass, float* high, float* low, float* scale) const {
-    const double total = pass.weight(2)[0], share = total == 0 ? 0 : 1 / total;
+    const double total = pass.weight(2)[0], factor = total == 0 ? 0 : 1 / total;
     for (int64_t c = 0; c < channels_.count; ++c) {
-      set(share * static_cast<double>(pass.weight(0)[c]),
-          share * static_cast<double>(pass.weight(1)[c]), high[c], low[c], scale[c]);
+      set(factor * static_cast<double>(pass.weight(0)[c]),
+          factor * static_cast<double>(pass.weight(1)[c]), high[c], low[c], scale[c]);
     }
   }
 

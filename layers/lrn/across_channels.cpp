@@ -73,7 +73,7 @@ struct Passes {
                                           auto floats) __attribute__((always_inline)) {
 #pragma omp simd
           for (int64_t i = 0; i < floats; ++i) {
-            const float s = t.constant + t.share * about<Half>(squares + at + i, stride, t.half);
+            const float s = t.constant + t.scale * about<Half>(squares + at + i, stride, t.half);
             y[from + i] = x[from + i] * power(s).power;
           }
         });
@@ -87,7 +87,7 @@ struct Passes {
 #pragma omp simd
           for (int64_t i = 0; i < floats; ++i) {
             const Powers p =
-                power(t.constant + t.share * about<Half>(squares + at + i, stride, t.half));
+                power(t.constant + t.scale * about<Half>(squares + at + i, stride, t.half));
             const float direct = dy[from + i] * p.power;
             dx[from + i] = direct;
             ratio[at + i] = direct * x[from + i] * p.inverse;
@@ -97,7 +97,7 @@ struct Passes {
 
   TANDEM_INLINE static void subtract(const Tile& tile, Terms t, const float* x, const float* ratio,
                                      float* dx) {
-    const float factor = 2 * t.share * t.beta;
+    const float factor = 2 * t.scale * t.beta;
     for_runs(
         tile, [ =, stride = tile.stride ](int64_t at, int64_t from,
                                           auto floats) __attribute__((always_inline)) {

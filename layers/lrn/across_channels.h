@@ -34,7 +34,7 @@ class AcrossChannelsLrn {
   };
   struct Terms {
     int64_t half;  // neighbours on each side
-    float share, beta, constant;
+    float scale, beta, constant;
   };
 
  private:

@@ -35,8 +35,8 @@ Estimate nvlinks_of(const GpuFacts& gpu) {
   if (gpu.major == 8) return gpu.minor == 0 ? Estimate{12, 25e9} : Estimate{4, 14e9};
   return {6, 25e9};
 }
-double bandwidth_of_link(const GpuFacts& gpu, double told) {
-  return std::min(told, nvlinks_of(gpu).bandwidth);
+double bandwidth_of_link(const GpuFacts& gpu, double reported) {
+  return std::min(reported, nvlinks_of(gpu).bandwidth);
 }
 // For a GPU whose PCIe link is not known: 16 lanes of its generation.
 double pci_bandwidth_of(const GpuFacts& gpu) {

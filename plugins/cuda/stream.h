@@ -61,7 +61,7 @@ class Stream {
                                   const void* source, int64_t bytes) const;
   [[nodiscard]] Issued issue_rows(const tandem_rows& rows) const;
   [[nodiscard]] Issued issue_each(const tandem_rows& rows) const;
-  void tell(const Issued& issued, const char* label);
+  void report(const Issued& issued, const char* label);
 
   Machine& machine_;
   const int32_t device_;

@@ -36,7 +36,7 @@ void Stream::copy(const char* label, int32_t target_device, void* target, int32_
   machine_.make_current(device_);
   delay();
   if (bytes == 0) return;
-  tell(issue_copy(target_device, target, source_device, source, bytes), label);
+  report(issue_copy(target_device, target, source_device, source, bytes), label);
 }
 
 void Stream::copy_rows(const char* label, const tandem_rows& rows) {
@@ -51,10 +51,10 @@ void Stream::copy_rows(const char* label, const tandem_rows& rows) {
   machine_.make_current(device_);
   delay();
   if (rows.row_count == 0 || rows.row_bytes == 0) return;
-  tell(issue_rows(rows), label);
+  report(issue_rows(rows), label);
 }
 
-void Stream::tell(const Issued& issued, const char* label) {
+void Stream::report(const Issued& issued, const char* label) {
   if (issued.error == cudaSuccess) return;
   machine_.fail(issued.error, issued.call, label == nullptr ? "" : label, ordinal_);
 }

@@ -144,10 +144,10 @@ TEST_F(FourGpus, KeepTheirRingInAResumedRun) {
   tell_links("01n0 12n0 23n0 03n0 02p1 13p1");  // as if the driver reported something else now
   EXPECT_EQ(run(rest_of(half, 8)), never_stopped);
   EXPECT_EQ(file_of(half, "plan.txt"), plan);
-  TrainOptions anew = options("cuda:0,1,2,3", "layerwise");
-  anew.strategy_options.reduce = "ring";
-  run(anew);
-  EXPECT_NE(file_of(anew, "plan.txt"), plan) << "a new run has another ring";
+  TrainOptions fresh = options("cuda:0,1,2,3", "layerwise");
+  fresh.strategy_options.reduce = "ring";
+  run(fresh);
+  EXPECT_NE(file_of(fresh, "plan.txt"), plan) << "a new run has another ring";
 }
 
 TEST_F(FourGpus, ContinueAnOlderRunWithoutLinks) {

@@ -97,7 +97,7 @@ TEST_P(RowsOnStreams, CanBeCapturedAndAreCopiedAgainAtEachLaunch) {
 
 TEST_P(RowsOnStreams, ThatCudaRefusesAreReportedWithTheCallTheGpuAndItsMessage) {
   if (copies_seen() < 0 || !is_gpu(GetParam())) {
-    GTEST_SKIP() << "calls fail when they are told to on the stand-in only";
+    GTEST_SKIP() << "only the stand-in can make calls fail";
   }
   const Machine machine = open();
   const DeviceArray<> source(machine, 0, source_), target(machine, 1, target_);
@@ -155,9 +155,9 @@ Plan gathering() {
                right = maker.constant("right", 0, counted(count * 3, 100)),
                whole = maker.persistent("whole", 0, count * 5);
   CopyWork work;
-  for (const auto& [piece, begin, floats] : {std::tuple{left, 0, 2}, {right, 2, 3}}) {
+  for (const auto& [source, begin, floats] : {std::tuple{left, 0, 2}, {right, 2, 3}}) {
     for (int64_t row = 0; row < count; ++row) {
-      work.segments.push_back({{piece.buffer, row * floats * 4, floats * 4},
+      work.segments.push_back({{source.buffer, row * floats * 4, floats * 4},
                                {whole.buffer, (row * 5 + begin) * 4, floats * 4}});
     }
   }

@@ -76,13 +76,13 @@ TEST(BatchNorm, MatchesFiniteDifferencesInEveryLayout) {
 }
 
 // The rows of a batch on several devices, with statistics merged as the host merges them.
-struct Parts {
-  explicit Parts(const LayerSetup& whole, const std::vector<int64_t>& cuts,
-                 const PlainTensor& gradient) {
+struct DividedBatch {
+  explicit DividedBatch(const LayerSetup& whole, const std::vector<int64_t>& cuts,
+                        const PlainTensor& gradient) {
     for (size_t i = 0; i + 1 < cuts.size(); ++i) {
-      LayerSetup part = whole;
-      part.inputs = {rows_of(whole.inputs[0], cuts[i], cuts[i + 1])};
-      runs.push_back(std::make_unique<LayerRun>(part));
+      LayerSetup rows = whole;
+      rows.inputs = {rows_of(whole.inputs[0], cuts[i], cuts[i + 1])};
+      runs.push_back(std::make_unique<LayerRun>(rows));
       gradients.push_back(rows_of(gradient, cuts[i], cuts[i + 1]));
     }
     std::vector<std::vector<float>> own;
@@ -121,9 +121,9 @@ TEST(BatchNorm, DoesNotDependOnTheSplitOfTheBatch) {
     const std::vector<float> input_gradient = one.backward_data({gradient})[0].values;
     for (const std::vector<int64_t>& cuts :
          {std::vector<int64_t>{0, 4, 7}, {0, 3, 5, 7}, {0, 2, 4, 6, 7}, {0, 1, 2, 3, 4, 5, 6, 7}}) {
-      const Parts parts(whole, cuts, gradient);
-      EXPECT_LE(relative_difference(parts.output, output), 3e-7) << offset;
-      EXPECT_LE(relative_difference(parts.input_gradient, input_gradient), 1e-6) << offset;
+      const DividedBatch batch(whole, cuts, gradient);
+      EXPECT_LE(relative_difference(batch.output, output), 3e-7) << offset;
+      EXPECT_LE(relative_difference(batch.input_gradient, input_gradient), 1e-6) << offset;
     }
   }
 }

@@ -32,7 +32,7 @@ class GuardedMemory {
     sizes().erase(data());
     for (size_t i = 0; i < guard; ++i) {
       EXPECT_EQ(memory_[i], mark) << "something wrote in front of a buffer";
-      EXPECT_EQ(memory_[guard + bytes_ + i], mark) << "something wrote behind a buffer";
+      EXPECT_EQ(memory_[guard + bytes_ + i], mark) << "something wrote after a buffer";
     }
   }
   [[nodiscard]] float* data() const { return reinterpret_cast<float*>(memory_.get() + guard); }

@@ -7,8 +7,8 @@
 namespace tandem::test {
 
 inline bool gpu_is_required() {
-  const char* told = std::getenv("TANDEM_TEST_DEMANDS_GPU");
-  return told != nullptr && *told != '\0';
+  const char* value = std::getenv("TANDEM_TEST_DEMANDS_GPU");
+  return value != nullptr && *value != '\0';
 }
 
 }  // namespace tandem::test

@@ -14,9 +14,9 @@ namespace {
 
 // The entry of TANDEM_FAKE_LINKS for a pair: 'n', 'p', or ' ' for none, and its rank.
 std::pair<char, int> link_between(int source, int target) {
-  const char* told = std::getenv("TANDEM_FAKE_LINKS");
-  if (told == nullptr) return {'p', 0};
-  const std::string links(told);
+  const char* value = std::getenv("TANDEM_FAKE_LINKS");
+  if (value == nullptr) return {'p', 0};
+  const std::string links(value);
   for (size_t at = 0; at + 3 < links.size(); at += 5) {
     const int a = links[at] - '0', b = links[at + 1] - '0';
     if ((a != source || b != target) && (a != target || b != source)) continue;
