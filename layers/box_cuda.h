@@ -1,4 +1,4 @@
-// Copies boxes on a gpu: one thread an element of the box.
+// Copies boxes on a GPU: one thread per element of the box.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct BoxOffsets {
   int64_t source, target;
 };
 
-// A box as device code reads it.
+// A box for device code, with fast divisions.
 struct DeviceBox {
   explicit DeviceBox(const Box& whole) : box(whole) {
     for (int i = 0; i < box.count; ++i) extents[i] = box.axes[i].extent;
@@ -23,7 +23,7 @@ struct DeviceBox {
   cuda::Divisor extents[5];
 };
 
-// Of the box's element number `element`.
+// The offsets of the box's element number `element` in both tensors.
 TANDEM_HOST_DEVICE inline BoxOffsets offsets_of(const DeviceBox& device_box, int64_t element) {
   const Box& box = device_box.box;
   BoxOffsets result{box.source_offset, box.target_offset};
@@ -52,7 +52,7 @@ struct CopyOfBox {
 
 }  // namespace detail
 
-// `source` nullptr: zeros. Where dtypes differ, values are rounded.
+// With `source` nullptr it writes zeros. If the dtypes differ, values are rounded.
 template <class From, class To>
 void copy_box(const sdk::Call& call, const Box& box, const From* source, To* target) {
   cuda::for_each(call, box.elements(), detail::CopyOfBox<From, To>{DeviceBox(box), source, target});

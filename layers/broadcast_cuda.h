@@ -86,12 +86,6 @@ void apply_values(const sdk::Call& call, const Broadcast& s, const T* x, const T
                                                        fuses_relu});
 }
 
-// The layouts of a layer with the parameters of covered_axes.h.
-inline sdk::LayoutOptions cuda_layouts_for(const sdk::Binding& binding) {
-  if (axes_of(binding).fits_any_layout()) return cuda::plain_layouts();
-  return {{TANDEM_NCHW, TANDEM_NCHW, 0}};
-}
-
 template <class Value = double>
 cuda::GroupSums<Value> sums_over(const Broadcast& s) {
   return {s.values(), s.repeats() * s.pixels, s.width > 1};
@@ -105,5 +99,32 @@ void sum_values(const sdk::Call& call, const Broadcast& s, const T* x, const T* 
   sums_over(s).run(call, detail::BroadcastTerm<Function, T>{BroadcastIndex(s), function, x, g},
                    scratch, detail::StoreSum<V>{sums, accumulate});
 }
+
+// What Bias and Scale have in common: values that are trained, or a second input, and a fused ReLU.
+class BroadcastKernelCuda : public sdk::Needs {
+ public:
+  explicit BroadcastKernelCuda(const sdk::Binding& binding)
+      : broadcast_(binding.input(0), axes_of(binding)),
+        dtype_(binding.input(0).dtype),
+        trained_(binding.input_count() == 1),
+        fuses_relu_(fuses_relu(binding)) {
+    if (trained_ || !broadcast_.one_value_per_element()) {
+      scratch_bytes = sums_over(broadcast_).scratch_bytes();
+    }
+  }
+
+  static constexpr uint32_t dtypes = cuda::all_dtypes;
+  static constexpr uint64_t fused_activations = relu_only;
+
+  static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
+    if (axes_of(binding).fits_any_layout()) return cuda::plain_layouts();
+    return {{TANDEM_NCHW, TANDEM_NCHW, 0}};
+  }
+
+ protected:
+  Broadcast broadcast_;
+  int32_t dtype_;
+  bool trained_, fuses_relu_;
+};
 
 }  // namespace tandem::layers

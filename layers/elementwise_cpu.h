@@ -32,7 +32,7 @@ void map(int32_t threads, int64_t elements, const float* a, const float* b, floa
 }
 
 namespace detail {
-// So many elements are converted to float32, computed and stored again while they are in the L1
+// This many elements are converted to float32, computed and stored again while they are in the L1
 // cache.
 constexpr int64_t at_once = 2048;
 }  // namespace detail

@@ -1,5 +1,6 @@
-// The kernel of layers that give a tensor other axes and leave its elements where they are, in
-// N,C,H,W order: in place they do nothing. A layout that is not plain is kept where channels are.
+// The kernel of layers that give a tensor other axes and keep its elements in N,C,H,W order. In
+// place they do nothing. Layouts that are not plain are possible if the number of channels does not
+// change.
 #pragma once
 
 #include "plugins/cpu/bfloat16.h"

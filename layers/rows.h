@@ -1,5 +1,5 @@
-// What losses and metrics over classes share: where scores and labels lie, and which labels count.
-// A row without a sample has a label below zero.
+// What losses and metrics over classes share: the arrangement of scores and labels, and which
+// labels count. A row without a sample has a label below zero.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace tandem::layers {
 
-// Plain scores as outer x classes x inner, with one label for each outer and inner.
+// Plain scores as outer x classes x inner, with one label for each (outer, inner).
 struct ScoreShape {
   ScoreShape(const sdk::Shape& scores, int64_t axis) : rows(scores.n) {
     const int64_t sizes[] = {scores.n, scores.c, scores.h, scores.w};
@@ -24,10 +24,13 @@ struct ScoreShape {
 };
 
 inline sdk::Parameter axis_parameter(const char* block) {
-  return sdk::integer(block, "axis").by_default("1").range(1, 3).help("of the classes: N is 0");
+  return sdk::integer(block, "axis")
+      .by_default("1")
+      .range(1, 3)
+      .help("axis of the classes; 1: channels");
 }
 
-// Refuses labels that are not one for each row and place of the scores.
+// Refuses labels unless there is one for each row and position of the scores.
 inline ScoreShape require_labels(const sdk::Query& query, int64_t axis) {
   const sdk::Shape &scores = query.input(0), &labels = query.input(1);
   const ScoreShape shape(scores, axis);
@@ -37,12 +40,13 @@ inline ScoreShape require_labels(const sdk::Query& query, int64_t axis) {
                        scores.n, " rows");
   }
   if (sdk::count(labels) == scores.n) {
-    throw sdk::invalid("has one label per row, but scores for ", shape.labels_of_row(),
-                       " places of each, ", sdk::text_of(scores),
-                       ": put an InnerProduct or a pooling before it, or give each place a label");
+    throw sdk::invalid(
+        "has one label per row, but scores for ", shape.labels_of_row(), " positions of each, ",
+        sdk::text_of(scores),
+        ": add an InnerProduct or a pooling before it, or give each position a label");
   }
   throw sdk::invalid("needs a label for each of the ", shape.labels_of_row(),
-                     " places of a row, but has labels ", sdk::text_of(labels), " for scores ",
+                     " positions of a row, but has labels ", sdk::text_of(labels), " for scores ",
                      sdk::text_of(scores));
 }
 
@@ -55,8 +59,7 @@ class Labels {
         ignores_(attributes.is_set("ignore_label")),
         ignored_(ignores_ ? static_cast<float>(attributes.integer("ignore_label")) : 0) {}
 
-  // The class of label `index`, or -1 if it does not count. Throws Refusal for a label that is no
-  // class.
+  // The class of label `index`, or -1 if it does not count. Throws Refusal for an invalid class.
   [[nodiscard]] int64_t of(const sdk::Pass& pass, int64_t index) const {
     const float label = pass.input(1)[index];
     const int64_t row = index / shape_.labels_of_row();
@@ -70,7 +73,7 @@ class Labels {
     }
     return static_cast<int64_t>(label);
   }
-  // How many count; after it, of() throws nothing.
+  // The number of labels that count. After it, of() does not throw.
   [[nodiscard]] int64_t check(const sdk::Pass& pass) const {
     int64_t counted = 0;
     for (int64_t i = 0; i < shape_.labels(); ++i) counted += of(pass, i) >= 0 ? 1 : 0;

@@ -1,6 +1,6 @@
-// Which labels count (rows.h), and by what a loss is divided (loss.h), as device code tells it. A
-// kernel on a gpu cannot stop to say that a label is no class: it makes what depends on it not a
-// number, so that the step is not taken and the run stops.
+// Which labels count (rows.h) and the divisor of a loss (loss.h), in device code. A kernel on a GPU
+// cannot report an invalid label. It makes the result NaN instead, so that the update is skipped
+// and the run stops.
 #pragma once
 
 #include <cmath>
@@ -24,7 +24,7 @@ struct SampleRows {
   const float* labels;
 };
 
-// Of places as rows.h has them.
+// The settings of Labels (rows.h).
 struct LabelSettings {
   explicit LabelSettings(const ScoreShape& label_shape) : shape(label_shape) {}
   // With the layer's ignore_label, if it is set.
@@ -50,7 +50,7 @@ class DeviceLabels {
         labels_(pass.input(1)),
         rows_(pass) {}
 
-  // The class of label `index`, or one of the above.
+  // The class of label `index`, or one of the two constants.
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t of(int64_t index) const {
     const float label = labels_[index];
     const bool ignored = settings_.ignores && label == settings_.ignored;
@@ -60,14 +60,14 @@ class DeviceLabels {
                           static_cast<float>(static_cast<int64_t>(label)) == label;
     return is_class ? static_cast<int64_t>(label) : no_class;
   }
-  // Where the first score of label `index` lies; the next is `inner` away.
+  // The index of the first score of label `index`; the next is `inner` away.
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t first(int64_t index) const {
     const int64_t outer = cuda::quotient(index, inner_);
     return outer * classes_ * inner_ + (index - outer * inner_);
   }
-  // Of the score that lies at `i`.
+  // The label and class of the score at index `i`.
   struct Score {
-    int64_t label;  // its number
+    int64_t label;  // index of the label
     int64_t of_class;
   };
   [[nodiscard]] TANDEM_HOST_DEVICE Score score(int64_t i) const {
@@ -96,13 +96,13 @@ struct StoreStatistic {
   float* statistic;
 };
 
-// By what a loss's sum is divided; at least 1, so that a batch in which nothing counts has the loss
+// The divisor of a loss's sum; at least 1, so that the loss of a batch in which nothing counts is
 // 0.
 class DeviceNormaliser {
  public:
-  // The samples of the whole batch.
+  // The number of samples of the whole batch.
   explicit DeviceNormaliser(const sdk::Pass& pass) : samples_(pass.raw.normaliser) {}
-  // As loss.h's Normaliser; `labels`: of one sample.
+  // As Normaliser in loss.h; `labels`: per sample.
   DeviceNormaliser(const sdk::Attributes& attributes, int64_t labels)
       : how_(normalization_of(attributes)),
         counts_(counts_labels(attributes)),
@@ -136,8 +136,8 @@ class DeviceNormaliser {
   const float *samples_ = nullptr, *counted_ = nullptr;
 };
 
-// The end of a loss's forward pass: its sum times `factor`, normalised. Keeps the divisor, if
-// `saved` is not nullptr.
+// The end of a loss's forward pass: its sum times `factor`, normalised. It also stores the divisor
+// if `saved` is not nullptr.
 struct StoreLoss {
   TANDEM_HOST_DEVICE void operator()(double sum) const {
     const double divisor = normaliser.divisor();

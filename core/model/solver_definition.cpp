@@ -189,7 +189,8 @@ const std::vector<SolverField>& solver_fields() {
        [](const S& s, Message& to) {
          if (s.clip_gradients > 0) to.add("clip_gradients", fmt::format("{}", s.clip_gradients));
        }},
-      {"iter_size", read_micro_batches_per_step, integer("iter_size", &S::micro_batches_per_step).write},
+      {"iter_size", read_micro_batches_per_step,
+       integer("iter_size", &S::micro_batches_per_step).write},
       word("lr_policy", &S::rate_policy, rate_policies()),
       number("base_lr", &S::base_rate, not_negative),
       number("gamma", &S::gamma, any),

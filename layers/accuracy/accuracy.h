@@ -1,6 +1,6 @@
-// Accuracy: the share of labels whose class is among the top_k highest scores. A tie counts against
-// the true class, and so does a score that is not a number. A second output, if named, has the
-// accuracy of each class over the whole batch, 0 for a class that does not occur.
+// Accuracy: the fraction of labels whose class is among the top_k highest scores. A tie counts
+// against the true class, and so does a NaN score. An optional second output holds the accuracy of
+// each class over the whole batch; it is 0 for a class that does not occur.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ namespace tandem::layers {
 struct Accuracy : sdk::LayerType {
   const char* name() const override { return "Accuracy"; }
   const char* help() const override {
-    return "share of labels whose class is among the top_k scores";
+    return "fraction of labels whose class is among the top_k scores";
   }
   sdk::Arity inputs() const override { return {2, 2}; }
   sdk::Arity outputs() const override { return {1, 2}; }
@@ -21,9 +21,12 @@ struct Accuracy : sdk::LayerType {
   std::vector<sdk::Parameter> parameters() const override {
     const char* block = "accuracy_param";
     return {
-        sdk::integer(block, "top_k").by_default("1").range(1, 1e9).help("how many may be guessed"),
+        sdk::integer(block, "top_k")
+            .by_default("1")
+            .range(1, 1e9)
+            .help("how many of the highest scores count as a hit"),
         axis_parameter(block),
-        sdk::integer(block, "ignore_label").help("what has this label does not count"),
+        sdk::integer(block, "ignore_label").help("elements with this label do not count"),
     };
   }
   uint64_t traits() const override {
@@ -41,7 +44,7 @@ struct Accuracy : sdk::LayerType {
     return result;
   }
 
-  // How many labels count; then how many of each class, and how many of these are right.
+  // The number of labels that count; then that of each class, and how many of those are right.
   sdk::Statistics statistics(const sdk::Query& query) const override {
     const ScoreShape shape(query.input(0), query.attributes.integer("axis"));
     return {statistics(query.attributes, query.output_count(), shape), 0};

@@ -52,7 +52,7 @@ class AccuracyCpu : public Needs {
   }
 
  private:
-  // False, too, for a label that does not count.
+  // Also false for a label that does not count.
   [[nodiscard]] bool is_right(const Pass& pass, int64_t index) const {
     const int64_t label = labels_.of(pass, index);
     if (label < 0) return false;
@@ -60,7 +60,7 @@ class AccuracyCpu : public Needs {
     const float* scores = pass.input(0) + outer * shape_.classes * shape_.inner + column;
     return rank(scores, label) < top_;
   }
-  // How many other classes are not clearly below the true one.
+  // The number of other classes whose score is not below that of the true one.
   [[nodiscard]] int64_t rank(const float* scores, int64_t label) const {
     const int64_t step = shape_.inner;
     const float own = scores[label * step];

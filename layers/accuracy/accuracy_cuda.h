@@ -7,7 +7,7 @@
 
 namespace tandem::layers {
 
-// 1 for each label that is right, 0 for one that is wrong or does not count.
+// 1 for each right label, 0 for a wrong one and for one that does not count.
 struct AccuracyRight {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t index) const {
@@ -32,7 +32,7 @@ struct AccuracyRight {
   double* right;
 };
 
-// How many labels of a class count, and how many of those are right.
+// The number of labels of a class that count, and how many of those are right.
 struct AccuracyOfClass {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t c) const {

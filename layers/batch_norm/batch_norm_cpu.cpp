@@ -1,6 +1,6 @@
-// BatchNorm on the cpu. Statistics are kept as (count, mean, squares about the mean) in double,
-// which combine without loss however far the mean is from zero; sums of x and x * x would not.
-// Backward needs y and 1 / sqrt(variance + eps) only, so the input's memory may be reused.
+// BatchNorm on the cpu. Statistics are (count, mean, sum of squared deviations) in double. They can
+// be merged without loss of precision for any mean; sums of x and x * x could not. The backward
+// pass needs only y and 1 / sqrt(variance + eps), so the input's memory may be reused.
 #include "layers/batch_norm/batch_norm.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using tandem::layers::ChannelSums;
 using tandem::layers::Moments;
 using tandem::layers::Products;
 
-// Views of what forward_statistics() of the type describes.
+// Views of the statistics as forward_statistics() of the type describes them.
 template <class Double>
 struct ChannelMoments {
   ChannelMoments(Double* memory, int64_t channels)
@@ -27,8 +27,9 @@ struct ChannelMoments {
   Double *count, *mean, *squares;
 };
 
-// y = ((x - high) - low) * scale with the coefficients of its channel; y may be x. What is written
-// is computed from locals, so that the compiler need not ask whether it is what is read next.
+// y = ((x - high) - low) * scale with the coefficients of the channel; y may be x. The results are
+// local until they are stored, so that the compiler does not have to assume that stores change the
+// values to be loaded next.
 template <class T, bool fuses_relu>
 struct Normalise {
   const T* x;
@@ -109,18 +110,18 @@ class BatchNormCpu : public Needs {
     moments_of(call, pass, pass.statistics<double>());
   }
 
-  // The moments of two parts from those of each; T. Chan, G. Golub, R. LeVeque, 1979.
+  // The moments of two sets of rows from those of each set (T. Chan, G. Golub, R. LeVeque, 1979).
   void merge_forward_statistics(const Call&, float* target, const float* const* sources,
                                 uint32_t source_count) const {
     const ChannelMoments<double> all(reinterpret_cast<double*>(target), channels_.count);
     for (uint32_t s = 0; s < source_count; ++s) {
-      const ChannelMoments<const double> part(reinterpret_cast<const double*>(sources[s]),
-                                              channels_.count);
-      const double count = *all.count + *part.count, share = *part.count / count;
+      const ChannelMoments<const double> other(reinterpret_cast<const double*>(sources[s]),
+                                               channels_.count);
+      const double count = *all.count + *other.count, weight = *other.count / count;
       for (int64_t c = 0; c < channels_.count; ++c) {
-        const double distance = part.mean[c] - all.mean[c];
-        all.mean[c] += distance * share;
-        all.squares[c] += part.squares[c] + distance * distance * *all.count * share;
+        const double distance = other.mean[c] - all.mean[c];
+        all.mean[c] += distance * weight;
+        all.squares[c] += other.squares[c] + distance * distance * *all.count * weight;
       }
       *all.count = count;
     }
@@ -177,10 +178,10 @@ class BatchNormCpu : public Needs {
         per_device_ ? sums_of_gradients(call, pass, local<float>(pass)) : pass.statistics();
     float* mean = coefficients(pass);
     float* product = mean + channels_.count;
-    const float share = scale[channels_.count];
+    const float factor = scale[channels_.count];
     for (int64_t c = 0; c < channels_.count; ++c) {
-      mean[c] = sums[c] * share;
-      product[c] = sums[channels_.count + c] * share;
+      mean[c] = sums[c] * factor;
+      product[c] = sums[channels_.count + c] * factor;
     }
     channels_.visit_all(call.threads,
                         Backward<T>{dy, output<T>(pass, 0), dx, mean, product, scale});
@@ -212,7 +213,7 @@ class BatchNormCpu : public Needs {
     for (int64_t c = 0; c < count; ++c) {
       const double mean = sums[c] / m;
       moments.mean[c] = static_cast<double>(about[c]) + mean;
-      // Rounding may leave a channel of one value with less than nothing. A NaN stays one.
+      // Rounding may make this negative for a channel of one value. A NaN stays NaN.
       const double squares = sums[count + c] - mean * sums[c];
       moments.squares[c] = squares < 0 ? 0 : squares;
     }
@@ -229,7 +230,7 @@ class BatchNormCpu : public Needs {
     return target;
   }
 
-  // A mean in two floats: x - high is exact for x near it.
+  // The mean as two floats: x - high is exact for x near it.
   void set(double mean, double variance, float& high, float& low, float& scale) const {
     high = static_cast<float>(mean);
     low = static_cast<float>(mean - static_cast<double>(high));
@@ -242,14 +243,14 @@ class BatchNormCpu : public Needs {
     }
   }
   void coefficients_of_kept(const Pass& pass, float* high, float* low, float* scale) const {
-    const double total = pass.weight(2)[0], share = total == 0 ? 0 : 1 / total;
+    const double total = pass.weight(2)[0], factor = total == 0 ? 0 : 1 / total;
     for (int64_t c = 0; c < channels_.count; ++c) {
-      set(share * static_cast<double>(pass.weight(0)[c]),
-          share * static_cast<double>(pass.weight(1)[c]), high[c], low[c], scale[c]);
+      set(factor * static_cast<double>(pass.weight(0)[c]),
+          factor * static_cast<double>(pass.weight(1)[c]), high[c], low[c], scale[c]);
     }
   }
 
-  // As Caffe keeps them: sums of earlier steps fade, and the variance is that of the population.
+  // Running sums as in Caffe: earlier steps fade, and the variance is that of the population.
   void keep(const ChannelMoments<const double>& moments, const Pass& pass) const {
     const double m = *moments.count, divisor = m > 1 ? m - 1 : 1;
     float *mean = pass.state(0), *variance = pass.state(1), *factor = pass.state(2);

@@ -1,4 +1,4 @@
-// BatchNorm on NVIDIA GPUs. Backward needs y and 1 / sqrt(variance + eps) only.
+// BatchNorm on NVIDIA GPUs. The backward pass needs only y and 1 / sqrt(variance + eps).
 #pragma once
 
 #include "layers/batch_norm/batch_norm.h"
@@ -28,7 +28,7 @@ class BatchNormCuda : public sdk::Needs {
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const;
 
  private:
-  // Scratch: the sums' parts, then local statistics, then coefficients.
+  // Scratch: the partial sums, then local statistics, then coefficients.
   template <class T>
   T* local(const sdk::Pass& pass) const {
     return reinterpret_cast<T*>(pass.scratch<char>() + sums_.scratch_bytes());

@@ -13,24 +13,9 @@ struct SecondOf {
   TANDEM_HOST_DEVICE float operator()(float, float g) const { return g; }
 };
 
-class BiasCuda : public sdk::Needs {
+class BiasCuda : public BroadcastKernelCuda {
  public:
-  BiasCuda(const sdk::Binding& binding, const sdk::Call&)
-      : broadcast_(binding.input(0), axes_of(binding)),
-        dtype_(binding.input(0).dtype),
-        trained_(binding.input_count() == 1),
-        fuses_relu_(fuses_relu(binding)) {
-    if (trained_ || !broadcast_.one_value_per_element()) {
-      scratch_bytes = sums_over(broadcast_).scratch_bytes();
-    }
-  }
-
-  static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint64_t fused_activations = relu_only;
-
-  static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
-    return cuda_layouts_for(binding);
-  }
+  BiasCuda(const sdk::Binding& binding, const sdk::Call&) : BroadcastKernelCuda(binding) {}
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
@@ -60,7 +45,7 @@ class BiasCuda : public sdk::Needs {
     });
   }
 
-  // Only weight gradients are ever added to.
+  // Only weight gradients may be accumulated.
   void backward_weights(const sdk::Call& call, const sdk::Pass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
       const auto* dy = cuda::output_gradient<decltype(element)>(pass, 0);
@@ -79,10 +64,6 @@ class BiasCuda : public sdk::Needs {
     }
     sum_values(call, broadcast_, dy, dy, SecondOf(), pass.scratch<double>(), target, false);
   }
-
-  Broadcast broadcast_;
-  int32_t dtype_;
-  bool trained_, fuses_relu_;
 };
 
 }  // namespace tandem::layers

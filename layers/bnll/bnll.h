@@ -1,4 +1,5 @@
-// BNLL: y = log(1 + exp(x)), binomial normal log likelihood (today's softplus); element by element.
+// BNLL: y = log(1 + exp(x)), binomial normal log likelihood (also called softplus), element by
+// element.
 #pragma once
 
 #include "layers/elementwise.h"

@@ -1,4 +1,4 @@
-// Concat on the cpu: a copy of each input, in every layout whose blocks no joint cuts.
+// Concat on the cpu: a copy of each input, in every layout whose blocks are not divided.
 #include "layers/box_copy.h"
 #include "layers/concat/concat.h"
 #include "plugins/cpu/bfloat16.h"

@@ -1,7 +1,7 @@
-// The weights of a convolution as cuDNN reads them: the float32 ones themselves, or a copy in
-// scratch memory that is made when they are fetched: rounded where the convolution has 16 bits, in
-// (O, H, W, I) order where its channels are last. Their gradient comes from cuDNN in the same form
-// and is made float32, in (O, I, H, W) order, here.
+// The weights of a convolution in the form that cuDNN reads: the float32 weights themselves, or a
+// copy in scratch memory. The copy is made when the weights are fetched; it is rounded if the
+// convolution has 16 bits, and in (O, H, W, I) order if channels are last. cuDNN writes the
+// gradient in the same form; it is converted here to float32 in (O, I, H, W) order.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace tandem::layers {
 
-// Where the element that lies at `plain` in (O, I, H, W) order has its place.
+// The offset in the copy of the element at offset `plain` in (O, I, H, W) order.
 struct FilterIndex {
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t offset(int64_t plain) const {
     if (!channels_last) return plain;
     const int64_t line = cuda::quotient(plain, points), output = cuda::quotient(line, channels);
     return (output * points + (plain - line * points)) * channels + (line - output * channels);
   }
-  cuda::Divisor channels, points;  // of an output channel's weights
+  cuda::Divisor channels, points;  // of the weights of an output channel
   bool channels_last;
 };
 
@@ -55,13 +55,13 @@ class FetchedFilter {
                  (kind.channels_last && weight.c > 1 && weight.h * weight.w > 1)) {}
 
   [[nodiscard]] bool is_copy() const { return is_copy_; }
-  // Of the copy, rounded up so that what lies behind it in scratch memory is as aligned as that.
+  // The size of the copy, rounded up so that what follows it in scratch memory is aligned like it.
   [[nodiscard]] int64_t bytes() const {
     const int64_t element = dtype_ == TANDEM_FLOAT32 ? 4 : 2;
     return is_copy_ ? (element * elements_ + 255) / 256 * 256 : 0;
   }
 
-  // What the convolution is to read: `weight`, or the copy at `memory`.
+  // The weights for the convolution: `weight`, or the copy at `memory`.
   const void* fetch(const sdk::Call& call, const float* weight, void* memory) const {
     if (!is_copy_) return weight;
     cuda::with_elements(dtype_, [&](auto element) {
@@ -71,7 +71,7 @@ class FetchedFilter {
     });
     return memory;
   }
-  // From a gradient at `memory` in the copy's form.
+  // Converts a gradient at `memory`, which has the form of the copy.
   void take_gradient(const sdk::Call& call, const void* memory, float* gradient,
                      bool accumulate) const {
     cuda::with_elements(dtype_, [&](auto element) {

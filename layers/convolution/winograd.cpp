@@ -9,8 +9,9 @@ namespace tandem::layers {
 
 namespace {
 
-// More working memory for its rows is not worth what a smaller passes of the batch loses. What the
-// weights take in Winograd's form, up to three times, is the same for any number of rows.
+// Beyond this size, the working memory for the rows costs more than smaller blocks of the batch
+// lose. The memory for the weights in Winograd's form, up to three times, does not depend on the
+// rows.
 constexpr int64_t most_scratch_of_rows = int64_t{128} << 20;
 
 float* at(std::byte* scratch, int64_t offset) {
@@ -32,7 +33,7 @@ bool WinogradConvolution::suits(const sdk::Binding& binding) {
   const bool fits = is(window.kernel, 3) && is(window.stride, 1) && is(window.dilation, 1) &&
                     window.pad.h <= 1 && window.pad.w <= 1 && in.c / settings.group % 16 == 0 &&
                     settings.outputs / settings.group % 16 == 0;
-  // Of fewer, the weights' transforms take as long as direct convolution.
+  // With fewer tiles, the transforms of the weights take as long as direct convolution.
   constexpr int64_t enough_tiles = 64;
   const sdk::Shape out = settings.output_shape(in);
   return fits && out.n * ((out.h + 3) / 4) * ((out.w + 3) / 4) >= enough_tiles;
@@ -60,7 +61,8 @@ WinogradConvolution::WinogradConvolution(const sdk::Binding& binding) {
 
 WinogradConvolution::~WinogradConvolution() = default;
 
-// Into the fewest parts, of sizes that differ by one at most, whose working memory is small enough.
+// Divides the batch into the fewest blocks, whose sizes differ by at most one, with sufficiently
+// little working memory.
 bool WinogradConvolution::divide(const sdk::Binding& binding) {
   const int64_t scratch_of_weights = 3 * weights_ / 9 * 36 * static_cast<int64_t>(sizeof(float));
   const int64_t most_scratch = scratch_of_weights + most_scratch_of_rows;

@@ -30,8 +30,8 @@ struct WinogradPasses::Description {
     plain = {extents, float32, dnnl::memory::format_tag::oihw};
     if (settings.bias) bias = cpu::vector_descriptor(extents[0]);
     pad = {settings.window.pad.h, settings.window.pad.w};
-    // Also where nothing is trained: for inference alone oneDNN wants the weights transformed
-    // before, which takes its reference code and four times the memory.
+    // Forward-training also for inference: for inference oneDNN requires weights that are already
+    // transformed, which it does with reference code and four times the memory.
     forward = {
         {dnnl::prop_kind::forward_training, winograd, input, any, bias, output, stride, pad, pad},
         attributes,

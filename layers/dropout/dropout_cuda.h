@@ -1,5 +1,5 @@
-// Dropout on NVIDIA GPUs: one thread a random block, the cpu's formula. Forward saves the mask as
-// bytes, in the order of memory.
+// Dropout on NVIDIA GPUs: one thread per random block, with the formula of the cpu. Forward saves
+// the mask as bytes, in the order of memory.
 #pragma once
 
 #include "layers/dropout/dropout.h"

@@ -1,5 +1,5 @@
-// Eltwise on NVIDIA GPUs: one kernel forward, one for each input backward. What backward needs of a
-// product or a maximum is saved, as on the cpu.
+// Eltwise on NVIDIA GPUs: one kernel forward, one for each input backward. What the backward pass
+// of a product or a maximum needs is saved, as on the cpu.
 #pragma once
 
 #include <string_view>
@@ -36,7 +36,7 @@ struct EltwiseSum {
   bool fuses_relu;
 };
 
-// Factors are what the gradient of each input is multiplied with, one tensor after the other.
+// factors: those of the gradient of each input, one tensor after the other.
 template <class T>
 struct EltwiseProduct {
   [[nodiscard]] TANDEM_HOST_DEVICE float product_without(int64_t without, int64_t i) const {
@@ -51,7 +51,7 @@ struct EltwiseProduct {
     for (int64_t k = 0; k < inputs.count && factors != nullptr; ++k) {
       factors[k * elements + i] = stable ? product_without(k, i) : result / inputs.at(k, i);
     }
-    store_with_relu(result, y[i], fuses_relu);  // last: it may be the memory of input 0
+    store_with_relu(result, y[i], fuses_relu);  // last: y may be the memory of input 0
   }
   EltwiseInputs<T> inputs;
   bool stable;
@@ -61,7 +61,7 @@ struct EltwiseProduct {
   bool fuses_relu;
 };
 
-// Of equal values the second of the first two inputs is taken, after that the earlier.
+// Of equal values it takes the second of the first two inputs, after that the earlier.
 template <class T>
 struct EltwiseMaximum {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
@@ -173,7 +173,7 @@ class EltwiseCuda : public sdk::Needs {
     }
   }
 
-  // From the last to the first, since input gradient 0 may be the output gradient's memory.
+  // From the last to the first, since input gradient 0 may use the output gradient's memory.
   template <class T>
   void gradients(const sdk::Call& call, const sdk::Pass& pass) const {
     const T* dy = cuda::output_gradient<T>(pass, 0);

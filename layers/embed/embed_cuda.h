@@ -1,5 +1,5 @@
-// Embed on NVIDIA GPUs. A vector's gradient is summed over the batch in its order: threads divide
-// the values of the vectors, not the batch. What has an index that is none becomes not a number.
+// Embed on NVIDIA GPUs. A vector's gradient is summed over the batch in the batch's order: threads
+// divide the values of the vectors, not the batch. The output for an invalid index is NaN.
 #pragma once
 
 #include <cmath>
@@ -37,7 +37,7 @@ struct EmbedForward {
   }
   EmbedIndices indices;
   cuda::Divisor outputs;
-  const float *weight, *bias;  // bias: nullptr without one
+  const float *weight, *bias;  // bias may be nullptr
   float* y;
 };
 

@@ -1,5 +1,5 @@
-// Exp: y = base^(shift + scale x), element by element, in place if wanted; base -1 means e. The
-// slope y scale log(base) is told from the output.
+// Exp: y = base^(shift + scale x), element by element; base -1 means e. Can run in place: the slope
+// y scale log(base) is computed from the output.
 #pragma once
 
 #include <vector>

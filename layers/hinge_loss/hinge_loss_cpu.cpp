@@ -52,7 +52,7 @@ class HingeLossCpu : public Needs {
   }
 
  private:
-  // By how much the score misses its margin. A NaN stays one.
+  // The amount by which a score violates its margin. A NaN stays NaN.
   static float over(float score, bool is_true) {
     const float violation = is_true ? 1 - score : 1 + score;
     return violation < 0 ? 0.0F : violation;

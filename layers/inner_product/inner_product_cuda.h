@@ -1,7 +1,7 @@
-// InnerProduct on NVIDIA GPUs: cuBLAS on the plain weights. Slices are parts of the same matrices,
-// so that nothing is copied. Tensors of 16 bits are multiplied with a copy of the weights, rounded
-// when they are fetched; sums are float32, and rounded when they are whole. The forward pass of
-// float32 adds the bias in the same kernel, by cuBLASLt, where it is of a whole layer.
+// InnerProduct on NVIDIA GPUs: cuBLAS with the plain weights. Slices use a part of the same
+// matrices, so that nothing is copied. 16-bit tensors are multiplied by a copy of the weights,
+// which is rounded when they are fetched; sums are float32 and rounded at the end. In float32, the
+// forward pass of a whole layer adds the bias in the same kernel, by cuBLASLt.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace tandem::layers {
 
-// Every row begins as the bias.
+// Initializes every row with the bias.
 struct RowsOfBias {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
     const int64_t row = cuda::quotient(i, outputs);
@@ -29,7 +29,7 @@ struct RowsOfBias {
   float* y;
 };
 
-// Sums that lie row behind row, with the bias, rounded.
+// Stores contiguous rows of sums plus the bias, rounded.
 template <class T>
 struct RoundedRows {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
@@ -43,7 +43,7 @@ struct RoundedRows {
   bool fuses_relu;
 };
 
-// The part of the weights that a binding has, row behind row.
+// The rounded copy of a binding's part of the weights, with contiguous rows.
 template <class T>
 struct RoundedWeights {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
@@ -96,7 +96,7 @@ class InnerProductCuda : public sdk::Needs {
       scratch_bytes = std::max(scratch_bytes, rounded_bytes() + rows_ * outputs_ * 4);
     }
     algorithm = "cublasGemmEx";
-    // A slice's memory may be aligned too little.
+    // The memory of a slice may have too small an alignment.
     const bool is_whole = outputs_ == binding.attributes.integer("num_output") &&
                           outputs_ == output_stride_ && inputs_ == weight_stride_;
     if (dtype_ == TANDEM_FLOAT32 && bias_ && !adds_ && is_whole) fuse_bias(call);
@@ -143,7 +143,7 @@ class InnerProductCuda : public sdk::Needs {
     algorithm += ", forward with the bias by cublasLtMatmul";
   }
 
-  // Of the rounded weights, which lie at the beginning of the scratch memory.
+  // Of the rounded weights, which are at the beginning of the scratch memory.
   [[nodiscard]] int64_t rounded_bytes() const { return (outputs_ * inputs_ * 2 + 255) / 256 * 256; }
 
   template <class T>
@@ -188,8 +188,8 @@ class InnerProductCuda : public sdk::Needs {
     apply_relu(call, y);
   }
 
-  // A pass of its own: cuBLASLt's epilogue is max(x, 0), which makes a zero of what is not a
-  // number, and the run would not stop.
+  // A separate pass: cuBLASLt's epilogue is max(x, 0), which turns NaN into zero, so that the run
+  // would not stop.
   template <class T>
   void apply_relu(const sdk::Call& call, T* y) const {
     if (!fuses_relu_) return;
@@ -202,7 +202,8 @@ class InnerProductCuda : public sdk::Needs {
   int32_t dtype_;
   bool bias_, adds_, tf32_, fuses_relu_;
   cuda::GroupSums<> bias_sums_;
-  std::unique_ptr<cuda::BiasedProduct> biased_product_;  // of a whole float32 forward pass
+  // of the whole layer's float32 forward pass
+  std::unique_ptr<cuda::BiasedProduct> biased_product_;
 };
 
 }  // namespace tandem::layers

@@ -1,15 +1,16 @@
-// LayerNorm on NVIDIA GPUs: a team for each pixel's channels; for the weights, sums over the pixels
-// of each channel.
+// LayerNorm on NVIDIA GPUs: a team for the channels of each pixel; for the weights, sums over the
+// pixels of each channel.
 #pragma once
 
 #include <cmath>
 
+#include "layers/groups_cuda.h"
 #include "layers/layer_norm/layer_norm.h"
 #include "plugins/cuda/sums.h"
 
 namespace tandem::layers {
 
-// Where the channels of a pixel lie: pixels are counted over all rows.
+// The indices of a pixel's channels; pixels are counted over all rows.
 struct PixelChannels {
   explicit PixelChannels(const tandem_tensor& tensor)
       : channels(tensor.shape.c), pixels(tensor.shape.h * tensor.shape.w) {
@@ -33,17 +34,11 @@ struct LayerNormForward {
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t pixel) const {
     const int64_t first = index.first(pixel);
     const auto count = static_cast<double>(index.channels);
-    double sum = 0;
-    for (int64_t c = team.rank(); c < index.channels; c += team.size()) {
-      sum += static_cast<double>(x[first + c * index.channel_step]);
-    }
-    const auto mean = static_cast<float>(team.sum(sum) / count);
-    double squares = 0;
-    for (int64_t c = team.rank(); c < index.channels; c += team.size()) {
-      const float distance = x[first + c * index.channel_step] - mean;
-      squares += static_cast<double>(distance * distance);
-    }
-    const auto factor = static_cast<float>(1 / sqrt(team.sum(squares) / count + eps));
+    const float* values = x + first;
+    const float mean = mean_of(team, values, index.channels, index.channel_step);
+    const double squares =
+        squared_deviations(team, values, index.channels, index.channel_step, mean);
+    const auto factor = static_cast<float>(1 / sqrt(squares / count + eps));
     if (team.rank() == 0) {
       saved[2 * pixel] = mean;
       saved[2 * pixel + 1] = factor;
@@ -75,10 +70,10 @@ struct LayerNormBackward {
       products += static_cast<double>(h * ((x[i] - mean) * factor));
     }
     const auto level = static_cast<float>(team.sum(sum) / count);
-    const auto along = static_cast<float>(team.sum(products) / count);
+    const auto projection = static_cast<float>(team.sum(products) / count);
     for (int64_t c = team.rank(); c < index.channels; c += team.size()) {
       const int64_t i = first + c * index.channel_step;
-      dx[i] = (weighted(i, c) - level - (x[i] - mean) * factor * along) * factor;
+      dx[i] = (weighted(i, c) - level - (x[i] - mean) * factor * projection) * factor;
     }
   }
   [[nodiscard]] TANDEM_HOST_DEVICE float weighted(int64_t i, int64_t c) const {
@@ -89,7 +84,7 @@ struct LayerNormBackward {
   float* dx;
 };
 
-// Of a channel: the gradient of its weight, and of its bias.
+// The terms of a channel: for the gradients of its weight and of its bias.
 struct LayerNormTerm {
   TANDEM_HOST_DEVICE cuda::Pair operator()(int64_t channel, int64_t pixel) const {
     const int64_t i = index.first(pixel) + channel * index.channel_step;

@@ -1,5 +1,5 @@
-// Log: y = log(shift + scale x) to a base, element by element; base -1 means e. Outside of its
-// domain it gives what logarithms give: -infinity of zero, not a number below.
+// Log: y = log(shift + scale x) to a base, element by element; base -1 means e. The logarithm of
+// zero is -infinity, that of a negative number NaN.
 #pragma once
 
 #include <vector>

@@ -1,7 +1,7 @@
-// LRN on NVIDIA GPUs: one thread an element, which goes through its neighbours. Forward saves
-// s = k + alpha / n S, where S sums the squares of the n neighbours, and y = x s^-beta; backward is
-// dx = dy s^-beta - 2 alpha beta / n x T, where T sums dy y / s over them. cuDNN's refuses sizes
-// above 16 and small k and beta, which Caffe takes.
+// LRN on NVIDIA GPUs: one thread per element, which loops over its neighbours. Forward saves s = k
+// + alpha / n S, where S is the sum of the squares of the n neighbours, and y = x s^-beta; backward
+// is dx = dy s^-beta - 2 alpha beta / n x T, where T sums dy y / s over them. cuDNN's LRN refuses
+// sizes above 16 and small k and beta, which Caffe accepts.
 #pragma once
 
 #include <cmath>
@@ -13,11 +13,11 @@
 
 namespace tandem::layers {
 
-// Which elements are near.
+// The neighbours of an element.
 struct Neighbourhood {
   cuda::TensorIndex grid;
-  bool across;   // channels; else pixels of one channel
-  int64_t half;  // of the size, rounded down
+  bool across;   // neighbours are channels, else pixels of one channel
+  int64_t half;  // half of the size, rounded down
 
   // The sum of value(i) over the neighbours of the element at `index`.
   template <class Value>
@@ -48,7 +48,7 @@ struct Neighbourhood {
   }
 };
 
-// s^-beta; with the usual exponent by roots, which are fast and accurate.
+// s^-beta. The usual exponent is computed by square roots, which are fast and accurate.
 TANDEM_HOST_DEVICE inline float lrn_power(float s, float beta) {
   if (beta != 0.75F) return powf(s, -beta);
   const float root = sqrtf(s);

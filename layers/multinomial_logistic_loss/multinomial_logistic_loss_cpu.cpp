@@ -41,7 +41,7 @@ class MultinomialLogisticLossCpu {
   [[nodiscard]] int64_t at(int64_t index, int64_t label) const {
     return (index / shape_.inner * shape_.classes + label) * shape_.inner + index % shape_.inner;
   }
-  // A NaN stays one.
+  // A NaN stays NaN.
   [[nodiscard]] float probability(const Pass& pass, int64_t index, int64_t label) const {
     const float p = pass.input(0)[at(index, label)];
     return p < least ? least : p;

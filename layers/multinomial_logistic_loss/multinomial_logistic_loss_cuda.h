@@ -1,4 +1,4 @@
-// MultinomialLogisticLoss on NVIDIA GPUs: one term a label.
+// MultinomialLogisticLoss on NVIDIA GPUs: one term per label.
 #pragma once
 
 #include "layers/multinomial_logistic_loss/multinomial_logistic_loss.h"
@@ -7,7 +7,7 @@
 namespace tandem::layers {
 
 struct LabelledProbability {
-  // A NaN stays one.
+  // A NaN stays NaN.
   [[nodiscard]] TANDEM_HOST_DEVICE double of(int64_t index, int64_t label) const {
     const float p = probabilities[offset(index, label)];
     return static_cast<double>(p < 1e-20F ? 1e-20F : p);
@@ -28,7 +28,7 @@ struct MultinomialTerm {
   LabelledProbability probability;
 };
 
-// The gradient is zero everywhere else.
+// Writes the gradient at the labels; it is zero elsewhere.
 struct MultinomialGradient {
   TANDEM_HOST_DEVICE void operator()(int64_t index) const {
     const int64_t label = probability.labels.of(index);

@@ -1,7 +1,7 @@
-// Pooling on NVIDIA GPUs: a thread for each output, backward for each input, which adds up the
-// windows that hold it in their order; so nothing is added by atomic operations. Large windows, as
-// of a whole image, have a team. cuDNN's pooling knows neither windows that rounding up lets stick
-// out behind the padding, nor a deterministic maximum backward for all shapes.
+// Pooling on NVIDIA GPUs: one thread per output; backward one per input, which adds the windows
+// that contain it in their order, so that no atomic operations are needed. Large windows, such as a
+// whole image, have a team. cuDNN's pooling supports neither windows that extend beyond the padding
+// nor, for all shapes, a deterministic backward pass of the maximum.
 #pragma once
 
 #include <cmath>
@@ -22,17 +22,17 @@ struct PoolingAxis {
   struct Range {
     int64_t begin, end;
   };
-  // The part of window `window` that lies in the image.
+  // The part of window `window` inside the image.
   [[nodiscard]] TANDEM_HOST_DEVICE Range inside(int64_t window) const {
     const int64_t begin = window * stride - pad, end = begin + kernel;
     return {begin < 0 ? 0 : begin, end < extent ? end : extent};
   }
-  // How long a part of it lies in the padded image.
+  // The length of its part inside the padded image.
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t padded_length(int64_t window) const {
     const int64_t begin = window * stride - pad, end = begin + kernel;
     return (end < extent + pad ? end : extent + pad) - begin;
   }
-  // The windows that hold pixel `pixel`.
+  // The windows that contain pixel `pixel`.
   [[nodiscard]] TANDEM_HOST_DEVICE Range windows_of(int64_t pixel) const {
     const int64_t place = pixel + pad;  // at least 0
     const int64_t begin = place < kernel ? 0 : cuda::quotient(place - kernel, stride) + 1;
@@ -52,14 +52,14 @@ struct PoolingGeometry {
   PoolingAxis h, w;
 };
 
-// The pixels of a window that lie in the image.
+// The pixels of a window inside the image.
 struct PoolingWindow {
   TANDEM_HOST_DEVICE PoolingWindow(const PoolingGeometry& geometry, const cuda::Position& output)
       : h(geometry.h.inside(output.h)), w(geometry.w.inside(output.w)) {}
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t count() const {
     return (h.end - h.begin) * (w.end - w.begin);
   }
-  // Of `output`'s channel.
+  // Pixel number `k` of the window, in the channel of `output`.
   [[nodiscard]] TANDEM_HOST_DEVICE cuda::Position pixel(const cuda::Position& output,
                                                         int64_t k) const {
     const int64_t width = w.end - w.begin, row = cuda::quotient(k, width);
@@ -68,8 +68,8 @@ struct PoolingWindow {
   PoolingAxis::Range h, w;
 };
 
-// A value and its pixel; of equal ones the first pixel's comes first, and what is not a number
-// before all.
+// A value and its pixel. In the order, a NaN precedes all numbers, and of equal values the first
+// pixel's precedes.
 struct PooledValue {
   float value;
   int32_t pixel;  // h * width + w; -1: none
@@ -110,7 +110,7 @@ struct MaximumPooling {
   PoolingGeometry geometry;
   const T* x;
   T* y;
-  int32_t* pixels;  // which one was taken; nullptr without a backward pass
+  int32_t* pixels;  // the pixel of the maximum; nullptr without a backward pass
 };
 
 template <class T>
@@ -155,7 +155,7 @@ struct PoolingBackward {
   }
   PoolingGeometry geometry;
   const T* dy;
-  const int32_t* pixels;  // nullptr: of an average
+  const int32_t* pixels;  // nullptr for an average
   T* dx;
 };
 

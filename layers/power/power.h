@@ -1,4 +1,4 @@
-// Power: y = (shift + scale x)^power, element by element. A base below zero has a value only where
+// Power: y = (shift + scale x)^power, element by element. A negative base has a value only if
 // `power` is a whole number.
 #pragma once
 

@@ -1,5 +1,5 @@
-// ReLU: y = x for x > 0, negative_slope * x otherwise; element by element, in place if wanted. The
-// slope is told from the output, so the input's memory may be reused for it.
+// ReLU: y = x for x > 0, negative_slope * x otherwise, element by element; can run in place, since
+// the slope is computed from the output.
 #pragma once
 
 #include <vector>

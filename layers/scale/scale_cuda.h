@@ -21,25 +21,10 @@ struct ProductOf {
   TANDEM_HOST_DEVICE float operator()(float x, float g, float, float) const { return x * g; }
 };
 
-class ScaleCuda : public sdk::Needs {
+class ScaleCuda : public BroadcastKernelCuda {
  public:
   ScaleCuda(const sdk::Binding& binding, const sdk::Call&)
-      : broadcast_(binding.input(0), axes_of(binding)),
-        dtype_(binding.input(0).dtype),
-        trained_(binding.input_count() == 1),
-        biased_(binding.weight_count() == 2),
-        fuses_relu_(fuses_relu(binding)) {
-    if (trained_ || !broadcast_.one_value_per_element()) {
-      scratch_bytes = sums_over(broadcast_).scratch_bytes();
-    }
-  }
-
-  static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint64_t fused_activations = relu_only;
-
-  static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
-    return cuda_layouts_for(binding);
-  }
+      : BroadcastKernelCuda(binding), biased_(binding.weight_count() == 2) {}
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
@@ -82,7 +67,7 @@ class ScaleCuda : public sdk::Needs {
   }
 
  private:
-  // Trained factors are float32, a second input is as the first.
+  // Trained factors are float32, a second input has the type of the first.
   template <class T>
   void scale(const sdk::Call& call, const sdk::Pass& pass, const T* x, T* y,
              bool fuses_relu) const {
@@ -106,9 +91,7 @@ class ScaleCuda : public sdk::Needs {
     }
   }
 
-  Broadcast broadcast_;
-  int32_t dtype_;
-  bool trained_, biased_, fuses_relu_;
+  bool biased_;
 };
 
 }  // namespace tandem::layers

@@ -1,5 +1,5 @@
-// Sigmoid: y = 1 / (1 + exp(-x)), element by element, in place if wanted. The slope y (1 - y) is
-// told from the output, so the input's memory may be reused for it.
+// Sigmoid: y = 1 / (1 + exp(-x)), element by element; can run in place, since the slope y (1 - y)
+// is computed from the output.
 #pragma once
 
 #include <vector>

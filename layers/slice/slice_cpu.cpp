@@ -1,4 +1,4 @@
-// Slice on the cpu: a copy of each part, in every layout whose blocks no cut divides.
+// Slice on the cpu: a copy of each part, in every layout whose blocks are not divided.
 #include "layers/box_copy.h"
 #include "layers/slice/slice.h"
 

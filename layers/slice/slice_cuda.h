@@ -28,7 +28,7 @@ class SliceCuda {
       copy_box(call, parts_[i], pass.input(0), pass.output(i));
     }
   }
-  // What nobody differentiates has the gradient zero.
+  // An output without a gradient counts as one with gradient zero.
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
     for (size_t i = 0; i < parts_.size(); ++i) {
       copy_box(call, parts_[i].reversed(), pass.output_gradient(i), pass.input_gradient(0));

@@ -8,7 +8,7 @@
 
 namespace tandem::layers {
 
-// What softmax needs to know of a group of scores.
+// The maximum and sum that the softmax of a group of scores needs.
 struct ScoresOfGroup {
   float highest;
   double sum;  // of exp(score - highest)
@@ -55,10 +55,10 @@ struct SoftmaxBackward {
       const int64_t i = first + r * index.inner;
       sum += static_cast<double>(y[i]) * static_cast<double>(dy[i]);
     }
-    const auto along = static_cast<float>(team.sum(sum));
+    const auto projection = static_cast<float>(team.sum(sum));
     for (int64_t r = team.rank(); r < index.reduced; r += team.size()) {
       const int64_t i = first + r * index.inner;
-      dx[i] = y[i] * (dy[i] - along);
+      dx[i] = y[i] * (dy[i] - projection);
     }
   }
   GroupIndex index;

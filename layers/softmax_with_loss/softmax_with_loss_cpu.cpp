@@ -1,5 +1,5 @@
-// SoftmaxWithLoss on the cpu. The logarithm is taken of the sum, not of a probability, so that a
-// hopeless row has its true loss instead of that of the smallest float.
+// SoftmaxWithLoss on the cpu. It takes the logarithm of the sum, not of a probability, so that the
+// loss of a row with a very small probability is exact, too.
 #include "layers/softmax_with_loss/softmax_with_loss.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using tandem::layers::Normaliser;
 using tandem::layers::ScoreShape;
 using tandem::layers::SoftmaxWithLoss;
 
-constexpr int64_t widest = 64;  // places whose classes are gone through together
+constexpr int64_t widest = 64;  // positions whose classes are processed together
 constexpr int64_t header = 16;  // floats of saved memory before the probabilities
 
 class SoftmaxWithLossCpu : public Needs {
@@ -31,8 +31,8 @@ class SoftmaxWithLossCpu : public Needs {
         labels_(shape_, binding.attributes),
         normaliser_(binding.attributes, shape_.labels_of_row()) {
     scratch_bytes = tandem::layers::row_sum_bytes;
-    // Without a backward the probabilities of a tile stay on its thread's stack or are written to
-    // the output; else they are saved, behind the divisor.
+    // Without a backward pass, the probabilities of a tile are on its thread's stack or in the
+    // output. Otherwise they are saved, after the divisor.
     if (binding.has(TANDEM_WANTS_BACKWARD_DATA)) {
       saved_bytes = (header + count(binding.input(0).shape)) * 4;
     }
@@ -80,7 +80,8 @@ class SoftmaxWithLossCpu : public Needs {
   }
 
  private:
-  // The loss of a tile of places; its probabilities go where they are wanted.
+  // The loss of a tile of positions. The probabilities are written to `saved` and `output` if these
+  // are wanted.
   double tile(const Pass& pass, int64_t unit, float* saved, float* output) const {
     const int64_t outer = unit / tiles_, begin = unit % tiles_ * width_;
     const int64_t width = std::min(width_, shape_.inner - begin), stride = shape_.inner;
@@ -129,7 +130,8 @@ class SoftmaxWithLossCpu : public Needs {
     }
   }
 
-  // Of `width` places from `begin` on, given the highest score and the sum of powers of each.
+  // The loss of `width` positions from `begin` on, given the highest score and the sum of powers of
+  // each.
   double target_loss(const Pass& pass, int64_t outer, int64_t begin, int64_t width,
                      const float* highest, const double* sums) const {
     if (!holds_sample(pass, outer)) return 0;
@@ -142,7 +144,7 @@ class SoftmaxWithLossCpu : public Needs {
       const float* scores = pass.input(0) + offset + c * shape_.inner;
       const float* targets = pass.input(1) + offset + c * shape_.inner;
       for (int64_t k = 0; k < width; ++k) {
-        // What a class without a target scores does not matter, though it were infinite.
+        // The score of a class with target 0 is not used, even if it is infinite.
         if (targets[k] == 0) continue;
         loss += static_cast<double>(targets[k]) * (logarithms[k] - static_cast<double>(scores[k]));
       }
@@ -150,7 +152,7 @@ class SoftmaxWithLossCpu : public Needs {
     return loss;
   }
 
-  // The sum of a place's targets, times its probabilities, less the targets.
+  // dx = sum of the position's targets * probability - target.
   void target_gradient(const Pass& pass, int64_t outer, float factor, const float* p,
                        float* gradient) const {
     const int64_t stride = shape_.inner, size = shape_.classes * stride;

@@ -1,5 +1,5 @@
-// SoftmaxWithLoss on NVIDIA GPUs: a team for each label. The logarithm is taken of the sum, not of
-// a probability, so that a hopeless row has its true loss.
+// SoftmaxWithLoss on NVIDIA GPUs: a team for each label. It takes the logarithm of the sum, not of
+// a probability, so that the loss of a row with a very small probability is exact, too.
 #pragma once
 
 #include "layers/rows_cuda.h"
@@ -8,7 +8,8 @@
 
 namespace tandem::layers {
 
-// The loss of each label; its probabilities go where they are wanted.
+// The loss of each label. The probabilities are written to `saved` and `output` if these are
+// wanted.
 struct SoftmaxLosses {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t index) const {
@@ -44,8 +45,8 @@ struct SoftmaxLosses {
   float *saved, *output;  // nullptr: not wanted
   double* losses;
 };
-// The same for a target of each class: the sum of target (log sum - score). A target that is below
-// zero or not a number makes the loss not a number.
+// The same with a target for each class: the sum of target (log sum - score). A target that is
+// negative or NaN makes the loss NaN.
 struct SoftmaxTargetLosses {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t index) const {
@@ -57,7 +58,7 @@ struct SoftmaxTargetLosses {
     for (int64_t c = team.rank(); c < shape.classes; c += team.size()) {
       const int64_t i = first + c * shape.inner;
       const float target = targets[i];
-      // What a class without a target scores does not matter, though it were infinite.
+      // The score of a class with target 0 is not used, even if it is infinite.
       if (target == 0) continue;
       const bool is_target = target > 0 && target < INFINITY;
       loss += is_target ? static_cast<double>(target) *
@@ -91,7 +92,7 @@ struct SoftmaxLossGradient {
   float* gradient;
 };
 
-// Of a place: factor (sum of targets * probability - target).
+// The gradient of a position: factor (sum of targets * probability - target).
 struct SoftmaxTargetGradient {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t index) const {

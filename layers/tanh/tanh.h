@@ -1,5 +1,5 @@
-// TanH: the hyperbolic tangent, element by element, in place if wanted. The slope 1 - y^2 is told
-// from the output, so the input's memory may be reused for it.
+// TanH: the hyperbolic tangent, element by element; can run in place, since the slope 1 - y^2 is
+// computed from the output.
 #pragma once
 
 #include <vector>

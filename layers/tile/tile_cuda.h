@@ -1,4 +1,4 @@
-// Tile on NVIDIA GPUs: one thread an element of the output; backward, of the input.
+// Tile on NVIDIA GPUs: one thread per element of the output; backward, of the input.
 #pragma once
 
 #include "layers/box_cuda.h"
@@ -6,7 +6,7 @@
 
 namespace tandem::layers {
 
-// The first tile as a box, and how far each is from the one before.
+// The first tile as a box, and the distance from tile to tile.
 struct TileGeometry {
   DeviceBox first;
   cuda::Divisor elements;

@@ -11,9 +11,10 @@ namespace tandem::cuda {
 
 namespace {
 
-constexpr int64_t together = 4;  // bytes that are read as one word, floats that are written as one
+// bytes that are read as one word, and floats that are written as one
+constexpr int64_t together = 4;
 
-// The channel of a pixel, and of those that follow it: planes may end within a word.
+// The channel of a pixel and of the pixels after it; a plane may end within a word.
 class ChannelCursor {
  public:
   __device__ ChannelCursor(const tandem_shape& shape, int64_t at)
@@ -34,7 +35,7 @@ class ChannelCursor {
   int channels_, channel_;
 };
 
-// `in_words`: both arrays begin where words of their elements do.
+// `in_words`: both arrays are aligned for words.
 __global__ void convert_pixels_kernel(tandem_pixels p, int64_t count, bool in_words) {
   const int64_t words = (count + together - 1) / together;
   for (int64_t word = first_element(); word < words; word += element_stride()) {

@@ -1,5 +1,5 @@
-// Sums in a fixed order, in double: of terms that belong to groups, or of all terms. They are added
-// in parts, whose number follows from the shapes alone, and the parts in their order.
+// Sums in a fixed order, in double: one per group of terms, or one of all terms. Terms are added in
+// parts, whose number depends only on the shapes, and then the parts in their order.
 #pragma once
 
 #include <algorithm>
@@ -95,10 +95,10 @@ template <class Value = double>
 class GroupSums {
  public:
   GroupSums() = default;
-  // side_by_side: the same term of neighbouring groups lies next to each other in memory.
+  // side_by_side: the same terms of neighbouring groups are neighbours in memory.
   GroupSums(int64_t groups, int64_t count, bool side_by_side)
       : groups_(groups), count_(count), side_by_side_(side_by_side) {
-    // As many teams as fill a gpu, of at least 1024 terms each.
+    // Enough teams to fill a GPU, with at least 1024 terms each.
     const int64_t wanted = std::max<int64_t>(1, (side_by_side ? 65536 : 1024) / groups);
     parts_ = std::clamp<int64_t>(count / 1024, 1, wanted);
   }
@@ -107,7 +107,7 @@ class GroupSums {
     return groups_ * parts_ * static_cast<int64_t>(sizeof(Value));
   }
 
-  // finish(group, sum) with the sum of term(group, k) over k in [0, count).
+  // Calls finish(group, sum), where sum is that of term(group, k) over k in [0, count).
   template <class Term, class Finish>
   void run(const sdk::Call& call, const Term& term, Value* scratch, const Finish& finish) const {
     const detail::PartialGroupSums<Value, Term> parts{term, scratch, groups_, count_, parts_};
@@ -132,7 +132,7 @@ class Total {
     return parts_ * static_cast<int64_t>(sizeof(double));
   }
 
-  // finish(sum), once, with the sum of term(i) over i in [0, count).
+  // Calls finish(sum) once, where sum is that of term(i) over i in [0, count).
   template <class Term, class Finish>
   void run(const sdk::Call& call, const Term& term, double* scratch, const Finish& finish) const {
     for_teams(call, {parts_, std::max<int64_t>(count_ / parts_, 33)},
