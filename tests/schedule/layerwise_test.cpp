@@ -87,7 +87,7 @@ TEST(Slices, CoverTheRangeInOrder) {
   for (const int64_t bytes : {int64_t{4}, int64_t{64}, int64_t{1000}, int64_t{64 * 7}}) {
     int64_t end = 128;
     for (int i = 0; i < 5; ++i) {
-      const Interval slice = slice_of({128, bytes}, i, 5);
+      const Interval slice = slice_of({128, 128 + bytes}, i, 5);
       EXPECT_EQ(slice.begin, end);
       EXPECT_TRUE(slice.count() == 0 || slice.begin % 64 == 0);
       end += slice.count();
