@@ -34,12 +34,12 @@ std::map<int64_t, StepTimes> step_times(const Plan& plan, const std::vector<Trac
   std::map<std::pair<int64_t, int>, double> forwards;  // by step and device
   for (const TraceEvent& event : events) {
     const Task& task = plan.tasks[static_cast<size_t>(event.task)];
-    StepTimes& step = steps[event.step];
+    StepTimes& step = steps[event.micro_batch];
     const auto begin = step.begins.emplace(task.stage, event.start).first;
     begin->second = std::min(begin->second, event.start);
     step.ends[task.stage] = std::max(step.ends[task.stage], event.end);
     if (task.stage != Stage::forward) continue;
-    const std::pair key(event.step, task.streams.front().device);
+    const std::pair key(event.micro_batch, task.streams.front().device);
     const auto forward = forwards.emplace(key, event.start).first;
     forward->second = std::min(forward->second, event.start);
   }

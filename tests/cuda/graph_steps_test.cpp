@@ -91,7 +91,7 @@ TEST_P(GraphStepsOfTraining, HaveOtherBitsIfAWaitWithinTheStepIsMissing) {
   int removed = 0;
   for (size_t task = 0; task < plan.tasks.size(); ++task) {
     for (size_t i = 0; i < plan.tasks[task].after.size(); ++i) {
-      if (plan.tasks[task].after[i].steps_back != 0) continue;
+      if (plan.tasks[task].after[i].micro_batches_back != 0) continue;
       Plan broken = plan;
       broken.tasks[task].after.erase(broken.tasks[task].after.begin() + static_cast<int64_t>(i));
       EXPECT_NE(run(GetParam(), broken, GraphUse::on).buffers, right.buffers)

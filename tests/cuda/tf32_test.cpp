@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/precision.h"
+#include "core/base/shape.h"
+#include "core/model/classes.h"
+#include "core/model/models.h"
 #include "core/train/choose_strategy.h"
 #include "core/train/run_folder.h"
 #include "core/train/session.h"

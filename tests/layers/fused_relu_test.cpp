@@ -185,7 +185,7 @@ TEST(FusedReluOfOneLayer, NanStaysNanAndNegativeNumbersBecomeZero) {
   EXPECT_TRUE(std::isnan(y[7]));
 }
 
-// See docs/write_a_layer.md.
+// See docs/guide/write_a_layer.md.
 TEST(FusedReluOfOneLayer, IsOfferedByTheLayersThatOftenPrecedeOne) {
   const bool on_a_cpu = kernel_device().kind() == "cpu";
   for (const char* type : {"Scale", "BatchNorm", "Eltwise"}) {

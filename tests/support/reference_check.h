@@ -1,6 +1,6 @@
 // Compares a layer with its float64 vectors, in every layout that its kernel offers. Tolerances are
 // max |a - b| / max |b| per tensor. The largest error of each layer type and pass is a property of
-// the test's result (--gtest_output=json), from which docs/layers.md is made.
+// the test's result (--gtest_output=json), from which docs/reports/exactness.md is made.
 #pragma once
 
 #include <algorithm>

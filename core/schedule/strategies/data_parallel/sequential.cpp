@@ -1,5 +1,5 @@
-// STRATEGIES §0, the baseline: the whole model is broadcast in one copy a device, and so are all
-// gradients sent; everything waits for everything before it.
+// docs/design/strategies.md §0, the baseline: the whole model is broadcast in one copy a device,
+// and so are all gradients sent; everything waits for everything before it.
 #include "core/schedule/strategies/common/stages.h"
 #include "core/schedule/strategies/data_parallel/parts.h"
 #include "core/schedule/strategies/strategies.h"
@@ -17,7 +17,7 @@ Plan build_sequential(const StrategyInputs& inputs) {
   trained.insert(trained.end(), parts.fc_weights.begin(), parts.fc_weights.end());
 
   stages::emit_inputs(builder);
-  stages::emit_broadcast(builder, "weights", -1, {all_weights(net)}, When::first_batch);
+  stages::emit_broadcast(builder, "weights", -1, {all_weights(net)}, When::first_micro_batch);
   stages::emit_forward(builder);
   stages::emit_report(builder, true);
   const int layers = static_cast<int>(net.layers.size());
