@@ -5,14 +5,13 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "core/device/machine.h"
 #include "core/model/definition.h"
 #include "core/schedule/execution/capture.h"
-#include "core/schedule/strategies/strategy.h"
+#include "core/schedule/strategies/strategies.h"
 
 namespace tandem {
 struct SessionOptions;
@@ -85,14 +84,12 @@ void add_graphs_option(CLI::App& command, GraphUse& graphs);
 void add_machine_options(CLI::App& command, MachineArguments& arguments);
 // "sequential, two_phase, ... (default: two_phase)": all strategies, and what `standard` adds.
 [[nodiscard]] std::string strategy_help(const std::string& standard = "");
-// All of strategy_options().
+// All strategies' options; those that are given come into `options`.
 void add_strategy_options(CLI::App& command, StrategyOptions& options);
 // Error for one that was given and that `strategy` does not take, and for two that contradict each
 // other; `shown` are those that the command itself uses.
 void require_strategy_options(const CLI::App& command, const std::string& strategy,
-                              const std::vector<std::string>& shown = {});
-// Their names, whatever the values.
-[[nodiscard]] std::set<std::string> given_strategy_options(const CLI::App& command);
+                              const std::vector<StrategyOption>& shown = {});
 // Where a net comes from when there is nothing to train on: a model's name or a file, input size
 // and classes.
 struct NetArguments {
