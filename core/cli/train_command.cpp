@@ -86,7 +86,7 @@ void add_train(CLI::App& app, Action& action) {
   TrainOptions& o = arguments->options;
   command->add_option("--data", o.data,
                       "Folder with train/ and val/, or with one folder a class; a list (.txt, "
-                      ".csv) or another data set (docs/data.md); or 'synthetic'");
+                      ".csv) or another data set (docs/reference/data.md); or 'synthetic'");
   command->add_option("--net", o.net,
                       "A model's name or a prototxt file (default: the solver's, else alexnet)");
   command->add_option("--solver", o.solver, "A Caffe solver file (default: the model's own)");

@@ -1,5 +1,5 @@
 // AlexNet on several devices: a program on the library that shows, measures and trains. What the
-// numbers mean: docs/pipeline.md.
+// numbers mean: docs/guide/pipeline.md.
 #include <fmt/format.h>
 
 #include <csignal>

@@ -1,4 +1,5 @@
-// The AlexNet-like test of STRATEGIES §1, with numbers small enough to add up by hand.
+// The AlexNet-like test of docs/design/strategies.md §1, with numbers small enough to add up by
+// hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -67,7 +68,8 @@ TEST(AlexNetLike, DependsOnTheSecondThreshold) {
   const Net net = four_layers();
   AlexNetThresholds thresholds;
   thresholds.weight_threshold = 0.001;
-  EXPECT_FALSE(test_alexnet_like(net, backward_times(net, 4, 5.5, 0.3, 0.2), thresholds).alexnet_like);
+  EXPECT_FALSE(
+      test_alexnet_like(net, backward_times(net, 4, 5.5, 0.3, 0.2), thresholds).alexnet_like);
 }
 
 TEST(AlexNetLike, SaysWhenThereIsNothingToCompare) {

@@ -84,11 +84,17 @@ TEST(StrategyOptions, AreReadIntoTheStrategysStructAndWrittenFromIt) {
 }
 
 TEST(StrategyOptions, OfAnotherTypeAreRefused) {
-  EXPECT_THAT(error_of([] { (void)two_phase_options().read({{"split", 3}}); }),
+  EXPECT_THAT(error_of([] {
+                (void)two_phase_options().read({{"split", 3}});
+              }),
               HasSubstr("'split': its value is not a text"));
-  EXPECT_THAT(error_of([] { (void)layerwise_options().read({{"bucket", "4MiB"}}); }),
+  EXPECT_THAT(error_of([] {
+                (void)layerwise_options().read({{"bucket", "4MiB"}});
+              }),
               HasSubstr("'bucket': its value is not a whole number"));
-  EXPECT_THAT(error_of([] { (void)two_phase_options().read({{"hidden_broadcast", 1}}); }),
+  EXPECT_THAT(error_of([] {
+                (void)two_phase_options().read({{"hidden_broadcast", 1}});
+              }),
               HasSubstr("'hidden_broadcast': its value is not true or false"));
 }
 
@@ -109,12 +115,14 @@ TEST(StrategyOptions, NameEveryStrategyThatTakesThem) {
               HasSubstr("--split is an option of strategies 'sequential' and 'two_phase'; strategy "
                         "'layerwise' has none"));
   // Of two flags the one that was given.
-  EXPECT_THAT(
-      error_of([&] { all().require_options_of("layerwise", {{"hidden_broadcast", false}}); }),
-      HasSubstr("--plain-broadcast is an option of strategy 'two_phase'"));
-  EXPECT_THAT(
-      error_of([&] { all().require_options_of("layerwise", {{"hidden_broadcast", true}}); }),
-      HasSubstr("--hidden-broadcast is an option of strategy 'two_phase'"));
+  EXPECT_THAT(error_of([&] {
+                all().require_options_of("layerwise", {{"hidden_broadcast", false}});
+              }),
+              HasSubstr("--plain-broadcast is an option of strategy 'two_phase'"));
+  EXPECT_THAT(error_of([&] {
+                all().require_options_of("layerwise", {{"hidden_broadcast", true}});
+              }),
+              HasSubstr("--hidden-broadcast is an option of strategy 'two_phase'"));
 }
 
 TEST(StrategyOptions, OfAllAndOfAutoAreThoseOfTheStrategiesThatHaveThem) {
@@ -165,7 +173,7 @@ TEST(StrategyOptions, SayWhatWouldBeRightForAWrongValue) {
 }
 
 TEST(StrategyOptions, AreTheOnesThatTheDocumentationLists) {
-  std::ifstream file(test::source_folder() / "docs/strategies.md");
+  std::ifstream file(test::source_folder() / "docs/reference/strategies.md");
   std::stringstream text;
   text << file.rdbuf();
   EXPECT_THAT(text.str(), HasSubstr(all().option_table()));

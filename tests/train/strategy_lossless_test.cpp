@@ -1,4 +1,4 @@
-// Every strategy in each of its ways gives one device's weights, and the same bits each time; and
+// docs/design/promises.md, promises 1 and 2: every strategy in each of its ways gives one device's weights, and the same bits each time; and
 // the weights and solver state are whole wherever a run goes on.
 #include <gtest/gtest.h>
 

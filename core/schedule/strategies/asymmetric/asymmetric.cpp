@@ -235,18 +235,17 @@ std::vector<StrategyOptions> lossless_cases(int devices) {
 
 const OptionTable<AsymmetricOptions>& asymmetric_options() {
   static const auto table = [] {
-    StrategyOption groups = text_option(
-        "--groups",
-        "the devices that compute activation gradients and those that compute gradients of "
-        "weights, as E=0,2/W=1,3 (default: by the topology, else the sizes that are fastest by the "
-        "costs)");
+    StrategyOption groups = text_option("--groups",
+                                        "devices that compute activation gradients (E) and "
+                                        "gradients of weights (W), as E=0,2/W=1,3 "
+                                        "(default: by topology or costs)");
     groups.frees = {"slices"};
     groups.fits_devices = true;
-    StrategyOption slices = word_option(
-        "--slices",
-        "layers whose weights the devices of W divide among them; each of the others is one "
-        "device's: all, large or none (default: by the costs)",
-        {"all", "large", "none"});
+    StrategyOption slices = word_option("--slices",
+                                        "layers whose weights the devices of W divide, the others "
+                                        "being one device's each: all, large "
+                                        "or none (default: by costs)",
+                                        {"all", "large", "none"});
     slices.fits_devices = true;
     return OptionTable<AsymmetricOptions>()
         .add(std::move(groups), &AsymmetricOptions::groups)

@@ -1,7 +1,7 @@
-// The strategy `asymmetric` (STRATEGIES §4): after a forward pass on all devices, group E computes
-// the activation gradients, layer after layer, and group W the gradients of the weights and the
-// updates that follow. Which devices are in which group, how W divides the weights, and in which
-// order the tasks stand, the costs and links decide where nothing is given.
+// The strategy `asymmetric` (docs/design/strategies.md §4): after a forward pass on all devices,
+// group E computes the activation gradients, layer after layer, and group W the gradients of the
+// weights and the updates that follow. Which devices are in which group, how W divides the weights,
+// and in which order the tasks stand, the costs and links decide where nothing is given.
 #pragma once
 
 #include <string>

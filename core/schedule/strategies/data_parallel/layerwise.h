@@ -1,7 +1,7 @@
-// The strategy `layerwise` (STRATEGIES §2): every layer's gradient travels as soon as it exists,
-// while the layers before it go backward. The new weights are sent out while the next step goes
-// forward, in the order in which it needs them. Small layers share a bucket. What must not queue
-// after gradients (losses, statistics of the whole batch) has streams of its own.
+// The strategy `layerwise` (docs/design/strategies.md §2): every layer's gradient travels as soon
+// as it exists, while the layers before it go backward. The new weights are sent out while the next
+// step goes forward, in the order in which it needs them. Small layers share a bucket. What must
+// not queue after gradients (losses, statistics of the whole batch) has streams of its own.
 #pragma once
 
 #include <cstdint>

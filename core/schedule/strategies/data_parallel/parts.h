@@ -1,4 +1,4 @@
-// The split of a net into its conv part and its FC part (STRATEGIES §1).
+// The split of a net into its conv part and its FC part (docs/design/strategies.md §1).
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// The strategy `fc_parallel` (STRATEGIES §3): the last fully connected layers are divided by
-// neurons, so that activations travel and their gradients do not. Everything else is data-parallel,
-// each layer's gradient summed as soon as it exists.
+// The strategy `fc_parallel` (docs/design/strategies.md §3): the last fully connected layers are
+// divided by neurons, so that activations travel and their gradients do not. Everything else is
+// data-parallel, each layer's gradient summed as soon as it exists.
 #pragma once
 
 #include "core/schedule/strategies/strategy.h"

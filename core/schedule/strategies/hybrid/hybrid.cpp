@@ -410,11 +410,11 @@ StrategyOption devices_option(const char* name, const char* help, const std::str
 
 const OptionTable<HybridOptions>& hybrid_options() {
   static const auto table = [] {
-    StrategyOption memory =
-        word_option("--fc-memory",
-                    "where the FC devices keep the solver's state: device (default), or extended, "
-                    "a memory-mapped file in TMPDIR (cpu) or pinned host memory",
-                    {"device", "extended"});
+    StrategyOption memory = word_option(
+        "--fc-memory",
+        "where FC devices keep the solver's state: device (default), or extended: a mapped file "
+        "in TMPDIR, pinned memory on cuda",
+        {"device", "extended"});
     memory.fits_devices = true;
     return OptionTable<HybridOptions>()
         .add(devices_option("--conv-devices",

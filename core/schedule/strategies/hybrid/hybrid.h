@@ -1,7 +1,7 @@
-// The strategy `hybrid` (STRATEGIES §5): conv devices and FC devices. Activations go from the first
-// to the second, and the activation gradients and the gradient of the last convolution come back.
-// Each kind of device sums and updates its own weights, layer by layer, while the next layer is
-// computed.
+// The strategy `hybrid` (docs/design/strategies.md §5): conv devices and FC devices. Activations go
+// from the first to the second, and the activation gradients and the gradient of the last
+// convolution come back. Each kind of device sums and updates its own weights, layer by layer,
+// while the next layer is computed.
 #pragma once
 
 #include <string>
