@@ -64,7 +64,7 @@ void write_output(const std::string& path, const std::string& text);
 struct RooflineArguments {
   double flops = 0;
   std::string bandwidth;
-  // Replaces what was told; Error for what is not above 0.
+  // Replaces what is given; Error for what is not above 0.
   void apply(Roofline& roofline) const;
 };
 void add_roofline_options(CLI::App& command, RooflineArguments& arguments);

@@ -121,7 +121,7 @@ TEST(Asymmetric, EComputesTheErrorsOfItsShareAndWTheGradientOfItsSlice) {
   const PlanBinding& own = use("backward_data fc2 @2");
   EXPECT_EQ(own.rows.begin, 5);
   EXPECT_EQ(own.rows.end, 7);
-  const PlanBinding& errors = use("backward_data fc2 @2 errors");
+  const PlanBinding& errors = use("backward_data fc2 @2 of others");
   EXPECT_EQ(errors.rows.begin, 7);
   EXPECT_EQ(errors.rows.end, 9);
   const PlanBinding& weights = use("backward_weights fc1 @3 weights, rows 3-5");
@@ -157,8 +157,9 @@ TEST(Asymmetric, GoesOnWithTheNextErrorsWhileWeightsAreComputed) {
     EXPECT_GE(index, 0) << label;
     return index < 0 ? TaskTime() : times.tasks[size_t(index)];
   };
-  for (const char* errors : {"send fc2 errors @0->@1", "backward_data fc2 @0 errors",
-                             "send fc1 errors @0->@1", "send fc1 errors of @1 @0->@1"}) {
+  for (const char* errors :
+       {"send fc2 activation gradients @0->@1", "backward_data fc2 @0 of others",
+        "send fc1 activation gradients @0->@1", "send fc1 activation gradients of @1 @0->@1"}) {
     EXPECT_LT(time(errors).end, time("update fc3 @1").start) << errors;
   }
 }
@@ -186,9 +187,10 @@ TEST(Asymmetric, BeginsBackwardWithTheRowsThatItWentForwardOver) {
   StrategyInputs inputs = inputs_for(dense_net(), 4, "E=0,2/W=1,3");
   inputs.link = {1e6, 1e-3};  // what others went forward over is long on its way
   const Plan plan = build_plan("asymmetric", inputs);
-  EXPECT_LT(find_task(plan, "backward_data fc3 @0"), find_task(plan, "forward loss @0 errors"));
-  EXPECT_LT(find_task(plan, "send fc3 errors @0->@1"), find_task(plan, "backward_data fc3 @0"));
-  EXPECT_EQ(find_task(plan, "forward loss @2 errors 2"), -1);
+  EXPECT_LT(find_task(plan, "backward_data fc3 @0"), find_task(plan, "forward loss @0 of others"));
+  EXPECT_LT(find_task(plan, "send fc3 activation gradients @0->@1"),
+            find_task(plan, "backward_data fc3 @0"));
+  EXPECT_EQ(find_task(plan, "forward loss @2 of others 2"), -1);
 }
 
 // What nobody waits for yet never stands before what somebody waits for: one stream each way does.
@@ -233,8 +235,8 @@ TEST(Asymmetric, AddsUpTheGradientsOfTheRowsInAnOrderThatCostsDoNotChange) {
 
 TEST(Asymmetric, RunsALayerAgainThatLeavesSavedMemory) {
   const Plan plan = plan_of({2, "E=0/W=1", true});
-  EXPECT_GE(find_task(plan, "forward pool1 @0 errors"), 0);
-  EXPECT_EQ(find_task(plan, "forward conv1 @0 errors"), -1);
+  EXPECT_GE(find_task(plan, "forward pool1 @0 of others"), 0);
+  EXPECT_EQ(find_task(plan, "forward conv1 @0 of others"), -1);
   EXPECT_EQ(find_task(plan, "forward pool1 @1 weights"), -1);
 }
 

@@ -134,9 +134,9 @@ TEST(Strategies, SendStatisticsToTheFirstDeviceMergeThemThereAndSendThemBackBefo
   int before = -1;
   for (const char* label :
        {"forward_statistics norm1 @2", "send forward_statistics norm1 @2->@0",
-        "merge forward_statistics norm1 @0", "return forward_statistics norm1 @0->@2",
+        "merge forward_statistics norm1 @0", "broadcast forward_statistics norm1 @0->@2",
         "forward norm1 @2", "backward_statistics norm1 @2", "send backward_statistics norm1 @2->@0",
-        "merge backward_statistics norm1 @0", "return backward_statistics norm1 @0->@2",
+        "merge backward_statistics norm1 @0", "broadcast backward_statistics norm1 @0->@2",
         "backward_data norm1 @2"}) {
     EXPECT_LT(before, find_task(plan, label)) << label;
     before = find_task(plan, label);

@@ -55,7 +55,7 @@ AsymmetricGroups parse(const std::string& text, int devices) {
   AsymmetricGroups groups{parse_group(text, text.substr(0, slash), 'E', devices),
                           parse_group(text, text.substr(slash + 1), 'W', devices)};
   std::vector<int> times(size_t(devices), 0);
-  for (const auto* group : {&groups.errors, &groups.weights}) {
+  for (const auto* group : {&groups.activations, &groups.weights}) {
     for (const int device : *group) ++times[size_t(device)];
   }
   for (int device = 0; device < devices; ++device) {
@@ -70,10 +70,10 @@ AsymmetricGroups parse(const std::string& text, int devices) {
 
 std::vector<AsymmetricGroups> all_sizes(int devices) {
   std::vector<AsymmetricGroups> result;
-  for (int errors = 1; errors < devices; ++errors) {
+  for (int count = 1; count < devices; ++count) {
     AsymmetricGroups& groups = result.emplace_back();
     for (int device = 0; device < devices; ++device) {
-      (device < errors ? groups.errors : groups.weights).push_back(device);
+      (device < count ? groups.activations : groups.weights).push_back(device);
     }
   }
   return result;
@@ -96,7 +96,7 @@ AsymmetricGroups by_topology(const Topology& topology, int devices) {
       };
       if (nearest < 0 || distance(other) < distance(nearest)) nearest = other;
     }
-    (nearest < 0 ? groups.weights : groups.errors).push_back(device);
+    (nearest < 0 ? groups.weights : groups.activations).push_back(device);
     if (nearest < 0) continue;
     groups.weights.push_back(nearest);
     placed[size_t(nearest)] = true;
@@ -220,7 +220,7 @@ std::vector<StrategyOptions> lossless_cases(int devices) {
   for (int mask = 1; mask + 1 < 1 << devices; ++mask) {
     AsymmetricGroups groups;
     for (int device = 0; device < devices; ++device) {
-      ((mask >> device & 1) != 0 ? groups.errors : groups.weights).push_back(device);
+      ((mask >> device & 1) != 0 ? groups.activations : groups.weights).push_back(device);
     }
     cases.push_back(asymmetric_options().write({groups.to_text(), ""}));
   }

@@ -3,7 +3,7 @@
 
 #include "core/schedule/builder/strategy_inputs.h"
 #include "core/schedule/strategies/asymmetric/asymmetric_rows.h"
-#include "core/schedule/strategies/common/weight_shares.h"
+#include "core/schedule/strategies/common/weight_division.h"
 
 namespace tandem {
 

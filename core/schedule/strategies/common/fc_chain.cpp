@@ -62,13 +62,13 @@ std::vector<int> walk_back(const Net& net, int last) {
 int quota_of(int devices, int quota, bool eager) {
   if (quota > devices) {
     throw error(
-        "--quota {}: a round waits for at least 1 and at most {} error pieces, one of each device",
+        "--quota {}: a round waits for at least 1 and at most {} gradient pieces, one of each device",
         quota, devices);
   }
   if (eager && quota == devices) {
     throw error(
-        "--eager with --quota {} on {} devices: there is one round only, whose errors are sent at "
-        "once anyway; use a --quota of at most {}",
+        "--eager with --quota {} on {} devices: there is one round only, whose gradients are sent "
+        "at once anyway; use a --quota of at most {}",
         quota, devices, devices - 1);
   }
   if (quota > 0) return quota;
@@ -82,7 +82,7 @@ void require_few_rounds(const Net& net, const FcChain& chain, int devices) {
   const int64_t rounds = chain.rounds(net, chain.layers.front(), devices);
   if (rounds <= most) return;
   throw error(
-      "{}: with --eager and {} of {} error pieces a round it would go backward in {} rounds, at "
+      "{}: with --eager and {} of {} gradient pieces a round it would go backward in {} rounds, at "
       "most {} are allowed: use a larger --quota, or no --eager{}",
       first.title(), chain.quota, devices, rounds, most, place(first));
 }

@@ -10,7 +10,7 @@ namespace tandem {
 
 struct FcChain {
   std::vector<int> layers;  // in order; the first and the last are fully connected
-  int quota = 1;            // error pieces that a round waits for
+  int quota = 1;            // gradient pieces that a round waits for
   bool eager = false;  // every round sends its errors, so the layer below has as many times more
   [[nodiscard]] bool has(int layer) const {
     return layer >= layers.front() && layer <= layers.back() && index_of(layer) >= 0;

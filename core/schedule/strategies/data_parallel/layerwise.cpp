@@ -59,7 +59,7 @@ std::vector<Move> moves_of(const StrategyInputs& in, const std::vector<Bucket>& 
   MoveTimes times;
   times.ready = ready_times(in, buckets);
   for (const Bucket& bucket : buckets) times.reduction.push_back(collective.seconds(bucket));
-  times.back = times.reduction;
+  times.broadcast = times.reduction;
   return order_moves(buckets, times, collective.is_duplex(), in.clips_gradients);
 }
 
@@ -116,10 +116,10 @@ Plan build(const StrategyInputs& inputs) {
     for (; next < moves.size(); ++next) {
       const Bucket& bucket = buckets[size_t(moves[next].bucket)];
       if (bucket.layer < layer) break;
-      if (moves[next].is_return) {
+      if (moves[next].is_broadcast) {
         // A clipped update waits for all gradients; others follow their reduction.
         if (inputs.clips_gradients) collective->emit_update(bucket);
-        collective->emit_return(bucket);
+        collective->emit_broadcast(bucket);
       } else {
         collective->emit_reduction(bucket);
         if (!inputs.clips_gradients) collective->emit_update(bucket);

@@ -6,7 +6,7 @@
 
 #include "core/schedule/plan/buffers.h"
 #include "core/schedule/strategies/common/collectives.h"
-#include "core/schedule/strategies/common/group_reduce.h"
+#include "core/schedule/strategies/common/ring_group.h"
 #include "core/schedule/strategies/common/stages.h"
 #include "core/schedule/strategies/common/updates.h"
 #include "core/schedule/strategies/fc_parallel/fc_slices.h"
@@ -53,10 +53,10 @@ class FcParallel {
     Plan& plan = builder_.plan();
     plan.options = fc_parallel_options().write({chain_.quota, chain_.eager});
     plan.notes.push_back(fmt::format(
-        "'{}' to '{}' divided by neurons over {} devices, {} of {} error pieces a round{}",
+        "'{}' to '{}' divided by neurons over {} devices, {} of {} gradient pieces a round{}",
         net_.layers[size_t(chain_.layers.front())].name,
         net_.layers[size_t(chain_.layers.back())].name, everyone_.size(), chain_.quota,
-        everyone_.size(), chain_.eager ? ", sent behind each" : ""));
+        everyone_.size(), chain_.eager ? ", sent after each" : ""));
     std::vector<bool> divided(net_.weights.size(), false);
     for (int layer = 0; layer < layers(); ++layer) {
       if (!is_divided(layer)) continue;
@@ -207,7 +207,7 @@ std::vector<StrategyVariant> variants(const StrategyInputs& inputs) {
   return result;
 }
 
-// A device's share of the layers outside the chain; inside it every round behind the first repeats
+// A device's share of the layers outside the chain; inside it every round after the first repeats
 // the passes of a layer's neurons, but for the last layer, whose rounds are rows of the batch.
 double least_seconds(const StrategyInputs& inputs) {
   const Net& net = *inputs.net;

@@ -11,7 +11,7 @@
 #include "core/base/strings.h"
 #include "core/schedule/strategies/common/collectives.h"
 #include "core/schedule/strategies/common/fc_chain.h"
-#include "core/schedule/strategies/common/group_reduce.h"
+#include "core/schedule/strategies/common/ring_group.h"
 #include "core/schedule/strategies/common/stages.h"
 #include "core/schedule/strategies/common/updates.h"
 
@@ -71,12 +71,12 @@ void require_one_boundary_layer(const Net& net, int last_conv) {
     const Layer& layer = net.layers[size_t(scalar.layer)];
     throw error(
         "{}: it reports '{}' before the last convolution '{}'; strategy 'hybrid' needs all losses "
-        "and metrics behind it{}",
+        "and metrics after it{}",
         layer.title(), scalar.name, boundary.name, location(layer));
   }
 }
 
-// -1, 0, 1: before the last convolution, it, behind it.
+// -1, 0, 1: before the last convolution, it, after it.
 int side_of(int layer, int last_conv) {
   return layer < last_conv ? -1 : (layer == last_conv ? 0 : 1);
 }
@@ -223,7 +223,7 @@ class Hybrid {
  private:
   void note() {
     builder_.plan().notes.push_back(fmt::format(
-        "convolutions up to '{}' on {}; its backward pass and what lies behind it on {}",
+        "convolutions up to '{}' on {}; its backward pass and what comes after it on {}",
         boundary_layer_.name, to_text(roles_.conv), to_text(roles_.fc)));
     if (roles_.extends_memory) {
       builder_.plan().notes.push_back(
