@@ -11,6 +11,7 @@
 
 #include "bench/paced_frame.h"
 #include "core/data/dataset.h"
+#include "core/model/models.h"
 
 namespace {
 

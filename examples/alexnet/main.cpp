@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <exception>
 
+#include "core/model/classes.h"
+#include "core/model/models.h"
 #include "core/tandem.h"
 #include "examples/alexnet/comparison.h"
 #include "examples/alexnet/options.h"

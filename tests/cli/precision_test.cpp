@@ -38,8 +38,9 @@ TEST_F(Precision, AnotherWordIsRefusedByEveryCommandThatHasTheOption) {
 TEST_F(Precision, ThatOnlyGpusHaveIsRefusedElsewhere) {
   for (const char* command : {"train --data synthetic --net lenet --steps 1 --out run",
                               "profile --net lenet", "plan --net lenet --devices cpu:2"}) {
-    EXPECT_THAT(desk_.refusal(std::string(command) + " --precision tf32"),
-                HasSubstr("precision tf32 is of NVIDIA GPUs (--devices cuda:0)"))
+    EXPECT_THAT(
+        desk_.refusal(std::string(command) + " --precision tf32"),
+        HasSubstr("precision tf32 needs the tensor cores of NVIDIA GPUs (--devices cuda:0)"))
         << command;
     EXPECT_THAT(desk_.refusal(std::string(command) + " --precision float16"),
                 HasSubstr("none of its layers with weights computes in float16 on device kind "
@@ -126,9 +127,9 @@ TEST_F(Precision, ALossScaleIsAPowerOfTwoAndOfFloat16) {
   desk_.draw_two_classes("images");
   const std::string train = "train --net tiny.prototxt --data images --batch 4 --steps 2 --out run";
   EXPECT_THAT(desk_.refusal(train + " --precision float16 --loss-scale 100"),
-              HasSubstr("a loss scale of 100: it is a power of two from 1 to 65536"));
+              HasSubstr("a loss scale of 100: it must be a power of two from 1 to 65536"));
   EXPECT_THAT(desk_.refusal(train + " --precision float16 --loss-scale 131072"),
-              HasSubstr("it is a power of two from 1 to 65536"));
+              HasSubstr("it must be a power of two from 1 to 65536"));
   EXPECT_THAT(desk_.refusal(train + " --loss-scale 128"),
               HasSubstr("--loss-scale 128 is of --precision float16; float32 needs none"));
   success(train);
@@ -193,8 +194,8 @@ TEST_F(Precision, ThatThisCpuDoesNotMultiplyInIsRefusedWhereItWouldHaveTo) {
        {"train --data synthetic --net lenet --steps 1 --out run", "profile --net lenet"}) {
     EXPECT_THAT(
         desk_.refusal(std::string(command) + " --precision bfloat16", "ONEDNN_MAX_CPU_ISA=AVX2"),
-        HasSubstr("this CPU does not multiply bfloat16, which takes AVX-512 (or "
-                  "ONEDNN_MAX_CPU_ISA leaves it out): use --precision float32"))
+        HasSubstr("this CPU does not multiply bfloat16, which needs AVX-512 (or "
+                  "ONEDNN_MAX_CPU_ISA excludes it): use --precision float32"))
         << command;
   }
 }

@@ -4,7 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/precision.h"
+#include "core/base/shape.h"
+#include "core/model/initial_weights.h"
 #include "tests/model/net_test.h"
 #include "tests/model/thrown.h"
 
@@ -132,7 +133,7 @@ TEST(Dtypes, OnlyGpusHaveTf32) {
   EXPECT_THAT(thrown([&] {
                 (void)build(data_layer + inner_product("ip", "data", "ip") + loss_layer, options);
               }),
-              HasSubstr("precision tf32 is of NVIDIA GPUs (--devices cuda:0)"));
+              HasSubstr("precision tf32 needs the tensor cores of NVIDIA GPUs (--devices cuda:0)"));
 }
 
 }  // namespace

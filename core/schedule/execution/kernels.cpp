@@ -123,7 +123,7 @@ void require_given(const Layer& layer, const Prepared& prepared) {
       prepared.algorithm.starts_with(measured_prefix) && prepared.algorithm != prepared.given;
   if (prepared.given.empty() || !takes_another) return;
   throw error("{}: its kernel was to take the algorithm '{}' again, but took '{}'{}", layer.title(),
-              prepared.given, prepared.algorithm, in_place(layer.location));
+              prepared.given, prepared.algorithm, in_file(layer.location));
 }
 
 // Whatever can be known to be missing is said before the first step.
@@ -133,7 +133,7 @@ void require(const Layer& layer, const Prepared& prepared, int64_t statistics) {
         prepared.reason.empty() ? fmt::format("its kernel refused with status {}", prepared.status)
                                 : prepared.reason;
     const std::string message =
-        fmt::format("{}: {}{}{}", layer.title(), reason, in_place(layer.location),
+        fmt::format("{}: {}{}{}", layer.title(), reason, in_file(layer.location),
                     prepared.given.empty()
                         ? ""
                         : fmt::format("; the run's record says to take '{}' again: begin a new run "
@@ -145,11 +145,11 @@ void require(const Layer& layer, const Prepared& prepared, int64_t statistics) {
   require_given(layer, prepared);
   if (prepared.report.statistics > statistics) {
     throw error("{}: its kernel writes {} statistics of the batch, but its type says {}{}",
-                layer.title(), prepared.report.statistics, statistics, in_place(layer.location));
+                layer.title(), prepared.report.statistics, statistics, in_file(layer.location));
   }
   if (prepared.report.saved_bytes > 0 && layer.has(TANDEM_SAVES_NOTHING)) {
     throw error("{}: its kernel keeps {} bytes of saved memory, but its type says it keeps none{}",
-                layer.title(), prepared.report.saved_bytes, in_place(layer.location));
+                layer.title(), prepared.report.saved_bytes, in_file(layer.location));
   }
 }
 
