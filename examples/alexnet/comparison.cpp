@@ -9,7 +9,7 @@
 #include "core/schedule/cost/bounds.h"
 #include "core/schedule/report/report.h"
 #include "core/schedule/report/svg.h"
-#include "core/schedule/strategies/strategy_options.h"
+#include "core/schedule/strategies/data_parallel/two_phase.h"
 #include "core/train/price.h"
 #include "core/train/safetensors.h"
 #include "examples/alexnet/pipeline.h"
@@ -27,11 +27,12 @@ void set_formula(StrategyResult& result, const Measurement& measured, Session& s
     result.formula = "a + b + c + m + n + broadcast";
     result.by_formula = measured.parts.sequential();
   } else if (result.strategy == "two_phase") {
-    const bool hidden = session.options().strategy_options.hidden_broadcast;
+    const Plan& plan = session.training().plan;
+    const bool hidden = two_phase_options().read(plan.options).hidden_broadcast;
     result.formula =
         hidden ? "a + b + max(c, m) + n + exposed broadcast" : "a + b + max(c, m) + n + broadcast";
     result.by_formula = measured.parts.two_phase(hidden);
-    if (hidden) result.by_formula += exposed_broadcast(session.training().plan, measured.events);
+    if (hidden) result.by_formula += exposed_broadcast(plan, measured.events);
   } else {
     const Plan& plan = session.training().plan;
     const double told = session.options().machine.link.bandwidth;
@@ -49,7 +50,7 @@ class Comparison {
 
   std::vector<StrategyResult> run() {
     std::vector<StrategyResult> results;
-    for (const Strategy& strategy : strategies()) {
+    for (const Strategy& strategy : built_in_strategies()) {
       StrategyResult& result = results.emplace_back();
       result.strategy = strategy.name;
       try {
@@ -68,7 +69,7 @@ class Comparison {
     announce(result.strategy, options_, options_.measured_steps());
     SessionOptions o = base_;
     o.strategy = result.strategy;
-    o.strategy_options = options_of(result.strategy, base_.strategy_options);
+    o.strategy_options = built_in_strategies().options_of(result.strategy, base_.strategy_options);
     Plan plan;
     {
       Session session(registry_, net_, o);

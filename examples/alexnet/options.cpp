@@ -4,31 +4,27 @@
 
 #include "core/base/error.h"
 #include "core/base/shape.h"
-#include "core/schedule/strategies/strategy_options.h"
+#include "core/schedule/strategies/strategies.h"
 
 namespace alexnet {
 namespace {
 
 using tandem::error;
 
-std::string strategy_names() {
-  std::string names;
-  for (const tandem::Strategy& strategy : tandem::strategies()) {
-    names += (names.empty() ? "" : ", ") + strategy.name;
-  }
-  return names;
-}
-
 void declare_strategy_options(CLI::App& app, tandem::StrategyOptions& options) {
-  for (const tandem::StrategyOption& option : tandem::strategy_options()) {
+  for (const tandem::KnownOption& known : tandem::built_in_strategies().options()) {
+    const tandem::StrategyOption& option = known.option;
     if (option.is_flag) {
       app.add_flag_callback(
-          option.name, [&options, &option] { option.set(options, ""); }, option.help_text());
+          option.name, [&options, &option] { options[option.key] = option.parse(""); },
+          known.help_text());
     } else {
       app.add_option_function<std::string>(
           option.name,
-          [&options, &option](const std::string& value) { option.set(options, value); },
-          option.help_text());
+          [&options, &option](const std::string& text) {
+            options[option.key] = option.parse(text);
+          },
+          known.help_text());
     }
   }
 }
@@ -37,7 +33,8 @@ void declare(CLI::App& app, Options& o, std::string& link, bool& synthetic) {
   CLI::Option* data = app.add_option("--data", o.data, "Train on this folder of images");
   app.add_flag("--synthetic", synthetic, "Measure on synthetic input (default)")->excludes(data);
   app.add_option("--devices", o.devices, "cpu, cpu:2, ...")->capture_default_str();
-  app.add_option("--strategy", o.strategy, strategy_names() + "; all: one after the other")
+  app.add_option("--strategy", o.strategy,
+                 tandem::built_in_strategies().names() + "; all: one after the other")
       ->capture_default_str();
   app.add_option("--precision", o.precision,
                  "float32 or bfloat16: of activations and their gradients; weights stay float32")
@@ -108,8 +105,9 @@ std::optional<Options> read_options(int argc, char** argv, int* exit_code) {
     throw error("{} (see 'tandem-alexnet --help')", failure.what());
   }
   if (!link.empty()) options.machine.link = tandem::parse_link(link);
-  for (const tandem::StrategyOption& option : tandem::strategy_options()) {
-    if (app.count(option.name) > 0) tandem::require_option_of(options.strategy, option);
+  for (const tandem::KnownOption& known : tandem::built_in_strategies().options()) {
+    if (app.count(known.option.name) == 0) continue;
+    tandem::built_in_strategies().require_option_of(options.strategy, known);
   }
   check(options);
   return options;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/device/machine.h"
-#include "core/schedule/strategies/strategy.h"
+#include "core/schedule/plan/strategy_options.h"
 
 namespace alexnet {
 

@@ -10,7 +10,7 @@
 #include "core/base/strings.h"
 #include "core/schedule/report/report.h"
 #include "core/schedule/report/svg.h"
-#include "core/schedule/strategies/strategy_options.h"
+#include "core/schedule/strategies/data_parallel/two_phase.h"
 #include "core/train/safetensors.h"
 
 namespace alexnet {
@@ -193,7 +193,8 @@ PipelineReport measure_pipeline(Registry& registry, const NetDefinition& net, co
   if (options.strategy != "sequential") {
     SessionOptions plain = chosen;
     plain.strategy = "sequential";
-    plain.strategy_options = options_of("sequential", chosen.strategy_options);
+    plain.strategy_options =
+        built_in_strategies().options_of("sequential", chosen.strategy_options);
     require_plan(registry, net, chosen);
     announce("sequential", options, steps);
     Session session(registry, net, plain);
@@ -229,8 +230,9 @@ PipelineReport measure_pipeline(Registry& registry, const NetDefinition& net, co
 
 void print(const PipelineReport& report, const Options& options) {
   const Measurement& m = report.chosen;
-  const char* broadcast =
-      options.strategy_options.hidden_broadcast ? ", hidden broadcast" : ", plain broadcast";
+  const char* broadcast = two_phase_options().read(options.strategy_options).hidden_broadcast
+                              ? ", hidden broadcast"
+                              : ", plain broadcast";
   fmt::print("\nAlexNet, batch {} in all on {}, strategy {}{}{}\n", options.batch, options.devices,
              options.strategy, report.split.empty() ? "" : ", FC part from '" + report.split + "'",
              has_master(options) ? broadcast : "");

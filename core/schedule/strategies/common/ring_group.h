@@ -29,8 +29,8 @@ class RingGroup {
 
   // Then every member has the sum of its own part of the range.
   void emit_reduce_scatter(const Shown& shown, Interval range);
-  // Every member's part of the array to all others. `verb`: "return".
-  void emit_all_gather(const Shown& shown, const std::string& verb, Interval range, Array array);
+  // Every member's part of the array to all others.
+  void emit_all_gather(const Shown& shown, Interval range, Array array);
   // The gradients in these ranges become, on every member, their sum. Nothing for a group of one.
   void emit_all_reduce(const Shown& shown, const std::vector<Interval>& ranges);
 

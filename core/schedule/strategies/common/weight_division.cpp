@@ -1,4 +1,4 @@
-#include "core/schedule/strategies/common/weight_shares.h"
+#include "core/schedule/strategies/common/weight_division.h"
 
 #include <algorithm>
 #include <map>
@@ -20,20 +20,8 @@ std::string to_text(Division division) {
   return "none";
 }
 
-std::optional<Division> given_division(const StrategyInputs& inputs) {
-  const std::string& told = inputs.options.roles.slices;
-  for (const Division division : {Division::slices, Division::slices_of_large, Division::whole}) {
-    if (told != to_text(division)) continue;
-    if (!inputs.needs_norms || division == Division::whole) return division;
-    throw error("--slices {}: the solver's rule reads the norms of whole gradients: give none",
-                told);
-  }
-  if (!told.empty()) throw error("--slices {}: there are all, large and none", told);
-  return inputs.needs_norms ? std::optional(Division::whole) : std::nullopt;
-}
-
-WeightShares::WeightShares(const Net& net, const std::vector<int>& devices, Division division)
-    : net_(net), shares_(net.layers.size()) {
+WeightDivision::WeightDivision(const Net& net, const std::vector<int>& devices, Division division)
+    : net_(net), channels_(net.layers.size()) {
   std::map<int, int64_t> load;  // weights of each device's whole layers
   for (const int device : devices) load[device] = 0;
   const auto count = static_cast<int>(devices.size());
@@ -51,7 +39,7 @@ WeightShares::WeightShares(const Net& net, const std::vector<int>& devices, Divi
     if (slices && count > 1 && layer.has(TANDEM_SLICED_OUTPUTS) && channels >= count &&
         !is_shared(static_cast<int>(i))) {
       for (int k = 0; k < count; ++k) {
-        shares_[i].push_back({devices[size_t(k)], true, share(channels, count, k)});
+        channels_[i].push_back({devices[size_t(k)], share(channels, count, k)});
       }
       continue;
     }
@@ -63,11 +51,11 @@ WeightShares::WeightShares(const Net& net, const std::vector<int>& devices, Divi
                })->first;
     }
     load[device] += weights_of(static_cast<int>(i));
-    shares_[i] = {{device, false, {0, channels}}};
+    channels_[i] = {{device, {0, channels}}};
   }
 }
 
-int64_t WeightShares::weights_of(int layer) const {
+int64_t WeightDivision::weights_of(int layer) const {
   int64_t count = 0;
   for (const int weight : net_.layers[size_t(layer)].weights) {
     count += net_.weights[size_t(weight)].count;
@@ -75,7 +63,7 @@ int64_t WeightShares::weights_of(int layer) const {
   return count;
 }
 
-bool WeightShares::is_shared(int layer) const {
+bool WeightDivision::is_shared(int layer) const {
   for (const int weight : net_.layers[size_t(layer)].weights) {
     int users = 0;
     for (const Layer& other : net_.layers) {
@@ -86,35 +74,35 @@ bool WeightShares::is_shared(int layer) const {
   return false;
 }
 
-std::vector<Interval> WeightShares::ranges(int layer, const WeightShare& share) const {
-  if (!share.is_slice) return weight_ranges(net_, weights_completed_by(net_, layer));
+std::vector<Interval> WeightDivision::ranges(int layer, const Placement& channels) const {
+  if (!is_divided(layer)) return weight_ranges(net_, weights_completed_by(net_, layer));
   std::vector<Interval> result;
   for (const int weight : net_.layers[size_t(layer)].weights) {
     const WeightArray& array = net_.weights[size_t(weight)];
     if (!array.trained()) continue;
     const int64_t one = array.count / array.shape.n;
     result.push_back(
-        buffers::bytes_of(array, {share.channels.begin * one, share.channels.end * one}));
+        buffers::bytes_of(array, {channels.interval.begin * one, channels.interval.end * one}));
   }
   return result;
 }
 
-std::vector<bool> WeightShares::layers_of(int device) const {
+std::vector<bool> WeightDivision::layers_of(int device) const {
   std::vector<bool> result;
-  for (const std::vector<WeightShare>& shares : shares_) {
-    result.push_back(std::any_of(shares.begin(), shares.end(),
-                                 [&](const WeightShare& s) { return s.device == device; }));
+  for (const std::vector<Placement>& layer : channels_) {
+    result.push_back(std::any_of(layer.begin(), layer.end(),
+                                 [&](const Placement& one) { return one.device == device; }));
   }
   return result;
 }
 
-std::vector<Placement> WeightShares::places() const {
+std::vector<Placement> WeightDivision::weights_at() const {
   std::vector<Placement> result;
   std::vector<bool> trained(net_.weights.size(), false);
-  for (int layer = 0; layer < static_cast<int>(shares_.size()); ++layer) {
-    for (const WeightShare& share : of(layer)) {
-      for (const Interval& range : ranges(layer, share)) {
-        result.push_back({share.device, range});
+  for (int layer = 0; layer < static_cast<int>(channels_.size()); ++layer) {
+    for (const Placement& channels : of(layer)) {
+      for (const Interval& range : ranges(layer, channels)) {
+        result.push_back({channels.device, range});
       }
     }
     for (const int weight : weights_completed_by(net_, layer)) trained[size_t(weight)] = true;

@@ -1,4 +1,4 @@
-#include "core/schedule/strategies/common/group_reduce.h"
+#include "core/schedule/strategies/common/ring_group.h"
 
 #include <fmt/format.h>
 
@@ -55,8 +55,7 @@ void RingGroup::emit_reduce_scatter(const Shown& shown, Interval range) {
   }
 }
 
-void RingGroup::emit_all_gather(const Shown& shown, const std::string& verb, Interval range,
-                                Array array) {
+void RingGroup::emit_all_gather(const Shown& shown, Interval range, Array array) {
   for (int round = 0; round + 1 < size(); ++round) {
     for (int half = 0; half < halves(range); ++half) {
       for (int from = 0; from < size(); ++from) {
@@ -65,7 +64,7 @@ void RingGroup::emit_all_gather(const Shown& shown, const std::string& verb, Int
         if (bytes.is_empty()) continue;
         const int source = member(from), target = member(from + 1);
         builder_.emit_transfer(
-            fmt::format("{} {} {}", verb, shown.name, part_name(part, half)), shown.stage,
+            fmt::format("all-gather {} {}", shown.name, part_name(part, half)), shown.stage,
             shown.layer, source, target,
             {{(builder_.*array)(source, bytes), (builder_.*array)(target, bytes)}},
             When::last_micro_batch, full_duplex);
@@ -80,7 +79,7 @@ void RingGroup::emit_all_reduce(const Shown& shown, const std::vector<Interval>&
   for (size_t i = 0; i < ranges.size(); ++i) {
     if (ranges.size() > 1) one.name = fmt::format("{}, range {},", shown.name, i);
     emit_reduce_scatter(one, ranges[i]);
-    emit_all_gather(one, "gather", ranges[i], &PlanBuilder::gradients);
+    emit_all_gather(one, ranges[i], &PlanBuilder::gradients);
   }
 }
 
