@@ -33,7 +33,7 @@ std::string upper_case(std::string text) {
 }
 
 // 'text' for a shell.
-std::string quoted(const std::string& text) {
+std::string shell_quoted(const std::string& text) {
   return "'" + replaced(text, "'", "'\\''") + "'";
 }
 
@@ -102,7 +102,7 @@ std::string zsh_script(const CommandTable& table) {
   };
   std::string commands, cases;
   for (const CommandEntry& command : table.commands) {
-    commands += fmt::format("    {}\n", quoted(command.name + ":" + escaped(command.help)));
+    commands += fmt::format("    {}\n", shell_quoted(command.name + ":" + escaped(command.help)));
     cases += fmt::format("    {}) _arguments", command.name);
     for (const OptionEntry& option : command.options) {
       const Offer offer = offer_of(option);
@@ -117,7 +117,7 @@ std::string zsh_script(const CommandTable& table) {
         text += "[" + escaped(option.help) + "]";
         if (!option.value.empty()) text += fmt::format(":{}:{}", option.name.substr(2), values);
       }
-      cases += " \\\n      " + quoted(text);
+      cases += " \\\n      " + shell_quoted(text);
     }
     cases += " ;;\n";
   }
@@ -189,15 +189,16 @@ std::string manual_page(const CommandTable& table) {
   std::string page = fmt::format(
       ".TH {} 1 \"\" \"{} {}\" \"User Commands\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n.B {}\n"
       ".I COMMAND\n[\\fIOPTION\\fR]...\n.SH DESCRIPTION\n{}\n",
-      upper_case(table.name), table.name, table.version, table.name, roff(table.help.substr(0, end)),
-      table.name, roff(table.help));
+      upper_case(table.name), table.name, table.version, table.name,
+      roff(table.help.substr(0, end)), table.name, roff(table.help));
   for (const OptionEntry& option : table.options) page += roff_entry(option);
   page += ".SH COMMANDS\n";
   for (const CommandEntry& command : table.commands) {
     page += fmt::format(".SS {} {}", table.name, command.name);
     for (const OptionEntry& option : command.options) {
       if (option.is_positional()) {
-        page += fmt::format(option.is_required ? " {}" : " [{}]", upper_case(option.name));
+        const std::string name = upper_case(option.name);
+        page += option.is_required ? " " + name : " [" + name + "]";
       }
     }
     page += fmt::format("\n{}.\n", roff(command.help));
