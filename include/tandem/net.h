@@ -8,7 +8,8 @@
 //       .loss()
 //       .text();
 //
-// TrainOptions::net_text and ProfileOptions::net_text take the text; train() and profile() check it.
+// TrainOptions::net_text and ProfileOptions::net_text take the text; train() and profile() check
+// it.
 #pragma once
 
 #include <cstdint>

@@ -15,12 +15,12 @@ struct BadSample {
 };
 
 struct StepReport {
-  int64_t step = 0;   // done, counted from 1
-  int64_t steps = 0;  // of the run
-  int64_t epoch = 0;  // of the step's first sample, from 0
-  double epochs = 0;  // of the run
-  double loss = 0;    // weighted sum of the losses
-  double rate = 0;    // learning rate
+  int64_t step = 0;              // done, counted from 1
+  int64_t steps = 0;             // of the run
+  int64_t epoch = 0;             // of the step's first sample, from 0
+  double epochs = 0;             // of the run
+  double loss = 0;               // weighted sum of the losses
+  double rate = 0;               // learning rate
   double images_per_second = 0;  // over the last reports
   double seconds_left = 0;       // -1: not known yet
   double waited_seconds = 0;     // for data, since the run began

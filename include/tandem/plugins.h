@@ -1,6 +1,6 @@
-// Plugins: layers, backends and data sets, which plugins/sdk.h writes. They are found in the folders
-// of TANDEM_PLUGIN_PATH and of the installation; a program may add folders, and plugins that are
-// part of itself.
+// Plugins: layers, backends and data sets, which plugins/sdk.h writes. They are found in the
+// folders of TANDEM_PLUGIN_PATH and of the installation; a program may add folders, and plugins
+// that are part of itself.
 #pragma once
 
 #include <filesystem>

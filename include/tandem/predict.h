@@ -20,7 +20,8 @@ struct Prediction {
 
 class Predictor {
  public:
-  // Loads the weights "best" (else last) or "last" of a run. Throws Error for a folder without them.
+  // Loads the weights "best" (else last) or "last" of a run. Throws Error for a folder without
+  // them.
   explicit Predictor(const std::filesystem::path& run, const std::string& devices = "cpu",
                      const std::string& weights = "best");
   ~Predictor();

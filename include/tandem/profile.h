@@ -1,15 +1,15 @@
-// Measuring the steps of a strategy on synthetic data, on real, paced or simulated devices: the time
-// of every stage, timelines, and costs for later predictions.
+// Measuring the steps of a strategy on synthetic data, on real, paced or simulated devices: the
+// time of every stage, timelines, and costs for later predictions.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "tandem/devices.h"
+#include "tandem/strategies.h"
 
 namespace tandem {
 
@@ -59,9 +59,9 @@ class Profile {
   double step_seconds = 0;  // median
   double fastest = 0, slowest = 0;
   double images_per_second = 0;
-  double bound_seconds = 0;  // of the busiest device or link: no order of the tasks is faster
-  StepParts parts;           // of the step with the median time
-  std::string stage_table;   // of that step, for people
+  double bound_seconds = 0;       // of the busiest device or link: no order of the tasks is faster
+  StepParts parts;                // of the step with the median time
+  std::string stage_table;        // of that step, for people
   std::vector<StageSpan> stages;  // of all measured steps, in order of steps
 
   // Throw Error if the file cannot be written.
@@ -85,11 +85,10 @@ class Profiler {
 
   [[nodiscard]] int device_count() const;
   // Throws Error for a strategy or an option that cannot be used here. Measures nothing.
-  void require(const std::string& strategy,
-               const std::map<std::string, std::string>& strategy_options) const;
+  void require(const std::string& strategy, const StrategyOptions& strategy_options) const;
   // Options that the strategy does not take are ignored.
   [[nodiscard]] Profile measure(const std::string& strategy,
-                                const std::map<std::string, std::string>& strategy_options = {});
+                                const StrategyOptions& strategy_options = {});
   // Seconds of the same step with copies between devices left out; the difference is exposed
   // communication.
   [[nodiscard]] double seconds_without_communication(const Profile& profile) const;

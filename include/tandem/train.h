@@ -11,11 +11,12 @@
 #include "tandem/devices.h"
 #include "tandem/net.h"
 #include "tandem/observer.h"
+#include "tandem/strategies.h"
 
 namespace tandem {
 
-// The options of `tandem train`, which docs/ describes; the run folder keeps them, so that a run can
-// be resumed, tested and used for predictions.
+// The options of `tandem train`, which docs/ describes; the run folder keeps them, so that a run
+// can be resumed, tested and used for predictions.
 struct TrainOptions {
   std::string data;      // a folder of images or another data set, or "synthetic"
   std::string net;       // a model's name or a prototxt file; "": the solver's, else alexnet
@@ -31,8 +32,7 @@ struct TrainOptions {
   std::optional<double> loss_scale;  // of float16; else the default, or the resumed run's
   std::string pixels;                // bytes, floats or auto; "": auto, or the resumed run's
   std::string strategy;              // "": two_phase, or the resumed run's; or auto
-  // By option, as on the command line without dashes: {"split", "fc6"}; a flag's value is "".
-  std::map<std::string, std::string> strategy_options;
+  StrategyOptions strategy_options;
   int64_t batch = 0;             // global; 0: the net's batch_size, else 64
   int64_t epochs = 0;            // 0: by steps
   int64_t steps = 0;             // 0: by epochs; both 0: the solver's max_iter, else 10 epochs
