@@ -1,7 +1,7 @@
 // Convolution by Winograd's F(4x4, 3x3) on the cpu (Lavin, Gray: Fast Algorithms for Convolutional
 // Neural Networks, 2016), which does with 36 multiplications what direct convolution does with 144:
 // oneDNN's kernels, over parts of the batch, so that their working memory stays small, and over one
-// group at a time, since they know no groups. How exact it is: docs/performance.md.
+// group at a time, since they know no groups. How exact it is: docs/reports/performance.md.
 #pragma once
 
 #include <memory>

@@ -187,7 +187,7 @@ TEST(RectifiedNumbers, WhatIsNoNumberStaysSoAndWhatIsBelowZeroBecomesZero) {
   EXPECT_TRUE(std::isnan(y[7]));
 }
 
-// What a net of common layers can gain from: see docs/write_a_layer.md.
+// What a net of common layers can gain from: see docs/guide/write_a_layer.md.
 TEST(RectifiedNumbers, AreOfferedByTheLayersBeforeARelu) {
   const bool on_a_cpu = kernel_device().kind() == "cpu";
   for (const char* type : {"Scale", "BatchNorm", "Eltwise"}) {

@@ -1,6 +1,6 @@
 // Compares a layer with its float64 vectors, in every layout its kernel offers. Tolerances are of
 // max |a - b| / max |b| per tensor. The largest of each layer type and pass are properties of the
-// test's result (--gtest_output=json), of which docs/layers.md is made.
+// test's result (--gtest_output=json), of which docs/reports/exactness.md is made.
 #pragma once
 
 #include <algorithm>

@@ -90,7 +90,7 @@ void add_train(CommandLine& line) {
   Command& command = line.add("train", "Train a net on a folder of images, or on synthetic data");
   command.option("--data PATH", &o.data,
                  "Folder with train/ and val/, or with one folder per class; a list (.txt, .csv) "
-                 "or another data set (docs/data.md); or 'synthetic'");
+                 "or another data set (docs/reference/data.md); or 'synthetic'");
   command.option("--net FILE", &o.net,
                  "A model's name or a prototxt file (default: the solver's, else alexnet)");
   command.option("--solver FILE", &o.solver, "A Caffe solver file (default: the model's own)");

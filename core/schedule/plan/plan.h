@@ -29,8 +29,8 @@ struct StreamId {
   friend bool operator==(const StreamId&, const StreamId&) = default;
 };
 
-// The stages of STRATEGIES.md §1, those of strategies that do not divide the net into two parts,
-// and what surrounds them; the names users see in tables and timelines.
+// The stages of docs/design/strategies.md §1, those of strategies that do not divide the net into
+// two parts, and what surrounds them; the names users see in tables and timelines.
 enum class Stage {
   input,
   broadcast,

@@ -1,6 +1,6 @@
-// STRATEGIES §5: conv devices and FC devices. Activations go from one to the other, errors and the
-// last convolution's gradient come back; each kind of device sums and updates its own weights,
-// layer by layer, while the next layer is computed.
+// docs/design/strategies.md §5: conv devices and FC devices. Activations go from one to the other,
+// errors and the last convolution's gradient come back; each kind of device sums and updates its
+// own weights, layer by layer, while the next layer is computed.
 #include <fmt/format.h>
 
 #include "core/base/error.h"
