@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tandem/observer.h"
+#include "observer.h"
 
 namespace tandem {
 

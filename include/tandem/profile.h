@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "tandem/devices.h"
-#include "tandem/strategies.h"
+#include "devices.h"
+#include "strategies.h"
 
 namespace tandem {
 

@@ -8,10 +8,10 @@
 #include <optional>
 #include <string>
 
-#include "tandem/devices.h"
-#include "tandem/net.h"
-#include "tandem/observer.h"
-#include "tandem/strategies.h"
+#include "devices.h"
+#include "net.h"
+#include "observer.h"
+#include "strategies.h"
 
 namespace tandem {
 
