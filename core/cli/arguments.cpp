@@ -11,7 +11,7 @@
 namespace tandem::cli {
 namespace {
 
-// Whether --pixels leaves it to the program.
+// Whether --pixels leaves the choice to the program.
 bool is_decided_here(const std::string& pixels) {
   return pixels.empty() || pixels == "auto";
 }
@@ -26,7 +26,7 @@ MachineOptions MachineArguments::options() const {
   if (!link.empty()) options.link = parse_link(link);
   if (!topology.empty()) {
     if (!link.empty()) {
-      throw error("--link {} and --topology {}: both say how fast links are; give one of them",
+      throw error("--link {} and --topology {}: both define the speed of links; give one of them",
                   link, topology);
     }
     options.topology = std::make_shared<Topology>(read_topology(topology));
@@ -42,7 +42,7 @@ std::map<std::string, std::string> read_pairs(const std::vector<std::string>& te
   for (const std::string& text : texts) {
     const size_t at = text.find('=');
     if (at == std::string::npos)
-      throw error("{} {}: it is written name=value, e.g. {}", option, text, example);
+      throw error("{} {}: it must be name=value, e.g. {}", option, text, example);
     pairs[text.substr(0, at)] = text.substr(at + 1);
   }
   return pairs;
@@ -96,11 +96,11 @@ std::string pixels_word(const SessionOptions& options) {
 
 std::string pixels_text(const std::string& pixels, const SessionOptions& options) {
   if (options.training_pixels == PixelForm::rounded) {
-    return "pixels: floats; the devices' backend makes none of bytes\n";
+    return "pixels: floats; the backend of the devices does not convert bytes\n";
   }
   const std::string word = pixels_word(options);
   if (!is_decided_here(pixels)) return fmt::format("pixels: {}\n", word);
-  return fmt::format("pixels: {} by default (or say --pixels {})\n", word,
+  return fmt::format("pixels: {} by default (to change: --pixels {})\n", word,
                      word == "bytes" ? "floats" : "bytes");
 }
 
@@ -113,7 +113,7 @@ void choose_made_up_pixels(const std::string& pixels, bool prefers_bytes, Sessio
   }
   if (pixels != "bytes" && !(is_decided_here(pixels) && prefers_bytes && fits)) return;
   options.training_pixels = PixelForm::bytes;
-  options.pixel_scale.means.fill(127.5F);  // around zero, as images whose mean is taken away
+  options.pixel_scale.means.fill(127.5F);  // around zero, as images with their mean subtracted
 }
 
 void add_tune_option(Command& command, bool& tune) {
@@ -197,7 +197,7 @@ Shape NetArguments::data(const NetDefinition& net_definition) const {
   if (shape.c == 0) shape.c = 3;
   if (size > 0) shape.h = shape.w = size;
   if (shape.h == 0 || shape.w == 0) {
-    throw error("net '{}' does not say how large its images are: say it with --size", net);
+    throw error("net '{}' does not define the size of its images: give it with --size", net);
   }
   return shape;
 }

@@ -1,4 +1,4 @@
-// What a person sees of a run: a progress bar on a terminal, plain lines elsewhere.
+// The progress of a run for its user: a progress bar on a terminal, plain lines elsewhere.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@ namespace tandem::cli {
 
 class Progress : public Observer {
  public:
-  // `display`: without a terminal, a line every so many steps.
+  // `display`: steps between lines, without a terminal.
   explicit Progress(int64_t display);
 
   void on_message(const std::string& line) override;

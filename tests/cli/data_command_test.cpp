@@ -73,7 +73,7 @@ TEST(DataCommand, DrawsWhatANetWillSee) {
       "data images --net tiny.prototxt --preview seen.png --images 6 --data-option mirror=true");
   EXPECT_EQ(outcome.code, 0) << outcome.errors;
   EXPECT_THAT(desk.read("seen.png"), StartsWith("\x89PNG"));
-  EXPECT_THAT(outcome.output, HasSubstr("6 images as net 'tiny' sees them"));
+  EXPECT_THAT(outcome.output, HasSubstr("6 images as net 'tiny' receives them"));
 }
 
 TEST(DataCommand, WrongInputIsOneMessage) {

@@ -23,10 +23,11 @@ class AskedForLinks : public testing::Test {
 };
 
 TEST_F(AskedForLinks, CpuAndSimDevicesSayWhatToDoInstead) {
-  EXPECT_THAT(printed("devices --links"),
-              HasSubstr("cpu devices tell nothing of their links: --measure FILE measures them"));
+  EXPECT_THAT(
+      printed("devices --links"),
+      HasSubstr("cpu devices report nothing about their links: measure them with --measure FILE"));
   EXPECT_THAT(printed("devices --links --devices sim:3"),
-              HasSubstr("sim devices tell nothing of their links: --link and --topology say what"));
+              HasSubstr("sim devices report nothing about their links: describe them with --link"));
 }
 
 TEST_F(AskedForLinks, OneDeviceIsTooFew) {
@@ -36,7 +37,7 @@ TEST_F(AskedForLinks, OneDeviceIsTooFew) {
 
 TEST_F(AskedForLinks, WhatChangesThemIsRefused) {
   EXPECT_THAT(desk_.refusal("devices --links --link bandwidth=1GB/s"),
-              AllOf(HasSubstr("--link:"), HasSubstr("--links asks the devices as they are")));
+              AllOf(HasSubstr("--link:"), HasSubstr("--links reads what the devices report")));
   EXPECT_THAT(desk_.refusal("devices --devices cpu:2"), HasSubstr("the list is of all devices"));
 }
 

@@ -69,7 +69,7 @@ TEST(Pixels, AsBytesAreInAPlanAndItsCosts) {
 
 const auto are_bytes_by_default =
     AllOf(HasSubstr("convert input @0"),
-          HasSubstr("\npixels: bytes by default (or say --pixels floats)\n"));
+          HasSubstr("\npixels: bytes by default (to change: --pixels floats)\n"));
 const auto are_floats_by_default =
     AllOf(Not(HasSubstr("convert input")), HasSubstr("\npixels: floats by default"));
 
@@ -97,7 +97,7 @@ TEST(Pixels, OnABackendThatMakesNoFloatsOfBytesAreToldToBeFloats) {
   const Outcome profiled = desk.tandem(profile, older);
   ASSERT_EQ(profiled.code, 0) << profiled.errors;
   EXPECT_THAT(profiled.output,
-              HasSubstr("\npixels: floats; the devices' backend makes none of bytes\n"));
+              HasSubstr("\npixels: floats; the backend of the devices does not convert bytes\n"));
   EXPECT_THAT(desk.read("costs.csv"), Not(HasSubstr("\nconvert,")));
   EXPECT_THAT(desk.tandem(profile + " --json", older).output, HasSubstr("\"pixels\": \"floats\""));
 }

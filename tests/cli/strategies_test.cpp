@@ -88,7 +88,7 @@ TEST(TopologyOption, ThatDoesNotFitIsRefused) {
   EXPECT_THAT(refusal_of("--devices cpu:3 --topology two.txt"),
               HasSubstr("topology 'two.txt' has 2 devices, but 'cpu:3' asks for 3"));
   EXPECT_THAT(refusal_of("--devices cpu:2 --topology two.txt --link bandwidth=1GB/s"),
-              HasSubstr("both say how fast links are"));
+              HasSubstr("both define the speed of links"));
   EXPECT_THAT(refusal_of("--topology none.txt"), HasSubstr("none.txt"));
   const Desk desk;
   desk.write("bad.txt",

@@ -29,7 +29,7 @@ struct PlanArguments {
   bool tasks = true, as_json = false;
 };
 
-// What a session on `sim` for these arguments is made with.
+// The options of a session on `sim` for these arguments.
 SessionOptions session_options(const PlanArguments& a, const Registry& registry,
                                const NetDefinition& definition, PriceOptions& how) {
   const DeviceSpec devices = parse_devices(a.devices, registry.backends());
@@ -65,13 +65,13 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
   options.testing = false;
   options.costs =
       a.costs.empty() ? CostTable(roofline) : CostTable::read(a.costs, roofline, a.precision);
-  // Simulated devices take what those would that they stand for, or that were measured.
+  // Simulated devices use the form of the devices that they stand for, or that were measured.
   const bool were_bytes = devices.kind == "sim" && options.costs->find("convert") != nullptr;
   choose_made_up_pixels(a.pixels, how.kernel_devices->kind == "cuda" || were_bytes, options);
   options.executor.variation = a.variation;
   options.executor.variation_seed = a.variation_seed;
   how.batch_per_device = a.batch_per_device;
-  // Under variation a few steps say little.
+  // With variation a few steps are not enough for an average.
   if (a.variation > 0) how.steps = 40;
   return options;
 }

@@ -34,7 +34,7 @@ struct LayerRow {
   double seconds[3] = {0, 0, 0};  // forward, backward_data, backward_weights
   tandem_layer_cost cost{};
   int64_t weights = 0;
-  std::string fused{};      // "fused into conv1": whose kernel does its forward pass
+  std::string fused{};      // "fused into conv1", whose kernel does its forward pass
   std::string algorithm{};  // of its kernel on the first device that has one; "": it names none
 };
 
@@ -122,7 +122,7 @@ void print_step(const ProfileArguments& arguments, const Measurement& m, const P
 }
 
 int run_profile(ProfileArguments& a, const Command& command) {
-  // The AlexNet-like test is of the net and shown with every strategy.
+  // The AlexNet-like test depends on the net alone and is shown with every strategy.
   require_strategy_options(command, a.strategy, {"--time-threshold", "--weight-threshold"});
   if (a.steps < 1) throw error("--steps {}: there must be at least 1", a.steps);
   if (a.warm_up < 1) throw error("--warm-up {}: there must be at least 1", a.warm_up);

@@ -13,7 +13,7 @@
 namespace tandem::cli {
 namespace {
 
-// A signal handler reaches nothing else; the second Ctrl-C ends the program at once.
+// All that the signal handler may touch. The second Ctrl-C ends the program at once.
 std::atomic<bool> interrupted{false};
 
 extern "C" void on_interrupt(int signal_number) {
