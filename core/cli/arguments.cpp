@@ -4,6 +4,8 @@
 
 #include "core/base/error.h"
 #include "core/base/shape.h"
+#include "core/model/classes.h"
+#include "core/model/models.h"
 #include "core/schedule/cost/topology_file.h"
 #include "core/train/safetensors.h"
 #include "core/train/session.h"

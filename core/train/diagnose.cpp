@@ -7,6 +7,8 @@
 #include "core/base/error.h"
 #include "core/device/machine.h"
 #include "core/schedule/execution/executor.h"
+#include "core/schedule/execution/kernels.h"
+#include "core/schedule/execution/runtime.h"
 #include "core/schedule/plan/buffers.h"
 #include "core/schedule/strategies/strategy.h"
 

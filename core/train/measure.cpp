@@ -218,8 +218,7 @@ CostTable costs_of(const Session& session, const Net& net, const Plan& plan,
     ++sum.count;
     if (const auto* work = std::get_if<LayerWork>(&task.work)) {
       const PlanBinding& binding = plan.bindings[static_cast<size_t>(work->binding)];
-      sum.rows +=
-          static_cast<double>(binding.row_end - binding.row_begin) * slice_fraction(net, binding);
+      sum.rows += static_cast<double>(binding.rows.count()) * slice_fraction(net, binding);
     }
     sum.bytes += cost_bytes(plan, task);
   }

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/base/precision.h"
+#include "core/base/shape.h"
 #include "core/base/strings.h"
 #include "core/schedule/strategies/data_parallel/parts.h"
 #include "core/schedule/strategies/strategy_options.h"
@@ -60,13 +60,13 @@ class KernelMemory {
 
  private:
   using Key = std::tuple<int, int64_t, int64_t>;  // layer, rows
-  static Key key(const PlanBinding& use) { return {use.layer, use.row_begin, use.row_end}; }
+  static Key key(const PlanBinding& use) { return {use.layer, use.rows.begin, use.rows.end}; }
 
   bool fill(Plan& plan) const {
     for (const PlanBinding& use : plan.bindings) {
       const auto found = saved_.find(key(use));
       const auto scratch = scratch_.find(key(use));
-      if (found == saved_.end() || scratch == scratch_.end() || use.slice_end >= 0) return false;
+      if (found == saved_.end() || scratch == scratch_.end() || use.slice.end >= 0) return false;
       plan.buffers[size_t(use.saved)].bytes = found->second;
       plan.buffers[size_t(use.scratch)].bytes = scratch->second;
       plan.buffers[size_t(use.backward_scratch)].bytes = scratch->second;

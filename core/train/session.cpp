@@ -4,6 +4,7 @@
 
 #include "core/base/strings.h"
 #include "core/device/find_topology.h"
+#include "core/model/initial_weights.h"
 #include "core/schedule/plan/buffers.h"
 #include "core/schedule/strategies/simulated_default.h"
 
@@ -112,7 +113,7 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   inputs.solver_states = options_.rule.states;
   inputs.needs_norms = options_.rule.needs_norms();
   inputs.clips_gradients = options_.rule.clip > 0;
-  inputs.batches_per_update = options_.rule.batches;
+  inputs.micro_batches_per_step = options_.rule.batches;
   inputs.options = options_.strategy_options;
   inputs.weights_at = training_.plan.weights_at;
   phase.pixels = which == TANDEM_TRAIN ? options_.training_pixels : options_.testing_pixels;
@@ -193,17 +194,19 @@ void Session::set_initial_weights(uint64_t seed) {
   });
 }
 
-std::vector<WeightPlace> Session::weights_at() const {
+std::vector<Placement> Session::weights_at() const {
   const Plan& plan = training_.plan;
   if (options_.training && !plan.weights_at.empty()) return plan.weights_at;
-  return {{0, 0, net().weight_floats * 4}};
+  return {{0, {0, buffers::weight_bytes(net())}}};
 }
 
 std::vector<float> Session::weights() const {
   std::vector<float> values(static_cast<size_t>(net().weight_floats));
-  for (const WeightPlace& place : weights_at()) {
-    runtime_->read_persistent(buffers::weights, place.device, values.data() + place.offset / 4,
-                              place.bytes, place.offset);
+  for (const Placement& place : weights_at()) {
+    const Interval& bytes = place.interval;
+    runtime_->read_persistent(buffers::weights, place.device,
+                              values.data() + bytes.begin / buffers::float_bytes, bytes.count(),
+                              bytes.begin);
   }
   return values;
 }
@@ -218,7 +221,7 @@ std::vector<int> Session::devices_with(const char* buffer) const {
 
 namespace {
 
-const char* buffer_of(const StatePart& part) {
+const char* buffer_of(const StatePlacement& part) {
   return part.is_extended ? buffers::extended_state : buffers::state;
 }
 
@@ -227,11 +230,12 @@ const char* buffer_of(const StatePart& part) {
 void Session::set_state(const std::vector<float>& values) {
   if (values.empty()) return;
   const int64_t floats = net().weight_floats;
-  for (const StatePart& part : training_.plan.state_parts) {
+  for (const StatePlacement& part : training_.plan.state_at) {
     for (int64_t k = 0; k < options_.rule.states; ++k) {
-      runtime_->write_persistent(buffer_of(part), part.device,
-                                 values.data() + k * floats + part.offset / 4, part.bytes,
-                                 part.begin + k * part.stride);
+      runtime_->write_persistent(
+          buffer_of(part), part.device,
+          values.data() + k * floats + part.weights.begin / buffers::float_bytes,
+          part.weights.count(), part.offset + k * part.stride);
     }
   }
 }
@@ -239,11 +243,12 @@ void Session::set_state(const std::vector<float>& values) {
 std::vector<float> Session::state() const {
   if (!options_.training) return {};
   std::vector<float> values(static_cast<size_t>(net().weight_floats * options_.rule.states));
-  for (const StatePart& part : training_.plan.state_parts) {
+  for (const StatePlacement& part : training_.plan.state_at) {
     for (int64_t k = 0; k < options_.rule.states; ++k) {
-      runtime_->read_persistent(buffer_of(part), part.device,
-                                values.data() + k * net().weight_floats + part.offset / 4,
-                                part.bytes, part.begin + k * part.stride);
+      runtime_->read_persistent(
+          buffer_of(part), part.device,
+          values.data() + k * net().weight_floats + part.weights.begin / buffers::float_bytes,
+          part.weights.count(), part.offset + k * part.stride);
     }
   }
   return values;

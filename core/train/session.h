@@ -13,6 +13,8 @@
 #include "core/model/net.h"
 #include "core/plugin/registry.h"
 #include "core/schedule/execution/executor.h"
+#include "core/schedule/execution/kernels.h"
+#include "core/schedule/execution/runtime.h"
 #include "core/schedule/strategies/strategy.h"
 
 namespace tandem {
@@ -105,7 +107,7 @@ class Session {
   void reserve(Phase& phase);
   void finish(Phase& phase);
   // Where the plan leaves the newest weights and their state.
-  [[nodiscard]] std::vector<WeightPlace> weights_at() const;
+  [[nodiscard]] std::vector<Placement> weights_at() const;
   [[nodiscard]] std::vector<int> devices_with(const char* buffer) const;
 
   Registry& registry_;

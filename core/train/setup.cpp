@@ -7,7 +7,7 @@
 #include "core/base/strings.h"
 #include "core/data/loader.h"
 #include "core/device/machine.h"
-#include "core/model/class_targets.h"
+#include "core/model/classes.h"
 #include "core/model/loss_scale.h"
 #include "core/model/net.h"
 #include "core/schedule/strategies/strategy_options.h"
@@ -205,15 +205,16 @@ void resolve_amount(TrainSetup& setup, const TrainOptions& options) {
     throw error("--epochs {}: there must be at least 1 epoch", options.epochs);
   if (chosen.batch == 0) chosen.batch = setup.net.batch_size(TANDEM_TRAIN).value_or(default_batch);
   const int64_t size = setup.record.training_samples;
-  const int64_t images = chosen.batch * setup.solver.batches_per_update;  // of a step
+  const int64_t images = chosen.batch * setup.solver.micro_batches_per_step;  // of a step
   const auto steps_of = [&](int64_t epochs) { return (epochs * size + images - 1) / images; };
   if (chosen.steps == 0 && chosen.epochs > 0) chosen.steps = steps_of(chosen.epochs);
   if (chosen.steps == 0) chosen.steps = setup.solver.max_steps;
   if (chosen.steps == 0) chosen.steps = steps_of(default_epochs);
-  if (setup.solver.batches_per_update > 1) {
-    setup.messages.push_back(fmt::format(
-        "iter_size {}: every step adds up {} batches of {}, {} images",
-        setup.solver.batches_per_update, setup.solver.batches_per_update, chosen.batch, images));
+  if (setup.solver.micro_batches_per_step > 1) {
+    setup.messages.push_back(
+        fmt::format("iter_size {}: every step adds up {} batches of {}, {} images",
+                    setup.solver.micro_batches_per_step, setup.solver.micro_batches_per_step,
+                    chosen.batch, images));
   }
   note_changes(options, setup);
   resolve_tests(setup);

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
+#include "core/model/learning_rate.h"
 #include "core/model/loss_scale.h"
 #include "core/model/solver_definition.h"
 #include "core/train/diagnose.h"
@@ -28,7 +29,7 @@ TrainingRun::TrainingRun(Registry& registry, TrainSetup& setup, const RunFolder&
       session_(session),
       recorder_(recorder),
       phase_(session.training()),
-      batches_(setup.solver.batches_per_update) {}
+      batches_(setup.solver.micro_batches_per_step) {}
 
 double TrainingRun::seconds() const {
   return std::chrono::duration<double>(Clock::now() - begin_).count();

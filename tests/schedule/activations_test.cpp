@@ -96,10 +96,10 @@ TEST_P(JoinedActivations, AreDoneToEachElementOnce) {
     const PlanBinding* use = forward_use(plan, task);
     if (use == nullptr) continue;
     const Layer& layer = net.layers[static_cast<size_t>(use->layer)];
-    const int64_t channels = use->slice_end < 0
+    const int64_t channels = use->slice.end < 0
                                  ? net.tensors[static_cast<size_t>(layer.outputs[0])].shape.c
-                                 : use->slice_end - use->slice_begin;
-    const int64_t elements = (use->row_end - use->row_begin) * channels;
+                                 : use->slice.count();
+    const int64_t elements = (use->rows.count()) * channels;
     if (layer.fused_into >= 0) done[use->layer] += elements;
     if (use->activation != TANDEM_ACTIVATION_NONE) done[net.fused_layer(use->layer)] += elements;
   }
@@ -119,7 +119,7 @@ TEST_P(JoinedActivations, HaveNoTaskOfTheirOwnButBehindSlices) {
     if (use == nullptr) continue;
     own += net.layers[static_cast<size_t>(use->layer)].fused_into >= 0 ? 1 : 0;
     along += use->activation != TANDEM_ACTIVATION_NONE ? 1 : 0;
-    const bool is_part = use->slice_end >= 0 || use->input_end >= 0 || use->adds_to_output;
+    const bool is_part = use->slice.end >= 0 || use->input_slice.end >= 0 || use->adds_to_output;
     EXPECT_FALSE(is_part && use->activation != TANDEM_ACTIVATION_NONE) << task.label;
   }
   EXPECT_GT(along, 0);
@@ -187,7 +187,7 @@ TEST_F(ByHand, AnActivationHasATaskOfItsOwnWhereItWasNotDoneAlong) {
 
 TEST_F(ByHand, AnActivationThatIsLeftOutIsAnErrorWhereItWasCopiedTo) {
   PlanBuilder plan = builder();
-  const int other = plan.add_place(0, {3, 9}, "other");
+  const int other = plan.add_shard(0, {3, 9}, "other");
   const int tensor = net_.layers[static_cast<size_t>(layer("conv1"))].outputs[0];
   emit_alone(plan, "conv1");
   plan.emit_copy("keep", Stage::send_activations, layer("conv1"), {{0, StreamKind::copy}},

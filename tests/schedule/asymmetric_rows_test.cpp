@@ -72,10 +72,10 @@ TEST(PassRows, AreWholePiecesOfAtLeastSixtyFourRows) {
   const std::vector<ActivationGradientPiece> pieces = gradient_pieces(parts, 2, int64_t{1} << 20);
   std::set<int64_t> ends;
   for (const ActivationGradientPiece& piece : pieces) ends.insert(piece.rows.end);
-  const std::vector<Rows> passes = pass_rows(parts, 0, pieces);
+  const std::vector<Interval> passes = pass_rows(parts, 0, pieces);
   EXPECT_EQ(passes.size(), 2);
   int64_t at = 0;
-  for (const Rows& rows : passes) {
+  for (const Interval& rows : passes) {
     EXPECT_EQ(rows.begin, at);
     EXPECT_GE(rows.count(), 64);
     EXPECT_TRUE(ends.contains(rows.end)) << rows.end;
@@ -86,7 +86,8 @@ TEST(PassRows, AreWholePiecesOfAtLeastSixtyFourRows) {
 
 TEST(PassRows, AreAllWherePiecesAreFewRows) {
   const std::vector<ActivationGradientRows> parts{{0, {8, 24}, 0}};
-  const std::vector<Rows> passes = pass_rows(parts, 0, gradient_pieces(parts, 1, int64_t{4} << 20));
+  const std::vector<Interval> passes =
+      pass_rows(parts, 0, gradient_pieces(parts, 1, int64_t{4} << 20));
   ASSERT_EQ(passes.size(), 1);
   EXPECT_EQ(passes[0].begin, 8);
   EXPECT_EQ(passes[0].end, 24);
@@ -95,8 +96,8 @@ TEST(PassRows, AreAllWherePiecesAreFewRows) {
 TEST(MessageRows, AreEveryRowOnceInAtMostEightMessages) {
   for (const int64_t row_bytes : {4, 1 << 16, 1 << 20}) {
     int64_t at = 3;
-    const std::vector<Rows> messages = message_rows({3, 103}, row_bytes);
-    for (const Rows& rows : messages) {
+    const std::vector<Interval> messages = message_rows({3, 103}, row_bytes);
+    for (const Interval& rows : messages) {
       EXPECT_EQ(rows.begin, at);
       at = rows.end;
     }

@@ -45,7 +45,7 @@ Plan plan_of(const Case& which) {
   StrategyInputs inputs =
       inputs_for(which.convolutions ? convolutions : dense_net(), which.devices, which.groups);
   inputs.needs_norms = inputs.clips_gradients = which.clips;
-  inputs.batches_per_update = which.clips ? 2 : 1;
+  inputs.micro_batches_per_step = which.clips ? 2 : 1;
   return build_plan("asymmetric", inputs);
 }
 
@@ -118,16 +118,16 @@ TEST(Asymmetric, EComputesTheErrorsOfItsShareAndWTheGradientOfItsSlice) {
     return plan.bindings[size_t(std::get<LayerWork>(task(plan, label).work).binding)];
   };
   const PlanBinding& own = use("backward_data fc2 @2");
-  EXPECT_EQ(own.row_begin, 5);
-  EXPECT_EQ(own.row_end, 7);
+  EXPECT_EQ(own.rows.begin, 5);
+  EXPECT_EQ(own.rows.end, 7);
   const PlanBinding& errors = use("backward_data fc2 @2 errors");
-  EXPECT_EQ(errors.row_begin, 7);
-  EXPECT_EQ(errors.row_end, 9);
+  EXPECT_EQ(errors.rows.begin, 7);
+  EXPECT_EQ(errors.rows.end, 9);
   const PlanBinding& weights = use("backward_weights fc1 @3 weights, rows 3-5");
-  EXPECT_EQ(weights.row_begin, 3);
-  EXPECT_EQ(weights.row_end, 5);
-  EXPECT_EQ(weights.slice_begin, 11);
-  EXPECT_EQ(weights.slice_end, 21);
+  EXPECT_EQ(weights.rows.begin, 3);
+  EXPECT_EQ(weights.rows.end, 5);
+  EXPECT_EQ(weights.slice.begin, 11);
+  EXPECT_EQ(weights.slice.end, 21);
   EXPECT_EQ(plan.bytes(weights.weight_gradients[0]), 10 * 25 * 4);
   EXPECT_EQ(plan.bytes(weights.output_gradients[0]), 2 * 21 * 4);
 }
@@ -219,7 +219,7 @@ TEST(Asymmetric, AddsUpTheGradientsOfTheRowsInAnOrderThatCostsDoNotChange) {
       const PlanBinding& use = plan.bindings[size_t(work->binding)];
       std::vector<int64_t>& before = rows[{use.layer, use.device}];
       EXPECT_EQ(work->accumulate, !before.empty()) << task.label;
-      before.push_back(use.row_begin);
+      before.push_back(use.rows.begin);
     }
     return rows;
   };
@@ -240,9 +240,9 @@ TEST(Asymmetric, RunsALayerAgainThatLeavesSavedMemory) {
 TEST(Asymmetric, SaysWhereTheNewestWeightsAre) {
   const Plan plan = plan_of({4, "E=0,2/W=1,3"});
   int64_t floats = 0;
-  for (const WeightPlace& place : plan.weights_at) {
+  for (const Placement& place : plan.weights_at) {
     EXPECT_TRUE(place.device == 1 || place.device == 3);
-    floats += place.bytes / 4;
+    floats += place.interval.count() / 4;
   }
   int64_t all = 0;
   for (const WeightArray& array : dense_net().weights) all += array.count;

@@ -87,7 +87,7 @@ TEST_P(PlansOfBytes, LeaveTheConversionOutOfTheGraphOfAStep) {
   for (const int index : split.before) {
     const Task& task = plan.tasks[static_cast<size_t>(index)];
     if (std::holds_alternative<ConvertWork>(task.work)) ++conversions;
-    for (const Dependency& wait : task.after) EXPECT_NE(wait.steps_back, 1) << task.label;
+    for (const Dependency& wait : task.after) EXPECT_NE(wait.micro_batches_back, 1) << task.label;
   }
   EXPECT_GE(conversions, 1);
 }

@@ -68,7 +68,7 @@ class Declarations {
   }
   void check(const NormWork& work) {
     const auto arrays = static_cast<int64_t>(net_.weights.size());
-    for (const NormPiece& piece : work.pieces) {
+    for (const ArrayNorms& piece : work.arrays) {
       reads(piece.gradient);
       reads(piece.values);
       writes({work.norms.buffer, piece.weight * 8, 8});
@@ -79,7 +79,7 @@ class Declarations {
     if (clips_) reads({work.norms.buffer, 0, static_cast<int64_t>(net_.weights.size()) * 8});
     reads(work.step);
     reads(work.found_inf);
-    for (const UpdatePiece& piece : work.pieces) {
+    for (const ArrayUpdate& piece : work.arrays) {
       reads(piece.gradient);
       writes(piece.weights);
       EXPECT_EQ(plan_.bytes(piece.gradient), plan_.bytes(piece.weights)) << task_.label;

@@ -11,6 +11,7 @@
 #include "core/data/loader.h"
 #include "core/schedule/plan/buffers.h"
 #include "core/schedule/plan/memory_plan.h"
+#include "core/schedule/plan/races.h"
 #include "core/schedule/strategies/strategy_options.h"
 #include "tests/schedule/plan_checks.h"
 
@@ -41,7 +42,7 @@ Plan plan_of(const Case& which) {
   inputs.options.bucket = 16 << 10;
   inputs.options = options_of(which.strategy, inputs.options);
   inputs.needs_norms = inputs.clips_gradients = which.clips;
-  inputs.batches_per_update = which.clips ? 2 : 1;
+  inputs.micro_batches_per_step = which.clips ? 2 : 1;
   return tests ? build_testing_plan(inputs) : build_plan(which.strategy, inputs);
 }
 
@@ -154,7 +155,7 @@ TEST_P(EveryPlan, GivesEachRowOfTheBatchToOneDevice) {
   std::vector<int> owners(static_cast<size_t>(plan.batch), 0);
   for (const PlanBinding& binding : plan.bindings) {
     if (binding.layer != 0) continue;
-    for (int64_t row = binding.row_begin; row < binding.row_end; ++row)
+    for (int64_t row = binding.rows.begin; row < binding.rows.end; ++row)
       ++owners[static_cast<size_t>(row)];
   }
   EXPECT_THAT(owners, testing::Each(1));

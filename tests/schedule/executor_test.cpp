@@ -7,6 +7,8 @@
 #include <cstring>
 
 #include "core/base/random.h"
+#include "core/schedule/execution/kernels.h"
+#include "core/schedule/execution/runtime.h"
 #include "tests/schedule/handmade.h"
 
 namespace tandem {
@@ -261,10 +263,10 @@ TEST(Executor, TheTraceKeepsTheOrderOfWaitsAndStreams) {
   const std::vector<TraceEvent> events = rig.executor->trace(2);
   ASSERT_EQ(events.size(), plan.tasks.size());
   for (const TraceEvent& event : events) {
-    EXPECT_EQ(event.step, 2);
+    EXPECT_EQ(event.micro_batch, 2);
     EXPECT_LE(event.start, event.end);
     for (const Dependency& wait : plan.tasks[static_cast<size_t>(event.task)].after) {
-      if (wait.steps_back == 0) {
+      if (wait.micro_batches_back == 0) {
         EXPECT_LE(events[static_cast<size_t>(wait.task)].end, event.start);
       }
     }

@@ -87,7 +87,7 @@ TEST(Slices, CoverTheRangeInOrder) {
   for (const int64_t bytes : {int64_t{4}, int64_t{64}, int64_t{1000}, int64_t{64 * 7}}) {
     int64_t end = 128;
     for (int i = 0; i < 5; ++i) {
-      const WeightRange slice = slice_of({128, bytes}, i, 5);
+      const Interval slice = slice_of({128, bytes}, i, 5);
       EXPECT_EQ(slice.offset, end);
       EXPECT_TRUE(slice.bytes == 0 || slice.offset % 64 == 0);
       end += slice.bytes;
@@ -173,10 +173,10 @@ TEST(Ring, KeepsTheStateOfEachTrainedByteOnOneDevice) {
   const Plan plan = build_plan("layerwise", inputs);
   std::map<int, int64_t> kept;
   std::vector<int> owners(size_t(net.weight_floats), 0);
-  for (const StatePart& part : plan.state_parts) {
-    kept[part.device] += part.bytes;
-    EXPECT_LE(part.bytes, part.stride);
-    for (int64_t i = part.offset / 4; i < (part.offset + part.bytes) / 4; ++i) ++owners[size_t(i)];
+  for (const StatePlacement& part : plan.state_at) {
+    kept[part.device] += part.weights.count();
+    EXPECT_LE(part.weights.count(), part.stride);
+    for (int64_t i = part.weights.begin / 4; i < part.weights.end / 4; ++i) ++owners[size_t(i)];
   }
   for (const WeightArray& array : net.weights) {
     for (int64_t i = array.offset; i < array.offset + array.count; ++i) {
@@ -202,7 +202,7 @@ TEST(Ring, WithNormsGathersGradientsAndUpdatesEverythingEverywhere) {
     EXPECT_GE(find_task(plan, fmt::format("norms fc1 @{}", device)), 0);
   }
   std::map<int, int64_t> kept;
-  for (const StatePart& part : plan.state_parts) kept[part.device] += part.bytes;
+  for (const StatePlacement& part : plan.state_at) kept[part.device] += part.weights.count();
   ASSERT_EQ(kept.size(), 3U);
   int64_t all = 0;
   for (const WeightArray& array : net.weights) all += array.count * 4;

@@ -115,7 +115,7 @@ TEST(OrderByNeed, KeepsTheOrderOfTasksThatTouchTheSameMemory) {
     int kept = 0;
     for (size_t task = 0; task < plan.tasks.size(); ++task) {
       for (const Dependency& wait : model.tasks()[task].before) {
-        if (wait.steps_back > 0) continue;
+        if (wait.micro_batches_back > 0) continue;
         EXPECT_LT(place[size_t(wait.task)], place[task]) << plan.tasks[task].label;
         ++kept;
       }

@@ -66,7 +66,7 @@ TEST(Strategies, LetClippedUpdatesWaitForTheNormsOfAllGradients) {
 TEST(Strategies, ComputeInEveryBatchOfAnUpdateAndSendInTheLast) {
   const Net net = small_net(8);
   StrategyInputs inputs = inputs_of(net, 2);
-  inputs.batches_per_update = 3;
+  inputs.micro_batches_per_step = 3;
   for (const bool hidden : {false, true}) {
     inputs.options.hidden_broadcast = hidden;
     const Plan plan = build_plan("two_phase", inputs);

@@ -7,6 +7,7 @@
 #include "core/base/strings.h"
 #include "core/plugin/registry.h"
 #include "core/schedule/execution/executor.h"
+#include "core/schedule/execution/runtime.h"
 #include "core/schedule/plan/buffers.h"
 
 namespace tandem {
@@ -30,7 +31,7 @@ class Simulator {
             std::shared_ptr<const Topology> topology, const UpdateRule& rule)
       : inputs_(inputs), rule_(rule), backend_(registry.backend("sim")) {
     // Every step has an update.
-    inputs_.batches_per_update = 1;
+    inputs_.micro_batches_per_step = 1;
     rule_.batches = 1;
     machine_.link = inputs.link;
     machine_.topology = std::move(topology);

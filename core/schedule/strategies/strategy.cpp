@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
+#include "core/schedule/plan/dependencies.h"
 #include "core/schedule/strategies/data_parallel/parts.h"
 #include "core/schedule/strategies/strategies.h"
 #include "core/schedule/strategies/strategy_options.h"

@@ -61,14 +61,14 @@ class Asymmetric {
       }
       const int number = ++others[part.device];
       places_.push_back(
-          {builder_.add_place(part.device, part.rows,
+          {builder_.add_shard(part.device, part.rows,
                               number == 1 ? "errors" : fmt::format("errors {}", number)),
            backward_needs(net_, backward)});
     }
   }
   void make_weight_places() {
     for (const int device : groups_.weights) {
-      places_.push_back({builder_.add_place(device, {0, net_.batch}, "weights"),
+      places_.push_back({builder_.add_shard(device, {0, net_.batch}, "weights"),
                          backward_needs(net_, shares_.layers_of(device))});
     }
   }
@@ -95,9 +95,9 @@ class Asymmetric {
   void gather(const Place& place, int tensor, int from) {
     const std::string& name = net_.tensors[size_t(tensor)].name;
     const int to = builder_.device_of(place.place), layer = net_.tensors[size_t(tensor)].producer;
-    const Rows has = builder_.rows(from), wanted = builder_.rows(place.place);
-    const Rows both{std::max(has.begin, wanted.begin), std::min(has.end, wanted.end)};
-    if (both.count() <= 0) return;
+    const Interval has = builder_.rows(from), wanted = builder_.rows(place.place);
+    const Interval both = intersection(has, wanted);
+    if (both.is_empty()) return;
     if (from == to) {
       builder_.emit_copy(
           fmt::format("keep {} @{}", name, to), Stage::send_activations, layer,
@@ -105,13 +105,13 @@ class Asymmetric {
           {{builder_.tensor(from, tensor, both), builder_.tensor(place.place, tensor, both)}});
       return;
     }
-    for (const Rows& some : message_rows(both, row_bytes(net_, tensor))) {
+    for (const Interval& some : message_rows(both, row_bytes(net_, tensor))) {
       const std::string rows =
           some.count() == both.count() ? "" : fmt::format(", rows {}-{}", some.begin, some.end);
       builder_.emit_transfer(
           "send " + name + rows, Stage::send_activations, layer, from, to,
           {{builder_.tensor(from, tensor, some), builder_.tensor(place.place, tensor, some)}},
-          When::every_batch, full_duplex);
+          When::every_micro_batch, full_duplex);
     }
   }
 
@@ -155,7 +155,7 @@ class Asymmetric {
                     part.is_own() ? "" : fmt::format(" of @{}", part.forward_on),
                     is_whole ? "" : fmt::format(", rows {}-{}", piece.rows.begin, piece.rows.end)),
         Stage::send_activation_gradients, layer, part.device, device, std::move(segments),
-        When::every_batch, full_duplex);
+        When::every_micro_batch, full_duplex);
   }
 
   // Of rows that it has from others, a device waits for the last activations: meanwhile it goes
@@ -193,10 +193,10 @@ class Asymmetric {
         layer < 0 ? std::vector<ActivationGradientPiece>() : pieces_of(layer);
     for (size_t part = 0; part < parts_.size(); ++part) {
       if (parts_[part].is_own() != own) continue;
-      const std::vector<Rows> passes = passes_pieces(net_, layer, above)
-                                           ? pass_rows(parts_, part, pieces)
-                                           : std::vector<Rows>{parts_[part].rows};
-      for (const Rows& rows : passes) {
+      const std::vector<Interval> passes = passes_pieces(net_, layer, above)
+                                               ? pass_rows(parts_, part, pieces)
+                                               : std::vector<Interval>{parts_[part].rows};
+      for (const Interval& rows : passes) {
         for (int l = above; l-- > layer + 1;) {
           if (!net_.layers[size_t(l)].wants_backward_data) continue;
           emit_pass(places_[part].place, l, rows);
@@ -211,7 +211,7 @@ class Asymmetric {
     }
   }
 
-  void emit_pass(int place, int layer, Rows rows) {
+  void emit_pass(int place, int layer, Interval rows) {
     const bool is_whole = rows.count() == builder_.rows(place).count();
     int use = -1;
     if (is_whole) {
@@ -248,12 +248,12 @@ class Asymmetric {
     for (const WeightShare& share : shares) emit_update(layer, share);
   }
 
-  void emit_gradients(int layer, const WeightShare& share, Rows rows, bool adds) {
+  void emit_gradients(int layer, const WeightShare& share, Interval rows, bool adds) {
     const int place = weight_place(share.device).place;
     PlanBinding use = builder_.describe(place, layer);
     const bool is_whole = rows.count() == builder_.rows(place).count();
     if (!is_whole) builder_.slice_rows(use, place, rows);
-    if (share.is_slice) builder_.slice_outputs(use, share.begin, share.end);
+    if (share.is_slice) builder_.slice_outputs(use, share.channels);
     builder_.emit_pass(builder_.label(LayerPass::backward_weights, layer, place) +
                            (is_whole ? "" : fmt::format(", rows {}-{}", rows.begin, rows.end)),
                        Stage::backward_weights,
@@ -264,7 +264,7 @@ class Asymmetric {
     const std::string& name = net_.layers[size_t(layer)].name;
     if (share.is_slice) {
       builder_.emit_update(fmt::format("update {} @{}", name, share.device), Stage::update_weights,
-                           share.device, builder_.parts_of(layer, share.begin, share.end),
+                           share.device, builder_.slices_of(layer, share.channels),
                            StreamKind::update);
       return;
     }

@@ -50,7 +50,7 @@ std::vector<ActivationGradientRows> error_rows(const StrategyInputs& inputs,
   std::vector<ActivationGradientRows> result;
   for (int i = 0; i < devices; ++i) {
     const int device = groups.errors[size_t(i)];
-    const Rows own = share(inputs.net->batch, inputs.devices, device);
+    const Interval own = share(inputs.net->batch, inputs.devices, device);
     result.push_back({device, own, device});
     const bool is_last = i == devices - 1;
     int64_t wanted =
@@ -76,7 +76,7 @@ std::vector<ActivationGradientPiece> gradient_pieces(
     const int64_t pieces =
         std::min({(count * row_bytes + piece_bytes - 1) / piece_bytes, most_pieces, count});
     for (int64_t i = 0; i < std::max(pieces, int64_t{1}); ++i) {
-      const Rows some =
+      const Interval some =
           share(count, static_cast<int>(std::max(pieces, int64_t{1})), static_cast<int>(i));
       const int64_t begin = parts[part].rows.begin;
       by_device.back().push_back({part, 0, {begin + some.begin, begin + some.end}});
@@ -98,10 +98,10 @@ std::vector<ActivationGradientPiece> gradient_pieces(
   return result;
 }
 
-std::vector<Rows> pass_rows(const std::vector<ActivationGradientRows>& parts, size_t part,
-                            const std::vector<ActivationGradientPiece>& pieces) {
+std::vector<Interval> pass_rows(const std::vector<ActivationGradientRows>& parts, size_t part,
+                                const std::vector<ActivationGradientPiece>& pieces) {
   constexpr int64_t least = 64;
-  std::vector<Rows> result;
+  std::vector<Interval> result;
   for (const ActivationGradientPiece& piece : pieces) {
     if (piece.part != part || piece.target != pieces.front().target) continue;
     if (!result.empty() && result.back().count() < least) {
@@ -126,13 +126,13 @@ bool passes_pieces(const Net& net, int layer, int above) {
   return std::all_of(net.layers.begin() + layer + 1, net.layers.begin() + above, takes);
 }
 
-std::vector<Rows> message_rows(Rows rows, int64_t row_bytes) {
+std::vector<Interval> message_rows(Interval rows, int64_t row_bytes) {
   constexpr int64_t message_bytes = int64_t{2} << 20, most = 8;
   const int64_t wanted = (rows.count() * row_bytes + message_bytes - 1) / message_bytes;
   const auto count = static_cast<int>(std::max(std::min({wanted, most, rows.count()}), int64_t{1}));
-  std::vector<Rows> result;
+  std::vector<Interval> result;
   for (int i = 0; i < count; ++i) {
-    const Rows some = share(rows.count(), count, i);
+    const Interval some = share(rows.count(), count, i);
     result.push_back({rows.begin + some.begin, rows.begin + some.end});
   }
   return result;

@@ -12,7 +12,7 @@ namespace tandem {
 // everything, and those of a device of W.
 struct ActivationGradientRows {
   int device = 0;
-  Rows rows;
+  Interval rows;
   int forward_on = 0;  // the device that went forward over them
   [[nodiscard]] bool is_own() const { return device == forward_on; }
 };
@@ -26,7 +26,7 @@ struct ActivationGradientRows {
 // Some of the rows of part `part` (of error_rows) on their way to target `target`.
 struct ActivationGradientPiece {
   size_t part = 0, target = 0;
-  Rows rows;
+  Interval rows;
 };
 // The order in which pieces of a tensor, of `row_bytes` a row, leave for `targets` devices: every
 // device sends one while another receives one. A piece has about 4 MiB unless that makes more than
@@ -36,15 +36,15 @@ struct ActivationGradientPiece {
 
 // The rows of a part that are gone backward over at once: whole pieces of it, each of at least 64
 // rows, since fewer take a device longer than their share.
-[[nodiscard]] std::vector<Rows> pass_rows(const std::vector<ActivationGradientRows>& parts,
-                                          size_t part,
-                                          const std::vector<ActivationGradientPiece>& pieces);
+[[nodiscard]] std::vector<Interval> pass_rows(const std::vector<ActivationGradientRows>& parts,
+                                              size_t part,
+                                              const std::vector<ActivationGradientPiece>& pieces);
 
 // Whether the layers between `layer` and `above` can go backward over some of their rows.
 [[nodiscard]] bool passes_pieces(const Net& net, int layer, int above);
 
 // Rows in messages of about 2 MiB, at most eight: what is more urgent waits for one of them only.
-[[nodiscard]] std::vector<Rows> message_rows(Rows rows, int64_t row_bytes);
+[[nodiscard]] std::vector<Interval> message_rows(Interval rows, int64_t row_bytes);
 
 // Of a row of a tensor, by its dtype.
 [[nodiscard]] int64_t row_bytes(const Net& net, int tensor);

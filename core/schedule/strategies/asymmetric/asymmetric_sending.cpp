@@ -18,15 +18,15 @@ std::vector<WeightChunk> cut(const WeightShares& shares, int layers) {
   std::vector<WeightChunk> chunks;
   for (int layer = 0; layer < layers; ++layer) {
     for (size_t share = 0; share < shares.of(layer).size(); ++share) {
-      const std::vector<WeightRange> ranges = shares.ranges(layer, shares.of(layer)[share]);
+      const std::vector<Interval> ranges = shares.ranges(layer, shares.of(layer)[share]);
       const auto count = static_cast<int>(
           std::clamp(total_bytes(ranges) / chunk_bytes, int64_t{routes_of_each}, most));
       for (int number = 0; number < count; ++number) {
         WeightChunk chunk{
             layer, static_cast<int>(share), number, shares.of(layer)[share].device, {}, {}};
-        for (const WeightRange& range : ranges) {
-          const WeightRange part = slice_of(range, number, count);
-          if (part.bytes > 0) chunk.ranges.push_back(part);
+        for (const Interval& range : ranges) {
+          const Interval part = slice_of(range, number, count);
+          if (!part.is_empty()) chunk.ranges.push_back(part);
         }
         if (!chunk.ranges.empty()) chunks.push_back(std::move(chunk));
       }
@@ -87,14 +87,14 @@ void emit_broadcasts(PlanBuilder& builder, const WeightShares& shares,
     const WeightChunk& chunk = chunks[hop.chunk];
     const bool is_slice = shares.of(chunk.layer)[size_t(chunk.share)].is_slice;
     std::vector<CopySegment> segments;
-    for (const WeightRange& range : chunk.ranges) {
+    for (const Interval& range : chunk.ranges) {
       segments.push_back({builder.weights(hop.from, range), builder.weights(hop.to, range)});
     }
     builder.emit_transfer(
         fmt::format("broadcast {}{} {}", builder.net().layers[size_t(chunk.layer)].name,
                     is_slice ? fmt::format(" of @{}", chunk.owner) : "", chunk.number),
-        Stage::broadcast, chunk.layer, hop.from, hop.to, std::move(segments), When::last_batch,
-        full_duplex);
+        Stage::broadcast, chunk.layer, hop.from, hop.to, std::move(segments),
+        When::last_micro_batch, full_duplex);
   }
 }
 

@@ -15,7 +15,7 @@ struct WeightChunk {
   int layer = -1, share = 0;  // of WeightShares::of(layer)
   int number = 0;             // of the share's
   int owner = 0;              // device
-  std::vector<WeightRange> ranges;
+  std::vector<Interval> ranges;
   std::vector<int> line;  // devices that hand it on, from its owner both ways
 };
 // All chunks, of about 2 MiB. `others`: the step without them.

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/schedule/plan/buffers.h"
 
 namespace tandem {
 
@@ -24,27 +25,18 @@ std::vector<int> first_users(const Net& net) {
   return users;
 }
 
-int64_t begin_of(const WeightArray& array) {
-  return array.offset * 4;
-}
-int64_t end_of(const WeightArray& array) {
-  return (array.offset + array.count) * 4;
-}
-
 // Whether the array lies next to the bucket, on either side.
 bool is_neighbour(const Bucket& bucket, const WeightArray& array) {
-  const int64_t before = bucket.range.offset - end_of(array);
-  const int64_t behind = begin_of(array) - (bucket.range.offset + bucket.range.bytes);
-  return std::max(before, behind) <= largest_gap;
+  const Interval bytes = buffers::bytes_of(array);
+  const int64_t gap = std::max(bucket.range.begin - bytes.end, bytes.begin - bucket.range.end);
+  return gap <= largest_gap;
 }
 
 void add(Bucket& bucket, const Net& net, int weight, int layer) {
-  const WeightArray& array = net.weights[size_t(weight)];
-  const bool is_first = bucket.weights.empty();
-  const int64_t begin = is_first ? begin_of(array) : std::min(bucket.range.offset, begin_of(array));
-  const int64_t end =
-      is_first ? end_of(array) : std::max(bucket.range.offset + bucket.range.bytes, end_of(array));
-  bucket.range = {begin, end - begin};
+  const Interval bytes = buffers::bytes_of(net.weights[size_t(weight)]);
+  bucket.range = bucket.weights.empty() ? bytes
+                                        : Interval{std::min(bucket.range.begin, bytes.begin),
+                                                   std::max(bucket.range.end, bytes.end)};
   bucket.layer = layer;
   bucket.weights.push_back(weight);
 }
@@ -81,7 +73,7 @@ std::vector<Bucket> make_buckets(const Net& net, int64_t bytes) {
     const int layer = users[size_t(weight)];
     // A layer's arrays are complete together, so they never make a bucket too large.
     const bool fits = !buckets.empty() &&
-                      (buckets.back().range.bytes < bytes || buckets.back().layer == layer) &&
+                      (buckets.back().range.count() < bytes || buckets.back().layer == layer) &&
                       is_neighbour(buckets.back(), net.weights[size_t(weight)]);
     if (!fits) buckets.emplace_back();
     add(buckets.back(), net, weight, layer);
@@ -97,16 +89,11 @@ std::vector<Bucket> make_buckets(const Net& net, int64_t bytes) {
   return buckets;
 }
 
-WeightRange slice_of(const WeightRange& range, int64_t begin, int64_t bytes) {
-  return {range.offset + begin, bytes};
-}
-
-WeightRange slice_of(const WeightRange& range, int index, int count) {
-  const int64_t units = (range.bytes + alignment - 1) / alignment;
-  const Rows share_of = share(units, count, index);
-  const int64_t begin = std::min(share_of.begin * alignment, range.bytes);
-  const int64_t end = std::min(share_of.end * alignment, range.bytes);
-  return slice_of(range, begin, end - begin);
+Interval slice_of(Interval range, int index, int count) {
+  const int64_t units = (range.count() + alignment - 1) / alignment;
+  const Interval slice = share(units, count, index);
+  return {std::min(range.begin + slice.begin * alignment, range.end),
+          std::min(range.begin + slice.end * alignment, range.end)};
 }
 
 std::vector<Move> order_moves(const std::vector<Bucket>& buckets, const MoveTimes& times,

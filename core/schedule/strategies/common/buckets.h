@@ -17,17 +17,15 @@ struct Bucket {
   int layer = -1;            // the first of the net that uses it: whose backward completes the
                              // gradient, and whose forward first needs the new weights
   std::vector<int> weights;  // trained arrays, in the order of their places
-  WeightRange range;         // with small arrays between them that are not trained
+  Interval range;            // with small arrays between them that are not trained
 };
 
 // All trained arrays, in the order in which their gradients are complete. A bucket takes more
 // layers while it has fewer than `bytes`; an array is never divided. Error if the net has none.
 [[nodiscard]] std::vector<Bucket> make_buckets(const Net& net, int64_t bytes);
 
-// `bytes` of a range, from `begin` of it.
-[[nodiscard]] WeightRange slice_of(const WeightRange& range, int64_t begin, int64_t bytes);
 // Slice `index` of `count`: equal but for multiples of 64 bytes; the last ones may be empty.
-[[nodiscard]] WeightRange slice_of(const WeightRange& range, int index, int count);
+[[nodiscard]] Interval slice_of(Interval range, int index, int count);
 
 // A bucket's gradients on their way in, or its weights on their way back.
 struct Move {

@@ -33,7 +33,7 @@ class ToMaster : public Collective {
     builder_.emit_transfer(
         "return " + bucket.name, Stage::broadcast_weights, bucket.layer, source, target,
         {{builder_.weights(source, bucket.range), builder_.weights(target, bucket.range)}},
-        When::last_batch, full_duplex);
+        When::last_micro_batch, full_duplex);
   }
   [[nodiscard]] int devices() const { return builder_.devices(); }
 
@@ -51,12 +51,12 @@ class Serial final : public ToMaster {
       received.push_back(builder_.received_gradients(device, bucket.range));
       builder_.emit_transfer("reduce " + bucket.name, Stage::reduce_gradients, bucket.layer, device,
                              0, {{builder_.gradients(device, bucket.range), received.back()}},
-                             When::last_batch, full_duplex);
+                             When::last_micro_batch, full_duplex);
     }
     if (!received.empty()) {
       builder_.emit_add(fmt::format("add {} @0", bucket.name), Stage::reduce_gradients,
                         {0, StreamKind::update}, builder_.gradients(0, bucket.range),
-                        std::move(received), When::last_batch);
+                        std::move(received), When::last_micro_batch);
     }
     emit_norms(bucket);
   }
@@ -67,7 +67,7 @@ class Serial final : public ToMaster {
   [[nodiscard]] double seconds(const Bucket& bucket) const override {
     double sum = 0;
     for (int device = 1; device < devices(); ++device) {
-      sum += transfer_seconds(builder_.inputs(), device, 0, bucket.range.bytes);
+      sum += transfer_seconds(builder_.inputs(), device, 0, bucket.range.count());
     }
     return sum;
   }
@@ -97,7 +97,7 @@ class Tree final : public ToMaster {
   [[nodiscard]] double seconds(const Bucket& bucket) const override {
     double sum = 0;
     for (int distance = 1; distance < devices(); distance *= 2) {
-      sum += transfer_seconds(builder_.inputs(), order_[size_t(distance)], 0, bucket.range.bytes);
+      sum += transfer_seconds(builder_.inputs(), order_[size_t(distance)], 0, bucket.range.count());
     }
     return sum;
   }
@@ -108,10 +108,10 @@ class Tree final : public ToMaster {
         target, fmt::format("received gradients, distance {}", distance), bucket.range);
     builder_.emit_transfer("reduce " + bucket.name, Stage::reduce_gradients, bucket.layer, source,
                            target, {{builder_.gradients(source, bucket.range), received}},
-                           When::last_batch, full_duplex);
+                           When::last_micro_batch, full_duplex);
     builder_.emit_add(fmt::format("add {} of @{} @{}", bucket.name, source, target),
                       Stage::reduce_gradients, {target, StreamKind::update},
-                      builder_.gradients(target, bucket.range), {received}, When::last_batch);
+                      builder_.gradients(target, bucket.range), {received}, When::last_micro_batch);
   }
   // The largest power of two below the number of devices.
   [[nodiscard]] int top() const {

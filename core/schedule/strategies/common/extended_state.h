@@ -24,7 +24,7 @@ class ExtendedState {
   // Bytes of one solver array that a window holds.
   [[nodiscard]] int64_t window_bytes() const;
   void emit_piece(const std::string& name, Stage stage, int device,
-                  const std::vector<WeightPart>& parts);
+                  const std::vector<WeightSlice>& parts);
 
   PlanBuilder& builder_;
   std::map<int, int> pieces_;  // so far in this step, by device

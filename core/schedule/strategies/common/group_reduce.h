@@ -22,29 +22,28 @@ class RingGroup {
     int layer = -1;
     Stage stage = Stage::reduce_gradients, adding = Stage::reduce_gradients;
   };
-  using Array = Region (PlanBuilder::*)(int device, const WeightRange&);
+  using Array = Region (PlanBuilder::*)(int device, Interval range);
 
   // The members in the order of the ring. `builder` outlives it.
   RingGroup(PlanBuilder& builder, std::vector<int> members);
 
   // Then every member has the sum of its own part of the range.
-  void emit_reduce_scatter(const Shown& shown, const WeightRange& range);
+  void emit_reduce_scatter(const Shown& shown, Interval range);
   // Every member's part of the array to all others. `verb`: "return".
-  void emit_all_gather(const Shown& shown, const std::string& verb, const WeightRange& range,
-                       Array array);
+  void emit_all_gather(const Shown& shown, const std::string& verb, Interval range, Array array);
   // The gradients in these ranges become, on every member, their sum. Nothing for a group of one.
-  void emit_all_reduce(const Shown& shown, const std::vector<WeightRange>& ranges);
+  void emit_all_reduce(const Shown& shown, const std::vector<Interval>& ranges);
 
   [[nodiscard]] int size() const { return static_cast<int>(members_.size()); }
   [[nodiscard]] int member(int number) const { return members_[size_t(number % size())]; }
   // Of each part of the range: 1 where latency counts more than bytes.
-  [[nodiscard]] int halves(const WeightRange& range) const;
+  [[nodiscard]] int halves(Interval range) const;
   // Of member number `part`.
-  [[nodiscard]] WeightRange slice(const WeightRange& range, int part, int half) const;
+  [[nodiscard]] Interval slice(Interval range, int part, int half) const;
   [[nodiscard]] static std::string part_name(int part, int half);
 
  private:
-  void emit_hop(const Shown& shown, const WeightRange& range, int part, int half, int from);
+  void emit_hop(const Shown& shown, Interval range, int part, int half, int from);
 
   PlanBuilder& builder_;
   std::vector<int> members_;

@@ -37,8 +37,8 @@ class Ring final : public Collective {
         continue;
       }
       for (int half = 0; half < group_.halves(bucket.range); ++half) {
-        const std::vector<WeightPart> parts =
-            builder_.parts_in(bucket.weights, group_.slice(bucket.range, place, half));
+        const std::vector<WeightSlice> parts =
+            builder_.slices_in(bucket.weights, group_.slice(bucket.range, place, half));
         if (parts.empty()) continue;
         builder_.emit_update(
             fmt::format("update {} {} @{}", bucket.name, RingGroup::part_name(place, half), device),
@@ -57,7 +57,7 @@ class Ring final : public Collective {
   [[nodiscard]] bool is_duplex() const override { return false; }
   [[nodiscard]] double seconds(const Bucket& bucket) const override {
     double slowest = 0;
-    const int64_t bytes = bucket.range.bytes / devices();
+    const int64_t bytes = bucket.range.count() / devices();
     for (int place = 0; place < devices(); ++place) {
       slowest = std::max(slowest, transfer_seconds(builder_.inputs(), group_.member(place),
                                                    group_.member(place + 1), bytes));

@@ -39,12 +39,12 @@ void emit_backward(PlanBuilder& builder, const std::vector<int>& members, int la
 // The gradients in these ranges to device 0, one copy a device, and their sums there, in order of
 // devices. `what`: "fc gradients".
 void emit_reduction(PlanBuilder& builder, const std::string& what,
-                    const std::vector<WeightRange>& ranges, Stage sending, Stage adding);
+                    const std::vector<Interval>& ranges, Stage sending, Stage adding);
 
 // The weights in these ranges from device 0 to the others, one copy a device. `what`: "conv1".
 // `when`: the first batch of an update for what begins a step, the last for what follows the
 // update.
 void emit_broadcast(PlanBuilder& builder, const std::string& what, int layer,
-                    const std::vector<WeightRange>& ranges, When when);
+                    const std::vector<Interval>& ranges, When when);
 
 }  // namespace tandem::stages

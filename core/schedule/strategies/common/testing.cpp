@@ -17,24 +17,23 @@ namespace {
 // The weights to every device, from where the training plan has left them.
 void emit_weights(PlanBuilder& builder) {
   const Net& net = builder.net();
-  const std::vector<WeightPlace>& places = builder.inputs().weights_at;
+  const std::vector<Placement>& places = builder.inputs().weights_at;
   if (net.weight_floats == 0) return;
   if (places.empty()) {
-    return stages::emit_broadcast(builder, "weights", -1, {all_weights(net)}, When::every_batch);
+    return stages::emit_broadcast(builder, "weights", -1, {all_weights(net)},
+                                  When::every_micro_batch);
   }
-  std::map<int, std::vector<WeightRange>> ranges;  // by device
-  for (const WeightPlace& place : places) {
-    ranges[place.device].push_back({place.offset, place.bytes});
-  }
+  std::map<int, std::vector<Interval>> ranges;  // by device
+  for (const Placement& place : places) ranges[place.device].push_back(place.interval);
   for (const auto& [source, of_source] : ranges) {
     for (int target = 0; target < builder.devices(); ++target) {
       if (target == source) continue;
       std::vector<CopySegment> segments;
-      for (const WeightRange& range : of_source) {
+      for (const Interval& range : of_source) {
         segments.push_back({builder.weights(source, range), builder.weights(target, range)});
       }
       builder.emit_transfer("broadcast weights", Stage::broadcast, -1, source, target,
-                            std::move(segments), When::every_batch);
+                            std::move(segments), When::every_micro_batch);
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/schedule/plan/buffers.h"
 #include "core/schedule/strategies/common/updates.h"
 
 namespace tandem {
@@ -50,8 +51,7 @@ WeightShares::WeightShares(const Net& net, const std::vector<int>& devices, Divi
     if (slices && count > 1 && layer.has(TANDEM_SLICED_OUTPUTS) && channels >= count &&
         !is_shared(static_cast<int>(i))) {
       for (int k = 0; k < count; ++k) {
-        const Rows part = share(channels, count, k);
-        shares_[i].push_back({devices[size_t(k)], true, part.begin, part.end});
+        shares_[i].push_back({devices[size_t(k)], true, share(channels, count, k)});
       }
       continue;
     }
@@ -63,7 +63,7 @@ WeightShares::WeightShares(const Net& net, const std::vector<int>& devices, Divi
                })->first;
     }
     load[device] += weights_of(static_cast<int>(i));
-    shares_[i] = {{device, false, 0, channels}};
+    shares_[i] = {{device, false, {0, channels}}};
   }
 }
 
@@ -86,14 +86,15 @@ bool WeightShares::is_shared(int layer) const {
   return false;
 }
 
-std::vector<WeightRange> WeightShares::ranges(int layer, const WeightShare& share) const {
+std::vector<Interval> WeightShares::ranges(int layer, const WeightShare& share) const {
   if (!share.is_slice) return weight_ranges(net_, weights_completed_by(net_, layer));
-  std::vector<WeightRange> result;
+  std::vector<Interval> result;
   for (const int weight : net_.layers[size_t(layer)].weights) {
     const WeightArray& array = net_.weights[size_t(weight)];
     if (!array.trained()) continue;
     const int64_t one = array.count / array.shape.n;
-    result.push_back({(array.offset + share.begin * one) * 4, (share.end - share.begin) * one * 4});
+    result.push_back(
+        buffers::bytes_of(array, {share.channels.begin * one, share.channels.end * one}));
   }
   return result;
 }
@@ -107,20 +108,19 @@ std::vector<bool> WeightShares::layers_of(int device) const {
   return result;
 }
 
-std::vector<WeightPlace> WeightShares::places() const {
-  std::vector<WeightPlace> result;
+std::vector<Placement> WeightShares::places() const {
+  std::vector<Placement> result;
   std::vector<bool> trained(net_.weights.size(), false);
   for (int layer = 0; layer < static_cast<int>(shares_.size()); ++layer) {
     for (const WeightShare& share : of(layer)) {
-      for (const WeightRange& range : ranges(layer, share)) {
-        result.push_back({share.device, range.offset, range.bytes});
+      for (const Interval& range : ranges(layer, share)) {
+        result.push_back({share.device, range});
       }
     }
     for (const int weight : weights_completed_by(net_, layer)) trained[size_t(weight)] = true;
   }
   for (size_t i = 0; i < trained.size(); ++i) {
-    const WeightArray& array = net_.weights[i];
-    if (!trained[i]) result.push_back({0, array.offset * 4, array.count * 4});
+    if (!trained[i]) result.push_back({0, buffers::bytes_of(net_.weights[i])});
   }
   return result;
 }

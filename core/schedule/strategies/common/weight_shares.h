@@ -14,7 +14,7 @@ namespace tandem {
 struct WeightShare {
   int device = 0;
   bool is_slice = false;
-  int64_t begin = 0, end = 0;  // output channels of a slice
+  Interval channels;  // of the outputs, of a slice
 };
 
 // Slices of a layer are done sooner, but every device needs all of the layer's inputs and errors;
@@ -36,13 +36,13 @@ class WeightShares {
     return shares_[size_t(layer)];
   }
   // The trained weights that the share's update changes.
-  [[nodiscard]] std::vector<WeightRange> ranges(int layer, const WeightShare& share) const;
+  [[nodiscard]] std::vector<Interval> ranges(int layer, const WeightShare& share) const;
   // By layer: the device has a share of it.
   [[nodiscard]] std::vector<bool> layers_of(int device) const;
   // Several layers use its weights.
   [[nodiscard]] bool is_shared(int layer) const;
   // Where the newest values of all weights are; what nobody trains is on device 0.
-  [[nodiscard]] std::vector<WeightPlace> places() const;
+  [[nodiscard]] std::vector<Placement> places() const;
 
  private:
   [[nodiscard]] int64_t weights_of(int layer) const;

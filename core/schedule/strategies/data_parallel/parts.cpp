@@ -189,7 +189,7 @@ double predict_two_phase(const StrategyInputs& inputs, const Parts& parts) {
   const double n = prices.reduce(parts.conv_weights) + prices.update(parts.conv_weights);
   const double m = prices.reduce(parts.fc_weights);
   double fc_update = prices.update(parts.fc_weights);
-  double exposed = prices.transfers(all_weights(net).bytes);
+  double exposed = prices.transfers(all_weights(net).count());
   if (inputs.options.hidden_broadcast) {
     fc_update += prices.transfers(total_bytes(weight_ranges(net, parts.fc_weights)));
     exposed = exposed_conv_broadcast(inputs, parts, prices);

@@ -17,7 +17,7 @@ Plan build_sequential(const StrategyInputs& inputs) {
   trained.insert(trained.end(), parts.fc_weights.begin(), parts.fc_weights.end());
 
   stages::emit_inputs(builder);
-  stages::emit_broadcast(builder, "weights", -1, {all_weights(net)}, When::first_batch);
+  stages::emit_broadcast(builder, "weights", -1, {all_weights(net)}, When::first_micro_batch);
   stages::emit_forward(builder);
   stages::emit_report(builder, true);
   const int layers = static_cast<int>(net.layers.size());

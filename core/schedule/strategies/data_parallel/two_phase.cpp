@@ -22,7 +22,7 @@ void broadcast_layer_by_layer(PlanBuilder& builder, const std::vector<int>& weig
     }
     if (mine.empty()) continue;
     stages::emit_broadcast(builder, net.layers[layer].name, static_cast<int>(layer),
-                           weight_ranges(net, mine), When::last_batch);
+                           weight_ranges(net, mine), When::last_micro_batch);
   }
 }
 
@@ -34,13 +34,13 @@ Plan build_two_phase(const StrategyInputs& inputs) {
   const Parts parts = choose_parts(inputs);
   builder.plan().split_layer = net.layers[size_t(parts.split_layer)].name;
   builder.plan().notes = parts.notes;
-  const std::vector<WeightRange> fc = weight_ranges(net, parts.fc_weights);
-  const std::vector<WeightRange> conv = weight_ranges(net, parts.conv_weights);
+  const std::vector<Interval> fc = weight_ranges(net, parts.fc_weights);
+  const std::vector<Interval> conv = weight_ranges(net, parts.conv_weights);
   const bool hidden = inputs.options.hidden_broadcast;
 
   stages::emit_inputs(builder);
   if (!hidden)
-    stages::emit_broadcast(builder, "weights", -1, {all_weights(net)}, When::first_batch);
+    stages::emit_broadcast(builder, "weights", -1, {all_weights(net)}, When::first_micro_batch);
   stages::emit_forward(builder);
   stages::emit_report(builder, true);
   const int layers = static_cast<int>(net.layers.size());
@@ -49,7 +49,7 @@ Plan build_two_phase(const StrategyInputs& inputs) {
   builder.emit_norms("norms fc @0", Stage::update_fc, 0, parts.fc_weights);
   const auto update_fc = [&] {
     builder.emit_update("update fc @0", Stage::update_fc, 0, parts.fc_weights);
-    if (hidden) stages::emit_broadcast(builder, "fc weights", -1, fc, When::last_batch);
+    if (hidden) stages::emit_broadcast(builder, "fc weights", -1, fc, When::last_micro_batch);
   };
   // A clipped update needs the norm of all gradients: then only the copies overlap.
   const bool waits = inputs.clips_gradients && !parts.conv_weights.empty();

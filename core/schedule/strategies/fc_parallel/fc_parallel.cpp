@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "core/schedule/plan/buffers.h"
 #include "core/schedule/strategies/common/collectives.h"
 #include "core/schedule/strategies/common/group_reduce.h"
 #include "core/schedule/strategies/common/stages.h"
@@ -46,9 +47,8 @@ class FcParallel {
   [[nodiscard]] bool is_divided(int layer) const {
     return chain_.has(layer) && is_fully_connected(net_.layers[size_t(layer)]);
   }
-  [[nodiscard]] std::vector<WeightPart> parts(int layer, int device) const {
-    const Rows mine = slices_.neurons(layer, device);
-    return builder_.parts_of(layer, mine.begin, mine.end);
+  [[nodiscard]] std::vector<WeightSlice> parts(int layer, int device) const {
+    return builder_.slices_of(layer, slices_.neurons(layer, device));
   }
 
   void note() {
@@ -64,16 +64,14 @@ class FcParallel {
     for (int layer = 0; layer < layers(); ++layer) {
       if (!is_divided(layer)) continue;
       for (const int device : everyone_) {
-        for (const WeightPart& part : parts(layer, device)) {
-          const WeightRange range = builder_.range_of(part);
-          plan.weights_at.push_back({device, range.offset, range.bytes});
+        for (const WeightSlice& part : parts(layer, device)) {
+          plan.weights_at.push_back({device, builder_.range_of(part)});
           divided[size_t(part.weight)] = true;
         }
       }
     }
     for (size_t i = 0; i < divided.size(); ++i) {
-      const WeightArray& array = net_.weights[i];
-      if (!divided[i]) plan.weights_at.push_back({0, array.offset * 4, array.count * 4});
+      if (!divided[i]) plan.weights_at.push_back({0, buffers::bytes_of(net_.weights[i])});
     }
   }
 
@@ -113,7 +111,7 @@ class FcParallel {
   }
 
   void emit_slice_update(int layer, int device) {
-    const std::vector<WeightPart> mine = parts(layer, device);
+    const std::vector<WeightSlice> mine = parts(layer, device);
     if (mine.empty()) return;
     builder_.emit_update(fmt::format("update {} @{}", net_.layers[size_t(layer)].name, device),
                          Stage::update_fc, device, mine, StreamKind::update);
@@ -149,7 +147,7 @@ class FcParallel {
       for (size_t i = 0; i < known.size(); ++i) segments.push_back({known[i], wanted[i]});
       if (device == 0) continue;
       builder_.emit_transfer("send norms", Stage::update_fc, -1, 0, device, std::move(segments),
-                             When::last_batch, control_streams);
+                             When::last_micro_batch, control_streams);
     }
     for (int layer = layers(); layer-- > 0;) {
       const std::vector<int> weights = weights_completed_by(net_, layer);
@@ -170,14 +168,14 @@ class FcParallel {
   void collect(int layer, int device) {
     if (device == 0) return;
     std::vector<CopySegment> segments;
-    for (const WeightPart& part : parts(layer, device)) {
-      const WeightRange range = builder_.range_of(part);
+    for (const WeightSlice& part : parts(layer, device)) {
+      const Interval range = builder_.range_of(part);
       segments.push_back({builder_.gradients(device, range), builder_.gradients(0, range)});
       segments.push_back({builder_.weights(device, range), builder_.weights(0, range)});
     }
     builder_.emit_transfer(fmt::format("send {} gradients", net_.layers[size_t(layer)].name),
                            Stage::send_fc_gradients, layer, device, 0, std::move(segments),
-                           When::last_batch, full_duplex);
+                           When::last_micro_batch, full_duplex);
   }
 
   FcChain chain_;

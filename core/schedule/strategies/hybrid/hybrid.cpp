@@ -16,9 +16,9 @@ namespace tandem {
 namespace {
 
 // Rows of every device: conv devices share the batch, an FC device has those of its conv devices.
-std::vector<Rows> rows_of(const HybridRoles& roles, int64_t batch) {
+std::vector<Interval> rows_of(const HybridRoles& roles, int64_t batch) {
   const int conv = static_cast<int>(roles.conv.size());
-  std::vector<Rows> rows;
+  std::vector<Interval> rows;
   for (int device = 0; device < conv; ++device) rows.push_back(share(batch, conv, device));
   const size_t each = roles.conv.size() / roles.fc.size();
   for (size_t i = 0; i < roles.fc.size(); ++i) {
@@ -79,8 +79,8 @@ class Hybrid {
     }
     for (const auto& [device, weights] :
          {std::pair{roles_.conv.front(), conv}, std::pair{roles_.fc.front(), fc}}) {
-      for (const WeightRange& range : weight_ranges(net_, weights)) {
-        builder_.plan().weights_at.push_back({device, range.offset, range.bytes});
+      for (const Interval& range : weight_ranges(net_, weights)) {
+        builder_.plan().weights_at.push_back({device, range});
       }
     }
   }
@@ -106,7 +106,7 @@ class Hybrid {
       builder_.emit_transfer(
           fmt::format("send {}", name), Stage::send_activations, roles_.last_conv, from, to,
           {{builder_.tensor(from, tensor), builder_.tensor(to, tensor, builder_.rows(from))}},
-          When::every_batch, full_duplex);
+          When::every_micro_batch, full_duplex);
     }
   }
 
@@ -148,27 +148,34 @@ class Hybrid {
     }
   }
 
-  // The averaged gradient of the last convolution, and the errors below it.
+  // The averaged gradient of the last convolution, and the gradients of its inputs.
   void send_back_gradients() {
     const std::vector<int> weights = weights_completed_by(net_, roles_.last_conv);
     for (size_t i = 0; i < roles_.conv.size(); ++i) {
       const int from = roles_.partner(i), to = roles_.conv[i];
-      if (boundary_layer_.wants_backward_data) {
-        const int input = boundary_layer_.inputs[0];
-        builder_.emit_transfer(fmt::format("send {} errors", boundary_layer_.name),
+      std::vector<CopySegment> inputs;
+      for (size_t number = 0; number < boundary_layer_.inputs.size(); ++number) {
+        const int input = boundary_layer_.inputs[number];
+        const bool is_wanted = boundary_layer_.wants_backward_data &&
+                               boundary_layer_.may_take_gradient(number) &&
+                               net_.tensors[size_t(input)].has_gradient;
+        if (!is_wanted) continue;
+        inputs.push_back({builder_.tensor_gradient(from, input, builder_.rows(to)),
+                          builder_.tensor_gradient(to, input)});
+      }
+      if (!inputs.empty()) {
+        builder_.emit_transfer(fmt::format("send {} activation gradients", boundary_layer_.name),
                                Stage::send_activation_gradients, roles_.last_conv, from, to,
-                               {{builder_.tensor_gradient(from, input, builder_.rows(to)),
-                                 builder_.tensor_gradient(to, input)}},
-                               When::every_batch, full_duplex);
+                               std::move(inputs), When::every_micro_batch, full_duplex);
       }
       if (weights.empty()) continue;
       std::vector<CopySegment> segments;
-      for (const WeightRange& range : weight_ranges(net_, weights)) {
+      for (const Interval& range : weight_ranges(net_, weights)) {
         segments.push_back({builder_.gradients(from, range), builder_.gradients(to, range)});
       }
       builder_.emit_transfer(fmt::format("send averaged {} gradients", boundary_layer_.name),
                              Stage::send_conv_gradients, roles_.last_conv, from, to,
-                             std::move(segments), When::last_batch, full_duplex);
+                             std::move(segments), When::last_micro_batch, full_duplex);
     }
     for (const int device : roles_.conv) {
       updates_.add(device, Stage::update_conv, boundary_layer_.name, weights);
