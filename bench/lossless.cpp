@@ -14,7 +14,6 @@
 #include <set>
 #include <vector>
 
-#include "bench/known_strategy.h"
 #include "bench/lossless_run.h"
 #include "bench/lossless_tally.h"
 #include "bench/lossless_yardsticks.h"
@@ -84,9 +83,11 @@ class Check {
         "\n| devices | strategy | difference | in | nearest one-device run | by | |\n"
         "|---|---|---|---|---|---|---|\n");
     for (const int devices : arguments_.devices) {
-      for (const Strategy& strategy : strategies()) {
+      for (const Strategy& strategy : built_in_strategies()) {
         if (!arguments_.strategy.empty() && arguments_.strategy != strategy.name) continue;
-        for (const Way& way : ways_of(strategy.name, devices)) row(devices, way);
+        std::vector<StrategyOptions> cases = strategy.lossless_cases(devices);
+        if (cases.empty()) cases.push_back({});  // so that the refusal is shown
+        for (const StrategyOptions& options : cases) row(devices, strategy, options);
       }
     }
     fmt::print(
@@ -143,11 +144,13 @@ class Check {
     return run_lossless(registry_, definition_, run);
   }
 
-  void row(int devices, const Way& way) {
+  void row(int devices, const Strategy& strategy, const StrategyOptions& options) {
+    const std::string given = to_text(strategy, options);
+    const std::string name = given.empty() ? strategy.name : strategy.name + " " + given;
     const std::string key =
         fmt::format("{}, batch {}, {} steps, rate {:g}, allowed {:.3g}, build {} | {} | {}",
                     arguments_.net, arguments_.batch, arguments_.steps, rate_,
-                    allowed_yardsticks * yardstick_, build_, devices, way.name());
+                    allowed_yardsticks * yardstick_, build_, devices, name);
     if (results_.has(key)) {
       ++tally_.earlier;
       return;
@@ -156,16 +159,17 @@ class Check {
     try {
       LosslessRun run;
       run.devices = fmt::format("cpu:{}", devices);
-      run.way = way;
+      run.strategy = strategy.name;
+      run.options = options;
       run.threads = devices;
       weights = after(run);
     } catch (const Refused& refusal) {
       ++tally_.refused;
-      fmt::print("| {} | {} | | | | | refused: {} |\n", devices, way.name(), refusal.what());
+      fmt::print("| {} | {} | | | | | refused: {} |\n", devices, name, refusal.what());
       return;
     } catch (const std::exception& failure) {
       ++tally_.failed;
-      fmt::print("| {} | {} | | | | | FAILED: {} |\n", devices, way.name(), failure.what());
+      fmt::print("| {} | {} | | | | | FAILED: {} |\n", devices, name, failure.what());
       return;
     }
     ++tally_.ran;
@@ -175,7 +179,7 @@ class Check {
     largest_ = std::max(largest_, most);
     const auto [nearest, by] =
         one_device_.nearest(weights, {"1 thread", difference(weights, reference_).most});
-    fmt::print("| {} | {} | {:.3g} | {} | {} | {:.3g} | {} |\n", devices, way.name(), most, where,
+    fmt::print("| {} | {} | {:.3g} | {} | {} | {:.3g} | {} |\n", devices, name, most, where,
                nearest, by, is_good ? "ok" : "DIFFERS TOO MUCH");
     std::fflush(stdout);
     results_.add(key, most, is_good);
@@ -210,7 +214,7 @@ int main(int argc, char** argv) {
   app.add_option("--results", arguments.results, "Keep what has run here, and go on from there");
   CLI11_PARSE(app, argc, argv);
   try {
-    require_strategy(arguments.strategy);
+    if (!arguments.strategy.empty()) (void)built_in_strategies().at(arguments.strategy);
     return Check(arguments).run();
   } catch (const std::exception& failure) {
     fmt::print(stderr, "check_lossless: {}\n", failure.what());

@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "bench/lossless_ways.h"
 #include "core/train/session.h"
 
 namespace tandem::bench {
 
 struct LosslessRun {
   std::string devices = "cpu:1";
-  Way way{"sequential", "", {}};
+  std::string strategy = "sequential";
+  StrategyOptions options;  // of the strategy
   int threads = 1;
   int64_t batch = 8;
   int steps = 20;

@@ -9,7 +9,6 @@
 #include <chrono>
 #include <deque>
 
-#include "bench/known_strategy.h"
 #include "bench/paced_frame.h"
 #include "core/data/dataset.h"
 #include "core/model/models.h"
@@ -71,7 +70,7 @@ class Bench {
   }
 
   void run() {
-    bench::require_strategy(arguments_.strategy);
+    if (!arguments_.strategy.empty()) (void)built_in_strategies().at(arguments_.strategy);
     fmt::print("net {}, {} a device on cpu:{}, {}, {} steps, ring of {}, a read of {} ms\n\n",
                arguments_.net, arguments_.batch_per_device, arguments_.devices,
                costs_ ? "paced" : "real", arguments_.steps, ring_slots, arguments_.milliseconds);
@@ -81,7 +80,7 @@ class Bench {
         "most (the read less {} steps), ms | hidden, steps | load "
         "|\n|---|---|---|---|---|---|---|---|\n",
         ring_slots - 1);
-    for (const Strategy& strategy : strategies()) {
+    for (const Strategy& strategy : built_in_strategies()) {
       if (!arguments_.strategy.empty() && strategy.name != arguments_.strategy) continue;
       row(strategy.name);
     }

@@ -4,7 +4,6 @@
 
 #include "core/device/find_topology.h"
 #include "core/schedule/cost/topology_file.h"
-#include "core/schedule/strategies/strategy_options.h"
 
 namespace tandem {
 namespace {
@@ -52,26 +51,45 @@ json machine_json(const MachineOptions& machine) {
   return tree;
 }
 
-json roles_json(const RoleOptions& roles) {
-  return {{"conv_devices", roles.conv_devices},
-          {"fc_devices", roles.fc_devices},
-          {"groups", roles.groups},
-          {"slices", roles.slices},
-          {"quota", roles.quota},
-          {"eager", roles.eager},
-          {"fc_memory", roles.fc_memory}};
+json strategy_options_json(const StrategyOptions& options) {
+  json tree = json::object();
+  for (const auto& [key, value] : options) {
+    std::visit([&, name = key](const auto& v) { tree[name] = v; }, value);
+  }
+  return tree;
 }
 
-RoleOptions roles_from(const json& tree) {
-  RoleOptions roles;
-  roles.conv_devices = tree.at("conv_devices");
-  roles.fc_devices = tree.at("fc_devices");
-  roles.groups = tree.at("groups");
-  roles.slices = tree.value("slices", std::string());
-  roles.quota = tree.at("quota");
-  roles.eager = tree.value("eager", false);
-  roles.fc_memory = tree.value("fc_memory", std::string());
-  return roles;
+OptionValue option_value_from(const json& tree) {
+  if (tree.is_boolean()) return tree.get<bool>();
+  if (tree.is_number_integer()) return tree.get<int64_t>();
+  if (tree.is_number()) return tree.get<double>();
+  return tree.get<std::string>();
+}
+
+StrategyOptions strategy_options_from(const json& tree) {
+  StrategyOptions options;
+  for (const auto& [key, value] : tree.items()) options[key] = option_value_from(value);
+  return options;
+}
+
+// Records of earlier versions hold all strategies' options among the others and in "roles", and the
+// names of those that were given.
+void read_old_strategy_options(const json& tree, RunRecord& record) {
+  const json& options = tree.at("options");
+  const json roles = options.value("roles", json::object());
+  const std::string split = tree.at("choices").at("split");
+  const auto names = options.value("explicit_options", std::set<std::string>());
+  StrategyOptions values;
+  for (const KnownOption& known : built_in_strategies().options()) {
+    const std::string& key = known.option.key;
+    const json& holder = options.contains(key) ? options : roles;
+    if (holder.contains(key)) values[key] = option_value_from(holder.at(key));
+    if (key == "split" && !split.empty()) values[key] = split;
+    if (names.contains(known.option.name)) record.given_options.insert(key);
+  }
+  const std::string& strategy = record.options.strategy;
+  record.options.strategy_options =
+      built_in_strategies().explicit_options(built_in_strategies().options_of(strategy, values));
 }
 
 json options_json(const TrainOptions& o) {
@@ -83,14 +101,7 @@ json options_json(const TrainOptions& o) {
           {"loss_scale", o.loss_scale ? json(*o.loss_scale) : json()},
           {"pixels", o.pixels},
           {"strategy", o.strategy},
-          {"split", o.strategy_options.split},
-          {"hidden_broadcast", o.strategy_options.hidden_broadcast},
-          {"time_threshold", o.strategy_options.time_threshold},
-          {"weight_threshold", o.strategy_options.weight_threshold},
-          {"reduce", o.strategy_options.reduce},
-          {"bucket", o.strategy_options.bucket},
-          {"roles", roles_json(o.strategy_options.roles)},
-          {"explicit_options", o.explicit_options},
+          {"strategy_options", strategy_options_json(o.strategy_options)},
           {"batch", o.batch},
           {"epochs", o.epochs},
           {"steps", o.steps},
@@ -122,15 +133,9 @@ TrainOptions options_from(const json& tree) {
   }
   o.pixels = tree.value("pixels", std::string("floats"));
   o.strategy = tree.at("strategy");
-  o.strategy_options.split = tree.at("split");
-  o.strategy_options.hidden_broadcast = tree.at("hidden_broadcast");
-  o.strategy_options.time_threshold = tree.at("time_threshold");
-  o.strategy_options.weight_threshold = tree.at("weight_threshold");
-  // What records of earlier versions do not say is the default.
-  o.strategy_options.reduce = tree.value("reduce", std::string());
-  o.strategy_options.bucket = tree.value("bucket", int64_t{0});
-  if (tree.contains("roles")) o.strategy_options.roles = roles_from(tree.at("roles"));
-  o.explicit_options = tree.value("explicit_options", explicit_names(o.strategy_options));
+  if (tree.contains("strategy_options")) {
+    o.strategy_options = strategy_options_from(tree.at("strategy_options"));
+  }
   o.batch = tree.at("batch");
   o.epochs = tree.at("epochs");
   o.steps = tree.at("steps");
@@ -160,18 +165,17 @@ TrainOptions options_from(const json& tree) {
 }  // namespace
 
 std::string to_json(const RunRecord& record) {
-  const json tree = {{"format", "tandem run 1"},
-                     {"options", options_json(record.options)},
-                     {"net_name", record.net_name},
-                     {"data_shape", {record.data.c, record.data.h, record.data.w}},
-                     {"class_names", record.class_names},
-                     {"training_samples", record.training_samples},
-                     {"class_weights", record.class_weights},
-                     {"data_parameters", record.data_parameters},
-                     {"choices",
-                      {{"split", record.split},
-                       {"strategy", record.strategy},
-                       {"algorithms", record.algorithms}}}};
+  const json tree = {
+      {"format", "tandem run 1"},
+      {"options", options_json(record.options)},
+      {"net_name", record.net_name},
+      {"data_shape", {record.data.c, record.data.h, record.data.w}},
+      {"class_names", record.class_names},
+      {"training_samples", record.training_samples},
+      {"class_weights", record.class_weights},
+      {"data_parameters", record.data_parameters},
+      {"given_options", record.given_options},
+      {"choices", {{"strategy", record.strategy}, {"algorithms", record.algorithms}}}};
   return tree.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
@@ -187,7 +191,11 @@ RunRecord run_record_from_json(const std::string& text, const std::string& file)
     record.training_samples = tree.at("training_samples");
     record.class_weights = tree.value("class_weights", std::vector<float>());
     record.data_parameters = tree.at("data_parameters").get<std::map<std::string, std::string>>();
-    record.split = tree.at("choices").at("split");
+    if (tree.contains("given_options")) {
+      record.given_options = tree.at("given_options").get<std::set<std::string>>();
+    } else {
+      read_old_strategy_options(tree, record);
+    }
     record.strategy = tree.at("choices").value("strategy", std::string());
     record.algorithms = tree.at("choices").value("algorithms", KernelChoices());
     return record;

@@ -15,7 +15,7 @@
 #include "core/model/definition.h"
 #include "core/schedule/execution/capture.h"
 #include "core/schedule/execution/kernel_choices.h"
-#include "core/schedule/strategies/strategy.h"
+#include "core/schedule/strategies/strategies.h"
 
 namespace tandem {
 
@@ -34,10 +34,9 @@ struct TrainOptions {
   std::optional<double> loss_scale;  // of float16; else the default, or the resumed run's
   std::string pixels;                // bytes, floats, or auto: "", or the resumed run's
   std::string strategy;              // "": two_phase
+  // Of a run that is resumed, those that are here replace the run's, be their values the defaults.
   StrategyOptions strategy_options;
-  // Names ("--split") of strategy options that are told although their values are the default ones:
-  // a resumed run takes those, too.
-  std::set<std::string> explicit_options;
+  const Strategies* strategies = &built_in_strategies();  // to choose from
   int64_t batch = 0;             // global; 0: the net's batch_size, else 64
   int64_t epochs = 0;            // 0: by steps
   int64_t steps = 0;             // 0: by epochs; both 0: the solver's max_iter, else 10 epochs
@@ -75,7 +74,8 @@ struct RunRecord {
   std::vector<float> class_weights;  // what each class counts in the loss; empty: all alike
   std::map<std::string, std::string>
       data_parameters;       // with everything resolved: means measured, net's transform
-  std::string split;         // the layer chosen
+  // Keys of strategy options that the user has given; the others in `options` were chosen.
+  std::set<std::string> given_options;
   std::string strategy;      // what `auto` chose, which is then the options' strategy; else ""
   KernelChoices algorithms;  // what kernels measured
 };

@@ -6,7 +6,8 @@
 #include "core/device/find_topology.h"
 #include "core/model/initial_weights.h"
 #include "core/schedule/plan/buffers.h"
-#include "core/schedule/strategies/simulated_default.h"
+#include "core/schedule/strategies/fastest_variant.h"
+#include "core/schedule/strategies/testing_plan.h"
 
 namespace tandem {
 namespace {
@@ -124,10 +125,10 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   if (which == TANDEM_TRAIN && options_.plan != nullptr) {
     phase.plan = *options_.plan;
   } else if (which == TANDEM_TRAIN) {
-    SimulatedDefault choice = simulated_default(registry_, options_.strategy, inputs,
-                                                options_.machine.topology, options_.rule);
+    const Strategies& known = *options_.strategies;
+    FastestVariant choice = fastest_variant(known.at(options_.strategy), inputs);
     inputs.options = options_.strategy_options = choice.options;
-    phase.plan = build_plan(options_.strategy, inputs);
+    phase.plan = build_plan(options_.strategy, inputs, known);
     if (!choice.note.empty()) phase.plan.notes.push_back(std::move(choice.note));
   } else {
     phase.plan = build_testing_plan(inputs);

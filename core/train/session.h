@@ -15,7 +15,7 @@
 #include "core/schedule/execution/executor.h"
 #include "core/schedule/execution/kernels.h"
 #include "core/schedule/execution/runtime.h"
-#include "core/schedule/strategies/strategy.h"
+#include "core/schedule/strategies/strategies.h"
 
 namespace tandem {
 
@@ -25,6 +25,7 @@ struct SessionOptions {
   std::string kernels;
   std::string strategy = "two_phase";
   StrategyOptions strategy_options;
+  const Strategies* strategies = &built_in_strategies();  // outlive the session
   MachineOptions machine;
   ExecutorOptions executor;
   UpdateRule rule;
@@ -74,7 +75,7 @@ class Session {
   Session(Registry& registry, const NetDefinition& definition, const SessionOptions& options);
   ~Session();
 
-  // With the strategy's options as simulated_default() completed them.
+  // With the strategy's options as fastest_variant() completed them.
   [[nodiscard]] const SessionOptions& options() const { return options_; }
   [[nodiscard]] Machine& machine() { return *machine_; }
   [[nodiscard]] Runtime& runtime() { return *runtime_; }

@@ -10,7 +10,7 @@
 #include "core/model/classes.h"
 #include "core/model/loss_scale.h"
 #include "core/model/net.h"
-#include "core/schedule/strategies/strategy_options.h"
+#include "core/schedule/strategies/strategies.h"
 #include "core/train/class_weights.h"
 #include "core/train/setup_solver.h"
 
@@ -270,7 +270,9 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options) {
   TrainSetup setup;
   RunRecord& record = setup.record;
   record.options = options;
-  record.options.explicit_options = explicit_names(options.strategy_options);
+  for (const auto& [key, value] : options.strategies->explicit_options(options.strategy_options)) {
+    record.given_options.insert(key);
+  }
   if (options.data.empty())
     throw error("no data: name a folder of images, or 'synthetic' (--data)");
   bool measure_mean = false;

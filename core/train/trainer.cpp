@@ -16,8 +16,7 @@ namespace {
 
 // What the machine and the strategy chose, so that a resumed run has the same.
 void record_choices(RunRecord& record, Session& session) {
-  record.split = session.training().plan.split_layer;
-  record.options.strategy_options.roles = session.training().plan.roles;
+  record.options.strategy_options = session.training().plan.options;
   record.options.machine.topology = session.options().machine.topology;
   record.algorithms = session.options().tuning.choices;
   int threads = 0;

@@ -23,7 +23,7 @@ using testing::HasSubstr;
 LosslessRun run_of(const std::string& devices, const std::string& strategy) {
   LosslessRun run;
   run.devices = devices;
-  run.way = Way{strategy, "", {}};
+  run.strategy = strategy;
   run.batch = 4;
   run.steps = 2;
   return run;

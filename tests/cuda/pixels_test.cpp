@@ -44,7 +44,7 @@ class TrainingOnBytes : public testing::TestWithParam<std::string> {
     o.net_definition = with_class_count(small_net(), 10);
     o.devices = on;
     o.strategy = strategy;
-    if (strategy == "two_phase") o.strategy_options.split = "fc3";
+    if (strategy == "two_phase") o.strategy_options["split"] = "fc3";
     o.pixels = pixels;
     return o;
   }

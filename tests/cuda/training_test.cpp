@@ -47,8 +47,8 @@ class TrainingOnDevices : public testing::TestWithParam<Case> {
   static TrainOptions many() {
     const Case& c = GetParam();
     TrainOptions o = options(c.text(), c.strategy);
-    if (c.strategy == "two_phase") o.strategy_options.split = "fc3";
-    o.strategy_options.reduce = c.reduce;
+    if (c.strategy == "two_phase") o.strategy_options["split"] = "fc3";
+    o.strategy_options["reduce"] = c.reduce;
     return o;
   }
   // The result on one cpu device, and its difference from that with another order of summation.
@@ -101,7 +101,7 @@ TEST_P(TrainingOnDevices, GivesTheSameBitsWithSeparateReluLayers) {
   const auto run_of = [](bool looked_at) {
     TrainOptions o = many();
     o.net_definition = rectified_net(looked_at);
-    if (GetParam().strategy == "two_phase") o.strategy_options.split = "fc4";
+    if (GetParam().strategy == "two_phase") o.strategy_options["split"] = "fc4";
     o.steps = 8;
     return run(o);
   };

@@ -9,6 +9,7 @@
 #include "core/device/topology.h"
 #include "core/schedule/cost/step_model.h"
 #include "core/schedule/report/report.h"
+#include "core/schedule/strategies/asymmetric/asymmetric.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
 
@@ -29,7 +30,7 @@ const Net& dense_net() {
 
 StrategyInputs inputs_for(const Net& net, int devices, const std::string& groups) {
   StrategyInputs inputs = inputs_of(net, devices);
-  inputs.options.roles.groups = groups;
+  inputs.options["groups"] = groups;
   return inputs;
 }
 
@@ -208,7 +209,7 @@ TEST(Asymmetric, AddsUpTheGradientsOfTheRowsInAnOrderThatCostsDoNotChange) {
   const Net net = dense_net();
   const auto added = [&](const CostTable& costs, LinkSpec link) {
     StrategyInputs inputs = inputs_for(net, 4, "E=0,2/W=1,3");
-    inputs.options.roles.slices = "all";
+    inputs.options["slices"] = "all";
     inputs.costs = &costs;
     inputs.link = link;
     const Plan plan = build_plan("asymmetric", inputs);
@@ -251,7 +252,7 @@ TEST(Asymmetric, SaysWhereTheNewestWeightsAre) {
 
 TEST(Asymmetric, TakesGroupsInAnyOrderForTheSame) {
   const Plan plan = plan_of({4, "E=2,0/W=3,1"});
-  EXPECT_EQ(plan.roles.groups, "E=0,2/W=1,3");
+  EXPECT_EQ(asymmetric_options().read(plan.options).groups, "E=0,2/W=1,3");
   EXPECT_EQ(to_text(plan), to_text(plan_of({4, "E=0,2/W=1,3"})));
 }
 
@@ -267,7 +268,7 @@ TEST(Asymmetric, GivesTheGroupWithMoreToDoMoreDevices) {
       costs.set(layer.name + " backward_weights", {weights, 9, 0});
     }
     inputs.costs = &costs;
-    return build_plan("asymmetric", inputs).roles.groups;
+    return asymmetric_options().read(build_plan("asymmetric", inputs).options).groups;
   };
   EXPECT_EQ(groups(1, 0.1), "E=0,1,2/W=3");
   EXPECT_EQ(groups(0.1, 1), "E=0/W=1,2,3");
@@ -288,7 +289,8 @@ TEST(Asymmetric, PutsNeighboursOfTheTopologyInDifferentGroups) {
   }
   StrategyInputs inputs = inputs_of(dense_net(), 4);
   inputs.topology = &hubs;
-  EXPECT_EQ(build_plan("asymmetric", inputs).roles.groups, "E=0,2/W=1,3");
+  EXPECT_EQ(asymmetric_options().read(build_plan("asymmetric", inputs).options).groups,
+            "E=0,2/W=1,3");
 }
 
 }  // namespace

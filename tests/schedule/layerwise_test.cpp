@@ -18,8 +18,8 @@ using testing::HasSubstr;
 StrategyInputs layerwise(const Net& net, int devices, const std::string& reduce,
                          int64_t bucket = 1) {
   StrategyInputs inputs = inputs_of(net, devices);
-  inputs.options.reduce = reduce;
-  inputs.options.bucket = bucket;
+  inputs.options["reduce"] = reduce;
+  inputs.options["bucket"] = bucket;
   return inputs;
 }
 

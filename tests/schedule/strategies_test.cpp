@@ -51,7 +51,7 @@ TEST(Strategies, CheckTheLossBeforeAnyUpdateOfTheStep) {
 TEST(Strategies, LetClippedUpdatesWaitForTheNormsOfAllGradients) {
   const Net net = small_net(8);
   StrategyInputs inputs = inputs_of(net, 2);
-  inputs.options.split = "fc1";
+  inputs.options["split"] = "fc1";
   inputs.needs_norms = inputs.clips_gradients = true;
   const Plan plan = build_plan("two_phase", inputs);
   const int norms = find_task(plan, "norms conv @0"), update = find_task(plan, "update fc @0");
@@ -68,7 +68,7 @@ TEST(Strategies, ComputeInEveryBatchOfAnUpdateAndSendInTheLast) {
   StrategyInputs inputs = inputs_of(net, 2);
   inputs.micro_batches_per_step = 3;
   for (const bool hidden : {false, true}) {
-    inputs.options.hidden_broadcast = hidden;
+    inputs.options["hidden_broadcast"] = hidden;
     const Plan plan = build_plan("two_phase", inputs);
     for (const Task& task : plan.tasks) {
       const bool once = task.stage == Stage::send_fc_gradients || task.stage == Stage::update_fc ||

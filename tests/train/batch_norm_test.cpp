@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cmath>
 
-#include "core/schedule/strategies/strategy_options.h"
+#include "core/schedule/strategies/strategies.h"
 #include "tests/train/run_support.h"
 
 namespace tandem::test {
@@ -58,9 +58,9 @@ class BatchStatistics : public Runs, public testing::WithParamInterface<Case> {
     TrainOptions o = one_device(c.ignores, c.devices, steps);
     o.devices = "cpu:" + std::to_string(c.devices);
     o.strategy = c.strategy;
-    o.strategy_options.hidden_broadcast = c.hidden;
-    o.strategy_options.split = "fc3";
-    o.strategy_options = options_of(c.strategy, o.strategy_options);
+    o.strategy_options["hidden_broadcast"] = c.hidden;
+    o.strategy_options["split"] = "fc3";
+    o.strategy_options = built_in_strategies().options_of(c.strategy, o.strategy_options);
     return o;
   }
   struct Reference {

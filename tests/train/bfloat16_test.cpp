@@ -27,7 +27,7 @@ class Bfloat16Runs : public Runs {
     o.precision = "bfloat16";
     o.devices = devices;
     o.strategy = strategy;
-    if (strategy == "sequential" || strategy == "two_phase") o.strategy_options.split = "fc3";
+    if (strategy == "sequential" || strategy == "two_phase") o.strategy_options["split"] = "fc3";
     o.machine.threads = static_cast<int>(devices.back() - '0');
     return o;
   }

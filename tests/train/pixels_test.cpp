@@ -34,7 +34,7 @@ class PixelRuns : public Runs {
     o.pixels = pixels;
     o.devices = devices;
     o.strategy = strategy;
-    if (strategy == "two_phase") o.strategy_options.split = "fc3";
+    if (strategy == "two_phase") o.strategy_options["split"] = "fc3";
     o.machine.threads = 2;
     return o;
   }

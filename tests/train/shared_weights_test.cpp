@@ -2,7 +2,7 @@
 // strategy, and written once.
 #include <gtest/gtest.h>
 
-#include "core/schedule/strategies/strategy_options.h"
+#include "core/schedule/strategies/strategies.h"
 #include "tests/train/run_support.h"
 
 namespace tandem::test {
@@ -86,8 +86,8 @@ TEST_P(SharedWeights, AreThoseOfOneDeviceInEveryStrategy) {
   ASSERT_GT(yardstick, 0) << "other orders of summation gave the same bits";
   for (const std::string split : {"auto", "fc6"}) {
     TrainOptions o = with(sharing_net(), strategy, devices, devices);
-    o.strategy_options.split = split;
-    o.strategy_options = options_of(strategy, o.strategy_options);
+    o.strategy_options["split"] = split;
+    o.strategy_options = built_in_strategies().options_of(strategy, o.strategy_options);
     EXPECT_LE(largest_difference(one, run(o), start), 10 * yardstick) << "split " << split;
   }
 }

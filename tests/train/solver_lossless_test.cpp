@@ -2,7 +2,7 @@
 // one batch, whatever the strategy and the number of devices.
 #include <gtest/gtest.h>
 
-#include "core/schedule/strategies/strategy_options.h"
+#include "core/schedule/strategies/strategies.h"
 #include "tests/train/run_support.h"
 
 namespace tandem::test {
@@ -34,11 +34,11 @@ class SolverLossless : public Runs, public testing::WithParamInterface<Case> {
     TrainOptions o = one_device(c.fields, c.devices);
     o.devices = "cpu:" + std::to_string(c.devices);
     o.strategy = c.strategy;
-    o.strategy_options.hidden_broadcast = c.hidden;
-    o.strategy_options.split = "fc3";
-    o.strategy_options.reduce = c.reduce;
-    o.strategy_options.bucket = 2048;
-    o.strategy_options = options_of(c.strategy, o.strategy_options);
+    o.strategy_options["hidden_broadcast"] = c.hidden;
+    o.strategy_options["split"] = "fc3";
+    o.strategy_options["reduce"] = c.reduce;
+    o.strategy_options["bucket"] = 2048;
+    o.strategy_options = built_in_strategies().options_of(c.strategy, o.strategy_options);
     o.batch /= c.batches;
     if (c.batches > 1) o.solver_fields["iter_size"] = std::to_string(c.batches);
     return o;

@@ -53,7 +53,6 @@ int run_train(TrainArguments& arguments, const Command& command) {
   const std::string strategy =
       options.strategy.empty() && !options.resume ? "two_phase" : options.strategy;
   require_strategy_options(command, strategy);
-  options.explicit_options = given_strategy_options(command);
   if (options.resume && options.out.empty())
     throw error("--resume needs --out: the folder of the run to go on with");
   options.data_parameters = read_pairs(arguments.data_options, "--data-option", "mirror=true");

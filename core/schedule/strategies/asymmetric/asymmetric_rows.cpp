@@ -1,5 +1,7 @@
 #include "core/schedule/strategies/asymmetric/asymmetric_rows.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -42,6 +44,10 @@ class Remaining {
 };
 
 }  // namespace
+
+std::string AsymmetricGroups::to_text() const {
+  return fmt::format("E={}/W={}", fmt::join(errors, ","), fmt::join(weights, ","));
+}
 
 std::vector<ActivationGradientRows> error_rows(const StrategyInputs& inputs,
                                                const AsymmetricGroups& groups) {

@@ -2,11 +2,18 @@
 // to W, so that W begins before E has all of a layer's.
 #pragma once
 
+#include <string>
 #include <vector>
 
-#include "core/schedule/strategies/asymmetric/asymmetric_groups.h"
+#include "core/base/interval.h"
+#include "core/schedule/builder/strategy_inputs.h"
 
 namespace tandem {
+
+struct AsymmetricGroups {
+  std::vector<int> errors, weights;           // devices: the groups E and W
+  [[nodiscard]] std::string to_text() const;  // "E=0,2/W=1,3"
+};
 
 // Rows that a device of E computes errors for: those that it went forward over, for which it has
 // everything, and those of a device of W.

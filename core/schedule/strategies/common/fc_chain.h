@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/schedule/strategies/strategy.h"
+#include "core/schedule/builder/strategy_inputs.h"
 
 namespace tandem {
 
@@ -27,6 +27,7 @@ struct FcChain {
 
 // Error, saying what would be right: fewer than two devices, no such layer, fewer neurons than
 // devices, weights of the chain that others share, a quota out of range, more rounds than can be.
-[[nodiscard]] FcChain fc_chain(const StrategyInputs& inputs);
+// `quota` 0: one round, or two if eager.
+[[nodiscard]] FcChain fc_chain(const StrategyInputs& inputs, int quota, bool eager);
 
 }  // namespace tandem

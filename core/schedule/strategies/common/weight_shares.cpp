@@ -20,18 +20,6 @@ std::string to_text(Division division) {
   return "none";
 }
 
-std::optional<Division> given_division(const StrategyInputs& inputs) {
-  const std::string& told = inputs.options.roles.slices;
-  for (const Division division : {Division::slices, Division::slices_of_large, Division::whole}) {
-    if (told != to_text(division)) continue;
-    if (!inputs.needs_norms || division == Division::whole) return division;
-    throw error("--slices {}: the solver's rule reads the norms of whole gradients: give none",
-                told);
-  }
-  if (!told.empty()) throw error("--slices {}: there are all, large and none", told);
-  return inputs.needs_norms ? std::optional(Division::whole) : std::nullopt;
-}
-
 WeightShares::WeightShares(const Net& net, const std::vector<int>& devices, Division division)
     : net_(net), shares_(net.layers.size()) {
   std::map<int, int64_t> load;  // weights of each device's whole layers

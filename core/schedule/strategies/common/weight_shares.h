@@ -3,7 +3,6 @@
 // there.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,9 +21,6 @@ struct WeightShare {
 enum class Division { slices, slices_of_large, whole };
 // As in --slices: "all", "large", "none".
 [[nodiscard]] std::string to_text(Division division);
-// What --slices says; `whole` where a rule reads the norms of whole gradients; nullopt: the
-// strategy chooses. Error for another word, and for slices with such a rule.
-[[nodiscard]] std::optional<Division> given_division(const StrategyInputs& inputs);
 
 class WeightShares {
  public:

@@ -1,14 +1,14 @@
-// Forward only, data-parallel: the weights go to every device first, whichever has trained them;
-// the scalars are summed on device 0, and the class scores of the whole batch come together on the
-// host.
+#include "core/schedule/strategies/testing_plan.h"
+
 #include <fmt/format.h>
 
 #include <map>
 #include <utility>
 
+#include "core/schedule/builder/plan_builder.h"
 #include "core/schedule/plan/buffers.h"
+#include "core/schedule/plan/dependencies.h"
 #include "core/schedule/strategies/common/stages.h"
-#include "core/schedule/strategies/strategies.h"
 
 namespace tandem {
 
@@ -55,7 +55,7 @@ void emit_predictions(PlanBuilder& builder) {
 
 }  // namespace
 
-Plan build_testing(const StrategyInputs& inputs) {
+Plan build_testing_plan(const StrategyInputs& inputs) {
   PlanBuilder builder(inputs, "testing", PlanBuilder::Purpose::testing);
   const Net& net = builder.net();
   stages::emit_inputs(builder);
@@ -69,7 +69,10 @@ Plan build_testing(const StrategyInputs& inputs) {
     }
   }
   stages::emit_report(builder, false);
-  return builder.take();
+  Plan plan = builder.take();
+  derive_dependencies(plan);
+  validate(plan);
+  return plan;
 }
 
 }  // namespace tandem

@@ -1,10 +1,10 @@
-// Runs of strategies whose devices play different roles, and the one-device runs that they are held
-// against.
+// Runs of every strategy, and the one-device runs that they are held against.
 #pragma once
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,36 +15,33 @@
 
 namespace tandem::test {
 
-struct SplitCase {
+struct StrategyCase {
   std::string strategy;
   int devices = 2;
-  RoleOptions roles = {};
-  std::string net = "small";                       // of split_net()
+  StrategyOptions options = {};
+  std::string net = "small";                       // of strategy_net()
   std::map<std::string, std::string> fields = {};  // of the solver
   int64_t batches = 1;                             // iter_size
 
   [[nodiscard]] std::string name() const {
     std::string text = fmt::format("{}_{}_{}", strategy, net, devices);
-    if (roles.conv_devices > 0)
-      text += fmt::format("_{}_and_{}", roles.conv_devices, roles.fc_devices);
-    for (const char c : roles.groups) {
+    for (const char c : " " + to_text(built_in_strategies().at(strategy), options)) {
       if (std::isalnum(c) != 0) text += c;
+      if (c == ' ' && text.back() != '_') text += '_';
     }
-    if (roles.quota > 0) text += fmt::format("_quota_{}", roles.quota);
-    if (roles.eager) text += "_eager";
-    text += roles.fc_memory.empty() ? "" : "_" + roles.fc_memory;
+    if (text.back() == '_') text.pop_back();
     for (const auto& [field, value] : fields) text += "_" + field;
     if (batches > 1) text += fmt::format("_batches_{}", batches);
     return text;
   }
 };
 
-inline void PrintTo(const SplitCase& c, std::ostream* out) {
+inline void PrintTo(const StrategyCase& c, std::ostream* out) {
   *out << c.name();
 }
 
 // With batch normalisation on both sides of the last convolution and between FC layers.
-inline NetDefinition normalised_split_net() {
+inline NetDefinition normalised_strategy_net() {
   const std::string filler = "weight_filler { type: \"xavier\" }";
   return NetWriter("norm")
       .data(20)
@@ -65,9 +62,9 @@ inline NetDefinition normalised_split_net() {
 
 // "small": a narrow AlexNet; "mlp": fully connected, with dropout in place below what runs in
 // place, too; "speech": deep, with sigmoids; "norm": as above.
-inline NetDefinition split_net(const std::string& name) {
+inline NetDefinition strategy_net(const std::string& name) {
   if (name == "small") return with_class_count(small_net(), 5);
-  if (name == "norm") return normalised_split_net();
+  if (name == "norm") return normalised_strategy_net();
   const bool speech = name == "speech";
   const std::string filler = " weight_filler { type: \"xavier\" }";
   const auto dense = [&](int outputs) {
@@ -88,7 +85,7 @@ inline NetDefinition split_net(const std::string& name) {
 }
 
 // Five classes, so that the last layer can be divided over four devices.
-class SplitRuns : public Runs {
+class StrategyRuns : public Runs {
  protected:
   static constexpr int classes = 5;
   static void SetUpTestSuite() {
@@ -96,9 +93,9 @@ class SplitRuns : public Runs {
     make_image_folder(folder_->path() / "data", "train", classes, 10);
     make_image_folder(folder_->path() / "data", "val", classes, 3);
   }
-  static TrainOptions one_device(const SplitCase& c, int threads, int64_t steps = 20) {
+  static TrainOptions one_device(const StrategyCase& c, int threads, int64_t steps = 20) {
     TrainOptions o = options(steps);
-    o.net_definition = split_net(c.net);
+    o.net_definition = strategy_net(c.net);
     o.solver_fields = c.fields;
     if (c.fields.contains("type") && c.fields.at("type") == "LARS") o.rate = 1.0;
     o.devices = "cpu:1";
@@ -106,11 +103,11 @@ class SplitRuns : public Runs {
     o.machine.threads = threads;
     return o;
   }
-  static TrainOptions many(const SplitCase& c, int64_t steps = 20) {
+  static TrainOptions many(const StrategyCase& c, int64_t steps = 20) {
     TrainOptions o = one_device(c, c.devices, steps);
     o.devices = fmt::format("cpu:{}", c.devices);
     o.strategy = c.strategy;
-    o.strategy_options.roles = c.roles;
+    o.strategy_options = c.options;
     o.batch /= c.batches;
     if (c.batches > 1) o.solver_fields["iter_size"] = std::to_string(c.batches);
     return o;
@@ -120,7 +117,7 @@ class SplitRuns : public Runs {
     Weights start, weights;
     double yardstick = 0;
   };
-  static const Reference& reference(const SplitCase& c) {
+  static const Reference& reference(const StrategyCase& c) {
     static std::map<std::pair<std::string, std::map<std::string, std::string>>, Reference> known;
     const std::pair key(c.net, c.fields);
     if (const auto found = known.find(key); found != known.end()) return found->second;
@@ -143,51 +140,31 @@ class SplitRuns : public Runs {
   }
 };
 
-inline RoleOptions conv_and_fc(int conv, int fc) {
-  RoleOptions roles;
-  roles.conv_devices = conv;
-  roles.fc_devices = fc;
-  return roles;
+inline StrategyOptions conv_and_fc(int conv, int fc) {
+  return {{"conv_devices", conv}, {"fc_devices", fc}};
+}
+inline StrategyOptions in_groups(const std::string& groups) {
+  return {{"groups", groups}};
+}
+inline StrategyOptions with_quota(int quota) {
+  return {{"quota", quota}};
+}
+inline StrategyOptions eager(int quota) {
+  return {{"quota", quota}, {"eager", true}};
+}
+inline StrategyOptions extended(int conv, int fc) {
+  return {{"conv_devices", conv}, {"fc_devices", fc}, {"fc_memory", "extended"}};
 }
 
-inline RoleOptions in_groups(const std::string& groups) {
-  RoleOptions roles;
-  roles.groups = groups;
-  return roles;
-}
-
-inline RoleOptions with_quota(int quota) {
-  RoleOptions roles;
-  roles.quota = quota;
-  return roles;
-}
-
-inline RoleOptions eager(int quota) {
-  RoleOptions roles = with_quota(quota);
-  roles.eager = true;
-  return roles;
-}
-
-inline RoleOptions extended(int conv, int fc) {
-  RoleOptions roles = conv_and_fc(conv, fc);
-  roles.fc_memory = "extended";
-  return roles;
-}
-
-// The devices whose bits are set, and the others.
-inline std::string groups_of(int devices, int mask) {
-  std::string errors, weights;
-  for (int device = 0; device < devices; ++device) {
-    std::string& group = (mask >> device & 1) != 0 ? errors : weights;
-    group += fmt::format("{}{}", group.empty() ? "" : ",", device);
-  }
-  return fmt::format("E={}/W={}", errors, weights);
-}
-
-inline std::vector<SplitCase> split_cases() {
-  std::vector<SplitCase> cases;
-  for (const auto& [conv, fc] : {std::pair{1, 1}, {2, 1}, {3, 1}, {2, 2}}) {
-    cases.push_back({"hybrid", conv + fc, conv_and_fc(conv, fc)});
+// Every strategy in each of its ways, and some with other nets and solvers.
+inline std::vector<StrategyCase> strategy_cases() {
+  std::vector<StrategyCase> cases;
+  for (int devices = 1; devices <= 4; ++devices) {
+    for (const Strategy& strategy : built_in_strategies()) {
+      for (const StrategyOptions& options : strategy.lossless_cases(devices)) {
+        cases.push_back({strategy.name, devices, options});
+      }
+    }
   }
   cases.push_back({"hybrid", 3, conv_and_fc(2, 1), "small", {{"clip_gradients", "0.3"}}});
   cases.push_back({"hybrid", 4, conv_and_fc(2, 2), "small", {}, 2});
@@ -195,54 +172,36 @@ inline std::vector<SplitCase> split_cases() {
   cases.push_back({"hybrid", 3, conv_and_fc(2, 1), "small", lars});
   cases.push_back({"hybrid", 3, conv_and_fc(2, 1), "norm"});
   cases.push_back({"hybrid", 4, conv_and_fc(2, 2), "norm"});
-  const auto asymmetric = [&](int devices, const std::string& groups, const std::string& net,
-                              const std::map<std::string, std::string>& fields = {},
-                              int64_t batches = 1) {
-    cases.push_back({"asymmetric", devices, in_groups(groups), net, fields, batches});
-  };
-  asymmetric(2, "E=0/W=1", "small");
-  asymmetric(3, "E=1/W=0,2", "small");
-  asymmetric(4, "E=0,2/W=1,3", "small");
-  asymmetric(4, "E=0,1,3/W=2", "small");
-  asymmetric(4, "E=3/W=0,1,2", "speech");
-  for (int devices = 2; devices <= 4; ++devices) {
-    for (int mask = 1; mask + 1 < 1 << devices; ++mask) {
-      asymmetric(devices, groups_of(devices, mask), mask % 3 == 0 ? "speech" : "mlp");
-    }
+  for (const StrategyOptions& options : built_in_strategies().at("asymmetric").lossless_cases(3)) {
+    for (const char* net : {"mlp", "speech"}) cases.push_back({"asymmetric", 3, options, net});
   }
-  asymmetric(3, "E=0/W=1,2", "small", {{"clip_gradients", "0.3"}});
-  asymmetric(3, "E=0/W=1,2", "mlp", {}, 2);
-  const auto fc_parallel = [&](int devices, int quota, const std::string& net,
-                               const std::map<std::string, std::string>& fields = {},
-                               int64_t batches = 1) {
-    cases.push_back({"fc_parallel", devices, with_quota(quota), net, fields, batches});
-  };
-  for (const char* net : {"small", "mlp", "speech"}) {
-    fc_parallel(2, 2, net);
-    fc_parallel(3, 2, net);
-    fc_parallel(4, 4, net);
+  cases.push_back({"asymmetric", 2, in_groups("E=0/W=1"), "mlp"});
+  cases.push_back({"asymmetric", 4, in_groups("E=0,2/W=1,3"), "mlp"});
+  cases.push_back({"asymmetric", 4, in_groups("E=3/W=0,1,2"), "speech"});
+  cases.push_back({"asymmetric", 3, in_groups("E=0/W=1,2"), "small", {{"clip_gradients", "0.3"}}});
+  cases.push_back({"asymmetric", 3, in_groups("E=0/W=1,2"), "mlp", {}, 2});
+  cases.push_back({"asymmetric", 3, in_groups("E=0/W=1,2"), "mlp", lars});
+  for (const char* net : {"mlp", "speech"}) {
+    cases.push_back({"fc_parallel", 2, with_quota(2), net});
+    cases.push_back({"fc_parallel", 3, with_quota(2), net});
+    cases.push_back({"fc_parallel", 4, with_quota(4), net});
   }
-  fc_parallel(2, 1, "mlp");
-  fc_parallel(3, 1, "speech");
-  fc_parallel(4, 3, "small");
-  fc_parallel(4, 1, "small");
-  fc_parallel(4, 2, "mlp");
-  fc_parallel(2, 2, "small", {{"clip_gradients", "0.3"}});
-  fc_parallel(3, 2, "mlp", lars);
-  asymmetric(3, "E=0/W=1,2", "mlp", lars);
-  fc_parallel(2, 1, "small", {}, 2);
-  fc_parallel(3, 3, "norm");
+  cases.push_back({"fc_parallel", 2, with_quota(1), "mlp"});
+  cases.push_back({"fc_parallel", 3, with_quota(1), "speech"});
+  cases.push_back({"fc_parallel", 4, with_quota(2), "mlp"});
+  cases.push_back({"fc_parallel", 2, with_quota(2), "small", {{"clip_gradients", "0.3"}}});
+  cases.push_back({"fc_parallel", 3, with_quota(2), "mlp", lars});
+  cases.push_back({"fc_parallel", 2, with_quota(1), "small", {}, 2});
+  cases.push_back({"fc_parallel", 3, with_quota(3), "norm"});
   cases.push_back({"fc_parallel", 2, eager(1), "mlp"});
   cases.push_back({"fc_parallel", 3, eager(2), "speech"});
-  cases.push_back({"fc_parallel", 4, eager(1), "small"});
   cases.push_back({"fc_parallel", 4, eager(2), "mlp", {{"clip_gradients", "0.3"}}, 2});
-  cases.push_back({"hybrid", 2, extended(1, 1)});
   cases.push_back({"hybrid", 4, extended(2, 2), "small", {{"type", "Adam"}}});
   cases.push_back({"hybrid", 3, extended(2, 1), "norm", {{"clip_gradients", "0.3"}}, 2});
   return cases;
 }
 
-inline std::vector<SplitCase> resume_cases() {
+inline std::vector<StrategyCase> resume_cases() {
   return {{"hybrid", 3, conv_and_fc(2, 1)},
           {"asymmetric", 4, in_groups("E=0,2/W=1,3"), "mlp"},
           {"fc_parallel", 3, with_quota(2), "small"},

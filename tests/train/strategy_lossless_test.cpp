@@ -1,16 +1,15 @@
-// docs/design/promises.md, promises 1 and 2 for strategies whose devices play different roles: one
-// device's weights, and the same bits each time; and the weights and solver state are whole
-// wherever a run goes on.
+// docs/design/promises.md, promises 1 and 2: every strategy in each of its ways gives one device's weights, and the same bits each time; and
+// the weights and solver state are whole wherever a run goes on.
 #include <gtest/gtest.h>
 
-#include "tests/train/split_support.h"
+#include "tests/train/strategy_runs.h"
 
 namespace tandem::test {
 namespace {
 
-class SplitLossless : public SplitRuns, public testing::WithParamInterface<SplitCase> {};
+class StrategyLossless : public StrategyRuns, public testing::WithParamInterface<StrategyCase> {};
 
-TEST_P(SplitLossless, TheWeightsAreThoseOfOneDevice) {
+TEST_P(StrategyLossless, TheWeightsAreThoseOfOneDevice) {
   if (teams_are_one_thread)
     GTEST_SKIP() << "built for ThreadSanitizer: one order of summation only";
   const Reference& one = reference(GetParam());
@@ -20,7 +19,7 @@ TEST_P(SplitLossless, TheWeightsAreThoseOfOneDevice) {
   RecordProperty("difference", std::to_string(difference));
 }
 
-TEST_P(SplitLossless, TheBitsAreTheSameWithRandomStreamDelays) {
+TEST_P(StrategyLossless, TheBitsAreTheSameWithRandomStreamDelays) {
   const Weights plain = run(many(GetParam(), 4));
   TrainOptions delayed = many(GetParam(), 4);
   delayed.machine.delay_seed = 11;
@@ -28,15 +27,15 @@ TEST_P(SplitLossless, TheBitsAreTheSameWithRandomStreamDelays) {
   EXPECT_EQ(run(delayed), plain);
 }
 
-INSTANTIATE_TEST_SUITE_P(Strategies, SplitLossless, testing::ValuesIn(split_cases()),
+INSTANTIATE_TEST_SUITE_P(Strategies, StrategyLossless, testing::ValuesIn(strategy_cases()),
                          [](const auto& info) { return info.param.name(); });
 
-class SplitResume : public SplitRuns, public testing::WithParamInterface<SplitCase> {};
+class StrategyResume : public StrategyRuns, public testing::WithParamInterface<StrategyCase> {};
 
-INSTANTIATE_TEST_SUITE_P(Strategies, SplitResume, testing::ValuesIn(resume_cases()),
+INSTANTIATE_TEST_SUITE_P(Strategies, StrategyResume, testing::ValuesIn(resume_cases()),
                          [](const auto& info) { return info.param.name(); });
 
-TEST_P(SplitResume, GivesTheBitsOfARunNeverInterrupted) {
+TEST_P(StrategyResume, GivesTheBitsOfARunNeverInterrupted) {
   const Weights whole = run(many(GetParam(), 8));
   TrainOptions first = many(GetParam(), 5);
   run(first);
@@ -47,7 +46,7 @@ TEST_P(SplitResume, GivesTheBitsOfARunNeverInterrupted) {
   EXPECT_EQ(run(rest), whole);
 }
 
-TEST_P(SplitResume, GoesOnWithAnotherStrategyAndComesBack) {
+TEST_P(StrategyResume, GoesOnWithAnotherStrategyAndComesBack) {
   if (teams_are_one_thread)
     GTEST_SKIP() << "built for ThreadSanitizer: one order of summation only";
   const Reference& one = reference(GetParam());
@@ -67,13 +66,13 @@ TEST_P(SplitResume, GoesOnWithAnotherStrategyAndComesBack) {
   rest.steps = 20;
   rest.devices = back.devices;
   rest.strategy = back.strategy;
-  rest.strategy_options.roles = back.strategy_options.roles;
+  rest.strategy_options = back.strategy_options;
   const double difference = largest_difference(one.weights, run(rest), one.start);
   EXPECT_LE(difference, 10 * one.yardstick) << "yardstick " << one.yardstick;
 }
 
 // The testing plan sees the weights of all devices.
-TEST_P(SplitResume, EvaluatesAsOneDeviceDoes) {
+TEST_P(StrategyResume, EvaluatesAsOneDeviceDoes) {
   class Watch : public Observer {
    public:
     void on_evaluation(const Evaluation& evaluation) override { tests.push_back(evaluation.loss); }
