@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "core/train/observer.h"
+#include "include/tandem/observer.h"
 
 namespace tandem::cli {
 

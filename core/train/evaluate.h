@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/data/loader.h"
-#include "core/train/observer.h"
 #include "core/train/session.h"
+#include "include/tandem/observer.h"
 
 namespace tandem {
 

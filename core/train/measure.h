@@ -8,20 +8,9 @@
 
 #include "core/schedule/report/report.h"
 #include "core/train/session.h"
+#include "include/tandem/profile.h"
 
 namespace tandem {
-
-// The parts of docs/design/strategies.md §1, seconds: forward a, backward of the FC part b, of the
-// conv part c, moving and applying the FC gradients m, the conv gradients n, and the broadcast.
-// Each is the longest over the devices.
-struct StepParts {
-  double forward = 0, backward_fc = 0, backward_conv = 0, fc_gradients = 0, conv_gradients = 0,
-         broadcast = 0;
-  // two_phase: a + b + max(c, m) + n; `sequential`: a + b + c + m + n; both + the broadcast if it
-  // is not hidden.
-  [[nodiscard]] double two_phase(bool hidden_broadcast) const;
-  [[nodiscard]] double sequential() const;
-};
 
 struct Measurement {
   double step_seconds = 0;  // median distance between the ends of neighbouring steps
@@ -63,8 +52,5 @@ struct Measurement {
 
 // How long this process has run, to 0.01 s; 0 where the system does not tell.
 [[nodiscard]] double seconds_since_start();
-
-// Peak resident memory of this process, bytes.
-[[nodiscard]] int64_t peak_memory_bytes();
 
 }  // namespace tandem

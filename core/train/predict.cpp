@@ -1,4 +1,4 @@
-#include "core/train/predict.h"
+#include "include/tandem/predict.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +12,7 @@
 #include "core/train/run_folder.h"
 #include "core/train/session.h"
 #include "core/train/setup.h"
+#include "include/tandem/evaluate.h"
 
 namespace tandem {
 namespace {

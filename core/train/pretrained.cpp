@@ -13,6 +13,7 @@
 #include "core/train/checkpoint.h"
 #include "core/train/run_folder.h"
 #include "core/train/safetensors.h"
+#include "include/tandem/predict.h"
 
 namespace tandem {
 namespace {

@@ -30,11 +30,4 @@ struct Pretrained {
 void write_weights(const std::filesystem::path& path, const Net& net,
                    const std::vector<float>& values);
 
-struct ExportOptions {
-  std::filesystem::path run, file;
-  std::string weights = "best";  // best (else last) or last
-};
-// Writes a run's weights as `file`'s ending asks. Returns the checkpoint used.
-std::string export_run(const ExportOptions& options);
-
 }  // namespace tandem

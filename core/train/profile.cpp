@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include "core/base/error.h"
-#include "core/model/class_count.h"
 #include "core/schedule/cost/bounds.h"
 #include "core/schedule/report/report.h"
 #include "core/schedule/report/svg.h"
@@ -64,7 +63,7 @@ struct Profiler::State {
     net = choice.definition();
     options.devices = given.devices;
     options.precision = parse_precision(given.precision);
-    options.machine = machine_options(given.device_options);
+    options.machine = machine_options(given.machine);
     options.batch = choice.batch_of(net);
     options.data = choice.data(net);
     options.testing = false;
@@ -99,8 +98,7 @@ int Profiler::device_count() const {
 }
 
 // The plan is made for it, with costs that were not measured.
-void Profiler::require(const std::string& strategy,
-                       const StrategyOptions& strategy_options) const {
+void Profiler::require(const std::string& strategy, const StrategyOptions& strategy_options) const {
   const SessionOptions& options = state_->options;
   if (strategy == "all") return;
   options.strategies->require_options_of(strategy, strategy_options);

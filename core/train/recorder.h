@@ -6,8 +6,8 @@
 #include <fstream>
 #include <string>
 
-#include "core/train/observer.h"
 #include "core/train/run_folder.h"
+#include "include/tandem/observer.h"
 
 namespace tandem {
 

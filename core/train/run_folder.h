@@ -10,7 +10,7 @@
 
 #include "core/model/definition.h"
 #include "core/model/solver_definition.h"
-#include "core/train/options.h"
+#include "core/train/run_record.h"
 
 namespace tandem {
 

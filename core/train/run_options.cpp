@@ -30,8 +30,8 @@ SessionOptions plain_options(const TrainSetup& setup) {
   options.loss_scale = chosen.loss_scale.value_or(0);
   options.strategy = chosen.strategy;
   options.strategy_options = chosen.strategy_options;
-  options.strategies = chosen.strategies;
-  options.machine = chosen.machine;
+  options.strategies = setup.strategies;
+  options.machine = setup.record.machine;
   options.executor.trace = chosen.timeline;
   options.executor.graphs = chosen.graphs;
   options.executor.watchdog_seconds = chosen.watchdog_seconds;

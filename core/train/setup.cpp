@@ -12,6 +12,7 @@
 #include "core/model/net.h"
 #include "core/schedule/strategies/strategies.h"
 #include "core/train/class_weights.h"
+#include "core/train/device_options.h"
 #include "core/train/setup_solver.h"
 
 namespace tandem {
@@ -266,11 +267,13 @@ std::unique_ptr<Dataset> open_dataset(Registry& registry, const NetDefinition& n
   return std::make_unique<Dataset>(registry, options);
 }
 
-TrainSetup resolve(Registry& registry, const TrainOptions& options) {
+TrainSetup resolve(Registry& registry, const TrainOptions& options, const Strategies& strategies) {
   TrainSetup setup;
+  setup.strategies = &strategies;
   RunRecord& record = setup.record;
   record.options = options;
-  for (const auto& [key, value] : options.strategies->explicit_options(options.strategy_options)) {
+  record.machine = machine_options(options.machine);
+  for (const auto& [key, value] : strategies.explicit_options(options.strategy_options)) {
     record.given_options.insert(key);
   }
   if (options.data.empty())

@@ -12,13 +12,14 @@
 #include "core/data/targets.h"
 #include "core/model/solver_definition.h"
 #include "core/plugin/registry.h"
-#include "core/train/options.h"
+#include "core/schedule/strategies/strategies.h"
 #include "core/train/run_folder.h"
 
 namespace tandem {
 
 struct TrainSetup {
-  RunRecord record;  // with options resolved: nothing in them is "" or 0 any more, except epochs
+  RunRecord record;
+  const Strategies* strategies = nullptr;  // to choose from
   NetDefinition net;
   SolverDefinition solver;
   std::unique_ptr<Dataset> training_data, validation_data;  // validation_data may be null
@@ -29,7 +30,8 @@ struct TrainSetup {
 };
 
 // Of a new run. Throws Error for options that do not fit each other, the net or the data.
-[[nodiscard]] TrainSetup resolve(Registry& registry, const TrainOptions& options);
+[[nodiscard]] TrainSetup resolve(Registry& registry, const TrainOptions& options,
+                                 const Strategies& strategies = built_in_strategies());
 
 // One split of the record's data, as the net of that phase is fed with it. `source` "" = the
 // record's.

@@ -65,8 +65,8 @@ NetDefinition net_of_solver(const SolverDefinition& solver, std::string* file) {
 void read_net_of_run(const TrainOptions& options, TrainSetup& setup, bool* is_model) {
   TrainOptions& chosen = setup.record.options;
   *is_model = true;
-  if (options.net_definition) {
-    setup.net = *options.net_definition;
+  if (!options.net_text.empty()) {
+    setup.net = read_net_text(options.net_text);
   } else if (options.net.empty() && names_net(setup.solver)) {
     setup.net = net_of_solver(setup.solver, &chosen.net);
     *is_model = false;

@@ -17,13 +17,13 @@ namespace {
 // What the machine and the strategy chose, so that a resumed run has the same.
 void record_choices(RunRecord& record, Session& session) {
   record.options.strategy_options = session.training().plan.options;
-  record.options.machine.topology = session.options().machine.topology;
+  record.machine.topology = session.options().machine.topology;
   record.algorithms = session.options().tuning.choices;
   int threads = 0;
   for (int device = 0; device < session.machine().device_count(); ++device) {
     threads += session.machine().device_info(device).threads;
   }
-  record.options.machine.threads = threads;
+  record.machine.threads = threads;
 }
 
 // Random ones, then what the weight files have; what was matched is a message of the set-up.
@@ -50,14 +50,18 @@ void keep_split(TrainSetup& setup, const RunFolder& folder) {
 }  // namespace
 
 TrainResult train(const TrainOptions& options, Observer& observer) {
+  return train(options, observer, built_in_strategies());
+}
+
+TrainResult train(const TrainOptions& options, Observer& observer, const Strategies& strategies) {
   Registry registry = Registry::with_defaults();
   std::optional<RunFolder> folder;
   if (options.resume) {
     folder.emplace(RunFolder::open(options.out));
     folder->lock();
   }
-  TrainSetup setup =
-      folder ? resolve_resumed(registry, options, *folder) : resolve(registry, options);
+  TrainSetup setup = folder ? resolve_resumed(registry, options, *folder, strategies)
+                            : resolve(registry, options, strategies);
 
   require_computing(registry, setup.record.options.devices);
   const KernelChoices known = setup.record.algorithms;

@@ -52,9 +52,9 @@ void declare(CLI::App& app, Options& o, bool& synthetic) {
   app.add_option("--warm-up", o.warm_up, "Steps before the measured ones")->capture_default_str();
   app.add_option("--classes", o.classes, "Classes of synthetic input (default: 1000)");
   app.add_option("--size", o.size, "Height and width of synthetic input (default: 227)");
-  app.add_option("--link", o.device_options.link,
+  app.add_option("--link", o.machine.link,
                  "Speed of copies between devices, e.g. bandwidth=4GB/s,latency=10us");
-  app.add_option("--threads", o.device_options.threads, "Cores the devices share (default: all)");
+  app.add_option("--threads", o.machine.threads, "Cores the devices share (default: all)");
   CLI::Option* paced =
       app.add_option("--paced", o.paced,
                      "Pace the run: compute takes the times of this cost file and is not done");

@@ -15,7 +15,7 @@ struct Options {
   std::string devices = "cpu:2", strategy = "two_phase";
   std::string precision = "float32";  // of activations and their gradients; or bfloat16
   tandem::StrategyOptions strategy_options;
-  tandem::DeviceOptions device_options;
+  tandem::DeviceOptions machine;
   int64_t batch = 128;            // global
   int64_t classes = 0, size = 0;  // of synthetic input; 0: as the net's file has them
   int64_t steps = 0;              // measured; with images: trained. 0: not given

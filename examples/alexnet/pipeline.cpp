@@ -128,7 +128,7 @@ tandem::ProfileOptions profile_options(const Options& options) {
   profile.batch = options.batch;
   profile.devices = options.devices;
   profile.precision = options.precision;
-  profile.device_options = options.device_options;
+  profile.machine = options.machine;
   profile.paced = options.paced;
   profile.warm_up = options.warm_up;
   profile.steps = options.measured_steps();

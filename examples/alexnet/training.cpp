@@ -55,7 +55,7 @@ int train_on_images(const Options& options) {
   training.precision = options.precision;
   training.strategy = options.strategy;
   training.strategy_options = options.strategy_options;
-  training.device_options = options.device_options;
+  training.machine = options.machine;
   training.batch = options.batch;
   training.steps = options.steps;
   training.epochs = options.epochs > 0 || options.steps > 0 ? options.epochs : 1;

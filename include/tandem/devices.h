@@ -1,4 +1,4 @@
-// The devices of a program: how many cores they share and how they are connected.
+// The devices of a program: how many cores they share, how they are connected and run.
 #pragma once
 
 #include <cstdint>
@@ -16,5 +16,9 @@ struct DeviceOptions {
   uint64_t delay_seed = 0;
   double delay_seconds = 0.001;  // the longest delay
 };
+
+// Whether steps run as captured graphs, which give the same bits. automatic: with one device, where
+// its backend and all kernels can; `on` requires it of the backend only.
+enum class GraphUse { off, automatic, on };
 
 }  // namespace tandem

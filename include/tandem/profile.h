@@ -20,7 +20,7 @@ struct ProfileOptions {
   int64_t batch = 0;              // global; 0: the net's batch_size, else 64
   std::string devices = "cpu";
   std::string precision = "float32";
-  DeviceOptions device_options;
+  DeviceOptions machine;
   std::string paced;  // a cost file: compute takes its times and is not done; "": it is done
   int warm_up = 2, steps = 5;
 };

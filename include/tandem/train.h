@@ -50,11 +50,11 @@ struct TrainOptions {
   std::string class_weights;      // balanced, numbers, or a file; "": all alike
   double bad_share_limit = 0.05;  // share of damaged images that ends the run; 0: the first one
   std::map<std::string, std::string> data_parameters;  // of the data set: {"resize", "256"}
-  DeviceOptions device_options;
+  DeviceOptions machine;
   double watchdog_seconds = 600;  // after which a step that has not finished counts as stuck
   bool tune = false;              // kernels measure which of their algorithms is the fastest
-  std::string graphs = "auto";    // whether steps run as captured graphs: auto, on or off
-  bool timeline = true;           // write the timeline of a few early steps to the run folder
+  GraphUse graphs = GraphUse::automatic;
+  bool timeline = true;  // write the timeline of a few early steps to the run folder
   const std::atomic<bool>* stop = nullptr;  // becomes true: save, and return
 };
 

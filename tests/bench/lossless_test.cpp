@@ -8,7 +8,8 @@
 #include "bench/lossless_tally.h"
 #include "bench/lossless_yardsticks.h"
 #include "core/base/error.h"
-#include "core/model/net_writer.h"
+#include "core/model/definition.h"
+#include "include/tandem/net.h"
 #include "tests/cli/program.h"
 
 namespace tandem::bench {
@@ -54,27 +55,28 @@ TEST(LosslessRuns, RefuseOnlyWhatIsNotAllowed) {
 TEST(LosslessRuns, FailWhereAKernelDoes) {
   Registry registry = Registry::with_defaults();
   const std::string field = "inner_product_param { num_output: ";
-  const NetDefinition net = NetWriter("two")
-                                .data(4)
-                                .layer("few", "InnerProduct", {"data"}, {"few"}, field + "2 }")
-                                .layer("loss1", "SoftmaxWithLoss", {"few", "label"}, {"loss1"})
-                                .layer("many", "InnerProduct", {"data"}, {"many"}, field + "4 }")
-                                .loss()
-                                .definition();
+  const NetDefinition net =
+      read_net_text(NetWriter("two")
+                        .data(4)
+                        .layer("few", "InnerProduct", {"data"}, {"few"}, field + "2 }")
+                        .layer("loss1", "SoftmaxWithLoss", {"few", "label"}, {"loss1"})
+                        .layer("many", "InnerProduct", {"data"}, {"many"}, field + "4 }")
+                        .loss()
+                        .text());
   EXPECT_THROW((void)run_lossless(registry, net, run_of("cpu:1", "sequential")), Error);
 }
 
 NetDefinition dropping_net() {
   const std::string field = "inner_product_param { num_output: ";
-  return NetWriter("dropping")
-      .data(4)
-      .layer("hidden", "InnerProduct", {"data"}, {"hidden"},
-             field + "32 weight_filler { type: \"xavier\" } }")
-      .layer("drop", "Dropout", {"hidden"}, {"drop"})
-      .layer("score", "InnerProduct", {"drop"}, {"score"},
-             field + "4 weight_filler { type: \"xavier\" } }")
-      .loss()
-      .definition();
+  return read_net_text(NetWriter("dropping")
+                           .data(4)
+                           .layer("hidden", "InnerProduct", {"data"}, {"hidden"},
+                                  field + "32 weight_filler { type: \"xavier\" } }")
+                           .layer("drop", "Dropout", {"hidden"}, {"drop"})
+                           .layer("score", "InnerProduct", {"drop"}, {"score"},
+                                  field + "4 weight_filler { type: \"xavier\" } }")
+                           .loss()
+                           .text());
 }
 
 TEST(LosslessRuns, OfABatchInPartsGiveTheWeightsOfTheWhole) {
@@ -100,7 +102,7 @@ TEST(LosslessRuns, TellWhetherPartsAddUpToTheBatch) {
   Registry registry = Registry::with_defaults();
   const LosslessRun run = run_of("cpu:1", "sequential");
   const auto adds_up = [&](NetWriter net) {
-    return run_lossless(registry, net.definition(), run).adds_up_samples;
+    return run_lossless(registry, read_net_text(net.text()), run).adds_up_samples;
   };
   const auto score = [](const char* name) {
     NetWriter net(name);

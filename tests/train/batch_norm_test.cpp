@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "core/schedule/strategies/strategies.h"
+#include "include/tandem/net.h"
 #include "tests/train/run_support.h"
 
 namespace tandem::test {
@@ -15,25 +16,26 @@ namespace {
 
 NetDefinition normalised_net(const std::string& loss_parameters, const std::string& norm = "") {
   const std::string filler = "weight_filler { type: \"xavier\" }";
-  return NetWriter("normalised")
-      .data(20)
-      .layer("conv1", "Convolution",
-             "convolution_param { num_output: 16 kernel_size: 5 pad: 2 bias_term: false " + filler +
-                 " }")
-      .layer("norm1", "BatchNorm", {"conv1"}, {"conv1"},
-             "param { lr_mult: 0 } param { lr_mult: 0 } param { lr_mult: 0 } " + norm)
-      .layer("relu1", "ReLU", {"conv1"}, {"conv1"})
-      .layer("pool1", "Pooling", "pooling_param { pool: MAX kernel_size: 3 stride: 2 }")
-      .layer("conv2", "Convolution",
-             "convolution_param { num_output: 13 kernel_size: 3 pad: 1 " + filler + " }")
-      .layer("norm2", "BatchNorm", norm)
-      .layer("relu2", "ReLU", {"norm2"}, {"norm2"})
-      .layer("fc3", "InnerProduct", "inner_product_param { num_output: 32 " + filler + " }")
-      .layer("norm3", "BatchNorm", {"fc3"}, {"fc3"}, norm)
-      .layer("relu3", "ReLU", {"fc3"}, {"fc3"})
-      .layer("score", "InnerProduct", "inner_product_param { num_output: 3 " + filler + " }")
-      .layer("loss", "SoftmaxWithLoss", {"score", "label"}, {"loss"}, loss_parameters)
-      .definition();
+  return read_net_text(
+      NetWriter("normalised")
+          .data(20)
+          .layer("conv1", "Convolution",
+                 "convolution_param { num_output: 16 kernel_size: 5 pad: 2 bias_term: false " +
+                     filler + " }")
+          .layer("norm1", "BatchNorm", {"conv1"}, {"conv1"},
+                 "param { lr_mult: 0 } param { lr_mult: 0 } param { lr_mult: 0 } " + norm)
+          .layer("relu1", "ReLU", {"conv1"}, {"conv1"})
+          .layer("pool1", "Pooling", "pooling_param { pool: MAX kernel_size: 3 stride: 2 }")
+          .layer("conv2", "Convolution",
+                 "convolution_param { num_output: 13 kernel_size: 3 pad: 1 " + filler + " }")
+          .layer("norm2", "BatchNorm", norm)
+          .layer("relu2", "ReLU", {"norm2"}, {"norm2"})
+          .layer("fc3", "InnerProduct", "inner_product_param { num_output: 32 " + filler + " }")
+          .layer("norm3", "BatchNorm", {"fc3"}, {"fc3"}, norm)
+          .layer("relu3", "ReLU", {"fc3"}, {"fc3"})
+          .layer("score", "InnerProduct", "inner_product_param { num_output: 3 " + filler + " }")
+          .layer("loss", "SoftmaxWithLoss", {"score", "label"}, {"loss"}, loss_parameters)
+          .text());
 }
 
 struct Case {
@@ -48,7 +50,7 @@ class BatchStatistics : public Runs, public testing::WithParamInterface<Case> {
   void SetUp() override { Runs::SetUp(); }
   static TrainOptions one_device(bool ignores, int threads, int64_t steps = 20) {
     TrainOptions o = options(steps);
-    o.net_definition = normalised_net(ignores ? "loss_param { ignore_label: 1 }" : "");
+    o.net_text = write_net(normalised_net(ignores ? "loss_param { ignore_label: 1 }" : ""));
     o.devices = "cpu:1";
     o.strategy = "sequential";
     o.machine.threads = threads;
@@ -131,7 +133,7 @@ class BatchNormRuns : public Runs {
  protected:
   static TrainOptions two_devices(int64_t steps, const std::string& norm = "") {
     TrainOptions o = options(steps);
-    o.net_definition = normalised_net("", norm);
+    o.net_text = write_net(normalised_net("", norm));
     o.devices = "cpu:2";
     o.machine.threads = 2;
     return o;

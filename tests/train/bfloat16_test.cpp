@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/train/run_folder.h"
+#include "include/tandem/net.h"
 #include "tests/support/cpu_precision.h"
 #include "tests/train/run_support.h"
 
@@ -123,10 +124,10 @@ TEST_F(Bfloat16Runs, AFloat32LayerThatChangesNothingChangesNoBit) {
   NetDefinition net = small_net();
   const auto at = std::find_if(net.layers.begin(), net.layers.end(),
                                [](const LayerDefinition& layer) { return layer.name == "score"; });
-  const NetDefinition power =
-      NetWriter("power").data(20).layer("same", "Power", {"fc3"}, {"fc3"}, "").definition();
+  const NetDefinition power = read_net_text(
+      NetWriter("power").data(20).layer("same", "Power", {"fc3"}, {"fc3"}, "").text());
   net.layers.insert(at, power.layers.back());
-  with.net_definition = net;
+  with.net_text = write_net(net);
   EXPECT_EQ(run(with), run(one_device(1)));
 }
 

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "core/model/classes.h"
-#include "core/train/predict.h"
 #include "core/train/run_folder.h"
+#include "include/tandem/predict.h"
 #include "tests/support/cifar_files.h"
 #include "tests/support/cpu_precision.h"
 #include "tests/train/run_support.h"
@@ -27,7 +27,7 @@ class PixelRuns : public Runs {
                             const std::string& strategy = "sequential", int64_t steps = 6) {
     TrainOptions o = options(steps);
     o.data = (folder_->path() / "cifar").string();
-    o.net_definition = with_class_count(small_net(), 10);
+    o.net_text = write_net(with_class_count(small_net(), 10));
     o.data_parameters = {{"mirror", "true"},      {"pad", "4"},
                          {"resize", "32"},        {"scale", "0.02"},
                          {"val_fraction", "0.2"}, {"mean", "104,117,123"}};

@@ -62,7 +62,7 @@ class SharedWeights : public Runs, public testing::WithParamInterface<std::pair<
   static TrainOptions with(const NetDefinition& net, const std::string& strategy, int devices,
                            int threads, int64_t steps = 12) {
     TrainOptions o = options(steps);
-    o.net_definition = net;
+    o.net_text = write_net(net);
     o.strategy = strategy;
     o.devices = "cpu:" + std::to_string(devices);
     o.machine.threads = threads;
@@ -142,7 +142,7 @@ TEST_F(SharedWeightsOnce, GoOnWhereTheyWereWhenResumed) {
   TrainOptions half = with(sharing_net(), "two_phase", 2, 2, 4);
   (void)run(half);
   half.resume = true;
-  half.net_definition.reset();
+  half.net_text.clear();
   half.steps = 8;
   half.batch = 0;
   half.seed.reset();

@@ -197,7 +197,7 @@ TEST_F(SolverRun, FindsANetThatIsNamedFromAboveTheSolver) {
   std::filesystem::create_directories(root.path() / "solvers");
   (void)root.write("models/small/net.prototxt", write_net(small_net()));
   TrainOptions o = options(1);
-  o.net_definition.reset();
+  o.net_text.clear();
   o.steps = 1;
   o.solver = root.write("solvers/solver.prototxt",
                         std::string("net: 'models/small/net.prototxt' ") + usual);

@@ -1,4 +1,5 @@
 #include "core/train/trainer.h"
+#include "include/tandem/net.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +7,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "core/train/predict.h"
+#include "include/tandem/predict.h"
 #include "tests/train/run_support.h"
 
 namespace tandem::test {
@@ -128,7 +129,7 @@ TEST_F(Training, AnUnusableImageIsAPredictionWithItsReason) {
 
 TEST_F(Training, AFrozenBiasStaysAndTheRestTrains) {
   TrainOptions o = options(8);
-  o.net_definition =
+  o.net_text =
       NetWriter("frozen")
           .data(20)
           .layer(
@@ -140,7 +141,7 @@ TEST_F(Training, AFrozenBiasStaysAndTheRestTrains) {
                  "param { lr_mult: 0 } param { lr_mult: 1 } inner_product_param { num_output: 3 "
                  "weight_filler { type: \"xavier\" } }")
           .loss()
-          .definition();
+          .text();
   const Weights after = run(o);
   EXPECT_EQ(after.at("conv1.bias"), std::vector<float>(8, 0.25F));
   EXPECT_NE(after.at("score.bias"), std::vector<float>(3, 0.0F));
@@ -153,7 +154,7 @@ TEST_F(Training, ValidationImagesOfAnotherSizeAreBroughtToTheNets) {
   TrainOptions o = options(30);
   o.data = own.path().string();
   o.data_parameters = {{"scale", "0.02"}, {"mean", "80"}};
-  o.net_definition =
+  o.net_text =
       NetWriter("any_size")
           .data()
           .layer("conv1", "Convolution",
@@ -163,7 +164,7 @@ TEST_F(Training, ValidationImagesOfAnotherSizeAreBroughtToTheNets) {
           .layer("score", "InnerProduct",
                  "inner_product_param { num_output: 3 weight_filler { type: \"xavier\" } }")
           .loss()
-          .definition();
+          .text();
   Observer quiet;
   const TrainResult result = train(o, quiet);
   const Evaluation again = test_run({o.out, o.data, "val", "cpu", "last", 0, 1}, quiet).evaluation;

@@ -6,6 +6,7 @@
 #include "core/cli/commands.h"
 #include "core/device/find_topology.h"
 #include "core/plugin/registry.h"
+#include "core/train/device_options.h"
 #include "core/train/measure_links.h"
 
 namespace tandem::cli {
@@ -109,7 +110,7 @@ int print_links(const std::string& text) {
 
 // Measures every pair of the devices; the topology file has the speed of each pair alone.
 int measure_devices(const std::string& text, const std::string& file,
-                    const MachineArguments& arguments) {
+                    const DeviceOptions& options) {
   const Registry registry = Registry::with_defaults();
   const DeviceSpec spec = require_several(registry, text);
   if (spec.kind == "sim") {
@@ -119,7 +120,7 @@ int measure_devices(const std::string& text, const std::string& file,
   if (std::error_code code; std::filesystem::exists(file, code)) {
     throw error("--measure {}: the file exists already: choose another name", file);
   }
-  const Machine machine(registry.backend(spec.kind), spec, arguments.options());
+  const Machine machine(registry.backend(spec.kind), spec, machine_options(options));
   const std::vector<LinkMeasurement> measured = measure_links(machine);
   fmt::print("{:<8} {:>12} {:>10} {:>16} {:>22}\n", "copy", "GB/s alone", "latency",
              "GB/s both ways", "GB/s while all send");
@@ -144,7 +145,7 @@ void add_devices(CommandLine& line) {
   struct Arguments {
     bool as_json = false, links = false;
     std::string devices = "cpu:2", measure;
-    MachineArguments machine;
+    DeviceOptions machine;
   };
   auto a = std::make_shared<Arguments>();
   Command& command =
@@ -161,7 +162,7 @@ void add_devices(CommandLine& line) {
       .excludes(measure);
   command.option("--devices DEVICES", &a->devices, "Between which devices: cpu:4, cuda:0,1, ...")
       .show_default();
-  add_machine_options(command, a->machine);
+  add_device_options(command, a->machine);
   command.action([a, &command] {
     if (!a->measure.empty()) return measure_devices(a->devices, a->measure, a->machine);
     require_measure(command, a->links);

@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 struct NetCommandArguments {
-  NetArguments net;
+  NetChoice net;
   std::string precision = "float32";
   std::string phase, dot;  // phase "": training, if the net can be trained
   bool as_json = false;

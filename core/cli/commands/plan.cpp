@@ -8,6 +8,7 @@
 #include "core/cli/strategy_arguments.h"
 #include "core/device/find_topology.h"
 #include "core/schedule/report/svg.h"
+#include "core/train/device_options.h"
 #include "core/train/price.h"
 #include "core/train/safetensors.h"
 
@@ -17,11 +18,11 @@ namespace {
 using nlohmann::json;
 
 struct PlanArguments {
-  NetArguments net;
+  NetChoice net;
   std::string devices = "sim:2", strategy = "two_phase", precision = "float32", costs, dot, trace,
               svg, pixels;
   StrategyOptions strategy_options;
-  MachineArguments machine;
+  DeviceOptions machine;
   RooflineArguments roofline;
   double variation = 0;
   uint64_t variation_seed = 1;
@@ -36,7 +37,7 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
   const int32_t precision = parse_precision(a.precision);
   how.kernel_devices = kernel_devices(registry, a.devices, precision);
   Roofline roofline;
-  MachineOptions machine = a.machine.options();
+  MachineOptions machine = machine_options(a.machine);
   if (devices.kind != "sim") {
     const Machine real(registry.backend(devices.kind), devices, MachineOptions{});
     roofline = roofline_of(real);
@@ -233,7 +234,7 @@ void add_plan(CommandLine& line) {
   command.flag("--no-tasks", a.tasks, "Do not list the tasks", false);
   add_json_option(command, a.as_json);
   add_strategy_options(command, a.strategy_options);
-  add_machine_options(command, a.machine);
+  add_device_options(command, a.machine);
   command.action([arguments, &command] { return run_plan(*arguments, command); });
 }
 

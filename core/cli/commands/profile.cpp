@@ -11,6 +11,7 @@
 #include "core/schedule/strategies/data_parallel/alexnet_like.h"
 #include "core/schedule/strategies/data_parallel/two_phase.h"
 #include "core/train/choose_strategy.h"
+#include "core/train/device_options.h"
 #include "core/train/measure.h"
 #include "core/train/safetensors.h"
 
@@ -20,12 +21,12 @@ namespace {
 using nlohmann::json;
 
 struct ProfileArguments {
-  NetArguments net;
+  NetChoice net;
   std::string devices = "cpu", strategy = "two_phase", precision = "float32", costs, paced, trace,
               pixels;
   StrategyOptions strategy_options;
   GraphUse graphs = GraphUse::automatic;
-  MachineArguments machine;
+  DeviceOptions machine;
   int steps = 5, warm_up = 2;
   bool without_communication = true, as_json = false, tune = false;
 };
@@ -133,9 +134,8 @@ int run_profile(ProfileArguments& a, const Command& command) {
   options.devices = a.devices;
   options.precision = parse_precision(a.precision);
   options.strategy = a.strategy;
-  options.strategy_options =
-      built_in_strategies().options_of(a.strategy, a.strategy_options);
-  options.machine = a.machine.options();
+  options.strategy_options = built_in_strategies().options_of(a.strategy, a.strategy_options);
+  options.machine = machine_options(a.machine);
   options.batch = a.net.batch_of(definition);
   options.data = a.net.data(definition);
   options.testing = false;
@@ -272,7 +272,7 @@ void add_profile(CommandLine& line) {
   add_tune_option(command, a.tune);
   add_graphs_option(command, a.graphs);
   add_strategy_options(command, a.strategy_options);
-  add_machine_options(command, a.machine);
+  add_device_options(command, a.machine);
   command.action([arguments, &command] { return run_profile(*arguments, command); });
 }
 

@@ -3,7 +3,7 @@
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/progress.h"
-#include "core/train/predict.h"
+#include "include/tandem/evaluate.h"
 
 namespace tandem::cli {
 namespace {
