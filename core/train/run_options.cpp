@@ -6,7 +6,7 @@
 namespace tandem {
 namespace {
 
-// What the batches of both phases hold.
+// Chooses the form of the pixels in the batches of both phases.
 void choose_pixels(const TrainSetup& setup, SessionOptions& options) {
   const std::string& pixels = setup.record.options.pixels;
   options.training_pixels = pixel_form(pixels, *setup.training_data);
@@ -45,7 +45,7 @@ SessionOptions plain_options(const TrainSetup& setup) {
   return options;
 }
 
-// Costs, where the strategy chooses by them.
+// Measures costs if the strategy chooses by them.
 void measure_costs(Registry& registry, const TrainSetup& setup, SessionOptions& options) {
   const Strategy& strategy = options.strategies->at(options.strategy);
   if (!strategy.wants_measured_costs) return;

@@ -10,7 +10,8 @@ namespace {
 
 using nlohmann::json;
 
-// One that was read is kept as it was written; one that the hardware told of itself, as it is.
+// A topology that was read from a file is kept as its text, one that the hardware reported by
+// parts.
 json topology_json(const Topology& topology) {
   json tree = {{"file", topology.file}, {"text", topology.text}};
   if (!topology.text.empty()) return tree;

@@ -14,7 +14,7 @@
 namespace tandem {
 namespace {
 
-// What the machine and the strategy chose, so that a resumed run has the same.
+// Records what the machine and the strategy have chosen, so that a resumed run has the same.
 void record_choices(RunRecord& record, Session& session) {
   record.options.strategy_options = session.training().plan.options;
   record.machine.topology = session.options().machine.topology;
@@ -26,7 +26,7 @@ void record_choices(RunRecord& record, Session& session) {
   record.machine.threads = threads;
 }
 
-// Random ones, then what the weight files have; what was matched is a message of the set-up.
+// Random weights, then those of weight files; the messages of the setup list the layers matched.
 void set_first_weights(TrainSetup& setup, Session& session) {
   const uint64_t seed = *setup.record.options.seed;
   if (setup.solver.weights.empty()) return session.set_initial_weights(seed);
@@ -37,14 +37,14 @@ void set_first_weights(TrainSetup& setup, Session& session) {
   session.set_weights(weights);
 }
 
-// Which images were held out, so that another run can have the same.
+// Writes which images were held out, so that another run can have the same split.
 void keep_split(TrainSetup& setup, const RunFolder& folder) {
   if (setup.validation_data == nullptr || !setup.training_data->split_is_drawn()) return;
   const std::string list = split_list(*setup.training_data, *setup.validation_data);
   if (list.empty()) return;
   const std::string file = (folder.path() / "split.csv").string();
   write_text_file(file, list);
-  setup.messages.push_back(fmt::format("the split is kept: --data {} is the same again", file));
+  setup.messages.push_back(fmt::format("the split is kept: --data {} gives it again", file));
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ TrainResult train(const TrainOptions& options, Observer& observer, const Strateg
     record_choices(setup.record, session);
     folder->write(setup.record, setup.net, setup.solver);
   } else {
-    // A file that cannot be used leaves no run folder behind.
+    // Weight files are read before the run folder is made, so that a bad one leaves none.
     set_first_weights(setup, session);
     record_choices(setup.record, session);
     if (setup.record.options.out.empty())
@@ -99,7 +99,7 @@ TrainResult train(const TrainOptions& options, Observer& observer, const Strateg
   recorder.on_message(
       fmt::format("{} net '{}' on {}: {} training images, {} classes, batch {}, {} steps, strategy "
                   "{} on {}, seed {}",
-                  checkpoint ? "going on with" : "training", setup.record.net_name, chosen.data,
+                  checkpoint ? "continuing" : "training", setup.record.net_name, chosen.data,
                   setup.record.training_samples, setup.record.class_names.size(), chosen.batch,
                   chosen.steps, chosen.strategy, chosen.devices, *chosen.seed));
   for (const std::string& message : setup.messages) recorder.on_message(message);

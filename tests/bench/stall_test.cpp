@@ -14,8 +14,8 @@ TEST(BenchStall, RefusesAStrategyThatThereIsNot) {
   const test::Outcome outcome =
       desk.run("bench_stall", "--net tiny.prototxt --strategy hybrd --steps 10");
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.errors, AllOf(HasSubstr("unknown strategy 'hybrd'"),
-                                    HasSubstr("did you mean 'hybrid'?")));
+  EXPECT_THAT(outcome.errors,
+              AllOf(HasSubstr("unknown strategy 'hybrd'"), HasSubstr("did you mean 'hybrid'?")));
   EXPECT_EQ(outcome.output, "");
 }
 

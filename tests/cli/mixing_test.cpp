@@ -80,7 +80,7 @@ TEST_F(Mixing, ClassWeightsOfAFileAreOfItsClasses) {
   EXPECT_THAT(refusal(" --class-weights weights.txt"), HasSubstr("class 'blue' has no weight"));
   desk_.write("weights.txt", "red much\n");
   EXPECT_THAT(refusal(" --class-weights weights.txt"),
-              HasSubstr("weights.txt:1: 'much' is no weight"));
+              HasSubstr("weights.txt:1: 'much' is not a weight"));
 }
 
 TEST_F(Mixing, WhatMakesNoSenseIsOneMessage) {
@@ -90,7 +90,7 @@ TEST_F(Mixing, WhatMakesNoSenseIsOneMessage) {
   EXPECT_THAT(refusal(" --class-weights nowhere.txt"),
               HasSubstr("class weights 'nowhere.txt': neither 'balanced', nor numbers"));
   EXPECT_THAT(refusal(" --balance --class-weights balanced"),
-              HasSubstr("each makes up for rare classes"));
+              HasSubstr("each compensates for rare classes"));
   desk_.write("tiny.prototxt", test::replaced(test::tiny_net(), "SoftmaxWithLoss", "HingeLoss"));
   EXPECT_THAT(refusal(" --cutmix 1"),
               AllOf(HasSubstr("(HingeLoss): takes class numbers"), HasSubstr("tiny.prototxt:")));

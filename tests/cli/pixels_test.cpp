@@ -31,7 +31,7 @@ TEST(Pixels, AsBytesOfDataThatAreFloatsAreRefusedAndLeaveNoRunBehind) {
       desk.refusal("train --net tiny.prototxt --data synthetic --steps 2 --out run "
                    "--pixels bytes"),
       HasSubstr("--pixels bytes: data 'synthetic': data set 'synthetic' gives floats; leave "
-                "the option out, or say --pixels floats"));
+                "the option out, or give --pixels floats"));
   EXPECT_FALSE(std::filesystem::exists(desk / "run"));
 }
 

@@ -67,7 +67,7 @@ class BatchStatistics : public Runs, public testing::WithParamInterface<Case> {
   }
   struct Reference {
     Weights start, weights;
-    double yardstick = 0;
+    double reordered = 0;
   };
   static const Reference& reference(bool ignores) {
     static const Reference results[] = {measure(false), measure(true)};
@@ -84,7 +84,7 @@ class BatchStatistics : public Runs, public testing::WithParamInterface<Case> {
     r.weights = run(one_device(ignores, 1));
     for (const int threads : {2, 3, 4}) {
       const Weights other = run(one_device(ignores, threads));
-      r.yardstick = std::max(r.yardstick, largest_difference(r.weights, other, r.start));
+      r.reordered = std::max(r.reordered, largest_difference(r.weights, other, r.start));
     }
     return r;
   }
@@ -94,10 +94,10 @@ TEST_P(BatchStatistics, GiveTheWeightsOfOneDevice) {
   if (teams_are_one_thread)
     GTEST_SKIP() << "built for ThreadSanitizer: one order of summation only";
   const Reference& one = reference(GetParam().ignores);
-  ASSERT_GT(one.yardstick, 0);
+  ASSERT_GT(one.reordered, 0);
   const Weights weights = run(many(GetParam()));
   const double difference = largest_difference(one.weights, weights, one.start);
-  EXPECT_LE(difference, 10 * one.yardstick) << "yardstick " << one.yardstick;
+  EXPECT_LE(difference, 10 * one.reordered) << "reordered runs differ by " << one.reordered;
   EXPECT_GT(std::abs(weights.at("norm1.variance")[0]), 0);
   EXPECT_FLOAT_EQ(weights.at("norm1.scale_factor")[0],
                   static_cast<float>((1 - std::pow(0.999, 20)) / 0.001));

@@ -45,7 +45,7 @@ class Bfloat16Refusals : public Bfloat16Runs {
   void SetUp() override { Runs::SetUp(); }
 };
 
-// The yardstick as in lossless_test.cpp: one device whose threads sum the batch in other orders. A
+// As in lossless_test.cpp, one device whose threads sum the batch in other orders. A
 // sum that falls on the other side of a rounding is part of it.
 TEST_F(Bfloat16Runs, EveryStrategyGivesTheWeightsOfOneDevice) {
   if (teams_are_one_thread)
@@ -54,11 +54,11 @@ TEST_F(Bfloat16Runs, EveryStrategyGivesTheWeightsOfOneDevice) {
   still.rate = 0.0;
   still.steps = 1;
   const Weights start = run(still), weights = run(one_device(1));
-  double yardstick = 0;
+  double reordered = 0;
   for (const int threads : {2, 3, 4}) {
-    yardstick = std::max(yardstick, largest_difference(weights, run(one_device(threads)), start));
+    reordered = std::max(reordered, largest_difference(weights, run(one_device(threads)), start));
   }
-  ASSERT_GT(yardstick, 0);
+  ASSERT_GT(reordered, 0);
   for (const auto& [devices, strategy] : {std::pair{"cpu:2", "sequential"},
                                           {"cpu:2", "two_phase"},
                                           {"cpu:3", "two_phase"},
@@ -66,7 +66,7 @@ TEST_F(Bfloat16Runs, EveryStrategyGivesTheWeightsOfOneDevice) {
                                           {"cpu:2", "hybrid"},
                                           {"cpu:2", "asymmetric"}}) {
     const double difference = largest_difference(weights, run(half(devices, strategy)), start);
-    EXPECT_LE(difference, 10 * yardstick) << strategy << ", yardstick " << yardstick;
+    EXPECT_LE(difference, 10 * reordered) << strategy << ", reordered runs differ by " << reordered;
   }
 }
 

@@ -180,7 +180,7 @@ TEST_F(PixelRuns, OfDataThatAreFloatsAreRefusedWithTheReason) {
   o.data_parameters = {{"size", "60"}, {"val_size", "15"}};
   EXPECT_EQ(failure_of(o),
             "--pixels bytes: data 'synthetic': data set 'synthetic' gives floats; leave the option "
-            "out, or say --pixels floats");
+            "out, or give --pixels floats");
   TrainOptions padded = cifar("bytes");
   padded.data_parameters["mean"] = "-40";
   EXPECT_THAT(failure_of(padded), AllOf(HasSubstr("data set 'cifar10_binary' gives floats here"),

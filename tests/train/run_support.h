@@ -24,7 +24,7 @@
 namespace tandem::test {
 
 // In ThreadSanitizer builds a device's team is one thread (plugins/cpu/team.h), so that there is no
-// other order of summation to take a yardstick from.
+// other order of summation that could give a tolerance.
 #if defined(__SANITIZE_THREAD__)
 constexpr bool teams_are_one_thread = true;
 #else

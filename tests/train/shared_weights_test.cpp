@@ -78,17 +78,17 @@ TEST_P(SharedWeights, AreThoseOfOneDeviceInEveryStrategy) {
   still.rate = 0.0;
   const Weights start = run(still);
   const Weights one = run(with(sharing_net(), "sequential", 1, 1));
-  double yardstick = 0;
+  double reordered = 0;
   for (const int threads : {2, 3}) {
     const Weights other = run(with(sharing_net(), "sequential", 1, threads));
-    yardstick = std::max(yardstick, largest_difference(one, other, start));
+    reordered = std::max(reordered, largest_difference(one, other, start));
   }
-  ASSERT_GT(yardstick, 0) << "other orders of summation gave the same bits";
+  ASSERT_GT(reordered, 0) << "other orders of summation gave the same bits";
   for (const std::string split : {"auto", "fc6"}) {
     TrainOptions o = with(sharing_net(), strategy, devices, devices);
     o.strategy_options["split"] = split;
     o.strategy_options = built_in_strategies().options_of(strategy, o.strategy_options);
-    EXPECT_LE(largest_difference(one, run(o), start), 10 * yardstick) << "split " << split;
+    EXPECT_LE(largest_difference(one, run(o), start), 10 * reordered) << "split " << split;
   }
 }
 

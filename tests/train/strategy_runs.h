@@ -114,10 +114,11 @@ class StrategyRuns : public Runs {
     if (c.batches > 1) o.solver_fields["iter_size"] = std::to_string(c.batches);
     return o;
   }
-  // The yardstick: one device that only sums the batch in other orders, by threads and by parts.
+  // What gives the tolerance: one device that only sums the batch in other orders, by threads and
+  // by parts.
   struct Reference {
     Weights start, weights;
-    double yardstick = 0;
+    double reordered = 0;
   };
   static const Reference& reference(const StrategyCase& c) {
     static std::map<std::pair<std::string, std::map<std::string, std::string>>, Reference> known;
@@ -129,14 +130,14 @@ class StrategyRuns : public Runs {
     r.start = run(still);
     r.weights = run(one_device(c, 1));
     for (const int threads : {2, 3, 4}) {
-      r.yardstick = std::max(r.yardstick,
+      r.reordered = std::max(r.reordered,
                              largest_difference(r.weights, run(one_device(c, threads)), r.start));
     }
     for (const int64_t parts : {2, 3}) {
       TrainOptions o = one_device(c, 1);
       o.batch /= parts;
       o.solver_fields["iter_size"] = std::to_string(parts);
-      r.yardstick = std::max(r.yardstick, largest_difference(r.weights, run(o), r.start));
+      r.reordered = std::max(r.reordered, largest_difference(r.weights, run(o), r.start));
     }
     return r;
   }

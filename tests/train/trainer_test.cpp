@@ -38,8 +38,8 @@ TEST_F(Training, ALossThatIsNotFiniteStopsTheRunAndNamesStepAndLayer) {
   o.rate = 1e30;
   const std::string message = failure_of(o);
   EXPECT_THAT(message, HasSubstr("the loss is not finite"));
-  EXPECT_THAT(message,
-              testing::ContainsRegex("step [0-9]+: .*the first to go was (layer '|the weights ')"));
+  EXPECT_THAT(message, testing::ContainsRegex(
+                           "step [0-9]+: .*the first value that is not: (layer '|the weights ')"));
 }
 
 TEST_F(Training, MoreDevicesThanRowsIsAnError) {
