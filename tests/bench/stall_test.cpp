@@ -9,7 +9,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-TEST(BenchStall, RefusesAStrategyThatThereIsNot) {
+TEST(BenchStall, RefusesAnUnknownStrategy) {
   const test::Desk desk;
   const test::Outcome outcome =
       desk.run("bench_stall", "--net tiny.prototxt --strategy hybrd --steps 10");
@@ -19,7 +19,7 @@ TEST(BenchStall, RefusesAStrategyThatThereIsNot) {
   EXPECT_EQ(outcome.output, "");
 }
 
-TEST(BenchStall, MeasuresTheStrategyThatItIsTold) {
+TEST(BenchStall, MeasuresTheGivenStrategy) {
   const test::Desk desk;
   const test::Outcome outcome =
       desk.run("bench_stall",

@@ -14,7 +14,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(Pixels, OfAnUnknownWordAreRefusedWhereverTheyAreSaid) {
+TEST(Pixels, OfAnUnknownFormAreRefusedByEveryCommand) {
   const Desk desk;
   for (const char* command : {"train --net tiny.prototxt --data synthetic", "test --run r",
                               "profile --net tiny.prototxt", "plan --net tiny.prototxt"}) {
@@ -25,7 +25,7 @@ TEST(Pixels, OfAnUnknownWordAreRefusedWhereverTheyAreSaid) {
   }
 }
 
-TEST(Pixels, AsBytesOfDataThatAreFloatsAreRefusedAndLeaveNoRunBehind) {
+TEST(Pixels, AsBytesAreRefusedForFloatDataWithoutLeavingARun) {
   const Desk desk;
   EXPECT_THAT(
       desk.refusal("train --net tiny.prototxt --data synthetic --steps 2 --out run "
@@ -35,7 +35,7 @@ TEST(Pixels, AsBytesOfDataThatAreFloatsAreRefusedAndLeaveNoRunBehind) {
   EXPECT_FALSE(std::filesystem::exists(desk / "run"));
 }
 
-TEST(Pixels, AsBytesAreARunsOwnAndItsTests) {
+TEST(Pixels, AsBytesAreKeptByTheRunAndItsTests) {
   const Desk desk;
   desk.draw_two_classes("images");
   const std::string train = "train --net tiny.prototxt --data images --batch 4 --lr 0.01 ";
@@ -54,7 +54,7 @@ TEST(Pixels, AsBytesAreARunsOwnAndItsTests) {
               HasSubstr("\"pixels\": \"floats\""));
 }
 
-TEST(Pixels, AsBytesAreInAPlanAndItsCosts) {
+TEST(Pixels, AsBytesArePlannedAndPriced) {
   const Desk desk;
   const std::string plan = "plan --net tiny.prototxt --devices sim:2 ";
   EXPECT_THAT(desk.tandem(plan + "--pixels bytes").output, HasSubstr("convert input @1"));
@@ -73,7 +73,7 @@ const auto are_bytes_by_default =
 const auto are_floats_by_default =
     AllOf(Not(HasSubstr("convert input")), HasSubstr("\npixels: floats by default"));
 
-TEST(Pixels, OfSimulatedDevicesAreByDefaultThoseOfTheirCosts) {
+TEST(Pixels, OfSimulatedDevicesFollowTheirCosts) {
   const Desk desk;
   const std::string profile = "profile --net tiny.prototxt --steps 1 --warm-up 1 ";
   const Outcome profiled = desk.tandem(profile + "--pixels bytes --costs costs.csv");
@@ -88,7 +88,7 @@ TEST(Pixels, OfSimulatedDevicesAreByDefaultThoseOfTheirCosts) {
 }
 
 // There the loader makes the floats, and they travel.
-TEST(Pixels, OnABackendThatMakesNoFloatsOfBytesAreToldToBeFloats) {
+TEST(Pixels, AreFloatsOnABackendThatDoesNotConvertBytes) {
   const Desk desk;
   const std::string older =
       "TANDEM_PLUGIN_PATH='" + test::test_plugin_folder().string() + "/old_backend'";
@@ -103,7 +103,7 @@ TEST(Pixels, OnABackendThatMakesNoFloatsOfBytesAreToldToBeFloats) {
 }
 
 #ifdef TANDEM_HAS_CUDA
-TEST(Pixels, OfSimulatedDevicesInGpusPrecisionsAreBytesByDefault) {
+TEST(Pixels, OfSimulatedGpusAreBytesByDefault) {
   const Desk desk;
   const std::string plan = "plan --net tiny.prototxt --devices sim:1 --precision ";
   for (const char* precision : {"tf32", "float16"}) {
@@ -118,7 +118,7 @@ TEST(Pixels, OfSimulatedDevicesInGpusPrecisionsAreBytesByDefault) {
 }
 #endif
 
-TEST(Pixels, OfANetThatTakesFiveChannelsAreFloats) {
+TEST(Pixels, OfFiveChannelsAreFloats) {
   const Desk desk;
   desk.write("five.prototxt", R"(name: "five"
 layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 4 dim: 5 dim: 8 dim: 8 } } }

@@ -149,7 +149,7 @@ class StopAtOnce : public Observer {
   std::atomic<bool>& stop_;
 };
 
-TEST_F(BatchNormRuns, AreGoneOnWithBitForBit) {
+TEST_F(BatchNormRuns, ContinueBitForBit) {
   const Weights whole = run(two_devices(10));
   TrainOptions first = two_devices(10);
   std::atomic<bool> stop{false};
@@ -164,7 +164,7 @@ TEST_F(BatchNormRuns, AreGoneOnWithBitForBit) {
   EXPECT_EQ(run(rest), whole);
 }
 
-TEST_F(BatchNormRuns, LeaveTheKeptStatisticsAloneWhenTheyTest) {
+TEST_F(BatchNormRuns, KeepTheirStatisticsWhileTesting) {
   const Weights plain = run(two_devices(6));
   TrainOptions tested = two_devices(6);
   tested.test_interval = 2;

@@ -78,7 +78,7 @@ TEST_F(Bfloat16Runs, GiveTheSameBitsWithRandomStreamDelays) {
   EXPECT_EQ(run(delayed), plain);
 }
 
-TEST_F(Bfloat16Runs, ResumedGiveTheBitsOfOneNeverInterrupted) {
+TEST_F(Bfloat16Runs, ResumedGiveTheBitsOfAnUninterruptedRun) {
   const Weights whole = run(half("cpu:2", "two_phase"));
   const TrainOptions first = half("cpu:2", "two_phase", 8);
   (void)run(first);
@@ -90,7 +90,7 @@ TEST_F(Bfloat16Runs, ResumedGiveTheBitsOfOneNeverInterrupted) {
 }
 
 // Checkpoints are float32: what follows is as if it had been float32 all along.
-TEST_F(Bfloat16Runs, ResumedInAnotherPrecisionComputeAndStayInThat) {
+TEST_F(Bfloat16Runs, ResumedInAnotherPrecisionKeepIt) {
   const auto go_on = [](const TrainOptions& first, int64_t steps, const std::string& precision) {
     TrainOptions rest;
     rest.out = first.out;
@@ -131,13 +131,13 @@ TEST_F(Bfloat16Runs, AFloat32LayerThatChangesNothingChangesNoBit) {
   EXPECT_EQ(run(with), run(one_device(1)));
 }
 
-TEST_F(Bfloat16Refusals, OfFcParallelSayTheWayOut) {
+TEST_F(Bfloat16Refusals, OfFcParallelNameTheAlternative) {
   EXPECT_THAT(failure_of(half("cpu:2", "fc_parallel")),
               testing::AllOf(HasSubstr("layer 'score' (InnerProduct)"),
                              HasSubstr("use --precision float32 or another strategy")));
 }
 
-TEST_F(Bfloat16Refusals, AnotherWordIsRefused) {
+TEST_F(Bfloat16Refusals, OfAnUnknownPrecisionNameTheKnownOnes) {
   TrainOptions o = one_device(1);
   o.precision = "half";
   EXPECT_THAT(failure_of(o),

@@ -44,7 +44,7 @@ class SumsAsLoss : public Runs {
   }
 };
 
-TEST_F(SumsAsLoss, TrainAsTheLossLayerOfTheSameFormula) {
+TEST_F(SumsAsLoss, TrainLikeTheLossLayerOfTheSameFormula) {
   const TrainOptions expected = autoencoder(euclidean, "cpu:1");
   TrainOptions nothing = expected;
   nothing.rate = 0;
@@ -58,7 +58,7 @@ TEST_F(SumsAsLoss, TrainAsTheLossLayerOfTheSameFormula) {
   }
 }
 
-TEST_F(SumsAsLoss, ARunWithoutClassesIsTestedByItsLossAndPredictsNothing) {
+TEST_F(SumsAsLoss, WithoutClassesAreTestedByTheirLoss) {
   const TrainOptions o = autoencoder(euclidean, "cpu:1");
   Observer quiet;
   const TrainResult trained = train(o, quiet);

@@ -107,7 +107,7 @@ TEST_F(OwnStrategy, HasItsOptionOnACommandLine) {
   EXPECT_THROW(built_in_strategies().require_options_of("sequential", {{"messages", 3}}), Error);
 }
 
-TEST_F(OwnStrategy, IsPricedBesideTheOthers) {
+TEST_F(OwnStrategy, IsPricedWithTheOthers) {
   Registry registry = Registry::with_defaults();
   SessionOptions options;
   options.devices = "sim:2";

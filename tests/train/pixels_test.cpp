@@ -99,7 +99,7 @@ TEST_F(PixelRuns, EvaluateTheSame) {
   EXPECT_EQ(test_run(testing, quiet).evaluation.samples, as_trained.evaluation.samples);
 }
 
-TEST_F(PixelRuns, AreFloatsOnTheCpuUnlessToldElse) {
+TEST_F(PixelRuns, AreFloatsOnTheCpuByDefault) {
   for (const auto& [told, chosen] :
        {std::pair{"", "floats"}, {"auto", "floats"}, {"bytes", "bytes"}}) {
     const TrainOptions o = cifar(told, "cpu:1", "sequential", 1);
@@ -108,11 +108,11 @@ TEST_F(PixelRuns, AreFloatsOnTheCpuUnlessToldElse) {
   }
 }
 
-TEST_F(PixelRuns, ThatAreRoundedAreOtherRunsThanThoseOfFloats) {
+TEST_F(PixelRuns, OfRoundedPixelsDifferFromThoseOfFloats) {
   EXPECT_NE(run(resized("bytes")), run(resized("floats")));
 }
 
-TEST_F(PixelRuns, ResumeWithTheirPixelsOnOtherDevicesToo) {
+TEST_F(PixelRuns, ResumeWithTheirPixelsOnOtherDevices) {
   for (const char* devices : {"", "cpu:2"}) {
     TrainOptions half = resized("bytes", 3), whole = resized("bytes", 6);
     run(half);
@@ -139,7 +139,7 @@ TEST_F(PixelRuns, ResumeWithTheirPixelsOnOtherDevicesToo) {
   EXPECT_EQ(run(rest), run(resized("bytes", 6)));
 }
 
-TEST_F(PixelRuns, OfARecordThatSaysNothingAreFloats) {
+TEST_F(PixelRuns, OfARecordWithoutPixelsAreFloats) {
   const TrainOptions o = resized("bytes", 1);
   run(o);
   std::string text = to_json(record_of(o.out));
@@ -150,7 +150,7 @@ TEST_F(PixelRuns, OfARecordThatSaysNothingAreFloats) {
 }
 
 // Mixed pictures are floats made of bytes, so that what is evaluated is what was learnt.
-TEST_F(PixelRuns, MixFloatsMadeOfBytes) {
+TEST_F(PixelRuns, MixFloatsConvertedFromBytes) {
   TrainOptions bytes = cifar("bytes"), floats = cifar("floats");
   bytes.mixup = floats.mixup = 0.3;
   EXPECT_EQ(run(bytes), run(floats));
@@ -190,7 +190,7 @@ TEST_F(PixelRuns, OfDataThatAreFloatsAreRefusedWithTheReason) {
             "--pixels 'byte': there are auto, bytes and floats (did you mean 'bytes'?)");
 }
 
-TEST_F(PixelRuns, ResumeOnlyOnDataThatHaveBytesAndAreNotAdvisedToSayFloats) {
+TEST_F(PixelRuns, ResumeOnlyOnDataThatHaveBytes) {
   const TrainOptions o = cifar("bytes", "cpu:1", "sequential", 1);
   run(o);
   RunFolder folder = RunFolder::open(o.out);
@@ -211,7 +211,7 @@ TEST_F(PixelRuns, ResumeOnlyOnDataThatHaveBytesAndAreNotAdvisedToSayFloats) {
   }
 }
 
-TEST_F(PixelRuns, TestOnOtherDataAsFloatsWhereThoseHaveNoBytes) {
+TEST_F(PixelRuns, TestAsFloatsOnDataWithoutBytes) {
   Observer quiet;
   TrainOptions o = cifar("bytes", "cpu:1", "sequential", 1);
   o.data_parameters.erase("pad");  // which made-up data do not know

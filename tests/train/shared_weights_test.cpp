@@ -136,7 +136,7 @@ TEST_F(SharedWeightsOnce, AreWrittenOnce) {
   }
 }
 
-TEST_F(SharedWeightsOnce, GoOnWhereTheyWereWhenResumed) {
+TEST_F(SharedWeightsOnce, ContinueWhereTheyWereWhenResumed) {
   TrainOptions whole = with(sharing_net(), "two_phase", 2, 2, 8);
   const Weights straight = run(whole);
   TrainOptions half = with(sharing_net(), "two_phase", 2, 2, 4);

@@ -33,7 +33,7 @@ TEST_F(Training, AFolderThatHoldsARunIsNotOverwritten) {
   EXPECT_THAT(failure_of(o), HasSubstr("already holds a run"));
 }
 
-TEST_F(Training, ALossThatIsNotFiniteStopsTheRunAndNamesStepAndLayer) {
+TEST_F(Training, ALossThatIsNotFiniteNamesStepAndLayer) {
   TrainOptions o = options(50);
   o.rate = 1e30;
   const std::string message = failure_of(o);
@@ -49,7 +49,7 @@ TEST_F(Training, MoreDevicesThanRowsIsAnError) {
   EXPECT_THAT(failure_of(o), testing::AllOf(HasSubstr("batch 2"), HasSubstr("3 devices")));
 }
 
-TEST_F(Training, TheRunFolderHoldsWhatIsPromised) {
+TEST_F(Training, TheRunFolderHoldsItsFiles) {
   TrainOptions o = options(12);
   o.test_interval = 6;
   o.display = 3;
@@ -71,7 +71,7 @@ TEST_F(Training, TheRunFolderHoldsWhatIsPromised) {
   EXPECT_EQ(validation_rows, 2);
 }
 
-TEST_F(Training, TestingIsExactOverAPartialLastBatchAndAnyNumberOfDevices) {
+TEST_F(Training, TestingIsExactWithAPartialBatchOnAnyDevices) {
   const TrainOptions o = options(30);
   (void)run(o);
   Observer quiet;
@@ -102,7 +102,7 @@ TEST_F(Training, ADamagedImageIsLeftOutCountedAndListed) {
   EXPECT_THAT(line, HasSubstr("broken.ppm: "));
 }
 
-TEST_F(Training, PredictionsCarryTheRunsClassNames) {
+TEST_F(Training, PredictionsHaveTheRunsClassNames) {
   const TrainOptions o = options(60);
   (void)run(o);
   Predictor predictor(o.out);
@@ -147,7 +147,7 @@ TEST_F(Training, AFrozenBiasStaysAndTheRestTrains) {
   EXPECT_NE(after.at("score.bias"), std::vector<float>(3, 0.0F));
 }
 
-TEST_F(Training, ValidationImagesOfAnotherSizeAreBroughtToTheNets) {
+TEST_F(Training, ValidationImagesAreResizedToTheNet) {
   TempFolder own;
   make_image_folder(own.path(), "train", 3, 8, 20);
   make_image_folder(own.path(), "val", 3, 4, 31);
@@ -173,7 +173,7 @@ TEST_F(Training, ValidationImagesOfAnotherSizeAreBroughtToTheNets) {
   EXPECT_EQ(result.last.confusion, again.confusion);
 }
 
-TEST_F(Training, WeightsThatAreNoNumbersAreNeverSavedNorCalledBest) {
+TEST_F(Training, WeightsThatAreNotFiniteAreNeverSaved) {
   TrainOptions o = options(6);
   o.test_interval = 1;
   o.rate = 3e37;
@@ -185,7 +185,7 @@ TEST_F(Training, WeightsThatAreNoNumbersAreNeverSavedNorCalledBest) {
   }
 }
 
-TEST_F(Training, AFolderWithOtherFilesIsNotMadeARun) {
+TEST_F(Training, AFolderWithOtherFilesIsRefused) {
   TrainOptions o = options(2);
   std::filesystem::create_directories(o.out);
   std::ofstream(o.out / "net.prototxt") << "the user's own";
