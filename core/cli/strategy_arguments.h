@@ -11,7 +11,7 @@ namespace tandem::cli {
 
 // "--strategy sequential|two_phase|...": all strategies, and `more` ("auto").
 [[nodiscard]] std::string strategy_option(const std::vector<std::string>& more = {});
-// Those of all strategies; what is given is put into `options`.
+// The options of all strategies; those that are given are set in `options`.
 void add_strategy_options(Command& command, StrategyOptions& options);
 // Throws Error for an option that was given and that `strategy` does not take, and for two that
 // contradict each other; `shown` are those that the command itself uses.

@@ -8,7 +8,7 @@ namespace tandem {
 
 namespace {
 
-// Costs and, where neither a link nor a topology is given, the link.
+// Costs and, if neither link nor topology is given, the link.
 void measure_costs(Registry& registry, const NetDefinition& definition, SessionOptions& options) {
   constexpr int warm_up = 1, steps = 3;
   SessionOptions plain = options;

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/model/net.h"
 #include "core/schedule/strategies/strategies.h"
+#include "core/train/device_options.h"
 
 namespace tandem {
 namespace {
@@ -40,7 +41,7 @@ void refuse_changes(const TrainSetup& setup, const TrainOptions& options,
 // anew.
 void keep_strategy_options(TrainSetup& setup, const TrainOptions& options, bool same_devices,
                            bool by_auto) {
-  const Strategies& known = *options.strategies;
+  const Strategies& known = *setup.strategies;
   TrainOptions& chosen = setup.record.options;
   std::set<std::string>& given_before = setup.record.given_options;
   // Of options given with `auto` each strategy takes its own.
@@ -83,17 +84,15 @@ bool choose_devices_and_strategy(TrainSetup& setup, const TrainOptions& options)
   return same_devices;
 }
 
-void choose_machine(TrainOptions& chosen, const TrainOptions& options, bool other_devices,
+void choose_machine(MachineOptions& chosen, const MachineOptions& given, bool other_devices,
                     bool same_devices) {
-  const bool other_link = options.machine.link.bandwidth > 0 || options.machine.link.latency > 0;
-  if (other_link) chosen.machine.link = options.machine.link;
-  if (other_link || other_devices || options.machine.topology != nullptr) {
-    chosen.machine.topology = options.machine.topology;
-  }
-  if (options.machine.threads > 0) chosen.machine.threads = options.machine.threads;
-  if (!same_devices && options.machine.threads == 0) chosen.machine.threads = 0;
-  chosen.machine.delay_seed = options.machine.delay_seed;
-  chosen.machine.delay_seconds = options.machine.delay_seconds;
+  const bool other_link = given.link.bandwidth > 0 || given.link.latency > 0;
+  if (other_link) chosen.link = given.link;
+  if (other_link || other_devices || given.topology != nullptr) chosen.topology = given.topology;
+  if (given.threads > 0) chosen.threads = given.threads;
+  if (!same_devices && given.threads == 0) chosen.threads = 0;
+  chosen.delay_seed = given.delay_seed;
+  chosen.delay_seconds = given.delay_seconds;
 }
 
 void choose_amounts(TrainOptions& chosen, const TrainOptions& options) {
@@ -136,20 +135,21 @@ void choose_precision(TrainSetup& setup, const TrainOptions& options) {
 
 }  // namespace
 
-TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
-                           const RunFolder& folder) {
+TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options, const RunFolder& folder,
+                           const Strategies& strategies) {
   TrainSetup setup;
   setup.record = folder.record();
   setup.net = folder.net();
   setup.solver = folder.solver();
   TrainOptions& chosen = setup.record.options;
-  chosen.strategies = options.strategies;
+  setup.strategies = &strategies;
   refuse_changes(setup, options, folder.path());
   const bool other_devices = !options.devices.empty() && options.devices != chosen.devices;
   const bool same_devices = choose_devices_and_strategy(setup, options);
   if (!options.data.empty()) chosen.data = options.data;
   choose_precision(setup, options);
-  choose_machine(chosen, options, other_devices, same_devices);
+  choose_machine(setup.record.machine, machine_options(options.machine), other_devices,
+                 same_devices);
   setup.finds_links = other_devices;
   choose_amounts(chosen, options);
   chosen.out = folder.path();

@@ -6,7 +6,7 @@
 namespace tandem {
 namespace {
 
-// What the batches of both phases hold.
+// Chooses the form of the pixels in the batches of both phases.
 void choose_pixels(const TrainSetup& setup, SessionOptions& options) {
   const std::string& pixels = setup.record.options.pixels;
   options.training_pixels = pixel_form(pixels, *setup.training_data);
@@ -30,8 +30,8 @@ SessionOptions plain_options(const TrainSetup& setup) {
   options.loss_scale = chosen.loss_scale.value_or(0);
   options.strategy = chosen.strategy;
   options.strategy_options = chosen.strategy_options;
-  options.strategies = chosen.strategies;
-  options.machine = chosen.machine;
+  options.strategies = setup.strategies;
+  options.machine = setup.record.machine;
   options.executor.trace = chosen.timeline;
   options.executor.graphs = chosen.graphs;
   options.executor.watchdog_seconds = chosen.watchdog_seconds;
@@ -45,7 +45,7 @@ SessionOptions plain_options(const TrainSetup& setup) {
   return options;
 }
 
-// Costs, where the strategy chooses by them.
+// Measures costs if the strategy chooses by them.
 void measure_costs(Registry& registry, const TrainSetup& setup, SessionOptions& options) {
   const Strategy& strategy = options.strategies->at(options.strategy);
   if (!strategy.wants_measured_costs) return;

@@ -100,7 +100,7 @@ TEST_F(EachStrategyOption, GroupsDivideTheDevices) {
               HasSubstr("--groups is an option of strategy 'asymmetric'"));
 }
 
-TEST_F(EachStrategyOption, SlicesAreOfAllLayersOrOfLargeOnesOrNone) {
+TEST_F(EachStrategyOption, SlicesAreAllLargeOrNone) {
   for (const std::string slices : {"all", "large", "none"}) {
     EXPECT_THAT(planned("asymmetric --slices " + slices), HasSubstr("slices: " + slices));
   }
@@ -158,7 +158,7 @@ TEST_F(StrategyRun, KeepsItsQuotaWhenItIsResumed) {
   EXPECT_EQ(options()["quota"], quota);
 }
 
-TEST_F(StrategyRun, KeepsItsQuotaWhenTheSameOptionsAreToldAgain) {
+TEST_F(StrategyRun, KeepsItsQuotaWhenTheSameOptionsAreGivenAgain) {
   const std::string begun = first("fc_parallel --devices cpu:4 --eager");
   (void)done(begun);
   const int quota = change_quota();
@@ -177,7 +177,7 @@ TEST_F(StrategyRun, KeepsItsPairWhenAnotherOptionChanges) {
   EXPECT_EQ(options()["fc_memory"], "extended");
 }
 
-TEST_F(StrategyRun, TakesOptionsThatAreToldWithTheirDefaultsWhenItIsResumed) {
+TEST_F(StrategyRun, TakesOptionsGivenWithTheirDefaultsWhenResumed) {
   (void)done(first("two_phase --devices cpu:2 --plain-broadcast --split fc2 --time-threshold 0.3"));
   EXPECT_EQ(options()["hidden_broadcast"], false);
   (void)done(resumed("--hidden-broadcast --split auto --time-threshold 0.1"));
@@ -186,7 +186,7 @@ TEST_F(StrategyRun, TakesOptionsThatAreToldWithTheirDefaultsWhenItIsResumed) {
   EXPECT_EQ(record()["given_options"], nlohmann::json::array());
 }
 
-TEST_F(StrategyRun, KeepsTheSplitThatAutoChoseWhenAutoIsToldAgain) {
+TEST_F(StrategyRun, KeepsTheSplitOfAutoWhenAutoIsGivenAgain) {
   (void)done(first("two_phase --devices cpu:2 --split auto"));
   const std::string other = options()["split"] == "fc1" ? "fc2" : "fc1";
   change("/options/strategy_options/split", other);
@@ -205,13 +205,13 @@ TEST_F(StrategyRun, OfAnEarlierVersionGoesOnAndPredictsWithItsOptions) {
   tree["options"].erase("strategy_options");
   tree["options"]["explicit_options"] = {"--eager"};
   const nlohmann::json roles = {{"quota", 1}, {"eager", true}, {"groups", ""}, {"conv_devices", 0}};
-  for (const auto& [key, value] : nlohmann::json{{"split", "auto"},
-                                                 {"hidden_broadcast", true},
-                                                 {"time_threshold", 0.1},
-                                                 {"reduce", ""},
-                                                 {"bucket", 0},
-                                                 {"roles", roles}}
-                                      .items()) {
+  for (const auto& [key, value] : nlohmann::json{
+           {"split", "auto"},
+           {"hidden_broadcast", true},
+           {"time_threshold", 0.1},
+           {"reduce", ""},
+           {"bucket", 0},
+           {"roles", roles}}.items()) {
     tree["options"][key] = value;
   }
   write_record(tree);
@@ -220,7 +220,7 @@ TEST_F(StrategyRun, OfAnEarlierVersionGoesOnAndPredictsWithItsOptions) {
   EXPECT_EQ(record()["given_options"], nlohmann::json({"eager"}));
 }
 
-TEST_F(StrategyRun, RefusesAnOptionThatItsStrategyHasNotWhateverTheValue) {
+TEST_F(StrategyRun, RefusesAnOptionThatItsStrategyDoesNotHave) {
   (void)done(first("layerwise --devices cpu:2"));
   EXPECT_THAT(refusal(resumed("--hidden-broadcast")),
               HasSubstr("--hidden-broadcast is an option of strategy 'two_phase'; strategy "

@@ -100,7 +100,7 @@ TEST_P(TrainingOnDevices, GivesTheSameBitsWithSeparateReluLayers) {
   const std::string kind = GetParam().kind == "cpu" ? "cpu" : "cuda";
   const auto run_of = [](bool looked_at) {
     TrainOptions o = many();
-    o.net_definition = rectified_net(looked_at);
+    o.net_text = write_net(rectified_net(looked_at));
     if (GetParam().strategy == "two_phase") o.strategy_options["split"] = "fc4";
     o.steps = 8;
     return run(o);

@@ -12,14 +12,15 @@ class RectifiedRuns : public StrategyRuns, public testing::WithParamInterface<St
  protected:
   static Weights run_of(const StrategyCase& c, bool looked_at) {
     TrainOptions o = many(c, 8);
-    o.net_definition = rectified_net(looked_at);
+    o.net_text = write_net(rectified_net(looked_at));
     if (c.strategy == "two_phase") o.strategy_options["split"] = "fc4";
     return run(o);
   }
 };
 
 INSTANTIATE_TEST_SUITE_P(Strategies, RectifiedRuns,
-                         testing::Values(StrategyCase{"sequential", 1}, StrategyCase{"sequential", 2},
+                         testing::Values(StrategyCase{"sequential", 1},
+                                         StrategyCase{"sequential", 2},
                                          StrategyCase{"two_phase", 3}, StrategyCase{"layerwise", 2},
                                          StrategyCase{"hybrid", 3, conv_and_fc(2, 1)},
                                          StrategyCase{"asymmetric", 2, in_groups("E=0/W=1")},

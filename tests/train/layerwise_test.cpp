@@ -34,7 +34,7 @@ class LayerwiseRuns : public Runs {
   }
 };
 
-TEST_F(LayerwiseRuns, GoOnBitForBitWhereverTheStateIs) {
+TEST_F(LayerwiseRuns, ContinueBitForBitWhereverTheStateIs) {
   for (const char* reduce : {"serial", "tree", "ring"}) {
     const Weights whole = run(with("layerwise", 3, reduce, 10));
     const TrainOptions first = with("layerwise", 3, reduce, 5);
@@ -43,7 +43,7 @@ TEST_F(LayerwiseRuns, GoOnBitForBitWhereverTheStateIs) {
   }
 }
 
-TEST_F(LayerwiseRuns, KeepInTheirCheckpointsTheStateOfEveryWeight) {
+TEST_F(LayerwiseRuns, SaveTheStateOfEveryWeight) {
   const TrainOptions master = with("two_phase", 3, "", 3), ring = with("layerwise", 3, "ring", 3);
   (void)run(master);
   (void)run(ring);
@@ -61,7 +61,7 @@ TEST_F(LayerwiseRuns, KeepInTheirCheckpointsTheStateOfEveryWeight) {
   }
 }
 
-TEST_F(LayerwiseRuns, GoOnWithAnotherStrategyOnOtherDevices) {
+TEST_F(LayerwiseRuns, ContinueWithAnotherStrategyOnOtherDevices) {
   const TrainOptions still = [] {
     TrainOptions o = with("sequential", 1, "", 1);
     o.rate = 0.0;

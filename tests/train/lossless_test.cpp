@@ -1,5 +1,5 @@
 // Data-parallel strategies on any number of devices against one device, whose threads alone sum in
-// other orders: a smaller yardstick than that of strategy_lossless_test.cpp.
+// other orders: a smaller tolerance than that of strategy_lossless_test.cpp.
 #include <gtest/gtest.h>
 
 #include "tests/train/run_support.h"
@@ -31,10 +31,10 @@ class Lossless : public Runs, public testing::WithParamInterface<Case> {
     o.machine.threads = c.devices;
     return o;
   }
-  // The yardstick: one device whose threads only sum the batch in other orders.
+  // What gives the tolerance: one device whose threads only sum the batch in other orders.
   struct Reference {
     Weights start, weights;
-    double yardstick = 0;
+    double reordered = 0;
   };
   static const Reference& reference() {
     static const Reference result = [] {
@@ -44,8 +44,8 @@ class Lossless : public Runs, public testing::WithParamInterface<Case> {
       r.start = run(still);
       r.weights = run(one_device(1));
       for (const int threads : {2, 3, 4}) {
-        r.yardstick =
-            std::max(r.yardstick, largest_difference(r.weights, run(one_device(threads)), r.start));
+        r.reordered =
+            std::max(r.reordered, largest_difference(r.weights, run(one_device(threads)), r.start));
       }
       return r;
     }();
@@ -57,10 +57,10 @@ TEST_P(Lossless, TheWeightsAreThoseOfOneDevice) {
   if (teams_are_one_thread)
     GTEST_SKIP() << "built for ThreadSanitizer: one order of summation only";
   const Reference& one = reference();
-  ASSERT_GT(one.yardstick, 0)
+  ASSERT_GT(one.reordered, 0)
       << "other orders of summation gave the same bits: nothing to compare with";
   const double difference = largest_difference(one.weights, run(many(GetParam())), one.start);
-  EXPECT_LE(difference, 10 * one.yardstick) << "yardstick " << one.yardstick;
+  EXPECT_LE(difference, 10 * one.reordered) << "reordered runs differ by " << one.reordered;
   RecordProperty("difference", std::to_string(difference));
 }
 

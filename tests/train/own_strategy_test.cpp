@@ -79,7 +79,6 @@ class OwnStrategy : public testing::Test {
     TrainOptions o = synthetic_run(folder_, steps);
     o.devices = "cpu:2";
     o.strategy = strategy;
-    o.strategies = &with_own();
     o.strategy_options = options;
     return o;
   }
@@ -108,7 +107,7 @@ TEST_F(OwnStrategy, HasItsOptionOnACommandLine) {
   EXPECT_THROW(built_in_strategies().require_options_of("sequential", {{"messages", 3}}), Error);
 }
 
-TEST_F(OwnStrategy, IsPricedBesideTheOthers) {
+TEST_F(OwnStrategy, IsPricedWithTheOthers) {
   Registry registry = Registry::with_defaults();
   SessionOptions options;
   options.devices = "sim:2";
@@ -128,25 +127,23 @@ TEST_F(OwnStrategy, IsPricedBesideTheOthers) {
 }
 
 TEST_F(OwnStrategy, IsTrainedRecordedAndResumed) {
-  const Weights whole = run(run_of("in_messages", 6, {{"messages", 3}}));
+  const Weights whole = run(run_of("in_messages", 6, {{"messages", 3}}), with_own());
   EXPECT_EQ(whole, run(run_of("sequential", 6)));
   const TrainOptions first = run_of("in_messages", 3, {{"messages", 3}});
-  (void)run(first);
+  (void)run(first, with_own());
   EXPECT_EQ(record_of(first)["options"]["strategy"], "in_messages");
-  EXPECT_EQ(record_of(first)["options"]["strategy_options"],
-            nlohmann::json({{"messages", 3}}));
+  EXPECT_EQ(record_of(first)["options"]["strategy_options"], nlohmann::json({{"messages", 3}}));
   EXPECT_THAT(text_of(first.out / "plan.txt"), HasSubstr("send message 2 @1->@0"));
   TrainOptions rest;
   rest.out = first.out;
   rest.resume = true;
   rest.steps = 6;
-  rest.strategies = &with_own();
-  EXPECT_EQ(run(rest), whole);
+  EXPECT_EQ(run(rest, with_own()), whole);
   EXPECT_EQ(record_of(first)["options"]["strategy_options"]["messages"], 3);
   // Given anew, it changes.
   rest.steps = 7;
   rest.strategy_options = {{"messages", 4}};
-  (void)run(rest);
+  (void)run(rest, with_own());
   EXPECT_EQ(record_of(first)["options"]["strategy_options"]["messages"], 4);
   EXPECT_THAT(text_of(first.out / "plan.txt"), HasSubstr("send message 3 @1->@0"));
 }
@@ -154,7 +151,7 @@ TEST_F(OwnStrategy, IsTrainedRecordedAndResumed) {
 TEST_F(OwnStrategy, GivesTheWeightsOfOneDeviceInEachOfItsCases) {
   const Weights expected = run(run_of("sequential", 4));
   for (const StrategyOptions& options : with_own().at("in_messages").lossless_cases(2)) {
-    EXPECT_EQ(run(run_of("in_messages", 4, options)), expected);
+    EXPECT_EQ(run(run_of("in_messages", 4, options), with_own()), expected);
   }
 }
 

@@ -1,5 +1,6 @@
-// docs/design/promises.md, promises 1 and 2: every strategy in each of its ways gives one device's weights, and the same bits each time; and
-// the weights and solver state are whole wherever a run goes on.
+// docs/design/promises.md, promises 1 and 2: every strategy in each of its ways gives one device's
+// weights, and the same bits each time; and the weights and solver state are whole wherever a run
+// goes on.
 #include <gtest/gtest.h>
 
 #include "tests/train/strategy_runs.h"
@@ -13,9 +14,9 @@ TEST_P(StrategyLossless, TheWeightsAreThoseOfOneDevice) {
   if (teams_are_one_thread)
     GTEST_SKIP() << "built for ThreadSanitizer: one order of summation only";
   const Reference& one = reference(GetParam());
-  ASSERT_GT(one.yardstick, 0) << "nothing to compare with";
+  ASSERT_GT(one.reordered, 0) << "nothing to compare with";
   const double difference = largest_difference(one.weights, run(many(GetParam())), one.start);
-  EXPECT_LE(difference, 10 * one.yardstick) << "yardstick " << one.yardstick;
+  EXPECT_LE(difference, 10 * one.reordered) << "reordered runs differ by " << one.reordered;
   RecordProperty("difference", std::to_string(difference));
 }
 
@@ -68,7 +69,7 @@ TEST_P(StrategyResume, GoesOnWithAnotherStrategyAndComesBack) {
   rest.strategy = back.strategy;
   rest.strategy_options = back.strategy_options;
   const double difference = largest_difference(one.weights, run(rest), one.start);
-  EXPECT_LE(difference, 10 * one.yardstick) << "yardstick " << one.yardstick;
+  EXPECT_LE(difference, 10 * one.reordered) << "reordered runs differ by " << one.reordered;
 }
 
 // The testing plan sees the weights of all devices.

@@ -12,6 +12,7 @@
 #include "tests/train/run_support.h"
 
 #include "core/model/classes.h"
+#include "include/tandem/net.h"
 
 namespace tandem::test {
 
@@ -43,21 +44,22 @@ inline void PrintTo(const StrategyCase& c, std::ostream* out) {
 // With batch normalisation on both sides of the last convolution and between FC layers.
 inline NetDefinition normalised_strategy_net() {
   const std::string filler = "weight_filler { type: \"xavier\" }";
-  return NetWriter("norm")
-      .data(20)
-      .layer("conv1", "Convolution",
-             "convolution_param { num_output: 8 kernel_size: 3 stride: 2 " + filler + " }")
-      .layer("norm1", "BatchNorm")
-      .layer("relu1", "ReLU")
-      .layer("conv2", "Convolution",
-             "convolution_param { num_output: 8 kernel_size: 3 " + filler + " }")
-      .layer("norm2", "BatchNorm")
-      .layer("relu2", "ReLU")
-      .layer("fc3", "InnerProduct", "inner_product_param { num_output: 16 " + filler + " }")
-      .layer("norm3", "BatchNorm")
-      .layer("score", "InnerProduct", "inner_product_param { num_output: 5 " + filler + " }")
-      .loss()
-      .definition();
+  return read_net_text(
+      NetWriter("norm")
+          .data(20)
+          .layer("conv1", "Convolution",
+                 "convolution_param { num_output: 8 kernel_size: 3 stride: 2 " + filler + " }")
+          .layer("norm1", "BatchNorm")
+          .layer("relu1", "ReLU")
+          .layer("conv2", "Convolution",
+                 "convolution_param { num_output: 8 kernel_size: 3 " + filler + " }")
+          .layer("norm2", "BatchNorm")
+          .layer("relu2", "ReLU")
+          .layer("fc3", "InnerProduct", "inner_product_param { num_output: 16 " + filler + " }")
+          .layer("norm3", "BatchNorm")
+          .layer("score", "InnerProduct", "inner_product_param { num_output: 5 " + filler + " }")
+          .loss()
+          .text());
 }
 
 // "small": a narrow AlexNet; "mlp": fully connected, with dropout in place below what runs in
@@ -81,7 +83,7 @@ inline NetDefinition strategy_net(const std::string& name) {
     }
     net.layer(fmt::format("act{}", i), speech ? "Sigmoid" : "ReLU", {fc}, {fc});
   }
-  return net.layer("score", "InnerProduct", dense(5)).loss().definition();
+  return read_net_text(net.layer("score", "InnerProduct", dense(5)).loss().text());
 }
 
 // Five classes, so that the last layer can be divided over four devices.
@@ -95,7 +97,7 @@ class StrategyRuns : public Runs {
   }
   static TrainOptions one_device(const StrategyCase& c, int threads, int64_t steps = 20) {
     TrainOptions o = options(steps);
-    o.net_definition = strategy_net(c.net);
+    o.net_text = write_net(strategy_net(c.net));
     o.solver_fields = c.fields;
     if (c.fields.contains("type") && c.fields.at("type") == "LARS") o.rate = 1.0;
     o.devices = "cpu:1";
@@ -112,10 +114,11 @@ class StrategyRuns : public Runs {
     if (c.batches > 1) o.solver_fields["iter_size"] = std::to_string(c.batches);
     return o;
   }
-  // The yardstick: one device that only sums the batch in other orders, by threads and by parts.
+  // What gives the tolerance: one device that only sums the batch in other orders, by threads and
+  // by parts.
   struct Reference {
     Weights start, weights;
-    double yardstick = 0;
+    double reordered = 0;
   };
   static const Reference& reference(const StrategyCase& c) {
     static std::map<std::pair<std::string, std::map<std::string, std::string>>, Reference> known;
@@ -127,14 +130,14 @@ class StrategyRuns : public Runs {
     r.start = run(still);
     r.weights = run(one_device(c, 1));
     for (const int threads : {2, 3, 4}) {
-      r.yardstick = std::max(r.yardstick,
+      r.reordered = std::max(r.reordered,
                              largest_difference(r.weights, run(one_device(c, threads)), r.start));
     }
     for (const int64_t parts : {2, 3}) {
       TrainOptions o = one_device(c, 1);
       o.batch /= parts;
       o.solver_fields["iter_size"] = std::to_string(parts);
-      r.yardstick = std::max(r.yardstick, largest_difference(r.weights, run(o), r.start));
+      r.reordered = std::max(r.reordered, largest_difference(r.weights, run(o), r.start));
     }
     return r;
   }

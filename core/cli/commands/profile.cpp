@@ -11,6 +11,7 @@
 #include "core/schedule/strategies/data_parallel/alexnet_like.h"
 #include "core/schedule/strategies/data_parallel/two_phase.h"
 #include "core/train/choose_strategy.h"
+#include "core/train/device_options.h"
 #include "core/train/measure.h"
 #include "core/train/safetensors.h"
 
@@ -20,12 +21,12 @@ namespace {
 using nlohmann::json;
 
 struct ProfileArguments {
-  NetArguments net;
+  NetChoice net;
   std::string devices = "cpu", strategy = "two_phase", precision = "float32", costs, paced, trace,
               pixels;
   StrategyOptions strategy_options;
   GraphUse graphs = GraphUse::automatic;
-  MachineArguments machine;
+  DeviceOptions machine;
   int steps = 5, warm_up = 2;
   bool without_communication = true, as_json = false, tune = false;
 };
@@ -35,7 +36,7 @@ struct LayerRow {
   double seconds[3] = {0, 0, 0};  // forward, backward_data, backward_weights
   tandem_layer_cost cost{};
   int64_t weights = 0;
-  std::string fused{};      // "fused into conv1": whose kernel does its forward pass
+  std::string fused{};      // "fused into conv1", whose kernel does its forward pass
   std::string algorithm{};  // of its kernel on the first device that has one; "": it names none
 };
 
@@ -123,7 +124,7 @@ void print_step(const ProfileArguments& arguments, const Measurement& m, const P
 }
 
 int run_profile(ProfileArguments& a, const Command& command) {
-  // The AlexNet-like test is of the net and shown with every strategy.
+  // The AlexNet-like test depends on the net alone and is shown with every strategy.
   require_strategy_options(command, a.strategy, threshold_options().options());
   if (a.steps < 1) throw error("--steps {}: there must be at least 1", a.steps);
   if (a.warm_up < 1) throw error("--warm-up {}: there must be at least 1", a.warm_up);
@@ -133,9 +134,8 @@ int run_profile(ProfileArguments& a, const Command& command) {
   options.devices = a.devices;
   options.precision = parse_precision(a.precision);
   options.strategy = a.strategy;
-  options.strategy_options =
-      built_in_strategies().options_of(a.strategy, a.strategy_options);
-  options.machine = a.machine.options();
+  options.strategy_options = built_in_strategies().options_of(a.strategy, a.strategy_options);
+  options.machine = machine_options(a.machine);
   options.batch = a.net.batch_of(definition);
   options.data = a.net.data(definition);
   options.testing = false;
@@ -272,7 +272,7 @@ void add_profile(CommandLine& line) {
   add_tune_option(command, a.tune);
   add_graphs_option(command, a.graphs);
   add_strategy_options(command, a.strategy_options);
-  add_machine_options(command, a.machine);
+  add_device_options(command, a.machine);
   command.action([arguments, &command] { return run_profile(*arguments, command); });
 }
 

@@ -10,7 +10,7 @@
 #include "core/model/net.h"
 #include "core/schedule/cost/cost_table.h"
 #include "core/schedule/plan/plan.h"
-#include "core/schedule/plan/strategy_options.h"
+#include "include/tandem/strategies.h"
 
 namespace tandem {
 

@@ -12,7 +12,7 @@
 #include "core/base/interval.h"
 #include "core/base/shape.h"
 #include "core/data/pixels.h"
-#include "core/schedule/plan/strategy_options.h"
+#include "include/tandem/strategies.h"
 
 namespace tandem {
 

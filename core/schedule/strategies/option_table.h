@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/model/net.h"
-#include "core/schedule/plan/strategy_options.h"
+#include "include/tandem/strategies.h"
 
 namespace tandem {
 

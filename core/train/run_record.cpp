@@ -1,4 +1,4 @@
-#include "core/train/options.h"
+#include "core/train/run_record.h"
 
 #include <nlohmann/json.hpp>
 
@@ -10,7 +10,8 @@ namespace {
 
 using nlohmann::json;
 
-// One that was read is kept as it was written; one that the hardware told of itself, as it is.
+// A topology that was read from a file is kept as its text, one that the hardware reported by
+// parts.
 json topology_json(const Topology& topology) {
   json tree = {{"file", topology.file}, {"text", topology.text}};
   if (!topology.text.empty()) return tree;
@@ -92,7 +93,7 @@ void read_old_strategy_options(const json& tree, RunRecord& record) {
       built_in_strategies().explicit_options(built_in_strategies().options_of(strategy, values));
 }
 
-json options_json(const TrainOptions& o) {
+json options_json(const TrainOptions& o, const MachineOptions& machine) {
   return {{"data", o.data},
           {"net", o.net},
           {"solver", o.solver},
@@ -118,7 +119,7 @@ json options_json(const TrainOptions& o) {
           {"bad_share_limit", o.bad_share_limit},
           {"data_parameters", o.data_parameters},
           {"tune", o.tune},
-          {"machine", machine_json(o.machine)}};
+          {"machine", machine_json(machine)}};
 }
 
 TrainOptions options_from(const json& tree) {
@@ -152,14 +153,16 @@ TrainOptions options_from(const json& tree) {
   o.bad_share_limit = tree.value("bad_share_limit", o.bad_share_limit);
   o.data_parameters = tree.at("data_parameters").get<std::map<std::string, std::string>>();
   o.tune = tree.value("tune", false);
-  const json& machine = tree.at("machine");
-  o.machine.threads = machine.at("threads");
-  o.machine.link.bandwidth = machine.at("link_bandwidth");
-  o.machine.link.latency = machine.at("link_latency");
-  if (machine.contains("topology")) {
-    o.machine.topology = topology_from(machine.at("topology"));
-  }
   return o;
+}
+
+MachineOptions machine_from(const json& tree) {
+  MachineOptions machine;
+  machine.threads = tree.at("threads");
+  machine.link.bandwidth = tree.at("link_bandwidth");
+  machine.link.latency = tree.at("link_latency");
+  if (tree.contains("topology")) machine.topology = topology_from(tree.at("topology"));
+  return machine;
 }
 
 }  // namespace
@@ -167,7 +170,7 @@ TrainOptions options_from(const json& tree) {
 std::string to_json(const RunRecord& record) {
   const json tree = {
       {"format", "tandem run 1"},
-      {"options", options_json(record.options)},
+      {"options", options_json(record.options, record.machine)},
       {"net_name", record.net_name},
       {"data_shape", {record.data.c, record.data.h, record.data.w}},
       {"class_names", record.class_names},
@@ -184,6 +187,7 @@ RunRecord run_record_from_json(const std::string& text, const std::string& file)
     const json tree = json::parse(text);
     RunRecord record;
     record.options = options_from(tree.at("options"));
+    record.machine = machine_from(tree.at("options").at("machine"));
     record.net_name = tree.at("net_name");
     const json& shape = tree.at("data_shape");
     record.data = {1, shape.at(0), shape.at(1), shape.at(2)};

@@ -1,5 +1,5 @@
-// What a run tells whoever watches: programs draw a progress bar, the run folder's recorder writes
-// log and CSV. The trainer does not know them.
+// What a run reports while it goes on. Programs draw a progress bar from it; the run folder's log
+// and metrics are written from it, too.
 #pragma once
 
 #include <cstdint>
@@ -7,21 +7,24 @@
 #include <utility>
 #include <vector>
 
-#include "core/data/loader.h"
-
 namespace tandem {
 
+// A sample that could not be used.
+struct BadSample {
+  std::string name, reason;
+};
+
 struct StepReport {
-  int64_t step = 0;   // done, counted from 1
-  int64_t steps = 0;  // of the run
-  int64_t epoch = 0;  // of its first sample, from 0
-  double epochs = 0;  // of the run
-  double loss = 0;    // weighted sum of the losses
-  double rate = 0;
+  int64_t step = 0;              // done, counted from 1
+  int64_t steps = 0;             // of the run
+  int64_t epoch = 0;             // of the step's first sample, from 0
+  double epochs = 0;             // of the run
+  double loss = 0;               // weighted sum of the losses
+  double rate = 0;               // learning rate
   double images_per_second = 0;  // over the last reports
   double seconds_left = 0;       // -1: not known yet
   double waited_seconds = 0;     // for data, since the run began
-  int64_t skipped = 0;           // damaged samples in this batch
+  int64_t skipped = 0;           // damaged samples of this step
 };
 
 struct Evaluation {
@@ -32,12 +35,13 @@ struct Evaluation {
   bool has_accuracy = false;
   double top1 = 0, top5 = 0;  // shares of the samples
   bool best = false;
-  std::vector<BadSample> bad;  // what was skipped, and why
+  std::vector<BadSample> bad;  // the samples skipped
   std::vector<std::pair<std::string, double>>
       scalars;  // the net's own losses and metrics, means over samples
   std::vector<std::vector<int64_t>> confusion;  // [true class][predicted]; empty above 1000 classes
 };
 
+// Called by the thread that trains, between steps. An exception ends the run.
 class Observer {
  public:
   virtual ~Observer() = default;

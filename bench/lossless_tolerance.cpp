@@ -1,4 +1,4 @@
-#include "bench/lossless_yardsticks.h"
+#include "bench/lossless_tolerance.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 
 namespace tandem::bench {
 
-std::vector<Yardstick> yardsticks_of(const LosslessRun& run, const LosslessWeights& reference,
-                                     const std::vector<int>& devices) {
-  std::vector<Yardstick> result;
+std::vector<ReorderedRun> reordered_runs(const LosslessRun& run, const LosslessWeights& reference,
+                                         const std::vector<int>& devices) {
+  std::vector<ReorderedRun> result;
   for (const int threads : {2, 3, 4}) {
     result.push_back({fmt::format("{} threads", threads), run});
     result.back().run.threads = threads;
@@ -23,7 +23,7 @@ std::vector<Yardstick> yardsticks_of(const LosslessRun& run, const LosslessWeigh
       result.back().run.parts = count;
     }
   }
-  // Random numbers go by the row's position.
+  // Random numbers depend on the row's position.
   if (!reference.draws_random_numbers) {
     result.push_back({"rows reversed", run});
     result.back().run.reversed = true;
