@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -51,8 +52,17 @@ Plan plan_of(const Case& which) {
   return tests ? build_testing_plan(inputs) : build_plan(which.strategy, inputs);
 }
 
-bool is_refused(const Case& which) {
-  return !error_of([&] { (void)plan_of(which); }).empty();
+struct Outcome {
+  Plan plan;
+  std::string refusal;
+};
+
+// Made once for all tests of a case.
+const Outcome& outcome_of(const Case& which) {
+  static std::map<std::string, Outcome> known;
+  const auto [at, is_new] = known.try_emplace(which.name());
+  if (is_new) at->second.refusal = error_of([&] { at->second.plan = plan_of(which); });
+  return at->second;
 }
 
 std::vector<Case> cases() {
@@ -64,52 +74,57 @@ std::vector<Case> cases() {
     for (const Strategy& strategy : built_in_strategies()) {
       for (const StrategyOptions& options : strategy.lossless_cases(devices)) {
         result.push_back({strategy.name, devices, options});
-        // Not every strategy can do with every net and rule.
-        for (const Case& other : {Case{strategy.name, devices, options, true, false},
-                                  Case{strategy.name, devices, options, false, true}}) {
-          if (!is_refused(other)) result.push_back(other);
-        }
+        result.push_back({strategy.name, devices, options, true, false});
+        result.push_back({strategy.name, devices, options, false, true});
       }
     }
   }
   return result;
 }
 
-class EveryPlan : public testing::TestWithParam<Case> {};
+class EveryPlan : public testing::TestWithParam<Case> {
+ protected:
+  // Not every strategy can do with every net and rule; then no test has anything to look at.
+  void SetUp() override {
+    const std::string& refusal = outcome_of(GetParam()).refusal;
+    if (refusal.empty()) return;
+    EXPECT_TRUE(GetParam().normalised || GetParam().clips) << refusal;
+    EXPECT_THAT(refusal, testing::AnyOf(testing::HasSubstr("mixes the samples of a batch"),
+                                        testing::HasSubstr("the norms of whole gradients")));
+  }
+  // No tasks: refused.
+  [[nodiscard]] static const Plan& plan() { return outcome_of(GetParam()).plan; }
+};
 INSTANTIATE_TEST_SUITE_P(Strategies, EveryPlan, testing::ValuesIn(cases()),
                          [](const auto& info) { return info.param.name(); });
 
 TEST_P(EveryPlan, HasNoRace) {
-  expect_no_race(plan_of(GetParam()));
+  expect_no_race(plan());
 }
 
 TEST_P(EveryPlan, HasNoWaitThatCouldBeLeftOut) {
-  const Plan plan = plan_of(GetParam());
-  size_t waits = 0;
-  for (const Task& task : plan.tasks) waits += task.after.size();
-  constexpr size_t removed = 40;
-  expect_each_wait_needed(plan, static_cast<int>(std::max(waits / removed, size_t{1})));
+  if (plan().tasks.empty()) return;
+  expect_each_wait_needed(plan());
 }
 
 TEST_P(EveryPlan, ReadsNoTransientMemoryBeforeItIsWritten) {
-  expect_written_before_read(plan_of(GetParam()));
+  expect_written_before_read(plan());
 }
 
 TEST_P(EveryPlan, TellsEveryDeviceThatUpdatesOfTheLoss) {
-  expect_updates_know_of_the_loss(plan_of(GetParam()));
+  expect_updates_know_of_the_loss(plan());
 }
 
 TEST_P(EveryPlan, ComputesOnTheComputeStreamsAndMovesOnTheOthers) {
-  expect_passes_on_compute_streams_only(plan_of(GetParam()));
+  expect_passes_on_compute_streams_only(plan());
 }
 
 TEST_P(EveryPlan, GoesForwardOnceOverEachRowOfTheBatch) {
-  const Plan plan = plan_of(GetParam());
-  std::vector<int> times(static_cast<size_t>(plan.batch), 0);
-  for (const Task& task : plan.tasks) {
+  std::vector<int> times(static_cast<size_t>(plan().batch), 0);
+  for (const Task& task : plan().tasks) {
     const auto* pass = std::get_if<LayerWork>(&task.work);
     if (pass == nullptr || pass->pass != LayerPass::forward) continue;
-    const PlanBinding& use = plan.bindings[size_t(pass->binding)];
+    const PlanBinding& use = plan().bindings[size_t(pass->binding)];
     if (use.layer != 0) continue;
     for (int64_t row = use.row_begin; row < use.row_end; ++row) ++times[size_t(row)];
   }
@@ -118,15 +133,14 @@ TEST_P(EveryPlan, GoesForwardOnceOverEachRowOfTheBatch) {
 
 // A run that goes on with what it has recorded has the same plan.
 TEST_P(EveryPlan, IsMadeAgainByItsOwnOptions) {
-  if (GetParam().strategy == "testing") return;
-  const Plan plan = plan_of(GetParam());
+  if (GetParam().strategy == "testing" || plan().tasks.empty()) return;
   Case again = GetParam();
-  again.options = plan.options;
+  again.options = plan().options;
   const Plan same = plan_of(again);
-  EXPECT_EQ(same.options, plan.options);
-  ASSERT_EQ(same.tasks.size(), plan.tasks.size());
-  for (size_t i = 0; i < plan.tasks.size(); ++i) {
-    EXPECT_EQ(same.tasks[i].label, plan.tasks[i].label);
+  EXPECT_EQ(same.options, plan().options);
+  ASSERT_EQ(same.tasks.size(), plan().tasks.size());
+  for (size_t i = 0; i < same.tasks.size(); ++i) {
+    EXPECT_EQ(same.tasks[i].label, plan().tasks[i].label);
   }
 }
 

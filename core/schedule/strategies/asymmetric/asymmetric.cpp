@@ -235,10 +235,10 @@ std::vector<StrategyOptions> lossless_cases(int devices) {
 
 const OptionTable<AsymmetricOptions>& asymmetric_options() {
   static const auto table = [] {
-    StrategyOption groups = text_option("--groups",
-                                        "devices that compute activation gradients (E) and "
-                                        "gradients of weights (W), as E=0,2/W=1,3 "
-                                        "(default: by topology or costs)");
+    StrategyOption groups = text_option(
+        "--groups",
+        "devices that compute gradients of activations (E) and of weights (W), as E=0,2/W=1,3 "
+        "(default: by topology or costs)");
     groups.frees = {"slices"};
     groups.fits_devices = true;
     StrategyOption slices = word_option("--slices",
