@@ -75,8 +75,10 @@ TEST_F(Installation, HasThePublicHeadersAndNoneOfTheCores) {
     (is_plugins ? plugin_headers : headers).insert(entry.path().filename());
     const std::string text = test::read_text(entry.path());
     EXPECT_THAT(text, Not(HasSubstr("\"core/"))) << entry.path();
-    run(fmt::format("{} -std=c++20 -Wall -Wextra -Werror -fsyntax-only -x c++ -Iusr/include {}",
-                    quoted(TANDEM_CXX_COMPILER), quoted(entry.path())));
+    desk_.write("one.cpp",
+                fmt::format("#include <{}>\n", fs::relative(entry.path(), folder).string()));
+    run(fmt::format("{} -std=c++20 -Wall -Wextra -Werror -fsyntax-only -Iusr/include one.cpp",
+                    quoted(TANDEM_CXX_COMPILER)));
   }
   EXPECT_THAT(plugin_headers, testing::ElementsAre("abi.h", "random.h", "sdk.h"));
   EXPECT_THAT(headers, testing::Contains("tandem.h"));
@@ -92,6 +94,17 @@ TEST_F(Installation, IsEnoughForTheAlexNetExample) {
   EXPECT_THAT(desk_.read("log.txt"), AllOf(HasSubstr("a + b + max(c, m) + n + exposed broadcast"),
                                            HasSubstr("send_fc_gradients")));
 }
+
+#ifdef TANDEM_HAS_SHAPES
+TEST_F(Installation, IsEnoughForTheShapesExample) {
+  install();
+  fs::copy(test::source_folder() / "examples/shapes", desk_ / "shapes",
+           fs::copy_options::recursive);
+  build("shapes");
+  run("shapes/build/tandem-shapes --per-class 1 --size 16 drawn");
+  EXPECT_TRUE(fs::exists(desk_ / "drawn/train/circle/00001.jpg"));
+}
+#endif
 
 TEST_F(Installation, IsEnoughForTheReadmesProgramWithCMake) {
   install();
