@@ -126,7 +126,7 @@ TEST_P(EveryPlan, GoesForwardOnceOverEachRowOfTheBatch) {
     if (pass == nullptr || pass->pass != LayerPass::forward) continue;
     const PlanBinding& use = plan().bindings[size_t(pass->binding)];
     if (use.layer != 0) continue;
-    for (int64_t row = use.row_begin; row < use.row_end; ++row) ++times[size_t(row)];
+    for (int64_t row = use.rows.begin; row < use.rows.end; ++row) ++times[size_t(row)];
   }
   EXPECT_THAT(times, testing::Each(1));
 }

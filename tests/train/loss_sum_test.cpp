@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "include/tandem/evaluate.h"
 #include "include/tandem/net.h"
 #include "include/tandem/predict.h"
 #include "tests/train/run_support.h"
