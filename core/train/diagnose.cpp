@@ -10,7 +10,7 @@
 #include "core/schedule/execution/kernels.h"
 #include "core/schedule/execution/runtime.h"
 #include "core/schedule/plan/buffers.h"
-#include "core/schedule/strategies/strategy.h"
+#include "core/schedule/strategies/testing_plan.h"
 
 namespace tandem {
 namespace {

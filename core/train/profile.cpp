@@ -23,8 +23,8 @@ std::vector<StageSpan> spans_of(const Plan& plan, const std::vector<TraceEvent>&
     const Task& task = plan.tasks[static_cast<size_t>(event.task)];
     const int device = task.streams.front().device;
     StageSpan& span = spans
-                          .try_emplace({event.step, task.stage, device},
-                                       StageSpan{event.step, to_string(task.stage), device,
+                          .try_emplace({event.micro_batch, task.stage, device},
+                                       StageSpan{event.micro_batch, to_string(task.stage), device,
                                                  event.start, event.end})
                           .first->second;
     span.start = std::min(span.start, event.start);

@@ -4,6 +4,7 @@
 
 #include "core/device/find_topology.h"
 #include "core/schedule/cost/topology_file.h"
+#include "core/schedule/strategies/strategies.h"
 
 namespace tandem {
 namespace {

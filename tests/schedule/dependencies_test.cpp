@@ -192,12 +192,13 @@ TEST(Races, NameBothTasksTheStepAndTheBuffer) {
   std::vector<std::string> texts;
   for (const Race& race : races) texts.push_back(race.text);
   EXPECT_THAT(
-      texts, UnorderedElementsAre(
-                 "'forward conv1 @0' and 'update conv1 @0' both use 'weights' @0, unordered",
-                 "'update conv1 @0' and 'forward conv1 @0' of the next step both use 'weights' @0, "
-                 "unordered",
-                 "'forward conv1 @0' and 'update conv1 @0' of the next step both use 'weights' @0, "
-                 "unordered"));
+      texts,
+      UnorderedElementsAre(
+          "'forward conv1 @0' and 'update conv1 @0' both use 'weights' @0, unordered",
+          "'update conv1 @0' and 'forward conv1 @0' of the next micro-batch both use 'weights' @0, "
+          "unordered",
+          "'forward conv1 @0' and 'update conv1 @0' of the next micro-batch both use 'weights' @0, "
+          "unordered"));
 }
 
 TEST(Races, AreSeenWhereBuffersOfTwoStreamsShareAddresses) {

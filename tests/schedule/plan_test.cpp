@@ -76,7 +76,7 @@ TEST(Validate, NamesBothTasksWhereOneWaitsForALaterOne) {
   maker.touch("b", {compute(0)}, {}, {});
   maker.plan.tasks[0].after = {{1, 0}};
   EXPECT_EQ(error_of([&] { validate(maker.plan); }),
-            "task 'a' waits for 'b', which comes later in the step");
+            "task 'a' waits for 'b', which comes later in the micro-batch");
 }
 
 TEST(Validate, NamesTheBufferThatARegionExceeds) {
