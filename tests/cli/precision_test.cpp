@@ -159,15 +159,9 @@ TEST_F(Precision, HalvesTransfersOfActivationsInAPlan) {
   EXPECT_LT(transfer("bfloat16"), transfer("float32"));
 }
 
-// But for the memory that only the kernels of a CPU with AVX-512 can tell.
-<<<<<<< HEAD
+// Except the memory that only the kernels of a CPU with AVX-512 know.
 TEST_F(Precision, MissingOnThisCpuIsShownAndPlanned) {
-  const std::string net = "net cifar10_quick --precision bfloat16",
-                    plan = "plan --net cifar10_quick --strategy hybrid --precision bfloat16";
-=======
-TEST_F(Precision, ThatThisCpuDoesNotMultiplyInIsShownAndPlannedAsOneThatDoesHasIt) {
   const std::string net = "net cifar10_quick", plan = "plan --net cifar10_quick --strategy ";
->>>>>>> next
   const auto without_memory = [&](const std::string& command, const std::string& before) {
     const Outcome outcome = desk_.tandem(command + " --precision bfloat16 --json", before);
     EXPECT_EQ(outcome.code, 0) << outcome.errors;
@@ -193,10 +187,7 @@ TEST_F(Precision, ThatThisCpuDoesNotMultiplyInIsShownAndPlannedAsOneThatDoesHasI
   }
 }
 
-<<<<<<< HEAD
-TEST_F(Precision, MissingOnThisCpuIsRefusedForComputing) {
-=======
-TEST_F(Precision, ThatThisCpuDoesNotMultiplyInGivesWayToFloat32InATestThatDoesNotAskForIt) {
+TEST_F(Precision, MissingOnThisCpuIsReplacedByFloat32InATest) {
   desk_.draw_two_classes("images");
   success("train --net tiny.prototxt --data images --batch 4 --steps 2 --out run");
   desk_.write("run/run.json", test::replaced(desk_.read("run/run.json"), "\"float32\"",
@@ -209,8 +200,7 @@ TEST_F(Precision, ThatThisCpuDoesNotMultiplyInGivesWayToFloat32InATestThatDoesNo
               HasSubstr("this CPU does not multiply bfloat16"));
 }
 
-TEST_F(Precision, ThatThisCpuDoesNotMultiplyInIsRefusedWhereItWouldHaveTo) {
->>>>>>> next
+TEST_F(Precision, MissingOnThisCpuIsRefusedForComputing) {
   for (const char* command :
        {"train --data synthetic --net lenet --steps 1 --out run", "profile --net lenet"}) {
     EXPECT_THAT(
