@@ -159,7 +159,7 @@ TEST_F(Precision, HalvesTransfersOfActivationsInAPlan) {
   EXPECT_LT(transfer("bfloat16"), transfer("float32"));
 }
 
-// But for the memory that only the kernels of a CPU with AVX-512 can tell.
+// Except the memory that only the kernels of a CPU with AVX-512 know.
 TEST_F(Precision, MissingOnThisCpuIsShownAndPlanned) {
   const std::string net = "net cifar10_quick", plan = "plan --net cifar10_quick --strategy ";
   const auto without_memory = [&](const std::string& command, const std::string& before) {
@@ -187,7 +187,7 @@ TEST_F(Precision, MissingOnThisCpuIsShownAndPlanned) {
   }
 }
 
-TEST_F(Precision, MissingOnThisCpuGivesWayToFloat32InATestThatDoesNotAskForIt) {
+TEST_F(Precision, MissingOnThisCpuIsReplacedByFloat32InATest) {
   desk_.draw_two_classes("images");
   success("train --net tiny.prototxt --data images --batch 4 --steps 2 --out run");
   desk_.write("run/run.json", test::replaced(desk_.read("run/run.json"), "\"float32\"",
