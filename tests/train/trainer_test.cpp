@@ -82,6 +82,7 @@ TEST_F(Training, TestingIsExactWithAPartialBatchOnAnyDevices) {
   how.split = "val";
   how.devices = "cpu:1";
   how.weights = "last";
+  how.batch = 15;
   const Evaluation whole = test_run(how, quiet).evaluation;
   for (const int64_t batch : {1, 4, 7}) {
     how.batch = batch;
