@@ -112,7 +112,7 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   inputs.solver_states = options_.rule.states;
   inputs.needs_norms = options_.rule.needs_norms();
   inputs.clips_gradients = options_.rule.clip > 0;
-  inputs.micro_batches_per_step = options_.rule.batches;
+  inputs.micro_batches_per_step = options_.rule.micro_batches;
   inputs.options = options_.strategy_options;
   inputs.weights_at = training_.plan.weights_at;
   phase.pixels = which == TANDEM_TRAIN ? options_.training_pixels : options_.testing_pixels;

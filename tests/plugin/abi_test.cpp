@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -19,6 +21,7 @@ namespace {
 
 using test::TempFolder;
 using testing::ElementsAre;
+using testing::IsEmpty;
 
 namespace fs = std::filesystem;
 
@@ -128,9 +131,21 @@ std::string folder_of(const std::string& path) {
 }
 
 const std::map<std::string, int> layer_of_folder{
-    {"plugins", 0},    {"core/base", 1}, {"core/device", 2},   {"core/plugin", 2},
-    {"core/model", 3}, {"core/data", 3}, {"core/schedule", 4}, {"core/train", 5},
-    {"core/cli", 6},   {"core", 6},
+    {"plugins", 0},
+    {"core/base", 1},
+    {"core/device", 2},
+    {"core/plugin", 2},
+    {"core/model", 3},
+    {"core/data", 3},
+    {"core/schedule/plan", 4},
+    {"core/schedule/cost", 5},
+    {"core/schedule/builder", 6},
+    {"core/schedule/execution", 7},
+    {"core/schedule/report", 8},
+    {"core/schedule/strategies", 9},
+    {"core/train", 10},
+    {"core/cli", 11},
+    {"core", 11},
 };
 
 TEST(Architecture, ACoreFileIncludesOnlyItsOwnLayerAndLowerOnes) {
@@ -146,6 +161,38 @@ TEST(Architecture, ACoreFileIncludesOnlyItsOwnLayerAndLowerOnes) {
         << include.where << " includes \"" << include.name << "\", which is no module of core";
     EXPECT_LE(target->second, source->second)
         << include.where << " includes \"" << include.name << "\" from a higher layer";
+  }
+}
+
+// The way by which `file` includes itself; empty if it does not. `done`: files known not to.
+std::vector<std::string> circle_from(
+    const std::map<std::string, std::vector<std::string>>& includes_of, const std::string& file,
+    std::vector<std::string>& way, std::set<std::string>& done) {
+  if (done.contains(file)) return {};
+  const auto again = std::find(way.begin(), way.end(), file);
+  if (again != way.end()) return {again, way.end()};
+  way.push_back(file);
+  if (const auto found = includes_of.find(file); found != includes_of.end()) {
+    for (const std::string& included : found->second) {
+      const std::vector<std::string> circle = circle_from(includes_of, included, way, done);
+      if (!circle.empty()) return circle;
+    }
+  }
+  way.pop_back();
+  done.insert(file);
+  return {};
+}
+
+TEST(Architecture, NoHeaderOfCoreIncludesItselfThroughOthers) {
+  std::map<std::string, std::vector<std::string>> includes_of;
+  for (const Include& include : includes_under("core")) {
+    if (!include.quoted) continue;
+    includes_of[include.where.substr(0, include.where.rfind(':'))].push_back(include.name);
+  }
+  std::set<std::string> done;
+  for (const auto& [file, includes] : includes_of) {
+    std::vector<std::string> way;
+    EXPECT_THAT(circle_from(includes_of, file, way, done), IsEmpty()) << "a circle of includes";
   }
 }
 

@@ -161,15 +161,15 @@ TEST_F(ByHand, AnActivationThatIsLeftOutIsAnError) {
   emit_alone(plan, "conv1");
   EXPECT_THAT(error_of([&] { plan.emit_forward(0, layer("pool1")); }),
               AllOf(HasSubstr("strategy 'by_hand': 'forward pool1 @0' reads"),
-                    HasSubstr("layer 'relu1' (ReLU) has not been done"),
-                    HasSubstr("layer 'conv1' (Convolution) did not do it along")));
+                    HasSubstr("layer 'relu1' (ReLU) was not applied"),
+                    HasSubstr("it is not fused into layer 'conv1' (Convolution) here")));
 }
 
-TEST_F(ByHand, AnActivationThatIsDoneASecondTimeIsAnError) {
+TEST_F(ByHand, AnActivationThatIsAppliedTwiceIsAnError) {
   PlanBuilder plan = builder();
   plan.emit_forward(0, layer("conv1"));
   EXPECT_THAT(error_of([&] { emit(plan, plan.describe(0, layer("relu1")), "forward relu1 @0"); }),
-              AllOf(HasSubstr("strategy 'by_hand': 'forward relu1 @0' would do layer 'relu1'"),
+              AllOf(HasSubstr("strategy 'by_hand': 'forward relu1 @0' would apply layer 'relu1'"),
                     HasSubstr("a second time")));
 }
 
@@ -225,7 +225,7 @@ TEST_F(ByHand, AddingToWhatIsRectifiedIsAnError) {
   part.adds_to_output = true;
   part.activation = TANDEM_ACTIVATION_NONE;
   EXPECT_THAT(error_of([&] { emit(plan, std::move(part), "forward fc2, second part"); }),
-              HasSubstr("adds to what layer 'relu4' (ReLU) has been done to"));
+              HasSubstr("adds to memory to which layer 'relu4' (ReLU) was applied"));
 }
 
 TEST_F(ByHand, ResultsWithoutTheActivationDoNotReachTheHost) {

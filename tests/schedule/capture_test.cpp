@@ -69,7 +69,7 @@ TEST(CaptureSplit, LeavesWhatWritesForTheHostBehindTheGraph) {
 TEST(CaptureSplit, RefusesAPlanWithSuchATaskInTheMiddleAndNamesWhatComesAfterIt) {
   const CaptureSplit split = split_for_capture(test::given_in_the_middle());
   EXPECT_THAT(split.reason,
-              HasSubstr("task 'overwrite' comes after one in the middle of the step"));
+              HasSubstr("task 'overwrite' comes after one in the middle of the plan"));
   EXPECT_THAT(split.before, ElementsAre(0, 1, 2));
   EXPECT_THAT(split.captured, IsEmpty());
 }

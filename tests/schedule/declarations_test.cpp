@@ -97,11 +97,9 @@ class Declarations {
   void check(const LayerWork& work) {
     const PlanBinding& use = plan_.bindings[size_t(work.binding)];
     const Layer& layer = net_.layers[size_t(use.layer)];
-    const bool is_statistics =
-        work.pass == LayerPass::forward_statistics || work.pass == LayerPass::backward_statistics;
-    const bool is_forward =
-        work.pass == LayerPass::forward || work.pass == LayerPass::forward_statistics;
-    const Region& statistics = is_forward ? use.forward_statistics : use.backward_statistics;
+    const bool is_forward = tandem::is_forward(work.pass);
+    const bool is_statistics = tandem::is_statistics(work.pass);
+    const Region& statistics = statistics_of(use, work.pass);
     if (is_statistics) {
       EXPECT_GE(statistics.buffer, 0) << task_.label;
       writes(statistics);
@@ -111,7 +109,7 @@ class Declarations {
     reads(use.row_labels);
     reads(use.step);
     reads(use.normaliser);
-    writes({is_forward ? use.scratch : use.backward_scratch});
+    writes({scratch_of(use, work.pass)});
     if (work.pass == LayerPass::forward) {
       writes({use.saved});
     } else if (!is_forward) {

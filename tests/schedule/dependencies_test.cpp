@@ -194,9 +194,9 @@ TEST(Races, NameBothTasksTheStepAndTheBuffer) {
   EXPECT_THAT(
       texts, UnorderedElementsAre(
                  "'forward conv1 @0' and 'update conv1 @0' both use 'weights' @0, unordered",
-                 "'update conv1 @0' and 'forward conv1 @0' of the next step both use 'weights' @0, "
+                 "'update conv1 @0' and 'forward conv1 @0' of the next micro-batch both use 'weights' @0, "
                  "unordered",
-                 "'forward conv1 @0' and 'update conv1 @0' of the next step both use 'weights' @0, "
+                 "'forward conv1 @0' and 'update conv1 @0' of the next micro-batch both use 'weights' @0, "
                  "unordered"));
 }
 

@@ -115,7 +115,7 @@ TEST(Kernels, RefuseANetThatWasMadeForKernelsThatDoMoreAlong) {
   Machines on(1);
   EXPECT_THAT([&] { const Kernels kernels(plan, net, test::registry(), on.runtime); },
               testing::ThrowsMessage<Error>(testing::HasSubstr(
-                  "layer 'double1' (probe.Double): its kernel for cpu devices does no relu along, "
+                  "layer 'double1' (probe.Double): its kernel for cpu devices does not fuse relu, "
                   "but the net was made for one that does")));
 }
 

@@ -35,7 +35,7 @@ TEST(Report, TextShowsStageLabelStreamsAndWaits) {
   EXPECT_THAT(text, HasSubstr("3 tasks"));
   EXPECT_THAT(text, HasSubstr("communication 0 + communication 1"));
   EXPECT_THAT(text, HasSubstr("after 'forward @1', 'forward @0'"));
-  EXPECT_THAT(text, HasSubstr("'send \"b\"' of the step before"));
+  EXPECT_THAT(text, HasSubstr("'send \"b\"' of the micro-batch before"));
 }
 
 TEST(Report, DotClustersStreamsInDevicesAndDrawsWaitsOfTheStepBeforeDashed) {

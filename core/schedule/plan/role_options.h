@@ -1,5 +1,5 @@
-// Which device does what, in strategies whose devices play different roles. What is not set is
-// completed: by `auto`, and by simulated_default(), else by the strategy. The plan says with what.
+// Which device does what, in strategies whose devices have different roles. What is not set is
+// chosen by `auto`, by simulated_default() or by the strategy; the plan holds what was chosen.
 #pragma once
 
 #include <string>

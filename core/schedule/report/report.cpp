@@ -29,8 +29,8 @@ std::string name_of(const Plan& plan, const Dependency& wait) {
   if (wait.micro_batches_back == 0) return fmt::format("'{}'", label);
   return fmt::format("'{}' {}", label,
                      wait.micro_batches_back == 1
-                         ? std::string("of the step before")
-                         : fmt::format("{} steps before", wait.micro_batches_back));
+                         ? std::string("of the micro-batch before")
+                         : fmt::format("{} micro-batches before", wait.micro_batches_back));
 }
 
 std::string quoted(const std::string& text) {
@@ -42,7 +42,7 @@ std::string quoted(const std::string& text) {
   return result + "\"";
 }
 
-// A collective is drawn on the stream that does the work.
+// A task of several streams is drawn on the one that does the work.
 std::string dot_clusters(const Plan& plan) {
   std::map<int, std::map<StreamKind, std::vector<size_t>>> devices;
   for (size_t i = 0; i < plan.tasks.size(); ++i) {
@@ -104,7 +104,7 @@ std::string to_dot(const Plan& plan) {
       const std::string style =
           wait.micro_batches_back == 0
               ? std::string("penwidth=2")
-              : fmt::format("style=dashed, constraint=false, label=\"step -{}\"",
+              : fmt::format("style=dashed, constraint=false, label=\"micro-batch -{}\"",
                             wait.micro_batches_back);
       text += fmt::format("  t{} -> t{} [{}];\n", wait.task, i, style);
     }
@@ -179,11 +179,11 @@ std::string to_chrome_trace(const Plan& plan, const std::vector<TraceEvent>& eve
 
 namespace {
 
-// The input of a step is copied while the one before computes, so it does not say when a step
-// begins.
-double first_compute(const Plan& plan, const std::vector<TraceEvent>& step) {
-  double any = step[0].start, compute = std::numeric_limits<double>::infinity();
-  for (const TraceEvent& event : step) {
+// The input of a micro-batch is copied while the one before computes, so it does not show when a
+// micro-batch begins.
+double first_compute(const Plan& plan, const std::vector<TraceEvent>& events) {
+  double any = events[0].start, compute = std::numeric_limits<double>::infinity();
+  for (const TraceEvent& event : events) {
     any = std::min(any, event.start);
     const Task& task = plan.tasks.at(static_cast<size_t>(event.task));
     if (task.streams[0].kind == StreamKind::compute) compute = std::min(compute, event.start);
@@ -193,11 +193,11 @@ double first_compute(const Plan& plan, const std::vector<TraceEvent>& step) {
 
 }  // namespace
 
-std::vector<StageTime> stage_times(const Plan& plan, const std::vector<TraceEvent>& step) {
-  if (step.empty()) return {};
-  const double begin = first_compute(plan, step);
+std::vector<StageTime> stage_times(const Plan& plan, const std::vector<TraceEvent>& events) {
+  if (events.empty()) return {};
+  const double begin = first_compute(plan, events);
   std::map<std::tuple<Stage, int, StreamKind>, StageTime> stages;
-  for (const TraceEvent& event : step) {
+  for (const TraceEvent& event : events) {
     const Task& task = plan.tasks.at(static_cast<size_t>(event.task));
     const double start = event.start - begin, end = event.end - begin;
     for (const StreamId& stream : task.streams) {

@@ -32,7 +32,7 @@ class Simulator {
       : inputs_(inputs), rule_(rule), backend_(registry.backend("sim")) {
     // Every step has an update.
     inputs_.micro_batches_per_step = 1;
-    rule_.batches = 1;
+    rule_.micro_batches = 1;
     machine_.link = inputs.link;
     machine_.topology = std::move(topology);
     devices_ = parse_devices(fmt::format("sim:{}", inputs.devices), {"sim"});

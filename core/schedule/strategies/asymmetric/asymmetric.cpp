@@ -264,7 +264,7 @@ class Asymmetric {
     const std::string& name = net_.layers[size_t(layer)].name;
     if (share.is_slice) {
       builder_.emit_update(fmt::format("update {} @{}", name, share.device), Stage::update_weights,
-                           share.device, builder_.slices_of(layer, share.channels),
+                           share.device, slices_of(net_, layer, share.channels),
                            StreamKind::update);
       return;
     }

@@ -31,7 +31,7 @@ void ExtendedState::emit_update(const std::string& what, Stage stage, int device
   for (const Interval& range : weight_ranges(builder_.net(), weights)) {
     for (int64_t begin = range.begin; begin < range.end; begin += window) {
       const std::vector<WeightSlice> parts =
-          builder_.slices_in(weights, {begin, std::min(begin + window, range.end)});
+          slices_in(builder_.net(), weights, {begin, std::min(begin + window, range.end)});
       if (parts.empty()) continue;
       emit_piece(fmt::format("{} part {}", what, number++), stage, device, parts);
     }
@@ -40,7 +40,7 @@ void ExtendedState::emit_update(const std::string& what, Stage stage, int device
 
 void ExtendedState::emit_piece(const std::string& name, Stage stage, int device,
                                const std::vector<WeightSlice>& parts) {
-  const Interval range = builder_.ranges_of(parts).front();
+  const Interval range = ranges_of(builder_.net(), parts).front();
   const int states = builder_.inputs().solver_states;
   const StateRegion kept = builder_.keep_state(device, range, true);
   const int64_t window = window_bytes();
