@@ -20,6 +20,7 @@
 #include "bench/lossless_yardsticks.h"
 #include "core/base/error.h"
 #include "core/base/strings.h"
+#include "core/model/models.h"
 
 namespace {
 

@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
+#include "core/model/initial_weights.h"
 
 namespace tandem::bench {
 namespace {

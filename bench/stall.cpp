@@ -12,6 +12,7 @@
 #include "bench/known_strategy.h"
 #include "bench/paced_frame.h"
 #include "core/data/dataset.h"
+#include "core/model/models.h"
 
 namespace {
 

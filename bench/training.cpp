@@ -14,6 +14,8 @@
 #include "bench/peak.h"
 #include "core/base/error.h"
 #include "core/base/random.h"
+#include "core/model/initial_weights.h"
+#include "core/model/models.h"
 #include "core/train/measure.h"
 #include "core/train/pretrained.h"
 #include "core/train/safetensors.h"

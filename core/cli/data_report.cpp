@@ -6,7 +6,6 @@
 
 #include "core/base/png.h"
 #include "core/base/strings.h"
-#include "core/base/xml.h"
 
 namespace tandem::cli {
 namespace {

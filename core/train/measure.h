@@ -11,9 +11,9 @@
 
 namespace tandem {
 
-// The parts of STRATEGIES §1, seconds: forward a, backward of the FC part b, of the conv part c,
-// moving and applying the FC gradients m, the conv gradients n, and the broadcast. Each is the
-// longest over the devices.
+// The parts of docs/design/strategies.md §1, seconds: forward a, backward of the FC part b, of the
+// conv part c, moving and applying the FC gradients m, the conv gradients n, and the broadcast.
+// Each is the longest over the devices.
 struct StepParts {
   double forward = 0, backward_fc = 0, backward_conv = 0, fc_gradients = 0, conv_gradients = 0,
          broadcast = 0;

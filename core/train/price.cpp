@@ -5,7 +5,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/base/precision.h"
+#include "core/base/shape.h"
 #include "core/base/strings.h"
 #include "core/schedule/strategies/data_parallel/parts.h"
 #include "core/schedule/strategies/strategy_options.h"

@@ -4,6 +4,7 @@
 
 #include "core/base/strings.h"
 #include "core/device/find_topology.h"
+#include "core/model/initial_weights.h"
 #include "core/schedule/plan/buffers.h"
 #include "core/schedule/strategies/simulated_default.h"
 

@@ -7,7 +7,7 @@
 #include "core/base/strings.h"
 #include "core/data/loader.h"
 #include "core/device/machine.h"
-#include "core/model/class_targets.h"
+#include "core/model/classes.h"
 #include "core/model/loss_scale.h"
 #include "core/model/net.h"
 #include "core/schedule/strategies/strategy_options.h"

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
+#include "core/model/models.h"
 
 namespace tandem {
 namespace {

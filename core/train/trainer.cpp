@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/data/split_list.h"
+#include "core/model/initial_weights.h"
 #include "core/train/pretrained.h"
 #include "core/train/resume.h"
 #include "core/train/run_options.h"

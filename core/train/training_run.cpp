@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
+#include "core/model/learning_rate.h"
 #include "core/model/loss_scale.h"
 #include "core/model/solver_definition.h"
 #include "core/train/diagnose.h"

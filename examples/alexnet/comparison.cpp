@@ -122,7 +122,7 @@ void print(const std::vector<StrategyResult>& results, const Options& options) {
   fmt::print(
       "a forward, b and c backward of the FC and the conv part, m and n their gradients and "
       "updates\n"
-      "(docs/pipeline.md). With more than two devices the sum can exceed the step: the first "
+      "(docs/guide/pipeline.md). With more than two devices the sum can exceed the step: the first "
       "devices\n"
       "begin while the master still serves the others\n");
   for (const StrategyResult& r : results) {

@@ -1,11 +1,13 @@
 // AlexNet on several devices: a program on the library that shows, measures and trains. What the
-// numbers mean: docs/pipeline.md.
+// numbers mean: docs/guide/pipeline.md.
 #include <fmt/format.h>
 
 #include <csignal>
 #include <cstdio>
 #include <exception>
 
+#include "core/model/classes.h"
+#include "core/model/models.h"
 #include "core/tandem.h"
 #include "examples/alexnet/comparison.h"
 #include "examples/alexnet/options.h"

@@ -193,8 +193,8 @@ TEST_F(Precision, ThatThisCpuDoesNotMultiplyInIsRefusedWhereItWouldHaveTo) {
        {"train --data synthetic --net lenet --steps 1 --out run", "profile --net lenet"}) {
     EXPECT_THAT(
         desk_.refusal(std::string(command) + " --precision bfloat16", "ONEDNN_MAX_CPU_ISA=AVX2"),
-        HasSubstr("this CPU does not multiply bfloat16, which takes AVX-512 (or "
-                  "ONEDNN_MAX_CPU_ISA leaves it out): use --precision float32"))
+        HasSubstr("this CPU does not multiply bfloat16, which needs AVX-512 (or "
+                  "ONEDNN_MAX_CPU_ISA excludes it): use --precision float32"))
         << command;
   }
 }

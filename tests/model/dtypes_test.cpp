@@ -4,7 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/precision.h"
+#include "core/base/shape.h"
+#include "core/model/initial_weights.h"
 #include "tests/model/net_test.h"
 #include "tests/model/thrown.h"
 

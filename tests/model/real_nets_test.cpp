@@ -5,6 +5,10 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "core/model/classes.h"
+#include "core/model/initial_weights.h"
+#include "core/model/learning_rate.h"
+#include "core/model/models.h"
 #include "core/model/net.h"
 #include "core/model/solver_definition.h"
 #include "core/plugin/registry.h"

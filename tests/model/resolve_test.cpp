@@ -186,7 +186,7 @@ TEST(Refusal, PythonAndWindowDataLayersSayWhatToDo) {
   EXPECT_EQ(build_failure(data_layer + layer("p", "Python", "data", "p",
                                              "python_param { module: 'm' layer: 'L' }")),
             "layer 'p' (Python): Python layers are not run; write it in C++, which "
-            "docs/write_a_layer.md shows, or take a layer that exists ('tandem layers') "
+            "docs/guide/write_a_layer.md shows, or take a layer that exists ('tandem layers') "
             "(net.prototxt:2)");
   EXPECT_EQ(build_failure("layer { name: 'w' type: 'WindowData' top: 'data' top: 'label' }" +
                           inner_product("ip", "data", "ip") + loss_layer),

@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "core/model/definition.h"
+#include "core/model/learning_rate.h"
+#include "core/model/models.h"
 #include "tests/model/thrown.h"
 #include "tests/support/temp_folder.h"
 

@@ -1,4 +1,5 @@
-// The AlexNet-like test of STRATEGIES §1, with numbers small enough to add up by hand.
+// The AlexNet-like test of docs/design/strategies.md §1, with numbers small enough to add up by
+// hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

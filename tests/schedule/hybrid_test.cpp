@@ -98,17 +98,45 @@ TEST(Hybrid, SendsTheLastConvolutionsInputWhileItIsComputed) {
   EXPECT_LT(find_task(plan, "forward conv2 @1"), find_task(plan, "send conv2 @1->@2"));
 }
 
-TEST(Hybrid, AnswersWithTheErrorsAndTheAveragedGradientAndBothUpdateTheirCopies) {
+TEST(Hybrid, SendsBackActivationGradientsAndTheAveragedGradientAndBothUpdateTheirCopies) {
   const Plan plan = plan_of({2, 2});
   int before = -1;
   for (const char* label :
        {"backward_weights conv2 @3", "backward_data conv2 @3", "add conv2 gradients part 0 @2",
-        "update conv2 @3", "send conv2 errors @3->@1", "send averaged conv2 gradients @3->@1",
+        "update conv2 @3", "send conv2 activation gradients @3->@1",
+        "send averaged conv2 gradients @3->@1",
         "update conv2 @1", "backward_weights conv1 @1", "update conv1 @1"}) {
     EXPECT_LT(before, find_task(plan, label)) << label;
     before = find_task(plan, label);
   }
   EXPECT_EQ(find_task(plan, "backward_weights conv2 @1"), -1);
+}
+
+// Two convolutions of the data, which a third one takes as its inputs.
+Net two_branch_net() {
+  FakeNet chain("branches", 8, {1, 3, 8, 8});
+  chain.convolution("conv1", 3, 3, 1, 1).convolution("conv2", 3, 3, 1, 1);
+  Net net = chain.convolution("conv3", 4, 3, 1, 1).inner_product("fc1", 10).loss().finish();
+  Layer& second = net.layers[size_t(net.find_layer("conv2"))];
+  Layer& joins = net.layers[size_t(net.find_layer("conv3"))];
+  joins.inputs.push_back(second.inputs[0]);  // conv1's output
+  second.inputs = {net.data};
+  second.wants_backward_data = false;
+  return net;
+}
+
+TEST(Hybrid, SendsBackTheGradientsOfEveryInputOfTheLastConvolution) {
+  const Net net = two_branch_net();
+  const Plan plan = build_plan("hybrid", inputs_for(net, 1, 1));
+  const auto& send = std::get<CopyWork>(task(plan, "send conv3 activation gradients @1->@0").work);
+  ASSERT_EQ(send.segments.size(), 2U);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(plan.bytes(send.segments[i].source), 8 * 3 * 8 * 8 * 4);
+    EXPECT_EQ(plan.buffers[size_t(send.segments[i].target.buffer)].name,
+              i == 0 ? "conv2 output gradient" : "conv1 output gradient");
+  }
+  expect_written_before_read(plan);
+  expect_no_race(plan);
 }
 
 TEST(Hybrid, GivesEachFcDeviceTheRowsOfItsConvDevices) {

@@ -1,5 +1,5 @@
-// layerwise as STRATEGIES §2 has it: buckets, the way of their gradients and weights, who keeps
-// what.
+// layerwise as docs/design/strategies.md §2 has it: buckets, the way of their gradients and
+// weights, who keeps what.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// The step that `sim` takes for a plan, against the formulas of STRATEGIES §0 and §1.
+// The step that `sim` takes for a plan, against the formulas of docs/design/strategies.md §0 and
+// §1.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -150,7 +150,7 @@ TEST(StrategyOptions, SayWhatWouldBeRightForAWrongValue) {
 }
 
 TEST(StrategyOptions, AreTheOnesThatTheDocumentationLists) {
-  std::ifstream file(test::source_folder() / "docs/strategies.md");
+  std::ifstream file(test::source_folder() / "docs/reference/strategies.md");
   std::stringstream text;
   text << file.rdbuf();
   EXPECT_THAT(text.str(), HasSubstr(strategy_option_table()));

@@ -1,4 +1,4 @@
-// two_phase as STRATEGIES §1 has it: stages, streams, order, bytes.
+// two_phase as docs/design/strategies.md §1 has it: stages, streams, order, bytes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Whether this computer's CPU computes in a precision, for tests that train in it. One without
-// AVX-512, or under the environment's ONEDNN_MAX_CPU_ISA=AVX2, does not in bfloat16.
+// Whether this computer's CPU computes in a precision, for tests that train in it. Without AVX-512,
+// or with ONEDNN_MAX_CPU_ISA=AVX2 in the environment, it does not in bfloat16.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tandem::test {
 
-// Why the cpu's kernels refuse to multiply bfloat16; "" if they do not.
+// The reason why the cpu's kernels refuse to multiply bfloat16; "" if they do not refuse.
 inline std::string no_bfloat16() {
   Registry registry = Registry::with_defaults();
   SessionOptions options;

@@ -1,5 +1,6 @@
-// The promises of DESIGN §6 for runs whose activations are bfloat16: any strategy gives one
-// device's weights, the same bits each time, and a resumed run those of one never interrupted.
+// The promises of docs/design/promises.md for runs whose activations are bfloat16: any strategy
+// gives one device's weights, the same bits each time, and a resumed run those of one never
+// interrupted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

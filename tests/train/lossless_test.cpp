@@ -1,5 +1,5 @@
-// DESIGN §6.1 and §6.2: any strategy on any number of devices gives one device's weights, and the
-// same bits each time.
+// docs/design/promises.md, promises 1 and 2: any strategy on any number of devices gives one
+// device's weights, and the same bits each time.
 #include <gtest/gtest.h>
 
 #include "core/schedule/strategies/strategy_options.h"

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/model/classes.h"
 #include "core/train/predict.h"
 #include "core/train/run_folder.h"
 #include "tests/support/cifar_files.h"

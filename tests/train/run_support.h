@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/model/classes.h"
 #include "core/model/net_writer.h"
 #include "core/plugin/registry.h"
 #include "core/train/safetensors.h"

@@ -1,5 +1,6 @@
-// DESIGN §6.1 and §6.2 for strategies whose devices play different roles: one device's weights,
-// and the same bits each time; and the weights and solver state are whole wherever a run goes on.
+// docs/design/promises.md, promises 1 and 2 for strategies whose devices play different roles: one
+// device's weights, and the same bits each time; and the weights and solver state are whole
+// wherever a run goes on.
 #include <gtest/gtest.h>
 
 #include "tests/train/split_support.h"

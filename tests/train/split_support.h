@@ -11,6 +11,8 @@
 
 #include "tests/train/run_support.h"
 
+#include "core/model/classes.h"
+
 namespace tandem::test {
 
 struct SplitCase {

@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "core/base/error.h"
-#include "core/base/precision.h"
+#include "core/base/shape.h"
 
 namespace tandem {
 

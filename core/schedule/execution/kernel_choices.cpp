@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/base/precision.h"
+#include "core/base/shape.h"
 #include "core/base/strings.h"
 
 namespace tandem {

@@ -124,7 +124,7 @@ void require_given(const Layer& layer, const Prepared& prepared) {
       prepared.algorithm.starts_with(measured_prefix) && prepared.algorithm != prepared.given;
   if (prepared.given.empty() || !takes_another) return;
   throw error("{}: its kernel was to take the algorithm '{}' again, but took '{}'{}", layer.title(),
-              prepared.given, prepared.algorithm, in_place(layer.location));
+              prepared.given, prepared.algorithm, in_file(layer.location));
 }
 
 // What a kernel lacks is reported before the first step.
@@ -134,7 +134,7 @@ void require(const Layer& layer, const Prepared& prepared, int64_t statistics) {
         prepared.reason.empty() ? fmt::format("its kernel refused with status {}", prepared.status)
                                 : prepared.reason;
     const std::string message =
-        fmt::format("{}: {}{}{}", layer.title(), reason, in_place(layer.location),
+        fmt::format("{}: {}{}{}", layer.title(), reason, in_file(layer.location),
                     prepared.given.empty()
                         ? ""
                         : fmt::format("; the run's record says to take '{}' again: begin a new run "
@@ -146,11 +146,11 @@ void require(const Layer& layer, const Prepared& prepared, int64_t statistics) {
   require_given(layer, prepared);
   if (prepared.report.statistics > statistics) {
     throw error("{}: its kernel writes {} statistics of the batch, but its type says {}{}",
-                layer.title(), prepared.report.statistics, statistics, in_place(layer.location));
+                layer.title(), prepared.report.statistics, statistics, in_file(layer.location));
   }
   if (prepared.report.saved_bytes > 0 && layer.has(TANDEM_SAVES_NOTHING)) {
     throw error("{}: its kernel keeps {} bytes of saved memory, but its type says it keeps none{}",
-                layer.title(), prepared.report.saved_bytes, in_place(layer.location));
+                layer.title(), prepared.report.saved_bytes, in_file(layer.location));
   }
 }
 
@@ -165,7 +165,7 @@ void require_activation(const Layer& layer, const tandem_kernel& kernel, int32_t
   if (activation == TANDEM_ACTIVATION_NONE || (kernel.activations >> activation & 1U) != 0) return;
   throw error(
       "{}: its kernel for {} devices does not fuse {}, but the net was made for one that does{}",
-      layer.title(), kernel.device_kind, activation_name(activation), in_place(layer.location));
+      layer.title(), kernel.device_kind, activation_name(activation), in_file(layer.location));
 }
 
 // Why the type's kernel may not be captured: its module is of a plugin ABI before graphs; "" if

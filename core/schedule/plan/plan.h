@@ -30,7 +30,7 @@ struct StreamId {
   friend bool operator==(const StreamId&, const StreamId&) = default;
 };
 
-// The eight stages of the published pipeline, those of strategies that do not divide the net into
+// The stages of docs/design/strategies.md §1, those of strategies that do not divide the net into
 // two parts, and what surrounds them. Users see these names in tables and timelines.
 enum class Stage {
   input,

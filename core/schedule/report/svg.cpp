@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/xml.h"
+#include "core/base/strings.h"
 
 namespace tandem {
 

@@ -41,7 +41,7 @@ struct Strategy {
 // Forward only, data-parallel, weights broadcast first; scalars are summed on device 0.
 [[nodiscard]] Plan build_testing_plan(const StrategyInputs& inputs);
 
-// STRATEGIES §1, the AlexNet-like test.
+// docs/design/strategies.md §1, the AlexNet-like test.
 struct AlexNetTest {
   bool alexnet_like = false;
   std::string p;            // the layer where backward time passes the first threshold

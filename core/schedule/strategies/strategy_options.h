@@ -1,5 +1,5 @@
 // The options of the strategies, each said once: which strategies take it, what it does, how it is
-// read. Help texts, checks and the table in docs/strategies.md come from here.
+// read. Help texts, checks and the table in docs/reference/strategies.md come from here.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// STRATEGIES §4: after a forward pass on all devices, group E computes the errors, layer after
-// layer, and group W the gradients of the weights and the updates behind it.
+// docs/design/strategies.md §4: after a forward pass on all devices, group E computes the errors,
+// layer after layer, and group W the gradients of the weights and the updates behind it.
 #include <fmt/format.h>
 
 #include <algorithm>

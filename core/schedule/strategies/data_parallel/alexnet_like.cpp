@@ -1,5 +1,5 @@
-// STRATEGIES §1: has the net a conv part with nearly all of the time and an FC part with nearly all
-// of the parameters?
+// docs/design/strategies.md §1: has the net a conv part with nearly all of the time and an FC part
+// with nearly all of the parameters?
 #include <algorithm>
 
 #include "core/base/error.h"

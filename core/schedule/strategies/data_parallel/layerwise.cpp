@@ -1,7 +1,7 @@
-// STRATEGIES §2: every layer's gradient travels as soon as it exists, while the layers before it go
-// backward; the new weights come back while the next step goes forward, those that it needs first
-// first. Small layers share a bucket. What must not queue behind gradients (losses, statistics of
-// the whole batch) has streams of its own.
+// docs/design/strategies.md §2: every layer's gradient travels as soon as it exists, while the
+// layers before it go backward; the new weights come back while the next step goes forward, those
+// that it needs first first. Small layers share a bucket. What must not queue behind gradients
+// (losses, statistics of the whole batch) has streams of its own.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The split of a net into its conv part and its FC part (STRATEGIES §1): by name, or where the
-// predicted step is the shortest.
+// The split of a net into its conv part and its FC part (docs/design/strategies.md §1): by name, or
+// where the predicted step is the shortest.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// STRATEGIES §0, the baseline: the whole model is broadcast in one copy a device, and so are all
-// gradients sent; everything waits for everything before it.
+// docs/design/strategies.md §0, the baseline: the whole model is broadcast in one copy a device,
+// and so are all gradients sent; everything waits for everything before it.
 #include "core/schedule/strategies/common/stages.h"
 #include "core/schedule/strategies/data_parallel/parts.h"
 #include "core/schedule/strategies/strategies.h"

@@ -1,6 +1,7 @@
-// STRATEGIES §1: the gradients of the FC part travel, are added and make their update while the
-// convolutions still go backward. With hidden broadcast the new FC weights go out then, too, and
-// those of the conv part layer by layer, in the order in which the next forward needs them.
+// docs/design/strategies.md §1: the gradients of the FC part travel, are added and make their
+// update while the convolutions still go backward. With hidden broadcast the new FC weights go out
+// then, too, and those of the conv part layer by layer, in the order in which the next forward
+// needs them.
 #include <set>
 
 #include "core/schedule/strategies/common/stages.h"

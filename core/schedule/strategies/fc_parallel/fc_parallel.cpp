@@ -1,5 +1,6 @@
-// STRATEGIES §3: the last fully connected layers are divided by neurons; their gradients never
-// travel. Everything else is data-parallel, each layer's gradient summed as soon as it exists.
+// docs/design/strategies.md §3: the last fully connected layers are divided by neurons; their
+// gradients never travel. Everything else is data-parallel, each layer's gradient summed as soon as
+// it exists.
 #include <fmt/format.h>
 
 #include <numeric>

@@ -1,6 +1,6 @@
-// STRATEGIES §5: conv devices and FC devices. Activations go from one to the other, errors and the
-// last convolution's gradient come back; each kind of device sums and updates its own weights,
-// layer by layer, while the next layer is computed.
+// docs/design/strategies.md §5: conv devices and FC devices. Activations go from one to the other,
+// errors and the last convolution's gradient come back; each kind of device sums and updates its
+// own weights, layer by layer, while the next layer is computed.
 #include <fmt/format.h>
 
 #include "core/base/error.h"
@@ -148,18 +148,25 @@ class Hybrid {
     }
   }
 
-  // The averaged gradient of the last convolution, and the errors below it.
+  // The averaged gradient of the last convolution, and the gradients of its inputs.
   void send_back_gradients() {
     const std::vector<int> weights = weights_completed_by(net_, roles_.last_conv);
     for (size_t i = 0; i < roles_.conv.size(); ++i) {
       const int from = roles_.partner(i), to = roles_.conv[i];
-      if (boundary_layer_.wants_backward_data) {
-        const int input = boundary_layer_.inputs[0];
-        builder_.emit_transfer(fmt::format("send {} errors", boundary_layer_.name),
+      std::vector<CopySegment> inputs;
+      for (size_t number = 0; number < boundary_layer_.inputs.size(); ++number) {
+        const int input = boundary_layer_.inputs[number];
+        const bool is_wanted = boundary_layer_.wants_backward_data &&
+                               boundary_layer_.may_take_gradient(number) &&
+                               net_.tensors[size_t(input)].has_gradient;
+        if (!is_wanted) continue;
+        inputs.push_back({builder_.tensor_gradient(from, input, builder_.rows(to)),
+                          builder_.tensor_gradient(to, input)});
+      }
+      if (!inputs.empty()) {
+        builder_.emit_transfer(fmt::format("send {} activation gradients", boundary_layer_.name),
                                Stage::send_activation_gradients, roles_.last_conv, from, to,
-                               {{builder_.tensor_gradient(from, input, builder_.rows(to)),
-                                 builder_.tensor_gradient(to, input)}},
-                               When::every_micro_batch, full_duplex);
+                               std::move(inputs), When::every_micro_batch, full_duplex);
       }
       if (weights.empty()) continue;
       std::vector<CopySegment> segments;
