@@ -72,7 +72,7 @@ TEST(OptionErrors, TrainingOnSimulatedDevicesIsRefused) {
               AllOf(HasSubstr("'sim:2' simulate time"), HasSubstr("use cpu")));
 }
 
-TEST(OptionErrors, StepsAsGraphsAreRefusedWhereDevicesHaveNone) {
+TEST(OptionErrors, GraphsAreRefusedWhereDevicesHaveNone) {
   EXPECT_THAT(refusal_of("--graphs on"),
               HasSubstr("--graphs on: backend 'cpu' captures no graphs"));
   EXPECT_THAT(refusal_of("--graphs maybe"), HasSubstr("--graphs maybe: it is auto, on or off"));

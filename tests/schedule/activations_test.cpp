@@ -1,5 +1,5 @@
-// Activations that kernels do along, in the plans of every strategy: each is done once to each
-// element, and no plan can be made in which one is left out.
+// Fused activations in the plans of every strategy: each is applied once to each element, and no plan
+// can be made in which one is left out.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -110,19 +110,19 @@ TEST_P(JoinedActivations, AreDoneToEachElementOnce) {
   }
 }
 
-TEST_P(JoinedActivations, HaveNoTaskOfTheirOwnButBehindSlices) {
+TEST_P(JoinedActivations, HaveTasksOfTheirOwnOnlyAfterSlices) {
   const Net net = joined_net();
   const Plan plan = plan_of(GetParam());
-  int own = 0, along = 0;
+  int own = 0, fused = 0;
   for (const Task& task : plan.tasks) {
     const PlanBinding* use = forward_use(plan, task);
     if (use == nullptr) continue;
     own += net.layers[static_cast<size_t>(use->layer)].fused_into >= 0 ? 1 : 0;
-    along += use->activation != TANDEM_ACTIVATION_NONE ? 1 : 0;
+    fused += use->activation != TANDEM_ACTIVATION_NONE ? 1 : 0;
     const bool is_part = use->slice.end >= 0 || use->input_slice.end >= 0 || use->adds_to_output;
     EXPECT_FALSE(is_part && use->activation != TANDEM_ACTIVATION_NONE) << task.label;
   }
-  EXPECT_GT(along, 0);
+  EXPECT_GT(fused, 0);
   EXPECT_EQ(own > 0, GetParam().strategy == "fc_parallel");
 }
 
@@ -133,7 +133,7 @@ TEST_P(JoinedActivations, LeaveThePlanWithoutRacesAndNeedlessWaits) {
   expect_written_before_read(plan);
 }
 
-// ---- What a strategy that emits passes by itself may get wrong.
+// ---- Mistakes that a strategy can make which emits passes itself.
 
 class ByHand : public testing::Test {
  protected:
@@ -143,7 +143,7 @@ class ByHand : public testing::Test {
     return result;
   }
   [[nodiscard]] int layer(const char* name) const { return net_.find_layer(name); }
-  // Without what it could do along.
+  // Without the activation that could be fused.
   void emit_alone(PlanBuilder& builder, const char* name) const {
     PlanBinding use = builder.describe(0, layer(name));
     use.activation = TANDEM_ACTIVATION_NONE;

@@ -38,7 +38,7 @@ TEST(Report, TextShowsStageLabelStreamsAndWaits) {
   EXPECT_THAT(text, HasSubstr("'send \"b\"' of the micro-batch before"));
 }
 
-TEST(Report, DotClustersStreamsInDevicesAndDrawsWaitsOfTheStepBeforeDashed) {
+TEST(Report, DotClustersStreamsInDevicesAndDrawsWaitsOfTheMicroBatchBeforeDashed) {
   const std::string dot = to_dot(two_devices());
   EXPECT_THAT(dot, HasSubstr("subgraph cluster_1 {"));
   EXPECT_THAT(dot, HasSubstr("subgraph cluster_0_communication {"));
@@ -60,6 +60,17 @@ TEST(Report, TheChromeTraceHasEveryTaskOnEachOfItsStreamsInMicroseconds) {
     EXPECT_EQ(event["args"]["step"], 3);
   }
   EXPECT_EQ(sends, 2);
+}
+
+TEST(Report, TheChromeTraceHasTheStepAndItsMicroBatch) {
+  Plan plan = two_devices();
+  plan.micro_batches_per_step = 2;
+  const auto trace = nlohmann::json::parse(to_chrome_trace(plan, events()));
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["ph"] != "X") continue;
+    EXPECT_EQ(event["args"]["step"], 1);
+    EXPECT_EQ(event["args"]["micro_batch"], 1);
+  }
 }
 
 TEST(Report, TheChromeTraceNamesDevicesAndStreams) {

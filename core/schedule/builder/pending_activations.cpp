@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/overloaded.h"
 
 namespace tandem {
 
@@ -125,15 +126,26 @@ void PendingActivations::follow_copy(const Net& net, const Plan& plan, const Tas
 }
 
 void PendingActivations::follow(const Net& net, const Plan& plan, const Task& task) {
-  const auto* work = std::get_if<LayerWork>(&task.work);
-  if (work != nullptr && work->pass == LayerPass::forward) {
-    return follow_forward(net, plan, task, *work);
-  }
-  if (pending_.empty()) return;
-  if (const auto* copy = std::get_if<CopyWork>(&task.work)) {
-    return follow_copy(net, plan, task, *copy);
-  }
-  for (const Region& region : task.reads) require_done(net, plan, task, region);
+  const auto only_reads = [&] {
+    if (pending_.empty()) return;
+    for (const Region& region : task.reads) require_done(net, plan, task, region);
+  };
+  std::visit(overloaded{
+                 [&](const LayerWork& work) {
+                   work.pass == LayerPass::forward ? follow_forward(net, plan, task, work)
+                                                   : only_reads();
+                 },
+                 [&](const CopyWork& work) {
+                   if (!pending_.empty()) follow_copy(net, plan, task, work);
+                 },
+                 [&](const AddWork&) { only_reads(); },
+                 [&](const MergeWork&) { only_reads(); },
+                 [&](const NormWork&) { only_reads(); },
+                 [&](const UpdateWork&) { only_reads(); },
+                 [&](const CheckWork&) { only_reads(); },
+                 [&](const ConvertWork&) { only_reads(); },
+             },
+             task.work);
 }
 
 }  // namespace tandem
