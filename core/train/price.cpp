@@ -48,14 +48,16 @@ class KernelMemory {
   MemoryPlan plan(const Net& net, Plan plan) {
     return fill(plan) ? plan_memory(plan) : memory_on(registry_, devices_, net, std::move(plan));
   }
-  // Prepares the kernels of a plan once for all that use them alike.
-  void learn(const Net& net, Plan plan) {
-    prepare_kernels(registry_, devices_, net, plan);
+  // Prepares the kernels of a plan once for all that use them alike. What prepare_kernels()
+  // returns.
+  std::string learn(const Net& net, Plan plan) {
+    std::string refusal = prepare_kernels(registry_, devices_, net, plan);
     for (const PlanBinding& use : plan.bindings) {
       const auto bytes = [&](int buffer) { return plan.buffers[size_t(buffer)].bytes; };
       saved_[key(use)] = bytes(use.saved);
       scratch_[key(use)] = bytes(use.scratch);
     }
+    return refusal;
   }
 
  private:
@@ -173,7 +175,7 @@ class Pricer {
   }
 
   void set_memory(Price& price, const Net& net) {
-    if (!learnt_) kernels_.learn(net, price.plan);
+    if (!learnt_) list_.kernels_refusal = kernels_.learn(net, price.plan);
     learnt_ = true;
     const MemoryPlan memory = kernels_.plan(net, price.plan);
     int64_t sum = 0, most = 0;

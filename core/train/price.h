@@ -44,6 +44,7 @@ struct PriceList {
   int64_t batch = 0;
   std::vector<Price> prices;                    // fastest first; what cannot be comes last
   int measured_costs = 0, estimated_costs = 0;  // tasks of the fastest plan
+  std::string kernels_refusal;                  // memory_on()'s
 };
 
 // Whose kernels a session of simulated devices stands for: `devices` themselves, or, if they are

@@ -1,5 +1,5 @@
-// The documentation holds together: no link is dead, every page can be reached from the index, the
-// pages that sources name exist, and tables stay readable.
+// The documentation holds together: no link is dead, every page can be reached from the index,
+// files that pages name and pages that sources name exist, and tables stay readable.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -118,6 +118,23 @@ TEST(Documentation, IsReachedFromItsIndex) {
   for (const fs::path& page : files_in(source_folder() / "docs", {".md"})) {
     EXPECT_TRUE(listed.contains(page)) << name_of(page) << " is not in docs/README.md";
   }
+}
+
+// `core/base/error.h` in a page: a file or folder of this tree.
+TEST(Documentation, NamesFilesThatExist) {
+  static const std::regex path(
+      R"(`((core|include|plugins|layers|datasets|examples|tests|bench|scripts|cmake|docs)/[\w./-]*)`)");
+  int named = 0;
+  for (const fs::path& page : pages()) {
+    for_each_line(page, [&](int number, const std::string& line) {
+      for (std::sregex_iterator found(line.begin(), line.end(), path), end; found != end; ++found) {
+        EXPECT_TRUE(fs::exists(source_folder() / (*found)[1].str()))
+            << name_of(page) << ":" << number << " names " << (*found)[1];
+        ++named;
+      }
+    });
+  }
+  EXPECT_GT(named, 50);
 }
 
 TEST(Documentation, HasThePagesThatSourcesName) {

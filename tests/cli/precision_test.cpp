@@ -38,8 +38,9 @@ TEST_F(Precision, AnotherWordIsRefusedByEveryCommandThatHasTheOption) {
 TEST_F(Precision, ThatOnlyGpusHaveIsRefusedElsewhere) {
   for (const char* command : {"train --data synthetic --net lenet --steps 1 --out run",
                               "profile --net lenet", "plan --net lenet --devices cpu:2"}) {
-    EXPECT_THAT(desk_.refusal(std::string(command) + " --precision tf32"),
-                HasSubstr("precision tf32 is of NVIDIA GPUs (--devices cuda:0)"))
+    EXPECT_THAT(
+        desk_.refusal(std::string(command) + " --precision tf32"),
+        HasSubstr("precision tf32 needs the tensor cores of NVIDIA GPUs (--devices cuda:0)"))
         << command;
     EXPECT_THAT(desk_.refusal(std::string(command) + " --precision float16"),
                 HasSubstr("none of its layers with weights computes in float16 on device kind "
@@ -126,9 +127,9 @@ TEST_F(Precision, ALossScaleIsAPowerOfTwoAndOfFloat16) {
   desk_.draw_two_classes("images");
   const std::string train = "train --net tiny.prototxt --data images --batch 4 --steps 2 --out run";
   EXPECT_THAT(desk_.refusal(train + " --precision float16 --loss-scale 100"),
-              HasSubstr("a loss scale of 100: it is a power of two from 1 to 65536"));
+              HasSubstr("a loss scale of 100: it must be a power of two from 1 to 65536"));
   EXPECT_THAT(desk_.refusal(train + " --precision float16 --loss-scale 131072"),
-              HasSubstr("it is a power of two from 1 to 65536"));
+              HasSubstr("it must be a power of two from 1 to 65536"));
   EXPECT_THAT(desk_.refusal(train + " --loss-scale 128"),
               HasSubstr("--loss-scale 128 is of --precision float16; float32 needs none"));
   success(train);
@@ -160,10 +161,9 @@ TEST_F(Precision, OfAPlanMakesTransfersOfActivationsHalfAsLong) {
 
 // But for the memory that only the kernels of a CPU with AVX-512 can tell.
 TEST_F(Precision, ThatThisCpuDoesNotMultiplyInIsShownAndPlannedAsOneThatDoesHasIt) {
-  const std::string net = "net cifar10_quick --precision bfloat16",
-                    plan = "plan --net cifar10_quick --strategy hybrid --precision bfloat16";
+  const std::string net = "net cifar10_quick", plan = "plan --net cifar10_quick --strategy ";
   const auto without_memory = [&](const std::string& command, const std::string& before) {
-    const Outcome outcome = desk_.tandem(command + " --json", before);
+    const Outcome outcome = desk_.tandem(command + " --precision bfloat16 --json", before);
     EXPECT_EQ(outcome.code, 0) << outcome.errors;
     nlohmann::json tree = nlohmann::json::parse(outcome.output);
     tree.erase("memory_bytes");
@@ -173,11 +173,10 @@ TEST_F(Precision, ThatThisCpuDoesNotMultiplyInIsShownAndPlannedAsOneThatDoesHasI
   for (const std::string cap : {"ONEDNN_MAX_CPU_ISA=AVX2", "ONEDNN_MAX_CPU_ISA=SSE41"}) {
     SCOPED_TRACE(cap);
     EXPECT_EQ(without_memory(net, cap), without_memory(net, ""));
-    EXPECT_EQ(without_memory(plan, cap), without_memory(plan, ""));
+    EXPECT_EQ(without_memory(plan + "hybrid", cap), without_memory(plan + "hybrid", ""));
     for (const std::string& command :
-         {net, plan, plan + " --devices cpu:2",
-          std::string("plan --net lenet --strategy auto") + " --precision bfloat16"}) {
-      const Outcome outcome = desk_.tandem(command, cap);
+         {net, plan + "hybrid", plan + "two_phase --devices cpu:2", plan + "all", plan + "auto"}) {
+      const Outcome outcome = desk_.tandem(command + " --precision bfloat16", cap);
       EXPECT_EQ(outcome.code, 0) << command << "\n" << outcome.errors;
       EXPECT_THAT(outcome.output,
                   AllOf(HasSubstr("memory is without what the kernels of cpu devices keep beside "
@@ -186,6 +185,19 @@ TEST_F(Precision, ThatThisCpuDoesNotMultiplyInIsShownAndPlannedAsOneThatDoesHasI
           << command;
     }
   }
+}
+
+TEST_F(Precision, ThatThisCpuDoesNotMultiplyInGivesWayToFloat32InATestThatDoesNotAskForIt) {
+  desk_.draw_two_classes("images");
+  success("train --net tiny.prototxt --data images --batch 4 --steps 2 --out run");
+  desk_.write("run/run.json", test::replaced(desk_.read("run/run.json"), "\"float32\"",
+                                             "\"bfloat16\""));  // as another CPU leaves it
+  const std::string cap = "ONEDNN_MAX_CPU_ISA=AVX2";
+  EXPECT_THAT(desk_.tandem("test --run run --data images", cap).output,
+              AllOf(HasSubstr("in float32, not in the run's bfloat16: "),
+                    HasSubstr(".safetensors, in float32")));
+  EXPECT_THAT(desk_.refusal("test --run run --data images --precision bfloat16", cap),
+              HasSubstr("this CPU does not multiply bfloat16"));
 }
 
 TEST_F(Precision, ThatThisCpuDoesNotMultiplyInIsRefusedWhereItWouldHaveTo) {

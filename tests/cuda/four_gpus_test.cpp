@@ -208,7 +208,7 @@ TEST_F(FourGpus, ThatContinueUseTheRecordedAlgorithmsAndMeasureOnlyOtherUses) {
   rest.devices = "cuda:0,1,2";
   run(rest);
   const KernelChoices more = record_of(tuned).algorithms;
-  EXPECT_EQ(more.size(), 8U) << "4 rows in place of 6";
+  EXPECT_EQ(more.size(), 8U) << "4 rows instead of 6";
   for (const auto& [use, algorithm] : choices) EXPECT_EQ(more.at(use), algorithm);
 }
 

@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, MessagesOfTrainingByGraphs, testing::Values("c
                          device_name);
 
 TEST_P(MessagesOfTrainingByGraphs, ReportOncePerPhaseThatStepsRunTaskByTask) {
-  if (!runs_on_stand_in()) GTEST_SKIP() << "layers of a GPU can be captured";
+  if (!runs_on_stand_in()) GTEST_SKIP() << "the layers of a GPU can always be captured";
   setenv("TANDEM_FAKE_ALLOCATES", "1", 1);
   Lines said;
   const TrainOptions o = options(GraphUse::automatic);
@@ -68,7 +68,7 @@ TEST_P(MessagesOfTrainingByGraphs, ReportOncePerPhaseThatStepsRunTaskByTask) {
 }
 
 TEST_P(MessagesOfTrainingByGraphs, ReportItAlsoForARunThatFails) {
-  if (!runs_on_stand_in()) GTEST_SKIP() << "layers of a GPU can be captured";
+  if (!runs_on_stand_in()) GTEST_SKIP() << "the layers of a GPU can always be captured";
   setenv("TANDEM_FAKE_ALLOCATES", "1", 1);
   Lines said;
   TrainOptions o = options(GraphUse::automatic);

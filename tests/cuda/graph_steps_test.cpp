@@ -84,7 +84,7 @@ TEST_P(GraphStepsOfTraining, KeepTheOrderOfStreamsWithoutEvents) {
 }
 
 TEST_P(GraphStepsOfTraining, HaveOtherBitsIfAWaitWithinTheStepIsMissing) {
-  if (!runs_on_stand_in()) GTEST_SKIP() << "the order in which a GPU runs it may hide it";
+  if (!runs_on_stand_in()) GTEST_SKIP() << "on a GPU the order of execution may hide it";
   const Plan plan = chain_of_sums();
   const Outcome right = run(GetParam(), plan, GraphUse::on);
   EXPECT_EQ(run(GetParam(), plan, GraphUse::off).buffers, right.buffers);

@@ -164,7 +164,7 @@ TEST_P(GraphsOfStreams, AreCapturedOneAtATimePerThreadAndEndOnTheirStream) {
   stream.begin_capture();
   EXPECT_THAT(message_of([&] { other.begin_capture(); }), HasSubstr("is already capturing"));
   EXPECT_THAT(message_of([&] { static_cast<void>(other.end_capture()); }),
-              HasSubstr("no capture on this stream"));
+              HasSubstr("has not begun a capture on this stream"));
   static_cast<void>(stream.end_capture());
   other.begin_capture();
   static_cast<void>(other.end_capture());

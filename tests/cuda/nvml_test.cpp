@@ -28,7 +28,7 @@ TEST_F(NvLinksFromNvml, HaveTheirOtherEndAndBandwidth) {
   const NvLinks found = find_nvlinks({first, second}, library_.c_str());
   ASSERT_TRUE(found.are_known);
   const std::vector<NvLink>& links = found.links[0];
-  ASSERT_EQ(links.size(), 4U) << "the one that is down is left out";
+  ASSERT_EQ(links.size(), 4U) << "an inactive link is not counted";
   EXPECT_EQ(links[0].remote, second);
   EXPECT_EQ(links[0].bandwidth, 20e9);
   EXPECT_EQ(links[1].bandwidth, 25e9);
@@ -55,7 +55,7 @@ TEST_F(NvLinksFromNvml, ThatAreHiddenHaveNoOtherEnd) {
     EXPECT_EQ(link.remote, "");
     EXPECT_FALSE(link.leads_to_switch);
   }
-  EXPECT_TRUE(found.links[0][0].is_of_unknown_type) << "it does not answer";
+  EXPECT_TRUE(found.links[0][0].is_of_unknown_type) << "no response";
   EXPECT_TRUE(found.links[0][1].is_of_unknown_type);
   EXPECT_FALSE(found.links[0][2].is_of_unknown_type) << "a GPU that is hidden";
 }

@@ -33,7 +33,7 @@ class LibrariesThatAnswer : public testing::Test {
     libraries().by_model = {answer(0, 1, CUDNN_FMA_MATH)};
     libraries().measured = {answer(6, 2, CUDNN_FMA_MATH), answer(1, 3, CUDNN_FMA_MATH)};
   }
-  ~LibrariesThatAnswer() override { EXPECT_EQ(libraries().objects, 0) << "something stays"; }
+  ~LibrariesThatAnswer() override { EXPECT_EQ(libraries().objects, 0) << "something leaks"; }
 
   static std::string chosen(const ConvolutionChoice& how, const ConvolutionKind& kind = {}) {
     const ConvolutionShape shape{{2, 3, 8, 8}, {4, 3, 3, 3}, {2, 4, 8, 8}, 1,

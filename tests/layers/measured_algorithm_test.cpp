@@ -84,7 +84,7 @@ TEST(InnerProductWithItsBias, IsTheProductPlusTheBias) {
 }
 
 TEST(InnerProductWithItsBias, OnAGpuIsOneKernelForAWholeLayer) {
-  if (kernels_run_on_a_cpu()) GTEST_SKIP() << "of GPUs' kernels";
+  if (kernels_run_on_a_cpu()) GTEST_SKIP() << "for kernels of GPUs only";
   EXPECT_THAT(LayerRun(inner_product(13, true)).algorithm(), HasSubstr("bias by cublasLtMatmul"));
   EXPECT_THAT(LayerRun(inner_product(13, false)).algorithm(), Not(HasSubstr("cublasLtMatmul")));
   LayerSetup slice = inner_product(13, true);

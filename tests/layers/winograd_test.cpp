@@ -120,16 +120,16 @@ TEST(Winograd, SupportsImagesWithoutPadding) {
 // so that a batch may be divided on one cpu and not on another.
 TEST(Winograd, DividesALargeBatchIntoBlocks) {
   LayerSetup setup;
-  bool is_parted = false;
+  bool is_divided = false;
   for (const int64_t rows : {21, 85}) {
     setup = convolution({rows, 64, 56, 56}, 192, 1, "1");
     if (!is_winograd(setup)) GTEST_SKIP() << "this machine's oneDNN has no Winograd kernels";
     LayerRun run(setup);
     EXPECT_LE(run.report().scratch_bytes, int64_t{128} << 20);
-    is_parted = run.algorithm().find(" rows at a time") != std::string::npos;
-    if (is_parted) break;
+    is_divided = run.algorithm().find(" rows at a time") != std::string::npos;
+    if (is_divided) break;
   }
-  if (!is_parted) GTEST_SKIP() << "on this cpu oneDNN needs little working memory for 85 rows";
+  if (!is_divided) GTEST_SKIP() << "on this cpu oneDNN needs little working memory for 85 rows";
   LayerRun parts(setup);
   setup.parameters.emplace_back("algorithm", "DIRECT");
   LayerRun direct(setup);

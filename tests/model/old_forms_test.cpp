@@ -73,10 +73,9 @@ TEST(OldestForm, AFieldThatItsTypeDoesNotHaveIsNamed) {
 }
 
 TEST(OldestForm, APaddingLayerStandsBeforeAConvolutionOrPooling) {
-  EXPECT_THAT(
-      failure("layers { layer { name: 'p' type: 'padding' pad: 1 } bottom: 'd' top: 'p' } "
-              "layers { layer { name: 'r' type: 'relu' } bottom: 'p' top: 'r' }"),
-      HasSubstr("a padding layer can stand before one conv or pool layer only, not 'relu'"));
+  EXPECT_THAT(failure("layers { layer { name: 'p' type: 'padding' pad: 1 } bottom: 'd' top: 'p' } "
+                      "layers { layer { name: 'r' type: 'relu' } bottom: 'p' top: 'r' }"),
+              HasSubstr("a padding layer can only be before one conv or pool layer, not 'relu'"));
   EXPECT_THAT(failure("layers { layer { name: 'p' type: 'padding' } bottom: 'd' }"),
               HasSubstr("a padding layer has one bottom, one top and a pad"));
 }

@@ -229,7 +229,7 @@ TEST(Executor, UpdatesEveryTrainedArrayWithItsOwnRateAndDecay) {
   UpdateWork update{{}, step, found_inf};
   for (int i = 0; i < 4; ++i) {
     const auto part = [&](const Region& all) { return Region{all.buffer, 64 * i, 64}; };
-    update.pieces.push_back({i, part(weights), part(gradients), part(state), 256});
+    update.arrays.push_back({i, part(weights), part(gradients), part(state), 256});
   }
   maker.task("update", {compute(0)}, {weights, gradients, state, step, found_inf}, {weights, state},
              update);

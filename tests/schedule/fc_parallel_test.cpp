@@ -117,10 +117,10 @@ TEST(FcParallel, DividesNeuronsEvenlyWithTheirWeightsAndUpdatesThemInParallel) {
   EXPECT_EQ(fc1.rows.count(), 9);
   EXPECT_EQ(plan.bytes(fc1.weights[0]), 5 * 25 * 4);
   const auto& update = std::get<UpdateWork>(task(plan, "update fc1 @1").work);
-  ASSERT_EQ(update.pieces.size(), 2U);
-  EXPECT_EQ(update.pieces[0].weights.offset, 6 * 25 * 4);
-  EXPECT_EQ(plan.bytes(update.pieces[0].weights), 5 * 25 * 4);
-  EXPECT_EQ(plan.bytes(update.pieces[1].weights), 5 * 4);
+  ASSERT_EQ(update.arrays.size(), 2U);
+  EXPECT_EQ(update.arrays[0].weights.offset, 6 * 25 * 4);
+  EXPECT_EQ(plan.bytes(update.arrays[0].weights), 5 * 25 * 4);
+  EXPECT_EQ(plan.bytes(update.arrays[1].weights), 5 * 4);
 }
 
 TEST(FcParallel, TakesTheInputPieceByPieceInAFixedOrderBeginningWithItsOwn) {

@@ -51,8 +51,8 @@ TEST(Buckets, AreContiguousAndHoldEveryTrainedArrayOnce) {
       for (const int weight : bucket.weights) {
         const WeightArray& array = net.weights[size_t(weight)];
         EXPECT_TRUE(seen.insert(weight).second);
-        EXPECT_GE(array.offset * 4, bucket.range.offset);
-        EXPECT_LE((array.offset + array.count) * 4, bucket.range.offset + bucket.range.bytes);
+        EXPECT_GE(array.offset * 4, bucket.range.begin);
+        EXPECT_LE((array.offset + array.count) * 4, bucket.range.end);
       }
     }
     for (size_t i = 0; i < net.weights.size(); ++i) {
@@ -87,10 +87,10 @@ TEST(Slices, CoverTheRangeInOrder) {
   for (const int64_t bytes : {int64_t{4}, int64_t{64}, int64_t{1000}, int64_t{64 * 7}}) {
     int64_t end = 128;
     for (int i = 0; i < 5; ++i) {
-      const Interval slice = slice_of({128, bytes}, i, 5);
-      EXPECT_EQ(slice.offset, end);
-      EXPECT_TRUE(slice.bytes == 0 || slice.offset % 64 == 0);
-      end += slice.bytes;
+      const Interval slice = slice_of({128, 128 + bytes}, i, 5);
+      EXPECT_EQ(slice.begin, end);
+      EXPECT_TRUE(slice.count() == 0 || slice.begin % 64 == 0);
+      end += slice.count();
     }
     EXPECT_EQ(end, 128 + bytes);
   }
@@ -148,7 +148,7 @@ TEST(Ring, SendsOverEachOfItsLinksAllPartsButOneEachWay) {
   const Net net = small_net(8);
   constexpr int devices = 4;
   const Plan plan = build_plan("layerwise", layerwise(net, devices, "ring", 1 << 20));
-  const int64_t all = make_buckets(net, 1 << 20)[0].range.bytes;
+  const int64_t all = make_buckets(net, 1 << 20)[0].range.count();
   for (const Stage stage : {Stage::reduce_gradients, Stage::broadcast_weights}) {
     const auto bytes = traffic(plan, stage);
     ASSERT_EQ(bytes.size(), size_t(devices));

@@ -36,7 +36,7 @@ CostTable computing(const Net& net, double seconds) {
 TEST(LayerwiseTime, OfARingIsItsLinksBoundWhereTheLinksAreSlow) {
   const Net net = small_net(16);
   const CostTable costs = computing(net, 1e-6);
-  const double bytes = double(make_buckets(net, 1 << 20)[0].range.bytes);
+  const double bytes = double(make_buckets(net, 1 << 20)[0].range.count());
   for (const int devices : {2, 3, 4, 8}) {
     StrategyInputs inputs = layerwise(net, devices, "ring", 1 << 20);
     inputs.costs = &costs;
@@ -66,7 +66,7 @@ TEST(LayerwiseTime, OfARingIsThatOfComputeWhereItHidesEverything) {
 TEST(LayerwiseTime, OfATreeGrowsWithTheLogarithmAndOfSerialWithTheDevices) {
   const Net net = small_net(16);
   const CostTable costs = computing(net, 1e-6);
-  const double bytes = double(make_buckets(net, 1 << 20)[0].range.bytes);
+  const double bytes = double(make_buckets(net, 1 << 20)[0].range.count());
   for (const int devices : {2, 4, 8}) {
     StrategyInputs inputs = layerwise(net, devices, "tree", 1 << 20);
     inputs.costs = &costs;

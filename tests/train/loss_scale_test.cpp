@@ -80,7 +80,7 @@ TEST_F(LossScales, OfASessionAreItsNets) {
   o.loss_scale = 100;
   EXPECT_THAT(
       [&] { Session(registry, small_net(), o); },
-      testing::ThrowsMessage<Error>(HasSubstr("a loss scale of 100: it is a power of two")));
+      testing::ThrowsMessage<Error>(HasSubstr("a loss scale of 100: it must be a power of two")));
 }
 
 }  // namespace

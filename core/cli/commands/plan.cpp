@@ -84,6 +84,13 @@ std::string costs_text(const PlanArguments& a, const CostTable& costs, int measu
       costs.roofline_.bandwidth / 1e9);
 }
 
+// `refusal`: of the kernels that were asked for it, memory_on()'s.
+std::string missing_memory_text(const DeviceSpec& kernels, const std::string& refusal) {
+  if (!kernels.ordinals.empty() && refusal.empty()) return "";
+  return fmt::format("memory is without what the kernels of {} devices keep beside tensors{}{}\n",
+                     kernels.kind, refusal.empty() ? "" : ": ", refusal);
+}
+
 int run_all(const PlanArguments& a, Registry& registry, const NetDefinition& definition,
             const SessionOptions& options, const PriceOptions& how) {
   const PriceList list = price_strategies(registry, definition, options, how);
@@ -112,8 +119,9 @@ int run_all(const PlanArguments& a, Registry& registry, const NetDefinition& def
   fmt::print("net {} on {} devices, batch {}{}\n\n{}", a.net.net, list.devices, list.batch,
              a.batch_per_device > 0 ? fmt::format(" ({} a device)", a.batch_per_device) : "",
              price_table(list));
-  fmt::print("{}{}{}", costs_text(a, *options.costs, list.measured_costs, list.estimated_costs),
-             links_text(options.machine), pixels_text(a.pixels, options));
+  fmt::print("{}{}{}{}", costs_text(a, *options.costs, list.measured_costs, list.estimated_costs),
+             links_text(options.machine), pixels_text(a.pixels, options),
+             missing_memory_text(*how.kernel_devices, list.kernels_refusal));
   return 0;
 }
 
@@ -191,10 +199,7 @@ int run_plan(PlanArguments& a, const Command& command) {
              costs_text(a, *options.costs, sources.measured, sources.estimated),
              links_text(options.machine), pixels_text(a.pixels, options));
   fmt::print("{}", memory_text(memory));
-  if (how.kernel_devices->ordinals.empty() || !refusal.empty()) {
-    fmt::print("memory is without what the kernels of {} devices keep beside tensors{}{}\n",
-               how.kernel_devices->kind, refusal.empty() ? "" : ": ", refusal);
-  }
+  fmt::print("{}", missing_memory_text(*how.kernel_devices, refusal));
   if (!a.dot.empty()) fmt::print("graph written to {} (dot -Tsvg)\n", a.dot);
   if (!a.trace.empty()) fmt::print("predicted timeline written to {}\n", a.trace);
   if (!a.svg.empty()) fmt::print("drawn timeline written to {}\n", a.svg);
