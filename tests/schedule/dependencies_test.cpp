@@ -192,14 +192,6 @@ TEST(Races, NameBothTasksTheMicroBatchAndTheBuffer) {
   std::vector<std::string> texts;
   for (const Race& race : races) texts.push_back(race.text);
   EXPECT_THAT(
-<<<<<<< HEAD
-      texts, UnorderedElementsAre(
-                 "'forward conv1 @0' and 'update conv1 @0' both use 'weights' @0, unordered",
-                 "'update conv1 @0' and 'forward conv1 @0' of the next micro-batch both use 'weights' @0, "
-                 "unordered",
-                 "'forward conv1 @0' and 'update conv1 @0' of the next micro-batch both use 'weights' @0, "
-                 "unordered"));
-=======
       texts,
       UnorderedElementsAre(
           "'forward conv1 @0' and 'update conv1 @0' both use 'weights' @0, unordered",
@@ -207,7 +199,6 @@ TEST(Races, NameBothTasksTheMicroBatchAndTheBuffer) {
           "unordered",
           "'forward conv1 @0' and 'update conv1 @0' of the next micro-batch both use 'weights' @0, "
           "unordered"));
->>>>>>> next
 }
 
 TEST(Races, AreSeenWhereBuffersOfTwoStreamsShareAddresses) {
