@@ -146,7 +146,8 @@ double CostTable::use_seconds(const Net& net, int layer, LayerPass pass, int64_t
   }
   const auto [flops, bytes] = pass_work(net.cost(layer, rows), pass);
   // Types say the bytes of float32 tensors.
-  const double width = static_cast<double>(dtype_bytes(net.layers[size_t(layer)].dtype)) / 4;
+  const double width = static_cast<double>(dtype_bytes(net.layers[size_t(layer)].dtype)) /
+                       static_cast<double>(dtype_bytes(TANDEM_FLOAT32));
   return std::max(flops / roofline_.flops, bytes * width / roofline_.bandwidth);
 }
 

@@ -4,13 +4,10 @@
 
 #include <algorithm>
 
+#include "core/schedule/plan/buffers.h"
+#include "core/schedule/plan/memory_plan.h"
+
 namespace tandem {
-
-namespace {
-
-constexpr int64_t alignment = 64;
-
-}  // namespace
 
 // A quarter of the largest array, so that two windows are less than it, and what takes a copy much
 // longer than its begin.
@@ -18,10 +15,9 @@ int64_t ExtendedState::window_bytes() const {
   constexpr int64_t most = int64_t{4} << 20;
   int64_t largest = 0;
   for (const WeightArray& array : builder_.net().weights) {
-    largest = std::max(largest, array.count * 4);
+    largest = std::max(largest, buffers::bytes_of(array).count());
   }
-  const int64_t quarter = (largest / 4 + alignment - 1) / alignment * alignment;
-  return std::clamp(quarter, alignment, most);
+  return std::clamp(aligned(largest / 4), memory_alignment, most);
 }
 
 void ExtendedState::emit_update(const std::string& what, Stage stage, int device,
