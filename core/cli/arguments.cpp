@@ -4,39 +4,21 @@
 
 #include "core/base/error.h"
 #include "core/base/shape.h"
-#include "core/model/classes.h"
-#include "core/model/models.h"
-#include "core/schedule/cost/topology_file.h"
+#include "core/base/strings.h"
+#include "core/data/pixels.h"
+#include "core/schedule/execution/capture.h"
 #include "core/train/safetensors.h"
 #include "core/train/session.h"
 
 namespace tandem::cli {
 namespace {
 
-// Whether --pixels leaves it to the program.
+// Whether --pixels leaves the choice to the program.
 bool is_decided_here(const std::string& pixels) {
   return pixels.empty() || pixels == "auto";
 }
 
 }  // namespace
-
-MachineOptions MachineArguments::options() const {
-  MachineOptions options;
-  if (threads < 0)
-    throw error("--threads {}: there must be at least 1 (or 0 for all cores)", threads);
-  options.threads = threads;
-  if (!link.empty()) options.link = parse_link(link);
-  if (!topology.empty()) {
-    if (!link.empty()) {
-      throw error("--link {} and --topology {}: both say how fast links are; give one of them",
-                  link, topology);
-    }
-    options.topology = std::make_shared<Topology>(read_topology(topology));
-  }
-  options.delay_seed = delay_seed;
-  options.delay_seconds = delay_seed != 0 ? delay_milliseconds / 1000 : 0;
-  return options;
-}
 
 std::map<std::string, std::string> read_pairs(const std::vector<std::string>& texts,
                                               const char* option, const char* example) {
@@ -44,18 +26,18 @@ std::map<std::string, std::string> read_pairs(const std::vector<std::string>& te
   for (const std::string& text : texts) {
     const size_t at = text.find('=');
     if (at == std::string::npos)
-      throw error("{} {}: it is written name=value, e.g. {}", option, text, example);
+      throw error("{} {}: it must be name=value, e.g. {}", option, text, example);
     pairs[text.substr(0, at)] = text.substr(at + 1);
   }
   return pairs;
 }
 
 void add_state_options(Command& command, const std::string& prefix, const std::string& what,
-                       StateArguments& arguments) {
-  command.option("--" + prefix + "level N", &arguments.level,
+                       NetState& state) {
+  command.option("--" + prefix + "level N", &state.level,
                  "Level of the " + what + ", for layers with min_level or max_level");
   command
-      .option("--" + prefix + "stage NAMES", &arguments.stages,
+      .option("--" + prefix + "stage NAMES", &state.stages,
               "Stages of the " + what + ", for layers with stage or not_stage, e.g. a,b")
       .separator(',');
 }
@@ -98,11 +80,11 @@ std::string pixels_word(const SessionOptions& options) {
 
 std::string pixels_text(const std::string& pixels, const SessionOptions& options) {
   if (options.training_pixels == PixelForm::rounded) {
-    return "pixels: floats; the devices' backend makes none of bytes\n";
+    return "pixels: floats; the backend of the devices does not convert bytes\n";
   }
   const std::string word = pixels_word(options);
   if (!is_decided_here(pixels)) return fmt::format("pixels: {}\n", word);
-  return fmt::format("pixels: {} by default (or say --pixels {})\n", word,
+  return fmt::format("pixels: {} by default (to change: --pixels {})\n", word,
                      word == "bytes" ? "floats" : "bytes");
 }
 
@@ -115,7 +97,7 @@ void choose_made_up_pixels(const std::string& pixels, bool prefers_bytes, Sessio
   }
   if (pixels != "bytes" && !(is_decided_here(pixels) && prefers_bytes && fits)) return;
   options.training_pixels = PixelForm::bytes;
-  options.pixel_scale.means.fill(127.5F);  // around zero, as images whose mean is taken away
+  options.pixel_scale.means.fill(127.5F);  // around zero, as images with their mean subtracted
 }
 
 void add_tune_option(Command& command, bool& tune) {
@@ -142,18 +124,26 @@ void add_json_option(Command& command, bool& as_json) {
   command.flag("--json", as_json, "Print JSON");
 }
 
-void add_machine_options(Command& command, MachineArguments& arguments) {
-  command.option("--link SPEED", &arguments.link,
+void add_device_options(Command& command, DeviceOptions& options) {
+  command.option("--link SPEED", &options.link,
                  "Speed of copies between devices, e.g. bandwidth=4GB/s,latency=10us (default: "
                  "unlimited)");
-  command.option("--topology FILE", &arguments.topology,
+  command.option("--topology FILE", &options.topology,
                  "How devices are connected: a file that `tandem devices --measure` writes");
-  command.option("--threads N", &arguments.threads, "Cores that cpu devices share (default: all)");
-  command.option("--test-delays SEED", &arguments.delay_seed,
+  command.option("--threads N", &options.threads, "Cores that cpu devices share (default: all)");
+  command.option("--test-delays SEED", &options.delay_seed,
                  "Test mode: random delays on every stream, drawn with this seed; the results must "
                  "not change");
-  command.option("--test-delay-ms MS", &arguments.delay_milliseconds, "The longest of these delays")
-      .show_default();
+  command.option(
+      "--test-delay-ms MS",
+      [&options](const std::string& text) {
+        double milliseconds = 0;
+        if (!parse_number(text, &milliseconds) || !(milliseconds >= 0)) {
+          throw error("--test-delay-ms {}: it must be a number of at least 0", text);
+        }
+        options.delay_seconds = milliseconds / 1000;
+      },
+      "The longest of these delays (default: 1)");
 }
 
 void RooflineArguments::apply(Roofline& roofline) const {
@@ -170,43 +160,21 @@ void add_roofline_options(Command& command, RooflineArguments& arguments) {
                  "Roofline: bandwidth of a device's memory, e.g. 200GB/s");
 }
 
-void add_net_options(Command& command, NetArguments& arguments) {
-  command.option("--net FILE", &arguments.net, "A model's name or a prototxt file").show_default();
-  add_net_size_options(command, arguments);
+void add_net_options(Command& command, NetChoice& choice) {
+  command.option("--net FILE", &choice.net, "A model's name or a prototxt file").show_default();
+  add_net_size_options(command, choice);
 }
 
-void add_net_size_options(Command& command, NetArguments& arguments) {
-  command.option("--batch N", &arguments.batch, "Images in the global batch (default: the net's)")
+void add_net_size_options(Command& command, NetChoice& choice) {
+  command.option("--batch N", &choice.batch, "Images in the global batch (default: the net's)")
       .range(1);
-  command.option("--classes N", &arguments.classes, "Classes (default: as the net's file has them)")
+  command.option("--classes N", &choice.classes, "Classes (default: as the net's file has them)")
       .range(1);
   command
-      .option("--size N", &arguments.size,
+      .option("--size N", &choice.size,
               "Height and width of the images, if the net does not have them")
       .range(1);
-  add_state_options(command, "", "net", arguments.state);
-}
-
-NetDefinition NetArguments::definition() const {
-  const NetDefinition read = in_states(read_net(find_net(net)), state.state(), state.state());
-  if (classes < 0) throw error("--classes {}: there must be at least 2", classes);
-  return classes > 0 ? with_class_count(read, classes) : read;
-}
-
-Shape NetArguments::data(const NetDefinition& net_definition) const {
-  Shape shape = net_definition.input_shape();
-  shape.n = 1;
-  if (shape.c == 0) shape.c = 3;
-  if (size > 0) shape.h = shape.w = size;
-  if (shape.h == 0 || shape.w == 0) {
-    throw error("net '{}' does not say how large its images are: say it with --size", net);
-  }
-  return shape;
-}
-
-int64_t NetArguments::batch_of(const NetDefinition& net_definition) const {
-  if (batch < 0) throw error("--batch {}: the batch must have at least 1 image", batch);
-  return batch > 0 ? batch : net_definition.batch_size(TANDEM_TRAIN).value_or(64);
+  add_state_options(command, "", "net", choice.state);
 }
 
 }  // namespace tandem::cli

@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "core/cli/command_line.h"
-#include "core/device/machine.h"
-#include "core/model/definition.h"
 #include "core/schedule/cost/cost_table.h"
-#include "core/schedule/execution/capture.h"
+#include "core/train/net_choice.h"
+#include "include/tandem/devices.h"
 
 namespace tandem {
 struct SessionOptions;
@@ -18,25 +17,12 @@ struct SessionOptions;
 
 namespace tandem::cli {
 
-struct MachineArguments {
-  std::string link, topology;
-  int threads = 0;
-  uint64_t delay_seed = 0;
-  double delay_milliseconds = 1;
-  // Throws Error for a value that is wrong, and for both a link and a topology.
-  [[nodiscard]] MachineOptions options() const;
-};
-void add_machine_options(Command& command, MachineArguments& arguments);
+void add_device_options(Command& command, DeviceOptions& options);
 
-// A net's state, for the include and exclude rules of its layers: `--level 1 --stage a,b`.
-struct StateArguments {
-  int64_t level = 0;
-  std::vector<std::string> stages;
-  [[nodiscard]] NetState state() const { return {level, stages}; }
-};
-// `prefix` "test-": --test-level and --test-stage. `what`: "net", for the help text.
+// A net's state, for the include and exclude rules of its layers: `--level 1 --stage a,b`. `prefix`
+// "test-": --test-level and --test-stage. `what`: "net", for the help text.
 void add_state_options(Command& command, const std::string& prefix, const std::string& what,
-                       StateArguments& arguments);
+                       NetState& state);
 
 // What stands in for costs that were never measured: `--flops 4.3e12 --memory-bandwidth 200GB/s`.
 struct RooflineArguments {
@@ -47,18 +33,8 @@ struct RooflineArguments {
 };
 void add_roofline_options(Command& command, RooflineArguments& arguments);
 
-// The net of a command that trains on nothing: a model's name or a file, input size and classes.
-struct NetArguments {
-  std::string net = "alexnet";
-  int64_t batch = 0, classes = 0, size = 0;
-  StateArguments state;
-  [[nodiscard]] NetDefinition definition() const;
-  // The shape of one sample. Throws Error if neither the net nor --size has it.
-  [[nodiscard]] Shape data(const NetDefinition& net) const;
-  [[nodiscard]] int64_t batch_of(const NetDefinition& net) const;
-};
-void add_net_options(Command& command, NetArguments& arguments);
-void add_net_size_options(Command& command, NetArguments& arguments);  // without --net
+void add_net_options(Command& command, NetChoice& choice);
+void add_net_size_options(Command& command, NetChoice& choice);  // without --net
 
 // --precision; a wrong word is refused when the command line is read.
 void add_precision_option(Command& command, std::string& precision,

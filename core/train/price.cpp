@@ -7,8 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/shape.h"
 #include "core/base/strings.h"
-#include "core/schedule/strategies/data_parallel/parts.h"
-#include "core/schedule/strategies/strategy_options.h"
+#include "core/schedule/strategies/strategies.h"
 
 namespace tandem {
 
@@ -107,14 +106,15 @@ class Pricer {
 
   PriceList list() {
     price_one_device();
-    for (const Strategy& strategy : strategies()) {
+    const Strategies& known = *options_.strategies;
+    for (const Strategy& strategy : known) {
       StrategyInputs inputs;
       inputs.devices = list_.devices;
       inputs.link = options_.machine.link;
       inputs.topology = options_.machine.topology.get();
-      inputs.options = options_of(strategy.name, options_.strategy_options);
+      inputs.options = known.options_of(strategy.name, options_.strategy_options);
       std::vector<StrategyVariant> variants{{"", inputs.options}};
-      if (strategy.variants != nullptr) variants = strategy.variants(inputs);
+      if (strategy.variants) variants = strategy.variants(inputs);
       for (const StrategyVariant& variant : variants) price(strategy.name, variant);
     }
     std::stable_sort(list_.prices.begin(), list_.prices.end(), [](const Price& a, const Price& b) {
@@ -130,10 +130,11 @@ class Pricer {
     alone.devices = "sim:1";
     alone.strategy = "layerwise";  // every update as soon as it can be
     alone.strategy_options = {};
+    alone.strategies = &built_in_strategies();
     alone.machine.topology = nullptr;
     alone.batch = how_.batch_per_device > 0 ? how_.batch_per_device : options_.batch;
     Session session(registry_, definition_, alone);
-    require_known_split(session.training().net, options_.strategy_options.split);
+    options_.strategies->check_options(session.training().net, options_.strategy_options);
     list_.one_device_seconds = measure(session, warm_up, how_.steps).step_seconds;
     list_.one_device_batch = alone.batch;
   }

@@ -1,6 +1,6 @@
 // Strategies priced on `sim`: every one that the net and the devices allow, built and simulated
 // with the given costs and links, beside one device alone. What `tandem plan --strategy all` prints
-// and `auto` chooses by. A strategy is taken from strategies(), whichever there are.
+// and `auto` chooses by. The strategies are those of the session's options, whichever there are.
 #pragma once
 
 #include <optional>

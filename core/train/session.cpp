@@ -6,7 +6,8 @@
 #include "core/device/find_topology.h"
 #include "core/model/initial_weights.h"
 #include "core/schedule/plan/buffers.h"
-#include "core/schedule/strategies/simulated_default.h"
+#include "core/schedule/strategies/fastest_variant.h"
+#include "core/schedule/strategies/testing_plan.h"
 
 namespace tandem {
 namespace {
@@ -53,7 +54,7 @@ void require_computing(const Registry& registry, const std::string& devices) {
 Roofline roofline_of(const Machine& machine) {
   const tandem_device_info info = machine.device_info(0);
   Roofline roofline;
-  // Half of the peak is what real layers reach on average; a table measured by `tandem profile`
+  // Real layers reach half of the peak on average. A table that `tandem profile` has measured
   // replaces this.
   if (info.peak_flops > 0) roofline.flops = 0.5 * info.peak_flops;
   if (info.memory_bandwidth > 0) roofline.bandwidth = 0.5 * info.memory_bandwidth;
@@ -79,7 +80,7 @@ Session::Session(Registry& registry, const NetDefinition& definition, const Sess
   if (!options_.costs) options_.costs.emplace(roofline_of(*machine_));
   if (options_.training) prepare(training_, definition, TANDEM_TRAIN);
   if (options_.testing) prepare(testing_, definition, TANDEM_TEST);
-  // Kernels that measure want the memory that is not reserved yet.
+  // Kernels have measured their algorithms by now, which takes memory that is not reserved yet.
   if (options_.training) reserve(training_);
   if (options_.testing) reserve(testing_);
   if (options_.training) finish(training_);
@@ -124,10 +125,10 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   if (which == TANDEM_TRAIN && options_.plan != nullptr) {
     phase.plan = *options_.plan;
   } else if (which == TANDEM_TRAIN) {
-    SimulatedDefault choice = simulated_default(registry_, options_.strategy, inputs,
-                                                options_.machine.topology, options_.rule);
+    const Strategies& known = *options_.strategies;
+    FastestVariant choice = fastest_variant(known.at(options_.strategy), inputs);
     inputs.options = options_.strategy_options = choice.options;
-    phase.plan = build_plan(options_.strategy, inputs);
+    phase.plan = build_plan(options_.strategy, inputs, known);
     if (!choice.note.empty()) phase.plan.notes.push_back(std::move(choice.note));
   } else {
     phase.plan = build_testing_plan(inputs);
@@ -148,7 +149,7 @@ void Session::finish(Phase& phase) {
   if (options_.machine.topology != nullptr) executor.speeds = options_.machine.topology->speeds;
   phase.executor = std::make_unique<Executor>(phase.plan, phase.memory, phase.net, *runtime_,
                                               kernels, &*options_.costs, options_.rule, executor);
-  if (&phase == &testing_) phase.executor->trace_only(0, 0);  // nobody asks for its times
+  if (&phase == &testing_) phase.executor->trace_only(0, 0);  // its times are not used
   phase.batch_buffer = phase.plan.find_buffer(buffers::batch, TANDEM_HOST);
   for (size_t i = 0; i < phase.plan.tasks.size(); ++i) {
     const Task& task = phase.plan.tasks[i];

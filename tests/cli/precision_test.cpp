@@ -25,7 +25,7 @@ class Precision : public testing::Test {
   Desk desk_;
 };
 
-TEST_F(Precision, AnotherWordIsRefusedByEveryCommandThatHasTheOption) {
+TEST_F(Precision, OfAnUnknownNameIsRefusedByEveryCommand) {
   for (const char* command :
        {"train --data synthetic --net lenet --steps 1 --out run", "profile --net lenet",
         "plan --net lenet", "net lenet", "test --run run"}) {
@@ -35,7 +35,7 @@ TEST_F(Precision, AnotherWordIsRefusedByEveryCommandThatHasTheOption) {
   }
 }
 
-TEST_F(Precision, ThatOnlyGpusHaveIsRefusedElsewhere) {
+TEST_F(Precision, OfGpusIsRefusedElsewhere) {
   for (const char* command : {"train --data synthetic --net lenet --steps 1 --out run",
                               "profile --net lenet", "plan --net lenet --devices cpu:2"}) {
     EXPECT_THAT(
@@ -54,7 +54,7 @@ TEST_F(Precision, ThatOnlyGpusHaveIsRefusedElsewhere) {
 
 #ifdef TANDEM_HAS_CUDA
 // What is only shown or simulated takes GPUs' kernels for it, which are asked without a GPU.
-TEST_F(Precision, ThatOnlyGpusHaveIsShownAndSimulatedAsTheyHaveIt) {
+TEST_F(Precision, OfGpusIsShownAndSimulatedWithTheirKernels) {
   const auto first_output = [&](const std::string& precision) {
     return nlohmann::json::parse(success("net cifar10_quick --json --precision " + precision))
         .at("layers")
@@ -76,7 +76,7 @@ TEST_F(Precision, ThatOnlyGpusHaveIsShownAndSimulatedAsTheyHaveIt) {
 }
 #endif
 
-TEST_F(Precision, OfARunIsKeptInItsFolderAndItsModelCanBeTestedAndUsed) {
+TEST_F(Precision, OfARunIsKeptForTestsAndPredictions) {
   const std::string reason = test::no_bfloat16();
   if (!reason.empty()) GTEST_SKIP() << reason;
   desk_.draw_two_classes("images");
@@ -96,7 +96,7 @@ TEST_F(Precision, OfARunIsKeptInItsFolderAndItsModelCanBeTestedAndUsed) {
   success("predict --run run images/val");
 }
 
-TEST_F(Precision, OfARunThatItsTestCannotComputeInIsFloat32ThereUnlessItWasAskedFor) {
+TEST_F(Precision, OfATestIsFloat32WhereTheRunsIsNotAvailable) {
   desk_.draw_two_classes("images");
   success("train --net tiny.prototxt --data images --batch 4 --steps 2 --out run");
   desk_.write("run/run.json", test::replaced(desk_.read("run/run.json"), "\"float32\"",
@@ -108,7 +108,7 @@ TEST_F(Precision, OfARunThatItsTestCannotComputeInIsFloat32ThereUnlessItWasAsked
               HasSubstr("computes in float16"));
 }
 
-TEST_F(Precision, OfARunIsAnotherFromAResumptionOnThatSaysSo) {
+TEST_F(Precision, OfARunMayChangeWhenItIsResumed) {
   const std::string reason = test::no_bfloat16();
   if (!reason.empty()) GTEST_SKIP() << reason;
   desk_.draw_two_classes("images");
@@ -123,7 +123,7 @@ TEST_F(Precision, OfARunIsAnotherFromAResumptionOnThatSaysSo) {
   EXPECT_THAT(desk_.read("run/run.json"), HasSubstr("\"precision\": \"float32\""));
 }
 
-TEST_F(Precision, ALossScaleIsAPowerOfTwoAndOfFloat16) {
+TEST_F(Precision, TakesALossScaleOfPowersOfTwoForFloat16Only) {
   desk_.draw_two_classes("images");
   const std::string train = "train --net tiny.prototxt --data images --batch 4 --steps 2 --out run";
   EXPECT_THAT(desk_.refusal(train + " --precision float16 --loss-scale 100"),
@@ -137,7 +137,7 @@ TEST_F(Precision, ALossScaleIsAPowerOfTwoAndOfFloat16) {
               HasSubstr("--loss-scale 128 is of --precision float16; float32 needs none"));
 }
 
-TEST_F(Precision, TheNetsReportSaysEveryTensorsDtypeAndHalfTheMemory) {
+TEST_F(Precision, IsShownForEveryTensorWithItsMemory) {
   const auto report = [&](const std::string& precision) {
     return nlohmann::json::parse(success("net cifar10_quick --json --precision " + precision));
   };
@@ -148,7 +148,7 @@ TEST_F(Precision, TheNetsReportSaysEveryTensorsDtypeAndHalfTheMemory) {
   EXPECT_LT(half.at("training_bytes").get<int64_t>(), whole.at("training_bytes").get<int64_t>());
 }
 
-TEST_F(Precision, OfAPlanMakesTransfersOfActivationsHalfAsLong) {
+TEST_F(Precision, HalvesTransfersOfActivationsInAPlan) {
   const auto transfer = [&](const std::string& precision) {
     const std::string text = success(
         "plan --net cifar10_quick --devices sim:2 --strategy hybrid --no-tasks --json "
@@ -159,8 +159,8 @@ TEST_F(Precision, OfAPlanMakesTransfersOfActivationsHalfAsLong) {
   EXPECT_LT(transfer("bfloat16"), transfer("float32"));
 }
 
-// But for the memory that only the kernels of a CPU with AVX-512 can tell.
-TEST_F(Precision, ThatThisCpuDoesNotMultiplyInIsShownAndPlannedAsOneThatDoesHasIt) {
+// Except the memory that only the kernels of a CPU with AVX-512 know.
+TEST_F(Precision, MissingOnThisCpuIsShownAndPlanned) {
   const std::string net = "net cifar10_quick", plan = "plan --net cifar10_quick --strategy ";
   const auto without_memory = [&](const std::string& command, const std::string& before) {
     const Outcome outcome = desk_.tandem(command + " --precision bfloat16 --json", before);
@@ -187,7 +187,7 @@ TEST_F(Precision, ThatThisCpuDoesNotMultiplyInIsShownAndPlannedAsOneThatDoesHasI
   }
 }
 
-TEST_F(Precision, ThatThisCpuDoesNotMultiplyInGivesWayToFloat32InATestThatDoesNotAskForIt) {
+TEST_F(Precision, MissingOnThisCpuIsReplacedByFloat32InATest) {
   desk_.draw_two_classes("images");
   success("train --net tiny.prototxt --data images --batch 4 --steps 2 --out run");
   desk_.write("run/run.json", test::replaced(desk_.read("run/run.json"), "\"float32\"",
@@ -200,7 +200,7 @@ TEST_F(Precision, ThatThisCpuDoesNotMultiplyInGivesWayToFloat32InATestThatDoesNo
               HasSubstr("this CPU does not multiply bfloat16"));
 }
 
-TEST_F(Precision, ThatThisCpuDoesNotMultiplyInIsRefusedWhereItWouldHaveTo) {
+TEST_F(Precision, MissingOnThisCpuIsRefusedForComputing) {
   for (const char* command :
        {"train --data synthetic --net lenet --steps 1 --out run", "profile --net lenet"}) {
     EXPECT_THAT(

@@ -74,7 +74,7 @@ class FourGpus : public testing::Test {
     SessionOptions o;
     o.devices = "cuda:0,1,2,3";
     o.strategy = strategy;
-    if (strategy == "layerwise") o.strategy_options.reduce = "ring";
+    if (strategy == "layerwise") o.strategy_options["reduce"] = "ring";
     o.batch = 12;
     o.data = {1, 3, 20, 20};
     o.testing = false;
@@ -129,13 +129,14 @@ TEST_F(FourGpus, FormARingOverNvlinks) {
 TEST_F(FourGpus, UnderOneSwitchAreInDifferentGroups) {
   tell_switches();
   tell_links("01p0 02p0 03p0 12p0 13p0 23p0");
-  EXPECT_EQ(session("asymmetric").training().plan.roles.groups, "E=0,2/W=1,3");
+  EXPECT_EQ(session("asymmetric").training().plan.options.at("groups"),
+            OptionValue("E=0,2/W=1,3"));
 }
 
 TEST_F(FourGpus, KeepTheirRingInAResumedRun) {
   tell_links(ring_links);
   TrainOptions half = options("cuda:0,1,2,3", "layerwise"), whole = half;
-  half.strategy_options.reduce = whole.strategy_options.reduce = "ring";
+  half.strategy_options["reduce"] = whole.strategy_options["reduce"] = "ring";
   whole.out += "_whole";
   whole.steps = 8;
   const Weights never_stopped = run(whole);
@@ -145,7 +146,7 @@ TEST_F(FourGpus, KeepTheirRingInAResumedRun) {
   EXPECT_EQ(run(rest_of(half, 8)), never_stopped);
   EXPECT_EQ(file_of(half, "plan.txt"), plan);
   TrainOptions fresh = options("cuda:0,1,2,3", "layerwise");
-  fresh.strategy_options.reduce = "ring";
+  fresh.strategy_options["reduce"] = "ring";
   run(fresh);
   EXPECT_NE(file_of(fresh, "plan.txt"), plan) << "a new run has another ring";
 }
@@ -153,7 +154,7 @@ TEST_F(FourGpus, KeepTheirRingInAResumedRun) {
 TEST_F(FourGpus, ContinueAnOlderRunWithoutLinks) {
   tell_links(ring_links);
   TrainOptions half = options("cuda:0,1,2,3", "layerwise");
-  half.strategy_options.reduce = "ring";
+  half.strategy_options["reduce"] = "ring";
   run(half);
   const RunFolder folder = RunFolder::open(half.out);
   RunRecord record = folder.record();

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "core/model/classes.h"
-#include "core/train/predict.h"
 #include "core/train/run_folder.h"
+#include "include/tandem/predict.h"
 #include "tests/cuda/machines.h"
 #include "tests/support/cifar_files.h"
 #include "tests/train/run_support.h"
@@ -41,10 +41,10 @@ class TrainingOnBytes : public testing::TestWithParam<std::string> {
     o.data_parameters = {{"mirror", "true"},      {"pad", "4"},
                          {"resize", "32"},        {"scale", "0.02"},
                          {"val_fraction", "0.2"}, {"mean", "104,117,123"}};
-    o.net_definition = with_class_count(small_net(), 10);
+    o.net_text = write_net(with_class_count(small_net(), 10));
     o.devices = on;
     o.strategy = strategy;
-    if (strategy == "two_phase") o.strategy_options.split = "fc3";
+    if (strategy == "two_phase") o.strategy_options["split"] = "fc3";
     o.pixels = pixels;
     return o;
   }

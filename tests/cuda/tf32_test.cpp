@@ -9,6 +9,7 @@
 #include "core/train/choose_strategy.h"
 #include "core/train/run_folder.h"
 #include "core/train/session.h"
+#include "include/tandem/net.h"
 #include "tests/cuda/machines.h"
 #include "tests/train/run_support.h"
 
@@ -83,7 +84,7 @@ Net net_for_gpus(const NetDefinition& definition, const std::string& precision,
 }
 
 TEST(NetsInTf32, AllowItOnlyForSumsOfProducts) {
-  const NetDefinition definition =
+  const NetDefinition definition = read_net_text(
       NetWriter("mixed")
           .data(12)
           .layer("conv1", "Convolution", "convolution_param { num_output: 8 kernel_size: 3 }")
@@ -92,7 +93,7 @@ TEST(NetsInTf32, AllowItOnlyForSumsOfProducts) {
           .layer("relu1", "PReLU", "")
           .layer("score", "InnerProduct", "inner_product_param { num_output: 3 }")
           .loss()
-          .definition();
+          .text());
   const Net net = net_for_gpus(definition, "tf32");
   const auto allows = [&](const char* layer) {
     return net.layers[static_cast<size_t>(net.find_layer(layer))].allows_tf32;

@@ -47,8 +47,8 @@ class TrainingOnDevices : public testing::TestWithParam<Case> {
   static TrainOptions many() {
     const Case& c = GetParam();
     TrainOptions o = options(c.text(), c.strategy);
-    if (c.strategy == "two_phase") o.strategy_options.split = "fc3";
-    o.strategy_options.reduce = c.reduce;
+    if (c.strategy == "two_phase") o.strategy_options["split"] = "fc3";
+    o.strategy_options["reduce"] = c.reduce;
     return o;
   }
   // The result on one cpu device, and its difference from that with another order of summation.
@@ -100,8 +100,8 @@ TEST_P(TrainingOnDevices, GivesTheSameBitsWithSeparateReluLayers) {
   const std::string kind = GetParam().kind == "cpu" ? "cpu" : "cuda";
   const auto run_of = [](bool looked_at) {
     TrainOptions o = many();
-    o.net_definition = rectified_net(looked_at);
-    if (GetParam().strategy == "two_phase") o.strategy_options.split = "fc4";
+    o.net_text = write_net(rectified_net(looked_at));
+    if (GetParam().strategy == "two_phase") o.strategy_options["split"] = "fc4";
     o.steps = 8;
     return run(o);
   };

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/schedule/builder/plan_builder.h"
-#include "core/schedule/strategies/strategy_options.h"
+#include "core/schedule/strategies/strategies.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
 
@@ -30,7 +30,7 @@ Net joined_net(int32_t phase = TANDEM_TRAIN) {
 struct Case {
   std::string strategy;  // or "testing"
   int devices;
-  RoleOptions roles = {};
+  StrategyOptions options = {};
   std::string name = strategy;
 };
 
@@ -38,9 +38,10 @@ Plan plan_of(const Case& which) {
   static const Net training = joined_net(), testing = joined_net(TANDEM_TEST);
   const bool tests = which.strategy == "testing";
   StrategyInputs inputs = inputs_of(tests ? testing : training, which.devices);
-  inputs.options.split = "fc1";
-  inputs.options = options_of(which.strategy, inputs.options);
-  inputs.options.roles = which.roles;
+  inputs.options = which.options;
+  if (which.strategy == "sequential" || which.strategy == "two_phase") {
+    inputs.options["split"] = "fc1";
+  }
   return tests ? build_testing_plan(inputs) : build_plan(which.strategy, inputs);
 }
 
@@ -51,23 +52,19 @@ std::vector<Case> cases() {
       result.push_back({strategy, devices});
     }
   }
-  RoleOptions roles;
-  roles.conv_devices = 2;
-  roles.fc_devices = 1;
-  result.push_back({"hybrid", 3, roles});
+  result.push_back({"hybrid", 3, {{"conv_devices", 2}, {"fc_devices", 1}}});
   for (const char* groups : {"E=0/W=1", "E=0,2/W=1", "E=1/W=0,2"}) {
-    roles = {};
-    roles.groups = groups;
-    result.push_back({"asymmetric", groups == std::string("E=0/W=1") ? 2 : 3, roles,
+    result.push_back({"asymmetric",
+                      groups == std::string("E=0/W=1") ? 2 : 3,
+                      {{"groups", groups}},
                       fmt::format("asymmetric_{}", result.size())});
   }
   for (const int quota : {1, 2, 3}) {
     for (const bool eager : {false, true}) {
       if (eager && quota == 3) continue;
-      roles = {};
-      roles.quota = quota;
-      roles.eager = eager;
-      result.push_back({"fc_parallel", 3, roles,
+      result.push_back({"fc_parallel",
+                        3,
+                        {{"quota", quota}, {"eager", eager}},
                         fmt::format("fc_parallel_quota_{}{}", quota, eager ? "_eager" : "")});
     }
   }

@@ -152,7 +152,7 @@ class Declarations {
 
 void check_declarations(const Net& training, const Net& testing, bool bytes) {
   std::vector<std::string> names{"testing"};
-  for (const Strategy& strategy : strategies()) names.push_back(strategy.name);
+  for (const Strategy& strategy : built_in_strategies()) names.push_back(strategy.name);
   for (const std::string& strategy : names) {
     const bool tests = strategy == "testing";
     const bool mixes = training.find_layer("norm1") >= 0;
@@ -160,10 +160,10 @@ void check_declarations(const Net& training, const Net& testing, bool bytes) {
     StrategyInputs inputs = inputs_of(tests ? testing : training, 3);
     inputs.solver_states = 2;
     if (strategy == "fc_parallel") {
-      inputs.options.roles.quota = 2;
-      inputs.options.roles.eager = true;
+      inputs.options["quota"] = 2;
+      inputs.options["eager"] = true;
     }
-    if (strategy == "hybrid") inputs.options.roles.fc_memory = "extended";
+    if (strategy == "hybrid") inputs.options["fc_memory"] = "extended";
     if (bytes) inputs.bytes = PixelScale{};
     const Plan plan = tests ? build_testing_plan(inputs) : build_plan(strategy, inputs);
     for (const Task& task : plan.tasks) Declarations(*inputs.net, plan, task, 2).check();

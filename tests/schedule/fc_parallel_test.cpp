@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/schedule/strategies/fc_parallel/fc_parallel.h"
 #include "tests/schedule/frozen_layers.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
@@ -31,7 +32,7 @@ const Net& dense_net() {
 
 StrategyInputs inputs_for(const Net& net, int devices, int quota) {
   StrategyInputs inputs = inputs_of(net, devices);
-  inputs.options.roles.quota = quota;
+  inputs.options["quota"] = quota;
   return inputs;
 }
 
@@ -46,7 +47,7 @@ Plan plan_of(const Case& which) {
   static const Net convolutions = small_net(9);
   StrategyInputs inputs =
       inputs_for(which.convolutions ? convolutions : dense_net(), which.devices, which.quota);
-  inputs.options.roles.eager = which.eager;
+  inputs.options["eager"] = which.eager;
   inputs.needs_norms = inputs.clips_gradients = which.clips;
   inputs.micro_batches_per_step = which.clips ? 2 : 1;
   return build_plan("fc_parallel", inputs);
@@ -227,16 +228,16 @@ TEST(FcParallel, RefusesQuotasOutOfRangeAndTooFewDevices) {
 
 TEST(FcParallel, RefusesToBeEagerInOneRoundOrInFarTooMany) {
   StrategyInputs inputs = inputs_for(dense_net(), 3, 3);
-  inputs.options.roles.eager = true;
+  inputs.options["eager"] = true;
   EXPECT_THAT(refusal(inputs), AllOf(HasSubstr("--eager with --quota 3 on 3 devices"),
                                      HasSubstr("a --quota of at most 2")));
-  inputs.options.roles.quota = 0;
-  EXPECT_EQ(build_plan("fc_parallel", inputs).roles.quota, 2);
+  inputs.options["quota"] = 0;
+  EXPECT_EQ(fc_parallel_options().read(build_plan("fc_parallel", inputs).options).quota, 2);
   FakeNet deep("deep", 8, {1, 1, 4, 4});
   for (int i = 1; i <= 6; ++i) deep.inner_product("fc" + std::to_string(i), 16);
   const Net net = deep.loss().finish();
   StrategyInputs many = inputs_for(net, 4, 1);
-  many.options.roles.eager = true;
+  many.options["eager"] = true;
   EXPECT_THAT(refusal(many), AllOf(HasSubstr("layer 'fc1'"), HasSubstr("4096 rounds"),
                                    HasSubstr("a larger --quota")));
 }

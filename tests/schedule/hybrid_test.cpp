@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/schedule/strategies/hybrid/hybrid.h"
 #include "tests/schedule/frozen_layers.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
@@ -26,8 +27,8 @@ struct Case {
 
 StrategyInputs inputs_for(const Net& net, int conv, int fc) {
   StrategyInputs inputs = inputs_of(net, conv + fc);
-  inputs.options.roles.conv_devices = conv;
-  inputs.options.roles.fc_devices = fc;
+  inputs.options["conv_devices"] = conv;
+  inputs.options["fc_devices"] = fc;
   return inputs;
 }
 
@@ -35,7 +36,7 @@ Plan plan_of(const Case& which) {
   static const Net plain = small_net(9), normalised = normalised_net(9);
   StrategyInputs inputs = inputs_for(which.normalised ? normalised : plain, which.conv, which.fc);
   inputs.needs_norms = inputs.clips_gradients = which.clips;
-  if (which.extended) inputs.options.roles.fc_memory = "extended";
+  if (which.extended) inputs.options["fc_memory"] = "extended";
   inputs.micro_batches_per_step = which.clips ? 2 : 1;
   return build_plan("hybrid", inputs);
 }
@@ -212,7 +213,7 @@ TEST(Hybrid, KeepsTheFcDevicesStateInExtendedMemoryAndBringsItInPieces) {
 TEST(Hybrid, RefusesAnUnknownMemory) {
   const Net net = small_net(9);
   StrategyInputs inputs = inputs_for(net, 1, 1);
-  inputs.options.roles.fc_memory = "extend";
+  inputs.options["fc_memory"] = "extend";
   EXPECT_THAT(error_of([&] { (void)build_plan("hybrid", inputs); }),
               AllOf(HasSubstr("--fc-memory extend"), HasSubstr("device, extended")));
 }
@@ -229,10 +230,10 @@ TEST(Hybrid, ChoosesDevicesByTheCostsAndTakesWhatItIsTold) {
   }
   inputs.costs = &costs;
   const Plan plan = build_plan("hybrid", inputs);
-  EXPECT_EQ(plan.roles.conv_devices, 2);
-  EXPECT_EQ(plan.roles.fc_devices, 2);
-  inputs.options.roles.fc_devices = 1;
-  EXPECT_EQ(build_plan("hybrid", inputs).roles.conv_devices, 3);
+  EXPECT_EQ(hybrid_options().read(plan.options).conv_devices, 2);
+  EXPECT_EQ(hybrid_options().read(plan.options).fc_devices, 2);
+  inputs.options["fc_devices"] = 1;
+  EXPECT_EQ(hybrid_options().read(build_plan("hybrid", inputs).options).conv_devices, 3);
 }
 
 std::string refusal(const StrategyInputs& inputs) {
@@ -245,8 +246,8 @@ TEST(Hybrid, RefusesDevicesThatDoNotFitEachOther) {
   StrategyInputs inputs = inputs_for(net, 3, 2);
   EXPECT_THAT(refusal(inputs), AllOf(HasSubstr("--conv-devices 3 and --fc-devices 2"),
                                      HasSubstr("on 5 devices strategy 'hybrid' can have 4 and 1")));
-  inputs.options.roles.fc_devices = -1;
-  EXPECT_THAT(refusal(inputs), HasSubstr("at least 1 of each"));
+  inputs.options["fc_devices"] = -1;
+  EXPECT_THAT(refusal(inputs), HasSubstr("--fc-devices -1: it must be a whole number of at least 1"));
   const Net two = small_net(2);
   EXPECT_THAT(refusal(inputs_for(two, 3, 1)), HasSubstr("batch 2 is smaller than the 3 conv"));
 }

@@ -18,8 +18,8 @@ using testing::HasSubstr;
 StrategyInputs layerwise(const Net& net, int devices, const std::string& reduce,
                          int64_t bucket = 1) {
   StrategyInputs inputs = inputs_of(net, devices);
-  inputs.options.reduce = reduce;
-  inputs.options.bucket = bucket;
+  inputs.options["reduce"] = reduce;
+  inputs.options["bucket"] = bucket;
   return inputs;
 }
 
@@ -99,7 +99,7 @@ TEST(Slices, CoverTheRangeInOrder) {
 std::string text_of(const std::vector<Move>& moves) {
   std::string text;
   for (const Move& move : moves)
-    text += fmt::format("{}{} ", move.is_return ? "w" : "g", move.bucket);
+    text += fmt::format("{}{} ", move.is_broadcast ? "w" : "g", move.bucket);
   return text;
 }
 
@@ -125,7 +125,7 @@ TEST(Moves, OnLinksOfTheirOwnWeightsGoBackAtOnce) {
   const MoveTimes times{{0, 0, 0, 0}, {5, 5, 5, 5}, {4, 4, 4, 4}};
   std::string returns;
   for (const Move& move : order_moves(buckets, times, true, false)) {
-    if (move.is_return) returns += fmt::format("w{} ", move.bucket);
+    if (move.is_broadcast) returns += fmt::format("w{} ", move.bucket);
   }
   EXPECT_EQ(returns, "w0 w1 w2 w3 ");
 }
@@ -219,8 +219,8 @@ TEST(Tree, AddsPairsAndThenPairsOfPairs) {
     if (moves && std::holds_alternative<CopyWork>(task.work)) moved.push_back(task.label);
   }
   EXPECT_THAT(moved, ElementsAre("reduce conv1..fc2 @1->@0", "reduce conv1..fc2 @3->@2",
-                                 "reduce conv1..fc2 @2->@0", "return conv1..fc2 @0->@2",
-                                 "return conv1..fc2 @0->@1", "return conv1..fc2 @2->@3"));
+                                 "reduce conv1..fc2 @2->@0", "broadcast conv1..fc2 @0->@2",
+                                 "broadcast conv1..fc2 @0->@1", "broadcast conv1..fc2 @2->@3"));
 }
 
 // With clip_gradients no update may come before the last norm.

@@ -14,8 +14,8 @@ namespace {
 StrategyInputs layerwise(const Net& net, int devices, const std::string& reduce,
                          int64_t bucket = 1) {
   StrategyInputs inputs = inputs_of(net, devices);
-  inputs.options.reduce = reduce;
-  inputs.options.bucket = bucket;
+  inputs.options["reduce"] = reduce;
+  inputs.options["bucket"] = bucket;
   return inputs;
 }
 
@@ -74,7 +74,7 @@ TEST(LayerwiseTime, OfATreeGrowsWithTheLogarithmAndOfSerialWithTheDevices) {
     const double one_way = bytes / inputs.link.bandwidth;
     EXPECT_NEAR(step_on_sim("layerwise", inputs) / one_way, 2 * std::log2(devices), 0.1);
     // The device that gets its weights first sends its next gradients while the others get theirs.
-    inputs.options.reduce = "serial";
+    inputs.options["reduce"] = "serial";
     EXPECT_NEAR(step_on_sim("layerwise", inputs) / one_way, devices, 0.1);
   }
 }

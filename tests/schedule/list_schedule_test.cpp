@@ -139,7 +139,7 @@ TEST(ChainBound, IsNotPassedByAnyStrategy) {
 TEST(ChainBound, AddsTheWaysBetweenTheLastErrorsAndTheNextForward) {
   const CostTable costs(Roofline{5e11, 5e10});
   StrategyInputs inputs = inputs_for(2, costs);
-  inputs.options.roles.groups = "E=0/W=1";
+  inputs.options["groups"] = "E=0/W=1";
   const auto idle = [&](double latency) {
     inputs.link.latency = latency;
     const Plan plan = build_plan("asymmetric", inputs);

@@ -18,8 +18,8 @@ using testing::ElementsAre;
 
 Plan two_phase(const Net& net, int devices, bool hidden, const std::string& split = "fc1") {
   StrategyInputs inputs = inputs_of(net, devices);
-  inputs.options.split = split;
-  inputs.options.hidden_broadcast = hidden;
+  inputs.options["split"] = split;
+  inputs.options["hidden_broadcast"] = hidden;
   return build_plan("two_phase", inputs);
 }
 

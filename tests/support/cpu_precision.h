@@ -4,8 +4,9 @@
 
 #include <string>
 
-#include "core/model/net_writer.h"
+#include "core/model/definition.h"
 #include "core/train/session.h"
+#include "include/tandem/net.h"
 
 namespace tandem::test {
 
@@ -18,11 +19,11 @@ inline std::string no_bfloat16() {
   options.data = {1, 1, 2, 2};
   options.precision = TANDEM_BFLOAT16;
   const NetDefinition net =
-      NetWriter("product")
-          .data(2)
-          .layer("product", "InnerProduct", "inner_product_param { num_output: 2 }")
-          .loss()
-          .definition();
+      read_net_text(NetWriter("product")
+                        .data(2)
+                        .layer("product", "InnerProduct", "inner_product_param { num_output: 2 }")
+                        .loss()
+                        .text());
   try {
     const Session session(registry, net, options);
   } catch (const Unsupported& refused) {

@@ -36,7 +36,7 @@ int terminal_width() {
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 100;
 }
 
-Audit look_through(Registry& registry, const DataArguments& arguments) {
+Audit inspect(Registry& registry, const DataArguments& arguments) {
   AuditOptions options;
   options.source = arguments.source;
   options.parameters = read_pairs(arguments.options, "--data-option", "val_fraction=0.1");
@@ -57,7 +57,7 @@ Audit look_through(Registry& registry, const DataArguments& arguments) {
   return found;
 }
 
-// What the net subtracts and multiplies by, taken back.
+// Undoes the subtraction of means and the scaling of the net, for display.
 class Display {
  public:
   Display(const std::map<std::string, std::string>& parameters, int64_t channels)
@@ -100,7 +100,7 @@ class Display {
   bool rgb_ = false;
 };
 
-// The first pictures of the first epoch, as `tandem train` with the same options reads them.
+// Draws the first images of the first epoch, as `tandem train` with the same options reads them.
 void draw_preview(Registry& registry, const DataArguments& arguments) {
   constexpr int64_t border = 2, most_columns = 8;
   TrainOptions options;
@@ -124,7 +124,7 @@ void draw_preview(Registry& registry, const DataArguments& arguments) {
   const int64_t height = rows * (shape.h + border) + border;
   std::vector<unsigned char> picture(static_cast<size_t>(3 * width * height), 255);
   LoaderOptions loading;
-  loading.batch = count + count % 2;  // as in training, every image has one to be mixed with
+  loading.batch = count + count % 2;  // even, so that every image has a partner to be mixed with
   loading.seed = arguments.seed;
   loading.targets = target_options(setup);
   loading.bad_share_limit = 1;
@@ -147,7 +147,7 @@ void draw_preview(Registry& registry, const DataArguments& arguments) {
     }
   }
   write_output(arguments.preview, to_png(width, height, picture));
-  fmt::print("{} images as net '{}' sees them: {}\n", count, setup.record.net_name,
+  fmt::print("{} images as net '{}' receives them: {}\n", count, setup.record.net_name,
              arguments.preview);
 }
 
@@ -155,7 +155,7 @@ int run_data(const DataArguments& arguments) {
   Registry registry = Registry::with_defaults();
   if (!arguments.preview.empty()) draw_preview(registry, arguments);
   if (!arguments.preview.empty() && arguments.html.empty() && !arguments.as_json) return 0;
-  const Audit found = look_through(registry, arguments);
+  const Audit found = inspect(registry, arguments);
   if (arguments.as_json) {
     fmt::print("{}\n", to_json(found, arguments.source)
                            .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));

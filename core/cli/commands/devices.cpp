@@ -6,6 +6,7 @@
 #include "core/cli/commands.h"
 #include "core/device/find_topology.h"
 #include "core/plugin/registry.h"
+#include "core/train/device_options.h"
 #include "core/train/measure_links.h"
 
 namespace tandem::cli {
@@ -13,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-// What there is of one kind, and why there is none or less.
+// The devices of one kind; "reason": why there is none, or why one is left out.
 json devices_json(const Registry& registry, const std::string& kind) {
   json entry = {{"kind", kind}, {"help", ""}, {"devices", json::array()}};
   const tandem_backend* backend = nullptr;
@@ -76,7 +77,7 @@ void require_measure(const Command& command, bool of_links) {
   for (const std::string& name : command.given()) {
     if (name == "--json" || name == "--links" || (of_links && name == "--devices")) continue;
     throw error("{}: it goes with --measure FILE only; {}", name,
-                of_links ? "--links asks the devices as they are" : "the list is of all devices");
+                of_links ? "--links reads what the devices report" : "the list is of all devices");
   }
 }
 
@@ -87,16 +88,16 @@ DeviceSpec require_several(const Registry& registry, const std::string& text) {
               spec.kind == "cuda" ? "cuda:0,1" : spec.kind + ":2");
 }
 
-// What the hardware says of them, and where each number is from.
+// What the hardware reports of the links between devices, with the source of each number.
 int print_links(const std::string& text) {
   const Registry registry = Registry::with_defaults();
   const DeviceSpec spec = require_several(registry, text);
   const Machine machine(registry.backend(spec.kind), spec, MachineOptions{});
   const std::shared_ptr<const Topology> topology = find_topology(machine);
   if (topology == nullptr) {
-    fmt::print("{} devices tell nothing of their links: {}\n", spec.kind,
-               spec.kind == "sim" ? "--link and --topology say what they are"
-                                  : "--measure FILE measures them");
+    fmt::print("{} devices report nothing about their links: {}\n", spec.kind,
+               spec.kind == "sim" ? "describe them with --link or --topology"
+                                  : "measure them with --measure FILE");
     return 0;
   }
   for (int device = 0; device < spec.count(); ++device) {
@@ -107,18 +108,19 @@ int print_links(const std::string& text) {
   return 0;
 }
 
-// Every pair of the devices, and a topology file of what was measured of each alone.
+// Measures every pair of the devices; the topology file has the speed of each pair alone.
 int measure_devices(const std::string& text, const std::string& file,
-                    const MachineArguments& arguments) {
+                    const DeviceOptions& options) {
   const Registry registry = Registry::with_defaults();
   const DeviceSpec spec = require_several(registry, text);
   if (spec.kind == "sim") {
-    throw error("--devices {}: simulated devices copy nothing that could be measured", text);
+    throw error("--devices {}: simulated devices copy nothing, so there is nothing to measure",
+                text);
   }
   if (std::error_code code; std::filesystem::exists(file, code)) {
     throw error("--measure {}: the file exists already: choose another name", file);
   }
-  const Machine machine(registry.backend(spec.kind), spec, arguments.options());
+  const Machine machine(registry.backend(spec.kind), spec, machine_options(options));
   const std::vector<LinkMeasurement> measured = measure_links(machine);
   fmt::print("{:<8} {:>12} {:>10} {:>16} {:>22}\n", "copy", "GB/s alone", "latency",
              "GB/s both ways", "GB/s while all send");
@@ -143,7 +145,7 @@ void add_devices(CommandLine& line) {
   struct Arguments {
     bool as_json = false, links = false;
     std::string devices = "cpu:2", measure;
-    MachineArguments machine;
+    DeviceOptions machine;
   };
   auto a = std::make_shared<Arguments>();
   Command& command =
@@ -160,7 +162,7 @@ void add_devices(CommandLine& line) {
       .excludes(measure);
   command.option("--devices DEVICES", &a->devices, "Between which devices: cpu:4, cuda:0,1, ...")
       .show_default();
-  add_machine_options(command, a->machine);
+  add_device_options(command, a->machine);
   command.action([a, &command] {
     if (!a->measure.empty()) return measure_devices(a->devices, a->measure, a->machine);
     require_measure(command, a->links);

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "core/cli/commands.h"
-#include "core/train/pretrained.h"
+#include "include/tandem/predict.h"
 
 namespace tandem::cli {
 

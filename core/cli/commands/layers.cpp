@@ -69,8 +69,8 @@ std::vector<std::string> kernels_of(const Registry& registry, const std::string&
   return kinds;
 }
 
-// "cpu (float32, bfloat16)": the dtypes of tensors that each device kind's kernel knows; none of a
-// kernel that two plugins register, which nobody can use.
+// A kernel of a layer for a kind of device, with the dtypes of tensors that it takes; none if two
+// plugins register the kernel, so that it cannot be used.
 struct KernelOffer {
   std::string device;
   std::vector<std::string> dtypes;
@@ -137,7 +137,7 @@ json to_json(const tandem_layer_type& type, const std::vector<KernelOffer>& offe
   return entry;
 }
 
-// Null, and a line that says so, for a type that two plugins register.
+// Null for a type that two plugins register, after printing why.
 const tandem_layer_type* usable_type(const Registry& registry, const std::string& name,
                                      bool as_json) {
   try {

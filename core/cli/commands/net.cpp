@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 struct NetCommandArguments {
-  NetArguments net;
+  NetChoice net;
   std::string precision = "float32";
   std::string phase, dot;  // phase "": training, if the net can be trained
   bool as_json = false;
@@ -38,7 +38,7 @@ Totals totals_of(const std::vector<LayerSummary>& rows) {
   return totals;
 }
 
-// Without the batch, which is said once.
+// Without the batch, which is printed once.
 std::string size_text(const Shape& s) {
   return s.h == 1 && s.w == 1 ? fmt::format("{}", s.c) : fmt::format("{}x{}x{}", s.c, s.h, s.w);
 }
@@ -107,7 +107,7 @@ void print_table(const Net& net, const std::vector<LayerSummary>& rows, int64_t 
   }
   if (std::any_of(net.layers.begin(), net.layers.end(),
                   [](const Layer& layer) { return layer.fused_into >= 0; })) {
-    fmt::print("\nalong: in place; the named layer's kernel does its forward pass, too\n");
+    fmt::print("\nfused: in place; the kernel of the named layer does its forward pass\n");
   }
   const Totals totals = totals_of(rows);
   const auto batch = static_cast<double>(net.batch);
@@ -122,7 +122,7 @@ void print_table(const Net& net, const std::vector<LayerSummary>& rows, int64_t 
   }
 }
 
-// A net that cannot be trained (a deploy file) is shown as it is used, and `why` says why.
+// A net that cannot be trained (a deploy file) is shown for testing; `why` receives the reason.
 Net build_shown(const NetDefinition& definition, const Registry& registry, const std::string& phase,
                 NetOptions& options, std::string& why) {
   options.phase = phase == "test" ? TANDEM_TEST : TANDEM_TRAIN;

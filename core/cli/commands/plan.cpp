@@ -8,6 +8,7 @@
 #include "core/cli/strategy_arguments.h"
 #include "core/device/find_topology.h"
 #include "core/schedule/report/svg.h"
+#include "core/train/device_options.h"
 #include "core/train/price.h"
 #include "core/train/safetensors.h"
 
@@ -17,11 +18,11 @@ namespace {
 using nlohmann::json;
 
 struct PlanArguments {
-  NetArguments net;
+  NetChoice net;
   std::string devices = "sim:2", strategy = "two_phase", precision = "float32", costs, dot, trace,
               svg, pixels;
   StrategyOptions strategy_options;
-  MachineArguments machine;
+  DeviceOptions machine;
   RooflineArguments roofline;
   double variation = 0;
   uint64_t variation_seed = 1;
@@ -29,14 +30,14 @@ struct PlanArguments {
   bool tasks = true, as_json = false;
 };
 
-// What a session on `sim` for these arguments is made with.
+// The options of a session on `sim` for these arguments.
 SessionOptions session_options(const PlanArguments& a, const Registry& registry,
                                const NetDefinition& definition, PriceOptions& how) {
   const DeviceSpec devices = parse_devices(a.devices, registry.backends());
   const int32_t precision = parse_precision(a.precision);
   how.kernel_devices = kernel_devices(registry, a.devices, precision);
   Roofline roofline;
-  MachineOptions machine = a.machine.options();
+  MachineOptions machine = machine_options(a.machine);
   if (devices.kind != "sim") {
     const Machine real(registry.backend(devices.kind), devices, MachineOptions{});
     roofline = roofline_of(real);
@@ -65,13 +66,13 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
   options.testing = false;
   options.costs =
       a.costs.empty() ? CostTable(roofline) : CostTable::read(a.costs, roofline, a.precision);
-  // Simulated devices take what those would that they stand for, or that were measured.
+  // Simulated devices use the form of the devices that they stand for, or that were measured.
   const bool were_bytes = devices.kind == "sim" && options.costs->find("convert") != nullptr;
   choose_made_up_pixels(a.pixels, how.kernel_devices->kind == "cuda" || were_bytes, options);
   options.executor.variation = a.variation;
   options.executor.variation_seed = a.variation_seed;
   how.batch_per_device = a.batch_per_device;
-  // Under variation a few steps say little.
+  // With variation a few steps are not enough for an average.
   if (a.variation > 0) how.steps = 40;
   return options;
 }
@@ -238,7 +239,7 @@ void add_plan(CommandLine& line) {
   command.flag("--no-tasks", a.tasks, "Do not list the tasks", false);
   add_json_option(command, a.as_json);
   add_strategy_options(command, a.strategy_options);
-  add_machine_options(command, a.machine);
+  add_device_options(command, a.machine);
   command.action([arguments, &command] { return run_plan(*arguments, command); });
 }
 

@@ -4,7 +4,7 @@
 
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/train/predict.h"
+#include "include/tandem/predict.h"
 
 namespace tandem::cli {
 namespace {

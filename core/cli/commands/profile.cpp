@@ -8,8 +8,10 @@
 #include "core/cli/commands.h"
 #include "core/cli/strategy_arguments.h"
 #include "core/model/net_report.h"
-#include "core/schedule/strategies/strategy_options.h"
+#include "core/schedule/strategies/data_parallel/alexnet_like.h"
+#include "core/schedule/strategies/data_parallel/two_phase.h"
 #include "core/train/choose_strategy.h"
+#include "core/train/device_options.h"
 #include "core/train/measure.h"
 #include "core/train/safetensors.h"
 
@@ -19,12 +21,12 @@ namespace {
 using nlohmann::json;
 
 struct ProfileArguments {
-  NetArguments net;
+  NetChoice net;
   std::string devices = "cpu", strategy = "two_phase", precision = "float32", costs, paced, trace,
               pixels;
   StrategyOptions strategy_options;
   GraphUse graphs = GraphUse::automatic;
-  MachineArguments machine;
+  DeviceOptions machine;
   int steps = 5, warm_up = 2;
   bool without_communication = true, as_json = false, tune = false;
 };
@@ -34,7 +36,7 @@ struct LayerRow {
   double seconds[3] = {0, 0, 0};  // forward, backward_data, backward_weights
   tandem_layer_cost cost{};
   int64_t weights = 0;
-  std::string fused{};      // "fused into conv1": whose kernel does its forward pass
+  std::string fused{};      // "fused into conv1", whose kernel does its forward pass
   std::string algorithm{};  // of its kernel on the first device that has one; "": it names none
 };
 
@@ -109,7 +111,7 @@ void print_step(const ProfileArguments& arguments, const Measurement& m, const P
         human_seconds(p.forward), human_seconds(p.backward_fc), human_seconds(p.backward_conv),
         human_seconds(p.fc_gradients), human_seconds(p.conv_gradients));
     fmt::print("a + b + max(c, m) + n (+ plain broadcast) = {}\n",
-               human_seconds(p.two_phase(arguments.strategy_options.hidden_broadcast)));
+               human_seconds(p.two_phase(two_phase_options().read(plan.options).hidden_broadcast)));
   }
   if (alone > 0) {
     fmt::print(
@@ -122,8 +124,8 @@ void print_step(const ProfileArguments& arguments, const Measurement& m, const P
 }
 
 int run_profile(ProfileArguments& a, const Command& command) {
-  // The AlexNet-like test is of the net and shown with every strategy.
-  require_strategy_options(command, a.strategy, {"--time-threshold", "--weight-threshold"});
+  // The AlexNet-like test depends on the net alone and is shown with every strategy.
+  require_strategy_options(command, a.strategy, threshold_options().options());
   if (a.steps < 1) throw error("--steps {}: there must be at least 1", a.steps);
   if (a.warm_up < 1) throw error("--warm-up {}: there must be at least 1", a.warm_up);
   Registry registry = Registry::with_defaults();
@@ -132,8 +134,8 @@ int run_profile(ProfileArguments& a, const Command& command) {
   options.devices = a.devices;
   options.precision = parse_precision(a.precision);
   options.strategy = a.strategy;
-  options.strategy_options = options_of(a.strategy, a.strategy_options);
-  options.machine = a.machine.options();
+  options.strategy_options = built_in_strategies().options_of(a.strategy, a.strategy_options);
+  options.machine = machine_options(a.machine);
   options.batch = a.net.batch_of(definition);
   options.data = a.net.data(definition);
   options.testing = false;
@@ -171,7 +173,8 @@ int run_profile(ProfileArguments& a, const Command& command) {
     plan = session.training().plan;
     costs = costs_of(session, session.training().net, plan, measured.events);
     rows = layer_rows(session, costs);
-    alexnet = test_alexnet_like(session.training().net, costs, a.strategy_options);
+    alexnet = test_alexnet_like(session.training().net, costs,
+                                threshold_options().read(a.strategy_options));
     if (!a.trace.empty()) write_output(a.trace, to_chrome_trace(plan, measured.events));
     if (!a.costs.empty()) {
       const tandem_device_info info = session.machine().device_info(0);
@@ -269,7 +272,7 @@ void add_profile(CommandLine& line) {
   add_tune_option(command, a.tune);
   add_graphs_option(command, a.graphs);
   add_strategy_options(command, a.strategy_options);
-  add_machine_options(command, a.machine);
+  add_device_options(command, a.machine);
   command.action([arguments, &command] { return run_profile(*arguments, command); });
 }
 

@@ -3,7 +3,7 @@
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/progress.h"
-#include "core/train/predict.h"
+#include "include/tandem/evaluate.h"
 
 namespace tandem::cli {
 namespace {
@@ -61,8 +61,8 @@ void print(const TestResult& result) {
   const Evaluation& e = result.evaluation;
   if (!result.notes.empty()) fmt::print("{}\n", result.notes);
   fmt::print("{} with {}, in {}\n", evaluation_text(e), result.weights, result.precision);
-  const size_t told = e.has_accuracy ? 2 : 1;  // the line above has the loss and top-1
-  if (e.scalars.size() > told) {
+  const size_t printed = e.has_accuracy ? 2 : 1;  // the line above has the loss and top-1
+  if (e.scalars.size() > printed) {
     for (const auto& [name, value] : e.scalars) fmt::print("  {} {:.4f}\n", name, value);
   }
   constexpr size_t most = 30;

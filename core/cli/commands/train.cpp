@@ -7,13 +7,13 @@
 #include "core/cli/commands.h"
 #include "core/cli/progress.h"
 #include "core/cli/strategy_arguments.h"
-#include "core/train/measure.h"
-#include "core/train/trainer.h"
+#include "include/tandem/profile.h"
+#include "include/tandem/train.h"
 
 namespace tandem::cli {
 namespace {
 
-// A signal handler reaches nothing else; the second Ctrl-C ends the program at once.
+// All that the signal handler may touch. The second Ctrl-C ends the program at once.
 std::atomic<bool> interrupted{false};
 
 extern "C" void on_interrupt(int signal_number) {
@@ -23,8 +23,7 @@ extern "C" void on_interrupt(int signal_number) {
 
 struct TrainArguments {
   TrainOptions options;
-  MachineArguments machine;
-  StateArguments train_state, test_state;
+  NetState train_state, test_state;
   double rate = 0;
   uint64_t seed = 1;
   std::vector<std::string> data_options, solver_options;
@@ -35,13 +34,12 @@ struct TrainArguments {
 
 int run_train(TrainArguments& arguments, const Command& command) {
   TrainOptions& options = arguments.options;
-  options.machine = arguments.machine.options();
   if (command.given("--lr")) options.rate = arguments.rate;
   if (command.given("--level") || command.given("--stage")) {
-    options.train_state = arguments.train_state.state();
+    options.train_state = arguments.train_state;
   }
   if (command.given("--test-level") || command.given("--test-stage")) {
-    options.test_state = arguments.test_state.state();
+    options.test_state = arguments.test_state;
   }
   if (command.given("--seed")) options.seed = arguments.seed;
   if (command.given("--batch") && options.batch == 0)
@@ -53,7 +51,6 @@ int run_train(TrainArguments& arguments, const Command& command) {
   const std::string strategy =
       options.strategy.empty() && !options.resume ? "two_phase" : options.strategy;
   require_strategy_options(command, strategy);
-  options.explicit_options = given_strategy_options(command);
   if (options.resume && options.out.empty())
     throw error("--resume needs --out: the folder of the run to go on with");
   options.data_parameters = read_pairs(arguments.data_options, "--data-option", "mirror=true");
@@ -155,7 +152,7 @@ void add_train(CommandLine& line) {
   add_tune_option(command, o.tune);
   add_graphs_option(command, o.graphs);
   add_strategy_options(command, o.strategy_options);
-  add_machine_options(command, a.machine);
+  add_device_options(command, o.machine);
   command.action([arguments, &command] { return run_train(*arguments, command); });
 }
 

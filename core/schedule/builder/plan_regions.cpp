@@ -44,6 +44,7 @@ PlanRegions::PlanRegions(const StrategyInputs& inputs, const std::string& strate
   find_scalars();
   find_last_users();
   plan_.strategy = strategy;
+  plan_.options = inputs_.options;
   plan_.net = net().name;
   plan_.devices = devices();
   plan_.batch = net().batch;

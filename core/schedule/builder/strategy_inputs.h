@@ -3,7 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "core/data/pixels.h"
@@ -11,20 +10,9 @@
 #include "core/model/net.h"
 #include "core/schedule/cost/cost_table.h"
 #include "core/schedule/plan/plan.h"
-#include "core/schedule/plan/role_options.h"
+#include "include/tandem/strategies.h"
 
 namespace tandem {
-
-struct StrategyOptions {
-  std::string split =
-      "auto";  // a layer's name, or auto: the split with the smallest predicted step
-  bool hidden_broadcast = true;
-  double time_threshold = 0.1;  // of the AlexNet-like test
-  double weight_threshold = 0.1;
-  std::string reduce;  // of layerwise: serial, tree or ring; "": ring
-  int64_t bucket = 0;  // bytes of gradients that at least travel together; 0: the strategy's choice
-  RoleOptions roles;
-};
 
 struct StrategyInputs {
   const Net* net = nullptr;  // of the training phase (of the testing phase for `testing`)

@@ -6,14 +6,13 @@
 #include <vector>
 
 #include "core/schedule/plan/plan.h"
+#include "include/tandem/devices.h"
 
 namespace tandem {
 
 // Modules of this minor version of the ABI or newer promise what abi.h says at begin_capture.
+// GraphUse::automatic captures only if the module of every kernel makes that promise.
 constexpr int minor_with_graphs = 4;
-// Whether micro-batches run as captured graphs. automatic: with one device, on a backend that
-// captures, if the module of every kernel makes that promise. `on` captures others, too.
-enum class GraphUse { off, automatic, on };
 // "auto", "on", "off"; Error on anything else.
 [[nodiscard]] GraphUse parse_graph_use(const std::string& text);
 

@@ -12,7 +12,7 @@
 #include "core/base/interval.h"
 #include "core/base/shape.h"
 #include "core/data/pixels.h"
-#include "core/schedule/plan/role_options.h"
+#include "include/tandem/strategies.h"
 
 namespace tandem {
 
@@ -216,7 +216,7 @@ struct Plan {
   std::vector<Placement> weights_at;
   // Bytes may be in it several times, with the same content.
   std::vector<StatePlacement> state_at;
-  RoleOptions roles;               // as the strategy chose them
+  StrategyOptions options;         // the strategy's: those given, and what it chose
   std::string split_layer;         // first layer of the FC part; "": no such split
   std::vector<std::string> notes;  // what the strategy decided, for the user
 

@@ -97,43 +97,43 @@ Interval slice_of(Interval range, int index, int count) {
 }
 
 std::vector<Move> order_moves(const std::vector<Bucket>& buckets, const MoveTimes& times,
-                              bool duplex, bool returns_last) {
+                              bool duplex, bool broadcasts_last) {
   constexpr double never = std::numeric_limits<double>::infinity();
   std::vector<Move> moves;
   std::vector<double> reduced(buckets.size(), never);
-  std::vector<bool> returned(buckets.size(), false);
-  double now = 0, inwards_free = 0;  // `now` is of the links that weights go back on
+  std::vector<bool> is_sent(buckets.size(), false);
+  double now = 0, gradients_free = 0;  // `now` is of the links that weights travel on
   size_t next = 0;
   const auto reduce_next = [&] {
-    const double begin = std::max({inwards_free, times.ready[next], duplex ? 0.0 : now});
-    inwards_free = reduced[next] = begin + times.reduction[next];
+    const double begin = std::max({gradients_free, times.ready[next], duplex ? 0.0 : now});
+    gradients_free = reduced[next] = begin + times.reduction[next];
     if (!times.update.empty()) reduced[next] += times.update[next];
-    if (!duplex) now = inwards_free;
+    if (!duplex) now = gradients_free;
     moves.push_back({static_cast<int>(next++), false});
   };
   while (moves.size() < 2 * buckets.size()) {
     const bool has_ready = next < buckets.size() && times.ready[next] <= now;
     int chosen = -1;
     for (size_t i = 0; i < buckets.size(); ++i) {
-      if (returned[i] || reduced[i] > now) continue;
+      if (is_sent[i] || reduced[i] > now) continue;
       if (chosen < 0 || buckets[i].layer < buckets[size_t(chosen)].layer) {
         chosen = static_cast<int>(i);
       }
     }
-    const bool all_in = next == buckets.size() && (buckets.empty() || inwards_free <= now);
-    const bool may_return = chosen >= 0 && (!returns_last || all_in);
-    if (next < buckets.size() && (has_ready || !may_return)) {
+    const bool all_in = next == buckets.size() && (buckets.empty() || gradients_free <= now);
+    const bool may_broadcast = chosen >= 0 && (!broadcasts_last || all_in);
+    if (next < buckets.size() && (has_ready || !may_broadcast)) {
       reduce_next();
-    } else if (may_return) {
-      now += times.back[size_t(chosen)];
-      returned[size_t(chosen)] = true;
+    } else if (may_broadcast) {
+      now += times.broadcast[size_t(chosen)];
+      is_sent[size_t(chosen)] = true;
       moves.push_back({chosen, true});
     } else {
       const double next_reduced = *std::min_element(
           reduced.begin(), reduced.end(),
           [&](double a, double b) { return (a > now ? a : never) < (b > now ? b : never); });
-      now = returns_last ? std::max(inwards_free, next_reduced > now ? next_reduced : now)
-                         : next_reduced;
+      now = broadcasts_last ? std::max(gradients_free, next_reduced > now ? next_reduced : now)
+                            : next_reduced;
     }
   }
   return moves;

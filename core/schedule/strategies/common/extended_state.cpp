@@ -29,18 +29,18 @@ void ExtendedState::emit_update(const std::string& what, Stage stage, int device
       const std::vector<WeightSlice> parts =
           slices_in(builder_.net(), weights, {begin, std::min(begin + window, range.end)});
       if (parts.empty()) continue;
-      emit_piece(fmt::format("{} part {}", what, number++), stage, device, parts);
+      emit_part(fmt::format("{} part {}", what, number++), stage, device, parts);
     }
   }
 }
 
-void ExtendedState::emit_piece(const std::string& name, Stage stage, int device,
-                               const std::vector<WeightSlice>& parts) {
+void ExtendedState::emit_part(const std::string& name, Stage stage, int device,
+                              const std::vector<WeightSlice>& parts) {
   const Interval range = ranges_of(builder_.net(), parts).front();
   const int states = builder_.inputs().solver_states;
   const StateRegion kept = builder_.keep_state(device, range, true);
   const int64_t window = window_bytes();
-  const int buffer = builder_.buffer({fmt::format("state window {}", pieces_[device]++ % 2),
+  const int buffer = builder_.buffer({fmt::format("state window {}", parts_[device]++ % 2),
                                       device,
                                       BufferKind::transient,
                                       states * window,

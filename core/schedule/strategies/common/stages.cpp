@@ -39,7 +39,7 @@ void emit_statistics(PlanBuilder& builder, const std::vector<int>& members, int 
   for (const int member : members) {
     if (member == root) continue;
     builder.emit_transfer(
-        "return " + what, stage, layer, root, member,
+        "broadcast " + what, stage, layer, root, member,
         {{builder.statistics(root, layer, pass), builder.statistics(member, layer, pass)}},
         When::every_micro_batch, {stream, stream});
   }
