@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/base/interval.h"
+#include "core/base/shape.h"
 #include "core/model/net.h"
 
 namespace tandem::buffers {
@@ -56,6 +57,11 @@ constexpr int64_t float_bytes = sizeof(float);
 }
 [[nodiscard]] inline Interval bytes_of(const WeightArray& array) {
   return bytes_of(array, {0, array.count});
+}
+// Of the tensor for one sample of the batch, by its dtype.
+[[nodiscard]] inline int64_t row_bytes(const Net& net, int tensor) {
+  const Tensor& t = net.tensors[size_t(tensor)];
+  return element_count(t.shape) / net.batch * dtype_bytes(t.dtype);
 }
 [[nodiscard]] inline int64_t norms_bytes(const Net& net) {
   return 2 * static_cast<int64_t>(net.weights.size() * sizeof(double));

@@ -13,13 +13,14 @@
 namespace tandem {
 
 const char* to_string(StreamKind kind) {
-  static constexpr std::array<const char*, stream_kinds> names{
-      "compute", "communication", "copy", "send", "update", "control"};
+  static constexpr std::array names{"compute", "communication", "copy",
+                                    "send",    "update",        "control"};
+  static_assert(names.size() == stream_kinds);
   return names.at(static_cast<size_t>(kind));
 }
 
 const char* to_string(Stage stage) {
-  static constexpr std::array<const char*, stage_count> names{
+  static constexpr std::array names{
       "input",
       "broadcast",
       "forward",
@@ -42,13 +43,14 @@ const char* to_string(Stage stage) {
       "load_state",
       "store_state",
   };
+  static_assert(names.size() == stage_count);
   return names.at(static_cast<size_t>(stage));
 }
 
 const char* to_string(LayerPass pass) {
-  static constexpr std::array<const char*, layer_passes> names{
-      "forward",  "backward_data",      "backward_weights",
-      "backward", "forward_statistics", "backward_statistics"};
+  static constexpr std::array names{"forward",  "backward_data",      "backward_weights",
+                                    "backward", "forward_statistics", "backward_statistics"};
+  static_assert(names.size() == layer_passes);
   return names.at(static_cast<size_t>(pass));
 }
 

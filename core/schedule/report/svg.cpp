@@ -134,7 +134,7 @@ std::string axis(const Picture& picture) {
 }  // namespace
 
 const char* stage_colour(Stage stage) {
-  static constexpr std::array<const char*, stage_count> colours{
+  static constexpr std::array colours{
       "#d9d9d9",  // input
       "#bebada",  // broadcast
       "#80b1d3",  // forward
@@ -156,9 +156,8 @@ const char* stage_colour(Stage stage) {
       "#66c2a5",  // update_weights
       "#e5c494",  // load_state
       "#d2a56d",  // store_state
-      "#80b1d3",  // forward
-      "#fb8072",  // backward
   };
+  static_assert(colours.size() == stage_count);
   return colours.at(static_cast<size_t>(stage));
 }
 
