@@ -20,9 +20,13 @@ struct RawTopology {
       channels.insert(channels.end(), path.channels.begin(), path.channels.end());
     }
     begins.push_back(static_cast<uint32_t>(channels.size()));
-    table = {sizeof table,      static_cast<uint32_t>(bandwidths.size()),
-             bandwidths.data(), latencies.data(),
-             begins.data(),     channels.data()};
+    table = {sizeof table,
+             static_cast<uint32_t>(bandwidths.size()),
+             bandwidths.data(),
+             latencies.data(),
+             begins.data(),
+             channels.data(),
+             nullptr};
   }
   std::vector<double> bandwidths, latencies;
   std::vector<uint32_t> begins, channels;

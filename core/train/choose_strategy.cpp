@@ -14,7 +14,7 @@ void measure_costs(Registry& registry, const NetDefinition& definition, SessionO
   SessionOptions plain = options;
   plain.strategy = "sequential";
   plain.strategy_options = {};
-  plain.rule.batches = 1;
+  plain.rule.micro_batches = 1;
   plain.testing = false;
   plain.executor.trace = true;
   plain.executor.graphs = GraphUse::off;

@@ -101,7 +101,7 @@ class Pricer {
     options_.machine.delay_seed = 0;
     options_.executor.trace = true;
     options_.executor.graphs = GraphUse::off;
-    options_.rule.batches = 1;  // so that every step has an update
+    options_.rule.micro_batches = 1;  // so that every step has an update
   }
 
   PriceList list() {

@@ -136,7 +136,7 @@ SafetensorsFile::Array read_array(std::ifstream& stream, const Header& header,
   }
   if (count * sizeof(float) != end - begin) {
     damaged(path, fmt::format("array '{}' has {} bytes, its shape needs {}", name, end - begin,
-                              count * 4));
+                              count * sizeof(float)));
   }
   array.values.resize(count);
   stream.seekg(static_cast<std::streamoff>(header.data_begin + begin));

@@ -114,7 +114,7 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   inputs.solver_states = options_.rule.states;
   inputs.needs_norms = options_.rule.needs_norms();
   inputs.clips_gradients = options_.rule.clip > 0;
-  inputs.micro_batches_per_step = options_.rule.batches;
+  inputs.micro_batches_per_step = options_.rule.micro_batches;
   inputs.options = options_.strategy_options;
   inputs.weights_at = training_.plan.weights_at;
   phase.pixels = which == TANDEM_TRAIN ? options_.training_pixels : options_.testing_pixels;
@@ -183,14 +183,15 @@ std::string Session::memory_forecast() const {
 void Session::set_weights(const std::vector<float>& values) {
   for (int device = 0; device < machine_->device_count(); ++device) {
     runtime_->write_persistent(buffers::weights, device, values.data(),
-                               static_cast<int64_t>(values.size() * 4));
+                               static_cast<int64_t>(values.size()) * buffers::float_bytes);
   }
 }
 
 void Session::set_initial_weights(uint64_t seed) {
   draw_weights(net(), seed, [this](int64_t first, const float* values, int64_t count) {
     for (int device = 0; device < machine_->device_count(); ++device) {
-      runtime_->write_persistent(buffers::weights, device, values, count * 4, first * 4);
+      runtime_->write_persistent(buffers::weights, device, values, count * buffers::float_bytes,
+                                 first * buffers::float_bytes);
     }
   });
 }

@@ -72,22 +72,22 @@ inline void expect_written_before_read(const Plan& plan, int64_t gap = 64) {
   }
 }
 
-// A loss that is not finite stops the updates of its own step on whichever device they are.
+// A loss that is not finite stops the updates of its own step on every device.
 inline void expect_updates_know_of_the_loss(const Plan& plan) {
-  std::set<int> told;  // devices
+  std::set<int> informed;  // devices
   for (const Task& task : plan.tasks) {
     for (const Region& region : task.writes) {
       const Buffer& buffer = plan.buffers[static_cast<size_t>(region.buffer)];
-      if (buffer.name == buffers::found_inf) told.insert(buffer.device);
+      if (buffer.name == buffers::found_inf) informed.insert(buffer.device);
     }
     if (!std::holds_alternative<UpdateWork>(task.work)) continue;
-    EXPECT_TRUE(told.contains(task.streams[0].device)) << task.label;
+    EXPECT_TRUE(informed.contains(task.streams[0].device)) << task.label;
   }
 }
 
 inline void expect_passes_on_compute_streams_only(const Plan& plan) {
   for (const Task& task : plan.tasks) {
-    if (std::holds_alternative<AddWork>(task.work)) continue;  // on whichever needs the sum
+    if (std::holds_alternative<AddWork>(task.work)) continue;  // on the device that needs the sum
     const bool computes = std::holds_alternative<LayerWork>(task.work);
     for (const StreamId& stream : task.streams) {
       EXPECT_EQ(stream.kind == StreamKind::compute, computes) << task.label;

@@ -28,7 +28,7 @@ struct OnCpu {
   Runtime runtime;
 };
 
-// Memory that a task uses: what none touches takes no room.
+// Memory that a task uses: a buffer that none touches takes none.
 void add_used(Maker& maker, const std::string& name, int device, int64_t count) {
   const Region region = maker.floats(name, device, count);
   maker.touch("use " + name + std::to_string(device), {compute(device)}, {}, {region});

@@ -112,7 +112,7 @@ void print_table(const Net& net, const std::vector<LayerSummary>& rows, int64_t 
   const Totals totals = totals_of(rows);
   const auto batch = static_cast<double>(net.batch);
   fmt::print("\n{} layers, {} weights ({})\n", net.layers.size(), totals.weights,
-             human_bytes(totals.weights * 4));
+             human_bytes(totals.weights * dtype_bytes(TANDEM_FLOAT32)));
   fmt::print("floating-point operations an image: {} forward, {} backward\n",
              flops_text(totals.forward / batch), flops_text(totals.backward / batch));
   fmt::print("outputs of all layers at batch {}: {}\n", net.batch,

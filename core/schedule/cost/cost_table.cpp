@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "core/base/error.h"
+#include "core/base/overloaded.h"
 #include "core/base/shape.h"
 
 namespace tandem {
@@ -75,29 +76,38 @@ bool rearranges(const Plan& plan, const CopyWork& copy) {
 }
 
 std::string cost_key(const Net& net, const Plan& plan, const Task& task) {
-  if (const auto* work = std::get_if<LayerWork>(&task.work)) {
-    const PlanBinding& use = plan.bindings[size_t(work->binding)];
-    return pass_key(net, use.layer, work->pass, activation_of(use, work->pass));
-  }
-  if (const auto* copy = std::get_if<CopyWork>(&task.work)) {
-    return copy_key(plan, *copy);
-  }
-  if (std::holds_alternative<AddWork>(task.work)) return "add";
-  if (std::holds_alternative<MergeWork>(task.work)) return "merge";
-  if (std::holds_alternative<NormWork>(task.work)) return "norms";
-  if (std::holds_alternative<UpdateWork>(task.work)) return "update";
-  if (std::holds_alternative<ConvertWork>(task.work)) return "convert";
-  return "check";
+  return std::visit(overloaded{
+                        [&](const LayerWork& work) {
+                          const PlanBinding& use = plan.bindings[size_t(work.binding)];
+                          return pass_key(net, use.layer, work.pass, activation_of(use, work.pass));
+                        },
+                        [&](const CopyWork& work) { return copy_key(plan, work); },
+                        [](const AddWork&) { return std::string("add"); },
+                        [](const MergeWork&) { return std::string("merge"); },
+                        [](const NormWork&) { return std::string("norms"); },
+                        [](const UpdateWork&) { return std::string("update"); },
+                        [](const CheckWork&) { return std::string("check"); },
+                        [](const ConvertWork&) { return std::string("convert"); },
+                    },
+                    task.work);
 }
 
 int64_t cost_bytes(const Plan& plan, const Task& task) {
-  if (std::holds_alternative<LayerWork>(task.work)) return 0;
   const int64_t written = sum_of(plan, task.writes);
-  if (const auto* copy = std::get_if<CopyWork>(&task.work)) {
-    return rearranges(plan, *copy) ? 2 * written : written;
-  }
-  const bool overwrites = std::holds_alternative<ConvertWork>(task.work);
-  return sum_of(plan, task.reads) + (overwrites ? 1 : 2) * written;
+  // What a work changes is read before it is written.
+  const auto changes = [&] { return sum_of(plan, task.reads) + 2 * written; };
+  return std::visit(
+      overloaded{
+          [](const LayerWork&) { return int64_t{0}; },
+          [&](const CopyWork& work) { return rearranges(plan, work) ? 2 * written : written; },
+          [&](const AddWork&) { return changes(); },
+          [&](const MergeWork&) { return changes(); },
+          [&](const NormWork&) { return changes(); },
+          [&](const UpdateWork&) { return changes(); },
+          [&](const CheckWork&) { return changes(); },
+          [&](const ConvertWork&) { return sum_of(plan, task.reads) + written; },
+      },
+      task.work);
 }
 
 const MeasuredCost* CostTable::find_pass(const Net& net, int layer, LayerPass pass,
@@ -136,7 +146,8 @@ double CostTable::use_seconds(const Net& net, int layer, LayerPass pass, int64_t
   }
   const auto [flops, bytes] = pass_work(net.cost(layer, rows), pass);
   // Types say the bytes of float32 tensors.
-  const double width = static_cast<double>(dtype_bytes(net.layers[size_t(layer)].dtype)) / 4;
+  const double width = static_cast<double>(dtype_bytes(net.layers[size_t(layer)].dtype)) /
+                       static_cast<double>(dtype_bytes(TANDEM_FLOAT32));
   return std::max(flops / roofline_.flops, bytes * width / roofline_.bandwidth);
 }
 

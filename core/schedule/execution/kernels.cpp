@@ -7,8 +7,9 @@
 
 #include "core/model/fields.h"
 #include "core/plugin/registry.h"
-#include "core/schedule/execution/kernel_checks.h"
+#include "core/schedule/execution/capture.h"
 #include "core/schedule/execution/runtime.h"
+#include "core/schedule/plan/buffers.h"
 
 namespace tandem {
 
@@ -31,7 +32,7 @@ std::vector<tandem_tensor> describe(const Net& net, const std::vector<Shape>& sh
   return result;
 }
 
-// What a slice has of its layer's tensors and weights, as tandem_binding says.
+// Reduces the shapes to those of a slice, as tandem_binding says.
 void cut(const PlanBinding& binding, Description& result) {
   const int64_t channels = binding.slice.count();
   if (binding.slice.end >= 0) {
@@ -93,7 +94,7 @@ struct Prepared {
   tandem_status status = TANDEM_FAILED;
   std::string reason;
 
-  // Refusing is an answer and not a failure of the machine, so the work itself succeeds.
+  // A kernel that refuses is not a failure of the machine, so the work itself succeeds.
   static tandem_status prepare(void* context, const tandem_call* call) {
     Prepared& self = *static_cast<Prepared*>(context);
     static_cast<void>(take_reason());
@@ -117,7 +118,7 @@ struct Prepared {
   }
 };
 
-// A kernel that can measure has to take what it is told, or refuse.
+// A kernel that can measure must take the given algorithm or refuse.
 void require_given(const Layer& layer, const Prepared& prepared) {
   const bool takes_another =
       prepared.algorithm.starts_with(measured_prefix) && prepared.algorithm != prepared.given;
@@ -126,7 +127,7 @@ void require_given(const Layer& layer, const Prepared& prepared) {
               prepared.given, prepared.algorithm, in_file(layer.location));
 }
 
-// Whatever can be known to be missing is said before the first step.
+// What a kernel lacks is reported before the first step.
 void require(const Layer& layer, const Prepared& prepared, int64_t statistics) {
   if (prepared.status != TANDEM_OK) {
     const std::string reason =
@@ -159,13 +160,37 @@ void need(Plan& plan, int buffer, int64_t bytes) {
   needed = std::max(needed, bytes);
 }
 
+// A net is made for the kernels of one kind of device.
+void require_activation(const Layer& layer, const tandem_kernel& kernel, int32_t activation) {
+  if (activation == TANDEM_ACTIVATION_NONE || (kernel.activations >> activation & 1U) != 0) return;
+  throw error(
+      "{}: its kernel for {} devices does not fuse {}, but the net was made for one that does{}",
+      layer.title(), kernel.device_kind, activation_name(activation), in_file(layer.location));
+}
+
+// Why the type's kernel may not be captured: its module is of a plugin ABI before graphs; "" if
+// not.
+std::string reason_against_graphs(const Registry& registry, const std::string& layer_type,
+                                  const std::string& device_kind) {
+  const std::string offer = fmt::format("kernel {}/{}", layer_type, device_kind);
+  for (const ModuleReport& module : registry.modules()) {
+    const auto& offers = module.offers;
+    if (std::find(offers.begin(), offers.end(), offer) == offers.end()) continue;
+    if (module.abi_minor >= minor_with_graphs) return "";
+    return fmt::format("the kernel of '{}' is of {}, built for plugin ABI {}.{}, before graphs",
+                       layer_type, module.path.filename().string(), module.abi_major,
+                       module.abi_minor);
+  }
+  return "";
+}
+
 }  // namespace
 
 struct Kernels::State {
   explicit State(Runtime& runtime) : runtime(runtime) {}
   ~State() {
-    // On the stream's thread, where the device is current; directly if the machine has failed and
-    // runs nothing any more.
+    // Released on the stream's thread, where the device is current; directly if the machine has
+    // failed and runs nothing any more.
     for (Prepared& prepared : kernels) {
       try {
         if (prepared.handle == nullptr) continue;
@@ -225,8 +250,8 @@ struct Kernels::State {
     }
   }
 
-  // One after the other: what runs beside a measurement would change it, also on another device of
-  // the same GPU, and the second use of a kind takes what the first has chosen.
+  // One after the other: other work would change a measurement, also on another device of the same
+  // GPU, and the second use of a kind takes what the first has chosen.
   void prepare(const Plan& plan, const Net& net, Tuning& tuning) {
     name_uses(plan, net);
     for (Prepared& prepared : kernels) {
@@ -261,7 +286,7 @@ Kernels::Kernels(Plan& plan, const Net& net, const Registry& registry, Runtime& 
     const PlanBinding& binding = plan.bindings[i];
     const Prepared& prepared = state_->kernels[i];
     require(net.layers[static_cast<size_t>(binding.layer)], prepared,
-            plan.bytes(binding.forward_statistics) / 4);
+            plan.bytes(binding.forward_statistics) / buffers::float_bytes);
     need(plan, binding.saved, prepared.report.saved_bytes);
     need(plan, binding.scratch, prepared.report.scratch_bytes);
     need(plan, binding.backward_scratch, prepared.report.scratch_bytes);

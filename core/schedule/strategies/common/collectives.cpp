@@ -153,7 +153,7 @@ class Ring final : public Collective {
       }
       for (int half = 0; half < group_.halves(bucket.range); ++half) {
         const std::vector<WeightSlice> parts =
-            builder_.slices_in(bucket.weights, group_.slice(bucket.range, place, half));
+            slices_in(builder_.net(), bucket.weights, group_.slice(bucket.range, place, half));
         if (parts.empty()) continue;
         builder_.emit_update(
             fmt::format("update {} {} @{}", bucket.name, RingGroup::part_name(place, half), device),

@@ -62,7 +62,8 @@ std::vector<int> walk_back(const Net& net, int last) {
 int quota_of(int devices, int quota, bool eager) {
   if (quota > devices) {
     throw error(
-        "--quota {}: a round waits for at least 1 and at most {} gradient pieces, one of each device",
+        "--quota {}: a round waits for at least 1 and at most {} gradient pieces, one of each "
+        "device",
         quota, devices);
   }
   if (eager && quota == devices) {

@@ -46,7 +46,7 @@ class FcParallel {
     return chain_.has(layer) && is_fully_connected(net_.layers[size_t(layer)]);
   }
   [[nodiscard]] std::vector<WeightSlice> parts(int layer, int device) const {
-    return builder_.slices_of(layer, slices_.neurons(layer, device));
+    return slices_of(net_, layer, slices_.neurons(layer, device));
   }
 
   void note() {
@@ -62,7 +62,7 @@ class FcParallel {
       if (!is_divided(layer)) continue;
       for (const int device : everyone_) {
         for (const WeightSlice& part : parts(layer, device)) {
-          plan.weights_at.push_back({device, builder_.range_of(part)});
+          plan.weights_at.push_back({device, range_of(net_, part)});
           divided[size_t(part.weight)] = true;
         }
       }
@@ -166,7 +166,7 @@ class FcParallel {
     if (device == 0) return;
     std::vector<CopySegment> segments;
     for (const WeightSlice& part : parts(layer, device)) {
-      const Interval range = builder_.range_of(part);
+      const Interval range = range_of(net_, part);
       segments.push_back({builder_.gradients(device, range), builder_.gradients(0, range)});
       segments.push_back({builder_.weights(device, range), builder_.weights(0, range)});
     }

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "core/schedule/plan/buffers.h"
+
 namespace tandem {
 
 FcSlices::FcSlices(PlanBuilder& builder, const FcChain& chain)
@@ -26,12 +28,16 @@ Interval FcSlices::slice(int tensor, int device) const {
   return share(net_.tensors[size_t(tensor)].shape.c, devices(), device);
 }
 
+int64_t FcSlices::element_bytes(int tensor) const {
+  return dtype_bytes(net_.tensors[size_t(tensor)].dtype);
+}
+
 Interval FcSlices::neurons(int layer, int device) const {
   return slice(at(layer).outputs[0], device);
 }
 
 Region FcSlices::buffer(int device, int tensor, int owner, const std::string& what) {
-  const int64_t bytes = net_.batch * slice(tensor, owner).count() * 4;
+  const int64_t bytes = net_.batch * slice(tensor, owner).count() * element_bytes(tensor);
   return {builder_.buffer({fmt::format("{} {}", name_of(tensor), what),
                            device,
                            BufferKind::transient,
@@ -56,7 +62,7 @@ Region FcSlices::gradient(int device, int tensor) {
 Region FcSlices::errors(int device, int tensor, int owner, const std::string& what,
                         const Round& round) {
   if (!chain_.eager) return rows_of(buffer(device, tensor, owner, what), round.rows);
-  const int64_t bytes = round.rows.count() * slice(tensor, owner).count() * 4;
+  const int64_t bytes = round.rows.count() * slice(tensor, owner).count() * element_bytes(tensor);
   const std::string name = fmt::format("{} {}, {}", name_of(tensor), what, round.name());
   return {builder_.buffer({name, device, BufferKind::transient, bytes, 1, {}}), 0, bytes};
 }
@@ -206,25 +212,22 @@ void FcSlices::emit_neurons_forward(int layer) {
 
 namespace {
 
-// Columns [columns) of `rows` rows of a matrix of `width` floats, and the same rows of a matrix
-// that has those columns alone.
-std::vector<CopySegment> column_segments(const Region& wide, const Region& narrow, int64_t rows,
-                                         int64_t width, Interval columns, bool to_wide) {
-  std::vector<CopySegment> segments;
-  const int64_t bytes = columns.count() * 4;
+// Adds copies between a matrix of `rows` rows of `width` bytes and a matrix that has, of each of
+// these rows, only some bytes, which begin at `begin`.
+void add_columns(std::vector<CopySegment>& segments, const Region& wide, const Region& narrow,
+                 int64_t rows, int64_t width, int64_t begin, bool to_wide) {
+  const int64_t bytes = narrow.bytes / rows;
   for (int64_t row = 0; row < rows; ++row) {
-    const Region in_wide{wide.buffer, wide.offset + (row * width + columns.begin) * 4, bytes};
+    const Region in_wide{wide.buffer, wide.offset + row * width + begin, bytes};
     const Region in_narrow{narrow.buffer, narrow.offset + row * bytes, bytes};
     segments.push_back(to_wide ? CopySegment{in_narrow, in_wide} : CopySegment{in_wide, in_narrow});
   }
-  return segments;
 }
 
 }  // namespace
 
 void FcSlices::emit_gather() {
   const int tensor = at(chain_.layers.back()).outputs[0], layer = chain_.layers.back();
-  const int64_t width = net_.tensors[size_t(tensor)].shape.c;
   for (int k = 1; k < devices(); ++k) {
     for (int device = 0; device < devices(); ++device) {
       const int from = (device + k) % devices();
@@ -243,10 +246,8 @@ void FcSlices::emit_gather() {
     std::vector<Region> reads;
     for (int from = 0; from < devices(); ++from) {
       reads.push_back(rows_of(output(device, tensor, from), rows));
-      for (const CopySegment& segment :
-           column_segments(whole, reads.back(), rows.count(), width, slice(tensor, from), true)) {
-        segments.push_back(segment);
-      }
+      add_columns(segments, whole, reads.back(), rows.count(), buffers::row_bytes(net_, tensor),
+                  slice(tensor, from).begin * element_bytes(tensor), true);
     }
     builder_.emit_rearrangement(fmt::format("gather {} @{}", name_of(tensor), device),
                                 Stage::send_activations, layer, device, std::move(segments),
@@ -256,7 +257,6 @@ void FcSlices::emit_gather() {
 
 void FcSlices::emit_scatter() {
   const int tensor = at(chain_.layers.back()).outputs[0], layer = chain_.layers.back();
-  const int64_t width = net_.tensors[size_t(tensor)].shape.c;
   const auto piece = [&](int device, int target) {
     const Region whole = device == target ? gradient(device, tensor)
                                           : buffer(device, tensor, target,
@@ -269,11 +269,9 @@ void FcSlices::emit_scatter() {
     std::vector<Region> writes;
     for (int target = 0; target < devices(); ++target) {
       writes.push_back(piece(device, target));
-      for (const CopySegment& segment :
-           column_segments(errors, writes.back(), builder_.rows(device).count(), width,
-                           slice(tensor, target), false)) {
-        segments.push_back(segment);
-      }
+      add_columns(segments, errors, writes.back(), builder_.rows(device).count(),
+                  buffers::row_bytes(net_, tensor),
+                  slice(tensor, target).begin * element_bytes(tensor), false);
     }
     builder_.emit_rearrangement(fmt::format("scatter {} errors @{}", name_of(tensor), device),
                                 Stage::send_activation_gradients, layer, device,

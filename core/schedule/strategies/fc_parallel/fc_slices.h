@@ -44,6 +44,7 @@ class FcSlices {
   [[nodiscard]] int root_of(int tensor) const;
   [[nodiscard]] const std::string& name_of(int tensor) const;
   [[nodiscard]] Interval slice(int tensor, int device) const;
+  [[nodiscard]] int64_t element_bytes(int tensor) const;
   // [rows of the batch x neurons of `owner`] on a device.
   [[nodiscard]] Region buffer(int device, int tensor, int owner, const std::string& what);
   [[nodiscard]] Region rows_of(const Region& all, Interval rows) const;

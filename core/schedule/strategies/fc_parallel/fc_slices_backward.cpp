@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "core/schedule/plan/buffers.h"
 #include "core/schedule/strategies/fc_parallel/fc_slices.h"
 
 namespace tandem {
@@ -110,9 +111,10 @@ void FcSlices::emit_data_pass(int layer, int device, const Round& round, PlanBin
   const bool adds = !chain_.eager && round.number > 0 && !round.pieces.empty();
   if (adds) {
     const int input = at(layer).inputs[0];
-    const int64_t all = element_count(net_.tensors[size_t(input)].shape) * 4;
-    const int64_t largest =
-        layer == chain_.layers.front() ? all : net_.batch * slice(input, 0).count() * 4;
+    const int64_t row = layer == chain_.layers.front()
+                            ? buffers::row_bytes(net_, input)
+                            : slice(input, 0).count() * element_bytes(input);
+    const int64_t largest = net_.batch * row;
     const std::string name = fmt::format("{} errors of a round", at(layer).name);
     use.input_gradients[0] = {
         builder_.buffer({name, device, BufferKind::transient, largest, 1, {}}), 0,
@@ -203,7 +205,7 @@ Region FcSlices::gradients_below(int device, const Round& round) {
   }
   int64_t most = 0;
   for (const Interval& rows : row_ranges()) most = std::max(most, rows.count());
-  const int64_t row = element_count(net_.tensors[size_t(input)].shape) / net_.batch * 4;
+  const int64_t row = buffers::row_bytes(net_, input);
   const std::string name = fmt::format("errors below the chain {}", round.number % 2);
   return {builder_.buffer({name, device, BufferKind::transient, most * row, 1, {}}), 0,
           round.rows.count() * row};
