@@ -1,12 +1,12 @@
 #include <fstream>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/shape.h"
 #include "core/cli/commands.h"
 #include "core/model/classes.h"
 #include "core/model/models.h"
 #include "core/schedule/cost/topology_file.h"
-#include "core/train/safetensors.h"
 #include "core/train/session.h"
 
 namespace tandem::cli {

@@ -4,6 +4,7 @@
 #include "core/base/strings.h"
 #include "core/cli/commands.h"
 #include "core/device/find_topology.h"
+#include "core/plugin/host.h"
 #include "core/plugin/registry.h"
 #include "core/train/measure_links.h"
 

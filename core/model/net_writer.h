@@ -1,5 +1,5 @@
-// Building a net in C++, layer by layer: each call writes what a prototxt file would say, and
-// checks nothing more than its syntax; build_net() checks the rest.
+// Builds a net in C++, layer by layer. Each call writes the text of a prototxt file and checks only its
+// syntax; build_net() checks the rest.
 //
 //   const NetDefinition net = NetWriter("tiny")
 //       .data(28)

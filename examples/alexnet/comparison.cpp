@@ -5,13 +5,13 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/strings.h"
 #include "core/schedule/cost/bounds.h"
 #include "core/schedule/report/report.h"
 #include "core/schedule/report/svg.h"
 #include "core/schedule/strategies/strategy_options.h"
 #include "core/train/price.h"
-#include "core/train/safetensors.h"
 #include "examples/alexnet/pipeline.h"
 
 namespace alexnet {

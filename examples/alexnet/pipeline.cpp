@@ -7,11 +7,11 @@
 #include <cstdio>
 #include <map>
 
+#include "core/base/files.h"
 #include "core/base/strings.h"
 #include "core/schedule/report/report.h"
 #include "core/schedule/report/svg.h"
 #include "core/schedule/strategies/strategy_options.h"
-#include "core/train/safetensors.h"
 
 namespace alexnet {
 namespace {

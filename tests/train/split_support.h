@@ -9,9 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/train/run_support.h"
-
 #include "core/model/classes.h"
+#include "tests/train/run_support.h"
 
 namespace tandem::test {
 

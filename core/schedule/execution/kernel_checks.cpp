@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/model/fields.h"
 #include "core/plugin/registry.h"
 #include "core/schedule/execution/capture.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "core/plugin/registry.h"
+#include "core/plugin/host.h"
 #include "core/schedule/execution/joined_rows.h"
 #include "core/schedule/execution/lowering_resolver.h"
 
