@@ -1,19 +1,15 @@
-// The only exception type of core. Its message tells the user what is wrong, where, the value and
-// what would be right. Programs print it as one line and exit with code 1; nothing aborts.
+// Making the library's exception, Error. Programs print its message as one line and exit with code
+// 1; nothing aborts.
 #pragma once
 
 #include <fmt/format.h>
 
-#include <stdexcept>
 #include <string>
 #include <utility>
 
-namespace tandem {
+#include "include/tandem/error.h"
 
-class Error : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+namespace tandem {
 
 // throw error("batch {} is smaller than the {} devices", batch, devices);
 template <class... Arguments>

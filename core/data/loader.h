@@ -14,6 +14,7 @@
 #include "core/data/bad_samples.h"
 #include "core/data/dataset.h"
 #include "core/data/targets.h"
+#include "include/tandem/observer.h"
 #include "plugins/abi.h"
 
 namespace tandem {

@@ -189,6 +189,10 @@ NetDefinition read_net(const std::filesystem::path& path) {
   return net;
 }
 
+NetDefinition read_net_text(const std::string& text) {
+  return parse_net(parse_text_format(text, "net built in C++"), "");
+}
+
 std::string write_net(const NetDefinition& net) {
   Message message;
   message.add("name", net.name, true);

@@ -89,6 +89,8 @@ struct NetDefinition {
 // Old forms of Caffe's files are upgraded. Error with file:line:column.
 [[nodiscard]] NetDefinition parse_net(const Message& message, const std::string& file);
 [[nodiscard]] NetDefinition read_net(const std::filesystem::path& path);
+// The same of text that is no file's, as a NetWriter's.
+[[nodiscard]] NetDefinition read_net_text(const std::string& text);
 // The definition as prototxt of the current form.
 [[nodiscard]] std::string write_net(const NetDefinition& net);
 

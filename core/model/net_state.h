@@ -9,17 +9,12 @@
 #include <vector>
 
 #include "core/model/text_format.h"
+#include "include/tandem/net.h"
 
 namespace tandem {
 
 struct LayerDefinition;
 struct NetDefinition;
-
-struct NetState {
-  int64_t level = 0;
-  std::vector<std::string> stages;
-  friend bool operator==(const NetState&, const NetState&) = default;
-};
 
 struct StateRule {
   std::optional<int32_t> phase;

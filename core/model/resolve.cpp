@@ -171,7 +171,7 @@ class Resolver {
   static void refuse_python(const LayerDefinition& definition) {
     if (definition.type != "Python") return;
     throw error(
-        "{}: Python layers are not run; write it in C++, which docs/write_a_layer.md shows, "
+        "{}: Python layers are not run; write it in C++, which docs/guide/write_a_layer.md shows, "
         "or take a layer that exists ('tandem layers'){}",
         definition.title(), in_file(definition.location));
   }

@@ -116,10 +116,10 @@ void read_clip(const Field& field, Solver& solver) {
 }
 
 // An update cannot be interrupted, so it must not last for days.
-void read_batches_per_update(const Field& field, Solver& solver) {
+void read_micro_batches_per_step(const Field& field, Solver& solver) {
   constexpr int64_t most = 100000;
-  solver.batches_per_update = integer_of(field, owner);
-  if (solver.batches_per_update < 1 || solver.batches_per_update > most) {
+  solver.micro_batches_per_step = integer_of(field, owner);
+  if (solver.micro_batches_per_step < 1 || solver.micro_batches_per_step > most) {
     throw wrong_value(field, owner, fmt::format("from 1 to {}", most));
   }
 }
@@ -189,7 +189,8 @@ const std::vector<SolverField>& solver_fields() {
        [](const S& s, Message& to) {
          if (s.clip_gradients > 0) to.add("clip_gradients", fmt::format("{}", s.clip_gradients));
        }},
-      {"iter_size", read_batches_per_update, integer("iter_size", &S::batches_per_update).write},
+      {"iter_size", read_micro_batches_per_step,
+       integer("iter_size", &S::micro_batches_per_step).write},
       word("lr_policy", &S::rate_policy, rate_policies()),
       number("base_lr", &S::base_rate, not_negative),
       number("gamma", &S::gamma, any),

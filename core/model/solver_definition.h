@@ -40,9 +40,9 @@ struct SolverDefinition {
   double delta = 1e-8;               // keeps a divisor from zero
   double trust_coefficient = 0.001;  // of LARS
   double weight_decay = 0;
-  std::string regularization = "L2";  // or L1
-  double clip_gradients = 0;          // largest norm of all gradients together; 0: not clipped
-  int64_t batches_per_update = 1;     // iter_size
+  std::string regularization = "L2";   // or L1
+  double clip_gradients = 0;           // largest norm of all gradients together; 0: not clipped
+  int64_t micro_batches_per_step = 1;  // iter_size
 
   int64_t max_steps = 0;  // max_iter
   int64_t display = 0, average_loss = 1;

@@ -22,6 +22,12 @@ struct ModuleReport {
   std::vector<std::string> offers;
 };
 
+// Calls a plugin's entry and fills the report's name, version and ABI. Returns its table, as
+// open_module() does. `default_name`: the name of a plugin that has none in its table.
+[[nodiscard]] const tandem_plugin* open_plugin(tandem_plugin_entry_function entry,
+                                               const std::string& default_name,
+                                               ModuleReport& report);
+
 // Opens the module, calls its entry and fills the report's name, version and ABI. Returns the
 // plugin's own table, of which only struct_size bytes may be read. It is valid until the process
 // ends.

@@ -4,6 +4,7 @@
 
 #include "core/base/folders.h"
 #include "core/base/strings.h"
+#include "core/plugin/program_plugins.h"
 #include "core/plugin/tables.h"
 
 namespace tandem {
@@ -61,6 +62,7 @@ std::vector<fs::path> Registry::default_folders() {
     const auto path = fs::absolute(folder).lexically_normal();
     if (std::find(folders.begin(), folders.end(), path) == folders.end()) folders.push_back(path);
   };
+  for (const fs::path& folder : program_plugins().folders) add(folder);
   for (const fs::path& folder : listed_folders("TANDEM_PLUGIN_PATH")) add(folder);
   const fs::path program = program_folder(), library = library_folder();
   if (!program.empty()) add(program / "../lib/tandem/plugins");
@@ -71,6 +73,7 @@ std::vector<fs::path> Registry::default_folders() {
 
 Registry Registry::with_defaults() {
   Registry registry;
+  for (const auto entry : program_plugins().entries) registry.load(entry);
   for (const fs::path& folder : default_folders()) registry.scan(folder);
   return registry;
 }
@@ -113,11 +116,20 @@ const ModuleReport& Registry::load(const fs::path& path) {
   return load_module(path);
 }
 
+const ModuleReport& Registry::load(tandem_plugin_entry_function entry) {
+  return add({}, [&](ModuleReport& report) { return open_plugin(entry, "program", report); });
+}
+
 const ModuleReport& Registry::load_module(const fs::path& path) const {
   ModuleReport report;
   report.path = fs::absolute(path);
+  return add(std::move(report), [](ModuleReport& r) { return open_module(r.path, r); });
+}
+
+const ModuleReport& Registry::add(
+    ModuleReport report, const std::function<const tandem_plugin*(ModuleReport&)>& open) const {
   try {
-    register_tables(covered_part(*open_module(report.path, report)), report);
+    register_tables(covered_part(*open(report)), report);
     report.loaded = true;
   } catch (const Error& failure) {
     report.reason = failure.what();

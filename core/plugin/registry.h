@@ -11,6 +11,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -24,11 +25,12 @@ namespace tandem {
 
 class Registry {
  public:
-  // Folders scanned by default: TANDEM_PLUGIN_PATH (colon-separated), then <program's or library's
-  // folder>/../lib/tandem/plugins and <library's folder>/tandem/plugins.
+  // Folders scanned by default: those that the program has added, TANDEM_PLUGIN_PATH
+  // (colon-separated), then <program's or library's folder>/../lib/tandem/plugins and <library's
+  // folder>/tandem/plugins.
   [[nodiscard]] static std::vector<std::filesystem::path> default_folders();
 
-  // Scans the default folders.
+  // Loads the program's own plugins (program_plugins.h) and scans the default folders.
   [[nodiscard]] static Registry with_defaults();
 
   // Loads every *.so of a folder that is not deferred, in order of file name; a missing folder is
@@ -37,6 +39,8 @@ class Registry {
   void scan(const std::filesystem::path& folder);
   // Loads one module. The report, also of a failure, is valid until the next load.
   const ModuleReport& load(const std::filesystem::path& path);
+  // Loads a plugin that is linked into the program; its report has no path.
+  const ModuleReport& load(tandem_plugin_entry_function entry);
   // Loads all deferred modules (`tandem plugins` shows everything), or those of kernels.
   void load_all();
   void load_kernels();
@@ -67,6 +71,8 @@ class Registry {
   using KernelName = std::pair<std::string, std::string>;  // layer type, device kind
 
   const ModuleReport& load_module(const std::filesystem::path& path) const;
+  const ModuleReport& add(ModuleReport report,
+                          const std::function<const tandem_plugin*(ModuleReport&)>& open) const;
   void register_tables(const tandem_plugin& plugin, ModuleReport& report) const;
   // Load deferred modules whose file name, without ".so", is `stem`, or begins with `prefix`.
   void load_deferred(const std::string& stem) const;

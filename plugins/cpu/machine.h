@@ -1,5 +1,6 @@
-// A machine of N cpu devices: what its streams share. The devices split the cores; a link between
-// two devices may be slowed, and what they share then serves one copy at a time.
+// A machine of N cpu devices, with what its streams share. The devices divide the cores. A link
+// between two devices can be slowed; a link that several pairs share then serves one copy at a
+// time.
 #pragma once
 
 #include <atomic>
@@ -16,7 +17,7 @@ namespace tandem::cpu {
 
 class Machine {
  public:
-  // Throws Refusal on options that make no sense.
+  // Throws Refusal for invalid options.
   explicit Machine(const tandem_machine_options& options);
 
   [[nodiscard]] int32_t device_count() const { return static_cast<int32_t>(threads_.size()); }
@@ -31,8 +32,8 @@ class Machine {
 
   // Throws Refusal unless the device exists.
   void require_device(int32_t device) const;
-  // Takes the link from `source` to `target` for `bytes`, from `start` or when it is free; returns
-  // when the copy may end (`start` if the link is not slowed).
+  // Reserves the link from `source` to `target` for `bytes`, from `start` or from when it is free.
+  // Returns the time at which the copy may end (`start` if the link is not slowed).
   [[nodiscard]] double reserve_link(int32_t source, int32_t target, int64_t bytes, double start);
 
  private:

@@ -1,5 +1,5 @@
-// The cpu's backend as if it were of ABI 1.3, which made no floats of bytes. It lies under the name
-// of the real one, which it comes before.
+// The cpu backend as one of ABI 1.3, which could not convert bytes to floats. It has the name of
+// the real one and is found first.
 #include <dlfcn.h>
 
 #include <cstddef>

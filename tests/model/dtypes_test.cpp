@@ -133,7 +133,7 @@ TEST(Dtypes, OnlyGpusHaveTf32) {
   EXPECT_THAT(thrown([&] {
                 (void)build(data_layer + inner_product("ip", "data", "ip") + loss_layer, options);
               }),
-              HasSubstr("precision tf32 is of NVIDIA GPUs (--devices cuda:0)"));
+              HasSubstr("precision tf32 needs the tensor cores of NVIDIA GPUs (--devices cuda:0)"));
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ class Playing {
     }
     for (size_t task = 0; task < count_; ++task) {
       for (const Dependency& wait : model_.tasks()[task].before) {
-        follow(wait.task, static_cast<int>(task), wait.steps_back);
+        follow(wait.task, static_cast<int>(task), wait.micro_batches_back);
       }
     }
   }
@@ -118,7 +118,7 @@ class Playing {
     times_[node].end = end;
     const size_t step = node / count_;
     for (const Dependency& follower : followers_[node % count_]) {
-      const size_t at = step + size_t(follower.steps_back);
+      const size_t at = step + size_t(follower.micro_batches_back);
       if (at < steps_) arrive(at * count_ + size_t(follower.task), end);
     }
     step_end_[step] = std::max(step_end_[step], end);
@@ -202,7 +202,7 @@ void StepModel::find_conflicts(const Plan& plan) {
       for (size_t j = i + 1; j < list.size(); ++j) {
         const Access &a = list[i], &b = list[j];
         if ((!a.writes && !b.writes) || a.task == b.task) continue;
-        if (a.begin >= b.end || b.begin >= a.end) continue;
+        if (!a.bytes.overlaps(b.bytes)) continue;
         tasks_[size_t(b.task)].before.push_back({a.task, 0});
         tasks_[size_t(a.task)].before.push_back({b.task, plan.buffers[buffer].slots});
       }
@@ -210,7 +210,7 @@ void StepModel::find_conflicts(const Plan& plan) {
   }
   for (PricedTask& task : tasks_) {
     const auto less = [](const Dependency& a, const Dependency& b) {
-      return std::pair(a.steps_back, a.task) < std::pair(b.steps_back, b.task);
+      return std::pair(a.micro_batches_back, a.task) < std::pair(b.micro_batches_back, b.task);
     };
     std::sort(task.before.begin(), task.before.end(), less);
     task.before.erase(std::unique(task.before.begin(), task.before.end()), task.before.end());

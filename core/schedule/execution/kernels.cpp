@@ -1,3 +1,5 @@
+#include "core/schedule/execution/kernels.h"
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -6,8 +8,8 @@
 #include "core/model/layer_calls.h"
 #include "core/plugin/host.h"
 #include "core/plugin/registry.h"
-#include "core/schedule/execution/executor.h"
 #include "core/schedule/execution/kernel_checks.h"
+#include "core/schedule/execution/runtime.h"
 
 namespace tandem {
 
@@ -15,28 +17,27 @@ namespace {
 
 // Reduces the shapes of a whole layer to those of a slice, as tandem_binding says.
 void cut(const PlanBinding& binding, LayerBinding& result) {
-  const int64_t channels = binding.slice_end - binding.slice_begin;
-  if (binding.slice_end >= 0) {
+  const int64_t channels = binding.slice.count();
+  if (binding.slice.end >= 0) {
     if (!binding.whole_outputs) result.outputs[0].shape.c = channels;
     if (result.weights.empty()) result.inputs[0].shape.c = channels;
     for (Shape& weight : result.weights) weight.n = channels;
   }
-  if (binding.input_end >= 0) {
+  if (binding.input_slice.end >= 0) {
     Shape& input = result.inputs[0].shape;
-    input = {input.n, binding.input_end - binding.input_begin, 1, 1};
+    input = {input.n, binding.input_slice.count(), 1, 1};
   }
 }
 
 LayerBinding layer_binding(const Net& net, const PlanBinding& binding) {
-  LayerBinding result(net, net.layer(binding.layer),
-                      net.shapes(binding.row_end - binding.row_begin));
+  LayerBinding result(net, net.layer(binding.layer), net.shapes(binding.rows.count()));
   cut(binding, result);
   tandem_binding& raw = result.raw;
   if (binding.adds_to_output) raw.flags |= TANDEM_ADD_TO_OUTPUT;
-  raw.batch_begin = binding.row_begin;
-  raw.slice_begin = binding.slice_begin;
-  raw.slice_end = binding.slice_end;
-  raw.input_begin = binding.input_begin;
+  raw.batch_begin = binding.rows.begin;
+  raw.slice_begin = binding.slice.begin;
+  raw.slice_end = binding.slice.end;
+  raw.input_begin = binding.input_slice.begin;
   raw.activation = binding.activation;
   if (raw.slice_end < 0) raw.slice_end = result.outputs.empty() ? 0 : result.outputs[0].shape.c;
   return result;
