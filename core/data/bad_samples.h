@@ -7,11 +7,9 @@
 #include <string>
 #include <vector>
 
-namespace tandem {
+#include "include/tandem/observer.h"
 
-struct BadSample {
-  std::string name, reason;
-};
+namespace tandem {
 
 class BadSamples {
  public:

@@ -7,7 +7,6 @@
 
 #include "core/base/error.h"
 #include "core/model/initial_weights.h"
-#include "core/model/net_writer.h"
 #include "core/plugin/registry.h"
 #include "core/train/safetensors.h"
 #include "tests/model/thrown.h"
