@@ -3,11 +3,11 @@
 #include <fstream>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/shape.h"
 #include "core/base/strings.h"
 #include "core/data/pixels.h"
 #include "core/schedule/execution/capture.h"
-#include "core/train/safetensors.h"
 #include "core/train/session.h"
 
 namespace tandem::cli {

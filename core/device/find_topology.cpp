@@ -2,7 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
-#include "core/plugin/registry.h"
+#include "core/plugin/host.h"
 
 namespace tandem {
 

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "core/plugin/registry.h"
+#include "core/plugin/host.h"
 
 namespace tandem {
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/device/machine.h"
+#include "core/plugin/host.h"
 #include "core/plugin/registry.h"
 #include "tests/device/backends.h"
 #include "tests/support/require_gpu.h"

@@ -1,5 +1,5 @@
-// What the ABI promises about its files: abi.h is plain C, every module shows one symbol, and
-// includes go downwards only.
+// The ABI's promises about files: abi.h is plain C, every module exports one symbol, and a file
+// includes only its own layer and lower ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

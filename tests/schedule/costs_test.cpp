@@ -280,7 +280,7 @@ TEST_F(CostsFile, ThatIsMissingSaysWhatWritesOne) {
 
 TEST_F(CostsFile, ThatCannotBeWrittenIsAnErrorThatNamesIt) {
   EXPECT_THAT(error_of([&] { CostTable().write(folder_.path() / "no" / "such.csv", {}); }),
-              HasSubstr("such.csv' cannot be written"));
+              HasSubstr("such.csv' cannot be created"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/device/find_topology.h"
+#include "core/plugin/host.h"
 #include "core/plugin/registry.h"
 #include "core/train/device_options.h"
 #include "core/train/measure_links.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/shape.h"
 #include "core/base/strings.h"
 #include "core/schedule/cost/cost_table.h"
@@ -99,24 +100,13 @@ void CostTable::write(const std::filesystem::path& path,
     throw error("costs file '{}' exists and is another kind of file: choose another name",
                 path.string());
   }
-  std::filesystem::path unfinished = path;
-  unfinished += ".part";
-  std::ofstream file(unfinished);
-  file << title << '\n';
-  for (const std::string& comment : comments) file << "# " << comment << '\n';
-  file << header << '\n';
+  std::string text = fmt::format("{}\n", title);
+  for (const std::string& comment : comments) text += fmt::format("# {}\n", comment);
+  text += fmt::format("{}\n", header);
   for (const auto& [key, cost] : measured_) {
-    file << fmt::format("{},{},{},{}\n", quoted(key), cost.seconds, cost.rows, cost.bytes);
+    text += fmt::format("{},{},{},{}\n", quoted(key), cost.seconds, cost.rows, cost.bytes);
   }
-  file.close();
-  std::error_code failed;
-  if (file) std::filesystem::rename(unfinished, path, failed);
-  if (!file || failed) {
-    std::error_code ignored;
-    std::filesystem::remove(unfinished, ignored);
-    throw error("costs file '{}' cannot be written{}", path.string(),
-                failed ? ": " + failed.message() : "");
-  }
+  write_text_file(path, text);
 }
 
 CostTable CostTable::read(const std::filesystem::path& path, const Roofline& roofline,

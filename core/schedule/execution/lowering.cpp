@@ -8,6 +8,7 @@
 
 #include "core/base/overloaded.h"
 #include "core/model/loss_scale.h"
+#include "core/plugin/host.h"
 #include "core/plugin/registry.h"
 #include "core/schedule/execution/joined_rows.h"
 #include "core/schedule/plan/buffers.h"

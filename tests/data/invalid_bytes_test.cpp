@@ -1,6 +1,6 @@
-// What a data set says of its bytes is checked when it is opened; those of
-// tests/bad_plugins/bad_bytes are wrong in one thing each.
-#include "core/data/dataset_info.h"
+// The bytes that a data set reports are checked when it is opened. Each fault of
+// tests/bad_plugins/bad_bytes is refused.
+#include "core/data/dataset.h"
 
 #include <gmock/gmock.h>
 
@@ -14,9 +14,9 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-class BytesThatCannotBe : public testing::Test {
+class InvalidBytes : public testing::Test {
  protected:
-  BytesThatCannotBe() { registry_.scan(test::test_plugin_folder() / "bad_bytes"); }
+  InvalidBytes() { registry_.scan(test::test_plugin_folder() / "bad_bytes"); }
 
   Dataset open(const std::string& name, const std::string& fault = "") {
     DatasetOptions options;
@@ -32,7 +32,7 @@ class BytesThatCannotBe : public testing::Test {
   Registry registry_;
 };
 
-TEST_F(BytesThatCannotBe, AreRefusedWithTheDataSetsNameAndTheValue) {
+TEST_F(InvalidBytes, AreRefusedWithTheDataSetsNameAndTheValue) {
   const std::pair<const char*, const char*> faults[] = {
       {"zero_scale", "their scale (byte_scale) is 0; it must be finite and not 0"},
       {"nan_scale", "their scale (byte_scale) is nan; it must be finite and not 0"},
@@ -47,13 +47,13 @@ TEST_F(BytesThatCannotBe, AreRefusedWithTheDataSetsNameAndTheValue) {
   }
 }
 
-TEST_F(BytesThatCannotBe, OfADataSetThatCannotGiveThemAreRefused) {
+TEST_F(InvalidBytes, OfADataSetThatCannotGiveThemAreRefused) {
   EXPECT_THAT(refusal("no_get_bytes"),
               AllOf(StartsWith("data 'no_get_bytes': data set 'no_get_bytes' says that it has"),
                     HasSubstr("has no get_bytes() to give them")));
 }
 
-TEST_F(BytesThatCannotBe, AreNotThoseWithoutAFault) {
+TEST_F(InvalidBytes, DoNotIncludeValidOnes) {
   const Dataset data = open("bad_bytes");
   EXPECT_TRUE(data.has_bytes());
   PixelScale scale;

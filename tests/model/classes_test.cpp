@@ -44,7 +44,7 @@ TEST(ClassTargets, AreReadByTheLossInTrainingOnly) {
   EXPECT_EQ(net.net_inputs(TANDEM_TEST).size(), 2U);
 }
 
-TEST(ClassTargets, ArePartOfTheNetThatARunKeeps) {
+TEST(ClassTargets, AreInTheNetThatARunSaves) {
   const NetDefinition net = with_class_targets(net_of("SoftmaxWithLoss"), fake_registry(), 4);
   const NetDefinition read = parse_definition(write_net(net));
   EXPECT_TRUE(reads_class_targets(read));
@@ -52,7 +52,7 @@ TEST(ClassTargets, ArePartOfTheNetThatARunKeeps) {
       << "once is enough";
 }
 
-TEST(ClassTargets, NeedALossThatTakesThem) {
+TEST(ClassTargets, NeedALossThatSupportsThem) {
   EXPECT_THAT(thrown([] { (void)with_class_targets(net_of("HingeLoss"), fake_registry(), 4); }),
               HasSubstr("layer 'loss' (HingeLoss): takes class numbers"));
   EXPECT_THAT(thrown([] { (void)with_class_targets(net_of("Accuracy"), fake_registry(), 4); }),

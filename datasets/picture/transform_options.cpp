@@ -1,7 +1,7 @@
+#include "datasets/picture/transform_options.h"
+
 #include <charconv>
 #include <cmath>
-
-#include "datasets/picture/transform.h"
 
 namespace tandem::picture {
 namespace {

@@ -1,4 +1,4 @@
-// Which layers' kernels do the activation behind them along.
+// Which activations are fused into the kernel of the upstream layer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ void expect_separate(const Net& net) {
   }
 }
 
-TEST(Activations, AreDoneAlongByAKernelThatOffersItInTrainingAndTesting) {
+TEST(Activations, AreFusedIntoAKernelThatSupportsItInTrainingAndTesting) {
   for (const int32_t phase : {TANDEM_TRAIN, TANDEM_TEST}) {
     const Net net = build(rectified(""), made_for_fake(phase));
     EXPECT_EQ(layer_of(net, "relu").fused_into, net.find_layer("a"));
@@ -41,21 +41,21 @@ TEST(Activations, AreDoneAlongByAKernelThatOffersItInTrainingAndTesting) {
   }
 }
 
-TEST(Activations, AreSeparateInANetForNoKindOfDevice) {
+TEST(Activations, AreNotFusedInANetWithoutADeviceKind) {
   expect_separate(build(rectified("")));
 }
 
-TEST(Activations, AreSeparateBehindAKernelThatDoesNotOfferThem) {
+TEST(Activations, AreNotFusedIntoAKernelThatDoesNotSupportThem) {
   expect_separate(build(data_layer + inner_product("ip", "data", "ip") +
                             layer("relu", "ReLU", "ip", "ip") + loss_layer,
                         made_for_fake()));
 }
 
-TEST(Activations, AreSeparateWhereTheTypeSaysItIsMoreThanThat) {
+TEST(Activations, AreNotFusedIfTheTypeDoesMore) {
   expect_separate(build(rectified("", "relu_param { negative_slope: 0.1 }"), made_for_fake()));
 }
 
-TEST(Activations, AreSeparateWhereAnotherLayerReadsWhatIsBeforeThem) {
+TEST(Activations, AreNotFusedIfAnotherLayerReadsTheirInput) {
   const Net net = build(
       data_layer + convolution("a", "data", "a", 4) + layer("relu", "ReLU", "a", "b") +
           layer("index", "test.Index", "a", "i") + inner_product("ip", "b", "ip") + loss_layer,
@@ -63,20 +63,20 @@ TEST(Activations, AreSeparateWhereAnotherLayerReadsWhatIsBeforeThem) {
   expect_separate(net);
 }
 
-TEST(Activations, AreSeparateWhereTheLayerBeforeThemReadsItsOutputBackward) {
+TEST(Activations, AreNotFusedIfTheUpstreamLayerReadsItsOutputInBackward) {
   // The second ReLU's input is the first's output, which the first reads.
   const Net net = build(rectified(layer("first", "ReLU", "a", "a")), made_for_fake());
   EXPECT_EQ(layer_of(net, "first").fused_into, net.find_layer("a"));
   EXPECT_EQ(layer_of(net, "relu").fused_into, -1);
 }
 
-TEST(Activations, AreDoneAlongOnlyByTheLayerThatWritesLast) {
+TEST(Activations, AreFusedOnlyIntoTheLayerThatWritesTheirInput) {
   const Net net = build(rectified(layer("drop", "Dropout", "a", "a")), made_for_fake());
   EXPECT_TRUE(layer_of(net, "relu").runs_in_place);
   expect_separate(net);
 }
 
-TEST(Activations, AreDoneAlongWithASumOfSeveralTensors) {
+TEST(Activations, AreFusedIntoASumOfSeveralTensors) {
   const Net net =
       build(data_layer + convolution("a", "data", "a", 4) + convolution("b", "data", "b", 4) +
                 layer("sum", "test.Add", "a", "sum", "bottom: 'b'") +
@@ -86,7 +86,7 @@ TEST(Activations, AreDoneAlongWithASumOfSeveralTensors) {
   EXPECT_EQ(layer_of(net, "a").activation, TANDEM_ACTIVATION_NONE);
 }
 
-TEST(Activations, AreSeparateWhereAMetricReadsWhatIsBeforeThem) {
+TEST(Activations, AreNotFusedIfAMetricReadsTheirInput) {
   const Net net =
       build(data_layer + convolution("a", "data", "a", 4) +
                 layer("top1", "Accuracy", "a", "top1", "bottom: 'label'") +
@@ -101,7 +101,7 @@ TEST(Activations, CanBeSeparatedAgain) {
   expect_separate(net);
 }
 
-TEST(Activations, AreShownWhereTheyAreDone) {
+TEST(Activations, AreShownWithTheLayerTheyAreFusedInto) {
   const Net net = build(rectified(""), made_for_fake());
   EXPECT_EQ(fusion_text(net, layer_of(net, "relu")), "fused into a");
   EXPECT_EQ(fusion_text(net, layer_of(net, "a")), "");

@@ -1,6 +1,6 @@
-// The places of all fields of the ABI, pinned for ABI major 1: plugins built years ago rely on
-// them. A field may be added at the end of a table that begins with struct_size (then pin it here,
-// and raise TANDEM_ABI_MINOR); a line that fails below means a new major.
+// The offsets of all fields of the ABI, fixed for ABI major 1, as old plugins depend on them. A
+// field may be added at the end of a table that begins with struct_size: add it here, and raise
+// TANDEM_ABI_MINOR. An assertion that fails here means a new major version.
 #include <cstddef>
 
 #include "plugins/abi.h"

@@ -1,4 +1,4 @@
-#include "datasets/image_folder/headers.h"
+#include "datasets/image_folder/image_headers.h"
 
 #include <algorithm>
 #include <array>
@@ -30,28 +30,48 @@ bool is_tiff(Bytes file) {
   return file.size() >= 8 && (has(file, 0, "II*\0", 4) || has(file, 0, "MM\0*", 4));
 }
 
-// The first directory's ImageWidth and ImageLength; of a BigTIFF, which OpenCV reads too, nothing.
-Extent tiff_extent(Bytes file) {
-  const bool little = file[0] == 'I';
+// Calls function(read, tag, at) for each entry of the first directory of a TIFF block, whose value
+// is 8 bytes after `at`. read(at, bytes) is a number in the byte order of the block.
+template <class Function>
+void for_each_tag(Bytes tiff, const Function& function) {
+  const bool little = tiff[0] == 'I';
   const auto read = [&](size_t at, size_t bytes) {
-    return little ? little_endian(file, at, bytes) : big_endian(file, at, bytes);
+    return little ? little_endian(tiff, at, bytes) : big_endian(tiff, at, bytes);
   };
   const size_t directory = read(4, 4);
-  if (directory > file.size() || file.size() - directory < 2) return {};
+  if (directory > tiff.size() || tiff.size() - directory < 2) return;
   const size_t count = read(directory, 2);
-  Extent extent;
   for (size_t i = 0; i < count; ++i) {
     const size_t at = directory + 2 + 12 * i;
-    if (at + 12 > file.size()) break;
-    const uint64_t tag = read(at, 2);
+    if (at + 12 > tiff.size()) return;
+    function(read, read(at, 2), at);
+  }
+}
+
+// ImageWidth and ImageLength; nothing of a BigTIFF, which OpenCV also reads.
+Extent tiff_extent(Bytes file) {
+  Extent extent;
+  for_each_tag(file, [&](const auto& read, uint64_t tag, size_t at) {
     const auto value = static_cast<int64_t>(read(at + 8, read(at + 2, 2) == 3 ? 2 : 4));
     if (tag == 0x0100) extent.width = value;
     if (tag == 0x0101) extent.height = value;
-  }
+  });
   return extent;
 }
 
-// Extended, lossless and lossy files each say it in their own way.
+// The first Orientation tag (0x0112); 1 if there is none or it is out of range.
+int tiff_orientation(Bytes tiff) {
+  if (tiff.size() < 8 ||
+      (tiff[0] == 'I' ? little_endian(tiff, 2, 2) : big_endian(tiff, 2, 2)) != 42)
+    return 1;
+  int orientation = 0;
+  for_each_tag(tiff, [&](const auto& read, uint64_t tag, size_t at) {
+    if (tag == 0x0112 && orientation == 0) orientation = static_cast<int>(read(at + 8, 2));
+  });
+  return orientation >= 1 && orientation <= 8 ? orientation : 1;
+}
+
+// Extended, lossless and lossy files each have their own header.
 Extent webp_extent(Bytes file) {
   const auto whole = [](uint64_t value) { return static_cast<int64_t>(value); };
   if (has(file, 12, "VP8X", 4)) {
@@ -71,7 +91,7 @@ Extent webp_extent(Bytes file) {
 struct PnmHeader {
   Extent extent;
   int64_t greatest = 1;  // sample value; bit maps have none
-  size_t end = 0;        // where the samples begin; 0: it makes no sense
+  size_t end = 0;        // the offset of the samples; 0: the header is invalid
 };
 
 PnmHeader pnm_header(Bytes file) {
@@ -148,11 +168,11 @@ const char* webp_damage(Bytes file) {
 const char* pnm_damage(Bytes file) {
   const PnmHeader header = pnm_header(file);
   const auto [width, height] = header.extent;
-  constexpr int64_t absurd = 1'000'000'000;  // beyond it the products below overflow
+  constexpr int64_t absurd = 1'000'000'000;  // larger products overflow
   if (header.end == 0 || width < 1 || height < 1 || width > absurd || height > absurd)
     return "damaged PNM: its header makes no sense";
   const int64_t row = file[1] == '4' ? (width + 7) / 8 : file[1] == '6' ? 3 * width : width;
-  // Samples written as text take a digit and a space each, bits at least a digit.
+  // Each sample as text has a digit and a space, each bit at least a digit.
   const int64_t sample_bytes = file[1] <= '3' || header.greatest < 256 ? 1 : 2;
   const auto samples = static_cast<uint64_t>(row * height * sample_bytes);
   const bool whole = header.end <= file.size() && samples <= file.size() - header.end;
@@ -200,6 +220,25 @@ const char* damage_of(Bytes file) {
   if (is_webp(file)) return webp_damage(file);
   if (is_pnm(file)) return pnm_damage(file);
   return nullptr;
+}
+
+int exif_orientation(Bytes jpeg) {
+  size_t at = 2;
+  while (at + 4 <= jpeg.size() && jpeg[at] == 0xff) {
+    const unsigned char marker = jpeg[at + 1];
+    if (marker == 0xff) {  // a fill byte
+      ++at;
+      continue;
+    }
+    if (marker == 0xda || marker == 0xd9) return 1;  // the picture begins without EXIF
+    const size_t length = big_endian(jpeg, at + 2, 2);
+    if (length < 2 || at + 2 + length > jpeg.size()) return 1;
+    if (marker == 0xe1 && length >= 8 && has(jpeg, at + 4, "Exif\0", 6)) {
+      return tiff_orientation(jpeg.subspan(at + 10, length - 8));
+    }
+    at += 2 + length;
+  }
+  return 1;
 }
 
 }  // namespace tandem::image_folder

@@ -1,4 +1,4 @@
-// loss_weight on layers that are no loss: what net_builder makes of it.
+// The loss_weight of layers that are not losses: a SumLoss is inserted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ Net build_real(const std::string& text) {
 const std::string absolute_values =
     data_layer + inner_product("ip", "data", "ip") + layer("abs", "AbsVal", "ip", "abs");
 
-TEST(LossSum, OfALayerThatIsNoLossIsAResultOfItsWeight) {
+TEST(LossSum, OfALayerThatIsNotALossIsAResultWithItsWeight) {
   const Net net = build_real(data_layer + inner_product("ip", "data", "ip") +
                              layer("abs", "AbsVal", "ip", "abs", "loss_weight: 0.25"));
   ASSERT_EQ(net.scalars.size(), 1U);
@@ -44,7 +44,7 @@ TEST(LossSum, OfAReductionOverTheBatchReducesEachSampleFirst) {
   EXPECT_EQ(layer_of(mean, "l1_sum").attributes->text("normalization"), "BATCH_SIZE");
 }
 
-TEST(LossSum, OfAReductionOverTheSamplesValuesLeavesItAsItIs) {
+TEST(LossSum, OfAReductionOverTheValuesOfASampleLeavesItAsItIs) {
   const Net net = build_real(absolute_values +
                              layer("l1", "Reduction", "abs", "l1",
                                    "loss_weight: 1 reduction_param { operation: MEAN axis: 1 }"));
