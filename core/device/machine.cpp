@@ -1,35 +1,11 @@
 #include "core/device/machine.h"
 
+#include <optional>
 #include <utility>
 
 #include "core/plugin/registry.h"
 
 namespace tandem {
-
-namespace {
-
-// A topology as the ABI has it; it refers to this object.
-struct RawTopology {
-  explicit RawTopology(const Topology& topology) {
-    for (const Topology::Channel& channel : topology.channels) {
-      bandwidths.push_back(channel.bandwidth);
-    }
-    for (const Topology::Path& path : topology.paths) {
-      latencies.push_back(path.latency);
-      begins.push_back(static_cast<uint32_t>(channels.size()));
-      channels.insert(channels.end(), path.channels.begin(), path.channels.end());
-    }
-    begins.push_back(static_cast<uint32_t>(channels.size()));
-    table = {sizeof table,      static_cast<uint32_t>(bandwidths.size()),
-             bandwidths.data(), latencies.data(),
-             begins.data(),     channels.data()};
-  }
-  std::vector<double> bandwidths, latencies;
-  std::vector<uint32_t> begins, channels;
-  tandem_topology table{};
-};
-
-}  // namespace
 
 Machine::Machine(const tandem_backend& backend, const DeviceSpec& devices,
                  const MachineOptions& options)
@@ -44,14 +20,15 @@ Machine::Machine(const tandem_backend& backend, const DeviceSpec& devices,
   raw.delay_seed = options.delay_seed;
   raw.delay_seconds = options.delay_seconds;
   raw.paced = options.paced ? 1 : 0;
-  std::unique_ptr<RawTopology> topology;
+  std::optional<TopologyTable> topology;
+  tandem_topology table{};
   if (options.topology != nullptr) {
     if (options.topology->device_count() != device_count_) {
       throw error("topology '{}' has {} devices, but '{}' asks for {}", options.topology->file,
                   options.topology->device_count(), to_string(devices), device_count_);
     }
-    topology = std::make_unique<RawTopology>(*options.topology);
-    raw.topology = &topology->table;
+    table = topology.emplace(*options.topology).raw();
+    raw.topology = &table;
   }
   check(backend_.open(&raw, &machine_), fmt::format("devices '{}'", to_string(devices)));
 }

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "plugins/abi.h"
+
 namespace tandem {
 
 struct Topology {
@@ -29,9 +31,29 @@ struct Topology {
     return paths[static_cast<size_t>(source * device_count() + target)];
   }
   // Of the path's slowest channel, bytes per second.
-  [[nodiscard]] double bandwidth(int source, int target) const;
+  [[nodiscard]] double bandwidth(const Path& path) const;
+  [[nodiscard]] double bandwidth(int source, int target) const {
+    return bandwidth(path(source, target));
+  }
   // Of a copy that meets no other.
-  [[nodiscard]] double seconds(int source, int target, int64_t bytes) const;
+  [[nodiscard]] double seconds(const Path& path, int64_t bytes) const {
+    return path.latency + static_cast<double>(bytes) / bandwidth(path);
+  }
+  [[nodiscard]] double seconds(int source, int target, int64_t bytes) const {
+    return seconds(path(source, target), bytes);
+  }
+};
+
+// A topology as the ABI has it.
+class TopologyTable {
+ public:
+  explicit TopologyTable(const Topology& topology);
+  // Refers to this object.
+  [[nodiscard]] tandem_topology raw() const;
+
+ private:
+  std::vector<double> bandwidths_, latencies_;
+  std::vector<uint32_t> begins_, channels_;
 };
 
 }  // namespace tandem

@@ -44,7 +44,7 @@ class Machine {
   sdk::FirstFailure failure_;
   std::atomic<uint32_t> stream_count_{0};
   std::mutex links_mutex_;
-  sdk::Links links_;
+  timing::Links links_;
 };
 
 }  // namespace tandem::cpu

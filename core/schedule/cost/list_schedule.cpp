@@ -205,7 +205,7 @@ class Dispatching {
   const std::vector<double>& needs_;
   double patience_;
   size_t count_;
-  LinkClock links_;
+  timing::Links links_;
   std::vector<int> missing_;  // by node: a task of a step
   std::vector<bool> stream_free_;
   std::vector<double> stream_until_;

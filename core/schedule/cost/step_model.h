@@ -9,8 +9,8 @@
 #include "core/device/machine.h"
 #include "core/model/net.h"
 #include "core/schedule/cost/cost_table.h"
-#include "core/schedule/cost/link_clock.h"
 #include "core/schedule/plan/plan.h"
+#include "plugins/simulation.h"
 
 namespace tandem {
 
@@ -33,7 +33,7 @@ class StepModel {
     // What touches the same memory, one of them writing, on whatever streams.
     std::vector<Dependency> before;
     [[nodiscard]] bool takes_links() const {
-      return !copies.empty() && source >= 0 && target >= 0 && source != target;
+      return !copies.empty() && timing::uses_links(source, target);
     }
   };
 
@@ -44,7 +44,8 @@ class StepModel {
   [[nodiscard]] const std::vector<PricedTask>& tasks() const { return tasks_; }
   [[nodiscard]] int streams() const { return streams_; }
   [[nodiscard]] StreamKind kind_of(int stream) const { return StreamKind(stream % stream_kinds); }
-  [[nodiscard]] LinkClock links() const { return LinkClock(link_, topology_); }
+  // On which nothing is reserved.
+  [[nodiscard]] const timing::Links& links() const { return links_; }
 
   // The order of the tasks as they stand.
   [[nodiscard]] std::vector<int> given_order() const;
@@ -52,13 +53,12 @@ class StepModel {
   [[nodiscard]] StepTimes in_order(const std::vector<int>& order) const;
 
  private:
-  void price(const Net& net, const Plan& plan, const CostTable& costs);
+  void price(const Net& net, const Plan& plan, const CostTable& costs, const Topology* topology);
   void find_conflicts(const Plan& plan);
 
   std::vector<PricedTask> tasks_;
   int streams_ = 0;
-  LinkSpec link_;
-  const Topology* topology_;
+  timing::Links links_;
 };
 
 }  // namespace tandem

@@ -15,7 +15,7 @@ namespace tandem {
 namespace {
 
 // Ways are compared by what a copy of so many bytes takes.
-constexpr double typical_bytes = 1 << 20;
+constexpr int64_t typical_bytes = 1 << 20;
 
 struct Node {
   std::string name;
@@ -187,7 +187,7 @@ class Reader {
       if (nodes_[size_t(nearest)].is_device && nearest != source) continue;  // passes nothing on
       for (const Edge& edge : edges_[size_t(nearest)]) {
         Topology::Path path = extended(paths[size_t(nearest)], edge);
-        const double time = typical_seconds(path);
+        const double time = topology_.seconds(path, typical_bytes);
         if (time >= seconds[size_t(edge.target)]) continue;
         seconds[size_t(edge.target)] = time;
         paths[size_t(edge.target)] = std::move(path);
@@ -210,14 +210,6 @@ class Reader {
     if (target.channel) path.channels.push_back(*target.channel);
     path.latency += edge.latency + target.latency;
     return path;
-  }
-
-  [[nodiscard]] double typical_seconds(const Topology::Path& path) const {
-    double slowest = 0;
-    for (const uint32_t channel : path.channels) {
-      slowest = std::max(slowest, typical_bytes / topology_.channels[channel].bandwidth);
-    }
-    return path.latency + slowest;
   }
 
   Topology topology_;
