@@ -155,6 +155,7 @@ int run_net(const NetCommandArguments& a) {
   const Net net = build_shown(definition, registry, a.phase, options, why);
   const std::vector<LayerSummary> rows = summarize(net);
   int64_t training_bytes = 0;
+  std::string refusal;
   if (options.phase == TANDEM_TRAIN && !net.scalars.empty()) {
     SessionOptions session;
     session.devices = "sim:1";
@@ -167,7 +168,7 @@ int run_net(const NetCommandArguments& a) {
     session.rule.states = 1;
     Session planned(registry, definition, session);
     const Phase& phase = planned.training();
-    const MemoryPlan memory = memory_on(registry, kernels, phase.net, phase.plan);
+    const MemoryPlan memory = memory_on(registry, kernels, phase.net, phase.plan, &refusal);
     training_bytes = memory.persistent_bytes[0] + memory.transient_bytes[0];
   }
   if (!a.dot.empty()) write_output(a.dot, to_dot(net));
@@ -177,6 +178,10 @@ int run_net(const NetCommandArguments& a) {
     fmt::print(
         "as {} devices have it{}\n", kernels.kind,
         training_bytes > 0 ? "; memory is without what their kernels keep beside tensors" : "");
+  }
+  if (!refusal.empty() && !a.as_json) {
+    fmt::print("memory is without what the kernels of {} devices keep beside tensors: {}\n",
+               kernels.kind, refusal);
   }
   if (!a.dot.empty() && !a.as_json) fmt::print("drawing written to {} (dot -Tsvg)\n", a.dot);
   return 0;

@@ -138,7 +138,9 @@ int run_plan(PlanArguments& a, const CLI::App& command) {
                            ? step_seconds_without_communication(registry, definition, options,
                                                                 phase.plan, 3, how.steps)
                            : 0;
-  const MemoryPlan memory = memory_on(registry, *how.kernel_devices, phase.net, phase.plan);
+  std::string refusal;
+  const MemoryPlan memory =
+      memory_on(registry, *how.kernel_devices, phase.net, phase.plan, &refusal);
   const CostSources sources = sources_of(phase.net, phase.plan, *options.costs);
   const StepBounds bounds =
       bounds_of(phase.net, phase.plan, *options.costs, options.machine.link.bandwidth,
@@ -187,9 +189,9 @@ int run_plan(PlanArguments& a, const CLI::App& command) {
              costs_text(a, *options.costs, sources.measured, sources.estimated),
              links_text(options.machine), pixels_text(a.pixels, options));
   fmt::print("{}", memory_text(memory));
-  if (how.kernel_devices->ordinals.empty()) {
-    fmt::print("memory is without what the kernels of {} devices keep beside tensors\n",
-               how.kernel_devices->kind);
+  if (how.kernel_devices->ordinals.empty() || !refusal.empty()) {
+    fmt::print("memory is without what the kernels of {} devices keep beside tensors{}{}\n",
+               how.kernel_devices->kind, refusal.empty() ? "" : ": ", refusal);
   }
   if (!a.dot.empty()) fmt::print("graph written to {} (dot -Tsvg)\n", a.dot);
   if (!a.trace.empty()) fmt::print("predicted timeline written to {}\n", a.trace);

@@ -20,12 +20,22 @@ namespace {
 
 constexpr int warm_up = 3;
 
-// Writes into the plan's buffers what its kernels keep.
-void prepare_kernels(Registry& registry, const DeviceSpec& devices, const Net& net, Plan& plan) {
-  if (devices.ordinals.empty()) return;
+// Writes into the plan's buffers what its kernels keep. A CPU that cannot do what is planned is no
+// reason not to plan it: then the buffers stay as they are, and the kernel's refusal is returned.
+std::string prepare_kernels(Registry& registry, const DeviceSpec& devices, const Net& net,
+                            Plan& plan) {
+  if (devices.ordinals.empty()) return "";
   Machine machine(registry.backend(devices.kind), devices, MachineOptions{});
   Runtime runtime(machine);
-  const Kernels kernels(plan, net, registry, runtime);
+  const std::vector<Buffer> unwritten = plan.buffers;
+  try {
+    const Kernels kernels(plan, net, registry, runtime);
+  } catch (const Unsupported& refused) {
+    if (devices.kind != "cpu") throw;
+    plan.buffers = unwritten;
+    return refused.what();
+  }
+  return "";
 }
 
 // Bytes that kernels keep, by buffer name and rows of the batch: the same in every plan whose
@@ -200,8 +210,10 @@ DeviceSpec kernel_devices(const Registry& registry, const std::string& devices, 
   return spec;
 }
 
-MemoryPlan memory_on(Registry& registry, const DeviceSpec& devices, const Net& net, Plan plan) {
-  prepare_kernels(registry, devices, net, plan);
+MemoryPlan memory_on(Registry& registry, const DeviceSpec& devices, const Net& net, Plan plan,
+                     std::string* refusal) {
+  const std::string reason = prepare_kernels(registry, devices, net, plan);
+  if (refusal != nullptr) *refusal = reason;
   return plan_memory(plan);
 }
 

@@ -52,8 +52,10 @@ struct PriceList {
 [[nodiscard]] DeviceSpec kernel_devices(const Registry& registry, const std::string& devices,
                                         int32_t precision);
 // The memory of a plan, with what its kernels keep beside tensors if there are devices to ask.
+// Without it also where this computer's CPU cannot do what is planned, as bfloat16 takes AVX-512:
+// `refusal` becomes the reason, else "".
 [[nodiscard]] MemoryPlan memory_on(Registry& registry, const DeviceSpec& devices, const Net& net,
-                                   Plan plan);
+                                   Plan plan, std::string* refusal = nullptr);
 
 // `options` are those of the session to be chosen for: its devices are replaced by as many
 // simulated ones, its strategy by each there is. Errors of a strategy are its refusal.

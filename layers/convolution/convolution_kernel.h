@@ -199,15 +199,21 @@ sdk::LayoutOptions ConvolutionKernel<Primitives>::layouts(const sdk::Binding& bi
   const sdk::Shape& input = binding.input(0).shape;
   const typename Primitives::Settings settings(binding.attributes, input);
   const int64_t inputs = input.c, outputs = settings.outputs, group = settings.group;
-  const int32_t blocked = cpu::blocked_layout();
+  const int32_t dtype = binding.input(0).dtype, blocked = cpu::blocked_layout(dtype);
   const int64_t block = cpu::block_of(blocked, 0);
   // One channel a group: blocks hold groups, for which there are kernels of their own.
   const bool depthwise = group > 1 && group == inputs && group == outputs;
   const bool blocks_out = (depthwise ? outputs : outputs / group) % block == 0;
   const bool blocks_in = (depthwise ? inputs : inputs / group) % block == 0;
+  // Without AVX2 most of oneDNN's direct kernels are of the forward pass only, and its reference
+  // kernels of the others are slow.
+  const bool backward =
+      binding.has(TANDEM_WANTS_BACKWARD_DATA) || binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS);
+  const bool direct =
+      !backward || depthwise || dtype == TANDEM_BFLOAT16 || cpu::may_use(dnnl::cpu_isa::avx2);
   sdk::LayoutOptions options;
-  if (blocks_in && blocks_out) options.push_back({blocked, blocked, 0});
-  if (inputs <= 3 && blocks_out && Primitives::takes_plain_images) {
+  if (direct && blocks_in && blocks_out) options.push_back({blocked, blocked, 0});
+  if (direct && inputs <= 3 && blocks_out && Primitives::takes_plain_images) {
     options.push_back({TANDEM_NCHW, blocked, 0});
   }
   // Measured: NHWC takes a tenth longer, and plain NCHW, which is a matrix product after copying,

@@ -20,7 +20,7 @@ float* at(std::byte* scratch, int64_t place) {
 }  // namespace
 
 bool WinogradConvolution::suits(const sdk::Binding& binding) {
-  if (cpu::blocked_layout() != TANDEM_NCHW16C) return false;
+  if (!cpu::may_use(dnnl::cpu_isa::avx512_core)) return false;
   if (binding.input(0).dtype != TANDEM_FLOAT32) return false;
   const sdk::Shape& in = binding.input(0).shape;
   const ConvolutionSettings settings(binding.attributes, in);

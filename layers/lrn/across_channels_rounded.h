@@ -9,6 +9,7 @@ namespace tandem::layers {
 class RoundedAcrossChannels : public sdk::Needs {
  public:
   explicit RoundedAcrossChannels(const sdk::Binding& binding) {
+    cpu::require_computable(TANDEM_BFLOAT16);
     constexpr auto method = dnnl::algorithm::lrn_across_channels;
     const sdk::Attributes& a = binding.attributes;
     const auto data = cpu::descriptor(binding.input(0));
@@ -72,7 +73,7 @@ class RoundedAcrossChannels : public sdk::Needs {
 
 inline sdk::LayoutOptions RoundedAcrossChannels::layouts(const sdk::Binding& binding) {
   const sdk::Shape& shape = binding.input(0).shape;
-  const int32_t blocked = cpu::blocked_layout();
+  const int32_t blocked = cpu::blocked_layout(TANDEM_BFLOAT16);
   sdk::LayoutOptions options;
   if (shape.c % cpu::block_of(blocked, 0) == 0) options.push_back({blocked, blocked, 0});
   // In plain layouts the backward pass is oneDNN's reference kernel, except in NHWC with AVX-512:

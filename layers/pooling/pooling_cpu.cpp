@@ -33,6 +33,7 @@ class PoolingCpu : public Needs {
   PoolingCpu(const Binding& binding, const Call&)
       : settings_(binding.attributes, binding.input(0).shape),
         output_(named_as(binding.output(0), binding.input(0))) {
+    require_computable(binding.input(0).dtype);
     const Shape& in = binding.input(0).shape;
     const Shape& out = binding.output(0).shape;
     const auto& w = settings_.window;
@@ -149,7 +150,7 @@ void PoolingCpu::scale_of(const Call& call, const T* source, T* target) const {
 
 LayoutOptions PoolingCpu::layouts(const Binding& binding) {
   const Shape& shape = binding.input(0).shape;
-  const int32_t blocked = blocked_layout();
+  const int32_t blocked = blocked_layout(binding.input(0).dtype);
   LayoutOptions options;
   if (shape.c % block_of(blocked, 0) == 0) options.push_back({blocked, blocked, 0});
   options.push_back({TANDEM_NHWC, TANDEM_NHWC, 0});

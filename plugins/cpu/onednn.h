@@ -5,9 +5,14 @@
 
 #include <dnnl.hpp>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -18,11 +23,40 @@
 
 namespace tandem::cpu {
 
-// The blocked layout of this machine's widest direct kernels.
-inline int32_t blocked_layout() {
-  const auto wide = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+// Some virtual machines announce AMX but no palette for its tiles; what multiplies tiles is an
+// illegal instruction there. oneDNN 2.6 believes the announcement.
+inline bool announces_amx_without_tiles() {
+#if defined(__x86_64__)
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned amx_tile = 1U << 24;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & amx_tile) == 0) return false;
+  return __get_cpuid_count(0x1d, 0, &a, &b, &c, &d) == 0 || a == 0;
+#else
+  return false;
+#endif
+}
+
+// Done as a module is loaded: oneDNN takes no cap once it has been asked what it may use.
+[[maybe_unused]] inline const bool amx_is_left_out = [] {
+  if (std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr || std::getenv("DNNL_MAX_CPU_ISA") != nullptr ||
+      !announces_amx_without_tiles()) {
+    return false;
+  }
+  return dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_bf16) == dnnl::status::success;
+}();
+
+// Whether oneDNN's kernels use these instructions: the CPU has them, and the environment's
+// ONEDNN_MAX_CPU_ISA does not leave them out.
+inline bool may_use(dnnl::cpu_isa wanted) {
   const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  return (isa & wide) == wide ? TANDEM_NCHW16C : TANDEM_NCHW8C;
+  return (isa & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
+}
+
+// The blocked layout of the widest direct kernels for the dtype. Of bfloat16 it is AVX-512's on any
+// machine: what is planned on one that cannot compute it is for one that can.
+inline int32_t blocked_layout(int32_t dtype) {
+  const bool wide = dtype == TANDEM_BFLOAT16 || may_use(dnnl::cpu_isa::avx512_core);
+  return wide ? TANDEM_NCHW16C : TANDEM_NCHW8C;
 }
 
 inline dnnl::memory::format_tag tag_of(int32_t layout) {
@@ -56,11 +90,9 @@ inline dnnl::memory::desc vector_descriptor(int64_t size) {
 
 // Throws Refusal where oneDNN cannot compute in the dtype: bfloat16 takes AVX-512.
 inline void require_computable(int32_t dtype) {
-  const auto least = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
-  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  if (dtype != TANDEM_BFLOAT16 || (isa & least) == least) return;
-  throw sdk::unsupported("this machine cannot compute in bfloat16, which takes AVX-512: use ",
-                         "--precision float32");
+  if (dtype != TANDEM_BFLOAT16 || may_use(dnnl::cpu_isa::avx512_core)) return;
+  throw sdk::unsupported("this CPU does not multiply bfloat16, which takes AVX-512 (or ",
+                         "ONEDNN_MAX_CPU_ISA leaves it out): use --precision float32");
 }
 
 // Primitives take their scratchpad as an argument.

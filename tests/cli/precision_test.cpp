@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
+#include "tests/support/cpu_precision.h"
 
 namespace tandem {
 namespace {
@@ -75,6 +76,8 @@ TEST_F(Precision, ThatOnlyGpusHaveIsShownAndSimulatedAsTheyHaveIt) {
 #endif
 
 TEST_F(Precision, OfARunIsKeptInItsFolderAndItsModelCanBeTestedAndUsed) {
+  const std::string reason = test::no_bfloat16();
+  if (!reason.empty()) GTEST_SKIP() << reason;
   desk_.draw_two_classes("images");
   success(
       "train --net tiny.prototxt --data images --batch 4 --lr 0.01 --steps 6 --out run "
@@ -105,6 +108,8 @@ TEST_F(Precision, OfARunThatItsTestCannotComputeInIsFloat32ThereUnlessItWasAsked
 }
 
 TEST_F(Precision, OfARunIsAnotherFromAResumptionOnThatSaysSo) {
+  const std::string reason = test::no_bfloat16();
+  if (!reason.empty()) GTEST_SKIP() << reason;
   desk_.draw_two_classes("images");
   success(
       "train --net tiny.prototxt --data images --batch 4 --lr 0.01 --steps 2 --out run "
@@ -151,6 +156,47 @@ TEST_F(Precision, OfAPlanMakesTransfersOfActivationsHalfAsLong) {
     return nlohmann::json::parse(text).at("predicted_step_seconds").get<double>();
   };
   EXPECT_LT(transfer("bfloat16"), transfer("float32"));
+}
+
+// But for the memory that only the kernels of a CPU with AVX-512 can tell.
+TEST_F(Precision, ThatThisCpuDoesNotMultiplyInIsShownAndPlannedAsOneThatDoesHasIt) {
+  const std::string net = "net cifar10_quick --precision bfloat16",
+                    plan = "plan --net cifar10_quick --strategy hybrid --precision bfloat16";
+  const auto without_memory = [&](const std::string& command, const std::string& before) {
+    const Outcome outcome = desk_.tandem(command + " --json", before);
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    nlohmann::json tree = nlohmann::json::parse(outcome.output);
+    tree.erase("memory_bytes");
+    tree.erase("training_bytes");
+    return tree;
+  };
+  for (const std::string cap : {"ONEDNN_MAX_CPU_ISA=AVX2", "ONEDNN_MAX_CPU_ISA=SSE41"}) {
+    SCOPED_TRACE(cap);
+    EXPECT_EQ(without_memory(net, cap), without_memory(net, ""));
+    EXPECT_EQ(without_memory(plan, cap), without_memory(plan, ""));
+    for (const std::string& command :
+         {net, plan, plan + " --devices cpu:2",
+          std::string("plan --net lenet --strategy auto") + " --precision bfloat16"}) {
+      const Outcome outcome = desk_.tandem(command, cap);
+      EXPECT_EQ(outcome.code, 0) << command << "\n" << outcome.errors;
+      EXPECT_THAT(outcome.output,
+                  AllOf(HasSubstr("memory is without what the kernels of cpu devices keep beside "
+                                  "tensors: layer '"),
+                        HasSubstr("this CPU does not multiply bfloat16")))
+          << command;
+    }
+  }
+}
+
+TEST_F(Precision, ThatThisCpuDoesNotMultiplyInIsRefusedWhereItWouldHaveTo) {
+  for (const char* command :
+       {"train --data synthetic --net lenet --steps 1 --out run", "profile --net lenet"}) {
+    EXPECT_THAT(
+        desk_.refusal(std::string(command) + " --precision bfloat16", "ONEDNN_MAX_CPU_ISA=AVX2"),
+        HasSubstr("this CPU does not multiply bfloat16, which takes AVX-512 (or "
+                  "ONEDNN_MAX_CPU_ISA leaves it out): use --precision float32"))
+        << command;
+  }
 }
 
 }  // namespace

@@ -158,8 +158,19 @@ TEST(Bits, AreTheSameWhenALayerIsPreparedAgain) {
   }
 }
 
+// CPUs without AVX2 have them of the forward pass only.
+bool has_blocked_backward_kernels() {
+  LayerSetup setup{.type = "Convolution",
+                   .parameters = {{"num_output", "8"}, {"kernel_size", "1"}},
+                   .inputs = {random_tensor({1, 8, 2, 2}, 1)},
+                   .weights = {random_tensor({8, 8, 1, 1}, 2), random_tensor({8, 1, 1, 1}, 3)}};
+  setup.input_layout = setup.output_layout = TANDEM_NCHW8C;
+  return LayerRun(setup).algorithm().find("ref") == std::string::npos;
+}
+
 TEST(Convolution, OffersABlockedLayoutFirstWhereTheGroupsAllowItOnACpu) {
-  const auto best = [](int64_t channels, const char* outputs, const char* group) {
+  uint32_t flags = 0;
+  const auto best = [&](int64_t channels, const char* outputs, const char* group) {
     LayerSetup setup{.type = "Convolution",
                      .parameters = {{"num_output", outputs},
                                     {"kernel_size", "1"},
@@ -168,15 +179,34 @@ TEST(Convolution, OffersABlockedLayoutFirstWhereTheGroupsAllowItOnACpu) {
                      .inputs = {random_tensor({1, channels, 2, 2}, 1)}};
     const int64_t groups = group[0] - '0';
     setup.weights = {random_tensor({std::stoll(outputs), channels / groups, 1, 1}, 2)};
+    setup.flags = flags;
     return LayerRun(setup).layouts().front();
   };
   const auto blocked = [](int32_t l) { return l == TANDEM_NCHW8C || l == TANDEM_NCHW16C; };
-  EXPECT_TRUE(blocked(best(32, "32", "2").input));
-  EXPECT_TRUE(blocked(best(32, "32", "2").output));
-  EXPECT_EQ(best(3, "32", "1").input, TANDEM_NCHW);
-  EXPECT_TRUE(blocked(best(3, "32", "1").output));
-  EXPECT_EQ(best(24, "24", "6").input, TANDEM_NHWC);
-  EXPECT_EQ(best(13, "5", "1").input, TANDEM_NHWC);
+  for (const uint32_t passes : {0U, LayerSetup{}.flags}) {
+    if (passes != 0 && !has_blocked_backward_kernels()) continue;
+    flags = passes;
+    EXPECT_TRUE(blocked(best(32, "32", "2").input));
+    EXPECT_TRUE(blocked(best(32, "32", "2").output));
+    EXPECT_EQ(best(3, "32", "1").input, TANDEM_NCHW);
+    EXPECT_TRUE(blocked(best(3, "32", "1").output));
+    EXPECT_EQ(best(24, "24", "6").input, TANDEM_NHWC);
+    EXPECT_EQ(best(13, "5", "1").input, TANDEM_NHWC);
+  }
+}
+
+TEST(Convolution, OffersNoLayoutFirstThatTakesReferenceKernelsOnACpu) {
+  for (const char* group : {"1", "2", "16"}) {
+    const int64_t groups = std::stoll(group);
+    const LayerSetup setup{
+        .type = "Convolution",
+        .parameters = {{"num_output", "16"}, {"kernel_size", "3"}, {"group", group}},
+        .inputs = {random_tensor({2, 16, 5, 5}, 1)},
+        .weights = {random_tensor({16, 16 / groups, 3, 3}, 2), random_tensor({16, 1, 1, 1}, 3)}};
+    EXPECT_THAT(LayerRun(in_every_layout(setup).front()).algorithm(),
+                testing::Not(testing::HasSubstr("ref")))
+        << group;
+  }
 }
 
 TEST(Convolution, AndPoolingTakeOneByOneImagesAmongBlockedNeighbours) {

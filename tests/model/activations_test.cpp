@@ -103,9 +103,9 @@ TEST(Activations, CanBeSeparatedAgain) {
 
 TEST(Activations, AreShownWhereTheyAreDone) {
   const Net net = build(rectified(""), made_for_fake());
-  EXPECT_EQ(fusion_text(net, layer_of(net, "relu")), "along a");
+  EXPECT_EQ(fusion_text(net, layer_of(net, "relu")), "fused into a");
   EXPECT_EQ(fusion_text(net, layer_of(net, "a")), "");
-  EXPECT_THAT(to_dot(net), HasSubstr("relu\\nReLU\\nalong a"));
+  EXPECT_THAT(to_dot(net), HasSubstr("relu\\nReLU\\nfused into a"));
 }
 
 }  // namespace

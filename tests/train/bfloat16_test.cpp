@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/train/run_folder.h"
+#include "tests/support/cpu_precision.h"
 #include "tests/train/run_support.h"
 
 namespace tandem::test {
@@ -13,6 +14,12 @@ using testing::HasSubstr;
 
 class Bfloat16Runs : public Runs {
  protected:
+  void SetUp() override {
+    Runs::SetUp();
+    if (IsSkipped()) return;
+    const std::string reason = no_bfloat16();
+    if (!reason.empty()) GTEST_SKIP() << reason;
+  }
   static TrainOptions half(const std::string& devices, const std::string& strategy,
                            int64_t steps = 20) {
     TrainOptions o = options(steps);
@@ -28,6 +35,12 @@ class Bfloat16Runs : public Runs {
     o.machine.threads = threads;
     return o;
   }
+};
+
+// What is refused on every CPU.
+class Bfloat16Refusals : public Bfloat16Runs {
+ protected:
+  void SetUp() override { Runs::SetUp(); }
 };
 
 // The yardstick as in lossless_test.cpp: one device whose threads sum the batch in other orders. A
@@ -116,13 +129,13 @@ TEST_F(Bfloat16Runs, AFloat32LayerThatChangesNothingChangesNoBit) {
   EXPECT_EQ(run(with), run(one_device(1)));
 }
 
-TEST_F(Bfloat16Runs, OfFcParallelAreRefusedWithTheWayOut) {
+TEST_F(Bfloat16Refusals, OfFcParallelSayTheWayOut) {
   EXPECT_THAT(failure_of(half("cpu:2", "fc_parallel")),
               testing::AllOf(HasSubstr("layer 'score' (InnerProduct)"),
                              HasSubstr("use --precision float32 or another strategy")));
 }
 
-TEST_F(Bfloat16Runs, AnotherWordIsRefused) {
+TEST_F(Bfloat16Refusals, AnotherWordIsRefused) {
   TrainOptions o = one_device(1);
   o.precision = "half";
   EXPECT_THAT(failure_of(o),

@@ -6,6 +6,7 @@
 #include "core/train/predict.h"
 #include "core/train/run_folder.h"
 #include "tests/support/cifar_files.h"
+#include "tests/support/cpu_precision.h"
 #include "tests/train/run_support.h"
 
 namespace tandem::test {
@@ -71,6 +72,8 @@ TEST_F(PixelRuns, GiveTheSameBitsUnderRandomStreamDelays) {
 }
 
 TEST_F(PixelRuns, InBfloat16GiveTheWeightsOfFloats) {
+  const std::string reason = no_bfloat16();
+  if (!reason.empty()) GTEST_SKIP() << reason;
   TrainOptions floats = cifar("floats", "cpu:2", "two_phase"),
                bytes = cifar("bytes", "cpu:2", "two_phase");
   floats.precision = bytes.precision = "bfloat16";

@@ -67,13 +67,20 @@ class Runtime {
   bool abandoned_ = false;
 };
 
+// A kernel cannot do what it is asked for, which is valid.
+class Unsupported : public Error {
+ public:
+  using Error::Error;
+};
+
 // The kernels of a plan's bindings, prepared on the streams that will run them. Fills in the bytes
 // of the plan's saved and scratch buffers.
 class Kernels {
  public:
-  // Error, prefixed with the layer's title and location, if a kernel is missing or refuses. `net`
-  // and `registry` outlive the kernels. `tuning`: which algorithms they take again, and those that
-  // they measured; nullptr: they choose as they do without measuring.
+  // Error, prefixed with the layer's title and location, if a kernel is missing or refuses;
+  // Unsupported if its status says so. `net` and `registry` outlive the kernels. `tuning`: which
+  // algorithms they take again, and those that they measured; nullptr: they choose as they do
+  // without measuring.
   Kernels(Plan& plan, const Net& net, const Registry& registry, Runtime& runtime,
           Tuning* tuning = nullptr);
   ~Kernels();

@@ -130,12 +130,15 @@ void require(const Layer& layer, const Prepared& prepared, int64_t statistics) {
     const std::string reason =
         prepared.reason.empty() ? fmt::format("its kernel refused with status {}", prepared.status)
                                 : prepared.reason;
-    throw error("{}: {}{}{}", layer.title(), reason, in_place(layer.location),
-                prepared.given.empty()
-                    ? ""
-                    : fmt::format("; the run's record says to take '{}' again: begin a new run to "
-                                  "choose anew",
-                                  prepared.given));
+    const std::string message =
+        fmt::format("{}: {}{}{}", layer.title(), reason, in_place(layer.location),
+                    prepared.given.empty()
+                        ? ""
+                        : fmt::format("; the run's record says to take '{}' again: begin a new run "
+                                      "to choose anew",
+                                      prepared.given));
+    if (prepared.status == TANDEM_UNSUPPORTED) throw Unsupported(message);
+    throw Error(message);
   }
   require_given(layer, prepared);
   if (prepared.report.statistics > statistics) {
