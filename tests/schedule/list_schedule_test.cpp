@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/schedule/cost/chain_bound.h"
+#include "core/schedule/cost/bounds.h"
 #include "core/schedule/cost/topology_file.h"
 #include "tests/schedule/simulate.h"
 #include "tests/support/folders.h"

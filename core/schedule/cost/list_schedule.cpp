@@ -13,16 +13,6 @@ namespace {
 // What follows a task directly, so many steps later.
 using Followers = std::vector<std::vector<Dependency>>;
 
-Followers followers_by_memory(const StepModel& model) {
-  Followers result(model.tasks().size());
-  for (size_t task = 0; task < result.size(); ++task) {
-    for (const Dependency& wait : model.tasks()[task].before) {
-      result[size_t(wait.task)].push_back({static_cast<int>(task), wait.steps_back});
-    }
-  }
-  return result;
-}
-
 // By task: the seconds from its begin to the end of a few steps, on the longest way through what
 // needs it and, but for copies, what comes behind it on its stream: who takes the links when is
 // what is looked for. `copies`: how much longer than alone those take.
@@ -222,7 +212,7 @@ class Dispatching {
 }  // namespace
 
 OrderedStep list_schedule(const StepModel& model, int attempts, double bound) {
-  const Followers followers = followers_by_memory(model);
+  const Followers followers = model.followers();
   Followers before;
   for (const StepModel::PricedTask& task : model.tasks()) before.push_back(task.before);
   OrderedStep best{model.given_order(), {}};

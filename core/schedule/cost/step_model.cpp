@@ -87,6 +87,16 @@ void StepModel::find_conflicts(const Plan& plan) {
   }
 }
 
+std::vector<std::vector<Dependency>> StepModel::followers() const {
+  std::vector<std::vector<Dependency>> result(tasks_.size());
+  for (size_t task = 0; task < result.size(); ++task) {
+    for (const Dependency& wait : tasks_[task].before) {
+      result[size_t(wait.task)].push_back({static_cast<int>(task), wait.steps_back});
+    }
+  }
+  return result;
+}
+
 std::vector<int> StepModel::given_order() const {
   std::vector<int> order(tasks_.size());
   std::iota(order.begin(), order.end(), 0);

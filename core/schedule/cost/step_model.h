@@ -47,6 +47,9 @@ class StepModel {
   // On which nothing is reserved.
   [[nodiscard]] const timing::Links& links() const { return links_; }
 
+  // What follows each task directly, by memory: the inverse of PricedTask::before.
+  [[nodiscard]] std::vector<std::vector<Dependency>> followers() const;
+
   // The order of the tasks as they stand.
   [[nodiscard]] std::vector<int> given_order() const;
   // Every stream takes its tasks in this order, in which none stands before one that it needs.
