@@ -12,14 +12,4 @@ namespace tandem {
 // one device. Error where it fails, or tells what makes no sense.
 [[nodiscard]] std::shared_ptr<const Topology> find_topology(const Machine& machine);
 
-// Errors: no path for a pair, a path through a channel that is not there, a bandwidth that is not
-// above 0. For what was not read by parse_topology(), which finds them itself.
-void require_sound(const Topology& topology);
-
-// For a sentence: "the topology FILE", or whose links were found.
-[[nodiscard]] std::string source_text(const Topology& topology);
-
-// "cuda0 -> cuda1", bandwidth, latency, and the channels that the path passes; a line a pair.
-[[nodiscard]] std::string links_table(const Topology& topology);
-
 }  // namespace tandem

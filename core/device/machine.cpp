@@ -7,6 +7,15 @@
 
 namespace tandem {
 
+namespace {
+
+void require_graphs(const Machine& machine) {
+  if (machine.captures_graphs()) return;
+  throw error("backend '{}' has no graphs of captured work", machine.kind());
+}
+
+}  // namespace
+
 Machine::Machine(const tandem_backend& backend, const DeviceSpec& devices,
                  const MachineOptions& options)
     : backend_(backend), device_count_(devices.count()) {
@@ -31,6 +40,11 @@ Machine::Machine(const tandem_backend& backend, const DeviceSpec& devices,
     raw.topology = &table;
   }
   check(backend_.open(&raw, &machine_), fmt::format("devices '{}'", to_string(devices)));
+}
+
+bool Machine::captures_graphs() const {
+  return backend_.begin_capture != nullptr && backend_.end_capture != nullptr &&
+         backend_.launch != nullptr && backend_.destroy_graph != nullptr;
 }
 
 Machine::~Machine() {
@@ -99,6 +113,13 @@ double Event::time() const {
   return seconds;
 }
 
+Graph::~Graph() {
+  if (graph_ != nullptr) machine_->backend().destroy_graph(graph_);
+}
+
+Graph::Graph(Graph&& other) noexcept
+    : machine_(other.machine_), graph_(std::exchange(other.graph_, nullptr)) {}
+
 Stream::Stream(const Machine& machine, int device, int priority, const std::string& name)
     : machine_(&machine), device_(device) {
   check(machine.backend().create_stream(machine.handle(), device, priority, name.c_str(), &stream_),
@@ -145,6 +166,24 @@ void Stream::wait(const Event& event) const {
 
 void Stream::record(const Event& event) const {
   check(machine_->backend().record(stream_, event.handle()), "recording an event");
+}
+
+void Stream::begin_capture() const {
+  require_graphs(*machine_);
+  check(machine_->backend().begin_capture(stream_), "beginning a capture");
+}
+
+Graph Stream::end_capture() const {
+  require_graphs(*machine_);
+  tandem_graph* graph = nullptr;
+  check(machine_->backend().end_capture(stream_, &graph), "a capture");
+  return {*machine_, graph};
+}
+
+void Stream::launch(const char* label, const Graph& graph) const {
+  require_graphs(*machine_);
+  check(machine_->backend().launch(stream_, label, graph.handle()),
+        fmt::format("graph '{}'", label == nullptr ? "" : label));
 }
 
 void Stream::synchronize() const {

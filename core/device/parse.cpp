@@ -1,10 +1,11 @@
-// Devices and links as users write them.
+#include "core/device/parse.h"
+
 #include <algorithm>
 #include <charconv>
 #include <numeric>
 
+#include "core/base/error.h"
 #include "core/base/strings.h"
-#include "core/device/machine.h"
 
 namespace tandem {
 

@@ -44,6 +44,16 @@ struct Topology {
   }
 };
 
+// Errors: no path for a pair, a path through a channel that is not there, a bandwidth that is not
+// above 0. For what was not read by parse_topology(), which finds them itself.
+void require_sound(const Topology& topology);
+
+// For a sentence: "the topology FILE", or whose links were found.
+[[nodiscard]] std::string source_text(const Topology& topology);
+
+// "cuda0 -> cuda1", bandwidth, latency, and the channels that the path passes; a line a pair.
+[[nodiscard]] std::string links_table(const Topology& topology);
+
 // A topology as the ABI has it.
 class TopologyTable {
  public:

@@ -1,7 +1,6 @@
 // What the ABI promises of captured graphs, on logical devices of a GPU, and on two.
 #include <gmock/gmock.h>
 
-#include "core/device/graph.h"
 #include "tests/cuda/machines.h"
 
 namespace tandem::test {
@@ -173,7 +172,7 @@ TEST_P(GraphsOfStreams, AreOneAtATimeInAThreadAndEndWhereTheyBegan) {
 TEST(GraphsOfACpu, AreRefused) {
   const Machine machine = Machine(all_modules().backend("cpu"), parse_devices("cpu", {"cpu"}), {});
   const Stream stream(machine, 0, 1, "compute");
-  EXPECT_FALSE(captures_graphs(machine));
+  EXPECT_FALSE(machine.captures_graphs());
   EXPECT_EQ(message_of([&] { stream.begin_capture(); }),
             "backend 'cpu' has no graphs of captured work");
 }

@@ -1,6 +1,6 @@
-// Times that no order of a plan's tasks can beat: what the busiest device computes, what the busiest
-// link carries, and chains of tasks that wait for each other. A measured or simulated step is longer
-// than these because of its waits.
+// Times that no order of a plan's tasks can beat: what the busiest device computes, what the
+// busiest link carries, and chains of tasks that wait for each other. A measured or simulated step
+// is longer than these because of its waits.
 #pragma once
 
 #include <map>

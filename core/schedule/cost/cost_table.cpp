@@ -1,11 +1,17 @@
 #include "core/schedule/cost/cost_table.h"
 
 #include <algorithm>
-#include <string>
+#include <cmath>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+#include <utility>
 #include <variant>
 
 #include "core/base/error.h"
 #include "core/base/precision.h"
+#include "core/base/shape.h"
+#include "core/base/strings.h"
 
 namespace tandem {
 
@@ -47,6 +53,81 @@ std::string copy_key(const Plan& plan, const CopyWork& copy) {
 // What the pass of a binding does along.
 int32_t activation_of(const PlanBinding& use, LayerPass pass) {
   return pass == LayerPass::forward ? use.activation : TANDEM_ACTIVATION_NONE;
+}
+
+constexpr const char* title = "# costs of tasks, measured";
+constexpr const char* header = "key,seconds,rows,bytes";
+constexpr const char* example = "conv1 forward,0.061,128,0";
+
+std::string quoted(const std::string& field) {
+  if (field.find_first_of(",\"#") == std::string::npos) return field;
+  std::string result = "\"";
+  for (const char c : field) result += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return result + "\"";
+}
+
+// The fields of a line; quotes may surround a field and stand doubled within. False: an open quote.
+bool split_fields(std::string_view line, std::vector<std::string>& fields) {
+  fields.assign(1, "");
+  bool is_quoted = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    const bool is_quote = line[i] == '"';
+    if (is_quote && is_quoted && i + 1 < line.size() && line[i + 1] == '"') {
+      fields.back() += '"';
+      ++i;
+    } else if (is_quote) {
+      is_quoted = !is_quoted;
+    } else if (line[i] == ',' && !is_quoted) {
+      fields.emplace_back();
+    } else {
+      fields.back() += line[i];
+    }
+  }
+  return !is_quoted;
+}
+
+MeasuredCost parse_cost(const std::vector<std::string>& fields, const Location& where) {
+  MeasuredCost cost;
+  if (!parse_number(fields[1], &cost.seconds) || !std::isfinite(cost.seconds) || cost.seconds < 0) {
+    throw error("{}: '{}' is not a number of seconds (0 or more); a line is as in \"{}\"",
+                to_string(where), fields[1], example);
+  }
+  const auto parse_count = [&](const std::string& text, const char* what, int64_t* value) {
+    if (parse_integer(text, value) && *value >= 0) return;
+    throw error("{}: '{}' is not a number of {} (0 or more); a line is as in \"{}\"",
+                to_string(where), text, what, example);
+  };
+  parse_count(fields[2], "rows", &cost.rows);
+  parse_count(fields[3], "bytes", &cost.bytes);
+  return cost;
+}
+
+// "# net lenet ... precision bfloat16": bfloat16; "" for a comment that ends on something else.
+std::string precision_of(const std::string& comment) try {
+  constexpr std::string_view key = " precision ";
+  const size_t at = comment.rfind(key);
+  if (at == std::string::npos) return "";
+  return dtype_name(parse_precision(comment.substr(at + key.size())));
+} catch (const Error&) {
+  return "";
+}
+
+void require_precision(const std::string& comment, const std::string& wanted,
+                       const Location& where) {
+  const std::string found = precision_of(comment);
+  if (wanted.empty() || found.empty() || found == wanted) return;
+  throw error(
+      "{}: these costs were measured in {}, not in {}: use --precision {}, or measure them "
+      "anew",
+      to_string(where), found, wanted, found);
+}
+
+// Nothing there, or a table of ours, which people may have edited.
+bool may_replace(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  if (!file || !std::getline(file, line)) return true;
+  return line == title || line == header;
 }
 
 }  // namespace
@@ -184,6 +265,71 @@ bool CostTable::is_measured(const Net& net, const Plan& plan, const Task& task) 
   };
   return (!l.wants_backward_data || has(LayerPass::backward_data)) &&
          (!l.wants_backward_weights || has(LayerPass::backward_weights));
+}
+
+void CostTable::write(const std::filesystem::path& path,
+                      const std::vector<std::string>& comments) const {
+  if (!may_replace(path)) {
+    throw error("costs file '{}' exists and is another kind of file: choose another name",
+                path.string());
+  }
+  std::filesystem::path unfinished = path;
+  unfinished += ".part";
+  std::ofstream file(unfinished);
+  file << title << '\n';
+  for (const std::string& comment : comments) file << "# " << comment << '\n';
+  file << header << '\n';
+  for (const auto& [key, cost] : measured_) {
+    file << fmt::format("{},{},{},{}\n", quoted(key), cost.seconds, cost.rows, cost.bytes);
+  }
+  file.close();
+  std::error_code failed;
+  if (file) std::filesystem::rename(unfinished, path, failed);
+  if (!file || failed) {
+    std::error_code ignored;
+    std::filesystem::remove(unfinished, ignored);
+    throw error("costs file '{}' cannot be written{}", path.string(),
+                failed ? ": " + failed.message() : "");
+  }
+}
+
+CostTable CostTable::read(const std::filesystem::path& path, const Roofline& roofline,
+                          const std::string& precision) {
+  std::ifstream file(path);
+  if (!file) {
+    throw error("costs file '{}' cannot be read; `tandem profile --costs FILE` writes one",
+                path.string());
+  }
+  CostTable table(roofline);
+  Location where{path.string(), 0, 0};
+  bool has_header = false;
+  std::vector<std::string> fields;
+  for (std::string line; std::getline(file, line);) {
+    ++where.line;
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (line.starts_with('#')) require_precision(line, precision, where);
+    if (line.empty() || line.front() == '#') continue;
+    if (!has_header) {
+      if (line != header) {
+        throw error("{}: expected the header \"{}\", found \"{}\"", to_string(where), header, line);
+      }
+      has_header = true;
+      continue;
+    }
+    if (!split_fields(line, fields) || fields.size() != 4 || fields[0].empty()) {
+      throw error("{}: expected the 4 fields \"{}\", as in \"{}\", found \"{}\"", to_string(where),
+                  header, example, line);
+    }
+    const MeasuredCost cost = parse_cost(fields, where);
+    if (table.find(fields[0]) != nullptr) {
+      throw error("{}: '{}' is there twice; each key has one line", to_string(where), fields[0]);
+    }
+    table.set(fields[0], cost);
+  }
+  if (!has_header) {
+    throw error("{}: no header line \"{}\"; is it a costs file?", path.string(), header);
+  }
+  return table;
 }
 
 }  // namespace tandem

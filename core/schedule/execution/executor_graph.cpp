@@ -10,7 +10,7 @@ CaptureSplit wanted_split(const Plan& plan, const Machine& machine, GraphUse use
   CaptureSplit none;
   none.reason = "not wanted";
   if (use == GraphUse::off || (use == GraphUse::automatic && plan.devices > 1)) return none;
-  if (captures_graphs(machine)) {
+  if (machine.captures_graphs()) {
     CaptureSplit split = split_for_capture(plan);
     if (!split.reason.empty()) {
       split.reason =

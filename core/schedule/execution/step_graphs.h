@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/device/graph.h"
+#include "core/device/machine.h"
 #include "core/schedule/execution/capture.h"
 #include "core/schedule/execution/task_events.h"
 
