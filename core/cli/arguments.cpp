@@ -72,11 +72,12 @@ void add_precision_option(CLI::App& command, std::string& precision, const std::
   command
       .add_option(
           "--precision", precision,
-          fmt::format("Of activations and their gradients (default: {}): float32, bfloat16, "
-                      "or on cuda devices float16 (gradients times a loss scale) and tf32 "
-                      "(float32, multiplied with 11 significant bits); weights stay "
-                      "float32",
-                      fallback))
+          fmt::format(
+              "Of activations and their gradients (default: {}): float32, bfloat16, "
+              "or on devices that have them float16 (gradients times a loss scale) and tf32 "
+              "(float32, multiplied with 11 significant bits); weights stay "
+              "float32",
+              fallback))
       ->check([](const std::string& text) {
         (void)parse_precision(text);  // its Error says all, and CLI11 leaves it as it is
         return std::string();
@@ -123,7 +124,7 @@ void choose_made_up_pixels(const std::string& pixels, bool prefers_bytes, Sessio
 
 void add_tune_option(CLI::App& command, bool& tune) {
   command.add_flag("--tune", tune,
-                   "Let kernels measure which of their algorithms is the fastest (cuDNN's on GPUs; "
+                   "Let kernels measure which of their algorithms is the fastest ("
                    "takes seconds at the start); default: by the library's own model. A run keeps "
                    "what was chosen");
 }
@@ -131,8 +132,9 @@ void add_tune_option(CLI::App& command, bool& tune) {
 void add_graphs_option(CLI::App& command, GraphUse& graphs) {
   command.add_option_function<std::string>(
       "--graphs", [&graphs](const std::string& text) { graphs = parse_graph_use(text); },
-      "Whether steps run as captured CUDA graphs, which give the same bits: auto (default: on one "
-      "cuda device), on or off");
+      "Whether steps run as captured graphs, which give the same bits: auto (default: on one "
+      "device "
+      "that captures them), on or off");
 }
 
 void add_machine_options(CLI::App& command, MachineArguments& arguments) {

@@ -112,10 +112,10 @@ void require_measure(const CLI::App& command, bool of_links) {
 }
 
 DeviceSpec require_several(const Registry& registry, const std::string& text) {
-  const DeviceSpec spec = parse_devices(text, registry.backends());
+  const DeviceSpec spec = parse_devices(text, registry);
   if (spec.count() >= 2) return spec;
   throw error("--devices {}: links are between devices, so at least 2, as in {}", text,
-              spec.kind == "cuda" ? "cuda:0,1" : spec.kind + ":2");
+              to_string(DeviceSpec{spec.kind, {0, 1}, spec.is_counted}));
 }
 
 // What the hardware says of them, and where each number is from.
@@ -126,8 +126,8 @@ int print_links(const std::string& text) {
   const std::shared_ptr<const Topology> topology = find_topology(machine);
   if (topology == nullptr) {
     fmt::print("{} devices tell nothing of their links: {}\n", spec.kind,
-               spec.kind == "sim" ? "--link and --topology say what they are"
-                                  : "--measure FILE measures them");
+               machine.has(TANDEM_VIRTUAL_TIME) ? "--link and --topology say what they are"
+                                                : "--measure FILE measures them");
     return 0;
   }
   for (int device = 0; device < spec.count(); ++device) {
@@ -143,7 +143,7 @@ int measure_devices(const std::string& text, const std::string& file,
                     const MachineArguments& arguments) {
   const Registry registry = Registry::with_defaults();
   const DeviceSpec spec = require_several(registry, text);
-  if (spec.kind == "sim") {
+  if ((registry.backend(spec.kind).capabilities & TANDEM_VIRTUAL_TIME) != 0) {
     throw error("--devices {}: simulated devices copy nothing that could be measured", text);
   }
   if (std::error_code code; std::filesystem::exists(file, code)) {
@@ -181,7 +181,7 @@ void add_plugins(CLI::App& app, Action& action) {
 void add_devices(CLI::App& app, Action& action) {
   struct Arguments {
     bool as_json = false, links = false;
-    std::string devices = "cpu:2", measure;
+    std::string devices = to_string(DeviceSpec{default_kind, {0, 1}}), measure;
     MachineArguments machine;
   };
   auto a = std::make_shared<Arguments>();
@@ -199,7 +199,7 @@ void add_devices(CLI::App& app, Action& action) {
                  "Print what the hardware says of the links between --devices: PCIe, NVLink")
       ->excludes(as_json)
       ->excludes(measure);
-  command->add_option("--devices", a->devices, "Between which devices: cpu:4, cuda:0,1, ...")
+  command->add_option("--devices", a->devices, "Between which devices, e.g. cpu:4")
       ->capture_default_str();
   add_machine_options(*command, a->machine);
   command->callback([&action, a, command] {

@@ -16,8 +16,8 @@ using nlohmann::json;
 
 struct PlanArguments {
   NetArguments net;
-  std::string devices = "sim:2", strategy = "two_phase", precision = "float32", costs, dot, trace,
-              svg, pixels;
+  std::string devices = simulated_devices(2), strategy = "two_phase", precision = "float32", costs,
+              dot, trace, svg, pixels;
   StrategyOptions strategy_options;
   MachineArguments machine;
   RooflineArguments roofline;
@@ -27,19 +27,21 @@ struct PlanArguments {
   bool tasks = true, as_json = false;
 };
 
-// What a session on `sim` for these arguments is made with.
+// What a session on simulated devices for these arguments is made with.
 SessionOptions session_options(const PlanArguments& a, const Registry& registry,
                                const NetDefinition& definition, PriceOptions& how) {
-  const DeviceSpec devices = parse_devices(a.devices, registry.backends());
+  const DeviceSpec devices = parse_devices(a.devices, registry);
   const int32_t precision = parse_precision(a.precision);
   how.kernel_devices = kernel_devices(registry, a.devices, precision);
   Roofline roofline;
   MachineOptions machine = a.machine.options();
-  if (devices.kind != "sim") {
-    const Machine real(registry.backend(devices.kind), devices, MachineOptions{});
+  const tandem_backend& backend = registry.backend(devices.kind);
+  const bool is_simulated = (backend.capabilities & TANDEM_VIRTUAL_TIME) != 0;
+  if (!is_simulated) {
+    const Machine real(backend, devices, MachineOptions{});
     roofline = roofline_of(real);
     how.available_bytes = real.device_info(0).available_bytes;
-    how.is_shared_memory = devices.kind == "cpu";
+    how.is_shared_memory = real.has(TANDEM_HOST_ADDRESSABLE);
     const bool is_explicit = machine.topology != nullptr || machine.link.bandwidth > 0;
     if (!is_explicit) machine.topology = find_topology(real);
   }
@@ -51,7 +53,7 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
     throw error("--batch-per-device {}: there must be at least 1 image", a.batch_per_device);
   }
   SessionOptions options;
-  options.devices = fmt::format("sim:{}", devices.count());
+  options.devices = simulated_devices(devices.count());
   options.kernels = how.kernel_devices->kind;
   options.precision = precision;
   options.strategy = a.strategy;
@@ -64,8 +66,9 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
   options.costs =
       a.costs.empty() ? CostTable(roofline) : CostTable::read(a.costs, roofline, a.precision);
   // Simulated devices take what those would that they stand for, or that were measured.
-  const bool were_bytes = devices.kind == "sim" && options.costs->find("convert") != nullptr;
-  choose_made_up_pixels(a.pixels, how.kernel_devices->kind == "cuda" || were_bytes, options);
+  const bool were_bytes = is_simulated && options.costs->find("convert") != nullptr;
+  choose_made_up_pixels(
+      a.pixels, prefers_bytes(registry.backend(how.kernel_devices->kind)) || were_bytes, options);
   options.executor.variation = a.variation;
   options.executor.variation_seed = a.variation_seed;
   how.batch_per_device = a.batch_per_device;
@@ -129,7 +132,7 @@ int run_plan(PlanArguments& a, const CLI::App& command) {
     options.strategy_options = best.options;
     if (!a.as_json) fmt::print("{}chosen: {}\n\n", price_table(list), best.name);
   }
-  const int device_count = parse_devices(options.devices, registry.backends()).count();
+  const int device_count = parse_devices(options.devices, registry).count();
   Session session(registry, definition, options);
   options.strategy_options = session.options().strategy_options;
   Phase& phase = session.training();
@@ -206,7 +209,8 @@ void add_plan(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "plan", "Show what a strategy would do and predict the step, without running it");
   add_net_options(*command, a->net);
-  command->add_option("--devices", a->devices, "cpu:N, cuda:0,1 or sim:N")->capture_default_str();
+  command->add_option("--devices", a->devices, "Devices to plan for, e.g. sim:8 or cpu:2")
+      ->capture_default_str();
   command
       ->add_option("--strategy", a->strategy,
                    strategy_help("; auto: the fastest; all: a table of all"))
@@ -214,7 +218,8 @@ void add_plan(CLI::App& app, Action& action) {
   add_precision_option(*command, a->precision);
   add_pixels_option(
       *command, a->pixels,
-      "bytes on cuda, on sim where it is in cuda's place or costs are of bytes; else floats");
+      "bytes where the devices, or those that sim stands for, have memory of their own, or where "
+      "costs are of bytes; else floats");
   command->add_option("--costs", a->costs, "Measured costs (tandem profile --costs)");
   command->add_option("--dot", a->dot, "Write the graph in DOT");
   command->add_option("--trace", a->trace, "Write the predicted timeline (Chrome trace JSON)");

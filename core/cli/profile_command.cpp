@@ -18,8 +18,8 @@ using nlohmann::json;
 
 struct ProfileArguments {
   NetArguments net;
-  std::string devices = "cpu", strategy = "two_phase", precision = "float32", costs, paced, trace,
-              pixels;
+  std::string devices = default_kind, strategy = "two_phase", precision = "float32", costs, paced,
+              trace, pixels;
   StrategyOptions strategy_options;
   GraphUse graphs = GraphUse::automatic;
   MachineArguments machine;
@@ -135,9 +135,8 @@ int run_profile(ProfileArguments& a, const CLI::App& command) {
   options.batch = a.net.batch_of(definition);
   options.data = a.net.data(definition);
   options.testing = false;
-  const std::string kind = parse_devices(a.devices, registry.backends()).kind;
-  const bool prefers_bytes = kind == "cuda" && registry.backend(kind).convert_pixels != nullptr;
-  choose_made_up_pixels(a.pixels, prefers_bytes, options);
+  const std::string kind = parse_devices(a.devices, registry).kind;
+  choose_made_up_pixels(a.pixels, prefers_bytes(registry.backend(kind)), options);
   options.tuning.measures = a.tune;
   options.executor.graphs = a.graphs;
   options.rule.momentum = 0.9F;
@@ -180,7 +179,7 @@ int run_profile(ProfileArguments& a, const CLI::App& command) {
     }
   }
   double alone = 0;
-  if (a.without_communication && parse_devices(a.devices, registry.backends()).count() > 1) {
+  if (a.without_communication && parse_devices(a.devices, registry).count() > 1) {
     alone =
         step_seconds_without_communication(registry, definition, options, plan, a.warm_up, a.steps);
   }
@@ -252,7 +251,8 @@ void add_profile(CLI::App& app, Action& action) {
   command->add_option("--strategy", a->strategy, strategy_help("; auto: the fastest of them"))
       ->capture_default_str();
   add_precision_option(*command, a->precision);
-  add_pixels_option(*command, a->pixels, "bytes on cuda, else floats");
+  add_pixels_option(*command, a->pixels,
+                    "bytes where the devices have memory of their own, else floats");
   command->add_option("--steps", a->steps, "Steps to measure")->capture_default_str();
   command->add_option("--warm-up", a->warm_up, "Steps before them")->capture_default_str();
   command->add_option("--costs", a->costs,

@@ -121,7 +121,7 @@ void add_predict(CLI::App& app, Action& action) {
   struct Arguments {
     std::filesystem::path run;
     std::vector<std::filesystem::path> paths;
-    std::string devices = "cpu", weights = "best";
+    std::string devices = default_kind, weights = "best";
     int top = 5;
     bool as_json = false;
   };

@@ -108,8 +108,10 @@ void add_train(CLI::App& app, Action& action) {
   command->add_option("--loss-scale", o.loss_scale,
                       "float16: what gradients are multiplied by, a power of two (default: 1024; "
                       "with --resume the run's). Smaller where gradients overflow");
-  add_pixels_option(*command, o.pixels,
-                    "bytes on cuda where the data have them, else floats; with --resume the run's");
+  add_pixels_option(
+      *command, o.pixels,
+      "bytes where the devices have memory of their own and the data have them, else floats; with "
+      "--resume the run's");
   command->add_option(
       "--strategy", o.strategy,
       strategy_help(" (default: two_phase); auto: the fastest, priced with measured costs"));

@@ -37,6 +37,10 @@ class Machine {
   [[nodiscard]] tandem_machine* handle() const { return machine_; }
   [[nodiscard]] int device_count() const { return device_count_; }
   [[nodiscard]] std::string kind() const { return backend_.kind; }
+  // Whether its backend has one of these (TANDEM_VIRTUAL_TIME | ...).
+  [[nodiscard]] bool has(uint64_t capabilities) const {
+    return (backend_.capabilities & capabilities) != 0;
+  }
   [[nodiscard]] tandem_device_info device_info(int device) const;
   // Whether begin_capture() works.
   [[nodiscard]] bool captures_graphs() const;
@@ -49,6 +53,13 @@ class Machine {
   int device_count_ = 0;
   bool abandoned_ = false;
 };
+
+// Whether samples should travel to its devices as bytes where the choice is free: these have memory
+// of their own to copy to, and make floats of bytes.
+[[nodiscard]] inline bool prefers_bytes(const tandem_backend& backend) {
+  return (backend.capabilities & (TANDEM_VIRTUAL_TIME | TANDEM_HOST_ADDRESSABLE)) == 0 &&
+         backend.convert_pixels != nullptr;
+}
 
 // Bytes on a device (or pinned on the host), freed with it.
 class Memory {

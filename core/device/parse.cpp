@@ -6,15 +6,11 @@
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
+#include "core/plugin/registry.h"
 
 namespace tandem {
 
 namespace {
-
-// Devices of these kinds are made, not found: a number says how many.
-bool is_counted(const std::string& kind) {
-  return kind != "cuda";
-}
 
 std::string joined(const std::vector<std::string>& words) {
   std::string result;
@@ -72,7 +68,14 @@ double parse_quantity(const std::string& where, const std::string& field, const 
 
 }  // namespace
 
-DeviceSpec parse_devices(const std::string& text, const std::vector<std::string>& kinds) {
+DeviceSpec parse_devices(const std::string& text, const Registry& registry) {
+  return parse_devices(text, registry.backends(), [&](const std::string& kind) {
+    return (registry.backend(kind).capabilities & TANDEM_COUNTED_DEVICES) != 0;
+  });
+}
+
+DeviceSpec parse_devices(const std::string& text, const std::vector<std::string>& kinds,
+                         const std::function<bool(const std::string&)>& is_counted) {
   const size_t colon = text.find(':');
   DeviceSpec spec;
   spec.kind = text.substr(0, colon);
@@ -80,15 +83,20 @@ DeviceSpec parse_devices(const std::string& text, const std::vector<std::string>
     throw error("devices '{}': unknown kind '{}'{}; known here: {}", text, spec.kind,
                 did_you_mean(spec.kind, kinds), joined(kinds));
   }
+  spec.is_counted = is_counted(spec.kind);
   if (colon == std::string::npos) return spec;
   const std::string which = text.substr(colon + 1);
-  spec.ordinals = is_counted(spec.kind) ? parse_count(text, spec.kind, which)
-                                        : parse_ids(text, spec.kind, which);
+  spec.ordinals =
+      spec.is_counted ? parse_count(text, spec.kind, which) : parse_ids(text, spec.kind, which);
   return spec;
 }
 
+std::string simulated_devices(int count) {
+  return fmt::format("{}:{}", simulator_kind, count);
+}
+
 std::string to_string(const DeviceSpec& spec) {
-  if (is_counted(spec.kind)) return fmt::format("{}:{}", spec.kind, spec.count());
+  if (spec.is_counted) return fmt::format("{}:{}", spec.kind, spec.count());
   return fmt::format("{}:{}", spec.kind, fmt::join(spec.ordinals, ","));
 }
 

@@ -2,22 +2,36 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace tandem {
 
-// "cpu", "cpu:4", "sim:16", "cuda:0,1": kind and how many or which. For cpu and sim ":N" is a
-// count, for cuda a list of ids. parse_devices() throws Error on anything else ("cpu:0", "gpu",
-// "cpu:x"), naming the kinds.
+class Registry;
+
+// The kinds of devices where the user names none: of those that compute, and of simulated ones.
+constexpr const char* default_kind = "cpu";
+constexpr const char* simulator_kind = "sim";
+
 constexpr int most_devices = 1024;  // of a machine
 struct DeviceSpec {
-  std::string kind = "cpu";
-  std::vector<int32_t> ordinals{0};
+  std::string kind = default_kind;
+  std::vector<int32_t> ordinals{0};  // one for each device
+  bool is_counted = true;            // written as a number of devices, not as a list of ordinals
   [[nodiscard]] int count() const { return static_cast<int>(ordinals.size()); }
 };
+
+// "KIND", "KIND:4", "KIND:0,1": a kind, and how many devices or which, as its backend's
+// TANDEM_COUNTED_DEVICES says. Errors: an unknown kind, with the known ones; what is no number of
+// devices or no list; a backend that does not load.
+[[nodiscard]] DeviceSpec parse_devices(const std::string& text, const Registry& registry);
+// The same where these are the kinds; `is_counted` is asked for one of them.
 [[nodiscard]] DeviceSpec parse_devices(const std::string& text,
-                                       const std::vector<std::string>& kinds);
+                                       const std::vector<std::string>& kinds,
+                                       const std::function<bool(const std::string&)>& is_counted);
+// "sim:4", for parse_devices().
+[[nodiscard]] std::string simulated_devices(int count);
 [[nodiscard]] std::string to_string(const DeviceSpec& spec);
 
 // "bandwidth=4GB/s,latency=10us" (units: B/s kB/s MB/s GB/s; s ms us ns) -> bytes per second,

@@ -51,7 +51,7 @@ void require_sound(const Topology& topology);
 // For a sentence: "the topology FILE", or whose links were found.
 [[nodiscard]] std::string source_text(const Topology& topology);
 
-// "cuda0 -> cuda1", bandwidth, latency, and the channels that the path passes; a line a pair.
+// "gpu0 -> gpu1", bandwidth, latency, and the channels that the path passes; a line a pair.
 [[nodiscard]] std::string links_table(const Topology& topology);
 
 // A topology as the ABI has it.

@@ -11,6 +11,7 @@
 
 #include "core/base/attributes.h"
 #include "core/base/shape.h"
+#include "core/device/parse.h"
 #include "core/model/definition.h"
 #include "plugins/abi.h"
 
@@ -123,7 +124,7 @@ struct NetOptions {
   int64_t batch = 1;       // global
   Shape data{1, 3, 0, 0};  // of one sample (n ignored)
   std::string device_kind =
-      "cpu";  // whose kernels' dtypes and layouts are chosen; "": all is float32 and NCHW
+      default_kind;  // whose kernels' dtypes and layouts are chosen; "": all is float32 and NCHW
   // Of activations and their gradients, where kernels know it; or tf32_precision, which is
   // float32 whose products may be TF32's.
   int32_t precision = TANDEM_FLOAT32;

@@ -228,6 +228,18 @@ const tandem_backend& Registry::backend(const std::string& kind) const {
               known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")), failures());
 }
 
+std::vector<std::string> Registry::backends_with(uint64_t capability) const {
+  std::vector<std::string> result;
+  for (const std::string& kind : backends()) {
+    try {
+      if ((backend(kind).capabilities & capability) != 0) result.push_back(kind);
+    } catch (const Error&) {
+      continue;  // who asks for this backend gets the reason
+    }
+  }
+  return result;
+}
+
 const tandem_dataset_type& Registry::dataset(const std::string& name) {
   load_put_off(dataset_prefix + name);
   refuse_conflict(dataset_title(name));

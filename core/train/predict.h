@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/device/parse.h"
 #include "core/train/observer.h"
 
 namespace tandem {
@@ -15,7 +16,7 @@ struct TestOptions {
   std::filesystem::path run;
   std::string data;            // a folder or "synthetic"
   std::string split = "test";  // test (else val), val or train
-  std::string devices = "cpu";
+  std::string devices = default_kind;
   std::string weights = "best";  // best (else last) or last
   int64_t batch = 0;             // 0: the run's
   int decode_threads = 0;
@@ -52,7 +53,7 @@ struct Prediction {
 
 class Predictor {
  public:
-  Predictor(const std::filesystem::path& run, const std::string& devices = "cpu",
+  Predictor(const std::filesystem::path& run, const std::string& devices = default_kind,
             const std::string& weights = "best");
   ~Predictor();
   [[nodiscard]] const std::vector<std::string>& class_names() const;

@@ -46,7 +46,7 @@ SessionOptions plain_options(const TrainSetup& setup) {
 
 void choose_split(Registry& registry, const TrainSetup& setup, SessionOptions& options) {
   if (options.strategy != "two_phase" || options.strategy_options.split != "auto") return;
-  if (parse_devices(options.devices, registry.backends()).count() < 2) return;
+  if (parse_devices(options.devices, registry).count() < 2) return;
   constexpr int warm_up = 1, steps = 2;
   const bool testing = options.testing;
   const ExecutorOptions executor = options.executor;

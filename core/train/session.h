@@ -18,8 +18,8 @@
 namespace tandem {
 
 struct SessionOptions {
-  std::string devices = "cpu";
-  // Sim only: for which kind of device's kernels the net is made; "": the cpu's.
+  std::string devices = default_kind;
+  // Of simulated devices: for which kind's kernels the net is made; "": the default kind's.
   std::string kernels;
   std::string strategy = "two_phase";
   StrategyOptions strategy_options;

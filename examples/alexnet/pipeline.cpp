@@ -112,7 +112,7 @@ void print_comparisons(const PipelineReport& report, const Options& options) {
 // costs that were not measured.
 void require_plan(Registry& registry, const NetDefinition& definition,
                   const SessionOptions& options) {
-  const DeviceSpec devices = parse_devices(options.devices, registry.backends());
+  const DeviceSpec devices = parse_devices(options.devices, registry);
   NetOptions how;
   how.batch = options.batch;
   how.data = options.data;
@@ -189,7 +189,7 @@ PipelineReport measure_pipeline(Registry& registry, const NetDefinition& net, co
   SessionOptions chosen = session_options(options, data);
   chosen.strategy = options.strategy;
   const int steps = options.measured_steps();
-  report.devices = parse_devices(options.devices, registry.backends()).count();
+  report.devices = parse_devices(options.devices, registry).count();
   if (options.strategy != "sequential") {
     SessionOptions plain = chosen;
     plain.strategy = "sequential";

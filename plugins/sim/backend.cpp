@@ -206,7 +206,8 @@ constexpr tandem_backend backend{sizeof(tandem_backend),
                                  nullptr,
                                  nullptr,
                                  nullptr,
-                                 nullptr};
+                                 nullptr,
+                                 TANDEM_VIRTUAL_TIME | TANDEM_COUNTED_DEVICES};
 
 }  // namespace
 

@@ -170,7 +170,8 @@ TEST_P(GraphsOfStreams, AreOneAtATimeInAThreadAndEndWhereTheyBegan) {
 }
 
 TEST(GraphsOfACpu, AreRefused) {
-  const Machine machine = Machine(all_modules().backend("cpu"), parse_devices("cpu", {"cpu"}), {});
+  const Machine machine =
+      Machine(all_modules().backend("cpu"), parse_devices("cpu", all_modules()), {});
   const Stream stream(machine, 0, 1, "compute");
   EXPECT_FALSE(machine.captures_graphs());
   EXPECT_EQ(message_of([&] { stream.begin_capture(); }),

@@ -18,7 +18,7 @@ CaptureSplit wanted_split(const Plan& plan, const Machine& machine, GraphUse use
     }
     none = split;
   } else {
-    none.reason = fmt::format("backend '{}' captures no graphs (cuda does)", machine.kind());
+    none.reason = fmt::format("backend '{}' captures no graphs", machine.kind());
   }
   if (use == GraphUse::on && !none.reason.empty()) {
     throw error("--graphs on: {}; leave the option out, or say --graphs off", none.reason);

@@ -96,8 +96,8 @@ struct Executor::State {
 
   // ThreadSanitizer does not see how oneTBB, which is not instrumented, hands tasks from thread to
   // thread; there the graph has one thread, and what the streams' threads do is checked as ever.
-  // A simulation is played under one lock, which several threads would only fight for.
-  oneapi::tbb::task_arena arena{sanitizes_threads || runtime.machine().kind() == "sim"
+  // A simulation runs under one lock, for which several threads would only compete.
+  oneapi::tbb::task_arena arena{sanitizes_threads || runtime.machine().has(TANDEM_VIRTUAL_TIME)
                                     ? 1
                                     : oneapi::tbb::task_arena::automatic};
   std::unique_ptr<flow::graph> graph_in_arena =

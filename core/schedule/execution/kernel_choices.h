@@ -26,7 +26,7 @@ constexpr std::string_view measured_prefix = "measured: ";
 // Such a choice is kept likewise: a resumed run may have more memory, and is to compute alike.
 constexpr std::string_view by_model_suffix = "; by a model";
 
-// What decides how fast the algorithms of a use are, and nothing else: "cuda NVIDIA H200: conv1,
+// What decides how fast the algorithms of a use are, and nothing else: "gpu H200: conv1,
 // training, 64 rows, float32". The device's number is no part of it. `hardware` is of the machine.
 [[nodiscard]] std::string choice_key(const std::string& hardware, const Net& net,
                                      const PlanBinding& use);

@@ -81,7 +81,7 @@ Lowering::Lowering(const Plan& plan, const MemoryPlan& memory, const Net& net,
       costs_(costs),
       rule_(rule),
       communication_(communication),
-      touches_(sanitizes_threads && runtime.machine().kind() == "cpu") {}
+      touches_(sanitizes_threads && runtime.machine().has(TANDEM_HOST_ADDRESSABLE)) {}
 
 std::byte* Lowering::address(const Region& region, int64_t step,
                              const std::vector<void*>& externals) const {
@@ -138,8 +138,8 @@ Lowered Lowering::lower(int task_index, int64_t step, const std::vector<void*>& 
 // of these would take longer to issue than to do. A paced or simulated device takes what they cost.
 bool Lowering::lower_rows(const Task& task, const CopyWork& work, const Resolver& at,
                           Lowered& result) const {
-  const std::string kind = runtime_.machine().kind();
-  if (!rearranges(plan_, work) || (kind != "cpu" && kind != "sim")) return false;
+  constexpr uint64_t by_host = TANDEM_HOST_ADDRESSABLE | TANDEM_VIRTUAL_TIME;
+  if (!rearranges(plan_, work) || !runtime_.machine().has(by_host)) return false;
   struct Row {
     void* target;
     const void* source;

@@ -28,13 +28,13 @@ class Simulator {
  public:
   Simulator(const Registry& registry, const StrategyInputs& inputs,
             std::shared_ptr<const Topology> topology, const UpdateRule& rule)
-      : inputs_(inputs), rule_(rule), backend_(registry.backend("sim")) {
+      : inputs_(inputs), rule_(rule), backend_(registry.backend(simulator_kind)) {
     // Every step has an update.
     inputs_.batches_per_update = 1;
     rule_.batches = 1;
     machine_.link = inputs.link;
     machine_.topology = std::move(topology);
-    devices_ = parse_devices(fmt::format("sim:{}", inputs.devices), {"sim"});
+    devices_ = parse_devices(simulated_devices(inputs.devices), registry);
   }
 
   Trial trial(const Strategy& strategy, const StrategyOptions& options, double best) {
@@ -100,7 +100,8 @@ SimulatedDefault simulated_default(const Registry& registry, const std::string& 
   if (known == nullptr || known->least_seconds == nullptr) return result;
   const std::vector<StrategyVariant> variants = known->variants(inputs);
   const std::vector<std::string> backends = registry.backends();
-  const bool can_simulate = std::find(backends.begin(), backends.end(), "sim") != backends.end();
+  const bool can_simulate =
+      std::find(backends.begin(), backends.end(), simulator_kind) != backends.end();
   if (variants.size() < 2 || !can_simulate) return result;
   Simulator simulator(registry, inputs, topology, rule);
   double best = 0;
