@@ -125,7 +125,7 @@ int print_links(const std::string& text) {
   const Machine machine(registry.backend(spec.kind), spec, MachineOptions{});
   const std::shared_ptr<const Topology> topology = find_topology(machine);
   if (topology == nullptr) {
-    fmt::print("{} devices tell nothing of their links: {}\n", spec.kind,
+    fmt::print("the links of {} devices are not known: {}\n", spec.kind,
                machine.has(TANDEM_VIRTUAL_TIME) ? "--link and --topology say what they are"
                                                 : "--measure FILE measures them");
     return 0;

@@ -81,8 +81,8 @@ std::string costs_text(const PlanArguments& a, const CostTable& costs, int measu
                        int estimated) {
   return fmt::format(
       "costs: {} tasks measured ({}), {} from a roofline of {:.0f} GFLOP/s and {:.0f} GB/s\n",
-      measured, a.costs.empty() ? "no --costs" : a.costs, estimated, costs.roofline_.flops / 1e9,
-      costs.roofline_.bandwidth / 1e9);
+      measured, a.costs.empty() ? "no --costs" : a.costs, estimated, costs.roofline().flops / 1e9,
+      costs.roofline().bandwidth / 1e9);
 }
 
 int run_all(const PlanArguments& a, Registry& registry, const NetDefinition& definition,

@@ -1,4 +1,4 @@
-// What the hardware says of the links between a machine's devices.
+// The links between a machine's devices as its backend finds them.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace tandem {
 
-// Its text is "", as nobody wrote it. Null where the backend knows nothing of links, or there is
-// one device. Error where it fails, or tells what makes no sense.
+// Its `text` is "". Null if the backend knows nothing of links, or there is one device. Error if
+// the backend fails or returns a topology that is not sound.
 [[nodiscard]] std::shared_ptr<const Topology> find_topology(const Machine& machine);
 
 }  // namespace tandem

@@ -49,7 +49,7 @@ struct Unit {
   double factor;
 };
 
-// A number and its unit, nothing else; `example` shows how.
+// A number and its unit; `example` shows one.
 double parse_quantity(const std::string& where, const std::string& field, const std::string& value,
                       const std::vector<Unit>& units, const char* example) {
   double number = 0;
@@ -103,7 +103,7 @@ std::string to_string(const DeviceSpec& spec) {
 double parse_bandwidth(const std::string& value, const std::string& where) {
   static const std::vector<Unit> units{{"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}};
   const double bandwidth = parse_quantity(where, "bandwidth", value, units, "4GB/s");
-  // Beyond these a unit is wrong, and times would leave what a step's clock can count.
+  // Beyond these the unit is wrong, and times would overflow the clock of a step.
   constexpr double least = 1e3, most = 1e15;
   if (bandwidth <= 0) throw error("{}: bandwidth '{}' must be above 0", where, value);
   if (bandwidth < least || bandwidth > most) {

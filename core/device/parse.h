@@ -1,4 +1,4 @@
-// Devices, links and sizes as users write them. Errors name the text and say what would be right.
+// Devices, links and sizes as users write them. Errors quote the text and say what would be right.
 #pragma once
 
 #include <cstdint>
@@ -34,21 +34,19 @@ struct DeviceSpec {
 [[nodiscard]] std::string simulated_devices(int count);
 [[nodiscard]] std::string to_string(const DeviceSpec& spec);
 
-// "bandwidth=4GB/s,latency=10us" (units: B/s kB/s MB/s GB/s; s ms us ns) -> bytes per second,
-// seconds.
 struct LinkSpec {
-  double bandwidth = 0;
-  double latency = 0;
+  double bandwidth = 0;  // bytes per second; 0: as the backend has it
+  double latency = 0;    // seconds
 };
+// "bandwidth=4GB/s,latency=10us" (units: B/s kB/s MB/s GB/s; s ms us ns).
 [[nodiscard]] LinkSpec parse_link(const std::string& text);
 
-// "4GB/s", "10us"; `where` begins the message of an Error: "link 'bandwidth=4'". At least 1kB/s, at
-// most a million GB/s, and at most a minute.
+// "4GB/s", "10us". `where` begins the message of an Error: "link 'bandwidth=4'". A bandwidth is
+// from 1kB/s to a million GB/s, a latency at most a minute.
 [[nodiscard]] double parse_bandwidth(const std::string& value, const std::string& where);
 [[nodiscard]] double parse_latency(const std::string& value, const std::string& where);
 
-// "4MiB" -> bytes (units: B kB MB GB, KiB MiB GiB). Error, naming `option`, on anything else and on
-// less than one byte.
+// "4MiB" -> bytes (units: B kB MB GB, KiB MiB GiB), at least 1. An Error names `option`.
 [[nodiscard]] int64_t parse_size(const std::string& text, const std::string& option);
 
 }  // namespace tandem

@@ -35,14 +35,14 @@ void require_sound(const Topology& topology) {
                   topology.channels.size());
     }
     if (!path.channels.empty() || pair / devices == pair % devices) continue;
-    throw error("{}: there is no way from {} to {}", topology.file,
+    throw error("{}: there is no path from {} to {}", topology.file,
                 topology.devices[pair / devices], topology.devices[pair % devices]);
   }
 }
 
 std::string source_text(const Topology& topology) {
   if (!topology.text.empty()) return "the topology " + topology.file;
-  return "the " + topology.file + " as they tell them";
+  return "the " + topology.file + " as the backend finds them";
 }
 
 std::string links_table(const Topology& topology) {

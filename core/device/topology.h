@@ -1,6 +1,6 @@
-// How the devices of a machine are connected, and how fast each is: channels that copies take, one
-// after the other, and the path of every pair of devices through them. Pure data; read from a file
-// by core/schedule/cost/topology_file.h.
+// How the devices of a machine are connected, and how fast each is: channels that serve one copy
+// after the other, and the path of every pair of devices through them (tandem_topology says how
+// they serve). Plain data; core/schedule/cost/topology_file.h reads it from a file.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Topology {
     double latency = 0;  // seconds
     std::vector<uint32_t> channels;
   };
-  std::string file, text;            // where it was read, and what
+  std::string file, text;            // where it was read, and its text there
   std::vector<std::string> devices;  // names, by device
   std::vector<double> speeds;        // of compute, by device: 1 as the costs say, 0.5 half as fast
   std::vector<Channel> channels;
@@ -44,14 +44,14 @@ struct Topology {
   }
 };
 
-// Errors: no path for a pair, a path through a channel that is not there, a bandwidth that is not
-// above 0. For what was not read by parse_topology(), which finds them itself.
+// Errors: no path for a pair, a path through a channel that does not exist, a bandwidth that is not
+// above 0. For a topology that parse_topology(), which checks this, did not read.
 void require_sound(const Topology& topology);
 
-// For a sentence: "the topology FILE", or whose links were found.
+// For a sentence: "the topology FILE", or the devices whose links were found.
 [[nodiscard]] std::string source_text(const Topology& topology);
 
-// "gpu0 -> gpu1", bandwidth, latency, and the channels that the path passes; a line a pair.
+// A line for each pair: "gpu0 -> gpu1", bandwidth, latency, and the channels of the path.
 [[nodiscard]] std::string links_table(const Topology& topology);
 
 // A topology as the ABI has it.

@@ -224,7 +224,7 @@ CostTable costs_of(const Session& session, const Net& net, const Plan& plan,
     }
     sum.bytes += cost_bytes(plan, task);
   }
-  CostTable table(session.costs().roofline_);
+  CostTable table(session.costs().roofline());
   for (const auto& [key, sum] : sums) {
     const auto count = static_cast<double>(sum.count);
     table.set(key, {sum.seconds / count, static_cast<int64_t>(sum.rows / count),

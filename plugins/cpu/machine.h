@@ -1,5 +1,5 @@
-// A machine of N cpu devices: what its streams share. The devices split the cores; a link between
-// two devices may be slowed, and what they share then serves one copy at a time.
+// A machine of N cpu devices: what its streams share. The devices divide the cores. Copies between
+// them may be slowed to the links of plugins/links.h.
 #pragma once
 
 #include <atomic>
@@ -31,8 +31,8 @@ class Machine {
 
   // Throws Refusal unless the device exists.
   void require_device(int32_t device) const;
-  // Takes the link from `source` to `target` for `bytes`, from `start` or when it is free; returns
-  // when the copy may end (`start` if the link is not slowed).
+  // Reserves the links from `source` to `target` for a copy that is ready at `start`. Returns when
+  // the copy may end; `start` if copies are not slowed.
   [[nodiscard]] double reserve_link(int32_t source, int32_t target, int64_t bytes, double start);
 
  private:

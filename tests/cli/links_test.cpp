@@ -24,9 +24,9 @@ class AskedForLinks : public testing::Test {
 
 TEST_F(AskedForLinks, CpuAndSimDevicesSayWhatToDoInstead) {
   EXPECT_THAT(printed("devices --links"),
-              HasSubstr("cpu devices tell nothing of their links: --measure FILE measures them"));
+              HasSubstr("the links of cpu devices are not known: --measure FILE measures them"));
   EXPECT_THAT(printed("devices --links --devices sim:3"),
-              HasSubstr("sim devices tell nothing of their links: --link and --topology say what"));
+              HasSubstr("the links of sim devices are not known: --link and --topology say what"));
 }
 
 TEST_F(AskedForLinks, OneDeviceIsTooFew) {

@@ -18,13 +18,13 @@ namespace {
 constexpr double unreached = -std::numeric_limits<double>::infinity();
 constexpr size_t steps = 2;
 
-// Work of one device between two points in time.
+// Work of one device between the end of a task and the end of the same task one step later.
 struct Job {
-  double head = 0, seconds = 0, tail = 0;  // from the first point; its own; to the second
+  double head = 0, seconds = 0, tail = 0;  // before its begin; its own; after its end
 };
 
-// Of all orders, interruptions allowed, the shortest: what is there and is followed by most goes
-// first.
+// The shortest of all orders, which may interrupt jobs: of the jobs that can run, the one with the
+// longest tail runs first.
 double shortest(std::vector<Job> jobs) {
   std::sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.head < b.head; });
   using Waiting = std::pair<double, double>;  // tail, seconds left
@@ -55,7 +55,7 @@ class Chains {
   explicit Chains(const StepModel& model)
       : model_(model), count_(model.tasks().size()), followers_(model.followers()) {}
 
-  // Of each device that computes between the task and the same task of the next step: what.
+  // By device: the computations between the task and the same task of the next step.
   [[nodiscard]] std::map<int, std::vector<Job>> jobs_between(size_t task) const {
     const std::vector<double> heads = heads_from(task), tails = tails_to(count_ + task);
     std::map<int, std::vector<Job>> result;
@@ -70,7 +70,7 @@ class Chains {
   }
 
  private:
-  // By node, a task of a step: the longest way from the task's end to its begin.
+  // By node, which is a task of a step: the longest chain from the end of `from` to its begin.
   [[nodiscard]] std::vector<double> heads_from(size_t from) const {
     std::vector<double> heads(count_ * steps, unreached);
     heads[from] = -model_.tasks()[from].seconds;
@@ -86,7 +86,7 @@ class Chains {
     }
     return heads;
   }
-  // The longest way from its end to the end of `to`.
+  // The longest chain from its end to the end of `to`.
   [[nodiscard]] std::vector<double> tails_to(size_t to) const {
     std::vector<double> tails(count_ * steps, unreached);
     tails[to] = 0;

@@ -24,7 +24,8 @@ std::pair<double, double> pass_work(const tandem_layer_cost& cost, LayerPass pas
       return {cost.forward_flops, cost.forward_bytes};
     case LayerPass::backward_data:
       return {cost.backward_data_flops, cost.backward_data_bytes};
-    // They read what the pass reads: half of its traffic, or two thirds with the output's gradient.
+    // These read what the pass reads, which is half of its traffic, or two thirds of it with the
+    // output's gradient.
     case LayerPass::forward_statistics:
       return {cost.forward_flops / 2, cost.forward_bytes / 2};
     case LayerPass::backward_statistics:
@@ -40,7 +41,7 @@ int64_t sum_of(const Plan& plan, const std::vector<Region>& regions) {
   return bytes;
 }
 
-// Of a copy by its first segment: between a device and the host, or its extended memory.
+// Of a copy, by its first segment: between a device and the host, or its extended memory.
 std::string copy_key(const Plan& plan, const CopyWork& copy) {
   if (copy.segments.empty()) return "input";
   const Buffer& source = plan.buffers[size_t(copy.segments.front().source.buffer)];
@@ -50,7 +51,7 @@ std::string copy_key(const Plan& plan, const CopyWork& copy) {
   return source.device == TANDEM_HOST ? "input" : target.device == TANDEM_HOST ? "results" : "";
 }
 
-// What the pass of a binding does along.
+// What is fused into the pass of a binding.
 int32_t activation_of(const PlanBinding& use, LayerPass pass) {
   return pass == LayerPass::forward ? use.activation : TANDEM_ACTIVATION_NONE;
 }
@@ -66,7 +67,7 @@ std::string quoted(const std::string& field) {
   return result + "\"";
 }
 
-// The fields of a line; quotes may surround a field and stand doubled within. False: an open quote.
+// The fields of a line. A field may be quoted, with quotes inside it doubled. False: an open quote.
 bool split_fields(std::string_view line, std::vector<std::string>& fields) {
   fields.assign(1, "");
   bool is_quoted = false;
@@ -102,7 +103,7 @@ MeasuredCost parse_cost(const std::vector<std::string>& fields, const Location& 
   return cost;
 }
 
-// "# net lenet ... precision bfloat16": bfloat16; "" for a comment that ends on something else.
+// "# net lenet ... precision bfloat16" -> "bfloat16"; "" if the comment ends otherwise.
 std::string precision_of(const std::string& comment) try {
   constexpr std::string_view key = " precision ";
   const size_t at = comment.rfind(key);
@@ -118,11 +119,11 @@ void require_precision(const std::string& comment, const std::string& wanted,
   if (wanted.empty() || found.empty() || found == wanted) return;
   throw error(
       "{}: these costs were measured in {}, not in {}: use --precision {}, or measure them "
-      "anew",
+      "again",
       to_string(where), found, wanted, found);
 }
 
-// Nothing there, or a table of ours, which people may have edited.
+// No file, or a cost table, which a user may have edited.
 bool may_replace(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::string line;
@@ -132,7 +133,7 @@ bool may_replace(const std::filesystem::path& path) {
 
 }  // namespace
 
-// What was measured in one precision is not taken for another.
+// A cost measured in one precision is not used for another.
 std::string pass_key(const Net& net, int index, LayerPass pass, int32_t activation) {
   const Layer& layer = net.layers[size_t(index)];
   std::string key = layer.name + " " + to_string(pass);
@@ -322,7 +323,7 @@ CostTable CostTable::read(const std::filesystem::path& path, const Roofline& roo
     }
     const MeasuredCost cost = parse_cost(fields, where);
     if (table.find(fields[0]) != nullptr) {
-      throw error("{}: '{}' is there twice; each key has one line", to_string(where), fields[0]);
+      throw error("{}: '{}' occurs twice; each key has one line", to_string(where), fields[0]);
     }
     table.set(fields[0], cost);
   }
