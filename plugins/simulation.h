@@ -56,6 +56,7 @@ class Simulation {
       later.begin = std::max(later.begin, earlier.end);
     } else {
       ++later.missing;
+      if (earlier.followers.empty()) earlier.followers.reserve(8);  // most have a few
       earlier.followers.push_back(&later);
     }
   }
