@@ -1,6 +1,6 @@
-// Every prototxt below a folder, as Caffe's models/ and examples/, unmodified: two steps with each
-// solver and each net that can be trained, one forward pass of the others, all on made-up data. It
-// prints one table, a line a file.
+// Runs every prototxt in a folder, such as Caffe's models/ and examples/, unmodified on synthetic
+// data: two steps of each solver and of each net that can be trained, one forward pass of the
+// others. Prints a table with a line for each file.
 //
 //   bench_caffe_nets CAFFE_FOLDER [PART_OF_A_PATH]
 #include <unistd.h>
@@ -119,14 +119,14 @@ int main(int count, char** arguments) {
     bool good = false;
     std::string text = result_of(file, scratch, &good);
     (good ? ran : refused) += 1;
-    // Places are named as the table names files: from the folder on.
+    // Messages name files as the table does, relative to the folder.
     for (size_t at; (at = text.find(folder.string() + "/")) != std::string::npos;) {
       text.erase(at, folder.string().size() + 1);
     }
     fmt::print("| {} | {} |\n", fs::relative(file, folder).string(), text);
     std::fflush(stdout);
   }
-  fmt::print("\n{} ran, {} say why they do not\n", ran, refused);
+  fmt::print("\n{} ran, {} were refused with a reason\n", ran, refused);
   fs::remove_all(scratch);
   return 0;
 }

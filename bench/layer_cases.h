@@ -1,4 +1,4 @@
-// The layers that bench_layers times: shapes and parameters, nothing of their memory or kernels.
+// The layers that bench_layers times: shapes and parameters, without memory or kernels.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct LayerCase {
   uint32_t inputs = 1;  // of this shape each
 };
 
-// AlexNet's layers, then those that work element by element at the size of ResNet's first block,
-// for a batch of `n`.
+// AlexNet's layers, then element-wise layers at the size of ResNet's first block, for a batch of
+// `n`.
 [[nodiscard]] std::vector<LayerCase> layer_cases(int64_t n);
 
 }  // namespace tandem::bench

@@ -1,5 +1,5 @@
-// A layer's kernel on this thread's OpenMP team, with memory for all of its passes: what
-// bench_layers times. Everything is 0 in it, which no kernel is faster on.
+// A layer's kernel on this thread's OpenMP team, with memory for all of its passes, for
+// bench_layers. All values are 0, on which no kernel is faster.
 #pragma once
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ struct TimedPass {
 };
 [[nodiscard]] std::string to_string(const TimedPass& timed);  // "forward", "added_weights"
 
-// A case with its type asked: shapes, weights and costs. The registry outlives it.
+// A case with the shapes, weights and costs that its layer type gives. The registry outlives it.
 class CaseType {
  public:
   // Throws Error where the type refuses the case.
@@ -32,15 +32,15 @@ class CaseType {
   [[nodiscard]] bool knows_dtype() const;
   [[nodiscard]] std::vector<tandem_layout_option> options();
   [[nodiscard]] std::vector<TimedPass> passes() const;
-  // Multiplications and additions of a pass, and the bytes it cannot do without: tensors in the
-  // case's dtype, weights in float32.
+  // Multiplications and additions of a pass, and the bytes that it must move: tensors in the case's
+  // dtype, weights in float32.
   [[nodiscard]] double flops(LayerPass pass) const;
   [[nodiscard]] double bytes(LayerPass pass) const;
 
  private:
   friend class LayerRun;
   tandem_binding bind(const tandem_layout_option& option);
-  [[nodiscard]] bool is_first() const { return case_.input.c == 3; }  // nobody wants dx of images
+  [[nodiscard]] bool is_first() const { return case_.input.c == 3; }  // images have no gradient
   [[nodiscard]] int64_t weight_bytes() const;
 
   LayerCase case_;
@@ -58,7 +58,7 @@ class CaseType {
   tandem_tensor output_tensor_{};
 };
 
-// The case prepared in one layout. One at a time is enough, and AlexNet's take a gigabyte each.
+// The case prepared in one layout. Only one exists at a time: AlexNet's take a gigabyte each.
 class LayerRun {
  public:
   LayerRun(CaseType& type, const tandem_layout_option& option, int32_t threads);

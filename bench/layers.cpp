@@ -1,7 +1,7 @@
-// bench_layers: the layers of AlexNet, and those that work element by element at the size of
-// ResNet's first block, each pass in every layout the kernel offers, by Google Benchmark, whose
-// options it takes (--benchmark_filter, --benchmark_out). Every time stands beside the limits of
-// this machine, measured in the same run, and a list at the end names what loses most against them.
+// bench_layers: times the layers of AlexNet, and element-wise layers at the size of ResNet's first
+// block, each pass in every layout of its kernel, with Google Benchmark, whose options it takes
+// (--benchmark_filter, --benchmark_out). Every time is printed next to the limits of this machine,
+// measured in the same run. A list at the end has the passes that lose most time against them.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -45,7 +45,7 @@ struct Measuring {
   std::string layouts;
   std::unique_ptr<LayerRun> last;
 
-  // When the first pass runs, for a listing needs none.
+  // Measured when the first pass runs; a listing needs no limits.
   const Limits& needed_limits() {
     if (!limits) {
       limits = measure_limits(threads, dtype);
@@ -109,7 +109,7 @@ void add_benchmarks(CaseType& type, Measuring& measuring) {
   }
 }
 
-// To stderr, so that JSON and CSV on stdout stay what they are.
+// To stderr, since stdout may be JSON or CSV.
 void print_losses(const Measuring& measuring) {
   std::vector<std::pair<std::string, Fastest>> rows(measuring.fastest.begin(),
                                                     measuring.fastest.end());
@@ -129,7 +129,7 @@ int run(int argc, char** argv) {
   CLI::App app("Times layers and passes against this machine's limits");
   int64_t batch = 128;
   std::string precision = "float32";
-  app.add_option("--batch", batch, "Images a batch")
+  app.add_option("--batch", batch, "Images per batch")
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
   app.add_option("--precision", precision, "float32 or bfloat16, of tensors")
@@ -143,7 +143,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& failure) {
     return app.exit(failure) == 0 ? 0 : 1;
   }
-  // Long enough for passes of milliseconds; a later one of the user's counts.
+  // Long enough for passes of milliseconds; a later option of the user replaces it.
   std::vector<std::string> rest{argv[0], "--benchmark_min_time=0.1"};
   for (const std::string& extra : app.remaining()) rest.push_back(extra);
   std::vector<char*> raw;
@@ -164,7 +164,7 @@ int run(int argc, char** argv) {
     if (types.back()->knows_dtype()) {
       add_benchmarks(*types.back(), measuring);
     } else {
-      fmt::print(stderr, "{}: {} knows no {}\n", types.back()->layer().name,
+      fmt::print(stderr, "{}: {} does not have {}\n", types.back()->layer().name,
                  types.back()->layer().type, precision);
     }
   }

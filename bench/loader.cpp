@@ -1,8 +1,8 @@
 // bench_loader DATA [--crop 227] [--resize 256] [--threads 1,2] [--seconds 5] [--batch 128]
 //   [--option name=value ...] [--bytes]
-// How many pictures a second the loader makes ready (read, decode, random crop, mirror, floats), by
-// number of decoder threads. DATA: as --data of tandem train. Beside it:
-// bench/loader_torchvision.py on the same files.
+// Images per second that the loader prepares (read, decode, random crop, mirror, convert to
+// floats), by number of decoder threads. DATA: as --data of tandem train.
+// bench/loader_torchvision.py does the same with torchvision.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -33,8 +33,9 @@ double seconds_since(Clock::time_point begin) {
 }
 
 struct Speed {
-  double by_clock = 0;     // images/s
-  double by_cpu_time = 0;  // images by second of all threads' work: also on a busy machine
+  double by_clock = 0;  // images/s
+  double by_cpu_time =
+      0;  // images per second of CPU time of all threads, valid on a busy machine, too
 };
 
 double cpu_seconds() {
@@ -49,7 +50,7 @@ Speed images_per_second(const Dataset& data, const Options& options, int threads
   loading.pixels = options.pixels;
   Loader loader(data, loading,
                 {[](int64_t bytes) { return std::malloc(static_cast<size_t>(bytes)); }, std::free});
-  // The ring's first batches meet cold caches and empty buffers.
+  // The first batches of the ring have cold caches and empty buffers.
   for (int i = 0; i < ring_slots; ++i) loader.release(loader.next());
   const auto begin = Clock::now();
   const double cpu_begin = cpu_seconds();
@@ -92,7 +93,7 @@ int run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Measures how fast pictures are made ready for a net"};
+  CLI::App app{"Measures how fast images are prepared for a net"};
   Options options;
   app.add_option("data", options.data, "As --data of tandem train")->required();
   app.add_option("--crop", options.crop, "Pixels of a side")->capture_default_str();

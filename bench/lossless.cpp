@@ -1,25 +1,25 @@
-// Every strategy, in every legal way, against one device: weights and momentum after some steps of
-// a net at its full size. The largest difference (lossless_run.h) may be ten times that of
-// one-device runs which only sum the batch in another order (lossless_yardsticks.h).
+// Compares every strategy, with every legal set of options, with one device: weights and momentum
+// after some steps of a net at its full size. The largest difference (lossless_run.h) may be ten
+// times that of one-device runs which only sum the batch in another order (lossless_tolerance.h).
 //   check_lossless [--net alexnet] [--batch 8] [--devices 1,2,3,4] [--strategy NAME] [--steps 20]
 //                  [--results FILE]
-// Rows are written to FILE as they are done; what it has of the same build, net, batch and steps is
-// not run again, so that a run that was stopped goes on. Exit codes: 0 all agree, 1 one differs
-// more or something failed, 2 no verdict: one-device runs do not differ at all, though the learning
-// rate was raised, or so much that anything would pass, or nothing was compared. What the net or
-// the devices refuse is listed, too.
+// Rows are written to FILE when they are done. Rows of the same build, net, batch and steps that
+// FILE has are not run again, so that a stopped check can be continued. Exit codes: 0 all agree; 1
+// one differs more, or something failed; 2 no verdict: one-device runs do not differ at all,
+// although the learning rate was raised, or differ so much that everything would pass, or nothing
+// was compared. Ways that the net or the devices refuse are listed, too.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
 #include <set>
 #include <vector>
 
-#include "bench/known_strategy.h"
 #include "bench/lossless_run.h"
 #include "bench/lossless_tally.h"
-#include "bench/lossless_yardsticks.h"
+#include "bench/lossless_tolerance.h"
 #include "core/base/error.h"
 #include "core/base/strings.h"
+#include "core/model/models.h"
 
 namespace {
 
@@ -33,7 +33,7 @@ struct Arguments {
   int steps = 20;
 };
 
-// What has run is kept in a file, a line each.
+// Rows that are done, kept in a file with a line for each.
 class Results {
  public:
   explicit Results(const std::string& path) : path_(path) {
@@ -78,14 +78,16 @@ class Check {
     build_ = build_id();
     fmt::print("net {}, batch {}, {} steps, build {}\n", arguments_.net, arguments_.batch,
                arguments_.steps, build_);
-    if (!find_yardstick()) return no_verdict;
+    if (!find_tolerance()) return no_verdict;
     fmt::print(
         "\n| devices | strategy | difference | in | nearest one-device run | by | |\n"
         "|---|---|---|---|---|---|---|\n");
     for (const int devices : arguments_.devices) {
-      for (const Strategy& strategy : strategies()) {
+      for (const Strategy& strategy : built_in_strategies()) {
         if (!arguments_.strategy.empty() && arguments_.strategy != strategy.name) continue;
-        for (const Way& way : ways_of(strategy.name, devices)) row(devices, way);
+        std::vector<StrategyOptions> cases = strategy.lossless_cases(devices);
+        if (cases.empty()) cases.push_back({});  // so that the refusal is shown
+        for (const StrategyOptions& options : cases) row(devices, strategy, options);
       }
     }
     fmt::print(
@@ -97,37 +99,37 @@ class Check {
   }
 
  private:
-  // If one-device runs do not differ at all, weights hardly move: then the learning rate is raised.
-  bool find_yardstick() {
+  // If one-device runs do not differ at all, weights hardly move, and the learning rate is raised.
+  bool find_tolerance() {
     for (const float rate : {1e-4F, 1e-3F, 1e-2F}) {
       rate_ = rate;
-      run_yardsticks();
-      if (yardstick_ > 0) break;
+      run_reordered();
+      if (reordered_ > 0) break;
     }
-    if (gives_verdict(yardstick_)) {
-      fmt::print("allowed: {:.3g}\n", allowed_yardsticks * yardstick_);
+    if (gives_verdict(reordered_)) {
+      fmt::print("allowed: {:.3g}\n", tolerance_of(reordered_));
       return true;
     }
     fmt::print("no verdict: {}\n",
-               yardstick_ > 0
-                   ? fmt::format("one-device runs differ so much in {} that anything would pass; "
+               reordered_ > 0
+                   ? fmt::format("one-device runs differ so much in {} that everything would pass; "
                                  "use fewer --steps, if its gradient is more than rounding",
-                                 yardstick_in_)
+                                 reordered_in_)
                    : "one-device runs do not differ; use a larger --batch or more --steps");
     return false;
   }
-  void run_yardsticks() {
+  void run_reordered() {
     fmt::print("learning rate {:g}\n\n| one device | difference | in |\n|---|---|---|\n", rate_);
     LosslessRun run;
     reference_ = after(run);
     one_device_ = {};
     run.batch = arguments_.batch;
-    for (const Yardstick& other : yardsticks_of(run, reference_, arguments_.devices)) {
+    for (const ReorderedRun& other : reordered_runs(run, reference_, arguments_.devices)) {
       LosslessWeights weights = after(other.run);
       const Difference found = difference(reference_, weights);
-      if (found.most > yardstick_) {
-        yardstick_ = found.most;
-        yardstick_in_ = found.where;
+      if (found.most > reordered_) {
+        reordered_ = found.most;
+        reordered_in_ = found.where;
       }
       fmt::print("| {} | {:.3g} | {} |\n", other.name, found.most, found.where);
       std::fflush(stdout);
@@ -142,11 +144,12 @@ class Check {
     return run_lossless(registry_, definition_, run);
   }
 
-  void row(int devices, const Way& way) {
-    const std::string key =
-        fmt::format("{}, batch {}, {} steps, rate {:g}, allowed {:.3g}, build {} | {} | {}",
-                    arguments_.net, arguments_.batch, arguments_.steps, rate_,
-                    allowed_yardsticks * yardstick_, build_, devices, way.name());
+  void row(int devices, const Strategy& strategy, const StrategyOptions& options) {
+    const std::string given = to_text(strategy, options);
+    const std::string name = given.empty() ? strategy.name : strategy.name + " " + given;
+    const std::string key = fmt::format(
+        "{}, batch {}, {} steps, rate {:g}, allowed {:.3g}, build {} | {} | {}", arguments_.net,
+        arguments_.batch, arguments_.steps, rate_, tolerance_of(reordered_), build_, devices, name);
     if (results_.has(key)) {
       ++tally_.earlier;
       return;
@@ -155,26 +158,27 @@ class Check {
     try {
       LosslessRun run;
       run.devices = fmt::format("cpu:{}", devices);
-      run.way = way;
+      run.strategy = strategy.name;
+      run.options = options;
       run.threads = devices;
       weights = after(run);
     } catch (const Refused& refusal) {
       ++tally_.refused;
-      fmt::print("| {} | {} | | | | | refused: {} |\n", devices, way.name(), refusal.what());
+      fmt::print("| {} | {} | | | | | refused: {} |\n", devices, name, refusal.what());
       return;
     } catch (const std::exception& failure) {
       ++tally_.failed;
-      fmt::print("| {} | {} | | | | | FAILED: {} |\n", devices, way.name(), failure.what());
+      fmt::print("| {} | {} | | | | | FAILED: {} |\n", devices, name, failure.what());
       return;
     }
     ++tally_.ran;
     const auto [most, where] = difference(reference_, weights);
-    const bool is_good = most <= allowed_yardsticks * yardstick_;
+    const bool is_good = most <= tolerance_of(reordered_);
     if (!is_good) ++tally_.differ;
     largest_ = std::max(largest_, most);
     const auto [nearest, by] =
         one_device_.nearest(weights, {"1 thread", difference(weights, reference_).most});
-    fmt::print("| {} | {} | {:.3g} | {} | {} | {:.3g} | {} |\n", devices, way.name(), most, where,
+    fmt::print("| {} | {} | {:.3g} | {} | {} | {:.3g} | {} |\n", devices, name, most, where,
                nearest, by, is_good ? "ok" : "DIFFERS TOO MUCH");
     std::fflush(stdout);
     results_.add(key, most, is_good);
@@ -188,8 +192,9 @@ class Check {
   float rate_ = 0;
   LosslessWeights reference_;
   OneDeviceRuns one_device_;
-  double yardstick_ = 0, largest_ = 0;
-  std::string yardstick_in_;  // the array that differs by it
+  double reordered_ = 0;  // the largest difference of a reordered run
+  double largest_ = 0;
+  std::string reordered_in_;  // the array that differs by it
   LosslessTally tally_;
 };
 
@@ -209,7 +214,7 @@ int main(int argc, char** argv) {
   app.add_option("--results", arguments.results, "Keep what has run here, and go on from there");
   CLI11_PARSE(app, argc, argv);
   try {
-    require_strategy(arguments.strategy);
+    if (!arguments.strategy.empty()) (void)built_in_strategies().at(arguments.strategy);
     return Check(arguments).run();
   } catch (const std::exception& failure) {
     fmt::print(stderr, "check_lossless: {}\n", failure.what());

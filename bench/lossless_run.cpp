@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
+#include "core/model/initial_weights.h"
 
 namespace tandem::bench {
 namespace {
@@ -157,8 +158,8 @@ std::unique_ptr<Session> session_of(Registry& registry, const NetDefinition& net
 LosslessWeights run_lossless(Registry& registry, const NetDefinition& net, const LosslessRun& run) {
   SessionOptions o;
   o.devices = run.devices;
-  o.strategy = run.way.strategy;
-  o.strategy_options = run.way.options;
+  o.strategy = run.strategy;
+  o.strategy_options = run.options;
   o.machine.threads = run.threads;
   if (run.batch % run.parts != 0) {
     throw Refused(fmt::format("a batch of {} is not {} equal parts", run.batch, run.parts));
@@ -218,7 +219,7 @@ Difference difference(const LosslessWeights& one, const LosslessWeights& other) 
 std::string build_id() {
   std::vector<fs::path> files{fs::read_symlink("/proc/self/exe")};
   Dl_info library{};
-  if (dladdr(reinterpret_cast<const void*>(&strategies), &library) != 0) {
+  if (dladdr(reinterpret_cast<const void*>(&built_in_strategies), &library) != 0) {
     files.emplace_back(library.dli_fname);
   }
   for (const fs::path& folder : Registry::default_folders()) {

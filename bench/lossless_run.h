@@ -1,5 +1,5 @@
-// A few steps of a net on one standing batch, with dropout of its own in each step, and the weights
-// behind them. What check_lossless compares.
+// Runs a few steps of a net on one batch, with other dropout in each step, and returns the weights
+// after them, which check_lossless compares.
 #pragma once
 
 #include <cstdint>
@@ -7,20 +7,20 @@
 #include <string>
 #include <vector>
 
-#include "bench/lossless_ways.h"
 #include "core/train/session.h"
 
 namespace tandem::bench {
 
 struct LosslessRun {
   std::string devices = "cpu:1";
-  Way way{"sequential", "", {}};
+  std::string strategy = "sequential";
+  StrategyOptions options;  // of the strategy
   int threads = 1;
   int64_t batch = 8;
   int steps = 20;
   float rate = 1e-4F;     // SGD with momentum, so that the solver keeps something
   bool reversed = false;  // the batch's rows in the opposite order: the same sums in another one
-  int64_t parts = 1;      // the batch in so many, one behind the other, for each update (iter_size)
+  int64_t parts = 1;  // the batch in equal parts, one after the other, for each update (iter_size)
 };
 
 struct LosslessWeights {
@@ -31,7 +31,7 @@ struct LosslessWeights {
   bool adds_up_samples = true;        // the gradient is the mean of its parts' gradients
 };
 
-// What the strategy, the net or the devices do not allow, before anything has run.
+// The strategy, the net or the devices do not allow the run; nothing has run.
 class Refused : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -45,13 +45,13 @@ struct Difference {
   double most = 0;    // infinity if something is not finite
   std::string where;  // "conv2.bias", or "momentum of conv2.bias"; "" if nothing differs
 };
-// The largest difference of an array: of weights relative to the array's largest change since the
-// start, of momentum to its largest value. What a weight differs by because each update rounds it
-// to float32 (an ulp a step at most) does not count: of a bias of 0.1 that has moved by 50 ulps it
-// would be 0.02, however near the gradients are. Momentum tells of gradients without that rounding.
+// The largest difference of an array: of weights relative to the largest change of the array since
+// the start, of momentum relative to its largest value. The rounding of each update to float32 (at
+// most an ulp per step) does not count: for a bias of 0.1 that has moved by 50 ulps it would be
+// 0.02, however near the gradients are. Momentum shows gradients without that rounding.
 [[nodiscard]] Difference difference(const LosslessWeights& one, const LosslessWeights& other);
 
-// Of this program, the library and all modules: results of another build are another's.
+// Of this program, the library and all modules; results are valid for one build.
 [[nodiscard]] std::string build_id();
 
 }  // namespace tandem::bench

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "bench/paced_frame.h"
+#include "core/schedule/strategies/data_parallel/two_phase.h"
 
 namespace {
 
@@ -72,8 +73,11 @@ class Bench {
                          bool hidden, const LinkSpec& link) const {
     SessionOptions o = net_.options(fmt::format("{}:{}", kind, devices), arguments_.batch, link);
     o.strategy = strategy;
-    o.strategy_options.hidden_broadcast = hidden;
-    o.strategy_options.split = split_;
+    TwoPhaseOptions two_phase;
+    two_phase.hidden_broadcast = hidden;
+    two_phase.split = split_;
+    o.strategy_options =
+        built_in_strategies().options_of(strategy, two_phase_options().write(two_phase));
     return o;
   }
 

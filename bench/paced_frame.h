@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/base/strings.h"
+#include "core/model/models.h"
 #include "core/schedule/cost/bounds.h"
 #include "core/train/price.h"
 

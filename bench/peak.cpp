@@ -14,14 +14,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int chains = 12;  // so many sums hide an instruction's latency
+constexpr int chains = 12;  // this number of sums hides an instruction's latency
 constexpr int64_t rounds = 4'000'000;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// The sums are looked at, so that they are made.
+// The sums are used, so that the compiler keeps them.
 volatile float sink;
 
 __attribute__((target("avx2,fma"))) double avx2_rate() {
@@ -94,8 +94,7 @@ Peak measure_peak(int threads) {
 }
 
 double measure_bandwidth(int threads) {
-  // Bytes of each thread's three arrays: 512 MiB of each kind together, but more than a core has of
-  // caches.
+  // Bytes of each thread's three arrays: 512 MiB of each together, but more than a core's caches.
   constexpr size_t most = size_t{64} << 20, least = size_t{8} << 20, all = size_t{512} << 20;
   const auto team = static_cast<size_t>(threads);
   const size_t floats = std::clamp(all / team, least, most) / sizeof(float);

@@ -1,7 +1,7 @@
-// What one stalled read costs: some steps of every strategy fed by the loader's ring, without and
-// with a read that takes a second, by the clock. While one buffer
-// of the ring is being read into, the others hold batches, if the ring is full by then: so many
-// steps at least are not held up. Decoders that are no faster than the steps do not fill it.
+// Measures what one stalled read costs: some steps of every strategy fed by the loader's ring,
+// without and with a read that takes a second, by the clock. While one buffer of the ring waits for
+// its read, the others hold batches if the ring was full, and that many steps are not delayed.
+// Decoders that are no faster than the steps do not fill the ring.
 //   bench_stall [--costs COSTS] [--net alexnet] [--devices 2] [--batch-per-device 32] [--steps 30]
 //               [--link bandwidth=1GB/s,latency=10us] [--strategy NAME]
 // With COSTS (what `tandem profile --costs` wrote for that net) compute is paced, else it is done.
@@ -9,9 +9,9 @@
 #include <chrono>
 #include <deque>
 
-#include "bench/known_strategy.h"
 #include "bench/paced_frame.h"
 #include "core/data/dataset.h"
+#include "core/model/models.h"
 
 namespace {
 
@@ -26,7 +26,7 @@ struct Arguments {
   int64_t batch_per_device = 32, milliseconds = 1000;
 };
 
-// The trainer's loop: two steps in flight, a batch given back when its copies are done.
+// The trainer's loop: two steps in flight, a batch returned when its copies are done.
 double train(Session& session, const Dataset& data, const LoaderOptions& loading, int steps) {
   Phase& phase = session.training();
   Loader loader(data, loading, session.allocator());
@@ -35,8 +35,7 @@ double train(Session& session, const Dataset& data, const LoaderOptions& loading
   Clock::time_point begin = Clock::now();
   for (int64_t step = 0; step < steps; ++step) {
     const Batch batch = loader.next();
-    if (step == first_timed)
-      begin = Clock::now();  // what is prepared at the first use is not counted
+    if (step == first_timed) begin = Clock::now();  // without what is prepared at the first use
     const tandem_step control{
         1, static_cast<uint64_t>(step), 1e-4F, static_cast<float>(batch.samples), 0, 0};
     std::memcpy(batch.memory, &control, sizeof control);
@@ -70,7 +69,7 @@ class Bench {
   }
 
   void run() {
-    bench::require_strategy(arguments_.strategy);
+    if (!arguments_.strategy.empty()) (void)built_in_strategies().at(arguments_.strategy);
     fmt::print("net {}, {} a device on cpu:{}, {}, {} steps, ring of {}, a read of {} ms\n\n",
                arguments_.net, arguments_.batch_per_device, arguments_.devices,
                costs_ ? "paced" : "real", arguments_.steps, ring_slots, arguments_.milliseconds);
@@ -80,7 +79,7 @@ class Bench {
         "most (the read less {} steps), ms | hidden, steps | load "
         "|\n|---|---|---|---|---|---|---|---|\n",
         ring_slots - 1);
-    for (const Strategy& strategy : strategies()) {
+    for (const Strategy& strategy : built_in_strategies()) {
       if (!arguments_.strategy.empty() && strategy.name != arguments_.strategy) continue;
       row(strategy.name);
     }
@@ -136,7 +135,7 @@ class Bench {
 
 int main(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app{"What a read that takes a second costs each strategy"};
+  CLI::App app{"Measures what a read that takes a second costs each strategy"};
   app.add_option("--costs", arguments.costs, "Pace compute by what `tandem profile --costs` wrote");
   app.add_option("--net", arguments.net)->capture_default_str();
   app.add_option("--devices", arguments.devices)

@@ -1,5 +1,5 @@
-// A data set for bench_stall: noise in the shape that the net wants, read at once but for one
-// sample whose read takes as long as it is told.
+// A data set for bench_stall: noise in the shape of the net, read at once except one sample, whose
+// read takes a given time.
 #include <chrono>
 #include <thread>
 

@@ -1,9 +1,9 @@
 // bench_training NET [--batch N] [--precision float32|bfloat16] [--steps 5] [--warm-up 3]
 //                [--devices cpu] [--write FOLDER]
 // bench_training --peak [--threads N]
-// Our half of training.py: trains on one standing batch and prints JSON: images a second from the
-// host's clock (median over the steps), the loss of every step, what the process took at its peak.
-// --write leaves the initial weights and the batch where the peer finds them, and runs nothing.
+// Tandem's half of training.py: trains on one batch and prints JSON: images per second by the
+// host's clock (median over the steps), the loss of every step, the peak memory of the process.
+// --write writes the initial weights and the batch for the other half, and runs nothing.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -14,6 +14,8 @@
 #include "bench/peak.h"
 #include "core/base/error.h"
 #include "core/base/random.h"
+#include "core/model/initial_weights.h"
+#include "core/model/models.h"
 #include "core/train/measure.h"
 #include "core/train/pretrained.h"
 #include "core/train/safetensors.h"
@@ -30,9 +32,9 @@ struct Arguments {
   bool peak = false;
 };
 
-constexpr float rate = 1e-2F;  // momentum 0.9, decay 0.0005: as the peer's
+constexpr float rate = 1e-2F;  // momentum 0.9, decay 0.0005, as in the other half
 
-// Noise for pixels, labels in turn, in the order of memory that a batch has on the host.
+// Noise as pixels, every class in turn, in the memory layout of a batch on the host.
 class Batch {
  public:
   Batch(const Net& net, int64_t classes) {
@@ -194,7 +196,7 @@ json answer(const Arguments& a) {
 
 int main(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app{"Our half of bench/training.py"};
+  CLI::App app{"Tandem's half of bench/training.py"};
   app.add_option("net", arguments.net, "A model's name or a prototxt file");
   app.add_option("--batch", arguments.batch);
   app.add_option("--precision", arguments.precision)->capture_default_str();

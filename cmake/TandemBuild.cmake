@@ -19,7 +19,8 @@ target_compile_options(tandem_options INTERFACE
   $<BUILD_INTERFACE:$<${own_languages}:-Wno-restrict>>
   $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wno-restrict>>)
 target_include_directories(tandem_options INTERFACE
-  $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/tandem>)
+  $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+add_library(Tandem::sdk ALIAS tandem_options)
 # Instrumented code of libstdc++ raises false alarms of this one.
 set(quiet -Wno-maybe-uninitialized)
 if(TANDEM_SANITIZE STREQUAL "address")

@@ -1,28 +1,30 @@
 # What `cmake --install` lays down, in two components:
-#   sdk      the headers, find_package(Tandem) with Tandem::sdk and tandem_add_plugin(): all that a layer's
-#            author needs; it can be installed before anything is built
-#   runtime  the tandem program, libtandem-core (Tandem::tandem), the built-in plugins, the net definitions
-# Plugins join by: set_property(GLOBAL APPEND PROPERTY TANDEM_PLUGINS target). Everything finds everything else
-# by relative paths, so the prefix may be moved.
+#   sdk      the headers, find_package(Tandem) with Tandem::sdk and tandem_add_plugin(): what the author
+#            of a layer needs; it can be installed before anything is built
+#   runtime  the tandem program, its completion scripts and manual page, libtandem-core
+#            (Tandem::tandem, tandem.pc), the built-in plugins, the net definitions
+# Plugins join by: set_property(GLOBAL APPEND PROPERTY TANDEM_PLUGINS target). Installed files find
+# each other by relative paths, so the prefix may be moved. The target `uninstall` removes them.
 
 include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Tandem)
-set(include_folder ${CMAKE_INSTALL_INCLUDEDIR}/tandem)
 file(RELATIVE_PATH bin_to_lib /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
+file(RELATIVE_PATH pkgconfig_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 
 # ---- sdk
 
 set_target_properties(tandem_options PROPERTIES EXPORT_NAME sdk)
 install(TARGETS tandem_options EXPORT TandemSdk)
 install(EXPORT TandemSdk NAMESPACE Tandem:: DESTINATION ${package_folder} COMPONENT sdk)
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/core DESTINATION ${include_folder} COMPONENT sdk
-  FILES_MATCHING PATTERN "*.h" PATTERN cli EXCLUDE)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/tandem DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  COMPONENT sdk FILES_MATCHING PATTERN "*.h")
 install(FILES ${CMAKE_SOURCE_DIR}/plugins/abi.h ${CMAKE_SOURCE_DIR}/plugins/sdk.h
-  ${CMAKE_SOURCE_DIR}/plugins/random.h DESTINATION ${include_folder}/plugins COMPONENT sdk)
+  ${CMAKE_SOURCE_DIR}/plugins/random.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem/plugins COMPONENT sdk)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/TandemConfig.cmake.in
   ${CMAKE_BINARY_DIR}/package/TandemConfig.cmake INSTALL_DESTINATION ${package_folder}
-  PATH_VARS include_folder CMAKE_INSTALL_LIBDIR)
+  PATH_VARS CMAKE_INSTALL_LIBDIR)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/TandemConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES
@@ -38,16 +40,40 @@ set_target_properties(tandem-core PROPERTIES
 install(TARGETS tandem-core EXPORT TandemRuntime
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
 install(EXPORT TandemRuntime NAMESPACE Tandem:: DESTINATION ${package_folder} COMPONENT runtime)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/tandem.pc.in ${CMAKE_BINARY_DIR}/package/tandem.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/package/tandem.pc
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT runtime)
 if(TARGET tandem)
   set_target_properties(tandem PROPERTIES INSTALL_RPATH "\$ORIGIN/${bin_to_lib}")
   install(TARGETS tandem RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
+  # What a shell and `man` look for, printed by the program itself.
+  set(completion_folder ${CMAKE_BINARY_DIR}/completion)
+  add_custom_command(
+    OUTPUT ${completion_folder}/tandem ${completion_folder}/_tandem ${completion_folder}/tandem.fish
+      ${completion_folder}/tandem.1
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${completion_folder}
+    COMMAND tandem completion bash > ${completion_folder}/tandem
+    COMMAND tandem completion zsh > ${completion_folder}/_tandem
+    COMMAND tandem completion fish > ${completion_folder}/tandem.fish
+    COMMAND tandem completion man > ${completion_folder}/tandem.1
+    DEPENDS tandem VERBATIM)
+  add_custom_target(tandem-completion ALL DEPENDS ${completion_folder}/tandem)
+  install(FILES ${completion_folder}/tandem
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT runtime)
+  install(FILES ${completion_folder}/_tandem
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT runtime)
+  install(FILES ${completion_folder}/tandem.fish
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT runtime)
+  install(FILES ${completion_folder}/tandem.1
+    DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT runtime)
 endif()
 get_property(built_in_plugins GLOBAL PROPERTY TANDEM_PLUGINS)
 foreach(plugin ${built_in_plugins})
   install(TARGETS ${plugin}
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tandem/plugins COMPONENT runtime)
 endforeach()
-if(EXISTS ${CMAKE_SOURCE_DIR}/examples/models)
-  install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/models
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem COMPONENT runtime)
-endif()
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/models
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem COMPONENT runtime)
+
+add_custom_target(uninstall VERBATIM
+  COMMAND ${CMAKE_COMMAND} -DFOLDER=${CMAKE_BINARY_DIR} -P ${CMAKE_CURRENT_LIST_DIR}/TandemUninstall.cmake)

@@ -1,10 +1,10 @@
 # tandem_add_plugin(NAME SOURCES... [LIBRARIES ...] [FOLDER dir])
-# Builds a Tandem plugin right: a module NAME.so with one exported symbol, tandem_plugin_entry. Hidden visibility
-# and a version script together, since either alone lets C++ symbols out that two plugins would then share; and
-# no undefined symbols, so that a missing library is an error now and not when the plugin is loaded.
+# Builds a Tandem plugin: a module NAME.so with one exported symbol, tandem_plugin_entry. It has hidden visibility
+# and a version script, since either alone exports C++ symbols that two plugins would then share, and no undefined
+# symbols, so that a missing library is an error now and not when the plugin is loaded.
 #
-# LIBRARIES: what the plugin links besides. FOLDER: where NAME.so is built; default: as CMake does.
-# Tandem's own plugins also say: set_property(GLOBAL APPEND PROPERTY TANDEM_PLUGINS NAME), to be installed.
+# LIBRARIES: what the plugin links besides. FOLDER: where NAME.so is built; default: CMake's.
+# Tandem's own plugins are installed by: set_property(GLOBAL APPEND PROPERTY TANDEM_PLUGINS NAME).
 
 set(TANDEM_PLUGIN_VERSION_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/plugin.map)
 
@@ -21,11 +21,7 @@ function(tandem_add_plugin name)
   if(NOT TANDEM_SANITIZE)  # the sanitizers' run-time library is the program's
     target_link_options(${name} PRIVATE -Wl,--no-undefined)
   endif()
-  if(TARGET Tandem::sdk)
-    target_link_libraries(${name} PRIVATE Tandem::sdk ${ARG_LIBRARIES})
-  else()
-    target_link_libraries(${name} PRIVATE tandem_options ${ARG_LIBRARIES})
-  endif()
+  target_link_libraries(${name} PRIVATE Tandem::sdk ${ARG_LIBRARIES})
   if(ARG_FOLDER)
     set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${ARG_FOLDER})
   endif()

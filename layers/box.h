@@ -1,5 +1,6 @@
-// A box of one tensor and where it lies in another: what joining, cutting, repeating and reordering
-// tensors is made of. In a blocked layout the box begins and ends at multiples of the block.
+// A box of elements in one tensor and its position in another. It describes how layers join, cut,
+// repeat and reorder tensors. In a blocked layout the box begins and ends at multiples of the
+// block.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +11,18 @@
 
 namespace tandem::layers {
 
-// Trivially copyable: a kernel on a gpu is given one.
+// Trivially copyable, so that it can be an argument of a kernel on a GPU.
 class Box {
  public:
   struct Axis {
-    int64_t extent, source, target;  // steps, in elements
+    int64_t extent, source, target;  // source and target are strides, in elements
   };
 
   // The box of `extent` that begins at `source_begin` in a tensor of shape `source`, and at
-  // `target_begin` in one of shape `target`. Shapes have the batch's rows.
+  // `target_begin` in one of shape `target`. The shapes include the rows of the batch.
   Box(int32_t layout, const sdk::Shape& source, const Extents& source_begin,
       const sdk::Shape& target, const Extents& target_begin, const Extents& extent) {
-    // NHWC is one block of all channels, whose number differs from tensor to tensor.
+    // NHWC is one block of all channels, whose number may differ between the two tensors.
     const bool last = layout == TANDEM_NHWC;
     const int64_t block = last ? 1 : cpu::block_of(layout, 1);
     const Memory from(source, last, block), to(target, last, block);
@@ -35,7 +36,7 @@ class Box {
     push({extent[0], from.n, to.n});
   }
 
-  // All of a tensor, from one plain layout into another.
+  // The whole tensor, from one plain layout to another.
   Box(const tandem_tensor& source, const tandem_tensor& target) {
     const Memory from(source.shape, source.layout == TANDEM_NHWC, 1);
     const Memory to(target.shape, target.layout == TANDEM_NHWC, 1);
@@ -65,7 +66,7 @@ class Box {
   Axis axes[5] = {};  // innermost first
 
  private:
-  // Elements from one n, c (or block of channels), h, w to the next.
+  // Strides in elements: from one n, c (or block of channels), h, w to the next.
   struct Memory {
     Memory(const sdk::Shape& s, bool channels_last, int64_t block)
         : n(s.c * s.h * s.w),
@@ -78,7 +79,8 @@ class Box {
     int64_t n, c, h, w;
   };
 
-  // From the innermost axis out; one that goes on where the last one ended lengthens it.
+  // Adds axes from the innermost outwards. An axis that continues the previous one contiguously
+  // lengthens it instead.
   void push(const Axis& axis) {
     if (axis.extent == 1) return;
     if (count == 0) axes[count++] = {1, 1, 1};

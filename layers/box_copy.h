@@ -1,5 +1,5 @@
-// Copies a box out of one tensor into another of the same layout, on the cpu: all rows of the
-// batch, in runs as long as memory allows.
+// Copies a box from one tensor to another of the same layout, on the cpu: all rows of the batch, in
+// runs that are as long as the layouts allow.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 
 namespace tandem::layers {
 
-// The layouts in which channels can be cut at all of `places`, input as output.
+// The layouts whose channel blocks are not divided at any of the `cuts`; the same for input and
+// output.
 inline sdk::LayoutOptions layouts_cut_at(const std::vector<int64_t>& places) {
   const auto fits = [&](int64_t block) {
     return std::all_of(places.begin(), places.end(),
@@ -22,7 +23,7 @@ inline sdk::LayoutOptions layouts_cut_at(const std::vector<int64_t>& places) {
 
 class BoxCopy {
  public:
-  // As a Box is made, in one layout for both.
+  // The arguments of Box, with one layout for both tensors.
   BoxCopy(int32_t layout, const sdk::Shape& source, const Extents& source_begin,
           const sdk::Shape& target, const Extents& target_begin, const Extents& extent)
       : box_(layout, source, source_begin, target, target_begin, extent) {}

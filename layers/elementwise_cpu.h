@@ -1,11 +1,11 @@
-// Kernels of layers that work element by element: one pass over memory, in whatever order the
-// elements lie, vectorised also where input and output are the same memory.
+// Kernels on the cpu of layers that work element by element: one pass over memory, in the order in
+// which the elements lie. Loops are vectorized even if input and output are the same memory.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
-#include "layers/slope.h"
+#include "layers/elementwise.h"
 #include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/team.h"
 #include "plugins/sdk.h"
@@ -21,7 +21,7 @@ void map(int32_t threads, int64_t elements, const float* a, float* out, const Fu
   });
 }
 
-// out[i] = function(a[i], b[i]), of the same kind.
+// out[i] = function(a[i], b[i]). `out` may be `a` or `b`.
 template <class Function>
 void map(int32_t threads, int64_t elements, const float* a, const float* b, float* out,
          const Function& function) {
@@ -32,11 +32,12 @@ void map(int32_t threads, int64_t elements, const float* a, const float* b, floa
 }
 
 namespace detail {
-// Elements that are made float32, worked on and stored again while they stay in the L1 cache.
+// This many elements are converted to float32, computed and stored again while they are in the L1
+// cache.
 constexpr int64_t at_once = 2048;
 }  // namespace detail
 
-// The same of bfloat16.
+// The same for bfloat16.
 template <class Function>
 void map(int32_t threads, int64_t elements, const cpu::bfloat16* a, cpu::bfloat16* out,
          const Function& function) {
@@ -67,12 +68,12 @@ void map(int32_t threads, int64_t elements, const cpu::bfloat16* a, const cpu::b
   });
 }
 
-// The whole kernel of y = value(x). A Function is a formula as slope.h describes it, with a slope.
-template <class Function>
+// The whole kernel of a layer with the given formula (elementwise.h).
+template <class Formula>
 class ElementwiseCpu {
  public:
   ElementwiseCpu(const sdk::Binding& binding, const sdk::Call&)
-      : function_(binding.attributes),
+      : formula_(binding.attributes),
         dtype_(binding.input(0).dtype),
         elements_(sdk::count(binding.input(0).shape)) {}
 
@@ -85,24 +86,29 @@ class ElementwiseCpu {
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
     cpu::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      map(call.threads, elements_, cpu::input<T>(pass, 0), cpu::output<T>(pass, 0),
-          [f = function_](float x) { return f.value(x); });
+      with_function(formula_, [&](const auto& function) {
+        map(call.threads, elements_, cpu::input<T>(pass, 0), cpu::output<T>(pass, 0),
+            [function](float x) { return function.value(x); });
+      });
     });
   }
 
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+  void backward_data(const sdk::Call& call,
+                     const sdk::Pass& pass) const requires Differentiable<Formula> {
     cpu::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      const T* v = Function::slope_from == SlopeFrom::input ? cpu::input<T>(pass, 0)
-                                                            : cpu::output<T>(pass, 0);
-      map(call.threads, elements_, v, cpu::output_gradient<T>(pass, 0),
-          cpu::input_gradient<T>(pass, 0),
-          [f = function_](float value, float dy) { return dy * f.slope(value); });
+      const T* v = Formula::slope_from == SlopeFrom::input ? cpu::input<T>(pass, 0)
+                                                           : cpu::output<T>(pass, 0);
+      with_function(formula_, [&](const auto& function) {
+        map(call.threads, elements_, v, cpu::output_gradient<T>(pass, 0),
+            cpu::input_gradient<T>(pass, 0),
+            [function](float value, float dy) { return gradient_of(function, value, dy); });
+      });
     });
   }
 
  private:
-  Function function_;
+  Formula formula_;
   int32_t dtype_;
   int64_t elements_;
 };

@@ -1,12 +1,13 @@
-// Kernels of layers that work element by element, on a gpu: one thread an element, in whatever
-// order the elements lie. Output may be input's memory, and a gradient the other's.
+// Kernels on a GPU of layers that work element by element: one thread per element, in the order in
+// which the elements lie. The output may use the input's memory, and so may their gradients.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
-#include "layers/slope.h"
+#include "layers/elementwise.h"
 #include "plugins/cuda/elements.h"
-#include "plugins/cuda/places.h"
+#include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
 #include "plugins/sdk.h"
 
@@ -14,38 +15,33 @@ namespace tandem::layers {
 
 namespace detail {
 
-template <class Formula, class T>
+template <class Function, class T>
 struct ElementwiseForward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    cuda::store(formula.value(cuda::load(x[i])), y[i]);
+    cuda::store(function.value(cuda::load(x[i])), y[i]);
   }
-  Formula formula;
+  Function function;
   const T* x;
   T* y;
 };
 
-template <class Formula, class T>
+template <class Function, class T>
 struct ElementwiseBackward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const float v = cuda::load(slope_source[i]), gradient = cuda::load(dy[i]);
-    if constexpr (requires { formula.gradient(v, v); }) {
-      cuda::store(formula.gradient(v, gradient), dx[i]);
-    } else {
-      cuda::store(gradient * formula.slope(v), dx[i]);
-    }
+    cuda::store(gradient_of(function, cuda::load(slope_source[i]), cuda::load(dy[i])), dx[i]);
   }
-  Formula formula;
+  Function function;
   const T *slope_source, *dy;
   T* dx;
 };
 
 }  // namespace detail
 
-// Of a layer without a gradient.
+// The whole kernel of a layer with the given formula (elementwise.h).
 template <class Formula>
-class ElementwiseForwardCuda {
+class ElementwiseCuda {
  public:
-  ElementwiseForwardCuda(const sdk::Binding& binding, const sdk::Call&)
+  ElementwiseCuda(const sdk::Binding& binding, const sdk::Call&)
       : formula_(binding.attributes),
         elements_(sdk::count(binding.input(0).shape)),
         dtype_(binding.input(0).dtype) {}
@@ -57,35 +53,35 @@ class ElementwiseForwardCuda {
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      cuda::for_each(call, elements_,
-                     detail::ElementwiseForward<Formula, T>{formula_, cuda::input<T>(pass, 0),
-                                                            cuda::output<T>(pass, 0)});
+      with_function(formula_, [&](const auto& function) {
+        using Function = std::decay_t<decltype(function)>;
+        cuda::for_each(call, elements_,
+                       detail::ElementwiseForward<Function, T>{function, cuda::input<T>(pass, 0),
+                                                               cuda::output<T>(pass, 0)});
+      });
     });
   }
 
- protected:
-  Formula formula_;
-  int64_t elements_;
-  int32_t dtype_;
-};
-
-// A Formula is what slope.h describes.
-template <class Formula>
-class ElementwiseCuda : public ElementwiseForwardCuda<Formula> {
- public:
-  using ElementwiseForwardCuda<Formula>::ElementwiseForwardCuda;
-
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    cuda::with_elements(this->dtype_, [&](auto element) {
+  void backward_data(const sdk::Call& call,
+                     const sdk::Pass& pass) const requires Differentiable<Formula> {
+    cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
       const T* v = Formula::slope_from == SlopeFrom::input ? cuda::input<T>(pass, 0)
                                                            : cuda::output<T>(pass, 0);
-      cuda::for_each(call, this->elements_,
-                     detail::ElementwiseBackward<Formula, T>{this->formula_, v,
-                                                             cuda::output_gradient<T>(pass, 0),
-                                                             cuda::input_gradient<T>(pass, 0)});
+      with_function(formula_, [&](const auto& function) {
+        using Function = std::decay_t<decltype(function)>;
+        cuda::for_each(
+            call, elements_,
+            detail::ElementwiseBackward<Function, T>{function, v, cuda::output_gradient<T>(pass, 0),
+                                                     cuda::input_gradient<T>(pass, 0)});
+      });
     });
   }
+
+ private:
+  Formula formula_;
+  int64_t elements_;
+  int32_t dtype_;
 };
 
 }  // namespace tandem::layers

@@ -1,7 +1,7 @@
-// A tensor seen as groups of elements that are summed or normalised together, in any layout: all of
-// a row, of a channel, or of a line. Groups that lie side by side (the channels of a block) are
-// worked on together, up to `lanes` at once, so that loops are vector code. Sums are in a fixed
-// order: short ones in float, these in double.
+// A tensor as groups of elements that are summed or normalised together, in any layout: a whole
+// row, a channel, or a line. Groups whose elements are interleaved (the channels of a block) are
+// processed together, up to `lanes` at once, so that loops are vectorised. Sums are in a fixed
+// order: short sums in float, the sums of those in double.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct Groups {
   [[nodiscard]] int64_t count() const { return outer * inner; }
 };
 
-// Those that reduce the axes from `axis` (1 to 3) on.
+// The groups of a reduction over the axes from `axis` (1 to 3) on.
 inline Groups groups_from(const tandem_tensor& tensor, size_t axis) {
   const tandem_shape& s = tensor.shape;
   if (axis == 1) return {s.n, s.c * s.h * s.w, 1};
@@ -33,14 +33,16 @@ inline Groups groups_from(const tandem_tensor& tensor, size_t axis) {
 
 // Up to `lanes` neighbouring groups.
 struct GroupRange {
-  int64_t first;   // group
-  int64_t width;   // how many
-  int64_t begin;   // first element of the first one
-  int64_t stride;  // from one of its elements to the next
-  int64_t count;   // of elements in each
+  // The first group, and how many there are.
+  int64_t first;
+  int64_t width;
+  // The first element of the first group, and the distance to its next element.
+  int64_t begin;
+  int64_t stride;
+  int64_t count;  // elements in each group
 };
 
-// body(range) for all groups, divided over the threads.
+// body(range) for all groups, divided among the threads.
 template <class Body>
 void for_groups(int32_t threads, const Groups& groups, const Body& body) {
   const int64_t parts = (groups.inner + lanes - 1) / lanes;
@@ -78,7 +80,7 @@ void add_rows(int64_t begin, int64_t rows, int64_t stride, int64_t width, const 
 
 }  // namespace detail
 
-// The sum of value(i) over `count` elements i from `begin` on.
+// The sum of value(i) over the `count` elements from `begin` on.
 template <class Value>
 double sum_of(int64_t begin, int64_t count, const Value& value) {
   LaneSums sums{};

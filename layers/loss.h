@@ -1,6 +1,6 @@
-// What losses share: by what the sum over the batch is divided. The host knows the samples of the
-// whole batch; labels that do not count are counted by a statistics pass, so that the divisor is
-// the same on any number of devices.
+// The normalisation of losses: the divisor of the sum over the batch. The host knows the number of
+// samples of the whole batch. Labels that count are counted by a statistics pass, so that the
+// divisor is the same on any number of devices.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,15 @@ namespace tandem::layers {
 
 enum class Normalization { full, valid, batch_size, none };
 
-// loss_param as losses that can leave labels out declare it.
+// loss_param, for losses with ignored labels.
 inline std::vector<sdk::Parameter> loss_parameters(const char* normalization) {
   return {
-      sdk::integer("loss_param", "ignore_label").help("what has this label does not count"),
+      sdk::integer("loss_param", "ignore_label").help("elements with this label do not count"),
       sdk::boolean("loss_param", "normalize").help("older form: VALID if true, else BATCH_SIZE"),
       sdk::word("loss_param", "normalization")
           .by_default(normalization)
           .one_of("FULL|VALID|BATCH_SIZE|NONE")
-          .help("divide by all labels, those not ignored, the samples, or 1"),
+          .help("divide by all labels, those that count, the samples, or 1"),
   };
 }
 
@@ -34,21 +34,21 @@ inline Normalization normalization_of(const sdk::Attributes& attributes) {
   return word == "NONE" ? Normalization::none : Normalization::batch_size;
 }
 
-// True if the labels that count must be counted: one float of forward statistics.
+// True if the labels that count must be counted. Then there is one float of forward statistics.
 inline bool counts_labels(const sdk::Attributes& attributes) {
   return attributes.is_set("ignore_label") && normalization_of(attributes) == Normalization::valid;
 }
 
 class Normaliser {
  public:
-  // `labels`: of one sample.
+  // `labels`: per sample.
   Normaliser(const sdk::Attributes& attributes, int64_t labels)
       : how_(normalization_of(attributes)),
         counts_(counts_labels(attributes)),
         labels_(static_cast<double>(labels)) {}
 
   [[nodiscard]] bool counts() const { return counts_; }
-  // In forward. At least 1, so that a batch in which nothing counts has the loss 0.
+  // For forward. At least 1, so that the loss of a batch in which nothing counts is 0.
   [[nodiscard]] double divisor(const sdk::Pass& pass) const {
     return std::max(1.0, unbounded(pass));
   }
@@ -74,7 +74,7 @@ class Normaliser {
   double labels_;
 };
 
-// Refuses inputs of different numbers of rows, or of values in a row.
+// Refuses inputs with different numbers of rows, or of values in a row.
 inline void require_pairs(const sdk::Shape& a, const sdk::Shape& b, const char* what) {
   if (a.n == b.n && sdk::count(a) == sdk::count(b)) return;
   throw sdk::invalid("needs one ", what, " for each of the ", sdk::text_of(a),

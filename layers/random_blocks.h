@@ -1,5 +1,5 @@
-// Many random blocks at once: the same bits as tandem_random_block(), whose key they share, drawn
-// side by side so that compilers make vector code of it.
+// Many random blocks at once: the same bits as tandem_random_block() with the same key, computed
+// side by side so that compilers vectorise the loops.
 #pragma once
 
 #include "plugins/sdk.h"
@@ -17,8 +17,8 @@ class RandomBlocks {
                            0x74616e64u, 0x656d0001u, static_cast<uint32_t>(step.seed),
                            static_cast<uint32_t>(step.seed >> 32))) {}
 
-  // bits[4 * i + lane] = value[lane] of block first + i of the row, for all i below `width`.
-  // Inlined, so that it is compiled for the instruction set of its caller.
+  // bits[4 * i + lane] = value[lane] of block first + i of the row, for all i below `width`. It is
+  // inlined so that it is compiled for the instruction set of its caller.
   [[gnu::always_inline]] inline void draw(uint64_t row, uint32_t first, uint32_t* bits) const {
     uint32_t c0[width], c1[width], c2[width], c3[width];
     for (int i = 0; i < width; ++i) {

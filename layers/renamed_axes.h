@@ -1,8 +1,7 @@
-// The kernel of layers that give a tensor other axes and leave its elements where they are, in
-// N,C,H,W order: in place they do nothing. A layout that is not plain is kept where channels are.
+// The kernel of layers that give a tensor other axes and keep its elements in N,C,H,W order. In
+// place they do nothing. Layouts that are not plain are possible if the number of channels does not
+// change.
 #pragma once
-
-#include <algorithm>
 
 #include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/team.h"
@@ -26,25 +25,18 @@ class RenamedAxesCpu {
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
     cpu::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      copy(call, cpu::input<T>(pass, 0), cpu::output<T>(pass, 0));
+      cpu::copy(call.threads, cpu::input<T>(pass, 0), cpu::output<T>(pass, 0), elements_);
     });
   }
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
     cpu::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      copy(call, cpu::output_gradient<T>(pass, 0), cpu::input_gradient<T>(pass, 0));
+      cpu::copy(call.threads, cpu::output_gradient<T>(pass, 0), cpu::input_gradient<T>(pass, 0),
+                elements_);
     });
   }
 
  private:
-  template <class T>
-  void copy(const sdk::Call& call, const T* source, T* target) const {
-    if (source == target) return;
-    cpu::for_ranges(call.threads, elements_, [=](int64_t begin, int64_t end) {
-      std::copy(source + begin, source + end, target + begin);
-    });
-  }
-
   int64_t elements_;
   int32_t dtype_;
 };

@@ -1,9 +1,9 @@
-// The kernel of layers that give a tensor other axes and leave its elements where they are, on
-// NVIDIA GPUs; see renamed_axes.h.
+// The kernel of layers that give a tensor other axes and keep its elements in order, on NVIDIA
+// GPUs; see renamed_axes.h.
 #pragma once
 
 #include "plugins/cuda/elements.h"
-#include "plugins/cuda/places.h"
+#include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::layers {

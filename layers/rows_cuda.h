@@ -1,6 +1,6 @@
-// Which labels count (rows.h), and by what a loss is divided (loss.h), as device code tells it. A
-// kernel on a gpu cannot stop to say that a label is no class: it makes what depends on it not a
-// number, so that the step is not taken and the run stops.
+// Which labels count (rows.h) and the divisor of a loss (loss.h), in device code. A kernel on a GPU
+// cannot report an invalid label. It makes the result NaN instead, so that the update is skipped
+// and the run stops.
 #pragma once
 
 #include <cmath>
@@ -24,15 +24,15 @@ struct SampleRows {
   const float* labels;
 };
 
-// Of places as rows.h has them.
+// The settings of Labels (rows.h).
 struct LabelSettings {
-  explicit LabelSettings(const Places& label_places) : places(label_places) {}
+  explicit LabelSettings(const ScoreShape& label_shape) : shape(label_shape) {}
   // With the layer's ignore_label, if it is set.
-  LabelSettings(const Places& label_places, const sdk::Attributes& attributes)
-      : places(label_places),
+  LabelSettings(const ScoreShape& label_shape, const sdk::Attributes& attributes)
+      : shape(label_shape),
         ignores(attributes.is_set("ignore_label")),
         ignored(ignores ? static_cast<float>(attributes.integer("ignore_label")) : 0) {}
-  Places places;
+  ScoreShape shape;
   bool ignores = false;
   float ignored = 0;
 };
@@ -44,37 +44,37 @@ class DeviceLabels {
 
   DeviceLabels(const LabelSettings& settings, const sdk::Pass& pass)
       : settings_(settings),
-        labels_of_row_(settings.places.labels_of_row()),
-        inner_(settings.places.inner),
-        classes_(settings.places.classes),
+        labels_of_row_(settings.shape.labels_of_row()),
+        inner_(settings.shape.inner),
+        classes_(settings.shape.classes),
         labels_(pass.input(1)),
         rows_(pass) {}
 
-  // The class of label `index`, or one of the above.
+  // The class of label `index`, or one of the two constants.
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t of(int64_t index) const {
     const float label = labels_[index];
     const bool ignored = settings_.ignores && label == settings_.ignored;
     const int64_t row = cuda::quotient(index, labels_of_row_);
     if (label < 0 || ignored || !rows_.holds_sample(row)) return none;
-    const bool is_class = label < static_cast<float>(settings_.places.classes) &&
+    const bool is_class = label < static_cast<float>(settings_.shape.classes) &&
                           static_cast<float>(static_cast<int64_t>(label)) == label;
     return is_class ? static_cast<int64_t>(label) : no_class;
   }
-  // Where the first score of label `index` lies; the next is `inner` away.
+  // The index of the first score of label `index`; the next is `inner` away.
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t first(int64_t index) const {
     const int64_t outer = cuda::quotient(index, inner_);
     return outer * classes_ * inner_ + (index - outer * inner_);
   }
-  // Of the score that lies at `i`.
+  // The label and class of the score at index `i`.
   struct Score {
-    int64_t label;  // its number
+    int64_t label;  // index of the label
     int64_t of_class;
   };
   [[nodiscard]] TANDEM_HOST_DEVICE Score score(int64_t i) const {
     const int64_t line = cuda::quotient(i, inner_), outer = cuda::quotient(line, classes_);
     return {outer * inner_ + (i - line * inner_), line - outer * classes_};
   }
-  [[nodiscard]] TANDEM_HOST_DEVICE const Places& places() const { return settings_.places; }
+  [[nodiscard]] TANDEM_HOST_DEVICE const ScoreShape& shape() const { return settings_.shape; }
 
  private:
   LabelSettings settings_;
@@ -96,13 +96,13 @@ struct StoreStatistic {
   float* statistic;
 };
 
-// By what a loss's sum is divided; at least 1, so that a batch in which nothing counts has the loss
+// The divisor of a loss's sum; at least 1, so that the loss of a batch in which nothing counts is
 // 0.
 class DeviceNormaliser {
  public:
-  // The samples of the whole batch.
+  // The number of samples of the whole batch.
   explicit DeviceNormaliser(const sdk::Pass& pass) : samples_(pass.raw.normaliser) {}
-  // As loss.h's Normaliser; `labels`: of one sample.
+  // As Normaliser in loss.h; `labels`: per sample.
   DeviceNormaliser(const sdk::Attributes& attributes, int64_t labels)
       : how_(normalization_of(attributes)),
         counts_(counts_labels(attributes)),
@@ -136,8 +136,8 @@ class DeviceNormaliser {
   const float *samples_ = nullptr, *counted_ = nullptr;
 };
 
-// The end of a loss's forward pass: its sum times `factor`, normalised. Keeps the divisor, if
-// `saved` is not nullptr.
+// The end of a loss's forward pass: its sum times `factor`, normalised. It also stores the divisor
+// if `saved` is not nullptr.
 struct StoreLoss {
   TANDEM_HOST_DEVICE void operator()(double sum) const {
     const double divisor = normaliser.divisor();

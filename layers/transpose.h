@@ -1,4 +1,4 @@
-// Transposes of float matrices, in tiles that stay in the L1 cache, on a team.
+// Transposes float matrices by a team, in tiles that stay in the L1 cache.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace tandem::layers {
 
-// Calls body(row, column) for every element of a matrix, tile by tile; tiles of one team member are
-// neighbours along the columns. `body` must write what belongs to its element only.
+// Calls body(row, column) for every element of a matrix, tile by tile. The tiles of one thread are
+// neighbours in the direction of the columns. `body` must write only the result of its element.
 template <class Body>
 void for_tiles(int32_t threads, int64_t rows, int64_t columns, const Body& body) {
   constexpr int64_t tile = 16;

@@ -1,6 +1,6 @@
-// Exponential functions in float that compilers turn into vector code without -ffast-math: no
-// branches, no tables, no calls. Relative errors are a few 1e-7 over the whole range; infinities
-// and what is not a number come out as from the C library. Polynomials are minimax fits.
+// Exponential functions in float that compilers vectorise without -ffast-math: no branches, no
+// tables, no calls. Relative errors are a few 1e-7 over the whole range; the results for infinities
+// and NaN are those of the C library. Polynomials are minimax fits.
 #pragma once
 
 #include <bit>
@@ -12,8 +12,8 @@
 
 namespace tandem::layers {
 
-// `yes` if the condition holds, else `no`, in arithmetic: of a ?: with constants g++ makes
-// branches, which cannot be vectorised.
+// `yes` if the condition holds, else `no`, by arithmetic: g++ makes a branch of a ?: with
+// constants, which cannot be vectorised.
 TANDEM_HOST_DEVICE inline float select(bool condition, float yes, float no) {
   const int32_t mask = -static_cast<int32_t>(condition);
   return std::bit_cast<float>((std::bit_cast<int32_t>(yes) & mask) |
@@ -25,12 +25,12 @@ TANDEM_HOST_DEVICE inline float power_of_two(int32_t n) {
   return std::bit_cast<float>((n + 127) << 23);
 }
 
-// exp(x) = 2^n (1 + tail), with tail = exp(x - n ln 2) - 1 and |x - n ln 2| <= ln 2 / 2. 2^n may
-// lie outside of float's range, so it is low * high.
+// exp(x) = 2^n (1 + tail), with tail = exp(x - n ln 2) - 1 and |x - n ln 2| <= ln 2 / 2. 2^n may be
+// out of float's range, so it is stored as low * high.
 struct SplitExponential {
   TANDEM_HOST_DEVICE explicit SplitExponential(float x) {
     const float bounded = select(x < -105.0F, -105.0F, select(x > 90.0F, 90.0F, x));
-    constexpr float round = 12582912.0F;  // 1.5 * 2^23: adding it leaves whole numbers only
+    constexpr float round = 12582912.0F;  // 1.5 * 2^23: adding it rounds to a whole number
     const float whole = (bounded * 1.44269504F + round) - round;
     const float r = (bounded - whole * 0.693359375F) + whole * 2.12194440e-4F;
     const float q =
@@ -71,7 +71,7 @@ TANDEM_HOST_DEVICE inline float hyperbolic_tangent(float x) {
   return std::copysign(select(size < 0.625F, small, large), x);
 }
 
-// Natural logarithm; -infinity of 0, and not a number below.
+// Natural logarithm; -infinity for 0, NaN for negative numbers.
 TANDEM_HOST_DEVICE inline float logarithm(float x) {
   const bool tiny = x < 1.17549435e-38F;
   const float scaled_up = x * 8388608.0F;
@@ -88,12 +88,12 @@ TANDEM_HOST_DEVICE inline float logarithm(float x) {
   const auto exponent = static_cast<float>(n);
   const float y = exponent * 0.693359375F + (f + (f * f * p - exponent * 2.12194440e-4F));
   constexpr float infinity = std::numeric_limits<float>::infinity();
-  const float bounded = select(x < infinity, y, x);  // infinity and not a number as they are
+  const float bounded = select(x < infinity, y, x);  // infinity and NaN stay as they are
   const float with_zero = select(x == 0, -infinity, bounded);
   return select(x < 0, std::numeric_limits<float>::quiet_NaN(), with_zero);
 }
 
-// log(1 + x) for x >= 0, accurate near zero: what rounding takes from 1 + x is put back.
+// log(1 + x) for x >= 0, accurate near zero: it corrects the rounding of 1 + x.
 TANDEM_HOST_DEVICE inline float logarithm_of_one_plus(float x) {
   const float sum = 1 + x;
   return logarithm(sum) + (x - (sum - 1)) / sum;

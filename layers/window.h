@@ -1,6 +1,6 @@
-// The window that convolution and pooling slide over an image, read from Caffe's parameters: one
-// value for both axes, or one for each. Reading refuses, with a reason for the user, what no image
-// could satisfy; windows_along() refuses what this image does not.
+// The window that convolution and pooling slide over an image, from Caffe's parameters: one value
+// for both axes, or one for each. Reading throws a Refusal for a window that fits no image;
+// require_fit() throws one for a window that does not fit this image.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Window {
   Axes dilation{1, 1};
 };
 
-// `both` is the parameter for both axes ("stride"), `h` and `w` the ones for each.
+// `both` is the parameter for both axes ("stride"), `h` and `w` are those for each axis.
 struct AxesNames {
   const char *both, *h, *w;
 };
@@ -33,12 +33,13 @@ inline constexpr AxesNames kernel_names{"kernel_size", "kernel_h", "kernel_w"};
 inline constexpr AxesNames stride_names{"stride", "stride_h", "stride_w"};
 inline constexpr AxesNames pad_names{"pad", "pad_h", "pad_w"};
 
-// Whether the user wrote it at all; refuses half a pair, and both forms at once.
+// Whether the user wrote the parameter. Refuses half a pair, and both forms at once.
 inline bool written(const sdk::Attributes& attributes, const AxesNames& names) {
   const bool h = attributes.is_set(names.h);
   const bool w = attributes.is_set(names.w);
   const bool both = attributes.is_set(names.both);
-  if (h != w) throw sdk::invalid(names.h, " and ", names.w, " go together, but one is missing");
+  if (h != w)
+    throw sdk::invalid(names.h, " and ", names.w, " must be written together, but one is missing");
   if (both && h) {
     throw sdk::invalid("write either ", names.both, " or ", names.h, " and ", names.w,
                        ", not both");

@@ -1,5 +1,6 @@
-// What went wrong first on a machine. Works fail on stream threads, long before anybody asks; the
-// first failure is kept and told to every thread that synchronizes later, the rest follow from it.
+// The first failure of a machine. Works fail on stream threads, long before the host synchronizes.
+// The first failure is kept and reported to every thread that synchronizes later, since later
+// failures follow from it.
 #pragma once
 
 #include <atomic>
@@ -19,7 +20,7 @@ class FirstFailure {
     keep_whole(status, text("task '", label == nullptr ? "" : label,
                             "': ", reason.empty() ? text("failed with status ", status) : reason));
   }
-  // For what no task can be blamed for.
+  // For a failure that is not that of a task.
   void keep_whole(tandem_status status, const std::string& reason) {
     const std::lock_guard lock(mutex_);
     if (happened()) return;
@@ -35,7 +36,7 @@ class FirstFailure {
     return status_;
   }
 
-  // Runs a work and keeps its failure, if any, with the reason it gave on this thread.
+  // Runs a work. Keeps its failure, if any, with the reason that it explained on this thread.
   void run(const tandem_work& work, const tandem_call& call) {
     host->explain("");
     const tandem_status status = work.run(work.context, &call);

@@ -1,5 +1,5 @@
-// A pass's tensors as elements of the type that a kernel is a template of, and whether it rectifies
-// what it stores. Nothing is checked: the binding's dtype says which type is right.
+// The tensors of a pass as arrays of the element type that a kernel is a template of, and what
+// kernels with a fused ReLU share. The type is not checked: it must be that of the binding's dtype.
 #pragma once
 
 #include <cstddef>
@@ -26,10 +26,9 @@ const T* output_gradient(const Pass& pass, size_t i) {
   return static_cast<const T*>(pass.raw.output_gradients[i]);
 }
 
-// What a kernel that does a ReLU along says as its `fused_activations`, and whether its binding
-// asks for it.
-constexpr uint64_t rectifying = uint64_t{1} << TANDEM_ACTIVATION_RELU;
-inline bool rectifies(const Binding& binding) {
+// The `fused_activations` of a kernel that can fuse a ReLU, and whether a binding asks for it.
+constexpr uint64_t relu_only = uint64_t{1} << TANDEM_ACTIVATION_RELU;
+inline bool fuses_relu(const Binding& binding) {
   return binding.activation() == TANDEM_ACTIVATION_RELU;
 }
 

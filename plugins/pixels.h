@@ -1,5 +1,5 @@
-// What a picture's byte becomes, the same code on host and device. A difference, then a product:
-// there is nothing to fuse, so that it is the same bits everywhere.
+// The conversion of a byte of an image, the same code on host and device. A difference and then a
+// product cannot be fused, so that the bits are the same everywhere.
 #pragma once
 
 #include <cstdint>

@@ -28,8 +28,8 @@
 #include <utility>
 #include <vector>
 
-#include "plugins/abi.h"
-#include "plugins/random.h"
+#include "abi.h"
+#include "random.h"
 
 #define TANDEM_EXPORT __attribute__((visibility("default")))
 

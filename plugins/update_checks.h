@@ -1,4 +1,4 @@
-// What a backend asks of a tandem_update before it runs it, and which rules there are.
+// The checks of a tandem_update that every backend makes, and the list of rules.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ inline constexpr RuleEntry known_rules[] = {
     {TANDEM_UPDATE_ADAMW, "AdamW", 2},       {TANDEM_UPDATE_LARS, "LARS", 1},
 };
 
-// What a caller of minor 0 does not give is as it was before.
+// Sets the fields that a caller of 1.0 does not give to their defaults.
 inline tandem_update completed(const tandem_update& given) {
   tandem_update full{};
   full.gradient_scale = 1;
@@ -31,7 +31,7 @@ inline tandem_update completed(const tandem_update& given) {
   return full;
 }
 
-// Throws Refusal for a rule that is not known, for what a rule lacks, and for a negative count.
+// Throws Refusal for an unknown rule, for missing arguments of a rule, and for a negative count.
 inline const RuleEntry& require_rule(const tandem_update& update) {
   if (update.count < 0) throw sdk::invalid("update of ", update.count, " values");
   const auto* found = std::find_if(std::begin(known_rules), std::end(known_rules),

@@ -1,6 +1,6 @@
-// The solver rules of tandem_update, element by element, the same code on host and device: what
-// they compute from the step is rounded once (Terms), then each element is a function of its own
-// values. Equal bits everywhere if compiled without fused multiply-adds.
+// The solver rules of tandem_update, element by element, the same code on host and device. The
+// numbers of a step are rounded once (Terms); then each element is a function of its own values.
+// The bits are the same everywhere if it is compiled without fused multiply-add.
 #pragma once
 
 #include <cmath>
@@ -14,8 +14,8 @@ namespace tandem::rules {
 // The numbers of a rule, rounded once.
 struct Terms {
   float rate, scale, decay, l1_decay;
-  float keep, take;    // of the first moment: momentum, and 1 - momentum
-  float keep2, take2;  // of the second
+  float keep, take;    // for the first moment: momentum, and 1 - momentum
+  float keep2, take2;  // for the second moment
   float delta;
   float shrink;      // AdamW: rate * decay
   float correction;  // AdamW: 1 / sqrt(1 - momentum2^t)
@@ -26,7 +26,7 @@ TANDEM_HOST_DEVICE inline float gradient_of(const Terms& t, float gradient, floa
   return t.scale * gradient + t.decay * weight + copysignf(magnitude, weight);
 }
 
-// w: a weight, g: its gradient; h, q, m and p, v: its state as abi.h names it.
+// w: a weight, g: its gradient; h, q, m and p, v: its state, with the names of abi.h.
 
 TANDEM_HOST_DEVICE inline void sgd(const Terms& t, float& w, float g, float& h) {
   h = t.keep * h + t.rate * gradient_of(t, g, w);
@@ -90,7 +90,7 @@ TANDEM_HOST_DEVICE inline double local_rate(const tandem_update& update, double 
   return update.trust_coefficient * weights / (gradient + decay * weights);
 }
 
-// Reads what the update points to: the step and the sums of squares.
+// Reads the device memory that the update refers to: the step and the sums of squares.
 TANDEM_HOST_DEVICE inline Terms terms_of(const tandem_update& update) {
   const double momentum = static_cast<double>(update.momentum);
   const double scale = clipped_scale(update);

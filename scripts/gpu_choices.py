@@ -1,4 +1,4 @@
-"""What Tandem finds out about a machine: measured algorithms, and links between GPUs. For scripts/gpu-check."""
+"""Parts `tune` and `links` of scripts/gpu-check: measured algorithms, and links between GPUs."""
 
 import re
 
@@ -9,7 +9,7 @@ NETS = {"alexnet": 256, "googlenet": 128, "resnet50": 64}
 
 
 def tune(check, _):
-    """Measured algorithms may be as fast as the others, but not clearly slower."""
+    """Measured algorithms must not be clearly slower than the others."""
     for net, batch in NETS.items():
         for precision in PRECISIONS:
             name, rates = f"tune {net} {precision} batch {batch}", []
@@ -31,7 +31,7 @@ def tune(check, _):
 
 
 def links(check, _):
-    """Of all GPUs; on a machine with one, of two devices on it."""
+    """The links between all GPUs; on a machine with one GPU, between two devices on it."""
     kinds, reason = check.json_of(["devices"], 120)
     gpus = next((len(kind["devices"]) for kind in kinds or [] if kind["kind"] == "cuda"), 0)
     if gpus == 0:
@@ -42,6 +42,6 @@ def links(check, _):
     pairs = [line for line in result.stdout.splitlines() if re.match(r"cuda\d+ -> cuda\d+ ", line)]
     wanted = max(gpus * (gpus - 1), 2)
     check.ok(f"links of {devices}", result.returncode == 0 and len(pairs) == wanted,
-             f"{len(pairs)} of {wanted} pairs told" + ("" if pairs else f": {last_line(result.stdout)}"))
+             f"{len(pairs)} of {wanted} pairs reported" + ("" if pairs else f": {last_line(result.stdout)}"))
     for line in pairs:
         check.row("link", "ok", re.sub(r"  +", "  ", line))

@@ -1,5 +1,5 @@
-"""Part `graphs` of scripts/gpu-check: steps as captured CUDA graphs must give the bits that steps issued task by task give,
-and are timed beside them."""
+"""Part `graphs` of scripts/gpu-check: steps that run as captured CUDA graphs must have the same bits as steps that run
+task by task. Both are timed."""
 
 import random
 
@@ -7,7 +7,7 @@ from gpu_soak import last_line
 
 STEPS = 60
 NO_SECOND_GPU = "there is no cuda:1"
-# Small steps gain the most; two logical devices show that a capture spans streams and devices, two GPUs that it spans those.
+# Small steps gain the most. Two logical devices test captures over streams and devices, two GPUs those over GPUs.
 # Pixels as bytes need images.
 RUNS = (("cifar10_quick", 32, "cuda:0", "sequential", "float32", "floats"),
         ("cifar10_quick", 32, "cuda:0", "sequential", "float32", "bytes"),
@@ -31,7 +31,7 @@ def images(check):
 
 
 def weights_of(check, data, options, use, folder):
-    """The run's weights as bytes, or None and why there are none."""
+    """The run's weights as bytes, or None and the reason why there are none."""
     command = [check.program("tandem"), "train", "--data", data, *options, "--steps", str(STEPS), "--seed", "3",
                "--graphs", use, "--out", str(check.work / folder)]
     result = check.run(command, 600)

@@ -3,9 +3,9 @@
 
     python3 gpu_peer.py NET.prototxt --batch N [--precision float32|tf32|bfloat16|float16] [--compile]
 
-The net is made from the prototxt as PyTorch's users would write it, with PyTorch's best settings: channels_last,
-cudnn.benchmark, automatic mixed precision, a fused SGD. The batch lies on the GPU all the time: no copy is timed.
-A Scale behind a BatchNorm becomes the BatchNorm's own scale, as in torchvision. Needs torch only. For scripts/gpu-check.
+The net is built from the prototxt as users of PyTorch would write it, with PyTorch's best settings: channels_last,
+cudnn.benchmark, automatic mixed precision, a fused SGD. The batch stays on the GPU, so that no copy is timed.
+A Scale after a BatchNorm becomes the BatchNorm's scale, as in torchvision. Needs only torch. For scripts/gpu-check.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import torch.nn.functional as F
 
 
 def parse_prototxt(text):
-    """A list of (key, value) pairs; a message's value is such a list again."""
+    """A list of (key, value) pairs; the value of a message is such a list, too."""
     tokens = iter(re.findall(r'"[^"]*"|\'[^\']*\'|[{}:]|[^\s{}:]+', re.sub(r"#[^\n]*", "", text)))
 
     def message():

@@ -1,10 +1,10 @@
-"""Part `precision` of scripts/gpu-check: the same run in each precision must learn what it learns in float32."""
+"""Part `precision` of scripts/gpu-check: the same run in each precision must learn as much as in float32."""
 
 from gpu_soak import last_line, training_rows
 
 PRECISIONS = ("float32", "tf32", "bfloat16", "float16")
 STEPS = 300
-MOST = 0.1  # of what the loss falls by in float32: how far another precision's may lie from it
+MOST = 0.1  # the largest difference to the final loss in float32, as a fraction of the decrease of that loss
 
 
 def final_loss(check, precision):
@@ -35,7 +35,7 @@ def precisions(check, _):
         if word == "float32":
             exact = found if check.ok(name, last < first, detail) else None
         elif exact is None:
-            check.skip(name, f"{detail}; no run in float32 to hold it against")
+            check.skip(name, f"{detail}; no run in float32 to compare it with")
         else:
             apart = abs(last - exact[1]) / (exact[0] - exact[1])
-            check.ok(name, apart <= MOST, f"{detail}, {100 * apart:.1f} % of float32's fall from it (at most {100 * MOST:.0f} %)")
+            check.ok(name, apart <= MOST, f"{detail}, {100 * apart:.1f} % of float32's decrease away from it (at most {100 * MOST:.0f} %)")

@@ -14,7 +14,7 @@ def last_line(text):
 
 
 def gpu_memory(process):
-    """MiB that a process has on the GPUs; 0 if nvidia-smi does not tell."""
+    """MiB that a process uses on the GPUs; 0 if nvidia-smi does not report it."""
     try:
         text = subprocess.run(["nvidia-smi", "--query-compute-apps=pid,used_memory", "--format=csv,noheader,nounits"],
                               stdout=subprocess.PIPE, text=True, timeout=20).stdout
@@ -34,7 +34,7 @@ def host_memory(process):
 
 
 def training_rows(run):
-    """Of a run folder's metrics, those of training steps."""
+    """The rows of training steps in the metrics of a run folder."""
     if not (run / "metrics.csv").exists():
         return []
     with open(run / "metrics.csv") as file:

@@ -1,6 +1,7 @@
 #include "core/base/attributes.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/base/strings.h"
@@ -16,43 +17,36 @@ const std::vector<std::string>& filler_types() {
 namespace {
 
 const char* type_name(int32_t type) {
-  switch (type) {
-    case TANDEM_PARAMETER_INTEGER:
-      return "an integer";
-    case TANDEM_PARAMETER_NUMBER:
-      return "a number";
-    case TANDEM_PARAMETER_BOOLEAN:
-      return "true or false";
-    case TANDEM_PARAMETER_TEXT:
-      return "a text";
-    case TANDEM_PARAMETER_INTEGERS:
-      return "one or more integers";
-    case TANDEM_PARAMETER_NUMBERS:
-      return "one or more numbers";
-    case TANDEM_PARAMETER_FILLER:
-      return "a filler message such as { type: \"xavier\" }";
-    default:
-      return "of a type this Tandem does not know";
-  }
+  static constexpr std::array names{
+      "an integer",           "a number",
+      "true or false",        "a text",
+      "one or more integers", "a filler message such as { type: \"xavier\" }",
+      "one or more numbers"};
+  return type >= TANDEM_PARAMETER_INTEGER && type <= TANDEM_PARAMETER_NUMBERS
+             ? names[static_cast<size_t>(type - TANDEM_PARAMETER_INTEGER)]
+             : "of a type this Tandem does not know";
 }
 
 const char* type_name(const Attribute& attribute) {
-  static constexpr const char* names[] = {"has no value", "is an integer", "is a number",
-                                          "is a boolean", "is a text",     "is a list",
-                                          "is a filler",  "is a list"};
+  static constexpr std::array names{"has no value", "is an integer", "is a number", "is a boolean",
+                                    "is a text",    "is a list",     "is a filler", "is a list"};
   return names[attribute.value.index()];
 }
 
-// Reads the values of one parameter; every refusal says whose, which, what was written and where.
+bool is_list(const tandem_parameter& parameter) {
+  return parameter.type == TANDEM_PARAMETER_INTEGERS || parameter.type == TANDEM_PARAMETER_NUMBERS;
+}
+
+// Reads the values of one parameter. Every refusal names the owner, the parameter, the value and
+// the location.
 class Reader {
  public:
   Reader(const tandem_parameter& parameter, const std::string& owner, const Location& location)
       : parameter_(parameter), owner_(owner), location_(location) {}
 
   [[nodiscard]] Error refusal(std::string_view raw, const std::string& right) const {
-    const std::string place = to_string(location_);
     return error("{}: {} is '{}', but must be {}{}", owner_, parameter_.name, raw, right,
-                 place.empty() ? "" : fmt::format(" ({})", place));
+                 in_file(location_));
   }
 
   [[nodiscard]] int64_t integer(const std::string& raw) const {
@@ -70,9 +64,9 @@ class Reader {
   }
 
   [[nodiscard]] bool boolean(const std::string& raw) const {
-    if (raw == "true" || raw == "t" || raw == "True" || raw == "1") return true;
-    if (raw == "false" || raw == "f" || raw == "False" || raw == "0") return false;
-    throw refusal(raw, "true or false");
+    bool value = false;
+    if (!parse_boolean(raw, &value)) throw refusal(raw, type_name(parameter_.type));
+    return value;
   }
 
   [[nodiscard]] std::string text(const std::string& raw) const {
@@ -174,15 +168,13 @@ Attribute parse_attribute(const tandem_parameter& parameter, const std::vector<s
       attribute.value = reader.text(reader.single(raw));
       break;
     case TANDEM_PARAMETER_INTEGERS: {
-      std::vector<int64_t> values;
+      auto& values = attribute.value.emplace<std::vector<int64_t>>();
       for (const std::string& one : raw) values.push_back(reader.integer(one));
-      attribute.value = std::move(values);
       break;
     }
     case TANDEM_PARAMETER_NUMBERS: {
-      std::vector<double> values;
+      auto& values = attribute.value.emplace<std::vector<double>>();
       for (const std::string& one : raw) values.push_back(reader.number(one));
-      attribute.value = std::move(values);
       break;
     }
     default:
@@ -191,26 +183,23 @@ Attribute parse_attribute(const tandem_parameter& parameter, const std::vector<s
   return attribute;
 }
 
+Attribute parse_attribute(const tandem_parameter& parameter, const std::string& text,
+                          const std::string& owner) {
+  return parse_attribute(parameter, is_list(parameter) ? split(text, ',') : std::vector{text},
+                         owner, {});
+}
+
 Attribute default_attribute(const tandem_parameter& parameter, const std::string& owner) {
   Attribute attribute;
-  const char* text = parameter.default_value;
+  const std::string text = parameter.default_value == nullptr ? "" : parameter.default_value;
   if (parameter.type == TANDEM_PARAMETER_FILLER) {
     Filler filler;
-    if (text != nullptr) filler.type = text;
+    if (parameter.default_value != nullptr) filler.type = text;
     attribute.value = filler;
-  } else if (parameter.type == TANDEM_PARAMETER_INTEGERS ||
-             parameter.type == TANDEM_PARAMETER_NUMBERS) {
-    if (text == nullptr || *text == '\0') {
-      if (parameter.type == TANDEM_PARAMETER_INTEGERS) {
-        attribute.value = std::vector<int64_t>{};
-      } else {
-        attribute.value = std::vector<double>{};
-      }
-    } else {
-      attribute = parse_attribute(parameter, split(text, ','), owner, {});
-    }
-  } else if (text != nullptr) {
-    attribute = parse_attribute(parameter, {text}, owner, {});
+  } else if (is_list(parameter) && text.empty()) {
+    attribute = parse_attribute(parameter, std::vector<std::string>{}, owner, {});
+  } else if (parameter.default_value != nullptr) {
+    attribute = parse_attribute(parameter, text, owner);
   }
   attribute.is_set = false;
   return attribute;

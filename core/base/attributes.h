@@ -1,5 +1,5 @@
-// The values of a layer's or data set's declared parameters, checked, with defaults filled in. What
-// the C ABI calls tandem_attributes is this class; the host table's getters read it.
+// The values of the parameters that a layer type or a data set declares, checked, with defaults
+// filled in. The C ABI's tandem_attributes is this class; the getters of the host table read it.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,13 @@
 
 namespace tandem {
 
-// How a weight gets its initial values; field names and defaults are Caffe's FillerParameter.
+// How a weight is initialized; field names and defaults are those of Caffe's FillerParameter.
 struct Filler {
   std::string type = "constant";  // one of filler_types()
   double value = 0;
   double min = 0, max = 1;
   double mean = 0, std = 1;
-  int64_t sparse =
-      -1;  // gaussian: so many weights into each input are not zero, on average; -1: all
+  int64_t sparse = -1;  // gaussian: mean number of nonzero weights of each input; -1: all
   std::string variance_norm = "FAN_IN";  // FAN_IN, FAN_OUT, AVERAGE
 };
 
@@ -28,11 +27,12 @@ struct Filler {
 [[nodiscard]] const std::vector<std::string>& filler_types();
 
 struct Attribute {
+  // The index of the alternative is the TANDEM_PARAMETER_ type; monostate: no value.
   std::variant<std::monostate, int64_t, double, bool, std::string, std::vector<int64_t>, Filler,
                std::vector<double>>
       value;
-  bool is_set = false;  // written by the user, not a default
-  Location location;    // where
+  bool is_set = false;  // given by the user, not a default
+  Location location;    // where it is written
 };
 
 class Attributes {
@@ -58,12 +58,15 @@ class Attributes {
   std::map<std::string, Attribute> values_;
 };
 
-// A value written as text (`raw`, at `location`) for one declared parameter, checked for type,
-// range and choice. The Error names the parameter, the value, and what is allowed; `owner` is as
-// "layer 'conv1' (Convolution)". Repeated fields come as several texts.
+// Reads the values `raw` of one declared parameter and checks type, range and choice. A repeated
+// field has several values. The Error names the parameter, the value, what is allowed and the
+// location. `owner` is as "layer 'conv1' (Convolution)".
 [[nodiscard]] Attribute parse_attribute(const tandem_parameter& parameter,
                                         const std::vector<std::string>& raw,
                                         const std::string& owner, const Location& location);
+// The same of one text, in which the values of a list are separated by commas.
+[[nodiscard]] Attribute parse_attribute(const tandem_parameter& parameter, const std::string& text,
+                                        const std::string& owner);
 // The declared default (monostate if there is none).
 [[nodiscard]] Attribute default_attribute(const tandem_parameter& parameter,
                                           const std::string& owner);

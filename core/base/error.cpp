@@ -9,4 +9,9 @@ std::string to_string(const Location& location) {
   return result;
 }
 
+std::string in_file(const Location& location) {
+  const std::string place = to_string(location);
+  return place.empty() ? "" : " (" + place + ")";
+}
+
 }  // namespace tandem

@@ -1,20 +1,15 @@
-// The one exception of the core: a message for the user that says what, where, the offending value
-// and what would be right. Programs print it as one line and exit with code 1; nothing below them
-// aborts.
+// Making the library's exception, Error. Programs print its message as one line and exit with code
+// 1; nothing aborts.
 #pragma once
 
 #include <fmt/format.h>
 
-#include <stdexcept>
 #include <string>
 #include <utility>
 
-namespace tandem {
+#include "include/tandem/error.h"
 
-class Error : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+namespace tandem {
 
 // throw error("batch {} is smaller than the {} devices", batch, devices);
 template <class... Arguments>
@@ -22,14 +17,16 @@ template <class... Arguments>
   return Error(fmt::format(format, std::forward<Arguments>(arguments)...));
 }
 
-// A place in a file of the user's; printed as "alexnet.prototxt:23:5" (column 0: line only; line 0:
-// file only).
+// A position in a file of the user. Column 0: only the line is known; line 0: only the file.
 struct Location {
   std::string file;
   int line = 0;
   int column = 0;
 };
 
+// "alexnet.prototxt:23:5"
 [[nodiscard]] std::string to_string(const Location& location);
+// The end of a message: " (alexnet.prototxt:23:5)", or "" without a file.
+[[nodiscard]] std::string in_file(const Location& location);
 
 }  // namespace tandem

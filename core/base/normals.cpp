@@ -17,7 +17,7 @@ namespace tandem {
 
 namespace {
 
-constexpr int width = 32;  // pairs at once: a few registers' worth, within the first cache
+constexpr int width = 32;  // pairs at once: fills a few vector registers, fits the L1 cache
 
 struct Key {
   uint32_t stream_low, stream_high, seed_low, seed_high;
@@ -50,21 +50,21 @@ struct Key {
   }
 }
 
-// Random::uniform() of two words, which are taken as signed: there are vector conversions of those.
+// Random::uniform() of two words. They are converted as signed numbers, which vector code can do.
 [[gnu::always_inline]] inline double uniform(uint32_t upper, uint32_t lower) {
   return static_cast<double>(static_cast<int32_t>(upper >> 5)) * 0x1p-27 +
          static_cast<double>(static_cast<int32_t>(lower >> 6)) * 0x1p-53;
 }
 
-// `yes` where the mask is all ones, `no` where it is 0: of a ?: g++ makes branches.
+// `yes` where the mask is all ones, `no` where it is 0. g++ compiles ?: to branches.
 [[gnu::always_inline]] inline float select(int32_t mask, float yes, float no) {
   return std::bit_cast<float>((std::bit_cast<int32_t>(yes) & mask) |
                               (std::bit_cast<int32_t>(no) & ~mask));
 }
 
-// sqrt(-2 log(1 - u)), u in [0, 1). 1 - u = 2^n (1 + f) with 1 + f from sqrt(1/2) to sqrt(2); near
-// 1 it is f = -u that has all of its bits. The polynomial is a minimax fit of (log(1 + f) - f +
-// f^2 / 2) / f^3, 6e-9 of the logarithm.
+// sqrt(-2 log(1 - u)), u in [0, 1). 1 - u = 2^n (1 + f) with 1 + f from sqrt(1/2) to sqrt(2). Near
+// 1, f = -u keeps all bits. The polynomial is a minimax fit of (log(1 + f) - f + f^2 / 2) / f^3;
+// its error is 6e-9 of the logarithm.
 [[gnu::always_inline]] inline float radius(float u, float rest) {
   const int32_t offset = std::bit_cast<int32_t>(rest) - 0x3f3504f3;
   const int32_t n = offset >> 23;  // at most 0
@@ -96,7 +96,7 @@ struct Key {
   draw_blocks(key, first, word);
   float u[width], rest[width], part[width];
   int32_t quarter[width];
-  // Whatever needs more than 24 bits is done in double: 1 - u, and the angle within its quarter.
+  // 1 - u and the angle within its quarter need more than 24 bits and so are computed in double.
   for (int i = 0; i < width; ++i) {
     const double first_uniform = uniform(word[0][i], word[1][i]);
     u[i] = static_cast<float>(first_uniform);

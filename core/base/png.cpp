@@ -83,21 +83,4 @@ std::string to_png(int64_t width, int64_t height, const std::vector<unsigned cha
          chunk("IEND", "");
 }
 
-std::string to_base64(const std::string& bytes) {
-  static constexpr const char* digits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t three = 0;
-    for (size_t k = 0; k < 3; ++k) {
-      const auto byte = i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U;
-      three = three << 8 | byte;
-    }
-    for (size_t k = 0; k < 4; ++k) {
-      text += i + k > bytes.size() ? '=' : digits[three >> (18 - 6 * k) & 63U];
-    }
-  }
-  return text;
-}
-
 }  // namespace tandem

@@ -11,7 +11,4 @@ namespace tandem {
 [[nodiscard]] std::string to_png(int64_t width, int64_t height,
                                  const std::vector<unsigned char>& pixels);
 
-// RFC 4648, with padding.
-[[nodiscard]] std::string to_base64(const std::string& bytes);
-
 }  // namespace tandem

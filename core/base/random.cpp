@@ -45,7 +45,7 @@ double Random::normal() {
 
 uint64_t Random::below(uint64_t bound) {
   if (bound < 2) return 0;
-  // Draws under 2^64 mod bound are thrown away: what is left holds every remainder equally often.
+  // Draws below 2^64 mod bound are rejected: the others have every remainder equally often.
   const uint64_t unfair = (uint64_t{0} - bound) % bound;
   uint64_t draw = 0;
   do {

@@ -1,5 +1,5 @@
-// A stream of random numbers on the host (fillers, shuffles), from Philox: a pure function of its
-// key, the same on every machine and compiler (std::distributions are not).
+// A stream of random numbers on the host, for fillers and shuffles. It is a pure function of its
+// key (Philox) and the same on every machine and compiler, unlike the distributions of <random>.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace tandem {
 
 class Random {
  public:
-  // `stream` separates users of one seed: hash it from a name with stream_of().
+  // `stream` separates the users of one seed; stream_of() makes it from a name.
   Random(uint64_t seed, uint64_t stream) : seed_(seed), stream_(stream) {}
 
   [[nodiscard]] uint32_t bits();

@@ -2,62 +2,54 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <utility>
+
 #include "core/base/error.h"
-#include "core/base/precision.h"
 
 namespace tandem {
+
+namespace {
+
+struct Dtype {
+  int32_t dtype;
+  const char* name;
+  int64_t bytes;  // 0: no tensor has it
+};
+constexpr std::array dtypes{
+    Dtype{TANDEM_FLOAT32, "float32", 4}, Dtype{TANDEM_BFLOAT16, "bfloat16", 2},
+    Dtype{TANDEM_FLOAT16, "float16", 2}, Dtype{TANDEM_INT32, "int32", 4},
+    Dtype{TANDEM_UINT8, "uint8", 1},     Dtype{tf32_precision, "tf32", 0},
+};
+
+}  // namespace
 
 std::string to_string(const Shape& shape) {
   return fmt::format("{}x{}x{}x{}", shape.n, shape.c, shape.h, shape.w);
 }
 
 std::string layout_name(int32_t layout) {
-  switch (layout) {
-    case TANDEM_NCHW:
-      return "NCHW";
-    case TANDEM_NHWC:
-      return "NHWC";
-    case TANDEM_NCHW8C:
-      return "NCHW8c";
-    case TANDEM_NCHW16C:
-      return "NCHW16c";
-    default:
-      return fmt::format("layout {}", layout);
+  for (const auto& [known, name] : {std::pair{TANDEM_NCHW, "NCHW"},
+                                    {TANDEM_NHWC, "NHWC"},
+                                    {TANDEM_NCHW8C, "NCHW8c"},
+                                    {TANDEM_NCHW16C, "NCHW16c"}}) {
+    if (layout == known) return name;
   }
+  return fmt::format("layout {}", layout);
 }
 
 int64_t dtype_bytes(int32_t dtype) {
-  switch (dtype) {
-    case TANDEM_FLOAT32:
-    case TANDEM_INT32:
-      return 4;
-    case TANDEM_BFLOAT16:
-    case TANDEM_FLOAT16:
-      return 2;
-    case TANDEM_UINT8:
-      return 1;
-    default:
-      throw error("dtype {} is not known", dtype);
+  for (const Dtype& known : dtypes) {
+    if (dtype == known.dtype && known.bytes > 0) return known.bytes;
   }
+  throw error("dtype {} is not known", dtype);
 }
 
 std::string dtype_name(int32_t dtype) {
-  switch (dtype) {
-    case TANDEM_FLOAT32:
-      return "float32";
-    case TANDEM_BFLOAT16:
-      return "bfloat16";
-    case TANDEM_FLOAT16:
-      return "float16";
-    case TANDEM_INT32:
-      return "int32";
-    case TANDEM_UINT8:
-      return "uint8";
-    case tf32_precision:
-      return "tf32";
-    default:
-      return fmt::format("dtype {}", dtype);
+  for (const Dtype& known : dtypes) {
+    if (dtype == known.dtype) return known.name;
   }
+  return fmt::format("dtype {}", dtype);
 }
 
 int32_t parse_precision(const std::string& text) {

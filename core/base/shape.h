@@ -1,4 +1,5 @@
-// Logical N,C,H,W shapes: tandem_shape with the arithmetic the core needs.
+// Shapes, layouts and dtypes of tensors, with their names for users. A Shape is always the logical
+// N,C,H,W, whatever the layout in memory.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +21,15 @@ using Shape = tandem_shape;
 [[nodiscard]] std::string to_string(const Shape& shape);
 // "NCHW", "NHWC", "NCHW8c", "NCHW16c"
 [[nodiscard]] std::string layout_name(int32_t layout);
-// Bytes of one element of a TANDEM_ dtype (error: an unknown one); its name, also tf32_precision's.
+
+// A precision a user may ask for that is not a dtype: float32 whose products may round their
+// factors to TF32 (Layer::allows_tf32). The value differs from every dtype of the ABI.
+inline constexpr int32_t tf32_precision = 64;
+// Bytes of one element. Error for an unknown dtype.
 [[nodiscard]] int64_t dtype_bytes(int32_t dtype);
+// "float32"; also accepts tf32_precision.
 [[nodiscard]] std::string dtype_name(int32_t dtype);
-// What a user asks for: float32, tf32 (tf32_precision), bfloat16 or float16. Error: another word.
+// From float32, tf32, bfloat16 or float16. Error for another word.
 [[nodiscard]] int32_t parse_precision(const std::string& text);
 
 }  // namespace tandem

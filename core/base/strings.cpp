@@ -19,7 +19,8 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-// The run of digits at `position`, without its leading zeros; `position` moves behind it.
+// The digits at `position` without leading zeros. Moves `position` to the first character after
+// them.
 std::string_view take_digits(std::string_view text, size_t& position) {
   const size_t begin = position;
   while (position < text.size() && is_digit(text[position])) ++position;
@@ -58,9 +59,16 @@ std::string short_number(double value) {
   return fmt::format("{}", rounded);
 }
 
-// A leading '+', which people write and std::from_chars does not know.
-std::string_view without_plus(std::string_view text) {
-  return text.size() > 1 && text[0] == '+' && text[1] != '-' ? text.substr(1) : text;
+template <class Number>
+bool parse_whole(std::string_view text, Number* value) {
+  // People write a leading '+', which std::from_chars does not accept.
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
+  const char* end = text.data() + text.size();
+  Number result = 0;
+  const auto [stop, status] = std::from_chars(text.data(), end, result);
+  if (status != std::errc{} || stop != end) return false;
+  *value = result;
+  return true;
 }
 
 }  // namespace
@@ -133,23 +141,18 @@ std::vector<std::string> split(std::string_view text, char separator) {
 }
 
 bool parse_integer(std::string_view text, int64_t* value) {
-  const std::string_view digits = without_plus(text);
-  const char* end = digits.data() + digits.size();
-  int64_t result = 0;
-  const auto [stop, status] = std::from_chars(digits.data(), end, result);
-  if (status != std::errc{} || stop != end) return false;
-  *value = result;
-  return true;
+  return parse_whole(text, value);
 }
 
 bool parse_number(std::string_view text, double* value) {
-  const std::string_view digits = without_plus(text);
-  const char* end = digits.data() + digits.size();
-  double result = 0;
-  const auto [stop, status] = std::from_chars(digits.data(), end, result);
-  if (status != std::errc{} || stop != end) return false;
-  *value = result;
-  return true;
+  return parse_whole(text, value);
+}
+
+bool parse_boolean(std::string_view text, bool* value) {
+  const bool yes = text == "true" || text == "True" || text == "t" || text == "1";
+  const bool no = text == "false" || text == "False" || text == "f" || text == "0";
+  if (yes || no) *value = yes;
+  return yes || no;
 }
 
 bool is_utf8(std::string_view text) {
@@ -174,6 +177,54 @@ bool is_utf8(std::string_view text) {
     i += more + 1;
   }
   return true;
+}
+
+std::string quote(std::string_view text) {
+  static constexpr std::string_view letters = "abfnrtv\\\"", escaped = "\a\b\f\n\r\t\v\\\"";
+  std::string result = "\"";
+  for (const char c : text) {
+    const size_t place = escaped.find(c);
+    if (place != std::string_view::npos) {
+      result += '\\';
+      result += letters[place];
+    } else if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') {
+      result += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
+    } else {
+      result += c;
+    }
+  }
+  return result + "\"";
+}
+
+std::string escape_xml(std::string_view text) {
+  static constexpr std::array entities{"&amp;", "&lt;", "&gt;", "&quot;"};
+  std::string result;
+  for (const char c : text) {
+    const size_t special = std::string_view("&<>\"").find(c);
+    if (special == std::string_view::npos) {
+      result += c;
+    } else {
+      result += entities[special];
+    }
+  }
+  return result;
+}
+
+std::string to_base64(std::string_view bytes) {
+  static constexpr const char* digits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    uint32_t three = 0;
+    for (size_t k = 0; k < 3; ++k) {
+      const auto byte = i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U;
+      three = three << 8 | byte;
+    }
+    for (size_t k = 0; k < 4; ++k) {
+      text += i + k > bytes.size() ? '=' : digits[three >> (18 - 6 * k) & 63U];
+    }
+  }
+  return text;
 }
 
 }  // namespace tandem

@@ -1,4 +1,5 @@
-// Small text helpers shared by every floor: natural order, near names, sizes for people.
+// Text helpers for every layer of core: order and similarity of names, numbers for people, parsing,
+// and text as other formats write it.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace tandem {
 
-// "2" before "10", otherwise by bytes: the order of class folders.
+// Sorts "2" before "10", otherwise by bytes: the order of class folders.
 [[nodiscard]] bool natural_less(std::string_view a, std::string_view b);
 // " (did you mean 'Pooling'?)", or "" if nothing in `known` is near `name` (edit distance, case
 // ignored).
@@ -21,8 +22,18 @@ namespace tandem {
 [[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
 // Whether the bytes are well-formed UTF-8 (RFC 3629).
 [[nodiscard]] bool is_utf8(std::string_view text);
-// The whole text must be a number of the kind; returns false otherwise.
+
+// Each reads the whole text, or returns false and leaves `value` as it is. Booleans are those of
+// protobuf's text format: true, True, t, 1, false, False, f, 0.
 [[nodiscard]] bool parse_integer(std::string_view text, int64_t* value);
 [[nodiscard]] bool parse_number(std::string_view text, double* value);
+[[nodiscard]] bool parse_boolean(std::string_view text, bool* value);
+
+// A string literal in double quotes with the escapes of C: for prototxt and for DOT.
+[[nodiscard]] std::string quote(std::string_view text);
+// For XML and HTML, in content or between double quotes.
+[[nodiscard]] std::string escape_xml(std::string_view text);
+// RFC 4648, with padding.
+[[nodiscard]] std::string to_base64(std::string_view bytes);
 
 }  // namespace tandem

@@ -1,39 +1,24 @@
+#include "core/cli/arguments.h"
+
 #include <fstream>
 
 #include "core/base/error.h"
 #include "core/base/shape.h"
-#include "core/cli/commands.h"
-#include "core/schedule/cost/topology_file.h"
+#include "core/base/strings.h"
+#include "core/data/pixels.h"
+#include "core/schedule/execution/capture.h"
 #include "core/train/safetensors.h"
 #include "core/train/session.h"
 
 namespace tandem::cli {
 namespace {
 
-// Whether --pixels leaves it to the program.
+// Whether --pixels leaves the choice to the program.
 bool is_decided_here(const std::string& pixels) {
   return pixels.empty() || pixels == "auto";
 }
 
 }  // namespace
-
-MachineOptions MachineArguments::options() const {
-  MachineOptions options;
-  if (threads < 0)
-    throw error("--threads {}: there must be at least 1 (or 0 for all cores)", threads);
-  options.threads = threads;
-  if (!link.empty()) options.link = parse_link(link);
-  if (!topology.empty()) {
-    if (!link.empty()) {
-      throw error("--link {} and --topology {}: both say how fast links are; give one of them",
-                  link, topology);
-    }
-    options.topology = std::make_shared<Topology>(read_topology(topology));
-  }
-  options.delay_seed = delay_seed;
-  options.delay_seconds = delay_seed != 0 ? delay_milliseconds / 1000 : 0;
-  return options;
-}
 
 std::map<std::string, std::string> read_pairs(const std::vector<std::string>& texts,
                                               const char* option, const char* example) {
@@ -41,20 +26,20 @@ std::map<std::string, std::string> read_pairs(const std::vector<std::string>& te
   for (const std::string& text : texts) {
     const size_t at = text.find('=');
     if (at == std::string::npos)
-      throw error("{} {}: it is written name=value, e.g. {}", option, text, example);
+      throw error("{} {}: it must be name=value, e.g. {}", option, text, example);
     pairs[text.substr(0, at)] = text.substr(at + 1);
   }
   return pairs;
 }
 
-void add_state_options(CLI::App& command, const std::string& prefix, const std::string& what,
-                       StateArguments& arguments) {
-  command.add_option("--" + prefix + "level", arguments.level,
-                     "Level of the " + what + ", for layers with min_level or max_level");
+void add_state_options(Command& command, const std::string& prefix, const std::string& what,
+                       NetState& state) {
+  command.option("--" + prefix + "level N", &state.level,
+                 "Level of the " + what + ", for layers with min_level or max_level");
   command
-      .add_option("--" + prefix + "stage", arguments.stages,
-                  "Stages of the " + what + ", for layers with stage or not_stage, e.g. a,b")
-      ->delimiter(',');
+      .option("--" + prefix + "stage NAMES", &state.stages,
+              "Stages of the " + what + ", for layers with stage or not_stage, e.g. a,b")
+      .separator(',');
 }
 
 void write_output(const std::string& path, const std::string& text) {
@@ -68,32 +53,25 @@ void write_output(const std::string& path, const std::string& text) {
   write_text_file(path, text);
 }
 
-void add_precision_option(CLI::App& command, std::string& precision, const std::string& fallback) {
+void add_precision_option(Command& command, std::string& precision, const std::string& standard) {
   command
-      .add_option(
-          "--precision", precision,
-          fmt::format(
-              "Of activations and their gradients (default: {}): float32, bfloat16, "
-              "or on devices that have them float16 (gradients times a loss scale) and tf32 "
-              "(float32, multiplied with 11 significant bits); weights stay "
-              "float32",
-              fallback))
-      ->check([](const std::string& text) {
-        (void)parse_precision(text);  // its Error says all, and CLI11 leaves it as it is
-        return std::string();
-      });
+      .option(
+          "--precision float32|bfloat16|float16|tf32", &precision,
+          fmt::format("Precision of activations and their gradients (default: {}); weights stay "
+                      "float32. On devices that support them only: float16, whose gradients are "
+                      "multiplied by a loss scale, and tf32, which is float32 with 11 significant "
+                      "bits in products",
+                      standard))
+      .check([](const std::string& text) { (void)parse_precision(text); });
 }
 
-void add_pixels_option(CLI::App& command, std::string& pixels, const std::string& standard) {
+void add_pixels_option(Command& command, std::string& pixels, const std::string& standard) {
   command
-      .add_option("--pixels", pixels,
-                  fmt::format("How images travel to the devices: floats, bytes (a quarter of the "
-                              "traffic; what is resized is rounded), or auto (default): {}",
-                              standard))
-      ->check([](const std::string& text) {
-        require_pixels_word(text);
-        return std::string();
-      });
+      .option("--pixels auto|bytes|floats", &pixels,
+              fmt::format("Form in which images travel to the devices: floats, bytes (a quarter of "
+                          "the traffic; resized pixels are rounded), or auto (default): {}",
+                          standard))
+      .check(require_pixels_word);
 }
 
 std::string pixels_word(const SessionOptions& options) {
@@ -102,11 +80,11 @@ std::string pixels_word(const SessionOptions& options) {
 
 std::string pixels_text(const std::string& pixels, const SessionOptions& options) {
   if (options.training_pixels == PixelForm::rounded) {
-    return "pixels: floats; the devices' backend makes none of bytes\n";
+    return "pixels: floats; the backend of the devices does not convert bytes\n";
   }
   const std::string word = pixels_word(options);
   if (!is_decided_here(pixels)) return fmt::format("pixels: {}\n", word);
-  return fmt::format("pixels: {} by default (or say --pixels {})\n", word,
+  return fmt::format("pixels: {} by default (to change: --pixels {})\n", word,
                      word == "bytes" ? "floats" : "bytes");
 }
 
@@ -119,36 +97,55 @@ void choose_made_up_pixels(const std::string& pixels, bool prefers_bytes, Sessio
   }
   if (pixels != "bytes" && !(is_decided_here(pixels) && prefers_bytes && fits)) return;
   options.training_pixels = PixelForm::bytes;
-  options.pixel_scale.means.fill(127.5F);  // around zero, as images whose mean is taken away
+  options.pixel_scale.means.fill(127.5F);  // around zero, as images with their mean subtracted
 }
 
-void add_tune_option(CLI::App& command, bool& tune) {
-  command.add_flag("--tune", tune,
-                   "Let kernels measure which of their algorithms is the fastest ("
-                   "takes seconds at the start); default: by the library's own model. A run keeps "
-                   "what was chosen");
+void add_tune_option(Command& command, bool& tune) {
+  command.flag("--tune", tune,
+               "Let kernels measure which of their algorithms is the fastest, which takes "
+               "seconds at the start; default: by the library's own model. A run keeps the choice");
 }
 
-void add_graphs_option(CLI::App& command, GraphUse& graphs) {
-  command.add_option_function<std::string>(
-      "--graphs", [&graphs](const std::string& text) { graphs = parse_graph_use(text); },
-      "Whether steps run as captured graphs, which give the same bits: auto (default: on one "
+void add_graphs_option(Command& command, GraphUse& graphs) {
+  command.option(
+      "--graphs auto|on|off",
+      [&graphs](const std::string& text) { graphs = parse_graph_use(text); },
+      "Whether steps run as captured graphs, which give the same bits (default: auto, on one "
       "device "
-      "that captures them), on or off");
+      "that captures them)");
 }
 
-void add_machine_options(CLI::App& command, MachineArguments& arguments) {
-  command.add_option("--link", arguments.link,
-                     "Speed of copies between devices, e.g. bandwidth=4GB/s,latency=10us (default: "
-                     "as fast as it goes)");
-  command.add_option("--topology", arguments.topology,
-                     "How devices are connected: a file as `tandem devices --measure` writes");
-  command.add_option("--threads", arguments.threads, "Cores the cpu devices share (default: all)");
-  command.add_option(
-      "--test-delays", arguments.delay_seed,
-      "Test mode: random delays on every stream, from this seed; the results must not change");
-  command.add_option("--test-delay-ms", arguments.delay_milliseconds, "The longest such delay")
-      ->capture_default_str();
+void add_devices_option(Command& command, std::string& devices) {
+  command
+      .option("--devices DEVICES", &devices,
+              "Devices to compute on, e.g. cpu, cpu:2 (see 'tandem devices')")
+      .show_default();
+}
+
+void add_json_option(Command& command, bool& as_json) {
+  command.flag("--json", as_json, "Print JSON");
+}
+
+void add_device_options(Command& command, DeviceOptions& options) {
+  command.option("--link SPEED", &options.link,
+                 "Speed of copies between devices, e.g. bandwidth=4GB/s,latency=10us (default: "
+                 "unlimited)");
+  command.option("--topology FILE", &options.topology,
+                 "How devices are connected: a file that `tandem devices --measure` writes");
+  command.option("--threads N", &options.threads, "Cores that cpu devices share (default: all)");
+  command.option("--test-delays SEED", &options.delay_seed,
+                 "Test mode: random delays on every stream, drawn with this seed; the results must "
+                 "not change");
+  command.option(
+      "--test-delay-ms MS",
+      [&options](const std::string& text) {
+        double milliseconds = 0;
+        if (!parse_number(text, &milliseconds) || !(milliseconds >= 0)) {
+          throw error("--test-delay-ms {}: it must be a number of at least 0", text);
+        }
+        options.delay_seconds = milliseconds / 1000;
+      },
+      "The longest of these delays (default: 1)");
 }
 
 void RooflineArguments::apply(Roofline& roofline) const {
@@ -157,62 +154,29 @@ void RooflineArguments::apply(Roofline& roofline) const {
   if (!bandwidth.empty()) roofline.bandwidth = parse_bandwidth(bandwidth, "--memory-bandwidth");
 }
 
-void add_roofline_options(CLI::App& command, RooflineArguments& arguments) {
-  command.add_option("--flops", arguments.flops,
-                     "Roofline for costs never measured: float operations a second that a device "
-                     "reaches, e.g. 4.3e12");
-  command.add_option("--memory-bandwidth", arguments.bandwidth,
-                     "Roofline: what its memory reaches, e.g. 200GB/s");
+void add_roofline_options(Command& command, RooflineArguments& arguments) {
+  command.option("--flops N", &arguments.flops,
+                 "Roofline for costs that were not measured: float operations per second of a "
+                 "device, e.g. 4.3e12");
+  command.option("--memory-bandwidth SPEED", &arguments.bandwidth,
+                 "Roofline: bandwidth of a device's memory, e.g. 200GB/s");
 }
 
-void add_net_options(CLI::App& command, NetArguments& arguments) {
-  command.add_option("--net", arguments.net, "A model's name or a prototxt file")
-      ->capture_default_str();
-  add_net_size_options(command, arguments);
+void add_net_options(Command& command, NetChoice& choice) {
+  command.option("--net FILE", &choice.net, "A model's name or a prototxt file").show_default();
+  add_net_size_options(command, choice);
 }
 
-CLI::Validator at_least_one() {
-  return {[](std::string& text) {
-            int64_t value = 0;
-            const bool good = CLI::detail::lexical_cast(text, value) && value >= 1;
-            return good ? std::string()
-                        : fmt::format("'{}' is not a whole number of at least 1", text);
-          },
-          "", "at least 1"};
-}
-
-void add_net_size_options(CLI::App& command, NetArguments& arguments) {
-  command.add_option("--batch", arguments.batch, "Images in the global batch (default: the net's)")
-      ->check(at_least_one());
-  command.add_option("--classes", arguments.classes, "Classes (default: as the net's file says)")
-      ->check(at_least_one());
+void add_net_size_options(Command& command, NetChoice& choice) {
+  command.option("--batch N", &choice.batch, "Images in the global batch (default: the net's)")
+      .range(1);
+  command.option("--classes N", &choice.classes, "Classes (default: as the net's file has them)")
+      .range(1);
   command
-      .add_option("--size", arguments.size,
-                  "Height and width of the images, if the net does not say")
-      ->check(at_least_one());
-  add_state_options(command, "", "net", arguments.state);
-}
-
-NetDefinition NetArguments::definition() const {
-  const NetDefinition read = in_states(read_net(find_net(net)), state.state(), state.state());
-  if (classes < 0) throw error("--classes {}: there must be at least 2", classes);
-  return classes > 0 ? with_class_count(read, classes) : read;
-}
-
-Shape NetArguments::data(const NetDefinition& net_definition) const {
-  Shape shape = net_definition.input_shape();
-  shape.n = 1;
-  if (shape.c == 0) shape.c = 3;
-  if (size > 0) shape.h = shape.w = size;
-  if (shape.h == 0 || shape.w == 0) {
-    throw error("net '{}' does not say how large its images are: say it with --size", net);
-  }
-  return shape;
-}
-
-int64_t NetArguments::batch_of(const NetDefinition& net_definition) const {
-  if (batch < 0) throw error("--batch {}: the batch must have at least 1 image", batch);
-  return batch > 0 ? batch : net_definition.batch_size(TANDEM_TRAIN).value_or(64);
+      .option("--size N", &choice.size,
+              "Height and width of the images, if the net does not have them")
+      .range(1);
+  add_state_options(command, "", "net", choice.state);
 }
 
 }  // namespace tandem::cli

@@ -6,7 +6,6 @@
 
 #include "core/base/png.h"
 #include "core/base/strings.h"
-#include "core/base/xml.h"
 
 namespace tandem::cli {
 namespace {
@@ -63,7 +62,7 @@ std::string split_text(const SplitAudit& split) {
   return text;
 }
 
-// How many characters the terminal shows of UTF-8.
+// Number of characters that the terminal shows of UTF-8 text.
 size_t shown_length(const std::string& text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U;

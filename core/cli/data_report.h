@@ -1,4 +1,4 @@
-// An audit for people: as text, as JSON and as a page that needs nothing beside itself.
+// The audit of a data set as text, as JSON and as a self-contained HTML page.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@ namespace tandem::cli {
 [[nodiscard]] nlohmann::json to_json(const Audit& audit, const std::string& source);
 [[nodiscard]] std::string to_html(const Audit& audit, const std::string& source);
 
-// "12 of them: truncated or damaged JPEG: ..." for each reason, most frequent first.
+// Damaged samples by reason, the most frequent first.
 struct ReasonCount {
   std::string reason;
   int64_t count = 0;

@@ -78,8 +78,8 @@ json tasks_json(const Plan& plan) {
       entry["streams"].push_back({{"device", id.device}, {"stream", to_string(id.kind)}});
     }
     for (const Dependency& d : task.after) {
-      entry["after"].push_back(
-          {{"task", plan.tasks[static_cast<size_t>(d.task)].label}, {"steps_back", d.steps_back}});
+      entry["after"].push_back({{"task", plan.tasks[static_cast<size_t>(d.task)].label},
+                                {"micro_batches_back", d.micro_batches_back}});
     }
     tasks.push_back(entry);
   }

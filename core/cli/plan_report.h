@@ -1,4 +1,4 @@
-// What `tandem plan` shows of plans and prices: as lines for people and as JSON.
+// What `tandem plan` prints of plans and prices, as lines of text and as JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@ namespace tandem::cli {
 
 // Lines with their ends.
 [[nodiscard]] std::string links_text(const MachineOptions& machine);
-// How near a step of so many seconds comes to what no order of its tasks can pass.
+// How near a step of `step` seconds is to the bounds that no order of its tasks can beat.
 [[nodiscard]] std::string bounds_text(const StepBounds& bounds, const ChainBound& chain,
                                       double step);
 [[nodiscard]] std::string memory_text(const MemoryPlan& memory);

@@ -14,7 +14,7 @@
 namespace tandem::cli {
 namespace {
 
-// A reader that has gone away must not end a run that has hours behind it.
+// A closed output must not end a run of many hours.
 template <class... Arguments>
 void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   try {

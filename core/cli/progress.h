@@ -1,16 +1,16 @@
-// What a person sees of a run: a progress bar on a terminal, plain lines elsewhere.
+// The progress of a run for its user: a progress bar on a terminal, plain lines elsewhere.
 #pragma once
 
 #include <chrono>
 #include <string>
 
-#include "core/train/observer.h"
+#include "include/tandem/observer.h"
 
 namespace tandem::cli {
 
 class Progress : public Observer {
  public:
-  // `display`: without a terminal, a line every so many steps.
+  // `display`: steps between lines, without a terminal.
   explicit Progress(int64_t display);
 
   void on_message(const std::string& line) override;

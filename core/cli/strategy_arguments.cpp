@@ -1,52 +1,53 @@
+#include "core/cli/strategy_arguments.h"
+
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/cli/commands.h"
-#include "core/schedule/strategies/strategy_options.h"
 
 namespace tandem::cli {
 
-std::string strategy_help(const std::string& standard) {
-  std::string text;
-  for (const Strategy& strategy : strategies()) {
-    text += (text.empty() ? "" : ", ") + strategy.name;
-  }
-  return text + standard;
+std::string strategy_option(const std::vector<std::string>& more) {
+  std::vector<std::string> names;
+  for (const Strategy& strategy : built_in_strategies()) names.push_back(strategy.name);
+  names.insert(names.end(), more.begin(), more.end());
+  return fmt::format("--strategy {}", fmt::join(names, "|"));
 }
 
-void add_strategy_options(CLI::App& command, StrategyOptions& options) {
-  for (const StrategyOption& option : strategy_options()) {
+void add_strategy_options(Command& command, StrategyOptions& options) {
+  for (const KnownOption& known : built_in_strategies().options()) {
+    const StrategyOption& option = known.option;
     if (option.is_flag) {
-      command.add_flag_callback(
-          option.name, [&options, &option] { option.set(options, ""); }, option.help_text());
-    } else {
-      command.add_option_function<std::string>(
-          option.name,
-          [&options, &option](const std::string& value) { option.set(options, value); },
-          option.help_text());
+      command.flag(
+          option.name, [&options, &option] { options[option.key] = option.parse(""); },
+          known.help_text());
+      continue;
     }
+    const std::string value =
+        option.words.empty() ? "VALUE" : fmt::format("{}", fmt::join(option.words, "|"));
+    command.option(
+        option.name + " " + value,
+        [&options, &option](const std::string& text) { options[option.key] = option.parse(text); },
+        known.help_text());
   }
 }
 
-void require_strategy_options(const CLI::App& command, const std::string& strategy,
-                              const std::vector<std::string>& shown) {
-  for (const StrategyOption& option : strategy_options()) {
-    const bool is_shown = std::find(shown.begin(), shown.end(), option.name) != shown.end();
-    if (!is_shown && command.count(option.name) > 0) require_option_of(strategy, option);
-    const bool is_contradicted = !option.opposite.empty() && command.count(option.opposite) > 0;
-    if (is_contradicted && command.count(option.name) > 0) {
+void require_strategy_options(const Command& command, const std::string& strategy,
+                              const std::vector<StrategyOption>& shown) {
+  const Strategies& strategies = built_in_strategies();
+  for (const KnownOption& known : strategies.options()) {
+    const StrategyOption& option = known.option;
+    if (!command.given(option.name)) continue;
+    const bool is_shown = std::any_of(shown.begin(), shown.end(), [&](const StrategyOption& other) {
+      return other.name == option.name;
+    });
+    if (!is_shown) strategies.require_option_of(strategy, known);
+    if (!option.opposite.empty() && command.given(option.opposite)) {
       throw error("{} and {} contradict each other: give one of them", option.name,
                   option.opposite);
     }
   }
-}
-
-std::set<std::string> given_strategy_options(const CLI::App& command) {
-  std::set<std::string> names;
-  for (const StrategyOption& option : strategy_options()) {
-    if (command.count(option.name) > 0) names.insert(option.name);
-  }
-  return names;
 }
 
 }  // namespace tandem::cli

@@ -13,6 +13,7 @@
 #include "core/base/shape.h"
 #include "core/data/dataset.h"
 #include "core/data/targets.h"
+#include "include/tandem/observer.h"
 #include "plugins/abi.h"
 
 namespace tandem {
@@ -67,10 +68,6 @@ struct Batch {
   std::byte* memory =
       nullptr;  // laid out as BatchLayout; the tandem_step is the caller's to fill in
   int slot = -1;
-};
-
-struct BadSample {
-  std::string name, reason;
 };
 
 class Loader {

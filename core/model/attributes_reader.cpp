@@ -40,7 +40,7 @@ class AttributesReader {
     return names;
   }
 
-  // The messages of a block; "reshape_param.shape" stands inside reshape_param.
+  // The messages of a block; "reshape_param.shape" is inside reshape_param.
   [[nodiscard]] std::vector<const Message*> messages_of(const std::string& block) const {
     std::vector<const Message*> messages{&layer_.body};
     for (size_t begin = 0; begin <= block.size();) {
@@ -57,7 +57,7 @@ class AttributesReader {
     return messages;
   }
 
-  // Of a block, with the blocks inside it, or of the layer itself ("").
+  // The parameters of a block and the blocks inside it; "": those of the layer itself.
   [[nodiscard]] std::vector<std::string> parameters_of(const std::string& block) const {
     std::vector<std::string> names;
     for (uint32_t i = 0; i < type_.parameter_count; ++i) {
@@ -94,7 +94,7 @@ class AttributesReader {
     const std::string reads =
         names.empty() ? "has no parameters" : fmt::format("reads {}", fmt::join(names, ", "));
     return error("{}: unknown block '{}'{}; {} {}{}", owner_, field.name,
-                 did_you_mean(field.name, names), type_.name, reads, in_place(field.location));
+                 did_you_mean(field.name, names), type_.name, reads, in_file(field.location));
   }
 
   void check_block_fields(const std::string& block) const {
@@ -103,7 +103,7 @@ class AttributesReader {
     }
   }
 
-  // The fields that give the parameter its value; several blocks of one name count as one.
+  // The fields with the values of the parameter; several blocks of one name count as one.
   [[nodiscard]] std::vector<const Field*> fields_of(const tandem_parameter& parameter) const {
     if (parameter.block == nullptr) return layer_.body.all(parameter.name);
     std::vector<const Field*> fields;
@@ -138,21 +138,13 @@ class AttributesReader {
                                  ? std::string(parameter.name)
                                  : fmt::format("{}.{}", parameter.block, parameter.name);
     const std::string help = *parameter.help == '\0' ? "" : fmt::format(": {}", parameter.help);
-    return error("{}: {} is required{}{}", owner_, name, help, in_place(layer_.location));
+    return error("{}: {} is required{}{}", owner_, name, help, in_file(layer_.location));
   }
 
   const LayerDefinition& layer_;
   const tandem_layer_type& type_;
   const std::string owner_;
 };
-
-const std::string& word_of(const Field& field, const std::string& owner,
-                           const std::vector<std::string>& known) {
-  const std::string& text = text_of(field, owner);
-  if (std::find(known.begin(), known.end(), text) != known.end()) return text;
-  throw wrong_value(field, owner,
-                    fmt::format("one of {}{}", fmt::join(known, ", "), did_you_mean(text, known)));
-}
 
 }  // namespace
 
@@ -162,35 +154,32 @@ std::shared_ptr<const Attributes> read_attributes(const LayerDefinition& layer,
 }
 
 Filler read_filler(const Message& message, const std::string& owner) {
-  static const std::vector<std::string> norms{"FAN_IN", "FAN_OUT", "AVERAGE"};
-  static const std::vector<std::string> known{"type", "value", "min",           "max",
-                                              "mean", "std",   "variance_norm", "sparse"};
-  require_known(message, known, "field", owner);
   Filler filler;
-  for (const Field& field : message.fields) {
-    if (field.name == "type") {
-      filler.type = word_of(field, owner, filler_types());
-    } else if (field.name == "value") {
-      filler.value = number_of(field, owner);
-    } else if (field.name == "min") {
-      filler.min = number_of(field, owner);
-    } else if (field.name == "max") {
-      filler.max = number_of(field, owner);
-    } else if (field.name == "mean") {
-      filler.mean = number_of(field, owner);
-    } else if (field.name == "std") {
-      filler.std = number_of(field, owner);
-      if (filler.std < 0) throw wrong_value(field, owner, "at least 0");
-    } else if (field.name == "variance_norm") {
-      filler.variance_norm = word_of(field, owner, norms);
-    } else {
-      filler.sparse = integer_of(field, owner);
-      if (filler.sparse < -1) throw wrong_value(field, owner, "at least 0, or -1 for all");
-    }
-  }
+  const auto number = [&](const char* name, double* target) {
+    return FieldReader{name, [&owner, target](const Field& f) { *target = number_of(f, owner); }};
+  };
+  read_fields(message, "field", owner,
+              {{"type", [&](const Field& f) { filler.type = word_of(f, owner, filler_types()); }},
+               number("value", &filler.value),
+               number("min", &filler.min),
+               number("max", &filler.max),
+               number("mean", &filler.mean),
+               {"std",
+                [&](const Field& f) {
+                  filler.std = number_of(f, owner);
+                  if (filler.std < 0) throw wrong_value(f, owner, "at least 0");
+                }},
+               {"variance_norm",
+                [&](const Field& f) {
+                  filler.variance_norm = word_of(f, owner, {"FAN_IN", "FAN_OUT", "AVERAGE"});
+                }},
+               {"sparse", [&](const Field& f) {
+                  filler.sparse = integer_of(f, owner);
+                  if (filler.sparse < -1) throw wrong_value(f, owner, "at least 0, or -1 for all");
+                }}});
   if (filler.min > filler.max) {
     throw error("{}: min {} is above max {}{}", owner, filler.min, filler.max,
-                in_place(message.location));
+                in_file(message.location));
   }
   return filler;
 }

@@ -1,6 +1,5 @@
-// A layer's message against the parameters its type declares: values checked, defaults filled in.
-// Nothing is passed over: an unknown field or block is an Error with near names and
-// file:line:column.
+// Reads a layer's message by the parameters that its type declares: checks values, fills in
+// defaults. An unknown field or block is an Error with near names and file:line:column.
 #pragma once
 
 #include <memory>

@@ -83,7 +83,7 @@ std::vector<CaffeLayer> read_caffemodel(const fs::path& path) {
 
 // Caffe itself refuses a file whose arrays have another rank than its layers'.
 std::vector<int64_t> caffe_shape(const Net& net, const Layer& layer, size_t index) {
-  const Shape& shape = net.weights[static_cast<size_t>(layer.weights[index])].shape;
+  const Shape& shape = net.weight(layer.weights[index]).shape;
   const std::string type = layer.type->name;
   if (index == 0 && (type == "InnerProduct" || type == "Embed")) {
     return {shape.n, shape.c * shape.h * shape.w};
@@ -103,7 +103,7 @@ void write_caffemodel(const fs::path& path, const Net& net, const std::vector<fl
     entry.set_name(layer.name);
     entry.set_type(layer.type->name);
     for (size_t i = 0; i < layer.weights.size(); ++i) {
-      const WeightArray& weight = net.weights[static_cast<size_t>(layer.weights[i])];
+      const WeightArray& weight = net.weight(layer.weights[i]);
       format::Blob& blob = *entry.add_blobs();
       for (const int64_t size : caffe_shape(net, layer, i)) blob.mutable_shape()->add_dim(size);
       const float* first = values.data() + weight.offset;

@@ -1,10 +1,11 @@
 #include "core/model/definition.h"
 
 #include <algorithm>
+#include <array>
 
-#include "core/model/data_layer.h"
 #include "core/model/fields.h"
-#include "core/model/old_form.h"
+#include "core/model/net_inputs.h"
+#include "core/model/old_forms.h"
 
 namespace tandem {
 
@@ -12,24 +13,18 @@ namespace {
 
 WeightRule read_weight_rule(const Field& field, const std::string& owner) {
   WeightRule rule;
-  for (const Field& part : block_of(field, owner).fields) {
-    if (part.name == "name") {
-      rule.name = text_of(part, owner);
-    } else if (part.name == "lr_mult") {
-      rule.rate_written = number_of(part, owner);
-    } else if (part.name == "decay_mult") {
-      rule.decay_written = number_of(part, owner);
-    } else if (part.name == "share_mode") {
-      const std::string& mode = text_of(part, owner);
-      rule.permissive = mode == "PERMISSIVE" || mode == "1";
-      if (!rule.permissive && mode != "STRICT" && mode != "0") {
-        throw wrong_value(part, owner, "STRICT or PERMISSIVE");
-      }
-    } else {
-      throw unknown_field(part, {"lr_mult", "decay_mult", "name", "share_mode"}, "field of param",
-                          owner);
+  const auto read_mode = [&](const Field& f) {
+    const std::string& mode = text_of(f, owner);
+    rule.permissive = mode == "PERMISSIVE" || mode == "1";
+    if (!rule.permissive && mode != "STRICT" && mode != "0") {
+      throw wrong_value(f, owner, "STRICT or PERMISSIVE");
     }
-  }
+  };
+  read_fields(block_of(field, owner), "field of param", owner,
+              {{"lr_mult", [&](const Field& f) { rule.rate_written = number_of(f, owner); }},
+               {"decay_mult", [&](const Field& f) { rule.decay_written = number_of(f, owner); }},
+               {"name", [&](const Field& f) { rule.name = text_of(f, owner); }},
+               {"share_mode", read_mode}});
   return rule;
 }
 
@@ -51,14 +46,14 @@ void read_layer_field(const Field& field, LayerDefinition& layer) {
     layer.propagate_down.push_back(boolean_of(field, owner));
   } else if (field.name == "phase") {
     throw error("{}: 'phase' on the layer itself is not supported; write include {{ phase: {} }}{}",
-                owner, field.text, in_place(field.location));
+                owner, field.text, in_file(field.location));
   } else if (field.name == "blobs") {
     throw error("{}: weights inside a net's file are not read; give a file of weights instead{}",
-                owner, in_place(field.location));
+                owner, in_file(field.location));
   } else if (field.name == "blobs_lr" || field.name == "weight_decay") {
     throw error("{}: '{}' belongs to the old form ('layers'); write param {{ {}: {} }}{}", owner,
                 field.name, field.name == "blobs_lr" ? "lr_mult" : "decay_mult", field.text,
-                in_place(field.location));
+                in_file(field.location));
   }
 }
 
@@ -66,28 +61,28 @@ LayerDefinition read_layer(Message body, const Location& location) {
   LayerDefinition layer;
   layer.location = {location.file, location.line, 0};
   if (const Field* name = body.find("name")) layer.name = text_of(*name, "layer");
-  if (layer.name.empty()) throw error("layer without a name{}", in_place(layer.location));
+  if (layer.name.empty()) throw error("layer without a name{}", in_file(layer.location));
   if (const Field* type = body.find("type")) layer.type = text_of(*type, layer.title());
   if (layer.type.empty()) {
     throw error("layer '{}' has no type, as type: \"Convolution\"{}", layer.name,
-                in_place(layer.location));
+                in_file(layer.location));
   }
   for (const Field& field : body.fields) read_layer_field(field, layer);
   if (!layer.include.empty() && !layer.exclude.empty()) {
     throw error("{}: has both include and exclude, but only one of them can decide{}",
-                layer.title(), in_place(layer.location));
+                layer.title(), in_file(layer.location));
   }
   layer.body = std::move(body);
   return layer;
 }
 
-// `input_dim`: four of them for every input.
+// `input_dim`: four for each input.
 void read_input_dims(const Message& message, NetDefinition& net) {
   const std::vector<const Field*> dims = message.all("input_dim");
   if (dims.empty()) return;
   if (dims.size() != 4 * net.inputs.size()) {
     throw error("net '{}' has {} input_dim for {} inputs, but must have 4 for each (N, C, H, W){}",
-                net.name, dims.size(), net.inputs.size(), in_place(dims.front()->location));
+                net.name, dims.size(), net.inputs.size(), in_file(dims.front()->location));
   }
   for (size_t i = 0; i < dims.size(); i += 4) {
     const auto dim = [&](size_t k) { return positive_of(*dims[i + k], "net"); };
@@ -95,10 +90,59 @@ void read_input_dims(const Message& message, NetDefinition& net) {
   }
 }
 
+// Fields that read_layer() also reads into members, which may have been changed since. They are
+// written from the members, all others from the message.
+constexpr std::array kept_apart{"name",  "type",    "bottom",  "top",           "loss_weight",
+                                "param", "include", "exclude", "propagate_down"};
+
+void add_number(Message& message, const std::string& name, double value) {
+  message.add(name, fmt::format("{}", value));
+}
+
+void add_rule(Message& message, const char* name, const StateRule& rule) {
+  Message& block = message.add_block(name);
+  if (rule.phase) block.add("phase", *rule.phase == TANDEM_TRAIN ? "TRAIN" : "TEST");
+  const auto level = [&block](const char* field, const std::optional<int64_t>& value) {
+    if (value) block.add(field, fmt::format("{}", *value));
+  };
+  level("min_level", rule.minimum_level);
+  level("max_level", rule.maximum_level);
+  for (const std::string& stage : rule.stages) block.add("stage", stage, true);
+  for (const std::string& stage : rule.excluded_stages) block.add("not_stage", stage, true);
+}
+
+void add_weight_rule(Message& message, const WeightRule& rule) {
+  Message& block = message.add_block("param");
+  if (!rule.name.empty()) block.add("name", rule.name, true);
+  if (rule.rate_written) add_number(block, "lr_mult", *rule.rate_written);
+  if (rule.decay_written) add_number(block, "decay_mult", *rule.decay_written);
+  if (rule.permissive) block.add("share_mode", "PERMISSIVE");
+}
+
+void add_layer(Message& net, const LayerDefinition& layer) {
+  Message& message = net.add_block("layer");
+  message.add("name", layer.name, true);
+  message.add("type", layer.type, true);
+  for (const std::string& bottom : layer.bottoms) message.add("bottom", bottom, true);
+  for (const std::string& top : layer.tops) message.add("top", top, true);
+  for (const double weight : layer.loss_weights) add_number(message, "loss_weight", weight);
+  for (const bool down : layer.propagate_down) {
+    message.add("propagate_down", down ? "true" : "false");
+  }
+  for (const StateRule& rule : layer.include) add_rule(message, "include", rule);
+  for (const StateRule& rule : layer.exclude) add_rule(message, "exclude", rule);
+  for (const WeightRule& rule : layer.weight_rules) add_weight_rule(message, rule);
+  for (const Field& field : layer.body.fields) {
+    if (std::find(kept_apart.begin(), kept_apart.end(), field.name) == kept_apart.end()) {
+      message.fields.push_back(field);
+    }
+  }
+}
+
 }  // namespace
 
-bool LayerDefinition::in_phase(int32_t phase) const {
-  const auto holds = [phase](const StateRule& rule) { return rule.holds(phase); };
+bool LayerDefinition::in_phase(int32_t phase, const NetState& state) const {
+  const auto holds = [&](const StateRule& rule) { return rule.holds(phase, state); };
   if (!include.empty()) return std::any_of(include.begin(), include.end(), holds);
   return std::none_of(exclude.begin(), exclude.end(), holds);
 }
@@ -113,9 +157,7 @@ NetDefinition parse_net(const Message& message, const std::string& file) {
                                               "input",          "input_shape", "input_dim",
                                               "force_backward", "state",       "debug_info"};
   if (message.find("base_lr") != nullptr) {
-    throw error(
-        "'{}' is a solver, not a net: `tandem train --solver` takes it; its net stands in it",
-        file);
+    throw error("'{}' is a solver, not a net: give it to `tandem train --solver`", file);
   }
   require_known(message, known, "field", "net");
   NetDefinition net;
@@ -145,6 +187,29 @@ NetDefinition read_net(const std::filesystem::path& path) {
   NetDefinition net = parse_net(read_text_format(path), path.string());
   if (net.name.empty()) net.name = path.stem().string();
   return net;
+}
+
+NetDefinition read_net_text(const std::string& text) {
+  return parse_net(parse_text_format(text, "net built in C++"), "");
+}
+
+std::string write_net(const NetDefinition& net) {
+  Message message;
+  message.add("name", net.name, true);
+  for (const std::string& input : net.inputs) message.add("input", input, true);
+  for (const Shape& shape : net.input_shapes) {
+    Message& block = message.add_block("input_shape");
+    for (const int64_t dim : {shape.n, shape.c, shape.h, shape.w}) {
+      block.add("dim", fmt::format("{}", dim));
+    }
+  }
+  if (!(net.state == NetState{})) {
+    Message& block = message.add_block("state");
+    if (net.state.level != 0) block.add("level", fmt::format("{}", net.state.level));
+    for (const std::string& stage : net.state.stages) block.add("stage", stage, true);
+  }
+  for (const LayerDefinition& layer : net.layers) add_layer(message, layer);
+  return write_text_format(message);
 }
 
 }  // namespace tandem

@@ -1,79 +1,58 @@
-// Which layers read and write what dtype. Layers with weights do the work, so that they decide; the
-// others go along where a neighbour has the dtype already, and a chain without weights stays as it
-// is: changing there and back again would cost more than it saves.
+#include "core/model/dtypes.h"
+
 #include <algorithm>
 #include <deque>
 
-#include "core/base/precision.h"
-#include "core/model/fields.h"
 #include "core/model/layer_calls.h"
-#include "core/model/layouts.h"
-#include "core/model/passes.h"
-#include "core/plugin/registry.h"
 
 namespace tandem {
 
 namespace {
 
-bool knows(const tandem_kernel& kernel, int32_t dtype) {
+bool supports(const tandem_kernel& kernel, int32_t dtype) {
   return (kernel.dtypes >> dtype & 1U) != 0;
-}
-
-// Sums and scores are compared and reported: they are float32 whatever the kernel says.
-bool is_result(const Layer& layer) {
-  return layer.has(TANDEM_LOSS) || layer.has(TANDEM_METRIC);
 }
 
 std::vector<int> neighbours(const Net& net, const Layer& layer) {
   std::vector<int> result;
   for (const int input : layer.inputs) {
-    const int producer = net.tensors[static_cast<size_t>(input)].producer;
+    const int producer = net.tensor(input).producer;
     if (producer >= 0) result.push_back(producer);
   }
   for (const int output : layer.outputs) {
-    const std::vector<int>& consumers = net.tensors[static_cast<size_t>(output)].consumers;
+    const std::vector<int>& consumers = net.tensor(output).consumers;
     result.insert(result.end(), consumers.begin(), consumers.end());
   }
   return result;
 }
 
-// Whether it adds up products: an array of its weights has several for each output. What scales,
-// shifts or normalises has none that TF32 would be faster at.
-bool adds_products(const Net& net, const Layer& layer) {
+// Whether the layer computes sums of products: one of its weights has several values for each
+// output. Layers that scale, shift or normalise have none, and TF32 would not make them faster.
+bool sums_products(const Net& net, const Layer& layer) {
   return std::any_of(layer.weights.begin(), layer.weights.end(), [&](int weight) {
-    const Shape& shape = net.weights[static_cast<size_t>(weight)].shape;
+    const Shape& shape = net.weight(weight).shape;
     return shape.c * shape.h * shape.w > 1;
   });
 }
 
-// No kernel tells whether it heeds the flag; those of other kinds of devices do not. What does not
-// is priced as float32.
+// A kernel does not report whether it uses the flag; only those of backends with the capability do.
+// Layers without the flag are priced as float32.
 void allow_tf32(Net& net, const Registry& registry, const std::string& device_kind) {
   const std::vector<std::string> able = registry.backends_with(TANDEM_COMPUTES_TF32);
   if (std::find(able.begin(), able.end(), device_kind) == able.end()) {
     throw error(
-        "precision tf32: devices of kind '{}' do not multiply in it{}: use --precision float32 or "
-        "bfloat16 here",
-        device_kind, able.empty() ? "" : fmt::format(", only {} do", fmt::join(able, ", ")));
+        "precision tf32: {} devices do not support it{}: use --precision float32 or bfloat16 here",
+        device_kind, able.empty() ? "" : fmt::format(" (only {} do)", fmt::join(able, ", ")));
   }
   for (Layer& layer : net.layers) {
-    layer.allows_tf32 = adds_products(net, layer);
+    layer.allows_tf32 = sums_products(net, layer);
   }
 }
 
 }  // namespace
 
-const tandem_kernel& kernel_of(const Layer& layer, const Registry& registry,
-                               const std::string& device_kind) {
-  try {
-    return registry.kernel(layer.type->name, device_kind);
-  } catch (const Error& failure) {
-    throw layer_error(layer, failure.what());
-  }
-}
-
-int32_t wanted_dtype(const Net& net, const Layer& layer, size_t input, int32_t made) {
-  if (input == 1 && layer.has(TANDEM_SECOND_INPUT_IS_SHAPE)) return made;
+int32_t wanted_dtype(const Net& net, const Layer& layer, size_t input, int32_t given) {
+  if (input == 1 && layer.has(TANDEM_SECOND_INPUT_IS_SHAPE)) return given;
   const bool label = input == 1 && layer.has(TANDEM_SECOND_INPUT_IS_LABEL);
   const bool is_label = label || layer.inputs[input] == net.label;
   return is_label ? static_cast<int32_t>(TANDEM_FLOAT32) : layer.dtype;
@@ -83,13 +62,14 @@ void choose_dtypes(Draft& draft, const std::string& device_kind, int32_t precisi
   if (precision == TANDEM_FLOAT32) return;
   Net& net = draft.net;
   if (precision == tf32_precision) return allow_tf32(net, *draft.registry, device_kind);
-  std::vector<bool> knowing;
+  std::vector<bool> can_have;
   std::deque<int> chosen;
   for (size_t i = 0; i < net.layers.size(); ++i) {
     Layer& layer = net.layers[i];
-    knowing.push_back(!is_result(layer) &&
-                      knows(kernel_of(layer, *draft.registry, device_kind), precision));
-    if (!knowing.back() || layer.weights.empty()) continue;
+    // Losses and metrics are compared and reported: float32, whatever their kernels support.
+    can_have.push_back(!layer.is_result() &&
+                       supports(kernel_of(layer, *draft.registry, device_kind), precision));
+    if (!can_have.back() || layer.weights.empty()) continue;
     layer.dtype = precision;
     chosen.push_back(static_cast<int>(i));
   }
@@ -103,16 +83,16 @@ void choose_dtypes(Draft& draft, const std::string& device_kind, int32_t precisi
         able.empty() ? "" : fmt::format(", or devices of kind {}", fmt::join(able, ", ")));
   }
   for (; !chosen.empty(); chosen.pop_front()) {
-    for (const int next : neighbours(net, net.layers[static_cast<size_t>(chosen.front())])) {
-      Layer& layer = net.layers[static_cast<size_t>(next)];
-      if (!knowing[static_cast<size_t>(next)] || layer.dtype == precision) continue;
+    for (const int next : neighbours(net, net.layer(chosen.front()))) {
+      Layer& layer = net.layer(next);
+      if (!can_have[static_cast<size_t>(next)] || layer.dtype == precision) continue;
       layer.dtype = precision;
       chosen.push_back(next);
     }
   }
   for (const Layer& layer : net.layers) {
     for (const int output : layer.outputs) {
-      net.tensors[static_cast<size_t>(output)].dtype = layer.dtype;
+      net.tensor(output).dtype = layer.dtype;
     }
   }
 }

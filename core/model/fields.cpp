@@ -7,20 +7,23 @@
 
 namespace tandem {
 
-std::string in_place(const Location& location) {
-  const std::string place = to_string(location);
-  return place.empty() ? "" : " (" + place + ")";
-}
-
 Error wrong_value(const Field& field, const std::string& owner, const std::string& right) {
   const std::string found = field.message ? "a block" : fmt::format("'{}'", field.text);
   return error("{}: {} is {}, but must be {}{}", owner, field.name, found, right,
-               in_place(field.location));
+               in_file(field.location));
 }
 
 const std::string& text_of(const Field& field, const std::string& owner) {
   if (field.message) throw wrong_value(field, owner, "a single value");
   return field.text;
+}
+
+const std::string& word_of(const Field& field, const std::string& owner,
+                           const std::vector<std::string>& known) {
+  const std::string& text = text_of(field, owner);
+  if (std::find(known.begin(), known.end(), text) != known.end()) return text;
+  throw wrong_value(field, owner,
+                    fmt::format("one of {}{}", fmt::join(known, ", "), did_you_mean(text, known)));
 }
 
 int64_t integer_of(const Field& field, const std::string& owner) {
@@ -46,10 +49,11 @@ double number_of(const Field& field, const std::string& owner) {
 }
 
 bool boolean_of(const Field& field, const std::string& owner) {
-  const std::string& text = text_of(field, owner);
-  if (text == "true" || text == "True" || text == "t" || text == "1") return true;
-  if (text == "false" || text == "False" || text == "f" || text == "0") return false;
-  throw wrong_value(field, owner, "true or false");
+  bool value = false;
+  if (!parse_boolean(text_of(field, owner), &value)) {
+    throw wrong_value(field, owner, "true or false");
+  }
+  return value;
 }
 
 const Message& block_of(const Field& field, const std::string& owner) {
@@ -73,7 +77,7 @@ Shape shape_of(const Field& field, const std::string& owner) {
   }
   if (dims.empty() || dims.size() > 4) {
     throw error("{}: {} has {} dims, but must have 1 to 4 (N, C, H, W){}", owner, field.name,
-                dims.size(), in_place(field.location));
+                dims.size(), in_file(field.location));
   }
   dims.resize(4, 1);
   return {dims[0], dims[1], dims[2], dims[3]};
@@ -89,7 +93,7 @@ const std::vector<std::string>& common_layer_fields() {
 Error unknown_field(const Field& field, const std::vector<std::string>& known,
                     const std::string& what, const std::string& owner) {
   return error("{}: unknown {} '{}'{}; known: {}{}", owner, what, field.name,
-               did_you_mean(field.name, known), fmt::join(known, ", "), in_place(field.location));
+               did_you_mean(field.name, known), fmt::join(known, ", "), in_file(field.location));
 }
 
 void require_known(const Message& message, const std::vector<std::string>& known,
@@ -98,6 +102,21 @@ void require_known(const Message& message, const std::vector<std::string>& known
     if (std::find(known.begin(), known.end(), field.name) == known.end()) {
       throw unknown_field(field, known, what, owner);
     }
+  }
+}
+
+void read_fields(const Message& message, const std::string& what, const std::string& owner,
+                 const std::vector<FieldReader>& readers) {
+  for (const Field& field : message.fields) {
+    const auto reader =
+        std::find_if(readers.begin(), readers.end(),
+                     [&field](const FieldReader& one) { return field.name == one.name; });
+    if (reader == readers.end()) {
+      std::vector<std::string> known;
+      for (const FieldReader& one : readers) known.emplace_back(one.name);
+      throw unknown_field(field, known, what, owner);
+    }
+    reader->read(field);
   }
 }
 

@@ -1,9 +1,10 @@
-// Reading the fields of a text-format message. Every refusal is an Error that says whose field it
-// is, what was written, what would be right, and file:line:column. `owner` is as "layer 'conv1'
+// Reading the fields of a text-format message. Every refusal is an Error that names the owner of
+// the field, the value, what would be right, and file:line:column. `owner` is as "layer 'conv1'
 // (Convolution)".
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,14 +14,14 @@
 
 namespace tandem {
 
-// " (net.prototxt:23:5)", or "" without a file.
-[[nodiscard]] std::string in_place(const Location& location);
-
 // "<owner>: <field> is '<text>', but must be <right> (file:line:column)"
 [[nodiscard]] Error wrong_value(const Field& field, const std::string& owner,
                                 const std::string& right);
 
 [[nodiscard]] const std::string& text_of(const Field& field, const std::string& owner);
+// A text that is one of `known`.
+[[nodiscard]] const std::string& word_of(const Field& field, const std::string& owner,
+                                         const std::vector<std::string>& known);
 [[nodiscard]] int64_t integer_of(const Field& field, const std::string& owner);
 [[nodiscard]] int64_t positive_of(const Field& field, const std::string& owner);
 [[nodiscard]] double number_of(const Field& field, const std::string& owner);  // finite
@@ -30,14 +31,22 @@ namespace tandem {
 // BlobShape: 1 to 4 dims, missing ones are 1.
 [[nodiscard]] Shape shape_of(const Field& field, const std::string& owner);
 
-// What every layer may have, whatever its type.
+// The fields that every layer may have, whatever its type.
 [[nodiscard]] const std::vector<std::string>& common_layer_fields();
 
-// Error with near names for the first field that is none of `known`. `what` is as "field" or
-// "field of transform_param".
+// Error with near names for the first field that is not in `known`. `what` is as "field" or "field
+// of transform_param".
 void require_known(const Message& message, const std::vector<std::string>& known,
                    const std::string& what, const std::string& owner);
 [[nodiscard]] Error unknown_field(const Field& field, const std::vector<std::string>& known,
                                   const std::string& what, const std::string& owner);
+
+struct FieldReader {
+  const char* name;
+  std::function<void(const Field&)> read;
+};
+// Calls the reader of each field of the message; the same Error for a field that has none.
+void read_fields(const Message& message, const std::string& what, const std::string& owner,
+                 const std::vector<FieldReader>& readers);
 
 }  // namespace tandem

@@ -1,20 +1,19 @@
-#include <algorithm>
+#include "core/model/in_place.h"
 
-#include "core/model/passes.h"
+#include <algorithm>
+#include <cstring>
+
+#include "core/model/layer_calls.h"
 
 namespace tandem {
 
 namespace {
 
-const Tensor& tensor_at(const Net& net, int tensor) {
-  return net.tensors[static_cast<size_t>(tensor)];
-}
-
-// Some backward still needs what the tensor's memory holds when the layer that made it is done:
-// its maker's, or that of a layer which wrote over the same memory before.
-bool is_read_by_its_makers(const Net& net, int tensor) {
-  while (tensor_at(net, tensor).producer >= 0) {
-    const Layer& maker = net.layers[static_cast<size_t>(tensor_at(net, tensor).producer)];
+// Whether a backward pass still reads the values in the tensor's memory: that of its producer, or
+// of an earlier layer that wrote the same memory in place.
+bool is_read_by_its_producers(const Net& net, int tensor) {
+  while (net.tensor(tensor).producer >= 0) {
+    const Layer& maker = net.layer(net.tensor(tensor).producer);
     if (maker.has(TANDEM_BACKWARD_READS_OUTPUTS) && maker.has_backward()) return true;
     if (!maker.runs_in_place) return false;
     tensor = maker.inputs[0];
@@ -25,13 +24,13 @@ bool is_read_by_its_makers(const Net& net, int tensor) {
 bool may_run_in_place(const Net& net, const Layer& layer) {
   if (!layer.has(TANDEM_IN_PLACE) || layer.inputs.empty() || layer.outputs.empty()) return false;
   const int input = layer.inputs[0];
-  const Tensor& from = tensor_at(net, input);
-  const Tensor& to = tensor_at(net, layer.outputs[0]);
-  if (from.view_of >= 0) return false;  // others read it
-  if (from.producer < 0) return false;  // the data or the labels, which the step still owns
-  const Layer& maker = net.layers[static_cast<size_t>(from.producer)];
-  if (maker.has(TANDEM_LOSS) || maker.has(TANDEM_METRIC)) return false;  // a scalar to be reported
-  // Its other axes may differ: the elements are the same.
+  const Tensor& from = net.tensor(input);
+  const Tensor& to = net.tensor(layer.outputs[0]);
+  if (from.view_of >= 0) return false;  // other tensors have the same memory
+  if (from.producer < 0) return false;  // the batch belongs to the whole step
+  const Layer& maker = net.layer(from.producer);
+  if (maker.is_result()) return false;
+  // Other axes may differ, as the elements are the same.
   if (from.shape.n != to.shape.n || element_count(from.shape) != element_count(to.shape) ||
       from.layout != to.layout || from.dtype != to.dtype) {
     return false;
@@ -41,10 +40,42 @@ bool may_run_in_place(const Net& net, const Layer& layer) {
   if (net.phase != TANDEM_TRAIN) return true;
   if (from.has_gradient != to.has_gradient) return false;
   if (layer.has(TANDEM_BACKWARD_READS_INPUTS) && layer.has_backward()) return false;
-  return !is_read_by_its_makers(net, input);
+  return !is_read_by_its_producers(net, input);
+}
+
+// The layer whose only output `follower` reads and changes in place; -1: there is none.
+int producer_of(const Net& net, const Layer& follower) {
+  if (!follower.runs_in_place || follower.inputs.size() != 1 || follower.outputs.size() != 1) {
+    return -1;
+  }
+  const int input = follower.inputs[0];
+  const Tensor& tensor = net.tensor(input);
+  if (tensor.producer < 0 || tensor.view_of >= 0 || tensor.consumers.size() != 1) return -1;
+  const Layer& maker = net.layer(tensor.producer);
+  return maker.is_result() || maker.outputs.size() != 1 || maker.fused_into >= 0 ? -1
+                                                                                 : tensor.producer;
+}
+
+// Whether its forward pass is nothing but an activation and saves nothing for its backward pass.
+bool is_plain(const Layer& follower) {
+  return follower.weights.empty() && follower.has(TANDEM_SAVES_NOTHING) &&
+         !follower.has(TANDEM_BATCH_STATISTICS) && !follower.is_result();
 }
 
 }  // namespace
+
+void view_splits(Draft& draft) {
+  Net& net = draft.net;
+  for (size_t i = 0; i < net.layers.size(); ++i) {
+    const Layer& layer = net.layers[i];
+    if (draft.definition_of[i] >= 0 || std::strcmp(layer.type->name, "Split") != 0) continue;
+    const Tensor& from = net.tensor(layer.inputs[0]);
+    for (const int output : layer.outputs) {
+      Tensor& to = net.tensor(output);
+      if (to.layout == from.layout && to.dtype == from.dtype) to.view_of = layer.inputs[0];
+    }
+  }
+}
 
 void run_in_place(Draft& draft) {
   Net& net = draft.net;
@@ -52,8 +83,24 @@ void run_in_place(Draft& draft) {
     if (!may_run_in_place(net, layer)) continue;
     layer.runs_in_place = true;
     const int from = layer.inputs[0];
-    const int root = tensor_at(net, from).alias_of;
-    net.tensors[static_cast<size_t>(layer.outputs[0])].alias_of = root >= 0 ? root : from;
+    const int root = net.tensor(from).alias_of;
+    net.tensor(layer.outputs[0]).alias_of = root >= 0 ? root : from;
+  }
+}
+
+void fuse_activations(Draft& draft, const std::string& device_kind) {
+  Net& net = draft.net;
+  for (size_t i = 0; i < net.layers.size(); ++i) {
+    Layer& follower = net.layers[i];
+    const int producer = producer_of(net, follower);
+    if (producer < 0 || !is_plain(follower)) continue;
+    const int32_t activation = layer_activation(follower, net.phase, input_shapes(net, follower));
+    if (activation != TANDEM_ACTIVATION_RELU) continue;  // none, or one of a newer ABI
+    Layer& maker = net.layer(producer);
+    const tandem_kernel& kernel = kernel_of(maker, *draft.registry, device_kind);
+    if ((kernel.activations >> activation & 1U) == 0) continue;
+    maker.activation = activation;
+    follower.fused_into = producer;
   }
 }
 

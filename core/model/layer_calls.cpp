@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "core/model/fields.h"
 #include "core/plugin/registry.h"
 
 namespace tandem {
@@ -13,7 +12,7 @@ namespace {
 constexpr uint32_t usual_weights = 8;
 constexpr uint32_t most_weights = 1024;
 
-// Beyond this many floats no machine's memory goes; what is below can be added up without overflow.
+// More floats than any memory holds; sums of smaller numbers do not overflow.
 constexpr double most_elements = 1e15;
 
 tandem_layer_query make_query(const Layer& layer, int32_t phase, const std::vector<Shape>& inputs) {
@@ -47,7 +46,7 @@ void require_shape(const Layer& layer, const Shape& shape, const std::string& wh
 }  // namespace
 
 Error layer_error(const Layer& layer, const std::string& reason) {
-  return error("{}: {}{}", layer.title(), reason, in_place(layer.location));
+  return error("{}: {}{}", layer.title(), reason, in_file(layer.location));
 }
 
 const tandem_layer_type& find_type(const Registry& registry, const std::string& type,
@@ -55,7 +54,7 @@ const tandem_layer_type& find_type(const Registry& registry, const std::string& 
   try {
     return registry.layer_type(type);
   } catch (const Error& failure) {
-    throw error("{}: {}{}", title, failure.what(), in_place(location));
+    throw error("{}: {}{}", title, failure.what(), in_file(location));
   }
 }
 
@@ -96,6 +95,15 @@ std::vector<tandem_weight> declared_weights(const Layer& layer, int32_t phase,
   return weights;
 }
 
+const tandem_kernel& kernel_of(const Layer& layer, const Registry& registry,
+                               const std::string& device_kind) {
+  try {
+    return registry.kernel(layer.type->name, device_kind);
+  } catch (const Error& failure) {
+    throw layer_error(layer, failure.what());
+  }
+}
+
 tandem_layer_cost layer_cost(const Layer& layer, int32_t phase, const std::vector<Shape>& inputs) {
   const tandem_layer_query query = make_query(layer, phase, inputs);
   tandem_layer_cost cost{};
@@ -124,6 +132,36 @@ int32_t layer_activation(const Layer& layer, int32_t phase, const std::vector<Sh
   const tandem_layer_query query = make_query(layer, phase, inputs);
   require(layer, layer.type->activation(&query, &activation), "its activation");
   return activation;
+}
+
+LayerBinding::LayerBinding(const Net& net, const Layer& layer, const std::vector<Shape>& shapes) {
+  const auto describe = [&](int tensor) {
+    return tandem_tensor{shapes[static_cast<size_t>(tensor)], net.tensor(tensor).dtype,
+                         net.tensor(tensor).layout};
+  };
+  for (const int input : layer.inputs) inputs.push_back(describe(input));
+  for (const int output : layer.outputs) outputs.push_back(describe(output));
+  for (size_t i = 0; i < layer.weights.size(); ++i) {
+    weights.push_back(layer.weight_shapes.empty() ? net.weight(layer.weights[i]).shape
+                                                  : layer.weight_shapes[i]);
+  }
+  raw.struct_size = sizeof raw;
+  raw.phase = net.phase;
+  raw.layer_index = layer.random_index;
+  raw.flags = (layer.wants_backward_data ? TANDEM_WANTS_BACKWARD_DATA : 0) |
+              (layer.wants_backward_weights ? TANDEM_WANTS_BACKWARD_WEIGHTS : 0) |
+              (layer.runs_in_place ? TANDEM_RUNS_IN_PLACE : 0) |
+              (layer.allows_tf32 ? TANDEM_ALLOWS_TF32 : 0);
+  raw.layer_name = layer.name.c_str();
+  raw.attributes = layer.attributes ? layer.attributes->handle() : nullptr;
+  raw.inputs = inputs.data();
+  raw.input_count = static_cast<uint32_t>(inputs.size());
+  raw.outputs = outputs.data();
+  raw.output_count = static_cast<uint32_t>(outputs.size());
+  raw.weights = weights.data();
+  raw.weight_count = static_cast<uint32_t>(weights.size());
+  raw.batch_size = net.batch;
+  raw.slice_end = outputs.empty() ? 0 : outputs[0].shape.c;
 }
 
 }  // namespace tandem

@@ -1,5 +1,5 @@
-// Asking a layer's type over the C ABI. Every refusal becomes an Error that begins with the
-// layer's title and ends with its place in the file.
+// Calls of a layer's type and kernel over the C ABI. Every refusal becomes an Error that begins
+// with the layer's title and ends with its location in the file.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ class Registry;
 // "layer 'conv1' (Convolution): <reason> (net.prototxt:23)"
 [[nodiscard]] Error layer_error(const Layer& layer, const std::string& reason);
 
-// The type by name; Error with near names, titled and placed as the layer.
+// The type by name. The Error has near names, and the title and location of the layer.
 [[nodiscard]] const tandem_layer_type& find_type(const Registry& registry, const std::string& type,
                                                  const std::string& title,
                                                  const Location& location);
@@ -30,8 +30,24 @@ class Registry;
 // Zeros for a layer without statistics.
 [[nodiscard]] tandem_layer_statistics layer_statistics(const Layer& layer, int32_t phase,
                                                        const std::vector<Shape>& inputs);
-// The TANDEM_ACTIVATION_... that its forward pass is, and nothing besides.
+// The TANDEM_ACTIVATION_... that its forward pass computes; TANDEM_ACTIVATION_NONE if it computes
+// anything else.
 [[nodiscard]] int32_t layer_activation(const Layer& layer, int32_t phase,
                                        const std::vector<Shape>& inputs);
+
+// The layer's kernel for a kind of device.
+[[nodiscard]] const tandem_kernel& kernel_of(const Layer& layer, const Registry& registry,
+                                             const std::string& device_kind);
+
+// The tandem_binding of a whole layer, with the data that it points to. `shapes`: of all tensors.
+struct LayerBinding {
+  LayerBinding(const Net& net, const Layer& layer, const std::vector<Shape>& shapes);
+  LayerBinding(LayerBinding&&) = default;
+  LayerBinding& operator=(LayerBinding&&) = default;
+
+  std::vector<tandem_tensor> inputs, outputs;
+  std::vector<Shape> weights;
+  tandem_binding raw{};
+};
 
 }  // namespace tandem

@@ -1,23 +1,126 @@
 #include "core/model/layouts.h"
 
-#include <array>
+#include <algorithm>
+#include <compare>
 #include <map>
 
+#include "core/model/dtypes.h"
 #include "core/model/layer_calls.h"
-#include "core/model/passes.h"
+#include "core/model/results.h"
+#include "core/plugin/registry.h"
 
 namespace tandem {
 
 namespace {
 
-using Options = std::vector<std::vector<tandem_layout_option>>;
+// The options of each layer, best first, and one option for each.
+using LayoutOptions = std::vector<std::vector<tandem_layout_option>>;
+using LayoutChoice = std::vector<tandem_layout_option>;
 
-// A search that starts from several plain choices and improves each layer by layer until nothing
-// gets cheaper. A net is a chain with few branches, so the best start is nearly always the optimum;
-// the starts of one layout throughout keep an element-wise layer from bouncing between two.
+// How the elements of a tensor are stored.
+struct Form {
+  int32_t layout = TANDEM_NCHW, dtype = TANDEM_FLOAT32;
+  auto operator<=>(const Form&) const = default;
+};
+
+constexpr uint32_t most_options = 64;
+
+bool is_label(const Net& net, const Layer& layer, size_t input) {
+  return layer.inputs[input] == net.label ||
+         (input == 1 && layer.has(TANDEM_SECOND_INPUT_IS_LABEL));
+}
+
+bool is_shape_only(const Layer& layer, size_t input) {
+  return input == 1 && layer.has(TANDEM_SECOND_INPUT_IS_SHAPE);
+}
+
+bool can_have(const Shape& shape, int32_t layout) {
+  if (shape.h == 1 && shape.w == 1) return true;
+  switch (layout) {
+    case TANDEM_NCHW:
+    case TANDEM_NHWC:
+      return true;
+    case TANDEM_NCHW8C:
+      return shape.c % 8 == 0;
+    case TANDEM_NCHW16C:
+      return shape.c % 16 == 0;
+    default:
+      return false;  // of a newer ABI
+  }
+}
+
+bool can_have(const Net& net, const Layer& layer, const tandem_layout_option& option) {
+  for (size_t i = 0; i < layer.inputs.size(); ++i) {
+    const Shape& shape = net.tensor(layer.inputs[i]).shape;
+    if (is_label(net, layer, i) || is_shape_only(layer, i)) continue;
+    if (!can_have(shape, option.input)) return false;
+  }
+  return std::all_of(layer.outputs.begin(), layer.outputs.end(),
+                     [&](int tensor) { return can_have(net.tensor(tensor).shape, option.output); });
+}
+
+// The layout options of the layer's kernel that its tensors can have. `shapes`: of all tensors.
+std::vector<tandem_layout_option> ask(const Net& net, const Layer& layer,
+                                      const tandem_kernel& kernel,
+                                      const std::vector<Shape>& shapes) {
+  if (kernel.layouts == nullptr) return {{TANDEM_NCHW, TANDEM_NCHW, 0}};
+  LayerBinding binding(net, layer, shapes);
+  for (size_t i = 0; i < layer.inputs.size(); ++i) {
+    binding.inputs[i].dtype = wanted_dtype(net, layer, i, net.tensor(layer.inputs[i]).dtype);
+  }
+  std::vector<tandem_layout_option> options(most_options);
+  uint32_t count = 0;
+  const tandem_status status = kernel.layouts(&binding.raw, options.data(), most_options, &count);
+  if (status != TANDEM_OK) throw layer_error(layer, take_reason());
+  options.resize(std::min(count, most_options));
+  std::erase_if(options,
+                [&](const tandem_layout_option& option) { return !can_have(net, layer, option); });
+  if (options.empty()) {
+    throw layer_error(layer, fmt::format("its kernel on device kind '{}' offers no layout that its "
+                                         "tensors can have",
+                                         kernel.device_kind));
+  }
+  return options;
+}
+
+// A tensor of one pixel has the same bytes in every layout and is always called NCHW.
+int32_t effective_layout(const Shape& shape, int32_t layout) {
+  return shape.h == 1 && shape.w == 1 ? static_cast<int32_t>(TANDEM_NCHW) : layout;
+}
+
+// The layout in which a layer reads an input that has the layout `given`; labels are plain.
+int32_t wanted_layout(const Net& net, const Layer& layer, size_t input,
+                      const tandem_layout_option& option, int32_t given) {
+  if (is_shape_only(layer, input)) return given;
+  if (is_label(net, layer, input)) return TANDEM_NCHW;
+  const Shape& shape = net.tensor(layer.inputs[input]).shape;
+  return effective_layout(shape, option.input);
+}
+
+// The layout in which a tensor is written; the data and the labels are plain.
+int32_t made_layout(const Net& net, int tensor, const LayoutChoice& choice) {
+  const Tensor& made = net.tensor(tensor);
+  if (made.producer < 0) return TANDEM_NCHW;
+  return effective_layout(made.shape, choice[static_cast<size_t>(made.producer)].output);
+}
+
+LayoutOptions layout_options(const Net& net, const Registry& registry,
+                             const std::string& device_kind) {
+  LayoutOptions options;
+  const std::vector<Shape> shapes = net.shapes(net.batch);
+  for (const Layer& layer : net.layers) {
+    options.push_back(ask(net, layer, kernel_of(layer, registry, device_kind), shapes));
+  }
+  return options;
+}
+
+// A search that starts from several simple choices and improves each, one layer at a time, until
+// the cost stays the same. A net is a chain with few branches, so the best start is nearly always
+// the optimum. The starts with one layout throughout keep an element-wise layer from switching
+// between two.
 class LayoutSearch {
  public:
-  LayoutSearch(const Net& net, const Options& options) : net_(net), options_(options) {}
+  LayoutSearch(const Net& net, const LayoutOptions& options) : net_(net), options_(options) {}
 
   LayoutChoice best() const {
     LayoutChoice best = improved(greedy());
@@ -36,19 +139,19 @@ class LayoutSearch {
  private:
   // A reorder reads and writes every byte.
   [[nodiscard]] double reorder_cost(int index, int32_t wanted) const {
-    const Tensor& tensor = net_.tensors[static_cast<size_t>(index)];
+    const Tensor& tensor = net_.tensor(index);
     return static_cast<double>(dtype_bytes(tensor.dtype) + dtype_bytes(wanted)) *
            static_cast<double>(element_count(tensor.shape));
   }
 
-  // What the layer's option costs by itself and at its inputs.
+  // The cost of the layer's option and of the reorders of its inputs.
   [[nodiscard]] double input_cost(size_t i, const LayoutChoice& choice) const {
     const Layer& layer = net_.layers[i];
     double cost = choice[i].extra_bytes;
     for (size_t k = 0; k < layer.inputs.size(); ++k) {
       const int tensor = layer.inputs[k];
       const int32_t made = made_layout(net_, tensor, choice);
-      const int32_t made_dtype = net_.tensors[static_cast<size_t>(tensor)].dtype;
+      const int32_t made_dtype = net_.tensor(tensor).dtype;
       const int32_t dtype = wanted_dtype(net_, layer, k, made_dtype);
       if (wanted_layout(net_, layer, k, choice[i], made) != made || dtype != made_dtype) {
         cost += reorder_cost(tensor, dtype);
@@ -60,7 +163,7 @@ class LayoutSearch {
   [[nodiscard]] double cost_around(size_t i, const LayoutChoice& choice) const {
     double cost = input_cost(i, choice);
     for (const int tensor : net_.layers[i].outputs) {
-      for (const int consumer : net_.tensors[static_cast<size_t>(tensor)].consumers) {
+      for (const int consumer : net_.tensor(tensor).consumers) {
         cost += input_cost(static_cast<size_t>(consumer), choice);
       }
     }
@@ -109,7 +212,8 @@ class LayoutSearch {
     return choice;
   }
 
-  // Sets the layer's cheapest option, an equal one only if none was cheaper; true if it changed.
+  // Sets the layer's cheapest option and returns whether it changed; of equal ones, the present
+  // one.
   template <class Cost>
   bool choose(size_t i, LayoutChoice& choice, const Cost& cost_now) const {
     tandem_layout_option best = choice[i];
@@ -129,10 +233,10 @@ class LayoutSearch {
   }
 
   const Net& net_;
-  const Options& options_;
+  const LayoutOptions& options_;
 };
 
-// Puts in the Reorder layers that a choice needs: one for each tensor and wanted form.
+// Inserts the Reorder layers that a choice needs: one for each tensor and wanted form.
 class Reorders {
  public:
   explicit Reorders(Draft& draft) : draft_(draft) {}
@@ -142,7 +246,7 @@ class Reorders {
     auto [found, is_new] = made_.try_emplace({tensor, form}, insertions_.size());
     if (is_new) insertions_.push_back(reorder(tensor, form, consumer));
     Insertion& insertion = insertions_[found->second];
-    // Splits came before: at most one consumer of a tensor takes a gradient.
+    // Splits were inserted before, so at most one consumer of a tensor takes a gradient.
     if (takes_gradient) {
       insertion.layer.wants_backward_data = true;
       insertion.takes_gradient = {true};
@@ -155,7 +259,7 @@ class Reorders {
  private:
   Insertion reorder(int tensor, const Form& form, int consumer) {
     Net& net = draft_.net;
-    const Tensor& source = net.tensors[static_cast<size_t>(tensor)];
+    const Tensor& source = net.tensor(tensor);
     std::string name = source.name + "_reorder";
     if (form.layout != source.layout) name += "_" + layout_name(form.layout);
     if (form.dtype != source.dtype) name += "_" + dtype_name(form.dtype);
@@ -167,13 +271,10 @@ class Reorders {
     layer.inputs = {tensor};
     layer.outputs.resize(1);
     layer.loss_weights = {0.0};
-    Tensor copy;
-    copy.name = layer.name;
-    copy.shape = output_shapes(layer, net.phase, input_shapes(net, layer))[0];
-    copy.layout = form.layout;
-    copy.dtype = form.dtype;
-    layer.outputs[0] = static_cast<int>(net.tensors.size());
-    net.tensors.push_back(std::move(copy));
+    const Shape shape = output_shapes(layer, net.phase, input_shapes(net, layer))[0];
+    layer.outputs[0] = add_tensor(net, layer.name, shape);
+    net.tensor(layer.outputs[0]).layout = form.layout;
+    net.tensor(layer.outputs[0]).dtype = form.dtype;
     return insertion;
   }
 
@@ -183,7 +284,7 @@ class Reorders {
 };
 
 Form form_of(const Net& net, int tensor) {
-  const Tensor& t = net.tensors[static_cast<size_t>(tensor)];
+  const Tensor& t = net.tensor(tensor);
   return {t.layout, t.dtype};
 }
 
@@ -202,7 +303,7 @@ void insert_reorders(Draft& draft, const LayoutChoice& choice) {
       net.layers[i].inputs[k] = plain;
     }
   }
-  // Whoever reads a prediction reads it plain, in float32.
+  // A prediction is read in NCHW and float32.
   const int prediction = net.phase == TANDEM_TEST ? find_prediction(net) : -1;
   if (prediction >= 0 && form_of(net, prediction) != Form{}) {
     (void)reorders.reordered(prediction, Form{}, static_cast<int>(net.layers.size()), false);
@@ -212,13 +313,9 @@ void insert_reorders(Draft& draft, const LayoutChoice& choice) {
 
 }  // namespace
 
-LayoutChoice least_cost_layouts(const Net& net, const Options& options) {
-  return LayoutSearch(net, options).best();
-}
-
 void choose_layouts(Draft& draft, const std::string& device_kind) {
-  const Options options = layout_options(draft.net, *draft.registry, device_kind);
-  const LayoutChoice choice = least_cost_layouts(draft.net, options);
+  const LayoutOptions options = layout_options(draft.net, *draft.registry, device_kind);
+  const LayoutChoice choice = LayoutSearch(draft.net, options).best();
   for (size_t i = 0; i < draft.net.tensors.size(); ++i) {
     draft.net.tensors[i].layout = made_layout(draft.net, static_cast<int>(i), choice);
   }

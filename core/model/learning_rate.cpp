@@ -1,8 +1,8 @@
+#include "core/model/learning_rate.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-
-#include "core/model/solver_definition.h"
 
 namespace tandem {
 

@@ -11,7 +11,7 @@ void require_loss_scale(double scale) {
   int exponent = 0;
   const bool is_power = scale > 0 && std::frexp(scale, &exponent) == 0.5;
   if (is_power && scale >= 1 && scale <= largest_loss_scale) return;
-  throw error("a loss scale of {}: it is a power of two from 1 to {}, as 128 or 4096", scale,
+  throw error("a loss scale of {}: it must be a power of two from 1 to {}, as 128 or 4096", scale,
               largest_loss_scale);
 }
 

@@ -1,12 +1,10 @@
-// Where nets are found by name.
-#include <dlfcn.h>
+#include "core/model/models.h"
 
-#include <algorithm>
-#include <cstdlib>
 #include <set>
 
+#include "core/base/error.h"
+#include "core/base/folders.h"
 #include "core/base/strings.h"
-#include "core/model/definition.h"
 
 namespace tandem {
 
@@ -16,40 +14,15 @@ namespace fs = std::filesystem;
 
 constexpr const char* solver_ending = "_solver";
 
-fs::path program_folder() {
-  std::error_code failure;
-  return fs::read_symlink("/proc/self/exe", failure).parent_path();
-}
-
-// Where the code of this function lies: libtandem-core, or the program it was linked into.
-fs::path library_folder() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&program_folder), &info) == 0) return {};
-  std::error_code failure;
-  return fs::canonical(info.dli_fname, failure).parent_path();
-}
-
-// In a build tree share/tandem/models leads to the sources' examples/models, so that programs find
-// the models the same way before and after they are installed.
 std::vector<fs::path> model_folders() {
-  std::vector<fs::path> folders;
-  if (const char* listed = std::getenv("TANDEM_MODEL_PATH")) {
-    for (const std::string& folder : split(listed, ':')) {
-      if (!folder.empty()) folders.emplace_back(folder);
-    }
-  }
+  std::vector<fs::path> folders = listed_folders("TANDEM_MODEL_PATH");
   for (const fs::path& folder : {library_folder(), program_folder()}) {
     if (folder.empty()) continue;
     folders.push_back((folder / "../share/tandem/models").lexically_normal());
-    // A library folder may have a level of its own: lib/x86_64-linux-gnu.
+    // For a library in a folder of its own level: lib/x86_64-linux-gnu.
     folders.push_back((folder / "../../share/tandem/models").lexically_normal());
   }
   return folders;
-}
-
-bool is_file(const fs::path& path) {
-  std::error_code failure;
-  return fs::is_regular_file(path, failure);
 }
 
 // The model's file, or "".
@@ -57,7 +30,8 @@ fs::path find_model(const std::string& name) {
   if (name.empty() || name.find('/') != std::string::npos) return {};
   for (const fs::path& folder : model_folders()) {
     fs::path file = folder / (name + ".prototxt");
-    if (is_file(file)) return file;
+    std::error_code failure;
+    if (fs::is_regular_file(file, failure)) return file;
   }
   return {};
 }

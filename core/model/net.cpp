@@ -1,8 +1,18 @@
 #include "core/model/net.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 
+#include "core/model/dtypes.h"
+#include "core/model/gradients.h"
+#include "core/model/in_place.h"
 #include "core/model/layer_calls.h"
+#include "core/model/layouts.h"
+#include "core/model/loss_scale.h"
+#include "core/model/resolve.h"
+#include "core/model/results.h"
+#include "core/model/weight_arrays.h"
 
 namespace tandem {
 
@@ -18,7 +28,7 @@ bool Layer::may_take_gradient(size_t input) const {
 std::vector<Shape> Net::shapes(int64_t rows) const {
   if (rows < 1) throw error("net '{}': a share of {} rows is empty", name, rows);
   std::vector<Shape> result(tensors.size());
-  if (rows == batch) {  // as it was built: plans ask this for every task
+  if (rows == batch) {  // as it was built; plans ask this for every task
     for (size_t i = 0; i < result.size(); ++i) result[i] = tensors[i].shape;
     return result;
   }
@@ -43,11 +53,9 @@ std::vector<Shape> Net::shapes(int64_t rows) const {
 
 tandem_layer_cost Net::cost(int layer, int64_t rows) const {
   const Layer& asked = layers.at(static_cast<size_t>(layer));
-  std::vector<Shape> inputs;
-  for (const int input : asked.inputs) {
-    inputs.push_back(tensors[static_cast<size_t>(input)].shape);
-  }
-  // Plans ask this for every task: of the other layers only where rows are no rows of the batch.
+  std::vector<Shape> inputs = input_shapes(*this, asked);
+  // Plans ask this for every task. Other layers are needed only where rows are not rows of the
+  // batch.
   const auto has_rows = [this](const Shape& shape) { return shape.n == batch; };
   if (rows >= 1 && std::all_of(inputs.begin(), inputs.end(), has_rows)) {
     for (Shape& input : inputs) input.n = rows;
@@ -60,9 +68,7 @@ tandem_layer_cost Net::cost(int layer, int64_t rows) const {
 
 tandem_layer_statistics Net::statistics(int layer) const {
   const Layer& asked = layers.at(static_cast<size_t>(layer));
-  std::vector<Shape> inputs;
-  for (const int input : asked.inputs) inputs.push_back(tensors[static_cast<size_t>(input)].shape);
-  return layer_statistics(asked, phase, inputs);
+  return layer_statistics(asked, phase, input_shapes(*this, asked));
 }
 
 int Net::values_of(int tensor) const {
@@ -79,16 +85,16 @@ int Net::gradient_of(int tensor) const {
 }
 
 bool Net::makes_views(int layer) const {
-  const std::vector<int>& outputs = layers[static_cast<size_t>(layer)].outputs;
+  const std::vector<int>& outputs = this->layer(layer).outputs;
   return !outputs.empty() && std::all_of(outputs.begin(), outputs.end(), [this](int output) {
-    return tensors[static_cast<size_t>(output)].view_of >= 0;
+    return tensor(output).view_of >= 0;
   });
 }
 
 int Net::fused_layer(int layer) const {
-  const Layer& maker = layers[static_cast<size_t>(layer)];
+  const Layer& maker = this->layer(layer);
   if (maker.activation == TANDEM_ACTIVATION_NONE) return -1;
-  return tensors[static_cast<size_t>(maker.outputs[0])].consumers.at(0);
+  return tensor(maker.outputs[0]).consumers.at(0);
 }
 
 void Net::separate_activations() {
@@ -107,6 +113,50 @@ int Net::find_layer(const std::string& layer_name) const {
     if (layers[i].name == layer_name) return static_cast<int>(i);
   }
   return -1;
+}
+
+namespace {
+
+// The net of the other phase, whose weights must be the same. It may not exist: a deploy net cannot
+// be trained.
+std::optional<Draft> resolve_other_phase(const NetDefinition& definition, const Registry& registry,
+                                         const NetOptions& options) {
+  try {
+    return resolve(definition, registry, options,
+                   options.phase == TANDEM_TRAIN ? TANDEM_TEST : TANDEM_TRAIN);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+void check_batch(int64_t batch) {
+  constexpr int64_t most = std::numeric_limits<int32_t>::max();
+  if (batch < 1) throw error("batch {}: a batch has at least 1 sample", batch);
+  if (batch > most) throw error("batch {}: a batch has at most {} samples", batch, most);
+}
+
+}  // namespace
+
+Net build_net(const NetDefinition& definition, const Registry& registry,
+              const NetOptions& options) {
+  check_batch(options.batch);
+  Draft draft = resolve(definition, registry, options, options.phase);
+  const std::optional<Draft> other = resolve_other_phase(definition, registry, options);
+  place_weights(draft, other ? &*other : nullptr);
+  insert_loss_sums(definition, draft);
+  find_gradients(draft);
+  insert_splits(draft);
+  if (!options.device_kind.empty()) choose_dtypes(draft, options.device_kind, options.precision);
+  if (!options.device_kind.empty()) choose_layouts(draft, options.device_kind);
+  view_splits(draft);
+  run_in_place(draft);
+  find_results(draft);
+  if (!options.device_kind.empty()) fuse_activations(draft, options.device_kind);
+  if (options.loss_scale != 0) {
+    require_loss_scale(options.loss_scale);
+    draft.net.loss_scale = options.loss_scale;
+  }
+  return std::move(draft.net);
 }
 
 }  // namespace tandem

@@ -6,7 +6,7 @@ namespace tandem {
 namespace {
 
 const Tensor& tensor_of(const Net& net, int index) {
-  return net.tensors[static_cast<size_t>(index)];
+  return net.tensor(index);
 }
 
 // A DOT string; its line breaks are written \n.
@@ -59,7 +59,7 @@ std::vector<LayerSummary> summarize(const Net& net) {
         row.output_bytes += element_count(tensor.shape) * dtype_bytes(tensor.dtype);
     }
     for (const int index : layer.weights) {
-      const WeightArray& weight = net.weights[static_cast<size_t>(index)];
+      const WeightArray& weight = net.weight(index);
       if (weight.layer == row.layer) row.weights += weight.count;
     }
     const tandem_layer_cost cost = net.cost(row.layer, net.batch);
@@ -72,9 +72,7 @@ std::vector<LayerSummary> summarize(const Net& net) {
 }
 
 std::string fusion_text(const Net& net, const Layer& layer) {
-  return layer.fused_into < 0
-             ? ""
-             : "fused into " + net.layers[static_cast<size_t>(layer.fused_into)].name;
+  return layer.fused_into < 0 ? "" : "fused into " + net.layer(layer.fused_into).name;
 }
 
 std::string to_dot(const Net& net) {
@@ -88,7 +86,7 @@ std::string to_dot(const Net& net) {
     text += edges(net, name, tensor);
   }
   for (const LayerSummary& row : summarize(net)) {
-    const Layer& layer = net.layers[static_cast<size_t>(row.layer)];
+    const Layer& layer = net.layer(row.layer);
     std::string label = fmt::format("{}\n{}", layer.name, layer.type->name);
     if (row.weights > 0) label += fmt::format("\n{} weights", row.weights);
     if (layer.fused_into >= 0) label += "\n" + fusion_text(net, layer);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/model/class_targets.h"
 #include "core/model/definition.h"
 #include "core/model/fields.h"
 
@@ -14,15 +13,7 @@ bool is_set(const NetState& state, const std::string& stage) {
   return std::find(state.stages.begin(), state.stages.end(), stage) != state.stages.end();
 }
 
-bool is_in(const LayerDefinition& layer, int32_t phase, const NetState& state) {
-  const auto holds = [&](const StateRule& rule) { return rule.holds(phase, state); };
-  if (!layer.include.empty()) {
-    return std::any_of(layer.include.begin(), layer.include.end(), holds);
-  }
-  return std::none_of(layer.exclude.begin(), layer.exclude.end(), holds);
-}
-
-// As protobuf merges two messages: stages are added, a level that is given replaces.
+// As protobuf merges two messages: stages are appended, a given level replaces the other.
 NetState sum(NetState state, const NetState& more) {
   if (more.level != 0) state.level = more.level;
   state.stages.insert(state.stages.end(), more.stages.begin(), more.stages.end());
@@ -52,38 +43,25 @@ bool StateRule::holds(int32_t in_phase, const NetState& state) const {
 
 StateRule read_rule(const Field& field, const std::string& owner) {
   StateRule rule;
-  for (const Field& part : block_of(field, owner).fields) {
-    if (part.name == "phase") {
-      rule.phase = phase_of(part, owner);
-    } else if (part.name == "min_level") {
-      rule.minimum_level = integer_of(part, owner);
-    } else if (part.name == "max_level") {
-      rule.maximum_level = integer_of(part, owner);
-    } else if (part.name == "stage") {
-      rule.stages.push_back(text_of(part, owner));
-    } else if (part.name == "not_stage") {
-      rule.excluded_stages.push_back(text_of(part, owner));
-    } else {
-      throw unknown_field(part, {"phase", "min_level", "max_level", "stage", "not_stage"},
-                          "field of " + field.name, owner);
-    }
-  }
+  const auto level = [&](const char* name, std::optional<int64_t>* target) {
+    return FieldReader{name, [&owner, target](const Field& f) { *target = integer_of(f, owner); }};
+  };
+  read_fields(
+      block_of(field, owner), "field of " + field.name, owner,
+      {{"phase", [&](const Field& f) { rule.phase = phase_of(f, owner); }},
+       level("min_level", &rule.minimum_level),
+       level("max_level", &rule.maximum_level),
+       {"stage", [&](const Field& f) { rule.stages.push_back(text_of(f, owner)); }},
+       {"not_stage", [&](const Field& f) { rule.excluded_stages.push_back(text_of(f, owner)); }}});
   return rule;
 }
 
 NetState read_state(const Field& field, const std::string& owner) {
   NetState state;
-  for (const Field& part : block_of(field, owner).fields) {
-    if (part.name == "level") {
-      state.level = integer_of(part, owner);
-    } else if (part.name == "stage") {
-      state.stages.push_back(text_of(part, owner));
-    } else if (part.name == "phase") {
-      (void)phase_of(part, owner);
-    } else {
-      throw unknown_field(part, {"phase", "level", "stage"}, "field of " + field.name, owner);
-    }
-  }
+  read_fields(block_of(field, owner), "field of " + field.name, owner,
+              {{"phase", [&](const Field& f) { (void)phase_of(f, owner); }},
+               {"level", [&](const Field& f) { state.level = integer_of(f, owner); }},
+               {"stage", [&](const Field& f) { state.stages.push_back(text_of(f, owner)); }}});
   return state;
 }
 
@@ -94,8 +72,8 @@ NetDefinition in_states(const NetDefinition& net, const NetState& training,
   result.state = {};
   const NetState train = sum(net.state, training), test = sum(net.state, testing);
   for (LayerDefinition layer : net.layers) {
-    const bool trains = is_in(layer, TANDEM_TRAIN, train);
-    const bool tests = is_in(layer, TANDEM_TEST, test);
+    const bool trains = layer.in_phase(TANDEM_TRAIN, train);
+    const bool tests = layer.in_phase(TANDEM_TEST, test);
     if (!trains && !tests) {
       result.left_out.push_back(std::move(layer));
       continue;

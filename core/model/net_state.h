@@ -1,6 +1,6 @@
-// In which state a net is built, Caffe's NetState: its phase, a level and stages. Layers say by
-// rules in which states they are part of the net (NetStateRule). in_states() decides all of them
-// once, so that everything behind it asks for phases only.
+// The state in which a net is built, Caffe's NetState: a phase, a level and stages. The rules of a
+// layer (NetStateRule) say in which states it is part of the net. in_states() applies all rules
+// once; later code knows phases only.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,12 @@
 #include <vector>
 
 #include "core/model/text_format.h"
+#include "include/tandem/net.h"
 
 namespace tandem {
 
+struct LayerDefinition;
 struct NetDefinition;
-
-struct NetState {
-  int64_t level = 0;
-  std::vector<std::string> stages;
-  friend bool operator==(const NetState&, const NetState&) = default;
-};
 
 struct StateRule {
   std::optional<int32_t> phase;
@@ -30,16 +26,19 @@ struct StateRule {
 
 // From `include { ... }`, `exclude { ... }`; Error with near names for an unknown field.
 [[nodiscard]] StateRule read_rule(const Field& field, const std::string& owner);
-// From `train_state { ... }` of a solver or `state { ... }` of a net; a phase in it is passed over.
+// From `train_state { ... }` of a solver or `state { ... }` of a net; a phase in it is ignored.
 [[nodiscard]] NetState read_state(const Field& field, const std::string& owner);
 
-// The net when its training phase is built in the one state and its testing phase in the other: a
-// layer that is in neither is left out, and the rules of the others name at most a phase.
+// The net whose training phase is built in one state and whose testing phase in the other. A layer
+// that is in neither is left out. The rules of the others name at most a phase.
 [[nodiscard]] NetDefinition in_states(const NetDefinition& net, const NetState& training,
                                       const NetState& testing);
 
-// One net of two files, as a solver's `train_net` and `test_net`: all layers of the one train, all
-// of the other test. Layers of one name share their weights.
+// One net of two files, as a solver's `train_net` and `test_net`: the layers of the first train,
+// those of the second test. Layers of one name share their weights.
 [[nodiscard]] NetDefinition joined(const NetDefinition& training, const NetDefinition& testing);
+
+// The layer in these phases only; its own rules are dropped.
+[[nodiscard]] LayerDefinition kept_to(LayerDefinition layer, bool trains, bool tests);
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-#include "core/model/net_writer.h"
+#include "include/tandem/net.h"
 
 #include "core/base/error.h"
 #include "core/model/text_format.h"
@@ -49,10 +49,6 @@ NetWriter& NetWriter::loss() {
   const std::string scores = last_;
   layer("accuracy", "Accuracy", {scores, "label"}, {"accuracy"}, "include { phase: TEST }");
   return layer("loss", "SoftmaxWithLoss", {scores, "label"}, {"loss"});
-}
-
-NetDefinition NetWriter::definition() const {
-  return parse_net(parse_text_format(text_, "net built in C++"), "");
 }
 
 }  // namespace tandem

@@ -1,3 +1,5 @@
+#include "core/model/resolve.h"
+
 #include <algorithm>
 #include <map>
 
@@ -5,7 +7,8 @@
 #include "core/model/attributes_reader.h"
 #include "core/model/fields.h"
 #include "core/model/layer_calls.h"
-#include "core/model/passes.h"
+#include "core/model/results.h"
+#include "core/model/weight_arrays.h"
 
 namespace tandem {
 
@@ -35,7 +38,7 @@ class Resolver {
     }
     if (draft_.net.layers.empty()) {
       throw error("net '{}' has no layers in the {} phase{}", draft_.net.name,
-                  phase_name(draft_.net.phase), in_place({definition_.file, 0, 0}));
+                  phase_name(draft_.net.phase), in_file({definition_.file, 0, 0}));
     }
     relink(draft_);
     return std::move(draft_);
@@ -49,22 +52,22 @@ class Resolver {
           "net '{}' has no data layer in the {} phase: add one, as layer {{ name: \"data\" type: "
           "\"Data\" top: \"data\" top: \"label\" }}{}{}",
           definition_.name, phase_name(draft_.net.phase), stages_hint(),
-          in_place({definition_.file, 0, 0}));
+          in_file({definition_.file, 0, 0}));
     }
     for (const NetInput& input : inputs) {
       if (tensor_of_.count(input.name) > 0) {
-        throw error("{}: '{}' is named twice{}", input.owner, input.name, in_place(input.location));
+        throw error("{}: '{}' is named twice{}", input.owner, input.name, in_file(input.location));
       }
       const int tensor = add_tensor(input.name, input_shape(input));
       if (input.role == NetInput::Role::data) draft_.net.data = tensor;
       if (input.role == NetInput::Role::label) draft_.net.label = tensor;
       if (input.role == NetInput::Role::more) draft_.net.more_inputs.push_back(tensor);
     }
-    // Made by DummyData only: the samples that a step counts are there all the same.
+    // With DummyData layers only, a step still counts samples.
     if (draft_.net.data < 0) draft_.net.data = add_tensor("", {options_.batch, 1, 1, 1});
   }
 
-  // Data layers of a stage that nobody has set are not there, which may be all there are.
+  // All data layers of the net may be of a stage that is not set.
   [[nodiscard]] std::string stages_hint() const {
     const std::string hint = stages_hint(definition_.left_out);
     return hint.empty() ? stages_hint(definition_.layers) : hint;
@@ -109,26 +112,19 @@ class Resolver {
     throw error(
         "net '{}': the size of its input is not known: write transform_param {{ crop_size: 227 }} "
         "in its data layer, or give data{}",
-        definition_.name, in_place({definition_.file, 0, 0}));
+        definition_.name, in_file({definition_.file, 0, 0}));
   }
 
   int add_tensor(const std::string& name, const Shape& shape) {
-    Tensor tensor;
-    tensor.name = name;
-    tensor.shape = shape;
-    const int number = static_cast<int>(draft_.net.tensors.size());
-    draft_.net.tensors.push_back(std::move(tensor));
-    tensor_of_[name] = number;
-    return number;
+    return tensor_of_[name] = tandem::add_tensor(draft_.net, name, shape);
   }
 
   void add_layer(const LayerDefinition& definition, size_t number) {
     Layer layer;
-    layer.name = definition.name;
     layer.location = definition.location;
     layer.random_index = static_cast<uint32_t>(number);
     layer.name = new_name(definition.name);
-    require_makes_sense(definition);
+    refuse_python(definition);
     layer.type = &find_type(registry_, definition.type, fmt::format("layer '{}'", definition.name),
                             definition.location);
     layer.attributes = with_axis_of_samples(definition, read_attributes(definition, *layer.type));
@@ -139,23 +135,23 @@ class Resolver {
     check_counts(layer, layer.inputs.size(), tops.size());
     layer.loss_weights = loss_weights(definition, layer, tops.size());
 
-    layer.outputs.resize(tops.size());  // their count is part of the question
+    layer.outputs.resize(tops.size());  // output_shapes() needs the count
     const std::vector<Shape> inputs = input_shapes(draft_.net, layer);
     const std::vector<Shape> shapes = output_shapes(layer, draft_.net.phase, inputs);
     for (size_t i = 0; i < tops.size(); ++i) {
       require_new_output(definition, layer, tops, i);
       layer.outputs[i] = add_tensor(tops[i], shapes[i]);
-      made_by_[tops[i]] = layer.title() + in_place(layer.location);
+      made_by_[tops[i]] = layer.title() + in_file(layer.location);
     }
-    draft_.declared.push_back(declared_arrays(definition, layer, draft_.net.phase, inputs));
+    draft_.declared.push_back(declare_weights(definition, layer, draft_.net.phase, inputs));
     if (layer.name != definition.name) require_no_weights(definition);
     draft_.takes_gradient.push_back(gradient_inputs(definition, layer));
     draft_.definition_of.push_back(static_cast<int>(number));
     draft_.net.layers.push_back(std::move(layer));
   }
 
-  // Caffe lets several layers have one name, and published nets make use of it. Here a name stands
-  // for one layer, so the later ones get a number.
+  // Caffe lets several layers have one name, and published nets do so. Here names are unique, so
+  // the later layers get a number.
   [[nodiscard]] std::string new_name(const std::string& name) const {
     std::string result = name;
     for (int number = 2; draft_.net.find_layer(result) >= 0; ++number) {
@@ -164,21 +160,21 @@ class Resolver {
     return result;
   }
 
-  // But a weight is found by its layer's name, in files and in the other phase.
+  // A weight is found by its layer's name, in files and in the other phase.
   void require_no_weights(const LayerDefinition& definition) const {
     const auto first = static_cast<size_t>(draft_.net.find_layer(definition.name));
     if (draft_.declared.back().empty() && draft_.declared[first].empty()) return;
     throw error("{}: another layer has this name{}; names of layers with weights must differ{}",
-                definition.title(), in_place(draft_.net.layers[first].location),
-                in_place(definition.location));
+                definition.title(), in_file(draft_.net.layers[first].location),
+                in_file(definition.location));
   }
 
-  static void require_makes_sense(const LayerDefinition& definition) {
+  static void refuse_python(const LayerDefinition& definition) {
     if (definition.type != "Python") return;
     throw error(
-        "{}: Python layers are not run; write it in C++, which docs/write_a_layer.md shows, "
+        "{}: Python layers are not run; write it in C++, which docs/guide/write_a_layer.md shows, "
         "or take a layer that exists ('tandem layers'){}",
-        definition.title(), in_place(definition.location));
+        definition.title(), in_file(definition.location));
   }
 
   int find_tensor(const Layer& layer, const std::string& name) const {
@@ -188,10 +184,11 @@ class Resolver {
       if (!other.in_phase(draft_.net.phase)) continue;
       if (std::find(other.tops.begin(), other.tops.end(), name) == other.tops.end()) continue;
       throw layer_error(
-          layer, fmt::format("its input '{}' is made {}, by {}{}: a layer stands below those whose "
-                             "outputs it reads, and there can be no cycle",
-                             name, other.name == layer.name ? "by itself" : "only below it",
-                             other.title(), in_place(other.location)));
+          layer,
+          fmt::format("its input '{}' is made {}, by {}{}: a layer must be below those whose "
+                      "outputs it reads, and there can be no cycle",
+                      name, other.name == layer.name ? "by itself" : "only below it", other.title(),
+                      in_file(other.location)));
     }
     std::vector<std::string> known;
     for (const auto& [known_name, tensor] : tensor_of_) {
@@ -201,7 +198,7 @@ class Resolver {
                                          did_you_mean(name, known)));
   }
 
-  // Files may leave out the output of a loss; it then has the layer's name.
+  // A file may omit the output of a loss, which then has the layer's name.
   static std::vector<std::string> tops_of(const LayerDefinition& definition, const Layer& layer) {
     std::vector<std::string> tops = definition.tops;
     const bool reports = layer.has(TANDEM_LOSS) || layer.has(TANDEM_METRIC);

@@ -1,5 +1,6 @@
-// Protobuf text format as a tree with places: what Caffe's .prototxt files are written in. It knows
-// no schema; whoever reads a field checks it. Syntax errors are an Error with file:line:column.
+// Protobuf's text format, in which Caffe's .prototxt files are written, as a tree of fields with
+// their locations. There is no schema here: the reader of a field checks it. Syntax errors are an
+// Error with file:line:column.
 #pragma once
 
 #include <filesystem>
@@ -25,15 +26,18 @@ struct Message {
   std::vector<Field> fields;  // in file order; repeated fields repeat; [1, 2] lists are expanded
   Location location;
 
-  [[nodiscard]] const Field* find(
-      const std::string& name) const;  // the last one, as protobuf does; or null
+  // The last field of the name, as in protobuf; or null.
+  [[nodiscard]] const Field* find(const std::string& name) const;
   [[nodiscard]] std::vector<const Field*> all(const std::string& name) const;
+  // Appends a scalar, or a block, which is valid until the next field is added.
+  void add(const std::string& name, const std::string& value, bool is_quoted = false);
+  Message& add_block(const std::string& name);
 };
 
 // `file` is used in messages only.
 [[nodiscard]] Message parse_text_format(const std::string& text, const std::string& file);
 [[nodiscard]] Message read_text_format(const std::filesystem::path& path);
-// The tree as text again (comments are lost), two spaces per level.
+// The tree as text without the comments, two spaces per level.
 [[nodiscard]] std::string write_text_format(const Message& message);
 
 }  // namespace tandem

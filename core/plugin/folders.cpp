@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "core/base/strings.h"
+#include "core/plugin/program_plugins.h"
 #include "core/plugin/registry.h"
 
 namespace tandem {
@@ -31,6 +32,7 @@ std::vector<std::filesystem::path> Registry::default_folders() {
     const auto path = std::filesystem::absolute(folder).lexically_normal();
     if (std::find(folders.begin(), folders.end(), path) == folders.end()) folders.push_back(path);
   };
+  for (const std::filesystem::path& folder : program_plugins().folders) add(folder);
   if (const char* listed = std::getenv("TANDEM_PLUGIN_PATH")) {
     for (const std::string& folder : split(listed, ':')) {
       if (!folder.empty()) add(folder);

@@ -28,7 +28,7 @@ void* open_library(const std::filesystem::path& path) {
   throw Error(explain_loader_message(path, message == nullptr ? "" : message));
 }
 
-const tandem_plugin* call_entry(void* library) {
+tandem_plugin_entry_function entry_of(void* library) {
   void* symbol = dlsym(library, TANDEM_ENTRY_SYMBOL);
   if (symbol == nullptr) {
     throw error(
@@ -36,7 +36,10 @@ const tandem_plugin* call_entry(void* library) {
         "extern \"C\" TANDEM_EXPORT, or take the file out of the plugin folder",
         TANDEM_ENTRY_SYMBOL);
   }
-  const auto entry = reinterpret_cast<tandem_plugin_entry_function>(symbol);
+  return reinterpret_cast<tandem_plugin_entry_function>(symbol);
+}
+
+const tandem_plugin* call_entry(tandem_plugin_entry_function entry) {
   (void)take_reason();
   const tandem_plugin* plugin = nullptr;
   try {
@@ -52,8 +55,9 @@ const tandem_plugin* call_entry(void* library) {
 
 }  // namespace
 
-const tandem_plugin* open_module(const std::filesystem::path& path, ModuleReport& report) {
-  const tandem_plugin* plugin = call_entry(open_library(path));
+const tandem_plugin* open_plugin(tandem_plugin_entry_function entry,
+                                 const std::string& default_name, ModuleReport& report) {
+  const tandem_plugin* plugin = call_entry(entry);
   // These two fields have their place for ever; of another major nothing else may be read.
   report.abi_major = plugin->abi_major;
   report.abi_minor = plugin->abi_minor;
@@ -65,9 +69,13 @@ const tandem_plugin* open_module(const std::filesystem::path& path, ModuleReport
         plugin->abi_major);
   }
   const tandem_plugin known = covered_part(*plugin);
-  report.name = known.name == nullptr ? path.stem().string() : known.name;
+  report.name = known.name == nullptr ? default_name : known.name;
   report.version = known.version == nullptr ? "" : known.version;
   return plugin;
+}
+
+const tandem_plugin* open_module(const std::filesystem::path& path, ModuleReport& report) {
+  return open_plugin(entry_of(open_library(path)), path.stem().string(), report);
 }
 
 std::string explain_loader_message(const std::filesystem::path& path, const std::string& message) {

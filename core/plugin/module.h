@@ -10,6 +10,12 @@
 
 namespace tandem {
 
+// Calls a plugin's entry and fills the report's name, version and ABI. Returns its table, as
+// open_module() does. `default_name`: of a plugin that names itself nothing.
+[[nodiscard]] const tandem_plugin* open_plugin(tandem_plugin_entry_function entry,
+                                               const std::string& default_name,
+                                               ModuleReport& report);
+
 // Opens the module, calls its entry and fills the report's name, version and ABI. Returns the
 // plugin's own table, of which only struct_size bytes may be read; it lives as long as the process.
 [[nodiscard]] const tandem_plugin* open_module(const std::filesystem::path& path,

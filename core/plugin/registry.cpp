@@ -4,6 +4,7 @@
 
 #include "core/base/strings.h"
 #include "core/plugin/module.h"
+#include "core/plugin/program_plugins.h"
 #include "core/plugin/put_off.h"
 #include "core/plugin/tables.h"
 
@@ -34,6 +35,7 @@ std::filesystem::path resolved(const std::filesystem::path& path) {
 
 Registry Registry::with_defaults() {
   Registry registry;
+  for (const auto entry : program_plugins().entries) registry.load(entry);
   for (const std::filesystem::path& folder : default_folders()) registry.scan(folder);
   return registry;
 }
@@ -75,11 +77,20 @@ const ModuleReport& Registry::load(const std::filesystem::path& path) {
   return load_module(path);
 }
 
+const ModuleReport& Registry::load(tandem_plugin_entry_function entry) {
+  return add({}, [&](ModuleReport& report) { return open_plugin(entry, "program", report); });
+}
+
 const ModuleReport& Registry::load_module(const std::filesystem::path& path) const {
   ModuleReport report;
   report.path = std::filesystem::absolute(path);
+  return add(std::move(report), [](ModuleReport& r) { return open_module(r.path, r); });
+}
+
+const ModuleReport& Registry::add(
+    ModuleReport report, const std::function<const tandem_plugin*(ModuleReport&)>& open) const {
   try {
-    register_tables(covered_part(*open_module(report.path, report)), report);
+    register_tables(covered_part(*open(report)), report);
     report.loaded = true;
   } catch (const Error& failure) {
     report.reason = failure.what();

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,11 +33,12 @@ struct ModuleReport {
 
 class Registry {
  public:
-  // Folders scanned by default: TANDEM_PLUGIN_PATH (colon-separated), then <program's or library's
-  // folder>/../lib/tandem/plugins and <library's folder>/tandem/plugins.
+  // Folders scanned by default: those that the program has added, TANDEM_PLUGIN_PATH
+  // (colon-separated), then <program's or library's folder>/../lib/tandem/plugins and <library's
+  // folder>/tandem/plugins.
   [[nodiscard]] static std::vector<std::filesystem::path> default_folders();
 
-  // Scans the default folders.
+  // Loads the program's own plugins (program_plugins.h) and scans the default folders.
   [[nodiscard]] static Registry with_defaults();
 
   // Loads every *.so of a folder, in order of file name, but what is put off; a missing folder is
@@ -45,6 +47,8 @@ class Registry {
   void scan(const std::filesystem::path& folder);
   // Loads one module; a failure becomes a report (and is returned; valid until the next load).
   const ModuleReport& load(const std::filesystem::path& path);
+  // The same of a plugin that is linked into the program; its report has no path.
+  const ModuleReport& load(tandem_plugin_entry_function entry);
   // Loads what was put off (`tandem plugins` shows everything), or the kernels among it.
   void load_all();
   void load_kernels();
@@ -77,6 +81,8 @@ class Registry {
   using KernelName = std::pair<std::string, std::string>;  // layer type, device kind
 
   const ModuleReport& load_module(const std::filesystem::path& path) const;
+  const ModuleReport& add(ModuleReport report,
+                          const std::function<const tandem_plugin*(ModuleReport&)>& open) const;
   void register_tables(const tandem_plugin& plugin, ModuleReport& report) const;
   // Those whose file name, without ".so", is `name`, or begins with it.
   void load_put_off(const std::string& name) const;

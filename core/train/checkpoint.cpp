@@ -47,8 +47,8 @@ int64_t step_of(const std::map<std::string, std::string>& metadata) {
   return step;
 }
 
-// A kill between the two renames leaves new state beside old weights, with the new weights complete
-// under their pending name: finish what was begun.
+// A kill between the two renames leaves new state beside old weights, and the new weights complete
+// under their pending name. This renames them.
 void repair(const fs::path& folder, const std::string& name) {
   const fs::path weights = weights_file(folder, name), state = state_file(folder, name);
   std::error_code code;
@@ -59,8 +59,8 @@ void repair(const fs::path& folder, const std::string& name) {
     if (fs::exists(weights, code) && step_of(read_safetensors_metadata(weights)) == wanted) return;
     replace_file(pending(weights), weights);
   } catch (const Error&) {
-    // An unreadable leftover is no reason not to read the checkpoint itself; what is wrong with
-    // that, its own reader says.
+    // A leftover that cannot be read does not prevent reading the checkpoint, whose own errors its
+    // reader reports.
   }
 }
 

@@ -15,7 +15,7 @@ namespace tandem {
 struct Checkpoint {
   int64_t step = 0;            // steps done
   std::vector<float> weights;  // the net's whole weight array
-  std::vector<float> state;    // the solver's arrays, one behind the other; may be empty
+  std::vector<float> state;    // the solver's arrays, one after the other; may be empty
   std::map<std::string, std::string> metadata;  // of the state file: seed, best metric, ...
 };
 

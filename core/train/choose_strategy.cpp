@@ -8,7 +8,7 @@ namespace tandem {
 
 namespace {
 
-// Costs and, where nobody said how fast copies are, the link.
+// Costs and, if neither link nor topology is given, the link.
 void measure_costs(Registry& registry, const NetDefinition& definition, SessionOptions& options) {
   constexpr int warm_up = 1, steps = 3;
   SessionOptions plain = options;
@@ -53,12 +53,10 @@ std::string choose_strategy(Registry& registry, const NetDefinition& definition,
   const PriceList list = price_strategies(registry, definition, priced, how);
   const Price& best = fastest(list);
   options.strategy = best.strategy;
-  options.strategy_options = best.options;
+  options.strategy_options = best.plan.options;  // costs measured anew would choose others
   options.costs = priced.costs;
   options.tuning = priced.tuning;
   options.machine.topology = priced.machine.topology;
-  // The split that was priced stays: costs measured anew would move it.
-  if (!best.plan.split_layer.empty()) options.strategy_options.split = best.plan.split_layer;
   const LinkSpec& link = priced.machine.link;
   const std::string speeds =
       priced.machine.topology != nullptr ? source_text(*priced.machine.topology)

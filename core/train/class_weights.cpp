@@ -20,7 +20,7 @@ float weight_of(const std::string& text, const std::string& where) {
     used = 0;
   }
   if (used == 0 || used != text.size() || !(value >= 0) || !std::isfinite(value)) {
-    throw error("{}: '{}' is no weight; it must be a number, at least 0", where, text);
+    throw error("{}: '{}' is not a weight; it must be a number of at least 0", where, text);
   }
   return static_cast<float>(value);
 }
@@ -32,7 +32,7 @@ std::vector<float> balanced_weights(const Dataset& training) {
       counts.size() - static_cast<size_t>(std::count(counts.begin(), counts.end(), 0));
   std::vector<float> weights;
   for (const int64_t count : counts) {
-    // A class without samples has nothing to weigh.
+    // A class without samples has no share.
     weights.push_back(count == 0 ? 1.0F
                                  : static_cast<float>(static_cast<double>(training.size()) /
                                                       static_cast<double>(classes) /

@@ -1,4 +1,4 @@
-// What a sample of each class counts in the loss.
+// The weight of each class in the loss.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace tandem {
 
-// `text`: "balanced" (every class counts as much as the others in all, and a sample 1 in the mean),
+// `text`: "balanced" (all classes have the same weight in all, and samples a mean weight of 1),
 // numbers in the order of the classes ("1,2,0.5"), or a file with a class's name and its weight on
-// each line. One value a class of `training`; Error for what does not name each class once, or is
-// no weight.
+// each line. Returns one value per class of `training`. Throws Error unless each class has one
+// weight.
 [[nodiscard]] std::vector<float> read_class_weights(const std::string& text,
                                                     const Dataset& training);
 

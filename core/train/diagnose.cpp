@@ -7,14 +7,16 @@
 #include "core/base/error.h"
 #include "core/device/machine.h"
 #include "core/schedule/execution/executor.h"
+#include "core/schedule/execution/kernels.h"
+#include "core/schedule/execution/runtime.h"
 #include "core/schedule/plan/buffers.h"
-#include "core/schedule/strategies/strategy.h"
+#include "core/schedule/strategies/testing_plan.h"
 
 namespace tandem {
 namespace {
 
-// What the bytes of a tensor say, or of float16 only whether it is finite. bfloat16 is the upper
-// half of a float32.
+// The values of a tensor; of float16 only whether each is finite. bfloat16 is the upper half of a
+// float32.
 std::vector<float> as_floats(const std::vector<uint8_t>& bytes, int32_t dtype) {
   const size_t width = static_cast<size_t>(dtype_bytes(dtype));
   std::vector<float> values(bytes.size() / width);
@@ -62,13 +64,12 @@ std::string first_not_finite(Registry& registry, const NetDefinition& definition
                          inputs.precision};
   Net net = build_net(definition, registry, net_options);
   for (const WeightArray& weight : net.weights) {
-    // What a layer keeps has seen the step that failed; its cause is what is asked for.
+    // The state that a layer keeps includes the failed step, but its cause is wanted.
     if (weight.kind == TANDEM_STATE) continue;
     if (!all_finite(weights, weight.offset, weight.count))
       return fmt::format("the weights '{}'", weight.name);
   }
-  // Nothing may run in place or share memory: every output must still be there when it is looked
-  // at.
+  // Nothing may run in place or share memory, so that every output can be examined afterwards.
   net.separate_activations();
   for (Layer& layer : net.layers) layer.runs_in_place = false;
   for (Tensor& tensor : net.tensors) tensor.alias_of = tensor.view_of = -1;

@@ -1,5 +1,5 @@
-// Where numbers stopped being numbers: one forward pass on one device, every layer's output looked
-// at.
+// Finds the first layer whose output is not finite: one forward pass on one device, whose outputs
+// are all examined.
 #pragma once
 
 #include <string>

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t largest_confusion = 1000;
 
-// What the batches of one evaluation add up to.
+// Adds up the batches of one evaluation.
 class Tally {
  public:
   Tally(const Phase& phase, int64_t classes) : phase_(phase), sums_(phase.net.scalars.size(), 0.0) {
@@ -63,8 +63,8 @@ class Tally {
  private:
   void rank(int64_t label, const float* scores) {
     if (label >= width_) return;
-    // Among equal scores the lower class comes first, as a stable sort would have it.
-    // A score that is no number ranks before nothing, and everything ranks before it.
+    // Among equal scores the lower class comes first, as in a stable sort. A score that is not a
+    // number ranks after all others.
     int64_t before = 0, best = 0;
     for (int64_t c = 0; c < width_; ++c) {
       if (c != label &&
@@ -161,7 +161,7 @@ Evaluation evaluate(Session& session, const Dataset& dataset, const EvaluateOpti
   const int64_t samples = samples_of(dataset, options);
   loading.batch_count = (samples + batch - 1) / batch;
   loading.wrap = false;
-  // The first so many would be of the first classes only.
+  // The first ones would be of the first classes only.
   loading.shuffle = samples < dataset.size();
   loading.seed = options.seed;
   loading.threads = options.decode_threads;
@@ -176,8 +176,7 @@ Evaluation evaluate(Session& session, const Dataset& dataset, const EvaluateOpti
     }
     return result;
   } catch (...) {
-    // Copies out of the ring may still be under way: the executor sees them out, or leaves all
-    // behind.
+    // Copies out of the ring may still run: the executor waits for them, or abandons the machine.
     session.testing().executor.reset();
     if (session.runtime().abandoned()) static_cast<void>(loader.release());
     throw;

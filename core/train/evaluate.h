@@ -1,4 +1,4 @@
-// Testing: one pass over a data set with the testing plan, exact over the partial last batch.
+// Evaluation: one pass over a data set with the testing plan, exact with a partial last batch.
 #pragma once
 
 #include <atomic>
@@ -6,16 +6,16 @@
 #include <vector>
 
 #include "core/data/loader.h"
-#include "core/train/observer.h"
 #include "core/train/session.h"
+#include "include/tandem/observer.h"
 
 namespace tandem {
 
 struct EvaluateOptions {
   int decode_threads = 0;
   bool allow_none = false;                  // no Error if every image is damaged
-  const std::atomic<bool>* stop = nullptr;  // give up early; the result covers what was seen
-  int64_t sample_limit = 0;  // 0: all; else so many, always the same ones, drawn with `seed`
+  const std::atomic<bool>* stop = nullptr;  // becomes true: end early, with the samples so far
+  int64_t sample_limit = 0;  // 0: all; else this number, always the same ones, drawn with `seed`
   uint64_t seed = 1;
 };
 

@@ -18,7 +18,7 @@
 namespace tandem {
 namespace {
 
-// One batch in pinned memory: noise for pixels, labels in turn.
+// One batch in pinned memory: noise as pixels, every class in turn.
 class StandingBatch {
  public:
   StandingBatch(Session& session, const Phase& phase) : allocator_(session.allocator()) {
@@ -32,7 +32,7 @@ class StandingBatch {
     }
     layout_ = make_batch_layout(net.batch, sample, more, phase.pixels);
     memory_ = static_cast<std::byte*>(allocator_.allocate(layout_.bytes));
-    if (is_virtual) return;  // addresses on sim stand for memory that does not exist
+    if (is_virtual) return;  // there is no memory at addresses on sim
     virtual_ = false;
     auto* labels = reinterpret_cast<float*>(memory_ + layout_.label_offset);
     int64_t classes = 2;
@@ -107,10 +107,10 @@ double StepParts::sequential() const {
   return forward + backward_fc + backward_conv + fc_gradients + conv_gradients + broadcast;
 }
 
-// The same steps once more, as captured graphs, which have an end but no times of tasks.
+// Runs the same steps once more as captured graphs, which have an end time but no times of tasks.
 void measure_graphs(Phase& phase, StandingBatch& batch, int64_t first, int steps,
                     Measurement& result) {
-  constexpr int64_t capturing = 8;  // the steps of a round, and some behind them
+  constexpr int64_t capturing = 8;  // the steps of a round, and some after them
   phase.executor->trace_only(0, 0);
   std::vector<double> ends;
   const int64_t begin = first + capturing, end = begin + steps + 1;
@@ -151,8 +151,8 @@ Measurement measure(Session& session, int warm_up, int steps) {
       traces.push_back(phase.executor->trace(step - 2));
     }
     phase.executor->issue(step, {{phase.batch_buffer, batch.for_step(step)}});
-    // The step's control lies in the one batch: it may be written again when it has been copied. On
-    // sim nothing is.
+    // The step's control lies in the one batch, which may be written again when it has been copied.
+    // In virtual time nothing is copied.
     if (session.machine().has(TANDEM_VIRTUAL_TIME)) continue;
     for (const int task : phase.input_tasks) phase.executor->wait_task(step, task);
   }
@@ -219,8 +219,7 @@ CostTable costs_of(const Session& session, const Net& net, const Plan& plan,
     ++sum.count;
     if (const auto* work = std::get_if<LayerWork>(&task.work)) {
       const PlanBinding& binding = plan.bindings[static_cast<size_t>(work->binding)];
-      sum.rows +=
-          static_cast<double>(binding.row_end - binding.row_begin) * slice_fraction(net, binding);
+      sum.rows += static_cast<double>(binding.rows.count()) * slice_fraction(net, binding);
     }
     sum.bytes += cost_bytes(plan, task);
   }

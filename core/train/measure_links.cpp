@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t large = int64_t{16} << 20, small = 4 << 10;
 constexpr int rounds = 5;
 
-// What one device sends from, receives into, and with.
+// The buffers and the stream of one device.
 struct End {
   End(const Machine& machine, int device)
       : sent(machine, device, TANDEM_MEMORY_DEVICE, large),
@@ -84,7 +84,7 @@ std::vector<LinkMeasurement> measure_links(const Machine& machine) {
       const Pair pair{source, target};
       LinkMeasurement link;
       const double shortest = bench.seconds({pair}, small);
-      // What takes no time at all is below what the clock sees.
+      // A copy without measurable time is below the resolution of the clock.
       const auto speed = [&](double seconds) {
         return static_cast<double>(large - small) / std::max(seconds - shortest, 1e-9);
       };

@@ -1,5 +1,5 @@
-// How fast copies between the devices of a machine are, measured: every ordered pair alone, with
-// the other direction at the same time, and with every device sending to the next one at once.
+// Measures the copies between the devices of a machine: every ordered pair alone, with the other
+// direction at the same time, and with every device sending to the next one at once.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ struct LinkMeasurement {
   double contended = 0;  // ... while every device sends; 0 for two devices
 };
 
-// Every ordered pair of the machine's devices. Takes some copies of 16 MiB for each.
+// Every ordered pair of the machine's devices, with some copies of 16 MiB for each.
 [[nodiscard]] std::vector<LinkMeasurement> measure_links(const Machine& machine);
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-#include "core/train/predict.h"
+#include "include/tandem/predict.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +12,7 @@
 #include "core/train/run_folder.h"
 #include "core/train/session.h"
 #include "core/train/setup.h"
+#include "include/tandem/evaluate.h"
 
 namespace tandem {
 namespace {
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr size_t worst_mistakes = 20;
 constexpr int64_t prediction_batch = 32;
 
-// Scores of a net that ends in a Softmax are probabilities already.
+// Whether the scores are probabilities: those of a net that ends in a Softmax.
 bool gives_probabilities(const Net& net) {
   const int producer = net.tensors[static_cast<size_t>(net.prediction)].producer;
   return producer >= 0 &&
@@ -71,11 +72,11 @@ struct Loaded {
     session->set_weights(read_checkpoint(folder.path(), name, session->net(), false).weights);
   }
 
-  // As the run was trained, if the data can; `asked` is what the user wants.
-  PixelForm pixels_of(const Dataset& dataset, const std::string& asked) {
-    const bool decides = !asked.empty() && asked != "auto";
-    if (decides) require_pixels_word(asked);
-    const std::string& pixels = decides ? asked : record.options.pixels;
+  // `given`: --pixels. Default: as the run was trained, if the data can be.
+  PixelForm pixels_of(const Dataset& dataset, const std::string& given) {
+    const bool decides = !given.empty() && given != "auto";
+    if (decides) require_pixels_word(given);
+    const std::string& pixels = decides ? given : record.options.pixels;
     if (pixels == "bytes" && !dataset.has_bytes()) {
       const std::string reason = dataset.why_no_bytes();
       if (decides) throw error("--pixels bytes: {}", reason);
@@ -86,13 +87,13 @@ struct Loaded {
 
   void add_note(const std::string& text) { note += (note.empty() ? "" : "\n") + text; }
 
-  // The run's precision, which nobody asked for here, gives way to float32 where these devices
-  // cannot compute in it.
-  void open_session(SessionOptions options, bool is_asked_for) {
+  // Where the devices cannot compute in the run's precision, float32 replaces it, unless it was
+  // given explicitly.
+  void open_session(SessionOptions options, bool is_explicit) {
     try {
       session.emplace(registry, folder.net(), options);
     } catch (const Error& refused) {
-      if (is_asked_for || options.precision == TANDEM_FLOAT32) throw;
+      if (is_explicit || options.precision == TANDEM_FLOAT32) throw;
       options.precision = TANDEM_FLOAT32;
       session.emplace(registry, folder.net(), options);
       add_note(fmt::format("in float32, not in the run's {}: {}", record.options.precision,
@@ -159,7 +160,7 @@ struct Predictor::State {
 
 Predictor::Predictor(const fs::path& run, const std::string& devices, const std::string& weights)
     : state_(new State{Loaded(run, devices, weights)}) {
-  // Which files come is not yet known, so the loader makes floats of bytes: the same bits.
+  // The files are not known yet, so the loader converts bytes to floats, with the same bits.
   const bool as_bytes = state_->run.record.options.pixels == "bytes";
   state_->run.open(prediction_batch, dtype_name(TANDEM_FLOAT32),
                    as_bytes ? PixelForm::rounded : PixelForm::floats, {});
@@ -184,7 +185,7 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
     if (code || !fs::exists(absolute, code)) throw error("'{}' does not exist", path.string());
     source += absolute.string() + "\n";
   }
-  // The data set's split "predict" takes a list of files and folders, one a line, and gives every
+  // The data set's split "predict" takes a list of files and folders, one per line, and gives every
   // file label 0.
   const auto dataset =
       open_dataset(run.registry, run.folder.net(), run.record, source, "predict", TANDEM_TEST);

@@ -13,13 +13,14 @@
 #include "core/train/checkpoint.h"
 #include "core/train/run_folder.h"
 #include "core/train/safetensors.h"
+#include "include/tandem/predict.h"
 
 namespace tandem {
 namespace {
 
 namespace fs = std::filesystem;
 
-// One array of a file: whose it is, and what it is called there.
+// One array of a file: its layer, and its name there.
 struct Source {
   std::string layer, name;
   const std::vector<int64_t>* shape;
@@ -33,9 +34,9 @@ bool is_safetensors(const fs::path& path) {
   return head[8] == '{' || path.extension() == ".safetensors";
 }
 
-// Old files write every array with four sizes, leading ones in front; ours may have trailing ones.
-// What an InnerProduct reads may be flattened in the one file and not in the other: then the number
-// of sizes differs, and the first of them and the count must agree.
+// Old files write every array with four sizes, leading ones first; ours may have trailing ones. The
+// input of an InnerProduct may be flattened in one file and not in the other: then the number of
+// sizes differs, and the first size and the count must agree.
 bool fits(const std::vector<int64_t>& there, const Shape& here) {
   const auto without_ones = [](std::vector<int64_t> sizes) {
     std::erase(sizes, 1);
@@ -61,7 +62,7 @@ std::vector<Source> sources_of(const std::vector<CaffeLayer>& layers) {
   return sources;
 }
 
-// Arrays of safetensors are named layer.array; they are put in the order of the net's own.
+// Arrays of safetensors are named layer.array; they come in the order of the net's arrays.
 std::vector<Source> sources_of(const SafetensorsFile& file, const Net& net) {
   std::vector<Source> sources;
   std::set<std::string> taken;
@@ -114,7 +115,7 @@ void require_fit(const fs::path& path, const Net& net, const Layer& layer,
     if (fits(*found[i]->shape, weight.shape)) continue;
     throw error(
         "weight file '{}' does not fit net '{}': '{}' is {}, {} needs {}; to train this layer "
-        "anew, give it another name",
+        "from initial weights, give it another name",
         path.string(), net.name, found[i]->name, fmt::join(*found[i]->shape, "x"), layer.title(),
         fmt::join(caffe_shape(net, layer, i), "x"));
   }

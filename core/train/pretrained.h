@@ -1,5 +1,5 @@
-// Weights that were trained before, for the layers of a net that have the same names: to fine-tune,
-// or to go on with a net published for Caffe. And the way back: a net's weights as one file.
+// Weights of another training, for the layers of a net that have the same names: to fine-tune, or
+// to use a net published for Caffe. And a net's weights as one file.
 #pragma once
 
 #include <filesystem>
@@ -16,25 +16,18 @@ struct Pretrained {
   std::vector<std::string> unused;   // layers of the file that the net does not have
 };
 
-// Copies into `values`, the net's whole weight array, what `path` (a .caffemodel or .safetensors
-// file, told apart by content) has for layers of the same name. Error, and nothing changed: a file
-// that is missing, truncated or damaged, a layer whose arrays do not fit, a file that has no layer
-// of the net at all.
+// Copies into `values`, the net's whole weight array, what `path` has for layers of the same name;
+// a .caffemodel and a .safetensors file are distinguished by content. Throws Error and changes
+// nothing for a file that is missing, truncated or damaged, a layer whose arrays do not fit, and a
+// file that has no layer of the net.
 [[nodiscard]] Pretrained read_pretrained(const std::filesystem::path& path, const Net& net,
                                          std::vector<float>* values);
 // One or two lines: how many layers were copied, the names of those that were not.
 [[nodiscard]] std::string to_text(const Pretrained& report, const std::filesystem::path& path);
 
-// By the file's ending: .caffemodel or .safetensors. Error for another, for a file that exists, or
-// if it cannot be written.
+// Writes the format of the file's ending, .caffemodel or .safetensors. Throws Error for another
+// ending, for a file that exists, and if it cannot be written.
 void write_weights(const std::filesystem::path& path, const Net& net,
                    const std::vector<float>& values);
-
-struct ExportOptions {
-  std::filesystem::path run, file;
-  std::string weights = "best";  // best (else last) or last
-};
-// Writes a run's weights as `file`'s ending asks. Returns the checkpoint used.
-std::string export_run(const ExportOptions& options);
 
 }  // namespace tandem

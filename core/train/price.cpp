@@ -5,10 +5,9 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/base/precision.h"
+#include "core/base/shape.h"
 #include "core/base/strings.h"
-#include "core/schedule/strategies/data_parallel/parts.h"
-#include "core/schedule/strategies/strategy_options.h"
+#include "core/schedule/strategies/strategies.h"
 
 namespace tandem {
 
@@ -48,25 +47,27 @@ class KernelMemory {
   MemoryPlan plan(const Net& net, Plan plan) {
     return fill(plan) ? plan_memory(plan) : memory_on(registry_, devices_, net, std::move(plan));
   }
-  // Prepares the kernels of a plan once for all that use them alike.
-  void learn(const Net& net, Plan plan) {
-    prepare_kernels(registry_, devices_, net, plan);
+  // Prepares the kernels of a plan once for all that use them alike. What prepare_kernels()
+  // returns.
+  std::string learn(const Net& net, Plan plan) {
+    std::string refusal = prepare_kernels(registry_, devices_, net, plan);
     for (const PlanBinding& use : plan.bindings) {
       const auto bytes = [&](int buffer) { return plan.buffers[size_t(buffer)].bytes; };
       saved_[key(use)] = bytes(use.saved);
       scratch_[key(use)] = bytes(use.scratch);
     }
+    return refusal;
   }
 
  private:
   using Key = std::tuple<int, int64_t, int64_t>;  // layer, rows
-  static Key key(const PlanBinding& use) { return {use.layer, use.row_begin, use.row_end}; }
+  static Key key(const PlanBinding& use) { return {use.layer, use.rows.begin, use.rows.end}; }
 
   bool fill(Plan& plan) const {
     for (const PlanBinding& use : plan.bindings) {
       const auto found = saved_.find(key(use));
       const auto scratch = scratch_.find(key(use));
-      if (found == saved_.end() || scratch == scratch_.end() || use.slice_end >= 0) return false;
+      if (found == saved_.end() || scratch == scratch_.end() || use.slice.end >= 0) return false;
       plan.buffers[size_t(use.saved)].bytes = found->second;
       plan.buffers[size_t(use.scratch)].bytes = scratch->second;
       plan.buffers[size_t(use.backward_scratch)].bytes = scratch->second;
@@ -105,14 +106,15 @@ class Pricer {
 
   PriceList list() {
     price_one_device();
-    for (const Strategy& strategy : strategies()) {
+    const Strategies& known = *options_.strategies;
+    for (const Strategy& strategy : known) {
       StrategyInputs inputs;
       inputs.devices = list_.devices;
       inputs.link = options_.machine.link;
       inputs.topology = options_.machine.topology.get();
-      inputs.options = options_of(strategy.name, options_.strategy_options);
+      inputs.options = known.options_of(strategy.name, options_.strategy_options);
       std::vector<StrategyVariant> variants{{"", inputs.options}};
-      if (strategy.variants != nullptr) variants = strategy.variants(inputs);
+      if (strategy.variants) variants = strategy.variants(inputs);
       for (const StrategyVariant& variant : variants) price(strategy.name, variant);
     }
     std::stable_sort(list_.prices.begin(), list_.prices.end(), [](const Price& a, const Price& b) {
@@ -128,10 +130,11 @@ class Pricer {
     alone.devices = simulated_devices(1);
     alone.strategy = "layerwise";  // every update as soon as it can be
     alone.strategy_options = {};
+    alone.strategies = &built_in_strategies();
     alone.machine.topology = nullptr;
     alone.batch = how_.batch_per_device > 0 ? how_.batch_per_device : options_.batch;
     Session session(registry_, definition_, alone);
-    require_known_split(session.training().net, options_.strategy_options.split);
+    options_.strategies->check_options(session.training().net, options_.strategy_options);
     list_.one_device_seconds = measure(session, warm_up, how_.steps).step_seconds;
     list_.one_device_batch = alone.batch;
   }
@@ -173,7 +176,7 @@ class Pricer {
   }
 
   void set_memory(Price& price, const Net& net) {
-    if (!learnt_) kernels_.learn(net, price.plan);
+    if (!learnt_) list_.kernels_refusal = kernels_.learn(net, price.plan);
     learnt_ = true;
     const MemoryPlan memory = kernels_.plan(net, price.plan);
     int64_t sum = 0, most = 0;

@@ -1,6 +1,6 @@
 // Strategies priced on `sim`: every one that the net and the devices allow, built and simulated
 // with the given costs and links, beside one device alone. What `tandem plan --strategy all` prints
-// and `auto` chooses by. A strategy is taken from strategies(), whichever there are.
+// and `auto` chooses by. The strategies are those of the session's options, whichever there are.
 #pragma once
 
 #include <optional>
@@ -44,6 +44,7 @@ struct PriceList {
   int64_t batch = 0;
   std::vector<Price> prices;                    // fastest first; what cannot be comes last
   int measured_costs = 0, estimated_costs = 0;  // tasks of the fastest plan
+  std::string kernels_refusal;                  // memory_on()'s
 };
 
 // The devices whose kernels a session of simulated devices stands for: `devices` themselves, or, if

@@ -1,20 +1,20 @@
-// The observer of the run folder: metrics.csv and log.txt, appended line by line, and passed on to
-// the program's own observer.
+// The observer that writes the run folder's metrics.csv and log.txt, line by line, and passes all
+// reports on to the program's own observer.
 #pragma once
 
 #include <cstdint>
 #include <fstream>
 #include <string>
 
-#include "core/train/observer.h"
 #include "core/train/run_folder.h"
+#include "include/tandem/observer.h"
 
 namespace tandem {
 
 class Recorder : public Observer {
  public:
-  // `resumed_step`: lines of later steps, written before the run was interrupted, are taken out; 0:
-  // a new run.
+  // `resumed_step`: lines of later steps, written before the run was interrupted, are removed; 0: a
+  // new run.
   Recorder(const RunFolder& folder, Observer& next, int64_t display, int64_t resumed_step);
 
   void on_message(const std::string& line) override;

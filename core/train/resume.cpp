@@ -4,7 +4,8 @@
 
 #include "core/base/error.h"
 #include "core/model/net.h"
-#include "core/schedule/strategies/strategy_options.h"
+#include "core/schedule/strategies/strategies.h"
+#include "core/train/device_options.h"
 
 namespace tandem {
 namespace {
@@ -35,36 +36,36 @@ void refuse_changes(const TrainSetup& setup, const TrainOptions& options,
          "--class-weights");
 }
 
-// What the strategy was told or has chosen stays, unless it is told anew; another strategy takes
-// over what it has, too, and `auto` chooses anew what it is not told.
+// What the strategy was given or has chosen stays, unless it is given anew. On other devices, or
+// with another strategy, only what the user has given stays, as far as it fits. `auto` chooses
+// anew.
 void keep_strategy_options(TrainSetup& setup, const TrainOptions& options, bool same_devices,
                            bool by_auto) {
+  const Strategies& known = *setup.strategies;
   TrainOptions& chosen = setup.record.options;
+  std::set<std::string>& given_before = setup.record.given_options;
+  // Of options given with `auto` each strategy takes its own.
+  if (options.strategy != "auto") {
+    known.require_options_of(chosen.strategy, options.strategy_options);
+  }
+  StrategyOptions given = known.options_of(chosen.strategy, options.strategy_options);
   StrategyOptions& kept = chosen.strategy_options;
-  const StrategyOptions& told = options.strategy_options;
-  std::set<std::string> names = explicit_names(told, options.explicit_options);
-  const bool asks_for_auto = options.strategy == "auto";  // of whose options one strategy has some
-  for (const StrategyOption& option : strategy_options()) {
-    if (!names.contains(option.name)) continue;
-    if (!asks_for_auto) require_option_of(chosen.strategy, option);
-    if (!option.is_of(chosen.strategy)) names.erase(option.name);
+  kept = by_auto ? StrategyOptions{} : known.options_of(chosen.strategy, kept);
+  if (same_devices) {
+    // To leave to the strategy what it has chosen before changes nothing.
+    std::erase_if(given, [&](const auto& one) {
+      const StrategyOption* option = known.find_option(one.first);
+      return option != nullptr && one.second == option->standard &&
+             !given_before.contains(one.first);
+    });
+  } else {
+    std::erase_if(kept, [&](const auto& one) {
+      return known.find_option(one.first)->fits_devices || !given_before.contains(one.first);
+    });
   }
-  // Who told `auto` when the run began, and tells it again, changes nothing.
-  const bool split_is_explicit = chosen.explicit_options.contains("--split");
-  if (same_devices && told.split == "auto" && !split_is_explicit) names.erase("--split");
-  kept = by_auto ? StrategyOptions{} : options_of(chosen.strategy, kept);
-  if (same_devices && !setup.record.split.empty()) kept.split = setup.record.split;
-  if (!same_devices && !split_is_explicit) kept.split = StrategyOptions{}.split;
-  if (!same_devices) kept.roles = {};
-  overlay(told, names, chosen.explicit_options, kept);
-  const std::set<std::string> differing = explicit_names(kept);
-  for (const std::string& name : names) {
-    if (differing.contains(name)) {
-      chosen.explicit_options.insert(name);
-    } else {
-      chosen.explicit_options.erase(name);
-    }
-  }
+  known.overlay(given, given_before, kept);
+  for (const auto& [key, value] : given) given_before.insert(key);
+  std::erase_if(given_before, [&](const std::string& key) { return !kept.contains(key); });
 }
 
 // Whether devices and strategy are the run's.
@@ -83,17 +84,15 @@ bool choose_devices_and_strategy(TrainSetup& setup, const TrainOptions& options)
   return same_devices;
 }
 
-void choose_machine(TrainOptions& chosen, const TrainOptions& options, bool other_devices,
+void choose_machine(MachineOptions& chosen, const MachineOptions& given, bool other_devices,
                     bool same_devices) {
-  const bool other_link = options.machine.link.bandwidth > 0 || options.machine.link.latency > 0;
-  if (other_link) chosen.machine.link = options.machine.link;
-  if (other_link || other_devices || options.machine.topology != nullptr) {
-    chosen.machine.topology = options.machine.topology;
-  }
-  if (options.machine.threads > 0) chosen.machine.threads = options.machine.threads;
-  if (!same_devices && options.machine.threads == 0) chosen.machine.threads = 0;
-  chosen.machine.delay_seed = options.machine.delay_seed;
-  chosen.machine.delay_seconds = options.machine.delay_seconds;
+  const bool other_link = given.link.bandwidth > 0 || given.link.latency > 0;
+  if (other_link) chosen.link = given.link;
+  if (other_link || other_devices || given.topology != nullptr) chosen.topology = given.topology;
+  if (given.threads > 0) chosen.threads = given.threads;
+  if (!same_devices && given.threads == 0) chosen.threads = 0;
+  chosen.delay_seed = given.delay_seed;
+  chosen.delay_seconds = given.delay_seconds;
 }
 
 void choose_amounts(TrainOptions& chosen, const TrainOptions& options) {
@@ -136,19 +135,21 @@ void choose_precision(TrainSetup& setup, const TrainOptions& options) {
 
 }  // namespace
 
-TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options,
-                           const RunFolder& folder) {
+TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options, const RunFolder& folder,
+                           const Strategies& strategies) {
   TrainSetup setup;
   setup.record = folder.record();
   setup.net = folder.net();
   setup.solver = folder.solver();
   TrainOptions& chosen = setup.record.options;
+  setup.strategies = &strategies;
   refuse_changes(setup, options, folder.path());
   const bool other_devices = !options.devices.empty() && options.devices != chosen.devices;
   const bool same_devices = choose_devices_and_strategy(setup, options);
   if (!options.data.empty()) chosen.data = options.data;
   choose_precision(setup, options);
-  choose_machine(chosen, options, other_devices, same_devices);
+  choose_machine(setup.record.machine, machine_options(options.machine), other_devices,
+                 same_devices);
   setup.finds_links = other_devices;
   choose_amounts(chosen, options);
   chosen.out = folder.path();

@@ -64,11 +64,11 @@ RunFolder RunFolder::create(const fs::path& path) {
   }
   RunFolder folder(path);
   folder.lock();
-  require_no_run(path);  // another process may have been quicker
+  require_no_run(path);  // another process may have made one meanwhile
   return folder;
 }
 
-// The folder itself is locked: no file is left behind, and the kernel lets go when a process dies.
+// Locks the folder itself: no file remains, and the kernel unlocks it when the process ends.
 void RunFolder::lock() {
   const int descriptor = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) {
@@ -79,7 +79,7 @@ void RunFolder::lock() {
     delete held;
   };
   lock_ = std::shared_ptr<const int>(new int(descriptor), close);
-  // A file system without locks gives another error: then there is nothing to protect with.
+  // A file system without locks gives another error, and the folder stays unlocked.
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     throw error(
         "run folder '{}' is in use: another process trains in it. Wait for it, or choose another "

@@ -1,5 +1,5 @@
 // The folder of a run: net, options, class names, recorded choices, metrics, log, timeline and
-// checkpoints. Every file in it is the run's own; nothing outside it is ever written, and only one
+// checkpoints. Every file in it is the run's own, a run writes nothing outside it, and only one
 // process at a time trains in it.
 #pragma once
 
@@ -10,19 +10,19 @@
 
 #include "core/model/definition.h"
 #include "core/model/solver_definition.h"
-#include "core/train/options.h"
+#include "core/train/run_record.h"
 
 namespace tandem {
 
 class RunFolder {
  public:
-  // Makes the folder for a new run, and locks it. Error if it cannot be written, already holds a
-  // run or is locked.
+  // Makes the folder for a new run, and locks it. Throws Error if it cannot be written, already
+  // holds a run or is locked.
   [[nodiscard]] static RunFolder create(const std::filesystem::path& path);
   // An existing run's. Error if it holds none.
   [[nodiscard]] static RunFolder open(const std::filesystem::path& path);
-  // Keeps other processes from training here until this object and its copies are gone, or the
-  // process is. Error if one does already.
+  // Keeps other processes from training here until this object and its copies are destroyed, or the
+  // process ends. Throws Error if another process trains here.
   void lock();
   // runs/<net>-1, -2, ...: the first that does not exist.
   [[nodiscard]] static std::filesystem::path free_name(const std::string& net);

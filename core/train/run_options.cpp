@@ -6,7 +6,7 @@
 namespace tandem {
 namespace {
 
-// What the batches of both phases hold.
+// Chooses the form of the pixels in the batches of both phases.
 void choose_pixels(const TrainSetup& setup, SessionOptions& options) {
   const std::string& pixels = setup.record.options.pixels;
   options.training_pixels = pixel_form(pixels, *setup.training_data);
@@ -30,7 +30,8 @@ SessionOptions plain_options(const TrainSetup& setup) {
   options.loss_scale = chosen.loss_scale.value_or(0);
   options.strategy = chosen.strategy;
   options.strategy_options = chosen.strategy_options;
-  options.machine = chosen.machine;
+  options.strategies = setup.strategies;
+  options.machine = setup.record.machine;
   options.executor.trace = chosen.timeline;
   options.executor.graphs = chosen.graphs;
   options.executor.watchdog_seconds = chosen.watchdog_seconds;
@@ -44,8 +45,11 @@ SessionOptions plain_options(const TrainSetup& setup) {
   return options;
 }
 
-void choose_split(Registry& registry, const TrainSetup& setup, SessionOptions& options) {
-  if (options.strategy != "two_phase" || options.strategy_options.split != "auto") return;
+// Measures costs if the strategy chooses by them.
+void measure_costs(Registry& registry, const TrainSetup& setup, SessionOptions& options) {
+  const Strategy& strategy = options.strategies->at(options.strategy);
+  if (!strategy.wants_measured_costs) return;
+  if (!strategy.wants_measured_costs(options.strategy_options)) return;
   if (parse_devices(options.devices, registry).count() < 2) return;
   constexpr int warm_up = 1, steps = 2;
   const bool testing = options.testing;
@@ -79,7 +83,7 @@ SessionOptions session_options(Registry& registry, TrainSetup& setup) {
     setup.record.options.strategy_options = options.strategy_options;
     return options;
   }
-  choose_split(registry, setup, options);
+  measure_costs(registry, setup, options);
   return options;
 }
 

@@ -1,4 +1,4 @@
-// How a run's session is made from its setup, with what is chosen by measuring.
+// The options of a run's session, from its setup and from measured costs.
 #pragma once
 
 #include "core/train/session.h"
@@ -6,10 +6,9 @@
 
 namespace tandem {
 
-// With `--split auto`, two_phase and several devices a few steps are measured first; their times
-// are the costs that the split is then chosen by. The bits of a run do not depend on the split.
-// With strategy `auto` the choice is made and written into the setup's record, its table into the
-// messages.
+// Where the strategy chooses by costs and there are several devices, a few steps are measured
+// first. With strategy `auto`, the strategy is chosen and written into the setup's record, and the
+// table of prices into its messages. The bits of a run depend on neither.
 [[nodiscard]] SessionOptions session_options(Registry& registry, TrainSetup& setup);
 
 }  // namespace tandem

@@ -4,8 +4,10 @@
 
 #include "core/base/strings.h"
 #include "core/device/find_topology.h"
+#include "core/model/initial_weights.h"
 #include "core/schedule/plan/buffers.h"
-#include "core/schedule/strategies/simulated_default.h"
+#include "core/schedule/strategies/fastest_variant.h"
+#include "core/schedule/strategies/testing_plan.h"
 
 namespace tandem {
 namespace {
@@ -53,7 +55,7 @@ void require_computing(const Registry& registry, const std::string& devices) {
 Roofline roofline_of(const Machine& machine) {
   const tandem_device_info info = machine.device_info(0);
   Roofline roofline;
-  // Half of the peak is what real layers reach on average; a table measured by `tandem profile`
+  // Real layers reach half of the peak on average. A table that `tandem profile` has measured
   // replaces this.
   if (info.peak_flops > 0) roofline.flops = 0.5 * info.peak_flops;
   if (info.memory_bandwidth > 0) roofline.bandwidth = 0.5 * info.memory_bandwidth;
@@ -79,7 +81,7 @@ Session::Session(Registry& registry, const NetDefinition& definition, const Sess
   if (!options_.costs) options_.costs.emplace(roofline_of(*machine_));
   if (options_.training) prepare(training_, definition, TANDEM_TRAIN);
   if (options_.testing) prepare(testing_, definition, TANDEM_TEST);
-  // Kernels that measure want the memory that is not reserved yet.
+  // Kernels have measured their algorithms by now, which takes memory that is not reserved yet.
   if (options_.training) reserve(training_);
   if (options_.testing) reserve(testing_);
   if (options_.training) finish(training_);
@@ -113,7 +115,7 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   inputs.solver_states = options_.rule.states;
   inputs.needs_norms = options_.rule.needs_norms();
   inputs.clips_gradients = options_.rule.clip > 0;
-  inputs.batches_per_update = options_.rule.batches;
+  inputs.micro_batches_per_step = options_.rule.batches;
   inputs.options = options_.strategy_options;
   inputs.weights_at = training_.plan.weights_at;
   phase.pixels = which == TANDEM_TRAIN ? options_.training_pixels : options_.testing_pixels;
@@ -124,10 +126,10 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   if (which == TANDEM_TRAIN && options_.plan != nullptr) {
     phase.plan = *options_.plan;
   } else if (which == TANDEM_TRAIN) {
-    SimulatedDefault choice = simulated_default(registry_, options_.strategy, inputs,
-                                                options_.machine.topology, options_.rule);
+    const Strategies& known = *options_.strategies;
+    FastestVariant choice = fastest_variant(known.at(options_.strategy), inputs);
     inputs.options = options_.strategy_options = choice.options;
-    phase.plan = build_plan(options_.strategy, inputs);
+    phase.plan = build_plan(options_.strategy, inputs, known);
     if (!choice.note.empty()) phase.plan.notes.push_back(std::move(choice.note));
   } else {
     phase.plan = build_testing_plan(inputs);
@@ -148,7 +150,7 @@ void Session::finish(Phase& phase) {
   if (options_.machine.topology != nullptr) executor.speeds = options_.machine.topology->speeds;
   phase.executor = std::make_unique<Executor>(phase.plan, phase.memory, phase.net, *runtime_,
                                               kernels, &*options_.costs, options_.rule, executor);
-  if (&phase == &testing_) phase.executor->trace_only(0, 0);  // nobody asks for its times
+  if (&phase == &testing_) phase.executor->trace_only(0, 0);  // its times are not used
   phase.batch_buffer = phase.plan.find_buffer(buffers::batch, TANDEM_HOST);
   for (size_t i = 0; i < phase.plan.tasks.size(); ++i) {
     const Task& task = phase.plan.tasks[i];
@@ -194,17 +196,19 @@ void Session::set_initial_weights(uint64_t seed) {
   });
 }
 
-std::vector<WeightPlace> Session::weights_at() const {
+std::vector<Placement> Session::weights_at() const {
   const Plan& plan = training_.plan;
   if (options_.training && !plan.weights_at.empty()) return plan.weights_at;
-  return {{0, 0, net().weight_floats * 4}};
+  return {{0, {0, buffers::weight_bytes(net())}}};
 }
 
 std::vector<float> Session::weights() const {
   std::vector<float> values(static_cast<size_t>(net().weight_floats));
-  for (const WeightPlace& place : weights_at()) {
-    runtime_->read_persistent(buffers::weights, place.device, values.data() + place.offset / 4,
-                              place.bytes, place.offset);
+  for (const Placement& place : weights_at()) {
+    const Interval& bytes = place.interval;
+    runtime_->read_persistent(buffers::weights, place.device,
+                              values.data() + bytes.begin / buffers::float_bytes, bytes.count(),
+                              bytes.begin);
   }
   return values;
 }
@@ -219,7 +223,7 @@ std::vector<int> Session::devices_with(const char* buffer) const {
 
 namespace {
 
-const char* buffer_of(const StatePart& part) {
+const char* buffer_of(const StatePlacement& part) {
   return part.is_extended ? buffers::extended_state : buffers::state;
 }
 
@@ -228,11 +232,12 @@ const char* buffer_of(const StatePart& part) {
 void Session::set_state(const std::vector<float>& values) {
   if (values.empty()) return;
   const int64_t floats = net().weight_floats;
-  for (const StatePart& part : training_.plan.state_parts) {
+  for (const StatePlacement& part : training_.plan.state_at) {
     for (int64_t k = 0; k < options_.rule.states; ++k) {
-      runtime_->write_persistent(buffer_of(part), part.device,
-                                 values.data() + k * floats + part.offset / 4, part.bytes,
-                                 part.begin + k * part.stride);
+      runtime_->write_persistent(
+          buffer_of(part), part.device,
+          values.data() + k * floats + part.weights.begin / buffers::float_bytes,
+          part.weights.count(), part.offset + k * part.stride);
     }
   }
 }
@@ -240,11 +245,12 @@ void Session::set_state(const std::vector<float>& values) {
 std::vector<float> Session::state() const {
   if (!options_.training) return {};
   std::vector<float> values(static_cast<size_t>(net().weight_floats * options_.rule.states));
-  for (const StatePart& part : training_.plan.state_parts) {
+  for (const StatePlacement& part : training_.plan.state_at) {
     for (int64_t k = 0; k < options_.rule.states; ++k) {
-      runtime_->read_persistent(buffer_of(part), part.device,
-                                values.data() + k * net().weight_floats + part.offset / 4,
-                                part.bytes, part.begin + k * part.stride);
+      runtime_->read_persistent(
+          buffer_of(part), part.device,
+          values.data() + k * net().weight_floats + part.weights.begin / buffers::float_bytes,
+          part.weights.count(), part.offset + k * part.stride);
     }
   }
   return values;

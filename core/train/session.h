@@ -13,16 +13,20 @@
 #include "core/model/net.h"
 #include "core/plugin/registry.h"
 #include "core/schedule/execution/executor.h"
-#include "core/schedule/strategies/strategy.h"
+#include "core/schedule/execution/kernels.h"
+#include "core/schedule/execution/runtime.h"
+#include "core/schedule/strategies/strategies.h"
 
 namespace tandem {
 
 struct SessionOptions {
   std::string devices = default_kind;
-  // Of simulated devices: for which kind's kernels the net is made; "": the default kind's.
+  // Simulated devices only: the kind of device whose kernels the net is made for; "": the default
+  // kind.
   std::string kernels;
   std::string strategy = "two_phase";
   StrategyOptions strategy_options;
+  const Strategies* strategies = &built_in_strategies();  // outlive the session
   MachineOptions machine;
   ExecutorOptions executor;
   UpdateRule rule;
@@ -30,19 +34,19 @@ struct SessionOptions {
   Shape data{1, 3, 0, 0};              // of one sample
   int32_t precision = TANDEM_FLOAT32;  // of activations and their gradients: NetOptions::precision
   double loss_scale = 0;               // NetOptions::loss_scale
-  // What the batches of each phase hold. Where the backend makes no floats of bytes they are
-  // rounded ones, which are the same.
+  // The form of the pixels in the batches of each phase. Where the backend does not convert bytes,
+  // rounded floats replace them, with the same values.
   PixelForm training_pixels = PixelForm::floats, testing_pixels = PixelForm::floats;
   PixelScale pixel_scale;  // of bytes
-  // Where nothing is told of the links, what the devices say of them orders rings and groups; a
-  // Session's own options have it then.
+  // If neither link nor topology is given, rings and groups follow what the devices report of their
+  // links; the Session's own options then have that topology.
   bool finds_links = true;
   bool training = true;  // false: only the testing plan
   bool testing = true;
   std::optional<CostTable> costs;  // else a roofline of the devices
-  // The training plan, where another Session made it of the same net and options.
+  // The training plan, if another Session has made it of the same net and options.
   std::shared_ptr<const Plan> plan;
-  Tuning tuning;  // a Session's own has what its kernels measured
+  Tuning tuning;  // the Session's own has what its kernels measured
 };
 
 // One phase: its net, plan and executor.
@@ -72,7 +76,7 @@ class Session {
   Session(Registry& registry, const NetDefinition& definition, const SessionOptions& options);
   ~Session();
 
-  // With the strategy's options as simulated_default() completed them.
+  // With the strategy's options as fastest_variant() completed them.
   [[nodiscard]] const SessionOptions& options() const { return options_; }
   [[nodiscard]] Machine& machine() { return *machine_; }
   [[nodiscard]] Runtime& runtime() { return *runtime_; }
@@ -90,11 +94,11 @@ class Session {
   // The same with the net's initial weights, drawn straight into the devices' memory.
   void set_initial_weights(uint64_t seed);
   [[nodiscard]] std::vector<float> weights() const;
-  // The solver's arrays, one behind the other (empty without training), wherever the strategy keeps
+  // The solver's arrays, one after the other (empty without training), wherever the strategy keeps
   // them.
   void set_state(const std::vector<float>& values);
   [[nodiscard]] std::vector<float> state() const;
-  // Clears the flag that a loss that was not finite has set.
+  // Clears the flag that is set by a loss that is not finite.
   void clear_found_inf();
 
   // Pinned host memory for a Loader.
@@ -105,7 +109,7 @@ class Session {
   void reserve(Phase& phase);
   void finish(Phase& phase);
   // Where the plan leaves the newest weights and their state.
-  [[nodiscard]] std::vector<WeightPlace> weights_at() const;
+  [[nodiscard]] std::vector<Placement> weights_at() const;
   [[nodiscard]] std::vector<int> devices_with(const char* buffer) const;
 
   Registry& registry_;
@@ -115,7 +119,7 @@ class Session {
   Phase training_, testing_;
 };
 
-// Error if the devices compute nothing (sim): what wants results cannot use them.
+// Throws Error if the devices simulate (sim), for callers that need results.
 void require_computing(const Registry& registry, const std::string& devices);
 
 // Peak numbers of a device as a roofline.

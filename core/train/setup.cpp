@@ -7,11 +7,12 @@
 #include "core/base/strings.h"
 #include "core/data/loader.h"
 #include "core/device/machine.h"
-#include "core/model/class_targets.h"
+#include "core/model/classes.h"
 #include "core/model/loss_scale.h"
 #include "core/model/net.h"
-#include "core/schedule/strategies/strategy_options.h"
+#include "core/schedule/strategies/strategies.h"
 #include "core/train/class_weights.h"
+#include "core/train/device_options.h"
 #include "core/train/setup_solver.h"
 
 namespace tandem {
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t default_batch = 64, default_epochs = 10, default_display = 20;
 constexpr int64_t mean_samples = 2000;
-constexpr int64_t pair_classes = 2;  // of made-up data, if the net knows no classes: alike or not
+constexpr int64_t pair_classes = 2;  // of synthetic data, if the net has no classes: alike or not
 
 std::string number_text(double value) {
   return fmt::format("{:.9g}", value);
@@ -55,12 +56,13 @@ std::map<std::string, std::string> data_parameters(const TrainSetup& setup, bool
   return parameters;
 }
 
-// A net of Caffe's often leaves its samples' shape to the data. What made-up data should then look
-// like is what the net can be built for.
-void choose_made_up_shape(const Registry& registry, TrainSetup& setup) {
+// Nets for Caffe often leave the shape of samples to the data. Synthetic data then have the first
+// shape that the net can be built for.
+void choose_synthetic_shape(const Registry& registry, TrainSetup& setup) {
   Shape& data = setup.record.data;
-  const auto& told = setup.record.options.data_parameters;
-  const bool is_explicit = told.count("channels") + told.count("height") + told.count("width") > 0;
+  const auto& given = setup.record.options.data_parameters;
+  const bool is_explicit =
+      given.count("channels") + given.count("height") + given.count("width") > 0;
   if (is_explicit || (data.h > 0 && data.w > 0)) return;
   NetOptions options;
   options.device_kind = "";
@@ -70,7 +72,7 @@ void choose_made_up_shape(const Registry& registry, TrainSetup& setup) {
       try {
         (void)build_net(setup.net, registry, options);
       } catch (const Error&) {
-        continue;  // if none will do, the usual shape's message says why
+        continue;  // if no shape fits, the message of the default shape has the reason
       }
       data = options.data;
       return;
@@ -94,20 +96,20 @@ void fit_classes(TrainSetup& setup, int64_t classes, bool may_adapt) {
       "the net's last layer has {} outputs, one a class (its file says {})", classes, outputs));
 }
 
-// `told`: by the user; what a resumed run has cannot be told otherwise.
-void require_bytes(const Dataset& dataset, const std::string& source, const TrainOptions& told) {
+// `options`: the user's. A resumed run keeps its form of pixels.
+void require_bytes(const Dataset& dataset, const std::string& source, const TrainOptions& options) {
   if (dataset.has_bytes()) return;
-  if (told.resume) {
+  if (options.resume) {
     throw error(
         "run '{}' learns from pixels as bytes, but data '{}': {}; resume it with data that have "
         "bytes, or begin a new run",
-        told.out.string(), source, dataset.why_no_bytes());
+        options.out.string(), source, dataset.why_no_bytes());
   }
-  throw error("--pixels bytes: data '{}': {}; leave the option out, or say --pixels floats", source,
-              dataset.why_no_bytes());
+  throw error("--pixels bytes: data '{}': {}; leave the option out, or give --pixels floats",
+              source, dataset.why_no_bytes());
 }
 
-// Devices with memory of their own wait four times as long for floats.
+// Devices with memory of their own wait for copies, which are four times as long with floats.
 bool are_worth_bytes(const Registry& registry, const TrainSetup& setup) {
   const DeviceSpec devices = parse_devices(setup.record.options.devices, registry);
   if (!prefers_bytes(registry.backend(devices.kind))) return false;
@@ -116,7 +118,7 @@ bool are_worth_bytes(const Registry& registry, const TrainSetup& setup) {
          (!validates || setup.validation_data->has_bytes());
 }
 
-// Names go into JSON files, which hold UTF-8 and nothing else.
+// Names are written to JSON files, which hold UTF-8 only.
 void require_utf8(const TrainSetup& setup) {
   for (const std::string& name : setup.record.class_names) {
     if (!is_utf8(name)) throw error("class '{}': its name is not UTF-8; rename its folder", name);
@@ -134,9 +136,8 @@ void resolve_targets(const Registry& registry, TrainSetup& setup) {
   const TrainOptions& chosen = setup.record.options;
   if (chosen.balance && chosen.class_weights == "balanced") {
     throw error(
-        "--balance and --class-weights balanced: each makes up for rare classes, both of them "
-        "twice "
-        "as much as is right; give one");
+        "--balance and --class-weights balanced: each compensates for rare classes, and both "
+        "together do it twice; give one of them");
   }
   if (!chosen.class_weights.empty()) {
     setup.record.class_weights = read_class_weights(chosen.class_weights, *setup.training_data);
@@ -157,15 +158,15 @@ TargetOptions target_options(const TrainSetup& setup) {
   return targets;
 }
 
-void resolve_pixels(const Registry& registry, TrainSetup& setup, const TrainOptions& told) {
+void resolve_pixels(const Registry& registry, TrainSetup& setup, const TrainOptions& options) {
   TrainOptions& chosen = setup.record.options;
   if (!chosen.pixels.empty()) require_pixels_word(chosen.pixels);
   const bool decides = chosen.pixels.empty() || chosen.pixels == "auto";
   if (decides) chosen.pixels = are_worth_bytes(registry, setup) ? "bytes" : "floats";
   if (chosen.pixels != "bytes") return;
-  require_bytes(*setup.training_data, chosen.data, told);
+  require_bytes(*setup.training_data, chosen.data, options);
   if (setup.validation_data != nullptr) {
-    require_bytes(*setup.validation_data, chosen.data, told);
+    require_bytes(*setup.validation_data, chosen.data, options);
   }
   setup.messages.push_back(
       fmt::format("pixels are bytes{}{}",
@@ -190,28 +191,28 @@ void resolve_amount(TrainSetup& setup, const TrainOptions& options) {
   if (options.batch < 0)
     throw error("--batch {}: the batch must have at least 1 image", options.batch);
   if (!(options.bad_share_limit >= 0 && options.bad_share_limit <= 1)) {
-    throw error("a share of {} damaged images: it goes from 0 to 1", options.bad_share_limit);
+    throw error("a share of {} damaged images: it must be from 0 to 1", options.bad_share_limit);
   }
   if (options.steps < 0) throw error("--steps {}: there must be at least 1 step", options.steps);
   constexpr int64_t most = 1'000'000'000;
-  if (options.batch > most)
-    throw error("--batch {}: that is absurd; at most {}", options.batch, most);
+  if (options.batch > most) throw error("--batch {}: too large; at most {}", options.batch, most);
   if (options.epochs > 1'000'000) {
-    throw error("--epochs {}: that is absurd; at most 1000000", options.epochs);
+    throw error("--epochs {}: too many; at most 1000000", options.epochs);
   }
   if (options.epochs < 0)
     throw error("--epochs {}: there must be at least 1 epoch", options.epochs);
   if (chosen.batch == 0) chosen.batch = setup.net.batch_size(TANDEM_TRAIN).value_or(default_batch);
   const int64_t size = setup.record.training_samples;
-  const int64_t images = chosen.batch * setup.solver.batches_per_update;  // of a step
+  const int64_t images = chosen.batch * setup.solver.micro_batches_per_step;  // of a step
   const auto steps_of = [&](int64_t epochs) { return (epochs * size + images - 1) / images; };
   if (chosen.steps == 0 && chosen.epochs > 0) chosen.steps = steps_of(chosen.epochs);
   if (chosen.steps == 0) chosen.steps = setup.solver.max_steps;
   if (chosen.steps == 0) chosen.steps = steps_of(default_epochs);
-  if (setup.solver.batches_per_update > 1) {
-    setup.messages.push_back(fmt::format(
-        "iter_size {}: every step adds up {} batches of {}, {} images",
-        setup.solver.batches_per_update, setup.solver.batches_per_update, chosen.batch, images));
+  if (setup.solver.micro_batches_per_step > 1) {
+    setup.messages.push_back(
+        fmt::format("iter_size {}: every step adds up {} batches of {}, {} images",
+                    setup.solver.micro_batches_per_step, setup.solver.micro_batches_per_step,
+                    chosen.batch, images));
   }
   note_changes(options, setup);
   resolve_tests(setup);
@@ -229,8 +230,7 @@ void resolve_amount(TrainSetup& setup, const TrainOptions& options) {
 
 void open_datasets(Registry& registry, TrainSetup& setup) {
   setup.training_data = open_dataset(registry, setup.net, setup.record, "", "train", TANDEM_TRAIN);
-  // Both splits have the images' size of the training data, whatever the first validation image
-  // has.
+  // Both splits have the image size of the training data, even if validation images differ.
   setup.record.data = setup.training_data->shape();
   const std::string notes = setup.training_data->notes();
   if (!notes.empty()) setup.messages.push_back(notes);
@@ -263,11 +263,15 @@ std::unique_ptr<Dataset> open_dataset(Registry& registry, const NetDefinition& n
   return std::make_unique<Dataset>(registry, options);
 }
 
-TrainSetup resolve(Registry& registry, const TrainOptions& options) {
+TrainSetup resolve(Registry& registry, const TrainOptions& options, const Strategies& strategies) {
   TrainSetup setup;
+  setup.strategies = &strategies;
   RunRecord& record = setup.record;
   record.options = options;
-  record.options.explicit_options = explicit_names(options.strategy_options);
+  record.machine = machine_options(options.machine);
+  for (const auto& [key, value] : strategies.explicit_options(options.strategy_options)) {
+    record.given_options.insert(key);
+  }
   if (options.data.empty())
     throw error("no data: name a folder of images, or 'synthetic' (--data)");
   bool measure_mean = false;
@@ -276,7 +280,7 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options) {
   const bool synthetic = options.data == "synthetic";
   record.data = setup.net.input_shape();
   record.data.n = 1;
-  if (synthetic) choose_made_up_shape(registry, setup);
+  if (synthetic) choose_synthetic_shape(registry, setup);
   record.data_parameters = data_parameters(setup, synthetic, is_model, &measure_mean);
 
   if (measure_mean) {

@@ -12,26 +12,28 @@
 #include "core/data/targets.h"
 #include "core/model/solver_definition.h"
 #include "core/plugin/registry.h"
-#include "core/train/options.h"
+#include "core/schedule/strategies/strategies.h"
 #include "core/train/run_folder.h"
 
 namespace tandem {
 
 struct TrainSetup {
-  RunRecord record;  // with options resolved: nothing in them is "" or 0 any more, except epochs
+  RunRecord record;
+  const Strategies* strategies = nullptr;  // to choose from
   NetDefinition net;
   SolverDefinition solver;
   std::unique_ptr<Dataset> training_data, validation_data;  // validation_data may be null
-  // A run that goes on with its devices keeps the order and groups that it has.
+  // Whether the order of rings and groups is chosen; a run resumed on its devices keeps its own.
   bool finds_links = true;
   int64_t test_samples = 0;           // of an evaluation during the run; 0: all
-  std::vector<std::string> messages;  // for the log: what was decided, what was left out
+  std::vector<std::string> messages;  // for the log: decisions, and what was left out
 };
 
 // Of a new run. Throws Error for options that do not fit each other, the net or the data.
-[[nodiscard]] TrainSetup resolve(Registry& registry, const TrainOptions& options);
+[[nodiscard]] TrainSetup resolve(Registry& registry, const TrainOptions& options,
+                                 const Strategies& strategies = built_in_strategies());
 
-// One split of the record's data, as the net of that phase is fed with it. `source` "" = the
+// Opens one split of the record's data as input of the net of that phase. `source` "": the
 // record's.
 [[nodiscard]] std::unique_ptr<Dataset> open_dataset(Registry& registry, const NetDefinition& net,
                                                     const RunRecord& record,

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
+#include "core/model/models.h"
 
 namespace tandem {
 namespace {
@@ -12,8 +13,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* default_net = "alexnet";
 
-// Caffe's solvers name files from where they are run, Caffe's own root as a rule: that is above the
-// solver. Beside the solver is where they usually lie.
+// Caffe's solvers name files relative to the folder that Caffe runs in, usually its root, which is
+// above the solver. The files usually lie beside the solver.
 fs::path file_of_solver(const SolverDefinition& solver, const std::string& written,
                         const char* what, const char* advice) {
   const fs::path folder =
@@ -64,8 +65,8 @@ NetDefinition net_of_solver(const SolverDefinition& solver, std::string* file) {
 void read_net_of_run(const TrainOptions& options, TrainSetup& setup, bool* is_model) {
   TrainOptions& chosen = setup.record.options;
   *is_model = true;
-  if (options.net_definition) {
-    setup.net = *options.net_definition;
+  if (!options.net_text.empty()) {
+    setup.net = read_net_text(options.net_text);
   } else if (options.net.empty() && names_net(setup.solver)) {
     setup.net = net_of_solver(setup.solver, &chosen.net);
     *is_model = false;
@@ -76,7 +77,7 @@ void read_net_of_run(const TrainOptions& options, TrainSetup& setup, bool* is_mo
   }
 }
 
-// Each phase's net in its own stages and level.
+// Applies the stages and level of each phase to its net.
 void choose_states(const TrainOptions& options, TrainSetup& setup) {
   const std::vector<NetState>& tested = setup.solver.test_states;
   setup.net = in_states(setup.net, options.train_state.value_or(setup.solver.train_state),
@@ -96,8 +97,8 @@ void read_model_solver(const TrainOptions& options, TrainSetup& setup, bool is_m
   }
 }
 
-// Caffe's `weights`: several files, or their names with commas between them.
-// From the command line they are where they are said to be.
+// Caffe's `weights`: several files, or their names with commas between them. Those of the command
+// line are not searched for.
 void find_weights(const TrainOptions& options, SolverDefinition& solver) {
   const bool is_option = options.solver_fields.count("weights") > 0;
   std::vector<std::string> files;

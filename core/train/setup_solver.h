@@ -1,5 +1,5 @@
-// A run's solver and net: from the solver file, from the command line, or the model's own; and what
-// the one says otherwise than the other.
+// A run's solver and net: from the solver file, from the command line, or the model's own; and
+// where these differ.
 #pragma once
 
 #include "core/train/setup.h"

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/data/split_list.h"
+#include "core/model/initial_weights.h"
 #include "core/train/pretrained.h"
 #include "core/train/resume.h"
 #include "core/train/run_options.h"
@@ -13,20 +14,19 @@
 namespace tandem {
 namespace {
 
-// What the machine and the strategy chose, so that a resumed run has the same.
+// Records what the machine and the strategy have chosen, so that a resumed run has the same.
 void record_choices(RunRecord& record, Session& session) {
-  record.split = session.training().plan.split_layer;
-  record.options.strategy_options.roles = session.training().plan.roles;
-  record.options.machine.topology = session.options().machine.topology;
+  record.options.strategy_options = session.training().plan.options;
+  record.machine.topology = session.options().machine.topology;
   record.algorithms = session.options().tuning.choices;
   int threads = 0;
   for (int device = 0; device < session.machine().device_count(); ++device) {
     threads += session.machine().device_info(device).threads;
   }
-  record.options.machine.threads = threads;
+  record.machine.threads = threads;
 }
 
-// Random ones, then what the weight files have; what was matched is a message of the set-up.
+// Random weights, then those of weight files; the messages of the setup list the layers matched.
 void set_first_weights(TrainSetup& setup, Session& session) {
   const uint64_t seed = *setup.record.options.seed;
   if (setup.solver.weights.empty()) return session.set_initial_weights(seed);
@@ -37,27 +37,31 @@ void set_first_weights(TrainSetup& setup, Session& session) {
   session.set_weights(weights);
 }
 
-// Which images were held out, so that another run can have the same.
+// Writes which images were held out, so that another run can have the same split.
 void keep_split(TrainSetup& setup, const RunFolder& folder) {
   if (setup.validation_data == nullptr || !setup.training_data->split_is_drawn()) return;
   const std::string list = split_list(*setup.training_data, *setup.validation_data);
   if (list.empty()) return;
   const std::string file = (folder.path() / "split.csv").string();
   write_text_file(file, list);
-  setup.messages.push_back(fmt::format("the split is kept: --data {} is the same again", file));
+  setup.messages.push_back(fmt::format("the split is kept: --data {} gives it again", file));
 }
 
 }  // namespace
 
 TrainResult train(const TrainOptions& options, Observer& observer) {
+  return train(options, observer, built_in_strategies());
+}
+
+TrainResult train(const TrainOptions& options, Observer& observer, const Strategies& strategies) {
   Registry registry = Registry::with_defaults();
   std::optional<RunFolder> folder;
   if (options.resume) {
     folder.emplace(RunFolder::open(options.out));
     folder->lock();
   }
-  TrainSetup setup =
-      folder ? resolve_resumed(registry, options, *folder) : resolve(registry, options);
+  TrainSetup setup = folder ? resolve_resumed(registry, options, *folder, strategies)
+                            : resolve(registry, options, strategies);
 
   require_computing(registry, setup.record.options.devices);
   const KernelChoices known = setup.record.algorithms;
@@ -80,7 +84,7 @@ TrainResult train(const TrainOptions& options, Observer& observer) {
     record_choices(setup.record, session);
     folder->write(setup.record, setup.net, setup.solver);
   } else {
-    // A file that cannot be used leaves no run folder behind.
+    // Weight files are read before the run folder is made, so that a bad one leaves none.
     set_first_weights(setup, session);
     record_choices(setup.record, session);
     if (setup.record.options.out.empty())
@@ -95,7 +99,7 @@ TrainResult train(const TrainOptions& options, Observer& observer) {
   recorder.on_message(
       fmt::format("{} net '{}' on {}: {} training images, {} classes, batch {}, {} steps, strategy "
                   "{} on {}, seed {}",
-                  checkpoint ? "going on with" : "training", setup.record.net_name, chosen.data,
+                  checkpoint ? "continuing" : "training", setup.record.net_name, chosen.data,
                   setup.record.training_samples, setup.record.class_names.size(), chosen.batch,
                   chosen.steps, chosen.strategy, chosen.devices, *chosen.seed));
   for (const std::string& message : setup.messages) recorder.on_message(message);

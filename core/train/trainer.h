@@ -1,28 +1,13 @@
-// The loop and nothing else: batches in, steps issued, results out; evaluation, checkpoints and
-// reports happen between steps. Same seed, devices and strategy give bit-identical weights; a
-// resumed run equals one never stopped.
+// Training with other strategies than the built-in ones. The loop is training_run.h; same seed,
+// devices and strategy give bit-identical weights, and a resumed run equals one never stopped.
 #pragma once
 
-#include <filesystem>
-#include <string>
-
-#include "core/train/observer.h"
-#include "core/train/options.h"
+#include "core/schedule/strategies/strategies.h"
+#include "include/tandem/train.h"
 
 namespace tandem {
 
-struct TrainResult {
-  std::filesystem::path run;
-  int64_t steps = 0;     // done in all
-  bool stopped = false;  // by options.stop, before the end
-  double loss = 0;       // of the last step
-  Evaluation last, best;
-  double seconds = 0;
-  double images_per_second = 0;
-};
-
-// Trains as told and leaves a run folder. Every user error is an Error with one message; a loss
-// that is not finite stops the run and names the step and the first layer.
-TrainResult train(const TrainOptions& options, Observer& observer);
+// `strategies` are those that the options may name; they outlive the call.
+TrainResult train(const TrainOptions& options, Observer& observer, const Strategies& strategies);
 
 }  // namespace tandem

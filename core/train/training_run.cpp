@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
+#include "core/model/learning_rate.h"
 #include "core/model/loss_scale.h"
 #include "core/model/solver_definition.h"
 #include "core/train/diagnose.h"
@@ -28,7 +29,7 @@ TrainingRun::TrainingRun(Registry& registry, TrainSetup& setup, const RunFolder&
       session_(session),
       recorder_(recorder),
       phase_(session.training()),
-      batches_(setup.solver.batches_per_update) {}
+      micro_batches_(setup.solver.micro_batches_per_step) {}
 
 double TrainingRun::seconds() const {
   return std::chrono::duration<double>(Clock::now() - begin_).count();
@@ -37,7 +38,7 @@ double TrainingRun::seconds() const {
 LoaderOptions TrainingRun::loading() const {
   LoaderOptions loading;
   loading.batch = chosen_.batch;
-  loading.first_batch = first_ * batches_;
+  loading.first_batch = first_ * micro_batches_;
   loading.seed = *chosen_.seed;
   loading.threads = chosen_.decode_threads;
   loading.balanced = chosen_.balance;
@@ -45,7 +46,7 @@ LoaderOptions TrainingRun::loading() const {
   loading.pixels = phase_.pixels;
   loading.bad_share_limit = chosen_.bad_share_limit;
   if (chosen_.timeline) {
-    // What is decoded while the traced batches are computed, too.
+    // Includes the batches that are decoded while the traced ones are computed.
     loading.timed_from = first_traced();
     loading.timed_count = traced_batches + ring_slots;
   }
@@ -64,10 +65,9 @@ TrainResult TrainingRun::go() {
     }
     loop();
   } catch (...) {
-    tell_given_up();
+    report_given_up();
     list_bad_samples();
-    // Copies out of the ring may still be under way: the executor sees them out, or leaves all
-    // behind.
+    // Copies out of the ring may still run: the executor waits for them, or abandons the machine.
     phase_.executor.reset();
     if (session_.runtime().abandoned()) static_cast<void>(loader_.release());
     throw;
@@ -111,7 +111,7 @@ void TrainingRun::report_waiting(int64_t done) {
 
 void TrainingRun::issue(int64_t step) {
   const double rate = learning_rate(setup_.solver, step);
-  for (int64_t i = 0; i < batches_; ++i) issue_batch(step, step * batches_ + i, rate);
+  for (int64_t i = 0; i < micro_batches_; ++i) issue_batch(step, step * micro_batches_ + i, rate);
   issued_ = step + 1;
 }
 
@@ -121,18 +121,18 @@ void TrainingRun::issue_batch(int64_t step, int64_t number, double rate) {
                             static_cast<uint64_t>(step),
                             static_cast<float>(rate),
                             static_cast<float>(batch.samples),
-                            static_cast<int32_t>(number % batches_ * chosen_.batch),
+                            static_cast<int32_t>(number % micro_batches_ * chosen_.batch),
                             0};
   std::memcpy(batch.memory, &control, sizeof(control));
   while (pending_.size() >= batches_in_flight) finish_oldest();
   phase_.executor->issue(number, {{phase_.batch_buffer, batch.memory}});
-  tell_given_up();
+  report_given_up();
   pending_.push_back({number, step, batch.epoch, batch.samples, rate});
   release_held(false);
   held_ = batch;
 }
 
-// A batch goes back to the ring when its copies are done.
+// Returns a batch to the ring when its copies are done.
 void TrainingRun::release_held(bool drained) {
   if (!held_) return;
   if (!drained) {
@@ -154,15 +154,15 @@ void TrainingRun::finish_oldest() {
   trace(done);
   step_loss_ += loss;
   skipped_ += chosen_.batch - done.samples;
-  if ((done.number + 1) % batches_ != 0) return;
-  report(done, step_loss_ / static_cast<double>(batches_));
+  if ((done.number + 1) % micro_batches_ != 0) return;
+  report(done, step_loss_ / static_cast<double>(micro_batches_));
   step_loss_ = 0;
   skipped_ = 0;
 }
 
-// The first batches are slower; a short run shows them all the same.
+// The first batches are slower and are left out, except in a short run.
 int64_t TrainingRun::first_traced() const {
-  const int64_t first = first_ * batches_, all = (chosen_.steps - first_) * batches_;
+  const int64_t first = first_ * micro_batches_, all = (chosen_.steps - first_) * micro_batches_;
   return first + (all > 2 * traced_batches ? traced_batches - 1 : 0);
 }
 
@@ -230,14 +230,15 @@ void TrainingRun::stop_not_finite(const Pending& done, double loss) {
   if (where.empty()) where = "the loss alone";
   const bool weights = where.starts_with("the weights");
   throw error(
-      "step {}: the loss is not finite ({}); the first to go was {}. {} and the run stops{}. {}",
+      "step {}: the loss is not finite ({}); the first value that is not: {}. {} and the run "
+      "stops{}. {}",
       done.step + 1, loss, where,
-      weights ? "An earlier update had spoilt them; this step's was left out,"
+      weights ? "An earlier update made them so; this step's update was left out,"
               : "The update was left out",
       where_to_go_back(), way_out(weights, done.rate));
 }
 
-// While nothing else is on the stream.
+// Called while nothing else is on the stream.
 void TrainingRun::compare_clocks() {
   const Event event(session_.machine());
   session_.runtime().stream({0, StreamKind::copy}).record(event);
@@ -257,7 +258,7 @@ std::vector<HostSpan> TrainingRun::loading_spans() const {
   return spans;
 }
 
-void TrainingRun::tell_given_up(const Phase& phase, const char* steps) {
+void TrainingRun::report_given_up(const Phase& phase, const char* steps) {
   if (phase.executor == nullptr || reported_given_up_.contains(&phase)) return;
   const std::string& why = phase.executor->graphs_given_up();
   if (why.empty()) return;
@@ -265,9 +266,9 @@ void TrainingRun::tell_given_up(const Phase& phase, const char* steps) {
   recorder_.on_message(fmt::format("{} run task by task, not as graphs: {}", steps, why));
 }
 
-void TrainingRun::tell_given_up() {
-  tell_given_up(phase_, "training steps");
-  tell_given_up(session_.testing(), "testing steps");
+void TrainingRun::report_given_up() {
+  report_given_up(phase_, "training steps");
+  report_given_up(session_.testing(), "testing steps");
 }
 
 void TrainingRun::write_timeline() {
@@ -338,8 +339,8 @@ bool TrainingRun::due(int64_t done) const {
   return done == chosen_.steps || takes_snapshot(done) || tests(done) || ends_epoch(done);
 }
 
-// Whatever cuts the evaluation short, the steps are saved, and the evaluation is done first when
-// the run goes on.
+// If an error ends the evaluation, the steps are saved all the same, and a resumed run begins with
+// the evaluation.
 void TrainingRun::pause(int64_t done, bool with_test) {
   while (!pending_.empty()) finish_oldest();
   phase_.executor->drain();
@@ -357,7 +358,8 @@ void TrainingRun::pause(int64_t done, bool with_test) {
   paused_ += seconds() - begin;
 }
 
-// Caffe's test_initialization: shows where the net begins, and that testing works. Never the best.
+// Caffe's test_initialization: an evaluation of the initial weights, which never counts as the
+// best.
 void TrainingRun::first_test() {
   const bool wanted = setup_.solver.test_interval > 0 && setup_.solver.test_initialization;
   if (!wanted || setup_.validation_data == nullptr || stopping()) return;
@@ -374,7 +376,7 @@ Evaluation TrainingRun::evaluated(int64_t done) {
   options.sample_limit = setup_.test_samples;
   options.seed = *chosen_.seed;
   Evaluation now = evaluate(session_, *setup_.validation_data, options);
-  tell_given_up();
+  report_given_up();
   for (const BadSample& sample : now.bad) bad_[sample.name] = sample.reason;
   if (chosen_.bad_share_limit <= 0 && !now.bad.empty()) {
     throw error("validation image '{}' is damaged, and none may be: {}", now.bad[0].name,
@@ -385,7 +387,7 @@ Evaluation TrainingRun::evaluated(int64_t done) {
   return now;
 }
 
-// True if it is the best so far. Cut short by a stop it is no result, and stays due.
+// True if it is the best so far. If it is stopped, it has no result and stays due.
 bool TrainingRun::run_test(int64_t done) {
   Evaluation now = evaluated(done);
   if (stopping()) return false;
@@ -404,8 +406,8 @@ bool TrainingRun::run_test(int64_t done) {
   return now.best;
 }
 
-// Weights that are no numbers never replace a good checkpoint: the next loss would not have been
-// finite.
+// Weights that are not finite never replace a good checkpoint. Their loss has not been computed
+// yet.
 Checkpoint TrainingRun::checkpoint_of(int64_t done) const {
   Checkpoint checkpoint;
   checkpoint.step = done;

@@ -28,14 +28,14 @@ class TrainingRun {
   TrainingRun(Registry& registry, TrainSetup& setup, const RunFolder& folder, Session& session,
               Recorder& recorder);
 
-  // Error if the checkpoint's solver state is of another rule.
+  // Throws Error if the checkpoint's solver state is of another rule.
   void start_from(const Checkpoint& checkpoint);
-  // Until the last step, or until it is told to stop; whatever is thrown, the streams are at rest.
+  // Until the last step, or until options.stop. The streams are idle afterwards, also if it throws.
   TrainResult go();
 
  private:
   using Clock = std::chrono::steady_clock;
-  // A batch that was issued and not yet reported.
+  // A micro-batch that was issued and not yet reported.
   struct Pending {
     int64_t number = 0, step = 0, epoch = 0, samples = 0;
     double rate = 0;
@@ -52,12 +52,12 @@ class TrainingRun {
   [[noreturn]] void stop_not_finite(const Pending& done, double loss);
   void write_timeline();
   void list_bad_samples();
-  // As soon as its steps no longer run as graphs, though they should; once a phase.
-  void tell_given_up(const Phase& phase, const char* steps);
-  void tell_given_up();
+  // Reports, once per phase, that its steps no longer run as graphs although they should.
+  void report_given_up(const Phase& phase, const char* steps);
+  void report_given_up();
   void report_waiting(int64_t done);
   [[nodiscard]] bool stopping() const { return chosen_.stop != nullptr && *chosen_.stop; }
-  [[nodiscard]] int64_t images_of_step() const { return chosen_.batch * batches_; }
+  [[nodiscard]] int64_t images_of_step() const { return chosen_.batch * micro_batches_; }
   [[nodiscard]] double seconds() const;
 
   [[nodiscard]] LoaderOptions loading() const;
@@ -76,7 +76,7 @@ class TrainingRun {
   [[nodiscard]] Checkpoint checkpoint_of(int64_t done) const;
   void save(Checkpoint& checkpoint, bool best);
   [[nodiscard]] std::string where_to_go_back() const;
-  // What to do about numbers that are not finite; `weights`: those went first.
+  // Advice about values that are not finite; `weights`: they were the first.
   [[nodiscard]] std::string way_out(bool weights, double rate) const;
 
   Registry& registry_;
@@ -86,7 +86,7 @@ class TrainingRun {
   Session& session_;
   Recorder& recorder_;
   Phase& phase_;
-  const int64_t batches_;  // of one step
+  const int64_t micro_batches_;  // of one step
   std::unique_ptr<Loader> loader_;
   std::map<std::string, std::string> bad_;  // damaged images: why
   Clock::time_point begin_;
@@ -97,7 +97,7 @@ class TrainingRun {
   bool test_due_ = false;  // an evaluation was cut short
   std::deque<Pending> pending_;
   std::optional<Batch> held_;
-  double step_loss_ = 0;       // of the batches of the step so far
+  double step_loss_ = 0;       // of the micro-batches of the step so far
   std::deque<double> losses_;  // of the last steps, for average_loss
   int64_t skipped_ = 0;        // damaged samples of the step so far
   std::deque<std::pair<double, int64_t>> recent_;

@@ -1,107 +1,66 @@
-#include "examples/alexnet/comparison.h"
+#include "comparison.h"
 
 #include <fmt/format.h>
+#include <tandem/error.h>
+#include <tandem/profile.h>
+#include <tandem/strategies.h>
 
 #include <algorithm>
 
-#include "core/base/error.h"
-#include "core/base/strings.h"
-#include "core/schedule/cost/bounds.h"
-#include "core/schedule/report/report.h"
-#include "core/schedule/report/svg.h"
-#include "core/schedule/strategies/strategy_options.h"
-#include "core/train/price.h"
-#include "core/train/safetensors.h"
-#include "examples/alexnet/pipeline.h"
+#include "pipeline.h"
+#include "text.h"
 
 namespace alexnet {
 namespace {
 
-using namespace tandem;
-
-// What the step would be if nothing waited that need not: of strategies with a master by the parts
-// of their step, of the others by what is busiest.
-void set_formula(StrategyResult& result, const Measurement& measured, Session& session,
-                 const CostTable& costs) {
+// What the step would be without avoidable waits: the sum of its parts where that is known, else
+// the time of the busiest device or link.
+void set_formula(StrategyResult& result, const tandem::Profile& profile, bool hides_broadcast) {
   if (result.strategy == "sequential") {
     result.formula = "a + b + c + m + n + broadcast";
-    result.by_formula = measured.parts.sequential();
+    result.by_formula = profile.parts.sequential();
   } else if (result.strategy == "two_phase") {
-    const bool hidden = session.options().strategy_options.hidden_broadcast;
-    result.formula =
-        hidden ? "a + b + max(c, m) + n + exposed broadcast" : "a + b + max(c, m) + n + broadcast";
-    result.by_formula = measured.parts.two_phase(hidden);
-    if (hidden) result.by_formula += exposed_broadcast(session.training().plan, measured.events);
+    result.formula = hides_broadcast ? "a + b + max(c, m) + n + exposed broadcast"
+                                     : "a + b + max(c, m) + n + broadcast";
+    result.by_formula = profile.parts.two_phase(hides_broadcast);
+    if (hides_broadcast) result.by_formula += exposed_broadcast(profile);
   } else {
-    const Plan& plan = session.training().plan;
-    const double told = session.options().machine.link.bandwidth;
-    const double bandwidth = told > 0 ? told : link_of(plan, measured.events).bandwidth;
     result.formula = "max(compute, busiest link)";
-    result.by_formula = bounds_of(session.training().net, plan, costs, bandwidth).step();
+    result.by_formula = profile.bound_seconds;
   }
 }
 
-class Comparison {
- public:
-  Comparison(Registry& registry, const NetDefinition& net, const Shape& data,
-             const Options& options)
-      : registry_(registry), net_(net), options_(options), base_(session_options(options, data)) {}
-
-  std::vector<StrategyResult> run() {
-    std::vector<StrategyResult> results;
-    for (const Strategy& strategy : strategies()) {
-      StrategyResult& result = results.emplace_back();
-      result.strategy = strategy.name;
-      try {
-        measure_one(result);
-      } catch (const Error& refused) {
-        // What `sequential` cannot do, no other can.
-        if (strategy.name == "sequential") throw;
-        result.refusal = refused.what();
-      }
-    }
-    return results;
+void measure_one(tandem::Profiler& profiler, const Options& options, StrategyResult& result) {
+  announce(result.strategy, options);
+  const tandem::Profile profile = profiler.measure(result.strategy, options.strategy_options);
+  set_formula(result, profile, options.hides_broadcast());
+  result.step = profile.step_seconds;
+  result.images_per_second = profile.images_per_second;
+  profile.write_timeline(file_of_strategy(options.timeline, result.strategy));
+  if (!options.svg.empty()) {
+    result.picture = file_of_strategy(options.svg, result.strategy);
+    profile.write_picture(result.picture);
   }
-
- private:
-  void measure_one(StrategyResult& result) {
-    announce(result.strategy, options_, options_.measured_steps());
-    SessionOptions o = base_;
-    o.strategy = result.strategy;
-    o.strategy_options = options_of(result.strategy, base_.strategy_options);
-    Plan plan;
-    {
-      Session session(registry_, net_, o);
-      plan = session.training().plan;
-      o.strategy_options = session.options().strategy_options;
-      const Measurement measured = measure(session, options_.warm_up, options_.measured_steps());
-      // The first one's costs are everybody's: the later ones choose by them.
-      if (!base_.costs) base_.costs = costs_of(session, session.net(), plan, measured.events);
-      set_formula(result, measured, session, *base_.costs);
-      result.step = measured.step_seconds;
-      result.images_per_second = measured.images_per_second;
-      write_text_file(file_of_strategy(options_.timeline, result.strategy),
-                      to_chrome_trace(plan, measured.events));
-      if (!options_.svg.empty()) {
-        result.picture = file_of_strategy(options_.svg, result.strategy);
-        write_text_file(result.picture, to_svg(plan, measured.events));
-      }
-    }
-    result.without_communication = step_seconds_without_communication(
-        registry_, net_, o, plan, options_.warm_up, options_.measured_steps());
-  }
-
-  Registry& registry_;
-  const NetDefinition& net_;
-  const Options& options_;
-  SessionOptions base_;
-};
+  result.without_communication = profiler.seconds_without_communication(profile);
+}
 
 }  // namespace
 
-std::vector<StrategyResult> compare_strategies(Registry& registry, const NetDefinition& net,
-                                               const Shape& data, const Options& options) {
-  return Comparison(registry, net, data, options).run();
+std::vector<StrategyResult> compare_strategies(const Options& options) {
+  tandem::Profiler profiler(profile_options(options));
+  std::vector<StrategyResult> results;
+  for (const tandem::StrategyInfo& strategy : tandem::list_strategies()) {
+    StrategyResult& result = results.emplace_back();
+    result.strategy = strategy.name;
+    try {
+      measure_one(profiler, options, result);
+    } catch (const tandem::Error& refused) {
+      // What `sequential` cannot do, no other can.
+      if (strategy.name == "sequential") throw;
+      result.refusal = refused.what();
+    }
+  }
+  return results;
 }
 
 void print(const std::vector<StrategyResult>& results, const Options& options) {
@@ -115,16 +74,16 @@ void print(const std::vector<StrategyResult>& results, const Options& options) {
       continue;
     }
     const double exposed = std::max(0.0, r.step - r.without_communication);
-    fmt::print("{:<12} {:>9.2f} ms {:>9.2f} ms = {:<41} {:>10.1f} {:>10.1f} %\n", r.strategy,
-               1e3 * r.step, 1e3 * r.by_formula, r.formula, r.images_per_second,
-               100 * exposed / r.step);
+    fmt::print("{:<12} {} {} = {:<41} {:>10.1f} {:>10.1f} %\n", r.strategy,
+               milliseconds_text(r.step), milliseconds_text(r.by_formula), r.formula,
+               r.images_per_second, 100 * exposed / r.step);
   }
   fmt::print(
       "a forward, b and c backward of the FC and the conv part, m and n their gradients and "
       "updates\n"
-      "(docs/pipeline.md). With more than two devices the sum can exceed the step: the first "
+      "(docs/guide/pipeline.md). With more than two devices the sum can exceed the step: the first "
       "devices\n"
-      "begin while the master still serves the others\n");
+      "begin while the root still serves the others\n");
   for (const StrategyResult& r : results) {
     if (!r.picture.empty()) fmt::print("{}: drawn in {}\n", r.strategy, r.picture);
   }

@@ -1,12 +1,12 @@
-// What `tandem-alexnet` is told on its command line, checked as far as that goes without a net.
+// The command line of `tandem-alexnet`, checked as far as that is possible without a net.
 #pragma once
+
+#include <tandem/devices.h>
+#include <tandem/strategies.h>
 
 #include <cstdint>
 #include <optional>
 #include <string>
-
-#include "core/device/machine.h"
-#include "core/schedule/strategies/strategy.h"
 
 namespace alexnet {
 
@@ -15,11 +15,11 @@ struct Options {
   std::string devices = "cpu:2", strategy = "two_phase";
   std::string precision = "float32";  // of activations and their gradients; or bfloat16
   tandem::StrategyOptions strategy_options;
-  tandem::MachineOptions machine;
+  tandem::DeviceOptions machine;
   int64_t batch = 128;            // global
-  int64_t classes = 0, size = 0;  // of synthetic input; 0: as the net's file says
-  int64_t steps = 0;              // measured; with images: trained. 0: not said
-  int64_t epochs = 0;             // with images. 0: not said
+  int64_t classes = 0, size = 0;  // of synthetic input; 0: as the net's file has them
+  int64_t steps = 0;              // measured; with images: trained. 0: not given
+  int64_t epochs = 0;             // with images. 0: not given
   int warm_up = 2;
   std::optional<double> rate;
   std::optional<uint64_t> seed;
@@ -32,10 +32,14 @@ struct Options {
   [[nodiscard]] int measured_steps() const {
     return data.empty() && steps > 0 ? static_cast<int>(steps) : 5;
   }
+  [[nodiscard]] bool hides_broadcast() const {
+    const auto found = strategy_options.find("hidden_broadcast");
+    return found == strategy_options.end() || std::get<bool>(found->second);
+  }
 };
 
-// Reads the command line. Nothing: the program is done and exits with `exit_code` (--help). Throws
-// tandem::Error with one message for what is wrong.
+// Reads the command line. Without a value the program is done and exits with `exit_code` (--help).
+// Throws tandem::Error with one message for what is wrong.
 [[nodiscard]] std::optional<Options> read_options(int argc, char** argv, int* exit_code);
 
 }  // namespace alexnet

@@ -1,14 +1,14 @@
-#include "examples/alexnet/training.h"
+#include "training.h"
 
 #include <fmt/format.h>
+#include <tandem/profile.h>
+#include <tandem/train.h>
 
 #include <atomic>
 #include <csignal>
 #include <cstdio>
 
-#include "core/base/strings.h"
-#include "core/data/dataset.h"
-#include "core/tandem.h"
+#include "text.h"
 
 namespace alexnet {
 namespace {
@@ -27,11 +27,10 @@ class Lines : public tandem::Observer {
   void on_step(const tandem::StepReport& r) override {
     constexpr int64_t every = 10;
     if (r.step % every != 0 && r.step != r.steps && r.step != 1) return;
-    const std::string left =
-        r.seconds_left >= 0 ? tandem::human_seconds(r.seconds_left) + " left" : "";
+    const std::string left = r.seconds_left >= 0 ? seconds_text(r.seconds_left) + " left" : "";
     say(fmt::format("step {}/{} loss {:.4f} lr {:.3g} {:.1f} images/s, waited {} for data {}",
                     r.step, r.steps, r.loss, r.rate, r.images_per_second,
-                    tandem::human_seconds(r.waited_seconds), left));
+                    seconds_text(r.waited_seconds), left));
   }
   void on_evaluation(const tandem::Evaluation& e) override {
     say(fmt::format(
@@ -47,14 +46,6 @@ class Lines : public tandem::Observer {
 };
 
 }  // namespace
-
-int64_t count_classes(tandem::Registry& registry, const Options& options,
-                      const tandem::Shape& data) {
-  tandem::DatasetOptions open;
-  open.source = options.data;
-  open.shape = data;
-  return tandem::Dataset(registry, open).class_count();
-}
 
 int train_on_images(const Options& options) {
   tandem::TrainOptions training;
@@ -77,8 +68,8 @@ int train_on_images(const Options& options) {
   Lines lines;
   const tandem::TrainResult result = tandem::train(training, lines);
   fmt::print("\ntrained {} steps on real images: {:.1f} images/s, peak memory {}, run folder: {}\n",
-             result.steps, result.images_per_second,
-             tandem::human_bytes(tandem::peak_memory_bytes()), result.run.string());
+             result.steps, result.images_per_second, bytes_text(tandem::peak_memory_bytes()),
+             result.run.string());
   return result.stopped ? 130 : 0;
 }
 

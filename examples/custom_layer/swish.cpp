@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include <plugins/sdk.h>
+#include <tandem/plugins/sdk.h>
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <opencv2/imgcodecs.hpp>
 #include <stdexcept>
 
-#include "examples/shapes/picture.h"
+#include "picture.h"
 
 namespace {
 

@@ -1,11 +1,11 @@
-#include "examples/shapes/picture.h"
+#include "picture.h"
+
+#include <tandem/plugins/random.h>
 
 #include <cmath>
 #include <numbers>
 #include <opencv2/imgproc.hpp>
 #include <vector>
-
-#include "plugins/random.h"
 
 namespace tandem::shapes {
 namespace {

@@ -1,7 +1,7 @@
 // AbsVal's arithmetic, for every kind of device.
 #pragma once
 
-#include "layers/slope.h"
+#include "layers/elementwise.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

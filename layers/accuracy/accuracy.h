@@ -1,6 +1,6 @@
-// Accuracy: the share of labels whose class is among the top_k highest scores. A tie counts against
-// the true class, and so does a score that is not a number. A second output, if named, has the
-// accuracy of each class over the whole batch, 0 for a class that does not occur.
+// Accuracy: the fraction of labels whose class is among the top_k highest scores. A tie counts
+// against the true class, and so does a NaN score. An optional second output holds the accuracy of
+// each class over the whole batch; it is 0 for a class that does not occur.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ namespace tandem::layers {
 struct Accuracy : sdk::LayerType {
   const char* name() const override { return "Accuracy"; }
   const char* help() const override {
-    return "share of labels whose class is among the top_k scores";
+    return "fraction of labels whose class is among the top_k scores";
   }
   sdk::Arity inputs() const override { return {2, 2}; }
   sdk::Arity outputs() const override { return {1, 2}; }
@@ -21,9 +21,12 @@ struct Accuracy : sdk::LayerType {
   std::vector<sdk::Parameter> parameters() const override {
     const char* block = "accuracy_param";
     return {
-        sdk::integer(block, "top_k").by_default("1").range(1, 1e9).help("how many may be guessed"),
+        sdk::integer(block, "top_k")
+            .by_default("1")
+            .range(1, 1e9)
+            .help("how many of the highest scores count as a hit"),
         axis_parameter(block),
-        sdk::integer(block, "ignore_label").help("what has this label does not count"),
+        sdk::integer(block, "ignore_label").help("elements with this label do not count"),
     };
   }
   uint64_t traits() const override {
@@ -31,24 +34,24 @@ struct Accuracy : sdk::LayerType {
   }
 
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
-    const Places places = require_labels(query, query.attributes.integer("axis"));
+    const ScoreShape shape = require_labels(query, query.attributes.integer("axis"));
     const int64_t top = query.attributes.integer("top_k");
-    if (top > places.classes) {
-      throw sdk::invalid("top_k ", top, " exceeds the ", places.classes, " classes");
+    if (top > shape.classes) {
+      throw sdk::invalid("top_k ", top, " exceeds the ", shape.classes, " classes");
     }
     std::vector<sdk::Shape> result{{1, 1, 1, 1}};
-    if (query.output_count() == 2) result.push_back({places.classes, 1, 1, 1});
+    if (query.output_count() == 2) result.push_back({shape.classes, 1, 1, 1});
     return result;
   }
 
-  // How many labels count; then how many of each class, and how many of these are right.
+  // The number of labels that count; then that of each class, and how many of those are right.
   sdk::Statistics statistics(const sdk::Query& query) const override {
-    const Places places(query.input(0), query.attributes.integer("axis"));
-    return {statistics(query.attributes, query.output_count(), places), 0};
+    const ScoreShape shape(query.input(0), query.attributes.integer("axis"));
+    return {statistics(query.attributes, query.output_count(), shape), 0};
   }
   static int64_t statistics(const sdk::Attributes& attributes, size_t outputs,
-                            const Places& places) {
-    if (outputs == 2) return 1 + 2 * places.classes;
+                            const ScoreShape& shape) {
+    if (outputs == 2) return 1 + 2 * shape.classes;
     return attributes.is_set("ignore_label") ? 1 : 0;
   }
 

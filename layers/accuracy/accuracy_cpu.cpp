@@ -8,26 +8,26 @@ namespace {
 using namespace tandem::sdk;
 using tandem::layers::Accuracy;
 using tandem::layers::Labels;
-using tandem::layers::Places;
+using tandem::layers::ScoreShape;
 
 class AccuracyCpu : public Needs {
  public:
   AccuracyCpu(const Binding& binding, const Call&)
-      : places_(binding.input(0).shape, binding.attributes.integer("axis")),
+      : shape_(binding.input(0).shape, binding.attributes.integer("axis")),
         top_(binding.attributes.integer("top_k")),
         by_class_(binding.output_count() == 2),
-        labels_(places_, binding.attributes) {
+        labels_(shape_, binding.attributes) {
     scratch_bytes = tandem::layers::row_sum_bytes;
-    statistics = Accuracy::statistics(binding.attributes, binding.output_count(), places_);
+    statistics = Accuracy::statistics(binding.attributes, binding.output_count(), shape_);
   }
 
   void forward_statistics(const Call&, const Pass& pass) const {
     pass.statistics()[0] = static_cast<float>(labels_.check(pass));
     if (!by_class_) return;
     float* all = pass.statistics() + 1;
-    float* right = all + places_.classes;
-    std::fill_n(all, 2 * places_.classes, 0.0F);
-    for (int64_t i = 0; i < places_.labels(); ++i) {
+    float* right = all + shape_.classes;
+    std::fill_n(all, 2 * shape_.classes, 0.0F);
+    for (int64_t i = 0; i < shape_.labels(); ++i) {
       const int64_t label = labels_.of(pass, i);
       if (label < 0) continue;
       all[label] += 1;
@@ -38,39 +38,39 @@ class AccuracyCpu : public Needs {
   void forward(const Call& call, const Pass& pass) const {
     (void)labels_.check(pass);
     const double right = tandem::layers::sum_of(
-        call.threads, places_.labels(), places_.classes, pass.scratch<double>(),
+        call.threads, shape_.labels(), shape_.classes, pass.scratch<double>(),
         [&](int64_t i) { return is_right(pass, i) ? 1.0 : 0.0; });
     const double counted = statistics > 0 ? static_cast<double>(pass.statistics()[0])
                                           : static_cast<double>(pass.normaliser()) *
-                                                static_cast<double>(places_.labels_of_row());
+                                                static_cast<double>(shape_.labels_of_row());
     *pass.output(0) = right == 0 ? 0.0F : static_cast<float>(right / counted);
     if (!by_class_) return;
     const float* all = pass.statistics() + 1;
-    for (int64_t c = 0; c < places_.classes; ++c) {
-      pass.output(1)[c] = all[c] == 0 ? 0.0F : all[places_.classes + c] / all[c];
+    for (int64_t c = 0; c < shape_.classes; ++c) {
+      pass.output(1)[c] = all[c] == 0 ? 0.0F : all[shape_.classes + c] / all[c];
     }
   }
 
  private:
-  // False, too, for a label that does not count.
+  // Also false for a label that does not count.
   [[nodiscard]] bool is_right(const Pass& pass, int64_t index) const {
     const int64_t label = labels_.of(pass, index);
     if (label < 0) return false;
-    const int64_t outer = index / places_.inner, place = index % places_.inner;
-    const float* scores = pass.input(0) + outer * places_.classes * places_.inner + place;
+    const int64_t outer = index / shape_.inner, column = index % shape_.inner;
+    const float* scores = pass.input(0) + outer * shape_.classes * shape_.inner + column;
     return rank(scores, label) < top_;
   }
-  // How many other classes are not clearly below the true one.
+  // The number of other classes whose score is not below that of the true one.
   [[nodiscard]] int64_t rank(const float* scores, int64_t label) const {
-    const int64_t step = places_.inner;
+    const int64_t step = shape_.inner;
     const float own = scores[label * step];
     int64_t others = 0;
-    for (int64_t i = 0; i < places_.classes; ++i) others += !(scores[i * step] < own) ? 1 : 0;
+    for (int64_t i = 0; i < shape_.classes; ++i) others += !(scores[i * step] < own) ? 1 : 0;
     const bool number = own == own;
-    return number ? others - 1 : places_.classes;
+    return number ? others - 1 : shape_.classes;
   }
 
-  Places places_;
+  ScoreShape shape_;
   int64_t top_;
   bool by_class_;
   Labels labels_;

@@ -7,17 +7,17 @@
 
 namespace tandem::layers {
 
-// 1 for each label that is right, 0 for one that is wrong or does not count.
+// 1 for each right label, 0 for a wrong one and for one that does not count.
 struct AccuracyRight {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t index) const {
-    const Places& places = labels.places();
+    const ScoreShape& shape = labels.shape();
     const int64_t label = labels.of(index);
     const float* own = scores + labels.first(index);
-    const float true_score = own[(label < 0 ? 0 : label) * places.inner];
+    const float true_score = own[(label < 0 ? 0 : label) * shape.inner];
     double others = 0;
-    for (int64_t c = team.rank(); c < places.classes; c += team.size()) {
-      others += !(own[c * places.inner] < true_score) ? 1 : 0;
+    for (int64_t c = team.rank(); c < shape.classes; c += team.size()) {
+      others += !(own[c * shape.inner] < true_score) ? 1 : 0;
     }
     others = team.sum(others) - 1;
     if (team.rank() != 0) return;
@@ -32,12 +32,12 @@ struct AccuracyRight {
   double* right;
 };
 
-// How many labels of a class count, and how many of those are right.
+// The number of labels of a class that count, and how many of those are right.
 struct AccuracyOfClass {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t c) const {
     double counted = 0, hits = 0;
-    const int64_t count = labels.places().labels();
+    const int64_t count = labels.shape().labels();
     for (int64_t index = team.rank(); index < count; index += team.size()) {
       if (labels.of(index) != c) continue;
       counted += 1;
@@ -79,46 +79,45 @@ struct AccuracyByClass {
 class AccuracyCuda : public sdk::Needs {
  public:
   AccuracyCuda(const sdk::Binding& binding, const sdk::Call&)
-      : labels_(Places(binding.input(0).shape, binding.attributes.integer("axis")),
+      : labels_(ScoreShape(binding.input(0).shape, binding.attributes.integer("axis")),
                 binding.attributes),
         top_(binding.attributes.integer("top_k")),
         by_class_(binding.output_count() == 2),
-        total_(labels_.places.labels()) {
-    scratch_bytes = labels_.places.labels() * 8 + total_.scratch_bytes();
-    statistics = Accuracy::statistics(binding.attributes, binding.output_count(), labels_.places);
+        total_(labels_.shape.labels()) {
+    scratch_bytes = labels_.shape.labels() * 8 + total_.scratch_bytes();
+    statistics = Accuracy::statistics(binding.attributes, binding.output_count(), labels_.shape);
   }
 
   void forward_statistics(const sdk::Call& call, const sdk::Pass& pass) const {
     const DeviceLabels labels(labels_, pass);
     auto* right = pass.scratch<double>();
-    const int64_t classes = labels_.places.classes;
-    total_.run(call, CountedLabel{labels}, right + labels_.places.labels(),
+    const int64_t classes = labels_.shape.classes;
+    total_.run(call, CountedLabel{labels}, right + labels_.shape.labels(),
                StoreStatistic{pass.statistics()});
     if (!by_class_) return;
     find_right(call, pass);
     cuda::for_teams(
-        call, {classes, labels_.places.labels()},
+        call, {classes, labels_.shape.labels()},
         AccuracyOfClass{labels, right, pass.statistics() + 1, pass.statistics() + 1 + classes});
   }
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    const Places& places = labels_.places;
+    const ScoreShape& shape = labels_.shape;
     auto* right = pass.scratch<double>();
     find_right(call, pass);
-    total_.run(call, AccuracyTerm{right}, right + places.labels(),
+    total_.run(call, AccuracyTerm{right}, right + shape.labels(),
                AccuracyStore{statistics > 0 ? pass.statistics() : nullptr, pass.raw.normaliser,
-                             static_cast<double>(places.labels_of_row()), pass.output(0)});
+                             static_cast<double>(shape.labels_of_row()), pass.output(0)});
     if (!by_class_) return;
     const float* all = pass.statistics() + 1;
-    cuda::for_each(call, places.classes,
-                   AccuracyByClass{all, all + places.classes, pass.output(1)});
+    cuda::for_each(call, shape.classes, AccuracyByClass{all, all + shape.classes, pass.output(1)});
   }
 
  private:
   void find_right(const sdk::Call& call, const sdk::Pass& pass) const {
-    const Places& places = labels_.places;
+    const ScoreShape& shape = labels_.shape;
     cuda::for_teams(
-        call, {places.labels(), places.classes, places.inner > 1},
+        call, {shape.labels(), shape.classes, shape.inner > 1},
         AccuracyRight{DeviceLabels(labels_, pass), top_, pass.input(0), pass.scratch<double>()});
   }
 

@@ -43,6 +43,6 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
       .kernel<SigmoidLinearUnit, ElementwiseCuda<SiluFormula>>(kind)
       .kernel<Swish, ElementwiseCuda<SwishFormula>>(kind)
       .kernel<HyperbolicTangent, ElementwiseCuda<HyperbolicTangentFormula>>(kind)
-      .kernel<Threshold, ElementwiseForwardCuda<ThresholdFormula>>(kind)
+      .kernel<Threshold, ElementwiseCuda<ThresholdFormula>>(kind)
       .table();
 }

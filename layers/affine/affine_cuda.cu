@@ -1,5 +1,5 @@
-// Layers that combine a tensor with values or other tensors, element by element, and Dropout, on
-// NVIDIA GPUs.
+// Layers that combine a tensor element by element with values or with other tensors, and Dropout,
+// on NVIDIA GPUs.
 #include "layers/bias/bias_cuda.h"
 #include "layers/dropout/dropout_cuda.h"
 #include "layers/eltwise/eltwise_cuda.h"

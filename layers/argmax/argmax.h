@@ -1,7 +1,7 @@
-// ArgMax: the places of the top_k largest values, largest first, Caffe's: over the whole row
-// (outputs N x 1 x top_k, or N x 2 x top_k with the values behind the places), or along one axis
-// (its extent becomes top_k; places, or values with out_max_val). Of equal values the later place
-// comes first, as in Caffe; what is not a number comes last. There is no gradient.
+// ArgMax: the indices of the top_k largest values, largest first, as Caffe defines it. It works on
+// the whole row (outputs N x 1 x top_k, or N x 2 x top_k with the values after the indices), or on
+// one axis (its extent becomes top_k; indices, or values with out_max_val). Of equal values the one
+// with the larger index comes first, as in Caffe; NaN comes last. There is no gradient.
 #pragma once
 
 #include <vector>
@@ -12,15 +12,15 @@ namespace tandem::layers {
 
 struct ArgMax : sdk::LayerType {
   const char* name() const override { return "ArgMax"; }
-  const char* help() const override { return "the places of the largest values"; }
+  const char* help() const override { return "the indices of the largest values"; }
   std::vector<sdk::Parameter> parameters() const override {
     const char* block = "argmax_param";
     return {
         sdk::boolean(block, "out_max_val")
             .by_default("false")
-            .help("the values: beside the places, or with axis instead of them"),
+            .help("also the values; with axis, the values instead of the indices"),
         sdk::integer(block, "top_k").by_default("1").range(1, 1e9).help("how many"),
-        sdk::integer(block, "axis").range(-4, 3).help("the axis; without it the whole row"),
+        sdk::integer(block, "axis").range(-4, 3).help("the axis; default: the whole row"),
     };
   }
   uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_NO_DATA_GRADIENT; }
@@ -42,7 +42,7 @@ struct ArgMax : sdk::LayerType {
  private:
   static void require_as_many(int64_t top_k, int64_t values) {
     if (top_k <= values) return;
-    throw sdk::invalid("top_k ", top_k, " exceeds the ", values, " values there are");
+    throw sdk::invalid("top_k ", top_k, " exceeds the ", values, " values");
   }
 };
 

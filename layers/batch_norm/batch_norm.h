@@ -1,7 +1,7 @@
-// BatchNorm: y = (x - mean) / sqrt(variance + eps) per channel, in place if wanted; no scale and no
-// shift of its own. In training mean and variance are those of the whole batch, on any number of
-// devices, or with per_device those of each device's rows; running sums of both are kept as state
-// and used in testing. S. Ioffe, C. Szegedy: Batch Normalization, 2015.
+// BatchNorm: y = (x - mean) / sqrt(variance + eps) per channel, without scale and shift; can run in
+// place. In training, mean and variance are those of the whole batch on any number of devices, or
+// with per_device those of each device's rows. Running sums of both are kept as state and used in
+// testing. S. Ioffe, C. Szegedy: Batch Normalization, 2015.
 #pragma once
 
 #include <vector>
@@ -19,22 +19,22 @@ struct BatchNorm : sdk::LayerType {
     const char* block = "batch_norm_param";
     return {
         sdk::boolean(block, "use_global_stats")
-            .help("the kept statistics instead of the batch's; default: in testing only"),
+            .help("use the running statistics instead of the batch's; default: in testing only"),
         sdk::number(block, "moving_average_fraction")
             .by_default("0.999")
             .range(0, 1)
-            .help("what is left of the kept statistics after each step"),
+            .help("fraction of the running statistics that each step keeps"),
         sdk::number(block, "eps").by_default("1e-5").range(0, 1e6).help("added to the variance"),
         sdk::boolean(block, "per_device")
             .by_default("false")
-            .help("statistics of each device's own rows; device 0 keeps its own"),
+            .help("statistics of each device's rows; the running ones are device 0's"),
     };
   }
   uint64_t traits() const override {
     return TANDEM_BATCH_STATISTICS | TANDEM_IN_PLACE | TANDEM_BACKWARD_READS_OUTPUTS;
   }
 
-  // The running sums, and the sum of their weights, by which both are divided.
+  // The running sums, and the sum of their weights, which divides both.
   std::vector<sdk::Weight> weights(const sdk::Query& query) const override {
     const sdk::Shape channels{query.input(0).c, 1, 1, 1};
     return {{.name = "mean", .shape = channels, .kind = TANDEM_STATE},
@@ -52,7 +52,7 @@ struct BatchNorm : sdk::LayerType {
     if (own) return {};
     return {forward_statistics(query.input(0).c), backward_statistics(query.input(0).c)};
   }
-  // In doubles: the count, then each channel's mean, then its sum of squares about the mean.
+  // In doubles: the count, then each channel's mean, then its sum of squared deviations.
   static int64_t forward_statistics(int64_t channels) { return 2 * (1 + 2 * channels); }
   // Each channel's sum of dy, then that of dy * y.
   static int64_t backward_statistics(int64_t channels) { return 2 * channels; }

@@ -1,30 +1,30 @@
-// What BatchNorm computes on NVIDIA GPUs for a channel or an element. Statistics are, as on the
-// cpu, (count, mean, squares about the mean) in double.
+// The device code of BatchNorm on NVIDIA GPUs. Statistics are, as on the cpu, (count, mean, sum of
+// squared deviations) in double.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 
-#include "layers/spread_cuda.h"
+#include "layers/broadcast_cuda.h"
 
 namespace tandem::layers {
 
-// A view of what forward_statistics() of the type describes.
+// A view of the statistics as forward_statistics() of the type describes them.
 struct BatchNormMoments {
   TANDEM_HOST_DEVICE BatchNormMoments(const double* memory, int64_t channels)
       : count(memory), mean(memory + 1), squares(memory + 1 + channels) {}
   const double *count, *mean, *squares;
 };
 
-// The sums of a channel's values, and of their squares, about its first value.
+// The sums of the deviations from a channel's first value, and of their squares.
 template <class T>
 struct BatchNormMomentTerm {
   TANDEM_HOST_DEVICE cuda::Pair operator()(int64_t channel, int64_t k) const {
-    const double distance = static_cast<double>(cuda::load(x[places.index_of(channel, k)])) -
-                            static_cast<double>(cuda::load(x[places.index_of(channel, 0)]));
+    const double distance = static_cast<double>(cuda::load(x[index.index_of(channel, k)])) -
+                            static_cast<double>(cuda::load(x[index.index_of(channel, 0)]));
     return {distance, distance * distance};
   }
-  SpreadPlaces places;
+  BroadcastIndex index;
   const T* x;
 };
 template <class T>
@@ -32,30 +32,30 @@ struct BatchNormStoreMoments {
   TANDEM_HOST_DEVICE void operator()(int64_t channel, const cuda::Pair& sums) const {
     const double mean = sums.first / count;
     if (channel == 0) target[0] = count;
-    const float first = cuda::load(x[places.index_of(channel, 0)]);
+    const float first = cuda::load(x[index.index_of(channel, 0)]);
     target[1 + channel] = static_cast<double>(first) + mean;
-    // Rounding may leave a channel of one value with less than nothing. A NaN stays one.
+    // Rounding may make this negative for a channel of one value. A NaN stays NaN.
     const double squares = sums.second - mean * sums.first;
     target[1 + channels + channel] = squares < 0 ? 0 : squares;
   }
-  SpreadPlaces places;
+  BroadcastIndex index;
   const T* x;
   int64_t channels;
   double count;
   double* target;
 };
 
-// The moments of two parts from those of each; the counts are left to BatchNormMergeCounts, since
-// all channels read them.
+// The moments of two sets of rows from those of each set. BatchNormMergeCounts merges the counts,
+// since all channels read them.
 struct BatchNormMerge {
   TANDEM_HOST_DEVICE void operator()(int64_t channel) const {
     double* mean = target + 1 + channel;
     double* squares = target + 1 + channels + channel;
-    const BatchNormMoments part(source, channels);
-    const double count = *target + *part.count, share = *part.count / count;
-    const double distance = part.mean[channel] - *mean;
-    *mean += distance * share;
-    *squares += part.squares[channel] + distance * distance * *target * share;
+    const BatchNormMoments other(source, channels);
+    const double count = *target + *other.count, weight = *other.count / count;
+    const double distance = other.mean[channel] - *mean;
+    *mean += distance * weight;
+    *squares += other.squares[channel] + distance * distance * *target * weight;
   }
   int64_t channels;
   double* target;
@@ -67,9 +67,10 @@ struct BatchNormMergeCounts {
   const double* source;
 };
 
-// A channel's coefficients: the mean in two floats, so that x - high is exact for x near it, and
-// 1 / sqrt(variance + eps). Those of the batch's statistics; keeps them, too, if `kept_mean` is not
-// nullptr: as Caffe does, earlier steps fade, and the variance is that of the population.
+// A channel's coefficients from the statistics of the batch: the mean in two floats, so that x -
+// high is exact for x near it, and 1 / sqrt(variance + eps). If `kept_mean` is not nullptr, also
+// updates the running sums: as in Caffe, earlier steps fade, and the variance is that of the
+// population.
 struct BatchNormCoefficients {
   TANDEM_HOST_DEVICE void operator()(int64_t channel) const {
     const BatchNormMoments all(statistics, channels);
@@ -98,13 +99,13 @@ struct BatchNormCoefficients {
   float *kept_mean, *kept_variance, *kept_factor;
   float *coefficients, *saved;  // saved: nullptr without a backward pass
 };
-// Those of the kept statistics.
+// The same from the running sums.
 struct BatchNormKeptCoefficients {
   TANDEM_HOST_DEVICE void operator()(int64_t channel) const {
     const auto total = static_cast<double>(*kept.kept_factor);
-    const double share = total == 0 ? 0 : 1 / total;
-    kept.set(channel, share * static_cast<double>(kept.kept_mean[channel]),
-             share * static_cast<double>(kept.kept_variance[channel]));
+    const double factor = total == 0 ? 0 : 1 / total;
+    kept.set(channel, factor * static_cast<double>(kept.kept_mean[channel]),
+             factor * static_cast<double>(kept.kept_variance[channel]));
   }
   BatchNormCoefficients kept;
 };
@@ -112,27 +113,27 @@ struct BatchNormKeptCoefficients {
 template <class T>
 struct BatchNormForward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const int64_t c = places.value_of(i);
+    const int64_t c = index.value_of(i);
     const float distance = (cuda::load(x[i]) - coefficients[c]) - coefficients[channels + c];
-    store_rectified(distance * coefficients[2 * channels + c], y[i], rectifies);
+    store_with_relu(distance * coefficients[2 * channels + c], y[i], fuses_relu);
   }
-  SpreadPlaces places;
+  BroadcastIndex index;
   int64_t channels;
   const T* x;
   const float* coefficients;
   T* y;
-  bool rectifies;
+  bool fuses_relu;
 };
 
-// Of dy and of dy * y.
+// Terms of the sums of dy and of dy * y.
 template <class T>
 struct BatchNormGradientTerm {
   TANDEM_HOST_DEVICE cuda::Pair operator()(int64_t channel, int64_t k) const {
-    const int64_t i = places.index_of(channel, k);
+    const int64_t i = index.index_of(channel, k);
     const auto gradient = static_cast<double>(cuda::load(dy[i]));
     return {gradient, gradient * static_cast<double>(cuda::load(y[i]))};
   }
-  SpreadPlaces places;
+  BroadcastIndex index;
   const T *dy, *y;
 };
 struct BatchNormStoreGradients {
@@ -144,19 +145,19 @@ struct BatchNormStoreGradients {
   float* target;
 };
 
-// dx = (dy - mean(dy) - y * mean(dy * y)) / sqrt(variance + eps); sums nullptr: of kept statistics,
-// which do not depend on x.
+// dx = (dy - mean(dy) - y * mean(dy * y)) / sqrt(variance + eps). sums is nullptr with running
+// statistics, which do not depend on x.
 template <class T>
 struct BatchNormBackward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const int64_t c = places.value_of(i);
+    const int64_t c = index.value_of(i);
     const float gradient = cuda::load(dy[i]);
     if (sums == nullptr) return cuda::store(gradient * saved[c], dx[i]);
-    const float share = saved[channels];
-    const float slope = sums[channels + c] * share;
-    cuda::store(((gradient - sums[c] * share) - cuda::load(y[i]) * slope) * saved[c], dx[i]);
+    const float factor = saved[channels];
+    const float slope = sums[channels + c] * factor;
+    cuda::store(((gradient - sums[c] * factor) - cuda::load(y[i]) * slope) * saved[c], dx[i]);
   }
-  SpreadPlaces places;
+  BroadcastIndex index;
   int64_t channels;
   const T *dy, *y;
   const float *saved, *sums;

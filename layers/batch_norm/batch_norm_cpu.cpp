@@ -1,13 +1,13 @@
-// BatchNorm on the cpu. Statistics are kept as (count, mean, squares about the mean) in double,
-// which combine without loss however far the mean is from zero; sums of x and x * x would not.
-// Backward needs y and 1 / sqrt(variance + eps) only, so the input's memory may be reused.
+// BatchNorm on the cpu. Statistics are (count, mean, sum of squared deviations) in double. They can
+// be merged without loss of precision for any mean; sums of x and x * x could not. The backward
+// pass needs only y and 1 / sqrt(variance + eps), so the input's memory may be reused.
 #include "layers/batch_norm/batch_norm.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "layers/batch_norm/channels.h"
-#include "plugins/cpu/rectified.h"
+#include "plugins/cpu/fused_relu.h"
 
 namespace {
 
@@ -19,17 +19,18 @@ using tandem::layers::ChannelSums;
 using tandem::layers::Moments;
 using tandem::layers::Products;
 
-// Views of what forward_statistics() of the type describes.
+// Views of the statistics as forward_statistics() of the type describes them.
 template <class Double>
-struct Spread {
-  Spread(Double* memory, int64_t channels)
+struct ChannelMoments {
+  ChannelMoments(Double* memory, int64_t channels)
       : count(memory), mean(memory + 1), squares(memory + 1 + channels) {}
   Double *count, *mean, *squares;
 };
 
-// y = ((x - high) - low) * scale with the coefficients of its channel; y may be x. What is written
-// is computed from locals, so that the compiler need not ask whether it is what is read next.
-template <class T, bool rectifies>
+// y = ((x - high) - low) * scale with the coefficients of the channel; y may be x. The results are
+// local until they are stored, so that the compiler does not have to assume that stores change the
+// values to be loaded next.
+template <class T, bool fuses_relu>
 struct Normalise {
   const T* x;
   T* y;
@@ -47,8 +48,8 @@ struct Normalise {
       const T* from = x + offset + i * stride;
       T* to = y + offset + i * stride;
       for (int k = 0; k < Lanes; ++k) value[k] = ((load(from[k]) - a[k]) - b[k]) * s[k];
-      if constexpr (rectifies) {
-        for (int k = 0; k < Lanes; ++k) value[k] = rectified<T>(value[k]);
+      if constexpr (fuses_relu) {
+        for (int k = 0; k < Lanes; ++k) value[k] = rounded_relu<T>(value[k]);
       }
       for (int k = 0; k < Lanes; ++k) store(value[k], to[k]);
     }
@@ -89,7 +90,7 @@ class BatchNormCpu : public Needs {
         training_(binding.training()),
         kept_(BatchNorm::uses_kept_statistics(binding.attributes, training_)),
         per_device_(!kept_ && binding.attributes.boolean("per_device")),
-        rectifies_(rectifies(binding)),
+        fuses_relu_(fuses_relu(binding)),
         eps_(binding.attributes.number("eps")),
         fraction_(static_cast<float>(binding.attributes.number("moving_average_fraction"))) {
     const int64_t c = channels_.count;
@@ -100,26 +101,27 @@ class BatchNormCpu : public Needs {
   }
 
   static constexpr uint32_t dtypes = float32_and_bfloat16;
-  static constexpr uint64_t fused_activations = rectifying;
+  static constexpr uint64_t fused_activations = relu_only;
   static LayoutOptions layouts(const Binding& binding) {
     return any_layout(binding.input(0).shape.c);
   }
 
   void forward_statistics(const Call& call, const Pass& pass) const {
-    spread_of(call, pass, pass.statistics<double>());
+    moments_of(call, pass, pass.statistics<double>());
   }
 
-  // The moments of two parts from those of each; T. Chan, G. Golub, R. LeVeque, 1979.
+  // The moments of two sets of rows from those of each set (T. Chan, G. Golub, R. LeVeque, 1979).
   void merge_forward_statistics(const Call&, float* target, const float* const* sources,
                                 uint32_t source_count) const {
-    const Spread<double> all(reinterpret_cast<double*>(target), channels_.count);
+    const ChannelMoments<double> all(reinterpret_cast<double*>(target), channels_.count);
     for (uint32_t s = 0; s < source_count; ++s) {
-      const Spread<const double> part(reinterpret_cast<const double*>(sources[s]), channels_.count);
-      const double count = *all.count + *part.count, share = *part.count / count;
+      const ChannelMoments<const double> other(reinterpret_cast<const double*>(sources[s]),
+                                               channels_.count);
+      const double count = *all.count + *other.count, weight = *other.count / count;
       for (int64_t c = 0; c < channels_.count; ++c) {
-        const double distance = part.mean[c] - all.mean[c];
-        all.mean[c] += distance * share;
-        all.squares[c] += part.squares[c] + distance * distance * *all.count * share;
+        const double distance = other.mean[c] - all.mean[c];
+        all.mean[c] += distance * weight;
+        all.squares[c] += other.squares[c] + distance * distance * *all.count * weight;
       }
       *all.count = count;
     }
@@ -132,18 +134,18 @@ class BatchNormCpu : public Needs {
       coefficients_of_kept(pass, high, low, scale);
     } else {
       const double* memory = pass.statistics<double>();
-      if (per_device_) memory = spread_of(call, pass, local(pass));
-      const Spread<const double> spread(memory, channels_.count);
-      coefficients_of(spread, high, low, scale);
-      if (training_) keep(spread, pass);
-      if (saved_bytes > 0) pass.saved()[channels_.count] = static_cast<float>(1 / *spread.count);
+      if (per_device_) memory = moments_of(call, pass, local(pass));
+      const ChannelMoments<const double> moments(memory, channels_.count);
+      coefficients_of(moments, high, low, scale);
+      if (training_) keep(moments, pass);
+      if (saved_bytes > 0) pass.saved()[channels_.count] = static_cast<float>(1 / *moments.count);
     }
     if (saved_bytes > 0) std::copy_n(scale, channels_.count, pass.saved());
     with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
       const T* x = input<T>(pass, 0);
       T* y = output<T>(pass, 0);
-      if (rectifies_) {
+      if (fuses_relu_) {
         channels_.visit_all(call.threads, Normalise<T, true>{x, y, high, low, scale});
       } else {
         channels_.visit_all(call.threads, Normalise<T, false>{x, y, high, low, scale});
@@ -176,10 +178,10 @@ class BatchNormCpu : public Needs {
         per_device_ ? sums_of_gradients(call, pass, local<float>(pass)) : pass.statistics();
     float* mean = coefficients(pass);
     float* product = mean + channels_.count;
-    const float share = scale[channels_.count];
+    const float factor = scale[channels_.count];
     for (int64_t c = 0; c < channels_.count; ++c) {
-      mean[c] = sums[c] * share;
-      product[c] = sums[channels_.count + c] * share;
+      mean[c] = sums[c] * factor;
+      product[c] = sums[channels_.count + c] * factor;
     }
     channels_.visit_all(call.threads,
                         Backward<T>{dy, output<T>(pass, 0), dx, mean, product, scale});
@@ -195,7 +197,7 @@ class BatchNormCpu : public Needs {
   }
 
   // Returns `target`.
-  const double* spread_of(const Call& call, const Pass& pass, double* target) const {
+  const double* moments_of(const Call& call, const Pass& pass, double* target) const {
     const int64_t count = channels_.count, each = channels_.per_channel();
     float* about = coefficients(pass);
     double* sums = pass.scratch<double>();
@@ -205,15 +207,15 @@ class BatchNormCpu : public Needs {
       for (int64_t c = 0; c < count; ++c) about[c] = load(x[channels_.first(c)]);
       sums_.sum(call.threads, Moments<T>{x, about}, sums);
     });
-    const Spread<double> spread(target, count);
+    const ChannelMoments<double> moments(target, count);
     const auto m = static_cast<double>(each);
-    *spread.count = m;
+    *moments.count = m;
     for (int64_t c = 0; c < count; ++c) {
       const double mean = sums[c] / m;
-      spread.mean[c] = static_cast<double>(about[c]) + mean;
-      // Rounding may leave a channel of one value with less than nothing. A NaN stays one.
+      moments.mean[c] = static_cast<double>(about[c]) + mean;
+      // Rounding may make this negative for a channel of one value. A NaN stays NaN.
       const double squares = sums[count + c] - mean * sums[c];
-      spread.squares[c] = squares < 0 ? 0 : squares;
+      moments.squares[c] = squares < 0 ? 0 : squares;
     }
     return target;
   }
@@ -228,33 +230,33 @@ class BatchNormCpu : public Needs {
     return target;
   }
 
-  // A mean in two floats: x - high is exact for x near it.
+  // The mean as two floats: x - high is exact for x near it.
   void set(double mean, double variance, float& high, float& low, float& scale) const {
     high = static_cast<float>(mean);
     low = static_cast<float>(mean - static_cast<double>(high));
     scale = static_cast<float>(1 / std::sqrt(variance + eps_));
   }
-  void coefficients_of(const Spread<const double>& spread, float* high, float* low,
+  void coefficients_of(const ChannelMoments<const double>& moments, float* high, float* low,
                        float* scale) const {
     for (int64_t c = 0; c < channels_.count; ++c) {
-      set(spread.mean[c], spread.squares[c] / *spread.count, high[c], low[c], scale[c]);
+      set(moments.mean[c], moments.squares[c] / *moments.count, high[c], low[c], scale[c]);
     }
   }
   void coefficients_of_kept(const Pass& pass, float* high, float* low, float* scale) const {
-    const double total = pass.weight(2)[0], share = total == 0 ? 0 : 1 / total;
+    const double total = pass.weight(2)[0], factor = total == 0 ? 0 : 1 / total;
     for (int64_t c = 0; c < channels_.count; ++c) {
-      set(share * static_cast<double>(pass.weight(0)[c]),
-          share * static_cast<double>(pass.weight(1)[c]), high[c], low[c], scale[c]);
+      set(factor * static_cast<double>(pass.weight(0)[c]),
+          factor * static_cast<double>(pass.weight(1)[c]), high[c], low[c], scale[c]);
     }
   }
 
-  // As Caffe keeps them: sums of earlier steps fade, and the variance is that of the population.
-  void keep(const Spread<const double>& spread, const Pass& pass) const {
-    const double m = *spread.count, divisor = m > 1 ? m - 1 : 1;
+  // Running sums as in Caffe: earlier steps fade, and the variance is that of the population.
+  void keep(const ChannelMoments<const double>& moments, const Pass& pass) const {
+    const double m = *moments.count, divisor = m > 1 ? m - 1 : 1;
     float *mean = pass.state(0), *variance = pass.state(1), *factor = pass.state(2);
     for (int64_t c = 0; c < channels_.count; ++c) {
-      mean[c] = fraction_ * mean[c] + static_cast<float>(spread.mean[c]);
-      variance[c] = fraction_ * variance[c] + static_cast<float>(spread.squares[c] / divisor);
+      mean[c] = fraction_ * mean[c] + static_cast<float>(moments.mean[c]);
+      variance[c] = fraction_ * variance[c] + static_cast<float>(moments.squares[c] / divisor);
     }
     *factor = fraction_ * *factor + 1;
   }
@@ -262,7 +264,7 @@ class BatchNormCpu : public Needs {
   int32_t dtype_;
   Channels channels_;
   ChannelSums sums_;
-  bool training_, kept_, per_device_, rectifies_;
+  bool training_, kept_, per_device_, fuses_relu_;
   double eps_;
   float fraction_;
 };

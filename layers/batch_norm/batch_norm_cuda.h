@@ -1,9 +1,9 @@
-// BatchNorm on NVIDIA GPUs. Backward needs y and 1 / sqrt(variance + eps) only.
+// BatchNorm on NVIDIA GPUs. The backward pass needs only y and 1 / sqrt(variance + eps).
 #pragma once
 
 #include "layers/batch_norm/batch_norm.h"
 #include "layers/batch_norm/batch_norm_bodies_cuda.h"
-#include "layers/spread_cuda.h"
+#include "layers/broadcast_cuda.h"
 
 namespace tandem::layers {
 
@@ -12,7 +12,7 @@ class BatchNormCuda : public sdk::Needs {
   BatchNormCuda(const sdk::Binding& binding, const sdk::Call&);
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint64_t fused_activations = rectifying;
+  static constexpr uint64_t fused_activations = relu_only;
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
@@ -28,7 +28,7 @@ class BatchNormCuda : public sdk::Needs {
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const;
 
  private:
-  // Scratch: the sums' parts, then local statistics, then coefficients.
+  // Scratch: the partial sums, then local statistics, then coefficients.
   template <class T>
   T* local(const sdk::Pass& pass) const {
     return reinterpret_cast<T*>(pass.scratch<char>() + sums_.scratch_bytes());
@@ -39,26 +39,26 @@ class BatchNormCuda : public sdk::Needs {
   void moments(const sdk::Call& call, const sdk::Pass& pass, double* target) const;
   void gradient_sums(const sdk::Call& call, const sdk::Pass& pass, float* target) const;
 
-  Spread spread_;
-  SpreadPlaces places_;
+  Broadcast broadcast_;
+  BroadcastIndex index_;
   int64_t channels_;
   int32_t dtype_;
   cuda::GroupSums<cuda::Pair> sums_;
-  bool training_, kept_, per_device_, rectifies_;
+  bool training_, kept_, per_device_, fuses_relu_;
   double eps_;
   float fraction_;
 };
 
 inline BatchNormCuda::BatchNormCuda(const sdk::Binding& binding, const sdk::Call&)
-    : spread_(binding.input(0), {1, 1}),
-      places_(spread_),
+    : broadcast_(binding.input(0), {1, 1}),
+      index_(broadcast_),
       channels_(binding.input(0).shape.c),
       dtype_(binding.input(0).dtype),
-      sums_(sums_over<cuda::Pair>(spread_)),
+      sums_(sums_over<cuda::Pair>(broadcast_)),
       training_(binding.training()),
       kept_(BatchNorm::uses_kept_statistics(binding.attributes, training_)),
       per_device_(!kept_ && binding.attributes.boolean("per_device")),
-      rectifies_(rectifies(binding)),
+      fuses_relu_(fuses_relu(binding)),
       eps_(binding.attributes.number("eps")),
       fraction_(static_cast<float>(binding.attributes.number("moving_average_fraction"))) {
   scratch_bytes = sums_.scratch_bytes() + (1 + 2 * channels_) * 8 + 3 * channels_ * 4;
@@ -68,12 +68,12 @@ inline BatchNormCuda::BatchNormCuda(const sdk::Binding& binding, const sdk::Call
 
 inline void BatchNormCuda::moments(const sdk::Call& call, const sdk::Pass& pass,
                                    double* target) const {
-  const auto each = static_cast<double>(spread_.elements() / channels_);
+  const auto each = static_cast<double>(broadcast_.elements() / channels_);
   cuda::with_elements(dtype_, [&](auto element) {
     using T = decltype(element);
     const T* x = cuda::input<T>(pass, 0);
-    sums_.run(call, BatchNormMomentTerm<T>{places_, x}, pass.scratch<cuda::Pair>(),
-              BatchNormStoreMoments<T>{places_, x, channels_, each, target});
+    sums_.run(call, BatchNormMomentTerm<T>{index_, x}, pass.scratch<cuda::Pair>(),
+              BatchNormStoreMoments<T>{index_, x, channels_, each, target});
   });
 }
 
@@ -82,7 +82,7 @@ inline void BatchNormCuda::gradient_sums(const sdk::Call& call, const sdk::Pass&
   cuda::with_elements(dtype_, [&](auto element) {
     using T = decltype(element);
     const T* y = cuda::output<T>(pass, 0);
-    sums_.run(call, BatchNormGradientTerm<T>{places_, cuda::output_gradient<T>(pass, 0), y},
+    sums_.run(call, BatchNormGradientTerm<T>{index_, cuda::output_gradient<T>(pass, 0), y},
               pass.scratch<cuda::Pair>(), BatchNormStoreGradients{channels_, target});
   });
 }
@@ -118,9 +118,9 @@ inline void BatchNormCuda::forward(const sdk::Call& call, const sdk::Pass& pass)
   }
   cuda::with_elements(dtype_, [&](auto element) {
     using T = decltype(element);
-    cuda::for_each(call, spread_.elements(),
-                   BatchNormForward<T>{places_, channels_, cuda::input<T>(pass, 0),
-                                       coefficients(pass), cuda::output<T>(pass, 0), rectifies_});
+    cuda::for_each(call, broadcast_.elements(),
+                   BatchNormForward<T>{index_, channels_, cuda::input<T>(pass, 0),
+                                       coefficients(pass), cuda::output<T>(pass, 0), fuses_relu_});
   });
 }
 
@@ -134,8 +134,8 @@ inline void BatchNormCuda::backward_data(const sdk::Call& call, const sdk::Pass&
   }
   cuda::with_elements(dtype_, [&](auto element) {
     using T = decltype(element);
-    cuda::for_each(call, spread_.elements(),
-                   BatchNormBackward<T>{places_, channels_, cuda::output_gradient<T>(pass, 0),
+    cuda::for_each(call, broadcast_.elements(),
+                   BatchNormBackward<T>{index_, channels_, cuda::output_gradient<T>(pass, 0),
                                         cuda::output<T>(pass, 0), pass.saved(), sums,
                                         cuda::input_gradient<T>(pass, 0)});
   });

@@ -1,5 +1,5 @@
-// Sums over the channels of a tensor in any layout, of float32 or bfloat16, on a team: in float
-// over short runs, in double over all, in an order that does not depend on the number of threads.
+// Sums over the channels of a float32 or bfloat16 tensor in any layout, by a team: in float over
+// short runs, in double over all, in an order that does not depend on the number of threads.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace tandem::layers {
 
-// A tensor as samples x groups x pixels x block floats, where channel = group * block + place.
-// Images of 1x1 are one sample of many pixels.
+// A tensor as samples x groups x pixels x block floats, where channel = group * block + index in
+// the block. Images of 1x1 are one sample of many pixels.
 struct Channels {
   explicit Channels(const tandem_tensor& tensor) {
     const tandem_shape& s = tensor.shape;
@@ -41,7 +41,7 @@ struct Channels {
       visit_unit((plane * pixels + from) * block, rows, channel, terms, more...);
     }
   }
-  // All units, on a team, for terms that only write what belongs to the floats they are given.
+  // All units, by a team, for terms that write only the results of the floats that they get.
   template <class Terms>
   void visit_all(int32_t threads, const Terms& terms) const {
     const int64_t unit = chunk * block;
@@ -81,7 +81,8 @@ struct Channels {
 
 constexpr int64_t run = 32;  // pixels summed in float
 
-// Two sums a channel, of x and of x * x, about a value that every channel has in `about`.
+// Two sums per channel, of the deviations of x from `about` and of their squares; `about` holds a
+// value near each channel's.
 template <class T>
 struct Moments {
   const T* x;
@@ -93,7 +94,7 @@ struct Moments {
     for (int64_t begin = 0; begin < rows; begin += run) {
       const int64_t n = std::min(run, rows - begin);
       const T* at = x + offset + begin * stride;
-      // Near the run's mean, so that little is lost when squares are summed about it.
+      // Near the mean of the run, so that the squared deviations from it lose little precision.
       float centre[Lanes] = {}, rest[Lanes] = {}, squares[Lanes] = {};
       for (int64_t i = 0; i < n; ++i) {
         for (int k = 0; k < Lanes; ++k) centre[k] += cpu::load(at[i * stride + k]);
@@ -117,7 +118,7 @@ struct Moments {
   }
 };
 
-// Of dy and of dy * y.
+// Sums of dy and of dy * y.
 template <class T>
 struct Products {
   const T* dy;
@@ -151,10 +152,10 @@ class ChannelSums {
         parts_(std::clamp<int64_t>(channels.per_channel() * channels.count / 65536, 1,
                                    std::min<int64_t>(32, channels.units()))) {}
 
-  // Doubles of working memory.
+  // Working memory, in doubles.
   [[nodiscard]] int64_t scratch() const { return parts_ * 2 * channels_.count; }
 
-  // scratch[0..count) and scratch[count..2 count) get the two sums.
+  // Writes the two sums to scratch[0..count) and scratch[count..2 count).
   template <class Terms>
   void sum(int32_t threads, const Terms& terms, double* scratch) const {
     const int64_t both = 2 * channels_.count, units = channels_.units();

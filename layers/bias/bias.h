@@ -1,5 +1,5 @@
-// Bias: y = x + b: one b for each index of the covered axes (a channel, by default), trained, or a
-// second input with values for each row of the batch. In place if wanted.
+// Bias: y = x + b with one b for each index of the covered axes (by default the channel). b is
+// trained, or a second input with values for each row of the batch. Can run in place.
 #pragma once
 
 #include <vector>

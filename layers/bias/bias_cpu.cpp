@@ -1,59 +1,74 @@
 // Bias on the cpu: one pass over memory for each pass of the layer.
 #include "layers/bias/bias.h"
 
-#include "layers/elementwise_cpu.h"
-#include "layers/spread_cpu.h"
+#include "layers/broadcast_cpu.h"
 
 namespace {
 
+using namespace tandem::cpu;
 using namespace tandem::sdk;
 using namespace tandem::layers;
 
 class BiasCpu : public Needs {
  public:
   BiasCpu(const Binding& binding, const Call&)
-      : spread_(binding.input(0), axes_of(binding)), trained_(binding.input_count() == 1) {
+      : broadcast_(binding.input(0), axes_of(binding)),
+        dtype_(binding.input(0).dtype),
+        trained_(binding.input_count() == 1) {
     const bool sums =
         binding.has(trained_ ? TANDEM_WANTS_BACKWARD_WEIGHTS : TANDEM_WANTS_BACKWARD_DATA);
-    if (sums) scratch_bytes = sum_scratch_bytes(spread_);
+    if (sums) scratch_bytes = sum_scratch_bytes(broadcast_);
   }
+
+  static constexpr uint32_t dtypes = float32_and_bfloat16;
 
   static LayoutOptions layouts(const Binding& binding) { return layouts_for(binding); }
 
   void forward(const Call& call, const Pass& pass) const {
-    const float *x = pass.input(0), *b = trained_ ? pass.weight(0) : pass.input(1);
-    apply_values(call.threads, spread_, x, x, b, b, pass.output(0),
-                 [](float value, float, float bias, float) { return value + bias; });
+    with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      trained_ ? add<T>(call, pass, pass.weight(0)) : add<T>(call, pass, input<T>(pass, 1));
+    });
   }
 
   void backward_data(const Call& call, const Pass& pass) const {
-    const float* dy = pass.output_gradient(0);
-    if (!trained_ && pass.input_gradient(1) != nullptr) {
-      if (spread_.one_value_an_element()) {
-        copy(call, dy, pass.input_gradient(1));
-      } else {
-        sum(call, pass, pass.input_gradient(1), false);
+    with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      const T* dy = output_gradient<T>(pass, 0);
+      T* db = trained_ ? nullptr : input_gradient<T>(pass, 1);
+      if (db != nullptr && broadcast_.one_value_per_element()) {
+        copy(call.threads, dy, db, broadcast_.elements());
+      } else if (db != nullptr) {
+        sum(call, pass, dy, db, false);
       }
-    }
-    if (pass.input_gradient(0) != nullptr) copy(call, dy, pass.input_gradient(0));
+      if (T* dx = input_gradient<T>(pass, 0)) copy(call.threads, dy, dx, broadcast_.elements());
+    });
   }
 
   void backward_weights(const Call& call, const Pass& pass) const {
-    sum(call, pass, pass.weight_gradient(0), pass.accumulate());
+    with_elements(dtype_, [&](auto element) {
+      sum(call, pass, output_gradient<decltype(element)>(pass, 0), pass.weight_gradient(0),
+          pass.accumulate());
+    });
   }
 
  private:
-  void copy(const Call& call, const float* from, float* to) const {
-    if (from != to) map(call.threads, spread_.elements(), from, to, [](float v) { return v; });
+  // V: trained values are float32, those of a second input have its type.
+  template <class T, class V>
+  void add(const Call& call, const Pass& pass, const V* b) const {
+    const T* x = input<T>(pass, 0);
+    apply_values(call.threads, broadcast_, x, x, b, b, output<T>(pass, 0),
+                 [](float value, float, float bias, float) { return value + bias; });
   }
-  void sum(const Call& call, const Pass& pass, float* target, bool accumulate) const {
-    const float* dy = pass.output_gradient(0);
+  template <class T, class V>
+  void sum(const Call& call, const Pass& pass, const T* dy, V* target, bool accumulate) const {
     sum_values(
-        call.threads, spread_, dy, dy, [](float, float g) { return g; }, pass.scratch<double>(),
+        call.threads, broadcast_, dy, dy, [](float, float g) { return g; }, pass.scratch<double>(),
         target, accumulate);
   }
 
-  Spread spread_;
+  Broadcast broadcast_;
+  int32_t dtype_;
   bool trained_;
 };
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "layers/bias/bias.h"
-#include "layers/spread_cuda.h"
+#include "layers/broadcast_cuda.h"
 
 namespace tandem::layers {
 
@@ -13,24 +13,9 @@ struct SecondOf {
   TANDEM_HOST_DEVICE float operator()(float, float g) const { return g; }
 };
 
-class BiasCuda : public sdk::Needs {
+class BiasCuda : public BroadcastKernelCuda {
  public:
-  BiasCuda(const sdk::Binding& binding, const sdk::Call&)
-      : spread_(binding.input(0), axes_of(binding)),
-        dtype_(binding.input(0).dtype),
-        trained_(binding.input_count() == 1),
-        rectifies_(rectifies(binding)) {
-    if (trained_ || !spread_.one_value_an_element()) {
-      scratch_bytes = sums_over(spread_).scratch_bytes();
-    }
-  }
-
-  static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint64_t fused_activations = rectifying;
-
-  static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
-    return cuda_layouts_for(binding);
-  }
+  BiasCuda(const sdk::Binding& binding, const sdk::Call&) : BroadcastKernelCuda(binding) {}
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
@@ -39,10 +24,10 @@ class BiasCuda : public sdk::Needs {
       T* y = cuda::output<T>(pass, 0);
       if (trained_) {
         const float* b = pass.weight(0);
-        apply_values(call, spread_, x, x, b, b, y, AddedBias(), rectifies_);
+        apply_values(call, broadcast_, x, x, b, b, y, AddedBias(), fuses_relu_);
       } else {
         const T* b = cuda::input<T>(pass, 1);
-        apply_values(call, spread_, x, x, b, b, y, AddedBias(), rectifies_);
+        apply_values(call, broadcast_, x, x, b, b, y, AddedBias(), fuses_relu_);
       }
     });
   }
@@ -55,17 +40,17 @@ class BiasCuda : public sdk::Needs {
         sum_to_input<T>(call, pass);
       }
       if (T* dx = cuda::input_gradient<T>(pass, 0)) {
-        cuda::copy(call, dy, dx, spread_.elements());
+        cuda::copy(call, dy, dx, broadcast_.elements());
       }
     });
   }
 
-  // Only weight gradients are ever added to.
+  // Only weight gradients may be accumulated.
   void backward_weights(const sdk::Call& call, const sdk::Pass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
       const auto* dy = cuda::output_gradient<decltype(element)>(pass, 0);
-      sum_values(call, spread_, dy, dy, SecondOf(), pass.scratch<double>(), pass.weight_gradient(0),
-                 pass.accumulate());
+      sum_values(call, broadcast_, dy, dy, SecondOf(), pass.scratch<double>(),
+                 pass.weight_gradient(0), pass.accumulate());
     });
   }
 
@@ -74,15 +59,11 @@ class BiasCuda : public sdk::Needs {
   void sum_to_input(const sdk::Call& call, const sdk::Pass& pass) const {
     const T* dy = cuda::output_gradient<T>(pass, 0);
     T* target = cuda::input_gradient<T>(pass, 1);
-    if (spread_.one_value_an_element()) {
-      return cuda::copy(call, dy, target, spread_.elements());
+    if (broadcast_.one_value_per_element()) {
+      return cuda::copy(call, dy, target, broadcast_.elements());
     }
-    sum_values(call, spread_, dy, dy, SecondOf(), pass.scratch<double>(), target, false);
+    sum_values(call, broadcast_, dy, dy, SecondOf(), pass.scratch<double>(), target, false);
   }
-
-  Spread spread_;
-  int32_t dtype_;
-  bool trained_, rectifies_;
 };
 
 }  // namespace tandem::layers

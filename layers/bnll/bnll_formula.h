@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "layers/slope.h"
+#include "layers/elementwise.h"
 #include "layers/vector_math.h"
 #include "plugins/sdk.h"
 
@@ -12,7 +12,7 @@ namespace tandem::layers {
 struct BnllFormula {
   explicit BnllFormula(const sdk::Attributes&) {}
   static constexpr SlopeFrom slope_from = SlopeFrom::input;
-  // exp of what is never above zero, so that nothing overflows.
+  // The argument of exp is never above zero, so that nothing overflows.
   [[nodiscard]] TANDEM_HOST_DEVICE float value(float x) const {
     const float tail = logarithm_of_one_plus(exponential(-std::fabs(x)));
     return select(x > 0, x, 0) + tail;

@@ -1,5 +1,5 @@
-// Concat: joins its inputs along one axis, Caffe's. All other extents must agree. Memory traffic
-// only; the gradient of each input is its part of the output's.
+// Concat: joins its inputs along one of Caffe's axes. All other extents must agree. It only moves
+// memory; the gradient of each input is its part of the output's gradient.
 #pragma once
 
 #include <vector>
@@ -19,7 +19,7 @@ struct Concat : sdk::LayerType {
     const char* block = "concat_param";
     return {
         sdk::integer(block, "axis").by_default("1").range(-4, 3).help("the axis; 1: channels"),
-        sdk::integer(block, "concat_dim").by_default("1").range(0, 3).help("axis, by its old name"),
+        sdk::integer(block, "concat_dim").by_default("1").range(0, 3).help("former name of axis"),
     };
   }
   sdk::Arity inputs() const override { return {1, -1}; }

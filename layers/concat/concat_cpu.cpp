@@ -1,4 +1,4 @@
-// Concat on the cpu: a copy of each input, in every layout whose blocks no joint cuts.
+// Concat on the cpu: a copy of each input, in every layout whose blocks are not divided.
 #include "layers/box_copy.h"
 #include "layers/concat/concat.h"
 #include "plugins/cpu/bfloat16.h"
@@ -14,12 +14,12 @@ class ConcatCpu {
   ConcatCpu(const Binding& binding, const Call&) : dtype_(binding.output(0).dtype) {
     const tandem_tensor& output = binding.output(0);
     const size_t axis = concat_axis(binding.attributes, binding.input(0).shape);
-    Extents place{};
+    Extents begin{};
     for (size_t i = 0; i < binding.input_count(); ++i) {
       const Shape& input = binding.input(i).shape;
-      parts_.emplace_back(output.layout, input, Extents{}, output.shape, place, extents_of(input));
+      parts_.emplace_back(output.layout, input, Extents{}, output.shape, begin, extents_of(input));
       gradients_.push_back(parts_.back().reversed());
-      place[axis] += extents_of(input)[axis];
+      begin[axis] += extents_of(input)[axis];
     }
   }
 

@@ -13,11 +13,11 @@ class ConcatCuda {
   ConcatCuda(const sdk::Binding& binding, const sdk::Call&) : dtype_(binding.input(0).dtype) {
     const tandem_tensor& output = binding.output(0);
     const size_t axis = concat_axis(binding.attributes, binding.input(0).shape);
-    Extents place{};
+    Extents begin{};
     for (size_t i = 0; i < binding.input_count(); ++i) {
       const sdk::Shape& input = binding.input(i).shape;
-      parts_.emplace_back(output.layout, input, Extents{}, output.shape, place, extents_of(input));
-      place[axis] += extents_of(input)[axis];
+      parts_.emplace_back(output.layout, input, Extents{}, output.shape, begin, extents_of(input));
+      begin[axis] += extents_of(input)[axis];
     }
   }
 

@@ -1,6 +1,7 @@
-// ContrastiveLoss: of pairs of feature vectors a, b at distance d and whether they are alike: half
-// the mean over the samples of d^2 for those alike, of max(0, margin - d)^2 for the others, or of
-// max(0, margin - d^2) with legacy_version. R. Hadsell, S. Chopra, Y. LeCun, 2006.
+// ContrastiveLoss of pairs of feature vectors a and b at distance d, and a flag whether they are
+// similar. It is half the mean over the samples of d^2 for similar pairs, and of max(0, margin -
+// d)^2 for the others, or max(0, margin - d^2) with legacy_version. R. Hadsell, S. Chopra, Y.
+// LeCun, 2006.
 #pragma once
 
 #include <vector>
@@ -11,17 +12,17 @@ namespace tandem::layers {
 
 struct ContrastiveLoss : sdk::LayerType {
   const char* name() const override { return "ContrastiveLoss"; }
-  const char* help() const override { return "pulls alike pairs together, pushes others apart"; }
+  const char* help() const override { return "pulls similar pairs together, pushes others apart"; }
   sdk::Arity inputs() const override { return {3, 3}; }
   std::vector<sdk::Parameter> parameters() const override {
     const char* block = "contrastive_loss_param";
     return {sdk::number(block, "margin")
                 .by_default("1")
                 .range(0, 1e30)
-                .help("distance from which pairs that are not alike are left alone"),
+                .help("distance beyond which dissimilar pairs have no loss"),
             sdk::boolean(block, "legacy_version")
                 .by_default("false")
-                .help("margin - d^2 in place of (margin - d)^2")};
+                .help("margin - d^2 instead of (margin - d)^2")};
   }
   uint64_t traits() const override { return TANDEM_LOSS | TANDEM_BACKWARD_READS_INPUTS; }
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
@@ -31,7 +32,7 @@ struct ContrastiveLoss : sdk::LayerType {
                          sdk::text_of(b));
     }
     if (alike.n != a.n || sdk::count(alike) != a.n) {
-      throw sdk::invalid("needs one label per row (1: alike, 0: not), but has labels ",
+      throw sdk::invalid("needs one label per row (1: similar, 0: not), but has labels ",
                          sdk::text_of(alike), " for ", a.n, " rows");
     }
     return {{1, 1, 1, 1}};

@@ -1,4 +1,4 @@
-// ContrastiveLoss on the cpu: in any layout, as both features lie the same way.
+// ContrastiveLoss on the cpu, in any layout that both features have.
 #include "layers/contrastive_loss/contrastive_loss.h"
 
 #include <cmath>
@@ -11,7 +11,6 @@ using namespace tandem::sdk;
 using tandem::layers::ContrastiveLoss;
 using tandem::layers::for_rows;
 using tandem::layers::sum_of;
-using tandem::layers::sum_of_terms;
 
 class ContrastiveLossCpu : public Needs {
  public:
@@ -47,17 +46,14 @@ class ContrastiveLossCpu : public Needs {
         for (int64_t i = 0; i < size_; ++i) gradient[i] = slope * (own[i] - other[i]);
       }
     });
-    // Whether a pair is alike is no matter of degree.
+    // The flag has no gradient.
     if (pass.input_gradient(2) != nullptr) std::fill_n(pass.input_gradient(2), rows_, 0.0F);
   }
 
  private:
   [[nodiscard]] double squared_distance(const Pass& pass, int64_t row) const {
-    const float *a = pass.input(0) + row * size_, *b = pass.input(1) + row * size_;
-    return sum_of_terms(size_, [=](int64_t i) {
-      const double distance = static_cast<double>(a[i]) - static_cast<double>(b[i]);
-      return distance * distance;
-    });
+    return tandem::layers::squared_distance(size_, pass.input(0) + row * size_,
+                                            pass.input(1) + row * size_);
   }
   [[nodiscard]] static bool alike(const Pass& pass, int64_t row) {
     return static_cast<int64_t>(pass.input(2)[row]) != 0;
@@ -69,7 +65,7 @@ class ContrastiveLossCpu : public Needs {
     if (missing < 0) return 0;
     return legacy_ ? missing : missing * missing;
   }
-  // Of half the loss, by a, per unit of a - b.
+  // The derivative of half the loss by a, per unit of a - b.
   [[nodiscard]] double slope_of(const Pass& pass, int64_t row) const {
     if (alike(pass, row)) return 1;
     const double squared = squared_distance(pass, row);

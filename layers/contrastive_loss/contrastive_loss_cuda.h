@@ -1,4 +1,4 @@
-// ContrastiveLoss on NVIDIA GPUs: a team for each pair; see the cpu's for the formulas.
+// ContrastiveLoss on NVIDIA GPUs: a team for each pair; see the cpu kernel for the formulas.
 #pragma once
 
 #include "layers/contrastive_loss/contrastive_loss.h"
@@ -60,7 +60,7 @@ struct ContrastiveGradient {
       if (db != nullptr) db[i] = slope * -distance;
     }
   }
-  // Of half the loss, by a, per unit of a - b.
+  // The derivative of half the loss by a, per unit of a - b.
   [[nodiscard]] TANDEM_HOST_DEVICE double slope_of(int64_t row, double squared) const {
     if (pairs.are_alike(row)) return 1;
     if (pairs.legacy) return squared < pairs.margin ? -1 : 0;
@@ -98,7 +98,7 @@ class ContrastiveLossCuda : public sdk::Needs {
         call, {rows_, size_},
         ContrastiveGradient{pairs(pass), DeviceNormaliser(pass), pass.output_gradient(0),
                             pass.input_gradient(0), pass.input_gradient(1)});
-    // Whether a pair is alike is no matter of degree.
+    // The flag has no gradient.
     if (pass.input_gradient(2) != nullptr) cuda::clear(call, pass.input_gradient(2), rows_);
   }
 

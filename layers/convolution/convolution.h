@@ -1,21 +1,24 @@
-// Convolution: Caffe's layer of that name, over images, with groups, padding, stride and dilation.
-// Output extents round down. Weights are (outputs, inputs / group, kernel_h, kernel_w) and a bias.
+// Convolution: Caffe's layer, over images, with groups, padding, stride and dilation. Output
+// extents are rounded down. Weights are (outputs, inputs / group, kernel_h, kernel_w), and an
+// optional bias.
 #pragma once
 
 #include <vector>
 
+#include "layers/engine_parameter.h"
+#include "layers/product_weights.h"
 #include "layers/window.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {
 
-// What the parameters say, for a convolution and for its transpose.
+// The parameters of a convolution or of its transpose.
 struct ConvolutionParameters {
   int64_t outputs, group;
   bool bias;
   Window window;
 
-  // Throws Refusal for parameters that contradict each other.
+  // Throws Refusal if parameters contradict each other.
   ConvolutionParameters(const sdk::Attributes& attributes, const sdk::Shape& input)
       : outputs(attributes.integer("num_output")),
         group(attributes.integer("group")),
@@ -47,13 +50,13 @@ struct ConvolutionParameters {
 };
 
 struct ConvolutionSettings : ConvolutionParameters {
-  // Throws Refusal also for a kernel that does not fit the input.
+  // Also throws Refusal if the kernel does not fit the input.
   ConvolutionSettings(const sdk::Attributes& attributes, const sdk::Shape& input)
       : ConvolutionParameters(attributes, input), direct(attributes.text("algorithm") == "DIRECT") {
     require_fit(window, input);
   }
 
-  bool direct;  // by the definition, whatever else may be faster
+  bool direct;  // directly, by the definition, even if another algorithm is faster
 
   [[nodiscard]] sdk::Shape output_shape(const sdk::Shape& input) const {
     const Axes kernel = effective_kernel(window);
@@ -63,7 +66,7 @@ struct ConvolutionSettings : ConvolutionParameters {
   [[nodiscard]] sdk::Shape weight_shape(const sdk::Shape& input) const {
     return {outputs, input.c / group, window.kernel.h, window.kernel.w};
   }
-  // Additions and multiplications of one pass.
+  // The number of additions and multiplications of one pass.
   [[nodiscard]] double operations(const sdk::Shape& input) const {
     const sdk::Shape weight = weight_shape(input);
     return 2 * static_cast<double>(sdk::count(output_shape(input))) *
@@ -71,7 +74,7 @@ struct ConvolutionSettings : ConvolutionParameters {
   }
 };
 
-// A layer with these parameters and weights. Settings: its shapes.
+// A layer with these parameters and weights. Settings: the parameters, with the layer's shapes.
 template <class Settings>
 struct ConvolutionLike : sdk::LayerType {
   std::vector<sdk::Parameter> parameters() const override {
@@ -92,14 +95,11 @@ struct ConvolutionLike : sdk::LayerType {
         sdk::integer(block, "group")
             .by_default("1")
             .range(1, most)
-            .help("independent parts that the channels fall into"),
+            .help("number of independent groups of channels"),
         sdk::boolean(block, "bias_term").by_default("true").help("add a learned bias"),
         sdk::filler(block, "weight_filler").help("initial weights"),
         sdk::filler(block, "bias_filler").help("initial bias"),
-        sdk::word(block, "engine")
-            .by_default("DEFAULT")
-            .one_of("DEFAULT|CAFFE|CUDNN")
-            .help("ignored: the device decides"),
+        engine_parameter(block),
         sdk::integer(block, "axis").by_default("1").range(1, 1).help("the channel axis"),
         sdk::boolean(block, "force_nd_im2col").by_default("false").help("ignored"),
     };
@@ -114,22 +114,8 @@ struct ConvolutionLike : sdk::LayerType {
     const Settings settings(query.attributes, query.input(0));
     const sdk::Shape shape = settings.weight_shape(query.input(0));
     const int64_t area = shape.h * shape.w;
-    const auto filler = [&](const char* name) {
-      return query.attributes.is_set(name) ? name : nullptr;
-    };
-    std::vector<sdk::Weight> result{{.name = "weight",
-                                     .shape = shape,
-                                     .filler = filler("weight_filler"),
-                                     .fan_in = shape.c * area,
-                                     .fan_out = shape.n * area}};
-    if (settings.bias) {
-      result.push_back({.name = "bias",
-                        .shape = {settings.outputs, 1, 1, 1},
-                        .filler = filler("bias_filler"),
-                        .fan_in = 1,
-                        .fan_out = settings.outputs});
-    }
-    return result;
+    return product_weights(query.attributes, shape, shape.c * area, shape.n * area,
+                           settings.outputs);
   }
 
   tandem_layer_cost cost(const sdk::Query& query) const override {
@@ -153,7 +139,7 @@ struct Convolution : ConvolutionLike<ConvolutionSettings> {
     result.push_back(sdk::word("convolution_param", "algorithm")
                          .by_default("AUTO")
                          .one_of("AUTO|DIRECT")
-                         .help("AUTO: the fastest, which may be Winograd's; DIRECT: never that"));
+                         .help("AUTO: the fastest, also Winograd's; DIRECT: never Winograd's"));
     return result;
   }
   const char* name() const override { return "Convolution"; }

@@ -22,8 +22,8 @@ struct Primitives {
   }
 };
 
-// By Winograd's algorithm where that is faster, else directly: a choice that extents make, not
-// clocks, so that it is the same in every run.
+// Uses Winograd's algorithm if that is faster. The choice depends on extents, not on measured time,
+// so that it is the same in every run.
 class ConvolutionCpu : public Needs {
   using Direct = ConvolutionKernel<Primitives>;
 
@@ -35,7 +35,8 @@ class ConvolutionCpu : public Needs {
         winograd_ ? static_cast<const Needs&>(*winograd_) : static_cast<const Needs&>(*direct_);
   }
   static constexpr uint32_t dtypes = Direct::dtypes;
-  // What a layout without Winograd's costs: measured, direct convolution takes twice as long.
+  // The cost of a layout without Winograd's algorithm: measured, direct convolution takes twice as
+  // long.
   static LayoutOptions layouts(const Binding& binding) {
     LayoutOptions options = Direct::layouts(binding);
     if (!WinogradConvolution::suits(binding)) return options;

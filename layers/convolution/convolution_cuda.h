@@ -1,6 +1,6 @@
-// Convolution and Deconvolution on NVIDIA GPUs: cuDNN's convolution one way and the other way
-// round, and a bias by our own kernels. Tensors of 16 bits, and of float32 whose products may be
-// TF32, are NHWC if they may choose, as tensor cores want them; those of plain float32 are NCHW.
+// Convolution and Deconvolution on NVIDIA GPUs: cuDNN's convolution, or its transpose, and our own
+// kernels for the bias. If there is a choice, tensors of 16 bits, and of float32 whose products may
+// be TF32, are NHWC, which tensor cores prefer; others are NCHW.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace tandem::layers {
 
-// `image` is what the kernels slide over, `result` what they make of it: input and output of a
-// convolution, output and input of a deconvolution.
+// `image` is the tensor over which the kernel slides, `result` the one that a convolution makes
+// from it: input and output of a convolution, output and input of a deconvolution.
 template <class Settings>
 cuda::ConvolutionShape convolution_shape(const sdk::Binding& binding, const Settings& settings,
                                          const tandem_shape& image, const tandem_shape& result) {
@@ -28,7 +28,7 @@ cuda::ConvolutionShape convolution_shape(const sdk::Binding& binding, const Sett
           {w.dilation.h, w.dilation.w}};
 }
 
-// A tensor of one pixel is called NCHW, whatever the other one is.
+// A tensor of one pixel is called NCHW, whatever the layout of the other one is.
 inline cuda::ConvolutionKind convolution_kind(const sdk::Binding& binding, bool deconvolves) {
   const bool channels_last =
       binding.input(0).layout == TANDEM_NHWC || binding.output(0).layout == TANDEM_NHWC;
@@ -42,14 +42,14 @@ inline cuda::ConvolutionChoice convolution_choice(const sdk::Binding& binding) {
 inline sdk::LayoutOptions convolution_layouts(const sdk::Binding& binding) {
   const bool is_float32 = binding.input(0).dtype == TANDEM_FLOAT32;
   if (is_float32 && !binding.has(TANDEM_ALLOWS_TF32)) return {{TANDEM_NCHW, TANDEM_NCHW, 0}};
-  // cuDNN would reorder, that is read and write, what each of the three passes reads and writes.
+  // Otherwise cuDNN would reorder, that is read and write, the tensors of each of the three passes.
   const int64_t elements = sdk::count(binding.input(0).shape) + sdk::count(binding.output(0).shape);
   const int64_t bytes = (is_float32 ? 4 : 2) * elements;
   return {{TANDEM_NHWC, TANDEM_NHWC, 0},
           {TANDEM_NCHW, TANDEM_NCHW, 3 * 2 * static_cast<double>(bytes)}};
 }
 
-// cuDNN's three passes, with the weights as it wants them.
+// cuDNN's three passes, with the weights in the form that cuDNN reads.
 class FilterPasses {
  public:
   FilterPasses(const sdk::Call& call, const cuda::ConvolutionShape& shape,
@@ -90,30 +90,29 @@ class FilterPasses {
   cuda::Convolution convolution_;
 };
 
-// What both have beside the convolution itself: the bias of each output channel, and a ReLU along
-// with it.
+// What both layers add to the convolution: the bias of each output channel, and a fused ReLU.
 class ConvolutionBias {
  public:
   ConvolutionBias(const sdk::Binding& binding, bool present)
-      : spread_(binding.output(0), {1, 1}),
+      : broadcast_(binding.output(0), {1, 1}),
         dtype_(binding.output(0).dtype),
         present_(present),
-        rectifies_(rectifies(binding)) {}
+        fuses_relu_(fuses_relu(binding)) {}
 
   [[nodiscard]] int64_t scratch_bytes() const {
-    return present_ ? sums_over(spread_).scratch_bytes() : 0;
+    return present_ ? sums_over(broadcast_).scratch_bytes() : 0;
   }
   void add(const sdk::Call& call, const sdk::Pass& pass) const {
-    if (!present_ && !rectifies_) return;
+    if (!present_ && !fuses_relu_) return;
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
       T* y = cuda::output<T>(pass, 0);
       if (present_) {
         const float* bias = pass.weight(1);
-        apply_values<T>(call, spread_, y, y, bias, bias, y, AddedBias(), rectifies_);
+        apply_values<T>(call, broadcast_, y, y, bias, bias, y, AddedBias(), fuses_relu_);
       } else {
-        const int64_t elements = spread_.elements();
-        cuda::for_each(call, elements, RectifiedRows<T>{elements, elements, y});
+        const int64_t elements = broadcast_.elements();
+        cuda::for_each(call, elements, ReluOfRows<T>{elements, elements, y});
       }
     });
   }
@@ -121,100 +120,74 @@ class ConvolutionBias {
     if (!present_ || pass.weight_gradient(1) == nullptr) return;
     cuda::with_elements(dtype_, [&](auto element) {
       const auto* dy = cuda::output_gradient<decltype(element)>(pass, 0);
-      sum_values(call, spread_, dy, dy, SecondOf(), pass.scratch<double>(), pass.weight_gradient(1),
-                 pass.accumulate());
+      sum_values(call, broadcast_, dy, dy, SecondOf(), pass.scratch<double>(),
+                 pass.weight_gradient(1), pass.accumulate());
     });
   }
 
  private:
-  Spread spread_;
+  Broadcast broadcast_;
   int32_t dtype_;
-  bool present_, rectifies_;
+  bool present_, fuses_relu_;
 };
 
-class ConvolutionCuda : public sdk::Needs {
+// `transposed`: a deconvolution. Its forward pass is the convolution's backward pass by data, and
+// so on.
+template <class Settings, bool transposed>
+class ConvolutionLikeCuda : public sdk::Needs {
  public:
-  ConvolutionCuda(const sdk::Binding& binding, const sdk::Call& call)
-      : ConvolutionCuda(binding, call,
-                        ConvolutionSettings(binding.attributes, binding.input(0).shape)) {}
+  ConvolutionLikeCuda(const sdk::Binding& binding, const sdk::Call& call)
+      : ConvolutionLikeCuda(binding, call, Settings(binding.attributes, binding.input(0).shape)) {}
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint64_t fused_activations = rectifying;
+  static constexpr uint64_t fused_activations = relu_only;
 
   static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
     return convolution_layouts(binding);
   }
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    passes_.forward(call, pass, pass.raw.inputs[0], pass.raw.outputs[0]);
+    apply<transposed>(call, pass, pass.raw.inputs[0], pass.raw.outputs[0]);
     bias_.add(call, pass);
   }
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    passes_.backward_data(call, pass, pass.raw.output_gradients[0], pass.raw.input_gradients[0]);
+    apply<!transposed>(call, pass, pass.raw.output_gradients[0], pass.raw.input_gradients[0]);
   }
   void backward_weights(const sdk::Call& call, const sdk::Pass& pass) const {
-    passes_.backward_weights(call, pass, pass.raw.inputs[0], pass.raw.output_gradients[0]);
+    const void *x = pass.raw.inputs[0], *dy = pass.raw.output_gradients[0];
+    passes_.backward_weights(call, pass, transposed ? dy : x, transposed ? x : dy);
     bias_.gradient(call, pass);
   }
 
  private:
-  ConvolutionCuda(const sdk::Binding& binding, const sdk::Call& call,
-                  const ConvolutionSettings& settings)
-      : passes_(
-            call,
-            convolution_shape(binding, settings, binding.input(0).shape, binding.output(0).shape),
-            convolution_kind(binding, false), binding.has(TANDEM_WANTS_BACKWARD_DATA),
-            binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS), convolution_choice(binding)),
+  ConvolutionLikeCuda(const sdk::Binding& binding, const sdk::Call& call, const Settings& settings)
+      : passes_(call,
+                convolution_shape(binding, settings, (transposed ? output : input)(binding),
+                                  (transposed ? input : output)(binding)),
+                convolution_kind(binding, transposed),
+                transposed || binding.has(TANDEM_WANTS_BACKWARD_DATA),
+                binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS), convolution_choice(binding)),
         bias_(binding, settings.bias) {
     scratch_bytes = std::max(passes_.scratch_bytes(), bias_.scratch_bytes());
     algorithm = passes_.algorithm();
+  }
+  static const tandem_shape& input(const sdk::Binding& binding) { return binding.input(0).shape; }
+  static const tandem_shape& output(const sdk::Binding& binding) { return binding.output(0).shape; }
+
+  template <bool by_data>
+  void apply(const sdk::Call& call, const sdk::Pass& pass, const void* from, void* to) const {
+    if constexpr (by_data) {
+      passes_.backward_data(call, pass, from, to);
+    } else {
+      passes_.forward(call, pass, from, to);
+    }
   }
 
   FilterPasses passes_;
   ConvolutionBias bias_;
 };
 
-// Its forward pass is the convolution's backward data, and so on.
-class DeconvolutionCuda : public sdk::Needs {
- public:
-  DeconvolutionCuda(const sdk::Binding& binding, const sdk::Call& call)
-      : DeconvolutionCuda(binding, call,
-                          DeconvolutionSettings(binding.attributes, binding.input(0).shape)) {}
-
-  static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint64_t fused_activations = rectifying;
-
-  static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
-    return convolution_layouts(binding);
-  }
-
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    passes_.backward_data(call, pass, pass.raw.inputs[0], pass.raw.outputs[0]);
-    bias_.add(call, pass);
-  }
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    passes_.forward(call, pass, pass.raw.output_gradients[0], pass.raw.input_gradients[0]);
-  }
-  void backward_weights(const sdk::Call& call, const sdk::Pass& pass) const {
-    passes_.backward_weights(call, pass, pass.raw.output_gradients[0], pass.raw.inputs[0]);
-    bias_.gradient(call, pass);
-  }
-
- private:
-  DeconvolutionCuda(const sdk::Binding& binding, const sdk::Call& call,
-                    const DeconvolutionSettings& settings)
-      : passes_(
-            call,
-            convolution_shape(binding, settings, binding.output(0).shape, binding.input(0).shape),
-            convolution_kind(binding, true), true, binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS),
-            convolution_choice(binding)),
-        bias_(binding, settings.bias) {
-    scratch_bytes = std::max(passes_.scratch_bytes(), bias_.scratch_bytes());
-    algorithm = passes_.algorithm();
-  }
-
-  FilterPasses passes_;
-  ConvolutionBias bias_;
-};
+using ConvolutionCuda = ConvolutionLikeCuda<ConvolutionSettings, false>;
+using DeconvolutionCuda = ConvolutionLikeCuda<DeconvolutionSettings, true>;
 
 }  // namespace tandem::layers

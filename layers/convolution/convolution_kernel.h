@@ -1,12 +1,12 @@
-// What Convolution and Deconvolution share on the cpu: oneDNN's direct kernels, which want weights
-// in a format of their own, while the host's are plain.
-//
+// The shared part of Convolution and Deconvolution on the cpu: oneDNN's direct kernels, which need
+// weights in their own format, while the host's are plain.
 //   struct Primitives {
-//     using Settings = ...;                                  of the layer's parameters
-//     using Forward = ..., BackwardData = ..., BackwardWeights = ...;  oneDNN's
+//     using Settings = ...;                                  from the layer's parameters
+//     using Forward = ..., BackwardData = ..., BackwardWeights = ...;  of oneDNN
 //     static constexpr auto algorithm = ...;
-//     static constexpr bool takes_plain_images = ...;        NCHW of few channels in, blocked out
-//     static dnnl::memory::format_tag plain(bool grouped);   how the host's weights lie
+//     static constexpr bool takes_plain_images = ...;        NCHW input of few channels, blocked
+//     output static dnnl::memory::format_tag plain(bool grouped);   the format of the host's
+//     weights
 //   };
 #pragma once
 
@@ -62,8 +62,8 @@ class ConvolutionKernel : public sdk::Needs {
 
   static constexpr uint32_t dtypes = cpu::float32_and_bfloat16;
   static sdk::LayoutOptions layouts(const sdk::Binding& binding);
-  // The bytes that a machine moves in the time of the binding's passes: about one in the time of
-  // six operations.
+  // The bytes that a machine can move in the time of the binding's passes: about one byte in the
+  // time of six operations.
   static double direct_bytes(const sdk::Binding& binding);
 
   void forward(const sdk::Call&, const sdk::Pass& pass) {
@@ -87,9 +87,9 @@ class ConvolutionKernel : public sdk::Needs {
     auto* scratch = pass.scratch<std::byte>();
     const bool add = pass.accumulate();
     float* bias = bias_ ? pass.weight_gradient(1) : nullptr;
-    auto* fresh_bias = reinterpret_cast<float*>(scratch + bias_place_);
+    auto* fresh_bias = reinterpret_cast<float*>(scratch + bias_offset_);
     const bool in_place = !add && !store_;
-    void* weight = in_place ? static_cast<void*>(pass.weight_gradient(0)) : scratch + place_;
+    void* weight = in_place ? static_cast<void*>(pass.weight_gradient(0)) : scratch + offset_;
     backward_weights_.run(scratch, {{DNNL_ARG_SRC, pass.raw.inputs[0]},
                                     {DNNL_ARG_DIFF_DST, pass.raw.output_gradients[0]},
                                     {DNNL_ARG_DIFF_WEIGHTS, weight},
@@ -104,22 +104,22 @@ class ConvolutionKernel : public sdk::Needs {
   }
 
  private:
-  // Weights as a primitive wants them: reordered, and rounded to its dtype, into scratch unless
-  // plain float32 is right.
+  // Weights in the format of a primitive: reordered, and rounded to its dtype, in scratch memory,
+  // unless plain float32 is that format.
   struct FetchedWeight {
     FetchedWeight() = default;
     FetchedWeight(const dnnl::engine& engine, const dnnl::memory::desc& plain,
                   const dnnl::memory::desc& wanted, cpu::ScratchPlan& plan) {
       if (plain == wanted) return;
-      place = plan.place(static_cast<int64_t>(wanted.get_size()));
+      offset = plan.reserve(static_cast<int64_t>(wanted.get_size()));
       reorder = cpu::reorder_operation(engine, plain, wanted, false, plan);
     }
     const void* fetch(std::byte* scratch, const float* weight) {
       if (!reorder) return weight;
-      reorder.run(scratch, {{DNNL_ARG_FROM, weight}, {DNNL_ARG_TO, scratch + place}});
-      return scratch + place;
+      reorder.run(scratch, {{DNNL_ARG_FROM, weight}, {DNNL_ARG_TO, scratch + offset}});
+      return scratch + offset;
     }
-    int64_t place = 0;
+    int64_t offset = 0;
     cpu::Operation reorder;
   };
 
@@ -163,8 +163,8 @@ class ConvolutionKernel : public sdk::Needs {
     backward_weights_ = bias_ ? cpu::Operation(chosen, primitive,
                                                {source, gradient, weight, DNNL_ARG_DIFF_BIAS}, plan)
                               : cpu::Operation(chosen, primitive, {source, gradient, weight}, plan);
-    place_ = plan.place(static_cast<int64_t>(made.get_size()));
-    bias_place_ = plan.place(outputs_ * static_cast<int64_t>(sizeof(float)));
+    offset_ = plan.reserve(static_cast<int64_t>(made.get_size()));
+    bias_offset_ = plan.reserve(outputs_ * static_cast<int64_t>(sizeof(float)));
     if (made != d.plain_weight)
       store_ = cpu::reorder_operation(engine_, made, d.plain_weight, false, plan);
     add_ = cpu::reorder_operation(engine_, made, d.plain_weight, true, plan);
@@ -181,8 +181,9 @@ class ConvolutionKernel : public sdk::Needs {
   int64_t outputs_ = 0;
   FetchedWeight forward_weight_, backward_weight_;
   cpu::Operation forward_, backward_data_, backward_weights_;
-  cpu::Operation store_, add_;  // the weights' gradient from oneDNN's format to plain
-  int64_t place_ = 0, bias_place_ = 0;
+  // From oneDNN's format of the weight gradient to plain.
+  cpu::Operation store_, add_;
+  int64_t offset_ = 0, bias_offset_ = 0;
 };
 
 template <class Primitives>
@@ -201,12 +202,12 @@ sdk::LayoutOptions ConvolutionKernel<Primitives>::layouts(const sdk::Binding& bi
   const int64_t inputs = input.c, outputs = settings.outputs, group = settings.group;
   const int32_t dtype = binding.input(0).dtype, blocked = cpu::blocked_layout(dtype);
   const int64_t block = cpu::block_of(blocked, 0);
-  // One channel a group: blocks hold groups, for which there are kernels of their own.
+  // With one channel per group, blocks hold groups, for which oneDNN has special kernels.
   const bool depthwise = group > 1 && group == inputs && group == outputs;
   const bool blocks_out = (depthwise ? outputs : outputs / group) % block == 0;
   const bool blocks_in = (depthwise ? inputs : inputs / group) % block == 0;
-  // Without AVX2 most of oneDNN's direct kernels are of the forward pass only, and its reference
-  // kernels of the others are slow.
+  // Without AVX2 most of oneDNN's direct kernels support only the forward pass, and its reference
+  // kernels for the others are slow.
   const bool backward =
       binding.has(TANDEM_WANTS_BACKWARD_DATA) || binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS);
   const bool direct =
@@ -216,8 +217,8 @@ sdk::LayoutOptions ConvolutionKernel<Primitives>::layouts(const sdk::Binding& bi
   if (direct && inputs <= 3 && blocks_out && Primitives::takes_plain_images) {
     options.push_back({TANDEM_NCHW, blocked, 0});
   }
-  // Measured: NHWC takes a tenth longer, and plain NCHW, which is a matrix product after copying,
-  // from a fifth (AVX2) to twice as long (AVX-512).
+  // Measured: NHWC takes a tenth longer. Plain NCHW, which is a matrix product after a copy, takes
+  // from a fifth longer (AVX2) to twice as long (AVX-512).
   const double slower = options.empty() ? 0 : 0.1;
   const double product = blocked == TANDEM_NCHW16C ? 2 : 0.5;
   const double bytes = direct_bytes(binding);

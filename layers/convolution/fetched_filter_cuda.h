@@ -1,44 +1,44 @@
-// The weights of a convolution as cuDNN reads them: the float32 ones themselves, or a copy in
-// scratch memory that is made when they are fetched: rounded where the convolution has 16 bits, in
-// (O, H, W, I) order where its channels are last. Their gradient comes from cuDNN in the same form
-// and is made float32, in (O, I, H, W) order, here.
+// The weights of a convolution in the form that cuDNN reads: the float32 weights themselves, or a
+// copy in scratch memory. The copy is made when the weights are fetched; it is rounded if the
+// convolution has 16 bits, and in (O, H, W, I) order if channels are last. cuDNN writes the
+// gradient in the same form; it is converted here to float32 in (O, I, H, W) order.
 #pragma once
 
 #include <cstdint>
 
 #include "plugins/cuda/convolution_shape.h"
 #include "plugins/cuda/elements.h"
-#include "plugins/cuda/places.h"
+#include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::layers {
 
-// Where the element that lies at `plain` in (O, I, H, W) order has its place.
-struct FilterPlaces {
-  [[nodiscard]] TANDEM_HOST_DEVICE int64_t place(int64_t plain) const {
+// The offset in the copy of the element at offset `plain` in (O, I, H, W) order.
+struct FilterIndex {
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t offset(int64_t plain) const {
     if (!channels_last) return plain;
     const int64_t line = cuda::quotient(plain, points), output = cuda::quotient(line, channels);
     return (output * points + (plain - line * points)) * channels + (line - output * channels);
   }
-  cuda::Divisor channels, points;  // of an output channel's weights
+  cuda::Divisor channels, points;  // of the weights of an output channel
   bool channels_last;
 };
 
 template <class T>
 struct FetchedFilterElement {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    cuda::store(plain[i], fetched[places.place(i)]);
+    cuda::store(plain[i], fetched[index.offset(i)]);
   }
-  FilterPlaces places;
+  FilterIndex index;
   const float* plain;
   T* fetched;
 };
 template <class T>
 struct FilterGradientElement {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    plain[i] = (accumulate ? plain[i] : 0.0F) + cuda::load(fetched[places.place(i)]);
+    plain[i] = (accumulate ? plain[i] : 0.0F) + cuda::load(fetched[index.offset(i)]);
   }
-  FilterPlaces places;
+  FilterIndex index;
   const T* fetched;
   float* plain;
   bool accumulate;
@@ -47,7 +47,7 @@ struct FilterGradientElement {
 class FetchedFilter {
  public:
   FetchedFilter(const tandem_shape& weight, const cuda::ConvolutionKind& kind)
-      : places_{weight.c, weight.h * weight.w, kind.channels_last},
+      : index_{weight.c, weight.h * weight.w, kind.channels_last},
         elements_(sdk::count(weight)),
         dtype_(kind.dtype),
         // With one channel, or one pixel, both orders are the same bytes.
@@ -55,35 +55,35 @@ class FetchedFilter {
                  (kind.channels_last && weight.c > 1 && weight.h * weight.w > 1)) {}
 
   [[nodiscard]] bool is_copy() const { return is_copy_; }
-  // Of the copy, rounded up so that what lies behind it in scratch memory is as aligned as that.
+  // The size of the copy, rounded up so that what follows it in scratch memory is aligned like it.
   [[nodiscard]] int64_t bytes() const {
     const int64_t element = dtype_ == TANDEM_FLOAT32 ? 4 : 2;
     return is_copy_ ? (element * elements_ + 255) / 256 * 256 : 0;
   }
 
-  // What the convolution is to read: `weight`, or the copy at `memory`.
+  // The weights for the convolution: `weight`, or the copy at `memory`.
   const void* fetch(const sdk::Call& call, const float* weight, void* memory) const {
     if (!is_copy_) return weight;
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
       cuda::for_each(call, elements_,
-                     FetchedFilterElement<T>{places_, weight, static_cast<T*>(memory)});
+                     FetchedFilterElement<T>{index_, weight, static_cast<T*>(memory)});
     });
     return memory;
   }
-  // From a gradient at `memory` in the copy's form.
+  // Converts a gradient at `memory`, which has the form of the copy.
   void take_gradient(const sdk::Call& call, const void* memory, float* gradient,
                      bool accumulate) const {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
       cuda::for_each(
           call, elements_,
-          FilterGradientElement<T>{places_, static_cast<const T*>(memory), gradient, accumulate});
+          FilterGradientElement<T>{index_, static_cast<const T*>(memory), gradient, accumulate});
     });
   }
 
  private:
-  FilterPlaces places_;
+  FilterIndex index_;
   int64_t elements_;
   int32_t dtype_;
   bool is_copy_;

@@ -1,7 +1,8 @@
 // Convolution by Winograd's F(4x4, 3x3) on the cpu (Lavin, Gray: Fast Algorithms for Convolutional
-// Neural Networks, 2016), which does with 36 multiplications what direct convolution does with 144:
-// oneDNN's kernels, over parts of the batch, so that their working memory stays small, and over one
-// group at a time, since they know no groups. How exact it is: docs/performance.md.
+// Neural Networks, 2016). It needs 36 multiplications where direct convolution needs 144. It uses
+// oneDNN's kernels, on blocks of the batch, so that the working memory stays small, and on one
+// group at a time, since the kernels do not support groups. docs/reports/performance.md has its
+// accuracy.
 #pragma once
 
 #include <memory>
@@ -12,14 +13,14 @@
 
 namespace tandem::layers {
 
-class WinogradPart;
+class WinogradPasses;
 
 class WinogradConvolution : public sdk::Needs {
  public:
-  // Whether the layer is a convolution that Winograd's does faster, by its extents and the machine.
-  // The rows count only where there are very few.
+  // Whether Winograd's algorithm is faster for this convolution, by its extents and the machine.
+  // The number of rows matters only if it is very small.
   static bool suits(const sdk::Binding& binding);
-  // Null where oneDNN has no such kernels for these extents.
+  // Null if oneDNN has no such kernels for these extents.
   static std::unique_ptr<WinogradConvolution> make(const sdk::Binding& binding);
   ~WinogradConvolution();
 
@@ -28,28 +29,30 @@ class WinogradConvolution : public sdk::Needs {
   void backward_weights(const sdk::Call& call, const sdk::Pass& pass);
 
  private:
-  // Inputs or outputs: channels of one group, floats of one group's row and of a whole one.
+  // Inputs or outputs: the floats of one group in a row, and those of a whole row.
   struct Side {
     int64_t group_row = 0, row = 0;
   };
-  // Some rows of one group.
-  struct Piece {
-    WinogradPart& part;
+  // A block of rows of one group.
+  struct Block {
+    WinogradPasses& passes;
     int64_t group, row;
-    bool is_first_of_size;  // of its group: what depends on no row is still to be done
-    bool is_first;          // of its group
+    // The first block with this number of rows in its group: it prepares what does not depend on
+    // the rows.
+    bool is_first_of_size;
+    bool is_first;  // of its group
   };
 
   explicit WinogradConvolution(const sdk::Binding& binding);
   bool divide(const sdk::Binding& binding);
   template <class Body>
-  void for_pieces(const Body& body);
-  // The piece's elements as one tensor: where they lie, or copied to `scratch`.
-  const float* gather(const sdk::Call& call, const Piece& piece, const Side& side,
+  void for_blocks(const Body& body);
+  // The block's elements as one tensor: in `tensor` itself, or copied to `scratch`.
+  const float* gather(const sdk::Call& call, const Block& block, const Side& side,
                       const float* tensor, float* scratch) const;
-  // Where the piece's elements are to be made, and their way from there.
-  float* place(const Piece& piece, const Side& side, float* tensor, float* scratch) const;
-  void scatter(const sdk::Call& call, const Piece& piece, const Side& side, const float* scratch,
+  // Where a pass writes the block's elements, and the copy from there to `tensor`.
+  float* target(const Block& block, const Side& side, float* tensor, float* scratch) const;
+  void scatter(const sdk::Call& call, const Block& block, const Side& side, const float* scratch,
                float* tensor) const;
 
   dnnl::engine engine_ = cpu::cpu_engine();
@@ -57,8 +60,8 @@ class WinogradConvolution : public sdk::Needs {
   int64_t outputs_, weights_;  // of one group
   bool bias_;
   Side input_, output_;
-  std::vector<WinogradPart> parts_;  // one of each number of rows
-  std::vector<size_t> division_;     // of the batch's rows: the part of each piece
+  std::vector<WinogradPasses> passes_;  // one for each number of rows
+  std::vector<size_t> block_passes_;    // for each block of the batch, its index in passes_
 };
 
 }  // namespace tandem::layers

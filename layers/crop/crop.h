@@ -1,5 +1,5 @@
-// Crop: cuts input 0 to the extents that input 1 has from `axis` on, beginning at `offset`,
-// Caffe's. Of input 1 only the shape counts. The gradient is zero outside of what was cut out.
+// Crop: cuts input 0 to the extents of input 1 from `axis` on, beginning at `offset`, as Caffe
+// does. Only the shape of input 1 is used. The gradient is zero outside the output's box.
 #pragma once
 
 #include <vector>
@@ -25,11 +25,11 @@ struct CropBox {
     for (size_t i = axis; i < extent.size(); ++i) {
       if (!offsets.empty()) begin[i] = offsets.size() == 1 ? offsets[0] : offsets[i - axis];
       extent[i] = extents_of(reference)[i];
-      // One value for all may be meant for an image; on an axis that stays whole there is no room.
+      // One offset for all axes does not fit an axis that keeps its extent.
       if (begin[i] + extent[i] <= extents_of(input)[i]) continue;
       throw sdk::invalid("axis ", i, " has ", extents_of(input)[i], ", but ", extent[i],
-                         " from offset ", begin[i], " are asked for (input 0 is ",
-                         sdk::text_of(input), ", input 1 ", sdk::text_of(reference), ")");
+                         " from offset ", begin[i], " are needed (input 0 is ", sdk::text_of(input),
+                         ", input 1 ", sdk::text_of(reference), ")");
     }
   }
 };
@@ -46,7 +46,7 @@ struct Crop : sdk::LayerType {
             .help("the first axis to crop; 2: height and width"),
         sdk::integers(block, "offset")
             .range(0, 1e9)
-            .help("where to begin: one value, or one an axis; 0"),
+            .help("first index: one value, or one per axis; default 0"),
     };
   }
   sdk::Arity inputs() const override { return {2, 2}; }

@@ -1,4 +1,4 @@
-// Crop on the cpu: one copy. Channels are cropped in a blocked layout where whole blocks are.
+// Crop on the cpu: one copy. A blocked layout is possible if whole blocks of channels are cut.
 #include "layers/box_copy.h"
 #include "layers/crop/crop.h"
 

@@ -1,6 +1,6 @@
-// Deconvolution: the transpose of a convolution, Caffe's: every input pixel adds its kernel to the
-// output, at distances of the stride; padding is cut off. Weights are (inputs, outputs / group,
-// kernel_h, kernel_w) and a bias.
+// Deconvolution: the transpose of a convolution, as in Caffe. Every input pixel adds its kernel to
+// the output, at distances of the stride; padding is cut off. Weights are (inputs, outputs / group,
+// kernel_h, kernel_w), and an optional bias.
 #pragma once
 
 #include "layers/convolution/convolution.h"
@@ -8,13 +8,13 @@
 namespace tandem::layers {
 
 struct DeconvolutionSettings : ConvolutionParameters {
-  // Throws Refusal also for padding that leaves nothing.
+  // Also throws Refusal if padding leaves no output.
   DeconvolutionSettings(const sdk::Attributes& attributes, const sdk::Shape& input)
       : ConvolutionParameters(attributes, input) {
     const sdk::Shape output = output_shape(input);
     if (output.h > 0 && output.w > 0) return;
-    throw sdk::invalid("pad ", text_of(window.pad), " cuts everything off: the output would be ",
-                       output.h, "x", output.w);
+    throw sdk::invalid("pad ", text_of(window.pad), " leaves no output: it would be ", output.h,
+                       "x", output.w);
   }
 
   [[nodiscard]] sdk::Shape output_shape(const sdk::Shape& input) const {
@@ -25,7 +25,7 @@ struct DeconvolutionSettings : ConvolutionParameters {
   [[nodiscard]] sdk::Shape weight_shape(const sdk::Shape& input) const {
     return {input.c, outputs / group, window.kernel.h, window.kernel.w};
   }
-  // Additions and multiplications of one pass.
+  // The number of additions and multiplications of one pass.
   [[nodiscard]] double operations(const sdk::Shape& input) const {
     const sdk::Shape weight = weight_shape(input);
     return 2 * static_cast<double>(sdk::count(input)) *

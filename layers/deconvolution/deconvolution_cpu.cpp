@@ -1,4 +1,4 @@
-// Deconvolution on the cpu: oneDNN's, which runs a convolution's backward pass forward.
+// Deconvolution on the cpu: oneDNN's, which uses a convolution's backward pass as forward pass.
 #include "layers/convolution/convolution_kernel.h"
 #include "layers/deconvolution/deconvolution.h"
 

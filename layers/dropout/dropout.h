@@ -1,7 +1,8 @@
-// Dropout: in training each element is kept with probability 1 - dropout_ratio and then scaled by
-// its inverse; in testing nothing happens. The mask depends on (seed, step), the layer, the row of
-// the global batch and the element in logical C,H,W order: on no layout, device or split of the
-// batch. Element e is kept if lane e % 4 of random block e / 4 is at least dropout_ratio.
+// Dropout: in training, each element is kept with probability 1 - dropout_ratio and then divided by
+// it; in testing, elements are copied. The mask depends on (seed, step), the layer, the row of the
+// global batch and the element in logical C,H,W order. It does not depend on layout, device or
+// split of the batch. Element e is kept if lane e % 4 of random block e / 4 is at least
+// dropout_ratio.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
 // Dropout on the cpu: forward draws the mask and saves it as bytes, in the order of memory, so that
-// backward is one cheap pass.
+// the backward pass is one fast loop.
 #include "layers/dropout/dropout.h"
 
 #include "layers/random_blocks.h"
@@ -16,13 +16,14 @@ using namespace tandem::cpu;
 using tandem::layers::Dropout;
 using tandem::layers::RandomBlocks;
 
-// Which elements of the random blocks from `first` on are kept, a byte each.
+// Whether each element of the random blocks from `first` on is kept, one byte each.
 TANDEM_CPU_VECTOR void draw(const RandomBlocks& random, uint64_t row, uint32_t first, float ratio,
                             uint8_t* keep) {
   constexpr int elements = 4 * RandomBlocks::width;
   uint32_t bits[elements];
   random.draw(row, first, bits);
-  // tandem_uniform() of 24 bits, which a signed integer holds, too.
+  // Equals tandem_uniform(): its 24 bits also fit a signed integer, whose conversion can be
+  // vectorised.
   for (int i = 0; i < elements; ++i) {
     const float uniform = static_cast<float>(static_cast<int32_t>(bits[i] >> 8)) / 16777216.0F;
     keep[i] = uniform >= ratio ? 1 : 0;
@@ -57,20 +58,12 @@ class DropoutCpu : public Needs {
 
  private:
   template <class T>
-  void copy(const Call& call, const T* from, T* to) const {
-    if (from == to) return;
-    for_ranges(call.threads, elements_, [=](int64_t begin, int64_t end) {
-      std::copy(from + begin, from + end, to + begin);
-    });
-  }
-
-  template <class T>
   void forward_of(const Call& call, const Pass& pass) const {
     const T* x = input<T>(pass, 0);
     T* y = output<T>(pass, 0);
-    if (!training_) return copy(call, x, y);
+    if (!training_) return copy(call.threads, x, y, elements_);
     auto* mask = saved_bytes > 0 ? pass.saved<uint8_t>() : nullptr;
-    // The random blocks that hold any of the slice's elements.
+    // The random blocks that contain elements of the slice.
     const int64_t first = first_element_ / 4;
     const int64_t blocks = (first_element_ + placement_.row_size() + 3) / 4 - first;
     const RandomBlocks random(pass.step(), layer_);
@@ -96,7 +89,7 @@ class DropoutCpu : public Needs {
   void backward_of(const Call& call, const Pass& pass) const {
     const T* dy = output_gradient<T>(pass, 0);
     T* dx = input_gradient<T>(pass, 0);
-    if (!training_) return copy(call, dy, dx);
+    if (!training_) return copy(call.threads, dy, dx, elements_);
     const auto* mask = pass.saved<uint8_t>();
     const float factor = 1 / (1 - ratio_);
     for_ranges(call.threads, elements_, [=](int64_t begin, int64_t end) {
@@ -107,7 +100,7 @@ class DropoutCpu : public Needs {
     });
   }
 
-  // A row's elements [begin, end) in C,H,W order: `keep` has one byte for each.
+  // The elements [begin, end) of a row in C,H,W order; `keep` has one byte for each.
   template <class T>
   void drop(const uint8_t* keep, int64_t begin, int64_t end, const T* x, T* y,
             uint8_t* mask) const {
@@ -124,14 +117,14 @@ class DropoutCpu : public Needs {
       return;
     }
     for (int64_t k = 0; k < size; ++k) {
-      const int64_t i = place(begin + k);
+      const int64_t i = offset(begin + k);
       store(keep[k] != 0 ? factor * load(x[i]) : 0.0F, y[i]);
       if (mask != nullptr) mask[i] = keep[k];
     }
   }
 
-  // Where the row's element number `element`, counted in C,H,W order, lies.
-  [[nodiscard]] int64_t place(int64_t element) const {
+  // The offset of the row's element number `element`, counted in C,H,W order.
+  [[nodiscard]] int64_t offset(int64_t element) const {
     const Shape& s = placement_.shape;
     return placement_.offset(element / (s.h * s.w), element / s.w % s.h, element % s.w);
   }

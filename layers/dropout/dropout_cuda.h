@@ -1,11 +1,11 @@
-// Dropout on NVIDIA GPUs: one thread a random block, the cpu's formula. Forward saves the mask as
-// bytes, in the order of memory.
+// Dropout on NVIDIA GPUs: one thread per random block, with the formula of the cpu. Forward saves
+// the mask as bytes, in the order of memory.
 #pragma once
 
 #include "layers/dropout/dropout.h"
 #include "layers/dropout/dropout_formula.h"
 #include "plugins/cuda/elements.h"
-#include "plugins/cuda/places.h"
+#include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::layers {

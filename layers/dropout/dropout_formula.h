@@ -1,4 +1,4 @@
-// What Dropout draws: the same bits as on the cpu, wherever it runs.
+// The random mask of Dropout: the same bits on every kind of device.
 #pragma once
 
 #include "plugins/cpu/layout.h"
@@ -7,7 +7,7 @@
 
 namespace tandem::layers {
 
-// Of one binding; trivially copyable.
+// The mask of one binding; trivially copyable.
 class DropoutFormula {
  public:
   explicit DropoutFormula(const sdk::Binding& binding)
@@ -17,17 +17,17 @@ class DropoutFormula {
         first_row_(static_cast<uint64_t>(binding.raw.batch_begin)),
         first_element_(binding.raw.slice_begin * placement_.shape.h * placement_.shape.w) {}
 
-  // What a kept element is multiplied with.
+  // The factor of a kept element.
   [[nodiscard]] TANDEM_HOST_DEVICE float factor() const { return 1 / (1 - ratio_); }
 
-  // The random blocks that hold any of a row's elements, and the first of them.
+  // The number of random blocks that contain elements of a row, and the first of them.
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t first_block() const { return first_element_ / 4; }
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t blocks() const {
     return (first_element_ + placement_.row_size() + 3) / 4 - first_block();
   }
 
-  // body(where it lies, whether it is kept) for the four elements of one random block, as far as
-  // they are the binding's.
+  // body(offset, whether it is kept) for those of the four elements of a random block that belong
+  // to the binding.
   template <class Body>
   TANDEM_HOST_DEVICE void drop(const tandem_step& step, int64_t row, uint32_t block,
                                const Body& body) const {
@@ -38,13 +38,13 @@ class DropoutFormula {
     const int64_t first = int64_t{block} * 4 - first_element_;
     const int64_t last = row_size - first < 4 ? row_size - first : 4;
     for (int64_t lane = first < 0 ? -first : 0; lane < last; ++lane) {
-      body(row * row_size + place(first + lane), tandem_uniform(random.value[lane]) >= ratio_);
+      body(row * row_size + offset(first + lane), tandem_uniform(random.value[lane]) >= ratio_);
     }
   }
 
  private:
-  // Where the row's element number `element`, counted in C,H,W order, lies.
-  [[nodiscard]] TANDEM_HOST_DEVICE int64_t place(int64_t element) const {
+  // The offset of the row's element number `element`, counted in C,H,W order.
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t offset(int64_t element) const {
     if (placement_.block == 1) return element;
     const tandem_shape& s = placement_.shape;
     return placement_.offset(element / (s.h * s.w), element / s.w % s.h, element % s.w);

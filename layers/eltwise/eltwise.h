@@ -1,5 +1,5 @@
 // Eltwise: combines inputs of one shape element by element: SUM (each times its coeff), PROD or
-// MAX. In place of its first input if wanted. Of equal values the gradient of MAX goes to one:
+// MAX. Can run in place of its first input. Of equal values the gradient of MAX goes to one:
 // between inputs 0 and 1 to the second, after that to the earlier, as in Caffe.
 #pragma once
 
@@ -18,7 +18,7 @@ struct Eltwise : sdk::LayerType {
             .by_default("SUM")
             .one_of("PROD|SUM|MAX")
             .help("how elements are combined"),
-        sdk::numbers("eltwise_param", "coeff").help("SUM: factor of each input; none: all are 1"),
+        sdk::numbers("eltwise_param", "coeff").help("SUM: factor of each input; default 1"),
         sdk::boolean("eltwise_param", "stable_prod_grad")
             .by_default("true")
             .help("PROD: the gradient multiplies the other inputs; else output / input"),

@@ -1,12 +1,12 @@
-// Eltwise on the cpu: one pass over memory. A part of the output stays in the cache while input
-// after input goes into it. What backward needs of a product or a maximum is saved, so that a sum
-// keeps no input alive.
+// Eltwise on the cpu: one pass over memory. A tile of the output stays in the cache while all
+// inputs are combined in it. What the backward pass of a product or a maximum needs is saved, so
+// that a sum keeps no input alive.
 #include "layers/eltwise/eltwise.h"
 
 #include <algorithm>
 
 #include "layers/elementwise_cpu.h"
-#include "plugins/cpu/rectified.h"
+#include "plugins/cpu/fused_relu.h"
 
 namespace {
 
@@ -18,26 +18,27 @@ constexpr int64_t at_once = 2048;
 
 enum class Operation { sum, product, maximum };
 
-// A part of all tensors of a pass as floats: their own memory, or copies of what is bfloat16.
+// The same tile of all tensors of a pass, as floats: in the tensors themselves, or as copies of
+// bfloat16.
 template <class T>
-class Part {
+class Tile {
  public:
-  Part(const Pass& pass, int64_t at, int64_t size) : pass_(pass), at_(at), size_(size) {}
+  Tile(const Pass& pass, int64_t at, int64_t size) : pass_(pass), at_(at), size_(size) {}
   [[nodiscard]] int64_t at() const { return at_; }
   [[nodiscard]] int64_t size() const { return size_; }
-  // Of bfloat16: until the next input of this `place`, 0 or 1.
-  const float* input(size_t k, size_t place) {
-    return read(tandem::cpu::input<T>(pass_, k) + at_, copies_[place]);
+  // Of bfloat16: valid until the next input with the same `copy`, 0 or 1.
+  const float* input(size_t k, size_t copy) {
+    return read(tandem::cpu::input<T>(pass_, k) + at_, copies_[copy]);
   }
   const float* output_gradient() {
     return read(tandem::cpu::output_gradient<T>(pass_, 0) + at_, copies_[0]);
   }
-  // write(memory of floats), which are then the output's or the gradient's.
+  // write(floats) fills the floats, which are then stored in the output or gradient.
   template <class Write>
-  void output(bool rectifies, const Write& write) {
+  void output(bool fuses_relu, const Write& write) {
     write_to(tandem::cpu::output<T>(pass_, 0) + at_, [&](float* y) {
       write(y);
-      if (rectifies) std::transform(y, y + size_, y, [](float v) { return rectified<T>(v); });
+      if (fuses_relu) std::transform(y, y + size_, y, [](float v) { return rounded_relu<T>(v); });
     });
   }
   template <class Write>
@@ -74,7 +75,7 @@ class EltwiseCpu : public Needs {
         elements_(count(binding.input(0).shape)),
         dtype_(binding.input(0).dtype),
         stable_(binding.attributes.boolean("stable_prod_grad")),
-        rectifies_(rectifies(binding)) {
+        fuses_relu_(fuses_relu(binding)) {
     for (const double value : binding.attributes.numbers("coeff")) {
       coefficients_.push_back(static_cast<float>(value));
     }
@@ -90,7 +91,7 @@ class EltwiseCpu : public Needs {
   }
 
   static constexpr uint32_t dtypes = float32_and_bfloat16;
-  static constexpr uint64_t fused_activations = rectifying;
+  static constexpr uint64_t fused_activations = relu_only;
   static LayoutOptions layouts(const Binding& binding) {
     return any_layout(binding.input(0).shape.c);
   }
@@ -107,36 +108,36 @@ class EltwiseCpu : public Needs {
   void forward_of(const Call& call, const Pass& pass) const {
     if (operation_ == Operation::sum && inputs_ == 2 && coefficients_[0] == 1 &&
         coefficients_[1] == 1) {
-      with_rectified<T>(
-          rectifies_, [](float a, float b) { return a + b; },
+      with_fused_relu<T>(
+          fuses_relu_, [](float a, float b) { return a + b; },
           [&](const auto& function) {
             map(call.threads, elements_, input<T>(pass, 0), input<T>(pass, 1), output<T>(pass, 0),
                 function);
           });
       return;
     }
-    for_parts<T>(call, pass, [&](Part<T>& part) {
-      if (operation_ == Operation::sum) add(part);
-      if (operation_ == Operation::product) multiply(pass, part);
-      if (operation_ == Operation::maximum) pick(pass, part);
+    for_tiles<T>(call, pass, [&](Tile<T>& tile) {
+      if (operation_ == Operation::sum) add(tile);
+      if (operation_ == Operation::product) multiply(pass, tile);
+      if (operation_ == Operation::maximum) pick(pass, tile);
     });
   }
 
-  // From the last to the first, since input gradient 0 may be the output gradient's memory.
+  // From the last to the first, since input gradient 0 may use the output gradient's memory.
   template <class T>
   void backward_of(const Call& call, const Pass& pass) const {
-    for_parts<T>(call, pass, [&](Part<T>& part) {
-      const float* dy = part.output_gradient();
+    for_tiles<T>(call, pass, [&](Tile<T>& tile) {
+      const float* dy = tile.output_gradient();
       for (size_t k = inputs_; k-- > 0;) {
         if (pass.raw.input_gradients[k] == nullptr) continue;
-        part.input_gradient(k, [&](float* dx) {
+        tile.input_gradient(k, [&](float* dx) {
           if (operation_ == Operation::sum) {
-            scale(coefficients_[k], dy, dx, part.size());
+            scale(coefficients_[k], dy, dx, tile.size());
           } else if (operation_ == Operation::product) {
-            combine(dy, saved_factor(pass, k) + part.at(), dx, part.size(),
+            combine(dy, saved_factor(pass, k) + tile.at(), dx, tile.size(),
                     [](float g, float factor) { return g * factor; });
           } else {
-            route(static_cast<uint8_t>(k), pass.saved<uint8_t>() + part.at(), dy, dx, part.size());
+            route(static_cast<uint8_t>(k), pass.saved<uint8_t>() + tile.at(), dy, dx, tile.size());
           }
         });
       }
@@ -144,11 +145,11 @@ class EltwiseCpu : public Needs {
   }
 
   template <class T, class Body>
-  void for_parts(const Call& call, const Pass& pass, const Body& body) const {
+  void for_tiles(const Call& call, const Pass& pass, const Body& body) const {
     for_ranges(call.threads, elements_, [&](int64_t begin, int64_t end) {
       for (int64_t at = begin; at < end; at += at_once) {
-        Part<T> one(pass, at, std::min(at_once, end - at));
-        body(one);
+        Tile<T> tile(pass, at, std::min(at_once, end - at));
+        body(tile);
       }
     });
   }
@@ -169,59 +170,59 @@ class EltwiseCpu : public Needs {
     for (int64_t i = 0; i < size; ++i) to[i] = factor * from[i];
   }
 
-  // What the gradient of input k is multiplied with in a product.
+  // The factor of the gradient of input k in a product.
   [[nodiscard]] float* saved_factor(const Pass& pass, size_t k) const {
     return pass.saved() + static_cast<int64_t>(k) * elements_;
   }
 
   template <class T>
-  void add(Part<T>& part) const {
+  void add(Tile<T>& tile) const {
     const float first = coefficients_[0], second = coefficients_[1];
-    part.output(rectifies_, [&](float* y) {
-      combine(part.input(0, 0), part.input(1, 1), y, part.size(),
+    tile.output(fuses_relu_, [&](float* y) {
+      combine(tile.input(0, 0), tile.input(1, 1), y, tile.size(),
               [=](float a, float b) { return first * a + second * b; });
       for (size_t k = 2; k < inputs_; ++k) {
-        combine(y, part.input(k, 0), y, part.size(),
+        combine(y, tile.input(k, 0), y, tile.size(),
                 [c = coefficients_[k]](float sum, float x) { return sum + c * x; });
       }
     });
   }
 
-  // The product of all inputs but `without`.
+  // The product of all inputs except `without`.
   template <class T>
-  void product_of_inputs(Part<T>& part, size_t without, float* out) const {
-    std::fill_n(out, part.size(), 1.0F);
+  void product_of_inputs(Tile<T>& tile, size_t without, float* out) const {
+    std::fill_n(out, tile.size(), 1.0F);
     for (size_t k = 0; k < inputs_; ++k) {
       if (k == without) continue;
-      combine(out, part.input(k, 0), out, part.size(), [](float a, float b) { return a * b; });
+      combine(out, tile.input(k, 0), out, tile.size(), [](float a, float b) { return a * b; });
     }
   }
 
-  // The output is written last: it may be the memory of input 0.
+  // The output is written last: it may use the memory of input 0.
   template <class T>
-  void multiply(const Pass& pass, Part<T>& part) const {
+  void multiply(const Pass& pass, Tile<T>& tile) const {
     float result[at_once];
-    product_of_inputs(part, inputs_, result);
+    product_of_inputs(tile, inputs_, result);
     for (size_t k = 0; k < inputs_ && saved_bytes > 0; ++k) {
-      float* factor = saved_factor(pass, k) + part.at();
+      float* factor = saved_factor(pass, k) + tile.at();
       if (stable_) {
-        product_of_inputs(part, k, factor);
+        product_of_inputs(tile, k, factor);
       } else {
-        combine(result, part.input(k, 0), factor, part.size(),
+        combine(result, tile.input(k, 0), factor, tile.size(),
                 [](float y, float x) { return y / x; });
       }
     }
-    part.output(rectifies_, [&](float* y) { std::copy_n(result, part.size(), y); });
+    tile.output(fuses_relu_, [&](float* y) { std::copy_n(result, tile.size(), y); });
   }
 
   template <class T>
-  void pick(const Pass& pass, Part<T>& part) const {
+  void pick(const Pass& pass, Tile<T>& tile) const {
     uint8_t unused[at_once];
-    uint8_t* from = saved_bytes > 0 ? pass.saved<uint8_t>() + part.at() : unused;
-    part.output(rectifies_, [&](float* y) {
-      pick_of_two(part.input(0, 0), part.input(1, 1), y, from, part.size());
+    uint8_t* from = saved_bytes > 0 ? pass.saved<uint8_t>() + tile.at() : unused;
+    tile.output(fuses_relu_, [&](float* y) {
+      pick_of_two(tile.input(0, 0), tile.input(1, 1), y, from, tile.size());
       for (size_t k = 2; k < inputs_; ++k) {
-        pick_next(part.input(k, 0), static_cast<uint8_t>(k), y, from, part.size());
+        pick_next(tile.input(k, 0), static_cast<uint8_t>(k), y, from, tile.size());
       }
     });
   }
@@ -237,7 +238,7 @@ class EltwiseCpu : public Needs {
 #pragma omp simd
     for (int64_t i = 0; i < size; ++i) {
       const float best = y[i], other = x[i];
-      // In arithmetic: g++ makes a branch of a choice between bytes.
+      // By arithmetic: g++ would make a branch of a choice between bytes.
       const auto taken = static_cast<uint8_t>(-static_cast<int>(other > best));
       from[i] = static_cast<uint8_t>((number & taken) | (from[i] & ~taken));
       y[i] = other > best ? other : best;
@@ -255,7 +256,7 @@ class EltwiseCpu : public Needs {
   size_t inputs_;
   int64_t elements_;
   int32_t dtype_;
-  bool stable_, rectifies_;
+  bool stable_, fuses_relu_;
   Operation operation_ = Operation::sum;
   std::vector<float> coefficients_;
 };

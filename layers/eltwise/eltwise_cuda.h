@@ -1,13 +1,13 @@
-// Eltwise on NVIDIA GPUs: one kernel forward, one for each input backward. What backward needs of a
-// product or a maximum is saved, as on the cpu.
+// Eltwise on NVIDIA GPUs: one kernel forward, one for each input backward. What the backward pass
+// of a product or a maximum needs is saved, as on the cpu.
 #pragma once
 
 #include <string_view>
 
 #include "layers/eltwise/eltwise.h"
-#include "layers/rectified_cuda.h"
+#include "layers/fused_relu_cuda.h"
 #include "plugins/cuda/elements.h"
-#include "plugins/cuda/places.h"
+#include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::layers {
@@ -28,15 +28,15 @@ struct EltwiseSum {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
     float sum = coefficients[0] * inputs.at(0, i) + coefficients[1] * inputs.at(1, i);
     for (int64_t k = 2; k < inputs.count; ++k) sum = sum + coefficients[k] * inputs.at(k, i);
-    store_rectified(sum, y[i], rectifies);
+    store_with_relu(sum, y[i], fuses_relu);
   }
   EltwiseInputs<T> inputs;
   float coefficients[most_eltwise_inputs];
   T* y;
-  bool rectifies;
+  bool fuses_relu;
 };
 
-// Factors are what the gradient of each input is multiplied with, one tensor after the other.
+// factors: those of the gradient of each input, one tensor after the other.
 template <class T>
 struct EltwiseProduct {
   [[nodiscard]] TANDEM_HOST_DEVICE float product_without(int64_t without, int64_t i) const {
@@ -51,17 +51,17 @@ struct EltwiseProduct {
     for (int64_t k = 0; k < inputs.count && factors != nullptr; ++k) {
       factors[k * elements + i] = stable ? product_without(k, i) : result / inputs.at(k, i);
     }
-    store_rectified(result, y[i], rectifies);  // last: it may be the memory of input 0
+    store_with_relu(result, y[i], fuses_relu);  // last: y may be the memory of input 0
   }
   EltwiseInputs<T> inputs;
   bool stable;
   int64_t elements;
   float* factors;
   T* y;
-  bool rectifies;
+  bool fuses_relu;
 };
 
-// Of equal values the second of the first two inputs is taken, after that the earlier.
+// Of equal values it takes the second of the first two inputs, after that the earlier.
 template <class T>
 struct EltwiseMaximum {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
@@ -76,12 +76,12 @@ struct EltwiseMaximum {
       }
     }
     if (taken != nullptr) taken[i] = static_cast<uint8_t>(from);
-    store_rectified(best, y[i], rectifies);
+    store_with_relu(best, y[i], fuses_relu);
   }
   EltwiseInputs<T> inputs;
   uint8_t* taken;
   T* y;
-  bool rectifies;
+  bool fuses_relu;
 };
 
 template <class T>
@@ -122,7 +122,7 @@ class EltwiseCuda : public sdk::Needs {
         stable_(binding.attributes.boolean("stable_prod_grad")),
         product_(binding.attributes.text("operation") == "PROD"),
         maximum_(binding.attributes.text("operation") == "MAX"),
-        rectifies_(rectifies(binding)) {
+        fuses_relu_(fuses_relu(binding)) {
     if (inputs_ > most_eltwise_inputs) {
       throw sdk::unsupported("takes at most ", most_eltwise_inputs, " inputs on a GPU, not ",
                              inputs_, ": add them up in two layers");
@@ -137,7 +137,7 @@ class EltwiseCuda : public sdk::Needs {
   }
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint64_t fused_activations = rectifying;
+  static constexpr uint64_t fused_activations = relu_only;
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
@@ -161,19 +161,19 @@ class EltwiseCuda : public sdk::Needs {
     if (product_) {
       float* factors = saves ? pass.saved() : nullptr;
       cuda::for_each(call, elements_,
-                     EltwiseProduct<T>{inputs, stable_, elements_, factors, y, rectifies_});
+                     EltwiseProduct<T>{inputs, stable_, elements_, factors, y, fuses_relu_});
     } else if (maximum_) {
       cuda::for_each(
           call, elements_,
-          EltwiseMaximum<T>{inputs, saves ? pass.saved<uint8_t>() : nullptr, y, rectifies_});
+          EltwiseMaximum<T>{inputs, saves ? pass.saved<uint8_t>() : nullptr, y, fuses_relu_});
     } else {
-      EltwiseSum<T> sum{inputs, {}, y, rectifies_};
+      EltwiseSum<T> sum{inputs, {}, y, fuses_relu_};
       std::copy(coefficients_.begin(), coefficients_.end(), sum.coefficients);
       cuda::for_each(call, elements_, sum);
     }
   }
 
-  // From the last to the first, since input gradient 0 may be the output gradient's memory.
+  // From the last to the first, since input gradient 0 may use the output gradient's memory.
   template <class T>
   void gradients(const sdk::Call& call, const sdk::Pass& pass) const {
     const T* dy = cuda::output_gradient<T>(pass, 0);
@@ -197,7 +197,7 @@ class EltwiseCuda : public sdk::Needs {
 
   int64_t inputs_, elements_;
   int32_t dtype_;
-  bool stable_, product_, maximum_, rectifies_;
+  bool stable_, product_, maximum_, fuses_relu_;
   std::vector<float> coefficients_;
 };
 

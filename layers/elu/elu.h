@@ -1,26 +1,23 @@
-// ELU: y = x for x > 0, alpha (exp(x) - 1) otherwise (Clevert et al. 2015); element by element, in
-// place if wanted. The slope below zero is y + alpha: the output tells it.
+// ELU: y = x for x > 0, alpha (exp(x) - 1) otherwise (Clevert et al. 2015), element by element; can
+// run in place. The slope below zero is y + alpha, so that it is computed from the output.
 #pragma once
 
 #include <vector>
 
+#include "layers/elementwise.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {
 
-struct Elu : sdk::LayerType {
+struct Elu : ElementwiseLayer<SlopeFrom::output> {
   const char* name() const override { return "ELU"; }
   const char* help() const override { return "exponential linear unit, element by element"; }
   std::vector<sdk::Parameter> parameters() const override {
-    // Below zero, an output would not tell the sign of its input.
+    // With a negative alpha, the sign of an output would not determine that of its input.
     return {sdk::number("elu_param", "alpha")
                 .by_default("1")
                 .range(0, 1e6)
-                .help("-alpha is what large negative inputs go to")};
-  }
-  uint64_t traits() const override {
-    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_SLICED_OUTPUTS | TANDEM_SAVES_NOTHING |
-           TANDEM_BACKWARD_READS_OUTPUTS;
+                .help("the limit for large negative inputs is -alpha")};
   }
 };
 

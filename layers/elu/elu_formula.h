@@ -1,7 +1,7 @@
 // ELU's arithmetic, for every kind of device.
 #pragma once
 
-#include "layers/slope.h"
+#include "layers/elementwise.h"
 #include "layers/vector_math.h"
 #include "plugins/sdk.h"
 

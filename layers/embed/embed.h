@@ -1,10 +1,12 @@
-// Embed: a learned vector of num_output values for each of input_dim indices, Caffe's. The input
-// holds whole numbers, one a row (the output is N x num_output) or T a row as N x T (N x T x
-// num_output). An index below zero holds no sample: its vector is zero and learns nothing.
+// Embed: a learned vector of num_output values for each of input_dim indices, as in Caffe. The
+// input holds whole numbers, one per row (the output is N x num_output) or T per row as N x T (the
+// output is N x T x num_output). An index below zero holds no sample: its vector is zero and is not
+// trained.
 #pragma once
 
 #include <vector>
 
+#include "layers/product_weights.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {
@@ -19,7 +21,7 @@ struct Embed : sdk::LayerType {
         sdk::integer(block, "input_dim")
             .required()
             .range(1, 16777216)
-            .help("indices are from 0 to below this"),
+            .help("indices are 0 to input_dim - 1"),
         sdk::boolean(block, "bias_term").by_default("true").help("add a learned bias"),
         sdk::filler(block, "weight_filler").help("initial vectors"),
         sdk::filler(block, "bias_filler").help("initial bias"),
@@ -34,7 +36,7 @@ struct Embed : sdk::LayerType {
     const int64_t outputs = query.attributes.integer("num_output");
     if (input.h != 1 || input.w != 1) {
       throw sdk::unsupported(
-          "needs one index a row, or a sequence N x T of them, but its input is ",
+          "needs one index per row, or a sequence N x T of them, but its input is ",
           sdk::text_of(input));
     }
     if (input.c == 1) return {{input.n, outputs, 1, 1}};
@@ -44,22 +46,7 @@ struct Embed : sdk::LayerType {
   std::vector<sdk::Weight> weights(const sdk::Query& query) const override {
     const int64_t outputs = query.attributes.integer("num_output");
     const int64_t indices = query.attributes.integer("input_dim");
-    const auto filler = [&](const char* name) {
-      return query.attributes.is_set(name) ? name : nullptr;
-    };
-    std::vector<sdk::Weight> result{{.name = "weight",
-                                     .shape = {indices, outputs, 1, 1},
-                                     .filler = filler("weight_filler"),
-                                     .fan_in = outputs,
-                                     .fan_out = indices}};
-    if (query.attributes.boolean("bias_term")) {
-      result.push_back({.name = "bias",
-                        .shape = {outputs, 1, 1, 1},
-                        .filler = filler("bias_filler"),
-                        .fan_in = 1,
-                        .fan_out = outputs});
-    }
-    return result;
+    return product_weights(query.attributes, {indices, outputs, 1, 1}, outputs, indices, outputs);
   }
 
   tandem_layer_cost cost(const sdk::Query& query) const override {

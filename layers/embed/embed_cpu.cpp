@@ -1,5 +1,5 @@
-// Embed on the cpu. A vector's gradient is summed over the batch in its order: threads divide the
-// values of the vectors, not the batch.
+// Embed on the cpu. A vector's gradient is summed over the batch in the batch's order: threads
+// divide the values of the vectors, not the batch.
 #include <cmath>
 
 #include "layers/embed/embed.h"

@@ -1,11 +1,11 @@
-// Embed on NVIDIA GPUs. A vector's gradient is summed over the batch in its order: threads divide
-// the values of the vectors, not the batch. What has an index that is none becomes not a number.
+// Embed on NVIDIA GPUs. A vector's gradient is summed over the batch in the batch's order: threads
+// divide the values of the vectors, not the batch. The output for an invalid index is NaN.
 #pragma once
 
 #include <cmath>
 
 #include "layers/embed/embed.h"
-#include "plugins/cuda/places.h"
+#include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::layers {
@@ -27,8 +27,8 @@ struct EmbedIndices {
 
 struct EmbedForward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const int64_t place = cuda::quotient(i, outputs), k = i - place * outputs;
-    const int64_t index = indices.of(place);
+    const int64_t row = cuda::quotient(i, outputs), k = i - row * outputs;
+    const int64_t index = indices.of(row);
     if (index < 0) {
       y[i] = index == EmbedIndices::none ? 0.0F : NAN;
     } else {
@@ -37,7 +37,7 @@ struct EmbedForward {
   }
   EmbedIndices indices;
   cuda::Divisor outputs;
-  const float *weight, *bias;  // bias: nullptr without one
+  const float *weight, *bias;  // bias may be nullptr
   float* y;
 };
 

@@ -1,5 +1,5 @@
-// EuclideanLoss: half the mean over the samples of the squared distance of two inputs. Gradients
-// flow into both.
+// EuclideanLoss: half the mean over the samples of the squared distance of two inputs. Both inputs
+// get gradients.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// EuclideanLoss on the cpu: in any layout in which both inputs lie the same way.
+// EuclideanLoss on the cpu, in any layout that both inputs have.
 #include "layers/euclidean_loss/euclidean_loss.h"
 
 #include "layers/row_sums.h"
@@ -8,8 +8,8 @@ namespace {
 using namespace tandem::sdk;
 using tandem::layers::EuclideanLoss;
 using tandem::layers::for_rows;
+using tandem::layers::squared_distance;
 using tandem::layers::sum_of;
-using tandem::layers::sum_of_terms;
 
 class EuclideanLossCpu : public Needs {
  public:
@@ -29,10 +29,7 @@ class EuclideanLossCpu : public Needs {
     const double sum = sum_of(call.threads, rows_, size_, pass.scratch<double>(), [&](int64_t row) {
       if (!pass.holds_sample(row)) return 0.0;
       const float *a = pass.input(0) + row * size_, *b = pass.input(1) + row * size_;
-      return sum_of_terms(size_, [=](int64_t i) {
-        const double distance = static_cast<double>(a[i]) - static_cast<double>(b[i]);
-        return distance * distance;
-      });
+      return squared_distance(size_, a, b);
     });
     *pass.output(0) = static_cast<float>(sum / (2 * divisor(pass)));
   }

@@ -1,4 +1,4 @@
-// EuclideanLoss on NVIDIA GPUs: in any layout in which both inputs lie the same way.
+// EuclideanLoss on NVIDIA GPUs, in any layout that both inputs have.
 #pragma once
 
 #include "layers/euclidean_loss/euclidean_loss.h"
@@ -6,7 +6,7 @@
 
 namespace tandem::layers {
 
-// For losses whose two inputs are compared element by element.
+// For losses that compare two inputs element by element.
 inline sdk::LayoutOptions layouts_of_pairs(const sdk::Binding& binding) {
   if (sdk::equal(binding.input(0).shape, binding.input(1).shape)) return cuda::plain_layouts();
   return {{TANDEM_NCHW, TANDEM_NCHW, 0}};

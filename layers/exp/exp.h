@@ -1,15 +1,16 @@
-// Exp: y = base^(shift + scale x), element by element, in place if wanted; base -1 means e. The
-// slope y scale log(base) is told from the output.
+// Exp: y = base^(shift + scale x), element by element; base -1 means e. Can run in place: the slope
+// y scale log(base) is computed from the output.
 #pragma once
 
 #include <vector>
 
+#include "layers/elementwise.h"
 #include "layers/logarithm_base.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {
 
-struct Exponential : sdk::LayerType {
+struct Exponential : ElementwiseLayer<SlopeFrom::output> {
   const char* name() const override { return "Exp"; }
   const char* help() const override { return "base ^ (shift + scale * x), element by element"; }
   std::vector<sdk::Parameter> parameters() const override {
@@ -18,10 +19,6 @@ struct Exponential : sdk::LayerType {
         sdk::number("exp_param", "scale").by_default("1").help("factor of the input"),
         sdk::number("exp_param", "shift").by_default("0").help("added to the scaled input"),
     };
-  }
-  uint64_t traits() const override {
-    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_SLICED_OUTPUTS | TANDEM_SAVES_NOTHING |
-           TANDEM_BACKWARD_READS_OUTPUTS;
   }
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
     static_cast<void>(logarithm_of_base(query.attributes));

@@ -1,8 +1,8 @@
 // Exp's arithmetic, for every kind of device.
 #pragma once
 
+#include "layers/elementwise.h"
 #include "layers/logarithm_base.h"
-#include "layers/slope.h"
 #include "layers/vector_math.h"
 #include "plugins/sdk.h"
 

@@ -1,4 +1,4 @@
-// Convolution and its transpose on NVIDIA GPUs.
+// Convolution and Deconvolution on NVIDIA GPUs.
 #include "layers/convolution/convolution_cuda.h"
 
 using namespace tandem::sdk;

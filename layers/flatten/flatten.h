@@ -1,5 +1,5 @@
-// Flatten: makes one axis of those from `axis` to `end_axis`, Caffe's; the axes behind move up, and
-// extents of 1 fill the end. Elements keep their N,C,H,W order, so that nothing is computed.
+// Flatten: merges the axes from `axis` to `end_axis` into one, as Caffe does. Later axes move up
+// and extents of 1 are appended. Elements keep their N,C,H,W order, so that nothing is computed.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace tandem::layers {
 
 struct Flatten : sdk::LayerType {
   const char* name() const override { return "Flatten"; }
-  const char* help() const override { return "makes one axis of several"; }
+  const char* help() const override { return "merges several axes into one"; }
   std::vector<sdk::Parameter> parameters() const override {
     const char* block = "flatten_param";
     return {
@@ -18,7 +18,7 @@ struct Flatten : sdk::LayerType {
         sdk::integer(block, "end_axis")
             .by_default("-1")
             .range(-4, 3)
-            .help("the last axis; -1: that of the input"),
+            .help("the last axis; -1: the input's last one"),
     };
   }
   uint64_t traits() const override {
@@ -30,7 +30,7 @@ struct Flatten : sdk::LayerType {
     const sdk::Shape& input = query.input(0);
     const size_t first = sample_axis(attributes.integer("axis"), input);
     const int64_t written = attributes.integer("end_axis");
-    // Extents of 1 at the end change no product.
+    // Trailing extents of 1 do not change the product.
     const size_t last = written == -1 ? 3 : sample_axis(written, input, "end_axis");
     if (last < first) {
       throw sdk::invalid("end_axis ", last, " comes before axis ", first);

@@ -4,11 +4,12 @@
 
 #include <vector>
 
+#include "layers/elementwise.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {
 
-struct Gelu : sdk::LayerType {
+struct Gelu : ElementwiseLayer<SlopeFrom::input> {
   const char* name() const override { return "GELU"; }
   const char* help() const override { return "Gaussian error linear unit, element by element"; }
   std::vector<sdk::Parameter> parameters() const override {
@@ -16,10 +17,6 @@ struct Gelu : sdk::LayerType {
                 .by_default("none")
                 .one_of("none|tanh")
                 .help("none: by the error function; tanh: the approximation by tanh")};
-  }
-  uint64_t traits() const override {
-    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_SLICED_OUTPUTS | TANDEM_SAVES_NOTHING |
-           TANDEM_BACKWARD_READS_INPUTS;
   }
 };
 

@@ -1,7 +1,7 @@
 // GELU's arithmetic, for every kind of device.
 #pragma once
 
-#include "layers/slope.h"
+#include "layers/elementwise.h"
 #include "layers/vector_math.h"
 #include "plugins/sdk.h"
 
@@ -15,7 +15,7 @@ struct ExactGelu {
   }
 };
 
-// (1 + tanh(u)) / 2 = logistic(2 u), here with 2 u = x (a + b x^2).
+// (1 + tanh(u)) / 2 = logistic(2 u), with 2 u = x (a + b x^2).
 struct GeluByTanh {
   static constexpr float a = 1.59576912F;  // sqrt(8 / pi)
   static constexpr float b = a * 0.044715F;
@@ -30,11 +30,9 @@ struct GeluFormula {
   explicit GeluFormula(const sdk::Attributes& attributes)
       : exact(attributes.text("approximate") == "none") {}
   static constexpr SlopeFrom slope_from = SlopeFrom::input;
-  [[nodiscard]] TANDEM_HOST_DEVICE float value(float x) const {
-    return exact ? ExactGelu::value(x) : GeluByTanh::value(x);
-  }
-  [[nodiscard]] TANDEM_HOST_DEVICE float slope(float x) const {
-    return exact ? ExactGelu::slope(x) : GeluByTanh::slope(x);
+  template <class Body>
+  void choose(const Body& body) const {
+    exact ? body(ExactGelu{}) : body(GeluByTanh{});
   }
   bool exact;
 };

@@ -1,5 +1,6 @@
-// HingeLoss: one against all. The mean over the samples of the sum over classes of max(0, 1 - s)
-// (norm L1) or its square (L2), where s is the score of the true class, or minus that of another.
+// HingeLoss: one against all. The mean over the samples of the sum over the classes of max(0, 1 -
+// s) (norm L1) or its square (L2), where s is the score of the true class, or the negative score of
+// another class.
 #pragma once
 
 #include <vector>

@@ -8,28 +8,27 @@ namespace {
 using namespace tandem::sdk;
 using tandem::layers::HingeLoss;
 using tandem::layers::Labels;
-using tandem::layers::Places;
+using tandem::layers::ScoreShape;
 
 class HingeLossCpu : public Needs {
  public:
   HingeLossCpu(const Binding& binding, const Call&)
-      : places_(binding.input(0).shape, 1),
+      : shape_(binding.input(0).shape, 1),
         squares_(binding.attributes.text("norm") == "L2"),
-        labels_(places_) {
+        labels_(shape_) {
     scratch_bytes = tandem::layers::row_sum_bytes;
   }
 
   void forward(const Call& call, const Pass& pass) const {
     (void)labels_.check(pass);
     const double sum = tandem::layers::sum_of(
-        call.threads, places_.labels(), places_.classes, pass.scratch<double>(),
-        [&](int64_t index) {
+        call.threads, shape_.labels(), shape_.classes, pass.scratch<double>(), [&](int64_t index) {
           const int64_t label = labels_.of(pass, index);
           if (label < 0) return 0.0;
           const float* scores = pass.input(0) + first(index);
           double loss = 0;
-          for (int64_t c = 0; c < places_.classes; ++c) {
-            const auto violation = static_cast<double>(over(scores[c * places_.inner], c == label));
+          for (int64_t c = 0; c < shape_.classes; ++c) {
+            const auto violation = static_cast<double>(over(scores[c * shape_.inner], c == label));
             loss += squares_ ? violation * violation : violation;
           }
           return loss;
@@ -39,33 +38,33 @@ class HingeLossCpu : public Needs {
 
   void backward_data(const Call& call, const Pass& pass) const {
     const auto factor = static_cast<float>(pass.output_gradient(0)[0] / divisor(pass));
-    tandem::layers::for_rows(call.threads, places_.labels(), places_.classes, [&](int64_t index) {
+    tandem::layers::for_rows(call.threads, shape_.labels(), shape_.classes, [&](int64_t index) {
       const int64_t label = labels_.of(pass, index);
       const float* scores = pass.input(0) + first(index);
       float* gradient = pass.input_gradient(0) + first(index);
-      for (int64_t c = 0; c < places_.classes; ++c) {
-        const float violation = over(scores[c * places_.inner], c == label);
+      for (int64_t c = 0; c < shape_.classes; ++c) {
+        const float violation = over(scores[c * shape_.inner], c == label);
         const float slope = squares_ ? 2 * violation : violation > 0 ? 1.0F : 0.0F;
         const float sign = c == label ? -factor : factor;
-        gradient[c * places_.inner] = label < 0 ? 0.0F : sign * slope;
+        gradient[c * shape_.inner] = label < 0 ? 0.0F : sign * slope;
       }
     });
   }
 
  private:
-  // By how much the score misses its margin. A NaN stays one.
+  // The amount by which a score violates its margin. A NaN stays NaN.
   static float over(float score, bool is_true) {
     const float violation = is_true ? 1 - score : 1 + score;
     return violation < 0 ? 0.0F : violation;
   }
   [[nodiscard]] int64_t first(int64_t index) const {
-    return index / places_.inner * places_.classes * places_.inner + index % places_.inner;
+    return index / shape_.inner * shape_.classes * shape_.inner + index % shape_.inner;
   }
   static double divisor(const Pass& pass) {
     return std::max(1.0, static_cast<double>(pass.normaliser()));
   }
 
-  Places places_;
+  ScoreShape shape_;
   bool squares_;
   Labels labels_;
 };

@@ -1,4 +1,4 @@
-// HingeLoss on NVIDIA GPUs: one term a score.
+// HingeLoss on NVIDIA GPUs: one term per score.
 #pragma once
 
 #include "layers/hinge_loss/hinge_loss.h"
@@ -6,9 +6,9 @@
 
 namespace tandem::layers {
 
-// By how much a score misses its margin.
+// The amount by which a score violates its margin.
 struct HingeViolation {
-  // Where the score at `i` belongs.
+  // The label and class of the score at index `i`.
   struct Score {
     int64_t label;
     bool is_true;
@@ -18,7 +18,7 @@ struct HingeViolation {
     const int64_t label = labels.of(here.label);
     return {label, label == here.of_class};
   }
-  // A NaN stays one.
+  // A NaN stays NaN.
   [[nodiscard]] TANDEM_HOST_DEVICE float of(int64_t i, bool is_true) const {
     const float violation = is_true ? 1 - scores[i] : 1 + scores[i];
     return violation < 0 ? 0.0F : violation;
@@ -57,7 +57,7 @@ struct HingeGradient {
 class HingeLossCuda : public sdk::Needs {
  public:
   HingeLossCuda(const sdk::Binding& binding, const sdk::Call&)
-      : labels_(Places(binding.input(0).shape, 1)),
+      : labels_(ScoreShape(binding.input(0).shape, 1)),
         squares_(binding.attributes.text("norm") == "L2"),
         elements_(sdk::count(binding.input(0).shape)),
         total_(elements_) {

@@ -1,6 +1,6 @@
-// InnerProduct of bfloat16 on the cpu: oneDNN's matrix products on the plain weights, which are
-// rounded to bfloat16 on their way in. Sums, biases and weight gradients are float32. Slices are
-// parts of the same matrices, as in float32.
+// InnerProduct in bfloat16 on the cpu: oneDNN's matrix products with the plain weights, which are
+// rounded to bfloat16 first. Sums, biases and weight gradients are float32. As in float32, slices
+// use a part of the same matrices.
 #pragma once
 
 #include "plugins/cpu/bfloat16.h"
@@ -8,11 +8,12 @@
 
 namespace tandem::layers {
 
-// What a binding multiplies: `rows` of x with the weights of `outputs` neurons for `inputs`
-// elements; rows of the weights and of the output begin so many elements apart.
+// The extents of a binding's products: `rows` of x times the weights of `outputs` neurons for
+// `inputs` elements. The strides are the distances between the rows of the weights and of the
+// output.
 struct ProductExtents {
   int64_t rows, inputs, outputs, weight_stride, output_stride;
-  bool bias, adds;  // adds: to what the output holds
+  bool bias, adds;  // adds: to the output
 };
 
 class Bfloat16Products {
@@ -56,10 +57,10 @@ class Bfloat16Products {
     return {{rows, columns}, type, dnnl::memory::dims{row_stride, column_stride}};
   }
 
-  // The rounded weights lie at the beginning of the scratch memory.
+  // The rounded weights are at the beginning of the scratch memory.
   cpu::ScratchPlan plan_with_weights() const {
     cpu::ScratchPlan plan;
-    static_cast<void>(plan.place(e_.outputs * e_.inputs * 2));
+    static_cast<void>(plan.reserve(e_.outputs * e_.inputs * 2));
     return plan;
   }
 

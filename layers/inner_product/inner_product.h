@@ -1,9 +1,10 @@
 // InnerProduct: a fully connected layer, y = W x + b, over whole rows (Caffe's axis 1). The weight
-// is (outputs, C, H, W) of its input, in plain order Caffe's matrix of outputs x (C*H*W).
+// is (outputs, C, H, W) of its input: in plain order, Caffe's matrix of outputs x (C*H*W).
 #pragma once
 
 #include <vector>
 
+#include "layers/product_weights.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {
@@ -38,22 +39,8 @@ struct InnerProduct : sdk::LayerType {
   std::vector<sdk::Weight> weights(const sdk::Query& query) const override {
     const sdk::Shape& input = query.input(0);
     const int64_t outputs = query.attributes.integer("num_output");
-    const auto filler = [&](const char* name) {
-      return query.attributes.is_set(name) ? name : nullptr;
-    };
-    std::vector<sdk::Weight> result{{.name = "weight",
-                                     .shape = {outputs, input.c, input.h, input.w},
-                                     .filler = filler("weight_filler"),
-                                     .fan_in = input.c * input.h * input.w,
-                                     .fan_out = outputs}};
-    if (query.attributes.boolean("bias_term")) {
-      result.push_back({.name = "bias",
-                        .shape = {outputs, 1, 1, 1},
-                        .filler = filler("bias_filler"),
-                        .fan_in = 1,
-                        .fan_out = outputs});
-    }
-    return result;
+    return product_weights(query.attributes, {outputs, input.c, input.h, input.w},
+                           input.c * input.h * input.w, outputs, outputs);
   }
 
   tandem_layer_cost cost(const sdk::Query& query) const override {

@@ -1,4 +1,4 @@
-// InnerProduct on the cpu: oneDNN's matrix product on the plain weights, which it packs as it goes.
+// InnerProduct on the cpu: oneDNN's matrix product of the plain weights, which it packs as needed.
 #include "layers/inner_product/inner_product.h"
 
 #include <dnnl.hpp>
@@ -14,7 +14,7 @@ using namespace tandem::sdk;
 using tandem::layers::Bfloat16Products;
 using tandem::layers::InnerProduct;
 
-// A row-major matrix, or a part of one whose rows begin `stride` floats apart.
+// A row-major matrix, or columns of one whose rows lie `stride` floats apart.
 struct Matrix {
   const float* values;
   int64_t stride;
@@ -30,7 +30,7 @@ void multiply(Matrix a, Matrix b, float* c, int64_t c_stride, int64_t m, int64_t
   if (status != dnnl_success) throw failed("oneDNN's sgemm failed with status ", status);
 }
 
-// Slices are parts of the same matrices, so that nothing is copied.
+// Slices use a part of the same matrices, so that nothing is copied.
 class InnerProductCpu : public Needs {
  public:
   InnerProductCpu(const Binding& binding, const Call&)
@@ -55,7 +55,7 @@ class InnerProductCpu : public Needs {
 
   static constexpr uint32_t dtypes = float32_and_bfloat16;
 
-  // As W x^T: the product packs the larger matrix as it lies, which takes half the time of x W^T.
+  // As W x^T: the product packs the larger matrix in its order, which takes half the time of x W^T.
   void forward(const Call& call, const Pass& pass) {
     if (rounded_) {
       return rounded_->forward(pass.scratch<std::byte>(), input<bfloat16>(pass, 0),

@@ -1,7 +1,7 @@
-// InnerProduct on NVIDIA GPUs: cuBLAS on the plain weights. Slices are parts of the same matrices,
-// so that nothing is copied. Tensors of 16 bits are multiplied with a copy of the weights, rounded
-// when they are fetched; sums are float32, and rounded when they are whole. The forward pass of
-// float32 adds the bias in the same kernel, by cuBLASLt, where it is of a whole layer.
+// InnerProduct on NVIDIA GPUs: cuBLAS with the plain weights. Slices use a part of the same
+// matrices, so that nothing is copied. 16-bit tensors are multiplied by a copy of the weights,
+// which is rounded when they are fetched; sums are float32 and rounded at the end. In float32, the
+// forward pass of a whole layer adds the bias in the same kernel, by cuBLASLt.
 #pragma once
 
 #include <algorithm>
@@ -9,15 +9,15 @@
 #include <type_traits>
 #include <utility>
 
+#include "layers/fused_relu_cuda.h"
 #include "layers/inner_product/inner_product.h"
-#include "layers/rectified_cuda.h"
 #include "plugins/cuda/blas.h"
 #include "plugins/cuda/blas_bias.h"
 #include "plugins/cuda/sums.h"
 
 namespace tandem::layers {
 
-// Every row begins as the bias.
+// Initializes every row with the bias.
 struct RowsOfBias {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
     const int64_t row = cuda::quotient(i, outputs);
@@ -29,21 +29,21 @@ struct RowsOfBias {
   float* y;
 };
 
-// Sums that lie row behind row, with the bias, rounded.
+// Stores contiguous rows of sums plus the bias, rounded.
 template <class T>
 struct RoundedRows {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
     const int64_t row = cuda::quotient(i, outputs), column = i - row * outputs;
-    store_rectified(sums[i] + bias[column], y[row * stride + column], rectifies);
+    store_with_relu(sums[i] + bias[column], y[row * stride + column], fuses_relu);
   }
   cuda::Divisor outputs;
   int64_t stride;
   const float *sums, *bias;
   T* y;
-  bool rectifies;
+  bool fuses_relu;
 };
 
-// The part of the weights that a binding has, row behind row.
+// The rounded copy of a binding's part of the weights, with contiguous rows.
 template <class T>
 struct RoundedWeights {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
@@ -86,7 +86,7 @@ class InnerProductCuda : public sdk::Needs {
         bias_(binding.attributes.boolean("bias_term")),
         adds_(binding.has(TANDEM_ADD_TO_OUTPUT)),
         tf32_(binding.has(TANDEM_ALLOWS_TF32)),
-        rectifies_(rectifies(binding)),
+        fuses_relu_(fuses_relu(binding)),
         bias_sums_(outputs_, rows_, true) {
     cuda::require_computable(dtype_, tf32_);
     if (bias_ && !adds_ && binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)) {
@@ -96,7 +96,7 @@ class InnerProductCuda : public sdk::Needs {
       scratch_bytes = std::max(scratch_bytes, rounded_bytes() + rows_ * outputs_ * 4);
     }
     algorithm = "cublasGemmEx";
-    // A slice's memory may be aligned too little.
+    // The memory of a slice may have too small an alignment.
     const bool is_whole = outputs_ == binding.attributes.integer("num_output") &&
                           outputs_ == output_stride_ && inputs_ == weight_stride_;
     if (dtype_ == TANDEM_FLOAT32 && bias_ && !adds_ && is_whole) fuse_bias(call);
@@ -104,7 +104,7 @@ class InnerProductCuda : public sdk::Needs {
   }
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint64_t fused_activations = rectifying;
+  static constexpr uint64_t fused_activations = relu_only;
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
     cuda::with_elements(dtype_,
@@ -143,7 +143,7 @@ class InnerProductCuda : public sdk::Needs {
     algorithm += ", forward with the bias by cublasLtMatmul";
   }
 
-  // Of the rounded weights, which lie at the beginning of the scratch memory.
+  // Of the rounded weights, which are at the beginning of the scratch memory.
   [[nodiscard]] int64_t rounded_bytes() const { return (outputs_ * inputs_ * 2 + 255) / 256 * 256; }
 
   template <class T>
@@ -169,7 +169,7 @@ class InnerProductCuda : public sdk::Needs {
     if constexpr (std::is_same_v<T, float>) {
       if (biased_product_ != nullptr) {
         biased_product_->run(call, x.values, weight.values, pass.weight(1), y, pass.raw.scratch);
-        return rectify(call, y);
+        return apply_relu(call, y);
       }
       if (adds_bias) {
         cuda::for_each(call, rows_ * outputs_,
@@ -178,30 +178,32 @@ class InnerProductCuda : public sdk::Needs {
     } else if (adds_bias) {
       auto* sums = reinterpret_cast<float*>(pass.scratch<char>() + rounded_bytes());
       cuda::multiply(call, x, weight, sums, outputs_, rows_, outputs_, inputs_, 0.0F);
-      cuda::for_each(call, rows_ * outputs_,
-                     RoundedRows<T>{outputs_, output_stride_, sums, pass.weight(1), y, rectifies_});
+      cuda::for_each(
+          call, rows_ * outputs_,
+          RoundedRows<T>{outputs_, output_stride_, sums, pass.weight(1), y, fuses_relu_});
       return;
     }
     cuda::multiply(call, x, weight, y, output_stride_, rows_, outputs_, inputs_,
                    bias_ || adds_ ? 1.0F : 0.0F, tf32_);
-    rectify(call, y);
+    apply_relu(call, y);
   }
 
-  // A pass of its own: cuBLASLt's epilogue is max(x, 0), which makes a zero of what is not a
-  // number, and the run would not stop.
+  // A separate pass: cuBLASLt's epilogue is max(x, 0), which turns NaN into zero, so that the run
+  // would not stop.
   template <class T>
-  void rectify(const sdk::Call& call, T* y) const {
-    if (!rectifies_) return;
-    cuda::for_each(call, rows_ * outputs_, RectifiedRows<T>{outputs_, output_stride_, y});
+  void apply_relu(const sdk::Call& call, T* y) const {
+    if (!fuses_relu_) return;
+    cuda::for_each(call, rows_ * outputs_, ReluOfRows<T>{outputs_, output_stride_, y});
   }
 
   int64_t rows_, inputs_, outputs_;
   int64_t weight_stride_, output_stride_;
   int64_t first_input_, first_output_;
   int32_t dtype_;
-  bool bias_, adds_, tf32_, rectifies_;
+  bool bias_, adds_, tf32_, fuses_relu_;
   cuda::GroupSums<> bias_sums_;
-  std::unique_ptr<cuda::BiasedProduct> biased_product_;  // of a whole float32 forward pass
+  // of the whole layer's float32 forward pass
+  std::unique_ptr<cuda::BiasedProduct> biased_product_;
 };
 
 }  // namespace tandem::layers

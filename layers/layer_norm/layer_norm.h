@@ -1,6 +1,6 @@
 // LayerNorm: y = (x - mean) / sqrt(variance + eps) * weight + bias over the channels of each pixel
-// (Ba, Kiros, Hinton 2016, as today's convolutional nets use it). weight and bias, one value a
-// channel, begin as 1 and 0; `affine: false` leaves them out.
+// (Ba, Kiros, Hinton 2016; this form is that of current convolutional nets). weight and bias have
+// one value per channel and begin as 1 and 0; with `affine: false` there are none.
 #pragma once
 
 #include <vector>

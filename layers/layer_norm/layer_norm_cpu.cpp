@@ -1,5 +1,5 @@
-// LayerNorm on the cpu: in NHWC a pixel's channels are contiguous, in blocked layouts those of each
-// block are. Plain images work, slowly.
+// LayerNorm on the cpu. In NHWC the channels of a pixel are contiguous, in blocked layouts those of
+// each block. Plain images work, but are slow.
 #include <array>
 #include <cmath>
 
@@ -28,7 +28,7 @@ class LayerNormCpu : public Needs {
     const Shape& shape = binding.input(0).shape;
     LayoutOptions options = any_layout(shape.c);
     std::swap(options[0], options[1]);
-    // A line of memory for every value: as slow as moving the tensor thirty times.
+    // One cache line per value: as slow as moving the tensor thirty times.
     options[1].extra_bytes = 30.0 * 8 * static_cast<double>(count(shape));
     return options;
   }
@@ -37,7 +37,7 @@ class LayerNormCpu : public Needs {
     const float* x = pass.input(0);
     float* y = pass.output(0);
     for_pixels(call, [&](int64_t pixel) {
-      const int64_t at = place(pixel);
+      const int64_t at = first_channel(pixel);
       const auto count = static_cast<double>(channels_);
       const auto mean =
           static_cast<float>(sum(at, [x](int64_t i, int64_t) { return x[i]; }) / count);
@@ -65,16 +65,16 @@ class LayerNormCpu : public Needs {
     const float* g = pass.output_gradient(0);
     float* dx = pass.input_gradient(0);
     for_pixels(call, [&](int64_t pixel) {
-      const int64_t at = place(pixel);
+      const int64_t at = first_channel(pixel);
       const float mean = pass.saved()[2 * pixel], factor = pass.saved()[2 * pixel + 1];
       const auto go = [&](auto h) {
         const auto count = static_cast<double>(channels_);
         const auto level = static_cast<float>(sum(at, h) / count);
-        const auto along = static_cast<float>(
+        const auto projection = static_cast<float>(
             sum(at, [=](int64_t i, int64_t c) { return h(i, c) * ((x[i] - mean) * factor); }) /
             count);
         for_channels(at, [=](int64_t i, int64_t c) {
-          dx[i] = (h(i, c) - level - (x[i] - mean) * factor * along) * factor;
+          dx[i] = (h(i, c) - level - (x[i] - mean) * factor * projection) * factor;
         });
       };
       if (affine_) {
@@ -116,8 +116,8 @@ class LayerNormCpu : public Needs {
                              for (int64_t pixel = begin; pixel < end; ++pixel) body(pixel);
                            });
   }
-  // Of the pixel's first channel.
-  [[nodiscard]] int64_t place(int64_t pixel) const {
+  // The offset of the pixel's first channel.
+  [[nodiscard]] int64_t first_channel(int64_t pixel) const {
     return pixel / pixels_ * channels_ * pixels_ + pixel % pixels_ * block_;
   }
   template <class Body>
@@ -145,7 +145,7 @@ class LayerNormCpu : public Needs {
     return total;
   }
 
-  // One row's pixels of up to `lanes` channels.
+  // The pixels of one row, for up to `lanes` channels.
   void add_pixels(const float* x, const float* g, const float* saved, int64_t at, int64_t width,
                   LaneSums& weight, LaneSums& bias) const {
     std::array<float, lanes> w{}, b{};

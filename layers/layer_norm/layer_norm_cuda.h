@@ -1,15 +1,16 @@
-// LayerNorm on NVIDIA GPUs: a team for each pixel's channels; for the weights, sums over the pixels
-// of each channel.
+// LayerNorm on NVIDIA GPUs: a team for the channels of each pixel; for the weights, sums over the
+// pixels of each channel.
 #pragma once
 
 #include <cmath>
 
+#include "layers/groups_cuda.h"
 #include "layers/layer_norm/layer_norm.h"
 #include "plugins/cuda/sums.h"
 
 namespace tandem::layers {
 
-// Where the channels of a pixel lie: pixels are counted over all rows.
+// The indices of a pixel's channels; pixels are counted over all rows.
 struct PixelChannels {
   explicit PixelChannels(const tandem_tensor& tensor)
       : channels(tensor.shape.c), pixels(tensor.shape.h * tensor.shape.w) {
@@ -31,30 +32,24 @@ struct PixelChannels {
 struct LayerNormForward {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t pixel) const {
-    const int64_t first = places.first(pixel);
-    const auto count = static_cast<double>(places.channels);
-    double sum = 0;
-    for (int64_t c = team.rank(); c < places.channels; c += team.size()) {
-      sum += static_cast<double>(x[first + c * places.channel_step]);
-    }
-    const auto mean = static_cast<float>(team.sum(sum) / count);
-    double squares = 0;
-    for (int64_t c = team.rank(); c < places.channels; c += team.size()) {
-      const float distance = x[first + c * places.channel_step] - mean;
-      squares += static_cast<double>(distance * distance);
-    }
-    const auto factor = static_cast<float>(1 / sqrt(team.sum(squares) / count + eps));
+    const int64_t first = index.first(pixel);
+    const auto count = static_cast<double>(index.channels);
+    const float* values = x + first;
+    const float mean = mean_of(team, values, index.channels, index.channel_step);
+    const double squares =
+        squared_deviations(team, values, index.channels, index.channel_step, mean);
+    const auto factor = static_cast<float>(1 / sqrt(squares / count + eps));
     if (team.rank() == 0) {
       saved[2 * pixel] = mean;
       saved[2 * pixel + 1] = factor;
     }
-    for (int64_t c = team.rank(); c < places.channels; c += team.size()) {
-      const int64_t i = first + c * places.channel_step;
+    for (int64_t c = team.rank(); c < index.channels; c += team.size()) {
+      const int64_t i = first + c * index.channel_step;
       const float normalised = (x[i] - mean) * factor;
       y[i] = weight == nullptr ? normalised : normalised * weight[c] + bias[c];
     }
   }
-  PixelChannels places;
+  PixelChannels index;
   double eps;
   const float *x, *weight, *bias;  // weight: nullptr without affine
   float *y, *saved;
@@ -64,39 +59,39 @@ struct LayerNormForward {
 struct LayerNormBackward {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t pixel) const {
-    const int64_t first = places.first(pixel);
-    const auto count = static_cast<double>(places.channels);
+    const int64_t first = index.first(pixel);
+    const auto count = static_cast<double>(index.channels);
     const float mean = saved[2 * pixel], factor = saved[2 * pixel + 1];
     double sum = 0, products = 0;
-    for (int64_t c = team.rank(); c < places.channels; c += team.size()) {
-      const int64_t i = first + c * places.channel_step;
+    for (int64_t c = team.rank(); c < index.channels; c += team.size()) {
+      const int64_t i = first + c * index.channel_step;
       const float h = weighted(i, c);
       sum += static_cast<double>(h);
       products += static_cast<double>(h * ((x[i] - mean) * factor));
     }
     const auto level = static_cast<float>(team.sum(sum) / count);
-    const auto along = static_cast<float>(team.sum(products) / count);
-    for (int64_t c = team.rank(); c < places.channels; c += team.size()) {
-      const int64_t i = first + c * places.channel_step;
-      dx[i] = (weighted(i, c) - level - (x[i] - mean) * factor * along) * factor;
+    const auto projection = static_cast<float>(team.sum(products) / count);
+    for (int64_t c = team.rank(); c < index.channels; c += team.size()) {
+      const int64_t i = first + c * index.channel_step;
+      dx[i] = (weighted(i, c) - level - (x[i] - mean) * factor * projection) * factor;
     }
   }
   [[nodiscard]] TANDEM_HOST_DEVICE float weighted(int64_t i, int64_t c) const {
     return weight == nullptr ? dy[i] : dy[i] * weight[c];
   }
-  PixelChannels places;
+  PixelChannels index;
   const float *x, *dy, *weight, *saved;
   float* dx;
 };
 
-// Of a channel: the gradient of its weight, and of its bias.
+// The terms of a channel: for the gradients of its weight and of its bias.
 struct LayerNormTerm {
   TANDEM_HOST_DEVICE cuda::Pair operator()(int64_t channel, int64_t pixel) const {
-    const int64_t i = places.first(pixel) + channel * places.channel_step;
+    const int64_t i = index.first(pixel) + channel * index.channel_step;
     const float normalised = (x[i] - saved[2 * pixel]) * saved[2 * pixel + 1];
     return {static_cast<double>(dy[i] * normalised), static_cast<double>(dy[i])};
   }
-  PixelChannels places;
+  PixelChannels index;
   const float *x, *dy, *saved;
 };
 struct LayerNormStore {

@@ -1,15 +1,16 @@
-// Log: y = log(shift + scale x) to a base, element by element; base -1 means e. Outside of its
-// domain it gives what logarithms give: -infinity of zero, not a number below.
+// Log: y = log(shift + scale x) to a base, element by element; base -1 means e. The logarithm of
+// zero is -infinity, that of a negative number NaN.
 #pragma once
 
 #include <vector>
 
+#include "layers/elementwise.h"
 #include "layers/logarithm_base.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {
 
-struct Logarithm : sdk::LayerType {
+struct Logarithm : ElementwiseLayer<SlopeFrom::input> {
   const char* name() const override { return "Log"; }
   const char* help() const override { return "log_base(shift + scale * x), element by element"; }
   std::vector<sdk::Parameter> parameters() const override {
@@ -18,10 +19,6 @@ struct Logarithm : sdk::LayerType {
         sdk::number("log_param", "scale").by_default("1").help("factor of the input"),
         sdk::number("log_param", "shift").by_default("0").help("added to the scaled input"),
     };
-  }
-  uint64_t traits() const override {
-    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_SLICED_OUTPUTS | TANDEM_SAVES_NOTHING |
-           TANDEM_BACKWARD_READS_INPUTS;
   }
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
     if (logarithm_of_base(query.attributes) == 0) {

@@ -1,4 +1,4 @@
-// Losses, metrics and what stands beside them at the end of a net, on NVIDIA GPUs.
+// Losses, metrics and the other layers at the end of a net, on NVIDIA GPUs.
 #include "layers/accuracy/accuracy_cuda.h"
 #include "layers/argmax/argmax_cuda.h"
 #include "layers/contrastive_loss/contrastive_loss_cuda.h"

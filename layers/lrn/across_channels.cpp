@@ -7,7 +7,7 @@
 #include "plugins/cpu/team.h"
 #include "plugins/cpu/vector.h"
 
-// What is inlined here is compiled for the instruction set of the function it ends up in.
+// Inlined code is compiled for the instruction set of the function that it is inlined into.
 #define TANDEM_INLINE [[gnu::always_inline]] inline
 
 namespace tandem::layers {
@@ -32,8 +32,8 @@ struct AnyPower {
   TANDEM_INLINE Powers operator()(float s) const { return {std::pow(s, -beta), 1 / s}; }
 };
 
-// run(place in the tile, place in the tensor, floats) for all of a tile that lies side by side.
-// Blocks of the vectors' extent are told as a constant.
+// run(offset in the tile, offset in the tensor, floats) for all contiguous runs of a tile. The
+// length of a block that fits a vector is a compile-time constant.
 template <class Run>
 TANDEM_INLINE void for_runs(const Tile& tile, const Run& run) {
   const auto for_pixels = [&](int64_t group, auto floats) __attribute__((always_inline)) {
@@ -53,7 +53,7 @@ TANDEM_INLINE void for_runs(const Tile& tile, const Run& run) {
   }
 }
 
-// The sum over the channels about one; Half 0: as many as `half` says.
+// The sum over the neighbouring channels. Half 0: `half` is the number of neighbours on each side.
 template <int Half>
 TANDEM_INLINE float about(const float* value, int64_t stride, int64_t half) {
   float sum = *value;
@@ -63,7 +63,7 @@ TANDEM_INLINE float about(const float* value, int64_t stride, int64_t half) {
   return sum;
 }
 
-// What the passes do with a tile. x, y and their gradients are the tensor's.
+// The passes over one tile. x, y and their gradients point to the tensor.
 template <int Half, class Power>
 struct Passes {
   TANDEM_INLINE static void normalise(const Tile& tile, Terms t, Power power, const float* x,
@@ -73,7 +73,7 @@ struct Passes {
                                           auto floats) __attribute__((always_inline)) {
 #pragma omp simd
           for (int64_t i = 0; i < floats; ++i) {
-            const float s = t.constant + t.share * about<Half>(squares + at + i, stride, t.half);
+            const float s = t.constant + t.scale * about<Half>(squares + at + i, stride, t.half);
             y[from + i] = x[from + i] * power(s).power;
           }
         });
@@ -87,7 +87,7 @@ struct Passes {
 #pragma omp simd
           for (int64_t i = 0; i < floats; ++i) {
             const Powers p =
-                power(t.constant + t.share * about<Half>(squares + at + i, stride, t.half));
+                power(t.constant + t.scale * about<Half>(squares + at + i, stride, t.half));
             const float direct = dy[from + i] * p.power;
             dx[from + i] = direct;
             ratio[at + i] = direct * x[from + i] * p.inverse;
@@ -97,7 +97,7 @@ struct Passes {
 
   TANDEM_INLINE static void subtract(const Tile& tile, Terms t, const float* x, const float* ratio,
                                      float* dx) {
-    const float factor = 2 * t.share * t.beta;
+    const float factor = 2 * t.scale * t.beta;
     for_runs(
         tile, [ =, stride = tile.stride ](int64_t at, int64_t from,
                                           auto floats) __attribute__((always_inline)) {
@@ -147,7 +147,8 @@ TANDEM_CPU_VECTOR void backward_tile(const Tile& tile, const Terms& t, const flo
 
 AcrossChannelsLrn::AcrossChannelsLrn(const sdk::Attributes& attributes, const tandem_tensor& tensor)
     : placement_(tensor) {
-  constexpr int64_t most_floats = 2048, most_pixels = 64;  // several such tiles fit the L1 cache
+  // several tiles of this size fit the L1 cache
+  constexpr int64_t most_floats = 2048, most_pixels = 64;
   const int64_t channels = tensor.shape.c, block = placement_.block;
   const int64_t size = attributes.integer("local_size");
   const int64_t half = std::min((size - 1) / 2, channels), area = tensor.shape.h * tensor.shape.w;
@@ -170,8 +171,8 @@ int64_t AcrossChannelsLrn::scratch_bytes(int32_t threads) const {
   return threads * most_arrays * tile_floats() * static_cast<int64_t>(sizeof(float));
 }
 
-// body(tile, place of its first element in the tensor, its first array, floats of an array). The
-// arrays' zeros are never overwritten.
+// body(tile, offset of its first element in the tensor, its first array, floats of an array). The
+// zeros of the arrays are never overwritten.
 template <class Body>
 void AcrossChannelsLrn::for_tiles(const sdk::Call& call, float* scratch, int arrays,
                                   const Body& body) const {

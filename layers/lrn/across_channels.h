@@ -1,8 +1,8 @@
 // LRN across channels on the cpu, in every layout, by Caffe's formulas:
-//   s = k + alpha / size * (sum of x^2 over the channels about it),  y = x s^-beta
+//   s = k + alpha / size * (sum of x^2 over the neighbouring channels),  y = x s^-beta
 //   dx = dy s^-beta - 2 alpha beta / size * x * (sum of dy x s^(-beta - 1) over those channels)
-// Backward computes s anew from x, which takes less time than fetching it from memory, and no
-// memory. The same bits for any number of threads.
+// The backward pass computes s again from x, which is faster than reading it from memory and saves
+// that memory. The bits are the same for any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,25 @@ class AcrossChannelsLrn {
  public:
   AcrossChannelsLrn(const sdk::Attributes& attributes, const tandem_tensor& tensor);
 
-  // Of a pass on so many threads.
+  // Of a pass with this number of threads.
   [[nodiscard]] int64_t scratch_bytes(int32_t threads) const;
   void forward(const sdk::Call& call, const float* x, float* y, float* scratch) const;
   void backward(const sdk::Call& call, const float* x, const float* dy, float* dx,
                 float* scratch) const;
 
-  // A tile is some pixels of one image with all of their channels: an array that stays in the
-  // cache, with channels beside each other (plain NCHW: pixels), and zeros before the first channel
-  // and behind the last, so that the sum over neighbours is the same for all.
+  // A tile is some pixels of one image with all of their channels, in arrays that stay in the
+  // cache. Neighbours in memory are channels (pixels in plain NCHW). There are zeros before the
+  // first channel and after the last, so that the sum over neighbours needs no special cases.
   struct Tile {
-    int64_t groups, block;                   // blocks of channels, and their extent
-    int64_t area;                            // pixels of the image
-    int64_t pixels;                          // of this tile
-    int64_t group_step, pixel_step, stride;  // from a block, pixel, channel to the next, in it
+    int64_t groups, block;  // blocks of channels, and their extent
+    int64_t area;           // pixels of the image
+    int64_t pixels;         // of this tile
+    // distance to the next block, pixel, channel in the tile
+    int64_t group_step, pixel_step, stride;
   };
   struct Terms {
-    int64_t half;  // channels on each side of one
-    float share, beta, constant;
+    int64_t half;  // neighbours on each side
+    float scale, beta, constant;
   };
 
  private:
@@ -42,7 +43,7 @@ class AcrossChannelsLrn {
   void for_tiles(const sdk::Call& call, float* scratch, int arrays, const Body& body) const;
 
   cpu::Placement placement_;
-  Tile tile_;  // the largest
+  Tile tile_;  // the largest one
   Terms terms_;
 };
 

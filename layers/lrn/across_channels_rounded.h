@@ -1,5 +1,5 @@
-// LRN across channels of bfloat16 on the cpu: oneDNN's, which is fast in the blocked layout, and in
-// NHWC where the cpu has AVX-512.
+// LRN across channels in bfloat16 on the cpu: oneDNN's, which is fast in the blocked layout, and in
+// NHWC if the cpu has AVX-512.
 #pragma once
 
 #include "plugins/cpu/onednn.h"
@@ -76,8 +76,9 @@ inline sdk::LayoutOptions RoundedAcrossChannels::layouts(const sdk::Binding& bin
   const int32_t blocked = cpu::blocked_layout(TANDEM_BFLOAT16);
   sdk::LayoutOptions options;
   if (shape.c % cpu::block_of(blocked, 0) == 0) options.push_back({blocked, blocked, 0});
-  // In plain layouts the backward pass is oneDNN's reference kernel, except in NHWC with AVX-512:
-  // measured, as slow as moving the tensor three hundred times. Forward is fast in all of them.
+  // In plain layouts the backward pass is oneDNN's reference kernel, except in NHWC with AVX-512.
+  // Measured, it is as slow as moving the tensor three hundred times. Forward is fast in all
+  // layouts.
   const bool backward = binding.has(TANDEM_WANTS_BACKWARD_DATA);
   const double slow = backward ? 300.0 * 8 * static_cast<double>(sdk::count(shape)) : 0;
   options.push_back({TANDEM_NHWC, TANDEM_NHWC, blocked == TANDEM_NCHW16C ? 0 : slow});

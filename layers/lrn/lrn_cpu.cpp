@@ -36,7 +36,7 @@ class AcrossChannels : public Needs {
   AcrossChannelsLrn lrn_;
 };
 
-// Of bfloat16 it works on copies in float32, behind its own scratch memory.
+// In bfloat16 it works on float32 copies, which follow its own scratch memory.
 class WithinChannel : public Needs {
  public:
   explicit WithinChannel(const Binding& binding)
@@ -113,7 +113,7 @@ class LrnCpu : public Needs {
     if (is_rounded(binding)) return RoundedAcrossChannels::layouts(binding);
     const Shape& shape = binding.input(0).shape;
     LayoutOptions options = any_layout(shape.c);
-    // Measured: plain NCHW takes as much longer as moving the tensor three times.
+    // Measured: plain NCHW takes longer by the time of moving the tensor three times.
     for (tandem_layout_option& option : options) {
       const bool slow = is_across(binding) && option.input == TANDEM_NCHW;
       if (slow) option.extra_bytes = 3.0 * 8 * static_cast<double>(count(shape));

@@ -1,38 +1,40 @@
-// LRN on NVIDIA GPUs: one thread an element, which goes through its neighbours. Forward saves
-// s = k + alpha / n S, where S sums the squares of the n neighbours, and y = x s^-beta; backward is
-// dx = dy s^-beta - 2 alpha beta / n x T, where T sums dy y / s over them. cuDNN's refuses sizes
-// above 16 and small k and beta, which Caffe takes.
+// LRN on NVIDIA GPUs: one thread per element, which loops over its neighbours. Forward saves s = k
+// + alpha / n S, where S is the sum of the squares of the n neighbours, and y = x s^-beta; backward
+// is dx = dy s^-beta - 2 alpha beta / n x T, where T sums dy y / s over them. cuDNN's LRN refuses
+// sizes above 16 and small k and beta, which Caffe accepts.
 #pragma once
 
 #include <cmath>
 
 #include "layers/lrn/lrn.h"
 #include "plugins/cuda/elements.h"
-#include "plugins/cuda/places.h"
+#include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::layers {
 
-// Which elements are near.
+// The neighbours of an element.
 struct Neighbourhood {
-  cuda::Grid grid;
-  bool across;   // channels; else pixels of one channel
-  int64_t half;  // of the size, rounded down
+  cuda::TensorIndex grid;
+  bool across;   // neighbours are channels, else pixels of one channel
+  int64_t half;  // half of the size, rounded down
 
   // The sum of value(i) over the neighbours of the element at `index`.
   template <class Value>
   TANDEM_HOST_DEVICE float sum(int64_t index, const Value& value) const {
-    cuda::Place place = grid.place(index);
+    cuda::Position position = grid.position(index);
     float result = 0;
     if (across) {
-      const int64_t begin = from(place.c), end = to(place.c, grid.channels);
-      for (place.c = begin; place.c < end; ++place.c) result += value(grid.index(place));
+      const int64_t begin = from(position.c), end = to(position.c, grid.channels);
+      for (position.c = begin; position.c < end; ++position.c)
+        result += value(grid.index(position));
       return result;
     }
-    const int64_t top = from(place.h), bottom = to(place.h, grid.height);
-    const int64_t left = from(place.w), right = to(place.w, grid.width);
-    for (place.h = top; place.h < bottom; ++place.h) {
-      for (place.w = left; place.w < right; ++place.w) result += value(grid.index(place));
+    const int64_t top = from(position.h), bottom = to(position.h, grid.height);
+    const int64_t left = from(position.w), right = to(position.w, grid.width);
+    for (position.h = top; position.h < bottom; ++position.h) {
+      for (position.w = left; position.w < right; ++position.w)
+        result += value(grid.index(position));
     }
     return result;
   }
@@ -46,7 +48,7 @@ struct Neighbourhood {
   }
 };
 
-// s^-beta; with the usual exponent by roots, which are fast and accurate.
+// s^-beta. The usual exponent is computed by square roots, which are fast and accurate.
 TANDEM_HOST_DEVICE inline float lrn_power(float s, float beta) {
   if (beta != 0.75F) return powf(s, -beta);
   const float root = sqrtf(s);
@@ -110,7 +112,7 @@ struct LrnBackward {
 class LrnCuda : public sdk::Needs {
  public:
   LrnCuda(const sdk::Binding& binding, const sdk::Call&)
-      : neighbours_{cuda::Grid(binding.input(0)),
+      : neighbours_{cuda::TensorIndex(binding.input(0)),
                     binding.attributes.text("norm_region") == "ACROSS_CHANNELS",
                     (binding.attributes.integer("local_size") - 1) / 2},
         elements_(sdk::count(binding.input(0).shape)),

@@ -1,7 +1,7 @@
-// LRN within each channel on the cpu: y = x s^-beta with s = 1 + alpha / size^2 * S, where S sums
-// the squares over a size x size window of pixels; outside of the image is zero (Caffe composes it
-// of a square, an average pooling and a power). In every layout: a window's sum is a sum over rows,
-// then within a row, of contiguous runs.
+// LRN within each channel on the cpu: y = x s^-beta with s = 1 + alpha / size^2 * S, where S is the
+// sum of the squares over a size x size window of pixels, with zeros outside the image (Caffe
+// composes it of a square, an average pooling and a power). It works in every layout: a window is
+// summed over its rows, then over the columns, in contiguous runs.
 #pragma once
 
 #include <algorithm>
@@ -26,14 +26,14 @@ class WithinChannelLrn {
     scale_ = static_cast<float>(attributes.number("alpha") / (size * size));
   }
 
-  // Elements of one tensor like the input.
+  // Elements of one tensor of the input's shape.
   [[nodiscard]] int64_t elements() const { return elements_; }
 
-  // Leaves s in `scales`, as large as the input.
+  // Writes s to `scales`, which has the size of the input.
   void forward(const sdk::Call& call, const float* x, float* y, float* scales) const {
     cpu::for_items(call.threads, elements_ / line_, line_, [&](int64_t begin, int64_t end) {
       for (int64_t line = begin; line < end; ++line) {
-        float* rows = y + line * line_;  // until the powers are written over them
+        float* rows = y + line * line_;  // y holds them until the result is written
         float* s = scales + line * line_;
         add_rows(line, rows, [x](int64_t i) { return x[i] * x[i]; });
         add_columns(rows, s);
@@ -43,8 +43,8 @@ class WithinChannelLrn {
     });
   }
 
-  // dx = g s^-beta - 2 alpha beta / size^2 x T, T the sum over the window of g y / s. `scratch` has
-  // twice the input's elements.
+  // dx = g s^-beta - 2 alpha beta / size^2 x T, where T is the sum over the window of g y / s.
+  // `scratch` has twice the input's elements.
   void backward(const sdk::Call& call, const float* x, const float* g, const float* scales,
                 float* scratch, float* dx) const {
     float* ratios = scratch;
@@ -70,7 +70,8 @@ class WithinChannelLrn {
   }
 
  private:
-  // A line of a channel (or block of channels): sums[i] = the sum of value over the window's rows.
+  // For a line of a channel (or block of channels): sums[i] = the sum of value over the window's
+  // rows.
   template <class Value>
   void add_rows(int64_t line, float* sums, const Value& value) const {
     const int64_t row = line % height_, top = line - row;
@@ -91,7 +92,7 @@ class WithinChannelLrn {
       for (int64_t i = std::max<int64_t>(0, -shift); i < end; ++i) sums[i] += rows[i + shift];
     }
   }
-  // y = x s^-beta; with the usual exponent by roots, which are vector code.
+  // y = x s^-beta. The usual exponent is computed by square roots, which are vectorised.
   void multiply_by_power(const float* x, const float* s, float* y) const {
     if (beta_ == 0.75F) {
       for (int64_t i = 0; i < line_; ++i) {

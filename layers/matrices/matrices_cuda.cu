@@ -1,4 +1,4 @@
-// Layers that multiply by, or pick from, one large weight matrix, on NVIDIA GPUs.
+// Layers with one large weight matrix, which they multiply by or read rows of, on NVIDIA GPUs.
 #include "layers/embed/embed_cuda.h"
 #include "layers/inner_product/inner_product_cuda.h"
 

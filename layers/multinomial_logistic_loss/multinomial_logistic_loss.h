@@ -1,5 +1,5 @@
-// MultinomialLogisticLoss: the mean over the samples of -log p[label], of probabilities that the
-// net has made already; below 1e-20 they count as that.
+// MultinomialLogisticLoss: the mean over the samples of -log p[label]. The input holds
+// probabilities, which are at least 1e-20 in the logarithm.
 #pragma once
 
 #include <vector>

@@ -8,18 +8,18 @@ namespace {
 using namespace tandem::sdk;
 using tandem::layers::Labels;
 using tandem::layers::MultinomialLogisticLoss;
-using tandem::layers::Places;
+using tandem::layers::ScoreShape;
 
 constexpr float least = 1e-20F;
 
 class MultinomialLogisticLossCpu {
  public:
   MultinomialLogisticLossCpu(const Binding& binding, const Call&)
-      : places_(binding.input(0).shape, 1), labels_(places_) {}
+      : shape_(binding.input(0).shape, 1), labels_(shape_) {}
 
   void forward(const Call&, const Pass& pass) const {
     double sum = 0;
-    for (int64_t i = 0; i < places_.labels(); ++i) {
+    for (int64_t i = 0; i < shape_.labels(); ++i) {
       const int64_t label = labels_.of(pass, i);
       if (label >= 0) sum -= std::log(static_cast<double>(probability(pass, i, label)));
     }
@@ -28,8 +28,8 @@ class MultinomialLogisticLossCpu {
 
   void backward_data(const Call&, const Pass& pass) const {
     const double factor = static_cast<double>(pass.output_gradient(0)[0]) / divisor(pass);
-    std::fill_n(pass.input_gradient(0), places_.labels() * places_.classes, 0.0F);
-    for (int64_t i = 0; i < places_.labels(); ++i) {
+    std::fill_n(pass.input_gradient(0), shape_.labels() * shape_.classes, 0.0F);
+    for (int64_t i = 0; i < shape_.labels(); ++i) {
       const int64_t label = labels_.of(pass, i);
       if (label < 0) continue;
       const auto p = static_cast<double>(probability(pass, i, label));
@@ -39,10 +39,9 @@ class MultinomialLogisticLossCpu {
 
  private:
   [[nodiscard]] int64_t at(int64_t index, int64_t label) const {
-    return (index / places_.inner * places_.classes + label) * places_.inner +
-           index % places_.inner;
+    return (index / shape_.inner * shape_.classes + label) * shape_.inner + index % shape_.inner;
   }
-  // A NaN stays one.
+  // A NaN stays NaN.
   [[nodiscard]] float probability(const Pass& pass, int64_t index, int64_t label) const {
     const float p = pass.input(0)[at(index, label)];
     return p < least ? least : p;
@@ -51,7 +50,7 @@ class MultinomialLogisticLossCpu {
     return std::max(1.0, static_cast<double>(pass.normaliser()));
   }
 
-  Places places_;
+  ScoreShape shape_;
   Labels labels_;
 };
 

@@ -1,4 +1,4 @@
-// MultinomialLogisticLoss on NVIDIA GPUs: one term a label.
+// MultinomialLogisticLoss on NVIDIA GPUs: one term per label.
 #pragma once
 
 #include "layers/multinomial_logistic_loss/multinomial_logistic_loss.h"
@@ -7,13 +7,13 @@
 namespace tandem::layers {
 
 struct LabelledProbability {
-  // A NaN stays one.
+  // A NaN stays NaN.
   [[nodiscard]] TANDEM_HOST_DEVICE double of(int64_t index, int64_t label) const {
-    const float p = probabilities[place(index, label)];
+    const float p = probabilities[offset(index, label)];
     return static_cast<double>(p < 1e-20F ? 1e-20F : p);
   }
-  [[nodiscard]] TANDEM_HOST_DEVICE int64_t place(int64_t index, int64_t label) const {
-    return labels.first(index) + label * labels.places().inner;
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t offset(int64_t index, int64_t label) const {
+    return labels.first(index) + label * labels.shape().inner;
   }
   DeviceLabels labels;
   const float* probabilities;
@@ -28,13 +28,13 @@ struct MultinomialTerm {
   LabelledProbability probability;
 };
 
-// The gradient is zero everywhere else.
+// Writes the gradient at the labels; it is zero elsewhere.
 struct MultinomialGradient {
   TANDEM_HOST_DEVICE void operator()(int64_t index) const {
     const int64_t label = probability.labels.of(index);
     if (label < 0) return;
     const double factor = static_cast<double>(*loss_weight) / normaliser.divisor();
-    gradient[probability.place(index, label)] =
+    gradient[probability.offset(index, label)] =
         static_cast<float>(-factor / probability.of(index, label));
   }
   LabelledProbability probability;
@@ -46,9 +46,9 @@ struct MultinomialGradient {
 class MultinomialLogisticLossCuda : public sdk::Needs {
  public:
   MultinomialLogisticLossCuda(const sdk::Binding& binding, const sdk::Call&)
-      : labels_(Places(binding.input(0).shape, 1)),
+      : labels_(ScoreShape(binding.input(0).shape, 1)),
         elements_(sdk::count(binding.input(0).shape)),
-        total_(labels_.places.labels()) {
+        total_(labels_.shape.labels()) {
     scratch_bytes = total_.scratch_bytes();
   }
 
@@ -58,7 +58,7 @@ class MultinomialLogisticLossCuda : public sdk::Needs {
   }
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
     cuda::clear(call, pass.input_gradient(0), elements_);
-    cuda::for_each(call, labels_.places.labels(),
+    cuda::for_each(call, labels_.shape.labels(),
                    MultinomialGradient{probability(pass), DeviceNormaliser(pass),
                                        pass.output_gradient(0), pass.input_gradient(0)});
   }

@@ -1,6 +1,6 @@
 // MVN: y = (x - mean) / (standard deviation + eps) over each channel of a row, or over the whole
-// row (across_channels), Caffe's. The deviation is that of the values themselves, not an estimate
-// for a larger population; without normalize_variance only the mean is taken off.
+// row (across_channels), as in Caffe. The deviation is that of the values themselves, not an
+// estimate for a larger population. Without normalize_variance only the mean is subtracted.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,9 @@ struct MeanVarianceNormalisation : sdk::LayerType {
   std::vector<sdk::Parameter> parameters() const override {
     const char* block = "mvn_param";
     return {
-        sdk::boolean(block, "normalize_variance").by_default("true").help("else the mean only"),
+        sdk::boolean(block, "normalize_variance")
+            .by_default("true")
+            .help("false: only subtract the mean"),
         sdk::boolean(block, "across_channels").by_default("false").help("over the whole row"),
         sdk::number(block, "eps")
             .by_default("1e-9")

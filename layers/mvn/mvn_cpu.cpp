@@ -45,8 +45,8 @@ class MvnCpu : public Needs {
     });
   }
 
-  // With s the deviation, y = d / (s + eps), and g the output's gradient:
-  // (g - mean(g) - y mean(g y) (s + eps) / s) / (s + eps).
+  // With the deviation s, y = d / (s + eps) and the output's gradient g: dx = (g - mean(g) - y
+  // mean(g y) (s + eps) / s) / (s + eps).
   void backward_data(const Call& call, const Pass& pass) const {
     const float* y = pass.output(0);
     const float* g = pass.output_gradient(0);
@@ -58,21 +58,21 @@ class MvnCpu : public Needs {
         for_elements(range, [&](int64_t i, size_t lane) { dx[i] = g[i] - mean[lane]; });
         return;
       }
-      Lanes along = means(range, [g, y](int64_t i) { return g[i] * y[i]; });
+      Lanes projection = means(range, [g, y](int64_t i) { return g[i] * y[i]; });
       Lanes factor{};
       for (size_t l = 0; l < static_cast<size_t>(range.width); ++l) {
         const float* here = saved + 2 * (range.first + static_cast<int64_t>(l));
         factor[l] = here[0];
-        along[l] *= here[1];
+        projection[l] *= here[1];
       }
       for_elements(range, [&](int64_t i, size_t lane) {
-        dx[i] = (g[i] - mean[lane] - y[i] * along[lane]) * factor[lane];
+        dx[i] = (g[i] - mean[lane] - y[i] * projection[lane]) * factor[lane];
       });
     });
   }
 
  private:
-  // Keeps a constant channel with eps 0 at zero.
+  // Makes the result of a constant channel zero if eps is 0.
   static constexpr double smallest = 1e-30;
 
   template <class Value>

@@ -1,4 +1,5 @@
-// MVN on NVIDIA GPUs: a team for each group of values. Every thread reads again only what it wrote.
+// MVN on NVIDIA GPUs: a team for each group of values. Every thread reads only what it wrote
+// itself.
 #pragma once
 
 #include <cmath>
@@ -10,22 +11,17 @@ namespace tandem::layers {
 
 // Saves a group's factor 1 / (deviation + eps), and (deviation + eps) / deviation.
 struct MvnForward {
-  // Keeps a constant group with eps 0 at zero.
+  // Makes the result of a constant group zero if eps is 0.
   static constexpr double smallest = 1e-30;
 
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t group) const {
-    const int64_t first = places.first(group);
-    const auto count = static_cast<double>(places.reduced);
-    double sum = 0;
-    for (int64_t r = team.rank(); r < places.reduced; r += team.size()) {
-      sum += static_cast<double>(x[first + r * places.inner]);
-    }
-    const auto mean = static_cast<float>(team.sum(sum) / count);
+    const int64_t first = index.first(group);
+    const float mean = mean_of(team, x + first, index.reduced, index.inner);
     float factor = 1;
     if (saved != nullptr) factor = factor_of(team, group, first, mean);
-    for (int64_t r = team.rank(); r < places.reduced; r += team.size()) {
-      const int64_t i = first + r * places.inner;
+    for (int64_t r = team.rank(); r < index.reduced; r += team.size()) {
+      const int64_t i = first + r * index.inner;
       y[i] = (x[i] - mean) * factor;
     }
   }
@@ -33,12 +29,8 @@ struct MvnForward {
   template <class Team>
   TANDEM_HOST_DEVICE float factor_of(const Team& team, int64_t group, int64_t first,
                                      float mean) const {
-    double squares = 0;
-    for (int64_t r = team.rank(); r < places.reduced; r += team.size()) {
-      const float distance = x[first + r * places.inner] - mean;
-      squares += static_cast<double>(distance * distance);
-    }
-    const double deviation = sqrt(team.sum(squares) / static_cast<double>(places.reduced));
+    const double squares = squared_deviations(team, x + first, index.reduced, index.inner, mean);
+    const double deviation = sqrt(squares / static_cast<double>(index.reduced));
     const double divisor = deviation + eps > smallest ? deviation + eps : smallest;
     const auto factor = static_cast<float>(1 / divisor);
     if (team.rank() == 0) {
@@ -49,36 +41,36 @@ struct MvnForward {
     return factor;
   }
 
-  GroupPlaces places;
+  GroupIndex index;
   double eps;
   const float* x;
-  float *y, *saved;  // saved: nullptr if the variance stays as it is
+  float *y, *saved;  // saved: nullptr without normalize_variance
 };
 
 // See mvn_cpu.cpp for the formula.
 struct MvnBackward {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t group) const {
-    const int64_t first = places.first(group);
-    const auto count = static_cast<double>(places.reduced);
+    const int64_t first = index.first(group);
+    const auto count = static_cast<double>(index.reduced);
     double sum = 0, products = 0;
-    for (int64_t r = team.rank(); r < places.reduced; r += team.size()) {
-      const int64_t i = first + r * places.inner;
+    for (int64_t r = team.rank(); r < index.reduced; r += team.size()) {
+      const int64_t i = first + r * index.inner;
       sum += static_cast<double>(g[i]);
       if (saved != nullptr) products += static_cast<double>(g[i] * y[i]);
     }
     const auto mean = static_cast<float>(team.sum(sum) / count);
-    float along = 0, factor = 1;
+    float projection = 0, factor = 1;
     if (saved != nullptr) {
-      along = static_cast<float>(team.sum(products) / count) * saved[2 * group + 1];
+      projection = static_cast<float>(team.sum(products) / count) * saved[2 * group + 1];
       factor = saved[2 * group];
     }
-    for (int64_t r = team.rank(); r < places.reduced; r += team.size()) {
-      const int64_t i = first + r * places.inner;
-      dx[i] = saved == nullptr ? g[i] - mean : (g[i] - mean - y[i] * along) * factor;
+    for (int64_t r = team.rank(); r < index.reduced; r += team.size()) {
+      const int64_t i = first + r * index.inner;
+      dx[i] = saved == nullptr ? g[i] - mean : (g[i] - mean - y[i] * projection) * factor;
     }
   }
-  GroupPlaces places;
+  GroupIndex index;
   const float *y, *g, *saved;
   float* dx;
 };
@@ -97,12 +89,12 @@ class MvnCuda : public sdk::Needs {
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
     cuda::for_teams(call, teams_for(groups_),
-                    MvnForward{GroupPlaces(groups_), eps_, pass.input(0), pass.output(0),
+                    MvnForward{GroupIndex(groups_), eps_, pass.input(0), pass.output(0),
                                normalises_ ? pass.saved() : nullptr});
   }
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
     cuda::for_teams(call, teams_for(groups_),
-                    MvnBackward{GroupPlaces(groups_), pass.output(0), pass.output_gradient(0),
+                    MvnBackward{GroupIndex(groups_), pass.output(0), pass.output_gradient(0),
                                 normalises_ ? pass.saved() : nullptr, pass.input_gradient(0)});
   }
 

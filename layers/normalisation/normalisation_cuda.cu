@@ -1,4 +1,4 @@
-// Layers that sum up or normalise groups of values, on NVIDIA GPUs.
+// Layers that sum or normalise groups of values, on NVIDIA GPUs.
 #include "layers/batch_norm/batch_norm_cuda.h"
 #include "layers/layer_norm/layer_norm_cuda.h"
 #include "layers/mvn/mvn_cuda.h"

@@ -1,11 +1,12 @@
-// Pooling: the maximum or average of a window, Caffe's. Output extents round up; a last window that
-// would begin in the padding behind the image is dropped. An average divides by the part of its
-// window that lies inside the padded image.
+// Pooling: the maximum or average of a window, as in Caffe. Output extents are rounded up; a last
+// window that would begin in the padding after the image is dropped. An average divides by the size
+// of the window's part inside the padded image.
 #pragma once
 
 #include <algorithm>
 #include <vector>
 
+#include "layers/engine_parameter.h"
 #include "layers/window.h"
 #include "plugins/sdk.h"
 
@@ -15,7 +16,7 @@ struct PoolingSettings {
   bool maximum, round_up;
   Window window;
 
-  // Throws Refusal for parameters that contradict each other or do not fit the input.
+  // Throws Refusal if parameters contradict each other or do not fit the input.
   PoolingSettings(const sdk::Attributes& attributes, const sdk::Shape& input)
       : maximum(attributes.text("pool") == "MAX"),
         round_up(attributes.text("round_mode") == "CEIL"),
@@ -25,7 +26,7 @@ struct PoolingSettings {
     }
     if (window.pad.h >= window.kernel.h || window.pad.w >= window.kernel.w) {
       throw sdk::invalid("pad ", text_of(window.pad), " must be smaller than the kernel ",
-                         text_of(window.kernel), ": a window would hold no pixel");
+                         text_of(window.kernel), ": a window would contain no pixel");
     }
     require_fit(window, input);
   }
@@ -63,7 +64,7 @@ struct PoolingSettings {
       window.kernel = axes(attributes, kernel_names, {});
       return window;
     }
-    if (sized) throw sdk::invalid("global_pooling pools the whole image: leave kernel_size out");
+    if (sized) throw sdk::invalid("global_pooling pools the whole image: remove kernel_size");
     if (window.pad.h + window.pad.w != 0 || window.stride.h * window.stride.w != 1) {
       throw sdk::invalid("global_pooling needs pad 0 and stride 1, but they are ",
                          text_of(window.pad), " and ", text_of(window.stride));
@@ -99,10 +100,7 @@ struct Pooling : sdk::LayerType {
             .by_default("CEIL")
             .one_of("CEIL|FLOOR")
             .help("how the number of windows is rounded"),
-        sdk::word(block, "engine")
-            .by_default("DEFAULT")
-            .one_of("DEFAULT|CAFFE|CUDNN")
-            .help("ignored: the device decides"),
+        engine_parameter(block),
     };
   }
   uint64_t traits() const override { return TANDEM_PER_SAMPLE; }

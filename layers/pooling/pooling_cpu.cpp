@@ -1,5 +1,5 @@
-// Pooling on the cpu: oneDNN, plus the one thing where Caffe differs: a window that rounding up
-// lets stick out behind the padding averages over fewer elements.
+// Pooling on the cpu: oneDNN, and a correction where Caffe differs: a window that extends beyond
+// the padding, because extents are rounded up, averages over fewer elements.
 #include "layers/pooling/pooling.h"
 #include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/onednn.h"
@@ -16,7 +16,8 @@ using tandem::layers::Axes;
 using tandem::layers::Pooling;
 using tandem::layers::PoolingSettings;
 
-// kernel / length, for every window along an axis, where `length` is what lies in the padded image.
+// kernel / length for every window of an axis, where `length` is that of its part in the padded
+// image.
 std::vector<float> stick_out_factors(int64_t windows, int64_t extent, int64_t kernel,
                                      int64_t stride, int64_t pad) {
   std::vector<float> factors;
@@ -58,8 +59,8 @@ class PoolingCpu : public Needs {
     auto* scratch = pass.scratch<std::byte>();
     const void* gradient = pass.raw.output_gradients[0];
     if (sticks_out()) {
-      scale(call, gradient, scratch + place_);
-      gradient = scratch + place_;
+      scale(call, gradient, scratch + offset_);
+      gradient = scratch + offset_;
     }
     backward_.run(scratch, {{DNNL_ARG_DIFF_DST, gradient},
                             {DNNL_ARG_DIFF_SRC, pass.raw.input_gradients[0]},
@@ -83,8 +84,8 @@ class PoolingCpu : public Needs {
   dnnl::engine engine_ = cpu_engine();
   PoolingSettings settings_;
   tandem_tensor output_;
-  std::vector<float> rows_, columns_;  // AVE: factor of each output row and column
-  int64_t place_ = 0;
+  std::vector<float> rows_, columns_;  // AVE: the factors of output rows and columns
+  int64_t offset_ = 0;
   Operation forward_, backward_;
 };
 
@@ -124,7 +125,7 @@ void PoolingCpu::prepare(const Binding& binding, const memory::desc& input) {
                                 {DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC, DNNL_ARG_WORKSPACE}, plan)
                     : Operation(chosen, pooling_backward(chosen),
                                 {DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC}, plan);
-    if (sticks_out()) place_ = plan.place(static_cast<int64_t>(output.get_size()));
+    if (sticks_out()) offset_ = plan.reserve(static_cast<int64_t>(output.get_size()));
     algorithm += ", backward data " + backward_.name();
   }
   scratch_bytes = plan.bytes();
@@ -141,7 +142,7 @@ void PoolingCpu::scale_of(const Call& call, const T* source, T* target) const {
         const float factor =
             rows_[static_cast<size_t>(line % s.h)] * columns_[static_cast<size_t>(w)];
         const int64_t first = (line * s.w + w) * block;
-#pragma omp simd  // also where target and source are one memory
+#pragma omp simd  // target may be source
         for (int64_t i = first; i < first + block; ++i) store(factor * load(source[i]), target[i]);
       }
     }
@@ -154,7 +155,7 @@ LayoutOptions PoolingCpu::layouts(const Binding& binding) {
   LayoutOptions options;
   if (shape.c % block_of(blocked, 0) == 0) options.push_back({blocked, blocked, 0});
   options.push_back({TANDEM_NHWC, TANDEM_NHWC, 0});
-  // Measured: plain NCHW takes as much longer as moving the tensor thirty times.
+  // Measured: plain NCHW takes longer by the time of moving the tensor thirty times.
   options.push_back({TANDEM_NCHW, TANDEM_NCHW, 30.0 * 8 * static_cast<double>(count(shape))});
   return options;
 }

@@ -1,14 +1,14 @@
-// Pooling on NVIDIA GPUs: a thread for each output, backward for each input, which adds up the
-// windows that hold it in their order; so nothing is added by atomic operations. Large windows, as
-// of a whole image, have a team. cuDNN's pooling knows neither windows that rounding up lets stick
-// out behind the padding, nor a deterministic maximum backward for all shapes.
+// Pooling on NVIDIA GPUs: one thread per output; backward one per input, which adds the windows
+// that contain it in their order, so that no atomic operations are needed. Large windows, such as a
+// whole image, have a team. cuDNN's pooling supports neither windows that extend beyond the padding
+// nor, for all shapes, a deterministic backward pass of the maximum.
 #pragma once
 
 #include <cmath>
 
 #include "layers/pooling/pooling.h"
 #include "plugins/cuda/elements.h"
-#include "plugins/cuda/places.h"
+#include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::layers {
@@ -22,17 +22,17 @@ struct PoolingAxis {
   struct Range {
     int64_t begin, end;
   };
-  // The part of window `window` that lies in the image.
+  // The part of window `window` inside the image.
   [[nodiscard]] TANDEM_HOST_DEVICE Range inside(int64_t window) const {
     const int64_t begin = window * stride - pad, end = begin + kernel;
     return {begin < 0 ? 0 : begin, end < extent ? end : extent};
   }
-  // How long a part of it lies in the padded image.
+  // The length of its part inside the padded image.
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t padded_length(int64_t window) const {
     const int64_t begin = window * stride - pad, end = begin + kernel;
     return (end < extent + pad ? end : extent + pad) - begin;
   }
-  // The windows that hold pixel `pixel`.
+  // The windows that contain pixel `pixel`.
   [[nodiscard]] TANDEM_HOST_DEVICE Range windows_of(int64_t pixel) const {
     const int64_t place = pixel + pad;  // at least 0
     const int64_t begin = place < kernel ? 0 : cuda::quotient(place - kernel, stride) + 1;
@@ -48,27 +48,28 @@ struct PoolingGeometry {
         h{input.height, output.height, window.kernel.h, window.stride.h, window.pad.h},
         w{input.width, output.width, window.kernel.w, window.stride.w, window.pad.w} {}
 
-  cuda::Grid input, output;
+  cuda::TensorIndex input, output;
   PoolingAxis h, w;
 };
 
-// The pixels of a window that lie in the image.
+// The pixels of a window inside the image.
 struct PoolingWindow {
-  TANDEM_HOST_DEVICE PoolingWindow(const PoolingGeometry& geometry, const cuda::Place& output)
+  TANDEM_HOST_DEVICE PoolingWindow(const PoolingGeometry& geometry, const cuda::Position& output)
       : h(geometry.h.inside(output.h)), w(geometry.w.inside(output.w)) {}
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t count() const {
     return (h.end - h.begin) * (w.end - w.begin);
   }
-  // Of `output`'s channel.
-  [[nodiscard]] TANDEM_HOST_DEVICE cuda::Place pixel(const cuda::Place& output, int64_t k) const {
+  // Pixel number `k` of the window, in the channel of `output`.
+  [[nodiscard]] TANDEM_HOST_DEVICE cuda::Position pixel(const cuda::Position& output,
+                                                        int64_t k) const {
     const int64_t width = w.end - w.begin, row = cuda::quotient(k, width);
     return {output.n, output.c, h.begin + row, w.begin + (k - row * width)};
   }
   PoolingAxis::Range h, w;
 };
 
-// A value and its pixel; of equal ones the first pixel's comes first, and what is not a number
-// before all.
+// A value and its pixel. In the order, a NaN precedes all numbers, and of equal values the first
+// pixel's precedes.
 struct PooledValue {
   float value;
   int32_t pixel;  // h * width + w; -1: none
@@ -92,11 +93,11 @@ template <class T>
 struct MaximumPooling {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t i) const {
-    const cuda::Place output = geometry.output.place(i);
+    const cuda::Position output = geometry.output.position(i);
     const PoolingWindow window(geometry, output);
     PooledValue best{0, -1};
     for (int64_t k = team.rank(); k < window.count(); k += team.size()) {
-      const cuda::Place pixel = window.pixel(output, k);
+      const cuda::Position pixel = window.pixel(output, k);
       const PooledValue here{cuda::load(x[geometry.input.index(pixel)]),
                              static_cast<int32_t>(pixel.h * geometry.input.width + pixel.w)};
       best = LargerPooled()(best, here);
@@ -109,14 +110,14 @@ struct MaximumPooling {
   PoolingGeometry geometry;
   const T* x;
   T* y;
-  int32_t* pixels;  // which one was taken; nullptr without a backward pass
+  int32_t* pixels;  // the pixel of the maximum; nullptr without a backward pass
 };
 
 template <class T>
 struct AveragePooling {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t i) const {
-    const cuda::Place output = geometry.output.place(i);
+    const cuda::Position output = geometry.output.position(i);
     const PoolingWindow window(geometry, output);
     double sum = 0;
     for (int64_t k = team.rank(); k < window.count(); k += team.size()) {
@@ -134,7 +135,7 @@ struct AveragePooling {
 template <class T>
 struct PoolingBackward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const cuda::Place input = geometry.input.place(i);
+    const cuda::Position input = geometry.input.position(i);
     const PoolingAxis::Range rows = geometry.h.windows_of(input.h);
     const PoolingAxis::Range columns = geometry.w.windows_of(input.w);
     const auto own = static_cast<int32_t>(input.h * geometry.input.width + input.w);
@@ -154,7 +155,7 @@ struct PoolingBackward {
   }
   PoolingGeometry geometry;
   const T* dy;
-  const int32_t* pixels;  // nullptr: of an average
+  const int32_t* pixels;  // nullptr for an average
   T* dx;
 };
 

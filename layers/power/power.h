@@ -1,14 +1,15 @@
-// Power: y = (shift + scale x)^power, element by element. A base below zero has a value only where
+// Power: y = (shift + scale x)^power, element by element. A negative base has a value only if
 // `power` is a whole number.
 #pragma once
 
 #include <vector>
 
+#include "layers/elementwise.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {
 
-struct Power : sdk::LayerType {
+struct Power : ElementwiseLayer<SlopeFrom::input> {
   const char* name() const override { return "Power"; }
   const char* help() const override { return "(shift + scale * x) ^ power, element by element"; }
   std::vector<sdk::Parameter> parameters() const override {
@@ -17,10 +18,6 @@ struct Power : sdk::LayerType {
         sdk::number("power_param", "scale").by_default("1").help("factor of the input"),
         sdk::number("power_param", "shift").by_default("0").help("added to the scaled input"),
     };
-  }
-  uint64_t traits() const override {
-    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_SLICED_OUTPUTS | TANDEM_SAVES_NOTHING |
-           TANDEM_BACKWARD_READS_INPUTS;
   }
 };
 

@@ -1,10 +1,10 @@
-// PReLU: y = x for x > 0, a x otherwise, where the slope a is trained, one for each channel or one
-// for all (He et al. 2015).
+// PReLU: y = x for x > 0, a x otherwise. The slopes a are trained, one for each channel or one for
+// all (He et al. 2015).
 #pragma once
 
 #include <vector>
 
-#include "layers/spread.h"
+#include "layers/broadcast.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {
@@ -14,7 +14,7 @@ struct ParametricRelu : sdk::LayerType {
   const char* help() const override { return "rectified linear unit whose slopes are trained"; }
   std::vector<sdk::Parameter> parameters() const override {
     return {
-        sdk::filler("prelu_param", "filler").help("initial slopes; without one they are 0.25"),
+        sdk::filler("prelu_param", "filler").help("initial slopes; default 0.25"),
         sdk::boolean("prelu_param", "channel_shared")
             .by_default("false")
             .help("one slope for all channels"),

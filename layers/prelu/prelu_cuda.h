@@ -1,8 +1,8 @@
 // PReLU on NVIDIA GPUs.
 #pragma once
 
+#include "layers/broadcast_cuda.h"
 #include "layers/prelu/prelu.h"
-#include "layers/spread_cuda.h"
 
 namespace tandem::layers {
 
@@ -23,30 +23,45 @@ struct PreluSlopeGradient {
 class PreluCuda : public sdk::Needs {
  public:
   PreluCuda(const sdk::Binding& binding, const sdk::Call&)
-      : spread_(binding.input(0), ParametricRelu::axes(binding.attributes)) {
+      : broadcast_(binding.input(0), ParametricRelu::axes(binding.attributes)),
+        dtype_(binding.input(0).dtype) {
     if (binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)) {
-      scratch_bytes = sums_over(spread_).scratch_bytes();
+      scratch_bytes = sums_over(broadcast_).scratch_bytes();
     }
   }
+
+  static constexpr uint32_t dtypes = cuda::all_dtypes;
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    const float *x = pass.input(0), *slopes = pass.weight(0);
-    apply_values(call, spread_, x, x, slopes, slopes, pass.output(0), PreluValue());
+    const float* slopes = pass.weight(0);
+    cuda::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      const T* x = cuda::input<T>(pass, 0);
+      apply_values(call, broadcast_, x, x, slopes, slopes, cuda::output<T>(pass, 0), PreluValue());
+    });
   }
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
     const float* slopes = pass.weight(0);
-    apply_values(call, spread_, pass.input(0), pass.output_gradient(0), slopes, slopes,
-                 pass.input_gradient(0), PreluGradient());
+    cuda::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      apply_values(call, broadcast_, cuda::input<T>(pass, 0), cuda::output_gradient<T>(pass, 0),
+                   slopes, slopes, cuda::input_gradient<T>(pass, 0), PreluGradient());
+    });
   }
   void backward_weights(const sdk::Call& call, const sdk::Pass& pass) const {
-    sum_values(call, spread_, pass.input(0), pass.output_gradient(0), PreluSlopeGradient(),
-               pass.scratch<double>(), pass.weight_gradient(0), pass.accumulate());
+    cuda::with_elements(dtype_, [&](auto element) {
+      using T = decltype(element);
+      sum_values(call, broadcast_, cuda::input<T>(pass, 0), cuda::output_gradient<T>(pass, 0),
+                 PreluSlopeGradient(), pass.scratch<double>(), pass.weight_gradient(0),
+                 pass.accumulate());
+    });
   }
 
  private:
-  Spread spread_;
+  Broadcast broadcast_;
+  int32_t dtype_;
 };
 
 }  // namespace tandem::layers

@@ -1,6 +1,6 @@
 // Reduction: y = coeff * the SUM, ASUM (of absolute values), SUMSQ (of squares) or MEAN over all
-// axes from `axis` on, Caffe's. Axis 0, Caffe's default, would reduce over the batch, which the
-// devices share: it is refused here, and the host makes two layers of one that is a loss.
+// axes from `axis` on, as in Caffe. Axis 0, Caffe's default, would reduce over the batch, which is
+// divided over the devices. It is refused here; for a loss the host replaces the layer by two.
 #pragma once
 
 #include <vector>
@@ -11,14 +11,14 @@ namespace tandem::layers {
 
 struct Reduction : sdk::LayerType {
   const char* name() const override { return "Reduction"; }
-  const char* help() const override { return "a sum or mean over the axes from one on"; }
+  const char* help() const override { return "a sum or mean over the axes from a given one on"; }
   std::vector<sdk::Parameter> parameters() const override {
     const char* block = "reduction_param";
     return {
         sdk::word(block, "operation")
             .by_default("SUM")
             .one_of("SUM|ASUM|SUMSQ|MEAN")
-            .help("of values, absolute values, squares; or the mean"),
+            .help("sum of values, absolute values or squares; or mean"),
         sdk::integer(block, "axis")
             .by_default("0")
             .range(-4, 3)

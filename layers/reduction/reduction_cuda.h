@@ -15,15 +15,15 @@ struct ReductionForward {
   }
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t group) const {
-    const int64_t first = places.first(group);
+    const int64_t first = index.first(group);
     double sum = 0;
-    for (int64_t r = team.rank(); r < places.reduced; r += team.size()) {
-      sum += term(x[first + r * places.inner]);
+    for (int64_t r = team.rank(); r < index.reduced; r += team.size()) {
+      sum += term(x[first + r * index.inner]);
     }
     sum = team.sum(sum);
     if (team.rank() == 0) y[group] = static_cast<float>(factor * sum);
   }
-  GroupPlaces places;
+  GroupIndex index;
   ReductionOf what;
   double factor;
   const float* x;
@@ -32,15 +32,15 @@ struct ReductionForward {
 
 struct ReductionBackward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const int64_t line = cuda::quotient(i, places.inner);
+    const int64_t line = cuda::quotient(i, index.inner);
     const int64_t group =
-        cuda::quotient(line, places.reduced) * places.inner + (i - line * places.inner);
+        cuda::quotient(line, index.reduced) * index.inner + (i - line * index.inner);
     float slope = 1;
     if (what == ReductionOf::sizes) slope = x[i] > 0 ? 1.0F : x[i] < 0 ? -1.0F : 0.0F;
     if (what == ReductionOf::squares) slope = 2 * x[i];
     dx[i] = factor * dy[group] * slope;
   }
-  GroupPlaces places;
+  GroupIndex index;
   ReductionOf what;
   float factor;
   const float *x, *dy;
@@ -64,12 +64,12 @@ class ReductionCuda {
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
     cuda::for_teams(
         call, teams_for(groups_),
-        ReductionForward{GroupPlaces(groups_), what_, factor_, pass.input(0), pass.output(0)});
+        ReductionForward{GroupIndex(groups_), what_, factor_, pass.input(0), pass.output(0)});
   }
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
     cuda::for_each(
         call, groups_.count() * groups_.reduced,
-        ReductionBackward{GroupPlaces(groups_), what_, static_cast<float>(factor_), pass.input(0),
+        ReductionBackward{GroupIndex(groups_), what_, static_cast<float>(factor_), pass.input(0),
                           pass.output_gradient(0), pass.input_gradient(0)});
   }
 

@@ -1,14 +1,16 @@
-// ReLU: y = x for x > 0, negative_slope * x otherwise; element by element, in place if wanted. The
-// slope is told from the output, so the input's memory may be reused for it.
+// ReLU: y = x for x > 0, negative_slope * x otherwise, element by element; can run in place, since
+// the slope is computed from the output.
 #pragma once
 
 #include <vector>
 
+#include "layers/elementwise.h"
+#include "layers/engine_parameter.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {
 
-struct Relu : sdk::LayerType {
+struct Relu : ElementwiseLayer<SlopeFrom::output> {
   const char* name() const override { return "ReLU"; }
   const char* help() const override { return "rectified linear unit, leaky with a negative_slope"; }
   std::vector<sdk::Parameter> parameters() const override {
@@ -17,15 +19,8 @@ struct Relu : sdk::LayerType {
             .by_default("0")
             .range(0, 1e6)
             .help("slope below zero"),
-        sdk::word("relu_param", "engine")
-            .by_default("DEFAULT")
-            .one_of("DEFAULT|CAFFE|CUDNN")
-            .help("ignored: the device decides"),
+        engine_parameter("relu_param"),
     };
-  }
-  uint64_t traits() const override {
-    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_SLICED_OUTPUTS | TANDEM_SAVES_NOTHING |
-           TANDEM_BACKWARD_READS_OUTPUTS;
   }
   int32_t activation(const sdk::Query& query) const override {
     const bool is_plain = query.attributes.number("negative_slope") == 0;

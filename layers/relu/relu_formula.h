@@ -1,12 +1,12 @@
-// ReLU's arithmetic, for every kind of device. A NaN stays one.
+// ReLU's arithmetic, for every kind of device. A NaN stays NaN.
 #pragma once
 
-#include "layers/slope.h"
+#include "layers/elementwise.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {
 
-// A slope of zero would make NaN of an infinite input, so it has a formula of its own.
+// A slope of zero times an infinite input would be NaN, so a slope of zero has its own formula.
 struct PlainRelu {
   TANDEM_HOST_DEVICE static float value(float x) { return x < 0 ? 0.0F : x; }
   TANDEM_HOST_DEVICE static float gradient(float y, float dy) { return y > 0 ? dy : 0.0F; }
@@ -26,15 +26,13 @@ struct LeakyRelu {
 
 struct ReluFormula {
   explicit ReluFormula(const sdk::Attributes& attributes)
-      : leaky{static_cast<float>(attributes.number("negative_slope"))} {}
+      : negative_slope(static_cast<float>(attributes.number("negative_slope"))) {}
   static constexpr SlopeFrom slope_from = SlopeFrom::output;
-  [[nodiscard]] TANDEM_HOST_DEVICE float value(float x) const {
-    return leaky.negative_slope == 0 ? PlainRelu::value(x) : leaky.value(x);
+  template <class Body>
+  void choose(const Body& body) const {
+    negative_slope == 0 ? body(PlainRelu{}) : body(LeakyRelu{negative_slope});
   }
-  [[nodiscard]] TANDEM_HOST_DEVICE float gradient(float y, float dy) const {
-    return leaky.negative_slope == 0 ? PlainRelu::gradient(y, dy) : leaky.gradient(y, dy);
-  }
-  LeakyRelu leaky;
+  float negative_slope;
 };
 
 }  // namespace tandem::layers

@@ -1,5 +1,5 @@
-// Reorder: the same tensor in another layout or dtype, where neighbouring layers want different
-// ones. The host inserts it; its binding's input and output differ in these only.
+// Reorder: converts a tensor to another layout or dtype. The host inserts it between layers that
+// need different ones; its binding's input and output differ only in these.
 #pragma once
 
 #include "plugins/sdk.h"

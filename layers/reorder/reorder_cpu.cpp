@@ -1,4 +1,4 @@
-// Reorder on the cpu: oneDNN's, one way forward and the other way back.
+// Reorder on the cpu: oneDNN's, in one direction forward and in the other backward.
 #include "layers/reorder/reorder.h"
 #include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/onednn.h"
@@ -26,7 +26,7 @@ class ReorderCpu : public Needs {
 
   static constexpr uint32_t dtypes = float32_and_bfloat16;
 
-  // Every pair of layouts that the channels allow.
+  // Every pair of layouts that the number of channels allows.
   static LayoutOptions layouts(const Binding& binding) {
     LayoutOptions pairs;
     const LayoutOptions each = any_layout(binding.input(0).shape.c);

@@ -1,5 +1,5 @@
-// Reorder on NVIDIA GPUs, between NCHW and NHWC and between dtypes: one thread an element, in the
-// order in which it is written.
+// Reorder on NVIDIA GPUs, between NCHW and NHWC and between dtypes: one thread per element, in the
+// order of the target.
 #pragma once
 
 #include "layers/box_cuda.h"

@@ -1,6 +1,6 @@
-// Reshape: gives its input other extents, Caffe's: 0 keeps the input's, -1 is what is left over.
-// `axis` and `num_axes` say which axes are replaced. The result has at most four axes, and rows
-// stay rows. Elements keep their N,C,H,W order, so that nothing is computed.
+// Reshape: gives its input other extents, as Caffe does: 0 keeps the input's extent, -1 is computed
+// from the others. `axis` and `num_axes` select the axes that are replaced. The result has at most
+// four axes, and rows stay rows. Elements keep their N,C,H,W order, so that nothing is computed.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace tandem::layers {
 
 class ReshapedExtents {
  public:
-  // Throws Refusal for what does not fit.
+  // Throws Refusal for extents that do not fit.
   ReshapedExtents(const sdk::Attributes& attributes, const sdk::Shape& input)
       : input_(input), extents_(extents_of(input)), dims_(attributes.integers("dim")) {
     find_range(attributes);
@@ -35,7 +35,7 @@ class ReshapedExtents {
 
  private:
   void find_range(const sdk::Attributes& attributes) {
-    // Counted from the end, -1 is behind the last axis.
+    // Counted from the end, -1 is the position after the last axis.
     const int64_t axis = attributes.integer("axis");
     const int64_t replaced = attributes.integer("num_axes");
     begin_ = axis >= 0                    ? axis
@@ -44,7 +44,7 @@ class ReshapedExtents {
     end_ = replaced == -1 ? 4 : begin_ + replaced;
     if (end_ > 4) {
       throw sdk::invalid("axis ", begin_, " and the ", replaced,
-                         " axes from it on end behind the last of N, C, H, W");
+                         " axes from it on exceed N, C, H, W");
     }
   }
   void require_rows() const {
@@ -70,10 +70,10 @@ class ReshapedExtents {
       }
     }
     if (unknown == 0) return;
-    if (unknown > 1) throw sdk::invalid("dim -1, what is left over, can be written once only");
+    if (unknown > 1) throw sdk::invalid("dim -1 can be written only once");
     if (sdk::count(input_) % known != 0) {
       throw sdk::invalid("the input's ", sdk::count(input_), " elements (", sdk::text_of(input_),
-                         ") do not fall into ", known, ", so that dim -1 has no value");
+                         ") are not divisible by ", known, ", so dim -1 has no value");
     }
     for (int64_t& extent : result) {
       if (extent == -1) extent = sdk::count(input_) / known;
@@ -81,7 +81,7 @@ class ReshapedExtents {
   }
   void require_same_count(const std::vector<int64_t>& result) const {
     if (output_.n == input_.n && sdk::count(output_) == sdk::count(input_)) return;
-    throw sdk::invalid("the input has ", sdk::count(input_) / input_.n, " elements a row (",
+    throw sdk::invalid("the input has ", sdk::count(input_) / input_.n, " elements per row (",
                        sdk::text_of(input_), "), the result would be ", text_of(result));
   }
   static std::string text_of(const std::vector<int64_t>& extents) {
@@ -101,18 +101,18 @@ class ReshapedExtents {
 
 struct Reshape : sdk::LayerType {
   const char* name() const override { return "Reshape"; }
-  const char* help() const override { return "other extents for the same elements"; }
+  const char* help() const override { return "gives the elements other extents"; }
   std::vector<sdk::Parameter> parameters() const override {
     const char* block = "reshape_param";
     return {
         sdk::integers("reshape_param.shape", "dim")
             .range(-1, 1e9)
-            .help("extents; 0: the input's, -1: what is left over"),
-        sdk::integer(block, "axis").by_default("0").range(-4, 4).help("the first axis replaced"),
+            .help("extents; 0: the input's, -1: computed from the others"),
+        sdk::integer(block, "axis").by_default("0").range(-4, 4).help("the first replaced axis"),
         sdk::integer(block, "num_axes")
             .by_default("-1")
             .range(-1, 4)
-            .help("how many axes are replaced; -1: all that follow"),
+            .help("number of replaced axes; -1: all from axis on"),
     };
   }
   uint64_t traits() const override {

@@ -1,5 +1,5 @@
-// Scale: y = a x, or a x + b: one factor a for each index of the covered axes (a channel, by
-// default), trained, or a second input with values for each row of the batch.
+// Scale: y = a x, or a x + b, with one factor a for each index of the covered axes (by default the
+// channel). a is trained, or a second input with values for each row of the batch.
 #pragma once
 
 #include <vector>
@@ -14,8 +14,7 @@ struct Scale : sdk::LayerType {
   const char* help() const override { return "multiplies by trained factors or a second input"; }
   std::vector<sdk::Parameter> parameters() const override {
     std::vector<sdk::Parameter> result = covered_axes_parameters("scale_param");
-    result.push_back(
-        sdk::filler("scale_param", "filler").help("initial factors; without one they are 1"));
+    result.push_back(sdk::filler("scale_param", "filler").help("initial factors; default 1"));
     result.push_back(sdk::boolean("scale_param", "bias_term")
                          .by_default("false")
                          .help("adds a trained bias as well"));
@@ -32,7 +31,7 @@ struct Scale : sdk::LayerType {
     if (query.input_count() == 2 && query.attributes.boolean("bias_term")) {
       throw sdk::unsupported(
           "bias_term with two inputs would need a bias for each row of the "
-          "batch: put a Bias layer behind it");
+          "batch: add a Bias layer after it");
     }
     return {query.input(0)};
   }

@@ -1,9 +1,9 @@
 // Scale on the cpu: one pass over memory for each pass of the layer.
 #include "layers/scale/scale.h"
 
+#include "layers/broadcast_cpu.h"
 #include "layers/elementwise_cpu.h"
-#include "layers/spread_cpu.h"
-#include "plugins/cpu/rectified.h"
+#include "plugins/cpu/fused_relu.h"
 
 namespace {
 
@@ -14,23 +14,18 @@ using namespace tandem::layers;
 class ScaleCpu : public Needs {
  public:
   ScaleCpu(const Binding& binding, const Call&)
-      : spread_(binding.input(0), axes_of(binding)),
+      : broadcast_(binding.input(0), axes_of(binding)),
         dtype_(binding.input(0).dtype),
         trained_(binding.input_count() == 1),
         biased_(binding.weight_count() == 2),
-        rectifies_(rectifies(binding)) {
+        fuses_relu_(fuses_relu(binding)) {
     const bool sums =
         binding.has(trained_ ? TANDEM_WANTS_BACKWARD_WEIGHTS : TANDEM_WANTS_BACKWARD_DATA);
-    if (sums) scratch_bytes = sum_scratch_bytes(spread_);
-    copies_ = scratch_bytes;
-    // A second input's values and their gradient, in float32.
-    if (!trained_ && dtype_ == TANDEM_BFLOAT16) {
-      scratch_bytes += 2 * spread_.values() * static_cast<int64_t>(sizeof(float));
-    }
+    if (sums) scratch_bytes = sum_scratch_bytes(broadcast_);
   }
 
   static constexpr uint32_t dtypes = float32_and_bfloat16;
-  static constexpr uint64_t fused_activations = rectifying;
+  static constexpr uint64_t fused_activations = relu_only;
 
   static LayoutOptions layouts(const Binding& binding) { return layouts_for(binding); }
 
@@ -49,31 +44,33 @@ class ScaleCpu : public Needs {
   void forward_of(const Call& call, const Pass& pass) const {
     const T* x = input<T>(pass, 0);
     T* y = output<T>(pass, 0);
-    const float *a = factors<T>(pass), *b = biased_ ? pass.weight(1) : a;
-    const auto apply = [&](const auto& function) {
-      apply_values(call.threads, spread_, x, x, a, b, y, function);
-    };
     if (biased_) {
-      with_rectified<T>(rectifies_, scaled_and_biased, apply);
-    } else {
-      with_rectified<T>(rectifies_, scaled, apply);
+      const float *a = pass.weight(0), *b = pass.weight(1);
+      with_fused_relu<T>(fuses_relu_, scaled_and_biased, [&](const auto& function) {
+        apply_values(call.threads, broadcast_, x, x, a, b, y, function);
+      });
+      return;
     }
+    with_factors<T>(pass, [&](const auto* a) {
+      with_fused_relu<T>(fuses_relu_, scaled, [&](const auto& function) {
+        apply_values(call.threads, broadcast_, x, x, a, a, y, function);
+      });
+    });
   }
 
   template <class T>
   void data_of(const Call& call, const Pass& pass) const {
     const T *x = input<T>(pass, 0), *dy = output_gradient<T>(pass, 0);
-    if (!trained_ && pass.raw.input_gradients[1] != nullptr) {
-      T* da = input_gradient<T>(pass, 1);
-      if (spread_.one_value_an_element()) {
-        map(call.threads, spread_.elements(), x, dy, da, product);
-      } else {
-        sum_factors(call, pass, x, dy, da);
-      }
+    T* da = trained_ ? nullptr : input_gradient<T>(pass, 1);
+    if (da != nullptr && broadcast_.one_value_per_element()) {
+      map(call.threads, broadcast_.elements(), x, dy, da, product);
+    } else if (da != nullptr) {
+      sum_values(call.threads, broadcast_, x, dy, product, pass.scratch<double>(), da, false);
     }
     if (T* dx = input_gradient<T>(pass, 0)) {
-      const float* a = factors<T>(pass);
-      apply_values(call.threads, spread_, dy, dy, a, a, dx, scaled);
+      with_factors<T>(pass, [&](const auto* a) {
+        apply_values(call.threads, broadcast_, dy, dy, a, a, dx, scaled);
+      });
     }
   }
 
@@ -81,13 +78,19 @@ class ScaleCpu : public Needs {
   void weights_of(const Call& call, const Pass& pass) const {
     const T *x = input<T>(pass, 0), *dy = output_gradient<T>(pass, 0);
     if (float* da = pass.weight_gradient(0)) {
-      sum_values(call.threads, spread_, x, dy, product, pass.scratch<double>(), da,
+      sum_values(call.threads, broadcast_, x, dy, product, pass.scratch<double>(), da,
                  pass.accumulate());
     }
     if (biased_ && pass.weight_gradient(1) != nullptr) {
-      sum_values(call.threads, spread_, dy, dy, second, pass.scratch<double>(),
+      sum_values(call.threads, broadcast_, dy, dy, second, pass.scratch<double>(),
                  pass.weight_gradient(1), pass.accumulate());
     }
+  }
+
+  // body(factors): trained ones are float32, those of a second input have its type.
+  template <class T, class Body>
+  void with_factors(const Pass& pass, const Body& body) const {
+    trained_ ? body(pass.weight(0)) : body(input<T>(pass, 1));
   }
 
   static constexpr auto product = [](float x, float dy) { return x * dy; };
@@ -97,35 +100,9 @@ class ScaleCpu : public Needs {
   };
   static constexpr auto second = [](float, float dy) { return dy; };
 
-  [[nodiscard]] float* copy(const Pass& pass, int64_t number) const {
-    return reinterpret_cast<float*>(pass.scratch<std::byte>() + copies_) +
-           number * spread_.values();
-  }
-  template <class T>
-  [[nodiscard]] const float* factors(const Pass& pass) const {
-    if (trained_) return pass.weight(0);
-    if constexpr (std::is_same_v<T, float>) {
-      return pass.input(1);
-    } else {
-      widen(input<T>(pass, 1), copy(pass, 0), spread_.values());
-      return copy(pass, 0);
-    }
-  }
-  void sum_factors(const Call& call, const Pass& pass, const float* x, const float* dy,
-                   float* da) const {
-    sum_values(call.threads, spread_, x, dy, product, pass.scratch<double>(), da, false);
-  }
-  void sum_factors(const Call& call, const Pass& pass, const bfloat16* x, const bfloat16* dy,
-                   bfloat16* da) const {
-    float* sums = copy(pass, 1);
-    sum_values(call.threads, spread_, x, dy, product, pass.scratch<double>(), sums, false);
-    narrow(sums, da, spread_.values());
-  }
-
-  Spread spread_;
+  Broadcast broadcast_;
   int32_t dtype_;
-  int64_t copies_ = 0;  // where they begin in the scratch memory
-  bool trained_, biased_, rectifies_;
+  bool trained_, biased_, fuses_relu_;
 };
 
 }  // namespace

@@ -21,25 +21,10 @@ struct ProductOf {
   TANDEM_HOST_DEVICE float operator()(float x, float g, float, float) const { return x * g; }
 };
 
-class ScaleCuda : public sdk::Needs {
+class ScaleCuda : public BroadcastKernelCuda {
  public:
   ScaleCuda(const sdk::Binding& binding, const sdk::Call&)
-      : spread_(binding.input(0), axes_of(binding)),
-        dtype_(binding.input(0).dtype),
-        trained_(binding.input_count() == 1),
-        biased_(binding.weight_count() == 2),
-        rectifies_(rectifies(binding)) {
-    if (trained_ || !spread_.one_value_an_element()) {
-      scratch_bytes = sums_over(spread_).scratch_bytes();
-    }
-  }
-
-  static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint64_t fused_activations = rectifying;
-
-  static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
-    return cuda_layouts_for(binding);
-  }
+      : BroadcastKernelCuda(binding), biased_(binding.weight_count() == 2) {}
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
@@ -47,10 +32,10 @@ class ScaleCuda : public sdk::Needs {
       const T* x = cuda::input<T>(pass, 0);
       T* y = cuda::output<T>(pass, 0);
       if (biased_) {
-        apply_values(call, spread_, x, x, pass.weight(0), pass.weight(1), y, ScaledAndBiased(),
-                     rectifies_);
+        apply_values(call, broadcast_, x, x, pass.weight(0), pass.weight(1), y, ScaledAndBiased(),
+                     fuses_relu_);
       } else {
-        scale(call, pass, x, y, rectifies_);
+        scale(call, pass, x, y, fuses_relu_);
       }
     });
   }
@@ -72,42 +57,41 @@ class ScaleCuda : public sdk::Needs {
       using T = decltype(element);
       const T *x = cuda::input<T>(pass, 0), *dy = cuda::output_gradient<T>(pass, 0);
       if (float* da = pass.weight_gradient(0)) {
-        sum_values(call, spread_, x, dy, ProductOf(), scratch, da, pass.accumulate());
+        sum_values(call, broadcast_, x, dy, ProductOf(), scratch, da, pass.accumulate());
       }
       if (biased_ && pass.weight_gradient(1) != nullptr) {
-        sum_values(call, spread_, dy, dy, SecondOf(), scratch, pass.weight_gradient(1),
+        sum_values(call, broadcast_, dy, dy, SecondOf(), scratch, pass.weight_gradient(1),
                    pass.accumulate());
       }
     });
   }
 
  private:
-  // Trained factors are float32, a second input is as the first.
+  // Trained factors are float32, a second input has the type of the first.
   template <class T>
-  void scale(const sdk::Call& call, const sdk::Pass& pass, const T* x, T* y, bool rectifies) const {
+  void scale(const sdk::Call& call, const sdk::Pass& pass, const T* x, T* y,
+             bool fuses_relu) const {
     if (trained_) {
       const float* a = pass.weight(0);
-      apply_values(call, spread_, x, x, a, a, y, Scaled(), rectifies);
+      apply_values(call, broadcast_, x, x, a, a, y, Scaled(), fuses_relu);
     } else {
       const T* a = cuda::input<T>(pass, 1);
-      apply_values(call, spread_, x, x, a, a, y, Scaled(), rectifies);
+      apply_values(call, broadcast_, x, x, a, a, y, Scaled(), fuses_relu);
     }
   }
   template <class T>
   void factor_gradient(const sdk::Call& call, const sdk::Pass& pass) const {
     const T *x = cuda::input<T>(pass, 0), *dy = cuda::output_gradient<T>(pass, 0);
     T* da = cuda::input_gradient<T>(pass, 1);
-    if (spread_.one_value_an_element()) {
+    if (broadcast_.one_value_per_element()) {
       const T* a = cuda::input<T>(pass, 1);
-      apply_values(call, spread_, x, dy, a, a, da, ProductOf());
+      apply_values(call, broadcast_, x, dy, a, a, da, ProductOf());
     } else {
-      sum_values(call, spread_, x, dy, ProductOf(), pass.scratch<double>(), da, false);
+      sum_values(call, broadcast_, x, dy, ProductOf(), pass.scratch<double>(), da, false);
     }
   }
 
-  Spread spread_;
-  int32_t dtype_;
-  bool trained_, biased_, rectifies_;
+  bool biased_;
 };
 
 }  // namespace tandem::layers

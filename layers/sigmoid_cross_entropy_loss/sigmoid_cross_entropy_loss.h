@@ -1,5 +1,6 @@
-// SigmoidCrossEntropyLoss: the sum of -t log p - (1 - t) log(1 - p) with p = sigmoid(score), for a
-// target t in [0, 1] of every score; divided by the samples unless normalization says otherwise.
+// SigmoidCrossEntropyLoss: the sum of -t log p - (1 - t) log(1 - p) with p = sigmoid(score) and a
+// target t in [0, 1] for every score, divided by the number of samples unless normalization selects
+// another divisor.
 #pragma once
 
 #include <vector>

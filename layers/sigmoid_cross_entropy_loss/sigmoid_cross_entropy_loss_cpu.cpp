@@ -1,5 +1,5 @@
 // SigmoidCrossEntropyLoss on the cpu, from the scores: for x >= 0 the loss is (1 - t) x + log(1 +
-// exp(-x)), else -t x + log(1 + exp(x)), so that nothing overflows.
+// exp(-x)), otherwise -t x + log(1 + exp(x)), so that nothing overflows.
 #include "layers/sigmoid_cross_entropy_loss/sigmoid_cross_entropy_loss.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// SigmoidCrossEntropyLoss on NVIDIA GPUs, from the scores; see the cpu's for the formula.
+// SigmoidCrossEntropyLoss on NVIDIA GPUs, from the scores; see the cpu kernel for the formula.
 #pragma once
 
 #include "layers/euclidean_loss/euclidean_loss_cuda.h"

@@ -1,5 +1,5 @@
-// Silence: takes any number of inputs and makes nothing of them, so that they do not count as
-// outputs of the net. No gradient comes out of it.
+// Silence: consumes any number of inputs, so that they are not outputs of the net. It has no
+// outputs and no gradients.
 #pragma once
 
 #include "plugins/sdk.h"
@@ -8,7 +8,7 @@ namespace tandem::layers {
 
 struct Silence : sdk::LayerType {
   const char* name() const override { return "Silence"; }
-  const char* help() const override { return "takes its inputs and makes nothing of them"; }
+  const char* help() const override { return "consumes inputs and has no outputs"; }
   sdk::Arity inputs() const override { return {1, -1}; }
   sdk::Arity outputs() const override { return {0, 0}; }
   uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_NO_DATA_GRADIENT; }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "layers/silence/silence.h"
-#include "plugins/cuda/places.h"
+#include "plugins/cuda/indexing.h"
 
 namespace tandem::layers {
 

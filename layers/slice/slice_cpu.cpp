@@ -1,4 +1,4 @@
-// Slice on the cpu: a copy of each part, in every layout whose blocks no cut divides.
+// Slice on the cpu: a copy of each part, in every layout whose blocks are not divided.
 #include "layers/box_copy.h"
 #include "layers/slice/slice.h"
 
@@ -12,12 +12,12 @@ class SliceCpu {
   SliceCpu(const Binding& binding, const Call&) {
     const tandem_tensor& input = binding.input(0);
     const size_t axis = slice_axis(binding.attributes, input.shape);
-    Extents place{};
+    Extents begin{};
     for (size_t i = 0; i < binding.output_count(); ++i) {
       const Shape& output = binding.output(i).shape;
-      parts_.emplace_back(input.layout, input.shape, place, output, Extents{}, extents_of(output));
+      parts_.emplace_back(input.layout, input.shape, begin, output, Extents{}, extents_of(output));
       gradients_.push_back(parts_.back().reversed());
-      place[axis] += extents_of(output)[axis];
+      begin[axis] += extents_of(output)[axis];
     }
   }
 

@@ -13,11 +13,11 @@ class SliceCuda {
   SliceCuda(const sdk::Binding& binding, const sdk::Call&) {
     const tandem_tensor& input = binding.input(0);
     const size_t axis = slice_axis(binding.attributes, input.shape);
-    Extents place{};
+    Extents begin{};
     for (size_t i = 0; i < binding.output_count(); ++i) {
       const sdk::Shape& output = binding.output(i).shape;
-      parts_.emplace_back(input.layout, input.shape, place, output, Extents{}, extents_of(output));
-      place[axis] += extents_of(output)[axis];
+      parts_.emplace_back(input.layout, input.shape, begin, output, Extents{}, extents_of(output));
+      begin[axis] += extents_of(output)[axis];
     }
   }
 
@@ -28,7 +28,7 @@ class SliceCuda {
       copy_box(call, parts_[i], pass.input(0), pass.output(i));
     }
   }
-  // What nobody differentiates has the gradient zero.
+  // An output without a gradient counts as one with gradient zero.
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
     for (size_t i = 0; i < parts_.size(); ++i) {
       copy_box(call, parts_[i].reversed(), pass.output_gradient(i), pass.input_gradient(0));

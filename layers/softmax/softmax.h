@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "layers/engine_parameter.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {
@@ -13,10 +14,7 @@ struct Softmax : sdk::LayerType {
   std::vector<sdk::Parameter> parameters() const override {
     return {
         sdk::integer("softmax_param", "axis").by_default("1").range(1, 1).help("the channel axis"),
-        sdk::word("softmax_param", "engine")
-            .by_default("DEFAULT")
-            .one_of("DEFAULT|CAFFE|CUDNN")
-            .help("ignored: the device decides"),
+        engine_parameter("softmax_param"),
     };
   }
   uint64_t traits() const override {

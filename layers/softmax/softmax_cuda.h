@@ -8,7 +8,7 @@
 
 namespace tandem::layers {
 
-// What softmax needs to know of a group of scores.
+// The maximum and sum that the softmax of a group of scores needs.
 struct ScoresOfGroup {
   float highest;
   double sum;  // of exp(score - highest)
@@ -32,15 +32,15 @@ TANDEM_HOST_DEVICE ScoresOfGroup scores_of_group(const Team& team, const float* 
 struct SoftmaxForward {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t group) const {
-    const int64_t first = places.first(group);
-    const ScoresOfGroup scores = scores_of_group(team, x + first, places.reduced, places.inner);
+    const int64_t first = index.first(group);
+    const ScoresOfGroup scores = scores_of_group(team, x + first, index.reduced, index.inner);
     const auto factor = static_cast<float>(1 / scores.sum);
-    for (int64_t r = team.rank(); r < places.reduced; r += team.size()) {
-      const int64_t i = first + r * places.inner;
+    for (int64_t r = team.rank(); r < index.reduced; r += team.size()) {
+      const int64_t i = first + r * index.inner;
       y[i] = expf(x[i] - scores.highest) * factor;
     }
   }
-  GroupPlaces places;
+  GroupIndex index;
   const float* x;
   float* y;
 };
@@ -49,19 +49,19 @@ struct SoftmaxForward {
 struct SoftmaxBackward {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t group) const {
-    const int64_t first = places.first(group);
+    const int64_t first = index.first(group);
     double sum = 0;
-    for (int64_t r = team.rank(); r < places.reduced; r += team.size()) {
-      const int64_t i = first + r * places.inner;
+    for (int64_t r = team.rank(); r < index.reduced; r += team.size()) {
+      const int64_t i = first + r * index.inner;
       sum += static_cast<double>(y[i]) * static_cast<double>(dy[i]);
     }
-    const auto along = static_cast<float>(team.sum(sum));
-    for (int64_t r = team.rank(); r < places.reduced; r += team.size()) {
-      const int64_t i = first + r * places.inner;
-      dx[i] = y[i] * (dy[i] - along);
+    const auto projection = static_cast<float>(team.sum(sum));
+    for (int64_t r = team.rank(); r < index.reduced; r += team.size()) {
+      const int64_t i = first + r * index.inner;
+      dx[i] = y[i] * (dy[i] - projection);
     }
   }
-  GroupPlaces places;
+  GroupIndex index;
   const float *y, *dy;
   float* dx;
 };
@@ -74,11 +74,11 @@ class SoftmaxCuda {
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
     cuda::for_teams(call, teams_for(groups_),
-                    SoftmaxForward{GroupPlaces(groups_), pass.input(0), pass.output(0)});
+                    SoftmaxForward{GroupIndex(groups_), pass.input(0), pass.output(0)});
   }
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
     cuda::for_teams(call, teams_for(groups_),
-                    SoftmaxBackward{GroupPlaces(groups_), pass.output(0), pass.output_gradient(0),
+                    SoftmaxBackward{GroupIndex(groups_), pass.output(0), pass.output_gradient(0),
                                     pass.input_gradient(0)});
   }
 

@@ -1,23 +1,24 @@
-// SoftmaxWithLoss: the sum over rows and places of -log softmax(scores)[label], normalised; a
-// second output, if named, has the probabilities. What is labelled below zero or with ignore_label
-// adds nothing and has no gradient. Where the second input has the shape of the scores, it holds a
-// target for each class instead of a label: the sum of -target * log softmax, for targets t >= 0
-// that need not sum to 1 (a sample of several classes, or one that counts more than others).
+// SoftmaxWithLoss: the sum over rows and positions of -log softmax(scores)[label], normalised. An
+// optional second output holds the probabilities. A label below zero, or equal to ignore_label,
+// adds nothing and gets no gradient. If the second input has the shape of the scores, it holds a
+// target for each class instead of a label. The loss is then the sum of -target * log softmax, for
+// targets t >= 0 that need not sum to 1 (a sample of several classes, or of another weight).
 #pragma once
 
 #include <vector>
 
+#include "layers/engine_parameter.h"
 #include "layers/loss.h"
 #include "layers/rows.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {
 
-// A single class has nothing to share: then it is a label.
+// With a single class, the second input is a label.
 inline bool reads_targets(const sdk::Shape& scores, const sdk::Shape& second, int64_t axis) {
   const bool same =
       scores.n == second.n && scores.c == second.c && scores.h == second.h && scores.w == second.w;
-  return same && Places(scores, axis).classes > 1;
+  return same && ScoreShape(scores, axis).classes > 1;
 }
 
 struct SoftmaxWithLoss : sdk::LayerType {
@@ -29,10 +30,7 @@ struct SoftmaxWithLoss : sdk::LayerType {
   std::vector<sdk::Parameter> parameters() const override {
     std::vector<sdk::Parameter> result = loss_parameters("VALID");
     result.push_back(axis_parameter("softmax_param"));
-    result.push_back(sdk::word("softmax_param", "engine")
-                         .by_default("DEFAULT")
-                         .one_of("DEFAULT|CAFFE|CUDNN")
-                         .help("ignored: the device decides"));
+    result.push_back(engine_parameter("softmax_param"));
     return result;
   }
   uint64_t traits() const override {
@@ -47,7 +45,7 @@ struct SoftmaxWithLoss : sdk::LayerType {
     } else if (query.attributes.is_set("ignore_label")) {
       throw sdk::invalid("has an ignore_label, but a target for each class, ",
                          sdk::text_of(query.input(1)),
-                         ": give what should not count targets of 0 instead");
+                         ": use targets of 0 for positions that should not count");
     }
     std::vector<sdk::Shape> result{{1, 1, 1, 1}};
     if (query.output_count() == 2) result.push_back(query.input(0));

@@ -1,5 +1,5 @@
-// SoftmaxWithLoss on NVIDIA GPUs: a team for each label. The logarithm is taken of the sum, not of
-// a probability, so that a hopeless row has its true loss.
+// SoftmaxWithLoss on NVIDIA GPUs: a team for each label. It takes the logarithm of the sum, not of
+// a probability, so that the loss of a row with a very small probability is exact, too.
 #pragma once
 
 #include "layers/rows_cuda.h"
@@ -8,7 +8,8 @@
 
 namespace tandem::layers {
 
-// The loss of each label; its probabilities go where they are wanted.
+// The loss of each label. The probabilities are written to `saved` and `output` if these are
+// wanted.
 struct SoftmaxLosses {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t index) const {
@@ -18,12 +19,12 @@ struct SoftmaxLosses {
   }
   template <class Team>
   TANDEM_HOST_DEVICE ScoresOfGroup store_probabilities(const Team& team, int64_t first) const {
-    const Places& places = labels.places();
-    const ScoresOfGroup group = scores_of_group(team, scores + first, places.classes, places.inner);
+    const ScoreShape& shape = labels.shape();
+    const ScoresOfGroup group = scores_of_group(team, scores + first, shape.classes, shape.inner);
     if (saved != nullptr || output != nullptr) {
       const auto factor = static_cast<float>(1 / group.sum);
-      for (int64_t c = team.rank(); c < places.classes; c += team.size()) {
-        const int64_t i = first + c * places.inner;
+      for (int64_t c = team.rank(); c < shape.classes; c += team.size()) {
+        const int64_t i = first + c * shape.inner;
         const float probability = expf(scores[i] - group.highest) * factor;
         if (saved != nullptr) saved[i] = probability;
         if (output != nullptr) output[i] = probability;
@@ -37,27 +38,27 @@ struct SoftmaxLosses {
     if (label == DeviceLabels::no_class) return static_cast<double>(NAN);
     if (label < 0) return 0;
     return static_cast<double>(group.highest) + log(group.sum) -
-           static_cast<double>(scores[first + label * labels.places().inner]);
+           static_cast<double>(scores[first + label * labels.shape().inner]);
   }
   DeviceLabels labels;
   const float* scores;
   float *saved, *output;  // nullptr: not wanted
   double* losses;
 };
-// The same for a target of each class: the sum of target (log sum - score). A target that is below
-// zero or not a number makes the loss not a number.
+// The same with a target for each class: the sum of target (log sum - score). A target that is
+// negative or NaN makes the loss NaN.
 struct SoftmaxTargetLosses {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t index) const {
-    const Places& places = softmax.labels.places();
+    const ScoreShape& shape = softmax.labels.shape();
     const int64_t first = softmax.labels.first(index);
     const ScoresOfGroup group = softmax.store_probabilities(team, first);
     const double logarithm = static_cast<double>(group.highest) + log(group.sum);
     double loss = 0;
-    for (int64_t c = team.rank(); c < places.classes; c += team.size()) {
-      const int64_t i = first + c * places.inner;
+    for (int64_t c = team.rank(); c < shape.classes; c += team.size()) {
+      const int64_t i = first + c * shape.inner;
       const float target = targets[i];
-      // What a class without a target scores does not matter, though it were infinite.
+      // The score of a class with target 0 is not used, even if it is infinite.
       if (target == 0) continue;
       const bool is_target = target > 0 && target < INFINITY;
       loss += is_target ? static_cast<double>(target) *
@@ -65,7 +66,7 @@ struct SoftmaxTargetLosses {
                         : static_cast<double>(NAN);
     }
     loss = team.sum(loss);
-    const int64_t row = cuda::quotient(index, places.labels_of_row());
+    const int64_t row = cuda::quotient(index, shape.labels_of_row());
     if (team.rank() == 0) softmax.losses[index] = rows.holds_sample(row) ? loss : 0;
   }
   SoftmaxLosses softmax;
@@ -91,21 +92,21 @@ struct SoftmaxLossGradient {
   float* gradient;
 };
 
-// Of a place: factor (sum of targets * probability - target).
+// The gradient of a position: factor (sum of targets * probability - target).
 struct SoftmaxTargetGradient {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t index) const {
-    const Places& places = labels.places();
+    const ScoreShape& shape = labels.shape();
     const int64_t first = labels.first(index);
     double sum = 0;
-    for (int64_t c = team.rank(); c < places.classes; c += team.size()) {
-      sum += static_cast<double>(targets[first + c * places.inner]);
+    for (int64_t c = team.rank(); c < shape.classes; c += team.size()) {
+      sum += static_cast<double>(targets[first + c * shape.inner]);
     }
     const auto whole = static_cast<float>(team.sum(sum));
     const float factor = *loss_weight / *divisor;
-    const bool counts = rows.holds_sample(cuda::quotient(index, places.labels_of_row()));
-    for (int64_t c = team.rank(); c < places.classes; c += team.size()) {
-      const int64_t i = first + c * places.inner;
+    const bool counts = rows.holds_sample(cuda::quotient(index, shape.labels_of_row()));
+    for (int64_t c = team.rank(); c < shape.classes; c += team.size()) {
+      const int64_t i = first + c * shape.inner;
       gradient[i] = counts ? factor * (whole * probabilities[i] - targets[i]) : 0.0F;
     }
   }
@@ -118,15 +119,15 @@ struct SoftmaxTargetGradient {
 class SoftmaxWithLossCuda : public sdk::Needs {
  public:
   SoftmaxWithLossCuda(const sdk::Binding& binding, const sdk::Call&)
-      : labels_(Places(binding.input(0).shape, binding.attributes.integer("axis")),
+      : labels_(ScoreShape(binding.input(0).shape, binding.attributes.integer("axis")),
                 binding.attributes),
         has_targets_(reads_targets(binding.input(0).shape, binding.input(1).shape,
                                    binding.attributes.integer("axis"))),
         elements_(sdk::count(binding.input(0).shape)),
         outputs_(binding.output_count()),
-        normaliser_(binding.attributes, labels_.places.labels_of_row()),
-        total_(labels_.places.labels()) {
-    scratch_bytes = labels_.places.labels() * 8 + total_.scratch_bytes();
+        normaliser_(binding.attributes, labels_.shape.labels_of_row()),
+        total_(labels_.shape.labels()) {
+    scratch_bytes = labels_.shape.labels() * 8 + total_.scratch_bytes();
     if (binding.has(TANDEM_WANTS_BACKWARD_DATA)) saved_bytes = (header + elements_) * 4;
     statistics = normaliser_.counts() ? 1 : 0;
   }
@@ -137,7 +138,7 @@ class SoftmaxWithLossCuda : public sdk::Needs {
   }
 
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    const Places& places = labels_.places;
+    const ScoreShape& shape = labels_.shape;
     auto* losses = pass.scratch<double>();
     const bool saves = saved_bytes > 0;
     const SoftmaxLosses body{DeviceLabels(labels_, pass), pass.input(0),
@@ -148,7 +149,7 @@ class SoftmaxWithLossCuda : public sdk::Needs {
     } else {
       cuda::for_teams(call, teams(), body);
     }
-    total_.run(call, SoftmaxLossTerm{losses}, losses + places.labels(),
+    total_.run(call, SoftmaxLossTerm{losses}, losses + shape.labels(),
                StoreLoss{normaliser_.of(pass), 1, pass.output(0), saves ? pass.saved() : nullptr});
   }
 
@@ -169,7 +170,7 @@ class SoftmaxWithLossCuda : public sdk::Needs {
 
  private:
   [[nodiscard]] cuda::Teams teams() const {
-    return {labels_.places.labels(), labels_.places.classes, labels_.places.inner > 1};
+    return {labels_.shape.labels(), labels_.shape.classes, labels_.shape.inner > 1};
   }
 
   static constexpr int64_t header = 16;  // floats of saved memory before the probabilities

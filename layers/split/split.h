@@ -1,5 +1,5 @@
-// Split: hands one tensor to several readers. Its backward pass sums their gradients, in order. The
-// host inserts it where an output has more than one reader.
+// Split: gives one tensor to several consumers. Its backward pass sums their gradients in order.
+// The host inserts it where an output has more than one consumer.
 #pragma once
 
 #include "plugins/sdk.h"

@@ -1,4 +1,4 @@
-// Split on the cpu: one pass over memory, in whatever order its elements lie.
+// Split on the cpu: one pass over memory, in the order in which the elements lie.
 #include "layers/split/split.h"
 #include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/team.h"
@@ -30,7 +30,7 @@ class SplitCpu {
   }
 
  private:
-  // A range that stays in the cache while every output's gradient is added to it.
+  // A tile of this size stays in the cache while the gradients of all outputs are added to it.
   static constexpr int64_t part = 2048;
 
   template <class T>

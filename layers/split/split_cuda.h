@@ -1,12 +1,12 @@
-// Split on NVIDIA GPUs. Its backward pass adds the gradients in the outputs' order, as many at a
-// time as a kernel can be told of, which rounds once each time.
+// Split on NVIDIA GPUs. Its backward pass adds the gradients in the outputs' order. A kernel adds a
+// limited number of them; each kernel rounds once.
 #pragma once
 
 #include <algorithm>
 
 #include "layers/split/split.h"
 #include "plugins/cuda/elements.h"
-#include "plugins/cuda/places.h"
+#include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::layers {

@@ -1,5 +1,5 @@
-// SumLoss: the sum of all values of the batch, or its mean over the samples. The host puts one
-// behind a layer that is no loss but has a loss_weight, which Caffe means by it.
+// SumLoss: the sum of all values of the batch, or its mean over the samples. The host appends one
+// to a layer that is not a loss but has a loss_weight, which has this meaning in Caffe.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// SumLoss on the cpu: in any layout.
+// SumLoss on the cpu, in any layout.
 #include "layers/sum_loss/sum_loss.h"
 
 #include "layers/row_sums.h"

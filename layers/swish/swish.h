@@ -4,19 +4,16 @@
 
 #include <vector>
 
+#include "layers/elementwise.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {
 
-struct Swish : sdk::LayerType {
+struct Swish : ElementwiseLayer<SlopeFrom::input> {
   const char* name() const override { return "Swish"; }
   const char* help() const override { return "x * sigmoid(beta * x), element by element"; }
   std::vector<sdk::Parameter> parameters() const override {
     return {sdk::number("swish_param", "beta").by_default("1").help("steepness of the sigmoid")};
-  }
-  uint64_t traits() const override {
-    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_SLICED_OUTPUTS | TANDEM_SAVES_NOTHING |
-           TANDEM_BACKWARD_READS_INPUTS;
   }
 };
 

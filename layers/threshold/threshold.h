@@ -1,5 +1,5 @@
-// Threshold: y = 1 for x > threshold, 0 otherwise; element by element. It has no gradient: nothing
-// below it can be trained through it.
+// Threshold: y = 1 for x > threshold, 0 otherwise, element by element. It has no gradient, so that
+// the layers before it are not trained through it.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ struct Threshold : sdk::LayerType {
   std::vector<sdk::Parameter> parameters() const override {
     return {sdk::number("threshold_param", "threshold")
                 .by_default("0")
-                .help("what an input must exceed")};
+                .help("an input above it gives 1")};
   }
   uint64_t traits() const override {
     return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_NO_DATA_GRADIENT;

@@ -1,5 +1,5 @@
-// Tile: repeats its input along one axis, Caffe's. The gradient is the sum over the tiles, in their
-// order.
+// Tile: repeats its input along one of Caffe's axes. The gradient is the sum over the tiles, in
+// their order.
 #pragma once
 
 #include <vector>

@@ -13,9 +13,9 @@ class TileCpu {
     const Shape& input = binding.input(0).shape;
     const tandem_tensor& output = binding.output(0);
     const size_t axis = sample_axis(binding.attributes.integer("axis"), input);
-    Extents place{};
-    for (; place[axis] < extents_of(output.shape)[axis]; place[axis] += extents_of(input)[axis]) {
-      tiles_.emplace_back(output.layout, input, Extents{}, output.shape, place, extents_of(input));
+    Extents begin{};
+    for (; begin[axis] < extents_of(output.shape)[axis]; begin[axis] += extents_of(input)[axis]) {
+      tiles_.emplace_back(output.layout, input, Extents{}, output.shape, begin, extents_of(input));
       gradients_.push_back(tiles_.back().reversed());
     }
   }

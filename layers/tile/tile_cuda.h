@@ -1,4 +1,4 @@
-// Tile on NVIDIA GPUs: one thread an element of the output; backward, of the input.
+// Tile on NVIDIA GPUs: one thread per element of the output; backward, of the input.
 #pragma once
 
 #include "layers/box_cuda.h"
@@ -6,7 +6,7 @@
 
 namespace tandem::layers {
 
-// The first tile as a box, and how far each is from the one before.
+// The first tile as a box, and the distance from tile to tile.
 struct TileGeometry {
   DeviceBox first;
   cuda::Divisor elements;
@@ -16,7 +16,7 @@ struct TileGeometry {
 struct TileForward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
     const int64_t tile = cuda::quotient(i, geometry.elements);
-    const BoxPlaces at = places_of(geometry.first, i - tile * geometry.elements);
+    const BoxOffsets at = offsets_of(geometry.first, i - tile * geometry.elements);
     y[at.target + tile * geometry.step] = x[at.source];
   }
   TileGeometry geometry;
@@ -26,7 +26,7 @@ struct TileForward {
 
 struct TileBackward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const BoxPlaces at = places_of(geometry.first, i);
+    const BoxOffsets at = offsets_of(geometry.first, i);
     float sum = dy[at.target];
     for (int64_t tile = 1; tile < geometry.tiles; ++tile) {
       sum += dy[at.target + tile * geometry.step];
@@ -60,9 +60,9 @@ class TileCuda {
     const size_t axis = sample_axis(binding.attributes.integer("axis"), input);
     const int64_t tiles = extents_of(output.shape)[axis] / extents_of(input)[axis];
     const auto box = [&](int64_t tile) {
-      Extents place{};
-      place[axis] = tile * extents_of(input)[axis];
-      return Box(output.layout, input, {}, output.shape, place, extents_of(input));
+      Extents begin{};
+      begin[axis] = tile * extents_of(input)[axis];
+      return Box(output.layout, input, {}, output.shape, begin, extents_of(input));
     };
     const int64_t step = tiles > 1 ? box(1).target_offset - box(0).target_offset : 0;
     return {DeviceBox(box(0)), sdk::count(input), tiles, step};

@@ -1,4 +1,4 @@
-// Layers that look at what is near every element, on NVIDIA GPUs.
+// Layers that read a neighbourhood of every element, on NVIDIA GPUs.
 #include "layers/lrn/lrn_cuda.h"
 #include "layers/pooling/pooling_cuda.h"
 

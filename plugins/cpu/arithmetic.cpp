@@ -12,7 +12,7 @@ namespace tandem::cpu {
 
 namespace {
 
-// Small enough to stay in the L1 cache while one source after the other is added.
+// Small enough to stay in the L1 cache while the sources are added one after the other.
 constexpr int64_t block = 2048;
 
 TANDEM_CPU_VECTOR void add_range(float* target, const float* source, int64_t count) {
@@ -25,7 +25,7 @@ TANDEM_CPU_VECTOR void add_range(float* target, const float* first, const float*
   for (int64_t i = 0; i < count; ++i) target[i] = (target[i] + first[i]) + second[i];
 }
 
-// In lanes, so that the order of the additions is the same at any vector width.
+// In lanes, so that the order of the additions is the same for any vector width.
 TANDEM_CPU_VECTOR double sum_of_squares_range(const float* values, int64_t count) {
   constexpr int64_t width = 16;
   double lanes[width] = {};

@@ -1,4 +1,4 @@
-// The cpu backend: N devices that share this computer's cores.
+// The cpu backend: N devices that share the cores of this computer.
 
 #include <algorithm>
 #include <cstring>
@@ -37,7 +37,7 @@ EventOfMachine& of(tandem_event* event) {
   return *reinterpret_cast<EventOfMachine*>(event);
 }
 
-// What a host of another minor version does not know of is left out.
+// Fields that a host of another minor version does not know are left out.
 void give(const tandem_device_info& info, tandem_device_info* target) {
   const uint32_t size = std::min<uint32_t>(target->struct_size, sizeof info);
   std::memcpy(target, &info, size);
@@ -80,7 +80,8 @@ void release(tandem_machine*, int32_t, int32_t, void* address) {
   tandem::cpu::release(address);
 }
 
-// The streams of a device are equals: the system's scheduler knows better than a fixed priority.
+// All streams of a device have the same priority: the operating system schedules them better than
+// fixed priorities would.
 tandem_status create_stream(tandem_machine* machine, int32_t device, int32_t, const char* name,
                             tandem_stream** stream) {
   return guarded([&] {

@@ -7,7 +7,7 @@
 namespace tandem::cpu {
 
 void Clock::sleep_until(double seconds) const {
-  if (now() >= seconds) return;  // a call of the kernel for nothing
+  if (now() >= seconds) return;  // saves a system call
   // libstdc++'s steady clock is CLOCK_MONOTONIC.
   const double since_opened = std::ceil(seconds * 1e9);
   const auto nanoseconds = std::chrono::nanoseconds(opened_.time_since_epoch()).count() +

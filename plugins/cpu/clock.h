@@ -1,5 +1,5 @@
 // Seconds since a machine was opened, on the steady clock, and sleeping until such a time. A sleep
-// never ends early and, given a CPU, ends within about 50 us.
+// never ends early. If a CPU is free, it ends within about 50 us.
 #pragma once
 
 #include <chrono>

@@ -13,7 +13,7 @@ namespace {
 
 using std::filesystem::path;
 
-// Whether one of the comma-separated names is this one.
+// Whether `name` is one of the comma-separated names.
 bool lists(const std::string& names, const std::string& name) {
   std::istringstream stream(names);
   for (std::string one; std::getline(stream, one, ',');) {
@@ -22,8 +22,9 @@ bool lists(const std::string& names, const std::string& name) {
   return false;
 }
 
-// The group's folder and its parents, of version 2 (controller "") or of a version 1 controller.
-// Inside a container the path may be the host's: the mount's root, always last, still is ours.
+// The folders of the group and its parents, of version 2 (controller "") or of a version 1
+// controller. In a container the path may be the host's; the root of the mount, which is always the
+// last one, is still correct.
 std::vector<path> folders(const std::string& controller) {
   const path mount =
       controller.empty() ? path("/sys/fs/cgroup") : path("/sys/fs/cgroup") / controller;
@@ -45,7 +46,7 @@ std::vector<path> folders(const std::string& controller) {
   return result;
 }
 
-// The first word of a file that is a number; "max" and what cannot be read is none.
+// The number at the beginning of a file; none for "max" and for a file that cannot be read.
 std::optional<double> read_number(const path& file) {
   std::ifstream stream(file);
   double value = 0;
@@ -53,7 +54,7 @@ std::optional<double> read_number(const path& file) {
   return std::nullopt;
 }
 
-// The value after `key` in a file of "key value" lines; 0 if it is not there.
+// The value of `key` in a file of "key value" lines; 0 if it is missing.
 double read_entry(const path& file, const std::string& key) {
   std::ifstream stream(file);
   std::string name;

@@ -10,9 +10,10 @@ struct MemoryLimit {
   int64_t limit = 0;  // bytes
   int64_t used = 0;   // bytes that cannot be reclaimed
 };
-// The tightest along the path from this process's group to the root: the one with least left.
+// The tightest limit on the path from this process's group to the root: the one with the least
+// remaining memory.
 [[nodiscard]] std::optional<MemoryLimit> memory_limit();
-// Cores' worth of time; the smallest along the path.
+// The smallest quota on that path, in cores.
 [[nodiscard]] std::optional<double> core_quota();
 
 }  // namespace tandem::cpu

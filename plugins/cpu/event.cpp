@@ -11,7 +11,7 @@ void Record::reach(double time) {
     time_ = time;
     is_reached_ = true;
   }
-  // Without the lock, which those who wake would have to wait for at once.
+  // Without the lock, which the woken threads take at once.
   condition_.notify_all();
 }
 

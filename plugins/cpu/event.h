@@ -1,6 +1,5 @@
-// Events. Every record of an event is an object of its own, so that a wait means the record that
-// was the latest when the wait was issued, whatever is recorded afterwards and wherever. Waiting
-// blocks.
+// Events. Every record of an event is an object, so that a wait refers to the record that was the
+// latest when the wait was issued, whatever is recorded afterwards. Waiting blocks.
 #pragma once
 
 #include <condition_variable>
@@ -13,9 +12,9 @@ class Record {
  public:
   void reach(double time);
   [[nodiscard]] bool is_reached() const;
-  // Blocks; the time when it was reached.
+  // Blocks until it is reached; returns the time at which it was reached.
   double wait() const;
-  // False if it is not reached within `seconds`; below 0: waits for ever.
+  // False if it is not reached within `seconds`. A negative number: waits without limit.
   [[nodiscard]] bool wait_for(double seconds) const;
   [[nodiscard]] double time() const;
 

@@ -34,7 +34,7 @@ double clock_hertz() {
   return megahertz > 0 ? megahertz * 1e6 : 2.5e9;
 }
 
-// Two vector units that multiply and add, as most cores since 2015 have.
+// Two vector units with fused multiply-add, as in most cores since 2015.
 double flops_per_cycle() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f")) return 64;

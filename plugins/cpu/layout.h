@@ -1,6 +1,6 @@
-// Where the elements of a logical N,C,H,W tensor lie in each of the ABI's layouts: all of them
-// are rows of (channel block, h, w, channel within the block), plain NCHW with blocks of one
-// channel and NHWC with one block of all.
+// The memory offsets of the elements of a logical N,C,H,W tensor in each of the ABI's layouts.
+// Every layout consists of rows of (channel block, h, w, channel within the block); plain NCHW has
+// blocks of one channel, NHWC has one block of all channels.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ struct Placement {
   int64_t block;
 };
 
-// A tensor of 1x1 images lies the same way in every layout but is called NCHW: beside a neighbour
-// of another layout, oneDNN wants it called by that one.
+// A tensor of 1x1 images has the same memory in every layout, and its layout is called NCHW. oneDNN
+// expects it to be called by the layout of its neighbour.
 inline tandem_tensor named_as(tandem_tensor tensor, const tandem_tensor& neighbour) {
   const bool one_by_one = tensor.shape.h == 1 && tensor.shape.w == 1;
   const bool fits = tensor.shape.c % block_of(neighbour.layout, tensor.shape.c) == 0;

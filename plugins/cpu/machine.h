@@ -1,5 +1,5 @@
-// A machine of N cpu devices: what its streams share. The devices divide the cores. Copies between
-// them may be slowed to the links of plugins/links.h.
+// A machine of N cpu devices, with what its streams share. The devices divide the cores. Copies
+// between devices can be slowed to the links of plugins/links.h.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace tandem::cpu {
 
 class Machine {
  public:
-  // Throws Refusal on options that make no sense.
+  // Throws Refusal for invalid options.
   explicit Machine(const tandem_machine_options& options);
 
   [[nodiscard]] int32_t device_count() const { return static_cast<int32_t>(threads_.size()); }
@@ -31,8 +31,8 @@ class Machine {
 
   // Throws Refusal unless the device exists.
   void require_device(int32_t device) const;
-  // Reserves the links from `source` to `target` for a copy that is ready at `start`. Returns when
-  // the copy may end; `start` if copies are not slowed.
+  // Reserves the links from `source` to `target` for a copy that is ready at `start`. Returns the
+  // time at which the copy may end; `start` if copies are not slowed.
   [[nodiscard]] double reserve_link(int32_t source, int32_t target, int64_t bytes, double start);
 
  private:

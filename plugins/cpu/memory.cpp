@@ -29,17 +29,17 @@ sdk::Refusal out_of_memory(int64_t bytes, int64_t available) {
 
 constexpr int64_t line = 64, huge_page = 2 * 1024 * 1024;
 
-// AddressSanitizer finds errors around malloc's memory only.
+// AddressSanitizer detects errors only around malloc's memory.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool is_watched = true;
 #else
 constexpr bool is_watched = false;
 #endif
 
-// What release() must know; in the line before the memory.
+// What release() needs to know. It is stored in the cache line before the memory.
 struct Origin {
   void* start;
-  size_t mapped_bytes;  // 0: it is malloc's
+  size_t mapped_bytes;  // 0: the memory is malloc's
 };
 static_assert(sizeof(Origin) <= line);
 
@@ -48,8 +48,8 @@ std::byte* place(std::byte* memory, const Origin& origin) {
   return memory;
 }
 
-// Pages that come from the kernel are zeros, and it clears each on the thread that touches it
-// first: on one thread that is most of a start.
+// The kernel clears each new page on the thread that first touches it. On one thread this would
+// take most of the start-up time.
 void touch(std::byte* memory, int64_t bytes, int32_t threads) {
   const int64_t page = sysconf(_SC_PAGESIZE), pages = (bytes + page - 1) / page;
   for_items(threads, pages, page / static_cast<int64_t>(sizeof(float)),
@@ -58,8 +58,7 @@ void touch(std::byte* memory, int64_t bytes, int32_t threads) {
             });
 }
 
-// From the kernel and not from malloc, whose memory may have been used before, and on huge pages of
-// a size that nobody tells.
+// Maps pages from the kernel, because malloc may return used memory, and uses huge pages.
 std::byte* map(int64_t bytes, int32_t threads) {
   const auto mapped = static_cast<size_t>(bytes + huge_page + line);
   void* const start =
@@ -68,7 +67,7 @@ std::byte* map(int64_t bytes, int32_t threads) {
   void* aligned = static_cast<std::byte*>(start) + line;
   size_t left = mapped - line;
   std::align(huge_page, static_cast<size_t>(bytes), aligned, left);
-  // Wishes: without them, only slower or larger.
+  // If these fail, memory is only slower or larger.
   madvise(start, mapped - left, MADV_NOHUGEPAGE);
   madvise(aligned, static_cast<size_t>(bytes), MADV_HUGEPAGE);
   touch(static_cast<std::byte*>(aligned), bytes, threads);

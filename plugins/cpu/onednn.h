@@ -1,6 +1,7 @@
-// What layers on the cpu share to run oneDNN primitives: descriptors of the ABI's tensors,
-// places in a pass's scratch memory, and primitives whose arguments are bound once and then only
-// change their addresses. Scratchpads are the caller's, so passes allocate nothing of size.
+// What layers on the cpu share to run oneDNN primitives: descriptors of the ABI's tensors, offsets
+// in a pass's scratch memory, and primitives whose arguments are bound once, so that a run only
+// changes their addresses. The caller provides the scratchpads, so that passes do not allocate
+// large memory.
 #pragma once
 
 #include <dnnl.hpp>
@@ -23,8 +24,8 @@
 
 namespace tandem::cpu {
 
-// Some virtual machines announce AMX but no palette for its tiles; what multiplies tiles is an
-// illegal instruction there. oneDNN 2.6 believes the announcement.
+// Some virtual machines announce AMX but no palette for its tiles. Instructions that multiply tiles
+// are illegal there, but oneDNN 2.6 uses them.
 inline bool announces_amx_without_tiles() {
 #if defined(__x86_64__)
   unsigned a = 0, b = 0, c = 0, d = 0;
@@ -36,7 +37,8 @@ inline bool announces_amx_without_tiles() {
 #endif
 }
 
-// Done as a module is loaded: oneDNN takes no cap once it has been asked what it may use.
+// Set when a module is loaded: oneDNN accepts no cap after it has been asked for its instruction
+// set.
 [[maybe_unused]] inline const bool amx_is_left_out = [] {
   if (std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr || std::getenv("DNNL_MAX_CPU_ISA") != nullptr ||
       !announces_amx_without_tiles()) {
@@ -45,15 +47,15 @@ inline bool announces_amx_without_tiles() {
   return dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_bf16) == dnnl::status::success;
 }();
 
-// Whether oneDNN's kernels use these instructions: the CPU has them, and the environment's
-// ONEDNN_MAX_CPU_ISA does not leave them out.
+// Whether oneDNN may use these instructions: the CPU has them, and ONEDNN_MAX_CPU_ISA in the
+// environment does not exclude them.
 inline bool may_use(dnnl::cpu_isa wanted) {
   const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
   return (isa & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
 }
 
-// The blocked layout of the widest direct kernels for the dtype. Of bfloat16 it is AVX-512's on any
-// machine: what is planned on one that cannot compute it is for one that can.
+// The blocked layout of the widest direct kernels for the dtype. For bfloat16 it is that of AVX-512
+// on any machine: a plan made on a machine that cannot compute bfloat16 is for one that can.
 inline int32_t blocked_layout(int32_t dtype) {
   const bool wide = dtype == TANDEM_BFLOAT16 || may_use(dnnl::cpu_isa::avx512_core);
   return wide ? TANDEM_NCHW16C : TANDEM_NCHW8C;
@@ -88,11 +90,11 @@ inline dnnl::memory::desc vector_descriptor(int64_t size) {
   return {{size}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a};
 }
 
-// Throws Refusal where oneDNN cannot compute in the dtype: bfloat16 takes AVX-512.
+// Throws Refusal if oneDNN cannot compute in the dtype: bfloat16 needs AVX-512.
 inline void require_computable(int32_t dtype) {
   if (dtype != TANDEM_BFLOAT16 || may_use(dnnl::cpu_isa::avx512_core)) return;
-  throw sdk::unsupported("this CPU does not multiply bfloat16, which takes AVX-512 (or ",
-                         "ONEDNN_MAX_CPU_ISA leaves it out): use --precision float32");
+  throw sdk::unsupported("this CPU does not multiply bfloat16, which needs AVX-512 (or ",
+                         "ONEDNN_MAX_CPU_ISA excludes it): use --precision float32");
 }
 
 // Primitives take their scratchpad as an argument.
@@ -102,15 +104,16 @@ inline dnnl::primitive_attr user_scratchpad() {
   return attributes;
 }
 
-// Descriptors and primitives point to their engine: a kernel's first member, so that it goes last.
+// Descriptors and primitives refer to their engine. It is a kernel's first member, so that it is
+// destroyed last.
 inline dnnl::engine cpu_engine() {
   return {dnnl::engine::kind::cpu, 0};
 }
 
-// Hands out 64-byte aligned places, as byte offsets, in the scratch memory of one pass.
+// Reserves 64-byte aligned ranges of the scratch memory of one pass; they are byte offsets.
 class ScratchPlan {
  public:
-  int64_t place(int64_t bytes) {
+  int64_t reserve(int64_t bytes) {
     const int64_t offset = bytes_;
     bytes_ += (bytes + 63) / 64 * 64;
     return offset;
@@ -127,8 +130,8 @@ class Operation {
   using Addresses = std::initializer_list<std::pair<int, const void*>>;
 
   Operation() = default;
-  // `arguments` are the DNNL_ARG_ numbers that run() will be given, without the scratchpad, whose
-  // place is taken from `plan`.
+  // `arguments` are the DNNL_ARG_ numbers of the addresses that run() gets, without the scratchpad,
+  // whose memory is reserved in `plan`.
   Operation(const dnnl::primitive_desc_base& descriptor, const dnnl::primitive& primitive,
             std::initializer_list<int> arguments, ScratchPlan& plan)
       : primitive_(primitive), stream_(descriptor.get_engine()), name_(descriptor.impl_info_str()) {
@@ -136,15 +139,15 @@ class Operation {
     const auto scratchpad = static_cast<int64_t>(descriptor.scratchpad_desc().get_size());
     if (scratchpad > 0) {
       bind(descriptor, DNNL_ARG_SCRATCHPAD);
-      scratchpad_ = plan.place(scratchpad);
+      scratchpad_ = plan.reserve(scratchpad);
     }
   }
 
   explicit operator bool() const { return !arguments_.empty(); }
-  // What oneDNN chose, as "jit:avx2".
+  // The implementation that oneDNN chose, such as "jit:avx2".
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  // `scratch` is the pass's. Throws dnnl::error.
+  // `scratch` is the scratch memory of the pass. Throws dnnl::error.
   void run(std::byte* scratch, Addresses addresses) {
     for (const auto& [argument, address] : addresses) set(argument, address);
     if (scratchpad_ >= 0) set(DNNL_ARG_SCRATCHPAD, scratch + scratchpad_);
@@ -176,7 +179,7 @@ class Operation {
   int64_t scratchpad_ = -1;
 };
 
-// Copies one descriptor's bytes into another's; with `add`, adds to what is there.
+// Copies memory from one format to another; with `add`, adds it to the target.
 inline Operation reorder_operation(const dnnl::engine& engine, const dnnl::memory::desc& from,
                                    const dnnl::memory::desc& to, bool add, ScratchPlan& plan) {
   dnnl::primitive_attr attributes = user_scratchpad();

@@ -70,7 +70,8 @@ Stream::Operation Stream::next() {
 void Stream::prepare_thread() {
   constexpr size_t longest_name = 15;  // of a Linux thread
   pthread_setname_np(pthread_self(), name_.substr(0, longest_name).c_str());
-  prctl(PR_SET_TIMERSLACK, 1000UL);  // ns; the default 50 us would be most of a sleep's lateness
+  // ns; the default of 50 us would be most of the delay of a sleep
+  prctl(PR_SET_TIMERSLACK, 1000UL);
   set_team_size(machine_.threads(device_));
 }
 
@@ -94,7 +95,7 @@ void Stream::perform(const tandem_work& work) {
   if (is_paced() && work.kind == TANDEM_WORK_COMPUTE) {
     if (!(work.predicted_seconds >= 0)) {
       machine_.failure().keep(TANDEM_INVALID, work.label,
-                              "its time is not known, and paced mode needs it (measure costs with "
+                              "its time is not known, but paced mode needs it (measure costs with "
                               "'tandem profile --costs')");
       return;
     }

@@ -1,6 +1,6 @@
-// A stream: a thread with a FIFO queue, asynchronous like a CUDA stream. What is issued returns at
-// once and happens in order; a failed work fails the machine, after which works and copies are
-// skipped and records still happen, so that nothing that waits hangs.
+// A stream: a thread with a FIFO queue, asynchronous like a CUDA stream. Calls return at once and
+// their work happens in order. A failed work fails the machine: from then on works and copies are
+// skipped, but events are still recorded, so that no wait hangs.
 #pragma once
 
 #include <condition_variable>
@@ -18,9 +18,9 @@ namespace tandem::cpu {
 
 class Stream {
  public:
-  // Throws if the thread cannot be made. `machine` outlives the stream.
+  // Throws if the thread cannot be started. `machine` must outlive the stream.
   Stream(Machine& machine, int32_t device, const std::string& name);
-  // Waits until everything issued is done; as long as a running work takes.
+  // Waits until everything that was issued is done.
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -28,7 +28,7 @@ class Stream {
   [[nodiscard]] Machine& machine() const { return machine_; }
 
   void submit(const tandem_work& work);
-  // Throws Refusal on unknown devices, null memory or a negative size.
+  // Throws Refusal for unknown devices, null memory or a negative size.
   void copy(const char* label, int32_t target_device, void* target, int32_t source_device,
             const void* source, int64_t bytes);
   void wait(const Event& event);
@@ -66,15 +66,16 @@ class Stream {
   const uint32_t number_;
   const std::string name_;
   uint32_t delays_ = 0;
-  // Where the stream is in time. In paced mode this is when it would have come so far if timers and
-  // thread switches cost nothing: sleeping to deadlines counted from here keeps the lateness of one
-  // sleep out of the next, and out of the streams that wait for it. Otherwise it is the clock.
+  // The stream's current time. In paced mode it is the time that the stream would have reached if
+  // timers and thread switches took no time. Deadlines are counted from it, so that the delay of
+  // one sleep does not add to the next one, nor to the streams that wait for this one. In other
+  // modes it is the clock.
   double time_ = 0;
 
   std::mutex mutex_;
   std::condition_variable condition_;
   std::deque<Operation> queue_;
-  std::thread thread_;  // last: it starts in the constructor
+  std::thread thread_;  // last, since it starts in the constructor
 };
 
 }  // namespace tandem::cpu

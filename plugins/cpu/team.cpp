@@ -10,10 +10,10 @@ namespace tandem::cpu {
 namespace {
 
 #if TANDEM_CPU_TEAMS
-// libgomp spins for some 300,000 rounds before a worker sleeps, but only for about 100 while the
-// process has more OpenMP threads than CPUs. Its environment variables do the same, but are read
-// when it is loaded, which is before this module is. So one team that is never used again, larger
-// than the machine, stands by: its threads sleep and cost nothing.
+// Before a worker of libgomp sleeps it spins for some 300,000 rounds, but only for about 100 if the
+// process has more OpenMP threads than CPUs. libgomp's environment variables would change this, but
+// they are read when it is loaded, which is before this module. So this starts one team that is
+// larger than the machine and is never used again. Its threads sleep and cost nothing.
 bool crowd() {
   const bool user_decided =
       std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr;
@@ -21,9 +21,9 @@ bool crowd() {
   std::thread([] {
 #pragma omp parallel num_threads(omp_get_num_procs() + 1)
     {
-#pragma omp barrier  // an empty region would be optimised away, and no team made
+#pragma omp barrier  // an empty region would be optimised away, and no team started
     }
-    for (;;) pause();  // the team lives as long as the thread that made it
+    for (;;) pause();  // the team lives as long as the thread that started it
   }).detach();
   return true;
 }

@@ -1,5 +1,5 @@
-// The OpenMP team of a stream's thread. In ThreadSanitizer builds, where OpenMP's barriers cannot
-// be seen, everything runs on the calling thread.
+// The OpenMP team of a stream's thread. ThreadSanitizer cannot see OpenMP's barriers, so in its
+// builds everything runs on the calling thread.
 #pragma once
 
 #include <algorithm>
@@ -14,20 +14,22 @@
 
 namespace tandem::cpu {
 
-// For everything the calling thread starts from now on: ours, and a library's such as oneDNN.
+// Sets the size of all teams that the calling thread starts from now on, those of libraries such as
+// oneDNN included.
 inline void set_team_size([[maybe_unused]] int32_t threads) {
 #if TANDEM_CPU_TEAMS
   omp_set_num_threads(threads);
 #endif
 }
 
-// Makes idle teams of this process sleep instead of spin; once, at the first call. Without it every
-// idle worker takes a core from decoders, copies and other devices for milliseconds.
+// Makes the idle teams of this process sleep instead of spin. Only the first call has an effect.
+// Without it every idle worker takes a core from decoders, copies and other devices for
+// milliseconds.
 void calm_idle_teams();
 
-// Calls body(begin, end) for ranges that cover [0, count) once, on up to `threads` threads. Below a
-// size where waking a team costs more than it brings, on this thread only. `body` must give each
-// element a value that does not depend on where the ranges are cut.
+// Calls body(begin, end) for ranges that cover [0, count) once, on up to `threads` threads, or on
+// this thread only if the count is too small for a team to be worth its start. The value that
+// `body` gives an element must not depend on the ranges.
 template <class Body>
 void for_ranges([[maybe_unused]] int32_t threads, int64_t count, const Body& body) {
 #if TANDEM_CPU_TEAMS
@@ -35,11 +37,11 @@ void for_ranges([[maybe_unused]] int32_t threads, int64_t count, const Body& bod
   const int64_t useful = std::min<int64_t>(threads, count / worth_a_thread);
   if (useful > 1) {
     constexpr int64_t line = 16;  // floats: no two threads write one cache line
-    const int64_t share = ((count + useful - 1) / useful + line - 1) / line * line;
+    const int64_t size = ((count + useful - 1) / useful + line - 1) / line * line;
 #pragma omp parallel for num_threads(static_cast <int>(useful)) schedule(static, 1)
-    for (int64_t part = 0; part < useful; ++part) {
-      const int64_t begin = part * share;
-      if (begin < count) body(begin, std::min(count, begin + share));
+    for (int64_t range = 0; range < useful; ++range) {
+      const int64_t begin = range * size;
+      if (begin < count) body(begin, std::min(count, begin + size));
     }
     return;
   }
@@ -47,8 +49,7 @@ void for_ranges([[maybe_unused]] int32_t threads, int64_t count, const Body& bod
   if (count > 0) body(int64_t{0}, count);
 }
 
-// The same over [0, count) items of `floats` elements each, for work that is not cut within an
-// item.
+// The same for [0, count) items of `floats` elements each. An item is not divided.
 template <class Body>
 void for_items([[maybe_unused]] int32_t threads, int64_t count, [[maybe_unused]] int64_t floats,
                const Body& body) {
@@ -57,8 +58,8 @@ void for_items([[maybe_unused]] int32_t threads, int64_t count, [[maybe_unused]]
   const int64_t useful = std::min<int64_t>({threads, count, count * floats / worth_a_thread});
   if (useful > 1) {
 #pragma omp parallel for num_threads(static_cast <int>(useful)) schedule(static, 1)
-    for (int64_t part = 0; part < useful; ++part) {
-      body(count * part / useful, count * (part + 1) / useful);
+    for (int64_t range = 0; range < useful; ++range) {
+      body(count * range / useful, count * (range + 1) / useful);
     }
     return;
   }
@@ -66,8 +67,18 @@ void for_items([[maybe_unused]] int32_t threads, int64_t count, [[maybe_unused]]
   if (count > 0) body(int64_t{0}, count);
 }
 
-// Calls body(part) for each of [0, parts), on up to `threads` threads: for sums whose order must
-// not depend on the number of threads. The caller adds the parts in their order.
+// target[i] = source[i]; nothing if they are the same memory.
+template <class T>
+void copy(int32_t threads, const T* source, T* target, int64_t count) {
+  if (source == target) return;
+  for_ranges(threads, count, [=](int64_t begin, int64_t end) {
+    std::copy(source + begin, source + end, target + begin);
+  });
+}
+
+// Calls body(part) for each of [0, parts), on up to `threads` threads. It is for sums whose order
+// must not depend on the number of threads: the caller adds the results of the parts in their
+// order.
 template <class Body>
 void for_parts([[maybe_unused]] int32_t threads, int64_t parts, const Body& body) {
 #if TANDEM_CPU_TEAMS

@@ -13,7 +13,7 @@ namespace {
 
 using rules::Terms;
 
-// A range of the arrays; `first` and `second` are the state.
+// A range of the arrays. `first` and `second` are the state.
 struct Arrays {
   float* weights;
   const float* gradient;
@@ -25,7 +25,7 @@ struct Arrays {
 using ElementOfOne = void (*)(const Terms&, float&, float, float&);
 using ElementOfTwo = void (*)(const Terms&, float&, float, float&, float&);
 
-// In a function that is cloned for each instruction set this becomes vector code.
+// In a function that is cloned for each instruction set, this loop is vectorised.
 template <ElementOfOne element>
 inline void for_elements(const Arrays& a, const Terms& terms) {
   float* __restrict w = a.weights;

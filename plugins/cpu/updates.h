@@ -1,6 +1,6 @@
 // The solver rules of tandem_update on float32 memory: one pass over weights, gradient and state.
-// Bit-identical for any number of threads and any vector width. Refusal for a rule that is not
-// known and for what a rule lacks.
+// The bits are the same for any number of threads and any vector width. Throws Refusal for an
+// unknown rule and for missing arguments of a rule.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ __global__ void fill_kernel(float* target, float value, int64_t count) {
   for (int64_t i = first_element(); i < count; i += element_stride()) target[i] = value;
 }
 
-// No __restrict__: a source may be the target.
+// Without __restrict__: a source may be the target.
 __global__ void add_kernel(float* target, Sources sources, int64_t count) {
   for (int64_t i = first_element(); i < count; i += element_stride()) {
     float sum = target[i];
@@ -31,10 +31,10 @@ __global__ void check_finite_kernel(const float* values, int64_t count, int32_t*
   for (int64_t i = first_element(); i < count; i += element_stride()) {
     is_finite = is_finite && (__float_as_uint(values[i]) & exponent) != exponent;
   }
-  if (!is_finite) *found_inf = 1;  // whoever writes it writes the same
+  if (!is_finite) *found_inf = 1;  // all threads that write it write the same value
 }
 
-// Every thread of a block of sum_threads calls it; thread 0 has the sum.
+// All threads of a block of sum_threads call it; thread 0 gets the sum.
 __device__ double sum_of_block(double value) {
   __shared__ double sums[sum_threads];
   sums[threadIdx.x] = value;

@@ -35,15 +35,15 @@ Graph& of(tandem_graph* graph) {
   return *reinterpret_cast<Graph*>(graph);
 }
 
-// What a host of another minor version does not know of is left out.
+// Fields that a host of another minor version does not know are left out.
 void give(const tandem_device_info& info, tandem_device_info* target) {
   const uint32_t size = std::min<uint32_t>(target->struct_size, sizeof info);
   std::memcpy(target, &info, size);
   target->struct_size = size;
 }
 
-// What the caller did wrong it is told; what CUDA refuses is the machine's failure, told by
-// synchronize, or the capture's, told by end_capture.
+// An error of the caller is returned to it. A failure of CUDA is the machine's, which synchronize
+// returns, or the capture's, which end_capture returns.
 template <class Function>
 tandem_status issued(Machine& machine, Function&& function) {
   return guarded([&] {
@@ -60,7 +60,7 @@ constexpr tandem_backend backend = [] {
   tandem_backend table{};
   table.struct_size = sizeof table;
   table.kind = "cuda";
-  table.help = "NVIDIA GPUs by number (cuda:0,1); one can be several devices (cuda:0,0)";
+  table.help = "NVIDIA GPUs by number (cuda:0,1); a GPU can be several devices (cuda:0,0)";
   table.capabilities = TANDEM_COMPUTES_FLOAT16 | TANDEM_COMPUTES_TF32;
   table.count = [](int32_t* count) { return guarded([&] { *count = tandem::cuda::gpu_count(); }); };
   table.describe = [](int32_t ordinal, tandem_device_info* info) {
@@ -165,9 +165,9 @@ constexpr tandem_backend backend = [] {
 
 }  // namespace
 
-// Streams that share one of a GPU's hardware queues wait for each other's kernels. CUDA takes 8
-// queues unless told otherwise, fewer than the streams of two logical devices; it reads this when
-// it is first called, which nothing does before the module is loaded. A user's own value stays.
+// Streams that share a hardware queue of a GPU wait for each other's kernels. By default CUDA uses
+// 8 queues, fewer than two logical devices have streams. It reads this variable at its first call,
+// which comes after the module is loaded. A value set by the user is kept.
 extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   return tandem::sdk::Plugin(host, "tandem-backend-cuda", "0.1.0").backend(&backend).table();

@@ -9,7 +9,7 @@
 
 namespace tandem::cuda {
 
-// A row-major matrix, or a part of one whose rows begin `stride` elements apart.
+// A row-major matrix, or columns of one whose rows lie `stride` elements apart.
 template <class T>
 struct Matrix {
   const T* values;
@@ -22,7 +22,7 @@ namespace detail {
 inline int blas_extent(int64_t extent) {
   if (extent <= std::numeric_limits<int>::max()) return static_cast<int>(extent);
   throw sdk::unsupported("a matrix has an extent of ", extent,
-                         ", but cuBLAS takes at most 2147483647");
+                         ", but cuBLAS supports at most 2147483647");
 }
 
 inline cudaDataType_t blas_type(float) {
@@ -37,12 +37,12 @@ inline cudaDataType_t blas_type(float16) {
 
 }  // namespace detail
 
-// C = A B + beta C of m x k and k x n; C's rows begin c_stride apart. C is of A's type or of float.
-// allows_tf32: products of float may round their factors.
+// C = A B + beta C for m x k and k x n matrices; the rows of C lie c_stride apart. C has the type
+// of A, or float. allows_tf32: products of float may round their factors.
 template <class T, class C>
 void multiply(const sdk::Call& call, const Matrix<T>& a, const Matrix<T>& b, C* c, int64_t c_stride,
               int64_t m, int64_t n, int64_t k, float beta, bool allows_tf32 = false) {
-  // cuBLAS is column-major: what it sees are the transposes, and C' = B' A'.
+  // cuBLAS is column-major: it sees the transposes, and C' = B' A'.
   const auto operation = [](const auto& x) { return x.transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
   const float alpha = 1;
   check(cublasGemmEx(blas_of(call), operation(b), operation(a), detail::blas_extent(n),

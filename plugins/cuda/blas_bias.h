@@ -1,12 +1,9 @@
-// y = x w' + bias in one kernel by cuBLASLt, for float32, of whole matrices in row-major order.
-//
-// cuBLASLt is column-major: it sees the transposes, Y' = W X' of outputs x rows. W, row behind row
-// of `inputs` values, is to it an inputs x outputs matrix that is transposed; X' is inputs x rows
-// as it lies. Its epilogue adds a vector to every column of Y', one value for each of its rows:
-// these are the outputs, so the vector is the bias as it lies.
-//
-// The algorithm is the first of its own list, made once for the shape: the same shapes on the same
-// gpu and library take the same one.
+// y = x w' + bias in one kernel by cuBLASLt, for float32 and whole row-major matrices. cuBLASLt is
+// column-major: it sees the transposes, Y' = W X' of outputs x rows. To it, W, whose rows have
+// `inputs` values, is an inputs x outputs matrix that is transposed, and X' is inputs x rows. Its
+// epilogue adds a vector to every column of Y', one value for each of the rows. Those are the
+// outputs, so the vector is the bias. The algorithm is the first of cuBLASLt's list and is chosen
+// once for the shape: the same shapes on the same GPU and library have the same algorithm.
 #pragma once
 
 #include <cublasLt.h>
@@ -19,7 +16,7 @@ namespace tandem::cuda {
 
 class BiasedProduct {
  public:
-  // An algorithm may want this much scratch memory at most.
+  // The limit of an algorithm's scratch memory.
   static constexpr int64_t most_scratch = int64_t{32} << 20;
 
   BiasedProduct(const sdk::Call& call, int64_t rows, int64_t inputs, int64_t outputs,
@@ -30,13 +27,13 @@ class BiasedProduct {
     choose(call);
   }
 
-  // False: cuBLASLt has no algorithm for it, and run() must not be called.
+  // False: cuBLASLt has no algorithm for the shape, and run() must not be called.
   [[nodiscard]] bool is_possible() const { return is_possible_; }
   [[nodiscard]] int64_t scratch_bytes() const { return static_cast<int64_t>(scratch_bytes_); }
 
   void run(const sdk::Call& call, const float* x, const float* weight, const float* bias, float* y,
            void* scratch) const {
-    // Kept in the description, which only this stream's thread uses.
+    // Stored in the description, which only this stream's thread uses.
     set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
     const float one = 1, zero = 0;
     check(cublasLtMatmul(handle_of(call), product_.product, &one, weight, w_.layout, x, x_.layout,
@@ -58,7 +55,7 @@ class BiasedProduct {
     Product& operator=(const Product&) = delete;
     cublasLtMatmulDesc_t product = nullptr;
   };
-  // Of columns that lie one behind the other.
+  // Contiguous columns.
   struct Layout {
     Layout(int64_t rows, int64_t columns) {
       check(cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, static_cast<uint64_t>(rows),
@@ -85,7 +82,7 @@ class BiasedProduct {
     cublasLtMatmulPreference_t preference = nullptr;
   };
 
-  // A handle of cuBLAS is one of cuBLASLt, too.
+  // A handle of cuBLAS is also a handle of cuBLASLt.
   static cublasLtHandle_t handle_of(const sdk::Call& call) {
     return reinterpret_cast<cublasLtHandle_t>(blas_of(call));
   }
@@ -98,14 +95,14 @@ class BiasedProduct {
   void choose(const sdk::Call& call) {
     const Preference preference;
     preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{most_scratch});
-    // Whole bindings' memory is aligned so; the default is more.
+    // The alignment of the memory of whole bindings; the default is larger.
     constexpr uint32_t alignment = 64;
     for (const auto attribute :
          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
       preference.set(attribute, alignment);
     }
-    // Parts of a sum are added in float32 and in a fixed order, or there are none.
+    // Partial sums are added in float32 and in a fixed order, or there are none.
     preference.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                    uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
     cublasLtMatmulHeuristicResult_t found{};

@@ -30,15 +30,15 @@ Capture* Capture::of(cudaStream_t stream) {
 }
 
 void Capture::begin(cudaStream_t stream) {
-  if (current() != nullptr) throw sdk::invalid("this thread captures already");
-  // Thread-local: other threads may allocate and ask for events as ever.
+  if (current() != nullptr) throw sdk::invalid("this thread is already capturing");
+  // Thread-local: other threads may still allocate and query events.
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
   current_capture.reset(new Capture(stream));
 }
 
 cudaGraph_t Capture::end(cudaStream_t stream) {
   if (current() == nullptr || current()->origin_ != stream) {
-    throw sdk::invalid("this thread has begun no capture on this stream");
+    throw sdk::invalid("this thread has not begun a capture on this stream");
   }
   const std::unique_ptr<Capture> capture = std::move(current_capture);
   cudaGraph_t graph = nullptr;
@@ -47,7 +47,7 @@ cudaGraph_t Capture::end(cudaStream_t stream) {
   if (status == TANDEM_OK && error == cudaSuccess) return graph;
   static_cast<void>(cudaGetLastError());
   if (graph != nullptr) cudaGraphDestroy(graph);
-  // Once a call has failed in it CUDA only says that the capture is invalid.
+  // After the first failed call of a capture, CUDA only reports that the capture is invalid.
   if (status != TANDEM_OK) throw sdk::Refusal(status, sdk::explained());
   throw sdk::Refusal(status_of(error), text_of(error, "cudaStreamEndCapture", current_device()));
 }

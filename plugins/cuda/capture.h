@@ -1,6 +1,6 @@
-// A capture that a thread has begun: what it issues on the streams that take part becomes a graph.
-// What fails meanwhile is the capture's failure and not the machine's, so that the caller may go on
-// without a graph. One thread has one capture at a time.
+// A capture that a thread has begun: what it issues on the participating streams becomes a graph. A
+// failure during the capture is the capture's and not the machine's, so that the caller may
+// continue without a graph. A thread has one capture at a time.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -15,21 +15,21 @@ namespace tandem::cuda {
 
 class Capture {
  public:
-  // Of the calling thread; NULL: it captures nothing.
+  // The capture of the calling thread; NULL: there is none.
   [[nodiscard]] static Capture* current();
-  // The same, if the stream takes part.
+  // The same, if the stream participates.
   [[nodiscard]] static Capture* of(cudaStream_t stream);
 
-  // Throws Refusal if the thread captures already, or if CUDA refuses. `stream` is of the current
-  // GPU.
+  // Throws Refusal if the thread is already capturing, or if CUDA refuses. `stream` belongs to the
+  // current GPU.
   static void begin(cudaStream_t stream);
-  // Whatever comes of it, the thread captures nothing any more. Throws Refusal with what failed
-  // first; INVALID if the thread has begun no capture on this stream.
+  // Ends the thread's capture in any case. Throws Refusal with the first failure; INVALID if the
+  // thread has not begun a capture on this stream.
   [[nodiscard]] static cudaGraph_t end(cudaStream_t stream);
 
-  // Tells its events from those of other captures; never 0.
+  // Distinguishes its events from those of other captures; never 0.
   [[nodiscard]] uint64_t number() const { return number_; }
-  // From now on the stream takes part: it has waited for an event of the capture.
+  // The stream participates from now on: it has waited for an event of the capture.
   void join(cudaStream_t stream) { streams_.insert(stream); }
   [[nodiscard]] sdk::FirstFailure& failure() { return failure_; }
 
@@ -42,12 +42,12 @@ class Capture {
   sdk::FirstFailure failure_;
 };
 
-// A graph that can be launched, on the GPU that was current when it was made. CUDA's functions for
-// graphs are those of the current GPU.
+// A graph that can be launched, on the GPU that was current when it was created. CUDA's functions
+// for graphs refer to the current GPU.
 class Graph {
  public:
-  // Takes `captured` over. Throws Refusal. What the first launch would have to set up is done now,
-  // behind what is on the stream.
+  // Takes ownership of `captured`. Throws Refusal. The set-up that the first launch would need is
+  // done now, after what was issued on the stream.
   Graph(cudaGraph_t captured, cudaStream_t stream);
   ~Graph();
   Graph(const Graph&) = delete;

@@ -36,7 +36,7 @@ GpuClock::GpuClock(int32_t ordinal, const HostClock& host) : host_(host) {
     std::optional<Sample> next = sample(1);
     if (next && (!best || next->uncertainty < best->uncertainty)) best = std::move(next);
   }
-  if (!best) throw sdk::failed("cuda:", ordinal, ": it does not answer within a second");
+  if (!best) throw sdk::failed("cuda:", ordinal, ": no response within a second");
   mark_ = best->mark;
   renewal_ = host_.now() + renewal_seconds;
 }
@@ -71,7 +71,7 @@ std::shared_ptr<const Mark> GpuClock::mark() {
   if (now < renewal_) return mark_;
   constexpr double patience = 0.25e-3;
   const std::optional<Sample> next = sample(patience);
-  // The GPU's queues were full: the old mark stays in use.
+  // The GPU's queues were full: the previous mark stays in use.
   renewal_ = now + (next ? renewal_seconds : retry_seconds);
   if (!next) return mark_;
   const double by_gpu = seconds_of(next->mark->event, *mark_);

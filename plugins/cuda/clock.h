@@ -1,7 +1,7 @@
 // One time for the events of all GPUs: seconds since the machine was opened, on the host's steady
-// clock. A GPU tells only how long it was between two of its own events, as a float of
-// milliseconds, which grows coarse: so there is a mark on each GPU whose host time is known, and a
-// new one every few seconds.
+// clock. A GPU only reports the time between two of its events, as a float of milliseconds, which
+// becomes imprecise as it grows. So each GPU has a mark whose host time is known, and a new one
+// every few seconds.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -23,7 +23,7 @@ class HostClock {
   std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
 };
 
-// An event that was reached at a known time; events recorded behind it are timed against it.
+// An event that was reached at a known time. Events recorded after it are timed relative to it.
 struct Mark {
   explicit Mark(cudaEvent_t event) : event(event) {}
   ~Mark() { cudaEventDestroy(event); }
@@ -34,28 +34,28 @@ struct Mark {
   double seconds = 0;
 };
 
-// What a new mark's time is set to: the GPU's own count since the last mark (`by_gpu`), moved into
-// [host - uncertainty, host + uncertainty] where it has drifted out of it.
+// The time of a new mark: the GPU's own count since the last mark (`by_gpu`), clamped to [host -
+// uncertainty, host + uncertainty] if it has drifted.
 [[nodiscard]] double reconciled(double by_gpu, double host, double uncertainty);
 
 class GpuClock {
  public:
-  // Throws Refusal. `host` outlives the clock.
+  // Throws Refusal. `host` must outlive the clock.
   GpuClock(int32_t ordinal, const HostClock& host);
   ~GpuClock();
   GpuClock(const GpuClock&) = delete;
   GpuClock& operator=(const GpuClock&) = delete;
 
-  // The mark for events that are recorded now. Returns at once, now and then after up to a quarter
-  // of a millisecond. Any thread, with this GPU current.
+  // The mark for events that are recorded now. Returns at once; sometimes it takes up to a quarter
+  // of a millisecond. May be called by any thread whose current GPU is this one.
   [[nodiscard]] std::shared_ptr<const Mark> mark();
 
  private:
   struct Sample {
-    std::shared_ptr<Mark> mark;  // `seconds`: the middle of the time it took
+    std::shared_ptr<Mark> mark;  // `seconds`: the middle of the measurement
     double uncertainty;
   };
-  // None if it is not reached within `patience` seconds.
+  // Nothing if it is not reached within `patience` seconds.
   std::optional<Sample> sample(double patience);
 
   const HostClock& host_;
@@ -65,7 +65,7 @@ class GpuClock {
   double renewal_ = 0;  // when the next mark is due
 };
 
-// When `event`, recorded behind `mark` and reached, was reached. Throws Refusal.
+// The time at which `event` was reached. It was recorded after `mark`. Throws Refusal.
 [[nodiscard]] double seconds_of(cudaEvent_t event, const Mark& mark);
 
 }  // namespace tandem::cuda

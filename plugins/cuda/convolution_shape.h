@@ -1,4 +1,4 @@
-// What a convolution by cuDNN is told of itself.
+// The description of a convolution by cuDNN.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,13 @@ struct ConvolutionShape {
   } stride, pad, dilation;
 };
 
-// How its elements are stored and multiplied; sums are float32 always.
+// How its elements are stored and multiplied. Sums are always float32.
 struct ConvolutionKind {
   int32_t dtype = TANDEM_FLOAT32;  // of x, y and the weights
   bool channels_last = false;      // x and y are NHWC, and the weights (O, H, W, I)
   bool allows_tf32 = false;        // products of float32 may round their factors
-  bool deconvolves = false;        // for names only: its forward pass is this one's backward data
+  // for names only: the layer's forward pass is this convolution's backward data pass
+  bool deconvolves = false;
 };
 
 }  // namespace tandem::cuda

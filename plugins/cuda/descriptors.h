@@ -1,4 +1,4 @@
-// cuDNN's descriptors of tensors, filters and convolutions, as objects that destroy them.
+// cuDNN's descriptors of tensors, filters and convolutions, with destructors.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace tandem::cuda::detail {
 inline int dnn_extent(int64_t extent) {
   if (extent <= 2147483647) return static_cast<int>(extent);
   throw sdk::unsupported("a tensor has an extent of ", extent,
-                         ", but cuDNN takes at most 2147483647");
+                         ", but cuDNN supports at most 2147483647");
 }
 
 template <class Descriptor, cudnnStatus_t (*create)(Descriptor*),

@@ -1,11 +1,10 @@
-// Convolutions by cuDNN: the three passes of y = w * x.
-//
-// This is cuDNN's older interface (cudnnConvolutionForward and its kin), which version 9 still has:
-// unlike engines of the graph interface, each of its algorithms is known by name to be
-// deterministic or not, and takes any stride, padding, dilation and group. The algorithm is
-// the fastest by cuDNN's own model of the gpu: the same shapes on the same gpu and library choose
-// the same one, so that a run that is repeated or resumed gives the same bits. Where the user
-// allows it, it is the fastest by measuring, which the host keeps and asks for again.
+// Convolutions by cuDNN: the three passes of y = w * x. This is cuDNN's older interface
+// (cudnnConvolutionForward and related functions), which version 9 still has. Unlike the engines of
+// the graph interface, each of its algorithms is documented as deterministic or not and supports
+// any stride, padding, dilation and group. By default the algorithm is the fastest by cuDNN's own
+// model of the GPU. The same shapes on the same GPU and library give the same algorithm, so that a
+// repeated or resumed run has the same bits. If the user allows it, the algorithm is the fastest
+// measured one, which the host records and requests again.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +20,7 @@ namespace tandem::cuda {
 
 class Convolution : detail::AlgorithmChooser {
  public:
-  // Throws Refusal where this gpu does not know the kind, or has not the algorithms that are
-  // recorded.
+  // Throws Refusal if this GPU does not support the kind, or does not have the recorded algorithms.
   Convolution(const sdk::Call& call, const ConvolutionShape& shape, const ConvolutionKind& kind,
               bool backward_data, bool backward_weights, const ConvolutionChoice& how)
       : AlgorithmChooser(call, shape, kind, how) {
@@ -41,7 +39,7 @@ class Convolution : detail::AlgorithmChooser {
     has_chosen();
   }
 
-  // Of the algorithms that were chosen; the largest, and by number for people.
+  // The largest scratch size of the chosen algorithms, and their numbers for people.
   [[nodiscard]] int64_t scratch_bytes() const {
     return static_cast<int64_t>(
         std::max({forward_.bytes, backward_data_.bytes, backward_weights_.bytes}));
@@ -54,7 +52,7 @@ class Convolution : detail::AlgorithmChooser {
     return text(algorithms);
   }
 
-  // Tensors and weights are of the kind's dtype.
+  // Tensors and weights have the kind's dtype.
   void forward(const sdk::Call& call, const void* x, const void* weight, void* y,
                void* scratch) const {
     const float one = 1, zero = 0;

@@ -1,7 +1,6 @@
-// The algorithms of a convolution's passes as text, which a run's record keeps, and the choice
-// among what cuDNN has measured. Nothing of CUDA is needed here, so that both are tested without a
-// GPU.
-//
+// The algorithms of a convolution's passes as text, which the record of a run keeps, and the choice
+// among the algorithms that cuDNN has measured. It does not use CUDA, so that both can be tested
+// without a GPU.
 //   cuDNN forward algorithm 1 on tensor cores, backward data algorithm 4, backward weights ...
 #pragma once
 
@@ -18,23 +17,23 @@
 
 namespace tandem::cuda {
 
-// Which arithmetic an algorithm may use: all bits of float32, what cuDNN does by default (on Ampere
-// and newer that is TF32), or tensor cores.
+// The arithmetic that an algorithm may use: all bits of float32, cuDNN's default (TF32 on Ampere
+// and newer), or tensor cores.
 enum class ConvolutionMath { full, by_default, tensor };
 constexpr std::array<const char*, 3> math_texts{"", " by default arithmetic", " on tensor cores"};
 
 struct ConvolutionAlgorithm {
-  int number = 0;  // cuDNN's, of its pass
+  int number = 0;  // cuDNN's number within its pass
   ConvolutionMath math = ConvolutionMath::full;
   bool operator==(const ConvolutionAlgorithm&) const = default;
 };
 
-// Of the layer's passes, which for a deconvolution are cuDNN's the other way round; those that a
-// binding has.
+// The layer's passes. A binding may have only some of them. For a deconvolution they differ from
+// cuDNN's.
 constexpr std::array<const char*, 3> pass_names{"forward", "backward data", "backward weights"};
 using ConvolutionAlgorithms = std::array<std::optional<ConvolutionAlgorithm>, 3>;
 
-// What prepare() is told: an algorithm of an earlier run, or that it may measure.
+// The arguments of prepare(): an algorithm of an earlier run, or permission to measure.
 struct ConvolutionChoice {
   const char* recorded = nullptr;
   bool may_measure = false;
@@ -42,8 +41,8 @@ struct ConvolutionChoice {
   [[nodiscard]] bool is_measured() const { return recorded != nullptr || may_measure; }
 };
 
-// Before the text of algorithms that were measured: the host keeps those. Behind it, where cuDNN's
-// model had to choose all the same: the host keeps it likewise, and tells people.
+// The prefix of the text of measured algorithms, which the host records. The suffix means that
+// cuDNN's model had to choose after all; the host records this too and reports it.
 constexpr std::string_view measured_prefix = "measured: ", by_model_suffix = "; by a model";
 
 inline std::string text_of(const ConvolutionAlgorithms& algorithms, bool is_measured,
@@ -83,7 +82,7 @@ inline std::optional<ConvolutionAlgorithm> take_algorithm(std::string_view& text
 
 }  // namespace detail
 
-// What text_of() has written of measured algorithms. Throws Refusal on anything else.
+// Reads the text that text_of() wrote for measured algorithms. Throws Refusal for any other text.
 inline ConvolutionAlgorithms read_algorithms(const char* recorded) {
   std::string_view text(recorded);
   if (text.ends_with(by_model_suffix)) text.remove_suffix(by_model_suffix.size());
@@ -99,11 +98,11 @@ inline ConvolutionAlgorithms read_algorithms(const char* recorded) {
   }
   if (is_good) return result;
   throw sdk::invalid("the recorded algorithm '", recorded,
-                     "' is none of cuDNN's, which look like '", measured_prefix,
+                     "' is not one of cuDNN's, which look like '", measured_prefix,
                      "cuDNN forward algorithm 1, backward data algorithm 1'");
 }
 
-// One of cuDNN's answers to what it measured.
+// One of cuDNN's results of measuring.
 struct MeasuredAlgorithm {
   ConvolutionAlgorithm algorithm;
   bool works = false, is_deterministic = false;
@@ -111,9 +110,9 @@ struct MeasuredAlgorithm {
   int64_t bytes = 0;  // of scratch memory
 };
 
-// The fastest that works, always gives the same bits, and needs at most `most_bytes`; of equals the
-// first. Algorithms may be there several times, once for each time that they were measured. `full`:
-// only such as were measured with all bits of float32, whatever else cuDNN has tried beside them.
+// The fastest that works, always gives the same bits, and needs at most `most_bytes`; the first one
+// of equal ones. An algorithm may occur several times, once for each measurement. `full`: only
+// those measured with all bits of float32, even if cuDNN has tried others.
 inline std::optional<ConvolutionAlgorithm> fastest(const std::vector<MeasuredAlgorithm>& measured,
                                                    int64_t most_bytes, bool full = false) {
   const MeasuredAlgorithm* best = nullptr;

@@ -1,6 +1,5 @@
-// Chooses the algorithm of each of a convolution's passes, for dnn.h: the one that was recorded,
-// the fastest measured, or the first of cuDNN's own list; always one that gives the same bits each
-// time.
+// Chooses the algorithm of each pass of a convolution, for dnn.h: the recorded one, the fastest
+// measured one, or the first of cuDNN's own list. It always gives the same bits.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +16,8 @@
 
 namespace tandem::cuda::detail {
 
-// Of one pass. The kind of arithmetic is part of cuDNN's description of the convolution.
+// The algorithm of one pass. The kind of arithmetic is part of cuDNN's description of the
+// convolution.
 template <class Algorithm>
 struct ChosenConvolution {
   ConvolutionDescriptor window;
@@ -29,7 +29,7 @@ struct ChosenConvolution {
 
 class AlgorithmChooser {
  public:
-  // An algorithm may want this much scratch memory at most.
+  // The limit of an algorithm's scratch memory.
   static constexpr int64_t most_scratch = int64_t{256} << 20;
 
  protected:
@@ -45,14 +45,14 @@ class AlgorithmChooser {
       };
       memory_ = std::make_unique<MeasuringMemory>(call, bytes(shape.x), bytes(shape.weight),
                                                   bytes(shape.y), most_scratch);
-      // Training needs none of this memory, so what cannot be measured is no reason to refuse it.
+      // Training does not need this memory, so a lack of it is no reason to refuse.
       if (!memory_->has_room()) memory_.reset();
     }
   }
-  // The memory that was measured in goes.
+  // Frees the memory used for measuring.
   void has_chosen() { memory_.reset(); }
 
-  // A use that has fewer passes than the recorded one has the same record.
+  // A use with fewer passes than the recorded one has the same record.
   [[nodiscard]] std::string text(const ConvolutionAlgorithms& algorithms) const {
     if (!recorded_text_.empty()) return recorded_text_;
     return text_of(algorithms, is_measured_, is_by_model_);
@@ -61,21 +61,21 @@ class AlgorithmChooser {
   static void set_math(const ConvolutionDescriptor& window, cudnnMathType_t math) {
     check(cudnnSetConvolutionMathType(window.get(), math), "cudnnSetConvolutionMathType");
   }
-  // What cuDNN is asked about: tensor cores for 16 bits; of float32 default arithmetic rounds to
-  // TF32, and FMA keeps all bits.
+  // The arithmetic that cuDNN is asked for: tensor cores for 16 bits. For float32 the default
+  // arithmetic rounds to TF32, and FMA keeps all bits.
   [[nodiscard]] cudnnMathType_t wanted_math() const {
     if (kind_.dtype != TANDEM_FLOAT32) return CUDNN_TENSOR_OP_MATH;
     return kind_.allows_tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
   }
   [[nodiscard]] bool keeps_all_bits() const { return wanted_math() == CUDNN_FMA_MATH; }
-  // An answer's kind of arithmetic as this convolution may use it. What would convert float32 to
-  // 16 bits is none that the user asked for.
+  // Whether this convolution may use the arithmetic of a result. Conversion of float32 to 16 bits
+  // is not allowed, since the user has not asked for it.
   [[nodiscard]] bool may_use(cudnnMathType_t math) const {
     if (math == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION) return false;
     return !keeps_all_bits() || math != CUDNN_TENSOR_OP_MATH;
   }
 
-  // Of cuDNN's passes, in the order of pass_names, which the layer's is.
+  // The layer's pass, as an index into pass_names, for one of cuDNN's passes.
   [[nodiscard]] size_t layer_pass(size_t pass) const {
     return kind_.deconvolves && pass < 2 ? 1 - pass : pass;
   }
@@ -84,8 +84,8 @@ class AlgorithmChooser {
     return {static_cast<int>(chosen.algorithm), math_of(chosen.math)};
   }
 
-  // Makes it the pass's algorithm; false where cuDNN has it not for these shapes, or not in the
-  // scratch memory.
+  // Sets the pass's algorithm. False if cuDNN does not support it for these shapes, or not within
+  // the scratch memory.
   template <class Algorithm, class Bytes>
   bool fits(ChosenConvolution<Algorithm>& chosen, Algorithm algorithm, cudnnMathType_t math,
             const Bytes& bytes_of) const {
@@ -96,7 +96,7 @@ class AlgorithmChooser {
            static_cast<int64_t>(chosen.bytes) <= most_scratch;
   }
 
-  // What an earlier run took. Throws Refusal if it cannot be had.
+  // Sets the recorded algorithm. Throws Refusal if it is not available.
   template <class Algorithm, class Bytes>
   void take_recorded(ChosenConvolution<Algorithm>& chosen, size_t pass,
                      std::initializer_list<Algorithm> not_deterministic, const Bytes& bytes_of) {
@@ -112,14 +112,14 @@ class AlgorithmChooser {
                                             algorithm) == not_deterministic.end();
     if (is_deterministic && may_use(math) && fits(chosen, algorithm, math, bytes_of)) return;
     throw sdk::unsupported(
-        "cuDNN ", cudnnGetVersion(), " on ", current_device(), " cannot take the recorded ", name,
+        "cuDNN ", cudnnGetVersion(), " on ", current_device(), " cannot use the recorded ", name,
         " algorithm ", given->number, math_texts[static_cast<size_t>(given->math)],
         is_deterministic ? sdk::text(" for these shapes and this precision in ", most_scratch >> 20,
                                      " MiB of scratch memory")
                          : std::string(": it does not always give the same bits"));
   }
 
-  // As recorded, or as measured; false if the pass is to be chosen by cuDNN's model.
+  // Sets the recorded or the fastest measured algorithm; false if cuDNN's model has to choose.
   template <class Algorithm, class Measure, class Bytes>
   bool chosen_already(ChosenConvolution<Algorithm>& chosen, size_t pass,
                       std::initializer_list<Algorithm> not_deterministic, const Measure& measure,
@@ -137,7 +137,8 @@ class AlgorithmChooser {
     return is_chosen;
   }
 
-  // Of the fastest first, the first that may be used; else of those that always may.
+  // Sets the first usable one of the list, which is sorted by speed; else one of those that are
+  // always usable.
   template <class Algorithm, class Candidate, size_t count, class Bytes>
   void choose(ChosenConvolution<Algorithm>& chosen, const std::array<Candidate, count>& candidates,
               int found, std::initializer_list<Algorithm> always, size_t pass,
@@ -161,8 +162,8 @@ class AlgorithmChooser {
     if (kind_.dtype != TANDEM_FLOAT32) return ": use --precision tf32 or float32";
     return kind_.allows_tf32 ? ": use --precision float32" : "";
   }
-  // A query that says NOT_SUPPORTED has found nothing; what always may be used is tried all the
-  // same.
+  // A query with the result NOT_SUPPORTED has found nothing; the algorithms that are always usable
+  // are still tried.
   static int found_by(cudnnStatus_t status, const int& found, const char* query) {
     if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return 0;
     check(status, query);
@@ -177,11 +178,11 @@ class AlgorithmChooser {
 
  private:
   ConvolutionKind kind_;
-  bool is_measured_;          // now, or by an earlier run
-  bool is_by_model_ = false;  // some pass: nothing could be measured for it
+  bool is_measured_;          // now, or in an earlier run
+  bool is_by_model_ = false;  // for a pass: nothing could be measured
   std::string recorded_text_;
   std::optional<ConvolutionAlgorithms> recorded_;
-  std::unique_ptr<MeasuringMemory> memory_;  // while it is measured
+  std::unique_ptr<MeasuringMemory> memory_;  // during measuring
 };
 
 }  // namespace tandem::cuda::detail

@@ -1,6 +1,5 @@
-// Measuring cuDNN's algorithms for the passes of one convolution, in memory of its own that is gone
-// afterwards. Each is run several times; what it says of them is given on as it is, for fastest()
-// to choose from.
+// Measures cuDNN's algorithms for the passes of one convolution, in memory that is freed
+// afterwards. Each is run several times; fastest() chooses from the unchanged results.
 #pragma once
 
 #include <array>
@@ -30,7 +29,7 @@ class DeviceMemory {
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  // False: there is no room for it.
+  // False: there is not enough memory.
   bool allocate(int64_t bytes) {
     const cudaError_t error = cudaMalloc(&address_, static_cast<size_t>(bytes));
     if (error != cudaErrorMemoryAllocation) check(error, "cudaMalloc");
@@ -43,15 +42,16 @@ class DeviceMemory {
   void* address_ = nullptr;
 };
 
-// Tensors, weights and scratch memory of a convolution, all zeros: what cuDNN computes with does
-// not change how long it takes.
+// Tensors, weights and scratch memory of a convolution, all zeros: the values do not change the
+// time that cuDNN takes.
 class MeasuringMemory {
  public:
   MeasuringMemory(const sdk::Call& call, int64_t x, int64_t weight, int64_t y,
                   int64_t most_scratch) {
     const std::array<int64_t, 3> sizes{rounded(x), rounded(weight), rounded(y)};
     const int64_t tensors = sizes[0] + sizes[1] + sizes[2];
-    // Less of it leaves out algorithms; so few bytes do for the plain ones.
+    // With less scratch memory, fewer algorithms are measured; this is enough for the simplest
+    // ones.
     constexpr int64_t least_scratch = int64_t{16} << 20;
     for (int64_t scratch = most_scratch; scratch >= least_scratch && !has_room_; scratch /= 4) {
       has_room_ = memory_.allocate(tensors + scratch);
@@ -90,8 +90,8 @@ inline bool is_without_memory(cudnnStatus_t status) {
          status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
 }
 
-// find(answers, how many there may be, &how many there are) is one of cuDNN's cudnnFind...Ex;
-// may_use(math) whether an answer's arithmetic may be.
+// find(results, capacity, &count) is one of cuDNN's cudnnFind...Ex functions; may_use(math) says
+// whether the arithmetic of a result is allowed.
 template <class Answer, size_t count, class Find, class MayUse>
 std::vector<MeasuredAlgorithm> measure_algorithms(const char* query, const Find& find,
                                                   const MayUse& may_use) {

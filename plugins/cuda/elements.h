@@ -1,6 +1,6 @@
-// What tensors on a gpu are made of: float32, bfloat16 and float16. Kernels compute in float32 and
-// round once, to the nearest and of two equally near to the even one, when they store. Written so
-// that a kernel is one template for all three; the same on host and device.
+// The element types of tensors on a GPU: float32, bfloat16 and float16. Kernels compute in float32
+// and round once, to nearest, ties to even, when they store. load and store are overloaded so that
+// a kernel is one template for all three types. They give the same bits on host and device.
 #pragma once
 
 #include <bit>
@@ -23,7 +23,7 @@ struct float16 {
   uint16_t bits;
 };
 
-// What a kernel of all three says as its `dtypes`.
+// The `dtypes` of a kernel of all three types.
 constexpr uint32_t all_dtypes = 1U << TANDEM_FLOAT32 | 1U << TANDEM_BFLOAT16 | 1U << TANDEM_FLOAT16;
 
 TANDEM_HOST_DEVICE inline float load(float value) {
@@ -38,7 +38,7 @@ TANDEM_HOST_DEVICE inline float load(float16 value) {
 #else
   constexpr uint32_t infinite = 0x7c00U, sign = 0x8000U;
   const uint32_t magnitude = value.bits & ~sign, exponent = magnitude & infinite;
-  // The exponent counts from 15 here and from 127 there: times 2^112.
+  // The exponent bias is 15 here and 127 there: times 2^112.
   const float small = std::bit_cast<float>(magnitude << 13) * 0x1p112F;
   const uint32_t bits =
       exponent == infinite ? 0x7f800000U | magnitude << 13 : std::bit_cast<uint32_t>(small);
@@ -46,37 +46,38 @@ TANDEM_HOST_DEVICE inline float load(float16 value) {
 #endif
 }
 
-TANDEM_HOST_DEVICE inline void store(float value, float& place) {
-  place = value;
+TANDEM_HOST_DEVICE inline void store(float value, float& target) {
+  target = value;
 }
-TANDEM_HOST_DEVICE inline void store(float value, bfloat16& place) {
+TANDEM_HOST_DEVICE inline void store(float value, bfloat16& target) {
 #ifdef __CUDA_ARCH__
-  place.bits = __bfloat16_as_ushort(__float2bfloat16_rn(value));
+  target.bits = __bfloat16_as_ushort(__float2bfloat16_rn(value));
 #else
   const auto bits = std::bit_cast<uint32_t>(value);
   const bool is_nan = (bits & 0x7fffffffU) > 0x7f800000U;
-  // What is not a number must not become infinite.
+  // A NaN must not become infinite.
   const uint32_t rounded = is_nan ? bits | 0x00400000U : bits + 0x7fffU + (bits >> 16 & 1U);
-  place.bits = static_cast<uint16_t>(rounded >> 16);
+  target.bits = static_cast<uint16_t>(rounded >> 16);
 #endif
 }
-TANDEM_HOST_DEVICE inline void store(float value, float16& place) {
+TANDEM_HOST_DEVICE inline void store(float value, float16& target) {
 #ifdef __CUDA_ARCH__
-  place.bits = __half_as_ushort(__float2half_rn(value));
+  target.bits = __half_as_ushort(__float2half_rn(value));
 #else
   const auto bits = std::bit_cast<uint32_t>(value);
   const uint32_t magnitude = bits & 0x7fffffffU;
   uint32_t half = 0;
   if (magnitude > 0x7f800000U) {
     half = 0x7e00U;
-  } else if (magnitude >= 0x477ff000U) {  // 65520: nearer to 2^16 than to the largest number
+  } else if (magnitude >= 0x477ff000U) {  // 65520 is nearer to 2^16 than to the largest float16
     half = 0x7c00U;
-  } else if (magnitude < 0x38800000U) {  // 2^-14: steps of 2^-24, as those of float32 at 1/2 are
+    // below 2^-14 the steps are 2^-24, like those of float32 at 1/2
+  } else if (magnitude < 0x38800000U) {
     half = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5F) - 0x3f000000U;
   } else {
     half = (magnitude - (112U << 23) + 0xfffU + (magnitude >> 13 & 1U)) >> 13;
   }
-  place.bits = static_cast<uint16_t>(half | (bits >> 16 & 0x8000U));
+  target.bits = static_cast<uint16_t>(half | (bits >> 16 & 0x8000U));
 #endif
 }
 
@@ -85,7 +86,7 @@ using sdk::input_gradient;
 using sdk::output;
 using sdk::output_gradient;
 
-// body(T{}) with T the type of a binding's elements. Throws Refusal for other dtypes.
+// body(T{}) with the element type T of the dtype. Throws Refusal for other dtypes.
 template <class Body>
 void with_elements(int32_t dtype, const Body& body) {
   switch (dtype) {

@@ -22,14 +22,13 @@ Event::Record Event::latest() const {
 void Event::require_no_capture(const Record& record) {
   if (record.capture == 0) return;
   throw sdk::invalid(
-      "the event was recorded in a capture: it is waited for within that one only, and has no "
-      "time");
+      "the event was recorded in a capture: only that capture can wait for it, and it has no time");
 }
 
 void Event::record(int32_t device, cudaStream_t stream) {
   machine_.make_current(device);
   const int32_t ordinal = machine_.ordinal(device);
-  // In a capture nothing runs that could be timed, and the clock must not ask the GPU.
+  // Nothing runs in a capture, so nothing can be timed, and the clock must not query the GPU.
   const Capture* const capture = Capture::of(stream);
   std::shared_ptr<const Mark> mark;
   if (Capture::current() == nullptr) mark = machine_.clock(device).mark();
@@ -38,7 +37,7 @@ void Event::record(int32_t device, cudaStream_t stream) {
   if (event == nullptr) check(cudaEventCreate(&event), "cudaEventCreate");
   const cudaError_t error = cudaEventRecord(event, stream);
   if (error != cudaSuccess) {
-    // What an earlier capture recorded must not be taken for this one's.
+    // An event of an earlier capture must not be taken for one of this capture.
     if (Capture::current() != nullptr) latest_ = {};
     return machine_.fail(error, "cudaEventRecord", nullptr, ordinal);
   }
@@ -49,12 +48,13 @@ void Event::wait_on(int32_t device, cudaStream_t stream) {
   const Record record = latest();
   if (record.event == nullptr) return;
   Capture* const capture = Capture::current();
-  if (capture != nullptr && capture->failure().happened()) return;  // its end tells what failed
+  // end_capture reports the failure
+  if (capture != nullptr && capture->failure().happened()) return;
   if (record.capture != 0) {
     if (capture == nullptr || capture->number() != record.capture) require_no_capture(record);
     capture->join(stream);
   } else if (Capture::of(stream) != nullptr) {
-    throw sdk::invalid("a stream that is captured waits for an event of outside the capture");
+    throw sdk::invalid("a stream in a capture cannot wait for an event from outside the capture");
   }
   machine_.make_current(device);
   const cudaError_t error = cudaStreamWaitEvent(stream, record.event, 0);
@@ -92,8 +92,7 @@ double Event::time() const {
   const Record record = latest();
   if (record.event == nullptr) throw sdk::invalid("the event was never recorded");
   require_no_capture(record);
-  if (record.mark == nullptr)
-    throw sdk::invalid("the event was recorded while its thread captured");
+  if (record.mark == nullptr) throw sdk::invalid("the event was recorded in a capture");
   const cudaError_t status = cudaEventQuery(record.event);
   if (status == cudaErrorNotReady) {
     static_cast<void>(cudaGetLastError());

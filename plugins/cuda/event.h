@@ -1,6 +1,6 @@
-// An event: CUDA's, made on the GPU on whose stream it is first recorded, timed against that GPU's
-// mark. Recording it again leaves those who wait for the earlier record waiting for that one. One
-// that was recorded in a capture is waited for in it only, and nobody may ask for it.
+// An event: a CUDA event on the GPU of the stream on which it is first recorded, timed relative to
+// that GPU's mark. If it is recorded again, earlier waits still refer to the earlier record. An
+// event recorded in a capture can be waited for only in that capture and cannot be queried.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -22,23 +22,24 @@ class Event {
 
   [[nodiscard]] Machine& machine() const { return machine_; }
 
-  // Records it on a stream of `device`; what CUDA refuses becomes the machine's failure.
+  // Records it on a stream of `device`. A failure of CUDA becomes the machine's failure.
   void record(int32_t device, cudaStream_t stream);
-  // Makes a stream wait for the latest record, if there is one. Throws Refusal if that crosses the
-  // boundary of a capture.
+  // Makes a stream wait for the latest record, if there is one. Throws Refusal if the wait crosses
+  // the boundary of a capture.
   void wait_on(int32_t device, cudaStream_t stream);
-  // False if the latest record is not reached within `seconds`; below 0: waits for ever. True if
-  // there is none, and once the GPU has failed. Throws Refusal if it is of a capture.
+  // False if the latest record is not reached within `seconds`; a negative number: waits without
+  // limit. True if there is none, and once the GPU has failed. Throws Refusal for an event of a
+  // capture.
   [[nodiscard]] bool wait_for(double seconds);
-  // Throws Refusal if it was never recorded, or not reached yet.
+  // Throws Refusal if it was never recorded, or is not reached yet.
   [[nodiscard]] double time() const;
 
  private:
   struct Record {
     cudaEvent_t event = nullptr;  // null: never recorded
     int32_t ordinal = -1;
-    std::shared_ptr<const Mark> mark;  // null: its thread captured
-    uint64_t capture = 0;              // its number; 0: of none
+    std::shared_ptr<const Mark> mark;  // null: recorded in a capture
+    uint64_t capture = 0;              // number of the capture; 0: none
   };
   static void require_no_capture(const Record& record);
   [[nodiscard]] Record latest() const;

@@ -14,31 +14,31 @@ bool may_have_switch(const GpuFacts& gpu) {
 
 namespace {
 
-// Of what signals can carry, the payload's share.
+// The payload as a fraction of the signalling rate.
 constexpr double efficiency = 0.85;
-// Beginnings of copies, estimated; --measure finds the true ones.
+// Estimated latencies of copies; --measure finds the true ones.
 constexpr double memory_latency = 4e-6, nvlink_latency = 5e-6, pci_latency = 8e-6,
                  host_latency = 20e-6;
-// What two copies through pinned host memory, or between two processors, share; estimated.
+// The estimated bandwidth that copies through pinned host memory, or between two processors, share.
 constexpr double host_bandwidth = 20e9, processors_bandwidth = 30e9;
 constexpr double unknown_memory_bandwidth = 200e9;
 
 struct Estimate {
-  int32_t links;     // of a GPU
-  double bandwidth;  // of each, in one direction
+  int32_t links;     // per GPU
+  double bandwidth;  // per link, in one direction
 };
-// NVLinks of the data-centre GPUs of an architecture. Whatever version NVML says that a link is of,
-// it carries no more: boards have slower signals than their version allows.
+// NVLinks of the data-center GPUs of an architecture. This also limits the bandwidth of links of a
+// higher version: boards may have slower signals than their version allows.
 Estimate nvlinks_of(const GpuFacts& gpu) {
   if (gpu.major >= 10) return {18, 50e9};
   if (gpu.major == 9) return {18, 25e9};
   if (gpu.major == 8) return gpu.minor == 0 ? Estimate{12, 25e9} : Estimate{4, 14e9};
   return {6, 25e9};
 }
-double bandwidth_of_link(const GpuFacts& gpu, double told) {
-  return std::min(told, nvlinks_of(gpu).bandwidth);
+double bandwidth_of_link(const GpuFacts& gpu, double reported) {
+  return std::min(reported, nvlinks_of(gpu).bandwidth);
 }
-// Of a GPU whose PCIe link is not known: 16 lanes of its generation.
+// For a GPU whose PCIe link is not known: 16 lanes of its generation.
 double pci_bandwidth_of(const GpuFacts& gpu) {
   return gpu.major >= 9 ? 63e9 : gpu.major == 8 ? 31.5e9 : 15.75e9;
 }
@@ -64,7 +64,7 @@ class Mapper {
   [[nodiscard]] const PeerFacts& peer(size_t source, size_t target) const {
     return facts_.peers[source * gpus_ + target];
   }
-  // Also where NVML tells of no link: a virtual machine may hide what its links lead to.
+  // Also if NVML reports no link: a virtual machine may hide where its links lead.
   [[nodiscard]] bool is_nvlink(size_t source, size_t target) const {
     const PeerFacts& pair = peer(source, target);
     if (source == target || !pair.has_access) return false;
@@ -74,11 +74,11 @@ class Mapper {
     return facts_.gpus[source].switch_links > 0 && facts_.gpus[target].switch_links > 0;
   }
 
-  // Puts the path's channels behind the others; returns its latency.
+  // Appends the channels of the path; returns its latency.
   double add_path(size_t source, size_t target) {
     const GpuFacts &from = facts_.gpus[source], &to = facts_.gpus[target];
     if (source == target) {
-      // A copy reads the memory and writes it, and whatever way it goes it shares it.
+      // Every copy on one GPU reads and writes its memory, which all of them share.
       const bool is_known = from.memory_bandwidth > 0;
       pass("memory of " + from.name + (is_known ? " (read and written)" : " (estimated)"),
            (is_known ? from.memory_bandwidth : unknown_memory_bandwidth) / 2);
@@ -93,8 +93,8 @@ class Mapper {
   [[nodiscard]] bool goes_through_switch(size_t source, size_t target) const {
     if (has_counted_switch(source, target)) return true;
     if (peer(source, target).nvlinks > 0) return false;
-    // Boards of four GPUs have links between all pairs; more GPUs that all reach each other have
-    // switches.
+    // Boards of four GPUs have links between all pairs. If more GPUs all reach each other, there
+    // are switches.
     constexpr int32_t most_direct_peers = 3;
     for (size_t a = 0; a < gpus_; ++a) {
       const GpuFacts& gpu = facts_.gpus[a];
@@ -140,8 +140,8 @@ class Mapper {
     return nvlink_latency;
   }
 
-  // A GPU's links are divided among those it is linked to; what is left over goes to the pairs that
-  // rank best.
+  // A GPU's links are divided among its neighbours; the remainder goes to the pairs with the best
+  // rank.
   [[nodiscard]] int32_t estimated_links(size_t source, size_t target) const {
     const GpuFacts& from = facts_.gpus[source];
     const int32_t all = nvlinks_of(from).links;
@@ -158,7 +158,7 @@ class Mapper {
     return std::max(all / peers, 1) + (has_more ? 1 : 0);
   }
 
-  // Up to the first switch or host bridge that both are under, and down again.
+  // Up to the first common switch or host bridge, and down again.
   double add_pci_path(const GpuFacts& from, const GpuFacts& to) {
     const std::vector<PciLink> up = pci_of(from), down = pci_of(to);
     for (size_t i = 0; i < up.size(); ++i) {

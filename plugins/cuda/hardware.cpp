@@ -15,7 +15,7 @@ std::string version(int32_t number) {
 double attribute(cudaDeviceAttr which, int32_t ordinal) {
   int value = 0;
   if (cudaDeviceGetAttribute(&value, which, ordinal) != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());  // some are not told of virtual GPUs
+    static_cast<void>(cudaGetLastError());  // virtual GPUs do not report some of them
     return 0;
   }
   return value;
@@ -76,7 +76,7 @@ tandem_device_info describe_gpu(int32_t ordinal) {
   info.peak_flops = attribute(cudaDevAttrClockRate, ordinal) * kilohertz *
                     properties.multiProcessorCount *
                     flops_per_cycle(properties.major, properties.minor);
-  // Two transfers a cycle of so many bits.
+  // Two transfers per cycle of this many bits.
   info.memory_bandwidth = attribute(cudaDevAttrMemoryClockRate, ordinal) * kilohertz * 2 *
                           attribute(cudaDevAttrGlobalMemoryBusWidth, ordinal) / 8;
   return info;

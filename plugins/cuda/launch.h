@@ -1,6 +1,5 @@
-// How many blocks a kernel over `count` elements is launched with, and which elements a thread
-// takes: grid-stride loops, so that any count works with any grid.
-//
+// The number of blocks with which a kernel over `count` elements is launched, and the elements of
+// each thread: grid-stride loops, so that any count works with any grid.
 //   __global__ void twice(float* x, int64_t count) {
 //     for (int64_t i = first_element(); i < count; i += element_stride()) x[i] *= 2;
 //   }
@@ -13,10 +12,10 @@
 namespace tandem::cuda {
 
 constexpr unsigned threads_per_block = 256;
-// More than any GPU runs at once; beyond it blocks only cost their start.
+// More than any GPU runs at once; more blocks would only cost their start.
 constexpr int64_t most_blocks = 4096;
 
-// At least 1: a launch of no blocks is an error, so callers leave out empty launches.
+// At least 1: a launch of no blocks is an error, so callers skip empty launches.
 constexpr unsigned blocks_for(int64_t count, int64_t elements_per_thread = 1) {
   const int64_t per_block = static_cast<int64_t>(threads_per_block) * elements_per_thread;
   return static_cast<unsigned>(

@@ -1,4 +1,4 @@
-// cuBLAS and cuDNN as kernels meet them: the stream's own handles, and every return code checked as
+// cuBLAS and cuDNN in kernels: the handles of the stream, and the check of every return code, as
 // status.h does for CUDA's. The handles are bound to the call's stream and belong to the backend.
 #pragma once
 
@@ -20,7 +20,7 @@ inline void check(cublasStatus_t status, const char* call) {
                 " (", cublasGetStatusName(status), ")"));
 }
 
-// Throws Refusal unless `status` is CUDNN_STATUS_SUCCESS, with cuDNN's own last words.
+// Throws Refusal unless `status` is CUDNN_STATUS_SUCCESS, with cuDNN's last error message.
 inline void check(cudnnStatus_t status, const char* call) {
   if (status == CUDNN_STATUS_SUCCESS) return;
   char last[512] = "";
@@ -32,7 +32,7 @@ inline void check(cudnnStatus_t status, const char* call) {
       sdk::text(current_device(), ": ", call, ": cuDNN says: ", cudnnGetErrorString(status), more));
 }
 
-// Of the current gpu: 8 of compute capability 8.6.
+// Of the current GPU: 8 for compute capability 8.6.
 inline int compute_capability_major() {
   int gpu = 0, major = 0;
   check(cudaGetDevice(&gpu), "cudaGetDevice");
@@ -41,7 +41,7 @@ inline int compute_capability_major() {
   return major;
 }
 
-// Throws Refusal if the current gpu has no arithmetic for tensors of this dtype, or for TF32.
+// Throws Refusal if the current GPU has no arithmetic for this dtype, or for TF32.
 inline void require_computable(int32_t dtype, bool tf32) {
   if (dtype != TANDEM_BFLOAT16 && !tf32) return;
   const int major = compute_capability_major();
@@ -51,11 +51,12 @@ inline void require_computable(int32_t dtype, bool tf32) {
                          " needs 8.0 (Ampere) or newer: use --precision float16 or float32");
 }
 
-// What the backend sets on its cuBLAS handles.
+// The math mode of the backend's cuBLAS handles.
 inline constexpr auto float32_sums = static_cast<cublasMath_t>(
     CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
 
-// Throw Refusal on a stream that has none: those have, on which a kernel was prepared.
+// These throw Refusal on a stream without handles. A stream has them if a kernel was prepared on
+// it.
 inline cublasHandle_t blas_of(const sdk::Call& call) {
   if (call.native_blas == nullptr) throw sdk::failed("this stream has no cuBLAS handle");
   return static_cast<cublasHandle_t>(call.native_blas);

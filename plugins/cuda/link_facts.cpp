@@ -13,7 +13,7 @@ namespace tandem::cuda {
 
 namespace {
 
-// "" where CUDA does not tell.
+// "" if CUDA does not report it.
 std::string pci_id(int32_t ordinal) {
   std::array<char, 64> text{};
   if (cudaDeviceGetPCIBusId(text.data(), text.size(), ordinal) != cudaSuccess) {
@@ -43,14 +43,14 @@ GpuFacts facts_of(int32_t ordinal, const std::string& id) {
   gpu.major = properties.major;
   gpu.minor = properties.minor;
   gpu.memory_bandwidth = describe_gpu(ordinal).memory_bandwidth;
-  const PciPlace place = id.empty() ? PciPlace{} : find_pci_place(id);
-  gpu.pci = place.links;
-  gpu.numa_node = place.numa_node;
+  const PciPosition position = id.empty() ? PciPosition{} : find_pci_position(id);
+  gpu.pci = position.links;
+  gpu.numa_node = position.numa_node;
   return gpu;
 }
 
-// Virtual machines hide switches more often than GPUs that are theirs. One whose peers have no
-// atomics with it has links that nobody here is at.
+// Virtual machines hide switches more often than they hide their own GPUs. A GPU whose peers have
+// no atomics with it has links to GPUs outside this machine.
 bool leads_to_switch(const NvLink& link, const GpuFacts& gpu) {
   if (link.leads_to_switch) return true;
   return link.remote.empty() && link.is_of_unknown_type && gpu.nvlink_peers > 0 &&
@@ -102,7 +102,7 @@ LinkFacts find_link_facts(const std::vector<int32_t>& ordinals) {
       facts.peers.push_back(pair);
     }
   }
-  // Also to GPUs that are no devices here: links to them are none to these.
+  // All GPUs, also those that are not devices here: links to them do not count for these.
   const int32_t all = gpu_count();
   for (size_t gpu = 0; gpu < gpus.size(); ++gpu) {
     for (int32_t other = 0; other < all; ++other) {

@@ -1,4 +1,4 @@
-// What CUDA, sysfs and NVML tell of the GPUs that are a machine's devices, for map_links().
+// What CUDA, sysfs and NVML report about the GPUs that are a machine's devices, for map_links().
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace tandem::cuda {
 
-// What is not told is left unknown, and then estimated. Throws Refusal where CUDA fails altogether.
+// What is not reported is left unknown, and then estimated. Throws Refusal if CUDA fails.
 [[nodiscard]] LinkFacts find_link_facts(const std::vector<int32_t>& ordinals);
 
-// What NVML tells of links, to the GPUs' other facts. `ids`: PCI ids by GPU.
+// Adds what NVML reports about links to the facts of the GPUs. `ids`: PCI ids by GPU.
 void count_nvlinks(const NvLinks& found, const std::vector<std::string>& ids, LinkFacts& facts);
 
 }  // namespace tandem::cuda

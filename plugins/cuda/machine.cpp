@@ -14,7 +14,7 @@ namespace tandem::cuda {
 namespace {
 
 constexpr int oldest_major = 7, oldest_minor = 5;
-// What cuBLAS, cuDNN and kernels that are loaded later take of a GPU's memory.
+// The GPU memory that cuBLAS, cuDNN and kernels take when they are loaded later.
 constexpr int64_t libraries_bytes = int64_t{512} << 20;
 
 std::string mebibytes(int64_t bytes) {
@@ -32,7 +32,7 @@ void require_capability(int32_t ordinal) {
                          oldest_minor, " (Turing) or newer is needed");
 }
 
-// Without it copies between two GPUs go through the host, by CUDA's own pinned memory.
+// Without peer access, copies between two GPUs go through CUDA's own pinned host memory.
 void enable_peer_access(int32_t ordinal, int32_t peer) {
   int can = 0;
   check(cudaDeviceCanAccessPeer(&can, ordinal, peer), "cudaDeviceCanAccessPeer");
@@ -40,7 +40,7 @@ void enable_peer_access(int32_t ordinal, int32_t peer) {
   check(cudaSetDevice(ordinal), "cudaSetDevice");
   const cudaError_t error = cudaDeviceEnablePeerAccess(peer, 0);
   if (error == cudaErrorPeerAccessAlreadyEnabled) {
-    static_cast<void>(cudaGetLastError());  // by a machine that was open before
+    static_cast<void>(cudaGetLastError());  // enabled by a machine that was open before
     return;
   }
   check(error, "cudaDeviceEnablePeerAccess");
@@ -64,7 +64,7 @@ std::vector<int32_t> require_options(const tandem_machine_options& given, int32_
     if (ordinal < 0 || ordinal >= gpus) {
       throw sdk::invalid("there is no cuda:", ordinal, ": this machine has ", gpus,
                          gpus == 1 ? " GPU, cuda:0" : sdk::text(" GPUs, cuda:0 to cuda:", gpus - 1),
-                         "; one GPU can be several devices, as in cuda:0,0");
+                         "; a GPU can be several devices, as in cuda:0,0");
     }
     ordinals.push_back(ordinal);
   }
@@ -172,7 +172,7 @@ void* Machine::allocate(int32_t device, int32_t memory, int64_t bytes) const {
 
 void Machine::release(int32_t device, int32_t memory, void* address) const {
   if (address == nullptr) return;
-  // Nothing can be said to anybody here; while the process ends, the driver may be gone already.
+  // A failure here cannot be reported. At the end of the process the driver may be gone already.
   static_cast<void>(cudaSetDevice(ordinal(device)));
   static_cast<void>(memory == TANDEM_MEMORY_PINNED ? cudaFreeHost(address) : cudaFree(address));
   static_cast<void>(cudaGetLastError());

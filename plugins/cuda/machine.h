@@ -1,5 +1,5 @@
-// A machine of GPUs, one of which may be several of its devices (cuda:0,0): what streams and events
-// share. Opening it lets GPUs read each other's memory where they can.
+// A machine of GPUs, with what its streams and events share. A GPU may be several of its devices
+// (cuda:0,0). Opening it enables access between the memories of GPUs where this is possible.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,8 @@
 
 namespace tandem::cuda {
 
-// Throws Refusal on options that make no sense here or name a GPU that is not among `gpus`; returns
-// the GPU of each device.
+// Throws Refusal for options that are invalid for this backend or that name a GPU that is not among
+// `gpus`. Returns the GPU of each device.
 [[nodiscard]] std::vector<int32_t> require_options(const tandem_machine_options& options,
                                                    int32_t gpus);
 
@@ -27,27 +27,28 @@ class Machine {
   explicit Machine(const tandem_machine_options& options);
 
   [[nodiscard]] int32_t device_count() const { return static_cast<int32_t>(ordinals_.size()); }
-  // The GPU that is this device. Throws Refusal unless the device exists.
+  // The GPU of this device. Throws Refusal unless the device exists.
   [[nodiscard]] int32_t ordinal(int32_t device) const;
-  // Makes the device's GPU the calling thread's. Throws Refusal.
+  // Makes the device's GPU the current one of the calling thread. Throws Refusal.
   void make_current(int32_t device) const;
   [[nodiscard]] GpuClock& clock(int32_t device) { return *clocks_.at(ordinal(device)); }
   [[nodiscard]] sdk::FirstFailure& failure() { return failure_; }
-  // Where this thread's failures go: to its capture, else to the machine.
+  // Where failures of this thread are kept: in its capture, else in the machine.
   [[nodiscard]] sdk::FirstFailure& failing();
-  // From now on a failure may be of a kernel in a graph, which CUDA's own means do not tell apart.
+  // From now on a failure may be that of a kernel in a graph, which CUDA does not identify.
   void note_launch() { has_launched_ = true; }
   [[nodiscard]] uint32_t next_stream_number() { return stream_count_++; }
   [[nodiscard]] uint64_t delay_seed() const { return delay_seed_; }
   [[nodiscard]] double delay_seconds() const { return delay_seconds_; }
-  // Of its memory a device has what is free now, divided by the devices that share its GPU.
+  // A device's memory is what is free now, divided by the devices that share its GPU.
   [[nodiscard]] tandem_device_info device_info(int32_t device) const;
 
-  // What the hardware says of the links between the devices; NULL for one device. The machine's.
+  // What the hardware reports about the links between the devices; NULL for one device. The machine
+  // owns it.
   [[nodiscard]] const tandem_topology* topology();
 
-  // Keeps what CUDA said as failing(); of `task`, or if NULL of one that was issued before and is
-  // not known.
+  // Keeps CUDA's error as failing(). `task` is the failing task, or NULL if it is an unknown one
+  // that was issued before.
   void fail(cudaError_t error, const char* call, const char* task, int32_t ordinal);
 
   // At least 256-byte aligned; `memory` as in abi.h. Throws Refusal.

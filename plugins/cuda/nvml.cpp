@@ -59,15 +59,15 @@ struct Library {
   Status (*remote_type)(Device, unsigned link, int* type) = nullptr;
 };
 
-// Of a link's two directions one. NVML numbers versions one by one and not as they are called: 2.0
-// is 2, 2.2 is 3, 3.0 is 4, 3.1 is 5, 4.0 is 6, 5.0 is 7.
+// The bandwidth of one direction of a link. NVML numbers the versions one after the other: 2.0 is
+// 2, 2.2 is 3, 3.0 is 4, 3.1 is 5, 4.0 is 6, 5.0 is 7.
 double bandwidth_of(unsigned version) {
   constexpr unsigned version_1_0 = 1, version_5_0 = 7;
   constexpr double first = 20e9, fifth = 50e9, between = 25e9;
   return version == version_1_0 ? first : version >= version_5_0 ? fifth : between;
 }
 
-// "00000000:04:00.0" as sysfs and CUDA write it.
+// "00000000:04:00.0" in the form of sysfs and CUDA.
 std::string short_id(const char* text) {
   std::string id(text);
   std::transform(id.begin(), id.end(), id.begin(),
@@ -77,7 +77,7 @@ std::string short_id(const char* text) {
   return colon == long_domain ? id.substr(long_domain - short_domain) : id;
 }
 
-// Virtual machines that hide what a link leads to may say "fffffff:ffff:ff.0" of it.
+// Virtual machines that hide where a link leads may report "fffffff:ffff:ff.0".
 bool is_hidden(const std::string& id) {
   const std::string digits = id.substr(0, id.find('.'));
   return digits.find_first_not_of("f:") == std::string::npos;

@@ -26,8 +26,8 @@ double number_of(const std::string& file) {
   return std::strtod(line.c_str(), nullptr);
 }
 
-// A GPU that has nothing to do slows its link, so what both of its ends can do counts. How many
-// lanes there are does not change.
+// An idle GPU slows its link, so the maximum speed of both ends counts. The number of lanes does
+// not change.
 PciLink read_link(const std::string& lower, const std::string& upper) {
   PciLink link;
   double transfers = number_of(lower + "/max_link_speed");
@@ -37,7 +37,7 @@ PciLink read_link(const std::string& lower, const std::string& upper) {
   int lanes = static_cast<int>(number_of(lower + "/current_link_width"));
   link.text = "sysfs";
   if (transfers <= 0 || lanes <= 0) {
-    // Some virtual machines tell of no links.
+    // Some virtual machines report no links.
     constexpr double assumed_transfers = 16;
     transfers = assumed_transfers;
     lanes = 16;
@@ -66,33 +66,33 @@ std::string name_of(const std::string& folder) {
 }  // namespace
 
 double pci_bandwidth(double transfers, int lanes) {
-  constexpr double slow = 5;  // up to here a byte is 10 bits on the line, above it 8.125
+  constexpr double slow = 5;  // up to this speed a byte has 10 bits on the line, above it 8.125
   const double bits = transfers <= slow ? 10 : 8.125;
   return transfers * 1e9 / bits * lanes;
 }
 
-PciPlace find_pci_place(const std::string& id, const std::string& devices) {
+PciPosition find_pci_position(const std::string& id, const std::string& devices) {
   std::string lower = id;
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const std::unique_ptr<char, decltype(&std::free)> path(
       ::realpath((devices + "/" + lower).c_str(), nullptr), &std::free);
-  PciPlace place;
-  if (path == nullptr) return place;
+  PciPosition position;
+  if (path == nullptr) return position;
   const std::vector<std::string> folders = folders_of(path.get());
-  if (folders.size() < 2) return place;
+  if (folders.size() < 2) return position;
   const std::string numa = line_of(folders.back() + "/numa_node");
-  place.numa_node = numa.empty() ? -1 : std::atoi(numa.c_str());
-  // Two folders are a link: its lower end, and the port above. A switch is a port above which the
-  // next link begins, and is named by that one.
+  position.numa_node = numa.empty() ? -1 : std::atoi(numa.c_str());
+  // Two folders form a link: its lower end and the port above. A switch is a port above which
+  // another link begins; that port is its name.
   for (size_t i = folders.size() - 1; i >= 1; i = i >= 2 ? i - 2 : 0) {
     const bool has_port = i >= 2;
     PciLink link = read_link(folders[i], has_port ? folders[i - 1] : std::string());
     link.below = name_of(folders[i]);
     link.above = name_of(i >= 3 ? folders[i - 2] : folders[0]);
-    place.links.push_back(link);
+    position.links.push_back(link);
   }
-  return place;
+  return position;
 }
 
 }  // namespace tandem::cuda

@@ -1,4 +1,4 @@
-// Where a PCI device stands in the tree of switches and host bridges, as Linux tells it in sysfs.
+// The position of a PCI device in the tree of switches and host bridges, from Linux's sysfs.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace tandem::cuda {
 
-struct PciPlace {
-  std::vector<PciLink> links;  // from the device's own upwards; empty: nothing is known
+struct PciPosition {
+  std::vector<PciLink> links;  // from the device's own link upwards; empty: nothing is known
   int32_t numa_node = -1;
 };
 
-// `id` as "0000:04:00.0", of any case; `devices` is the folder where all devices have their link.
-// Where sysfs tells nothing, neither does this.
-[[nodiscard]] PciPlace find_pci_place(const std::string& id,
-                                      const std::string& devices = "/sys/bus/pci/devices");
+// `id` is "0000:04:00.0", in upper or lower case. `devices` is the folder with the links of all
+// devices. What sysfs does not report is left unknown.
+[[nodiscard]] PciPosition find_pci_position(const std::string& id,
+                                            const std::string& devices = "/sys/bus/pci/devices");
 
-// Bytes per second of `lanes` at so many GT/s, without the bits that only the line needs; 0: none.
+// Bytes per second of `lanes` lanes at this many GT/s, without the coding bits; 0: none.
 [[nodiscard]] double pci_bandwidth(double transfers, int lanes);
 
 }  // namespace tandem::cuda

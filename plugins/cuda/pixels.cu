@@ -11,19 +11,20 @@ namespace tandem::cuda {
 
 namespace {
 
-constexpr int64_t together = 4;  // bytes that are read as one word, floats that are written as one
+// bytes that are read as one word, and floats that are written as one
+constexpr int64_t together = 4;
 
-// The channel of a pixel, and of those that follow it: planes may end within a word.
-class Place {
+// The channel of a pixel and of the pixels after it; a plane may end within a word.
+class ChannelCursor {
  public:
-  __device__ Place(const tandem_shape& shape, int64_t at)
+  __device__ ChannelCursor(const tandem_shape& shape, int64_t at)
       : plane_(shape.h * shape.w), channels_(static_cast<int>(shape.c)) {
     const int64_t number = at / plane_;
     left_ = plane_ - (at - number * plane_);
     channel_ = static_cast<int>(number % channels_);
   }
   [[nodiscard]] __device__ int channel() const { return channel_; }
-  __device__ void go_on() {
+  __device__ void advance() {
     if (--left_ > 0) return;
     left_ = plane_;
     if (++channel_ == channels_) channel_ = 0;
@@ -34,27 +35,27 @@ class Place {
   int channels_, channel_;
 };
 
-// `in_words`: both arrays begin where words of their elements do.
+// `in_words`: both arrays are aligned for words.
 __global__ void convert_pixels_kernel(tandem_pixels p, int64_t count, bool in_words) {
   const int64_t words = (count + together - 1) / together;
   for (int64_t word = first_element(); word < words; word += element_stride()) {
     const int64_t begin = word * together;
-    Place place(p.shape, begin);
+    ChannelCursor cursor(p.shape, begin);
     if (in_words && begin + together <= count) {
       const uchar4 bytes = reinterpret_cast<const uchar4*>(p.pixels)[word];
       float4 values;
-      values.x = pixels::value_of(bytes.x, p.means[place.channel()], p.scale);
-      place.go_on();
-      values.y = pixels::value_of(bytes.y, p.means[place.channel()], p.scale);
-      place.go_on();
-      values.z = pixels::value_of(bytes.z, p.means[place.channel()], p.scale);
-      place.go_on();
-      values.w = pixels::value_of(bytes.w, p.means[place.channel()], p.scale);
+      values.x = pixels::value_of(bytes.x, p.means[cursor.channel()], p.scale);
+      cursor.advance();
+      values.y = pixels::value_of(bytes.y, p.means[cursor.channel()], p.scale);
+      cursor.advance();
+      values.z = pixels::value_of(bytes.z, p.means[cursor.channel()], p.scale);
+      cursor.advance();
+      values.w = pixels::value_of(bytes.w, p.means[cursor.channel()], p.scale);
       reinterpret_cast<float4*>(p.target)[word] = values;
       continue;
     }
-    for (int64_t i = begin; i < count && i < begin + together; ++i, place.go_on()) {
-      p.target[i] = pixels::value_of(p.pixels[i], p.means[place.channel()], p.scale);
+    for (int64_t i = begin; i < count && i < begin + together; ++i, cursor.advance()) {
+      p.target[i] = pixels::value_of(p.pixels[i], p.means[cursor.channel()], p.scale);
     }
   }
 }

@@ -1,5 +1,5 @@
-// Pictures of bytes as floats in device memory. It only issues; Refusal for more channels than it
-// has means for.
+// Converts images of bytes to floats in device memory. It only issues a kernel. Throws Refusal for
+// more channels than there are means.
 #pragma once
 
 #include "plugins/abi.h"

@@ -1,4 +1,4 @@
-// How kernels get the addresses of the arrays they add up: by value, so many at a launch.
+// The addresses of arrays to be added, as an argument of a kernel: a limited number per launch.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ struct Sources {
   uint32_t count;
 };
 
-// Of `all`, those from `begin` on that fit.
+// As many of `all` as fit, from `begin` on.
 inline Sources take_sources(const float* const* all, uint32_t begin, uint32_t end) {
   Sources sources{};
   sources.count = std::min(end - begin, sources_at_once);

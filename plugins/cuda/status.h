@@ -1,6 +1,5 @@
-// Every return code of the CUDA runtime becomes a Refusal that names the call, the device and what
-// CUDA says of it; nothing is ignored by accident. For backend and layers; header-only.
-//
+// Checks every return code of the CUDA runtime: an error becomes a Refusal that names the call, the
+// device and CUDA's message. For backend and layers; header-only.
 //   check(cudaMemcpyAsync(...), "cudaMemcpyAsync");
 //   relu<<<blocks, threads, 0, stream_of(call)>>>(...);
 //   check_launch("relu");
@@ -14,7 +13,7 @@
 
 namespace tandem::cuda {
 
-// "cuda:0", the calling thread's current device; "cuda" where there is none to ask.
+// "cuda:0", the current device of the calling thread; "cuda" if there is none.
 inline std::string current_device() {
   int ordinal = 0;
   if (cudaGetDevice(&ordinal) != cudaSuccess) {
@@ -37,11 +36,11 @@ inline tandem_status status_of(cudaError_t error) {
 // Throws Refusal unless `error` is cudaSuccess. `call` is the function's name.
 inline void check(cudaError_t error, const char* call) {
   if (error == cudaSuccess) return;
-  static_cast<void>(cudaGetLastError());  // else the next launch would be blamed for it
+  static_cast<void>(cudaGetLastError());  // otherwise it would be reported for the next launch
   throw sdk::Refusal(status_of(error), text_of(error, call, current_device()));
 }
 
-// To be called behind every <<< >>>: a launch itself returns nothing.
+// To be called after every <<< >>>: a launch itself returns nothing.
 inline void check_launch(const char* kernel) {
   const cudaError_t error = cudaGetLastError();
   if (error == cudaSuccess) return;

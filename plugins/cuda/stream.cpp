@@ -10,7 +10,7 @@ namespace tandem::cuda {
 
 namespace {
 
-// CUDA's priorities count downwards from 0, the lowest.
+// CUDA's priorities decrease from 0, the lowest.
 int native_priority(int32_t priority) {
   int lowest = 0, highest = 0;
   check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "cudaDeviceGetStreamPriorityRange");
@@ -42,16 +42,16 @@ void Stream::create_handles() {
   if (blas_ == nullptr) check(cublasCreate(&blas_), "cublasCreate");
   check(cublasSetStream(blas_, stream_), "cublasSetStream");
   give_blas_workspace();
-  // The same bits on every run, whatever other streams do: no sums by atomics.
+  // No atomics in sums, so that every run has the same bits whatever other streams do.
   check(cublasSetAtomicsMode(blas_, CUBLAS_ATOMICS_NOT_ALLOWED), "cublasSetAtomicsMode");
-  // Parts of a product of 16 bits are added up in float32, too.
+  // Partial sums of 16-bit products are also added in float32.
   check(cublasSetMathMode(blas_, float32_sums), "cublasSetMathMode");
   check(cudnnCreate(&dnn_), "cudnnCreate");
   check(cudnnSetStream(dnn_, stream_), "cudnnSetStream");
 }
 
-// Of our own: in a capture cuBLAS would otherwise allocate some, and with more or less of it might
-// choose other algorithms. As large as cuBLAS's own is, by its documentation.
+// Our own workspace: in a capture cuBLAS would otherwise allocate one, and with another size it
+// might choose other algorithms. The size is cuBLAS's own, from its documentation.
 void Stream::give_blas_workspace() {
   constexpr int hopper = 9;
   const size_t bytes = size_t{compute_capability_major() >= hopper ? 32U : 4U} << 20;
@@ -94,7 +94,8 @@ void Stream::submit(const tandem_work& work) {
     const WorkspaceScope scope(workspace_);
     machine_.failing().run(work, {sizeof(tandem_call), device_, 1, stream_, blas_, dnn_});
   }
-  // What a kernel forgot to ask about. One that was prepared may have tried what does not work.
+  // Errors that a kernel did not check. A kernel that was being prepared may have tried something
+  // that does not work.
   const cudaError_t error = cudaGetLastError();
   const bool is_error = error != cudaSuccess && error != cudaErrorNotReady;
   if (is_error && work.kind != TANDEM_WORK_HOST) {

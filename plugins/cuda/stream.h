@@ -1,7 +1,8 @@
-// A stream: CUDA's, with cuBLAS and cuDNN handles of its own from the first kernel on that is
-// prepared on it: streams that only move and add have none, which would take memory. A work is run
-// by the thread that submits it, with the stream's GPU current, and only issues kernels. A failed
-// work fails the machine: works and copies are left out from then on, records still happen.
+// A stream: a CUDA stream, which gets its own cuBLAS and cuDNN handles when the first kernel is
+// prepared on it. Streams that only copy and add have none, since handles take memory. A work is
+// run by the thread that submits it, with the stream's GPU current, and only issues kernels. A
+// failed work fails the machine: from then on works and copies are skipped, but events are still
+// recorded.
 #pragma once
 
 #include <cublas_v2.h>
@@ -19,37 +20,37 @@ namespace tandem::cuda {
 
 class Stream {
  public:
-  // The higher the priority, the sooner the GPU takes its kernels. Throws Refusal. `machine`
-  // outlives the stream.
+  // The GPU prefers kernels of streams with a higher priority. Throws Refusal. `machine` must
+  // outlive the stream.
   Stream(Machine& machine, int32_t device, int32_t priority, const std::string& name);
-  // Waits until everything issued is done.
+  // Waits until everything that was issued is done.
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   [[nodiscard]] Machine& machine() const { return machine_; }
 
-  // A TANDEM_WORK_HOST work (a kernel is prepared, or released) finds the stream idle and its
-  // handles made.
+  // A TANDEM_WORK_HOST work (a kernel is prepared or released) runs when the stream is idle and has
+  // its handles.
   void submit(const tandem_work& work);
-  // Throws Refusal on unknown devices, null memory or a negative size.
+  // Throws Refusal for unknown devices, null memory or a negative size.
   void copy(const char* label, int32_t target_device, void* target, int32_t source_device,
             const void* source, int64_t bytes);
-  // Likewise, and on rows that would overlap.
+  // The same, also for rows that would overlap.
   void copy_rows(const char* label, const tandem_rows& rows);
   void wait(Event& event) { event.wait_on(device_, stream_); }
   void record(Event& event) { event.record(device_, stream_); }
-  // As abi.h says. Throw Refusal.
+  // See abi.h. They throw Refusal.
   void begin_capture();
   [[nodiscard]] std::unique_ptr<Graph> end_capture();
   void launch(const char* label, const Graph& graph);
 
  private:
-  void create_handles();  // unless there are some; throws Refusal
+  void create_handles();  // if there are none yet; throws Refusal
   void give_blas_workspace();
   void destroy() noexcept;
   void delay();
-  // A call of CUDA's and what it returned.
+  // A call to CUDA and its result.
   struct Issued {
     const char* call;
     cudaError_t error;
@@ -60,7 +61,7 @@ class Stream {
                                   const void* source, int64_t bytes) const;
   [[nodiscard]] Issued issue_rows(const tandem_rows& rows) const;
   [[nodiscard]] Issued issue_each(const tandem_rows& rows) const;
-  void tell(const Issued& issued, const char* label);
+  void report(const Issued& issued, const char* label);
 
   Machine& machine_;
   const int32_t device_;

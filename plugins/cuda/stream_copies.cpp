@@ -1,5 +1,5 @@
-// A stream's copies. CUDA chooses how bytes travel between two GPUs: directly where these reach
-// each other's memory, else through pinned memory of its own.
+// A stream's copies. CUDA chooses the path between two GPUs: directly if they can access each
+// other's memory, else through its own pinned memory.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ void Stream::copy(const char* label, int32_t target_device, void* target, int32_
   machine_.make_current(device_);
   delay();
   if (bytes == 0) return;
-  tell(issue_copy(target_device, target, source_device, source, bytes), label);
+  report(issue_copy(target_device, target, source_device, source, bytes), label);
 }
 
 void Stream::copy_rows(const char* label, const tandem_rows& rows) {
@@ -51,10 +51,10 @@ void Stream::copy_rows(const char* label, const tandem_rows& rows) {
   machine_.make_current(device_);
   delay();
   if (rows.row_count == 0 || rows.row_bytes == 0) return;
-  tell(issue_rows(rows), label);
+  report(issue_rows(rows), label);
 }
 
-void Stream::tell(const Issued& issued, const char* label) {
+void Stream::report(const Issued& issued, const char* label) {
   if (issued.error == cudaSuccess) return;
   machine_.fail(issued.error, issued.call, label == nullptr ? "" : label, ordinal_);
 }
@@ -73,7 +73,7 @@ Stream::Issued Stream::issue_copy(int32_t target_device, void* target, int32_t s
 }
 
 Stream::Issued Stream::issue_rows(const tandem_rows& rows) const {
-  // What CUDA takes as the distance of rows (memPitch of every GPU's properties).
+  // The largest distance of rows that CUDA accepts (memPitch in every GPU's properties).
   constexpr int64_t most_pitch = std::numeric_limits<int32_t>::max();
   if (std::max(rows.target_stride, rows.source_stride) > most_pitch) return issue_each(rows);
   const auto bytes = static_cast<size_t>(rows.row_bytes),

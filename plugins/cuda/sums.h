@@ -1,11 +1,11 @@
-// Sums in a fixed order, in double: of terms that belong to groups, or of all terms. They are added
-// in parts, whose number follows from the shapes alone, and the parts in their order.
+// Sums in a fixed order, in double: one per group of terms, or one of all terms. Terms are added in
+// parts, whose number depends only on the shapes, and then the parts in their order.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
-#include "plugins/cuda/places.h"
+#include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::cuda {
@@ -29,7 +29,7 @@ struct Add {
 namespace detail {
 
 template <class Value, class Term>
-struct PartsOfGroups {
+struct PartialGroupSums {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t index) const {
     const int64_t part = quotient(index, groups), group = index - part * groups;
@@ -47,7 +47,7 @@ struct PartsOfGroups {
   int64_t count, parts;
 };
 template <class Value, class Finish>
-struct WholeGroups {
+struct FinalGroupSums {
   TANDEM_HOST_DEVICE void operator()(int64_t group) const {
     Value sum = scratch[group];
     for (int64_t part = 1; part < parts; ++part) sum += scratch[part * groups + group];
@@ -59,7 +59,7 @@ struct WholeGroups {
 };
 
 template <class Term>
-struct PartsOfTotal {
+struct PartialTotals {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t part) const {
     const int64_t end = (part + 1) * count / parts;
@@ -75,7 +75,7 @@ struct PartsOfTotal {
   int64_t count, parts;
 };
 template <class Finish>
-struct WholeTotal {
+struct FinalTotal {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t) const {
     double sum = 0;
@@ -95,10 +95,10 @@ template <class Value = double>
 class GroupSums {
  public:
   GroupSums() = default;
-  // side_by_side: the same term of neighbouring groups lies next to each other in memory.
+  // side_by_side: the same terms of neighbouring groups are neighbours in memory.
   GroupSums(int64_t groups, int64_t count, bool side_by_side)
       : groups_(groups), count_(count), side_by_side_(side_by_side) {
-    // As many teams as fill a gpu, of at least 1024 terms each.
+    // Enough teams to fill a GPU, with at least 1024 terms each.
     const int64_t wanted = std::max<int64_t>(1, (side_by_side ? 65536 : 1024) / groups);
     parts_ = std::clamp<int64_t>(count / 1024, 1, wanted);
   }
@@ -107,12 +107,13 @@ class GroupSums {
     return groups_ * parts_ * static_cast<int64_t>(sizeof(Value));
   }
 
-  // finish(group, sum) with the sum of term(group, k) over k in [0, count).
+  // Calls finish(group, sum), where sum is that of term(group, k) over k in [0, count).
   template <class Term, class Finish>
   void run(const sdk::Call& call, const Term& term, Value* scratch, const Finish& finish) const {
-    const detail::PartsOfGroups<Value, Term> parts{term, scratch, groups_, count_, parts_};
+    const detail::PartialGroupSums<Value, Term> parts{term, scratch, groups_, count_, parts_};
     for_teams(call, {groups_ * parts_, count_ / parts_, side_by_side_}, parts);
-    for_each(call, groups_, detail::WholeGroups<Value, Finish>{finish, scratch, groups_, parts_});
+    for_each(call, groups_,
+             detail::FinalGroupSums<Value, Finish>{finish, scratch, groups_, parts_});
   }
 
  private:
@@ -131,13 +132,13 @@ class Total {
     return parts_ * static_cast<int64_t>(sizeof(double));
   }
 
-  // finish(sum), once, with the sum of term(i) over i in [0, count).
+  // Calls finish(sum) once, where sum is that of term(i) over i in [0, count).
   template <class Term, class Finish>
   void run(const sdk::Call& call, const Term& term, double* scratch, const Finish& finish) const {
     for_teams(call, {parts_, std::max<int64_t>(count_ / parts_, 33)},
-              detail::PartsOfTotal<Term>{term, scratch, count_, parts_});
+              detail::PartialTotals<Term>{term, scratch, count_, parts_});
     for_teams(call, {1, std::max<int64_t>(parts_, 33)},
-              detail::WholeTotal<Finish>{finish, scratch, parts_});
+              detail::FinalTotal<Finish>{finish, scratch, parts_});
   }
 
  private:

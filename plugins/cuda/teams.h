@@ -1,14 +1,14 @@
-// How layers start work on a call's stream: for every element, or by teams of threads that work on
-// a group of elements together. What a body computes must not depend on the order in which its
-// calls run. Nothing here allocates or waits; the same shapes give the same bits.
+// How layers start work on a call's stream: for every element, or by teams of threads that work on a
+// group of elements together. The result of a body must not depend on the order of its calls.
+// Nothing here allocates or waits; the same shapes give the same bits.
 //
-// A body is a trivially copyable struct of device pointers and numbers, called by value on the
+// A body is a trivially copyable struct of device pointers and numbers. It is called by value on the
 // device: void operator()(int64_t i) const, or for teams
-// template <class Team> void operator()(const Team& team, int64_t group) const, in which
+// template <class Team> void operator()(const Team& team, int64_t group) const. There,
 //   for (int64_t k = team.rank(); k < count; k += team.size()) sum += x[k];
 //   sum = team.sum(sum);
 // divides the work and gives every thread the sum. All threads of a team must reach each such call.
-// tests/cuda_on_host has this header once more, to run bodies without a GPU.
+// tests/cuda_on_host has another version of this header, which runs bodies without a GPU.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace tandem::cuda {
 
-// What kernels made with this header are registered for.
+// The device kind of kernels that use this header.
 inline constexpr const char* device_kind = "cuda";
 
 namespace detail {
@@ -44,13 +44,13 @@ class Block {
     }
     __syncthreads();
     const Value result = values[0];
-    __syncthreads();  // all have read it before the next call writes
+    __syncthreads();  // all threads have read it before the next call writes
     return result;
   }
   [[nodiscard]] __device__ double sum(double value) const {
     return combine(value, [](double a, double b) { return a + b; });
   }
-  // What is not a number is passed over.
+  // Ignores NaN.
   [[nodiscard]] __device__ float highest(float value) const {
     return combine(value, [](float a, float b) { return b > a ? b : a; });
   }
@@ -97,14 +97,14 @@ void for_each(const sdk::Call& call, int64_t count, const Body& body) {
   check_launch("an element-wise kernel");
 }
 
-// Groups of elements for teams to work on.
+// Groups of elements for teams.
 struct Teams {
   int64_t groups;
-  int64_t work;               // elements of a group, roughly
-  bool side_by_side = false;  // neighbouring groups lie next to each other in memory
+  int64_t work;               // elements per group, approximately
+  bool side_by_side = false;  // neighbouring groups are neighbours in memory
 };
 
-// body(team, group) for all groups. How large teams are follows from `teams` alone.
+// body(team, group) for all groups. The size of a team depends only on `teams`.
 template <class Body>
 void for_teams(const sdk::Call& call, const Teams& teams, const Body& body) {
   static_assert(std::is_trivially_copyable_v<Body>);
@@ -122,8 +122,8 @@ void for_teams(const sdk::Call& call, const Teams& teams, const Body& body) {
   check_launch("a kernel of teams");
 }
 
-// Within device memory; source and target may be the same, which copies nothing, but may not
-// overlap otherwise.
+// Within device memory. If source and target are the same, nothing is copied; otherwise they must
+// not overlap.
 template <class T>
 void copy(const sdk::Call& call, const T* source, T* target, int64_t count) {
   if (source == target || count == 0) return;

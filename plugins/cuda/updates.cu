@@ -13,7 +13,7 @@ namespace {
 
 using rules::Terms;
 
-// An element's step; `second` is not looked at by rules of one state array.
+// The update of one element; rules of one state array do not use `second`.
 template <int32_t rule>
 __device__ void step_element(const Terms& t, float& w, float g, float* first, float* second,
                              int64_t i) {
@@ -35,11 +35,11 @@ __device__ void step_element(const Terms& t, float& w, float g, float* first, fl
   }
 }
 
-// `update.state` is the host's and not looked at: its arrays are `first` and `second`.
+// `update.state` is host memory and not used: its arrays are `first` and `second`.
 template <int32_t rule>
 __global__ void update_kernel(tandem_update update, float* first, float* second) {
   __shared__ Terms terms;
-  if (update.found_inf != nullptr && *update.found_inf != 0) return;  // all threads alike
+  if (update.found_inf != nullptr && *update.found_inf != 0) return;  // the same for all threads
   if (threadIdx.x == 0) terms = rules::terms_of(update);
   __syncthreads();
   const Terms t = terms;
@@ -66,7 +66,7 @@ void update(const tandem_call& call, const tandem_update& given) {
   const tandem_update update = rules::completed(given);
   const rules::RuleEntry& rule = rules::require_rule(update);
   if (update.count == 0) return;
-  constexpr int64_t elements_per_thread = 4;  // a block's terms are worth more than one round
+  constexpr int64_t elements_per_thread = 4;  // the terms of a block are worth several rounds
   const unsigned blocks = blocks_for(update.count, elements_per_thread);
   const Kernel kernel = kernels[&rule - rules::known_rules];
   kernel<<<blocks, threads_per_block, 0, stream_of(call)>>>(

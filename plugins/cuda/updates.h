@@ -1,6 +1,6 @@
 // The solver rules of tandem_update on device memory, one pass over weights, gradient and state.
-// Rate, step and norms are read on the device. Refusal for a rule that is not known and for what a
-// rule lacks.
+// Rate, step and norms are read on the device. Throws Refusal for an unknown rule and for missing
+// arguments of a rule.
 #pragma once
 
 #include "plugins/abi.h"

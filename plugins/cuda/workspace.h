@@ -1,5 +1,5 @@
-// A stream's own few bytes of device memory for the backend's arithmetic, found through the thread
-// that runs a work on the stream.
+// The small device memory that a stream has for the backend's arithmetic. It is found through the
+// thread that runs a work on the stream.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,7 +8,7 @@
 
 namespace tandem::cuda {
 
-// Sums of a first stage, added by a second one.
+// The sums of the first stage, which the second stage adds.
 constexpr int most_partial_sums = 256;
 
 struct Workspace {
@@ -16,7 +16,7 @@ struct Workspace {
   double* partial_sums = nullptr;  // most_partial_sums of them
 };
 
-// Names the workspace of the stream whose work this thread runs, while it exists.
+// Sets the workspace for the works that this thread runs, while it exists.
 class WorkspaceScope {
  public:
   explicit WorkspaceScope(const Workspace& workspace) : before_(current_) { current_ = &workspace; }
@@ -24,7 +24,7 @@ class WorkspaceScope {
   WorkspaceScope(const WorkspaceScope&) = delete;
   WorkspaceScope& operator=(const WorkspaceScope&) = delete;
 
-  // NULL outside a work, and in a call that is of another stream.
+  // NULL outside a work, and for a call of another stream.
   [[nodiscard]] static const Workspace* of(const tandem_call& call) {
     return current_ != nullptr && current_->stream == call.native_stream ? current_ : nullptr;
   }

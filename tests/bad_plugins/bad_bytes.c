@@ -1,4 +1,4 @@
-/* A data set that says that it has bytes, and of them what its parameter `fault` asks for. */
+/* A data set with bytes, whose description has the fault that the parameter `fault` selects. */
 #include <math.h>
 #include <string.h>
 

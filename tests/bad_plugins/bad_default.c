@@ -1,4 +1,4 @@
-/* A parameter whose default its own range refuses. */
+/* A parameter whose default is outside its range. */
 #include "minimal.h"
 
 TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {

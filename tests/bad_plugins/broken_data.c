@@ -1,4 +1,4 @@
-/* A data set's module that refuses when it is asked for. */
+/* A module with a data set that refuses when it is loaded. */
 #include "minimal.h"
 
 TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {

@@ -1,4 +1,4 @@
-/* A data set: it is loaded when somebody asks for it. */
+/* A data set, which is loaded only when it is asked for. */
 #include "minimal.h"
 
 static tandem_status open_set(const tandem_dataset_request* request, void** handle,

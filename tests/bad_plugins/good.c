@@ -1,4 +1,4 @@
-/* Nothing is wrong with it: a layer type and its kernel, in plain C. */
+/* A valid plugin: a layer type and its kernel, in plain C. */
 #include "minimal.h"
 
 TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {

@@ -1,4 +1,4 @@
-/* The least that a layer type and a kernel need, in C: what the test plugins are made of. */
+/* The minimum of a layer type and of a kernel, in C, for the test plugins. */
 #pragma once
 
 #include "plugins/abi.h"

@@ -1,4 +1,4 @@
-/* A layer type that cannot say its output shapes. */
+/* A layer type without the function for its output shapes. */
 #include "minimal.h"
 
 TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {

@@ -1,4 +1,4 @@
-/* Needs a library that is on nobody's path. */
+/* Needs a library that is on no search path. */
 #include "minimal.h"
 
 int tandem_test_absent(void);

@@ -1,4 +1,4 @@
-/* Calls what no library of it defines. */
+/* Calls a function that none of its libraries defines. */
 #include "minimal.h"
 
 int a_function_nobody_defines(void);

@@ -1,4 +1,4 @@
-/* Built against a header of a later minor: every table has grown at its end. */
+/* Built with the header of a later minor version: every table has grown at its end. */
 #include "minimal.h"
 
 typedef struct {

@@ -1,5 +1,5 @@
-// The cpu's backend without its optional functions, which makes no floats of bytes. Its file has
-// the name of the real one's, and is found first.
+// The cpu backend without its optional functions: it cannot convert bytes to floats. It has the
+// name of the real one and is found first.
 #include <dlfcn.h>
 
 #include "plugins/abi.h"

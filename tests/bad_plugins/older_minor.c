@@ -1,5 +1,5 @@
-/* Built against a header in which the tables ended earlier. What lies behind their ends in memory
- * is no pointer: whoever reads it crashes. */
+/* Built with a header in which the tables ended earlier. The memory after their ends holds invalid
+ * pointers: a host that reads them crashes. */
 #include "minimal.h"
 
 #define POISON ((uintptr_t)0xdead)

@@ -1,4 +1,4 @@
-/* Not on this machine, and it says why. */
+/* A plugin that refuses this machine, with a reason. */
 #include "minimal.h"
 
 TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {

@@ -1,4 +1,4 @@
-/* A kernel that good.c has too: two plugins hold it, so that neither can be used. */
+/* A kernel that good.c has too. Neither of the two can then be used. */
 #include "minimal.h"
 
 TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {

@@ -1,4 +1,4 @@
-/* A layer type that good.c has too, and one of its own, which must not slip in alone. */
+/* A layer type that good.c has too, and another one, which must not be registered either. */
 #include "minimal.h"
 
 TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {

@@ -5,5 +5,5 @@
 
 extern "C" __attribute__((visibility("default"))) const tandem_plugin* tandem_plugin_entry(
     const tandem_host*) {
-  throw std::runtime_error("nobody should see this");
+  throw std::runtime_error("this message must not be shown");
 }

@@ -1,5 +1,5 @@
-/* Of another major nothing but the two versions has a known place: the rest is not even readable.
- */
+/* In another major version only the two version numbers have known offsets: the rest is not even
+ * readable. */
 #include "minimal.h"
 
 TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {

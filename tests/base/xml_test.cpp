@@ -1,4 +1,4 @@
-#include "core/base/xml.h"
+#include "core/base/strings.h"
 
 #include <gtest/gtest.h>
 

@@ -1,14 +1,15 @@
-// What check_lossless says is of something that ran, or is no verdict; what it compares with only
-// sums in another order; and a difference is not a rounding of the weights.
+// check_lossless has a verdict only if something ran; it compares with runs that only sum in
+// another order; and the rounding of weights is no difference.
 #include "bench/lossless_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "bench/lossless_tally.h"
-#include "bench/lossless_yardsticks.h"
+#include "bench/lossless_tolerance.h"
 #include "core/base/error.h"
-#include "core/model/net_writer.h"
+#include "core/model/definition.h"
+#include "include/tandem/net.h"
 #include "tests/cli/program.h"
 
 namespace tandem::bench {
@@ -23,7 +24,7 @@ using testing::HasSubstr;
 LosslessRun run_of(const std::string& devices, const std::string& strategy) {
   LosslessRun run;
   run.devices = devices;
-  run.way = Way{strategy, "", {}};
+  run.strategy = strategy;
   run.batch = 4;
   run.steps = 2;
   return run;
@@ -43,7 +44,7 @@ TEST(LosslessTally, IsBadIfOneDiffersOrFails) {
   EXPECT_EQ((LosslessTally{0, 0, 0, 0, 1}.exit_code()), bad);
 }
 
-TEST(LosslessRuns, RefuseOnlyWhatIsNotAllowed) {
+TEST(LosslessRuns, RefuseAStrategyThatTheDevicesDoNotAllow) {
   Registry registry = Registry::with_defaults();
   const Desk desk;
   const NetDefinition net = read_net(desk / "tiny.prototxt");
@@ -51,30 +52,31 @@ TEST(LosslessRuns, RefuseOnlyWhatIsNotAllowed) {
 }
 
 // Labels of as many classes as the last loss has are too many for the first.
-TEST(LosslessRuns, FailWhereAKernelDoes) {
+TEST(LosslessRuns, FailIfAKernelFails) {
   Registry registry = Registry::with_defaults();
   const std::string field = "inner_product_param { num_output: ";
-  const NetDefinition net = NetWriter("two")
-                                .data(4)
-                                .layer("few", "InnerProduct", {"data"}, {"few"}, field + "2 }")
-                                .layer("loss1", "SoftmaxWithLoss", {"few", "label"}, {"loss1"})
-                                .layer("many", "InnerProduct", {"data"}, {"many"}, field + "4 }")
-                                .loss()
-                                .definition();
+  const NetDefinition net =
+      read_net_text(NetWriter("two")
+                        .data(4)
+                        .layer("few", "InnerProduct", {"data"}, {"few"}, field + "2 }")
+                        .layer("loss1", "SoftmaxWithLoss", {"few", "label"}, {"loss1"})
+                        .layer("many", "InnerProduct", {"data"}, {"many"}, field + "4 }")
+                        .loss()
+                        .text());
   EXPECT_THROW((void)run_lossless(registry, net, run_of("cpu:1", "sequential")), Error);
 }
 
 NetDefinition dropping_net() {
   const std::string field = "inner_product_param { num_output: ";
-  return NetWriter("dropping")
-      .data(4)
-      .layer("hidden", "InnerProduct", {"data"}, {"hidden"},
-             field + "32 weight_filler { type: \"xavier\" } }")
-      .layer("drop", "Dropout", {"hidden"}, {"drop"})
-      .layer("score", "InnerProduct", {"drop"}, {"score"},
-             field + "4 weight_filler { type: \"xavier\" } }")
-      .loss()
-      .definition();
+  return read_net_text(NetWriter("dropping")
+                           .data(4)
+                           .layer("hidden", "InnerProduct", {"data"}, {"hidden"},
+                                  field + "32 weight_filler { type: \"xavier\" } }")
+                           .layer("drop", "Dropout", {"hidden"}, {"drop"})
+                           .layer("score", "InnerProduct", {"drop"}, {"score"},
+                                  field + "4 weight_filler { type: \"xavier\" } }")
+                           .loss()
+                           .text());
 }
 
 TEST(LosslessRuns, OfABatchInPartsGiveTheWeightsOfTheWhole) {
@@ -96,11 +98,11 @@ TEST(LosslessRuns, RefuseABatchThatIsNotEqualParts) {
   EXPECT_THROW((void)run_lossless(registry, dropping_net(), run), Refused);
 }
 
-TEST(LosslessRuns, TellWhetherPartsAddUpToTheBatch) {
+TEST(LosslessRuns, KnowWhetherPartsAddUpToTheBatch) {
   Registry registry = Registry::with_defaults();
   const LosslessRun run = run_of("cpu:1", "sequential");
   const auto adds_up = [&](NetWriter net) {
-    return run_lossless(registry, net.definition(), run).adds_up_samples;
+    return run_lossless(registry, read_net_text(net.text()), run).adds_up_samples;
   };
   const auto score = [](const char* name) {
     NetWriter net(name);
@@ -147,7 +149,7 @@ TEST(LosslessDifferences, DoNotCountOneRoundingOfAWeightEachStep) {
   EXPECT_EQ(difference(one, other).where, "fc.bias");
 }
 
-TEST(LosslessDifferences, CountThoseOfMomentumRelativeToTheLargest) {
+TEST(LosslessDifferences, OfMomentumAreRelativeToTheLargestValue) {
   const LosslessWeights one = weights_of({1, 1}, {1, 1}, {2e-9F, -4e-9F});
   LosslessWeights other = one;
   other.momentum[0] = 2.004e-9F;
@@ -155,7 +157,7 @@ TEST(LosslessDifferences, CountThoseOfMomentumRelativeToTheLargest) {
   EXPECT_EQ(difference(one, other).where, "momentum of fc.bias");
 }
 
-TEST(LosslessDifferences, OfWhatIsNotFiniteAreInfinite) {
+TEST(LosslessDifferences, AreInfiniteIfAValueIsNotFinite) {
   const LosslessWeights one = weights_of({1}, {2}, {1});
   LosslessWeights other = one;
   other.end[0] = NAN;
@@ -170,11 +172,12 @@ std::vector<std::string> names_of(const LosslessWeights& reference, int64_t batc
   LosslessRun run;
   run.batch = batch;
   std::vector<std::string> names;
-  for (const Yardstick& other : yardsticks_of(run, reference, devices)) names.push_back(other.name);
+  for (const ReorderedRun& other : reordered_runs(run, reference, devices))
+    names.push_back(other.name);
   return names;
 }
 
-TEST(LosslessYardsticks, AreThoseThatNetAndBatchAllow) {
+TEST(LosslessTolerance, UsesTheRunsThatNetAndBatchAllow) {
   LosslessWeights reference;
   EXPECT_THAT(names_of(reference, 12, {1, 3}),
               ElementsAre("2 threads", "3 threads", "4 threads", "in 2 parts", "in 3 parts",
@@ -187,14 +190,14 @@ TEST(LosslessYardsticks, AreThoseThatNetAndBatchAllow) {
   EXPECT_THAT(names_of(reference, 8, {2}), ElementsAre("2 threads", "3 threads", "4 threads"));
 }
 
-TEST(LosslessYardsticks, GiveNoVerdictWhereNothingOrAnythingWouldDiffer) {
+TEST(LosslessTolerance, GivesNoVerdictIfItIsZeroOrTooLarge) {
   EXPECT_FALSE(gives_verdict(0));
   EXPECT_TRUE(gives_verdict(1e-6));
   EXPECT_FALSE(gives_verdict(0.1));
   EXPECT_FALSE(gives_verdict(INFINITY));
 }
 
-TEST(LosslessYardsticks, TellTheNearestRun) {
+TEST(LosslessTolerance, FindsTheNearestRun) {
   const LosslessWeights weights = weights_of({0, 0}, {1, 2}, {1, 2});
   LosslessWeights near = weights, far = weights;
   near.momentum[0] += 0.1F;
@@ -218,7 +221,7 @@ TEST(CheckLossless, ShowsEachOneDeviceRunThatItComparesWith) {
                                     HasSubstr("nearest one-device run")));
 }
 
-TEST(CheckLossless, WithoutAnythingThatCouldRunGivesNoVerdict) {
+TEST(CheckLossless, GivesNoVerdictIfNothingCouldRun) {
   const Desk desk;
   const Outcome outcome = desk.run(
       "check_lossless", "--net tiny.prototxt --batch 8 --devices 1 --steps 20 --strategy hybrid");
@@ -227,7 +230,7 @@ TEST(CheckLossless, WithoutAnythingThatCouldRunGivesNoVerdict) {
                                     HasSubstr("no verdict: nothing was compared")));
 }
 
-TEST(CheckLossless, GoesOnFromWhatHasRun) {
+TEST(CheckLossless, ContinuesWithItsResultsFile) {
   const Desk desk;
   for (const char* counted : {"1 ran", "0 ran"}) {
     const Outcome outcome =

@@ -9,17 +9,17 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-TEST(BenchStall, RefusesAStrategyThatThereIsNot) {
+TEST(BenchStall, RefusesAnUnknownStrategy) {
   const test::Desk desk;
   const test::Outcome outcome =
       desk.run("bench_stall", "--net tiny.prototxt --strategy hybrd --steps 10");
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.errors, AllOf(HasSubstr("--strategy hybrd: unknown strategy"),
-                                    HasSubstr("did you mean 'hybrid'?")));
+  EXPECT_THAT(outcome.errors,
+              AllOf(HasSubstr("unknown strategy 'hybrd'"), HasSubstr("did you mean 'hybrid'?")));
   EXPECT_EQ(outcome.output, "");
 }
 
-TEST(BenchStall, MeasuresTheStrategyThatItIsTold) {
+TEST(BenchStall, MeasuresTheGivenStrategy) {
   const test::Desk desk;
   const test::Outcome outcome =
       desk.run("bench_stall",

@@ -25,7 +25,7 @@ std::string refusal_of(const std::string& arguments) {
 // Small images and few classes: the same plan in a fraction of the time.
 const std::string small = "--size 67 --classes 10 --batch 4 --steps 2 --warm-up 1 ";
 
-TEST(AlexNetApp, ShowsTheStagesTheFormulaTheComparisonsAndWritesTheTimeline) {
+TEST(AlexNetApp, ShowsStagesFormulaAndComparisonsAndWritesTheTimeline) {
   const Desk desk;
   const Outcome outcome = desk.alexnet(small + "--devices cpu:2 --costs costs.csv");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
@@ -47,7 +47,7 @@ TEST(AlexNetApp, ShowsTheStagesTheFormulaTheComparisonsAndWritesTheTimeline) {
 }
 
 // Options are for the strategies that have them; each has a formula beside its step.
-TEST(AlexNetApp, ComparesAllStrategiesEachBesideItsFormula) {
+TEST(AlexNetApp, ComparesAllStrategiesWithTheirFormulas) {
   const Desk desk;
   const Outcome outcome =
       desk.alexnet(small + "--devices cpu:2 --strategy all --plain-broadcast --quota 1");
@@ -58,7 +58,7 @@ TEST(AlexNetApp, ComparesAllStrategiesEachBesideItsFormula) {
   EXPECT_THAT(outcome.output, testing::Not(HasSubstr("cannot be")));
 }
 
-TEST(AlexNetApp, OnOneDeviceSaysThatThereIsNoCommunication) {
+TEST(AlexNetApp, ReportsNoCommunicationOnOneDevice) {
   const Desk desk;
   const bool half = test::no_bfloat16().empty();
   const Outcome outcome = desk.alexnet(small + "--devices cpu:1 --strategy sequential" +
@@ -86,7 +86,7 @@ TEST(AlexNetApp, RefusesBadInputInOneLine) {
   EXPECT_THAT(refusal_of("--size 5"), AllOf(HasSubstr("layer '"), HasSubstr("alexnet.prototxt:")));
 }
 
-TEST(AlexNetApp, WhatAStrategyCannotDoIsSaidBeforeAnythingIsMeasured) {
+TEST(AlexNetApp, RefusesAStrategyBeforeMeasuringAnything) {
   const Desk desk;
   const Outcome outcome =
       desk.alexnet(small + "--devices cpu:2 --strategy fc_parallel --precision bfloat16");

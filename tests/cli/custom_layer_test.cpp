@@ -28,7 +28,7 @@ void run(const Desk& desk, const std::string& command) {
       << desk.read("log.txt");
 }
 
-TEST(CustomLayer, IsBuiltOutOfTreeAndTrainedWith) {
+TEST(CustomLayer, IsBuiltOutOfTheTreeAndTrains) {
   const Desk desk;
   const std::string cmake = in_quotes(TANDEM_CMAKE);
   std::filesystem::copy(test::source_folder() / "examples/custom_layer", desk / "acme",

@@ -27,7 +27,7 @@ void make_leaky(const Desk& desk) {
   desk.write("images/train/blue/torn.png", "no picture");
 }
 
-TEST(DataCommand, ShowsClassesDamageLeaksAndWhatToDo) {
+TEST(DataCommand, ShowsClassesDamageLeaksAndSuggestions) {
   const Desk desk;
   make_leaky(desk);
   const Outcome outcome = desk.tandem("data images");
@@ -54,7 +54,7 @@ TEST(DataCommand, PrintsTheSameAsJson) {
   EXPECT_GT(tree.at("mean").at(2).get<double>(), 100);  // most are red
 }
 
-TEST(DataCommand, WritesAPageThatNeedsNothingBesideItself) {
+TEST(DataCommand, WritesASelfContainedPage) {
   const Desk desk;
   make_leaky(desk);
   const Outcome outcome = desk.tandem("data images --html page.html");
@@ -66,17 +66,17 @@ TEST(DataCommand, WritesAPageThatNeedsNothingBesideItself) {
   EXPECT_THAT(desk.refusal("data images --html mine.html"), HasSubstr("another kind of file"));
 }
 
-TEST(DataCommand, DrawsWhatANetWillSee) {
+TEST(DataCommand, DrawsImagesAsANetReceivesThem) {
   const Desk desk;
   desk.draw_two_classes("images");
   const Outcome outcome = desk.tandem(
       "data images --net tiny.prototxt --preview seen.png --images 6 --data-option mirror=true");
   EXPECT_EQ(outcome.code, 0) << outcome.errors;
   EXPECT_THAT(desk.read("seen.png"), StartsWith("\x89PNG"));
-  EXPECT_THAT(outcome.output, HasSubstr("6 images as net 'tiny' sees them"));
+  EXPECT_THAT(outcome.output, HasSubstr("6 images as net 'tiny' receives them"));
 }
 
-TEST(DataCommand, WrongInputIsOneMessage) {
+TEST(DataCommand, RefusesWrongInputInOneLine) {
   const Desk desk;
   EXPECT_THAT(desk.refusal("data nowhere"), HasSubstr("data 'nowhere': there is no such folder"));
   EXPECT_THAT(desk.refusal("data"), HasSubstr("source is required"));
@@ -84,7 +84,7 @@ TEST(DataCommand, WrongInputIsOneMessage) {
   EXPECT_THAT(desk.refusal("data list.csv"), HasSubstr("list.csv:2: has 1 fields instead of 2"));
 }
 
-TEST(PackCommand, APackTrainsAsItsFolderDoes) {
+TEST(PackCommand, WritesAPackThatTrainsLikeItsFolder) {
   const Desk desk;
   desk.draw_two_classes("images");
   const Outcome packed = desk.tandem("pack images --out images.pack");
@@ -99,7 +99,7 @@ TEST(PackCommand, APackTrainsAsItsFolderDoes) {
   EXPECT_THAT(desk.refusal("pack images --out nowhere/a.pack"), HasSubstr("cannot be written"));
 }
 
-TEST(TrainingData, ADrawnSplitIsKeptAndCanBeUsedAgain) {
+TEST(TrainingData, KeepsADrawnSplitThatCanBeUsedAgain) {
   const Desk desk;
   desk.draw("images/red", 10, 200, 0, 0);
   desk.draw("images/blue", 10, 0, 0, 200);
@@ -133,7 +133,7 @@ TEST(TrainingData, StrictEndsAtTheFirstDamagedImage) {
   EXPECT_THAT(desk.refusal(train + "--bad-limit 101 --out four"), HasSubstr("--bad-limit 101"));
 }
 
-TEST(TrainingData, TheLimitOfDamagedImagesIsTheUsers) {
+TEST(TrainingData, HasALimitOfDamagedImages) {
   const Desk desk;
   desk.draw_two_classes("images");
   for (int i = 0; i < 4; ++i) {
@@ -148,7 +148,7 @@ TEST(TrainingData, TheLimitOfDamagedImagesIsTheUsers) {
   EXPECT_THAT(all.output, HasSubstr("4 damaged images were left out"));
 }
 
-TEST(TrainingData, BalancedTrainingRunsAndResumesAsItBegan) {
+TEST(TrainingData, MayBeBalancedAlsoAfterResuming) {
   const Desk desk;
   desk.draw("images/train/red", 12, 200, 0, 0);
   desk.draw("images/train/blue", 3, 0, 0, 200);

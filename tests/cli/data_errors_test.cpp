@@ -20,7 +20,7 @@ TEST(DataErrors, AMissingFolderIsNamed) {
               AllOf(HasSubstr("data 'nowhere': there is no such folder"), HasSubstr("synthetic")));
 }
 
-TEST(DataErrors, AFileInPlaceOfTheFolderIsSaidToBeOne) {
+TEST(DataErrors, AFileInsteadOfTheFolderIsNamed) {
   const Desk desk;
   EXPECT_THAT(refusal_of(desk, "tiny.prototxt"),
               AllOf(HasSubstr("data 'tiny.prototxt'"), HasSubstr("is a file, not a folder"),
@@ -51,7 +51,7 @@ TEST(DataErrors, AnEmptyClassIsNamed) {
                     HasSubstr("add images or remove the folder")));
 }
 
-TEST(DataErrors, AClassThatTrainingNeverSawIsNamedWithTheKnownOnes) {
+TEST(DataErrors, AnUnknownClassIsNamedWithTheKnownOnes) {
   const Desk desk;
   desk.draw_two_classes("images");
   desk.draw("images/val/blu", 1, 0, 0, 200);
@@ -60,7 +60,7 @@ TEST(DataErrors, AClassThatTrainingNeverSawIsNamedWithTheKnownOnes) {
                     HasSubstr("blue, red")));
 }
 
-TEST(DataErrors, WhenAllImagesAreDamagedTheFirstAreListedWithTheirReason) {
+TEST(DataErrors, IfAllImagesAreDamagedTheFirstAreListedWithReasons) {
   const Desk desk;
   for (const char* name : {"a/1.jpg", "a/2.jpg", "b/1.jpg", "b/2.jpg", "b/3.jpg"})
     desk.write(std::string("damaged/") + name, "this is no picture");
@@ -80,14 +80,14 @@ TEST(DataErrors, ADamagedImageAmongGoodOnesIsLeftOutAndListed) {
   EXPECT_THAT(desk.read("run/skipped.txt"), HasSubstr("images/train/red/broken.png: "));
 }
 
-TEST(DataErrors, AnUnknownDataOptionIsAnsweredWithTheNearName) {
+TEST(DataErrors, AnUnknownDataOptionGivesTheNearName) {
   const Desk desk;
   desk.draw_two_classes("images");
   EXPECT_THAT(refusal_of(desk, "images --data-option miror=true"),
               AllOf(HasSubstr("unknown parameter 'miror'"), HasSubstr("did you mean 'mirror'?")));
 }
 
-TEST(DataErrors, AnotherClassCountThanTheNetsNamesTheOptionThatAdaptsACopy) {
+TEST(DataErrors, AnotherClassCountNamesTheOptionThatAdaptsTheNet) {
   const Desk desk;
   desk.draw_two_classes("images");
   desk.draw("images/train/green", 3, 0, 200, 0);

@@ -22,11 +22,12 @@ class AskedForLinks : public testing::Test {
   Desk desk_;
 };
 
-TEST_F(AskedForLinks, CpuAndSimDevicesSayWhatToDoInstead) {
-  EXPECT_THAT(printed("devices --links"),
-              HasSubstr("the links of cpu devices are not known: --measure FILE measures them"));
+TEST_F(AskedForLinks, CpuAndSimDevicesNameTheAlternative) {
+  EXPECT_THAT(
+      printed("devices --links"),
+      HasSubstr("cpu devices report nothing about their links: measure them with --measure FILE"));
   EXPECT_THAT(printed("devices --links --devices sim:3"),
-              HasSubstr("the links of sim devices are not known: --link and --topology say what"));
+              HasSubstr("sim devices report nothing about their links: describe them with --link"));
 }
 
 TEST_F(AskedForLinks, OneDeviceIsTooFew) {
@@ -34,13 +35,13 @@ TEST_F(AskedForLinks, OneDeviceIsTooFew) {
               HasSubstr("links are between devices, so at least 2, as in cpu:2"));
 }
 
-TEST_F(AskedForLinks, WhatChangesThemIsRefused) {
+TEST_F(AskedForLinks, OptionsThatChangeThemAreRefused) {
   EXPECT_THAT(desk_.refusal("devices --links --link bandwidth=1GB/s"),
-              AllOf(HasSubstr("--link:"), HasSubstr("--links asks the devices as they are")));
+              AllOf(HasSubstr("--link:"), HasSubstr("--links reads what the devices report")));
   EXPECT_THAT(desk_.refusal("devices --devices cpu:2"), HasSubstr("the list is of all devices"));
 }
 
-TEST_F(AskedForLinks, TuningOnACpuChangesNothingAndSaysSo) {
+TEST_F(AskedForLinks, TuningOnACpuReportsThatItChangesNothing) {
   EXPECT_THAT(printed("profile --net lenet --batch 4 --steps 1 --warm-up 1 --tune"),
               HasSubstr("--tune changes nothing here: no kernel of this net on cpu devices chooses "
                         "by measuring"));

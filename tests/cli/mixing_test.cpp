@@ -32,7 +32,7 @@ class Mixing : public testing::Test {
   Desk desk_;
 };
 
-TEST_F(Mixing, GoesOnAfterAResumeAsIfItHadNeverStopped) {
+TEST_F(Mixing, ContinuesAfterAResumeAsIfNeverStopped) {
   ASSERT_EQ(train("whole", std::string(" --steps 12") + mixed), "");
   ASSERT_EQ(train("parts", std::string(" --steps 6 --snapshot 6") + mixed), "");
   ASSERT_EQ(desk_.tandem("train --out parts --resume --steps 12").code, 0);
@@ -51,7 +51,7 @@ TEST_F(Mixing, BalancedWeightsOfABalancedFolderChangeNothing) {
   EXPECT_TRUE(desk_.read("plain/last.safetensors") == desk_.read("weighed/last.safetensors"));
 }
 
-TEST_F(Mixing, TheTimelineShowsWhoLoadedWhichBatch) {
+TEST_F(Mixing, ShowsInTheTimelineWhichThreadLoadedABatch) {
   ASSERT_EQ(train("run", " --steps 8 --decode-threads 2"), "");
   const auto events = nlohmann::json::parse(desk_.read("run/timeline.json")).at("traceEvents");
   double first_load = 1e30, first_copy = 1e30, last = 0;
@@ -67,7 +67,7 @@ TEST_F(Mixing, TheTimelineShowsWhoLoadedWhichBatch) {
   EXPECT_LE(first_copy, last);
 }
 
-TEST_F(Mixing, ClassWeightsOfAFileAreOfItsClasses) {
+TEST_F(Mixing, ReadsClassWeightsFromAFile) {
   desk_.write("weights.txt", "red 0.5\nblue, 2\n");
   ASSERT_EQ(train("run", " --steps 2 --class-weights weights.txt"), "");
   EXPECT_THAT(nlohmann::json::parse(desk_.read("run/run.json")).at("class_weights"),
@@ -80,23 +80,23 @@ TEST_F(Mixing, ClassWeightsOfAFileAreOfItsClasses) {
   EXPECT_THAT(refusal(" --class-weights weights.txt"), HasSubstr("class 'blue' has no weight"));
   desk_.write("weights.txt", "red much\n");
   EXPECT_THAT(refusal(" --class-weights weights.txt"),
-              HasSubstr("weights.txt:1: 'much' is no weight"));
+              HasSubstr("weights.txt:1: 'much' is not a weight"));
 }
 
-TEST_F(Mixing, WhatMakesNoSenseIsOneMessage) {
+TEST_F(Mixing, RefusesWrongOptionsInOneLine) {
   EXPECT_THAT(refusal(" --mixup -1"), HasSubstr("--mixup -1: shares are drawn from Beta(x, x)"));
   EXPECT_THAT(refusal(" --class-weights 1,2,3"), HasSubstr("3 class weights for 2 classes"));
   EXPECT_THAT(refusal(" --class-weights 0,0"), HasSubstr("all class weights are 0"));
   EXPECT_THAT(refusal(" --class-weights nowhere.txt"),
               HasSubstr("class weights 'nowhere.txt': neither 'balanced', nor numbers"));
   EXPECT_THAT(refusal(" --balance --class-weights balanced"),
-              HasSubstr("each makes up for rare classes"));
+              HasSubstr("each compensates for rare classes"));
   desk_.write("tiny.prototxt", test::replaced(test::tiny_net(), "SoftmaxWithLoss", "HingeLoss"));
   EXPECT_THAT(refusal(" --cutmix 1"),
               AllOf(HasSubstr("(HingeLoss): takes class numbers"), HasSubstr("tiny.prototxt:")));
 }
 
-TEST_F(Mixing, ThePreviewShowsMixedImages) {
+TEST_F(Mixing, IsShownInThePreview) {
   const std::string preview = "data images --net tiny.prototxt --images 6 --preview ";
   ASSERT_EQ(desk_.tandem(preview + "plain.png").code, 0);
   ASSERT_EQ(desk_.tandem(preview + "mixed.png --mixup 5").code, 0);

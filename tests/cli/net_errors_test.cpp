@@ -20,31 +20,31 @@ std::string refusal_of(const std::string& net) {
   return desk.refusal("train --net net.prototxt --data synthetic --steps 2 --out run");
 }
 
-TEST(NetErrors, AnUnknownNetIsAnsweredWithTheNearName) {
+TEST(NetErrors, AnUnknownNetGivesTheNearName) {
   const Desk desk;
   EXPECT_THAT(desk.refusal("train --data synthetic --net alexnt"),
               AllOf(HasSubstr("'alexnt'"), HasSubstr("did you mean 'alexnet'?")));
 }
 
-TEST(NetErrors, AnUnknownLayerTypeIsAnsweredWithTheNearName) {
+TEST(NetErrors, AnUnknownLayerTypeGivesTheNearName) {
   EXPECT_THAT(refusal_of(replaced(tiny_net(), "\"Convolution\"", "\"Convolutoin\"")),
               AllOf(HasSubstr("'Convolutoin'"), HasSubstr("did you mean 'Convolution'?"),
                     HasSubstr("conv1"), HasSubstr("net.prototxt:7")));
 }
 
-TEST(NetErrors, AnUnknownParameterIsAnsweredWithTheNearNameAndItsPlace) {
+TEST(NetErrors, AnUnknownParameterGivesTheNearNameAndPlace) {
   EXPECT_THAT(refusal_of(replaced(tiny_net(), "kernel_size: 3", "kernel_siz: 3")),
               AllOf(HasSubstr("layer 'conv1' (Convolution)"), HasSubstr("'kernel_siz'"),
                     HasSubstr("did you mean 'kernel_size'?"), HasSubstr("net.prototxt:9")));
 }
 
-TEST(NetErrors, AValueOutOfItsRangeSaysTheRange) {
+TEST(NetErrors, AValueOutOfRangeGivesTheRange) {
   EXPECT_THAT(refusal_of(replaced(tiny_net(), "num_output: 4", "num_output: 0")),
               AllOf(HasSubstr("layer 'conv1' (Convolution)"), HasSubstr("num_output"),
                     HasSubstr("'0'"), HasSubstr("from 1"), HasSubstr("net.prototxt:9")));
 }
 
-TEST(NetErrors, AShapeThatDoesNotFitNamesTheLayerAndBothSizes) {
+TEST(NetErrors, AShapeThatDoesNotFitNamesLayerAndSizes) {
   EXPECT_THAT(refusal_of(replaced(tiny_net(), "kernel_size: 3", "kernel_size: 11")),
               AllOf(HasSubstr("layer 'conv1' (Convolution)"), HasSubstr("11"), HasSubstr("8x8"),
                     HasSubstr("net.prototxt:7")));
@@ -62,13 +62,13 @@ TEST(NetErrors, ASyntaxErrorNamesFileLineAndColumn) {
               AllOf(HasSubstr("net.prototxt:9:"), HasSubstr(";")));
 }
 
-TEST(NetErrors, AnUnclosedBlockNamesWhereItWasOpened) {
+TEST(NetErrors, AnUnclosedBlockNamesItsBegin) {
   const std::string net = tiny_net();
   EXPECT_THAT(refusal_of(net.substr(0, net.find("layer { name: \"relu1\"") - 2)),
               AllOf(HasSubstr("net.prototxt:"), HasSubstr("}")));
 }
 
-TEST(NetErrors, AnUnknownFieldOfTheSolverIsAnsweredWithTheNearName) {
+TEST(NetErrors, AnUnknownSolverFieldGivesTheNearName) {
   const Desk desk;
   desk.write("solver.prototxt", "base_lr: 0.01\nmomentom: 0.9\nmax_iter: 2\n");
   EXPECT_THAT(
@@ -77,14 +77,14 @@ TEST(NetErrors, AnUnknownFieldOfTheSolverIsAnsweredWithTheNearName) {
             HasSubstr("did you mean 'momentum'?")));
 }
 
-TEST(NetErrors, ASolverInTheNetsPlaceIsCalledOne) {
+TEST(NetErrors, ASolverInsteadOfANetIsRecognized) {
   const Desk desk;
   desk.write("solver.prototxt", "net: 'tiny.prototxt'\nbase_lr: 0.01\nmax_iter: 2\n");
   EXPECT_THAT(desk.refusal("net solver.prototxt"),
               AllOf(HasSubstr("'solver.prototxt' is a solver"), HasSubstr("--solver")));
 }
 
-TEST(NetErrors, WeightsThatAreNoFileSayWhatIsThere) {
+TEST(NetErrors, WeightsThatAreNoFileAreNamed) {
   const Desk desk;
   desk.make_folder("weights");
   const std::string train = "train --net tiny.prototxt --data synthetic --out run --weights ";
@@ -93,7 +93,7 @@ TEST(NetErrors, WeightsThatAreNoFileSayWhatIsThere) {
               HasSubstr("--weights 'w.caffemodel' is not there"));
 }
 
-TEST(NetErrors, ANetThatCannotBeTrainedIsShownForTestingAndSaysWhy) {
+TEST(NetErrors, ANetThatCannotBeTrainedIsShownForTesting) {
   const Desk desk;
   desk.write("deploy.prototxt",
              "name: 'deploy' input: 'data' input_shape { dim: 1 dim: 3 dim: 8 dim: 8 }\n"

@@ -16,7 +16,7 @@ std::string refusal_of(const std::string& options) {
   return desk.refusal("train --net tiny.prototxt --data synthetic --steps 2 --out run " + options);
 }
 
-TEST(OptionErrors, NoDataIsAnsweredWithWhatThereIs) {
+TEST(OptionErrors, MissingDataNamesTheOption) {
   const Desk desk;
   EXPECT_THAT(desk.refusal("train --net tiny.prototxt"),
               AllOf(HasSubstr("no data"), HasSubstr("--data"), HasSubstr("synthetic")));
@@ -30,7 +30,7 @@ TEST(OptionErrors, AnUnknownOptionOrCommandPointsToTheHelp) {
                     HasSubstr("predict"), HasSubstr("--help")));
 }
 
-TEST(OptionErrors, AValueThatIsNoNumberIsQuoted) {
+TEST(OptionErrors, AValueThatIsNotANumberIsQuoted) {
   EXPECT_THAT(refusal_of("--batch many"), AllOf(HasSubstr("--batch"), HasSubstr("many")));
 }
 
@@ -41,27 +41,27 @@ TEST(OptionErrors, AZeroOrNegativeBatchIsRefused) {
               HasSubstr("--batch -3: the batch must have at least 1 image"));
 }
 
-TEST(OptionErrors, AnAbsurdBatchIsRefusedBeforeAnythingIsAllocated) {
+TEST(OptionErrors, AHugeBatchIsRefusedBeforeAnyAllocation) {
   EXPECT_THAT(refusal_of("--batch 9000000000000000000"), HasSubstr("9000000000000000000"));
 }
 
-TEST(OptionErrors, MoreMemoryThanThereIsIsForecastWithABatchThatFits) {
+TEST(OptionErrors, TooMuchMemoryIsForecastWithABatchThatFits) {
   EXPECT_THAT(refusal_of("--batch 500000000"),
               AllOf(HasSubstr("device 0 (cpu) needs "), HasSubstr(" TiB, "),
                     HasSubstr(" are available; batch "), HasSubstr(" fits")));
 }
 
-TEST(OptionErrors, MoreDevicesThanTheBatchHasImagesNamesBothNumbers) {
+TEST(OptionErrors, MoreDevicesThanImagesNamesBothNumbers) {
   EXPECT_THAT(refusal_of("--devices cpu:4 --batch 3"),
               AllOf(HasSubstr("3"), HasSubstr("4 devices")));
 }
 
-TEST(OptionErrors, AnUnknownStrategyIsAnsweredWithTheNearName) {
+TEST(OptionErrors, AnUnknownStrategyGivesTheNearName) {
   EXPECT_THAT(refusal_of("--strategy two_fase"),
               AllOf(HasSubstr("'two_fase'"), HasSubstr("did you mean 'two_phase'?")));
 }
 
-TEST(OptionErrors, AnUnknownDeviceIsAnsweredWithTheKnownKinds) {
+TEST(OptionErrors, AnUnknownDeviceGivesTheKnownKinds) {
   EXPECT_THAT(refusal_of("--devices gpu"), AllOf(HasSubstr("'gpu'"), HasSubstr("cpu")));
   EXPECT_THAT(refusal_of("--devices cpu:0"), AllOf(HasSubstr("cpu:0"), HasSubstr("from 1 to")));
   EXPECT_THAT(refusal_of("--devices cpu:x"), HasSubstr("cpu:x"));
@@ -72,7 +72,7 @@ TEST(OptionErrors, TrainingOnSimulatedDevicesIsRefused) {
               AllOf(HasSubstr("'sim:2' simulate time"), HasSubstr("use cpu")));
 }
 
-TEST(OptionErrors, StepsAsGraphsAreRefusedWhereDevicesHaveNone) {
+TEST(OptionErrors, GraphsAreRefusedWhereDevicesHaveNone) {
   EXPECT_THAT(refusal_of("--graphs on"),
               HasSubstr("--graphs on: backend 'cpu' captures no graphs"));
   EXPECT_THAT(refusal_of("--graphs maybe"), HasSubstr("--graphs maybe: it is auto, on or off"));
@@ -84,7 +84,7 @@ TEST(OptionErrors, AnUnknownSplitLayerIsNamed) {
                     HasSubstr("did you mean 'score'?")));
 }
 
-TEST(OptionErrors, ABadLinkSaysHowOneIsWritten) {
+TEST(OptionErrors, ABadLinkShowsTheFormat) {
   EXPECT_THAT(refusal_of("--devices cpu:2 --link fast"),
               AllOf(HasSubstr("fast"), HasSubstr("bandwidth=")));
 }
@@ -94,7 +94,7 @@ TEST(OptionErrors, ALearningRateMustBeAFiniteNumber) {
   EXPECT_THAT(refusal_of("--lr nan"), AllOf(HasSubstr("--lr nan"), HasSubstr("finite")));
 }
 
-TEST(OptionErrors, ALossThatIsNotFiniteStopsTheRunAndNamesStepAndLayer) {
+TEST(OptionErrors, ALossThatIsNotFiniteNamesStepAndLayer) {
   const Desk desk;
   EXPECT_THAT(
       desk.refusal("train --net tiny.prototxt --data synthetic --steps 50 --lr 1e30 --out run"),
@@ -124,14 +124,14 @@ TEST(OptionErrors, ARunFolderThatHoldsARunIsNotOverwritten) {
   EXPECT_EQ(desk.read("run/last.safetensors"), weights);
 }
 
-TEST(OptionErrors, PredictingWhatIsNotThereOrNoRunIsRefused) {
+TEST(OptionErrors, AFolderWithoutARunIsRefused) {
   const Desk desk;
   EXPECT_THAT(desk.refusal("predict --run nowhere a.jpg"),
               AllOf(HasSubstr("'nowhere' holds no run"), HasSubstr("run.json")));
   EXPECT_THAT(desk.refusal("test --run nowhere"), HasSubstr("'nowhere' holds no run"));
 }
 
-TEST(Help, OfEveryCommandIsPrintedWithExitCodeZero) {
+TEST(Help, IsPrintedForEveryCommand) {
   const Desk desk;
   for (const char* command :
        {"train", "test", "predict", "profile", "plan", "layers", "plugins", "devices"}) {

@@ -41,7 +41,7 @@ class PackKilled : public testing::Test {
   Desk desk_;
 };
 
-TEST_F(PackKilled, WhileItWritesLeavesNothing) {
+TEST_F(PackKilled, LeavesNothingWhileItWrites) {
   std::string list;
   for (int i = 0; i < 200000; ++i) {
     const std::string name = std::to_string(i % 300 + 1) + ".ppm ";
@@ -55,7 +55,7 @@ TEST_F(PackKilled, WhileItWritesLeavesNothing) {
   expect_that_the_next_is_whole();
 }
 
-TEST_F(PackKilled, AtAnyTimeLeavesNothingOrAWholePack) {
+TEST_F(PackKilled, LeavesNothingOrAWholePackAtAnyTime) {
   for (const int milliseconds : {0, 10, 30, 60, 100, 200, 400, 800}) {
     RunningProgram program(desk_, "pack images --out out/images.pack");
     ASSERT_TRUE(program.wait_for_file(desk_ / "running_stdout.txt"));

@@ -14,7 +14,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(Pixels, OfAnUnknownWordAreRefusedWhereverTheyAreSaid) {
+TEST(Pixels, OfAnUnknownFormAreRefusedByEveryCommand) {
   const Desk desk;
   for (const char* command : {"train --net tiny.prototxt --data synthetic", "test --run r",
                               "profile --net tiny.prototxt", "plan --net tiny.prototxt"}) {
@@ -25,17 +25,17 @@ TEST(Pixels, OfAnUnknownWordAreRefusedWhereverTheyAreSaid) {
   }
 }
 
-TEST(Pixels, AsBytesOfDataThatAreFloatsAreRefusedAndLeaveNoRunBehind) {
+TEST(Pixels, AsBytesAreRefusedForFloatDataWithoutLeavingARun) {
   const Desk desk;
   EXPECT_THAT(
       desk.refusal("train --net tiny.prototxt --data synthetic --steps 2 --out run "
                    "--pixels bytes"),
       HasSubstr("--pixels bytes: data 'synthetic': data set 'synthetic' gives floats; leave "
-                "the option out, or say --pixels floats"));
+                "the option out, or give --pixels floats"));
   EXPECT_FALSE(std::filesystem::exists(desk / "run"));
 }
 
-TEST(Pixels, AsBytesAreARunsOwnAndItsTests) {
+TEST(Pixels, AsBytesAreKeptByTheRunAndItsTests) {
   const Desk desk;
   desk.draw_two_classes("images");
   const std::string train = "train --net tiny.prototxt --data images --batch 4 --lr 0.01 ";
@@ -54,7 +54,7 @@ TEST(Pixels, AsBytesAreARunsOwnAndItsTests) {
               HasSubstr("\"pixels\": \"floats\""));
 }
 
-TEST(Pixels, AsBytesAreInAPlanAndItsCosts) {
+TEST(Pixels, AsBytesArePlannedAndPriced) {
   const Desk desk;
   const std::string plan = "plan --net tiny.prototxt --devices sim:2 ";
   EXPECT_THAT(desk.tandem(plan + "--pixels bytes").output, HasSubstr("convert input @1"));
@@ -69,11 +69,11 @@ TEST(Pixels, AsBytesAreInAPlanAndItsCosts) {
 
 const auto are_bytes_by_default =
     AllOf(HasSubstr("convert input @0"),
-          HasSubstr("\npixels: bytes by default (or say --pixels floats)\n"));
+          HasSubstr("\npixels: bytes by default (to change: --pixels floats)\n"));
 const auto are_floats_by_default =
     AllOf(Not(HasSubstr("convert input")), HasSubstr("\npixels: floats by default"));
 
-TEST(Pixels, OfSimulatedDevicesAreByDefaultThoseOfTheirCosts) {
+TEST(Pixels, OfSimulatedDevicesFollowTheirCosts) {
   const Desk desk;
   const std::string profile = "profile --net tiny.prototxt --steps 1 --warm-up 1 ";
   const Outcome profiled = desk.tandem(profile + "--pixels bytes --costs costs.csv");
@@ -88,7 +88,7 @@ TEST(Pixels, OfSimulatedDevicesAreByDefaultThoseOfTheirCosts) {
 }
 
 // There the loader makes the floats, and they travel.
-TEST(Pixels, OnABackendThatMakesNoFloatsOfBytesAreToldToBeFloats) {
+TEST(Pixels, AreFloatsOnABackendThatDoesNotConvertBytes) {
   const Desk desk;
   const std::string older =
       "TANDEM_PLUGIN_PATH='" + test::test_plugin_folder().string() + "/old_backend'";
@@ -97,13 +97,13 @@ TEST(Pixels, OnABackendThatMakesNoFloatsOfBytesAreToldToBeFloats) {
   const Outcome profiled = desk.tandem(profile, older);
   ASSERT_EQ(profiled.code, 0) << profiled.errors;
   EXPECT_THAT(profiled.output,
-              HasSubstr("\npixels: floats; the devices' backend makes none of bytes\n"));
+              HasSubstr("\npixels: floats; the backend of the devices does not convert bytes\n"));
   EXPECT_THAT(desk.read("costs.csv"), Not(HasSubstr("\nconvert,")));
   EXPECT_THAT(desk.tandem(profile + " --json", older).output, HasSubstr("\"pixels\": \"floats\""));
 }
 
 #ifdef TANDEM_HAS_CUDA
-TEST(Pixels, OfSimulatedDevicesInGpusPrecisionsAreBytesByDefault) {
+TEST(Pixels, OfSimulatedGpusAreBytesByDefault) {
   const Desk desk;
   const std::string plan = "plan --net tiny.prototxt --devices sim:1 --precision ";
   for (const char* precision : {"tf32", "float16"}) {
@@ -118,7 +118,7 @@ TEST(Pixels, OfSimulatedDevicesInGpusPrecisionsAreBytesByDefault) {
 }
 #endif
 
-TEST(Pixels, OfANetThatTakesFiveChannelsAreFloats) {
+TEST(Pixels, OfFiveChannelsAreFloats) {
   const Desk desk;
   desk.write("five.prototxt", R"(name: "five"
 layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 4 dim: 5 dim: 8 dim: 8 } } }

@@ -31,7 +31,7 @@ std::string refusal_with(const std::string& folder) {
                       with_plugins(folder));
 }
 
-TEST(PluginErrors, AnotherAbiMajorIsNamedWithBothVersionsAndTheFix) {
+TEST(PluginErrors, AnotherAbiMajorNamesBothVersionsAndTheFix) {
   EXPECT_THAT(refusal_with(bad_plugin("wrong_major")),
               AllOf(HasSubstr("'acme.Swish'"), HasSubstr("wrong_major.so"), HasSubstr("99.4"),
                     HasSubstr("rebuild it")));
@@ -43,19 +43,19 @@ TEST(PluginErrors, AMissingSymbolIsNamed) {
                     HasSubstr("'a_function_nobody_defines'")));
 }
 
-TEST(PluginErrors, ALibraryThatIsNoPluginIsSaidToBeNone) {
+TEST(PluginErrors, ALibraryThatIsNoPluginIsNamed) {
   EXPECT_THAT(refusal_with(bad_plugin("no_entry")),
               AllOf(HasSubstr("no_entry.so"), HasSubstr("no symbol 'tandem_plugin_entry'")));
 }
 
-TEST(PluginErrors, AFileThatIsNoLibraryIsSaidToBeNone) {
+TEST(PluginErrors, AFileThatIsNoLibraryIsNamed) {
   const Desk plugins;
   plugins.write("text.so", "hello");
   EXPECT_THAT(refusal_with((plugins / "").string()),
               AllOf(HasSubstr("text.so"), HasSubstr("not a shared library")));
 }
 
-TEST(PluginErrors, APluginThatFailsDisturbsNothingThatDoesNotNeedIt) {
+TEST(PluginErrors, AFailedPluginMattersOnlyWhereItIsNeeded) {
   const Desk desk;
   const test::Outcome outcome =
       desk.tandem("train --net tiny.prototxt --data synthetic --steps 2 --out run",
@@ -63,7 +63,7 @@ TEST(PluginErrors, APluginThatFailsDisturbsNothingThatDoesNotNeedIt) {
   EXPECT_EQ(outcome.code, 0) << outcome.errors;
 }
 
-TEST(Plugins, AreListedAsJsonWithThoseThatFailedAndWhy) {
+TEST(Plugins, AreListedAsJsonWithReasonsOfFailures) {
   const Desk desk;
   const test::Outcome outcome =
       desk.tandem("plugins --json", with_plugins(bad_plugin("wrong_major")));
@@ -82,7 +82,7 @@ TEST(Plugins, AreListedAsJsonWithThoseThatFailedAndWhy) {
   EXPECT_TRUE(found_convolution) << outcome.output;
 }
 
-TEST(Layers, OneIsListedAsJsonWithEveryParameter) {
+TEST(Layers, AreListedAsJsonWithEveryParameter) {
   const Desk desk;
   const test::Outcome outcome = desk.tandem("layers Convolution --json");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
@@ -100,7 +100,7 @@ TEST(Layers, OneIsListedAsJsonWithEveryParameter) {
   EXPECT_TRUE(found) << outcome.output;
 }
 
-TEST(Layers, AKernelThatTwoPluginsRegisterIsListedAsNotUsableAndTheOthersAsEver) {
+TEST(Layers, AreListedWithAKernelThatTwoPluginsRegister) {
   const Desk desk;
   const std::string both = with_plugins(bad_plugin("good") + ":" + bad_plugin("taken_kernel"));
   const test::Outcome listed = desk.tandem("layers", both);
@@ -113,7 +113,7 @@ TEST(Layers, AKernelThatTwoPluginsRegisterIsListedAsNotUsableAndTheOthersAsEver)
   EXPECT_TRUE(nlohmann::json::parse(one.output).at(0).at("dtypes").empty()) << one.output;
 }
 
-TEST(Layers, ATypeThatTwoPluginsRegisterIsListedWithBoth) {
+TEST(Layers, AreListedWithATypeThatTwoPluginsRegister) {
   const Desk desk;
   const std::string both = with_plugins(bad_plugin("good") + ":" + bad_plugin("taken_name"));
   const test::Outcome listed = desk.tandem("layers", both);
@@ -123,7 +123,7 @@ TEST(Layers, ATypeThatTwoPluginsRegisterIsListedWithBoth) {
                     HasSubstr("taken_name.so"), HasSubstr("Convolution ")));
 }
 
-TEST(Layers, AnUnknownOneIsAnsweredWithTheNearName) {
+TEST(Layers, OfAnUnknownNameGiveTheNearOne) {
   const Desk desk;
   EXPECT_THAT(desk.refusal("layers Poolin"),
               AllOf(HasSubstr("'Poolin'"), HasSubstr("did you mean 'Pooling'?")));

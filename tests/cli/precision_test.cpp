@@ -25,7 +25,7 @@ class Precision : public testing::Test {
   Desk desk_;
 };
 
-TEST_F(Precision, AnotherWordIsRefusedByEveryCommandThatHasTheOption) {
+TEST_F(Precision, OfAnUnknownNameIsRefusedByEveryCommand) {
   for (const char* command :
        {"train --data synthetic --net lenet --steps 1 --out run", "profile --net lenet",
         "plan --net lenet", "net lenet", "test --run run"}) {
@@ -35,11 +35,11 @@ TEST_F(Precision, AnotherWordIsRefusedByEveryCommandThatHasTheOption) {
   }
 }
 
-TEST_F(Precision, ThatOnlyGpusHaveIsRefusedElsewhere) {
+TEST_F(Precision, OfGpusIsRefusedElsewhere) {
   for (const char* command : {"train --data synthetic --net lenet --steps 1 --out run",
                               "profile --net lenet", "plan --net lenet --devices cpu:2"}) {
     EXPECT_THAT(desk_.refusal(std::string(command) + " --precision tf32"),
-                HasSubstr("precision tf32: devices of kind 'cpu' do not multiply in it"))
+                HasSubstr("precision tf32: cpu devices do not support it"))
         << command;
     EXPECT_THAT(desk_.refusal(std::string(command) + " --precision float16"),
                 HasSubstr("none of its layers with weights computes in float16 on device kind "
@@ -53,7 +53,7 @@ TEST_F(Precision, ThatOnlyGpusHaveIsRefusedElsewhere) {
 
 #ifdef TANDEM_HAS_CUDA
 // What is only shown or simulated takes GPUs' kernels for it, which are asked without a GPU.
-TEST_F(Precision, ThatOnlyGpusHaveIsShownAndSimulatedAsTheyHaveIt) {
+TEST_F(Precision, OfGpusIsShownAndSimulatedWithTheirKernels) {
   const auto first_output = [&](const std::string& precision) {
     return nlohmann::json::parse(success("net cifar10_quick --json --precision " + precision))
         .at("layers")
@@ -75,7 +75,7 @@ TEST_F(Precision, ThatOnlyGpusHaveIsShownAndSimulatedAsTheyHaveIt) {
 }
 #endif
 
-TEST_F(Precision, OfARunIsKeptInItsFolderAndItsModelCanBeTestedAndUsed) {
+TEST_F(Precision, OfARunIsKeptForTestsAndPredictions) {
   const std::string reason = test::no_bfloat16();
   if (!reason.empty()) GTEST_SKIP() << reason;
   desk_.draw_two_classes("images");
@@ -95,7 +95,7 @@ TEST_F(Precision, OfARunIsKeptInItsFolderAndItsModelCanBeTestedAndUsed) {
   success("predict --run run images/val");
 }
 
-TEST_F(Precision, OfARunThatItsTestCannotComputeInIsFloat32ThereUnlessItWasAskedFor) {
+TEST_F(Precision, OfATestIsFloat32WhereTheRunsIsNotAvailable) {
   desk_.draw_two_classes("images");
   success("train --net tiny.prototxt --data images --batch 4 --steps 2 --out run");
   desk_.write("run/run.json", test::replaced(desk_.read("run/run.json"), "\"float32\"",
@@ -107,7 +107,7 @@ TEST_F(Precision, OfARunThatItsTestCannotComputeInIsFloat32ThereUnlessItWasAsked
               HasSubstr("computes in float16"));
 }
 
-TEST_F(Precision, OfARunIsAnotherFromAResumptionOnThatSaysSo) {
+TEST_F(Precision, OfARunMayChangeWhenItIsResumed) {
   const std::string reason = test::no_bfloat16();
   if (!reason.empty()) GTEST_SKIP() << reason;
   desk_.draw_two_classes("images");
@@ -122,13 +122,13 @@ TEST_F(Precision, OfARunIsAnotherFromAResumptionOnThatSaysSo) {
   EXPECT_THAT(desk_.read("run/run.json"), HasSubstr("\"precision\": \"float32\""));
 }
 
-TEST_F(Precision, ALossScaleIsAPowerOfTwoAndOfFloat16) {
+TEST_F(Precision, TakesALossScaleOfPowersOfTwoForFloat16Only) {
   desk_.draw_two_classes("images");
   const std::string train = "train --net tiny.prototxt --data images --batch 4 --steps 2 --out run";
   EXPECT_THAT(desk_.refusal(train + " --precision float16 --loss-scale 100"),
-              HasSubstr("a loss scale of 100: it is a power of two from 1 to 65536"));
+              HasSubstr("a loss scale of 100: it must be a power of two from 1 to 65536"));
   EXPECT_THAT(desk_.refusal(train + " --precision float16 --loss-scale 131072"),
-              HasSubstr("it is a power of two from 1 to 65536"));
+              HasSubstr("it must be a power of two from 1 to 65536"));
   EXPECT_THAT(desk_.refusal(train + " --loss-scale 128"),
               HasSubstr("--loss-scale 128 is of --precision float16; float32 needs none"));
   success(train);
@@ -136,7 +136,7 @@ TEST_F(Precision, ALossScaleIsAPowerOfTwoAndOfFloat16) {
               HasSubstr("--loss-scale 128 is of --precision float16; float32 needs none"));
 }
 
-TEST_F(Precision, TheNetsReportSaysEveryTensorsDtypeAndHalfTheMemory) {
+TEST_F(Precision, IsShownForEveryTensorWithItsMemory) {
   const auto report = [&](const std::string& precision) {
     return nlohmann::json::parse(success("net cifar10_quick --json --precision " + precision));
   };
@@ -147,7 +147,7 @@ TEST_F(Precision, TheNetsReportSaysEveryTensorsDtypeAndHalfTheMemory) {
   EXPECT_LT(half.at("training_bytes").get<int64_t>(), whole.at("training_bytes").get<int64_t>());
 }
 
-TEST_F(Precision, OfAPlanMakesTransfersOfActivationsHalfAsLong) {
+TEST_F(Precision, HalvesTransfersOfActivationsInAPlan) {
   const auto transfer = [&](const std::string& precision) {
     const std::string text = success(
         "plan --net cifar10_quick --devices sim:2 --strategy hybrid --no-tasks --json "
@@ -158,12 +158,11 @@ TEST_F(Precision, OfAPlanMakesTransfersOfActivationsHalfAsLong) {
   EXPECT_LT(transfer("bfloat16"), transfer("float32"));
 }
 
-// But for the memory that only the kernels of a CPU with AVX-512 can tell.
-TEST_F(Precision, ThatThisCpuDoesNotMultiplyInIsShownAndPlannedAsOneThatDoesHasIt) {
-  const std::string net = "net cifar10_quick --precision bfloat16",
-                    plan = "plan --net cifar10_quick --strategy hybrid --precision bfloat16";
+// Except the memory that only the kernels of a CPU with AVX-512 know.
+TEST_F(Precision, MissingOnThisCpuIsShownAndPlanned) {
+  const std::string net = "net cifar10_quick", plan = "plan --net cifar10_quick --strategy ";
   const auto without_memory = [&](const std::string& command, const std::string& before) {
-    const Outcome outcome = desk_.tandem(command + " --json", before);
+    const Outcome outcome = desk_.tandem(command + " --precision bfloat16 --json", before);
     EXPECT_EQ(outcome.code, 0) << outcome.errors;
     nlohmann::json tree = nlohmann::json::parse(outcome.output);
     tree.erase("memory_bytes");
@@ -173,11 +172,10 @@ TEST_F(Precision, ThatThisCpuDoesNotMultiplyInIsShownAndPlannedAsOneThatDoesHasI
   for (const std::string cap : {"ONEDNN_MAX_CPU_ISA=AVX2", "ONEDNN_MAX_CPU_ISA=SSE41"}) {
     SCOPED_TRACE(cap);
     EXPECT_EQ(without_memory(net, cap), without_memory(net, ""));
-    EXPECT_EQ(without_memory(plan, cap), without_memory(plan, ""));
+    EXPECT_EQ(without_memory(plan + "hybrid", cap), without_memory(plan + "hybrid", ""));
     for (const std::string& command :
-         {net, plan, plan + " --devices cpu:2",
-          std::string("plan --net lenet --strategy auto") + " --precision bfloat16"}) {
-      const Outcome outcome = desk_.tandem(command, cap);
+         {net, plan + "hybrid", plan + "two_phase --devices cpu:2", plan + "all", plan + "auto"}) {
+      const Outcome outcome = desk_.tandem(command + " --precision bfloat16", cap);
       EXPECT_EQ(outcome.code, 0) << command << "\n" << outcome.errors;
       EXPECT_THAT(outcome.output,
                   AllOf(HasSubstr("memory is without what the kernels of cpu devices keep beside "
@@ -188,13 +186,26 @@ TEST_F(Precision, ThatThisCpuDoesNotMultiplyInIsShownAndPlannedAsOneThatDoesHasI
   }
 }
 
-TEST_F(Precision, ThatThisCpuDoesNotMultiplyInIsRefusedWhereItWouldHaveTo) {
+TEST_F(Precision, MissingOnThisCpuIsReplacedByFloat32InATest) {
+  desk_.draw_two_classes("images");
+  success("train --net tiny.prototxt --data images --batch 4 --steps 2 --out run");
+  desk_.write("run/run.json", test::replaced(desk_.read("run/run.json"), "\"float32\"",
+                                             "\"bfloat16\""));  // as another CPU leaves it
+  const std::string cap = "ONEDNN_MAX_CPU_ISA=AVX2";
+  EXPECT_THAT(desk_.tandem("test --run run --data images", cap).output,
+              AllOf(HasSubstr("in float32, not in the run's bfloat16: "),
+                    HasSubstr(".safetensors, in float32")));
+  EXPECT_THAT(desk_.refusal("test --run run --data images --precision bfloat16", cap),
+              HasSubstr("this CPU does not multiply bfloat16"));
+}
+
+TEST_F(Precision, MissingOnThisCpuIsRefusedForComputing) {
   for (const char* command :
        {"train --data synthetic --net lenet --steps 1 --out run", "profile --net lenet"}) {
     EXPECT_THAT(
         desk_.refusal(std::string(command) + " --precision bfloat16", "ONEDNN_MAX_CPU_ISA=AVX2"),
-        HasSubstr("this CPU does not multiply bfloat16, which takes AVX-512 (or "
-                  "ONEDNN_MAX_CPU_ISA leaves it out): use --precision float32"))
+        HasSubstr("this CPU does not multiply bfloat16, which needs AVX-512 (or "
+                  "ONEDNN_MAX_CPU_ISA excludes it): use --precision float32"))
         << command;
   }
 }

@@ -38,7 +38,7 @@ class Resume : public testing::Test {
   Desk desk_;
 };
 
-TEST_F(Resume, OfARunThatWasKilledGivesTheBitsOfOneNeverInterrupted) {
+TEST_F(Resume, AfterAKillGivesTheBitsOfAnUninterruptedRun) {
   expect_success(train("whole", 60));
   {
     RunningProgram program(desk_, train("killed", 60) + slowly);
@@ -50,7 +50,7 @@ TEST_F(Resume, OfARunThatWasKilledGivesTheBitsOfOneNeverInterrupted) {
   expect_same_checkpoint("killed", "whole");
 }
 
-TEST_F(Resume, AfterCtrlCGoesOnFromTheStepThatWasSaved) {
+TEST_F(Resume, AfterCtrlCContinuesFromTheSavedStep) {
   expect_success(train("whole", 60));
   RunningProgram program(desk_, train("stopped", 60) + slowly);
   ASSERT_TRUE(program.wait_for_file(desk_ / "stopped/last.safetensors"));
@@ -68,7 +68,7 @@ TEST_F(Resume, OnOtherDevicesWorks) {
   EXPECT_THAT(desk_.read("run/metrics.csv"), HasSubstr("\n20,"));
 }
 
-TEST_F(Resume, OfACompleteRunSaysSoAndHowToGoOn) {
+TEST_F(Resume, OfACompleteRunExplainsHowToContinue) {
   expect_success(train("run", 10));
   EXPECT_THAT(
       desk_.refusal("train --out run --resume"),
@@ -76,7 +76,7 @@ TEST_F(Resume, OfACompleteRunSaysSoAndHowToGoOn) {
   expect_success("train --out run --resume --steps 12");
 }
 
-TEST_F(Resume, OfARunThatAnotherProcessTrainsIsRefusedAndDisturbsNothing) {
+TEST_F(Resume, IsRefusedWhileAnotherProcessTrains) {
   expect_success(train("whole", 60));
   RunningProgram program(desk_, train("run", 60) + slowly);
   ASSERT_TRUE(program.wait_for_file(desk_ / "run/last.safetensors"));
@@ -139,7 +139,7 @@ TEST_F(Resume, AFullDiskKeepsTheLastGoodCheckpoint) {
 }
 
 // Not even when the message cannot be written, either.
-TEST_F(Resume, AFileThatMayGrowNoLargerIsAMessageAndNoCrash) {
+TEST_F(Resume, WithAFileSizeLimitIsAnErrorAndNoCrash) {
   const std::string message = desk_.refusal(train("run", 50), "ulimit -f 4;");
   EXPECT_THAT(message, AllOf(HasSubstr("run/"), HasSubstr("File too large")));
 #if !defined(__SANITIZE_THREAD__)  // whose own runtime writes, and is killed for it
@@ -147,7 +147,7 @@ TEST_F(Resume, AFileThatMayGrowNoLargerIsAMessageAndNoCrash) {
 #endif
 }
 
-TEST_F(Resume, ALogThatCannotBeWrittenIsAMessage) {
+TEST_F(Resume, WithAnUnwritableLogIsAnError) {
   expect_success(train("run", 5));
   std::filesystem::remove(desk_ / "run/metrics.csv");
   std::filesystem::create_symlink("/dev/full", desk_ / "run/metrics.csv");

@@ -23,7 +23,7 @@ INSTANTIATE_TEST_SUITE_P(All, SplitStrategies,
                          testing::Values("hybrid", "asymmetric", "fc_parallel"),
                          [](const auto& info) { return info.param; });
 
-TEST_P(SplitStrategies, TrainAndTestWithoutFurtherOptionsAndGoOnWithAnother) {
+TEST_P(SplitStrategies, TrainTestAndContinueWithAnotherStrategy) {
   const Desk desk;
   const Outcome first =
       desk.tandem("train " + options() + " --data synthetic --devices cpu:2 --steps 4 --out run");
@@ -53,7 +53,7 @@ TEST_P(SplitStrategies, RefuseOneDevice) {
   EXPECT_THAT(desk.refusal("plan " + options() + " --devices sim:1"), HasSubstr("at least 2"));
 }
 
-TEST(SplitStrategyOptions, AreRefusedInOneMessageThatSaysWhatWouldBeRight) {
+TEST(SplitStrategyOptions, AreRefusedInOneLineWithTheRightValues) {
   const Desk desk;
   const auto refusal = [&](const std::string& options) {
     return desk.refusal("plan --net tiny.prototxt --devices sim:4 --batch 8 " + options);

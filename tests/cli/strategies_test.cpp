@@ -25,7 +25,7 @@ std::string refusal_of(const std::string& options) {
   return desk.refusal("train --net tiny.prototxt --data synthetic --steps 2 --out run " + options);
 }
 
-TEST(StrategyOptions, ThatAreWrongSayWhatWouldBeRight) {
+TEST(StrategyOptions, ThatAreWrongNameTheRightValues) {
   EXPECT_THAT(refusal_of("--devices cpu:2 --strategy layerwise --reduce star"),
               HasSubstr("--reduce star: it is none of serial, tree, ring"));
   EXPECT_THAT(refusal_of("--bucket 4"),
@@ -58,7 +58,7 @@ TEST(StrategyOptions, OfAnotherStrategyAreRefusedByTrainProfileAndPlan) {
             0);
 }
 
-TEST(StrategyOptions, WithAllOrAutoAreOfTheStrategiesThatHaveThem) {
+TEST(StrategyOptions, WithAllOrAutoApplyToTheStrategiesThatHaveThem) {
   const Desk desk;
   const std::string plan = "plan --net tiny.prototxt --devices sim:2 --batch 8 ";
   const Outcome all = desk.tandem(plan + "--strategy all --reduce tree --quota 1 --split score");
@@ -68,7 +68,7 @@ TEST(StrategyOptions, WithAllOrAutoAreOfTheStrategiesThatHaveThem) {
   EXPECT_EQ(chosen.code, 0) << chosen.errors;
 }
 
-TEST(StrategyOptions, OfTheRunsStrategyAreRefusedWhenItGoesOnWithAnother) {
+TEST(StrategyOptions, OfTheOldStrategyAreRefusedWhenResumingWithAnother) {
   const Desk desk;
   const Outcome first = desk.tandem(
       "train --net tiny.prototxt --data synthetic --devices cpu:2 --batch 8 --out run --steps 2 "
@@ -88,7 +88,7 @@ TEST(TopologyOption, ThatDoesNotFitIsRefused) {
   EXPECT_THAT(refusal_of("--devices cpu:3 --topology two.txt"),
               HasSubstr("topology 'two.txt' has 2 devices, but 'cpu:3' asks for 3"));
   EXPECT_THAT(refusal_of("--devices cpu:2 --topology two.txt --link bandwidth=1GB/s"),
-              HasSubstr("both say how fast links are"));
+              HasSubstr("both define the speed of links"));
   EXPECT_THAT(refusal_of("--topology none.txt"), HasSubstr("none.txt"));
   const Desk desk;
   desk.write("bad.txt",
@@ -121,7 +121,7 @@ TEST(Planning, AutoShowsTheFastestPlan) {
   EXPECT_NE(json::parse(plan.output).at("strategy"), "auto");
 }
 
-TEST(Training, WithAutoRecordsItsChoiceAndGoesOnWithIt) {
+TEST(Training, WithAutoRecordsItsChoiceAndContinuesWithIt) {
   const Desk desk;
   const std::string run =
       "train --net tiny.prototxt --data synthetic --devices cpu:2 --batch 8 --out run ";
@@ -143,7 +143,7 @@ TEST(Training, WithAutoRecordsItsChoiceAndGoesOnWithIt) {
   EXPECT_THAT(desk.read("run/log.txt"), HasSubstr("strategy " + chosen + " on cpu:2"));
 }
 
-TEST(Devices, AreMeasuredAndTheirTopologyCanBeUsed) {
+TEST(Devices, AreMeasuredIntoATopologyThatCanBeUsed) {
   const Desk desk;
   const Outcome measured = desk.tandem(
       "devices --measure links.txt --devices cpu:3 --link bandwidth=200MB/s,latency=100us");

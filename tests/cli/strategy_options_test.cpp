@@ -57,7 +57,7 @@ TEST_F(EachStrategyOption, OneBroadcastIsChosen) {
 }
 
 TEST_F(EachStrategyOption, QuotaIsAtMostTheDevices) {
-  EXPECT_THAT(planned("fc_parallel --quota 3"), HasSubstr("3 of 4 error pieces a round"));
+  EXPECT_THAT(planned("fc_parallel --quota 3"), HasSubstr("3 of 4 gradient pieces a round"));
   EXPECT_THAT(refusal("fc_parallel --quota 5"),
               AllOf(HasSubstr("--quota 5"), HasSubstr("at most 4")));
   EXPECT_THAT(refusal("fc_parallel --quota x"),
@@ -66,7 +66,7 @@ TEST_F(EachStrategyOption, QuotaIsAtMostTheDevices) {
 
 TEST_F(EachStrategyOption, EagerNeedsMoreThanOneRound) {
   EXPECT_THAT(planned("fc_parallel --eager"),
-              HasSubstr("2 of 4 error pieces a round, sent behind"));
+              HasSubstr("2 of 4 gradient pieces a round, sent after"));
   EXPECT_THAT(refusal("fc_parallel --eager --quota 4"),
               AllOf(HasSubstr("--eager with --quota 4 on 4 devices"), HasSubstr("at most 3")));
   EXPECT_THAT(refusal("asymmetric --eager"), HasSubstr("--eager is an option of strategy 'fc_par"));
@@ -100,7 +100,7 @@ TEST_F(EachStrategyOption, GroupsDivideTheDevices) {
               HasSubstr("--groups is an option of strategy 'asymmetric'"));
 }
 
-TEST_F(EachStrategyOption, SlicesAreOfAllLayersOrOfLargeOnesOrNone) {
+TEST_F(EachStrategyOption, SlicesAreAllLargeOrNone) {
   for (const std::string slices : {"all", "large", "none"}) {
     EXPECT_THAT(planned("asymmetric --slices " + slices), HasSubstr("slices: " + slices));
   }
@@ -128,17 +128,19 @@ class StrategyRun : public testing::Test {
   }
   std::string refusal(const std::string& arguments) { return desk_.refusal(arguments); }
   nlohmann::json record() { return nlohmann::json::parse(desk_.read("run/run.json")); }
-  nlohmann::json options() { return record()["options"]; }
+  // Of the strategy: those that differ from their defaults.
+  nlohmann::json options() { return record()["options"]["strategy_options"]; }
   // As if something else had been the fastest when it began.
   void change(const std::string& pointer, const nlohmann::json& value) {
     nlohmann::json tree = record();
     tree[nlohmann::json::json_pointer(pointer)] = value;
-    desk_.write("run/run.json", tree.dump(2));
+    write_record(tree);
   }
+  void write_record(const nlohmann::json& tree) { desk_.write("run/run.json", tree.dump(2)); }
   // To another one of those that there are; the new one.
   int change_quota() {
-    const int quota = options()["roles"]["quota"].get<int>() == 1 ? 2 : 1;
-    change("/options/roles/quota", quota);
+    const int quota = options()["quota"].get<int>() == 1 ? 2 : 1;
+    change("/options/strategy_options/quota", quota);
     return quota;
   }
 
@@ -151,50 +153,74 @@ TEST_F(StrategyRun, KeepsItsQuotaWhenItIsResumed) {
   EXPECT_THAT(done(first("fc_parallel --devices cpu:4")), HasSubstr("the fastest on sim: --quota"));
   const int quota = change_quota();
   EXPECT_THAT(done(resumed("")),
-              AllOf(HasSubstr(std::to_string(quota) + " of 4 error pieces a round"),
+              AllOf(HasSubstr(std::to_string(quota) + " of 4 gradient pieces a round"),
                     Not(HasSubstr("the fastest on sim"))));
-  EXPECT_EQ(options()["roles"]["quota"], quota);
+  EXPECT_EQ(options()["quota"], quota);
 }
 
-TEST_F(StrategyRun, KeepsItsQuotaWhenTheSameOptionsAreToldAgain) {
+TEST_F(StrategyRun, KeepsItsQuotaWhenTheSameOptionsAreGivenAgain) {
   const std::string begun = first("fc_parallel --devices cpu:4 --eager");
   (void)done(begun);
   const int quota = change_quota();
   EXPECT_THAT(done(test::replaced(begun, "--steps 2", "--steps 3") + " --resume"),
               Not(HasSubstr("the fastest on sim")));
-  EXPECT_EQ(options()["roles"]["quota"], quota);
+  EXPECT_EQ(options()["quota"], quota);
 }
 
 TEST_F(StrategyRun, KeepsItsPairWhenAnotherOptionChanges) {
   (void)done(first("hybrid --devices cpu:4"));
-  const int conv = options()["roles"]["conv_devices"].get<int>() == 2 ? 3 : 2;
-  change("/options/roles/conv_devices", conv);
-  change("/options/roles/fc_devices", 4 - conv);
+  const int conv = options()["conv_devices"].get<int>() == 2 ? 3 : 2;
+  change("/options/strategy_options/conv_devices", conv);
+  change("/options/strategy_options/fc_devices", 4 - conv);
   (void)done(resumed("--fc-memory extended"));
-  EXPECT_EQ(options()["roles"]["conv_devices"], conv);
-  EXPECT_EQ(options()["roles"]["fc_memory"], "extended");
+  EXPECT_EQ(options()["conv_devices"], conv);
+  EXPECT_EQ(options()["fc_memory"], "extended");
 }
 
-TEST_F(StrategyRun, TakesOptionsThatAreToldWithTheirDefaultsWhenItIsResumed) {
+TEST_F(StrategyRun, TakesOptionsGivenWithTheirDefaultsWhenResumed) {
   (void)done(first("two_phase --devices cpu:2 --plain-broadcast --split fc2 --time-threshold 0.3"));
   EXPECT_EQ(options()["hidden_broadcast"], false);
   (void)done(resumed("--hidden-broadcast --split auto --time-threshold 0.1"));
-  EXPECT_EQ(options()["hidden_broadcast"], true);
-  EXPECT_EQ(options()["split"], "auto");
-  EXPECT_EQ(options()["time_threshold"], 0.1);
+  EXPECT_FALSE(options().contains("hidden_broadcast"));
+  EXPECT_FALSE(options().contains("time_threshold"));
+  EXPECT_EQ(record()["given_options"], nlohmann::json::array());
 }
 
-TEST_F(StrategyRun, KeepsTheSplitThatAutoChoseWhenAutoIsToldAgain) {
+TEST_F(StrategyRun, KeepsTheSplitOfAutoWhenAutoIsGivenAgain) {
   (void)done(first("two_phase --devices cpu:2 --split auto"));
-  const std::string other = record()["choices"]["split"] == "fc1" ? "fc2" : "fc1";
-  change("/choices/split", other);
+  const std::string other = options()["split"] == "fc1" ? "fc2" : "fc1";
+  change("/options/strategy_options/split", other);
   for (const std::string steps : {"3", "4"}) {
     (void)done("train --out run --resume --split auto --steps " + steps);
-    EXPECT_EQ(record()["choices"]["split"], other);
+    EXPECT_EQ(options()["split"], other);
   }
 }
 
-TEST_F(StrategyRun, RefusesAnOptionThatItsStrategyHasNotWhateverTheValue) {
+// Before each strategy had options of its own, all of them were among the others.
+TEST_F(StrategyRun, OfAnEarlierVersionGoesOnAndPredictsWithItsOptions) {
+  (void)done(first("fc_parallel --devices cpu:4 --quota 1 --eager"));
+  nlohmann::json tree = record();
+  tree.erase("given_options");
+  tree["choices"]["split"] = "";
+  tree["options"].erase("strategy_options");
+  tree["options"]["explicit_options"] = {"--eager"};
+  const nlohmann::json roles = {{"quota", 1}, {"eager", true}, {"groups", ""}, {"conv_devices", 0}};
+  for (const auto& [key, value] : nlohmann::json{
+           {"split", "auto"},
+           {"hidden_broadcast", true},
+           {"time_threshold", 0.1},
+           {"reduce", ""},
+           {"bucket", 0},
+           {"roles", roles}}.items()) {
+    tree["options"][key] = value;
+  }
+  write_record(tree);
+  EXPECT_THAT(done(resumed("")), HasSubstr("1 of 4 gradient pieces a round, sent after each"));
+  EXPECT_EQ(options(), nlohmann::json({{"quota", 1}, {"eager", true}}));
+  EXPECT_EQ(record()["given_options"], nlohmann::json({"eager"}));
+}
+
+TEST_F(StrategyRun, RefusesAnOptionThatItsStrategyDoesNotHave) {
   (void)done(first("layerwise --devices cpu:2"));
   EXPECT_THAT(refusal(resumed("--hidden-broadcast")),
               HasSubstr("--hidden-broadcast is an option of strategy 'two_phase'; strategy "

@@ -44,7 +44,7 @@ TEST(Use, TrainTestAndPredictOnAFolderOfImages) {
   EXPECT_EQ(predictions[1].at("scores")[0].at("class"), "blue");
 }
 
-TEST(Use, PredictingADamagedImageNamesItAndStillAnswersTheOthers) {
+TEST(Use, PredictingNamesADamagedImageAndClassifiesTheOthers) {
   const Desk desk;
   desk.draw_two_classes("images");
   ASSERT_EQ(desk.tandem("train --net tiny.prototxt --data images --steps 10 --out run").code, 0);
@@ -78,7 +78,7 @@ TEST(Use, ProfileWritesCostsThatThePlanIsPredictedFrom) {
   EXPECT_TRUE(json::accept(desk.read("plan.json")));
 }
 
-TEST(Use, ALayerThatAnothersKernelDoesAlongIsShownAsThat) {
+TEST(Use, AFusedLayerIsShownAsFused) {
   const Desk desk;
   const std::string scale =
       "layer { name: \"scale\" type: \"Scale\" bottom: \"conv1\" top: \"conv1\" }\n";
@@ -92,7 +92,7 @@ TEST(Use, ALayerThatAnothersKernelDoesAlongIsShownAsThat) {
   }
 }
 
-TEST(Use, WhenTheFirstStepWasIssuedIsSaidOnlyWhereItIsKnown) {
+TEST(Use, TheTimeOfTheFirstStepIsShownOnlyWhereKnown) {
   const Desk desk;
   const std::string command = "profile --net tiny.prototxt --batch 8 --steps 1 --warm-up 1 ";
   const auto output = [&](const std::string& options) {

@@ -1,4 +1,5 @@
-// The algorithms of convolutions as a record keeps them, and the choice among measured ones.
+// The algorithms of convolutions in the form that a record keeps, and the choice among measured
+// ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +25,7 @@ std::string refusal_of(const char* recorded) {
   return "";
 }
 
-TEST(AlgorithmText, NamesEachPassThatThereIs) {
+TEST(AlgorithmText, NamesEachPass) {
   ConvolutionAlgorithms algorithms{ConvolutionAlgorithm{6, ConvolutionMath::by_default}};
   EXPECT_EQ(text_of(algorithms, false), "cuDNN forward algorithm 6 by default arithmetic");
   algorithms[2] = ConvolutionAlgorithm{1, ConvolutionMath::tensor};
@@ -45,7 +46,7 @@ TEST(AlgorithmText, IsReadAsItWasWritten) {
   }
 }
 
-TEST(AlgorithmText, SaysOfMeasuredOnesThatAModelChoseThem) {
+TEST(AlgorithmText, ReportsThatTheModelChose) {
   const ConvolutionAlgorithms algorithms{ConvolutionAlgorithm{6}};
   const std::string text = text_of(algorithms, true, true);
   EXPECT_EQ(text, "measured: cuDNN forward algorithm 6; by a model");
@@ -53,7 +54,7 @@ TEST(AlgorithmText, SaysOfMeasuredOnesThatAModelChoseThem) {
   EXPECT_EQ(text_of(algorithms, false, true), "cuDNN forward algorithm 6");
 }
 
-TEST(AlgorithmText, ThatIsNoneIsRefusedWithAnExample) {
+TEST(AlgorithmText, IsRefusedWithAnExampleIfItIsInvalid) {
   for (const char* text :
        {"", "cuDNN forward algorithm 1", "measured: cuDNN ", "measured: cuDNN forward algorithm",
         "measured: cuDNN forward algorithm x", "measured: cuDNN sideways algorithm 1",
@@ -71,14 +72,14 @@ TEST(MeasuredAlgorithms, TheFastestIsTaken) {
   EXPECT_EQ(best, (ConvolutionAlgorithm{1, ConvolutionMath::full}));
 }
 
-TEST(MeasuredAlgorithms, OfSeveralTimesTheShortestCounts) {
-  // A first run is slow for what has to be loaded.
+TEST(MeasuredAlgorithms, CountWithTheShortestOfSeveralTimes) {
+  // The first run is slow because libraries are loaded.
   const auto best = fastest({answer(0, 9), answer(1, 3), answer(1, 4), answer(0, 2)}, limit);
   EXPECT_EQ(best->number, 0);
 }
 
-// cuDNN tries default arithmetic, TF32 on newer GPUs, beside what it is asked about.
-TEST(MeasuredAlgorithms, ThatRoundAreNoneWhereAllBitsAreWanted) {
+// cuDNN also tries its default arithmetic, TF32 on newer GPUs, besides the requested one.
+TEST(MeasuredAlgorithms, ThatRoundAreNotUsedIfAllBitsAreWanted) {
   MeasuredAlgorithm rounding = answer(1, 1), on_tensor_cores = answer(2, 1);
   rounding.algorithm.math = ConvolutionMath::by_default;
   on_tensor_cores.algorithm.math = ConvolutionMath::tensor;
@@ -88,7 +89,7 @@ TEST(MeasuredAlgorithms, ThatRoundAreNoneWhereAllBitsAreWanted) {
   EXPECT_FALSE(fastest({rounding, on_tensor_cores}, limit, true));
 }
 
-TEST(MeasuredAlgorithms, ThoseThatMayGiveOtherBitsFailOrNeedTooMuchAreLeftOut) {
+TEST(MeasuredAlgorithms, ThatMayGiveOtherBitsFailOrNeedTooMuchAreNotUsed) {
   MeasuredAlgorithm random = answer(0, 1), failed = answer(1, 1), never = answer(4, -1);
   random.is_deterministic = false;
   failed.works = false;

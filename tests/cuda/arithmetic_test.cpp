@@ -1,5 +1,5 @@
-// The backend's arithmetic against the cpu backend's, on cpu devices (where it is the same) and on
-// a GPU: bit for bit where no library function of the device is involved.
+// The backend's arithmetic compared with the cpu backend's, on cpu devices (where it is the same)
+// and on a GPU. The bits are equal unless a library function of the device is involved.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -28,7 +28,7 @@ constexpr tandem_call cpu_call{sizeof(tandem_call), 0, 2, nullptr, nullptr, null
 
 class Arithmetic : public OnDevices {
  protected:
-  // Runs it as a work on device 1 and waits.
+  // Runs `body` as a work on device 1 and waits for it.
   static void run(const Machine& machine, const Works::Body& body) {
     Works works;
     const Stream stream(machine, 1, 1, "compute");
@@ -38,7 +38,7 @@ class Arithmetic : public OnDevices {
 };
 INSTANTIATE_TEST_SUITE_P(Devices, Arithmetic, cpu_and_gpu(), device_name);
 
-TEST_P(Arithmetic, FillSetsEveryValueAndNoOther) {
+TEST_P(Arithmetic, FillSetsAllValuesAndNothingElse) {
   const Machine machine = open();
   for (const float value : {2.5F, 0.0F, -0.0F}) {
     const DeviceArray<> array(machine, 1, Floats(odd_count + 1, 5));
@@ -52,7 +52,7 @@ TEST_P(Arithmetic, FillSetsEveryValueAndNoOther) {
   }
 }
 
-TEST_P(Arithmetic, AddTakesAnyNumberOfSourcesOneAfterTheOther) {
+TEST_P(Arithmetic, AddSupportsAnyNumberOfSourcesInOrder) {
   const Machine machine = open();
   for (const uint32_t count : {0U, 1U, 3U, 15U, 16U, 17U, 40U}) {
     std::vector<DeviceArray<>> sources;
@@ -72,8 +72,8 @@ TEST_P(Arithmetic, AddTakesAnyNumberOfSourcesOneAfterTheOther) {
   }
 }
 
-// Planes that end within a word of four bytes, pictures that do, arrays that begin within one.
-TEST_P(Arithmetic, PixelsBecomeTheCpusFloatsBitForBit) {
+// Planes that end within a word of four bytes, images that do, and arrays that begin within one.
+TEST_P(Arithmetic, PixelsAreConvertedToTheSameBitsAsOnTheCpu) {
   const Machine machine = open();
   for (const Shape& shape : {Shape{1, 1, 1, 1}, Shape{2, 3, 1, 1}, Shape{3, 3, 5, 7},
                              Shape{2, 4, 8, 8}, Shape{5, 3, 227, 227}}) {
@@ -109,7 +109,7 @@ TEST_P(Arithmetic, PixelsOfFiveChannelsAreRefused) {
   EXPECT_EQ(status, TANDEM_INVALID);
 }
 
-TEST_P(Arithmetic, CheckFiniteFindsOneBadValueAnywhereAndLeavesTheFlagElse) {
+TEST_P(Arithmetic, CheckFiniteFindsOneBadValueAnywhereAndOtherwiseKeepsTheFlag) {
   const Machine machine = open();
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const auto flag_after = [&](const Floats& values, int32_t before) {
@@ -135,7 +135,7 @@ TEST_P(Arithmetic, CheckFiniteFindsOneBadValueAnywhereAndLeavesTheFlagElse) {
   EXPECT_EQ(flag_after({infinity}, 0), 1);
 }
 
-TEST_P(Arithmetic, ASumOfSquaresIsRightAndTheSameEachTime) {
+TEST_P(Arithmetic, SumOfSquaresIsRightAndTheSameEachTime) {
   const Machine machine = open();
   for (const size_t count : {size_t{1}, size_t{255}, size_t{4097}, odd_count, size_t{3'000'001}}) {
     const Floats values = random_values(count, 5);
@@ -188,7 +188,8 @@ const Floats& gradient() {
   static const Floats values = random_values(odd_count, 2);
   return values;
 }
-const std::vector<double> squares{3e5, 1e4};  // of the gradients; the second also of the weights
+// of the gradients; the second is also that of the weights
+const std::vector<double> squares{3e5, 1e4};
 constexpr int steps = 3;
 tandem_step step_of(int step) {
   return {1, static_cast<uint64_t>(step), 0.01F, 1, 0, 0};
@@ -236,7 +237,7 @@ class Updates : public Arithmetic {
 };
 INSTANTIATE_TEST_SUITE_P(Devices, Updates, cpu_and_gpu(), device_name);
 
-TEST_P(Updates, GiveTheCpusBits) {
+TEST_P(Updates, HaveTheSameBitsAsOnTheCpu) {
   for (const int32_t rule : {TANDEM_UPDATE_SGD, TANDEM_UPDATE_NESTEROV, TANDEM_UPDATE_ADAGRAD,
                              TANDEM_UPDATE_RMSPROP, TANDEM_UPDATE_ADADELTA, TANDEM_UPDATE_LARS}) {
     const Solved expected = on_cpu(constants_of(rule)), found = on_device(constants_of(rule));
@@ -247,8 +248,8 @@ TEST_P(Updates, GiveTheCpusBits) {
   }
 }
 
-// Their rate holds a power, which devices round in ways of their own: a bit of it, at most.
-TEST_P(Updates, OfAdamAndAdamWAreTheCpusButForARoundedPower) {
+// Their rate contains a power, which devices round differently, by one bit at most.
+TEST_P(Updates, OfAdamAndAdamWDifferFromTheCpuOnlyByARoundedPower) {
   for (const int32_t rule : {TANDEM_UPDATE_ADAM, TANDEM_UPDATE_ADAMW}) {
     const Solved expected = on_cpu(constants_of(rule)), found = on_device(constants_of(rule));
     double moved = 0, difference = 0;
@@ -262,7 +263,7 @@ TEST_P(Updates, OfAdamAndAdamWAreTheCpusButForARoundedPower) {
   }
 }
 
-TEST_P(Updates, ChangeNothingWhenTheyAreToSkip) {
+TEST_P(Updates, ChangeNothingIfFoundInfIsSet) {
   for (int32_t rule = TANDEM_UPDATE_SGD; rule <= TANDEM_UPDATE_LARS; ++rule) {
     const Solved found = on_device(constants_of(rule), 1);
     EXPECT_EQ(found.weights, start()) << rule;

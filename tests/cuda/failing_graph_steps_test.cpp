@@ -1,4 +1,4 @@
-// What is said of steps that should run as captured graphs where they cannot, fail, or do not end.
+// The messages about steps that should run as captured graphs but cannot, fail, or do not end.
 #include <cuda_runtime_api.h>
 #include <gmock/gmock.h>
 
@@ -19,7 +19,7 @@ class GraphStepsOfTrainingThatFail : public OnDevices {};
 INSTANTIATE_TEST_SUITE_P(Devices, GraphStepsOfTrainingThatFail,
                          testing::Values("cuda:0,0", two_gpus), device_name);
 
-TEST_P(GraphStepsOfTrainingThatFail, AreRefusedWithThePlansReasonWhereTheUserInsists) {
+TEST_P(GraphStepsOfTrainingThatFail, AreRefusedWithThePlansReasonIfTheUserRequiresGraphs) {
   const Plan plan = given_in_the_middle();
   EXPECT_THAT(error_of([&] { GpuRig(GetParam(), plan, cuda(), with_graphs(GraphUse::on)); }),
               testing::AllOf(StartsWith("--graphs on: the plan of 'handmade' cannot be captured: "),
@@ -28,7 +28,7 @@ TEST_P(GraphStepsOfTrainingThatFail, AreRefusedWithThePlansReasonWhereTheUserIns
       GpuRig(GetParam(), plan, cuda(), with_graphs(GraphUse::automatic)).executor->has_graphs());
 }
 
-// Works that tests control: the backend's add, replaced.
+// Works that tests control, instead of the backend's add.
 std::atomic<bool> is_held, is_reached;
 std::atomic<int> fails_at, calls;
 
@@ -49,7 +49,7 @@ tandem_status break_down(const tandem_call* call, float* target, const float* co
   return TANDEM_FAILED;
 }
 
-// cuda's, but for its add, which counts its calls from now on and fails at the nth.
+// The cuda backend, except that its add counts its calls from now on and fails at the nth.
 tandem_backend failing_at(int nth, decltype(tandem_backend::add) add) {
   calls = 0;
   fails_at = nth;
@@ -67,7 +67,7 @@ Plan adding() {
   return maker.derived();
 }
 
-TEST_P(GraphStepsOfTrainingThatFail, SayOfAStuckOneThatItsTasksRanAsOneGraph) {
+TEST_P(GraphStepsOfTrainingThatFail, ReportOfAStuckStepThatItsTasksRanAsOneGraph) {
   tandem_backend backend = cuda();
   backend.add = &hold;
   ExecutorOptions options = with_graphs(GraphUse::on);
@@ -88,7 +88,7 @@ TEST_P(GraphStepsOfTrainingThatFail, SayOfAStuckOneThatItsTasksRanAsOneGraph) {
       "in 0.2 s; --graphs off names the one that is stuck");
 }
 
-TEST_P(GraphStepsOfTrainingThatFail, SayWhichTaskFailsInTheCapture) {
+TEST_P(GraphStepsOfTrainingThatFail, ReportWhichTaskFailsInTheCapture) {
   const tandem_backend backend = failing_at(3, &break_down);
   GpuRig rig(GetParam(), adding(), backend, with_graphs(GraphUse::on));
   rig.executor->issue(0, {});
@@ -100,7 +100,7 @@ TEST_P(GraphStepsOfTrainingThatFail, SayWhichTaskFailsInTheCapture) {
   EXPECT_EQ(error_of([&] { rig.executor->issue(3, {}); }), text);
 }
 
-TEST_P(GraphStepsOfTrainingThatFail, RunTaskByTaskAfterAFailedCaptureThatNobodyInsistedOn) {
+TEST_P(GraphStepsOfTrainingThatFail, RunTaskByTaskAfterAFailedCaptureThatWasNotRequired) {
   const tandem_backend backend = failing_at(3, &break_down);
   GpuRig rig(GetParam(), adding(), backend, with_graphs(GraphUse::automatic));
   for (int64_t step = 0; step < 6; ++step) {
@@ -132,7 +132,7 @@ tandem_status grow(const tandem_call* call, float* target, const float* const* s
 }
 
 // The streams that join keep records of the first.
-TEST_P(GraphStepsOfTrainingThatFail, SayWhatFailsInALaterCaptureToo) {
+TEST_P(GraphStepsOfTrainingThatFail, ReportAlsoTheFailureOfALaterCapture) {
   const tandem_backend backend = failing_at(4, &grow);
   GpuRig rig(GetParam(), adding(), backend, with_graphs(GraphUse::on));
   for (int64_t step = 0; step < 3; ++step) rig.executor->issue(step, {});
@@ -154,7 +154,7 @@ tandem_status end_with_reason(tandem_stream* stream, tandem_graph** graph) {
   return TANDEM_FAILED;
 }
 
-TEST_P(GraphStepsOfTrainingThatFail, SayFirstWhatTheEndOfAFailedCaptureTells) {
+TEST_P(GraphStepsOfTrainingThatFail, ReportFirstTheErrorFromTheEndOfTheCapture) {
   tandem_backend backend = cuda();
   backend.wait = &refuse_wait;
   backend.end_capture = &end_with_reason;

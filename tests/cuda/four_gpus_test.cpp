@@ -1,5 +1,5 @@
-// What the stand-in for CUDA tells of four GPUs, from the backend to plans and records: links, and
-// algorithms that were measured. Skipped without the stand-in, which can be told what to tell.
+// What the stand-in for CUDA reports about four GPUs, from the backend to plans and records: links,
+// and measured algorithms. Skipped without the stand-in, whose reports tests can set.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -74,7 +74,7 @@ class FourGpus : public testing::Test {
     SessionOptions o;
     o.devices = "cuda:0,1,2,3";
     o.strategy = strategy;
-    if (strategy == "layerwise") o.strategy_options.reduce = "ring";
+    if (strategy == "layerwise") o.strategy_options["reduce"] = "ring";
     o.batch = 12;
     o.data = {1, 3, 20, 20};
     o.testing = false;
@@ -86,7 +86,7 @@ class FourGpus : public testing::Test {
 };
 TempFolder FourGpus::folder_;
 
-// Between which devices gradients travel.
+// The pairs of devices between which gradients are copied.
 std::set<std::pair<int, int>> pairs_of(const Plan& plan) {
   std::set<std::pair<int, int>> pairs;
   for (const Task& task : plan.tasks) {
@@ -101,7 +101,7 @@ std::set<std::pair<int, int>> pairs_of(const Plan& plan) {
   return pairs;
 }
 
-TEST_F(FourGpus, AreLinkedAsCudaTells) {
+TEST_F(FourGpus, HaveTheLinksThatCudaReports) {
   tell_links(ring_links);
   const Machine machine(all_modules().backend("cuda"), {"cuda", {0, 1, 2, 3}}, {});
   const auto topology = find_topology(machine);
@@ -112,12 +112,12 @@ TEST_F(FourGpus, AreLinkedAsCudaTells) {
   EXPECT_GT(topology->bandwidth(0, 2), topology->bandwidth(0, 1));
 }
 
-TEST_F(FourGpus, OfOneDeviceHaveNoLinks) {
+TEST_F(FourGpus, HaveNoLinksForOneDevice) {
   const Machine machine(all_modules().backend("cuda"), {"cuda", {2}}, {});
   EXPECT_EQ(find_topology(machine), nullptr);
 }
 
-TEST_F(FourGpus, HaveTheirRingAlongNvlinks) {
+TEST_F(FourGpus, FormARingOverNvlinks) {
   tell_links(ring_links);
   const std::set<std::pair<int, int>> ring{{0, 2}, {2, 1}, {1, 3}, {3, 0}};
   EXPECT_EQ(pairs_of(session("layerwise").training().plan), ring);
@@ -129,31 +129,32 @@ TEST_F(FourGpus, HaveTheirRingAlongNvlinks) {
 TEST_F(FourGpus, UnderOneSwitchAreInDifferentGroups) {
   tell_switches();
   tell_links("01p0 02p0 03p0 12p0 13p0 23p0");
-  EXPECT_EQ(session("asymmetric").training().plan.roles.groups, "E=0,2/W=1,3");
+  EXPECT_EQ(session("asymmetric").training().plan.options.at("groups"),
+            OptionValue("E=0,2/W=1,3"));
 }
 
-TEST_F(FourGpus, AResumedRunKeepsTheRingThatItHad) {
+TEST_F(FourGpus, KeepTheirRingInAResumedRun) {
   tell_links(ring_links);
   TrainOptions half = options("cuda:0,1,2,3", "layerwise"), whole = half;
-  half.strategy_options.reduce = whole.strategy_options.reduce = "ring";
+  half.strategy_options["reduce"] = whole.strategy_options["reduce"] = "ring";
   whole.out += "_whole";
   whole.steps = 8;
   const Weights never_stopped = run(whole);
   run(half);
   const std::string plan = file_of(half, "plan.txt");
-  tell_links("01n0 12n0 23n0 03n0 02p1 13p1");  // as if the driver told something else now
+  tell_links("01n0 12n0 23n0 03n0 02p1 13p1");  // as if the driver reported something else now
   EXPECT_EQ(run(rest_of(half, 8)), never_stopped);
   EXPECT_EQ(file_of(half, "plan.txt"), plan);
-  TrainOptions anew = options("cuda:0,1,2,3", "layerwise");
-  anew.strategy_options.reduce = "ring";
-  run(anew);
-  EXPECT_NE(file_of(anew, "plan.txt"), plan) << "a new run has another ring";
+  TrainOptions fresh = options("cuda:0,1,2,3", "layerwise");
+  fresh.strategy_options["reduce"] = "ring";
+  run(fresh);
+  EXPECT_NE(file_of(fresh, "plan.txt"), plan) << "a new run has another ring";
 }
 
-TEST_F(FourGpus, ARunOfBeforeLinksWereToldGoesOnWithoutThem) {
+TEST_F(FourGpus, ContinueAnOlderRunWithoutLinks) {
   tell_links(ring_links);
   TrainOptions half = options("cuda:0,1,2,3", "layerwise");
-  half.strategy_options.reduce = "ring";
+  half.strategy_options["reduce"] = "ring";
   run(half);
   const RunFolder folder = RunFolder::open(half.out);
   RunRecord record = folder.record();
@@ -164,7 +165,7 @@ TEST_F(FourGpus, ARunOfBeforeLinksWereToldGoesOnWithoutThem) {
   EXPECT_EQ(record_of(half).options.machine.topology, nullptr);
 }
 
-TEST_F(FourGpus, WithOtherDevicesAskForTheLinksAnew) {
+TEST_F(FourGpus, AskForTheLinksAgainWithOtherDevices) {
   tell_links(ring_links);
   const TrainOptions half = options("cuda:0,1,2,3", "layerwise");
   run(half);
@@ -177,7 +178,7 @@ TEST_F(FourGpus, WithOtherDevicesAskForTheLinksAnew) {
   EXPECT_THAT(links_table(*topology), HasSubstr("cuda:0 -> cuda:2 (9 NVLinks"));
 }
 
-TEST_F(FourGpus, ThatMeasureKeepTheAlgorithmsInTheRecord) {
+TEST_F(FourGpus, ThatMeasureRecordTheAlgorithms) {
   TrainOptions tuned = options("cuda:0,1", "layerwise");
   tuned.tune = true;
   run(tuned);
@@ -197,7 +198,7 @@ TEST_F(FourGpus, ThatMeasureHaveAllTheirMemoryForIt) {
   }
 }
 
-TEST_F(FourGpus, ThatGoOnTakeTheRecordedAlgorithmsAndMeasureOnlyOtherUses) {
+TEST_F(FourGpus, ThatContinueUseTheRecordedAlgorithmsAndMeasureOnlyOtherUses) {
   TrainOptions tuned = options("cuda:0,1", "layerwise");
   tuned.tune = true;
   run(tuned);
@@ -208,17 +209,17 @@ TEST_F(FourGpus, ThatGoOnTakeTheRecordedAlgorithmsAndMeasureOnlyOtherUses) {
   rest.devices = "cuda:0,1,2";
   run(rest);
   const KernelChoices more = record_of(tuned).algorithms;
-  EXPECT_EQ(more.size(), 8U) << "4 rows in place of 6";
+  EXPECT_EQ(more.size(), 8U) << "4 rows instead of 6";
   for (const auto& [use, algorithm] : choices) EXPECT_EQ(more.at(use), algorithm);
 }
 
-TEST_F(FourGpus, ThatAreNotToldToMeasureRecordNothing) {
+TEST_F(FourGpus, ThatDoNotMeasureRecordNothing) {
   const TrainOptions plain = options("cuda:0,1", "layerwise");
   run(plain);
   EXPECT_TRUE(record_of(plain).algorithms.empty());
 }
 
-TEST_F(FourGpus, ARecordedAlgorithmThatIsGoneIsToldByLayer) {
+TEST_F(FourGpus, ReportTheLayerWhoseRecordedAlgorithmIsGone) {
   TrainOptions tuned = options("cuda:0", "sequential");
   tuned.tune = true;
   run(tuned);

@@ -1,4 +1,4 @@
-// The links of made-up machines: which channels and paths there are, and where numbers are from.
+// The links of made-up machines: their channels and paths, and the sources of the numbers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ GpuFacts gpu(int number, int major = 7, int minor = 0) {
   return facts;
 }
 
-// Without P2P, each a device.
+// Without P2P, each GPU a device.
 LinkFacts machine(size_t count, int major = 7, int minor = 0) {
   LinkFacts facts;
   for (size_t i = 0; i < count; ++i) {
@@ -52,7 +52,7 @@ LinkFacts four_under_two_switches() {
 
 struct Way {
   std::vector<std::string> names;
-  double bandwidth = 1e18;  // of the slowest
+  double bandwidth = 1e18;  // of the slowest channel
 };
 Way way(const LinkMap& map, size_t devices, size_t source, size_t target) {
   Way result;
@@ -86,7 +86,7 @@ TEST(GpuLinks, UnderTwoSwitchesShareTheSwitchesLinks) {
   EXPECT_EQ(first.names[2], second.names[2]);
 }
 
-TEST(GpuLinks, WithoutPeerAccessGoThroughTheHostsMemory) {
+TEST(GpuLinks, WithoutPeerAccessGoThroughHostMemory) {
   const LinkFacts facts = four_under_two_switches();
   const LinkMap map = map_links(facts);
   const Way way01 = way(map, 4, 0, 1);
@@ -97,7 +97,7 @@ TEST(GpuLinks, WithoutPeerAccessGoThroughTheHostsMemory) {
   EXPECT_GT(map.latencies[1], map_links(with_access).latencies[1]);
 }
 
-TEST(GpuLinks, OfDifferentProcessorsShareWhatConnectsThem) {
+TEST(GpuLinks, OfDifferentProcessorsShareTheLinkBetweenThem) {
   LinkFacts facts = machine(2);
   give_access(facts);
   for (size_t i = 0; i < 2; ++i) {
@@ -111,8 +111,8 @@ TEST(GpuLinks, OfDifferentProcessorsShareWhatConnectsThem) {
   EXPECT_EQ(way(map_links(facts), 2, 0, 1).names.size(), 2U) << "one processor's host bridges";
 }
 
-// A cube with doubled edges, as the first machines with eight GPUs: 0-1, 0-2, 0-3 and 0-4 ...
-TEST(GpuLinks, ByNvlinkAreThePairsOwn) {
+// A cube with doubled edges, like the first machines with eight GPUs: 0-1, 0-2, 0-3 and 0-4 ...
+TEST(GpuLinks, ByNvlinkBelongToOnePair) {
   LinkFacts facts = machine(4);
   give_access(facts);
   for (const auto& [a, b, links] : {std::tuple(0, 1, 1), {0, 2, 1}, {0, 3, 2}, {1, 2, 2}}) {
@@ -129,7 +129,7 @@ TEST(GpuLinks, ByNvlinkAreThePairsOwn) {
   EXPECT_THAT(way(map, 4, 1, 3).names, Each(HasSubstr("PCIe"))) << "no NVLink between them";
 }
 
-TEST(GpuLinks, OnNvswitchesHaveTheirOwnLinksForAllTraffic) {
+TEST(GpuLinks, OnNvswitchesCarryAllTrafficOfTheirGpu) {
   LinkFacts facts = machine(4, 9);
   give_access(facts);
   for (GpuFacts& one : facts.gpus) {
@@ -144,8 +144,8 @@ TEST(GpuLinks, OnNvswitchesHaveTheirOwnLinksForAllTraffic) {
   EXPECT_DOUBLE_EQ(first.bandwidth, 0.85 * 450e9);
 }
 
-// NVML's versions promise 50 GB/s to links of which these boards have slower ones.
-TEST(GpuLinks, CarryNoMoreThanTheirGpusLinks) {
+// NVML's versions promise 50 GB/s, but these boards have slower links.
+TEST(GpuLinks, AreLimitedByTheLinksOfTheirGpu) {
   for (const auto& [major, minor, most] :
        {std::tuple(8, 6, 14e9), {8, 0, 25e9}, {9, 0, 25e9}, {10, 0, 50e9}}) {
     LinkFacts facts = machine(2, major, minor);
@@ -163,7 +163,7 @@ TEST(GpuLinks, CarryNoMoreThanTheirGpusLinks) {
   }
 }
 
-TEST(GpuLinks, OfWhichNvmlDoesNotTellAreEstimatedWhereThereAreNativeAtomics) {
+TEST(GpuLinks, ThatNvmlDoesNotReportAreEstimatedIfThereAreNativeAtomics) {
   LinkFacts facts = machine(3, 8);
   give_access(facts);
   for (PeerFacts& pair : facts.peers) pair.has_native_atomics = true;
@@ -176,7 +176,7 @@ TEST(GpuLinks, OfWhichNvmlDoesNotTellAreEstimatedWhereThereAreNativeAtomics) {
               ElementsAre("cuda:0 -> cuda:2 (6 NVLinks, estimated for compute capability 8.0)"));
 }
 
-// Six links and four peers each: two of them have two.
+// Six links and four neighbours each: two of them have two links.
 TEST(GpuLinks, WithoutNvmlAreEstimatedFromAtomicsAndRanks) {
   LinkFacts facts = machine(3);
   give_access(facts);
@@ -197,7 +197,7 @@ TEST(GpuLinks, WithoutNvmlAreEstimatedFromAtomicsAndRanks) {
   EXPECT_THAT(way(map, 3, 1, 2).names, Each(HasSubstr("PCIe x16, estimated")));
 }
 
-TEST(GpuLinks, WithoutNvmlOfABridgeBetweenTwoAreAllThatTheyHave) {
+TEST(GpuLinks, WithoutNvmlGoAllToTheOnlyNeighbour) {
   LinkFacts facts = machine(3, 8);
   give_access(facts);
   for (PeerFacts* pair : {&peer(facts, 0, 1), &peer(facts, 1, 0)}) pair->has_native_atomics = true;
@@ -206,7 +206,7 @@ TEST(GpuLinks, WithoutNvmlOfABridgeBetweenTwoAreAllThatTheyHave) {
               ElementsAre("cuda:0 -> cuda:1 (12 NVLinks, estimated for compute capability 8.0)"));
 }
 
-TEST(GpuLinks, WithoutNvmlAndWithNvlinksToManyAreEstimatedAsASwitch) {
+TEST(GpuLinks, WithoutNvmlAndWithManyNeighboursAreEstimatedAsASwitch) {
   LinkFacts facts = machine(3, 9);
   give_access(facts);
   for (PeerFacts& pair : facts.peers) pair.has_native_atomics = true;
@@ -230,7 +230,7 @@ TEST(GpuLinks, OfTwoDevicesOnOneGpuAreItsMemory) {
   EXPECT_THAT(way(map_links(facts), 2, 0, 1).names, ElementsAre("memory of cuda:0 (estimated)"));
 }
 
-TEST(GpuLinks, AreATableWithAPathForEachPairAndANameForEachChannel) {
+TEST(GpuLinks, FormATableWithAPathForEachPairAndANameForEachChannel) {
   LinkFacts facts = four_under_two_switches();
   give_access(facts);
   LinkMap map = map_links(facts);

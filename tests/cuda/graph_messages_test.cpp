@@ -1,4 +1,4 @@
-// What a training run says of steps that should have run as graphs, and when.
+// The messages of a training run about steps that should have run as graphs, and their order.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -19,8 +19,9 @@ struct Lines : Observer {
   void on_step(const StepReport& report) override {
     lines.push_back(fmt::format("step {}", report.step));
   }
-  // Of the only line that begins so; -1: there is none, or there are several.
-  [[nodiscard]] int64_t place(const std::string& begin) const {
+  // The position of the only line that begins with `begin`; -1: there is none, or there are
+  // several.
+  [[nodiscard]] int64_t position_of(const std::string& begin) const {
     const auto matches = [&](const std::string& line) { return line.starts_with(begin); };
     const auto found = std::find_if(lines.begin(), lines.end(), matches);
     if (std::count_if(lines.begin(), lines.end(), matches) != 1) return -1;
@@ -48,32 +49,32 @@ class MessagesOfTrainingByGraphs : public OnDevices {
 INSTANTIATE_TEST_SUITE_P(Devices, MessagesOfTrainingByGraphs, testing::Values("cuda:0,0"),
                          device_name);
 
-TEST_P(MessagesOfTrainingByGraphs, SayOnceAPhaseAndAtOnceThatItsStepsRunTaskByTask) {
-  if (!runs_on_stand_in()) GTEST_SKIP() << "layers of a GPU can be captured";
+TEST_P(MessagesOfTrainingByGraphs, ReportOncePerPhaseThatStepsRunTaskByTask) {
+  if (!runs_on_stand_in()) GTEST_SKIP() << "the layers of a GPU can always be captured";
   setenv("TANDEM_FAKE_ALLOCATES", "1", 1);
   Lines said;
   const TrainOptions o = options(GraphUse::automatic);
   const Weights weights = weights_in(train(o, said).run / "last.safetensors");
   const int64_t training =
-      said.place("training steps run task by task, not as graphs: a capture: ");
-  const int64_t testing_phase = said.place("testing steps run task by task, not as graphs: ");
+      said.position_of("training steps run task by task, not as graphs: a capture: ");
+  const int64_t testing_phase = said.position_of("testing steps run task by task, not as graphs: ");
   ASSERT_GE(training, 0);
   EXPECT_THAT(said.lines[static_cast<size_t>(training)],
               AllOf(HasSubstr("task '"), EndsWith(": it allocates in every pass")));
-  EXPECT_LT(training, said.place("step 2")) << "the third step is the first to be captured";
+  EXPECT_LT(training, said.position_of("step 2")) << "the third step is the first to be captured";
   ASSERT_GE(testing_phase, 0);
-  EXPECT_LT(testing_phase, said.place("step 9")) << "the second test captures";
+  EXPECT_LT(testing_phase, said.position_of("step 9")) << "the second test captures";
   EXPECT_EQ(weights, run(options(GraphUse::off)));
 }
 
-TEST_P(MessagesOfTrainingByGraphs, SayItAlsoOfARunThatFails) {
-  if (!runs_on_stand_in()) GTEST_SKIP() << "layers of a GPU can be captured";
+TEST_P(MessagesOfTrainingByGraphs, ReportItAlsoForARunThatFails) {
+  if (!runs_on_stand_in()) GTEST_SKIP() << "the layers of a GPU can always be captured";
   setenv("TANDEM_FAKE_ALLOCATES", "1", 1);
   Lines said;
   TrainOptions o = options(GraphUse::automatic);
   o.rate = 1e30;
   EXPECT_THAT(error_of([&] { train(o, said); }), HasSubstr("not finite"));
-  EXPECT_GE(said.place("training steps run task by task"), 0);
+  EXPECT_GE(said.position_of("training steps run task by task"), 0);
 }
 
 }  // namespace

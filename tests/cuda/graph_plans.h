@@ -1,4 +1,4 @@
-// Plans for tests of captured steps: each fails to give its bits where an order is missing.
+// Plans for tests of captured steps. The result of each has other bits if an order is missing.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace tandem::test {
 
-// Streams of two devices copy and add between a few buffers, one of which takes turns, and each
-// step begins with what the host gives. Sums are of one device's memory: another GPU's may be out
-// of reach.
+// Streams of two devices copy and add between a few buffers, one of which alternates, and each step
+// begins with data of the host. A sum uses the memory of one device only, since another GPU's may
+// not be accessible.
 inline Plan random_arithmetic(uint64_t seed) {
   Random random(seed, stream_of("arithmetic"));
   Maker maker(2);
@@ -45,8 +45,8 @@ inline Plan random_arithmetic(uint64_t seed) {
   return maker.derived();
 }
 
-// x = 2 x + input on a stream of its own, and y likewise on the stream that brings the input, which
-// is overwritten as soon as that stream's order allows: no events between them and the rest.
+// x = 2 x + input on its own stream, and y likewise on the stream that brings the input. The input
+// is overwritten as soon as that stream's order allows. No events connect them with the rest.
 inline Plan streams_of_their_own() {
   Maker maker(1);
   const Region batch = maker.floats("batch", -1, 4, BufferKind::external);
@@ -60,14 +60,14 @@ inline Plan streams_of_their_own() {
   maker.add("first", compute(0), a, {a});
   maker.add("x += x", other, x, {x});
   maker.add("x += input", other, x, {input});
-  maker.copy("z = a", {copies(0)}, z, a);  // captured, and so is what follows it on its stream
+  maker.copy("z = a", {copies(0)}, z, a);  // captured, like everything after it on its stream
   maker.add("y += y", copies(0), y, {y});
   maker.add("y += now", copies(0), y, {at_once});
   for (const char* label : {"second", "third", "fourth"}) maker.add(label, compute(0), a, {a});
   return maker.derived();
 }
 
-// Sums on four streams, each of what the one before has just made: none may run earlier.
+// Sums on four streams, each of the result of the one before: none may run earlier.
 inline Plan chain_of_sums() {
   Maker maker(1);
   const Region a = maker.constant("a", 0, {1, 2, 3, 4}), b = maker.constant("b", 0, {1, 0, 2, 0}),

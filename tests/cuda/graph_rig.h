@@ -1,4 +1,4 @@
-// An executor with a plan made by hand on the first of some devices.
+// An executor with a hand-made plan on the first of some devices.
 #pragma once
 
 #include <dlfcn.h>

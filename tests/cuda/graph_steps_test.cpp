@@ -1,4 +1,5 @@
-// Steps of an executor that run as captured graphs: which do, and the same bits as task by task.
+// Steps of an executor that run as captured graphs: which steps do, and that their bits are those
+// of running task by task.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -11,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// The buffers after some steps, and how many of them ran as graphs.
+// The buffers after some steps, and how many of the steps ran as graphs.
 struct Outcome {
   std::vector<Floats> buffers;
   int graphs = 0;
@@ -51,7 +52,7 @@ class GraphStepsOfTraining : public OnDevices {};
 INSTANTIATE_TEST_SUITE_P(Devices, GraphStepsOfTraining, testing::Values("cuda:0,0", two_gpus),
                          device_name);
 
-TEST_P(GraphStepsOfTraining, GiveTheBitsOfStepsThatAreIssuedTaskByTask) {
+TEST_P(GraphStepsOfTraining, HaveTheBitsOfStepsThatRunTaskByTask) {
   MachineOptions delayed;
   delayed.delay_seed = 5;
   delayed.delay_seconds = 0.0005;
@@ -70,7 +71,7 @@ TEST_P(GraphStepsOfTraining, GiveTheBitsOfStepsThatAreIssuedTaskByTask) {
   }
 }
 
-TEST_P(GraphStepsOfTraining, KeepTheOrderOfStreamsThatNoEventMakes) {
+TEST_P(GraphStepsOfTraining, KeepTheOrderOfStreamsWithoutEvents) {
   const Plan plan = streams_of_their_own();
   const Outcome live = run(GetParam(), plan, GraphUse::off);
   for (uint64_t seed = 1; seed <= 4; ++seed) {
@@ -82,15 +83,15 @@ TEST_P(GraphStepsOfTraining, KeepTheOrderOfStreamsThatNoEventMakes) {
   }
 }
 
-TEST_P(GraphStepsOfTraining, LoseBitsWhereAWaitWithinTheStepIsMissing) {
-  if (!runs_on_stand_in()) GTEST_SKIP() << "the order in which a GPU runs it may hide it";
+TEST_P(GraphStepsOfTraining, HaveOtherBitsIfAWaitWithinTheStepIsMissing) {
+  if (!runs_on_stand_in()) GTEST_SKIP() << "on a GPU the order of execution may hide it";
   const Plan plan = chain_of_sums();
   const Outcome right = run(GetParam(), plan, GraphUse::on);
   EXPECT_EQ(run(GetParam(), plan, GraphUse::off).buffers, right.buffers);
   int removed = 0;
   for (size_t task = 0; task < plan.tasks.size(); ++task) {
     for (size_t i = 0; i < plan.tasks[task].after.size(); ++i) {
-      if (plan.tasks[task].after[i].steps_back != 0) continue;
+      if (plan.tasks[task].after[i].micro_batches_back != 0) continue;
       Plan broken = plan;
       broken.tasks[task].after.erase(broken.tasks[task].after.begin() + static_cast<int64_t>(i));
       EXPECT_NE(run(GetParam(), broken, GraphUse::on).buffers, right.buffers)
@@ -101,7 +102,7 @@ TEST_P(GraphStepsOfTraining, LoseBitsWhereAWaitWithinTheStepIsMissing) {
   EXPECT_GE(removed, 5);
 }
 
-TEST_P(GraphStepsOfTraining, AreTakenByThemselvesOnOneDeviceOnly) {
+TEST_P(GraphStepsOfTraining, AreTheDefaultOnOneDeviceOnly) {
   Maker one(1);
   const Region a = one.persistent("a", 0, 4);
   one.add("double", compute(0), a, {a});
@@ -114,7 +115,7 @@ TEST_P(GraphStepsOfTraining, AreTakenByThemselvesOnOneDeviceOnly) {
       GpuRig(GetParam(), two, cuda(), with_graphs(GraphUse::automatic)).executor->has_graphs());
 }
 
-TEST_P(GraphStepsOfTraining, AreNotThoseThatAreTraced) {
+TEST_P(GraphStepsOfTraining, AreNotUsedForTracedSteps) {
   Maker maker(1);
   const Region a = maker.persistent("a", 0, 4);
   maker.add("double", compute(0), a, {a});
@@ -140,7 +141,7 @@ TEST_P(GraphStepsOfTraining, AreNotThoseThatAreTraced) {
   EXPECT_EQ(graphs, (std::vector<int64_t>{2, 6, 7, 8, 9}));
 }
 
-TEST_P(GraphStepsOfTraining, GoOnFromAnyStepNumber) {
+TEST_P(GraphStepsOfTraining, CanBeginAtAnyStepNumber) {
   const auto run_all = [&](GraphUse use) {
     Maker maker(1);
     const Region a = maker.constant("a", 0, {1, 2, 3, 4}), b = maker.constant("b", 0, {1, 0, 1, 0});

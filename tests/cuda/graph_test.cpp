@@ -1,4 +1,4 @@
-// What the ABI promises of captured graphs, on logical devices of a GPU, and on two.
+// The ABI's promises about captured graphs, on logical devices of one GPU, and on two GPUs.
 #include <gmock/gmock.h>
 
 #include "tests/cuda/machines.h"
@@ -22,7 +22,7 @@ class GraphsOfStreams : public OnDevices {
 INSTANTIATE_TEST_SUITE_P(Devices, GraphsOfStreams, testing::Values("cuda:0,0", two_gpus),
                          device_name);
 
-TEST_P(GraphsOfStreams, DoWhatWasCapturedAtEachLaunchAndNotBefore) {
+TEST_P(GraphsOfStreams, RunTheCapturedWorkAtEachLaunchAndNotBefore) {
   const Machine machine = open();
   const DeviceArray<> sum(machine, 0, Floats(1000, 1)), one(machine, 0, Floats(1000, 1));
   const Stream stream(machine, 0, 1, "compute");
@@ -40,7 +40,7 @@ TEST_P(GraphsOfStreams, DoWhatWasCapturedAtEachLaunchAndNotBefore) {
   EXPECT_EQ(sum.values(), Floats(1000, 11));
 }
 
-// first: sum += one; second, behind it: seen = sum; first, behind that: sum += seen.
+// first: sum += one; then second: seen = sum; then first: sum += seen.
 class Fork {
  public:
   Fork(const Machine& machine, Works& works) : machine_(machine), works_(works) {}
@@ -75,7 +75,7 @@ class Fork {
   const Event summed{machine_}, copied{machine_};
 };
 
-TEST_P(GraphsOfStreams, KeepTheOrderThatEventsMakeBetweenStreams) {
+TEST_P(GraphsOfStreams, KeepTheOrderOfEventsBetweenStreams) {
   const Machine machine = open();
   Fork fork(machine, works_);
   const Graph graph = fork.capture();
@@ -88,7 +88,7 @@ TEST_P(GraphsOfStreams, KeepTheOrderThatEventsMakeBetweenStreams) {
   EXPECT_EQ(fork.sum.values(), Floats(100, expected));
 }
 
-TEST_P(GraphsOfStreams, TellWhichCallFailsWhereAStreamWasNotJoinedAndLeaveTheMachineWell) {
+TEST_P(GraphsOfStreams, ReportTheCallThatFailsIfAStreamWasNotJoinedAndKeepTheMachineUsable) {
   const Machine machine = open();
   Fork fork(machine, works_);
   const std::string message = message_of([&] { static_cast<void>(fork.capture(false)); });
@@ -100,7 +100,7 @@ TEST_P(GraphsOfStreams, TellWhichCallFailsWhereAStreamWasNotJoinedAndLeaveTheMac
   EXPECT_EQ(fork.sum.values(), Floats(100, 2));
 }
 
-TEST_P(GraphsOfStreams, TellWhichWorkFailsWhileItIsCapturedAndLeaveTheMachineWell) {
+TEST_P(GraphsOfStreams, ReportTheWorkThatFailsInACaptureAndKeepTheMachineUsable) {
   const Machine machine = open();
   const DeviceArray<> sum(machine, 0, Floats(10, 1)), one(machine, 0, Floats(10, 1));
   const Stream stream(machine, 0, 1, "compute");
@@ -136,14 +136,14 @@ TEST_P(GraphsOfStreams, RefuseWorksThatAllocateOrWait) {
   static_cast<void>(stream.end_capture());
 }
 
-TEST_P(GraphsOfStreams, KeepTheirEventsToThemselves) {
+TEST_P(GraphsOfStreams, DoNotShareTheirEvents) {
   const Machine machine = open();
   const Stream stream(machine, 0, 1, "compute"), other(machine, 1, 0, "copy");
   const Event inside(machine), outside(machine);
   other.record(outside);
   stream.begin_capture();
   EXPECT_THAT(message_of([&] { stream.wait(outside); }),
-              HasSubstr("a stream that is captured waits for an event of outside the capture"));
+              HasSubstr("a stream in a capture cannot wait for an event from outside the capture"));
   stream.record(inside);
   EXPECT_THAT(message_of([&] { static_cast<void>(inside.synchronize(0)); }),
               HasSubstr("recorded in a capture"));
@@ -155,15 +155,15 @@ TEST_P(GraphsOfStreams, KeepTheirEventsToThemselves) {
   EXPECT_TRUE(inside.synchronize(-1));
 }
 
-TEST_P(GraphsOfStreams, AreOneAtATimeInAThreadAndEndWhereTheyBegan) {
+TEST_P(GraphsOfStreams, AreCapturedOneAtATimePerThreadAndEndOnTheirStream) {
   const Machine machine = open();
   const Stream stream(machine, 0, 1, "compute"), other(machine, 1, 0, "copy");
   EXPECT_THAT(message_of([&] { static_cast<void>(stream.end_capture()); }),
-              HasSubstr("this thread has begun no capture on this stream"));
+              HasSubstr("this thread has not begun a capture on this stream"));
   stream.begin_capture();
-  EXPECT_THAT(message_of([&] { other.begin_capture(); }), HasSubstr("captures already"));
+  EXPECT_THAT(message_of([&] { other.begin_capture(); }), HasSubstr("is already capturing"));
   EXPECT_THAT(message_of([&] { static_cast<void>(other.end_capture()); }),
-              HasSubstr("no capture on this stream"));
+              HasSubstr("has not begun a capture on this stream"));
   static_cast<void>(stream.end_capture());
   other.begin_capture();
   static_cast<void>(other.end_capture());

@@ -1,4 +1,4 @@
-// What is counted of the links that NVML tells of.
+// Which links are counted of those that NVML reports.
 #include "plugins/cuda/link_facts.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ NvLinks both(const NvLink& link) {
   return {true, {{link, link}, {link, link}}};
 }
 
-TEST(NvLinkCount, OfLinksToAGpuIsOfThePair) {
+TEST(NvLinkCount, CountsLinksToAGpuForThePair) {
   LinkFacts facts = two(8, 1);
   const NvLink there{ids[1], 25e9}, back{ids[0], 25e9}, elsewhere{"0000:0a:00.0", 25e9};
   count_nvlinks({true, {{there, there, elsewhere}, {back, back}}}, ids, facts);
@@ -33,7 +33,7 @@ TEST(NvLinkCount, OfLinksToAGpuIsOfThePair) {
   EXPECT_EQ(facts.gpus[0].switch_links, 0);
 }
 
-TEST(NvLinkCount, OfLinksWhoseFarEndIsHiddenIsOfASwitch) {
+TEST(NvLinkCount, CountsLinksWithAHiddenEndForASwitch) {
   const NvLinks hidden = both({"", 25e9, false, true});
   LinkFacts facts = two(9, 1);
   count_nvlinks(hidden, ids, facts);
@@ -47,7 +47,7 @@ TEST(NvLinkCount, OfLinksWhoseFarEndIsHiddenIsOfASwitch) {
   EXPECT_EQ(old.gpus[0].switch_links, 0) << "boards of these have links from GPU to GPU";
 }
 
-TEST(NvLinkCount, OfLinksToAGpuThatIsHiddenIsNone) {
+TEST(NvLinkCount, DoesNotCountLinksToAHiddenGpu) {
   LinkFacts facts = two(9, 1);
   count_nvlinks(both({"", 25e9, false, false}), ids, facts);
   EXPECT_EQ(facts.gpus[0].switch_links, 0);

@@ -1,6 +1,6 @@
-// Machines for tests that hold on every backend with memory of its own: each test is run on cpu
-// devices, where it shows that the test is right, and on logical devices of the first GPU, where it
-// is skipped with the reason if there is none. Device memory is only touched by copies.
+// Machines for tests that apply to every backend with its own memory. Each test runs on cpu
+// devices, which shows that the test is right, and on logical devices of the first GPU; without a
+// GPU the latter is skipped with the reason. Only copies access device memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,13 +15,13 @@
 
 namespace tandem::test {
 
-// Found beside the test program, so that both can be carried to a machine with a GPU.
+// Found beside the test program, so that both can be copied to a machine with a GPU.
 inline const Registry& all_modules() {
   static const Registry registry = Registry::with_defaults();
   return registry;
 }
 
-// Why no GPU can be used; "" if one can.
+// The reason why no GPU can be used; "" if one can.
 inline std::string no_gpu() {
   return message_of([] {
     int32_t count = 0;
@@ -29,7 +29,7 @@ inline std::string no_gpu() {
   });
 }
 
-// In a SetUp: skips the test where no GPU can be used, or fails it where one is required.
+// For SetUp: skips the test if no GPU can be used, or fails it if one is required.
 inline void need_gpu() {
   const std::string reason = no_gpu();
   if (reason.empty()) return;
@@ -41,7 +41,7 @@ inline bool is_gpu(const std::string& devices) {
   return devices.starts_with("cuda");
 }
 
-// What lies on one GPU in place of two says nothing of copies and events between GPUs.
+// Logical devices of one GPU do not test copies and events between GPUs.
 inline const char* const two_gpus = "cuda:0,1";
 inline void need_two_gpus() {
   int32_t count = 0;
@@ -73,7 +73,7 @@ inline std::string device_name(const testing::TestParamInfo<std::string>& info) 
 
 using Floats = std::vector<float>;
 
-// Values in a device's memory.
+// An array in a device's memory.
 template <class T = float>
 class DeviceArray {
  public:

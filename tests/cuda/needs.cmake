@@ -1,4 +1,4 @@
-# What needs no GPU is compiled in; what needs one goes through the modules, as every program does.
+# Code that needs no GPU is compiled in. Code that needs one is loaded as modules, as in every program.
 set(cuda ${CMAKE_SOURCE_DIR}/plugins/cuda)
 target_sources(test_cuda PRIVATE ${cuda}/capture.cpp ${cuda}/clock.cpp ${cuda}/hardware.cpp ${cuda}/machine.cpp
   ${cuda}/gpu_links.cpp ${cuda}/link_facts.cpp ${cuda}/nvml.cpp ${cuda}/pci.cpp)

@@ -1,10 +1,12 @@
-// Training from bytes: on GPUs the default, and there as on the cpu the weights of floats, bit for
-// bit, where pixels only move. On cpu devices the same tests show that they are right.
+// Training from bytes. On GPUs it is the default; there and on the cpu it gives the weights of
+// training from floats, bit for bit, if pixels are only moved. On cpu devices the same tests show
+// that they are right.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/train/predict.h"
+#include "core/model/classes.h"
 #include "core/train/run_folder.h"
+#include "include/tandem/predict.h"
 #include "tests/cuda/machines.h"
 #include "tests/support/cifar_files.h"
 #include "tests/train/run_support.h"
@@ -12,7 +14,7 @@
 namespace tandem::test {
 namespace {
 
-// Parameter: the devices' kind.
+// Parameter: the kind of the devices.
 class TrainingOnBytes : public testing::TestWithParam<std::string> {
  protected:
   static void SetUpTestSuite() {
@@ -39,10 +41,10 @@ class TrainingOnBytes : public testing::TestWithParam<std::string> {
     o.data_parameters = {{"mirror", "true"},      {"pad", "4"},
                          {"resize", "32"},        {"scale", "0.02"},
                          {"val_fraction", "0.2"}, {"mean", "104,117,123"}};
-    o.net_definition = with_class_count(small_net(), 10);
+    o.net_text = write_net(with_class_count(small_net(), 10));
     o.devices = on;
     o.strategy = strategy;
-    if (strategy == "two_phase") o.strategy_options.split = "fc3";
+    if (strategy == "two_phase") o.strategy_options["split"] = "fc3";
     o.pixels = pixels;
     return o;
   }
@@ -52,7 +54,7 @@ TempFolder* TrainingOnBytes::folder_ = nullptr;
 INSTANTIATE_TEST_SUITE_P(Devices, TrainingOnBytes, testing::Values("cpu", "cuda"),
                          [](const auto& info) { return info.param; });
 
-TEST_P(TrainingOnBytes, GivesTheWeightsOfFloatsWithEveryStrategy) {
+TEST_P(TrainingOnBytes, GivesTheWeightsOfTrainingOnFloatsWithEveryStrategy) {
   for (const char* strategy :
        {"sequential", "two_phase", "layerwise", "hybrid", "asymmetric", "fc_parallel"}) {
     const Weights floats = run(options(devices(2), "floats", strategy));
@@ -61,7 +63,7 @@ TEST_P(TrainingOnBytes, GivesTheWeightsOfFloatsWithEveryStrategy) {
   EXPECT_EQ(run(options(devices(1), "bytes")), run(options(devices(1), "floats")));
 }
 
-TEST_P(TrainingOnBytes, IsWhatAutoChoosesOnGpusOnly) {
+TEST_P(TrainingOnBytes, IsTheDefaultOnGpusOnly) {
   const TrainOptions plain = options(devices(2), "auto", "layerwise", 2);
   TrainOptions mixed = options(devices(2), "", "layerwise", 2);
   mixed.mixup = 0.3;
@@ -85,8 +87,8 @@ TEST_P(TrainingOnBytes, GivesTheSameBitsUnderRandomStreamDelays) {
   EXPECT_EQ(run(delayed), plain);
 }
 
-// Its own pixels, and whichever device makes floats of them.
-TEST_P(TrainingOnBytes, GoesOnOnTheCpuWithBytes) {
+// The pixels are the same whichever device converts them to floats.
+TEST_P(TrainingOnBytes, ContinuesOnTheCpuWithBytes) {
   TrainOptions half = options(devices(2), "bytes", "layerwise", 3);
   half.data_parameters["crop_area"] = "0.4,1";
   half.data_parameters.erase("pad");

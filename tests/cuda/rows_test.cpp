@@ -1,5 +1,5 @@
-// Rows that are copied as one: the same bytes as row by row, wherever they lie, in one call to
-// CUDA. On cpu devices the host copies row by row.
+// Rows that are copied together: the same bytes as row by row, on any devices, in one call to CUDA.
+// On cpu devices the host copies row by row.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 
@@ -15,13 +15,13 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// How many copies the stand-in has seen; -1: a GPU does not tell.
+// The number of copies that the stand-in has seen; -1: a GPU does not report it.
 int copies_seen() {
   const auto count = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "tandem_fake_copies"));
   return count == nullptr ? -1 : count();
 }
 
-// 7 rows of 3 floats: 5 apart where they come from, 4 apart where they go to.
+// 7 rows of 3 floats, 5 apart in the source, 4 apart in the target.
 constexpr int64_t rows = 7, width = 3, from_width = 5, to_width = 4;
 
 Floats counted(int64_t count, float first) {
@@ -52,7 +52,7 @@ class RowsOnStreams : public OnDevices {
 INSTANTIATE_TEST_SUITE_P(Devices, RowsOnStreams, testing::Values("cpu:2", "cuda:0,0", two_gpus),
                          device_name);
 
-TEST_P(RowsOnStreams, TakeTheirBytesBetweenDevicesWithinOneAndToAndFromTheHost) {
+TEST_P(RowsOnStreams, AreCopiedBetweenDevicesWithinOneAndToAndFromTheHost) {
   const Machine machine = open();
   for (const auto& [from, to] : {std::pair{0, 0}, {0, 1}, {1, 0}}) {
     const DeviceArray<> source(machine, from, source_), target(machine, to, target_);
@@ -75,7 +75,7 @@ TEST_P(RowsOnStreams, TakeTheirBytesBetweenDevicesWithinOneAndToAndFromTheHost) 
   EXPECT_EQ(target.values(), expected_);
 }
 
-TEST_P(RowsOnStreams, AreCapturedAndCopyAgainWhatIsThereAtEachLaunch) {
+TEST_P(RowsOnStreams, CanBeCapturedAndAreCopiedAgainAtEachLaunch) {
   if (!is_gpu(GetParam())) return;
   const Machine machine = open();
   const DeviceArray<> source(machine, 0, source_), target(machine, 1, target_);
@@ -94,9 +94,9 @@ TEST_P(RowsOnStreams, AreCapturedAndCopyAgainWhatIsThereAtEachLaunch) {
   EXPECT_EQ(target.values(), copied_by_hand(others, target_));
 }
 
-TEST_P(RowsOnStreams, ThatCudaRefusesAreToldWithTheCallTheGpuAndItsWords) {
+TEST_P(RowsOnStreams, ThatCudaRefusesAreReportedWithTheCallTheGpuAndItsMessage) {
   if (copies_seen() < 0 || !is_gpu(GetParam())) {
-    GTEST_SKIP() << "calls fail when they are told to on the stand-in only";
+    GTEST_SKIP() << "only the stand-in can make calls fail";
   }
   const Machine machine = open();
   const DeviceArray<> source(machine, 0, source_), target(machine, 1, target_);
@@ -114,7 +114,7 @@ TEST_P(RowsOnStreams, ThatCudaRefusesAreToldWithTheCallTheGpuAndItsWords) {
   EXPECT_EQ(message_of([&] { (void)open(); }), "");
 }
 
-TEST_P(RowsOnStreams, RefuseWhatMakesNoSense) {
+TEST_P(RowsOnStreams, AreRefusedIfTheyAreInvalid) {
   if (!is_gpu(GetParam())) return;
   const Machine machine = open();
   const DeviceArray<> array(machine, 0, source_);
@@ -134,7 +134,7 @@ TEST_P(RowsOnStreams, RefuseWhatMakesNoSense) {
               HasSubstr("device 7 of a machine of 2"));
 }
 
-// What the executor asked the backend for.
+// The calls of the executor to the backend.
 std::atomic<int> row_copies, plain_copies;
 tandem_status count_rows(tandem_stream* stream, const char* label, const tandem_rows* given) {
   ++row_copies;
@@ -146,7 +146,7 @@ tandem_status count_copy(tandem_stream* stream, const char* label, int32_t to, v
   return cuda().copy(stream, label, to, target, from, source, bytes);
 }
 
-// Two pieces of 6 rows, 2 and 3 floats wide, put side by side, as fc_parallel does with logits.
+// Two blocks of 6 rows, 2 and 3 floats wide, are put side by side, as fc_parallel does with logits.
 Plan gathering() {
   constexpr int64_t count = 6;
   Maker maker(1);
@@ -154,9 +154,9 @@ Plan gathering() {
                right = maker.constant("right", 0, counted(count * 3, 100)),
                whole = maker.persistent("whole", 0, count * 5);
   CopyWork work;
-  for (const auto& [piece, begin, floats] : {std::tuple{left, 0, 2}, {right, 2, 3}}) {
+  for (const auto& [source, begin, floats] : {std::tuple{left, 0, 2}, {right, 2, 3}}) {
     for (int64_t row = 0; row < count; ++row) {
-      work.segments.push_back({{piece.buffer, row * floats * 4, floats * 4},
+      work.segments.push_back({{source.buffer, row * floats * 4, floats * 4},
                                {whole.buffer, (row * 5 + begin) * 4, floats * 4}});
     }
   }
@@ -169,7 +169,7 @@ class RowsOfPlans : public OnDevices {
  protected:
   struct Outcome {
     Floats whole;
-    int rows, copies;  // that the first step asked for
+    int rows, copies;  // of the first step
   };
   static Outcome run(const tandem_backend& given, GraphUse use) {
     tandem_backend backend = given;
@@ -187,7 +187,7 @@ class RowsOfPlans : public OnDevices {
 };
 INSTANTIATE_TEST_SUITE_P(Devices, RowsOfPlans, testing::Values("cuda:0,0"), device_name);
 
-TEST_P(RowsOfPlans, AreOneCallForEachPieceThatIsPutBesideOthers) {
+TEST_P(RowsOfPlans, AreOneCallForEachBlock) {
   const Outcome live = run(cuda(), GraphUse::off);
   EXPECT_EQ(live.rows, 2);
   EXPECT_EQ(live.copies, 0);
@@ -201,7 +201,7 @@ TEST_P(RowsOfPlans, AreOneCallForEachPieceThatIsPutBesideOthers) {
   EXPECT_EQ(run(cuda(), GraphUse::on).whole, live.whole);
 }
 
-TEST_P(RowsOfPlans, AreACopyEachOnABackendThatCopiesNoRows) {
+TEST_P(RowsOfPlans, AreCopiedOneByOneOnABackendWithoutRowCopies) {
   tandem_backend older = cuda();
   older.copy_rows = nullptr;
   const Outcome each = run(older, GraphUse::off);

@@ -1,4 +1,4 @@
-// What the ABI promises of streams, events and copies, on cpu devices and on a GPU's.
+// The ABI's promises about streams, events and copies, on cpu devices and on those of a GPU.
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -17,7 +17,7 @@ class Streams : public OnDevices {
       return machine.backend().fill(&call, array.data(), value, array.count());
     });
   }
-  // A stream that is busy for some tenths of a second with it.
+  // Streams that are busy for some tenths of a second.
   static MachineOptions delayed(double seconds) {
     MachineOptions options;
     options.delay_seed = 3;
@@ -28,7 +28,7 @@ class Streams : public OnDevices {
 };
 INSTANTIATE_TEST_SUITE_P(Devices, Streams, cpu_and_gpu(), device_name);
 
-TEST_P(Streams, CarryBytesFromTheHostOverBothDevicesAndBack) {
+TEST_P(Streams, CopyBytesFromTheHostOverBothDevicesAndBack) {
   const Machine machine = open();
   Floats values(100'003);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
@@ -39,7 +39,7 @@ TEST_P(Streams, CarryBytesFromTheHostOverBothDevicesAndBack) {
   EXPECT_EQ(second.values(), values);
 }
 
-TEST_P(Streams, CopyFromPinnedMemoryAndIntoIt) {
+TEST_P(Streams, CopyFromAndToPinnedMemory) {
   const Machine machine = open();
   const Memory pinned(machine, 0, TANDEM_MEMORY_PINNED, 4096);
   auto* values = reinterpret_cast<float*>(pinned.data());
@@ -54,8 +54,8 @@ TEST_P(Streams, CopyFromPinnedMemoryAndIntoIt) {
   for (int i = 0; i < 1024; ++i) ASSERT_EQ(values[i], static_cast<float>(i));
 }
 
-// Whatever a stream's priority: on cuda those that only move and add do without.
-TEST_P(Streams, HaveLibraryHandlesFromTheFirstKernelOnThatIsPreparedOnThem) {
+// For any priority: on cuda, streams that only copy and add have none.
+TEST_P(Streams, HaveLibraryHandlesOnceAKernelWasPreparedOnThem) {
   const Machine machine = open();
   const Stream stream(machine, 1, 1, "compute");
   std::vector<bool> found;
@@ -72,7 +72,7 @@ TEST_P(Streams, HaveLibraryHandlesFromTheFirstKernelOnThatIsPreparedOnThem) {
   EXPECT_EQ(found, (std::vector<bool>{false, is_cuda, is_cuda}));
 }
 
-TEST_P(Streams, DoWhatIsIssuedInItsOrder) {
+TEST_P(Streams, KeepTheOrderOfTheirWork) {
   const Machine machine = open(delayed(0.001));
   const DeviceArray<> array(machine, 0, Floats(1000)), kept(machine, 0, Floats(1000));
   const Stream stream(machine, 0, 1, "compute");
@@ -84,7 +84,7 @@ TEST_P(Streams, DoWhatIsIssuedInItsOrder) {
   EXPECT_EQ(array.values(), Floats(1000, 99));
 }
 
-TEST_P(Streams, WaitForTheRecordThatWasTheLatest) {
+TEST_P(Streams, WaitForTheLatestRecord) {
   const Machine machine = open(delayed(0.02));
   const DeviceArray<> array(machine, 0, Floats(1000)), seen(machine, 1, Floats(1000));
   const Stream first(machine, 0, 1, "compute"), second(machine, 1, 0, "communication");
@@ -101,7 +101,7 @@ TEST_P(Streams, WaitForTheRecordThatWasTheLatest) {
   EXPECT_EQ(seen.values(), Floats(1000, 10));
 }
 
-TEST_P(Streams, AFreshEventIsDone) {
+TEST_P(Streams, ANewEventIsDone) {
   const Machine machine = open();
   const Event event(machine);
   const Stream stream(machine, 1, 0, "copy");
@@ -110,7 +110,7 @@ TEST_P(Streams, AFreshEventIsDone) {
   EXPECT_THAT(message_of([&] { static_cast<void>(event.time()); }), HasSubstr("never recorded"));
 }
 
-TEST_P(Streams, AnEventThatIsNotReachedIsSaidNotToBe) {
+TEST_P(Streams, AnEventThatIsNotReachedTimesOut) {
   const Machine machine = open(delayed(0.1));
   const DeviceArray<> array(machine, 0, Floats(10));
   const Stream stream(machine, 0, 1, "compute");
@@ -123,7 +123,7 @@ TEST_P(Streams, AnEventThatIsNotReachedIsSaidNotToBe) {
   EXPECT_TRUE(event.synchronize(0));
 }
 
-TEST_P(Streams, IssueAtOnceWhatTakesLong) {
+TEST_P(Streams, ReturnAtOnceFromLongWork) {
   const Machine machine = open(delayed(0.1));
   const DeviceArray<> array(machine, 0, Floats(10));
   const Stream stream(machine, 0, 1, "compute");
@@ -145,13 +145,13 @@ TEST_P(Streams, TimesOfAllDevicesAreOnOneClock) {
     const Event event(machine);
     stream.record(event);
     event.synchronize(-1);
-    // Each is recorded after the host saw the one before; clocks agree within 0.1 ms.
+    // Each event is recorded after the host saw the one before; the clocks agree within 0.1 ms.
     EXPECT_GT(event.time(), before - 1e-4);
     before = event.time();
   }
 }
 
-TEST_P(Streams, AFailingWorkFailsTheMachineAndWhatFollowsIsLeftOut) {
+TEST_P(Streams, AFailingWorkFailsTheMachineAndLaterWorkIsSkipped) {
   const Machine machine = open();
   const DeviceArray<> array(machine, 0, Floats(100, 1));
   {
@@ -170,7 +170,7 @@ TEST_P(Streams, AFailingWorkFailsTheMachineAndWhatFollowsIsLeftOut) {
   }
 }
 
-TEST_P(Streams, AWorkOfTheHostRunsBehindWhatWasIssuedBefore) {
+TEST_P(Streams, AHostWorkRunsAfterEarlierWork) {
   const Machine machine = open(delayed(0.05));
   const DeviceArray<> array(machine, 0, Floats(100, 1));
   const Stream stream(machine, 0, 1, "compute");
@@ -187,7 +187,7 @@ TEST_P(Streams, AWorkOfTheHostRunsBehindWhatWasIssuedBefore) {
   EXPECT_TRUE(was_filled);
 }
 
-TEST_P(Streams, RefuseWhatMakesNoSense) {
+TEST_P(Streams, RefuseInvalidArguments) {
   const Machine machine = open();
   const DeviceArray<> array(machine, 0, Floats(4));
   const Stream stream(machine, 0, 0, "copy");
@@ -203,7 +203,7 @@ TEST_P(Streams, RefuseWhatMakesNoSense) {
               HasSubstr("out of memory"));
 }
 
-TEST_P(Streams, TellWhatTheDeviceIs) {
+TEST_P(Streams, DescribeTheirDevice) {
   const Machine machine = open();
   for (int device = 0; device < 2; ++device) {
     const tandem_device_info info = machine.device_info(device);

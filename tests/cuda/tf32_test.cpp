@@ -1,11 +1,15 @@
-// Runs in a precision that only GPUs have: strategies priced for it, and going on without the GPU.
+// Runs in a precision that only GPUs have: strategies priced for it, and continuing without the
+// GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/precision.h"
+#include "core/base/shape.h"
+#include "core/model/classes.h"
+#include "core/model/models.h"
 #include "core/train/choose_strategy.h"
 #include "core/train/run_folder.h"
 #include "core/train/session.h"
+#include "include/tandem/net.h"
 #include "tests/cuda/machines.h"
 #include "tests/train/run_support.h"
 
@@ -34,7 +38,7 @@ class TrainingInTf32 : public testing::Test {
   TempFolder folder_;
 };
 
-// What was measured on the GPU is what the prices on sim are made of.
+// The prices on sim come from measurements on the GPU.
 TEST_F(TrainingInTf32, ByAutoPricesEveryStrategyForTheGpusKernels) {
   Registry registry = Registry::with_defaults();
   SessionOptions session;
@@ -47,12 +51,12 @@ TEST_F(TrainingInTf32, ByAutoPricesEveryStrategyForTheGpusKernels) {
   const NetDefinition net = with_class_count(small_net(), 5);
   const std::string text = choose_strategy(registry, net, session);
   EXPECT_THAT(text, HasSubstr("chosen: "));
-  // But for what sequential, which was measured, does not do at all.
+  // Except for tasks that sequential, which was measured, does not have.
   EXPECT_THAT(text, ContainsRegex("by [0-9]{2,} measured and [0-9] estimated costs"));
   EXPECT_NO_THROW((void)run(options("cuda:0,0", "auto", 3)));
 }
 
-TEST_F(TrainingInTf32, GoesOnWithoutTheGpuInAnotherPrecision) {
+TEST_F(TrainingInTf32, ContinuesWithoutTheGpuInAnotherPrecision) {
   const TrainOptions first = options("cuda:0", "sequential", 2);
   (void)run(first);
   TrainOptions rest;
@@ -67,7 +71,7 @@ TEST_F(TrainingInTf32, GoesOnWithoutTheGpuInAnotherPrecision) {
   EXPECT_EQ(RunFolder::open(first.out).record().options.precision, "float32");
 }
 
-// Which needs no GPU: a net is made for kernels, and prepares none.
+// This needs no GPU: a net is built for kernels, but does not prepare them.
 Net net_for_gpus(const NetDefinition& definition, const std::string& precision,
                  const Shape& data = {}) {
   static const Registry registry = Registry::with_defaults();
@@ -79,8 +83,8 @@ Net net_for_gpus(const NetDefinition& definition, const std::string& precision,
   return build_net(definition, registry, options);
 }
 
-TEST(NetsInTf32, AllowItWhereProductsAreAddedUpAndNowhereElse) {
-  const NetDefinition definition =
+TEST(NetsInTf32, AllowItOnlyForSumsOfProducts) {
+  const NetDefinition definition = read_net_text(
       NetWriter("mixed")
           .data(12)
           .layer("conv1", "Convolution", "convolution_param { num_output: 8 kernel_size: 3 }")
@@ -89,7 +93,7 @@ TEST(NetsInTf32, AllowItWhereProductsAreAddedUpAndNowhereElse) {
           .layer("relu1", "PReLU", "")
           .layer("score", "InnerProduct", "inner_product_param { num_output: 3 }")
           .loss()
-          .definition();
+          .text());
   const Net net = net_for_gpus(definition, "tf32");
   const auto allows = [&](const char* layer) {
     return net.layers[static_cast<size_t>(net.find_layer(layer))].allows_tf32;
@@ -107,9 +111,9 @@ std::vector<std::string> reorders(const Net& net) {
   return names;
 }
 
-// Nothing between two convolutions has another layout than they have: only the data are brought
-// into it, and out of it what an InnerProduct reads as a row.
-TEST(NetsInTf32, HaveTheirChannelsLastFromTheDataToTheFirstInnerProduct) {
+// Layers between two convolutions have the same layout as these. Only the data are converted to it,
+// and the input that an InnerProduct reads as a row is converted back.
+TEST(NetsInTf32, HaveChannelsLastUpToTheFirstInnerProduct) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> nets{
       {"alexnet", {"data_reorder_NHWC", "pool5_reorder_NCHW"}},
       {"googlenet", {"data_reorder_NHWC", "loss1/conv_reorder_NCHW", "loss2/conv_reorder_NCHW"}},

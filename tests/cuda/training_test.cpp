@@ -1,6 +1,6 @@
-// What strategies promise, on logical devices of one GPU, and on two: one device's weights on any
-// number of them, the same bits each time, and the cpu's weights within rounding. On cpu devices
-// the same tests show that they are right.
+// The promises of strategies, on logical devices of one GPU, and on two GPUs: one device's weights
+// on any number of them, the same bits each time, and the cpu's weights within rounding. On cpu
+// devices the same tests show that they are right.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ struct Case {
   int devices;
   std::string reduce{};
 
-  // two_gpus: every other device on the second.
+  // two_gpus: every other device is on the second GPU.
   [[nodiscard]] std::string text() const {
     if (kind == "cpu") return fmt::format("cpu:{}", devices);
     std::string text = "cuda:0";
@@ -47,11 +47,11 @@ class TrainingOnDevices : public testing::TestWithParam<Case> {
   static TrainOptions many() {
     const Case& c = GetParam();
     TrainOptions o = options(c.text(), c.strategy);
-    if (c.strategy == "two_phase") o.strategy_options.split = "fc3";
-    o.strategy_options.reduce = c.reduce;
+    if (c.strategy == "two_phase") o.strategy_options["split"] = "fc3";
+    o.strategy_options["reduce"] = c.reduce;
     return o;
   }
-  // On one cpu device, and by how much another order of summation changes that.
+  // The result on one cpu device, and its difference from that with another order of summation.
   struct Reference {
     Weights start, weights;
     double yardstick = 0;
@@ -87,7 +87,7 @@ TEST_P(TrainingOnDevices, GivesTheWeightsOfOneCpu) {
   RecordProperty("difference", std::to_string(difference));
 }
 
-TEST_P(TrainingOnDevices, GivesTheSameBitsAgainAndUnderRandomStreamDelays) {
+TEST_P(TrainingOnDevices, GivesTheSameBitsEachTimeAndUnderRandomStreamDelays) {
   const Weights plain = run(many());
   EXPECT_EQ(run(many()), plain);
   TrainOptions delayed = many();
@@ -96,12 +96,12 @@ TEST_P(TrainingOnDevices, GivesTheSameBitsAgainAndUnderRandomStreamDelays) {
   EXPECT_EQ(run(delayed), plain);
 }
 
-TEST_P(TrainingOnDevices, GivesTheSameBitsWithReluLayersOfTheirOwn) {
+TEST_P(TrainingOnDevices, GivesTheSameBitsWithSeparateReluLayers) {
   const std::string kind = GetParam().kind == "cpu" ? "cpu" : "cuda";
   const auto run_of = [](bool looked_at) {
     TrainOptions o = many();
-    o.net_definition = rectified_net(looked_at);
-    if (GetParam().strategy == "two_phase") o.strategy_options.split = "fc4";
+    o.net_text = write_net(rectified_net(looked_at));
+    if (GetParam().strategy == "two_phase") o.strategy_options["split"] = "fc4";
     o.steps = 8;
     return run(o);
   };
@@ -110,7 +110,7 @@ TEST_P(TrainingOnDevices, GivesTheSameBitsWithReluLayersOfTheirOwn) {
   EXPECT_EQ(run_of(false), run_of(true));
 }
 
-TEST_P(TrainingOnDevices, ResumesAsIfItHadNeverStopped) {
+TEST_P(TrainingOnDevices, ResumesWithTheSameBits) {
   const Weights whole = run(many());
   TrainOptions half = many();
   half.steps = 10;
@@ -122,13 +122,13 @@ TEST_P(TrainingOnDevices, ResumesAsIfItHadNeverStopped) {
   EXPECT_EQ(run(rest), whole);
 }
 
-// On how many launches the stand-in has seen; -1: a GPU does not tell.
+// The number of launches that the stand-in has seen; -1: a GPU does not report it.
 int launches() {
   const auto count = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "tandem_fake_graph_launches"));
   return count == nullptr ? -1 : count();
 }
 
-TEST_P(TrainingOnDevices, GivesTheSameBitsByGraphsOfWholeSteps) {
+TEST_P(TrainingOnDevices, GivesTheSameBitsWithGraphsOfWholeSteps) {
   TrainOptions o = many();
   o.graphs = GraphUse::on;
   if (GetParam().kind == "cpu") {
@@ -138,7 +138,7 @@ TEST_P(TrainingOnDevices, GivesTheSameBitsByGraphsOfWholeSteps) {
   }
   const int before = launches();
   const Weights graphs = run(o);
-  // Of 20 steps two run first, and four are traced.
+  // Of 20 steps, two run before and four are traced.
   if (before >= 0) {
     EXPECT_EQ(launches() - before, 14);
   }
@@ -147,7 +147,7 @@ TEST_P(TrainingOnDevices, GivesTheSameBitsByGraphsOfWholeSteps) {
   EXPECT_EQ(run(o), graphs);
 }
 
-TEST_P(TrainingOnDevices, GivesTheSameBitsByGraphsThatAddUpGradients) {
+TEST_P(TrainingOnDevices, GivesTheSameBitsWithGraphsThatAccumulateGradients) {
   if (GetParam().kind == "cpu") return;
   const auto summed = [](GraphUse use) {
     TrainOptions o = many();

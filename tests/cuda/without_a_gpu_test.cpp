@@ -1,5 +1,5 @@
-// What the cuda backend decides without a GPU: its messages, which options it takes, how it cuts
-// its work, how it tells the time; and that programs need nothing of CUDA.
+// What the cuda backend decides without a GPU: its messages, the options that it accepts, how it
+// divides its work, how it measures time; and that programs do not need CUDA's libraries.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,13 +41,13 @@ TEST(NoGpu, IsExplainedByWhatIsMissing) {
               AllOf(HasSubstr("cannot be counted"), HasSubstr("cudaGetDeviceCount: ")));
 }
 
-TEST(NoGpu, IsWhatCountSaysOnAMachineWithoutOne) {
+TEST(NoGpu, IsReportedByCount) {
   const std::string reason = no_gpu();
   if (reason.empty()) GTEST_SKIP() << "there is a GPU";
   EXPECT_THAT(reason, HasSubstr("(cudaGetDeviceCount: "));
 }
 
-TEST(Backend, AsksForAHardwareQueueForEveryStream) {
+TEST(Backend, RequestsAHardwareQueueForEveryStream) {
   static_cast<void>(all_modules().backend("cuda"));
   EXPECT_NE(std::getenv("CUDA_DEVICE_MAX_CONNECTIONS"), nullptr);
 }
@@ -62,7 +62,7 @@ std::string refusal_of(tandem_machine_options options, int32_t gpus) {
   return "";
 }
 
-TEST(MachineOptionsOfCuda, NameAGpuAsOftenAsTheyLike) {
+TEST(MachineOptionsOfCuda, MayNameAGpuSeveralTimes) {
   const std::array<int32_t, 4> ordinals{1, 0, 1, 1};
   tandem_machine_options options{};
   options.device_count = 4;
@@ -72,18 +72,18 @@ TEST(MachineOptionsOfCuda, NameAGpuAsOftenAsTheyLike) {
   EXPECT_THAT(cuda::require_options(options, 4), ElementsAre(0, 1, 2, 3));
 }
 
-TEST(MachineOptionsOfCuda, OfAGpuThatIsNotThereAreRefusedWithThoseThatAre) {
+TEST(MachineOptionsOfCuda, WithAMissingGpuAreRefusedWithTheListOfGpus) {
   const std::array<int32_t, 2> ordinals{0, 4};
   tandem_machine_options options{};
   options.device_count = 2;
   options.ordinals = ordinals.data();
   EXPECT_EQ(refusal_of(options, 1),
-            "there is no cuda:4: this machine has 1 GPU, cuda:0; one GPU can be several devices, "
+            "there is no cuda:4: this machine has 1 GPU, cuda:0; a GPU can be several devices, "
             "as in cuda:0,0");
   EXPECT_THAT(refusal_of(options, 3), HasSubstr("this machine has 3 GPUs, cuda:0 to cuda:2"));
 }
 
-TEST(MachineOptionsOfCuda, ThatOtherBackendsAreForAreRefused) {
+TEST(MachineOptionsOfCuda, OfOtherBackendsAreRefused) {
   tandem_machine_options options{};
   options.device_count = 2;
   options.paced = 1;
@@ -108,7 +108,7 @@ TEST(Launch, HasABlockForEveryElementUpToALimit) {
   EXPECT_EQ(cuda::blocks_for(int64_t{1} << 40), 4096U);
 }
 
-TEST(Sources, AreTakenInTheirOrderUntilNoneIsLeft) {
+TEST(Sources, AreTakenInTheirOrder) {
   std::array<float, 40> values{};
   std::vector<const float*> all;
   for (const float& value : values) all.push_back(&value);
@@ -122,15 +122,15 @@ TEST(Sources, AreTakenInTheirOrderUntilNoneIsLeft) {
   }
 }
 
-TEST(SumOfSquares, IsCutByTheNumberOfValuesAlone) {
+TEST(SumOfSquares, IsDividedByTheNumberOfValuesOnly) {
   EXPECT_EQ(cuda::sum_blocks(0), 1);
   EXPECT_EQ(cuda::sum_blocks(4096), 1);
   EXPECT_EQ(cuda::sum_blocks(4097), 2);
   EXPECT_EQ(cuda::sum_blocks(int64_t{1} << 40), cuda::most_partial_sums);
 }
 
-// The kernels' order, on the host: a tree over a block's threads needs a power of two.
-TEST(SumOfSquares, InTheKernelsOrderTakesEveryValueOnce) {
+// The order of the kernels, on the host: a tree over the threads of a block needs a power of two.
+TEST(SumOfSquares, AddsEveryValueOnce) {
   static_assert((cuda::sum_threads & (cuda::sum_threads - 1)) == 0);
   const auto tree = [](std::vector<double> sums) {
     for (size_t half = sums.size() / 2; half > 0; half /= 2) {
@@ -156,20 +156,20 @@ TEST(SumOfSquares, InTheKernelsOrderTakesEveryValueOnce) {
   }
 }
 
-TEST(Clock, KeepsTheGpusCountUnlessItHasDriftedOutOfWhatTheHostSaw) {
+TEST(Clock, KeepsTheGpusCountUnlessItHasDrifted) {
   EXPECT_EQ(cuda::reconciled(10.00001, 10, 0.00002), 10.00001);
   EXPECT_EQ(cuda::reconciled(10.5, 10, 0.25), 10.25);
   EXPECT_EQ(cuda::reconciled(9, 10, 0.25), 9.75);
 }
 
-TEST(Status, NamesTheCallAndWhatCudaSays) {
+TEST(Status, NamesTheCallAndCudasMessage) {
   EXPECT_EQ(cuda::text_of(cudaErrorMemoryAllocation, "cudaMalloc", "cuda:1"),
             "cuda:1: cudaMalloc: out of memory (cudaErrorMemoryAllocation)");
   EXPECT_EQ(cuda::status_of(cudaErrorMemoryAllocation), TANDEM_OUT_OF_MEMORY);
   EXPECT_EQ(cuda::status_of(cudaErrorIllegalAddress), TANDEM_FAILED);
 }
 
-// What it prints, then "exit code N".
+// The output of the command, then "exit code N".
 std::string output_of(const std::string& command) {
   std::string text;
   FILE* pipe = popen(("(" + command + "; echo exit code $?) 2>&1").c_str(), "r");
@@ -184,21 +184,21 @@ std::string tandem_program() {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "tandem";
 }
 
-TEST(Programs, ListTheReasonWhereNoGpuCanBeUsed) {
+TEST(Programs, ReportTheReasonIfNoGpuCanBeUsed) {
   if (no_gpu().empty()) GTEST_SKIP() << "there is a GPU";
   EXPECT_THAT(output_of(tandem_program() + " devices"),
               AllOf(HasSubstr("cuda: NVIDIA GPUs"), HasSubstr("\n  none: "), HasSubstr("cpu:0"),
                     HasSubstr("exit code 0")));
 }
 
-TEST(Programs, EndWithTheReasonIfAGpuIsAskedForThatIsNotThere) {
+TEST(Programs, EndWithTheReasonForAMissingGpu) {
   if (no_gpu().empty()) GTEST_SKIP() << "there is a GPU";
   EXPECT_THAT(
       output_of(tandem_program() + " profile --net lenet --devices cuda:0"),
       AllOf(HasSubstr("cuda:0"), HasSubstr("cudaGetDeviceCount"), HasSubstr("exit code 1")));
 }
 
-TEST(Programs, LinkNoLibraryOfCuda) {
+TEST(Programs, DoNotLinkCudasLibraries) {
   std::vector<std::string> files{tandem_program()};
   const auto root = std::filesystem::path(tandem_program()).parent_path().parent_path();
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "lib")) {
@@ -218,7 +218,7 @@ TEST(Programs, LinkNoLibraryOfCuda) {
   }
 }
 
-TEST(Programs, DoNotLoadWhatIsForGpusBeforeItIsAskedFor) {
+TEST(Programs, LoadGpuModulesOnlyWhenTheyAreNeeded) {
   const Registry registry = Registry::with_defaults();
   EXPECT_THAT(registry.backends(), testing::Contains("cuda"));
   for (const ModuleReport& module : registry.modules()) {

@@ -1,5 +1,5 @@
-// How convolutions and products choose by what cuDNN and cuBLASLt answer, and that nothing stays
-// where that fails.
+// How convolutions and products choose by the answers of cuDNN and cuBLASLt, and that nothing leaks
+// if that fails.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class LibrariesThatAnswer : public testing::Test {
     libraries().by_model = {answer(0, 1, CUDNN_FMA_MATH)};
     libraries().measured = {answer(6, 2, CUDNN_FMA_MATH), answer(1, 3, CUDNN_FMA_MATH)};
   }
-  ~LibrariesThatAnswer() override { EXPECT_EQ(libraries().objects, 0) << "something stays"; }
+  ~LibrariesThatAnswer() override { EXPECT_EQ(libraries().objects, 0) << "something leaks"; }
 
   static std::string chosen(const ConvolutionChoice& how, const ConvolutionKind& kind = {}) {
     const ConvolutionShape shape{{2, 3, 8, 8}, {4, 3, 3, 3}, {2, 4, 8, 8}, 1,
@@ -43,14 +43,14 @@ class LibrariesThatAnswer : public testing::Test {
   static std::string measured() { return chosen({nullptr, true}); }
 };
 
-TEST_F(LibrariesThatAnswer, AreAskedForTimesOnlyWhereItIsAllowed) {
+TEST_F(LibrariesThatAnswer, MeasureOnlyIfItIsAllowed) {
   EXPECT_EQ(chosen({}), "cuDNN forward algorithm 0");
   EXPECT_EQ(libraries().finds, 0);
   EXPECT_EQ(measured(), "measured: cuDNN forward algorithm 6");
   EXPECT_GT(libraries().finds, 0);
 }
 
-TEST_F(LibrariesThatAnswer, WithoutMemoryToMeasureInChooseByTheirModel) {
+TEST_F(LibrariesThatAnswer, ChooseByTheirModelWithoutMemoryForMeasuring) {
   libraries().memory_bytes = 0;
   const std::string text = measured();
   EXPECT_EQ(text, "measured: cuDNN forward algorithm 0; by a model");
@@ -63,19 +63,19 @@ TEST_F(LibrariesThatAnswer, WithLittleMemoryMeasureWithLessScratch) {
   EXPECT_EQ(measured(), "measured: cuDNN forward algorithm 6");
 }
 
-TEST_F(LibrariesThatAnswer, ThatRunOutOfMemoryWhileTheyMeasureChooseByTheirModel) {
+TEST_F(LibrariesThatAnswer, ChooseByTheirModelIfMeasuringRunsOutOfMemory) {
   libraries().find_status = CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
   EXPECT_EQ(measured(), "measured: cuDNN forward algorithm 0; by a model");
 }
 
-TEST_F(LibrariesThatAnswer, InFloat32HaveNoTimesOfArithmeticThatRounds) {
+TEST_F(LibrariesThatAnswer, DoNotUseRoundingArithmeticInFloat32) {
   libraries().measured.push_back(answer(7, 1, CUDNN_DEFAULT_MATH));
   EXPECT_EQ(measured(), "measured: cuDNN forward algorithm 6");
   libraries().measured = {answer(7, 1, CUDNN_DEFAULT_MATH)};
   EXPECT_EQ(measured(), "measured: cuDNN forward algorithm 0; by a model");
 }
 
-TEST_F(LibrariesThatAnswer, InTf32AreToldThatTensorsAndWeightsHaveTheirChannelsLast) {
+TEST_F(LibrariesThatAnswer, GetTensorsAndWeightsWithChannelsLastInTf32) {
   using Described = stand_in::Libraries::Described;
   ConvolutionKind tf32;
   tf32.allows_tf32 = tf32.channels_last = true;
@@ -87,7 +87,7 @@ TEST_F(LibrariesThatAnswer, InTf32AreToldThatTensorsAndWeightsHaveTheirChannelsL
   EXPECT_EQ(std::count(libraries().maths.begin(), libraries().maths.end(), CUDNN_FMA_MATH), 0);
 }
 
-TEST_F(LibrariesThatAnswer, InTf32RecordWhatWasMeasuredAndTakeItAgain) {
+TEST_F(LibrariesThatAnswer, RecordTheMeasuredAlgorithmInTf32AndUseItAgain) {
   ConvolutionKind tf32;
   tf32.allows_tf32 = tf32.channels_last = true;
   libraries().measured = {answer(6, 2, CUDNN_FMA_MATH), answer(1, 1, CUDNN_DEFAULT_MATH)};
@@ -98,12 +98,12 @@ TEST_F(LibrariesThatAnswer, InTf32RecordWhatWasMeasuredAndTakeItAgain) {
   EXPECT_EQ(libraries().finds, 0);
 }
 
-TEST_F(LibrariesThatAnswer, LeaveNothingWhereMeasuringCannotBegin) {
+TEST_F(LibrariesThatAnswer, LeakNothingIfMeasuringCannotBegin) {
   libraries().memset_fails = true;
   EXPECT_THROW(measured(), sdk::Refusal);
 }
 
-TEST_F(LibrariesThatAnswer, LeaveNothingWhereTheyChooseNoProduct) {
+TEST_F(LibrariesThatAnswer, LeakNothingIfThereIsNoProduct) {
   EXPECT_FALSE(BiasedProduct(call, 5, 7, 3, false).is_possible());
   libraries().blas_fails = true;
   EXPECT_THROW(BiasedProduct(call, 5, 7, 3, false), sdk::Refusal);

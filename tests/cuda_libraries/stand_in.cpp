@@ -149,7 +149,7 @@ cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t, const cudnn
   *bytes = 0;
   return CUDNN_STATUS_SUCCESS;
 }
-// Of the backward passes, for which no test asks.
+// The backward passes, which no test measures.
 cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithmEx(
     cudnnHandle_t, const cudnnFilterDescriptor_t, const void*, const cudnnTensorDescriptor_t,
     const void*, const cudnnConvolutionDescriptor_t, const cudnnTensorDescriptor_t, void*,

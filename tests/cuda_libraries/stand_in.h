@@ -1,5 +1,5 @@
-// Stand-ins for what of CUDA, cuDNN and cuBLASLt chooses algorithms: tests say what they answer,
-// and see what of theirs is left.
+// Stand-ins for the functions of CUDA, cuDNN and cuBLASLt that choose algorithms: tests set their
+// answers and see which of their objects still exist.
 #pragma once
 
 #include <cudnn.h>
@@ -10,14 +10,14 @@
 namespace tandem::cuda::stand_in {
 
 struct Libraries {
-  size_t memory_bytes = size_t{1} << 30;  // more cannot be had
+  size_t memory_bytes = size_t{1} << 30;  // more cannot be allocated
   bool memset_fails = false, blas_fails = false;
   cudnnStatus_t find_status = CUDNN_STATUS_SUCCESS;
-  // What measuring a forward pass finds, and what cuDNN's model says of it.
+  // The results of measuring a forward pass, and those of cuDNN's model.
   std::vector<cudnnConvolutionFwdAlgoPerf_t> measured, by_model;
 
-  int finds = 0;  // times that it was measured
-  // Of tensors and weights as cuDNN was told of them; what arithmetic it was asked for.
+  int finds = 0;  // number of measurements
+  // The tensors and weights as described to cuDNN, and the requested arithmetic.
   struct Described {
     cudnnTensorFormat_t format;
     cudnnDataType_t dtype;
@@ -28,7 +28,7 @@ struct Libraries {
   int objects = 0;  // descriptors and arrays that are not destroyed
 };
 
-// Of the test that runs.
+// Those of the running test.
 [[nodiscard]] Libraries& libraries();
 
 }  // namespace tandem::cuda::stand_in

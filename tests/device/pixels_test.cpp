@@ -60,7 +60,7 @@ TEST(CpuPixels, OfNoPictureAreNothing) {
 TEST(CpuPixels, OfMoreChannelsThanThereAreMeansAreRefused) {
   Pictures five({1, 5, 2, 2});
   EXPECT_EQ(five.convert(1), TANDEM_INVALID);
-  EXPECT_THAT(take_reason(), HasSubstr("pixels of 1x5x2x2: pictures have 1 to 4 channels"));
+  EXPECT_THAT(take_reason(), HasSubstr("pixels of 1x5x2x2: images have 1 to 4 channels"));
 }
 
 TEST(SimPixels, AreNotComputed) {

@@ -1,5 +1,5 @@
-// BatchNorm: formulas against float64, statistics of a batch in parts, what is kept, and what it
-// refuses.
+// BatchNorm: formulas compared with float64, statistics of a batch that is divided over devices,
+// running statistics, and refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -75,20 +75,21 @@ TEST(BatchNorm, MatchesFiniteDifferencesInEveryLayout) {
   }
 }
 
-// The parts of a batch on several devices, merged as the host merges them.
-struct Parts {
-  explicit Parts(const LayerSetup& whole, const std::vector<int64_t>& cuts,
-                 const PlainTensor& gradient) {
+// The rows of a batch on several devices, with statistics merged as the host merges them.
+struct DividedBatch {
+  explicit DividedBatch(const LayerSetup& whole, const std::vector<int64_t>& cuts,
+                        const PlainTensor& gradient) {
     for (size_t i = 0; i + 1 < cuts.size(); ++i) {
-      LayerSetup part = whole;
-      part.inputs = {rows_of(whole.inputs[0], cuts[i], cuts[i + 1])};
-      runs.push_back(std::make_unique<LayerRun>(part));
+      LayerSetup rows = whole;
+      rows.inputs = {rows_of(whole.inputs[0], cuts[i], cuts[i + 1])};
+      runs.push_back(std::make_unique<LayerRun>(rows));
       gradients.push_back(rows_of(gradient, cuts[i], cuts[i + 1]));
     }
     std::vector<std::vector<float>> own;
     for (const auto& run : runs) own.push_back(run->forward_statistics());
     for (size_t i = 0; i < runs.size(); ++i) {
-      // Every device gets what the first one merged; here each merges all the others' itself.
+      // On the host, every device gets the result of the first one. Here each merges the statistics
+      // of all others.
       std::vector<std::vector<float>> others = own;
       others.erase(others.begin() + static_cast<int64_t>(i));
       append(output, runs[i]->forward(others)[0]);
@@ -111,7 +112,7 @@ struct Parts {
   std::vector<float> output, input_gradient;
 };
 
-TEST(BatchNorm, GivesTheSameHoweverTheBatchIsSplit) {
+TEST(BatchNorm, DoesNotDependOnTheSplitOfTheBatch) {
   for (const float offset : {0.0F, 1000.0F}) {
     const LayerSetup whole = batch_norm(shifted(random_tensor({7, 5, 6, 4}, 1), offset));
     const PlainTensor gradient = random_tensor({7, 5, 6, 4}, 2);
@@ -120,14 +121,14 @@ TEST(BatchNorm, GivesTheSameHoweverTheBatchIsSplit) {
     const std::vector<float> input_gradient = one.backward_data({gradient})[0].values;
     for (const std::vector<int64_t>& cuts :
          {std::vector<int64_t>{0, 4, 7}, {0, 3, 5, 7}, {0, 2, 4, 6, 7}, {0, 1, 2, 3, 4, 5, 6, 7}}) {
-      const Parts parts(whole, cuts, gradient);
-      EXPECT_LE(relative_difference(parts.output, output), 3e-7) << offset;
-      EXPECT_LE(relative_difference(parts.input_gradient, input_gradient), 1e-6) << offset;
+      const DividedBatch batch(whole, cuts, gradient);
+      EXPECT_LE(relative_difference(batch.output, output), 3e-7) << offset;
+      EXPECT_LE(relative_difference(batch.input_gradient, input_gradient), 1e-6) << offset;
     }
   }
 }
 
-TEST(BatchNorm, SumsTheSameBitsOnAnyNumberOfThreads) {
+TEST(BatchNorm, HasTheSameBitsOnAnyNumberOfThreads) {
   LayerSetup setup = batch_norm(random_tensor({8, 32, 33, 31}, 3));
   const PlainTensor gradient = random_tensor({8, 32, 33, 31}, 4);
   for (const LayerSetup& layout : in_every_layout(setup)) {
@@ -145,7 +146,7 @@ TEST(BatchNorm, SumsTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
-TEST(BatchNorm, TestsWithWhatTrainingKept) {
+TEST(BatchNorm, TestsWithTheRunningStatisticsOfTraining) {
   LayerSetup setup = batch_norm(random_tensor({2, 3, 4, 4}, 5));
   setup.weights[0].values = {2, 4, 6};
   setup.weights[1].values = {8, 2, 32};
@@ -163,7 +164,7 @@ TEST(BatchNorm, TestsWithWhatTrainingKept) {
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(run.weights_after()[i].values, setup.weights[i].values);
 }
 
-TEST(BatchNorm, KeepsNothingWhenItTestsWithTheBatchsOwnStatistics) {
+TEST(BatchNorm, KeepsTheRunningStatisticsWhenItTestsWithThoseOfTheBatch) {
   LayerSetup setup = batch_norm(random_tensor({2, 3, 4, 4}, 5));
   setup.parameters = {{"use_global_stats", "false"}};
   setup.phase = TANDEM_TEST;
@@ -174,7 +175,7 @@ TEST(BatchNorm, KeepsNothingWhenItTestsWithTheBatchsOwnStatistics) {
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(run.weights_after()[i].values, setup.weights[i].values);
 }
 
-TEST(BatchNorm, PerDeviceNormalisesByItsOwnRowsWithTheSameBits) {
+TEST(BatchNorm, PerDeviceNormalisesByTheDevicesRowsWithTheSameBits) {
   for (const LayerSetup& layout : in_every_layout(batch_norm(random_tensor({3, 8, 5, 4}, 6)))) {
     const PlainTensor gradient = random_tensor({3, 8, 5, 4}, 7);
     LayerSetup own = layout;
@@ -195,7 +196,7 @@ TEST(BatchNorm, GivesZeroForAChannelOfOneValue) {
   EXPECT_THAT(LayerRun(setup).forward()[0].values, testing::Each(0.0F));
 }
 
-TEST(BatchNorm, PassesOnWhatIsNotANumber) {
+TEST(BatchNorm, KeepsNan) {
   PlainTensor input = random_tensor({2, 2, 3, 3}, 8);
   input.values[3] = NAN;
   const std::vector<float> y = LayerRun(batch_norm(input)).forward()[0].values;
@@ -203,7 +204,7 @@ TEST(BatchNorm, PassesOnWhatIsNotANumber) {
   EXPECT_FALSE(std::isnan(y[9]));
 }
 
-TEST(BatchNorm, DeclaresStatisticsOnlyWhereTheWholeBatchIsNeeded) {
+TEST(BatchNorm, DeclaresStatisticsOnlyIfItNeedsTheWholeBatch) {
   const auto floats = [](const std::vector<std::pair<std::string, std::string>>& parameters,
                          int32_t phase) {
     LayerSetup setup = batch_norm(random_tensor({2, 3, 4, 4}, 5));

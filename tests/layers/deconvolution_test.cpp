@@ -1,4 +1,4 @@
-// Deconvolution, and convolutions that are dilated or depthwise.
+// Deconvolution, and dilated and depthwise convolutions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ TEST(Convolution, DilatedOrDepthwiseAgreesWithTheReferenceInEveryLayout) {
   expect_reference("convolution_dilated_depthwise", "Convolution", 2e-6);
 }
 
-TEST(Deconvolution, HasTheGradientsOfDifferences) {
+TEST(Deconvolution, GradientsMatchDifferences) {
   const LayerSetup setup{
       .type = "Deconvolution",
       .parameters = {{"num_output", "8"}, {"kernel_size", "3"}, {"stride", "2"}, {"pad", "1"}},
@@ -27,7 +27,7 @@ TEST(Deconvolution, HasTheGradientsOfDifferences) {
   for (const LayerSetup& one : in_every_layout(setup)) check_gradients(one);
 }
 
-TEST(Deconvolution, HasCaffesShapesAndFans) {
+TEST(Deconvolution, HasTheShapesAndFansOfCaffe) {
   LayerSetup setup{.type = "Deconvolution",
                    .parameters = {{"num_output", "6"},
                                   {"kernel_size", "5"},
@@ -40,12 +40,12 @@ TEST(Deconvolution, HasCaffesShapesAndFans) {
                    .weights = {random_tensor({4, 3, 5, 5}, 2), random_tensor({6, 1, 1, 1}, 3)}};
   LayerRun run(setup);
   EXPECT_EQ(to_string(run.output_shapes()[0]), "2x6x13x25");
-  // Caffe's fillers know a weight's shape only: its first extent is the fan-out.
+  // Caffe's fillers know only the shape of a weight: its first extent is the fan-out.
   EXPECT_EQ(run.declared_weights()[0].fan_in, 3 * 25);
   EXPECT_EQ(run.declared_weights()[0].fan_out, 4 * 25);
 }
 
-TEST(Deconvolution, AddsToWeightGradientsWhenAskedFor) {
+TEST(Deconvolution, AccumulatesWeightGradientsOnRequest) {
   const LayerSetup plain{
       .type = "Deconvolution",
       .parameters = {{"num_output", "16"}, {"kernel_size", "4"}, {"stride", "2"}},
@@ -64,11 +64,11 @@ TEST(Deconvolution, AddsToWeightGradientsWhenAskedFor) {
   }
 }
 
-TEST(Deconvolution, RefusesPaddingThatLeavesNothing) {
+TEST(Deconvolution, RefusesPaddingThatLeavesNoOutput) {
   EXPECT_EQ(refusal_of({.type = "Deconvolution",
                         .parameters = {{"num_output", "4"}, {"kernel_size", "3"}, {"pad", "2"}},
                         .inputs = {random_tensor({1, 3, 2, 5}, 1)}}),
-            "Deconvolution: pad 2 cuts everything off: the output would be 0x3");
+            "Deconvolution: pad 2 leaves no output: it would be 0x3");
 }
 
 TEST(Convolution, DepthwiseHasFastKernelsInABlockedLayoutOnACpu) {

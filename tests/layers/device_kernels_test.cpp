@@ -1,5 +1,5 @@
-// Kernels for GPUs beside the cpu's: every layer has one, and both agree on shapes that are large
-// enough for sums in several parts, and odd. Run with TANDEM_TEST_KERNELS.
+// Kernels for GPUs compared with those for the cpu: every layer has one, and both agree for odd
+// shapes that are large enough for sums in several parts. Run with TANDEM_TEST_KERNELS.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,10 +11,11 @@
 namespace tandem::test {
 namespace {
 
-TEST(KernelsForGpus, ExistForEveryLayerOfTheCpu) {
+TEST(KernelsForGpus, ExistForEveryLayerWithACpuKernel) {
   Registry registry = Registry::with_defaults();
   const std::filesystem::path on_host = test::build_folder() / "lib/tandem/cuda_on_host";
-  const bool is_in_its_build = std::filesystem::exists(on_host);  // not where it was carried
+  // not if the program was copied elsewhere
+  const bool is_in_its_build = std::filesystem::exists(on_host);
   registry.scan(on_host);
   int layers = 0;
   for (const std::string& type : registry.layer_types()) {
@@ -30,7 +31,7 @@ TEST(KernelsForGpus, ExistForEveryLayerOfTheCpu) {
   EXPECT_GE(layers, 45);
 }
 
-// Normally distributed labels would be none.
+// Normally distributed numbers would not be valid labels.
 PlainTensor labels(const Shape& shape, int64_t classes) {
   PlainTensor result = random_tensor(shape, 31);
   for (size_t i = 0; i < result.values.size(); ++i) {
@@ -63,7 +64,7 @@ std::vector<LayerSetup> setups() {
                      {{1, 1, 1, 1}}));
     result.push_back(
         with_weights({.type = "BatchNorm", .inputs = {x}}, {channels, channels, {1, 1, 1, 1}}));
-    // The deviation of three values is often near nothing, and divided by.
+    // The deviation of three values is often close to zero, and it is a divisor.
     if (x.shape.c > 3) {
       result.push_back(with_weights({.type = "LayerNorm", .inputs = {x}}, {channels, channels}));
     }
@@ -156,8 +157,8 @@ TEST(KernelsForGpus, AgreeWithTheCpuOnLargeAndOddShapes) {
   }
 }
 
-// A GPU cannot stop to say which: the step is not taken, and the run looks for the layer.
-TEST(KernelsForGpus, MakeWhatDependsOnALabelThatIsNoClassNotANumber) {
+// A GPU cannot report the label: the update is skipped, and the run searches for the layer.
+TEST(KernelsForGpus, ReturnNanForAnInvalidLabel) {
   if (kernels_run_on_a_cpu()) GTEST_SKIP() << "TANDEM_TEST_KERNELS names no kernels for GPUs";
   for (const std::string type :
        {"SoftmaxWithLoss", "HingeLoss", "MultinomialLogisticLoss", "Accuracy"}) {
@@ -173,7 +174,7 @@ TEST(KernelsForGpus, MakeWhatDependsOnALabelThatIsNoClassNotANumber) {
   }
 }
 
-TEST(KernelsForGpus, MakeTheVectorOfAnIndexThatIsNoneNotANumber) {
+TEST(KernelsForGpus, ReturnNanForAnInvalidIndex) {
   if (kernels_run_on_a_cpu()) GTEST_SKIP() << "TANDEM_TEST_KERNELS names no kernels for GPUs";
   const LayerSetup setup{
       .type = "Embed",

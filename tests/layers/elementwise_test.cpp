@@ -1,5 +1,5 @@
-// Layers that work element by element: against float64 vectors, finite differences, and what they
-// promise at the edges of their domains, in place, and to whom their parameters do not fit.
+// Layers that work element by element: compared with float64 vectors and finite differences, and
+// tested at the edges of their domains, in place, and with invalid parameters.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,7 +64,7 @@ TEST(Elementwise, GradientsMatchDifferencesInEveryLayout) {
   }
 }
 
-// Enough elements for several threads, and a remainder that no vector fills.
+// Enough elements for several threads, and a remainder that does not fill a vector.
 TEST(Elementwise, ThreadsInPlaceMemoryAndAnotherKernelGiveTheSameBits) {
   std::vector<Use> uses = differentiable();
   uses.push_back({"ReLU", {}});
@@ -101,7 +101,7 @@ TEST(Elementwise, LayersRunInPlaceInTesting) {
   }
 }
 
-TEST(Elementwise, WhatIsNotANumberStaysVisible) {
+TEST(Elementwise, NanStaysNan) {
   for (const Use& use : differentiable()) {
     EXPECT_TRUE(std::isnan(value_at(use, NAN))) << use.type;
   }
@@ -126,14 +126,14 @@ TEST(Elementwise, SaturatedFunctionsReachTheirLimits) {
   EXPECT_FLOAT_EQ(value_at({"Log", {}}, 1e-40F), std::log(1e-40F));
 }
 
-TEST(Elementwise, PowersOfZeroAndOfNegativeBasesAreThoseOfTheCLibrary) {
+TEST(Elementwise, PowersOfZeroAndOfNegativeBasesEqualThoseOfTheCLibrary) {
   EXPECT_EQ(value_at({"Power", {{"power", "0"}}}, 0), 1);
   EXPECT_EQ(value_at({"Power", {{"power", "3"}}}, -2), -8);
   EXPECT_TRUE(std::isnan(value_at({"Power", {{"power", "0.5"}}}, -2)));
   EXPECT_EQ(value_at({"Power", {{"power", "-1"}}}, 0), INFINITY);
 }
 
-TEST(AbsVal, HasNoSlopeAtZero) {
+TEST(AbsVal, HasSlopeZeroAtZero) {
   LayerRun run({.type = "AbsVal", .inputs = {{{1, 3, 1, 1}, {0, -2, 3}}}});
   EXPECT_EQ(run.forward()[0].values, (std::vector<float>{0, 2, 3}));
   EXPECT_EQ(run.backward_data({{{1, 3, 1, 1}, {5, 5, 5}}})[0].values,
@@ -146,7 +146,7 @@ TEST(Threshold, IsStrict) {
   EXPECT_EQ(value_at(use, 0.50001F), 1);
 }
 
-TEST(Silence, MakesNothingOfAnyNumberOfInputs) {
+TEST(Silence, HasNoOutputs) {
   LayerRun run({.type = "Silence",
                 .inputs = {random_tensor({2, 3, 2, 2}, 1), random_tensor({2, 1, 1, 1}, 2)},
                 .output_count = 0});
@@ -201,14 +201,14 @@ double largest_error(float low, float high, const Function& function, const Trut
   constexpr int steps = 200000;
   for (int i = 0; i <= steps; ++i) {
     const float x = low + (high - low) * (static_cast<float>(i) / steps);
-    const double right = truth(static_cast<double>(x));
-    if (std::abs(right) < 1e-37) continue;
-    largest = std::max(largest, std::abs((static_cast<double>(function(x)) - right) / right));
+    const double exact = truth(static_cast<double>(x));
+    if (std::abs(exact) < 1e-37) continue;
+    largest = std::max(largest, std::abs((static_cast<double>(function(x)) - exact) / exact));
   }
   return largest;
 }
 
-TEST(VectorMath, IsAsAccurateAsItSays) {
+TEST(VectorMath, HasTheDocumentedAccuracy) {
   using namespace layers;
   const auto exp = [](double x) { return std::exp(x); };
   const auto log = [](double x) { return std::log(x); };

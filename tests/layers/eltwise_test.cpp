@@ -30,7 +30,7 @@ TEST(Eltwise, AgreesWithTheReferenceInEveryLayout) {
 }
 
 TEST(Eltwise, GradientsMatchDifferences) {
-  // No two inputs nearer to each other, and none nearer to zero, than the step.
+  // No two inputs are closer to each other, and none is closer to zero, than the step.
   std::vector<PlainTensor> inputs = three({2, 8, 2, 3});
   for (size_t i = 0; i < inputs[0].values.size(); ++i) {
     for (size_t k = 0; k < 3; ++k) {
@@ -61,7 +61,7 @@ TEST(Eltwise, ThreadsAndInPlaceMemoryGiveTheSameBits) {
   }
 }
 
-TEST(Eltwise, SavesNothingForASumNorInTesting) {
+TEST(Eltwise, SavesNothingForASumOrInTesting) {
   LayerSetup setup{.type = "Eltwise", .inputs = three({2, 3, 4, 5})};
   EXPECT_EQ(LayerRun(setup).report().saved_bytes, 0);
   setup.parameters = {{"operation", "PROD"}};
@@ -82,7 +82,7 @@ TEST(Eltwise, GivesTheGradientOfEqualValuesToOneInput) {
   EXPECT_EQ(gradients[2].values[0], 0);
 }
 
-TEST(Eltwise, HasAStableGradientWhereAnInputIsZero) {
+TEST(Eltwise, HasAStableGradientIfAnInputIsZero) {
   const Shape shape{1, 1, 1, 1};
   LayerRun run({.type = "Eltwise",
                 .parameters = {{"operation", "PROD"}},
@@ -97,7 +97,7 @@ std::string refusal(const Parameters& parameters, const std::vector<Shape>& shap
   return refusal_of(setup);
 }
 
-TEST(Eltwise, RefusesWhatDoesNotFit) {
+TEST(Eltwise, RefusesInputsThatDoNotFit) {
   const Shape s{2, 3, 4, 5};
   EXPECT_EQ(refusal({}, {s, {2, 3, 5, 4}}),
             "Eltwise: input 1 is 2x3x5x4, but input 0 is 2x3x4x5: shapes must be equal");

@@ -1,4 +1,5 @@
-// Every differentiable layer against finite differences, in every layout its kernel offers.
+// Every differentiable layer compared with finite differences, in every layout that its kernel
+// offers.
 #include <gtest/gtest.h>
 
 #include "tests/support/gradient_check.h"
@@ -10,8 +11,9 @@ void check_in_every_layout(const LayerSetup& setup, const GradientCheck& check =
   for (const LayerSetup& one : in_every_layout(setup)) check_gradients(one, check);
 }
 
-// Values at least 0.1 from each other and from zero, so that a step of 0.01 changes no order.
-PlainTensor spread_tensor(const Shape& shape, unsigned seed) {
+// Values that differ by at least 0.1 from each other and from zero, so that a step of 0.01 does not
+// change their order.
+PlainTensor distinct_tensor(const Shape& shape, unsigned seed) {
   PlainTensor result = random_tensor(shape, seed);
   std::vector<size_t> order(result.values.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -58,7 +60,7 @@ TEST(Gradients, OfReluMatchDifferences) {
   for (const char* slope : {"0", "0.3"}) {
     check_in_every_layout({.type = "ReLU",
                            .parameters = {{"negative_slope", slope}},
-                           .inputs = {spread_tensor({2, 8, 2, 3}, 9)}});
+                           .inputs = {distinct_tensor({2, 8, 2, 3}, 9)}});
   }
 }
 
@@ -76,7 +78,7 @@ TEST(Gradients, OfPoolingMatchDifferences) {
     check_in_every_layout(
         {.type = "Pooling",
          .parameters = {{"pool", method}, {"kernel_size", "3"}, {"stride", "2"}, {"pad", "1"}},
-         .inputs = {spread_tensor({1, 8, 6, 5}, 12)}});
+         .inputs = {distinct_tensor({1, 8, 6, 5}, 12)}});
   }
 }
 
@@ -84,7 +86,7 @@ TEST(Gradients, OfGlobalPoolingMatchDifferences) {
   for (const char* method : {"MAX", "AVE"}) {
     check_in_every_layout({.type = "Pooling",
                            .parameters = {{"pool", method}, {"global_pooling", "true"}},
-                           .inputs = {spread_tensor({2, 8, 3, 4}, 13)}});
+                           .inputs = {distinct_tensor({2, 8, 3, 4}, 13)}});
   }
 }
 
@@ -108,7 +110,7 @@ TEST(Gradients, OfSplitAreSummed) {
       {.type = "Split", .inputs = {random_tensor({2, 8, 2, 3}, 17)}, .output_count = 3});
 }
 
-TEST(Gradients, OfReorderGoBackToTheInputsLayout) {
+TEST(Gradients, OfReorderHaveTheInputsLayout) {
   const PlainTensor values = random_tensor({2, 16, 3, 2}, 18);
   const std::vector<LayerSetup> pairs =
       in_every_layout({.type = "Reorder", .inputs = {values}, .input_layout = TANDEM_NHWC});

@@ -28,7 +28,7 @@ class CpuDevice : public KernelDevice {
   }
 };
 
-// Pages that nobody may touch but a kernel's body while it runs.
+// Memory that can be accessed only while the body of a kernel runs.
 class CudaOnHostDevice : public KernelDevice {
  public:
   [[nodiscard]] std::string kind() const override { return "cuda_on_host"; }
@@ -71,7 +71,7 @@ class CudaOnHostDevice : public KernelDevice {
   std::map<void*, size_t> sizes_;
 };
 
-// One GPU, by the backend's own table. What fails here throws Error with the backend's reason.
+// One GPU, through the backend's own table. A failure throws Error with the backend's reason.
 class CudaDevice : public KernelDevice {
  public:
   CudaDevice() : backend_(layer_registry().backend("cuda")) {
@@ -83,7 +83,8 @@ class CudaDevice : public KernelDevice {
     check(backend_.open(&options, &machine_), "cuda");
     check(backend_.create_stream(machine_, 0, 1, "compute", &stream_), "cuda");
     check(backend_.create_event(machine_, &event_), "cuda");
-    // Kernels are prepared by works of this kind elsewhere: it gives the stream its handles.
+    // In a run, kernels are prepared by works of this kind. It makes the stream create its library
+    // handles.
     submit(TANDEM_WORK_HOST, [](const tandem_call*) { return tandem_status{TANDEM_OK}; });
   }
   [[nodiscard]] std::string kind() const override { return "cuda"; }
@@ -107,7 +108,7 @@ class CudaDevice : public KernelDevice {
 
  private:
   using Function = std::function<tandem_status(const tandem_call*)>;
-  // What the function refuses is not the machine's failure, which would be every later test's.
+  // If the function refuses, this must not fail the machine, which later tests use.
   struct Work {
     const Function& function;
     tandem_status status = TANDEM_OK;
@@ -156,7 +157,7 @@ std::unique_ptr<KernelDevice> make_device() {
   throw error("TANDEM_TEST_KERNELS is '{}', but must be cpu, cuda or cuda_on_host", name);
 }
 
-// Without a GPU all tests are skipped, or fail where one is required, and say why.
+// Without a GPU, all tests are skipped, or fail if one is required, with the reason.
 class NeedsItsDevice : public testing::Environment {
  public:
   void SetUp() override {
@@ -175,7 +176,7 @@ class NeedsItsDevice : public testing::Environment {
 }  // namespace
 
 KernelDevice& kernel_device() {
-  static KernelDevice* const device = make_device().release();  // outlives every test
+  static KernelDevice* const device = make_device().release();  // lives longer than every test
   return *device;
 }
 
@@ -186,7 +187,7 @@ KernelDevice& cpu_device() {
 
 const Registry& layer_registry() {
   static const Registry registry = [] {
-    Registry result = Registry::with_defaults();  // beside the program, wherever it was carried
+    Registry result = Registry::with_defaults();  // beside the program, wherever that was copied to
     if (device_of_the_environment() == "cuda_on_host") {
       result.scan(test::build_folder() / "lib/tandem/cuda_on_host");
     }

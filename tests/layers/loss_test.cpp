@@ -1,5 +1,5 @@
-// Losses and accuracy: formulas against float64, finite differences, how sums are normalised on any
-// number of devices, and what is refused.
+// Losses and accuracy: formulas compared with float64, finite differences, normalisation on any
+// number of devices, and refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ void expect_loss_reference(const std::string& file, const std::string& type) {
   }
 }
 
-TEST(SoftmaxWithLoss, AgreesWithTheReferenceAtEveryPlaceAndNormalisation) {
+TEST(SoftmaxWithLoss, AgreesWithTheReferenceAtEveryPositionAndNormalisation) {
   expect_loss_reference("softmax_with_loss_places", "SoftmaxWithLoss");
 }
 TEST(SoftmaxWithLoss, AgreesWithTheReferenceForTargetsOfEachClass) {
@@ -67,7 +67,7 @@ PlainTensor labels(const Shape& shape, const std::vector<float>& values) {
   return {shape, values};
 }
 
-// The checked factor of a loss is one number, and labels have no derivative.
+// The check uses one factor for a loss, and labels have no derivative.
 void check_loss(const LayerSetup& setup, const std::vector<size_t>& inputs) {
   for (const LayerSetup& one : in_every_layout(setup)) {
     LayerRun run(one);
@@ -125,7 +125,7 @@ TEST(Losses, MatchFiniteDifferences) {
   }
 }
 
-TEST(SoftmaxWithLoss, TakesATargetOfOneForItsClassAsALabel) {
+TEST(SoftmaxWithLoss, TreatsATargetOfOneLikeALabel) {
   const PlainTensor scores = random_tensor({3, 4, 1, 1}, 5);
   LayerRun with_labels(
       {.type = "SoftmaxWithLoss", .inputs = {scores, labels({3, 1, 1, 1}, {2, 0, 3})}});
@@ -137,7 +137,7 @@ TEST(SoftmaxWithLoss, TakesATargetOfOneForItsClassAsALabel) {
             with_labels.backward_data({one})[0].values);
 }
 
-// Two devices with other numbers of labels that count: their sums make the loss of one.
+// Two devices with different numbers of labels that count: their sums give the loss of one device.
 TEST(SoftmaxWithLoss, DividesByTheLabelsThatCountOnAllDevices) {
   const PlainTensor scores = random_tensor({4, 5, 1, 1}, 3);
   const LayerSetup whole{.type = "SoftmaxWithLoss",
@@ -162,7 +162,7 @@ TEST(SoftmaxWithLoss, DividesByTheLabelsThatCountOnAllDevices) {
             1e-6);
 }
 
-TEST(Losses, CountLabelsOnlyWhereThatMakesADifference) {
+TEST(Losses, CountLabelsOnlyIfTheCountIsUsed) {
   const auto floats = [](const std::vector<std::pair<std::string, std::string>>& parameters) {
     return LayerRun({.type = "SoftmaxWithLoss",
                      .parameters = parameters,
@@ -177,8 +177,8 @@ TEST(Losses, CountLabelsOnlyWhereThatMakesADifference) {
   EXPECT_EQ(floats({{"ignore_label", "1"}, {"normalize", "true"}}), 1);
 }
 
-// Where the labels of the net's data say that a row holds nothing, no loss looks at it.
-TEST(Losses, LeaveOutRowsThatHoldNoSample) {
+// If the labels of the net's data mark a row as empty, no loss reads it.
+TEST(Losses, IgnoreRowsWithoutASample) {
   const PlainTensor a = random_tensor({2, 4, 1, 1}, 1), b = random_tensor({2, 4, 1, 1}, 2);
   const PlainTensor classes = labels({2, 1, 1, 1}, {1, 0});
   const PlainTensor targets{{2, 4, 1, 1}, {0, 0.5F, 0.25F, 0, 1, 0, 0, 2}};
@@ -206,9 +206,9 @@ TEST(Losses, LeaveOutRowsThatHoldNoSample) {
   }
 }
 
-TEST(Accuracy, LeavesOutIgnoredLabelsAndSaysTheAccuracyOfEachClass) {
+TEST(Accuracy, IgnoresIgnoredLabelsAndReportsEachClass) {
   const PlainTensor scores{{2, 3, 1, 2}, {9, 0, 0, 9, 1, 1, 0, 9, 5, 0, 0, 1}};
-  // Highest: row 0 class 0, 1; row 1 class 1, 0.
+  // Highest scores: row 0 class 0, 1; row 1 class 1, 0.
   LayerSetup setup{.type = "Accuracy",
                    .parameters = {{"ignore_label", "2"}},
                    .inputs = {scores, labels({2, 1, 1, 2}, {0, 0, 2, 0})},
@@ -224,7 +224,7 @@ TEST(Accuracy, LeavesOutIgnoredLabelsAndSaysTheAccuracyOfEachClass) {
   EXPECT_FLOAT_EQ(LayerRun(setup).forward()[0].values[0], 2.0F / 4);
 }
 
-TEST(Losses, RefuseInputsThatDoNotGoTogether) {
+TEST(Losses, RefuseInputsThatDoNotMatch) {
   const PlainTensor a = random_tensor({2, 4, 1, 1}, 1), b = random_tensor({2, 3, 1, 1}, 2);
   EXPECT_EQ(
       refusal_of({.type = "EuclideanLoss", .inputs = {a, b}}),
@@ -236,7 +236,7 @@ TEST(Losses, RefuseInputsThatDoNotGoTogether) {
   EXPECT_EQ(refusal_of({.type = "ContrastiveLoss", .inputs = {a, b, labels({2, 1, 1, 1}, {0, 1})}}),
             "ContrastiveLoss: compares features of one shape, but has 2x4x1x1 and 2x3x1x1");
   EXPECT_EQ(refusal_of({.type = "ContrastiveLoss", .inputs = {a, a, labels({1, 1, 1, 1}, {0})}}),
-            "ContrastiveLoss: needs one label per row (1: alike, 0: not), but has labels 1x1x1x1 "
+            "ContrastiveLoss: needs one label per row (1: similar, 0: not), but has labels 1x1x1x1 "
             "for 2 rows");
   EXPECT_THAT(refusal_of({.type = "HingeLoss", .inputs = {a, labels({1, 1, 1, 1}, {0})}}),
               HasSubstr("needs one label per row"));

@@ -1,5 +1,5 @@
-// Kernels that choose among algorithms: what they report of it, and that it changes no value beyond
-// rounding.
+// Kernels that choose an algorithm: what they report about it, and that the choice changes values
+// only by rounding.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ void expect_near(const std::vector<float>& actual, const std::vector<float>& exp
   for (size_t i = 0; i < actual.size(); ++i) EXPECT_NEAR(actual[i], expected[i], 1e-4) << i;
 }
 
-TEST(MeasuredConvolution, SaysSoAndNamesEveryPass) {
+TEST(MeasuredConvolution, ReportsThatItMeasuredAndNamesEveryPass) {
   for (const char* type : {"Convolution", "Deconvolution"}) {
     const std::string algorithm = LayerRun(convolution(type, TANDEM_MAY_MEASURE)).algorithm();
     if (kernels_run_on_a_cpu()) {
@@ -65,7 +65,7 @@ LayerSetup inner_product(int64_t outputs, bool bias) {
 }
 
 // Column by column, in float64.
-TEST(InnerProductWithItsBias, IsTheProductAndTheBias) {
+TEST(InnerProductWithItsBias, IsTheProductPlusTheBias) {
   for (const int64_t outputs : {1, 2, 13}) {
     for (const bool bias : {false, true}) {
       const LayerSetup setup = inner_product(outputs, bias);
@@ -83,8 +83,8 @@ TEST(InnerProductWithItsBias, IsTheProductAndTheBias) {
   }
 }
 
-TEST(InnerProductWithItsBias, OnGpusIsOneKernelWhereItIsWhole) {
-  if (kernels_run_on_a_cpu()) GTEST_SKIP() << "of GPUs' kernels";
+TEST(InnerProductWithItsBias, OnAGpuIsOneKernelForAWholeLayer) {
+  if (kernels_run_on_a_cpu()) GTEST_SKIP() << "for kernels of GPUs only";
   EXPECT_THAT(LayerRun(inner_product(13, true)).algorithm(), HasSubstr("bias by cublasLtMatmul"));
   EXPECT_THAT(LayerRun(inner_product(13, false)).algorithm(), Not(HasSubstr("cublasLtMatmul")));
   LayerSetup slice = inner_product(13, true);

@@ -1,10 +1,9 @@
-# Layers are tested as the modules they are.
+# Layers are tested as loaded modules.
 get_property(modules GLOBAL PROPERTY TANDEM_PLUGINS)
 list(FILTER modules INCLUDE REGEX "^tandem_layer_")
 add_dependencies(test_layers ${modules})
 
-# All of them once more on the kernels for GPUs; names of tests that are about the cpu's kernels
-# end in OnACpu.
+# All tests run again on the kernels for GPUs, except those of cpu kernels, whose names end in OnACpu.
 get_property(on_host GLOBAL PROPERTY TANDEM_CUDA_ON_HOST)
 add_dependencies(test_layers ${on_host})
 add_test(NAME LayersOnCudaOnHost COMMAND test_layers --gtest_filter=-*OnACpu:Winograd.*)

@@ -1,5 +1,5 @@
-// What layers promise beyond their formulas: random masks that depend on nothing but the position,
-// in-place memory, accumulation, bits that do not change from run to run.
+// What layers promise beyond their formulas: random masks that depend only on the position,
+// in-place memory, accumulation, and the same bits in every run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ TEST(Dropout, DropsTheSameElementsInEveryLayout) {
   }
 }
 
-TEST(Dropout, DropsTheSameElementsHoweverTheBatchIsSplit) {
+TEST(Dropout, DropsTheSameElementsForEverySplitOfTheBatch) {
   const std::vector<float> whole = forward(dropout({5, 3, 3, 3}));
   std::vector<float> parts;
   for (const auto& [begin, rows] : {std::pair<int64_t, int64_t>{0, 2}, {2, 3}}) {
@@ -47,7 +47,7 @@ TEST(Dropout, DropsTheSameElementsHoweverTheBatchIsSplit) {
   EXPECT_EQ(parts, whole);
 }
 
-TEST(Dropout, DropsOthersInAnotherStepLayerAndSeed) {
+TEST(Dropout, DropsOtherElementsInAnotherStepLayerOrSeed) {
   const LayerSetup first = dropout({2, 64, 1, 1});
   LayerSetup step = first, layer = first, seed = first;
   ++step.step.step;
@@ -56,7 +56,7 @@ TEST(Dropout, DropsOthersInAnotherStepLayerAndSeed) {
   for (const LayerSetup& other : {step, layer, seed}) EXPECT_NE(forward(other), forward(first));
 }
 
-TEST(Dropout, FollowsTheRandomBlocksOfItsContract) {
+TEST(Dropout, DrawsTheDocumentedRandomBlocks) {
   const LayerSetup setup = dropout({2, 7, 1, 3});
   const std::vector<float> values = forward(setup);
   for (uint32_t row = 0; row < 2; ++row) {
@@ -69,7 +69,7 @@ TEST(Dropout, FollowsTheRandomBlocksOfItsContract) {
   }
 }
 
-TEST(Dropout, KeepsTheShareItSays) {
+TEST(Dropout, KeepsTheGivenFraction) {
   const std::vector<float> values = forward(dropout({50, 1000, 1, 1}));
   const auto kept = std::count_if(values.begin(), values.end(), [](float v) { return v != 0; });
   // Five standard deviations of 50000 draws: 512.
@@ -101,7 +101,7 @@ TEST(InPlace, ReluAndDropoutGiveTheSameBits) {
   }
 }
 
-TEST(Relu, KeepsWhatIsNotANumberAndZeroesMinusInfinity) {
+TEST(Relu, KeepsNanAndMapsMinusInfinityToZero) {
   const LayerSetup setup{.type = "ReLU", .inputs = {{{1, 3, 1, 1}, {NAN, -INFINITY, INFINITY}}}};
   const std::vector<float> values = forward(setup);
   EXPECT_TRUE(std::isnan(values[0]));
@@ -122,7 +122,7 @@ LayerSetup inner_product() {
           .weights = {random_tensor({40, 8, 3, 3}, 5), random_tensor({40, 1, 1, 1}, 6)}};
 }
 
-TEST(WeightGradients, AreAddedToWhatIsThereWhenAskedFor) {
+TEST(WeightGradients, AreAccumulatedOnRequest) {
   for (const LayerSetup& plain : {convolution(), inner_product()}) {
     for (const LayerSetup& setup : in_every_layout(plain)) {
       SCOPED_TRACE(setup.type + " " + layout_text(setup));
@@ -158,7 +158,7 @@ TEST(Bits, AreTheSameWhenALayerIsPreparedAgain) {
   }
 }
 
-// CPUs without AVX2 have them of the forward pass only.
+// On CPUs without AVX2 there are only forward kernels.
 bool has_blocked_backward_kernels() {
   LayerSetup setup{.type = "Convolution",
                    .parameters = {{"num_output", "8"}, {"kernel_size", "1"}},
@@ -168,7 +168,7 @@ bool has_blocked_backward_kernels() {
   return LayerRun(setup).algorithm().find("ref") == std::string::npos;
 }
 
-TEST(Convolution, OffersABlockedLayoutFirstWhereTheGroupsAllowItOnACpu) {
+TEST(Convolution, PrefersABlockedLayoutIfTheGroupsAllowItOnACpu) {
   uint32_t flags = 0;
   const auto best = [&](int64_t channels, const char* outputs, const char* group) {
     LayerSetup setup{.type = "Convolution",
@@ -195,7 +195,7 @@ TEST(Convolution, OffersABlockedLayoutFirstWhereTheGroupsAllowItOnACpu) {
   }
 }
 
-TEST(Convolution, OffersNoLayoutFirstThatTakesReferenceKernelsOnACpu) {
+TEST(Convolution, PrefersNoLayoutWithReferenceKernelsOnACpu) {
   for (const char* group : {"1", "2", "16"}) {
     const int64_t groups = std::stoll(group);
     const LayerSetup setup{
@@ -209,7 +209,7 @@ TEST(Convolution, OffersNoLayoutFirstThatTakesReferenceKernelsOnACpu) {
   }
 }
 
-TEST(Convolution, AndPoolingTakeOneByOneImagesAmongBlockedNeighbours) {
+TEST(Convolution, AndPoolingSupportOneByOneImagesBesideBlockedOnes) {
   const LayerSetup plain{
       .type = "Convolution",
       .parameters = {{"num_output", "16"}, {"kernel_size", "3"}},
@@ -220,7 +220,7 @@ TEST(Convolution, AndPoolingTakeOneByOneImagesAmongBlockedNeighbours) {
   EXPECT_LE(relative_difference(forward(blocked), forward(plain)), 1e-6);
 }
 
-TEST(SoftmaxWithLoss, HasTheTrueLossOfAHopelessRow) {
+TEST(SoftmaxWithLoss, HasTheExactLossOfARowWithATinyProbability) {
   const LayerSetup setup{.type = "SoftmaxWithLoss",
                          .inputs = {{{1, 2, 1, 1}, {0, 1000}}, {{1, 1, 1, 1}, {0}}}};
   EXPECT_FLOAT_EQ(forward(setup)[0], 1000);
@@ -248,7 +248,7 @@ TEST(SoftmaxWithLoss, IsZeroAndNotNanWhenNoRowCounts) {
   EXPECT_THAT(run.backward_data({{{1, 1, 1, 1}, {1}}})[0].values, testing::Each(0.0F));
 }
 
-TEST(Accuracy, CountsTiesAndWhatIsNotANumberAsWrong) {
+TEST(Accuracy, CountsTiesAndNanAsWrong) {
   const LayerSetup setup{
       .type = "Accuracy",
       .inputs = {{{4, 2, 1, 1}, {1, 1, NAN, NAN, 2, NAN, 2, 1}}, {{4, 1, 1, 1}, {0, 0, 0, 0}}},
@@ -257,7 +257,7 @@ TEST(Accuracy, CountsTiesAndWhatIsNotANumberAsWrong) {
   EXPECT_FLOAT_EQ(forward(setup)[0], 0.25F);
 }
 
-TEST(Pooling, RoundsDownWhereAsked) {
+TEST(Pooling, RoundsDownOnRequest) {
   LayerSetup setup{.type = "Pooling",
                    .parameters = {{"kernel_size", "3"}, {"stride", "2"}},
                    .inputs = {random_tensor({1, 2, 6, 8}, 1)}};

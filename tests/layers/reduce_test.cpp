@@ -1,5 +1,5 @@
-// Layers that reduce or normalise over axes, and look up: Reduction, ArgMax, MVN, LayerNorm, LRN
-// within a channel, Embed.
+// Layers that reduce or normalise over axes, and Embed: Reduction, ArgMax, MVN, LayerNorm, LRN
+// within a channel.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ std::string refused(const std::string& type, const Shape& input, const Parameter
   return refusal_of({.type = type, .parameters = parameters, .inputs = {random_tensor(input, 1)}});
 }
 
-// Nothing within 0.1 of zero, where absolute values have a kink.
+// No value within 0.1 of zero, where absolute values have a kink.
 PlainTensor without_zero(const Shape& shape, unsigned seed) {
   PlainTensor result = random_tensor(shape, seed);
   for (float& value : result.values) value += std::copysign(0.1F, value);
@@ -65,7 +65,7 @@ TEST(Embed, AgreesWithTheReference) {
   expect_reference("embed", "Embed");
 }
 
-TEST(Reduction, HasTheGradientsOfDifferences) {
+TEST(Reduction, GradientsMatchDifferences) {
   for (const char* operation : {"SUM", "ASUM", "SUMSQ", "MEAN"}) {
     for (const char* axis : {"1", "2", "3"}) {
       check_in_every_layout({.type = "Reduction",
@@ -75,7 +75,7 @@ TEST(Reduction, HasTheGradientsOfDifferences) {
   }
 }
 
-TEST(Mvn, HasTheGradientsOfDifferences) {
+TEST(Mvn, GradientsMatchDifferences) {
   for (const char* variance : {"true", "false"}) {
     for (const char* across : {"true", "false"}) {
       check_in_every_layout({.type = "MVN",
@@ -87,14 +87,14 @@ TEST(Mvn, HasTheGradientsOfDifferences) {
   }
 }
 
-TEST(LayerNorm, HasTheGradientsOfDifferences) {
+TEST(LayerNorm, GradientsMatchDifferences) {
   check_in_every_layout(
       {.type = "LayerNorm",
        .inputs = {random_tensor({2, 16, 2, 3}, 3)},
        .weights = {random_tensor({16, 1, 1, 1}, 4), random_tensor({16, 1, 1, 1}, 5)}});
 }
 
-TEST(LrnWithinChannel, HasTheGradientsOfDifferences) {
+TEST(LrnWithinChannel, GradientsMatchDifferences) {
   check_in_every_layout({.type = "LRN",
                          .parameters = {{"norm_region", "WITHIN_CHANNEL"},
                                         {"local_size", "3"},
@@ -136,7 +136,7 @@ TEST(Mvn, KeepsAConstantChannelAtZero) {
   EXPECT_THAT(run.backward_data({{{1, 1, 2, 2}, {1, 1, 1, 1}}})[0].values, ElementsAre(0, 0, 0, 0));
 }
 
-TEST(ArgMax, TakesTheLaterOfEqualValuesAndNoNumberLast) {
+TEST(ArgMax, TakesTheLaterOfEqualValuesAndNanLast) {
   LayerSetup setup{.type = "ArgMax",
                    .parameters = {{"top_k", "4"}},
                    .inputs = {{{1, 4, 1, 1}, {2, NAN, 2, -INFINITY}}},
@@ -144,7 +144,7 @@ TEST(ArgMax, TakesTheLaterOfEqualValuesAndNoNumberLast) {
   EXPECT_THAT(LayerRun(setup).forward()[0].values, ElementsAre(2, 0, 3, 1));
 }
 
-TEST(Embed, AddsToWeightGradientsWhenAskedFor) {
+TEST(Embed, AccumulatesWeightGradientsOnRequest) {
   LayerSetup setup{.type = "Embed",
                    .parameters = {{"num_output", "2"}, {"input_dim", "2"}},
                    .inputs = {{{3, 1, 1, 1}, {1, -1, 1}}},
@@ -159,7 +159,7 @@ TEST(Embed, AddsToWeightGradientsWhenAskedFor) {
   EXPECT_THAT(gradients[1].values, ElementsAre(56, 68));
 }
 
-TEST(Embed, NamesAnIndexThatIsNoneOnACpu) {
+TEST(Embed, ReportsAnInvalidIndexOnACpu) {
   LayerSetup setup{.type = "Embed",
                    .parameters = {{"num_output", "2"}, {"input_dim", "3"}, {"bias_term", "false"}},
                    .inputs = {{{2, 1, 1, 1}, {1, 3}}},
@@ -177,19 +177,20 @@ TEST(Embed, NamesAnIndexThatIsNoneOnACpu) {
   EXPECT_EQ(failure(), "Embed: index 0.5 is not a whole number");
 }
 
-TEST(Reductions, RefuseWhatTheyCannotDo) {
+TEST(Reductions, RefuseUnsupportedParameters) {
   EXPECT_EQ(refused("Reduction", {2, 3, 4, 4}, {}),
             "Reduction: axis 0 is the batch, which is divided over the devices: only axes 1 to 3 "
             "are supported");
   EXPECT_THAT(refused("Reduction", {2, 3, 4, 4}, {{"operation", "MAX"}}),
               HasSubstr("operation is 'MAX'"));
   EXPECT_EQ(refused("ArgMax", {2, 3, 1, 1}, {{"top_k", "4"}}),
-            "ArgMax: top_k 4 exceeds the 3 values there are");
+            "ArgMax: top_k 4 exceeds the 3 values");
   EXPECT_EQ(refused("LRN", {2, 3, 4, 4}, {{"norm_region", "WITHIN_CHANNEL"}, {"local_size", "2"}}),
-            "LRN: local_size 2 is even, but a channel or pixel must be in the middle: 1 or 3");
+            "LRN: local_size 2 is even, but needs a middle element: write 1 or 3");
   EXPECT_THAT(refused("LayerNorm", {2, 3, 4, 4}, {{"axis", "2"}}), HasSubstr("axis is '2'"));
-  EXPECT_EQ(refused("Embed", {2, 3, 4, 4}, {{"num_output", "2"}, {"input_dim", "2"}}),
-            "Embed: needs one index a row, or a sequence N x T of them, but its input is 2x3x4x4");
+  EXPECT_EQ(
+      refused("Embed", {2, 3, 4, 4}, {{"num_output", "2"}, {"input_dim", "2"}}),
+      "Embed: needs one index per row, or a sequence N x T of them, but its input is 2x3x4x4");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Layers against float64 vectors, in every layout their kernels offer. The element-wise ones are in
-// elementwise_test.cpp.
+// Layers compared with float64 vectors, in every layout that their kernels offer. The element-wise
+// layers are in elementwise_test.cpp.
 #include <gtest/gtest.h>
 
 #include "tests/support/reference_check.h"

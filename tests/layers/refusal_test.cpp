@@ -1,5 +1,5 @@
-// What does not fit is refused with one message that says what, and what would be right. The host
-// puts the layer's name, type and place in front.
+// Invalid parameters and shapes are refused with one message that says what is wrong and what would
+// be right. The host adds the layer's name, type and position in the file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,18 +30,18 @@ TEST(Convolution, RefusesAKernelLargerThanThePaddedInput) {
       "Convolution: kernel 3 with dilation 2 exceeds the padded input 4x4");
 }
 
-TEST(Convolution, RefusesChannelsThatTheGroupsDoNotDivide) {
+TEST(Convolution, RefusesChannelsThatAreNotDivisibleByTheGroups) {
   EXPECT_EQ(convolution({1, 4, 6, 6}, {{"num_output", "5"}, {"kernel_size", "3"}, {"group", "2"}}),
             "Convolution: num_output 5 is not divisible by group 2");
   EXPECT_EQ(convolution({1, 3, 6, 6}, {{"num_output", "4"}, {"kernel_size", "3"}, {"group", "2"}}),
             "Convolution: the input's 3 channels are not divisible by group 2");
 }
 
-TEST(Convolution, RefusesAKernelSizeThatIsMissingHalfGivenOrGivenTwice) {
+TEST(Convolution, RefusesAMissingIncompleteOrRepeatedKernelSize) {
   EXPECT_EQ(convolution({1, 3, 6, 6}, {{"num_output", "4"}}),
             "Convolution: the kernel has no size: write kernel_size, or kernel_h and kernel_w");
   EXPECT_EQ(convolution({1, 3, 6, 6}, {{"num_output", "4"}, {"kernel_h", "3"}}),
-            "Convolution: kernel_h and kernel_w go together, but one is missing");
+            "Convolution: kernel_h and kernel_w must be written together, but one is missing");
   EXPECT_EQ(convolution(
                 {1, 3, 6, 6},
                 {{"num_output", "4"}, {"kernel_size", "3"}, {"kernel_h", "3"}, {"kernel_w", "3"}}),
@@ -53,7 +53,7 @@ TEST(Convolution, RefusesAKernelSizeThatIsMissingHalfGivenOrGivenTwice) {
       "Convolution: kernel_size has 3 values, but an image has 2 axes");
 }
 
-TEST(Convolution, DeclaresRangesThatTheHostChecks) {
+TEST(Convolution, DeclaresTheRangesThatTheHostChecks) {
   EXPECT_THAT(convolution({1, 3, 6, 6}, {{"num_output", "0"}, {"kernel_size", "3"}}),
               HasSubstr("num_output is '0'"));
   EXPECT_THAT(
@@ -66,27 +66,27 @@ TEST(Convolution, DeclaresRangesThatTheHostChecks) {
       HasSubstr("engine is 'GPU'"));
 }
 
-TEST(Pooling, RefusesWhatItCannotDo) {
+TEST(Pooling, RefusesUnsupportedParameters) {
   EXPECT_EQ(pooling({{"pool", "STOCHASTIC"}, {"kernel_size", "3"}}),
             "Pooling: pool STOCHASTIC is not supported: only MAX and AVE are");
   EXPECT_EQ(pooling({{"kernel_size", "9"}}), "Pooling: kernel 9 exceeds the padded input 6x8");
   EXPECT_EQ(pooling({{"kernel_size", "2"}, {"pad", "2"}}),
-            "Pooling: pad 2 must be smaller than the kernel 2: a window would hold no pixel");
+            "Pooling: pad 2 must be smaller than the kernel 2: a window would contain no pixel");
   EXPECT_EQ(pooling({{"global_pooling", "true"}, {"kernel_size", "3"}}),
-            "Pooling: global_pooling pools the whole image: leave kernel_size out");
+            "Pooling: global_pooling pools the whole image: remove kernel_size");
   EXPECT_EQ(pooling({{"global_pooling", "true"}, {"stride", "2"}}),
             "Pooling: global_pooling needs pad 0 and stride 1, but they are 0 and 2");
   EXPECT_EQ(pooling({}),
             "Pooling: the kernel has no size: write kernel_size, or kernel_h and kernel_w");
 }
 
-TEST(Lrn, RefusesWhatItCannotDo) {
+TEST(Lrn, RefusesAnEvenSize) {
   const auto lrn = [](const Parameters& parameters) {
     return refusal_of(
         {.type = "LRN", .parameters = parameters, .inputs = {random_tensor({1, 3, 2, 2}, 1)}});
   };
   EXPECT_EQ(lrn({{"local_size", "4"}}),
-            "LRN: local_size 4 is even, but a channel or pixel must be in the middle: 3 or 5");
+            "LRN: local_size 4 is even, but needs a middle element: write 3 or 5");
 }
 
 TEST(InnerProduct, RefusesTransposedWeightsAndOtherAxes) {
@@ -100,7 +100,7 @@ TEST(InnerProduct, RefusesTransposedWeightsAndOtherAxes) {
   EXPECT_THAT(inner_product({{"num_output", "4"}, {"axis", "2"}}), HasSubstr("axis is '2'"));
 }
 
-TEST(Dropout, RefusesARatioThatKeepsNothing) {
+TEST(Dropout, RefusesARatioOfOne) {
   EXPECT_THAT(refusal_of({.type = "Dropout",
                           .parameters = {{"dropout_ratio", "1"}},
                           .inputs = {random_tensor({1, 3, 1, 1}, 1)}}),
@@ -124,7 +124,7 @@ std::string failure_of_forward(const LayerSetup& setup) {
   return "";
 }
 
-TEST(LabelledRows, FailOnALabelThatIsNoClassAndNameItOnACpu) {
+TEST(LabelledRows, FailOnAnInvalidLabelAndReportItOnACpu) {
   for (const std::string type : {"SoftmaxWithLoss", "Accuracy"}) {
     EXPECT_EQ(failure_of_forward(labelled(type, {0, 5, 1})),
               type + ": label 5 of row 1 is not below the 5 classes");
@@ -139,7 +139,7 @@ TEST(LabelledRows, AreRefusedInOtherShapes) {
     LayerSetup image = labelled(type, {0, 1});
     image.inputs[0] = random_tensor({2, 5, 3, 3}, 1);
     EXPECT_THAT(refusal_of(image),
-                HasSubstr("has one label per row, but scores for 9 places of each, 2x5x3x3"));
+                HasSubstr("has one label per row, but scores for 9 positions of each, 2x5x3x3"));
     LayerSetup few = labelled(type, {0, 1});
     few.inputs[1] = {{1, 1, 1, 1}, {0}};
     EXPECT_EQ(refusal_of(few),
@@ -147,7 +147,7 @@ TEST(LabelledRows, AreRefusedInOtherShapes) {
   }
 }
 
-TEST(Accuracy, RefusesToGuessMoreClassesThanThereAre) {
+TEST(Accuracy, RefusesATopKAboveTheNumberOfClasses) {
   LayerSetup setup = labelled("Accuracy", {0});
   setup.parameters = {{"top_k", "6"}};
   EXPECT_EQ(refusal_of(setup), "Accuracy: top_k 6 exceeds the 5 classes");

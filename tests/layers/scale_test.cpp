@@ -1,4 +1,4 @@
-// Scale, Bias and PReLU, whose values are spread over axes: float64 vectors, finite differences,
+// Scale, Bias and PReLU, whose values are broadcast over axes: float64 vectors, finite differences,
 // sums whose bits do not depend on threads, and refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ TEST(Scale, GradientsMatchDifferences) {
                         1);
 }
 
-TEST(Scale, ByASecondInputHasGradientsForBoth) {
+TEST(Scale, ByASecondInputHasGradientsForBothInputs) {
   for (const Shape& values : {Shape{2, 8, 1, 1}, Shape{2, 8, 2, 3}}) {
     check_in_every_layout({.type = "Scale",
                            .parameters = {{"axis", "0"}},
@@ -81,7 +81,7 @@ LayerSetup large(const std::string& type) {
           .weights = {random_tensor({16, 1, 1, 1}, 44)}};
 }
 
-TEST(SpreadValues, HaveTheSameBitsWithAnyNumberOfThreads) {
+TEST(BroadcastValues, HaveTheSameBitsOnAnyNumberOfThreads) {
   for (const std::string type : {"Scale", "Bias", "PReLU"}) {
     for (LayerSetup setup : in_every_layout(large(type))) {
       SCOPED_TRACE(type + " " + layout_text(setup));
@@ -96,8 +96,8 @@ TEST(SpreadValues, HaveTheSameBitsWithAnyNumberOfThreads) {
   }
 }
 
-// A plain sum in float over these 9207 elements is wrong by more than 1e-6.
-TEST(SpreadValues, SumsOfManyElementsAreExactToTheLastDigits) {
+// A plain float sum over these 9207 elements has an error of more than 1e-6.
+TEST(BroadcastValues, HaveExactSumsOfManyElements) {
   for (const LayerSetup& setup : in_every_layout(large("Scale"))) {
     const std::vector<PlainTensor> ones{{{9, 16, 31, 33}, std::vector<float>(147312, 1)}};
     LayerRun run(setup);
@@ -110,7 +110,7 @@ TEST(SpreadValues, SumsOfManyElementsAreExactToTheLastDigits) {
   }
 }
 
-TEST(SpreadValues, AddTheirWeightGradientsWhenAskedFor) {
+TEST(BroadcastValues, AccumulateWeightGradientsOnRequest) {
   for (const std::string type : {"Scale", "Bias", "PReLU"}) {
     LayerRun run(large(type));
     const std::vector<PlainTensor> factors{random_tensor({9, 16, 31, 33}, 46)};
@@ -134,7 +134,7 @@ TEST(Bias, InPlaceGivesTheSameBits) {
   EXPECT_EQ(together.backward_data(factors)[0].values, apart.backward_data(factors)[0].values);
 }
 
-TEST(SpreadValues, BeginAsCaffesDo) {
+TEST(BroadcastValues, HaveTheInitialValuesOfCaffe) {
   LayerSetup scale = large("Scale");
   scale.parameters = {{"bias_term", "true"}};
   scale.weights.push_back(scale.weights[0]);
@@ -152,32 +152,32 @@ std::string refusal(const std::string& type, const Parameters& parameters,
   return refusal_of(setup);
 }
 
-TEST(SpreadValues, RefuseAxesThatDoNotFit) {
+TEST(BroadcastValues, RefuseAxesThatDoNotFit) {
   for (const std::string type : {"Scale", "Bias"}) {
-    EXPECT_EQ(refusal(type, {{"axis", "0"}}, {{2, 3, 4, 5}}),
-              type +
-                  ": axis 0 is the batch, and its rows cannot have weights of their own: begin "
-                  "at axis 1");
+    EXPECT_EQ(
+        refusal(type, {{"axis", "0"}}, {{2, 3, 4, 5}}),
+        type + ": axis 0 is the batch, whose rows cannot have their own weights: begin at axis 1");
     EXPECT_EQ(refusal(type, {{"axis", "2"}, {"num_axes", "3"}}, {{2, 3, 4, 5}}),
               type + ": num_axes 3 from axis 2 on exceeds the 4 axes of its input 2x3x4x5");
     EXPECT_EQ(refusal(type, {{"axis", "-1"}}, {{2, 3, 1, 1}}),
               type +
-                  ": axis -1 counts from the last axis, but whether this 2x3x1x1 input has two "
-                  "axes or four cannot be told: write axis 1");
+                  ": axis -1 counts from the last axis, but this 2x3x1x1 input may have two "
+                  "axes or four: write axis 1");
     EXPECT_THAT(refusal(type, {{"axis", "4"}}, {{2, 3, 4, 5}}), HasSubstr("axis is '4'"));
     EXPECT_EQ(refusal(type, {}, {{2, 3, 4, 5}, {2, 3, 1, 1}}),
               type +
                   ": axis is 1, but with two inputs it must be 0: each row of the batch has "
-                  "values of its own");
-    EXPECT_EQ(refusal(type, {{"axis", "0"}}, {{2, 3, 4, 5}, {2, 4, 1, 1}}),
-              type + ": input 1 is 2x4x1x1, which does not begin as input 0, 2x3x4x5, does");
+                  "its own values");
+    EXPECT_EQ(
+        refusal(type, {{"axis", "0"}}, {{2, 3, 4, 5}, {2, 4, 1, 1}}),
+        type + ": input 1 is 2x4x1x1, which does not match the first axes of input 0, 2x3x4x5");
   }
 }
 
 TEST(Scale, RefusesABiasForEachRowOfTheBatch) {
   EXPECT_EQ(refusal("Scale", {{"axis", "0"}, {"bias_term", "true"}}, {{2, 3, 4, 5}, {2, 3, 1, 1}}),
-            "Scale: bias_term with two inputs would need a bias for each row of the batch: put a "
-            "Bias layer behind it");
+            "Scale: bias_term with two inputs would need a bias for each row of the batch: add a "
+            "Bias layer after it");
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ std::vector<int32_t> offered(const LayerSetup& setup) {
   return layouts;
 }
 
-// A copy is exact; the vectors have twelve digits.
+// A copy is exact, but the vectors have twelve digits.
 constexpr double as_written = 1e-11;
 
 TEST(Concat, AgreesWithTheReferenceInEveryLayout) {
@@ -57,7 +57,7 @@ TEST(Reshape, AgreesWithTheReferenceInEveryLayout) {
   expect_reference("reshape", "Reshape", as_written);
 }
 
-TEST(ShapeLayers, HaveTheGradientsOfDifferences) {
+TEST(ShapeLayers, GradientsMatchDifferences) {
   const auto check = [](LayerSetup setup) {
     for (const LayerSetup& one : in_every_layout(setup)) check_gradients(one);
   };
@@ -74,7 +74,7 @@ TEST(ShapeLayers, HaveTheGradientsOfDifferences) {
          .inputs = {y}});
 }
 
-TEST(Concat, TakesBlockedLayoutsOnlyWhereNoJointCutsABlockOnACpu) {
+TEST(Concat, OffersBlockedLayoutsOnlyForWholeBlocksOnACpu) {
   const auto layouts = [](int64_t a, int64_t b) {
     return offered({.type = "Concat",
                     .inputs = {random_tensor({1, a, 2, 2}, 1), random_tensor({1, b, 2, 2}, 1)}});
@@ -85,7 +85,7 @@ TEST(Concat, TakesBlockedLayoutsOnlyWhereNoJointCutsABlockOnACpu) {
   EXPECT_THAT(layouts(16, 4), ElementsAre(TANDEM_NCHW, TANDEM_NHWC));
 }
 
-TEST(Concat, RunsTheSameOnSeveralThreads) {
+TEST(Concat, IsTheSameOnSeveralThreads) {
   LayerSetup setup{.type = "Concat",
                    .inputs = {random_tensor({4, 48, 40, 9}, 1), random_tensor({4, 32, 40, 9}, 2)}};
   for (LayerSetup& one : in_every_layout(setup)) {
@@ -96,39 +96,39 @@ TEST(Concat, RunsTheSameOnSeveralThreads) {
   }
 }
 
-TEST(Concat, RefusesWhatCannotBeJoined) {
+TEST(Concat, RefusesInputsThatCannotBeJoined) {
   EXPECT_EQ(refused("Concat", {{2, 3, 4, 4}, {2, 3, 5, 4}}, {}),
             "Concat: input 1 is 2x3x5x4, but input 0 2x3x4x4: they may differ in axis 1 only");
   EXPECT_EQ(refused("Concat", {{2, 3, 4, 4}}, {{"axis", "1"}, {"concat_dim", "1"}}),
-            "Concat: write either axis or concat_dim, its old name, not both");
+            "Concat: write either axis or concat_dim, its former name, not both");
   EXPECT_EQ(refused("Concat", {{2, 3, 4, 4}}, {{"axis", "0"}}),
             "Concat: axis 0 is the batch, which is divided over the devices: only axes 1 to 3 are "
             "supported");
   EXPECT_EQ(refused("Concat", {{2, 3, 1, 1}}, {{"axis", "-1"}}),
-            "Concat: axis -1 counts from the last axis, which the shape 2x3x1x1 does not tell: "
-            "count from the first, which is 0");
+            "Concat: axis -1 counts from the last axis, which is not defined for the shape "
+            "2x3x1x1: count from the first axis, which is 0");
   EXPECT_EQ(to_string(shape_of("Concat", {{2, 3, 4, 5}, {2, 3, 4, 2}}, {{"axis", "-1"}})),
             "2x3x4x7");
 }
 
 TEST(Slice, RefusesCutsThatDoNotFit) {
   EXPECT_EQ(refused("Slice", {{2, 5, 4, 4}}, {}, 2),
-            "Slice: an extent of 5 does not fall into 2 equal parts: say where to cut with "
-            "slice_point");
+            "Slice: an extent of 5 cannot be divided into 2 equal parts: write slice_point");
   EXPECT_EQ(refused("Slice", {{2, 5, 4, 4}}, {{"slice_point", "2"}}, 3),
             "Slice: 1 slice_point make 2 parts, but 3 outputs are named");
-  EXPECT_EQ(refused("Slice", {{2, 5, 4, 4}}, {{"slice_point", "5"}}, 2),
-            "Slice: slice_point must go up, from above 0 to below the extent 5, but part 1 would "
-            "go from 5 to 5");
+  EXPECT_EQ(
+      refused("Slice", {{2, 5, 4, 4}}, {{"slice_point", "5"}}, 2),
+      "Slice: slice_point must increase, from above 0 to below the extent 5, but part 1 would "
+      "go from 5 to 5");
 }
 
-TEST(Tile, DemandsTheNumberOfTiles) {
+TEST(Tile, RequiresTheNumberOfTiles) {
   EXPECT_THAT(refused("Tile", {{2, 3, 4, 4}}, {{"tiles", "0"}}), HasSubstr("tiles is '0'"));
 }
 
-TEST(Crop, RefusesWhatLiesOutside) {
+TEST(Crop, RefusesABoxOutsideItsInput) {
   EXPECT_EQ(refused("Crop", {{2, 3, 6, 6}, {2, 3, 4, 5}}, {{"offset", "2"}}),
-            "Crop: axis 3 has 6, but 5 from offset 2 are asked for (input 0 is 2x3x6x6, input 1 "
+            "Crop: axis 3 has 6, but 5 from offset 2 are needed (input 0 is 2x3x6x6, input 1 "
             "2x3x4x5)");
   EXPECT_EQ(refused("Crop", {{2, 3, 6, 6}, {2, 3, 4, 5}},
                     {{"offset", "1"}, {"offset", "1"}, {"offset", "1"}}),
@@ -136,33 +136,33 @@ TEST(Crop, RefusesWhatLiesOutside) {
             "for each");
 }
 
-TEST(Flatten, RefusesToEndBeforeItBegins) {
+TEST(Flatten, RefusesAnEndBeforeItsBegin) {
   EXPECT_EQ(refused("Flatten", {{2, 3, 4, 4}}, {{"axis", "3"}, {"end_axis", "2"}}),
             "Flatten: end_axis 2 comes before axis 3");
   EXPECT_THAT(refused("Flatten", {{2, 3, 4, 4}}, {{"axis", "0"}}), HasSubstr("is the batch"));
 }
 
-TEST(Reshape, RefusesWhatDoesNotFit) {
+TEST(Reshape, RefusesExtentsThatDoNotFit) {
   const auto reshape = [](const Parameters& parameters) {
     return refused("Reshape", {{2, 6, 4, 5}}, parameters);
   };
   EXPECT_EQ(reshape({{"dim", "0"}, {"dim", "7"}}),
-            "Reshape: the input has 120 elements a row (2x6x4x5), the result would be 2x7x1x1");
+            "Reshape: the input has 120 elements per row (2x6x4x5), the result would be 2x7x1x1");
   EXPECT_EQ(reshape({{"dim", "0"}, {"dim", "7"}, {"dim", "-1"}}),
-            "Reshape: the input's 240 elements (2x6x4x5) do not fall into 14, so that dim -1 has "
-            "no value");
+            "Reshape: the input's 240 elements (2x6x4x5) are not divisible by 14, so dim -1 has no "
+            "value");
   EXPECT_EQ(reshape({{"dim", "0"}, {"dim", "-1"}, {"dim", "-1"}}),
-            "Reshape: dim -1, what is left over, can be written once only");
+            "Reshape: dim -1 can be written only once");
   EXPECT_EQ(reshape({{"dim", "2"}, {"dim", "120"}}),
             "Reshape: dim 2 for the batch axis, which is divided over the devices: begin with "
             "dim: 0, or write axis: 1");
   EXPECT_EQ(reshape({{"axis", "1"}, {"num_axes", "1"}, {"dim", "2"}, {"dim", "3"}}),
             "Reshape: the result would have 5 axes, 2x2x3x4x5, but only N, C, H, W are supported");
   EXPECT_EQ(reshape({{"axis", "3"}, {"num_axes", "2"}, {"dim", "5"}}),
-            "Reshape: axis 3 and the 2 axes from it on end behind the last of N, C, H, W");
+            "Reshape: axis 3 and the 2 axes from it on exceed N, C, H, W");
 }
 
-TEST(InPlace, FlattenAndReshapeLeaveTheMemoryAlone) {
+TEST(InPlace, FlattenAndReshapeKeepTheMemory) {
   for (const auto& [type, parameters] : {std::pair<std::string, Parameters>{"Flatten", {}},
                                          {"Reshape", {{"dim", "0"}, {"dim", "-1"}}}}) {
     const LayerSetup setup{.type = type,

@@ -1,11 +1,12 @@
-// Kernels of bfloat16 and float16 beside the same kernels in float32, which reference_test.cpp and
-// its neighbours hold against float64 to 1e-6. Inputs, output gradients and weights are numbers
-// that the dtype has, so that both compute from the same ones, in float32, and what is left is what
-// rounding to 8 or 11 significant bits takes away where a result is stored: u = 2^-8 or 2^-11 of it
-// at most. Hence the bound of a tensor, as max |a - b| / max |b|: u for every rounding between the
-// inputs and the result that is not exact, and 1e-4 for sums in another order. Weight gradients are
-// float32: they have roundings where backward reads what forward has stored, and on a GPU one more
-// behind a convolution, as cuDNN writes them in the tensors' dtype.
+// Kernels in bfloat16 and float16 compared with the same kernels in float32, which
+// reference_test.cpp and its neighbours compare with float64 to 1e-6. Inputs, output gradients and
+// weights are numbers that the 16-bit dtype can hold, so that both kernels compute from the same
+// numbers, in float32. What remains is the rounding of stored results to 8 or 11 significant bits:
+// at most u = 2^-8 or 2^-11 of the result. So the bound for a tensor, as max |a - b| / max |b|, is
+// u for every inexact rounding between the inputs and the result, and 1e-4 for sums in another
+// order. Weight gradients are float32. They have roundings if the backward pass reads what the
+// forward pass stored, and one more in a convolution on a GPU, since cuDNN writes them in the
+// tensors' dtype.
 #include <gtest/gtest.h>
 
 #include "tests/support/computable.h"
@@ -16,13 +17,13 @@ namespace {
 
 constexpr double order_of_sums = 1e-4;
 
-// How often each result has been rounded.
+// The number of roundings of each result.
 struct Roundings {
   double output = 1, input_gradient = 1, weight_gradient = 0;
 };
 
-// On the device's kernels.
-double on_gpus(double cpu, double gpu) {
+// The value for the kernels under test.
+double by_device(double cpu, double gpu) {
   return kernels_run_on_a_cpu() ? cpu : gpu;
 }
 
@@ -30,7 +31,8 @@ class SixteenBits : public testing::TestWithParam<int32_t> {
  protected:
   void SetUp() override {
     const uint32_t known = layer_registry().kernel("ReLU", kernel_device().kind()).dtypes;
-    if ((known >> GetParam() & 1U) == 0) GTEST_SKIP() << "no kernel here knows this dtype";
+    if ((known >> GetParam() & 1U) == 0)
+      GTEST_SKIP() << "no kernel of this device supports the dtype";
     const std::string reason = not_computable(GetParam());
     if (!reason.empty()) GTEST_SKIP() << reason;
   }
@@ -59,8 +61,8 @@ class SixteenBits : public testing::TestWithParam<int32_t> {
     }
   }
 
-  // In every layout that the kernel offers for the dtype; a GPU's kernel of float32 may not know
-  // it.
+  // In every layout that the kernel offers for the dtype. A GPU's float32 kernel may not support
+  // all of them, so it runs in the plain one.
   static void compare_with_float32(const LayerSetup& plain,
                                    const std::vector<PlainTensor>& gradients,
                                    const Roundings& roundings) {
@@ -75,7 +77,7 @@ class SixteenBits : public testing::TestWithParam<int32_t> {
         expect_rounded(actual.backward_data(gradients), expected.backward_data(gradients),
                        roundings.input_gradient, "input gradient ");
       }
-      // A slice of the inputs leaves the others' weights alone.
+      // With a slice of the inputs, only a part of the weight gradient is written.
       const bool trained = !half.weights.empty() && half.type != "BatchNorm" && half.input_end < 0;
       if (trained) {
         const std::vector<PlainTensor> first = expected.backward_weights(gradients);
@@ -107,7 +109,7 @@ class SixteenBits : public testing::TestWithParam<int32_t> {
   }
 };
 
-// Of kernels whose arithmetic is oneDNN's on a cpu, which in bfloat16 takes AVX-512.
+// Kernels that use oneDNN on a cpu, which needs AVX-512 for bfloat16.
 class SixteenBitProducts : public SixteenBits {
  protected:
   void SetUp() override {
@@ -118,11 +120,14 @@ class SixteenBitProducts : public SixteenBits {
   }
 };
 
-// The host asks for it: a kernel that does not say so works in float32 between conversions.
-TEST_P(SixteenBits, AreWhatTheKernelsOfCommonNetsSayTheyKnow) {
-  for (const char* type :
-       {"Convolution", "InnerProduct", "ReLU", "Pooling", "LRN", "Dropout", "Concat", "Eltwise",
-        "Split", "BatchNorm", "Scale", "Flatten", "Reshape", "Reorder"}) {
+// A kernel that does not state the dtype works in float32 between conversions.
+TEST_P(SixteenBits, KernelsOfCommonLayersStateTheDtype) {
+  std::vector<const char*> types{
+      "AbsVal", "BatchNorm", "BNLL",    "Bias",  "Concat",  "Convolution",  "Dropout",
+      "ELU",    "Eltwise",   "Exp",     "GELU",  "Flatten", "InnerProduct", "LRN",
+      "Log",    "PReLU",     "Pooling", "Power", "ReLU",    "Reorder",      "Reshape",
+      "Scale",  "SiLU",      "Sigmoid", "Split", "Swish",   "TanH",         "Threshold"};
+  for (const char* type : types) {
     const uint32_t known = layer_registry().kernel(type, kernel_device().kind()).dtypes;
     EXPECT_NE(known >> GetParam() & 1U, 0U) << type;
     EXPECT_NE(known >> TANDEM_FLOAT32 & 1U, 0U) << type;
@@ -132,10 +137,10 @@ TEST_P(SixteenBits, AreWhatTheKernelsOfCommonNetsSayTheyKnow) {
 TEST_P(SixteenBitProducts, ConvolutionRoundsItsResultsOnly) {
   // On a GPU the bias is added to a rounded sum.
   expect_reference("convolution", "Convolution",
-                   {.output = on_gpus(1, 2), .weight_gradient = on_gpus(0, 1)});
+                   {.output = by_device(1, 2), .weight_gradient = by_device(0, 1)});
 }
-TEST_P(SixteenBits, DeconvolutionOfAGpuRoundsItsResultsOnly) {
-  if (kernels_run_on_a_cpu()) GTEST_SKIP() << "the cpu's knows float32 only";
+TEST_P(SixteenBits, DeconvolutionOnAGpuRoundsItsResultsOnly) {
+  if (kernels_run_on_a_cpu()) GTEST_SKIP() << "the cpu kernel supports float32 only";
   expect_reference("deconvolution", "Deconvolution", {.output = 2, .weight_gradient = 1});
 }
 TEST_P(SixteenBitProducts, InnerProductRoundsItsResultsOnly) {
@@ -145,37 +150,54 @@ TEST_P(SixteenBits, ReluRoundsItsResultsOnly) {
   expect_reference("relu", "ReLU");
 }
 TEST_P(SixteenBits, ElementwiseLayersRoundTheirResultsOnly) {
-  expect_reference("swish", "Swish");
   expect_reference("absval", "AbsVal");
+  expect_reference("bnll", "BNLL");
+  expect_reference("gelu", "GELU");
+  expect_reference("log", "Log");
+  expect_reference("power", "Power");
+  expect_reference("silu", "SiLU");
+  expect_reference("swish", "Swish");
+  expect_reference("threshold", "Threshold", {0, 0, 0});
 }
-TEST_P(SixteenBits, ALayerThatReadsItsOutputBackwardReadsItRounded) {
-  // y (1 - y) of a rounded y: u of y, at most of 1, against the largest slope, at least 1/8 here.
+TEST_P(SixteenBits, ElementwiseLayersReadTheirRoundedOutputBackward) {
+  // The slope is computed from a rounded y and the product is rounded. The largest slopes here are
+  // at least 1/8 (Sigmoid, u of y (1 - y) is at most 1/4 of it), 1/2 (TanH), 1 (ELU), and that of
+  // the largest y (Exp).
   expect_reference("sigmoid", "Sigmoid", {.input_gradient = 3});
+  expect_reference("tanh", "TanH", {.input_gradient = 3});
+  expect_reference("elu", "ELU", {.input_gradient = 2});
+  expect_reference("exp", "Exp", {.input_gradient = 2});
+}
+TEST_P(SixteenBits, PReluAndBiasRoundTheirResultsOnly) {
+  expect_reference("prelu", "PReLU");
+  expect_reference("bias", "Bias");
+  expect_reference("bias_by_input", "Bias");
 }
 TEST_P(SixteenBitProducts, PoolingRoundsItsResultsOnly) {
-  // On a cpu a mean over a window that sticks out is rounded, scaled and rounded again.
-  const double times = on_gpus(2, 1);
+  // On a cpu, a mean over a window beyond the edge is rounded, scaled and rounded again.
+  const double times = by_device(2, 1);
   expect_reference("pooling", "Pooling", {.output = times, .input_gradient = times});
 }
-TEST_P(SixteenBits, ConcatAndFlattenMoveBitsOnly) {
+TEST_P(SixteenBits, ConcatAndFlattenKeepTheBits) {
   expect_reference("concat", "Concat", {0, 0, 0});
   expect_reference("flatten", "Flatten", {0, 0, 0});
 }
 TEST_P(SixteenBits, EltwiseRoundsItsResultsOnly) {
   expect_reference("eltwise", "Eltwise");
 }
-TEST_P(SixteenBitProducts, LrnMayKeepAnotherRoundedTensorForItsBackwardPass) {
-  expect_reference("lrn", "LRN", {.input_gradient = on_gpus(2, 1)});
+TEST_P(SixteenBitProducts, LrnMaySaveARoundedTensorForItsBackwardPass) {
+  expect_reference("lrn", "LRN", {.input_gradient = by_device(2, 1)});
 }
 TEST_P(SixteenBits, ScaleRoundsItsResultsOnly) {
   expect_reference("scale", "Scale");
+  expect_reference("scale_by_input", "Scale");
 }
 TEST_P(SixteenBits, BatchNormReadsItsRoundedOutputBackward) {
-  // dx = (dy - mean - y * slope) * scale, with y twice: in the sum and beside it.
+  // dx = (dy - mean - y * slope) * scale contains y twice: the sum for the slope reads it, too.
   expect_reference("batch_norm", "BatchNorm", {.input_gradient = 3});
 }
 
-TEST_P(SixteenBitProducts, WeightsAreRoundedAsTheyAreFetched) {
+TEST_P(SixteenBitProducts, WeightsAreRoundedWhenTheyAreRead) {
   std::vector<LayerSetup> setups{
       {.type = "InnerProduct",
        .parameters = {{"num_output", "12"}},
@@ -208,8 +230,8 @@ TEST_P(SixteenBits, DropoutDropsTheSameElementsAsInFloat32) {
 }
 
 TEST_P(SixteenBits, SplitAddsGradientsInFloat32AndRoundsOnce) {
-  // 1, and three times a third of its last place: added one after the other in 16 bits, none of
-  // them would change anything.
+  // 1, and three times a third of its last digit: if they were added one by one in 16 bits, none of
+  // them would change the sum.
   const Shape shape{1, 16, 3, 2};
   const auto all = [&](float value) { return PlainTensor{shape, std::vector<float>(96, value)}; };
   const float third = rounded(static_cast<float>(2 * u() / 3));
@@ -220,7 +242,7 @@ TEST_P(SixteenBits, SplitAddsGradientsInFloat32AndRoundsOnce) {
   EXPECT_EQ(sum.values, all(static_cast<float>(1 + 2 * u())).values);
 }
 
-TEST_P(SixteenBits, ReorderChangesLayoutAndDtypeAtOnceAndBack) {
+TEST_P(SixteenBits, ReorderConvertsLayoutAndDtypeInBothDirections) {
   const PlainTensor values = random_tensor({2, 16, 3, 2}, 4);
   for (LayerSetup setup : in_every_layout({.type = "Reorder", .inputs = {values}})) {
     SCOPED_TRACE(layout_text(setup));
@@ -232,7 +254,7 @@ TEST_P(SixteenBits, ReorderChangesLayoutAndDtypeAtOnceAndBack) {
   }
 }
 
-TEST_P(SixteenBits, WhatIsNotANumberStaysNone) {
+TEST_P(SixteenBits, NanStaysNan) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   PlainTensor values{{1, 16, 1, 2}, std::vector<float>(32, nan)};
   LayerSetup setup{.type = "ReLU", .inputs = {values}};
@@ -241,7 +263,7 @@ TEST_P(SixteenBits, WhatIsNotANumberStaysNone) {
   for (const float value : output.values) EXPECT_TRUE(std::isnan(value));
 }
 
-TEST_P(SixteenBitProducts, ASliceOfAnInnerProductIsAPartOfTheWhole) {
+TEST_P(SixteenBitProducts, SlicesOfAnInnerProductEqualTheWhole) {
   LayerSetup setup{.type = "InnerProduct",
                    .parameters = {{"num_output", "12"}},
                    .inputs = {random_tensor({4, 20, 1, 1}, 5)},
@@ -254,9 +276,9 @@ TEST_P(SixteenBitProducts, ASliceOfAnInnerProductIsAPartOfTheWhole) {
   compare_with_float32(rounded(setup), {rounded(random_tensor({4, 6, 1, 1}, 8))}, {});
 }
 
-// As tensor cores read them.
-TEST_P(SixteenBits, ConvolutionsOfAGpuAskForNhwc) {
-  if (kernels_run_on_a_cpu()) GTEST_SKIP() << "a cpu's have layouts of their own";
+// Tensor cores read NHWC.
+TEST_P(SixteenBits, ConvolutionsOnAGpuPreferNhwc) {
+  if (kernels_run_on_a_cpu()) GTEST_SKIP() << "the cpu kernels prefer other layouts";
   const LayerSetup setup{
       .type = "Convolution",
       .parameters = {{"num_output", "4"}, {"kernel_size", "3"}},
@@ -269,8 +291,8 @@ TEST_P(SixteenBits, ConvolutionsOfAGpuAskForNhwc) {
   EXPECT_GT(options[1].extra_bytes, options[0].extra_bytes);
 }
 
-TEST_P(SixteenBits, NumbersAreRoundedToTheNearestEvenOne) {
-  // Ties, the largest numbers, the smallest, and what lies beyond both.
+TEST_P(SixteenBits, NumbersAreRoundedToNearestEven) {
+  // Ties, the largest and the smallest numbers, and numbers out of range.
   std::vector<float> values;
   for (const float scale : {1.0F, 65504.0F, 1e-7F, 6.1e-5F, 3e38F, 1e-37F}) {
     for (int i = -16; i <= 16; ++i) {

@@ -1,5 +1,5 @@
-// Sliced bindings (tandem_binding): what the slices of a layer give together is what it gives
-// whole.
+// Sliced bindings (tandem_binding): the results of a layer's slices together equal those of the
+// whole layer.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -34,7 +34,7 @@ void expect_near(const std::vector<float>& actual, const std::vector<float>& exp
   for (size_t i = 0; i < actual.size(); ++i) EXPECT_NEAR(actual[i], expected[i], 2e-5) << i;
 }
 
-TEST(SlicedOutputs, AreThoseChannelsOfTheWhole) {
+TEST(SlicedOutputs, EqualTheirChannelsOfTheWhole) {
   const PlainTensor whole = LayerRun(inner_product()).forward()[0];
   for (const auto& slice : output_slices) {
     LayerRun run(slice_of(inner_product(), slice));
@@ -42,7 +42,7 @@ TEST(SlicedOutputs, AreThoseChannelsOfTheWhole) {
   }
 }
 
-TEST(SlicedOutputs, GiveInputGradientsThatAddUpToTheWhole) {
+TEST(SlicedOutputs, HaveInputGradientsThatSumToTheWhole) {
   LayerRun run(inner_product());
   run.forward();
   const std::vector<float> whole = run.backward_data({gradient})[0].values;
@@ -57,7 +57,7 @@ TEST(SlicedOutputs, GiveInputGradientsThatAddUpToTheWhole) {
   expect_near(sum, whole);
 }
 
-TEST(SlicedOutputs, GiveTheirOwnRowsOfTheWeightGradients) {
+TEST(SlicedOutputs, HaveTheirRowsOfTheWeightGradients) {
   LayerRun run(inner_product());
   run.forward();
   const std::vector<PlainTensor> whole = run.backward_weights({gradient});
@@ -76,7 +76,7 @@ TEST(SlicedOutputs, GiveTheirOwnRowsOfTheWeightGradients) {
   }
 }
 
-TEST(SlicedOutputs, LeaveTheOtherChannelsOfAWholeOutputAlone) {
+TEST(SlicedOutputs, KeepTheOtherChannelsOfAWholeOutput) {
   const PlainTensor whole = LayerRun(inner_product()).forward()[0];
   LayerSetup setup = slice_of(inner_product(), {7, 15});
   setup.whole_outputs = true;
@@ -94,7 +94,7 @@ LayerSetup input_slice_of(LayerSetup setup, std::pair<int64_t, int64_t> slice) {
   return setup;
 }
 
-TEST(SlicedInputs, AddUpToTheWholeOutput) {
+TEST(SlicedInputs, SumToTheWholeOutput) {
   PlainTensor sum;
   for (const auto& slice : input_slices) {
     LayerSetup setup = input_slice_of(inner_product(), slice);
@@ -104,7 +104,7 @@ TEST(SlicedInputs, AddUpToTheWholeOutput) {
   expect_near(sum.values, LayerRun(inner_product()).forward()[0].values);
 }
 
-TEST(SlicedInputs, GetTheirOwnPartOfTheInputGradient) {
+TEST(SlicedInputs, HaveTheirElementsOfTheInputGradient) {
   LayerRun run(inner_product());
   run.forward();
   PlainTensor whole = run.backward_data({gradient})[0];
@@ -119,7 +119,7 @@ TEST(SlicedInputs, GetTheirOwnPartOfTheInputGradient) {
   }
 }
 
-TEST(SlicedInputs, WriteTheirOwnColumnsOfTheWeightGradientAndTheBiasOnce) {
+TEST(SlicedInputs, WriteTheirColumnsOfTheWeightGradientAndTheBiasOnce) {
   LayerRun run(inner_product());
   run.forward();
   const std::vector<PlainTensor> whole = run.backward_weights({gradient});
@@ -136,7 +136,7 @@ TEST(SlicedInputs, WriteTheirOwnColumnsOfTheWeightGradientAndTheBiasOnce) {
   for (size_t i = 0; i < 2; ++i) expect_near(sum[i].values, whole[i].values);
 }
 
-// Of every type that says so and has no weights, those that stand beside the sdk's included.
+// All types with the trait and without weights, also those that do not use the sdk.
 TEST(SlicedLayers, WithoutWeightsGiveTheSameBitsAsTheWhole) {
   int tested = 0;
   for (const std::string& type : layer_registry().layer_types()) {
@@ -165,7 +165,7 @@ TEST(SlicedLayers, WithoutWeightsGiveTheSameBitsAsTheWhole) {
   EXPECT_GE(tested, 12);
 }
 
-TEST(SavesNothing, IsSaidOnlyByTypesWhoseKernelsKeepNothing) {
+TEST(SavesNothing, IsATraitOnlyOfTypesWhoseKernelsSaveNothing) {
   for (const std::string& type : layer_registry().layer_types()) {
     if ((layer_registry().layer_type(type).traits & TANDEM_SAVES_NOTHING) == 0) continue;
     if ((layer_registry().layer_type(type).traits & TANDEM_SLICED_OUTPUTS) == 0) continue;

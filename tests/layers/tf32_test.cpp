@@ -1,6 +1,6 @@
-// Products of float32 that may round their factors to TF32, on kernels for GPUs: how much they
-// round, and that convolutions of channels last, as tensor cores read them, give what those of
-// channels first give.
+// float32 products that may round their factors to TF32, in kernels for GPUs: the error of the
+// rounding, and that convolutions with channels last, as tensor cores need them, equal those with
+// channels first.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace tandem::test {
 namespace {
 
-// What follows is of both factors of a product, each rounded to 11 significant bits.
+// The bound for products of two factors, each rounded to 11 significant bits.
 constexpr double rounding = 2e-3;
 
 class Tf32 : public testing::Test {
@@ -36,7 +36,7 @@ LayerSetup filtering(const std::string& type, const Parameters& parameters, cons
 }
 
 // A first layer of three channels, two groups, a kernel of one pixel, groups of one channel,
-// dilation, an output of one pixel, and the way back.
+// dilation, an output of one pixel, and a deconvolution.
 std::vector<LayerSetup> setups() {
   return {filtering("Convolution",
                     {{"num_output", "8"}, {"kernel_size", "5"}, {"stride", "2"}, {"pad", "2"}},
@@ -59,8 +59,8 @@ std::vector<LayerSetup> setups() {
                     {2, 4, 4, 5}, {4, 3, 3, 3}, 6)};
 }
 
-// Of TF32 tensor cores want channels last; all bits of float32 are had as ever.
-TEST_F(Tf32, ConvolutionsAskForNhwcAndThoseOfFloat32ForNchw) {
+// In TF32, tensor cores need channels last; full float32 stays as it was.
+TEST_F(Tf32, ConvolutionsPreferNhwcAndThoseInFloat32Nchw) {
   for (LayerSetup setup : setups()) {
     const auto options = LayerRun(setup).layouts();
     ASSERT_EQ(options.size(), 2U) << setup.type;
@@ -86,9 +86,8 @@ void expect_same(const std::vector<PlainTensor>& actual, const std::vector<Plain
   }
 }
 
-// On the stand-in products are added in one order, so that a weight in a wrong place is the only
-// difference there can be.
-TEST_F(Tf32, ConvolutionsInNhwcGiveWhatThoseInNchwGive) {
+// The stand-in adds products in one order, so that only a wrong index can make a difference.
+TEST_F(Tf32, ConvolutionsInNhwcEqualThoseInNchw) {
   for (const LayerSetup& first : setups()) {
     LayerSetup last = first;
     last.input_layout = last.output_layout = TANDEM_NHWC;
@@ -104,7 +103,7 @@ TEST_F(Tf32, ConvolutionsInNhwcGiveWhatThoseInNchwGive) {
   }
 }
 
-TEST_F(Tf32, ConvolutionsInNhwcAreMeasuredAndToldAsOthers) {
+TEST_F(Tf32, ConvolutionsInNhwcAreMeasuredAndReportedLikeOthers) {
   for (LayerSetup setup : setups()) {
     setup.input_layout = setup.output_layout = TANDEM_NHWC;
     LayerRun plain(setup);
@@ -118,8 +117,8 @@ TEST_F(Tf32, ConvolutionsInNhwcAreMeasuredAndToldAsOthers) {
   }
 }
 
-// 11 significant bits of every factor, where the binding's flag allows it, and all of them else.
-TEST_F(Tf32, FactorsAreRoundedWhereTheUserAllowsItOnly) {
+// Factors have 11 significant bits if the binding's flag allows it, otherwise all of them.
+TEST_F(Tf32, FactorsAreRoundedOnlyIfTheUserAllowsIt) {
   LayerSetup product{
       .type = "InnerProduct",
       .parameters = {{"num_output", "13"}},
@@ -136,7 +135,7 @@ TEST_F(Tf32, FactorsAreRoundedWhereTheUserAllowsItOnly) {
       LayerRun exact(kept), rounded(allowed);
       const auto expect_rounded = [](const PlainTensor& actual, const PlainTensor& expected) {
         const double error = relative_difference(actual.values, expected.values);
-        // A GPU's libraries may round, but need not for odd shapes.
+        // The libraries of a GPU may round, but need not for odd shapes.
         if (is_stand_in()) {
           EXPECT_GT(error, 1e-5);
         }

@@ -1,4 +1,4 @@
-// Convolutions that Winograd's algorithm does, against sums in float64 and against direct ones.
+// Convolutions by Winograd's algorithm, compared with sums in float64 and with direct convolutions.
 #include <gmock/gmock.h>
 
 #include "tests/support/layer_test.h"
@@ -19,7 +19,7 @@ LayerSetup convolution(const Shape& input, int64_t outputs, int64_t group, const
           .output_layout = TANDEM_NCHW16C};
 }
 
-// The machine has the kernels, and the setup takes them.
+// The machine has the kernels, and the setup uses them.
 bool is_winograd(const LayerSetup& setup) {
   return LayerRun(setup).algorithm().find("wino") != std::string::npos;
 }
@@ -89,13 +89,12 @@ void expect_as_in_float64(const Shape& input, int64_t outputs, int64_t group, in
   EXPECT_LE(difference(gradients[1].values, sums.db), 2e-6);
 }
 
-TEST(Winograd, HasTheOutputsAndGradientsOfSumsInFloat64) {
+TEST(Winograd, AgreesWithSumsInFloat64) {
   expect_as_in_float64({4, 32, 16, 16}, 48, 1, 1);
 }
 
-// The places behind the weights' end with the memory that the kernel asked for, whose end is
-// guarded.
-TEST(Winograd, HasTheOutputsOfSumsInFloat64AlsoWhereNothingIsTrained) {
+// Memory of exactly the size that the kernel asked for, with guards: the weights are at its end.
+TEST(Winograd, AgreesWithSumsInFloat64WithoutTraining) {
   for (const int64_t group : {1, 2}) {
     LayerSetup setup = convolution({4, 32, 16, 16}, 32, group, "1");
     setup.phase = TANDEM_TEST;
@@ -109,29 +108,28 @@ TEST(Winograd, HasTheOutputsOfSumsInFloat64AlsoWhereNothingIsTrained) {
   }
 }
 
-TEST(Winograd, GoesThroughTheGroupsOneByOne) {
+TEST(Winograd, ProcessesTheGroupsOneByOne) {
   expect_as_in_float64({4, 64, 17, 15}, 32, 2, 1);
 }
 
-TEST(Winograd, TakesImagesWithoutPadding) {
+TEST(Winograd, SupportsImagesWithoutPadding) {
   expect_as_in_float64({5, 16, 18, 18}, 16, 1, 0);
 }
 
-// As many rows as make two sizes of parts.
-// oneDNN's working memory for a row depends on the cpu's caches: a batch that has to be parted on
-// one cpu does not have to on another.
-TEST(Winograd, OfALargeBatchGoesPartByPart) {
+// Enough rows for blocks of two sizes. oneDNN's working memory per row depends on the cpu's caches,
+// so that a batch may be divided on one cpu and not on another.
+TEST(Winograd, DividesALargeBatchIntoBlocks) {
   LayerSetup setup;
-  bool is_parted = false;
+  bool is_divided = false;
   for (const int64_t rows : {21, 85}) {
     setup = convolution({rows, 64, 56, 56}, 192, 1, "1");
     if (!is_winograd(setup)) GTEST_SKIP() << "this machine's oneDNN has no Winograd kernels";
     LayerRun run(setup);
     EXPECT_LE(run.report().scratch_bytes, int64_t{128} << 20);
-    is_parted = run.algorithm().find(" rows at a time") != std::string::npos;
-    if (is_parted) break;
+    is_divided = run.algorithm().find(" rows at a time") != std::string::npos;
+    if (is_divided) break;
   }
-  if (!is_parted) GTEST_SKIP() << "on this cpu oneDNN needs little working memory for 85 rows";
+  if (!is_divided) GTEST_SKIP() << "on this cpu oneDNN needs little working memory for 85 rows";
   LayerRun parts(setup);
   setup.parameters.emplace_back("algorithm", "DIRECT");
   LayerRun direct(setup);
@@ -147,7 +145,7 @@ TEST(Winograd, OfALargeBatchGoesPartByPart) {
   }
 }
 
-TEST(Winograd, AddsToWeightGradientsWhenAskedFor) {
+TEST(Winograd, AccumulatesWeightGradientsOnRequest) {
   const LayerSetup setup = convolution({4, 32, 16, 16}, 32, 2, "1");
   if (!is_winograd(setup)) GTEST_SKIP() << "this machine's oneDNN has no Winograd kernels";
   LayerRun run(setup);
@@ -161,7 +159,7 @@ TEST(Winograd, AddsToWeightGradientsWhenAskedFor) {
   }
 }
 
-TEST(Winograd, IsNotForStridesDilationsOrVeryFewPixels) {
+TEST(Winograd, IsNotUsedForStridesDilationsOrVeryFewPixels) {
   const auto with = [](const char* name, const char* value) {
     LayerSetup setup = convolution({4, 32, 16, 16}, 32, 1, "1");
     setup.parameters.emplace_back(name, value);
@@ -172,7 +170,7 @@ TEST(Winograd, IsNotForStridesDilationsOrVeryFewPixels) {
   EXPECT_FALSE(is_winograd(convolution({1, 32, 8, 8}, 32, 1, "1")));
 }
 
-TEST(Winograd, GivesTheSameBitsEveryTime) {
+TEST(Winograd, HasTheSameBitsEveryTime) {
   const LayerSetup setup = convolution({8, 32, 16, 16}, 32, 1, "1");
   LayerRun first(setup), second(setup);
   const PlainTensor y = first.forward()[0], dy = random_tensor(y.shape, 4);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/model/initial_weights.h"
 #include "tests/model/net_test.h"
 #include "tests/model/wire.h"
 #include "tests/support/temp_folder.h"

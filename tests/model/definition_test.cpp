@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/model/classes.h"
+#include "core/model/models.h"
 #include "tests/model/thrown.h"
 #include "tests/support/temp_folder.h"
 

@@ -6,6 +6,8 @@
 
 #include "core/model/net.h"
 
+#include "core/model/initial_weights.h"
+
 namespace tandem {
 namespace {
 

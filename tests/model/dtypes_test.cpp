@@ -4,7 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/precision.h"
+#include "core/base/shape.h"
+#include "core/model/initial_weights.h"
 #include "tests/model/net_test.h"
 #include "tests/model/thrown.h"
 
@@ -132,7 +133,7 @@ TEST(Dtypes, Tf32IsRefusedWhereTheBackendDoesNotComputeInIt) {
   EXPECT_THAT(thrown([&] {
                 (void)build(data_layer + inner_product("ip", "data", "ip") + loss_layer, options);
               }),
-              HasSubstr("precision tf32: devices of kind 'fake' do not multiply in it"));
+              HasSubstr("precision tf32: fake devices do not support it"));
 }
 
 }  // namespace

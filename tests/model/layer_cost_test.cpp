@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/model/layer_calls.h"
+#include "core/model/models.h"
 #include "core/model/net.h"
 #include "core/plugin/registry.h"
 #include "tests/support/folders.h"

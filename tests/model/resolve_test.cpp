@@ -170,7 +170,7 @@ TEST(Refusal, AnInputMadeFurtherDownIsACycleOrAWrongOrder) {
       build_failure(data_layer + layer("a", "test.Add", "data", "x", "bottom: 'y'") +
                     layer("b", "ReLU", "x", "y") + inner_product("ip", "y", "ip") + loss_layer),
       "layer 'a' (test.Add): its input 'y' is made only below it, by layer 'b' (ReLU) "
-      "(net.prototxt:3): a layer stands below those whose outputs it reads, and there can be "
+      "(net.prototxt:3): a layer must be below those whose outputs it reads, and there can be "
       "no cycle (net.prototxt:2)");
   EXPECT_THAT(build_failure(data_layer + layer("a", "test.Add", "data", "x", "bottom: 'x'")),
               HasSubstr("its input 'x' is made by itself"));
@@ -186,7 +186,7 @@ TEST(Refusal, PythonAndWindowDataLayersSayWhatToDo) {
   EXPECT_EQ(build_failure(data_layer + layer("p", "Python", "data", "p",
                                              "python_param { module: 'm' layer: 'L' }")),
             "layer 'p' (Python): Python layers are not run; write it in C++, which "
-            "docs/write_a_layer.md shows, or take a layer that exists ('tandem layers') "
+            "docs/guide/write_a_layer.md shows, or take a layer that exists ('tandem layers') "
             "(net.prototxt:2)");
   EXPECT_EQ(build_failure("layer { name: 'w' type: 'WindowData' top: 'data' top: 'label' }" +
                           inner_product("ip", "data", "ip") + loss_layer),

@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "core/model/definition.h"
+#include "core/model/learning_rate.h"
+#include "core/model/models.h"
 #include "tests/model/thrown.h"
 #include "tests/support/temp_folder.h"
 
@@ -84,7 +86,7 @@ TEST(SolverDefinition, ReadsTheRulesConstants) {
   EXPECT_EQ(solver.momentum2, 0.99);
   EXPECT_EQ(solver.delta, 0.1);
   EXPECT_EQ(solver.rms_decay, 0.5);
-  EXPECT_EQ(solver.batches_per_update, 4);
+  EXPECT_EQ(solver.micro_batches_per_step, 4);
   EXPECT_EQ(solver.clip_gradients, 35);
   EXPECT_EQ(solver.regularization, "L1");
   EXPECT_EQ(solver.trust_coefficient, 0.02);

@@ -6,6 +6,8 @@
 
 #include "tests/model/net_test.h"
 
+#include "core/model/initial_weights.h"
+
 namespace tandem {
 namespace {
 

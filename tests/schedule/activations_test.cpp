@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/schedule/builder/plan_builder.h"
-#include "core/schedule/strategies/strategy_options.h"
+#include "core/schedule/strategies/strategies.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
 
@@ -30,7 +30,7 @@ Net joined_net(int32_t phase = TANDEM_TRAIN) {
 struct Case {
   std::string strategy;  // or "testing"
   int devices;
-  RoleOptions roles = {};
+  StrategyOptions options = {};
   std::string name = strategy;
 };
 
@@ -38,9 +38,10 @@ Plan plan_of(const Case& which) {
   static const Net training = joined_net(), testing = joined_net(TANDEM_TEST);
   const bool tests = which.strategy == "testing";
   StrategyInputs inputs = inputs_of(tests ? testing : training, which.devices);
-  inputs.options.split = "fc1";
-  inputs.options = options_of(which.strategy, inputs.options);
-  inputs.options.roles = which.roles;
+  inputs.options = which.options;
+  if (which.strategy == "sequential" || which.strategy == "two_phase") {
+    inputs.options["split"] = "fc1";
+  }
   return tests ? build_testing_plan(inputs) : build_plan(which.strategy, inputs);
 }
 
@@ -51,23 +52,19 @@ std::vector<Case> cases() {
       result.push_back({strategy, devices});
     }
   }
-  RoleOptions roles;
-  roles.conv_devices = 2;
-  roles.fc_devices = 1;
-  result.push_back({"hybrid", 3, roles});
+  result.push_back({"hybrid", 3, {{"conv_devices", 2}, {"fc_devices", 1}}});
   for (const char* groups : {"E=0/W=1", "E=0,2/W=1", "E=1/W=0,2"}) {
-    roles = {};
-    roles.groups = groups;
-    result.push_back({"asymmetric", groups == std::string("E=0/W=1") ? 2 : 3, roles,
+    result.push_back({"asymmetric",
+                      groups == std::string("E=0/W=1") ? 2 : 3,
+                      {{"groups", groups}},
                       fmt::format("asymmetric_{}", result.size())});
   }
   for (const int quota : {1, 2, 3}) {
     for (const bool eager : {false, true}) {
       if (eager && quota == 3) continue;
-      roles = {};
-      roles.quota = quota;
-      roles.eager = eager;
-      result.push_back({"fc_parallel", 3, roles,
+      result.push_back({"fc_parallel",
+                        3,
+                        {{"quota", quota}, {"eager", eager}},
                         fmt::format("fc_parallel_quota_{}{}", quota, eager ? "_eager" : "")});
     }
   }
@@ -96,10 +93,10 @@ TEST_P(JoinedActivations, AreDoneToEachElementOnce) {
     const PlanBinding* use = forward_use(plan, task);
     if (use == nullptr) continue;
     const Layer& layer = net.layers[static_cast<size_t>(use->layer)];
-    const int64_t channels = use->slice_end < 0
+    const int64_t channels = use->slice.end < 0
                                  ? net.tensors[static_cast<size_t>(layer.outputs[0])].shape.c
-                                 : use->slice_end - use->slice_begin;
-    const int64_t elements = (use->row_end - use->row_begin) * channels;
+                                 : use->slice.count();
+    const int64_t elements = (use->rows.count()) * channels;
     if (layer.fused_into >= 0) done[use->layer] += elements;
     if (use->activation != TANDEM_ACTIVATION_NONE) done[net.fused_layer(use->layer)] += elements;
   }
@@ -119,7 +116,7 @@ TEST_P(JoinedActivations, HaveNoTaskOfTheirOwnButBehindSlices) {
     if (use == nullptr) continue;
     own += net.layers[static_cast<size_t>(use->layer)].fused_into >= 0 ? 1 : 0;
     along += use->activation != TANDEM_ACTIVATION_NONE ? 1 : 0;
-    const bool is_part = use->slice_end >= 0 || use->input_end >= 0 || use->adds_to_output;
+    const bool is_part = use->slice.end >= 0 || use->input_slice.end >= 0 || use->adds_to_output;
     EXPECT_FALSE(is_part && use->activation != TANDEM_ACTIVATION_NONE) << task.label;
   }
   EXPECT_GT(along, 0);
@@ -187,7 +184,7 @@ TEST_F(ByHand, AnActivationHasATaskOfItsOwnWhereItWasNotDoneAlong) {
 
 TEST_F(ByHand, AnActivationThatIsLeftOutIsAnErrorWhereItWasCopiedTo) {
   PlanBuilder plan = builder();
-  const int other = plan.add_place(0, {3, 9}, "other");
+  const int other = plan.add_shard(0, {3, 9}, "other");
   const int tensor = net_.layers[static_cast<size_t>(layer("conv1"))].outputs[0];
   emit_alone(plan, "conv1");
   plan.emit_copy("keep", Stage::send_activations, layer("conv1"), {{0, StreamKind::copy}},

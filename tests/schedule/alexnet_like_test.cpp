@@ -1,7 +1,9 @@
-// The AlexNet-like test of STRATEGIES §1, with numbers small enough to add up by hand.
+// The AlexNet-like test of docs/design/strategies.md §1, with numbers small enough to add up by
+// hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/schedule/strategies/data_parallel/alexnet_like.h"
 #include "tests/schedule/plan_checks.h"
 
 namespace tandem::test {
@@ -57,16 +59,17 @@ TEST(AlexNetLike, IsNoNetWhoseParametersAreInFront) {
 TEST(AlexNetLike, MustPassTheThresholdNotMeetIt) {
   const Net net = four_layers();
   EXPECT_EQ(test_alexnet_like(net, backward_times(net, 4, 4, 1, 1), {}).p, "fc1");
-  StrategyOptions options;
-  options.time_threshold = 0.25;
-  EXPECT_EQ(test_alexnet_like(net, backward_times(net, 4, 4, 1, 1), options).p, "conv2");
+  AlexNetThresholds thresholds;
+  thresholds.time_threshold = 0.25;
+  EXPECT_EQ(test_alexnet_like(net, backward_times(net, 4, 4, 1, 1), thresholds).p, "conv2");
 }
 
 TEST(AlexNetLike, DependsOnTheSecondThreshold) {
   const Net net = four_layers();
-  StrategyOptions options;
-  options.weight_threshold = 0.001;
-  EXPECT_FALSE(test_alexnet_like(net, backward_times(net, 4, 5.5, 0.3, 0.2), options).alexnet_like);
+  AlexNetThresholds thresholds;
+  thresholds.weight_threshold = 0.001;
+  EXPECT_FALSE(
+      test_alexnet_like(net, backward_times(net, 4, 5.5, 0.3, 0.2), thresholds).alexnet_like);
 }
 
 TEST(AlexNetLike, SaysWhenThereIsNothingToCompare) {

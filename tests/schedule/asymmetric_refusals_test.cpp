@@ -25,7 +25,7 @@ const Net& net() {
 
 StrategyInputs with_groups(const std::string& groups) {
   StrategyInputs inputs = inputs_of(net(), 4);
-  inputs.options.roles.groups = groups;
+  inputs.options["groups"] = groups;
   return inputs;
 }
 

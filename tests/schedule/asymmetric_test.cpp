@@ -9,6 +9,7 @@
 #include "core/device/topology.h"
 #include "core/schedule/cost/step_model.h"
 #include "core/schedule/report/report.h"
+#include "core/schedule/strategies/asymmetric/asymmetric.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
 
@@ -29,7 +30,7 @@ const Net& dense_net() {
 
 StrategyInputs inputs_for(const Net& net, int devices, const std::string& groups) {
   StrategyInputs inputs = inputs_of(net, devices);
-  inputs.options.roles.groups = groups;
+  inputs.options["groups"] = groups;
   return inputs;
 }
 
@@ -45,7 +46,7 @@ Plan plan_of(const Case& which) {
   StrategyInputs inputs =
       inputs_for(which.convolutions ? convolutions : dense_net(), which.devices, which.groups);
   inputs.needs_norms = inputs.clips_gradients = which.clips;
-  inputs.batches_per_update = which.clips ? 2 : 1;
+  inputs.micro_batches_per_step = which.clips ? 2 : 1;
   return build_plan("asymmetric", inputs);
 }
 
@@ -118,16 +119,16 @@ TEST(Asymmetric, EComputesTheErrorsOfItsShareAndWTheGradientOfItsSlice) {
     return plan.bindings[size_t(std::get<LayerWork>(task(plan, label).work).binding)];
   };
   const PlanBinding& own = use("backward_data fc2 @2");
-  EXPECT_EQ(own.row_begin, 5);
-  EXPECT_EQ(own.row_end, 7);
-  const PlanBinding& errors = use("backward_data fc2 @2 errors");
-  EXPECT_EQ(errors.row_begin, 7);
-  EXPECT_EQ(errors.row_end, 9);
+  EXPECT_EQ(own.rows.begin, 5);
+  EXPECT_EQ(own.rows.end, 7);
+  const PlanBinding& errors = use("backward_data fc2 @2 of others");
+  EXPECT_EQ(errors.rows.begin, 7);
+  EXPECT_EQ(errors.rows.end, 9);
   const PlanBinding& weights = use("backward_weights fc1 @3 weights, rows 3-5");
-  EXPECT_EQ(weights.row_begin, 3);
-  EXPECT_EQ(weights.row_end, 5);
-  EXPECT_EQ(weights.slice_begin, 11);
-  EXPECT_EQ(weights.slice_end, 21);
+  EXPECT_EQ(weights.rows.begin, 3);
+  EXPECT_EQ(weights.rows.end, 5);
+  EXPECT_EQ(weights.slice.begin, 11);
+  EXPECT_EQ(weights.slice.end, 21);
   EXPECT_EQ(plan.bytes(weights.weight_gradients[0]), 10 * 25 * 4);
   EXPECT_EQ(plan.bytes(weights.output_gradients[0]), 2 * 21 * 4);
 }
@@ -156,8 +157,9 @@ TEST(Asymmetric, GoesOnWithTheNextErrorsWhileWeightsAreComputed) {
     EXPECT_GE(index, 0) << label;
     return index < 0 ? TaskTime() : times.tasks[size_t(index)];
   };
-  for (const char* errors : {"send fc2 errors @0->@1", "backward_data fc2 @0 errors",
-                             "send fc1 errors @0->@1", "send fc1 errors of @1 @0->@1"}) {
+  for (const char* errors :
+       {"send fc2 activation gradients @0->@1", "backward_data fc2 @0 of others",
+        "send fc1 activation gradients @0->@1", "send fc1 activation gradients of @1 @0->@1"}) {
     EXPECT_LT(time(errors).end, time("update fc3 @1").start) << errors;
   }
 }
@@ -185,9 +187,10 @@ TEST(Asymmetric, BeginsBackwardWithTheRowsThatItWentForwardOver) {
   StrategyInputs inputs = inputs_for(dense_net(), 4, "E=0,2/W=1,3");
   inputs.link = {1e6, 1e-3};  // what others went forward over is long on its way
   const Plan plan = build_plan("asymmetric", inputs);
-  EXPECT_LT(find_task(plan, "backward_data fc3 @0"), find_task(plan, "forward loss @0 errors"));
-  EXPECT_LT(find_task(plan, "send fc3 errors @0->@1"), find_task(plan, "backward_data fc3 @0"));
-  EXPECT_EQ(find_task(plan, "forward loss @2 errors 2"), -1);
+  EXPECT_LT(find_task(plan, "backward_data fc3 @0"), find_task(plan, "forward loss @0 of others"));
+  EXPECT_LT(find_task(plan, "send fc3 activation gradients @0->@1"),
+            find_task(plan, "backward_data fc3 @0"));
+  EXPECT_EQ(find_task(plan, "forward loss @2 of others 2"), -1);
 }
 
 // What nobody waits for yet never stands before what somebody waits for: one stream each way does.
@@ -208,7 +211,7 @@ TEST(Asymmetric, AddsUpTheGradientsOfTheRowsInAnOrderThatCostsDoNotChange) {
   const Net net = dense_net();
   const auto added = [&](const CostTable& costs, LinkSpec link) {
     StrategyInputs inputs = inputs_for(net, 4, "E=0,2/W=1,3");
-    inputs.options.roles.slices = "all";
+    inputs.options["slices"] = "all";
     inputs.costs = &costs;
     inputs.link = link;
     const Plan plan = build_plan("asymmetric", inputs);
@@ -219,7 +222,7 @@ TEST(Asymmetric, AddsUpTheGradientsOfTheRowsInAnOrderThatCostsDoNotChange) {
       const PlanBinding& use = plan.bindings[size_t(work->binding)];
       std::vector<int64_t>& before = rows[{use.layer, use.device}];
       EXPECT_EQ(work->accumulate, !before.empty()) << task.label;
-      before.push_back(use.row_begin);
+      before.push_back(use.rows.begin);
     }
     return rows;
   };
@@ -232,17 +235,17 @@ TEST(Asymmetric, AddsUpTheGradientsOfTheRowsInAnOrderThatCostsDoNotChange) {
 
 TEST(Asymmetric, RunsALayerAgainThatLeavesSavedMemory) {
   const Plan plan = plan_of({2, "E=0/W=1", true});
-  EXPECT_GE(find_task(plan, "forward pool1 @0 errors"), 0);
-  EXPECT_EQ(find_task(plan, "forward conv1 @0 errors"), -1);
+  EXPECT_GE(find_task(plan, "forward pool1 @0 of others"), 0);
+  EXPECT_EQ(find_task(plan, "forward conv1 @0 of others"), -1);
   EXPECT_EQ(find_task(plan, "forward pool1 @1 weights"), -1);
 }
 
 TEST(Asymmetric, SaysWhereTheNewestWeightsAre) {
   const Plan plan = plan_of({4, "E=0,2/W=1,3"});
   int64_t floats = 0;
-  for (const WeightPlace& place : plan.weights_at) {
+  for (const Placement& place : plan.weights_at) {
     EXPECT_TRUE(place.device == 1 || place.device == 3);
-    floats += place.bytes / 4;
+    floats += place.interval.count() / 4;
   }
   int64_t all = 0;
   for (const WeightArray& array : dense_net().weights) all += array.count;
@@ -251,7 +254,7 @@ TEST(Asymmetric, SaysWhereTheNewestWeightsAre) {
 
 TEST(Asymmetric, TakesGroupsInAnyOrderForTheSame) {
   const Plan plan = plan_of({4, "E=2,0/W=3,1"});
-  EXPECT_EQ(plan.roles.groups, "E=0,2/W=1,3");
+  EXPECT_EQ(asymmetric_options().read(plan.options).groups, "E=0,2/W=1,3");
   EXPECT_EQ(to_text(plan), to_text(plan_of({4, "E=0,2/W=1,3"})));
 }
 
@@ -267,7 +270,7 @@ TEST(Asymmetric, GivesTheGroupWithMoreToDoMoreDevices) {
       costs.set(layer.name + " backward_weights", {weights, 9, 0});
     }
     inputs.costs = &costs;
-    return build_plan("asymmetric", inputs).roles.groups;
+    return asymmetric_options().read(build_plan("asymmetric", inputs).options).groups;
   };
   EXPECT_EQ(groups(1, 0.1), "E=0,1,2/W=3");
   EXPECT_EQ(groups(0.1, 1), "E=0/W=1,2,3");
@@ -288,7 +291,8 @@ TEST(Asymmetric, PutsNeighboursOfTheTopologyInDifferentGroups) {
   }
   StrategyInputs inputs = inputs_of(dense_net(), 4);
   inputs.topology = &hubs;
-  EXPECT_EQ(build_plan("asymmetric", inputs).roles.groups, "E=0,2/W=1,3");
+  EXPECT_EQ(asymmetric_options().read(build_plan("asymmetric", inputs).options).groups,
+            "E=0,2/W=1,3");
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ TEST(LinkLoads, WithoutATopologyCountEnds) {
 TEST(Bounds, AreTheBusiestDevicesComputeAndTheBusiestLink) {
   const Net net = small_net(8);
   StrategyInputs inputs = inputs_of(net, 4);
-  inputs.options.reduce = "ring";
+  inputs.options["reduce"] = "ring";
   const Plan plan = build_plan("layerwise", inputs);
   const StepBounds bounds = bounds_of(net, plan, CostTable(), 1e6);
   double bytes = 0;

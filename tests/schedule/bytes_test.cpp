@@ -12,7 +12,7 @@
 #include "core/schedule/execution/capture.h"
 #include "core/schedule/plan/buffers.h"
 #include "core/schedule/plan/memory_plan.h"
-#include "core/schedule/strategies/strategy_options.h"
+#include "core/schedule/strategies/strategies.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
 
@@ -26,9 +26,9 @@ constexpr int64_t pixels_of_row = 3 * 16 * 16;
 
 Plan plan_with(const Net& net, const std::string& strategy, int devices, bool bytes) {
   StrategyInputs inputs = inputs_of(net, devices);
-  inputs.options.split = "fc1";
-  inputs.options.bucket = 16 << 10;
-  if (strategy != "testing") inputs.options = options_of(strategy, inputs.options);
+  inputs.options["split"] = "fc1";
+  inputs.options["bucket"] = 16 << 10;
+  if (strategy != "testing") inputs.options = built_in_strategies().options_of(strategy, inputs.options);
   if (bytes) inputs.bytes = scale;
   return strategy == "testing" ? build_testing_plan(inputs) : build_plan(strategy, inputs);
 }
@@ -87,7 +87,7 @@ TEST_P(PlansOfBytes, LeaveTheConversionOutOfTheGraphOfAStep) {
   for (const int index : split.before) {
     const Task& task = plan.tasks[static_cast<size_t>(index)];
     if (std::holds_alternative<ConvertWork>(task.work)) ++conversions;
-    for (const Dependency& wait : task.after) EXPECT_NE(wait.steps_back, 1) << task.label;
+    for (const Dependency& wait : task.after) EXPECT_NE(wait.micro_batches_back, 1) << task.label;
   }
   EXPECT_GE(conversions, 1);
 }

@@ -145,7 +145,7 @@ struct OneLayer {
     Maker maker(1);
     PlanBinding binding;
     binding.layer = 0;
-    binding.row_end = 1;
+    binding.rows.end = 1;
     binding.inputs = {maker.persistent("in", 0, 1)};
     binding.outputs = {maker.persistent("out", 0, 1)};
     maker.plan.bindings.push_back(binding);

@@ -68,7 +68,7 @@ class Declarations {
   }
   void check(const NormWork& work) {
     const auto arrays = static_cast<int64_t>(net_.weights.size());
-    for (const NormPiece& piece : work.pieces) {
+    for (const ArrayNorms& piece : work.arrays) {
       reads(piece.gradient);
       reads(piece.values);
       writes({work.norms.buffer, piece.weight * 8, 8});
@@ -79,7 +79,7 @@ class Declarations {
     if (clips_) reads({work.norms.buffer, 0, static_cast<int64_t>(net_.weights.size()) * 8});
     reads(work.step);
     reads(work.found_inf);
-    for (const UpdatePiece& piece : work.pieces) {
+    for (const ArrayUpdate& piece : work.arrays) {
       reads(piece.gradient);
       writes(piece.weights);
       EXPECT_EQ(plan_.bytes(piece.gradient), plan_.bytes(piece.weights)) << task_.label;
@@ -154,7 +154,7 @@ class Declarations {
 
 void check_declarations(const Net& training, const Net& testing, bool bytes) {
   std::vector<std::string> names{"testing"};
-  for (const Strategy& strategy : strategies()) names.push_back(strategy.name);
+  for (const Strategy& strategy : built_in_strategies()) names.push_back(strategy.name);
   for (const std::string& strategy : names) {
     const bool tests = strategy == "testing";
     const bool mixes = training.find_layer("norm1") >= 0;
@@ -162,10 +162,10 @@ void check_declarations(const Net& training, const Net& testing, bool bytes) {
     StrategyInputs inputs = inputs_of(tests ? testing : training, 3);
     inputs.solver_states = 2;
     if (strategy == "fc_parallel") {
-      inputs.options.roles.quota = 2;
-      inputs.options.roles.eager = true;
+      inputs.options["quota"] = 2;
+      inputs.options["eager"] = true;
     }
-    if (strategy == "hybrid") inputs.options.roles.fc_memory = "extended";
+    if (strategy == "hybrid") inputs.options["fc_memory"] = "extended";
     if (bytes) inputs.bytes = PixelScale{};
     const Plan plan = tests ? build_testing_plan(inputs) : build_plan(strategy, inputs);
     for (const Task& task : plan.tasks) Declarations(*inputs.net, plan, task, 2).check();

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "core/base/random.h"
+#include "core/schedule/plan/dependencies.h"
 #include "core/schedule/plan/memory_plan.h"
 #include "core/schedule/plan/plan.h"
+#include "core/schedule/plan/races.h"
 #include "tests/schedule/handmade.h"
 
 namespace tandem {
@@ -33,7 +35,7 @@ std::vector<std::string> waits_not_missed(const Plan& plan, const MemoryPlan* me
       const std::vector<Race> races = find_races(without, memory);
       const bool found = std::any_of(races.begin(), races.end(), [&](const Race& race) {
         return race.first == removed.task && race.second == static_cast<int>(task) &&
-               race.steps_apart == removed.steps_back;
+               race.micro_batches_apart == removed.micro_batches_back;
       });
       if (!found) result.push_back(plan.tasks[task].label);
     }
@@ -190,12 +192,13 @@ TEST(Races, NameBothTasksTheStepAndTheBuffer) {
   std::vector<std::string> texts;
   for (const Race& race : races) texts.push_back(race.text);
   EXPECT_THAT(
-      texts, UnorderedElementsAre(
-                 "'forward conv1 @0' and 'update conv1 @0' both use 'weights' @0, unordered",
-                 "'update conv1 @0' and 'forward conv1 @0' of the next step both use 'weights' @0, "
-                 "unordered",
-                 "'forward conv1 @0' and 'update conv1 @0' of the next step both use 'weights' @0, "
-                 "unordered"));
+      texts,
+      UnorderedElementsAre(
+          "'forward conv1 @0' and 'update conv1 @0' both use 'weights' @0, unordered",
+          "'update conv1 @0' and 'forward conv1 @0' of the next micro-batch both use 'weights' @0, "
+          "unordered",
+          "'forward conv1 @0' and 'update conv1 @0' of the next micro-batch both use 'weights' @0, "
+          "unordered"));
 }
 
 TEST(Races, AreSeenWhereBuffersOfTwoStreamsShareAddresses) {
@@ -205,7 +208,7 @@ TEST(Races, AreSeenWhereBuffersOfTwoStreamsShareAddresses) {
   maker.touch("other", {communication(0)}, {}, {b});
   MemoryPlan memory = plan_memory(maker.plan);
   EXPECT_THAT(find_races(maker.plan, &memory), IsEmpty());
-  memory.places[1].offset = memory.places[0].offset + 60;
+  memory.offsets[1] = memory.offsets[0] + 60;
   const std::vector<Race> races = find_races(maker.plan, &memory);
   ASSERT_FALSE(races.empty());
   EXPECT_EQ(races[0].text, "'one' and 'other' use 'a' @0 and 'b' @0 in the same place, unordered");
@@ -217,7 +220,7 @@ TEST(Races, PersistentAndTransientArenasAreDifferentPlaces) {
   maker.touch("one", {compute(0)}, {}, {a});
   maker.touch("other", {communication(0)}, {}, {b});
   MemoryPlan memory = plan_memory(maker.plan);
-  memory.places[0].offset = memory.places[1].offset = 0;
+  memory.offsets[0] = memory.offsets[1] = 0;
   EXPECT_THAT(find_races(maker.plan, &memory), IsEmpty());
 }
 

@@ -7,6 +7,8 @@
 #include <cstring>
 
 #include "core/base/random.h"
+#include "core/schedule/execution/kernels.h"
+#include "core/schedule/execution/runtime.h"
 #include "tests/schedule/handmade.h"
 
 namespace tandem {
@@ -227,7 +229,7 @@ TEST(Executor, UpdatesEveryTrainedArrayWithItsOwnRateAndDecay) {
   UpdateWork update{{}, step, found_inf};
   for (int i = 0; i < 4; ++i) {
     const auto part = [&](const Region& all) { return Region{all.buffer, 64 * i, 64}; };
-    update.pieces.push_back({i, part(weights), part(gradients), part(state), 256});
+    update.arrays.push_back({i, part(weights), part(gradients), part(state), 256});
   }
   maker.task("update", {compute(0)}, {weights, gradients, state, step, found_inf}, {weights, state},
              update);
@@ -261,10 +263,10 @@ TEST(Executor, TheTraceKeepsTheOrderOfWaitsAndStreams) {
   const std::vector<TraceEvent> events = rig.executor->trace(2);
   ASSERT_EQ(events.size(), plan.tasks.size());
   for (const TraceEvent& event : events) {
-    EXPECT_EQ(event.step, 2);
+    EXPECT_EQ(event.micro_batch, 2);
     EXPECT_LE(event.start, event.end);
     for (const Dependency& wait : plan.tasks[static_cast<size_t>(event.task)].after) {
-      if (wait.steps_back == 0) {
+      if (wait.micro_batches_back == 0) {
         EXPECT_LE(events[static_cast<size_t>(wait.task)].end, event.start);
       }
     }

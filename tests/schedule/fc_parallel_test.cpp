@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/schedule/strategies/fc_parallel/fc_parallel.h"
 #include "tests/schedule/frozen_layers.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
@@ -31,7 +32,7 @@ const Net& dense_net() {
 
 StrategyInputs inputs_for(const Net& net, int devices, int quota) {
   StrategyInputs inputs = inputs_of(net, devices);
-  inputs.options.roles.quota = quota;
+  inputs.options["quota"] = quota;
   return inputs;
 }
 
@@ -46,9 +47,9 @@ Plan plan_of(const Case& which) {
   static const Net convolutions = small_net(9);
   StrategyInputs inputs =
       inputs_for(which.convolutions ? convolutions : dense_net(), which.devices, which.quota);
-  inputs.options.roles.eager = which.eager;
+  inputs.options["eager"] = which.eager;
   inputs.needs_norms = inputs.clips_gradients = which.clips;
-  inputs.batches_per_update = which.clips ? 2 : 1;
+  inputs.micro_batches_per_step = which.clips ? 2 : 1;
   return build_plan("fc_parallel", inputs);
 }
 
@@ -112,15 +113,15 @@ const PlanBinding& use(const Plan& plan, const std::string& label) {
 TEST(FcParallel, DividesNeuronsEvenlyWithTheirWeightsAndUpdatesThemInParallel) {
   const Plan plan = plan_of({4, 4, false});
   const PlanBinding& fc1 = use(plan, "forward fc1 @1");
-  EXPECT_EQ(fc1.slice_begin, 6);
-  EXPECT_EQ(fc1.slice_end, 11);
-  EXPECT_EQ(fc1.row_end - fc1.row_begin, 9);
+  EXPECT_EQ(fc1.slice.begin, 6);
+  EXPECT_EQ(fc1.slice.end, 11);
+  EXPECT_EQ(fc1.rows.count(), 9);
   EXPECT_EQ(plan.bytes(fc1.weights[0]), 5 * 25 * 4);
   const auto& update = std::get<UpdateWork>(task(plan, "update fc1 @1").work);
-  ASSERT_EQ(update.pieces.size(), 2U);
-  EXPECT_EQ(update.pieces[0].weights.offset, 6 * 25 * 4);
-  EXPECT_EQ(plan.bytes(update.pieces[0].weights), 5 * 25 * 4);
-  EXPECT_EQ(plan.bytes(update.pieces[1].weights), 5 * 4);
+  ASSERT_EQ(update.arrays.size(), 2U);
+  EXPECT_EQ(update.arrays[0].weights.offset, 6 * 25 * 4);
+  EXPECT_EQ(plan.bytes(update.arrays[0].weights), 5 * 25 * 4);
+  EXPECT_EQ(plan.bytes(update.arrays[1].weights), 5 * 4);
 }
 
 TEST(FcParallel, TakesTheInputPieceByPieceInAFixedOrderBeginningWithItsOwn) {
@@ -135,16 +136,16 @@ TEST(FcParallel, TakesTheInputPieceByPieceInAFixedOrderBeginningWithItsOwn) {
   const PlanBinding& other = use(plan, "forward fc2 @1 of @2");
   EXPECT_FALSE(own.adds_to_output);
   EXPECT_TRUE(other.adds_to_output);
-  EXPECT_EQ(other.input_begin, 14);
-  EXPECT_EQ(other.input_end, 21);
+  EXPECT_EQ(other.input_slice.begin, 14);
+  EXPECT_EQ(other.input_slice.end, 21);
   EXPECT_EQ(other.outputs[0].buffer, own.outputs[0].buffer);
 }
 
 TEST(FcParallel, TakesRowsOfTheConvolutionsOutputPieceByPiece) {
   const Plan plan = plan_of({2, 2, true});
   const PlanBinding& piece = use(plan, "forward fc1 @0 of @1");
-  EXPECT_EQ(piece.row_begin, 5);
-  EXPECT_EQ(piece.row_end, 9);
+  EXPECT_EQ(piece.rows.begin, 5);
+  EXPECT_EQ(piece.rows.end, 9);
   EXPECT_LT(find_task(plan, "forward fc1 @0 of @0"), find_task(plan, "send pool2 @1->@0"));
 }
 
@@ -176,8 +177,8 @@ TEST(FcParallel, EagerSendsErrorsInEveryRoundAndTheLayerBelowHasAsManyTimesMore)
   // Each round of the layer below takes a quota of what one round has sent: half of the rows.
   const auto& sum = std::get<AddWork>(task(plan, "add fc2 errors @0 round 2").work);
   EXPECT_EQ(sum.sources.size(), 1U);
-  EXPECT_EQ(use(plan, "backward_data fc2 @0 of @0 round 2").row_begin, 5);
-  EXPECT_EQ(use(plan, "backward_data fc2 @0 of @0 round 1").row_end, 5);
+  EXPECT_EQ(use(plan, "backward_data fc2 @0 of @0 round 2").rows.begin, 5);
+  EXPECT_EQ(use(plan, "backward_data fc2 @0 of @0 round 1").rows.end, 5);
 }
 
 TEST(FcParallel, EagerGivesTheConvolutionsTheSumOfAllRounds) {
@@ -202,7 +203,7 @@ TEST(FcParallel, SumsTheConvolutionsGradientsOverAllDevices) {
 TEST(FcParallel, SaysWhereTheNewestWeightsAreAndTestingGathersThem) {
   const Plan plan = plan_of({3, 3, true});
   int64_t bytes = 0;
-  for (const WeightPlace& place : plan.weights_at) bytes += place.bytes;
+  for (const Placement& place : plan.weights_at) bytes += place.interval.count();
   const Net test = small_net(9, TANDEM_TEST);
   int64_t all = 0;
   for (const WeightArray& array : test.weights) all += array.count * 4;
@@ -227,16 +228,16 @@ TEST(FcParallel, RefusesQuotasOutOfRangeAndTooFewDevices) {
 
 TEST(FcParallel, RefusesToBeEagerInOneRoundOrInFarTooMany) {
   StrategyInputs inputs = inputs_for(dense_net(), 3, 3);
-  inputs.options.roles.eager = true;
+  inputs.options["eager"] = true;
   EXPECT_THAT(refusal(inputs), AllOf(HasSubstr("--eager with --quota 3 on 3 devices"),
                                      HasSubstr("a --quota of at most 2")));
-  inputs.options.roles.quota = 0;
-  EXPECT_EQ(build_plan("fc_parallel", inputs).roles.quota, 2);
+  inputs.options["quota"] = 0;
+  EXPECT_EQ(fc_parallel_options().read(build_plan("fc_parallel", inputs).options).quota, 2);
   FakeNet deep("deep", 8, {1, 1, 4, 4});
   for (int i = 1; i <= 6; ++i) deep.inner_product("fc" + std::to_string(i), 16);
   const Net net = deep.loss().finish();
   StrategyInputs many = inputs_for(net, 4, 1);
-  many.options.roles.eager = true;
+  many.options["eager"] = true;
   EXPECT_THAT(refusal(many), AllOf(HasSubstr("layer 'fc1'"), HasSubstr("4096 rounds"),
                                    HasSubstr("a larger --quota")));
 }

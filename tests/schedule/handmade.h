@@ -10,6 +10,9 @@
 #include "core/device/machine.h"
 #include "core/plugin/registry.h"
 #include "core/schedule/execution/executor.h"
+#include "core/schedule/execution/kernels.h"
+#include "core/schedule/execution/runtime.h"
+#include "core/schedule/plan/dependencies.h"
 #include "core/schedule/plan/plan.h"
 #include "tests/support/folders.h"
 

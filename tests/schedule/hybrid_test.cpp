@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/schedule/strategies/hybrid/hybrid.h"
 #include "tests/schedule/frozen_layers.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
@@ -26,8 +27,8 @@ struct Case {
 
 StrategyInputs inputs_for(const Net& net, int conv, int fc) {
   StrategyInputs inputs = inputs_of(net, conv + fc);
-  inputs.options.roles.conv_devices = conv;
-  inputs.options.roles.fc_devices = fc;
+  inputs.options["conv_devices"] = conv;
+  inputs.options["fc_devices"] = fc;
   return inputs;
 }
 
@@ -35,8 +36,8 @@ Plan plan_of(const Case& which) {
   static const Net plain = small_net(9), normalised = normalised_net(9);
   StrategyInputs inputs = inputs_for(which.normalised ? normalised : plain, which.conv, which.fc);
   inputs.needs_norms = inputs.clips_gradients = which.clips;
-  if (which.extended) inputs.options.roles.fc_memory = "extended";
-  inputs.batches_per_update = which.clips ? 2 : 1;
+  if (which.extended) inputs.options["fc_memory"] = "extended";
+  inputs.micro_batches_per_step = which.clips ? 2 : 1;
   return build_plan("hybrid", inputs);
 }
 
@@ -98,12 +99,13 @@ TEST(Hybrid, SendsTheLastConvolutionsInputWhileItIsComputed) {
   EXPECT_LT(find_task(plan, "forward conv2 @1"), find_task(plan, "send conv2 @1->@2"));
 }
 
-TEST(Hybrid, AnswersWithTheErrorsAndTheAveragedGradientAndBothUpdateTheirCopies) {
+TEST(Hybrid, SendsBackActivationGradientsAndTheAveragedGradientAndBothUpdateTheirCopies) {
   const Plan plan = plan_of({2, 2});
   int before = -1;
   for (const char* label :
        {"backward_weights conv2 @3", "backward_data conv2 @3", "add conv2 gradients part 0 @2",
-        "update conv2 @3", "send conv2 errors @3->@1", "send averaged conv2 gradients @3->@1",
+        "update conv2 @3", "send conv2 activation gradients @3->@1",
+        "send averaged conv2 gradients @3->@1",
         "update conv2 @1", "backward_weights conv1 @1", "update conv1 @1"}) {
     EXPECT_LT(before, find_task(plan, label)) << label;
     before = find_task(plan, label);
@@ -111,13 +113,40 @@ TEST(Hybrid, AnswersWithTheErrorsAndTheAveragedGradientAndBothUpdateTheirCopies)
   EXPECT_EQ(find_task(plan, "backward_weights conv2 @1"), -1);
 }
 
+// Two convolutions of the data, which a third one takes as its inputs.
+Net two_branch_net() {
+  FakeNet chain("branches", 8, {1, 3, 8, 8});
+  chain.convolution("conv1", 3, 3, 1, 1).convolution("conv2", 3, 3, 1, 1);
+  Net net = chain.convolution("conv3", 4, 3, 1, 1).inner_product("fc1", 10).loss().finish();
+  Layer& second = net.layers[size_t(net.find_layer("conv2"))];
+  Layer& joins = net.layers[size_t(net.find_layer("conv3"))];
+  joins.inputs.push_back(second.inputs[0]);  // conv1's output
+  second.inputs = {net.data};
+  second.wants_backward_data = false;
+  return net;
+}
+
+TEST(Hybrid, SendsBackTheGradientsOfEveryInputOfTheLastConvolution) {
+  const Net net = two_branch_net();
+  const Plan plan = build_plan("hybrid", inputs_for(net, 1, 1));
+  const auto& send = std::get<CopyWork>(task(plan, "send conv3 activation gradients @1->@0").work);
+  ASSERT_EQ(send.segments.size(), 2U);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(plan.bytes(send.segments[i].source), 8 * 3 * 8 * 8 * 4);
+    EXPECT_EQ(plan.buffers[size_t(send.segments[i].target.buffer)].name,
+              i == 0 ? "conv2 output gradient" : "conv1 output gradient");
+  }
+  expect_written_before_read(plan);
+  expect_no_race(plan);
+}
+
 TEST(Hybrid, GivesEachFcDeviceTheRowsOfItsConvDevices) {
   const Plan plan = plan_of({4, 2});
   const auto& copy = std::get<CopyWork>(task(plan, "send conv2 @3->@5").work);
   const auto& use =
       plan.bindings[size_t(std::get<LayerWork>(task(plan, "forward fc1 @5").work).binding)];
-  EXPECT_EQ(use.row_begin, 5);  // 3, 2, 2 and 2 rows
-  EXPECT_EQ(use.row_end, 9);
+  EXPECT_EQ(use.rows.begin, 5);  // 3, 2, 2 and 2 rows
+  EXPECT_EQ(use.rows.end, 9);
   EXPECT_EQ(plan.bytes(copy.segments[0].source), 2 * 20 * 8 * 8 * 4);
   EXPECT_EQ(copy.segments[0].target.offset, 2 * 20 * 8 * 8 * 4);
 }
@@ -134,7 +163,7 @@ TEST(Hybrid, SaysWhereTheNewestWeightsAreAndTestingGathersThem) {
   ASSERT_EQ(plan.weights_at.size(), 2U);
   EXPECT_EQ(plan.weights_at[0].device, 0);
   EXPECT_EQ(plan.weights_at[1].device, 2);
-  EXPECT_EQ(plan.weights_at[1].offset + plan.weights_at[1].bytes,
+  EXPECT_EQ(plan.weights_at[1].interval.end,
             (net.weights.back().offset + net.weights.back().count) * 4);
   StrategyInputs inputs = inputs_of(test, 3);
   inputs.weights_at = plan.weights_at;
@@ -162,7 +191,7 @@ TEST(Hybrid, KeepsTheFcDevicesStateInExtendedMemoryAndBringsItInPieces) {
   const int outside = plan.find_buffer("extended state", 2);
   ASSERT_GE(outside, 0);
   EXPECT_TRUE(plan.buffers[size_t(outside)].is_extended);
-  for (const StatePart& part : plan.state_parts) EXPECT_EQ(part.is_extended, part.device == 2);
+  for (const StatePlacement& part : plan.state_at) EXPECT_EQ(part.is_extended, part.device == 2);
   int before = -1;
   for (const char* label :
        {"load state of fc1 part 0 @2", "update fc1 part 0 @2", "store state of fc1 part 0 @2",
@@ -184,7 +213,7 @@ TEST(Hybrid, KeepsTheFcDevicesStateInExtendedMemoryAndBringsItInPieces) {
 TEST(Hybrid, RefusesAnUnknownMemory) {
   const Net net = small_net(9);
   StrategyInputs inputs = inputs_for(net, 1, 1);
-  inputs.options.roles.fc_memory = "extend";
+  inputs.options["fc_memory"] = "extend";
   EXPECT_THAT(error_of([&] { (void)build_plan("hybrid", inputs); }),
               AllOf(HasSubstr("--fc-memory extend"), HasSubstr("device, extended")));
 }
@@ -201,10 +230,10 @@ TEST(Hybrid, ChoosesDevicesByTheCostsAndTakesWhatItIsTold) {
   }
   inputs.costs = &costs;
   const Plan plan = build_plan("hybrid", inputs);
-  EXPECT_EQ(plan.roles.conv_devices, 2);
-  EXPECT_EQ(plan.roles.fc_devices, 2);
-  inputs.options.roles.fc_devices = 1;
-  EXPECT_EQ(build_plan("hybrid", inputs).roles.conv_devices, 3);
+  EXPECT_EQ(hybrid_options().read(plan.options).conv_devices, 2);
+  EXPECT_EQ(hybrid_options().read(plan.options).fc_devices, 2);
+  inputs.options["fc_devices"] = 1;
+  EXPECT_EQ(hybrid_options().read(build_plan("hybrid", inputs).options).conv_devices, 3);
 }
 
 std::string refusal(const StrategyInputs& inputs) {
@@ -217,8 +246,8 @@ TEST(Hybrid, RefusesDevicesThatDoNotFitEachOther) {
   StrategyInputs inputs = inputs_for(net, 3, 2);
   EXPECT_THAT(refusal(inputs), AllOf(HasSubstr("--conv-devices 3 and --fc-devices 2"),
                                      HasSubstr("on 5 devices strategy 'hybrid' can have 4 and 1")));
-  inputs.options.roles.fc_devices = -1;
-  EXPECT_THAT(refusal(inputs), HasSubstr("at least 1 of each"));
+  inputs.options["fc_devices"] = -1;
+  EXPECT_THAT(refusal(inputs), HasSubstr("--fc-devices -1: it must be a whole number of at least 1"));
   const Net two = small_net(2);
   EXPECT_THAT(refusal(inputs_for(two, 3, 1)), HasSubstr("batch 2 is smaller than the 3 conv"));
 }

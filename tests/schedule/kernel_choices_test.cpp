@@ -20,7 +20,7 @@ using test::probe_plan;
 std::string use_of(const Machines& on, const Net& net, int64_t rows) {
   PlanBinding use;
   use.layer = 0;
-  use.row_end = rows;
+  use.rows.end = rows;
   return choice_key(std::string("cpu ") + on.machine.device_info(0).name, net, use);
 }
 
@@ -38,7 +38,7 @@ TEST(Kernels, ThatMeasureAreKeptByTheUseTheyMeasured) {
 
 TEST(Kernels, OfTheSameUseTakeTheSameAlgorithmOnAllDevices) {
   Plan plan = probe_plan(2);
-  plan.bindings[0].row_end = 2;
+  plan.bindings[0].rows.end = 2;
   const Net net = probe_net();
   Machines on(2);
   Tuning tuning{true, {}};
@@ -99,15 +99,15 @@ TEST(KernelChoices, TellApartWhatChangesHowFastAlgorithmsAre) {
   Net net = probe_net();
   PlanBinding use;
   use.layer = 0;
-  use.row_begin = 3;
-  use.row_end = 5;
+  use.rows.begin = 3;
+  use.rows.end = 5;
   EXPECT_EQ(choice_key("cuda G", net, use), "cuda G: double1, training, 2 rows, float32");
   net.layers[0].allows_tf32 = true;
   net.phase = TANDEM_TEST;
-  use.slice_begin = 1;
-  use.slice_end = 2;
-  use.input_begin = 0;
-  use.input_end = 7;
+  use.slice.begin = 1;
+  use.slice.end = 2;
+  use.input_slice.begin = 0;
+  use.input_slice.end = 7;
   use.adds_to_output = true;
   EXPECT_EQ(choice_key("cuda G", net, use),
             "cuda G: double1, testing, 2 rows, tf32, slice 1 to 2, input 0 to 7, added");

@@ -35,7 +35,7 @@ TEST(Kernels, AreToldThatTheUserAllowsTf32) {
 TEST(Kernels, SaveInMemoryOfTheirOwnAndShareTheLargestScratch) {
   Plan plan = probe_plan(1);
   plan.bindings.push_back(plan.bindings[0]);
-  plan.bindings[1].row_end = 1;
+  plan.bindings[1].rows.end = 1;
   plan.buffers.push_back({"second saved", 0, BufferKind::transient, 0, 1, {}});
   plan.bindings[1].saved = static_cast<int>(plan.buffers.size()) - 1;
   const Net net = probe_net();

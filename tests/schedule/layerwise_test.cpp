@@ -1,5 +1,5 @@
-// layerwise as STRATEGIES §2 has it: buckets, the way of their gradients and weights, who keeps
-// what.
+// layerwise as docs/design/strategies.md §2 has it: buckets, the way of their gradients and
+// weights, who keeps what.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,8 +18,8 @@ using testing::HasSubstr;
 StrategyInputs layerwise(const Net& net, int devices, const std::string& reduce,
                          int64_t bucket = 1) {
   StrategyInputs inputs = inputs_of(net, devices);
-  inputs.options.reduce = reduce;
-  inputs.options.bucket = bucket;
+  inputs.options["reduce"] = reduce;
+  inputs.options["bucket"] = bucket;
   return inputs;
 }
 
@@ -51,8 +51,8 @@ TEST(Buckets, AreContiguousAndHoldEveryTrainedArrayOnce) {
       for (const int weight : bucket.weights) {
         const WeightArray& array = net.weights[size_t(weight)];
         EXPECT_TRUE(seen.insert(weight).second);
-        EXPECT_GE(array.offset * 4, bucket.range.offset);
-        EXPECT_LE((array.offset + array.count) * 4, bucket.range.offset + bucket.range.bytes);
+        EXPECT_GE(array.offset * 4, bucket.range.begin);
+        EXPECT_LE((array.offset + array.count) * 4, bucket.range.end);
       }
     }
     for (size_t i = 0; i < net.weights.size(); ++i) {
@@ -87,10 +87,10 @@ TEST(Slices, CoverTheRangeInOrder) {
   for (const int64_t bytes : {int64_t{4}, int64_t{64}, int64_t{1000}, int64_t{64 * 7}}) {
     int64_t end = 128;
     for (int i = 0; i < 5; ++i) {
-      const WeightRange slice = slice_of({128, bytes}, i, 5);
-      EXPECT_EQ(slice.offset, end);
-      EXPECT_TRUE(slice.bytes == 0 || slice.offset % 64 == 0);
-      end += slice.bytes;
+      const Interval slice = slice_of({128, 128 + bytes}, i, 5);
+      EXPECT_EQ(slice.begin, end);
+      EXPECT_TRUE(slice.count() == 0 || slice.begin % 64 == 0);
+      end += slice.count();
     }
     EXPECT_EQ(end, 128 + bytes);
   }
@@ -99,7 +99,7 @@ TEST(Slices, CoverTheRangeInOrder) {
 std::string text_of(const std::vector<Move>& moves) {
   std::string text;
   for (const Move& move : moves)
-    text += fmt::format("{}{} ", move.is_return ? "w" : "g", move.bucket);
+    text += fmt::format("{}{} ", move.is_broadcast ? "w" : "g", move.bucket);
   return text;
 }
 
@@ -125,7 +125,7 @@ TEST(Moves, OnLinksOfTheirOwnWeightsGoBackAtOnce) {
   const MoveTimes times{{0, 0, 0, 0}, {5, 5, 5, 5}, {4, 4, 4, 4}};
   std::string returns;
   for (const Move& move : order_moves(buckets, times, true, false)) {
-    if (move.is_return) returns += fmt::format("w{} ", move.bucket);
+    if (move.is_broadcast) returns += fmt::format("w{} ", move.bucket);
   }
   EXPECT_EQ(returns, "w0 w1 w2 w3 ");
 }
@@ -148,7 +148,7 @@ TEST(Ring, SendsOverEachOfItsLinksAllPartsButOneEachWay) {
   const Net net = small_net(8);
   constexpr int devices = 4;
   const Plan plan = build_plan("layerwise", layerwise(net, devices, "ring", 1 << 20));
-  const int64_t all = make_buckets(net, 1 << 20)[0].range.bytes;
+  const int64_t all = make_buckets(net, 1 << 20)[0].range.count();
   for (const Stage stage : {Stage::reduce_gradients, Stage::broadcast_weights}) {
     const auto bytes = traffic(plan, stage);
     ASSERT_EQ(bytes.size(), size_t(devices));
@@ -173,10 +173,10 @@ TEST(Ring, KeepsTheStateOfEachTrainedByteOnOneDevice) {
   const Plan plan = build_plan("layerwise", inputs);
   std::map<int, int64_t> kept;
   std::vector<int> owners(size_t(net.weight_floats), 0);
-  for (const StatePart& part : plan.state_parts) {
-    kept[part.device] += part.bytes;
-    EXPECT_LE(part.bytes, part.stride);
-    for (int64_t i = part.offset / 4; i < (part.offset + part.bytes) / 4; ++i) ++owners[size_t(i)];
+  for (const StatePlacement& part : plan.state_at) {
+    kept[part.device] += part.weights.count();
+    EXPECT_LE(part.weights.count(), part.stride);
+    for (int64_t i = part.weights.begin / 4; i < part.weights.end / 4; ++i) ++owners[size_t(i)];
   }
   for (const WeightArray& array : net.weights) {
     for (int64_t i = array.offset; i < array.offset + array.count; ++i) {
@@ -202,7 +202,7 @@ TEST(Ring, WithNormsGathersGradientsAndUpdatesEverythingEverywhere) {
     EXPECT_GE(find_task(plan, fmt::format("norms fc1 @{}", device)), 0);
   }
   std::map<int, int64_t> kept;
-  for (const StatePart& part : plan.state_parts) kept[part.device] += part.bytes;
+  for (const StatePlacement& part : plan.state_at) kept[part.device] += part.weights.count();
   ASSERT_EQ(kept.size(), 3U);
   int64_t all = 0;
   for (const WeightArray& array : net.weights) all += array.count * 4;
@@ -219,8 +219,8 @@ TEST(Tree, AddsPairsAndThenPairsOfPairs) {
     if (moves && std::holds_alternative<CopyWork>(task.work)) moved.push_back(task.label);
   }
   EXPECT_THAT(moved, ElementsAre("reduce conv1..fc2 @1->@0", "reduce conv1..fc2 @3->@2",
-                                 "reduce conv1..fc2 @2->@0", "return conv1..fc2 @0->@2",
-                                 "return conv1..fc2 @0->@1", "return conv1..fc2 @2->@3"));
+                                 "reduce conv1..fc2 @2->@0", "broadcast conv1..fc2 @0->@2",
+                                 "broadcast conv1..fc2 @0->@1", "broadcast conv1..fc2 @2->@3"));
 }
 
 // With clip_gradients no update may come before the last norm.

@@ -14,8 +14,8 @@ namespace {
 StrategyInputs layerwise(const Net& net, int devices, const std::string& reduce,
                          int64_t bucket = 1) {
   StrategyInputs inputs = inputs_of(net, devices);
-  inputs.options.reduce = reduce;
-  inputs.options.bucket = bucket;
+  inputs.options["reduce"] = reduce;
+  inputs.options["bucket"] = bucket;
   return inputs;
 }
 
@@ -36,7 +36,7 @@ CostTable computing(const Net& net, double seconds) {
 TEST(LayerwiseTime, OfARingIsItsLinksBoundWhereTheLinksAreSlow) {
   const Net net = small_net(16);
   const CostTable costs = computing(net, 1e-6);
-  const double bytes = double(make_buckets(net, 1 << 20)[0].range.bytes);
+  const double bytes = double(make_buckets(net, 1 << 20)[0].range.count());
   for (const int devices : {2, 3, 4, 8}) {
     StrategyInputs inputs = layerwise(net, devices, "ring", 1 << 20);
     inputs.costs = &costs;
@@ -66,7 +66,7 @@ TEST(LayerwiseTime, OfARingIsThatOfComputeWhereItHidesEverything) {
 TEST(LayerwiseTime, OfATreeGrowsWithTheLogarithmAndOfSerialWithTheDevices) {
   const Net net = small_net(16);
   const CostTable costs = computing(net, 1e-6);
-  const double bytes = double(make_buckets(net, 1 << 20)[0].range.bytes);
+  const double bytes = double(make_buckets(net, 1 << 20)[0].range.count());
   for (const int devices : {2, 4, 8}) {
     StrategyInputs inputs = layerwise(net, devices, "tree", 1 << 20);
     inputs.costs = &costs;
@@ -74,7 +74,7 @@ TEST(LayerwiseTime, OfATreeGrowsWithTheLogarithmAndOfSerialWithTheDevices) {
     const double one_way = bytes / inputs.link.bandwidth;
     EXPECT_NEAR(step_on_sim("layerwise", inputs) / one_way, 2 * std::log2(devices), 0.1);
     // The device that gets its weights first sends its next gradients while the others get theirs.
-    inputs.options.reduce = "serial";
+    inputs.options["reduce"] = "serial";
     EXPECT_NEAR(step_on_sim("layerwise", inputs) / one_way, devices, 0.1);
   }
 }

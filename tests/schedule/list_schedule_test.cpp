@@ -115,7 +115,7 @@ TEST(ListSchedule, KeepsTheOrderOfTasksThatTouchTheSameMemory) {
     int kept = 0;
     for (size_t task = 0; task < plan.tasks.size(); ++task) {
       for (const Dependency& wait : model.tasks()[task].before) {
-        if (wait.steps_back > 0) continue;
+        if (wait.micro_batches_back > 0) continue;
         EXPECT_LT(place[size_t(wait.task)], place[task]) << plan.tasks[task].label;
         ++kept;
       }
@@ -139,7 +139,7 @@ TEST(ChainBound, IsNotBeatenByAnyStrategy) {
 TEST(ChainBound, AddsTheCopiesBetweenTheLastGradientsAndTheNextForward) {
   const CostTable costs(Roofline{5e11, 5e10});
   StrategyInputs inputs = inputs_for(2, costs);
-  inputs.options.roles.groups = "E=0/W=1";
+  inputs.options["groups"] = "E=0/W=1";
   const auto idle = [&](double latency) {
     inputs.link.latency = latency;
     const Plan plan = build_plan("asymmetric", inputs);

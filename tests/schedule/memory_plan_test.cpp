@@ -12,7 +12,7 @@ using test::compute;
 using test::Maker;
 
 int64_t offset(const MemoryPlan& memory, const Region& region) {
-  return memory.places[static_cast<size_t>(region.buffer)].offset;
+  return memory.offsets[static_cast<size_t>(region.buffer)];
 }
 
 // a -> b -> c -> d, each read by the task that writes the next.

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/schedule/strategies/data_parallel/two_phase.h"
+#include "core/schedule/strategies/fastest_variant.h"
 #include "tests/schedule/plan_checks.h"
 
 namespace tandem::test {
@@ -15,13 +17,14 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Parts choose(const Net& net, const std::string& split, const CostTable& costs = {}, int devices = 2,
+ChosenParts choose(const Net& net, const std::string& split, const CostTable& costs = {}, int devices = 2,
              double bandwidth = 0) {
   StrategyInputs inputs = inputs_of(net, devices);
   inputs.costs = &costs;
   inputs.link.bandwidth = bandwidth;
-  inputs.options.split = split;
-  return choose_parts(inputs);
+  TwoPhaseOptions options;
+  options.split = split;
+  return choose_parts(inputs, options);
 }
 
 std::string refusal(const Net& net, const std::string& split) {
@@ -43,7 +46,7 @@ CostTable costs_with(const Net& net, const std::vector<std::pair<std::string, do
 
 TEST(Split, AtALayerDividesTheWeightsThere) {
   const Net net = small_net(8);
-  const Parts parts = choose(net, "pool2");
+  const Parts parts = choose(net, "pool2").parts;
   EXPECT_EQ(net.layers[size_t(parts.split_layer)].name, "pool2");
   EXPECT_THAT(parts.conv_weights, ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(parts.fc_weights, ElementsAre(4, 5, 6, 7));
@@ -58,14 +61,15 @@ TEST(Split, ThatLeavesAPartWithoutWeightsSaysWhereItMayBe) {
   const Net net = small_net(8);
   EXPECT_THAT(refusal(net, "loss"),
               HasSubstr("--split loss: the FC part would have no weights to train; the FC part may "
-                        "begin behind 'conv1' and up to 'fc2'"));
+                        "begin after 'conv1' and up to 'fc2'"));
   EXPECT_THAT(refusal(net, "conv1"), HasSubstr("the conv part would have no weights to train"));
 }
 
 TEST(Split, OfANetWithOneLayerOfWeightsIsLeftToAuto) {
   const Net net = FakeNet("net", 8, {1, 1, 4, 4}).inner_product("fc", 16).loss().finish();
   EXPECT_THAT(refusal(net, "fc"), HasSubstr("the only layer with any is 'fc'"));
-  const Parts parts = choose(net, "auto");
+  const auto [parts, split, notes] = choose(net, "auto");
+  EXPECT_EQ(split, "auto");
   EXPECT_THAT(parts.fc_weights, ElementsAre(0, 1));
   EXPECT_TRUE(parts.conv_weights.empty());
 }
@@ -73,7 +77,8 @@ TEST(Split, OfANetWithOneLayerOfWeightsIsLeftToAuto) {
 TEST(Split, OfANetWithNothingToTrainIsAnError) {
   const Net net =
       FakeNet("net", 8, {1, 1, 4, 4}).inner_product("fc", 16).loss().freeze("fc").finish();
-  EXPECT_THAT(refusal(net, "auto"), HasSubstr("net 'net' has no weights to train"));
+  EXPECT_THAT(error_of([&] { (void)build_plan("two_phase", inputs_of(net, 2)); }),
+              HasSubstr("net 'net' has no weights to train"));
 }
 
 TEST(Split, CountsWeightsUsedInBothPartsToTheConvPart) {
@@ -94,7 +99,7 @@ TEST(Split, ByItselfHidesTheLargestTransferItCan) {
   const Net net = small_net(8);
   const CostTable costs =
       costs_with(net, {{"conv2 backward_data", 5e-3}, {"conv1 backward_weights", 5e-3}});
-  EXPECT_EQ(net.layers[size_t(choose(net, "auto", costs, 2, 1e7).split_layer)].name, "fc1");
+  EXPECT_EQ(net.layers[size_t(choose(net, "auto", costs, 2, 1e7).parts.split_layer)].name, "fc1");
 }
 
 // When even fc2 takes longer to send than all that is left to compute, sending it first is best.
@@ -102,28 +107,50 @@ TEST(Split, ByItselfFollowsTheCosts) {
   const Net net = small_net(8);
   const CostTable costs =
       costs_with(net, {{"fc1 backward_weights", 1.0}, {"fc1 backward_data", 1.0}});
-  const Parts parts = choose(net, "auto", costs, 2, 1e7);
-  EXPECT_EQ(net.layers[size_t(parts.split_layer)].name, "fc2");
-  EXPECT_THAT(parts.notes.front(), HasSubstr("split at 'fc2', the smallest predicted step"));
+  const ChosenParts chosen = choose(net, "auto", costs, 2, 1e7);
+  EXPECT_EQ(chosen.split, "fc2");
+  EXPECT_EQ(net.layers[size_t(chosen.parts.split_layer)].name, "fc2");
+  EXPECT_THAT(chosen.notes.front(), HasSubstr("split at 'fc2', the smallest predicted step"));
 }
 
 TEST(Split, TellsWhatTheAlexNetTestSaysWhateverIsChosen) {
   const Net net = small_net(8);
   EXPECT_THAT(choose(net, "fc2").notes,
-              ElementsAre("split at 'fc2', as told", HasSubstr("AlexNet-like")));
+              ElementsAre("split at 'fc2', as given", HasSubstr("AlexNet-like")));
 }
 
-TEST(Split, ByItselfIsPredictedNoSlowerThanAnyOther) {
+// By the same simulation that prices strategies, with and without hidden broadcast.
+TEST(Split, ByItselfIsSimulatedNoSlowerThanAnyOther) {
   const Net net = alexnet(64);
   const CostTable costs;
-  StrategyInputs inputs = inputs_of(net, 2);
-  inputs.costs = &costs;
-  const double chosen = predict_two_phase(inputs, choose_parts(inputs));
-  for (const Layer& layer : net.layers) {
-    const Parts other = parts_at(net, net.find_layer(layer.name));
-    if (other.fc_weights.empty() || other.conv_weights.empty()) continue;
-    EXPECT_LE(chosen, predict_two_phase(inputs, other)) << layer.name;
+  for (const int devices : {1, 2, 4}) {
+    for (const bool hidden : {false, true}) {
+      StrategyInputs inputs = inputs_of(net, devices);
+      inputs.costs = &costs;
+      inputs.options["hidden_broadcast"] = hidden;
+      const auto seconds = [&](const std::string& split) {
+        inputs.options["split"] = split;
+        return simulated_step_seconds(inputs, build_plan("two_phase", inputs));
+      };
+      const double chosen = seconds("auto");
+      const std::vector<int> candidates = split_candidates(net);
+      for (size_t i = 1; i < candidates.size(); ++i) {
+        const std::string& split = net.layers[size_t(candidates[i])].name;
+        EXPECT_LE(chosen, seconds(split)) << split;
+      }
+    }
   }
+}
+
+TEST(Split, IsAnOptionOfThePlanWhereThereWasOneToChoose) {
+  const Net net = small_net(8);
+  const Plan plan = build_plan("two_phase", inputs_of(net, 2));
+  EXPECT_EQ(plan.options.at("split"), OptionValue(plan.split_layer));
+  const Net one = FakeNet("net", 8, {1, 1, 4, 4}).inner_product("fc", 16).loss().finish();
+  StrategyInputs inputs = inputs_of(one, 2);
+  inputs.options = build_plan("two_phase", inputs).options;
+  EXPECT_FALSE(inputs.options.contains("split"));
+  EXPECT_EQ(error_of([&] { (void)build_plan("two_phase", inputs); }), "");
 }
 
 }  // namespace

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "core/schedule/plan/plan.h"
-#include "core/schedule/strategies/strategy.h"
+#include "core/schedule/strategies/strategies.h"
+#include "core/schedule/strategies/testing_plan.h"
 #include "tests/support/fake_net.h"
 
 namespace tandem::test {

@@ -10,6 +10,7 @@
 #include "core/schedule/plan/buffers.h"
 #include "core/schedule/plan/memory_plan.h"
 #include "core/schedule/plan/plan.h"
+#include "core/schedule/plan/races.h"
 
 namespace tandem::test {
 

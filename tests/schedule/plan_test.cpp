@@ -19,7 +19,7 @@ TEST(Share, CoversTheBatchWithPartsThatDifferByAtMostOne) {
     for (int64_t batch = devices; batch < 20; ++batch) {
       int64_t end = 0;
       for (int device = 0; device < devices; ++device) {
-        const Rows rows = share(batch, devices, device);
+        const Interval rows = share(batch, devices, device);
         EXPECT_EQ(rows.begin, end);
         EXPECT_GE(rows.count(), batch / devices);
         EXPECT_LE(rows.count(), batch / devices + 1);
@@ -76,7 +76,7 @@ TEST(Validate, NamesBothTasksWhereOneWaitsForALaterOne) {
   maker.touch("b", {compute(0)}, {}, {});
   maker.plan.tasks[0].after = {{1, 0}};
   EXPECT_EQ(error_of([&] { validate(maker.plan); }),
-            "task 'a' waits for 'b', which comes later in the step");
+            "task 'a' waits for 'b', which comes later in the micro-batch");
 }
 
 TEST(Validate, NamesTheBufferThatARegionExceeds) {

@@ -42,12 +42,11 @@ inline Plan probe_plan(int devices) {
   maker.plan.batch = 5;
   for (int device = 0; device < devices; ++device) {
     const std::string at = " @" + std::to_string(device);
-    const Rows rows = share(5, devices, device);
+    const Interval rows = share(5, devices, device);
     PlanBinding binding;
     binding.layer = 0;
     binding.device = device;
-    binding.row_begin = rows.begin;
-    binding.row_end = rows.end;
+    binding.rows = rows;
     const int64_t count = rows.count() * 2;
     const Region in = maker.persistent("in", device, count),
                  out = maker.persistent("out", device, count),

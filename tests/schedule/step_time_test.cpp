@@ -1,4 +1,5 @@
-// The step that `sim` takes for a plan, against the formulas of STRATEGIES §0 and §1.
+// The step that `sim` takes for a plan, against the formulas of docs/design/strategies.md §0 and
+// §1.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@
 #include "core/schedule/builder/plan_builder.h"
 #include "core/schedule/plan/buffers.h"
 #include "core/schedule/strategies/data_parallel/parts.h"
+#include "core/schedule/strategies/fastest_variant.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/simulate.h"
 
@@ -46,8 +48,8 @@ StrategyInputs inputs_with(const Net& net, const CostTable& costs, int devices, 
                            Times* times) {
   StrategyInputs inputs = inputs_of(net, devices);
   inputs.costs = &costs;
-  inputs.options.split = "fc1";
-  inputs.options.hidden_broadcast = false;
+  inputs.options["split"] = "fc1";
+  inputs.options["hidden_broadcast"] = false;
   const Parts parts = parts_at(net, net.find_layer("fc1"));
   const auto bytes = [&](const std::vector<int>& weights) {
     return static_cast<double>((devices - 1) * total_bytes(weight_ranges(net, weights)));
@@ -71,7 +73,7 @@ TEST_P(StepTime, OfTwoPhaseIsTheFormula) {
   const StrategyInputs inputs = inputs_with(net, costs, 2, GetParam(), &times);
   const double formula = a + b + std::max(c, times.m) + times.n + times.broadcast;
   EXPECT_NEAR(step_on_sim("two_phase", inputs), formula, 1e-9);
-  EXPECT_NEAR(predict_two_phase(inputs, parts_at(net, net.find_layer("fc1"))), formula, 1e-9);
+  EXPECT_NEAR(simulated_step_seconds(inputs, build_plan("two_phase", inputs)), formula, 1e-9);
 }
 
 TEST_P(StepTime, OfSequentialIsTheSum) {
@@ -79,7 +81,7 @@ TEST_P(StepTime, OfSequentialIsTheSum) {
   const CostTable costs = hand_made(net);
   Times times;
   StrategyInputs inputs = inputs_with(net, costs, 2, GetParam(), &times);
-  inputs.options.hidden_broadcast = true;    // not an option of sequential
+  inputs.options.erase("hidden_broadcast");  // not an option of sequential
   const double gradients = times.broadcast;  // the whole array, too
   EXPECT_NEAR(step_on_sim("sequential", inputs), a + b + c + gradients + times.broadcast, 1e-9);
 }
@@ -90,9 +92,9 @@ TEST_P(StepTime, WithHiddenBroadcastIsAsPredicted) {
   Times times;
   StrategyInputs inputs = inputs_with(net, costs, 2, GetParam(), &times);
   const double plain = step_on_sim("two_phase", inputs);
-  inputs.options.hidden_broadcast = true;
+  inputs.options["hidden_broadcast"] = true;
   const double hidden = step_on_sim("two_phase", inputs);
-  EXPECT_NEAR(hidden, predict_two_phase(inputs, parts_at(net, net.find_layer("fc1"))), 1e-9);
+  EXPECT_NEAR(hidden, simulated_step_seconds(inputs, build_plan("two_phase", inputs)), 1e-9);
   EXPECT_LE(hidden, plain + 1e-9);
 }
 
@@ -106,7 +108,7 @@ TEST_P(StepTime, OnFourDevicesIsAtMostTheFormula) {
   const double step = step_on_sim("two_phase", inputs);
   EXPECT_LE(step, formula + 1e-9);
   EXPECT_GE(step, formula - times.broadcast);
-  inputs.options.hidden_broadcast = true;  // not an option of sequential
+  inputs.options.erase("hidden_broadcast");  // not an option of sequential
   EXPECT_LT(step, step_on_sim("sequential", inputs));
 }
 

@@ -51,7 +51,7 @@ TEST(Strategies, CheckTheLossBeforeAnyUpdateOfTheStep) {
 TEST(Strategies, LetClippedUpdatesWaitForTheNormsOfAllGradients) {
   const Net net = small_net(8);
   StrategyInputs inputs = inputs_of(net, 2);
-  inputs.options.split = "fc1";
+  inputs.options["split"] = "fc1";
   inputs.needs_norms = inputs.clips_gradients = true;
   const Plan plan = build_plan("two_phase", inputs);
   const int norms = find_task(plan, "norms conv @0"), update = find_task(plan, "update fc @0");
@@ -66,9 +66,9 @@ TEST(Strategies, LetClippedUpdatesWaitForTheNormsOfAllGradients) {
 TEST(Strategies, ComputeInEveryBatchOfAnUpdateAndSendInTheLast) {
   const Net net = small_net(8);
   StrategyInputs inputs = inputs_of(net, 2);
-  inputs.batches_per_update = 3;
+  inputs.micro_batches_per_step = 3;
   for (const bool hidden : {false, true}) {
-    inputs.options.hidden_broadcast = hidden;
+    inputs.options["hidden_broadcast"] = hidden;
     const Plan plan = build_plan("two_phase", inputs);
     for (const Task& task : plan.tasks) {
       const bool once = task.stage == Stage::send_fc_gradients || task.stage == Stage::update_fc ||
@@ -134,9 +134,9 @@ TEST(Strategies, SendStatisticsToTheFirstDeviceMergeThemThereAndSendThemBackBefo
   int before = -1;
   for (const char* label :
        {"forward_statistics norm1 @2", "send forward_statistics norm1 @2->@0",
-        "merge forward_statistics norm1 @0", "return forward_statistics norm1 @0->@2",
+        "merge forward_statistics norm1 @0", "broadcast forward_statistics norm1 @0->@2",
         "forward norm1 @2", "backward_statistics norm1 @2", "send backward_statistics norm1 @2->@0",
-        "merge backward_statistics norm1 @0", "return backward_statistics norm1 @0->@2",
+        "merge backward_statistics norm1 @0", "broadcast backward_statistics norm1 @0->@2",
         "backward_data norm1 @2"}) {
     EXPECT_LT(before, find_task(plan, label)) << label;
     before = find_task(plan, label);

@@ -1,14 +1,16 @@
-// One table says which option belongs to which strategy; checks and documentation come from it.
-#include "core/schedule/strategies/strategy_options.h"
-
+// The options of all strategies: who takes them, what they are read from and into, what of them a
+// resumed run keeps, and where they are written down.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <string>
 
 #include "core/base/error.h"
+#include "core/schedule/strategies/data_parallel/layerwise.h"
+#include "core/schedule/strategies/data_parallel/two_phase.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/support/folders.h"
 
@@ -18,127 +20,148 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
+const Strategies& all() {
+  return built_in_strategies();
+}
+
 const StrategyOption& option(const std::string& name) {
-  for (const StrategyOption& one : strategy_options()) {
-    if (one.name == name) return one;
+  for (const KnownOption& known : all().options()) {
+    if (known.option.name == name) return known.option;
   }
   throw error("no option {}", name);
 }
 
-// A value that it does not have by default.
-std::string value_of(const StrategyOption& option) {
-  if (option.name == "--reduce") return "tree";
-  if (option.name == "--fc-memory") return "extended";
-  if (option.name == "--slices") return "none";
-  if (option.name == "--bucket") return "2MiB";
-  return option.name.ends_with("threshold") ? "0.3" : "2";
+// As a command line has it, and not the default.
+std::string text_for(const StrategyOption& option) {
+  if (option.is_flag) return "";
+  if (!option.words.empty()) return option.words.back();
+  if (option.is_size) return "2MiB";
+  return std::holds_alternative<double>(option.standard) ? "0.3" : "2";
 }
 
 TEST(StrategyOptions, AreRefusedByEveryStrategyThatDoesNotTakeThem) {
   const Net net = small_net(8);
-  for (const StrategyOption& one : strategy_options()) {
-    if (one.name == "--hidden-broadcast") continue;  // what it is without being told
+  for (const KnownOption& known : all().options()) {
+    const StrategyOption& one = known.option;
     StrategyInputs inputs = inputs_of(net, 2);
-    one.set(inputs.options, value_of(one));
-    ASSERT_TRUE(one.is_explicit(inputs.options)) << one.name;
-    for (const Strategy& strategy : strategies()) {
-      if (one.is_of(strategy.name)) continue;
+    inputs.options[one.key] = one.parse(text_for(one));
+    for (const Strategy& strategy : all()) {
+      if (std::find(known.strategies.begin(), known.strategies.end(), strategy.name) !=
+          known.strategies.end()) {
+        EXPECT_EQ(error_of([&] { all().require_options_of(strategy.name, inputs.options); }), "");
+        continue;
+      }
       EXPECT_THAT(error_of([&] { (void)build_plan(strategy.name, inputs); }),
                   AllOf(HasSubstr(one.name + " is an option of strateg"),
-                        HasSubstr("'" + one.strategies.front() + "'"),
+                        HasSubstr("'" + known.strategies.front() + "'"),
                         HasSubstr("strategy '" + strategy.name + "' has none of that name")));
     }
   }
 }
 
-TEST(StrategyOptions, AreOfStrategiesThatThereAre) {
-  for (const StrategyOption& one : strategy_options()) {
-    ASSERT_FALSE(one.strategies.empty()) << one.name;
-    for (const std::string& name : one.strategies) {
-      EXPECT_TRUE(std::any_of(strategies().begin(), strategies().end(),
-                              [&](const Strategy& known) { return known.name == name; }))
-          << one.name << " of " << name;
-    }
+TEST(StrategyOptions, AreWrittenAsTheyAreRead) {
+  for (const KnownOption& known : all().options()) {
+    const StrategyOption& one = known.option;
+    const std::string text = text_for(one);
+    const OptionValue value = one.parse(text);
+    EXPECT_EQ(one.to_text(value), one.is_flag ? one.name : one.name + " " + text);
+    EXPECT_EQ(error_of([&] { one.validate(value); }), "") << one.name;
   }
 }
 
+TEST(StrategyOptions, AreReadIntoTheStrategysStructAndWrittenFromIt) {
+  TwoPhaseOptions options = two_phase_options().read({});
+  EXPECT_EQ(options.split, "auto");
+  EXPECT_TRUE(options.hidden_broadcast);
+  EXPECT_TRUE(two_phase_options().write(options).empty());
+  const StrategyOptions values{
+      {"hidden_broadcast", false}, {"split", "fc1"}, {"time_threshold", 0.25}};
+  options = two_phase_options().read(values);
+  EXPECT_EQ(options.split, "fc1");
+  EXPECT_FALSE(options.hidden_broadcast);
+  EXPECT_EQ(options.time_threshold, 0.25);
+  EXPECT_EQ(two_phase_options().write(options), values);
+}
+
+TEST(StrategyOptions, OfAnotherTypeAreRefused) {
+  EXPECT_THAT(error_of([] {
+                (void)two_phase_options().read({{"split", 3}});
+              }),
+              HasSubstr("'split': its value is not a text"));
+  EXPECT_THAT(error_of([] {
+                (void)layerwise_options().read({{"bucket", "4MiB"}});
+              }),
+              HasSubstr("'bucket': its value is not a whole number"));
+  EXPECT_THAT(error_of([] {
+                (void)two_phase_options().read({{"hidden_broadcast", 1}});
+              }),
+              HasSubstr("'hidden_broadcast': its value is not true or false"));
+}
+
+TEST(StrategyOptions, ThatNoStrategyHasAreRefusedWithNearNames) {
+  const Net net = small_net(8);
+  StrategyInputs inputs = inputs_of(net, 2);
+  inputs.options["buckets"] = 4096;
+  EXPECT_EQ(error_of([&] { (void)build_plan("layerwise", inputs); }),
+            "no strategy has an option 'buckets' (did you mean 'bucket'?)");
+  inputs.options = {{"reduce", "trees"}};
+  EXPECT_EQ(error_of([&] { (void)build_plan("layerwise", inputs); }),
+            "--reduce trees: it is none of serial, tree, ring (did you mean 'tree'?)");
+}
+
 TEST(StrategyOptions, NameEveryStrategyThatTakesThem) {
-  StrategyOptions told;
-  told.split = "fc1";
-  EXPECT_THAT(error_of([&] { require_options_of("layerwise", told); }),
+  const StrategyOptions given{{"split", "fc1"}};
+  EXPECT_THAT(error_of([&] { all().require_options_of("layerwise", given); }),
               HasSubstr("--split is an option of strategies 'sequential' and 'two_phase'; strategy "
                         "'layerwise' has none"));
-  EXPECT_EQ(error_of([&] { require_options_of("sequential", told); }), "");
+  // Of two flags the one that was given.
+  EXPECT_THAT(error_of([&] {
+                all().require_options_of("layerwise", {{"hidden_broadcast", false}});
+              }),
+              HasSubstr("--plain-broadcast is an option of strategy 'two_phase'"));
+  EXPECT_THAT(error_of([&] {
+                all().require_options_of("layerwise", {{"hidden_broadcast", true}});
+              }),
+              HasSubstr("--hidden-broadcast is an option of strategy 'two_phase'"));
 }
 
 TEST(StrategyOptions, OfAllAndOfAutoAreThoseOfTheStrategiesThatHaveThem) {
-  StrategyOptions told;
-  told.reduce = "tree";
-  told.roles.quota = 2;
-  EXPECT_EQ(error_of([&] { require_options_of("auto", told); }), "");
-  EXPECT_EQ(options_of("layerwise", told).reduce, "tree");
-  EXPECT_EQ(options_of("layerwise", told).roles.quota, 0);
-  EXPECT_EQ(options_of("fc_parallel", told).roles.quota, 2);
-  EXPECT_EQ(options_of("fc_parallel", told).reduce, "");
+  const StrategyOptions given{{"reduce", "tree"}, {"quota", 2}};
+  EXPECT_EQ(error_of([&] { all().require_options_of("auto", given); }), "");
+  EXPECT_EQ(all().options_of("layerwise", given), (StrategyOptions{{"reduce", "tree"}}));
+  EXPECT_EQ(all().options_of("fc_parallel", given), (StrategyOptions{{"quota", 2}}));
 }
 
-TEST(StrategyOptions, ReplaceOthersOnlyWhereTheyAreTold) {
-  StrategyOptions there, told;
-  there.reduce = "tree";
-  there.bucket = 7;
-  told.bucket = 9;
-  overlay(told, {"--bucket"}, {}, there);
-  EXPECT_EQ(there.reduce, "tree");
-  EXPECT_EQ(there.bucket, 9);
+StrategyOptions overlaid(StrategyOptions options, const StrategyOptions& given,
+                         const std::set<std::string>& kept = {}) {
+  all().overlay(given, kept, options);
+  return options;
 }
 
-TEST(StrategyOptions, ThatAreNamedReplaceOthersByTheirDefaultValue) {
-  StrategyOptions there;
-  there.hidden_broadcast = false;
-  there.split = "fc1";
-  there.time_threshold = there.weight_threshold = 0.3;
-  const StrategyOptions standard;
-  overlay(standard, {"--hidden-broadcast", "--split", "--time-threshold", "--weight-threshold"}, {},
-          there);
-  EXPECT_TRUE(there.hidden_broadcast);
-  EXPECT_EQ(there.split, "auto");
-  EXPECT_EQ(there.time_threshold, 0.1);
-  EXPECT_EQ(there.weight_threshold, 0.1);
+TEST(StrategyOptions, ReplaceOthersOnlyWhereTheyAreGiven) {
+  EXPECT_EQ(overlaid({{"reduce", "tree"}, {"bucket", 7}}, {{"bucket", 9}}),
+            (StrategyOptions{{"reduce", "tree"}, {"bucket", 9}}));
+}
+
+TEST(StrategyOptions, ThatAreGivenReplaceOthersByTheirDefaultValue) {
+  const StrategyOptions there{{"hidden_broadcast", false}, {"split", "fc1"}};
+  EXPECT_TRUE(overlaid(there, {{"hidden_broadcast", true}, {"split", "auto"}}).empty());
 }
 
 TEST(StrategyOptions, ThatChangeOpenWhatWasChosenToGoWithThem) {
-  StrategyOptions there, told;
-  there.roles.quota = 4;
-  there.roles.eager = told.roles.eager = true;
-  overlay(told, {"--eager"}, {}, there);
-  EXPECT_EQ(there.roles.quota, 4);  // nothing has changed
-  there.roles.eager = false;
-  StrategyOptions told_before = there;
-  overlay(told, {"--eager"}, {"--quota"}, told_before);
-  EXPECT_EQ(told_before.roles.quota, 4);
-  overlay(told, {"--eager"}, {}, there);
-  EXPECT_EQ(there.roles.quota, 0);
-  EXPECT_TRUE(there.roles.eager);
-  there.roles.conv_devices = 2;
-  there.roles.fc_devices = 2;
-  told.roles.conv_devices = 3;
-  overlay(told, {"--conv-devices"}, {}, there);
-  EXPECT_EQ(there.roles.conv_devices, 3);
-  EXPECT_EQ(there.roles.fc_devices, 0);
-}
-
-TEST(StrategyOptions, AreToldByNameOrByAnotherValueThanTheDefault) {
-  StrategyOptions options;
-  EXPECT_THAT(explicit_names(options), testing::IsEmpty());
-  options.hidden_broadcast = false;
-  EXPECT_THAT(explicit_names(options, {"--split"}),
-              testing::ElementsAre("--plain-broadcast", "--split"));
+  const StrategyOptions quota{{"quota", 4}}, both{{"quota", 4}, {"eager", true}};
+  EXPECT_EQ(overlaid(both, {{"eager", true}}), both);  // nothing has changed
+  EXPECT_EQ(overlaid(quota, {{"eager", true}}, {"quota"}), both);
+  EXPECT_EQ(overlaid(quota, {{"eager", true}}), (StrategyOptions{{"eager", true}}));
+  EXPECT_EQ(overlaid({{"conv_devices", 2}, {"fc_devices", 2}}, {{"conv_devices", 3}}),
+            (StrategyOptions{{"conv_devices", 3}}));
+  EXPECT_EQ(overlaid({{"reduce", "ring"}, {"bucket", 7}}, {{"reduce", "tree"}}),
+            (StrategyOptions{{"reduce", "tree"}}));
 }
 
 TEST(StrategyOptions, SayWhatWouldBeRightForAWrongValue) {
-  StrategyOptions options;
   const auto refusal = [&](const char* name, const char* value) {
-    return error_of([&] { option(name).set(options, value); });
+    return error_of([&] { (void)option(name).parse(value); });
   };
   EXPECT_EQ(refusal("--reduce", "trees"),
             "--reduce trees: it is none of serial, tree, ring (did you mean 'tree'?)");
@@ -150,10 +173,10 @@ TEST(StrategyOptions, SayWhatWouldBeRightForAWrongValue) {
 }
 
 TEST(StrategyOptions, AreTheOnesThatTheDocumentationLists) {
-  std::ifstream file(test::source_folder() / "docs/strategies.md");
+  std::ifstream file(test::source_folder() / "docs/reference/strategies.md");
   std::stringstream text;
   text << file.rdbuf();
-  EXPECT_THAT(text.str(), HasSubstr(strategy_option_table()));
+  EXPECT_THAT(text.str(), HasSubstr(all().option_table()));
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ TEST(TopologyOnSim, CopiesThatShareAChannelTakeTurns) {
   for (const char* key : {"add", "update", "check", "input", "results"}) costs.set(key, {0, 0, 0});
   StrategyInputs inputs = inputs_of(net, 4);
   inputs.costs = &costs;
-  inputs.options.bucket = 1 << 20;
+  inputs.options["bucket"] = 1 << 20;
   const auto step = [&](const std::string& text) {
     const auto topology = std::make_shared<Topology>(parsed(text));
     inputs.topology = topology.get();

@@ -1,4 +1,4 @@
-// two_phase as STRATEGIES §1 has it: stages, streams, order, bytes.
+// two_phase as docs/design/strategies.md §1 has it: stages, streams, order, bytes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 
 #include "core/schedule/builder/plan_builder.h"
 #include "core/schedule/plan/buffers.h"
+#include "core/schedule/plan/races.h"
 #include "tests/schedule/plan_checks.h"
 
 namespace tandem::test {
@@ -17,8 +18,8 @@ using testing::ElementsAre;
 
 Plan two_phase(const Net& net, int devices, bool hidden, const std::string& split = "fc1") {
   StrategyInputs inputs = inputs_of(net, devices);
-  inputs.options.split = split;
-  inputs.options.hidden_broadcast = hidden;
+  inputs.options["split"] = split;
+  inputs.options["hidden_broadcast"] = hidden;
   return build_plan("two_phase", inputs);
 }
 
@@ -119,7 +120,7 @@ TEST(TwoPhase, LetsConvolutionsGoBackwardWhileFcGradientsTravel) {
   for (const Task& task : plan.tasks) {
     if (task.stage != Stage::backward_conv) continue;
     for (const Dependency& wait : task.after) {
-      if (wait.steps_back != 0) continue;
+      if (wait.micro_batches_back != 0) continue;
       EXPECT_FALSE(moving.contains(plan.tasks[size_t(wait.task)].stage))
           << task.label << " waits for " << plan.tasks[size_t(wait.task)].label;
     }
@@ -132,7 +133,7 @@ TEST(TwoPhase, UpdatesEveryTrainedWeightOnce) {
   std::multiset<int> updated;
   for (const Task& task : plan.tasks) {
     if (const auto* update = std::get_if<UpdateWork>(&task.work)) {
-      for (const UpdatePiece& piece : update->pieces) updated.insert(piece.weight);
+      for (const ArrayUpdate& piece : update->arrays) updated.insert(piece.weight);
     }
   }
   std::multiset<int> all;
@@ -154,7 +155,7 @@ TEST(TwoPhase, LeavesFrozenWeightsAlone) {
   EXPECT_EQ(copied(plan, "send conv gradients @1->@0"), bytes_of(net, {"conv1", "conv3"}));
   const auto& update = std::get<UpdateWork>(task(plan, "update conv @0").work);
   std::vector<int> updated;
-  for (const UpdatePiece& piece : update.pieces) updated.push_back(piece.weight);
+  for (const ArrayUpdate& piece : update.arrays) updated.push_back(piece.weight);
   EXPECT_THAT(updated, ElementsAre(0, 1, 4, 5));
   EXPECT_TRUE(find_races(plan).empty());
 }
@@ -177,14 +178,14 @@ TEST(TwoPhase, OnOneDeviceNeitherSendsNorBroadcasts) {
 
 TEST(WeightRanges, JoinNeighboursAndLeaveOutWhatLiesBetween) {
   const Net net = small_net(8);  // counts 432 16 2880 20 16000 50 ...
-  const std::vector<WeightRange> joined = weight_ranges(net, {1, 0});
+  const std::vector<Interval> joined = weight_ranges(net, {1, 0});
   ASSERT_EQ(joined.size(), 1U);
-  EXPECT_EQ(joined[0].offset, 0);
-  EXPECT_EQ(joined[0].bytes, (432 + 16) * 4);
-  const std::vector<WeightRange> apart = weight_ranges(net, {0, 2, 3, 4});
+  EXPECT_EQ(joined[0].begin, 0);
+  EXPECT_EQ(joined[0].end, (432 + 16) * 4);
+  const std::vector<Interval> apart = weight_ranges(net, {0, 2, 3, 4});
   ASSERT_EQ(apart.size(), 2U);
-  EXPECT_EQ(apart[1].offset, net.weights[2].offset * 4);
-  EXPECT_EQ(apart[1].offset + apart[1].bytes, (net.weights[4].offset + net.weights[4].count) * 4);
+  EXPECT_EQ(apart[1].begin, net.weights[2].offset * 4);
+  EXPECT_EQ(apart[1].end, (net.weights[4].offset + net.weights[4].count) * 4);
 }
 
 }  // namespace

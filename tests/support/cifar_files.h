@@ -1,5 +1,5 @@
-// Small CIFAR-10 files for tests: noise around a colour of the class's own, so that a net can learn
-// it and every byte of every picture matters.
+// Small CIFAR-10 files for tests: noise around a color of the class, so that a net can learn them
+// and every byte of every image matters.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace tandem::test {
 
-// Record i is of class i % classes.
+// Record i has class i % classes.
 [[nodiscard]] inline std::string cifar_file(int count, int classes, uint64_t seed) {
   constexpr int plane = 32 * 32;
   Random random(seed, stream_of("cifar"));
@@ -29,7 +29,7 @@ namespace tandem::test {
   return bytes;
 }
 
-// data_batch_1.bin and test_batch.bin in the folder.
+// Writes data_batch_1.bin and test_batch.bin to the folder.
 inline void make_cifar(const std::filesystem::path& folder, int training, int testing,
                        int classes = 3) {
   std::filesystem::create_directories(folder);

@@ -1,6 +1,6 @@
-// Whether the device of the kernels under test has arithmetic for what a test is about: GPUs before
-// Ampere have none for bfloat16 and TF32, CPUs without AVX-512 no products of bfloat16, and they
-// refuse it with a sentence of their own.
+// Whether the device of the kernels under test has the arithmetic that a test needs. GPUs before
+// Ampere do not have bfloat16 and TF32, CPUs without AVX-512 do not have products of bfloat16. They
+// refuse it with a message.
 #pragma once
 
 #include <initializer_list>
@@ -10,8 +10,8 @@
 
 namespace tandem::test {
 
-// What products in a dtype or with a binding's flags are refused with; "" if they are not, or if
-// none of these is part of it.
+// The reason why products in a dtype or with a binding's flags are refused, if it contains one of
+// the given sentences; otherwise "".
 inline std::string refusal_of_products(int32_t dtype, uint32_t flags,
                                        std::initializer_list<const char*> sentences) {
   LayerSetup setup{.type = "InnerProduct",
@@ -31,12 +31,12 @@ inline std::string refusal_of_products(int32_t dtype, uint32_t flags,
   return "";
 }
 
-// Why nothing can be computed in it; "" if something can.
+// The reason why nothing can be computed in the dtype; "" if something can.
 inline std::string not_computable(int32_t dtype, uint32_t flags = 0) {
   return refusal_of_products(dtype, flags, {"needs 8.0 (Ampere)"});
 }
 
-// Why no kernel that multiplies can compute in it; "" if one can.
+// The reason why no kernel with products can compute in the dtype; "" if one can.
 inline std::string no_products(int32_t dtype) {
   return refusal_of_products(dtype, 0, {"needs 8.0 (Ampere)", "does not multiply bfloat16"});
 }

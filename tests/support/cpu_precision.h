@@ -1,15 +1,16 @@
-// Whether this computer's CPU computes in a precision, for tests that train in it. One without
-// AVX-512, or under the environment's ONEDNN_MAX_CPU_ISA=AVX2, does not in bfloat16.
+// Whether this computer's CPU computes in a precision, for tests that train in it. Without AVX-512,
+// or with ONEDNN_MAX_CPU_ISA=AVX2 in the environment, it does not in bfloat16.
 #pragma once
 
 #include <string>
 
-#include "core/model/net_writer.h"
+#include "core/model/definition.h"
 #include "core/train/session.h"
+#include "include/tandem/net.h"
 
 namespace tandem::test {
 
-// Why the cpu's kernels refuse to multiply bfloat16; "" if they do not.
+// The reason why the cpu's kernels refuse to multiply bfloat16; "" if they do not refuse.
 inline std::string no_bfloat16() {
   Registry registry = Registry::with_defaults();
   SessionOptions options;
@@ -18,11 +19,11 @@ inline std::string no_bfloat16() {
   options.data = {1, 1, 2, 2};
   options.precision = TANDEM_BFLOAT16;
   const NetDefinition net =
-      NetWriter("product")
-          .data(2)
-          .layer("product", "InnerProduct", "inner_product_param { num_output: 2 }")
-          .loss()
-          .definition();
+      read_net_text(NetWriter("product")
+                        .data(2)
+                        .layer("product", "InnerProduct", "inner_product_param { num_output: 2 }")
+                        .loss()
+                        .text());
   try {
     const Session session(registry, net, options);
   } catch (const Unsupported& refused) {

@@ -1,5 +1,4 @@
-// Made-up layer types for tests of plans: they know their shapes, weights and costs, but have no
-// kernels.
+// Layer types for tests of plans: they have shapes, weights and costs, but no kernels.
 #pragma once
 
 #include <memory>

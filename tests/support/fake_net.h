@@ -1,6 +1,6 @@
-// Nets made by hand for tests of plans: a chain of layers with made-up types that know their
-// shapes, weights and costs, but have no kernels. Layouts are plain; relu runs in place. The result
-// follows what core/model promises of a Net.
+// Nets made by hand for tests of plans: a chain of layers whose types have shapes, weights and
+// costs, but no kernels. Layouts are plain; relu runs in place. The result has the properties that
+// core/model promises for a Net.
 #pragma once
 
 #include <memory>
@@ -78,7 +78,7 @@ class FakeNet {
     add_scalar(name, fake::accuracy, 0);
     return *this;
   }
-  // The kernels of convolutions and FC layers do the ReLUs behind them along.
+  // The kernels of convolutions and FC layers fuse the ReLUs after them.
   FakeNet& with_activations_joined() {
     for (Layer& relu : net_.layers) {
       if (relu.type != &fake::relu) continue;
@@ -98,10 +98,10 @@ class FakeNet {
     return *this;
   }
 
-  // Works out which passes and gradients are wanted: from the loss down to the first layer with
+  // Determines which passes and gradients are wanted: from the loss back to the first layer with
   // trained weights.
   Net finish() {
-    bool below = false;  // something to train below this layer
+    bool below = false;  // whether an earlier layer is trained
     for (Layer& layer : net_.layers) {
       bool trains = false;
       for (const int weight : layer.weights) {
@@ -206,7 +206,7 @@ inline Net small_net(int64_t batch, int32_t phase = TANDEM_TRAIN) {
   return net.loss().finish();
 }
 
-// The same with batch normalisation behind the convolutions and the first FC layer.
+// The same with batch normalisation after the convolutions and the first FC layer.
 inline Net normalised_net(int64_t batch, int32_t phase = TANDEM_TRAIN) {
   FakeNet net("normalised", batch, {1, 3, 16, 16}, phase);
   net.convolution("conv1", 16, 3, 1, 1).batch_norm("norm1").relu("relu1").pooling("pool1", 2, 2);

@@ -1,5 +1,5 @@
-// Where a test finds the sources, the programs and the plugins that it was built with. The paths
-// are in one generated source, so that no other object file depends on where the tree lies.
+// The folders of the sources, programs and plugins that a test was built with. The paths are in one
+// generated source, so that no other object file depends on the location of the tree.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // Compares a layer's backward passes with central finite differences of its forward pass, for a
-// random weighted sum of the outputs. Inputs must be smooth points of the layer.
+// random weighted sum of the outputs. The layer must be smooth at the inputs.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ inline double weighted_outputs(const LayerSetup& setup, const std::vector<PlainT
   return sum;
 }
 
-// The derivative by every element of the tensor that `tensor` picks from the setup.
+// The derivative by every element of the tensor that `tensor` selects from the setup.
 inline std::vector<double> finite_differences(
     LayerSetup setup, const std::vector<PlainTensor>& factors, double step,
     const std::function<PlainTensor&(LayerSetup&)>& tensor) {
@@ -60,7 +60,7 @@ inline void check_gradients(const LayerSetup& setup, const GradientCheck& check 
     EXPECT_LE(relative_difference(input_gradients[i].values, expected), check.tolerance)
         << "gradient of input " << i << ", " << layout_text(setup);
   }
-  // A state, as running means, has no gradient.
+  // A state, such as running means, has no gradient.
   for (const tandem_weight& weight : run.declared_weights()) {
     if (weight.kind != TANDEM_TRAINED) return;
   }

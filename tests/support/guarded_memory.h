@@ -1,5 +1,5 @@
-// Memory for what a kernel reads and writes: filled with NaN, and between two guards, so that
-// reading what nobody wrote and writing where nobody may are seen.
+// Memory for the tensors of a kernel: filled with NaN and placed between two guards, so that a read
+// of unwritten memory and a write out of bounds are detected.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,13 +32,13 @@ class GuardedMemory {
     sizes().erase(data());
     for (size_t i = 0; i < guard; ++i) {
       EXPECT_EQ(memory_[i], mark) << "something wrote in front of a buffer";
-      EXPECT_EQ(memory_[guard + bytes_ + i], mark) << "something wrote behind a buffer";
+      EXPECT_EQ(memory_[guard + bytes_ + i], mark) << "something wrote after a buffer";
     }
   }
   [[nodiscard]] float* data() const { return reinterpret_cast<float*>(memory_.get() + guard); }
 
   static constexpr size_t guard = 64;
-  // Of the one whose data() this is.
+  // The size of the GuardedMemory whose data() is `data`.
   static int64_t bytes_of(const void* data) { return sizes().at(data); }
 
  private:

@@ -1,5 +1,5 @@
-// Small image folders for tests, written as PPM without any image library: every class has a colour
-// and a stripe direction of its own in noise, so that a net can learn them.
+// Small image folders for tests, written as PPM without an image library. Every class has its own
+// color and stripe direction in noise, so that a net can learn them.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Where the kernels under test run. The environment's TANDEM_TEST_KERNELS says it: "cpu" (also if
-// it says nothing), "cuda", a GPU, or "cuda_on_host", the kernels for GPUs built to run without
-// one. On the latter two, memory is the device's own: only kernels can touch it.
+// The device of the kernels under test. The environment's TANDEM_TEST_KERNELS names it: "cpu" (the
+// default), "cuda" (a GPU), or "cuda_on_host" (the kernels for GPUs, built to run without one). The
+// latter two have their own memory, which only kernels can access.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,21 @@ namespace tandem::test {
 class KernelDevice {
  public:
   virtual ~KernelDevice() = default;
-  // Of the kernels' table.
+  // The device_kind in the kernels' table.
   [[nodiscard]] virtual std::string kind() const = 0;
-  // False: kernels are given the host's memory as it is.
+  // False: kernels get the host's memory.
   [[nodiscard]] virtual bool has_own_memory() const { return true; }
   virtual void* allocate(int64_t) { return nullptr; }
   virtual void free(void*) {}
   virtual void upload(const void*, void*, int64_t) {}
   virtual void download(const void*, void*, int64_t) {}
-  // function(call), on a stream, and waits for it. `threads` is for a cpu.
+  // Runs function(call) on a stream and waits for it. `threads` is for a cpu.
   virtual tandem_status run(int32_t threads,
                             const std::function<tandem_status(const tandem_call*)>& function) = 0;
 };
 
-// The one that the environment names; throws Error if it names none, or there is no such device.
+// The device that the environment names. Throws Error if the name is unknown or there is no such
+// device.
 KernelDevice& kernel_device();
 KernelDevice& cpu_device();
 
@@ -37,17 +38,16 @@ inline bool kernels_run_on_a_cpu() {
   return kernel_device().kind() == "cpu";
 }
 
-// For the time of one call: what guarded memory a kernel is given, on its device. Guards travel
-// with it.
+// For one call: copies the guarded memory of a kernel to its device, guards included.
 class OnDevice {
  public:
   explicit OnDevice(KernelDevice& device) : device_(&device) {}
-  // Brings everything back.
+  // Copies everything back.
   ~OnDevice();
   OnDevice(const OnDevice&) = delete;
   OnDevice& operator=(const OnDevice&) = delete;
 
-  // The device's address of a GuardedMemory's data; of nullptr nullptr.
+  // The device address of a GuardedMemory's data; nullptr for nullptr.
   void* at(const void* data);
   std::vector<void*> at(const std::vector<void*>& data);
 

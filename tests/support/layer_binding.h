@@ -1,5 +1,5 @@
-// One layer bound as the host would bind it: parameters checked, shapes asked for, slices cut,
-// kernel prepared, in any layout and dtype. What its passes do is in layer_test.h.
+// One layer, bound as the host would bind it: parameters checked, shapes computed, slices cut,
+// kernel prepared, in any layout and dtype. layer_test.h runs its passes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace tandem::test {
 
 struct LayerSetup {
   std::string type = {};
-  // As a net would write them: {"kernel_size", "3"}; a name may repeat; a filler gives its type.
+  // As in a net file: {"kernel_size", "3"}. A name may be repeated; a filler is given by its type.
   std::vector<std::pair<std::string, std::string>> parameters = {};
   std::vector<PlainTensor> inputs = {};
   std::vector<PlainTensor> weights = {};
@@ -35,19 +35,19 @@ struct LayerSetup {
   float normaliser = 1;
   std::vector<float> row_labels = {};  // empty: all rows hold samples
   int32_t threads = 2;
-  // A sliced binding: inputs and weights are given whole and cut (see tandem_binding).
+  // A sliced binding: inputs and weights are given whole and are cut here (see tandem_binding).
   int64_t slice_begin = 0, slice_end = -1;  // output channels; -1: all
   bool whole_outputs = false;
   int64_t input_begin = 0, input_end = -1;  // elements of a row of input 0; -1: all
   int32_t activation = TANDEM_ACTIVATION_NONE;
-  PlainTensor output_start = {};  // what output 0 holds before forward
-  bool on_a_cpu = false;          // whatever kernel_device() is
+  PlainTensor output_start = {};  // the contents of output 0 before forward
+  bool on_a_cpu = false;          // even if kernel_device() is another device
 };
 
 // With the kernels of kernel_device().
 const Registry& layer_registry();
 
-// Throws Error as the host would for parameters that do not stand the check.
+// Throws Error for invalid parameters, as the host does.
 inline Attributes layer_attributes(
     const tandem_layer_type& type,
     const std::vector<std::pair<std::string, std::string>>& parameters) {
@@ -102,7 +102,7 @@ class LayerBinding {
     return report_.algorithm == nullptr ? "" : report_.algorithm;
   }
 
-  // The layouts the kernel offers for this binding, best first.
+  // The layouts that the kernel offers for this binding, best first.
   [[nodiscard]] std::vector<tandem_layout_option> layouts() const {
     std::vector<tandem_layout_option> options(32);
     uint32_t count = 0;
@@ -111,7 +111,7 @@ class LayerBinding {
     return options;
   }
 
-  // The weights the type declares.
+  // The weights that the type declares.
   [[nodiscard]] std::vector<tandem_weight> declared_weights() const {
     const tandem_layer_query query = this->query();
     std::vector<tandem_weight> weights(8);
@@ -177,7 +177,7 @@ class LayerBinding {
     input_shapes_[0] = setup_.inputs[0].shape;
   }
 
-  // A 1x1 image is called NCHW whatever the neighbours, labels are plain.
+  // A 1x1 image is called NCHW whatever its neighbours are; labels are plain.
   static tandem_tensor tensor(const Shape& shape, int32_t layout, int32_t dtype) {
     const bool plain = shape.h == 1 && shape.w == 1;
     return {shape, dtype, plain ? TANDEM_NCHW : layout};

@@ -1,6 +1,6 @@
 // Runs one layer as the host would, from plain tensors to plain tensors. Every buffer is filled
-// with NaN before a pass and has guards around it, so a kernel that reads what it should not, or
-// writes where it must not, shows.
+// with NaN before a pass and has guards around it, so that reads of unwritten memory and writes out
+// of bounds are detected.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class LayerRun : public LayerBinding {
   using LayerBinding::LayerBinding;
 
   // With statistics: of these inputs alone, or together with those of other parts of the batch, in
-  // this order (each as forward_statistics() gave them).
+  // this order, each as forward_statistics() returned them.
   std::vector<PlainTensor> forward(const std::vector<std::vector<float>>& others = {}) {
     outputs_ = make(outputs_of_binding_);
     if (!setup_.output_start.values.empty()) {
@@ -36,7 +36,8 @@ class LayerRun : public LayerBinding {
     return read(outputs_, outputs_of_binding_);
   }
 
-  // What the statistics pass writes for these inputs alone; after forward() what it read.
+  // The result of the statistics pass for these inputs alone; after forward(), the statistics that
+  // it read.
   std::vector<float> forward_statistics() {
     run_statistics(kernel_.forward_statistics, {}, statistics_floats_.forward);
     return statistics();
@@ -45,11 +46,11 @@ class LayerRun : public LayerBinding {
     if (statistics_ == nullptr) return {};
     return {statistics_->data(), statistics_->data() + statistics_count_};
   }
-  // The weights as the last pass left them: states change.
+  // The weights after the last pass: states change.
   [[nodiscard]] const std::vector<PlainTensor>& weights_after() const { return weights_after_; }
 
-  // After forward(). A label input's gradient is not wanted and comes back empty.
-  // With statistics: as forward(), the others' are added.
+  // After forward(). A label input's gradient is not wanted and is returned empty. With statistics:
+  // as in forward(), those of the others are added.
   std::vector<PlainTensor> backward_data(const std::vector<PlainTensor>& output_gradients,
                                          const std::vector<std::vector<float>>& others = {}) {
     const std::vector<GuardedMemory> gradients = write(output_gradients, outputs_of_binding_);
@@ -63,7 +64,7 @@ class LayerRun : public LayerBinding {
     std::vector<void*> addresses = pointers(results);
     constexpr uint64_t without_second = TANDEM_SECOND_INPUT_IS_LABEL | TANDEM_SECOND_INPUT_IS_SHAPE;
     if ((type_.traits & without_second) != 0) addresses[1] = nullptr;
-    // A host that runs in place gives the gradients one memory, too.
+    // A host that runs in place also gives the gradients the same memory.
     if (in_place()) addresses[0] = gradients[0].data();
     run(kernel_.backward_data, pointers(gradients), addresses, {}, 0);
     std::vector<PlainTensor> read_back;
@@ -149,7 +150,7 @@ class LayerRun : public LayerBinding {
     }
   }
 
-  // What a backward pass did not ask for it does not get.
+  // A backward pass gets only the tensors that its traits name.
   void run(tandem_pass_function function, const std::vector<void*>& output_gradients,
            const std::vector<void*>& input_gradients, const std::vector<void*>& weight_gradients,
            uint32_t flags) {
@@ -170,7 +171,7 @@ class LayerRun : public LayerBinding {
     weights_after_ = read(weights, weights_of_binding());
   }
 
-  // With everything where the device has it, for the time of the call.
+  // With all memory on the device for the time of the call.
   void call_pass(tandem_pass_function function, uint32_t flags, const std::vector<void*>& inputs,
                  const std::vector<void*>& outputs, const std::vector<void*>& weights,
                  const std::vector<void*>& input_gradients,
@@ -209,7 +210,7 @@ class LayerRun : public LayerBinding {
   std::vector<PlainTensor> weights_after_;
 };
 
-// The layouts a kernel offers for a setup, each as the setup in that layout.
+// The setup in each layout that the kernel offers for it.
 inline std::vector<LayerSetup> in_every_layout(const LayerSetup& setup) {
   std::vector<LayerSetup> result;
   for (const tandem_layout_option& option : LayerRun(setup).layouts()) {
@@ -224,7 +225,7 @@ inline std::string layout_text(const LayerSetup& setup) {
   return layout_name(setup.input_layout) + " -> " + layout_name(setup.output_layout);
 }
 
-// Why a layer is refused; "" if it is not.
+// The reason why a layer is refused; "" if it is not.
 inline std::string refusal_of(const LayerSetup& setup) {
   try {
     LayerRun run(setup);

@@ -1,5 +1,5 @@
-// A tensor as tests think of it: values in plain N,C,H,W order, and how they lie in each of the
-// ABI's layouts, written down here once more, independently of the plugins.
+// A tensor of a test: values in plain N,C,H,W order, and their indices in each of the ABI's
+// layouts, written independently of the plugins.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct PlainTensor {
   std::vector<float> values;
 };
 
-// Where element (n, c, h, w) lies in memory.
+// The memory index of element (n, c, h, w).
 inline int64_t memory_index(const Shape& s, int32_t layout, int64_t n, int64_t c, int64_t h,
                             int64_t w) {
   if (layout == TANDEM_NHWC) return ((n * s.h + h) * s.w + w) * s.c + c;
@@ -43,8 +43,8 @@ void for_each_element(const Shape& s, int32_t layout, const Body& body) {
   }
 }
 
-// The nearest bfloat16, of two equally near the even one, by arithmetic on the number and not on
-// its bits: 8 significant bits. For finite values above the smallest normal.
+// The nearest bfloat16, ties to even, by arithmetic on the number and not on its bits: 8
+// significant bits. For finite values above the smallest normal number.
 inline float rounded_to_bfloat16(float value) {
   if (!std::isfinite(value)) return value;
   int exponent = 0;
@@ -56,7 +56,7 @@ inline PlainTensor rounded_to_bfloat16(PlainTensor tensor) {
   return tensor;
 }
 
-// The same of float16: 11 significant bits, steps of 2^-24 near zero, infinite from 65520 on.
+// The same for float16: 11 significant bits, steps of 2^-24 near zero, infinite from 65520 on.
 inline float rounded_to_float16(float value) {
   if (!std::isfinite(value)) return value;
   int exponent = 0;
@@ -75,7 +75,7 @@ inline PlainTensor rounded_to(int32_t dtype, PlainTensor tensor) {
   return tensor;
 }
 
-// The bits of a number that float16 has: sign, 5 bits of exponent, 10 of the fraction.
+// The bits of a number that float16 can represent: sign, 5 bits of exponent, 10 of the fraction.
 inline uint16_t float16_bits(float value) {
   const int sign = std::signbit(value) ? 0x8000 : 0;
   if (std::isnan(value)) return 0x7e00;
@@ -149,7 +149,7 @@ inline PlainTensor first_axis_of(const PlainTensor& tensor, int64_t begin, int64
           {tensor.values.begin() + begin * row, tensor.values.begin() + end * row}};
 }
 
-// Normally distributed, the same on every run.
+// Normally distributed, the same in every run.
 inline PlainTensor random_tensor(const Shape& shape, unsigned seed, float scale = 1) {
   std::mt19937 generator(seed);
   std::normal_distribution<float> normal(0, scale);
@@ -158,7 +158,7 @@ inline PlainTensor random_tensor(const Shape& shape, unsigned seed, float scale 
   return result;
 }
 
-// max |a - b| / max |b|; infinite where sizes differ or a value is not a number.
+// max |a - b| / max |b|; infinite if sizes differ or a value is NaN.
 template <class Expected>
 double relative_difference(const std::vector<float>& a, const std::vector<Expected>& b) {
   if (a.size() != b.size()) return INFINITY;

@@ -1,4 +1,4 @@
-// Reads the float64 vectors of tests/reference (their format is in its README.md).
+// Reads the float64 vectors of tests/reference (see its README.md for the format).
 #pragma once
 
 #include <filesystem>
@@ -22,7 +22,7 @@ struct ReferenceTensor {
 
 struct ReferenceCase {
   std::string name;
-  std::vector<std::pair<std::string, std::string>> parameters;  // without their block's name
+  std::vector<std::pair<std::string, std::string>> parameters;  // without the name of their block
   double normaliser = 1;
   std::map<std::string, ReferenceTensor> tensors;
 
@@ -50,7 +50,7 @@ inline ReferenceTensor read_reference_tensor(std::istream& file) {
   return tensor;
 }
 
-// Of the sources; where tests were carried to another machine, beside the program's folder.
+// In the sources; if the tests were copied to another machine, beside the program's folder.
 inline std::filesystem::path reference_folder() {
   const auto program = std::filesystem::read_symlink("/proc/self/exe");
   const auto carried = program.parent_path().parent_path() / "tests" / "reference";

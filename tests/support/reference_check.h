@@ -1,6 +1,6 @@
-// Compares a layer with its float64 vectors, in every layout its kernel offers. Tolerances are of
-// max |a - b| / max |b| per tensor. The largest of each layer type and pass are properties of the
-// test's result (--gtest_output=json), of which docs/layers.md is made.
+// Compares a layer with its float64 vectors, in every layout that its kernel offers. Tolerances are
+// max |a - b| / max |b| per tensor. The largest error of each layer type and pass is a property of
+// the test's result (--gtest_output=json), from which docs/reports/exactness.md is made.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ inline void expect_near(const std::string& type, const std::vector<PlainTensor>&
   }
 }
 
-// Runs a case in one layout; what the case has no vectors for is not compared.
+// Runs a case in one layout. Results without vectors are not compared.
 inline void compare(const LayerSetup& setup, const ReferenceCase& reference, double tolerance) {
   LayerRun run(setup);
   expect_near(setup.type, run.forward(), reference, "output", tolerance);

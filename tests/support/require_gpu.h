@@ -1,5 +1,5 @@
-// Whether tests that need a GPU fail where there is none, in place of being skipped: the
-// environment's TANDEM_TEST_DEMANDS_GPU is not empty. scripts/gpu-check sets it.
+// Whether tests that need a GPU fail instead of being skipped if there is none: the environment's
+// TANDEM_TEST_DEMANDS_GPU is not empty. scripts/gpu-check sets it.
 #pragma once
 
 #include <cstdlib>
@@ -7,8 +7,8 @@
 namespace tandem::test {
 
 inline bool gpu_is_required() {
-  const char* told = std::getenv("TANDEM_TEST_DEMANDS_GPU");
-  return told != nullptr && *told != '\0';
+  const char* value = std::getenv("TANDEM_TEST_DEMANDS_GPU");
+  return value != nullptr && *value != '\0';
 }
 
 }  // namespace tandem::test

@@ -1,5 +1,5 @@
-// A folder of one test's own, under testing::TempDir(), removed with everything in it when the test
-// is done. Two tests, or two processes, never share one.
+// A folder for one test, under testing::TempDir(). It is removed with its contents at the end of
+// the test. Two tests, or two processes, never share one.
 #pragma once
 
 #include <gtest/gtest.h>

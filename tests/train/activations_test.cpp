@@ -3,29 +3,30 @@
 #include <gtest/gtest.h>
 
 #include "tests/train/rectified_net.h"
-#include "tests/train/split_support.h"
+#include "tests/train/strategy_runs.h"
 
 namespace tandem::test {
 namespace {
 
-class RectifiedRuns : public SplitRuns, public testing::WithParamInterface<SplitCase> {
+class RectifiedRuns : public StrategyRuns, public testing::WithParamInterface<StrategyCase> {
  protected:
-  static Weights run_of(const SplitCase& c, bool looked_at) {
+  static Weights run_of(const StrategyCase& c, bool looked_at) {
     TrainOptions o = many(c, 8);
-    o.net_definition = rectified_net(looked_at);
-    if (c.strategy == "two_phase") o.strategy_options.split = "fc4";
+    o.net_text = write_net(rectified_net(looked_at));
+    if (c.strategy == "two_phase") o.strategy_options["split"] = "fc4";
     return run(o);
   }
 };
 
 INSTANTIATE_TEST_SUITE_P(Strategies, RectifiedRuns,
-                         testing::Values(SplitCase{"sequential", 1}, SplitCase{"sequential", 2},
-                                         SplitCase{"two_phase", 3}, SplitCase{"layerwise", 2},
-                                         SplitCase{"hybrid", 3, conv_and_fc(2, 1)},
-                                         SplitCase{"asymmetric", 2, in_groups("E=0/W=1")},
-                                         SplitCase{"asymmetric", 3, in_groups("E=1/W=0,2")},
-                                         SplitCase{"fc_parallel", 2, with_quota(2)},
-                                         SplitCase{"fc_parallel", 3, eager(1)}),
+                         testing::Values(StrategyCase{"sequential", 1},
+                                         StrategyCase{"sequential", 2},
+                                         StrategyCase{"two_phase", 3}, StrategyCase{"layerwise", 2},
+                                         StrategyCase{"hybrid", 3, conv_and_fc(2, 1)},
+                                         StrategyCase{"asymmetric", 2, in_groups("E=0/W=1")},
+                                         StrategyCase{"asymmetric", 3, in_groups("E=1/W=0,2")},
+                                         StrategyCase{"fc_parallel", 2, with_quota(2)},
+                                         StrategyCase{"fc_parallel", 3, eager(1)}),
                          [](const auto& info) { return info.param.name(); });
 
 TEST_P(RectifiedRuns, GiveTheBitsOfRunsWithReluLayers) {

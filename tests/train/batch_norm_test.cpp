@@ -7,7 +7,8 @@
 #include <atomic>
 #include <cmath>
 
-#include "core/schedule/strategies/strategy_options.h"
+#include "core/schedule/strategies/strategies.h"
+#include "include/tandem/net.h"
 #include "tests/train/run_support.h"
 
 namespace tandem::test {
@@ -15,25 +16,26 @@ namespace {
 
 NetDefinition normalised_net(const std::string& loss_parameters, const std::string& norm = "") {
   const std::string filler = "weight_filler { type: \"xavier\" }";
-  return NetWriter("normalised")
-      .data(20)
-      .layer("conv1", "Convolution",
-             "convolution_param { num_output: 16 kernel_size: 5 pad: 2 bias_term: false " + filler +
-                 " }")
-      .layer("norm1", "BatchNorm", {"conv1"}, {"conv1"},
-             "param { lr_mult: 0 } param { lr_mult: 0 } param { lr_mult: 0 } " + norm)
-      .layer("relu1", "ReLU", {"conv1"}, {"conv1"})
-      .layer("pool1", "Pooling", "pooling_param { pool: MAX kernel_size: 3 stride: 2 }")
-      .layer("conv2", "Convolution",
-             "convolution_param { num_output: 13 kernel_size: 3 pad: 1 " + filler + " }")
-      .layer("norm2", "BatchNorm", norm)
-      .layer("relu2", "ReLU", {"norm2"}, {"norm2"})
-      .layer("fc3", "InnerProduct", "inner_product_param { num_output: 32 " + filler + " }")
-      .layer("norm3", "BatchNorm", {"fc3"}, {"fc3"}, norm)
-      .layer("relu3", "ReLU", {"fc3"}, {"fc3"})
-      .layer("score", "InnerProduct", "inner_product_param { num_output: 3 " + filler + " }")
-      .layer("loss", "SoftmaxWithLoss", {"score", "label"}, {"loss"}, loss_parameters)
-      .definition();
+  return read_net_text(
+      NetWriter("normalised")
+          .data(20)
+          .layer("conv1", "Convolution",
+                 "convolution_param { num_output: 16 kernel_size: 5 pad: 2 bias_term: false " +
+                     filler + " }")
+          .layer("norm1", "BatchNorm", {"conv1"}, {"conv1"},
+                 "param { lr_mult: 0 } param { lr_mult: 0 } param { lr_mult: 0 } " + norm)
+          .layer("relu1", "ReLU", {"conv1"}, {"conv1"})
+          .layer("pool1", "Pooling", "pooling_param { pool: MAX kernel_size: 3 stride: 2 }")
+          .layer("conv2", "Convolution",
+                 "convolution_param { num_output: 13 kernel_size: 3 pad: 1 " + filler + " }")
+          .layer("norm2", "BatchNorm", norm)
+          .layer("relu2", "ReLU", {"norm2"}, {"norm2"})
+          .layer("fc3", "InnerProduct", "inner_product_param { num_output: 32 " + filler + " }")
+          .layer("norm3", "BatchNorm", {"fc3"}, {"fc3"}, norm)
+          .layer("relu3", "ReLU", {"fc3"}, {"fc3"})
+          .layer("score", "InnerProduct", "inner_product_param { num_output: 3 " + filler + " }")
+          .layer("loss", "SoftmaxWithLoss", {"score", "label"}, {"loss"}, loss_parameters)
+          .text());
 }
 
 struct Case {
@@ -48,7 +50,7 @@ class BatchStatistics : public Runs, public testing::WithParamInterface<Case> {
   void SetUp() override { Runs::SetUp(); }
   static TrainOptions one_device(bool ignores, int threads, int64_t steps = 20) {
     TrainOptions o = options(steps);
-    o.net_definition = normalised_net(ignores ? "loss_param { ignore_label: 1 }" : "");
+    o.net_text = write_net(normalised_net(ignores ? "loss_param { ignore_label: 1 }" : ""));
     o.devices = "cpu:1";
     o.strategy = "sequential";
     o.machine.threads = threads;
@@ -58,14 +60,14 @@ class BatchStatistics : public Runs, public testing::WithParamInterface<Case> {
     TrainOptions o = one_device(c.ignores, c.devices, steps);
     o.devices = "cpu:" + std::to_string(c.devices);
     o.strategy = c.strategy;
-    o.strategy_options.hidden_broadcast = c.hidden;
-    o.strategy_options.split = "fc3";
-    o.strategy_options = options_of(c.strategy, o.strategy_options);
+    o.strategy_options["hidden_broadcast"] = c.hidden;
+    o.strategy_options["split"] = "fc3";
+    o.strategy_options = built_in_strategies().options_of(c.strategy, o.strategy_options);
     return o;
   }
   struct Reference {
     Weights start, weights;
-    double yardstick = 0;
+    double reordered = 0;
   };
   static const Reference& reference(bool ignores) {
     static const Reference results[] = {measure(false), measure(true)};
@@ -82,7 +84,7 @@ class BatchStatistics : public Runs, public testing::WithParamInterface<Case> {
     r.weights = run(one_device(ignores, 1));
     for (const int threads : {2, 3, 4}) {
       const Weights other = run(one_device(ignores, threads));
-      r.yardstick = std::max(r.yardstick, largest_difference(r.weights, other, r.start));
+      r.reordered = std::max(r.reordered, largest_difference(r.weights, other, r.start));
     }
     return r;
   }
@@ -92,10 +94,10 @@ TEST_P(BatchStatistics, GiveTheWeightsOfOneDevice) {
   if (teams_are_one_thread)
     GTEST_SKIP() << "built for ThreadSanitizer: one order of summation only";
   const Reference& one = reference(GetParam().ignores);
-  ASSERT_GT(one.yardstick, 0);
+  ASSERT_GT(one.reordered, 0);
   const Weights weights = run(many(GetParam()));
   const double difference = largest_difference(one.weights, weights, one.start);
-  EXPECT_LE(difference, 10 * one.yardstick) << "yardstick " << one.yardstick;
+  EXPECT_LE(difference, 10 * one.reordered) << "reordered runs differ by " << one.reordered;
   EXPECT_GT(std::abs(weights.at("norm1.variance")[0]), 0);
   EXPECT_FLOAT_EQ(weights.at("norm1.scale_factor")[0],
                   static_cast<float>((1 - std::pow(0.999, 20)) / 0.001));
@@ -131,7 +133,7 @@ class BatchNormRuns : public Runs {
  protected:
   static TrainOptions two_devices(int64_t steps, const std::string& norm = "") {
     TrainOptions o = options(steps);
-    o.net_definition = normalised_net("", norm);
+    o.net_text = write_net(normalised_net("", norm));
     o.devices = "cpu:2";
     o.machine.threads = 2;
     return o;
@@ -147,7 +149,7 @@ class StopAtOnce : public Observer {
   std::atomic<bool>& stop_;
 };
 
-TEST_F(BatchNormRuns, AreGoneOnWithBitForBit) {
+TEST_F(BatchNormRuns, ContinueBitForBit) {
   const Weights whole = run(two_devices(10));
   TrainOptions first = two_devices(10);
   std::atomic<bool> stop{false};
@@ -162,7 +164,7 @@ TEST_F(BatchNormRuns, AreGoneOnWithBitForBit) {
   EXPECT_EQ(run(rest), whole);
 }
 
-TEST_F(BatchNormRuns, LeaveTheKeptStatisticsAloneWhenTheyTest) {
+TEST_F(BatchNormRuns, KeepTheirStatisticsWhileTesting) {
   const Weights plain = run(two_devices(6));
   TrainOptions tested = two_devices(6);
   tested.test_interval = 2;

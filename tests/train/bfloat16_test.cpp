@@ -1,9 +1,11 @@
-// The promises of DESIGN §6 for runs whose activations are bfloat16: any strategy gives one
-// device's weights, the same bits each time, and a resumed run those of one never interrupted.
+// The promises of docs/design/promises.md for runs whose activations are bfloat16: any strategy
+// gives one device's weights, the same bits each time, and a resumed run those of one never
+// interrupted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/train/run_folder.h"
+#include "include/tandem/net.h"
 #include "tests/support/cpu_precision.h"
 #include "tests/train/run_support.h"
 
@@ -26,7 +28,7 @@ class Bfloat16Runs : public Runs {
     o.precision = "bfloat16";
     o.devices = devices;
     o.strategy = strategy;
-    if (strategy == "sequential" || strategy == "two_phase") o.strategy_options.split = "fc3";
+    if (strategy == "sequential" || strategy == "two_phase") o.strategy_options["split"] = "fc3";
     o.machine.threads = static_cast<int>(devices.back() - '0');
     return o;
   }
@@ -43,7 +45,7 @@ class Bfloat16Refusals : public Bfloat16Runs {
   void SetUp() override { Runs::SetUp(); }
 };
 
-// The yardstick as in lossless_test.cpp: one device whose threads sum the batch in other orders. A
+// As in lossless_test.cpp, one device whose threads sum the batch in other orders. A
 // sum that falls on the other side of a rounding is part of it.
 TEST_F(Bfloat16Runs, EveryStrategyGivesTheWeightsOfOneDevice) {
   if (teams_are_one_thread)
@@ -52,11 +54,11 @@ TEST_F(Bfloat16Runs, EveryStrategyGivesTheWeightsOfOneDevice) {
   still.rate = 0.0;
   still.steps = 1;
   const Weights start = run(still), weights = run(one_device(1));
-  double yardstick = 0;
+  double reordered = 0;
   for (const int threads : {2, 3, 4}) {
-    yardstick = std::max(yardstick, largest_difference(weights, run(one_device(threads)), start));
+    reordered = std::max(reordered, largest_difference(weights, run(one_device(threads)), start));
   }
-  ASSERT_GT(yardstick, 0);
+  ASSERT_GT(reordered, 0);
   for (const auto& [devices, strategy] : {std::pair{"cpu:2", "sequential"},
                                           {"cpu:2", "two_phase"},
                                           {"cpu:3", "two_phase"},
@@ -64,7 +66,7 @@ TEST_F(Bfloat16Runs, EveryStrategyGivesTheWeightsOfOneDevice) {
                                           {"cpu:2", "hybrid"},
                                           {"cpu:2", "asymmetric"}}) {
     const double difference = largest_difference(weights, run(half(devices, strategy)), start);
-    EXPECT_LE(difference, 10 * yardstick) << strategy << ", yardstick " << yardstick;
+    EXPECT_LE(difference, 10 * reordered) << strategy << ", reordered runs differ by " << reordered;
   }
 }
 
@@ -76,7 +78,7 @@ TEST_F(Bfloat16Runs, GiveTheSameBitsWithRandomStreamDelays) {
   EXPECT_EQ(run(delayed), plain);
 }
 
-TEST_F(Bfloat16Runs, ResumedGiveTheBitsOfOneNeverInterrupted) {
+TEST_F(Bfloat16Runs, ResumedGiveTheBitsOfAnUninterruptedRun) {
   const Weights whole = run(half("cpu:2", "two_phase"));
   const TrainOptions first = half("cpu:2", "two_phase", 8);
   (void)run(first);
@@ -88,7 +90,7 @@ TEST_F(Bfloat16Runs, ResumedGiveTheBitsOfOneNeverInterrupted) {
 }
 
 // Checkpoints are float32: what follows is as if it had been float32 all along.
-TEST_F(Bfloat16Runs, ResumedInAnotherPrecisionComputeAndStayInThat) {
+TEST_F(Bfloat16Runs, ResumedInAnotherPrecisionKeepIt) {
   const auto go_on = [](const TrainOptions& first, int64_t steps, const std::string& precision) {
     TrainOptions rest;
     rest.out = first.out;
@@ -122,20 +124,20 @@ TEST_F(Bfloat16Runs, AFloat32LayerThatChangesNothingChangesNoBit) {
   NetDefinition net = small_net();
   const auto at = std::find_if(net.layers.begin(), net.layers.end(),
                                [](const LayerDefinition& layer) { return layer.name == "score"; });
-  const NetDefinition power =
-      NetWriter("power").data(20).layer("same", "Power", {"fc3"}, {"fc3"}, "").definition();
+  const NetDefinition power = read_net_text(
+      NetWriter("power").data(20).layer("same", "Power", {"fc3"}, {"fc3"}, "").text());
   net.layers.insert(at, power.layers.back());
-  with.net_definition = net;
+  with.net_text = write_net(net);
   EXPECT_EQ(run(with), run(one_device(1)));
 }
 
-TEST_F(Bfloat16Refusals, OfFcParallelSayTheWayOut) {
+TEST_F(Bfloat16Refusals, OfFcParallelNameTheAlternative) {
   EXPECT_THAT(failure_of(half("cpu:2", "fc_parallel")),
               testing::AllOf(HasSubstr("layer 'score' (InnerProduct)"),
                              HasSubstr("use --precision float32 or another strategy")));
 }
 
-TEST_F(Bfloat16Refusals, AnotherWordIsRefused) {
+TEST_F(Bfloat16Refusals, OfAnUnknownPrecisionNameTheKnownOnes) {
   TrainOptions o = one_device(1);
   o.precision = "half";
   EXPECT_THAT(failure_of(o),

@@ -72,7 +72,7 @@ class Checkpoints : public testing::Test {
   Net net_ = small_net();
 };
 
-TEST_F(Checkpoints, WeightsStateAndMetadataComeBackExactly) {
+TEST_F(Checkpoints, ReturnWeightsStateAndMetadataExactly) {
   save(5);
   const Checkpoint read = load();
   const Checkpoint written = checkpoint_at(net_, 5);
@@ -127,7 +127,7 @@ TEST_F(Checkpoints, AnArrayTheNetDoesNotHaveIsNamed) {
               HasSubstr("has no array 'score.bias'"));
 }
 
-TEST_F(Checkpoints, AWeightsFileIsNoStateFile) {
+TEST_F(Checkpoints, RefuseAWeightsFileAsStateFile) {
   save(5);
   fs::copy(file("last.safetensors"), file("last.state.safetensors"),
            fs::copy_options::overwrite_existing);

@@ -20,8 +20,8 @@ class LayerwiseRuns : public Runs {
     o.devices = "cpu:" + std::to_string(devices);
     o.machine.threads = devices;
     if (strategy == "layerwise") {
-      o.strategy_options.reduce = reduce;
-      o.strategy_options.bucket = 4096;
+      o.strategy_options["reduce"] = reduce;
+      o.strategy_options["bucket"] = 4096;
     }
     return o;
   }
@@ -34,7 +34,7 @@ class LayerwiseRuns : public Runs {
   }
 };
 
-TEST_F(LayerwiseRuns, GoOnBitForBitWhereverTheStateIs) {
+TEST_F(LayerwiseRuns, ContinueBitForBitWhereverTheStateIs) {
   for (const char* reduce : {"serial", "tree", "ring"}) {
     const Weights whole = run(with("layerwise", 3, reduce, 10));
     const TrainOptions first = with("layerwise", 3, reduce, 5);
@@ -43,7 +43,7 @@ TEST_F(LayerwiseRuns, GoOnBitForBitWhereverTheStateIs) {
   }
 }
 
-TEST_F(LayerwiseRuns, KeepInTheirCheckpointsTheStateOfEveryWeight) {
+TEST_F(LayerwiseRuns, SaveTheStateOfEveryWeight) {
   const TrainOptions master = with("two_phase", 3, "", 3), ring = with("layerwise", 3, "ring", 3);
   (void)run(master);
   (void)run(ring);
@@ -61,7 +61,7 @@ TEST_F(LayerwiseRuns, KeepInTheirCheckpointsTheStateOfEveryWeight) {
   }
 }
 
-TEST_F(LayerwiseRuns, GoOnWithAnotherStrategyOnOtherDevices) {
+TEST_F(LayerwiseRuns, ContinueWithAnotherStrategyOnOtherDevices) {
   const TrainOptions still = [] {
     TrainOptions o = with("sequential", 1, "", 1);
     o.rate = 0.0;
@@ -75,7 +75,7 @@ TEST_F(LayerwiseRuns, GoOnWithAnotherStrategyOnOtherDevices) {
     TrainOptions rest = rest_of(first, 10);
     rest.strategy = to_ring ? "layerwise" : "two_phase";
     rest.devices = to_ring ? "cpu:4" : "cpu:2";
-    if (to_ring) rest.strategy_options.reduce = "ring";
+    if (to_ring) rest.strategy_options["reduce"] = "ring";
     // Adam divides by what is nearly zero at the start: differences of summation are seen larger.
     EXPECT_LE(largest_difference(whole, run(rest), start), 0.02) << (to_ring ? "to" : "from");
   }
@@ -89,7 +89,8 @@ TEST_F(LayerwiseRuns, AnUnknownReductionIsNamedWithTheKnownOnes) {
     message = error.what();
   }
   EXPECT_THAT(message,
-              testing::HasSubstr("--reduce rings: unknown reduction (did you mean 'ring'?)"));
+              testing::HasSubstr("--reduce rings: it is none of serial, tree, ring (did you mean "
+                                 "'ring'?)"));
 }
 
 }  // namespace

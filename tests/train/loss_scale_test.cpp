@@ -47,7 +47,7 @@ class LossScales : public Runs {
   }
 };
 
-TEST_F(LossScales, OfARunStayUntilAnotherIsTold) {
+TEST_F(LossScales, OfARunStayUntilAnotherIsGiven) {
   TrainOptions rest;
   rest.out = run_in_float16();
   const TrainSetup kept = resumed(rest);
@@ -70,7 +70,7 @@ TEST_F(LossScales, EndWithThePrecisionThatNeedsThem) {
                   HasSubstr("--loss-scale 64 is of --precision float16; bfloat16 needs none")));
 }
 
-TEST_F(LossScales, OfASessionAreItsNets) {
+TEST_F(LossScales, OfASessionReachItsNets) {
   Registry registry = Registry::with_defaults();
   SessionOptions o;
   o.batch = 2;
@@ -80,7 +80,7 @@ TEST_F(LossScales, OfASessionAreItsNets) {
   o.loss_scale = 100;
   EXPECT_THAT(
       [&] { Session(registry, small_net(), o); },
-      testing::ThrowsMessage<Error>(HasSubstr("a loss scale of 100: it is a power of two")));
+      testing::ThrowsMessage<Error>(HasSubstr("a loss scale of 100: it must be a power of two")));
 }
 
 }  // namespace

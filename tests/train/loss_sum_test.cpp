@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/train/predict.h"
+#include "include/tandem/evaluate.h"
+#include "include/tandem/net.h"
+#include "include/tandem/predict.h"
 #include "tests/train/run_support.h"
 
 namespace tandem::test {
@@ -26,7 +28,7 @@ class SumsAsLoss : public Runs {
                "inner_product_param { num_output: 1200" + filler + "}");
     loss(net);
     TrainOptions o = options(10);
-    o.net_definition = net.definition();
+    o.net_text = net.text();
     o.rate = 0.001;
     o.devices = devices;
     return o;
@@ -43,7 +45,7 @@ class SumsAsLoss : public Runs {
   }
 };
 
-TEST_F(SumsAsLoss, TrainAsTheLossLayerOfTheSameFormula) {
+TEST_F(SumsAsLoss, TrainLikeTheLossLayerOfTheSameFormula) {
   const TrainOptions expected = autoencoder(euclidean, "cpu:1");
   TrainOptions nothing = expected;
   nothing.rate = 0;
@@ -57,7 +59,7 @@ TEST_F(SumsAsLoss, TrainAsTheLossLayerOfTheSameFormula) {
   }
 }
 
-TEST_F(SumsAsLoss, ARunWithoutClassesIsTestedByItsLossAndPredictsNothing) {
+TEST_F(SumsAsLoss, WithoutClassesAreTestedByTheirLoss) {
   const TrainOptions o = autoencoder(euclidean, "cpu:1");
   Observer quiet;
   const TrainResult trained = train(o, quiet);

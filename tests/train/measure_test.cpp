@@ -22,7 +22,7 @@ SessionOptions on_two_devices() {
   return options;
 }
 
-TEST(Measuring, ASessionTakesThePlanThatItIsGiven) {
+TEST(Measuring, UsesThePlanThatIsGiven) {
   Registry registry = Registry::with_defaults();
   SessionOptions options = on_two_devices();
   Session made(registry, small_net(), options);

@@ -3,8 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/train/predict.h"
+#include "core/model/classes.h"
 #include "core/train/run_folder.h"
+#include "include/tandem/predict.h"
 #include "tests/support/cifar_files.h"
 #include "tests/support/cpu_precision.h"
 #include "tests/train/run_support.h"
@@ -26,14 +27,14 @@ class PixelRuns : public Runs {
                             const std::string& strategy = "sequential", int64_t steps = 6) {
     TrainOptions o = options(steps);
     o.data = (folder_->path() / "cifar").string();
-    o.net_definition = with_class_count(small_net(), 10);
+    o.net_text = write_net(with_class_count(small_net(), 10));
     o.data_parameters = {{"mirror", "true"},      {"pad", "4"},
                          {"resize", "32"},        {"scale", "0.02"},
                          {"val_fraction", "0.2"}, {"mean", "104,117,123"}};
     o.pixels = pixels;
     o.devices = devices;
     o.strategy = strategy;
-    if (strategy == "two_phase") o.strategy_options.split = "fc3";
+    if (strategy == "two_phase") o.strategy_options["split"] = "fc3";
     o.machine.threads = 2;
     return o;
   }
@@ -98,7 +99,7 @@ TEST_F(PixelRuns, EvaluateTheSame) {
   EXPECT_EQ(test_run(testing, quiet).evaluation.samples, as_trained.evaluation.samples);
 }
 
-TEST_F(PixelRuns, AreFloatsOnTheCpuUnlessToldElse) {
+TEST_F(PixelRuns, AreFloatsOnTheCpuByDefault) {
   for (const auto& [told, chosen] :
        {std::pair{"", "floats"}, {"auto", "floats"}, {"bytes", "bytes"}}) {
     const TrainOptions o = cifar(told, "cpu:1", "sequential", 1);
@@ -107,11 +108,11 @@ TEST_F(PixelRuns, AreFloatsOnTheCpuUnlessToldElse) {
   }
 }
 
-TEST_F(PixelRuns, ThatAreRoundedAreOtherRunsThanThoseOfFloats) {
+TEST_F(PixelRuns, OfRoundedPixelsDifferFromThoseOfFloats) {
   EXPECT_NE(run(resized("bytes")), run(resized("floats")));
 }
 
-TEST_F(PixelRuns, ResumeWithTheirPixelsOnOtherDevicesToo) {
+TEST_F(PixelRuns, ResumeWithTheirPixelsOnOtherDevices) {
   for (const char* devices : {"", "cpu:2"}) {
     TrainOptions half = resized("bytes", 3), whole = resized("bytes", 6);
     run(half);
@@ -138,7 +139,7 @@ TEST_F(PixelRuns, ResumeWithTheirPixelsOnOtherDevicesToo) {
   EXPECT_EQ(run(rest), run(resized("bytes", 6)));
 }
 
-TEST_F(PixelRuns, OfARecordThatSaysNothingAreFloats) {
+TEST_F(PixelRuns, OfARecordWithoutPixelsAreFloats) {
   const TrainOptions o = resized("bytes", 1);
   run(o);
   std::string text = to_json(record_of(o.out));
@@ -149,7 +150,7 @@ TEST_F(PixelRuns, OfARecordThatSaysNothingAreFloats) {
 }
 
 // Mixed pictures are floats made of bytes, so that what is evaluated is what was learnt.
-TEST_F(PixelRuns, MixFloatsMadeOfBytes) {
+TEST_F(PixelRuns, MixFloatsConvertedFromBytes) {
   TrainOptions bytes = cifar("bytes"), floats = cifar("floats");
   bytes.mixup = floats.mixup = 0.3;
   EXPECT_EQ(run(bytes), run(floats));
@@ -179,7 +180,7 @@ TEST_F(PixelRuns, OfDataThatAreFloatsAreRefusedWithTheReason) {
   o.data_parameters = {{"size", "60"}, {"val_size", "15"}};
   EXPECT_EQ(failure_of(o),
             "--pixels bytes: data 'synthetic': data set 'synthetic' gives floats; leave the option "
-            "out, or say --pixels floats");
+            "out, or give --pixels floats");
   TrainOptions padded = cifar("bytes");
   padded.data_parameters["mean"] = "-40";
   EXPECT_THAT(failure_of(padded), AllOf(HasSubstr("data set 'cifar10_binary' gives floats here"),
@@ -189,7 +190,7 @@ TEST_F(PixelRuns, OfDataThatAreFloatsAreRefusedWithTheReason) {
             "--pixels 'byte': there are auto, bytes and floats (did you mean 'bytes'?)");
 }
 
-TEST_F(PixelRuns, ResumeOnlyOnDataThatHaveBytesAndAreNotAdvisedToSayFloats) {
+TEST_F(PixelRuns, ResumeOnlyOnDataThatHaveBytes) {
   const TrainOptions o = cifar("bytes", "cpu:1", "sequential", 1);
   run(o);
   RunFolder folder = RunFolder::open(o.out);
@@ -210,7 +211,7 @@ TEST_F(PixelRuns, ResumeOnlyOnDataThatHaveBytesAndAreNotAdvisedToSayFloats) {
   }
 }
 
-TEST_F(PixelRuns, TestOnOtherDataAsFloatsWhereThoseHaveNoBytes) {
+TEST_F(PixelRuns, TestAsFloatsOnDataWithoutBytes) {
   Observer quiet;
   TrainOptions o = cifar("bytes", "cpu:1", "sequential", 1);
   o.data_parameters.erase("pad");  // which made-up data do not know

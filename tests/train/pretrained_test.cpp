@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/model/initial_weights.h"
 #include "core/model/net_writer.h"
 #include "core/plugin/registry.h"
 #include "core/train/safetensors.h"
@@ -73,7 +74,7 @@ class PretrainedWeights : public testing::Test {
   std::vector<float> values_;
 };
 
-TEST_F(PretrainedWeights, OfCaffeGoToLayersOfTheSameName) {
+TEST_F(PretrainedWeights, OfCaffeAreCopiedToLayersOfTheSameName) {
   const std::vector<float> initial = values_;
   const auto file = folder_.write("a.caffemodel", wire_layer("first", {first_blob_, first_bias_}) +
                                                       wire_layer("fc8", {first_blob_}));
@@ -126,7 +127,7 @@ TEST_F(PretrainedWeights, OfAnotherNetAreRefusedWithBothNets) {
                                    HasSubstr("(first, last)")));
 }
 
-TEST_F(PretrainedWeights, GoOutAndInAgainInBothFormats) {
+TEST_F(PretrainedWeights, AreWrittenAndReadInBothFormats) {
   for (const char* name : {"w.caffemodel", "w.safetensors"}) {
     write_weights(folder_ / name, net_, values_);
     std::vector<float> again = initial_weights(net_, 2);
@@ -146,13 +147,13 @@ TEST_F(PretrainedWeights, NeverReplaceAFile) {
   EXPECT_EQ(read_text(file), "a user's");
 }
 
-TEST_F(PretrainedWeights, ThatAreNoNumbersAreRefusedWithTheirArray) {
+TEST_F(PretrainedWeights, ThatAreNotFiniteAreRefusedWithTheirArray) {
   const auto file = folder_.write(
       "a.caffemodel", wire_layer("first", {first_blob_, wire_blob({3}, {1, std::nanf(""), 2})}));
   EXPECT_THAT(refusal(file), AllOf(HasSubstr("'first[1]'"), HasSubstr("not finite")));
 }
 
-TEST_F(PretrainedWeights, ThatLayersShareComeBackInBothFormats) {
+TEST_F(PretrainedWeights, ThatLayersShareAreReadInBothFormats) {
   const Net net = two_layers("last", "param { name: 'shared' }");
   const std::vector<float> values = initial_weights(net, 1);
   for (const char* name : {"w.caffemodel", "w.safetensors"}) {
@@ -164,7 +165,7 @@ TEST_F(PretrainedWeights, ThatLayersShareComeBackInBothFormats) {
   }
 }
 
-TEST_F(PretrainedWeights, OfARenamedLastLayerLeaveItToBeTrained) {
+TEST_F(PretrainedWeights, SkipARenamedLastLayer) {
   write_weights(folder_ / "w.safetensors", net_, values_);
   const Net other = two_layers("last_flowers");
   std::vector<float> fresh = initial_weights(other, 2);

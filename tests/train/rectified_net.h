@@ -6,9 +6,10 @@
 
 #include <string>
 
+#include "core/model/definition.h"
 #include "core/model/net.h"
-#include "core/model/net_writer.h"
 #include "core/plugin/registry.h"
+#include "include/tandem/net.h"
 
 namespace tandem::test {
 
@@ -40,7 +41,7 @@ inline NetDefinition rectified_net(bool looked_at) {
   relu("relu4", "scale4");
   net.layer("fc5", "InnerProduct", dense(12)).layer("relu5", "ReLU");
   net.layer("score", "InnerProduct", dense(5)).loss();
-  return net.definition();
+  return read_net_text(net.text());
 }
 
 // How many layers have no forward pass of their own in the net made for a kind of device.

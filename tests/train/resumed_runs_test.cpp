@@ -68,7 +68,7 @@ TEST_F(ResumedRuns, ACompleteRunIsNotResumed) {
   EXPECT_THAT(failure_of(rest), HasSubstr("is complete: it has done 3 of 3 steps"));
 }
 
-TEST_F(ResumedRuns, AnEvaluationCutShortIsDoneFirstWhenTheRunGoesOn) {
+TEST_F(ResumedRuns, AnInterruptedEvaluationIsDoneFirst) {
   TrainOptions o = options(6);
   o.test_interval = 6;
   std::atomic<bool> stop{false};

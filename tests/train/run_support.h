@@ -12,17 +12,19 @@
 #include <string>
 #include <vector>
 
-#include "core/model/net_writer.h"
+#include "core/model/classes.h"
+#include "core/model/definition.h"
 #include "core/plugin/registry.h"
 #include "core/train/safetensors.h"
 #include "core/train/trainer.h"
+#include "include/tandem/net.h"
 #include "tests/support/image_folders.h"
 #include "tests/support/temp_folder.h"
 
 namespace tandem::test {
 
 // In ThreadSanitizer builds a device's team is one thread (plugins/cpu/team.h), so that there is no
-// other order of summation to take a yardstick from.
+// other order of summation that could give a tolerance.
 #if defined(__SANITIZE_THREAD__)
 constexpr bool teams_are_one_thread = true;
 #else
@@ -32,26 +34,28 @@ constexpr bool teams_are_one_thread = false;
 inline NetDefinition small_net() {
   const std::string filler =
       "weight_filler { type: \"xavier\" } bias_filler { type: \"constant\" value: 0.1 }";
-  return NetWriter("small")
-      .data(20)
-      .layer("conv1", "Convolution",
-             "param { lr_mult: 1 } param { lr_mult: 2 decay_mult: 0 } convolution_param { "
-             "num_output: 16 kernel_size: 5 "
-             "stride: 1 pad: 2 " +
-                 filler + " }")
-      .layer("relu1", "ReLU", {"conv1"}, {"conv1"})
-      .layer("norm1", "LRN", "lrn_param { local_size: 5 alpha: 0.0001 beta: 0.75 }")
-      .layer("pool1", "Pooling", "pooling_param { pool: MAX kernel_size: 3 stride: 2 }")
-      .layer("conv2", "Convolution",
-             "convolution_param { num_output: 16 kernel_size: 3 pad: 1 group: 2 " + filler + " }")
-      .layer("relu2", "ReLU", {"conv2"}, {"conv2"})
-      .layer("pool2", "Pooling", "pooling_param { pool: AVE kernel_size: 3 stride: 2 }")
-      .layer("fc3", "InnerProduct", "inner_product_param { num_output: 32 " + filler + " }")
-      .layer("relu3", "ReLU", {"fc3"}, {"fc3"})
-      .layer("drop3", "Dropout", {"fc3"}, {"fc3"}, "dropout_param { dropout_ratio: 0.5 }")
-      .layer("score", "InnerProduct", "inner_product_param { num_output: 3 " + filler + " }")
-      .loss()
-      .definition();
+  return read_net_text(
+      NetWriter("small")
+          .data(20)
+          .layer("conv1", "Convolution",
+                 "param { lr_mult: 1 } param { lr_mult: 2 decay_mult: 0 } convolution_param { "
+                 "num_output: 16 kernel_size: 5 "
+                 "stride: 1 pad: 2 " +
+                     filler + " }")
+          .layer("relu1", "ReLU", {"conv1"}, {"conv1"})
+          .layer("norm1", "LRN", "lrn_param { local_size: 5 alpha: 0.0001 beta: 0.75 }")
+          .layer("pool1", "Pooling", "pooling_param { pool: MAX kernel_size: 3 stride: 2 }")
+          .layer(
+              "conv2", "Convolution",
+              "convolution_param { num_output: 16 kernel_size: 3 pad: 1 group: 2 " + filler + " }")
+          .layer("relu2", "ReLU", {"conv2"}, {"conv2"})
+          .layer("pool2", "Pooling", "pooling_param { pool: AVE kernel_size: 3 stride: 2 }")
+          .layer("fc3", "InnerProduct", "inner_product_param { num_output: 32 " + filler + " }")
+          .layer("relu3", "ReLU", {"fc3"}, {"fc3"})
+          .layer("drop3", "Dropout", {"fc3"}, {"fc3"}, "dropout_param { dropout_ratio: 0.5 }")
+          .layer("score", "InnerProduct", "inner_product_param { num_output: 3 " + filler + " }")
+          .loss()
+          .text());
 }
 
 using Weights = std::map<std::string, std::vector<float>>;
@@ -81,14 +85,14 @@ inline TrainOptions synthetic_run(const TempFolder& folder, int64_t steps) {
   TrainOptions o = short_run(folder, steps);
   o.data = "synthetic";
   o.data_parameters = {{"class_count", "5"}, {"size", "60"}, {"val_size", "15"}, {"scale", "0.02"}};
-  o.net_definition = with_class_count(small_net(), 5);
+  o.net_text = write_net(with_class_count(small_net(), 5));
   return o;
 }
 
 // What a run ends with.
-inline Weights run(const TrainOptions& o) {
+inline Weights run(const TrainOptions& o, const Strategies& known = built_in_strategies()) {
   Observer quiet;
-  return weights_in(train(o, quiet).run / "last.safetensors");
+  return weights_in(train(o, quiet, known).run / "last.safetensors");
 }
 
 class Runs : public testing::Test {
@@ -114,7 +118,7 @@ class Runs : public testing::Test {
   static TrainOptions options(int64_t steps = 20) {
     TrainOptions o = short_run(*folder_, steps);
     o.data = (folder_->path() / "data").string();
-    o.net_definition = small_net();
+    o.net_text = write_net(small_net());
     o.data_parameters = {{"mirror", "true"}, {"resize", "22"}, {"scale", "0.02"}, {"mean", "80"}};
     return o;
   }

@@ -49,7 +49,7 @@ TEST_F(Safetensors, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(read_safetensors_metadata(path_).at("step"), "7");
 }
 
-TEST_F(Safetensors, TheHeaderIsWhatTheFormatSays) {
+TEST_F(Safetensors, TheHeaderFollowsTheFormat) {
   write();
   const std::string bytes = bytes_of(path_);
   uint64_t length = 0;
@@ -101,7 +101,7 @@ TEST_F(Safetensors, AFullDiskIsAnErrorAndLeavesTheOldFile) {
   EXPECT_EQ(bytes_of(path_), before);
 }
 
-TEST_F(Safetensors, ADeviceThatIsWrittenToStaysADevice) {
+TEST_F(Safetensors, ADeviceStaysADevice) {
   EXPECT_THAT(message_of([&] { write_text_file("/dev/full", "text"); }),
               HasSubstr("file '/dev/full' cannot be written"));
   write_text_file("/dev/null", "text");

@@ -2,7 +2,7 @@
 // strategy, and written once.
 #include <gtest/gtest.h>
 
-#include "core/schedule/strategies/strategy_options.h"
+#include "core/schedule/strategies/strategies.h"
 #include "tests/train/run_support.h"
 
 namespace tandem::test {
@@ -62,7 +62,7 @@ class SharedWeights : public Runs, public testing::WithParamInterface<std::pair<
   static TrainOptions with(const NetDefinition& net, const std::string& strategy, int devices,
                            int threads, int64_t steps = 12) {
     TrainOptions o = options(steps);
-    o.net_definition = net;
+    o.net_text = write_net(net);
     o.strategy = strategy;
     o.devices = "cpu:" + std::to_string(devices);
     o.machine.threads = threads;
@@ -78,17 +78,17 @@ TEST_P(SharedWeights, AreThoseOfOneDeviceInEveryStrategy) {
   still.rate = 0.0;
   const Weights start = run(still);
   const Weights one = run(with(sharing_net(), "sequential", 1, 1));
-  double yardstick = 0;
+  double reordered = 0;
   for (const int threads : {2, 3}) {
     const Weights other = run(with(sharing_net(), "sequential", 1, threads));
-    yardstick = std::max(yardstick, largest_difference(one, other, start));
+    reordered = std::max(reordered, largest_difference(one, other, start));
   }
-  ASSERT_GT(yardstick, 0) << "other orders of summation gave the same bits";
+  ASSERT_GT(reordered, 0) << "other orders of summation gave the same bits";
   for (const std::string split : {"auto", "fc6"}) {
     TrainOptions o = with(sharing_net(), strategy, devices, devices);
-    o.strategy_options.split = split;
-    o.strategy_options = options_of(strategy, o.strategy_options);
-    EXPECT_LE(largest_difference(one, run(o), start), 10 * yardstick) << "split " << split;
+    o.strategy_options["split"] = split;
+    o.strategy_options = built_in_strategies().options_of(strategy, o.strategy_options);
+    EXPECT_LE(largest_difference(one, run(o), start), 10 * reordered) << "split " << split;
   }
 }
 
@@ -136,13 +136,13 @@ TEST_F(SharedWeightsOnce, AreWrittenOnce) {
   }
 }
 
-TEST_F(SharedWeightsOnce, GoOnWhereTheyWereWhenResumed) {
+TEST_F(SharedWeightsOnce, ContinueWhereTheyWereWhenResumed) {
   TrainOptions whole = with(sharing_net(), "two_phase", 2, 2, 8);
   const Weights straight = run(whole);
   TrainOptions half = with(sharing_net(), "two_phase", 2, 2, 4);
   (void)run(half);
   half.resume = true;
-  half.net_definition.reset();
+  half.net_text.clear();
   half.steps = 8;
   half.batch = 0;
   half.seed.reset();

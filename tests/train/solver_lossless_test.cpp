@@ -2,7 +2,7 @@
 // one batch, whatever the strategy and the number of devices.
 #include <gtest/gtest.h>
 
-#include "core/schedule/strategies/strategy_options.h"
+#include "core/schedule/strategies/strategies.h"
 #include "tests/train/run_support.h"
 
 namespace tandem::test {
@@ -34,20 +34,20 @@ class SolverLossless : public Runs, public testing::WithParamInterface<Case> {
     TrainOptions o = one_device(c.fields, c.devices);
     o.devices = "cpu:" + std::to_string(c.devices);
     o.strategy = c.strategy;
-    o.strategy_options.hidden_broadcast = c.hidden;
-    o.strategy_options.split = "fc3";
-    o.strategy_options.reduce = c.reduce;
-    o.strategy_options.bucket = 2048;
-    o.strategy_options = options_of(c.strategy, o.strategy_options);
+    o.strategy_options["hidden_broadcast"] = c.hidden;
+    o.strategy_options["split"] = "fc3";
+    o.strategy_options["reduce"] = c.reduce;
+    o.strategy_options["bucket"] = 2048;
+    o.strategy_options = built_in_strategies().options_of(c.strategy, o.strategy_options);
     o.batch /= c.batches;
     if (c.batches > 1) o.solver_fields["iter_size"] = std::to_string(c.batches);
     return o;
   }
   struct Reference {
     Weights start, weights;
-    double yardstick = 0;
+    double reordered = 0;
   };
-  // The yardstick: one device whose threads only sum the batch in other orders.
+  // What gives the tolerance: one device whose threads only sum the batch in other orders.
   static const Reference& reference(const std::map<std::string, std::string>& fields) {
     static std::map<std::map<std::string, std::string>, Reference> known;
     if (const auto found = known.find(fields); found != known.end()) return found->second;
@@ -57,8 +57,8 @@ class SolverLossless : public Runs, public testing::WithParamInterface<Case> {
     r.start = run(still);
     r.weights = run(one_device(fields, 1));
     for (const int threads : {2, 3, 4}) {
-      r.yardstick = std::max(
-          r.yardstick, largest_difference(r.weights, run(one_device(fields, threads)), r.start));
+      r.reordered = std::max(
+          r.reordered, largest_difference(r.weights, run(one_device(fields, threads)), r.start));
     }
     return r;
   }
@@ -68,9 +68,9 @@ TEST_P(SolverLossless, TheWeightsAreThoseOfOneDeviceAndOneBatch) {
   if (teams_are_one_thread)
     GTEST_SKIP() << "built for ThreadSanitizer: one order of summation only";
   const Reference& one = reference(GetParam().fields);
-  ASSERT_GT(one.yardstick, 0) << "nothing to compare with";
+  ASSERT_GT(one.reordered, 0) << "nothing to compare with";
   const double difference = largest_difference(one.weights, run(many(GetParam())), one.start);
-  EXPECT_LE(difference, 10 * one.yardstick) << "yardstick " << one.yardstick;
+  EXPECT_LE(difference, 10 * one.reordered) << "reordered runs differ by " << one.reordered;
   RecordProperty("difference", std::to_string(difference));
 }
 

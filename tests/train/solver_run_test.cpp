@@ -81,7 +81,7 @@ TEST_F(SolverRun, ShowsTheLossAveragedOverTheLastSteps) {
   EXPECT_DOUBLE_EQ(averaged.losses[5], (plain.losses[3] + plain.losses[4] + plain.losses[5]) / 3);
 }
 
-TEST_F(SolverRun, KeepsSnapshotsByTheirPrefixAndSaysWhere) {
+TEST_F(SolverRun, KeepsSnapshotsByTheirPrefixAndReportsWhere) {
   Watch watch;
   const TrainOptions o =
       with_solver(std::string(usual) + "snapshot: 2 snapshot_prefix: 'models/it'");
@@ -95,7 +95,7 @@ TEST_F(SolverRun, KeepsSnapshotsByTheirPrefixAndSaysWhere) {
                                         "folder, not in 'models'"));
 }
 
-TEST_F(SolverRun, SaysWhatTheCommandLineChanges) {
+TEST_F(SolverRun, ReportsWhatTheCommandLineChanges) {
   Watch watch;
   TrainOptions o = with_solver(std::string(usual) + "display: 7");
   o.rate = 0.02;
@@ -191,13 +191,13 @@ TEST_F(SolverRun, BeginsWithTheWeightsThatTheSolverNames) {
   }
 }
 
-TEST_F(SolverRun, FindsANetThatIsNamedFromAboveTheSolver) {
+TEST_F(SolverRun, FindsANetRelativeToAFolderAboveTheSolver) {
   const TempFolder root;
   std::filesystem::create_directories(root.path() / "models" / "small");
   std::filesystem::create_directories(root.path() / "solvers");
   (void)root.write("models/small/net.prototxt", write_net(small_net()));
   TrainOptions o = options(1);
-  o.net_definition.reset();
+  o.net_text.clear();
   o.steps = 1;
   o.solver = root.write("solvers/solver.prototxt",
                         std::string("net: 'models/small/net.prototxt' ") + usual);

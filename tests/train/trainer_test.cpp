@@ -1,4 +1,5 @@
 #include "core/train/trainer.h"
+#include "include/tandem/net.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +7,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "core/train/predict.h"
+#include "include/tandem/predict.h"
 #include "tests/train/run_support.h"
 
 namespace tandem::test {
@@ -32,13 +33,13 @@ TEST_F(Training, AFolderThatHoldsARunIsNotOverwritten) {
   EXPECT_THAT(failure_of(o), HasSubstr("already holds a run"));
 }
 
-TEST_F(Training, ALossThatIsNotFiniteStopsTheRunAndNamesStepAndLayer) {
+TEST_F(Training, ALossThatIsNotFiniteNamesStepAndLayer) {
   TrainOptions o = options(50);
   o.rate = 1e30;
   const std::string message = failure_of(o);
   EXPECT_THAT(message, HasSubstr("the loss is not finite"));
-  EXPECT_THAT(message,
-              testing::ContainsRegex("step [0-9]+: .*the first to go was (layer '|the weights ')"));
+  EXPECT_THAT(message, testing::ContainsRegex(
+                           "step [0-9]+: .*the first value that is not: (layer '|the weights ')"));
 }
 
 TEST_F(Training, MoreDevicesThanRowsIsAnError) {
@@ -48,7 +49,7 @@ TEST_F(Training, MoreDevicesThanRowsIsAnError) {
   EXPECT_THAT(failure_of(o), testing::AllOf(HasSubstr("batch 2"), HasSubstr("3 devices")));
 }
 
-TEST_F(Training, TheRunFolderHoldsWhatIsPromised) {
+TEST_F(Training, TheRunFolderHoldsItsFiles) {
   TrainOptions o = options(12);
   o.test_interval = 6;
   o.display = 3;
@@ -70,7 +71,7 @@ TEST_F(Training, TheRunFolderHoldsWhatIsPromised) {
   EXPECT_EQ(validation_rows, 2);
 }
 
-TEST_F(Training, TestingIsExactOverAPartialLastBatchAndAnyNumberOfDevices) {
+TEST_F(Training, TestingIsExactWithAPartialBatchOnAnyDevices) {
   const TrainOptions o = options(30);
   (void)run(o);
   Observer quiet;
@@ -101,7 +102,7 @@ TEST_F(Training, ADamagedImageIsLeftOutCountedAndListed) {
   EXPECT_THAT(line, HasSubstr("broken.ppm: "));
 }
 
-TEST_F(Training, PredictionsCarryTheRunsClassNames) {
+TEST_F(Training, PredictionsHaveTheRunsClassNames) {
   const TrainOptions o = options(60);
   (void)run(o);
   Predictor predictor(o.out);
@@ -128,7 +129,7 @@ TEST_F(Training, AnUnusableImageIsAPredictionWithItsReason) {
 
 TEST_F(Training, AFrozenBiasStaysAndTheRestTrains) {
   TrainOptions o = options(8);
-  o.net_definition =
+  o.net_text =
       NetWriter("frozen")
           .data(20)
           .layer(
@@ -140,20 +141,20 @@ TEST_F(Training, AFrozenBiasStaysAndTheRestTrains) {
                  "param { lr_mult: 0 } param { lr_mult: 1 } inner_product_param { num_output: 3 "
                  "weight_filler { type: \"xavier\" } }")
           .loss()
-          .definition();
+          .text();
   const Weights after = run(o);
   EXPECT_EQ(after.at("conv1.bias"), std::vector<float>(8, 0.25F));
   EXPECT_NE(after.at("score.bias"), std::vector<float>(3, 0.0F));
 }
 
-TEST_F(Training, ValidationImagesOfAnotherSizeAreBroughtToTheNets) {
+TEST_F(Training, ValidationImagesAreResizedToTheNet) {
   TempFolder own;
   make_image_folder(own.path(), "train", 3, 8, 20);
   make_image_folder(own.path(), "val", 3, 4, 31);
   TrainOptions o = options(30);
   o.data = own.path().string();
   o.data_parameters = {{"scale", "0.02"}, {"mean", "80"}};
-  o.net_definition =
+  o.net_text =
       NetWriter("any_size")
           .data()
           .layer("conv1", "Convolution",
@@ -163,7 +164,7 @@ TEST_F(Training, ValidationImagesOfAnotherSizeAreBroughtToTheNets) {
           .layer("score", "InnerProduct",
                  "inner_product_param { num_output: 3 weight_filler { type: \"xavier\" } }")
           .loss()
-          .definition();
+          .text();
   Observer quiet;
   const TrainResult result = train(o, quiet);
   const Evaluation again = test_run({o.out, o.data, "val", "cpu", "last", 0, 1}, quiet).evaluation;
@@ -172,7 +173,7 @@ TEST_F(Training, ValidationImagesOfAnotherSizeAreBroughtToTheNets) {
   EXPECT_EQ(result.last.confusion, again.confusion);
 }
 
-TEST_F(Training, WeightsThatAreNoNumbersAreNeverSavedNorCalledBest) {
+TEST_F(Training, WeightsThatAreNotFiniteAreNeverSaved) {
   TrainOptions o = options(6);
   o.test_interval = 1;
   o.rate = 3e37;
@@ -184,7 +185,7 @@ TEST_F(Training, WeightsThatAreNoNumbersAreNeverSavedNorCalledBest) {
   }
 }
 
-TEST_F(Training, AFolderWithOtherFilesIsNotMadeARun) {
+TEST_F(Training, AFolderWithOtherFilesIsRefused) {
   TrainOptions o = options(2);
   std::filesystem::create_directories(o.out);
   std::ofstream(o.out / "net.prototxt") << "the user's own";

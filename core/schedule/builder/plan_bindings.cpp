@@ -32,18 +32,18 @@ int PlanBuilder::buffer(const Buffer& description) {
   return found->second;
 }
 
-Buffer PlanBuilder::at(int place, const std::string& name, int64_t bytes, int slots) const {
-  const Place& p = places_[size_t(place)];
-  return {p.name.empty() ? name : fmt::format("{} ({})", name, p.name),
-          p.device,
+Buffer PlanBuilder::at(int shard, const std::string& name, int64_t bytes, int slots) const {
+  const Shard& s = shards_[size_t(shard)];
+  return {s.name.empty() ? name : fmt::format("{} ({})", name, s.name),
+          s.device,
           BufferKind::transient,
           bytes,
           slots,
           {}};
 }
 
-const std::vector<Shape>& PlanBuilder::shapes(int place) {
-  const int64_t count = rows(place).count();
+const std::vector<Shape>& PlanBuilder::shapes(int shard) {
+  const int64_t count = rows(shard).count();
   const auto found = shapes_.find(count);
   return found != shapes_.end() ? found->second
                                 : shapes_.emplace(count, net().shapes(count)).first->second;
@@ -64,44 +64,43 @@ BatchLayout PlanBuilder::global_layout() const {
              : floats;
 }
 
-Region PlanBuilder::input(int place) {
-  const int64_t bytes = batch_layout(rows(place).count()).bytes;
-  return {buffer(at(place, buffers::input, bytes, 2)), 0, bytes};
+Region PlanBuilder::input(int shard) {
+  const int64_t bytes = batch_layout(rows(shard).count()).bytes;
+  return {buffer(at(shard, buffers::input, bytes, 2)), 0, bytes};
 }
 
-Region PlanBuilder::step(int place) {
-  return {input(place).buffer, 0, sizeof(tandem_step)};
+Region PlanBuilder::step(int shard) {
+  return {input(shard).buffer, 0, sizeof(tandem_step)};
 }
 
-Region PlanBuilder::weights(int device, const WeightRange& range) {
+Region PlanBuilder::weights(int device, Interval range) {
   return {
       buffer(
           {buffers::weights, device, BufferKind::persistent, buffers::weight_bytes(net()), 1, {}}),
-      range.offset, range.bytes};
+      range.begin, range.count()};
 }
 
 // Gradients that several batches add to outlive a step.
 BufferKind PlanBuilder::gradients_kind() const {
-  return plan_.batches_per_update > 1 ? BufferKind::persistent : BufferKind::transient;
+  return plan_.micro_batches_per_step > 1 ? BufferKind::persistent : BufferKind::transient;
 }
 
 Region PlanBuilder::weight_array(const std::string& name, int device, BufferKind kind,
-                                 const WeightRange& range) {
+                                 Interval range) {
   const int index = buffer({name, device, kind, buffers::weight_bytes(net()), 1, {}});
   weight_arrays_.insert(index);
-  return {index, range.offset, range.bytes};
+  return {index, range.begin, range.count()};
 }
 
-Region PlanBuilder::gradients(int device, const WeightRange& range) {
+Region PlanBuilder::gradients(int device, Interval range) {
   return weight_array(buffers::gradients, device, gradients_kind(), range);
 }
 
-Region PlanBuilder::received_gradients(int sender, const WeightRange& range, int root) {
+Region PlanBuilder::received_gradients(int sender, Interval range, int root) {
   return arriving_gradients(root, fmt::format("received gradients @{}", sender), range);
 }
 
-Region PlanBuilder::arriving_gradients(int device, const std::string& name,
-                                       const WeightRange& range) {
+Region PlanBuilder::arriving_gradients(int device, const std::string& name, Interval range) {
   return weight_array(name, device, BufferKind::transient, range);
 }
 
@@ -124,13 +123,13 @@ std::vector<Region> PlanBuilder::norms(int device, const std::vector<int>& array
   return regions;
 }
 
-Region PlanBuilder::metrics(int place) {
+Region PlanBuilder::metrics(int shard) {
   const int64_t bytes = static_cast<int64_t>(net().scalars.size()) * buffers::scalar_bytes;
-  return {buffer(at(place, buffers::metrics, bytes)), 0, bytes};
+  return {buffer(at(shard, buffers::metrics, bytes)), 0, bytes};
 }
 
-Region PlanBuilder::metric(int place, int scalar) {
-  return {metrics(place).buffer, scalar * buffers::scalar_bytes, sizeof(float)};
+Region PlanBuilder::metric(int shard, int scalar) {
+  return {metrics(shard).buffer, scalar * buffers::scalar_bytes, sizeof(float)};
 }
 
 Region PlanBuilder::received_metrics(int sender, int root) {
@@ -138,60 +137,60 @@ Region PlanBuilder::received_metrics(int sender, int root) {
   return {buffer(at(root, fmt::format("received metrics @{}", sender), bytes)), 0, bytes};
 }
 
-int64_t PlanBuilder::tensor_bytes(int place, int index) {
-  return element_count(shapes(place)[size_t(index)]) *
+int64_t PlanBuilder::tensor_bytes(int shard, int index) {
+  return element_count(shapes(shard)[size_t(index)]) *
          dtype_bytes(net().tensors[size_t(index)].dtype);
 }
 
-Region PlanBuilder::tensor(int place, int index) {
+Region PlanBuilder::tensor(int shard, int index) {
   if (const int scalar = scalar_of_tensor_[size_t(index)]; scalar >= 0) {
-    return metric(place, scalar);
+    return metric(shard, scalar);
   }
   const int root = net().values_of(index);
-  const int64_t bytes = tensor_bytes(place, root);
+  const int64_t bytes = tensor_bytes(shard, root);
   if (net().tensors[size_t(root)].producer >= 0) {
-    return {buffer(at(place, output_name(net(), root), bytes)), 0, bytes};
+    return {buffer(at(shard, output_name(net(), root), bytes)), 0, bytes};
   }
-  const BatchLayout layout = batch_layout(rows(place).count());
-  const Region all = input(place);
+  const BatchLayout layout = batch_layout(rows(shard).count());
+  const Region all = input(shard);
   if (root == net().data) return {all.buffer, layout.data_offset, bytes};
   if (root == net().label) return {all.buffer, layout.label_offset, bytes};
   const auto more = std::find(net().more_inputs.begin(), net().more_inputs.end(), root);
   return {all.buffer, layout.more_offsets[size_t(more - net().more_inputs.begin())], bytes};
 }
 
-Region PlanBuilder::tensor_gradient(int place, int index) {
+Region PlanBuilder::tensor_gradient(int shard, int index) {
   const int root = net().gradient_of(index);
-  const int64_t bytes = tensor_bytes(place, root);
+  const int64_t bytes = tensor_bytes(shard, root);
   const std::string of = net().tensors[size_t(root)].producer >= 0
                              ? output_name(net(), root)
                              : net().tensors[size_t(root)].name;
-  return {buffer(at(place, of + " gradient", bytes)), 0, bytes};
+  return {buffer(at(shard, of + " gradient", bytes)), 0, bytes};
 }
 
 namespace {
 
-Region some_of(const Region& region, Rows all, Rows some) {
+Region some_of(const Region& region, Interval all, Interval some) {
   const int64_t row = region.bytes / all.count();
   return {region.buffer, region.offset + (some.begin - all.begin) * row, some.count() * row};
 }
 
 }  // namespace
 
-Region PlanBuilder::tensor(int place, int index, Rows some) {
-  return some_of(tensor(place, index), rows(place), some);
+Region PlanBuilder::tensor(int shard, int index, Interval some) {
+  return some_of(tensor(shard, index), rows(shard), some);
 }
 
-Region PlanBuilder::tensor_gradient(int place, int index, Rows some) {
-  return some_of(tensor_gradient(place, index), rows(place), some);
+Region PlanBuilder::tensor_gradient(int shard, int index, Interval some) {
+  return some_of(tensor_gradient(shard, index), rows(shard), some);
 }
 
 // A loss's own output gradient is its weight in the sum.
-Region PlanBuilder::output_gradient(int place, int layer, size_t output) {
+Region PlanBuilder::output_gradient(int shard, int layer, size_t output) {
   const int tensor = net().layers[size_t(layer)].outputs[output];
   const int scalar = scalar_of_tensor_[size_t(tensor)];
-  if (scalar >= 0) return constant(device_of(place), scalar);
-  return net().tensors[size_t(tensor)].has_gradient ? tensor_gradient(place, tensor) : Region{};
+  if (scalar >= 0) return constant(device_of(shard), scalar);
+  return net().tensors[size_t(tensor)].has_gradient ? tensor_gradient(shard, tensor) : Region{};
 }
 
 namespace {
@@ -221,56 +220,56 @@ Region PlanBuilder::received_statistics(int sender, int layer, LayerPass pass, i
 Region PlanBuilder::weight_gradient(int device, int layer, int weight) {
   const WeightArray& array = net().weights[size_t(weight)];
   if (!has_own_gradient(layer, weight)) {
-    return gradients(device, {array.offset * 4, array.count * 4});
+    return gradients(device, buffers::bytes_of(array));
   }
   const std::string name =
       fmt::format("{} gradient of {}", net().layers[size_t(layer)].name, array.name);
-  return {buffer({name, device, gradients_kind(), array.count * 4, 1, {}}), 0, array.count * 4};
+  const int64_t bytes = buffers::bytes_of(array).count();
+  return {buffer({name, device, gradients_kind(), bytes, 1, {}}), 0, bytes};
 }
 
-PlanBinding PlanBuilder::describe(int place, int layer) {
+PlanBinding PlanBuilder::describe(int shard, int layer) {
   const Layer& l = net().layers[size_t(layer)];
   const bool trains = purpose_ == Purpose::training;
-  const int device = device_of(place);
+  const int device = device_of(shard);
   PlanBinding use;
   use.layer = layer;
   use.device = device;
-  use.row_begin = rows(place).begin;
-  use.row_end = rows(place).end;
+  use.rows = rows(shard);
   use.activation = l.activation;
   for (size_t i = 0; i < l.inputs.size(); ++i) {
     const bool wanted = trains && l.wants_backward_data && l.may_take_gradient(i) &&
                         net().tensors[size_t(l.inputs[i])].has_gradient;
-    use.inputs.push_back(tensor(place, l.inputs[i]));
-    use.input_gradients.push_back(wanted ? tensor_gradient(place, l.inputs[i]) : Region{});
+    use.inputs.push_back(tensor(shard, l.inputs[i]));
+    use.input_gradients.push_back(wanted ? tensor_gradient(shard, l.inputs[i]) : Region{});
   }
   for (size_t i = 0; i < l.outputs.size(); ++i) {
-    use.outputs.push_back(tensor(place, l.outputs[i]));
-    use.output_gradients.push_back(trains && l.has_backward() ? output_gradient(place, layer, i)
+    use.outputs.push_back(tensor(shard, l.outputs[i]));
+    use.output_gradients.push_back(trains && l.has_backward() ? output_gradient(shard, layer, i)
                                                               : Region{});
   }
   for (const int weight : l.weights) {
     const WeightArray& array = net().weights[size_t(weight)];
-    const WeightRange range{array.offset * 4, array.count * 4};
+    const Interval range = buffers::bytes_of(array);
     // A frozen array's gradient is made all the same: a layer computes its weights' gradients
     // together, and the update leaves out what is not trained.
     const bool wanted = trains && l.wants_backward_weights && array.kind == TANDEM_TRAINED;
     use.weights.push_back(weights(device, range));
     use.weight_gradients.push_back(!wanted ? Region{} : weight_gradient(device, layer, weight));
   }
-  use.step = step(place);
+  use.step = step(shard);
   if (l.has(TANDEM_LOSS) || l.has(TANDEM_METRIC)) {
     constexpr int64_t samples = offsetof(tandem_step, samples);
     use.normaliser = {use.step.buffer, samples, sizeof(float)};
-    const int64_t rows_here = rows(place).count();
-    use.row_labels = {input(place).buffer, batch_layout(rows_here).label_offset, rows_here * 4};
+    const int64_t rows_here = rows(shard).count();
+    use.row_labels = {input(shard).buffer, batch_layout(rows_here).label_offset, rows_here * 4};
   }
   use.forward_statistics = statistics(device, layer, LayerPass::forward_statistics);
   if (trains && l.has_backward()) {
     use.backward_statistics = statistics(device, layer, LayerPass::backward_statistics);
   }
   // Their sizes are the kernel's to say, also where nothing is read backward.
-  use.saved = buffer(at(place, l.name + " saved", 0));
+  use.saved = buffer(at(shard, l.name + " saved", 0));
   // Of each pass, so that a layer's large one takes the room of what has not begun yet.
   const auto scratch = [&](const char* pass) {
     return buffer(
@@ -286,11 +285,11 @@ int PlanBuilder::add_binding(PlanBinding use) {
   return static_cast<int>(plan_.bindings.size()) - 1;
 }
 
-int PlanBuilder::binding(int place, int layer) {
-  if (const auto found = bindings_.find({place, layer}); found != bindings_.end()) {
+int PlanBuilder::binding(int shard, int layer) {
+  if (const auto found = bindings_.find({shard, layer}); found != bindings_.end()) {
     return found->second;
   }
-  return bindings_[{place, layer}] = add_binding(describe(place, layer));
+  return bindings_[{shard, layer}] = add_binding(describe(shard, layer));
 }
 
 }  // namespace tandem

@@ -10,46 +10,42 @@
 
 namespace tandem {
 
-std::vector<WeightRange> merged(std::vector<WeightRange> ranges) {
+std::vector<Interval> merged(std::vector<Interval> bytes) {
   constexpr int64_t alignment = 64;
-  std::sort(ranges.begin(), ranges.end(),
-            [](const WeightRange& a, const WeightRange& b) { return a.offset < b.offset; });
-  std::vector<WeightRange> result;
-  for (const WeightRange& range : ranges) {
-    if (!result.empty()) {
-      const int64_t end = result.back().offset + result.back().bytes;
-      if ((end + alignment - 1) / alignment * alignment >= range.offset) {
-        result.back().bytes = std::max(end, range.offset + range.bytes) - result.back().offset;
-        continue;
-      }
+  std::sort(bytes.begin(), bytes.end(),
+            [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
+  std::vector<Interval> result;
+  for (const Interval& range : bytes) {
+    const bool joins = !result.empty() &&
+                       (result.back().end + alignment - 1) / alignment * alignment >= range.begin;
+    if (joins) {
+      result.back().end = std::max(result.back().end, range.end);
+    } else {
+      result.push_back(range);
     }
-    result.push_back(range);
   }
   return result;
 }
 
-std::vector<WeightRange> weight_ranges(const Net& net, const std::vector<int>& weights) {
-  std::vector<WeightRange> ranges;
-  for (const int weight : weights) {
-    const WeightArray& array = net.weights[size_t(weight)];
-    ranges.push_back({array.offset * 4, array.count * 4});
-  }
+std::vector<Interval> weight_ranges(const Net& net, const std::vector<int>& weights) {
+  std::vector<Interval> ranges;
+  for (const int weight : weights) ranges.push_back(buffers::bytes_of(net.weights[size_t(weight)]));
   return merged(std::move(ranges));
 }
 
-WeightRange all_weights(const Net& net) {
+Interval all_weights(const Net& net) {
   return {0, buffers::weight_bytes(net)};
 }
 
-int64_t total_bytes(const std::vector<WeightRange>& ranges) {
+int64_t total_bytes(const std::vector<Interval>& ranges) {
   int64_t bytes = 0;
-  for (const WeightRange& range : ranges) bytes += range.bytes;
+  for (const Interval& range : ranges) bytes += range.count();
   return bytes;
 }
 
 namespace {
 
-std::vector<Rows> shares(const StrategyInputs& inputs, const std::string& strategy) {
+std::vector<Interval> shares(const StrategyInputs& inputs, const std::string& strategy) {
   const int64_t batch = inputs.net->batch;
   const int devices = inputs.devices;
   if (devices < 1) throw error("strategy '{}' on {} devices: at least 1", strategy, devices);
@@ -59,7 +55,7 @@ std::vector<Rows> shares(const StrategyInputs& inputs, const std::string& strate
         "batch of {} or more, or {} devices or fewer",
         batch, devices, devices, batch);
   }
-  std::vector<Rows> rows;
+  std::vector<Interval> rows;
   for (int device = 0; device < devices; ++device) rows.push_back(share(batch, devices, device));
   return rows;
 }
@@ -70,18 +66,19 @@ PlanBuilder::PlanBuilder(const StrategyInputs& inputs, const std::string& strate
     : PlanBuilder(inputs, strategy, purpose, shares(inputs, strategy)) {}
 
 PlanBuilder::PlanBuilder(const StrategyInputs& inputs, const std::string& strategy, Purpose purpose,
-                         const std::vector<Rows>& rows)
+                         const std::vector<Interval>& rows)
     : inputs_(inputs), purpose_(purpose), scalar_of_tensor_(inputs.net->tensors.size(), -1) {
   for (size_t device = 0; device < rows.size(); ++device) {
-    places_.push_back({static_cast<int>(device), rows[device], ""});
+    shards_.push_back({static_cast<int>(device), rows[device], ""});
   }
   find_scalars();
   find_last_users();
   plan_.strategy = strategy;
+  plan_.options = inputs_.options;
   plan_.net = net().name;
   plan_.devices = devices();
   plan_.batch = net().batch;
-  if (purpose == Purpose::training) plan_.batches_per_update = inputs_.batches_per_update;
+  if (purpose == Purpose::training) plan_.micro_batches_per_step = inputs_.micro_batches_per_step;
 }
 
 void PlanBuilder::find_scalars() {
@@ -111,9 +108,9 @@ Plan PlanBuilder::take() {
   return std::move(plan_);
 }
 
-int PlanBuilder::add_place(int device, Rows rows, const std::string& name) {
-  places_.push_back({device, rows, name});
-  return static_cast<int>(places_.size()) - 1;
+int PlanBuilder::add_shard(int device, Interval rows, const std::string& name) {
+  shards_.push_back({device, rows, name});
+  return static_cast<int>(shards_.size()) - 1;
 }
 
 void PlanBuilder::emit(Task task) {
@@ -121,40 +118,40 @@ void PlanBuilder::emit(Task task) {
   plan_.tasks.push_back(std::move(task));
 }
 
-std::string PlanBuilder::label(LayerPass pass, int layer, int place) const {
-  const std::string& name = places_[size_t(place)].name;
+std::string PlanBuilder::label(LayerPass pass, int layer, int shard) const {
+  const std::string& name = shards_[size_t(shard)].name;
   return fmt::format("{} {} @{}{}", to_string(pass), net().layers[size_t(layer)].name,
-                     device_of(place), name.empty() ? "" : " " + name);
+                     device_of(shard), name.empty() ? "" : " " + name);
 }
 
-void PlanBuilder::emit_statistics(int place, int layer, Stage stage, LayerPass pass) {
-  if (statistics(device_of(place), layer, pass).buffer < 0) return;
-  emit_pass(label(pass, layer, place), stage, {binding(place, layer), pass, false});
+void PlanBuilder::emit_statistics(int shard, int layer, Stage stage, LayerPass pass) {
+  if (statistics(device_of(shard), layer, pass).buffer < 0) return;
+  emit_pass(label(pass, layer, shard), stage, {binding(shard, layer), pass, false});
 }
 
-void PlanBuilder::emit_forward(int place, int layer) {
+void PlanBuilder::emit_forward(int shard, int layer) {
   if (net().makes_views(layer)) return;
   const Layer& l = net().layers[size_t(layer)];
-  if (l.fused_into >= 0 && !pending_.has(plan_, tensor(place, l.inputs[0]))) return;
-  emit_pass(label(LayerPass::forward, layer, place), Stage::forward,
-            {binding(place, layer), LayerPass::forward, false});
+  if (l.fused_into >= 0 && !pending_.has(plan_, tensor(shard, l.inputs[0]))) return;
+  emit_pass(label(LayerPass::forward, layer, shard), Stage::forward,
+            {binding(shard, layer), LayerPass::forward, false});
 }
 
-void PlanBuilder::emit_backward(int place, int layer, Stage stage) {
+void PlanBuilder::emit_backward(int shard, int layer, Stage stage) {
   const Layer& l = net().layers[size_t(layer)];
   if (!l.has_backward()) return;
-  if (l.wants_backward_weights) emit_backward_weights(place, layer, stage);
+  if (l.wants_backward_weights) emit_backward_weights(shard, layer, stage);
   if (l.wants_backward_data) {
-    emit_pass(label(LayerPass::backward_data, layer, place), stage,
-              {binding(place, layer), LayerPass::backward_data, false});
+    emit_pass(label(LayerPass::backward_data, layer, shard), stage,
+              {binding(shard, layer), LayerPass::backward_data, false});
   }
 }
 
-void PlanBuilder::emit_backward_weights(int place, int layer, Stage stage) {
-  const int use = binding(place, layer), device = device_of(place);
-  emit_pass(label(LayerPass::backward_weights, layer, place), stage,
+void PlanBuilder::emit_backward_weights(int shard, int layer, Stage stage) {
+  const int use = binding(shard, layer), device = device_of(shard);
+  emit_pass(label(LayerPass::backward_weights, layer, shard), stage,
             {use, LayerPass::backward_weights, accumulates(device, layer)});
-  add_own_gradients(place, layer, stage);
+  add_own_gradients(shard, layer, stage);
 }
 
 // The first write of a step overwrites, so that nothing has to be cleared.
@@ -188,16 +185,16 @@ bool PlanBuilder::has_own_gradient(int layer, int weight) const {
   return starts_any && !is_first(weight);
 }
 
-void PlanBuilder::add_own_gradients(int place, int layer, Stage stage) {
+void PlanBuilder::add_own_gradients(int shard, int layer, Stage stage) {
   const Layer& l = net().layers[size_t(layer)];
-  const int use = binding(place, layer), device = device_of(place);
+  const int use = binding(shard, layer), device = device_of(shard);
   for (size_t i = 0; i < l.weights.size(); ++i) {
     const Region own = plan_.bindings[size_t(use)].weight_gradients[i];
     if (own.buffer < 0 || !has_own_gradient(layer, l.weights[i])) continue;
     const WeightArray& array = net().weights[size_t(l.weights[i])];
     emit_add(fmt::format("add gradient of {} to {} @{}", l.name, array.name, device), stage,
-             {device, StreamKind::compute}, gradients(device, {array.offset * 4, array.count * 4}),
-             {own}, When::last_batch);
+             {device, StreamKind::compute}, gradients(device, buffers::bytes_of(array)), {own},
+             When::last_micro_batch);
   }
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "core/schedule/builder/plan_builder.h"
+#include "core/schedule/plan/buffers.h"
 
 namespace tandem {
 
@@ -63,7 +64,7 @@ void PlanBuilder::emit_norms(const std::string& label, Stage stage, int device,
   task.label = label;
   task.stage = stage;
   task.streams = {{device, stream}};
-  for (const WeightRange& range : weight_ranges(net(), arrays)) {
+  for (const Interval& range : weight_ranges(net(), arrays)) {
     task.reads.push_back(gradients(device, range));
     task.reads.push_back(weights(device, range));
   }
@@ -71,12 +72,12 @@ void PlanBuilder::emit_norms(const std::string& label, Stage stage, int device,
   NormWork work;
   for (const int array : arrays) {
     const WeightArray& of = net().weights[size_t(array)];
-    const WeightRange range{of.offset * 4, of.count * 4};
-    work.pieces.push_back({array, weights(device, range), gradients(device, range)});
+    const Interval range = buffers::bytes_of(of);
+    work.arrays.push_back({array, weights(device, range), gradients(device, range)});
   }
   work.norms = {task.writes.front().buffer, 0, whole_buffer};
   task.work = std::move(work);
-  task.when = When::last_batch;
+  task.when = When::last_micro_batch;
   emit(std::move(task));
 }
 

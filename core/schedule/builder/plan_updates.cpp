@@ -14,56 +14,56 @@ int64_t aligned(int64_t bytes) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-Region within(const Region& whole, const WeightRange& range, const WeightRange& part) {
+// What lies at `whole` for the range, of a part of it.
+Region within(const Region& whole, Interval range, Interval part) {
   if (whole.buffer < 0) return {};
-  return {whole.buffer, whole.offset + part.offset - range.offset, part.bytes};
+  return {whole.buffer, whole.offset + part.begin - range.begin, part.count()};
 }
 
 }  // namespace
 
-WeightRange PlanBuilder::range_of(const WeightPart& part) const {
-  const WeightArray& array = net().weights[size_t(part.weight)];
-  return {(array.offset + part.begin) * 4, (part.end - part.begin) * 4};
+Interval PlanBuilder::range_of(const WeightSlice& slice) const {
+  return buffers::bytes_of(net().weights[size_t(slice.weight)], slice.elements);
 }
 
-std::vector<WeightRange> PlanBuilder::ranges_of(const std::vector<WeightPart>& parts) const {
-  std::vector<WeightRange> ranges;
-  for (const WeightPart& part : parts) ranges.push_back(range_of(part));
+std::vector<Interval> PlanBuilder::ranges_of(const std::vector<WeightSlice>& slices) const {
+  std::vector<Interval> ranges;
+  for (const WeightSlice& slice : slices) ranges.push_back(range_of(slice));
   return merged(std::move(ranges));
 }
 
-std::vector<WeightPart> PlanBuilder::parts_in(const std::vector<int>& weights,
-                                              const WeightRange& range) const {
-  std::vector<WeightPart> parts;
+std::vector<WeightSlice> PlanBuilder::slices_in(const std::vector<int>& weights,
+                                                Interval range) const {
+  std::vector<WeightSlice> slices;
   for (const int weight : weights) {
     const WeightArray& array = net().weights[size_t(weight)];
-    const int64_t begin = std::max(range.offset / 4 - array.offset, int64_t{0});
-    const int64_t end =
-        std::min((range.offset + range.bytes) / 4 - array.offset, int64_t{array.count});
-    if (begin < end) parts.push_back({weight, begin, end});
+    const Interval wanted{range.begin / buffers::float_bytes - array.offset,
+                          range.end / buffers::float_bytes - array.offset};
+    const Interval elements = intersection(wanted, {0, array.count});
+    if (!elements.is_empty()) slices.push_back({weight, elements});
   }
-  return parts;
+  return slices;
 }
 
-StatePlace PlanBuilder::keep_state(int device, const WeightRange& range, bool is_extended) {
+StateRegion PlanBuilder::keep_state(int device, Interval range, bool is_extended) {
   if (inputs_.solver_states == 0) return {};
   const char* name = is_extended ? buffers::extended_state : buffers::state;
   const int index = buffer({name, device, BufferKind::persistent, 0, 1, {}, is_extended});
   Buffer& state = plan_.buffers[size_t(index)];
-  const int64_t begin = state.bytes, stride = aligned(range.bytes);
+  const int64_t begin = state.bytes, stride = aligned(range.count());
   state.bytes += inputs_.solver_states * stride;
-  plan_.state_parts.push_back({device, range.offset, range.bytes, begin, stride, is_extended});
-  return {{index, begin, range.bytes}, stride};
+  plan_.state_at.push_back({device, range, begin, stride, is_extended});
+  return {{index, begin, range.count()}, stride};
 }
 
 void PlanBuilder::emit_update(const std::string& label, Stage stage, int device,
                               const std::vector<int>& arrays, StreamKind stream) {
-  emit_update(label, stage, device, parts_in(arrays, all_weights(net())), stream);
+  emit_update(label, stage, device, slices_in(arrays, all_weights(net())), stream);
 }
 
 void PlanBuilder::emit_update(const std::string& label, Stage stage, int device,
-                              const std::vector<WeightPart>& parts, StreamKind stream,
-                              const StatePlace* state) {
+                              const std::vector<WeightSlice>& slices, StreamKind stream,
+                              const StateRegion* state) {
   UpdateWork work;
   work.step = step(device);
   work.found_inf = found_inf(device);
@@ -73,20 +73,20 @@ void PlanBuilder::emit_update(const std::string& label, Stage stage, int device,
   task.streams = {{device, stream}};
   task.reads = {work.step, work.found_inf};
   std::vector<int> arrays;
-  for (const WeightPart& part : parts) arrays.push_back(part.weight);
-  for (const WeightRange& range : ranges_of(parts)) {
-    const StatePlace place = state != nullptr ? *state : keep_state(device, range);
+  for (const WeightSlice& slice : slices) arrays.push_back(slice.weight);
+  for (const Interval& range : ranges_of(slices)) {
+    const StateRegion kept = state != nullptr ? *state : keep_state(device, range);
     task.reads.push_back(gradients(device, range));
     task.writes.push_back(weights(device, range));
     for (int i = 0; i < inputs_.solver_states; ++i) {
       task.writes.push_back(
-          {place.first.buffer, place.first.offset + i * place.stride, range.bytes});
+          {kept.first.buffer, kept.first.offset + i * kept.stride, range.count()});
     }
-    for (const WeightPart& part : parts) {
-      const WeightRange mine = range_of(part);
-      if (mine.offset < range.offset || mine.offset >= range.offset + range.bytes) continue;
-      work.pieces.push_back({part.weight, weights(device, mine), gradients(device, mine),
-                             within(place.first, range, mine), place.stride});
+    for (const WeightSlice& slice : slices) {
+      const Interval mine = range_of(slice);
+      if (!range.contains(mine)) continue;
+      work.arrays.push_back({slice.weight, weights(device, mine), gradients(device, mine),
+                             within(kept.first, range, mine), kept.stride});
     }
   }
   if (inputs_.needs_norms) {
@@ -98,7 +98,7 @@ void PlanBuilder::emit_update(const std::string& label, Stage stage, int device,
       task.reads.insert(task.reads.end(), mine.begin(), mine.end());
     }
   }
-  task.when = When::last_batch;
+  task.when = When::last_micro_batch;
   task.work = std::move(work);
   emit(std::move(task));
 }

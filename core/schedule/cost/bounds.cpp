@@ -78,7 +78,7 @@ class Chains {
       if (heads[node] == unreached) continue;
       const double end = heads[node] + model_.tasks()[node % count_].seconds;
       for (const Dependency& follower : followers_[node % count_]) {
-        const size_t at = node / count_ + size_t(follower.steps_back);
+        const size_t at = node / count_ + size_t(follower.micro_batches_back);
         if (at >= steps) continue;
         double& head = heads[at * count_ + size_t(follower.task)];
         head = std::max(head, end);
@@ -92,7 +92,7 @@ class Chains {
     tails[to] = 0;
     for (size_t node = tails.size(); node-- > 0;) {
       for (const Dependency& follower : followers_[node % count_]) {
-        const size_t at = node / count_ + size_t(follower.steps_back);
+        const size_t at = node / count_ + size_t(follower.micro_batches_back);
         if (at >= steps) continue;
         const size_t next = at * count_ + size_t(follower.task);
         if (tails[next] == unreached) continue;
@@ -178,8 +178,8 @@ ChainBound chain_bound(const StepModel& model, const Plan& plan) {
   std::set<int> layers;
   for (size_t i = 0; i < plan.tasks.size(); ++i) {
     const auto* update = std::get_if<UpdateWork>(&plan.tasks[i].work);
-    if (update == nullptr || update->pieces.empty()) continue;
-    if (!layers.insert(update->pieces.front().weight).second) continue;
+    if (update == nullptr || update->arrays.empty()) continue;
+    if (!layers.insert(update->arrays.front().weight).second) continue;
     for (const auto& [device, jobs] : chains.jobs_between(i)) {
       const double seconds = shortest(jobs);
       if (seconds <= bound.seconds) continue;

@@ -9,7 +9,6 @@
 #include <variant>
 
 #include "core/base/error.h"
-#include "core/base/precision.h"
 #include "core/base/shape.h"
 #include "core/base/strings.h"
 
@@ -242,8 +241,7 @@ double CostTable::moving_seconds(const std::string& key, int64_t bytes) const {
 double CostTable::seconds(const Net& net, const Plan& plan, const Task& task) const {
   if (const auto* work = std::get_if<LayerWork>(&task.work)) {
     const PlanBinding& use = plan.bindings[size_t(work->binding)];
-    return slice_fraction(net, use) * use_seconds(net, use.layer, work->pass,
-                                                  use.row_end - use.row_begin,
+    return slice_fraction(net, use) * use_seconds(net, use.layer, work->pass, use.rows.count(),
                                                   activation_of(use, work->pass));
   }
   const std::string key = cost_key(net, plan, task);

@@ -41,7 +41,7 @@ std::vector<double> needs(const StepModel& model, Followers followers,
     for (auto task = order.rbegin(); task != order.rend(); ++task) {
       double most = 0;
       for (const Dependency& follower : followers[size_t(*task)]) {
-        const size_t at = step + size_t(follower.steps_back);
+        const size_t at = step + size_t(follower.micro_batches_back);
         if (at < steps) most = std::max(most, tails[at * count + size_t(follower.task)]);
       }
       const StepModel::PricedTask& priced = model.tasks()[size_t(*task)];
@@ -76,7 +76,7 @@ class Dispatching {
       for (const int stream : model_.tasks()[task].streams) ++tasks_on_[size_t(stream)];
       for (size_t step = 0; step < steps; ++step) {
         for (const Dependency& wait : before[task]) {
-          missing_[step * count_ + task] += size_t(wait.steps_back) <= step ? 1 : 0;
+          missing_[step * count_ + task] += size_t(wait.micro_batches_back) <= step ? 1 : 0;
         }
       }
     }
@@ -183,7 +183,7 @@ class Dispatching {
       stream_free_[size_t(stream)] = true;
     }
     for (const Dependency& follower : followers_[node % count_]) {
-      const size_t at = node / count_ + size_t(follower.steps_back);
+      const size_t at = node / count_ + size_t(follower.micro_batches_back);
       if (at >= steps) continue;
       const size_t next = at * count_ + size_t(follower.task);
       if (--missing_[next] == 0) make_ready(next);

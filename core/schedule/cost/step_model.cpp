@@ -72,7 +72,7 @@ void StepModel::find_conflicts(const Plan& plan) {
       for (size_t j = i + 1; j < list.size(); ++j) {
         const Access &a = list[i], &b = list[j];
         if ((!a.writes && !b.writes) || a.task == b.task) continue;
-        if (a.begin >= b.end || b.begin >= a.end) continue;
+        if (!a.bytes.overlaps(b.bytes)) continue;
         tasks_[size_t(b.task)].before.push_back({a.task, 0});
         tasks_[size_t(a.task)].before.push_back({b.task, plan.buffers[buffer].slots});
       }
@@ -80,7 +80,7 @@ void StepModel::find_conflicts(const Plan& plan) {
   }
   for (PricedTask& task : tasks_) {
     const auto less = [](const Dependency& a, const Dependency& b) {
-      return std::pair(a.steps_back, a.task) < std::pair(b.steps_back, b.task);
+      return std::pair(a.micro_batches_back, a.task) < std::pair(b.micro_batches_back, b.task);
     };
     std::sort(task.before.begin(), task.before.end(), less);
     task.before.erase(std::unique(task.before.begin(), task.before.end()), task.before.end());
@@ -91,7 +91,7 @@ std::vector<std::vector<Dependency>> StepModel::followers() const {
   std::vector<std::vector<Dependency>> result(tasks_.size());
   for (size_t task = 0; task < result.size(); ++task) {
     for (const Dependency& wait : tasks_[task].before) {
-      result[size_t(wait.task)].push_back({static_cast<int>(task), wait.steps_back});
+      result[size_t(wait.task)].push_back({static_cast<int>(task), wait.micro_batches_back});
     }
   }
   return result;
@@ -126,8 +126,8 @@ StepTimes StepModel::in_order(const std::vector<int>& order) const {
       before = &operation;
     }
     for (const Dependency& wait : priced.before) {
-      if (size_t(wait.steps_back) > step) continue;
-      const size_t earlier = (step - size_t(wait.steps_back)) * count + size_t(wait.task);
+      if (size_t(wait.micro_batches_back) > step) continue;
+      const size_t earlier = (step - size_t(wait.micro_batches_back)) * count + size_t(wait.task);
       timing::Simulation::follow(operation, operations[earlier]);
     }
     timing::Simulation::follow(ends[step], operation);

@@ -59,17 +59,17 @@ class Reader {
                                      const Field& of) const {
     const Field* field = block.find(name);
     if (field != nullptr) return *field;
-    throw error("{}: a {} needs a {}{}", owner(), of.name, name, in_place(of.location));
+    throw error("{}: a {} needs a {}{}", owner(), of.name, name, in_file(of.location));
   }
   [[nodiscard]] std::string where(const Field& field) const {
-    return owner() + in_place(field.location);
+    return owner() + in_file(field.location);
   }
 
   Node& add_node(const Field& name, bool is_device) {
     const std::string& text = text_of(name, owner());
-    if (text.empty()) throw error("{}: an empty name{}", owner(), in_place(name.location));
+    if (text.empty()) throw error("{}: an empty name{}", owner(), in_file(name.location));
     if (!numbers_.emplace(text, static_cast<int>(nodes_.size())).second) {
-      throw error("{}: '{}' occurs twice{}", owner(), text, in_place(name.location));
+      throw error("{}: '{}' occurs twice{}", owner(), text, in_file(name.location));
     }
     return nodes_.emplace_back(Node{text, is_device, {}, 0});
   }
@@ -81,8 +81,7 @@ class Reader {
     for (const std::string& name : known) {
       const auto fields = block.all(name);
       if (name == repeated || fields.size() < 2) continue;
-      throw error("{}: a second {} in one {}{}", owner(), name, what,
-                  in_place(fields[1]->location));
+      throw error("{}: a second {} in one {}{}", owner(), name, what, in_file(fields[1]->location));
     }
   }
 
@@ -130,7 +129,7 @@ class Reader {
     std::vector<std::string> known;
     for (const Node& node : nodes_) known.push_back(node.name);
     throw error("{}: there is no device, hub or switch '{}'{}{}", owner(), name,
-                did_you_mean(name, known), in_place(field.location));
+                did_you_mean(name, known), in_file(field.location));
   }
 
   void add_link(const Field& field) {
@@ -145,7 +144,7 @@ class Reader {
       const int from = end_of(*source);
       if (from == to) {
         throw error("{}: a link between '{}' and itself{}", owner(), nodes_[size_t(to)].name,
-                    in_place(source->location));
+                    in_file(source->location));
       }
       const double speed = parse_bandwidth(text_of(bandwidth, owner()), where(bandwidth));
       add_edge(from, to, speed, latency_of(block));

@@ -17,7 +17,7 @@ std::vector<std::vector<int>> direct_predecessors(const Plan& plan) {
   for (size_t task = 0; task < plan.tasks.size(); ++task) {
     for (const auto* list : {&on_streams[task], &plan.tasks[task].after}) {
       for (const Dependency& dependency : *list) {
-        if (dependency.steps_back == 0) result[task].push_back(dependency.task);
+        if (dependency.micro_batches_back == 0) result[task].push_back(dependency.task);
       }
     }
   }

@@ -6,14 +6,13 @@
 #include <vector>
 
 #include "core/schedule/plan/plan.h"
+#include "include/tandem/devices.h"
 
 namespace tandem {
 
-// Whether steps run as captured graphs. automatic: with one device, on a backend that can, if every
-// kernel's module promises what abi.h says at begin_capture, as those of this minor or newer do;
-// `on` captures others, too.
+// Modules of this ABI minor or newer promise what abi.h says at begin_capture. GraphUse::automatic
+// captures only if every kernel's module does.
 constexpr int minor_with_graphs = 4;
-enum class GraphUse { off, automatic, on };
 // "auto", "on", "off"; Error on anything else.
 [[nodiscard]] GraphUse parse_graph_use(const std::string& text);
 

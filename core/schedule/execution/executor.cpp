@@ -15,7 +15,7 @@ namespace {
 
 // Steps after which addresses come again: works are made ready once for each step of such a round.
 int64_t round_of(const Plan& plan) {
-  int64_t round = std::lcm<int64_t>(steps_in_flight, plan.batches_per_update);
+  int64_t round = std::lcm<int64_t>(steps_in_flight, plan.micro_batches_per_step);
   for (const Buffer& buffer : plan.buffers) round = std::lcm<int64_t>(round, buffer.slots);
   return round;
 }
@@ -27,7 +27,7 @@ std::vector<Dependency> event_waits(const Plan& plan, const Task& task) {
   for (const Dependency& wait : task.after) {
     const std::vector<StreamId>& streams = plan.tasks[static_cast<size_t>(wait.task)].streams;
     const bool same = std::find(streams.begin(), streams.end(), task.streams[0]) != streams.end();
-    if (!same && wait.steps_back < steps_in_flight) result.push_back(wait);
+    if (!same && wait.micro_batches_back < steps_in_flight) result.push_back(wait);
   }
   return result;
 }
@@ -66,7 +66,7 @@ void Executor::State::build_graph() {
     std::set<int> before;
     for (const auto* list : {&predecessors[i], &plan.tasks[i].after}) {
       for (const Dependency& dependency : *list) {
-        if (dependency.steps_back == 0) before.insert(dependency.task);
+        if (dependency.micro_batches_back == 0) before.insert(dependency.task);
       }
     }
     for (const int other : before) flow::make_edge(nodes[static_cast<size_t>(other)], node);
@@ -140,8 +140,9 @@ void Executor::State::issue_on_streams(int index, int64_t step, bool is_captured
   }
   for (const Dependency& wait : waits[static_cast<size_t>(index)]) {
     if (!is_captured) {
-      if (wait.steps_back <= step) stream.wait(done(wait.task, step - wait.steps_back));
-    } else if (wait.steps_back == 0 && graphs.is_captured(wait.task)) {
+      if (wait.micro_batches_back <= step)
+        stream.wait(done(wait.task, step - wait.micro_batches_back));
+    } else if (wait.micro_batches_back == 0 && graphs.is_captured(wait.task)) {
       stream.wait(marks.done(wait.task, step));
     }
   }

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "core/schedule/execution/executor.h"
+#include "core/schedule/execution/kernels.h"
 #include "core/schedule/execution/lowering.h"
+#include "core/schedule/execution/runtime.h"
 #include "core/schedule/execution/step_graphs.h"
 #include "core/schedule/execution/task_events.h"
 

@@ -15,7 +15,7 @@ void require_activation(const Layer& layer, const tandem_kernel& kernel, int32_t
   if (activation == TANDEM_ACTIVATION_NONE || (kernel.activations >> activation & 1U) != 0) return;
   throw error(
       "{}: its kernel for {} devices does no {} along, but the net was made for one that does{}",
-      layer.title(), kernel.device_kind, activation_name(activation), in_place(layer.location));
+      layer.title(), kernel.device_kind, activation_name(activation), in_file(layer.location));
 }
 
 std::string reason_against_graphs(const Registry& registry, const std::string& layer_type,

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/base/precision.h"
+#include "core/base/shape.h"
 #include "core/base/strings.h"
 
 namespace tandem {
@@ -14,13 +14,14 @@ std::string choice_key(const std::string& hardware, const Net& net, const PlanBi
   const int32_t precision = layer.allows_tf32 ? tf32_precision : layer.dtype;
   std::string key = fmt::format("{}: {}, {}, {} rows, {}", hardware, layer.name,
                                 net.phase == TANDEM_TRAIN ? "training" : "testing",
-                                use.row_end - use.row_begin, dtype_name(precision));
+                                use.rows.count(), dtype_name(precision));
   // An algorithm is of its tensors' layouts.
   const int32_t layout =
       layer.inputs.empty() ? TANDEM_NCHW : net.tensors[static_cast<size_t>(layer.inputs[0])].layout;
   if (layout != TANDEM_NCHW) key += fmt::format(", {}", layout_name(layout));
-  if (use.slice_end >= 0) key += fmt::format(", slice {} to {}", use.slice_begin, use.slice_end);
-  if (use.input_end >= 0) key += fmt::format(", input {} to {}", use.input_begin, use.input_end);
+  if (use.slice.end >= 0) key += fmt::format(", slice {} to {}", use.slice.begin, use.slice.end);
+  if (use.input_slice.end >= 0)
+    key += fmt::format(", input {} to {}", use.input_slice.begin, use.input_slice.end);
   if (use.adds_to_output) key += ", added";
   return key;
 }

@@ -1,3 +1,5 @@
+#include "core/schedule/execution/kernels.h"
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -5,8 +7,8 @@
 
 #include "core/model/fields.h"
 #include "core/plugin/registry.h"
-#include "core/schedule/execution/executor.h"
 #include "core/schedule/execution/kernel_checks.h"
+#include "core/schedule/execution/runtime.h"
 
 namespace tandem {
 
@@ -31,21 +33,21 @@ std::vector<tandem_tensor> describe(const Net& net, const std::vector<Shape>& sh
 
 // What a slice has of its layer's tensors and weights, as tandem_binding says.
 void cut(const PlanBinding& binding, Description& result) {
-  const int64_t channels = binding.slice_end - binding.slice_begin;
-  if (binding.slice_end >= 0) {
+  const int64_t channels = binding.slice.count();
+  if (binding.slice.end >= 0) {
     if (!binding.whole_outputs) result.outputs[0].shape.c = channels;
     if (result.weights.empty()) result.inputs[0].shape.c = channels;
     for (Shape& weight : result.weights) weight.n = channels;
   }
-  if (binding.input_end >= 0) {
+  if (binding.input_slice.end >= 0) {
     Shape& input = result.inputs[0].shape;
-    input = {input.n, binding.input_end - binding.input_begin, 1, 1};
+    input = {input.n, binding.input_slice.count(), 1, 1};
   }
 }
 
 void describe(const Net& net, const PlanBinding& binding, Description& result) {
   const Layer& layer = net.layers[static_cast<size_t>(binding.layer)];
-  const std::vector<Shape> shapes = net.shapes(binding.row_end - binding.row_begin);
+  const std::vector<Shape> shapes = net.shapes(binding.rows.count());
   result.inputs = describe(net, shapes, layer.inputs);
   result.outputs = describe(net, shapes, layer.outputs);
   for (size_t i = 0; i < layer.weights.size(); ++i) {
@@ -71,11 +73,11 @@ void describe(const Net& net, const PlanBinding& binding, Description& result) {
   raw.output_count = static_cast<uint32_t>(result.outputs.size());
   raw.weights = result.weights.data();
   raw.weight_count = static_cast<uint32_t>(result.weights.size());
-  raw.batch_begin = binding.row_begin;
+  raw.batch_begin = binding.rows.begin;
   raw.batch_size = net.batch;
-  raw.slice_begin = binding.slice_begin;
-  raw.slice_end = binding.slice_end;
-  raw.input_begin = binding.input_begin;
+  raw.slice_begin = binding.slice.begin;
+  raw.slice_end = binding.slice.end;
+  raw.input_begin = binding.input_slice.begin;
   raw.activation = binding.activation;
   if (raw.slice_end < 0) raw.slice_end = result.outputs.empty() ? 0 : result.outputs[0].shape.c;
 }
@@ -121,7 +123,7 @@ void require_given(const Layer& layer, const Prepared& prepared) {
       prepared.algorithm.starts_with(measured_prefix) && prepared.algorithm != prepared.given;
   if (prepared.given.empty() || !takes_another) return;
   throw error("{}: its kernel was to take the algorithm '{}' again, but took '{}'{}", layer.title(),
-              prepared.given, prepared.algorithm, in_place(layer.location));
+              prepared.given, prepared.algorithm, in_file(layer.location));
 }
 
 // Whatever can be known to be missing is said before the first step.
@@ -131,7 +133,7 @@ void require(const Layer& layer, const Prepared& prepared, int64_t statistics) {
         prepared.reason.empty() ? fmt::format("its kernel refused with status {}", prepared.status)
                                 : prepared.reason;
     const std::string message =
-        fmt::format("{}: {}{}{}", layer.title(), reason, in_place(layer.location),
+        fmt::format("{}: {}{}{}", layer.title(), reason, in_file(layer.location),
                     prepared.given.empty()
                         ? ""
                         : fmt::format("; the run's record says to take '{}' again: begin a new run "
@@ -143,11 +145,11 @@ void require(const Layer& layer, const Prepared& prepared, int64_t statistics) {
   require_given(layer, prepared);
   if (prepared.report.statistics > statistics) {
     throw error("{}: its kernel writes {} statistics of the batch, but its type says {}{}",
-                layer.title(), prepared.report.statistics, statistics, in_place(layer.location));
+                layer.title(), prepared.report.statistics, statistics, in_file(layer.location));
   }
   if (prepared.report.saved_bytes > 0 && layer.has(TANDEM_SAVES_NOTHING)) {
     throw error("{}: its kernel keeps {} bytes of saved memory, but its type says it keeps none{}",
-                layer.title(), prepared.report.saved_bytes, in_place(layer.location));
+                layer.title(), prepared.report.saved_bytes, in_file(layer.location));
   }
 }
 

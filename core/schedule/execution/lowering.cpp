@@ -98,7 +98,7 @@ std::byte* Lowering::address(const Region& region, int64_t step,
       break;
     case BufferKind::transient:
       base = runtime_.transient(buffer.device);
-      if (base != nullptr) base += memory_.places[index].offset;
+      if (base != nullptr) base += memory_.offsets[index];
       break;
   }
   if (base == nullptr) return nullptr;
@@ -185,7 +185,7 @@ void Lowering::lower_layer(const Task& task, const LayerWork& work, const Resolv
   const size_t inputs = layer.inputs.size(), outputs = layer.outputs.size(),
                weights = layer.weights.size();
   // Batches of one update after its first add to the gradients of the batches before.
-  const bool accumulates = work.accumulate || at.step % plan_.batches_per_update != 0;
+  const bool accumulates = work.accumulate || at.step % plan_.micro_batches_per_step != 0;
   const auto pointers = std::make_shared<LayerPointers>();
   pointers->inputs = at.all<void*>(binding.inputs, inputs);
   pointers->outputs = at.all<void*>(binding.outputs, outputs);

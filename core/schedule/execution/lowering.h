@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "core/schedule/execution/executor.h"
+#include "core/schedule/execution/kernels.h"
+#include "core/schedule/execution/runtime.h"
 
 namespace tandem {
 

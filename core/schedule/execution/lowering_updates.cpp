@@ -13,12 +13,12 @@ bool follows(const Region& region, const Region& before, int64_t gap) {
   return region.buffer == before.buffer && region.offset == before.offset + before.bytes + gap;
 }
 
-bool is_whole(const Net& net, const UpdatePiece& piece) {
+bool is_whole(const Net& net, const ArrayUpdate& piece) {
   const int64_t floats = net.weights[size_t(piece.weight)].count;
   return piece.weights.bytes == floats * static_cast<int64_t>(sizeof(float));
 }
 
-bool can_be_merged(const Net& net, const UpdatePiece& before, const UpdatePiece& piece) {
+bool can_be_merged(const Net& net, const ArrayUpdate& before, const ArrayUpdate& piece) {
   constexpr int64_t alignment = 64;
   const int64_t gap = piece.weights.offset - before.weights.offset - before.weights.bytes;
   const WeightArray& a = net.weights[size_t(before.weight)];
@@ -31,11 +31,11 @@ bool can_be_merged(const Net& net, const UpdatePiece& before, const UpdatePiece&
 
 // Neighbours with one rule are one update, unless each array has its own rate: whole arrays, so
 // that what lies between them is padding, and no other device's part.
-std::vector<UpdatePiece> merged(const Net& net, const Plan& plan,
-                                const std::vector<UpdatePiece>& pieces, bool merges) {
-  std::vector<UpdatePiece> result;
+std::vector<ArrayUpdate> merged(const Net& net, const Plan& plan,
+                                const std::vector<ArrayUpdate>& pieces, bool merges) {
+  std::vector<ArrayUpdate> result;
   bool last_is_whole = false;
-  for (UpdatePiece piece : pieces) {
+  for (ArrayUpdate piece : pieces) {
     for (Region* region : {&piece.weights, &piece.gradient, &piece.state}) {
       region->bytes = plan.bytes(*region);
     }
@@ -43,7 +43,7 @@ std::vector<UpdatePiece> merged(const Net& net, const Plan& plan,
     const bool both_are_whole = last_is_whole && is_whole(net, piece);
     last_is_whole = is_whole(net, piece);
     if (merges && both_are_whole && can_be_merged(net, result.back(), piece)) {
-      UpdatePiece& last = result.back();
+      ArrayUpdate& last = result.back();
       last.weights.bytes = piece.weights.offset + piece.weights.bytes - last.weights.offset;
       last.gradient.bytes = last.state.bytes = last.weights.bytes;
     } else {
@@ -64,7 +64,7 @@ void Lowering::lower_norms(const NormWork& work, const Resolver& at, Lowered& re
   std::vector<Sum> sums;
   auto* norms = at.as<double>(work.norms);
   const size_t arrays = net_.weights.size();
-  for (const NormPiece& piece : work.pieces) {
+  for (const ArrayNorms& piece : work.arrays) {
     const WeightArray& array = net_.weights[size_t(piece.weight)];
     if (!array.trained() || array.count == 0) continue;
     double* const target = norms + piece.weight;
@@ -105,8 +105,8 @@ void Lowering::lower_update(const UpdateWork& work, const Resolver& at, Lowered&
   };
   const auto all = std::make_shared<Updates>();
   const auto* norms = at.as<const double>(work.norms);
-  for (const UpdatePiece& piece :
-       merged(net_, plan_, work.pieces, rule_.rule != TANDEM_UPDATE_LARS)) {
+  for (const ArrayUpdate& piece :
+       merged(net_, plan_, work.arrays, rule_.rule != TANDEM_UPDATE_LARS)) {
     const WeightArray& array = net_.weights[size_t(piece.weight)];
     std::vector<float*>& states = all->states.emplace_back();
     for (int k = 0; k < rule_.states; ++k) {

@@ -1,3 +1,5 @@
+#include "core/schedule/execution/runtime.h"
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -6,7 +8,6 @@
 
 #include "core/base/strings.h"
 #include "core/device/mapped_file.h"
-#include "core/schedule/execution/executor.h"
 
 namespace tandem {
 

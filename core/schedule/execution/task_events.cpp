@@ -66,10 +66,10 @@ std::string state(const Plan& plan, const TaskEvents& events, int task, int64_t 
                   bool started) {
   std::string waits;
   for (const Dependency& wait : awaited(plan, task)) {
-    if (wait.steps_back > 1 || wait.steps_back > step) continue;
-    if (reached(events.done(wait.task, step - wait.steps_back))) continue;
+    if (wait.micro_batches_back > 1 || wait.micro_batches_back > step) continue;
+    if (reached(events.done(wait.task, step - wait.micro_batches_back))) continue;
     waits += fmt::format("{}{}{}", waits.empty() ? "" : ", ", quoted(plan, wait.task),
-                         wait.steps_back > 0 ? " of the step before" : "");
+                         wait.micro_batches_back > 0 ? " of the step before" : "");
   }
   if (!waits.empty()) return "it waits for " + waits;
   return !started || reached(events.start(task, step)) ? "it is running"

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "core/base/interval.h"
 #include "core/model/net.h"
 
 namespace tandem::buffers {
@@ -11,7 +12,7 @@ namespace tandem::buffers {
 // Persistent, one a device: the net's whole weight array, `weight_floats` floats.
 constexpr const char* weights = "weights";
 // Persistent, on devices that update: the solver's arrays of what they update, as
-// Plan::state_parts says. The other one lies in extended memory.
+// Plan::state_at says. The other one lies in extended memory.
 constexpr const char* state = "state";
 constexpr const char* extended_state = "extended state";
 // One a device: what it has of an array laid out as the weights. Transient; persistent if an update
@@ -41,9 +42,19 @@ constexpr const char* results = "results";
 constexpr const char* predictions = "predictions";
 
 constexpr int64_t scalar_bytes = 64;
+// Weights, their gradients and the solver's state are float32, whatever the activations are.
+constexpr int64_t float_bytes = sizeof(float);
 
 [[nodiscard]] inline int64_t weight_bytes(const Net& net) {
-  return net.weight_floats * 4;
+  return net.weight_floats * float_bytes;
+}
+// Of these elements of the weight array; of the array within the net's.
+[[nodiscard]] inline Interval bytes_of(const WeightArray& array, const Interval& elements) {
+  return {(array.offset + elements.begin) * float_bytes,
+          (array.offset + elements.end) * float_bytes};
+}
+[[nodiscard]] inline Interval bytes_of(const WeightArray& array) {
+  return bytes_of(array, {0, array.count});
 }
 [[nodiscard]] inline int64_t norms_bytes(const Net& net) {
   return 2 * static_cast<int64_t>(net.weights.size() * sizeof(double));

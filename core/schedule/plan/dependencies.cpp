@@ -1,8 +1,9 @@
+#include "core/schedule/plan/dependencies.h"
+
 #include <algorithm>
 #include <vector>
 
 #include "core/schedule/plan/ordering.h"
-#include "core/schedule/plan/plan.h"
 
 namespace tandem {
 
@@ -16,15 +17,15 @@ bool share_a_stream(const Task& a, const Task& b) {
 }
 
 // For each task its conflicts with earlier instances, nearest first. Of one task only the nearest
-// instance: what is farther back is before it on the streams they share.
+// instance: those farther back come before it on the streams they share.
 std::vector<std::vector<Dependency>> conflicts(const Plan& plan) {
   std::vector<std::vector<Access>> by_buffer(plan.buffers.size());
   for (const Access& access : accesses(plan)) {
     by_buffer[static_cast<size_t>(access.buffer)].push_back(access);
   }
   std::vector<std::vector<Dependency>> result(plan.tasks.size());
-  const auto add = [&](const Access& earlier, const Access& later, int steps_back) {
-    result[static_cast<size_t>(later.task)].push_back({earlier.task, steps_back});
+  const auto add = [&](const Access& earlier, const Access& later, int back) {
+    result[static_cast<size_t>(later.task)].push_back({earlier.task, back});
   };
   for (size_t buffer = 0; buffer < by_buffer.size(); ++buffer) {
     const int slots = plan.buffers[buffer].slots;
@@ -33,7 +34,7 @@ std::vector<std::vector<Dependency>> conflicts(const Plan& plan) {
       for (size_t j = i + 1; j < list.size(); ++j) {
         const Access &a = list[i], &b = list[j];
         if (!a.writes && !b.writes) continue;
-        if (a.task == b.task || a.begin >= b.end || b.begin >= a.end) continue;
+        if (a.task == b.task || !a.bytes.overlaps(b.bytes)) continue;
         if (share_a_stream(plan.tasks[static_cast<size_t>(a.task)],
                            plan.tasks[static_cast<size_t>(b.task)])) {
           continue;
@@ -45,7 +46,9 @@ std::vector<std::vector<Dependency>> conflicts(const Plan& plan) {
   }
   for (std::vector<Dependency>& list : result) {
     std::sort(list.begin(), list.end(), [](const Dependency& a, const Dependency& b) {
-      return a.steps_back != b.steps_back ? a.steps_back < b.steps_back : a.task > b.task;
+      return a.micro_batches_back != b.micro_batches_back
+                 ? a.micro_batches_back < b.micro_batches_back
+                 : a.task > b.task;
     });
     list.erase(std::unique(list.begin(), list.end()), list.end());
   }
@@ -55,26 +58,26 @@ std::vector<std::vector<Dependency>> conflicts(const Plan& plan) {
 }  // namespace
 
 void derive_dependencies(Plan& plan) {
-  const size_t tasks = plan.tasks.size(), steps = static_cast<size_t>(unrolled_steps(plan));
+  const size_t tasks = plan.tasks.size(), runs = static_cast<size_t>(unrolled_micro_batches(plan));
   const auto predecessors = stream_predecessors(plan);
   const auto candidates = conflicts(plan);
-  Ancestors ancestors(tasks * steps);
-  // The same waits are found in every step, the last of them sees the farthest back.
-  for (size_t node = 0; node < tasks * steps; ++node) {
-    const size_t step = node / tasks, task = node % tasks;
+  Ancestors ancestors(tasks * runs);
+  // The same waits are found in every micro-batch; the last one sees the farthest back.
+  for (size_t node = 0; node < tasks * runs; ++node) {
+    const size_t run = node / tasks, task = node % tasks;
     const auto node_of = [&](const Dependency& dependency) {
-      return (step - static_cast<size_t>(dependency.steps_back)) * tasks +
+      return (run - static_cast<size_t>(dependency.micro_batches_back)) * tasks +
              static_cast<size_t>(dependency.task);
     };
     for (const Dependency& dependency : predecessors[task]) {
-      if (static_cast<size_t>(dependency.steps_back) <= step) {
+      if (static_cast<size_t>(dependency.micro_batches_back) <= run) {
         ancestors.add(node, node_of(dependency));
       }
     }
     std::vector<Dependency>& after = plan.tasks[task].after;
     after.clear();
     for (const Dependency& candidate : candidates[task]) {
-      if (static_cast<size_t>(candidate.steps_back) > step) continue;
+      if (static_cast<size_t>(candidate.micro_batches_back) > run) continue;
       if (ancestors.has(node, node_of(candidate))) continue;
       ancestors.add(node, node_of(candidate));
       after.push_back(candidate);

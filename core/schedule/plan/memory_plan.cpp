@@ -27,35 +27,13 @@ int64_t append(int64_t& arena_bytes, int64_t bytes) {
   return offset;
 }
 
-// Bytes written so far in a step, as disjoint intervals.
-class Written {
- public:
-  void add(int64_t begin, int64_t end) {
-    auto next = intervals_.upper_bound(begin);
-    if (next != intervals_.begin() && std::prev(next)->second >= begin) --next;
-    while (next != intervals_.end() && next->first <= end) {
-      begin = std::min(begin, next->first);
-      end = std::max(end, next->second);
-      next = intervals_.erase(next);
-    }
-    intervals_[begin] = end;
-  }
-  [[nodiscard]] bool covers(int64_t begin, int64_t end) const {
-    const auto next = intervals_.upper_bound(begin);
-    return next != intervals_.begin() && std::prev(next)->second >= end;
-  }
-
- private:
-  std::map<int64_t, int64_t> intervals_;
-};
-
-// How a buffer is used within a step: from which task to which, on which one stream.
+// How a buffer is used within a micro-batch: from which task to which, on which one stream.
 struct Life {
   int first = -1, last = -1;
   bool one_stream = true;
-  bool carried_over = false;  // something is read that only an earlier step can have written
+  bool carried_over = false;  // something is read that only an earlier micro-batch can have written
   std::optional<StreamId> stream;
-  Written written;
+  IntervalSet written;  // bytes, so far in the micro-batch
 };
 
 std::vector<Life> lives(const Plan& plan) {
@@ -64,7 +42,7 @@ std::vector<Life> lives(const Plan& plan) {
     Life& life = result[static_cast<size_t>(access.buffer)];
     const Task& task = plan.tasks[static_cast<size_t>(access.task)];
     const int64_t bytes = plan.buffers[static_cast<size_t>(access.buffer)].bytes;
-    const int64_t end = std::max(std::min(access.end, bytes), access.begin);
+    const Interval used = intersection(access.bytes, {0, bytes});
     if (life.first < 0) life.first = access.task;
     life.last = access.task;
     if (task.streams.size() != 1 || (life.stream && !(*life.stream == task.streams[0]))) {
@@ -73,52 +51,53 @@ std::vector<Life> lives(const Plan& plan) {
       life.stream = task.streams[0];
     }
     if (access.writes) {
-      life.written.add(access.begin, end);
-    } else if (!life.written.covers(access.begin, end)) {
+      life.written.add(used);
+    } else if (!life.written.contains(used)) {
       life.carried_over = true;
     }
   }
   return result;
 }
 
-struct Placed {
-  int first, last;
-  int64_t begin, end;
+// Bytes of an arena, in use during some tasks.
+struct Occupied {
+  Interval tasks, bytes;
 };
 
-// The lowest place that is free while the buffer lives.
-int64_t first_fit(const std::vector<Placed>& placed, int first, int last, int64_t bytes) {
+// The lowest offset at which that many bytes are free during these tasks.
+int64_t first_fit(const std::vector<Occupied>& occupied, const Interval& tasks, int64_t bytes) {
   int64_t offset = 0;
-  for (const Placed& other : placed) {  // in order of begin
-    if (other.last < first || last < other.first) continue;
-    if (aligned_begin(offset, bytes) + bytes <= other.begin) break;
-    offset = std::max(offset, other.end);
+  for (const Occupied& other : occupied) {  // in order of their begin
+    if (!other.tasks.overlaps(tasks)) continue;
+    if (aligned_begin(offset, bytes) + bytes <= other.bytes.begin) break;
+    offset = std::max(offset, other.bytes.end);
   }
   return aligned_begin(offset, bytes);
 }
 
 // Places the buffers of one stream, largest first; returns the bytes they take together.
 int64_t pack(const Plan& plan, const std::vector<Life>& lives, std::vector<int> buffers,
-             std::vector<Place>& places) {
+             std::vector<int64_t>& offsets) {
   const auto bytes = [&](int buffer) {
     return total_bytes(plan.buffers[static_cast<size_t>(buffer)]);
   };
   std::stable_sort(buffers.begin(), buffers.end(),
                    [&](int a, int b) { return bytes(a) > bytes(b); });
-  std::vector<Placed> placed;
+  std::vector<Occupied> occupied;
   int64_t needed = 0;
   for (const int buffer : buffers) {
     const Life& life = lives[static_cast<size_t>(buffer)];
-    const int first = life.carried_over ? 0 : life.first;
-    const int last = life.carried_over ? static_cast<int>(plan.tasks.size()) : life.last;
-    const int64_t offset = first_fit(placed, first, last, bytes(buffer));
-    const Placed mine{first, last, offset, offset + bytes(buffer)};
-    placed.insert(
-        std::upper_bound(placed.begin(), placed.end(), mine,
-                         [](const Placed& a, const Placed& b) { return a.begin < b.begin; }),
-        mine);
-    places[static_cast<size_t>(buffer)].offset = offset;
-    needed = std::max(needed, mine.end);
+    const Interval tasks = life.carried_over ? Interval{0, static_cast<int64_t>(plan.tasks.size())}
+                                             : Interval{life.first, life.last + 1};
+    const int64_t offset = first_fit(occupied, tasks, bytes(buffer));
+    const Occupied mine{tasks, {offset, offset + bytes(buffer)}};
+    occupied.insert(std::upper_bound(occupied.begin(), occupied.end(), mine,
+                                     [](const Occupied& a, const Occupied& b) {
+                                       return a.bytes.begin < b.bytes.begin;
+                                     }),
+                    mine);
+    offsets[static_cast<size_t>(buffer)] = offset;
+    needed = std::max(needed, mine.bytes.end);
   }
   return needed;
 }
@@ -127,7 +106,7 @@ int64_t pack(const Plan& plan, const std::vector<Life>& lives, std::vector<int> 
 
 MemoryPlan plan_memory(const Plan& plan, bool reuse) {
   MemoryPlan memory;
-  memory.places.resize(plan.buffers.size());
+  memory.offsets.resize(plan.buffers.size());
   memory.persistent_bytes.resize(static_cast<size_t>(plan.devices));
   memory.transient_bytes.resize(static_cast<size_t>(plan.devices));
   memory.extended_bytes.resize(static_cast<size_t>(plan.devices));
@@ -142,25 +121,25 @@ MemoryPlan plan_memory(const Plan& plan, bool reuse) {
     const size_t device = static_cast<size_t>(buffer.device);
     const bool of_one_stream = uses[i].one_stream && uses[i].stream.has_value();
     if (buffer.device < 0) {
-      memory.places[i].offset = append(memory.host_bytes[0], total_bytes(buffer));
+      memory.offsets[i] = append(memory.host_bytes[0], total_bytes(buffer));
     } else if (buffer.is_extended) {
-      memory.places[i].offset = append(memory.extended_bytes[device], total_bytes(buffer));
+      memory.offsets[i] = append(memory.extended_bytes[device], total_bytes(buffer));
     } else if (buffer.kind == BufferKind::persistent) {
-      memory.places[i].offset = append(memory.persistent_bytes[device], total_bytes(buffer));
+      memory.offsets[i] = append(memory.persistent_bytes[device], total_bytes(buffer));
     } else if (uses[i].first < 0) {
       continue;  // a tensor of a layer none of whose passes here touch it
     } else if (reuse && buffer.slots == 1 && of_one_stream &&
                uses[i].stream->device == buffer.device) {
       pools[{buffer.device, uses[i].stream->kind}].push_back(static_cast<int>(i));
     } else {
-      memory.places[i].offset = append(memory.transient_bytes[device], total_bytes(buffer));
+      memory.offsets[i] = append(memory.transient_bytes[device], total_bytes(buffer));
     }
   }
   for (const auto& [stream, buffers] : pools) {
     int64_t& arena_bytes = memory.transient_bytes[static_cast<size_t>(stream.first)];
     const int64_t base = (arena_bytes + page - 1) / page * page;
-    arena_bytes = base + pack(plan, uses, buffers, memory.places);
-    for (const int buffer : buffers) memory.places[static_cast<size_t>(buffer)].offset += base;
+    arena_bytes = base + pack(plan, uses, buffers, memory.offsets);
+    for (const int buffer : buffers) memory.offsets[static_cast<size_t>(buffer)] += base;
   }
   return memory;
 }

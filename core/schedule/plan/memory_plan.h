@@ -20,12 +20,10 @@ constexpr int64_t memory_alignment = 64;
   return slot_stride(buffer) * buffer.slots;
 }
 
-struct Place {
-  int64_t offset = 0;  // in its device's persistent or transient arena; multiples of 64
-};
-
 struct MemoryPlan {
-  std::vector<Place> places;              // one a buffer; external buffers have none
+  // Of each buffer in its arena (its device's persistent, transient or extended one, or the
+  // host's), in multiples of 64; external buffers have none.
+  std::vector<int64_t> offsets;
   std::vector<int64_t> persistent_bytes;  // one a device
   std::vector<int64_t> transient_bytes;
   std::vector<int64_t> extended_bytes;  // of what a device keeps outside of itself

@@ -13,7 +13,8 @@ void append(const Plan& plan, int task, const std::vector<Region>& regions, bool
   for (const Region& region : regions) {
     if (region.buffer < 0) continue;
     const int64_t end = region.bytes == whole_buffer ? far_end : region.offset + plan.bytes(region);
-    if (end > region.offset) result.push_back({task, region.buffer, region.offset, end, writes});
+    const Interval bytes{region.offset, end};
+    if (!bytes.is_empty()) result.push_back({task, region.buffer, bytes, writes});
   }
 }
 
@@ -28,7 +29,7 @@ std::vector<Access> accesses(const Plan& plan) {
   return result;
 }
 
-int unrolled_steps(const Plan& plan) {
+int unrolled_micro_batches(const Plan& plan) {
   int slots = 1;
   for (const Buffer& buffer : plan.buffers) slots = std::max(slots, buffer.slots);
   return slots + 1;
@@ -50,9 +51,9 @@ bool Ancestors::has(size_t node, size_t earlier) const {
 std::vector<std::vector<Dependency>> stream_predecessors(const Plan& plan) {
   std::vector<std::vector<Dependency>> result(plan.tasks.size());
   std::map<std::pair<int, StreamKind>, Dependency> last;
-  // The second round knows which task was the last of the step before.
+  // The second round knows which task was the last of the micro-batch before.
   for (int round = 0; round < 2; ++round) {
-    for (auto& [stream, dependency] : last) dependency.steps_back = 1;
+    for (auto& [stream, dependency] : last) dependency.micro_batches_back = 1;
     for (size_t i = 0; i < plan.tasks.size(); ++i) {
       result[i].clear();
       for (const StreamId& stream : plan.tasks[i].streams) {
@@ -69,25 +70,26 @@ std::vector<std::vector<Dependency>> stream_predecessors(const Plan& plan) {
   return result;
 }
 
-HappensBefore::HappensBefore(const Plan& plan, int steps)
-    : tasks_(plan.tasks.size()), ancestors_(tasks_ * static_cast<size_t>(steps)) {
+HappensBefore::HappensBefore(const Plan& plan, int micro_batches)
+    : tasks_(plan.tasks.size()), ancestors_(tasks_ * static_cast<size_t>(micro_batches)) {
   const std::vector<std::vector<Dependency>> predecessors = stream_predecessors(plan);
-  for (size_t node = 0; node < tasks_ * static_cast<size_t>(steps); ++node) {
-    const size_t step = node / tasks_, task = node % tasks_;
+  for (size_t node = 0; node < tasks_ * static_cast<size_t>(micro_batches); ++node) {
+    const size_t run = node / tasks_, task = node % tasks_;
     for (const auto* list : {&predecessors[task], &plan.tasks[task].after}) {
       for (const Dependency& dependency : *list) {
-        const size_t back = static_cast<size_t>(dependency.steps_back);
-        if (back > step) continue;
-        ancestors_.add(node, (step - back) * tasks_ + static_cast<size_t>(dependency.task));
+        const size_t back = static_cast<size_t>(dependency.micro_batches_back);
+        if (back > run) continue;
+        ancestors_.add(node, (run - back) * tasks_ + static_cast<size_t>(dependency.task));
       }
     }
   }
 }
 
-bool HappensBefore::ordered(int first, int second, int steps_apart) const {
-  // Orders do not depend on the step they begin in, so the first step stands for all.
-  return ancestors_.has(static_cast<size_t>(steps_apart) * tasks_ + static_cast<size_t>(second),
-                        static_cast<size_t>(first));
+bool HappensBefore::ordered(int first, int second, int micro_batches_apart) const {
+  // Orders do not depend on the micro-batch they begin in, so the first one stands for all.
+  return ancestors_.has(
+      static_cast<size_t>(micro_batches_apart) * tasks_ + static_cast<size_t>(second),
+      static_cast<size_t>(first));
 }
 
 }  // namespace tandem

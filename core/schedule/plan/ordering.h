@@ -1,6 +1,6 @@
-// What comes before what in a plan run step after step: the accesses that can conflict, and which
-// task instances (step, task) are ordered. Shared by the derivation of waits and the race check, so
-// that both mean the same by "conflict" and by "before".
+// What comes before what in a plan that runs for one micro-batch after another: the accesses that
+// can conflict, and which task instances (micro-batch, task) are ordered. The derivation of waits
+// and the race check share it, so that both mean the same by "conflict" and by "before".
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace tandem {
 
-// One declared use of bytes [begin, end) of a buffer, within a slot.
+// One declared use of some bytes of a buffer, within a slot.
 struct Access {
   int task = -1;
   int buffer = -1;
-  int64_t begin = 0, end = 0;
+  Interval bytes;
   bool writes = false;
 };
 // Further than the end of every buffer: where a whole buffer ends whose size is not yet known.
@@ -22,8 +22,9 @@ constexpr int64_t far_end = int64_t{1} << 48;
 // All of the plan's, in the order of the tasks, reads before writes; empty regions are left out.
 [[nodiscard]] std::vector<Access> accesses(const Plan& plan);
 
-// Steps over which orders must be looked at: a slot comes again after at most the most slots.
-[[nodiscard]] int unrolled_steps(const Plan& plan);
+// Micro-batches over which orders must be looked at: one more than the most slots of a buffer,
+// after which its first slot comes again.
+[[nodiscard]] int unrolled_micro_batches(const Plan& plan);
 
 // For every node what is known to come before it. Nodes are added in order, each once.
 class Ancestors {
@@ -38,16 +39,17 @@ class Ancestors {
   std::vector<uint64_t> bits_;
 };
 
-// For each task the last task before it on each of its streams, as a node's distance wants it:
-// steps_back 1 for the streams' first tasks.
+// For each task the last task before it on each of its streams. A stream's first task follows its
+// last one of the micro-batch before.
 [[nodiscard]] std::vector<std::vector<Dependency>> stream_predecessors(const Plan& plan);
 
-// The order that the streams and the waits make over `steps` consecutive steps.
+// The order that the streams and the waits make over consecutive micro-batches.
 class HappensBefore {
  public:
-  HappensBefore(const Plan& plan, int steps);
-  // Is `first` of some step done before `second`, `steps_apart` steps later, begins?
-  [[nodiscard]] bool ordered(int first, int second, int steps_apart) const;
+  HappensBefore(const Plan& plan, int micro_batches);
+  // Whether `first` of some micro-batch is done before `second`, so many micro-batches later,
+  // begins.
+  [[nodiscard]] bool ordered(int first, int second, int micro_batches_apart) const;
 
  private:
   size_t tasks_;

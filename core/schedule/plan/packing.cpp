@@ -13,37 +13,28 @@ constexpr int64_t alignment = 64;
 // What is kept of a buffer, and where it goes.
 class Kept {
  public:
-  void add(int64_t begin, int64_t end) {
-    begin = begin / alignment * alignment;
-    end = (end + alignment - 1) / alignment * alignment;
-    auto next = ends_.upper_bound(begin);
-    if (next != ends_.begin() && std::prev(next)->second >= begin) --next;
-    while (next != ends_.end() && next->first <= end) {
-      begin = std::min(begin, next->first);
-      end = std::max(end, next->second);
-      next = ends_.erase(next);
-    }
-    ends_[begin] = end;
+  void add(const Interval& bytes) {
+    kept_.add(
+        {bytes.begin / alignment * alignment, (bytes.end + alignment - 1) / alignment * alignment});
   }
   // Returns the bytes in all.
   int64_t place() {
     int64_t filled = 0;
-    for (const auto& [begin, end] : ends_) {
-      places_[begin] = filled;
+    for (const auto& [begin, end] : kept_.intervals()) {
+      offsets_[begin] = filled;
       filled += end - begin;
     }
     return filled;
   }
   [[nodiscard]] Region moved(const Region& region, int64_t bytes) const {
-    const auto next = ends_.upper_bound(region.offset);
-    if (next == ends_.begin()) return {};
-    const auto& [begin, end] = *std::prev(next);
-    if (region.offset + bytes > end) return {};
-    return {region.buffer, places_.at(begin) + region.offset - begin, bytes};
+    const Interval kept = kept_.find(region.offset);
+    if (kept.is_empty() || region.offset + bytes > kept.end) return {};
+    return {region.buffer, offsets_.at(kept.begin) + region.offset - kept.begin, bytes};
   }
 
  private:
-  std::map<int64_t, int64_t> ends_, places_;  // by begin
+  IntervalSet kept_;
+  std::map<int64_t, int64_t> offsets_;  // by begin of what is kept
 };
 
 class Packing {
@@ -74,7 +65,7 @@ class Packing {
     const auto found = kept_.find(region.buffer);
     if (found == kept_.end()) return;
     const int64_t bytes = plan_.bytes(region);
-    if (bytes > 0) found->second.add(region.offset, region.offset + bytes);
+    if (bytes > 0) found->second.add({region.offset, region.offset + bytes});
   }
 
   void move(Region& region) {
@@ -108,16 +99,16 @@ class Packing {
     move(work.sources);
   }
   void move(NormWork& work) {
-    for (NormPiece& piece : work.pieces) {
-      move(piece.values);
-      move(piece.gradient);
+    for (ArrayNorms& array : work.arrays) {
+      move(array.values);
+      move(array.gradient);
     }
   }
   void move(UpdateWork& work) {
-    for (UpdatePiece& piece : work.pieces) {
-      move(piece.weights);
-      move(piece.gradient);
-      move(piece.state);
+    for (ArrayUpdate& array : work.arrays) {
+      move(array.weights);
+      move(array.gradient);
+      move(array.state);
     }
   }
 

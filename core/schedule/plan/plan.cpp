@@ -106,33 +106,26 @@ int64_t Plan::bytes(const Region& region) const {
   return buffers[static_cast<size_t>(region.buffer)].bytes - region.offset;
 }
 
-bool works_in(const Plan& plan, const Task& task, int64_t step) {
-  const int64_t batch = step % plan.batches_per_update;
-  if (task.when == When::first_batch) return batch == 0;
-  if (task.when == When::last_batch) return batch == plan.batches_per_update - 1;
+bool works_in(const Plan& plan, const Task& task, int64_t micro_batch) {
+  const int64_t of_step = micro_batch % plan.micro_batches_per_step;
+  if (task.when == When::first_micro_batch) return of_step == 0;
+  if (task.when == When::last_micro_batch) return of_step == plan.micro_batches_per_step - 1;
   return true;
 }
 
 double slice_fraction(const Net& net, const PlanBinding& binding) {
   const Layer& layer = net.layers[static_cast<size_t>(binding.layer)];
   double fraction = 1;
-  if (binding.slice_end >= 0) {
+  if (binding.slice.end >= 0) {
     const Shape& output = net.tensors[static_cast<size_t>(layer.outputs[0])].shape;
-    fraction *= static_cast<double>(binding.slice_end - binding.slice_begin) /
-                static_cast<double>(output.c);
+    fraction *= static_cast<double>(binding.slice.count()) / static_cast<double>(output.c);
   }
-  if (binding.input_end >= 0) {
+  if (binding.input_slice.end >= 0) {
     const Shape& input = net.tensors[static_cast<size_t>(layer.inputs[0])].shape;
-    fraction *= static_cast<double>(binding.input_end - binding.input_begin) /
+    fraction *= static_cast<double>(binding.input_slice.count()) /
                 static_cast<double>(input.c * input.h * input.w);
   }
   return fraction;
-}
-
-Rows share(int64_t batch, int devices, int device) {
-  const int64_t smallest = batch / devices, larger = batch % devices;
-  const int64_t begin = device * smallest + std::min<int64_t>(device, larger);
-  return {begin, begin + smallest + (device < larger ? 1 : 0)};
 }
 
 namespace {
@@ -189,13 +182,14 @@ void validate_streams(const Plan& plan, const Task& task) {
 void validate_waits(const Plan& plan, int index) {
   const Task& task = plan.tasks[static_cast<size_t>(index)];
   for (const Dependency& wait : task.after) {
-    if (wait.task < 0 || wait.task >= static_cast<int>(plan.tasks.size()) || wait.steps_back < 0) {
-      throw error("task '{}' waits for task {} of {} steps back, which does not exist", task.label,
-                  wait.task, wait.steps_back);
+    if (wait.task < 0 || wait.task >= static_cast<int>(plan.tasks.size()) ||
+        wait.micro_batches_back < 0) {
+      throw error("task '{}' waits for task {} of {} micro-batches back, which does not exist",
+                  task.label, wait.task, wait.micro_batches_back);
     }
-    if (wait.steps_back > 0 || wait.task < index) continue;
+    if (wait.micro_batches_back > 0 || wait.task < index) continue;
     if (wait.task == index) throw error("task '{}' waits for itself", task.label);
-    throw error("task '{}' waits for '{}', which comes later in the step", task.label,
+    throw error("task '{}' waits for '{}', which comes later in the micro-batch", task.label,
                 plan.tasks[static_cast<size_t>(wait.task)].label);
   }
 }
@@ -220,7 +214,7 @@ void validate_update(const Plan& plan, const Task& task, const UpdateWork& updat
   validate_region(plan, task, update.step);
   validate_region(plan, task, update.found_inf);
   if (update.norms.buffer >= 0) validate_region(plan, task, update.norms);
-  for (const UpdatePiece& piece : update.pieces) {
+  for (const ArrayUpdate& piece : update.arrays) {
     validate_region(plan, task, piece.weights);
     validate_region(plan, task, piece.gradient);
     if (piece.state.buffer >= 0) validate_region(plan, task, piece.state);
@@ -257,7 +251,7 @@ void validate_work(const Plan& plan, const Task& task) {
     validate_update(plan, task, *update);
   } else if (const auto* norm = std::get_if<NormWork>(&task.work)) {
     validate_region(plan, task, norm->norms);
-    for (const NormPiece& piece : norm->pieces) {
+    for (const ArrayNorms& piece : norm->arrays) {
       validate_region(plan, task, piece.values);
       validate_region(plan, task, piece.gradient);
     }
@@ -272,8 +266,8 @@ void validate_work(const Plan& plan, const Task& task) {
 }  // namespace
 
 void validate(const Plan& plan) {
-  if (plan.batches_per_update < 1) {
-    throw error("a plan with {} batches an update: at least 1", plan.batches_per_update);
+  if (plan.micro_batches_per_step < 1) {
+    throw error("a plan with {} micro-batches a step: at least 1", plan.micro_batches_per_step);
   }
   validate_buffers(plan);
   std::set<std::string> labels;

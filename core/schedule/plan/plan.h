@@ -1,7 +1,7 @@
-// A plan: what every device's streams do in one training (or testing) step, as plain data. Tasks
-// stand in one valid sequential order; on each stream they run in that order; `after` says what
-// else a task waits for. A plan can be printed, drawn, priced, checked for races and run by the
-// executor on any backend.
+// A plan: what every device's streams do for one micro-batch of training (or testing), as plain
+// data. Tasks stand in one valid sequential order. On each stream they run in that order; `after`
+// says what else a task waits for. A plan can be printed, drawn, priced, checked for races and run
+// by the executor on any backend.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,10 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/interval.h"
 #include "core/base/shape.h"
 #include "core/data/pixels.h"
-#include "core/schedule/strategies/role_options.h"
+#include "include/tandem/strategies.h"
 
 namespace tandem {
 
@@ -29,8 +30,8 @@ struct StreamId {
   friend bool operator==(const StreamId&, const StreamId&) = default;
 };
 
-// The stages of STRATEGIES.md §1, those of strategies that do not divide the net into two parts,
-// and what surrounds them; the names users see in tables and timelines.
+// The stages of docs/design/strategies.md §1, those of strategies that do not divide the net into
+// two parts, and what surrounds them; the names users see in tables and timelines.
 enum class Stage {
   input,
   broadcast,
@@ -59,9 +60,9 @@ enum class Stage {
 enum class BufferKind { persistent, transient, external };
 
 // Memory of one device (device -1: of the host). A persistent buffer keeps its content between
-// steps and is shared by name with other plans; an external one's address is given anew for every
-// step. With slots = 2, step s uses slot s % 2. `bytes` is of one slot; sizes that only kernels
-// know (saved, scratch) are filled in later.
+// micro-batches and is shared by name with other plans. The address of an external one is given
+// anew for every micro-batch. With slots = 2, micro-batch m uses slot m % 2. `bytes` is of one
+// slot; sizes that only kernels know (saved, scratch) are filled in later.
 struct Buffer {
   std::string name;  // "weights", "conv1 output"; unique within its device
   int device = 0;
@@ -82,16 +83,17 @@ struct Region {
   int64_t bytes = whole_buffer;
 };
 
-// One use of a layer: on a device, over rows [row_begin, row_end) of the global batch.
+// One use of a layer: on a device, over some rows of the global batch.
 struct PlanBinding {
   int layer = -1;
   int device = 0;
-  int64_t row_begin = 0, row_end = 0;
-  int64_t slice_begin = 0, slice_end = -1;  // output channels; -1: all
-  bool whole_outputs = false;               // the outputs of a slice are the whole layer's
-  int64_t input_begin = 0, input_end = -1;  // elements of a row of input 0; -1: all
-  bool adds_to_output = false;              // of a slice of the inputs that is not the first
-  // What forward does along with output 0 (TANDEM_ACTIVATION_), in place of the layer behind it.
+  Interval rows;
+  Interval slice{0, -1};        // output channels; end -1: all
+  bool whole_outputs = false;   // the outputs of a slice are the whole layer's
+  Interval input_slice{0, -1};  // elements of a row of input 0; end -1: all
+  bool adds_to_output = false;  // of a slice of the inputs that is not the first
+  // The activation (TANDEM_ACTIVATION_) that forward applies to output 0: the one of the layer that
+  // is fused into this one.
   int32_t activation = TANDEM_ACTIVATION_NONE;
   // Buffers whose bytes the kernel's report fills in. What is in scratch memory ends with a pass.
   int saved = -1, scratch = -1, backward_scratch = -1;
@@ -134,26 +136,26 @@ struct MergeWork {   // target = the statistics of target and sources together, 
   Region target;
   std::vector<Region> sources;
 };
-struct NormPiece {  // a weight array of the net
+struct ArrayNorms {  // of a weight array of the net
   int weight = -1;
   Region values, gradient;
 };
 struct NormWork {  // sums of squares of weight arrays and of their gradients
-  std::vector<NormPiece> pieces;
+  std::vector<ArrayNorms> arrays;
   Region norms;  // as buffers::norms says
 };
-struct WeightPart {  // floats [begin, end) of a weight array
+struct WeightSlice {  // some elements of a weight array
   int weight = -1;
-  int64_t begin = 0, end = 0;
+  Interval elements;
 };
-struct UpdatePiece {  // floats of one weight array, wherever the plan keeps them
+struct ArrayUpdate {  // elements of one weight array, wherever the plan keeps them
   int weight = -1;    // of the net: whose rate, decay and norms
   Region weights, gradient;
   Region state;              // in the first of the solver's arrays
-  int64_t state_stride = 0;  // bytes from it to the same floats of the next array
+  int64_t state_stride = 0;  // bytes from it to the same elements of the next array
 };
 struct UpdateWork {  // the solver's rule
-  std::vector<UpdatePiece> pieces;
+  std::vector<ArrayUpdate> arrays;
   Region step, found_inf;
   Region norms{};  // buffer -1: the rule needs none
 };
@@ -168,13 +170,14 @@ struct ConvertWork {  // target = the pictures of bytes as floats
 using Work = std::variant<LayerWork, CopyWork, AddWork, MergeWork, NormWork, UpdateWork, CheckWork,
                           ConvertWork>;
 
-// Where an update takes the gradients of several batches (iter_size), each batch is a step of the
-// executor: in which of them a task does its work. In the others it only keeps its place.
-enum class When { every_batch, first_batch, last_batch };
+// A step is one update; it takes the gradients of micro_batches_per_step micro-batches (iter_size).
+// The executor runs the whole plan for every micro-batch. This is in which of them a task does its
+// work; in the others it only keeps its place.
+enum class When { every_micro_batch, first_micro_batch, last_micro_batch };
 
 struct Dependency {
   int task = -1;
-  int steps_back = 0;  // 0: of this step; 1: of the step before; ...
+  int micro_batches_back = 0;  // 0: of this micro-batch; 1: of the one before; ...
   friend bool operator==(const Dependency&, const Dependency&) = default;
 };
 
@@ -188,20 +191,16 @@ struct Task {
   std::vector<Region> reads, writes;
   std::vector<Dependency> after;
   Work work;
-  When when = When::every_batch;
+  When when = When::every_micro_batch;
 };
 
-// Bytes of the weight array whose newest values one device has.
-struct WeightPlace {
+// Where the solver's state of some bytes of the weight array lies in a device's state buffer: that
+// in the first of the solver's arrays at `offset`, that in each following array `stride` bytes
+// after the one before.
+struct StatePlacement {
   int device = 0;
-  int64_t offset = 0, bytes = 0;
-};
-// Bytes of the weight array whose solver state a device keeps, and where in its state buffer: the
-// first of the solver's arrays at `begin`, the next ones `stride` bytes behind each other.
-struct StatePart {
-  int device = 0;
-  int64_t offset = 0, bytes = 0;
-  int64_t begin = 0, stride = 0;
+  Interval weights;  // bytes of the weight array
+  int64_t offset = 0, stride = 0;
   bool is_extended = false;  // in the device's extended state buffer
 };
 
@@ -210,15 +209,16 @@ struct Plan {
   std::string net;
   int devices = 1;
   int64_t batch = 0;
-  int batches_per_update = 1;  // the weights' gradients are added up over so many steps
+  int micro_batches_per_step = 1;  // that the weights' gradients are added up over
   std::vector<Buffer> buffers;
   std::vector<PlanBinding> bindings;
   std::vector<Task> tasks;
-  // All of the weight array's; empty: device 0 has everything.
-  std::vector<WeightPlace> weights_at;
-  // Where the solver's state lies. A range may be there several times, with the same content.
-  std::vector<StatePart> state_parts;
-  RoleOptions roles;               // as the strategy chose them
+  // Which device has the newest values of which bytes of the weight array: all of its bytes; empty:
+  // device 0 has everything.
+  std::vector<Placement> weights_at;
+  // Bytes may be in it several times, with the same content.
+  std::vector<StatePlacement> state_at;
+  StrategyOptions options;         // the strategy's: those given, and what it chose
   std::string split_layer;         // first layer of the FC part; "": no such split
   std::vector<std::string> notes;  // what the strategy decided, for the user
 
@@ -226,41 +226,15 @@ struct Plan {
   [[nodiscard]] int64_t bytes(const Region& region) const;  // whole_buffer resolved
 };
 
-// Whether the task does its work in this step.
-[[nodiscard]] bool works_in(const Plan& plan, const Task& task, int64_t step);
+// Whether the task does its work in this micro-batch.
+[[nodiscard]] bool works_in(const Plan& plan, const Task& task, int64_t micro_batch);
 
 // What part of its layer's arithmetic a row of the binding takes: 1 without slices.
 struct Net;
 [[nodiscard]] double slice_fraction(const Net& net, const PlanBinding& binding);
 
-// Rows [begin, end) of each device's share of a batch; shares differ by at most one.
-struct Rows {
-  int64_t begin = 0, end = 0;
-  [[nodiscard]] int64_t count() const { return end - begin; }
-};
-[[nodiscard]] Rows share(int64_t batch, int devices, int device);
-
-// Fills in every task's `after` from the declared reads and writes, in the order of the tasks:
-// whatever touches the same bytes, one of them writing, gets an order, over as many steps as slots
-// make possible. Then takes out every wait that others and the order of the streams imply, so that
-// each remaining one is needed.
-void derive_dependencies(Plan& plan);
-
-// Error naming the task if a task has no stream, waits for itself or a later task of its step, a
-// region exceeds its buffer, or a label occurs twice.
+// Error naming the task if a task has no stream, waits for itself or a later task of its
+// micro-batch, a region exceeds its buffer, or a label occurs twice.
 void validate(const Plan& plan);
-
-struct Race {
-  int first = -1, second = -1;  // tasks
-  int steps_apart = 0;
-  int buffer = -1;  // of the first
-  std::string
-      text;  // "'update conv1 @0' and 'forward conv1 @0' of the next step both use ..., unordered"
-};
-// All pairs of tasks, over max(2, slots + 1) consecutive steps, that touch the same memory, one of
-// them writing, with no order between them. With addresses (see memory_plan.h) given, by bytes of
-// the arenas; otherwise by buffers.
-struct MemoryPlan;
-[[nodiscard]] std::vector<Race> find_races(const Plan& plan, const MemoryPlan* memory = nullptr);
 
 }  // namespace tandem

@@ -10,16 +10,16 @@ namespace tandem {
 
 namespace {
 
-using Instance = std::pair<int64_t, int>;  // step, task
+using Instance = std::pair<int64_t, int>;  // micro-batch, task
 
 // What was before the instance and ended last.
 const TraceEvent* awaited(const std::map<Instance, const TraceEvent*>& events,
                           const std::vector<Dependency>& on_streams,
-                          const std::vector<Dependency>& waits, int64_t step) {
+                          const std::vector<Dependency>& waits, int64_t micro_batch) {
   const TraceEvent* last = nullptr;
   for (const auto* list : {&on_streams, &waits}) {
     for (const Dependency& before : *list) {
-      const auto found = events.find({step - before.steps_back, before.task});
+      const auto found = events.find({micro_batch - before.micro_batches_back, before.task});
       if (found == events.end()) continue;
       if (last == nullptr || found->second->end > last->end) last = found->second;
     }
@@ -34,7 +34,7 @@ std::vector<PathPart> critical_path(const Plan& plan, const std::vector<TraceEve
   std::map<Instance, const TraceEvent*> by_instance;
   const TraceEvent* at = &events.front();
   for (const TraceEvent& event : events) {
-    by_instance[{event.step, event.task}] = &event;
+    by_instance[{event.micro_batch, event.task}] = &event;
     if (event.end > at->end) at = &event;
   }
   const auto on_streams = stream_predecessors(plan);
@@ -44,7 +44,8 @@ std::vector<PathPart> critical_path(const Plan& plan, const std::vector<TraceEve
     const Task& task = plan.tasks[static_cast<size_t>(at->task)];
     seconds[task.stage] += at->end - at->start;
     sum += at->end - at->start;
-    at = awaited(by_instance, on_streams[static_cast<size_t>(at->task)], task.after, at->step);
+    at = awaited(by_instance, on_streams[static_cast<size_t>(at->task)], task.after,
+                 at->micro_batch);
   }
   std::vector<PathPart> parts;
   for (const auto& [stage, time] : seconds)

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "core/schedule/execution/executor.h"
 #include "core/schedule/plan/plan.h"
+#include "core/schedule/plan/trace.h"
 
 namespace tandem {
 

@@ -26,10 +26,11 @@ std::string name_of(const StreamId& stream) {
 
 std::string name_of(const Plan& plan, const Dependency& wait) {
   const std::string& label = plan.tasks[static_cast<size_t>(wait.task)].label;
-  if (wait.steps_back == 0) return fmt::format("'{}'", label);
+  if (wait.micro_batches_back == 0) return fmt::format("'{}'", label);
   return fmt::format("'{}' {}", label,
-                     wait.steps_back == 1 ? std::string("of the step before")
-                                          : fmt::format("{} steps before", wait.steps_back));
+                     wait.micro_batches_back == 1
+                         ? std::string("of the step before")
+                         : fmt::format("{} steps before", wait.micro_batches_back));
 }
 
 std::string quoted(const std::string& text) {
@@ -96,14 +97,15 @@ std::string to_dot(const Plan& plan) {
   const auto predecessors = stream_predecessors(plan);
   for (size_t i = 0; i < plan.tasks.size(); ++i) {
     for (const Dependency& before : predecessors[i]) {
-      if (before.steps_back > 0) continue;
+      if (before.micro_batches_back > 0) continue;
       text += fmt::format("  t{} -> t{} [color=\"#aaaaaa\"];\n", before.task, i);
     }
     for (const Dependency& wait : plan.tasks[i].after) {
       const std::string style =
-          wait.steps_back == 0
+          wait.micro_batches_back == 0
               ? std::string("penwidth=2")
-              : fmt::format("style=dashed, constraint=false, label=\"step -{}\"", wait.steps_back);
+              : fmt::format("style=dashed, constraint=false, label=\"step -{}\"",
+                            wait.micro_batches_back);
       text += fmt::format("  t{} -> t{} [{}];\n", wait.task, i, style);
     }
   }
@@ -140,16 +142,17 @@ std::string to_chrome_trace(const Plan& plan, const std::vector<TraceEvent>& eve
   for (const TraceEvent& event : events) {
     const Task& task = plan.tasks.at(static_cast<size_t>(event.task));
     for (const StreamId& stream : task.streams) {
-      list.push_back(
-          {{"name", task.label},
-           {"cat", to_string(task.stage)},
-           {"ph", "X"},
-           {"pid", stream.device},
-           {"tid", static_cast<int>(stream.kind)},
-           {"ts", event.start * microseconds},
-           {"dur", (event.end - event.start) * microseconds},
-           {"args",
-            {{"stage", to_string(task.stage)}, {"layer", task.layer}, {"step", event.step}}}});
+      list.push_back({{"name", task.label},
+                      {"cat", to_string(task.stage)},
+                      {"ph", "X"},
+                      {"pid", stream.device},
+                      {"tid", static_cast<int>(stream.kind)},
+                      {"ts", event.start * microseconds},
+                      {"dur", (event.end - event.start) * microseconds},
+                      {"args",
+                       {{"stage", to_string(task.stage)},
+                        {"layer", task.layer},
+                        {"step", event.micro_batch}}}});
     }
   }
   std::map<std::string, int> tracks;

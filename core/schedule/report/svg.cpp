@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/xml.h"
+#include "core/base/strings.h"
 
 namespace tandem {
 
@@ -43,7 +43,7 @@ Picture arrange(const Plan& plan, const std::vector<TraceEvent>& events, int64_t
   Picture picture;
   picture.begin = std::numeric_limits<double>::infinity();
   for (const TraceEvent& event : events) {
-    if (event.step > last_step) continue;
+    if (event.micro_batch > last_step) continue;
     picture.end = std::max(picture.end, event.end);
     if (plan.tasks.at(size_t(event.task)).streams[0].kind == StreamKind::compute) {
       picture.begin = std::min(picture.begin, event.start);
@@ -183,7 +183,7 @@ const char* stage_colour(Stage stage) {
 std::string to_svg(const Plan& plan, const std::vector<TraceEvent>& events) {
   if (events.empty()) throw error("plan '{}': no step to draw", plan.strategy);
   int64_t first = std::numeric_limits<int64_t>::max();
-  for (const TraceEvent& event : events) first = std::min(first, event.step);
+  for (const TraceEvent& event : events) first = std::min(first, event.micro_batch);
   const Picture picture = arrange(plan, events, first + drawn_steps - 1);
   std::string text = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/schedule/execution/executor.h"
 #include "core/schedule/plan/plan.h"
+#include "core/schedule/plan/trace.h"
 
 namespace tandem {
 

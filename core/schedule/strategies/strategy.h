@@ -1,47 +1,20 @@
-// A strategy: a pure function from (net, devices, costs) to a plan. One file each under
-// strategies/; they share the emitters of plan_builder.h and never touch layers, streams or the
-// trainer.
+// A strategy: a pure function from (net, devices, costs) to a plan, and everything that programs,
+// records, documentation, tests and benchmarks need to know of it, in one object. Each strategy
+// makes its object in its own file; built_in.cpp lists them. Strategies share the emitters of
+// plan_builder.h and never touch layers, streams or the trainer.
 #pragma once
 
-#include <optional>
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "core/device/machine.h"
-#include "core/model/net.h"
-#include "core/schedule/cost/cost_table.h"
+#include "core/schedule/builder/strategy_inputs.h"
 #include "core/schedule/plan/plan.h"
-#include "core/schedule/strategies/role_options.h"
+#include "core/schedule/strategies/option_table.h"
 
 namespace tandem {
 
-struct StrategyOptions {
-  std::string split =
-      "auto";  // a layer's name, or auto: the split with the smallest predicted step
-  bool hidden_broadcast = true;
-  double time_threshold = 0.1;  // of the AlexNet-like test
-  double weight_threshold = 0.1;
-  std::string reduce;  // of layerwise: serial, tree or ring; "": ring
-  int64_t bucket = 0;  // bytes of gradients that at least travel together; 0: the strategy's choice
-  RoleOptions roles;
-};
-
-struct StrategyInputs {
-  const Net* net = nullptr;  // of the training phase (of the testing phase for `testing`)
-  int devices = 1;
-  const CostTable* costs = nullptr;
-  LinkSpec link;
-  const Topology* topology = nullptr;  // instead of `link`; null: every pair is alike
-  int solver_states = 1;               // arrays of the weights' size that the solver keeps
-  bool needs_norms = false;            // the update reads its arrays' norms (LARS, clip_gradients)
-  bool clips_gradients = false;  // it reads the norm of all gradients, so it waits for all of them
-  int batches_per_update = 1;    // iter_size
-  std::vector<WeightPlace> weights_at;  // for `testing`: of the training plan
-  std::optional<PixelScale> bytes;      // pixels come as bytes; what makes floats of them
-  StrategyOptions options;
-};
-
-// One way in which a strategy's options may be completed: by `auto`, and by simulated_default().
+// One way in which the options that were not given may be completed.
 struct StrategyVariant {
   std::string label;  // for the user: "--reduce ring"; "" if there is one way only
   StrategyOptions options;
@@ -49,35 +22,25 @@ struct StrategyVariant {
 
 struct Strategy {
   std::string name;
-  std::string help;  // one line
-  Plan (*build)(const StrategyInputs&);
-  // The options that were told, completed: by `auto`, and by simulated_default(). nullptr: the
-  // options as they are.
-  std::vector<StrategyVariant> (*variants)(const StrategyInputs&) = nullptr;
-  // What no order of a step's tasks can pass, seconds of compute; quicker to have than a plan. With
-  // it a Session takes the fastest of the variants where nothing is told: simulated_default().
-  // Errors: those of the plan's options.
-  double (*least_seconds)(const StrategyInputs&) = nullptr;
+  std::string summary;                  // one line
+  std::vector<StrategyOption> options;  // those of its OptionTable
+  // Tasks in a valid order; build_plan() derives what they wait for. Plan::options says with which
+  // options. Error for what the strategy cannot do with the net, the devices or the options.
+  std::function<Plan(const StrategyInputs&)> build;
+  // What `auto` and `plan --strategy all` try, from the options given; reads no net and no costs.
+  // Empty: the options as they are.
+  std::function<std::vector<StrategyVariant>(const StrategyInputs&)> variants{};
+  // The default is the variant with the shortest simulated step (fastest_variant.h).
+  bool defaults_to_fastest_variant = false;
+  // Seconds of compute that no order of a step's tasks can pass, to be had sooner than a plan; it
+  // leaves out variants that cannot be the fastest. Errors: those of build(). May be empty.
+  std::function<double(const StrategyInputs&)> least_seconds{};
+  // Whether it chooses by the costs, with these options, what a run then keeps; a run measures them
+  // first. Empty: no.
+  std::function<bool(const StrategyOptions&)> wants_measured_costs{};
+  // The sets of options that tests and check_lossless hold against one device: every legal way on
+  // so many devices. Empty where there is none.
+  std::function<std::vector<StrategyOptions>(int devices)> lossless_cases;
 };
-
-// sequential, two_phase, layerwise, hybrid, asymmetric, fc_parallel
-[[nodiscard]] const std::vector<Strategy>& strategies();
-// Builds, derives dependencies, validates. Error with near names for an unknown strategy, for an
-// option that is not the strategy's, for fewer rows than devices, and for what the strategy cannot
-// do with the net.
-[[nodiscard]] Plan build_plan(const std::string& strategy, const StrategyInputs& inputs);
-// Forward only, data-parallel, weights broadcast first; scalars are summed on device 0.
-[[nodiscard]] Plan build_testing_plan(const StrategyInputs& inputs);
-
-// STRATEGIES §1, the AlexNet-like test.
-struct AlexNetTest {
-  bool alexnet_like = false;
-  std::string p;            // the layer where backward time passes the first threshold
-  double time_share = 0;    // t/T at p
-  double weight_share = 0;  // v/V
-  std::string explanation;  // with both numbers and thresholds, for the user
-};
-[[nodiscard]] AlexNetTest test_alexnet_like(const Net& net, const CostTable& costs,
-                                            const StrategyOptions& options);
 
 }  // namespace tandem

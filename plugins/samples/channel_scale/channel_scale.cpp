@@ -1,5 +1,5 @@
-// sample.ChannelScale: y = scale[c] * x. A layer with a trained weight and both halves of backward,
-// which knows plain NCHW only: in a net of other layouts the host reorders around it.
+// sample.ChannelScale: y = scale[c] * x. A layer with a trained weight and both backward passes,
+// which supports only plain NCHW: in a net with other layouts the host inserts reorders around it.
 
 #include "plugins/sdk.h"
 

@@ -1,5 +1,5 @@
 // sample.ELU: y = x for x > 0, alpha * (exp(x) - 1) otherwise. A layer with a parameter and no
-// weights, that works element by element: in place, in any layout, on any part of the batch.
+// weights, which works element by element: in place, in any layout, on any range of the batch.
 
 #include <cmath>
 
@@ -18,7 +18,7 @@ struct Elu : LayerType {
                 .range(0, 1e6)
                 .help("the output's limit far below zero is -alpha")};
   }
-  // The slope can be told from the output alone, so the input's memory may be reused for it.
+  // The slope is computed from the output, so the input's memory may be reused for it.
   uint64_t traits() const override {
     return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_BACKWARD_READS_OUTPUTS;
   }

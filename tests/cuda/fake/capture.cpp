@@ -47,10 +47,10 @@ std::vector<bool> Graph::with_ancestors(const std::vector<size_t>& nodes) const 
 void Graph::run(int seed) const {
   std::mt19937 random(static_cast<unsigned>(seed));
   std::vector<size_t> missing(nodes_.size()), ready;
-  std::vector<std::vector<size_t>> behind(nodes_.size());
+  std::vector<std::vector<size_t>> dependents(nodes_.size());
   for (size_t node = 0; node < nodes_.size(); ++node) {
     missing[node] = nodes_[node].after.size();
-    for (const size_t before : nodes_[node].after) behind[before].push_back(node);
+    for (const size_t before : nodes_[node].after) dependents[before].push_back(node);
     if (missing[node] == 0) ready.push_back(node);
   }
   while (!ready.empty()) {
@@ -58,7 +58,7 @@ void Graph::run(int seed) const {
     const size_t node = ready.back();
     ready.pop_back();
     nodes_[node].body();
-    for (const size_t next : behind[node]) {
+    for (const size_t next : dependents[node]) {
       if (--missing[next] == 0) ready.push_back(next);
     }
   }

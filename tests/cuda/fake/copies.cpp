@@ -1,5 +1,5 @@
-// Copies of the stand-in, and the host's pinned memory: a copy from or into other memory of the
-// host is over when the call returns. TANDEM_FAKE_FAILS: the call that fails from now on.
+// The copies of the stand-in, and the host's pinned memory. A copy from or to other host memory is
+// done when the call returns. TANDEM_FAKE_FAILS: the call that fails from now on.
 #include <atomic>
 #include <cstring>
 #include <map>
@@ -32,7 +32,7 @@ bool fails(const char* call) {
   return failing != nullptr && std::string(failing) == call;
 }
 
-// Rows of so many bytes; both sides' bytes from the first to the last are `*_bytes`.
+// Rows of equal length. `*_bytes` is the distance from the first to the last byte of each side.
 struct Rows {
   char* target;
   size_t target_pitch;
@@ -125,7 +125,7 @@ cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms* all, cudaStream_t
                      all->extent.width, all->extent.height},
                     stream);
 }
-// For tests, which find it by name: calls that copied.
+// For tests, which find it by name: the number of copying calls.
 int tandem_fake_copies() {
   return copies;
 }

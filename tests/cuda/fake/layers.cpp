@@ -1,7 +1,7 @@
-// Kernels of every layer for the stand-in of a GPU: the cpu's, each pass run by the stream as a
-// function of the host. Copies of it under the names of the real modules take their place (see
-// CMakeLists.txt) and hold nothing. All of them do a ReLU along, as the real ones do. With
-// TANDEM_FAKE_ALLOCATES set none of them can be captured.
+// Kernels of every layer for the stand-in of a GPU: those of the cpu, each pass run by the stream
+// as a function of the host. Empty copies of it have the names of the real modules (see
+// CMakeLists.txt). All of them can fuse a ReLU, like the real ones. With TANDEM_FAKE_ALLOCATES set,
+// none of them can be captured.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
@@ -33,27 +33,27 @@ struct Handle {
   const tandem_kernel* kernel;
   void* handle;
   std::string algorithm{};  // of a convolution
-  bool rectifies = false;   // behind the cpu's kernel, which cannot
+  bool fuses_relu = false;  // applied after the cpu kernel, which cannot fuse it
   tandem_tensor output{};
 };
 
 template <class T>
-void rectify(T* values, int64_t count) {
+void apply_relu(T* values, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     if (tandem::cpu::load(values[i]) < 0) values[i] = T{};
   }
 }
-void rectify(const Handle& self, const tandem_pass& pass) {
+void apply_relu(const Handle& self, const tandem_pass& pass) {
   const int64_t count = tandem::sdk::count(self.output.shape);
   if (self.output.dtype == TANDEM_FLOAT32) {
-    rectify(static_cast<float*>(pass.outputs[0]), count);
+    apply_relu(static_cast<float*>(pass.outputs[0]), count);
   } else {
-    rectify(static_cast<tandem::cpu::bfloat16*>(pass.outputs[0]), count);
+    apply_relu(static_cast<tandem::cpu::bfloat16*>(pass.outputs[0]), count);
   }
 }
 
-// Whether more is allocated on the current GPU than the backend's own: a workspace for cuBLAS, and
-// tables of its streams.
+// Whether more is allocated on the current GPU than the backend's own memory: a workspace for
+// cuBLAS, and tables of its streams.
 bool holds_a_net() {
   constexpr size_t workspace = size_t{32} << 20, tables = size_t{64} << 10;
   size_t available = 0, total = 0;
@@ -61,8 +61,8 @@ bool holds_a_net() {
          total - available > workspace + tables;
 }
 
-// As if it measured, with another answer each time, and all of a GPU's memory were needed for that;
-// told an algorithm, it takes that.
+// Simulates measuring, with another result each time, and with all of a GPU's memory needed for it.
+// A given algorithm is used.
 std::string chosen_algorithm(const tandem_binding& binding) {
   using namespace tandem::cuda;
   static int measurements = 0;
@@ -86,7 +86,7 @@ tandem_status issue(const tandem_call& call, Body body) {
     (*owned)();
   };
   const auto again = [](void* user) { (*static_cast<Body*>(user))(); };
-  // What is captured runs as often as the graph is launched.
+  // A captured function runs as often as the graph is launched.
   static std::deque<Body> captured;
   auto* const stream = static_cast<cudaStream_t>(call.native_stream);
   auto status = cudaStreamCaptureStatusNone;
@@ -110,7 +110,7 @@ tandem_status pass(void* handle, const tandem_call* call, const tandem_pass* pas
   const Handle& self = *static_cast<Handle*>(handle);
   return issue(*call, [&self, call = on_cpu(*call), pass = *pass] {
     static_cast<void>((self.kernel->*function)(self.handle, &call, &pass));
-    if (function == &tandem_kernel::forward && self.rectifies) rectify(self, pass);
+    if (function == &tandem_kernel::forward && self.fuses_relu) apply_relu(self, pass);
   });
 }
 
@@ -148,7 +148,7 @@ tandem_status prepare(const tandem_binding* binding, const tandem_call* call, vo
     const tandem_call its_call = on_cpu(*call);
     tandem_binding its_binding = *binding;
     if (binding->activation != TANDEM_ACTIVATION_NONE && self->kernel->activations == 0) {
-      self->rectifies = true;
+      self->fuses_relu = true;
       self->output = binding->outputs[0];
       its_binding.activation = TANDEM_ACTIVATION_NONE;
     }
@@ -194,7 +194,7 @@ std::filesystem::path this_file() {
   return here.dli_fname;
 }
 
-// The layers' modules lie beside this one's folder.
+// The layers' modules are in the folder above this module's.
 void load_layers(const tandem_host* host) {
   const auto folder = this_file().parent_path().parent_path() / "plugins";
   for (const auto& file : std::filesystem::directory_iterator(folder)) {

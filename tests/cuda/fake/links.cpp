@@ -1,7 +1,7 @@
-// What the stand-in for CUDA tells of links between GPUs. TANDEM_FAKE_LINKS: of pairs, as "01n0
-// 12p1": from GPU 0 to GPU 1 and back by NVLink of rank 0, 1 and 2 by P2P of rank 1, all others
-// without P2P; unset: all have P2P. TANDEM_FAKE_PCI: a folder that stands for /sys/bus/pci/devices,
-// where GPU n is 00fa:0n:00.0.
+// The links between GPUs that the stand-in for CUDA reports. TANDEM_FAKE_LINKS lists pairs, as
+// "01n0 12p1": GPUs 0 and 1 have NVLink of rank 0, 1 and 2 have P2P of rank 1, all others have no
+// P2P; if unset, all have P2P. TANDEM_FAKE_PCI: a folder that replaces /sys/bus/pci/devices, where
+// GPU n is 00fa:0n:00.0.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
@@ -12,11 +12,11 @@
 
 namespace {
 
-// What TANDEM_FAKE_LINKS says of a pair: 'n', 'p', or ' ' for nothing, and its rank.
+// The entry of TANDEM_FAKE_LINKS for a pair: 'n', 'p', or ' ' for none, and its rank.
 std::pair<char, int> link_between(int source, int target) {
-  const char* told = std::getenv("TANDEM_FAKE_LINKS");
-  if (told == nullptr) return {'p', 0};
-  const std::string links(told);
+  const char* value = std::getenv("TANDEM_FAKE_LINKS");
+  if (value == nullptr) return {'p', 0};
+  const std::string links(value);
   for (size_t at = 0; at + 3 < links.size(); at += 5) {
     const int a = links[at] - '0', b = links[at + 1] - '0';
     if ((a != source || b != target) && (a != target || b != source)) continue;
@@ -46,7 +46,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* id, int room, int device) {
   std::snprintf(id, static_cast<size_t>(room), "00FA:%02X:00.0", device);
   return cudaSuccess;
 }
-// Of the C library.
+// Replaces the C library's function.
 char* realpath(const char* path, char* resolved) noexcept {
   static const auto real =
       reinterpret_cast<char* (*)(const char*, char*)>(dlvsym(RTLD_NEXT, "realpath", "GLIBC_2.3"));

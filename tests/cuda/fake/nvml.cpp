@@ -1,7 +1,7 @@
-// A stand-in for NVIDIA's management library, for GPUs 0000:00:00.0 to 0000:02:00.0: the first has
-// two NVLinks to the second, one to a GPU that nobody asks for, one that is down, and one to a
-// switch. Those of the third are as a virtual machine may see them: no word of what they lead to,
-// an id that is none, and a GPU that is hidden.
+// A stand-in for NVIDIA's management library, for GPUs 0000:00:00.0 to 0000:02:00.0. The first has
+// two NVLinks to the second, one to a GPU that is not asked for, one that is down, and one to a
+// switch. Those of the third are as a virtual machine may report them: no information about the
+// other end, an invalid id, and a hidden GPU.
 #include <cstring>
 
 namespace {
@@ -45,7 +45,7 @@ int nvmlDeviceGetNvLinkState(void* device, unsigned link, int* is_active) {
   *is_active = device == &first && link == 3 ? 0 : 1;
   return success;
 }
-// Of NVML's own numbering: 5 is NVLink 3.1, 6 is 4.0, 7 is 5.0.
+// NVML's numbers: 5 is NVLink 3.1, 6 is 4.0, 7 is 5.0.
 int nvmlDeviceGetNvLinkVersion(void* device, unsigned link, unsigned* version) {
   *version = device == &third ? 5 + link : link == 0 ? 1 : link == 4 ? 5 : 2;
   return success;

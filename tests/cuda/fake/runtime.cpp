@@ -1,7 +1,7 @@
-// A stand-in for CUDA's run-time library (and the little of cuBLAS and cuDNN that the backend
-// itself calls), to be preloaded: streams and events that behave as CUDA's documentation says, on
-// the host. What a GPU would forbid ends the program or gives CUDA's error. TANDEM_FAKE_GPUS: how
-// many there are (1).
+// A stand-in for CUDA's run-time library (and the few functions of cuBLAS and cuDNN that the
+// backend calls), to be preloaded: streams and events with the documented behaviour of CUDA, on the
+// host. What a GPU would forbid ends the program or returns CUDA's error. TANDEM_FAKE_GPUS: the
+// number of GPUs (1).
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -21,7 +21,7 @@ using tandem::fake::Stream;
 
 constexpr size_t memory_bytes = size_t{16} << 30;
 
-// Of a GPU's memory, what is allocated, and where.
+// The allocated memory of a GPU, with its addresses.
 std::mutex memory_mutex;
 std::map<void*, std::pair<int, size_t>> allocated;
 std::map<int, size_t> allocated_bytes;
@@ -128,7 +128,7 @@ cudaError_t cudaMalloc(void** address, size_t bytes) {
   constexpr size_t alignment = 256;
   if (bytes > memory_bytes) return recorded(cudaErrorMemoryAllocation);
   *address = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-  std::memset(*address, 0xff, bytes);  // not numbers, until something is written
+  std::memset(*address, 0xff, bytes);  // NaN until it is written
   const std::lock_guard lock(memory_mutex);
   allocated[*address] = {current_device, bytes};
   allocated_bytes[current_device] += bytes;
@@ -151,7 +151,7 @@ cudaError_t cudaMemsetAsync(void* target, int value, size_t bytes, cudaStream_t 
   return recorded(Stream::of(stream).issue([=] { std::memset(target, value, bytes); }));
 }
 
-// Handles are only handed on, and know cuBLAS's mode.
+// Handles only store cuBLAS's mode.
 int cublasCreate_v2(void** handle) {
   return (*handle = std::calloc(1, sizeof(int))) == nullptr ? 1 : 0;
 }

@@ -1,5 +1,5 @@
-// What the stand-in for CUDA's run-time library is made of: a GPU's stream is a thread that takes
-// one thing after the other, as late as it likes; its memory is the host's.
+// The parts of the stand-in for CUDA's run-time library. A GPU's stream is a thread that executes
+// one item after the other, with any delay; its memory is the host's.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -35,8 +35,8 @@ inline int gpu_count() {
 }
 
 class Capture;
-// Whether the thread captures, so that it may call nothing that could wait; its capture is then
-// good for nothing any more.
+// True if the thread is capturing, so that it may not call anything that could wait; the capture is
+// then invalid.
 [[nodiscard]] bool refused_in_capture();
 
 class Stream {
@@ -49,13 +49,13 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // The default stream waits for all others, so nothing of ours may use it.
+  // The default stream waits for all others, so our code may not use it.
   static Stream& of(cudaStream_t stream) {
     if (stream == nullptr) give_up("the default stream is used");
     return *reinterpret_cast<Stream*>(stream);
   }
   [[nodiscard]] int device() const { return device_; }
-  // While the stream is captured it becomes a node of the graph.
+  // If the stream is being captured, it becomes a node of the graph.
   cudaError_t issue(std::function<void()> body);
   [[nodiscard]] const std::shared_ptr<Capture>& capture() const { return capture_; }
   void set_capture(std::shared_ptr<Capture> capture) { capture_ = std::move(capture); }
@@ -84,19 +84,19 @@ class Stream {
   const int device_;
   std::mutex mutex_;
   std::condition_variable condition_;
-  std::deque<std::function<void()>> queue_;  // an empty function: the end
+  std::deque<std::function<void()>> queue_;  // an empty function ends the thread
   bool is_busy_ = false;
   std::shared_ptr<Capture> capture_;
-  std::thread thread_;  // last: it starts in the constructor
+  std::thread thread_;  // last, since it starts in the constructor
 };
 
-// One record of an event; recording the event again makes another.
+// One record of an event. Recording the event again creates another one.
 struct Record {
   std::mutex mutex;
   std::condition_variable condition;
   bool is_reached = false;
   double milliseconds = 0;
-  // In a capture: what was issued last before it. Such a record is never reached.
+  // In a capture: the last nodes before it. Such a record is never reached.
   std::shared_ptr<Capture> capture;
   std::vector<size_t> nodes;
 
@@ -119,8 +119,8 @@ struct Event {
   std::shared_ptr<Record> record;  // null: never recorded
 };
 
-// What a launch of the backend's kernel of that (mangled) name does; an empty function if it is
-// none of them.
+// The effect of launching the backend's kernel with that (mangled) name; an empty function if there
+// is no such kernel.
 [[nodiscard]] std::function<void()> kernel_body(const char* name, unsigned blocks,
                                                 void** arguments);
 

@@ -1,294 +1,267 @@
-// STRATEGIES §4: after a forward pass on all devices, group E computes the errors, layer after
-// layer, and group W the gradients of the weights and the updates behind it.
+#include "core/schedule/strategies/asymmetric/asymmetric.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
 
-#include "core/schedule/strategies/asymmetric/asymmetric.h"
-#include "core/schedule/strategies/asymmetric/asymmetric_rows.h"
-#include "core/schedule/strategies/asymmetric/asymmetric_sending.h"
-#include "core/schedule/strategies/common/backward_needs.h"
-#include "core/schedule/strategies/common/stages.h"
-#include "core/schedule/strategies/common/updates.h"
+#include "core/base/error.h"
+#include "core/base/strings.h"
+#include "core/device/topology.h"
+#include "core/schedule/cost/bounds.h"
+#include "core/schedule/cost/list_schedule.h"
+#include "core/schedule/strategies/asymmetric/asymmetric_plan.h"
 
 namespace tandem {
-
 namespace {
 
-class Asymmetric {
- public:
-  Asymmetric(const StrategyInputs& inputs, AsymmetricGroups groups, WeightShares shares)
-      : groups_(std::move(groups)),
-        shares_(std::move(shares)),
-        builder_(inputs, "asymmetric", PlanBuilder::Purpose::training),
-        net_(builder_.net()),
-        updates_(builder_) {
-    make_gradient_places();
-    make_weight_places();
+[[noreturn]] void refuse(const std::string& text, const std::string& reason, int devices) {
+  throw error("--groups {}: {}; write each of the devices 0 to {} in one of two groups, as {}",
+              text, reason, devices - 1, devices > 3 ? "E=0,2/W=1,3" : "E=0/W=1");
+}
+
+// "E=0,2", with the letter that is expected.
+std::vector<int> parse_group(const std::string& text, const std::string& part, char letter,
+                             int devices) {
+  const std::string prefix = std::string(1, letter) + "=";
+  if (!part.starts_with(prefix)) {
+    refuse(text, fmt::format("'{}' does not begin with '{}'", part, prefix), devices);
   }
-
-  Plan build() {
-    note();
-    emit_inputs();
-    emit_forward();
-    emit_report();
-    emit_backward();
-    updates_.finish();  // of gradients that are clipped by the norms of all
-    // What travels beside the weights does so whichever way these take.
-    emit_broadcasts(builder_, shares_,
-                    weight_chunks(builder_.inputs(), groups_, shares_, builder_.plan()));
-    return builder_.take();
+  const std::string listed = part.substr(prefix.size());
+  if (listed.empty()) refuse(text, fmt::format("group {} is empty", letter), devices);
+  std::vector<int> group;
+  for (const std::string& number : split(listed, ',')) {
+    int64_t device = -1;
+    if (number.empty()) {
+      refuse(text, fmt::format("group {} has a comma without a number", letter), devices);
+    }
+    if (!parse_integer(number, &device)) {
+      refuse(text, fmt::format("'{}' is no number of a device", number), devices);
+    }
+    if (device < 0 || device >= devices) {
+      refuse(text, fmt::format("'{}' is none of the {} devices", number, devices), devices);
+    }
+    group.push_back(static_cast<int>(device));
   }
+  std::sort(group.begin(), group.end());  // one division, one result
+  return group;
+}
 
- private:
-  // Where a device goes backward.
-  struct Place {
-    int place = 0;
-    BackwardNeeds needs;
-  };
+AsymmetricGroups parse(const std::string& text, int devices) {
+  const size_t slash = text.find('/');
+  if (slash == std::string::npos) refuse(text, "there is no '/' between the groups", devices);
+  AsymmetricGroups groups{parse_group(text, text.substr(0, slash), 'E', devices),
+                          parse_group(text, text.substr(slash + 1), 'W', devices)};
+  std::vector<int> times(size_t(devices), 0);
+  for (const auto* group : {&groups.activations, &groups.weights}) {
+    for (const int device : *group) ++times[size_t(device)];
+  }
+  for (int device = 0; device < devices; ++device) {
+    if (times[size_t(device)] == 1) continue;
+    refuse(text,
+           fmt::format("device {} is {}", device,
+                       times[size_t(device)] == 0 ? "in neither group" : "named more than once"),
+           devices);
+  }
+  return groups;
+}
 
-  void make_gradient_places() {
-    std::vector<bool> backward;
-    for (const Layer& layer : net_.layers) backward.push_back(layer.wants_backward_data);
-    parts_ = error_rows(builder_.inputs(), groups_);
-    std::map<int, int> others;  // by device, of its parts
-    for (const ActivationGradientRows& part : parts_) {
-      if (part.is_own()) {
-        places_.push_back(
-            {part.device, backward_needs(net_, std::vector<bool>(net_.layers.size()))});
-        continue;
-      }
-      const int number = ++others[part.device];
-      places_.push_back(
-          {builder_.add_place(part.device, part.rows,
-                              number == 1 ? "errors" : fmt::format("errors {}", number)),
-           backward_needs(net_, backward)});
+std::vector<AsymmetricGroups> all_sizes(int devices) {
+  std::vector<AsymmetricGroups> result;
+  for (int count = 1; count < devices; ++count) {
+    AsymmetricGroups& groups = result.emplace_back();
+    for (int device = 0; device < devices; ++device) {
+      (device < count ? groups.activations : groups.weights).push_back(device);
     }
   }
-  void make_weight_places() {
-    for (const int device : groups_.weights) {
-      places_.push_back({builder_.add_place(device, {0, net_.batch}, "weights"),
-                         backward_needs(net_, shares_.layers_of(device))});
+  return result;
+}
+
+// Neighbours are put in different groups, so that what goes from one group to the other crosses as
+// few hubs as it can.
+AsymmetricGroups by_topology(const Topology& topology, int devices) {
+  constexpr int64_t message = int64_t{1} << 20;
+  AsymmetricGroups groups;
+  std::vector<bool> placed(size_t(devices), false);
+  for (int device = 0; device < devices; ++device) {
+    if (placed[size_t(device)]) continue;
+    int nearest = -1;
+    for (int other = device + 1; other < devices; ++other) {
+      if (placed[size_t(other)]) continue;
+      const auto distance = [&](int to) {
+        return std::pair(topology.path(device, to).channels.size(),
+                         topology.seconds(device, to, message));
+      };
+      if (nearest < 0 || distance(other) < distance(nearest)) nearest = other;
     }
+    (nearest < 0 ? groups.weights : groups.activations).push_back(device);
+    if (nearest < 0) continue;
+    groups.weights.push_back(nearest);
+    placed[size_t(nearest)] = true;
   }
-  [[nodiscard]] const Place& weight_place(int device) const {
-    const auto at = std::find(groups_.weights.begin(), groups_.weights.end(), device);
-    return places_[parts_.size() + size_t(at - groups_.weights.begin())];
-  }
+  std::sort(groups.weights.begin(), groups.weights.end());
+  return groups;
+}
 
-  void note() {
-    Plan& plan = builder_.plan();
-    plan.roles.groups = groups_.to_text();
-    plan.notes.push_back(fmt::format("groups {}: E computes errors, W weights", plan.roles.groups));
-    plan.weights_at = shares_.places();
+void require_per_sample(const Net& net) {
+  for (const Layer& layer : net.layers) {
+    const bool reports = layer.has(TANDEM_LOSS) || layer.has(TANDEM_METRIC);
+    const bool mixes = !layer.has(TANDEM_PER_SAMPLE) && !reports;
+    const bool needs_others = layer.has(TANDEM_BATCH_STATISTICS) && layer.has_backward() &&
+                              net.statistics(int(&layer - net.layers.data())).backward > 0;
+    if (!mixes && !needs_others) continue;
+    throw error(
+        "{}: it mixes the samples of a batch; strategy 'asymmetric' needs a net whose layers each "
+        "work on samples one by one{}",
+        layer.title(),
+        layer.location.file.empty() ? "" : fmt::format(" ({})", tandem::to_string(layer.location)));
   }
+}
 
-  void emit_inputs() {
-    stages::emit_inputs(builder_);
-    for (const Place& place : places_) {
-      if (place.place >= builder_.devices()) builder_.emit_input(place.place, place.needs.data);
-    }
+// Those to choose from: the given ones; else neighbours of the topology in different groups;
+// without a topology E with the first device, the first two, ... all but one.
+std::vector<AsymmetricGroups> possible_groups(const StrategyInputs& inputs,
+                                              const std::string& given) {
+  if (inputs.devices < 2) {
+    throw error(
+        "strategy 'asymmetric' needs at least 2 devices, one for activation gradients and "
+        "one for the gradients of the weights: use --devices cpu:2 or more");
   }
+  require_per_sample(*inputs.net);
+  if (!given.empty()) return {parse(given, inputs.devices)};
+  if (inputs.topology != nullptr) return {by_topology(*inputs.topology, inputs.devices)};
+  return all_sizes(inputs.devices);
+}
 
-  // The rows of the tensor that `from` went forward over and the place works on.
-  void gather(const Place& place, int tensor, int from) {
-    const std::string& name = net_.tensors[size_t(tensor)].name;
-    const int to = builder_.device_of(place.place), layer = net_.tensors[size_t(tensor)].producer;
-    const Rows has = builder_.rows(from), wanted = builder_.rows(place.place);
-    const Rows both{std::max(has.begin, wanted.begin), std::min(has.end, wanted.end)};
-    if (both.count() <= 0) return;
-    if (from == to) {
-      builder_.emit_copy(
-          fmt::format("keep {} @{}", name, to), Stage::send_activations, layer,
-          {{to, StreamKind::copy}},
-          {{builder_.tensor(from, tensor, both), builder_.tensor(place.place, tensor, both)}});
-      return;
-    }
-    for (const Rows& some : message_rows(both, row_bytes(net_, tensor))) {
-      const std::string rows =
-          some.count() == both.count() ? "" : fmt::format(", rows {}-{}", some.begin, some.end);
-      builder_.emit_transfer(
-          "send " + name + rows, Stage::send_activations, layer, from, to,
-          {{builder_.tensor(from, tensor, some), builder_.tensor(place.place, tensor, some)}},
-          When::every_batch, full_duplex);
-    }
+// As --slices says; `whole` where a rule reads the norms of whole gradients; nullopt: it is chosen.
+// Error for slices with such a rule.
+std::optional<Division> given_division(const StrategyInputs& inputs, const std::string& given) {
+  for (const Division division : {Division::slices, Division::slices_of_large, Division::whole}) {
+    if (given != to_text(division)) continue;
+    if (!inputs.needs_norms || division == Division::whole) return division;
+    throw error("--slices {}: the solver's rule reads the norms of whole gradients: give none",
+                given);
   }
+  return inputs.needs_norms ? std::optional(Division::whole) : std::nullopt;
+}
 
-  // In rounds in which every device sends one while it receives one.
-  void emit_forward() {
-    for (size_t layer = 0; layer < net_.layers.size(); ++layer) {
-      stages::emit_forward(builder_, static_cast<int>(layer), StreamKind::control);
-      for (int round = 0; round < builder_.devices(); ++round) {
-        for (const Place& place : places_) {
-          const int from = (builder_.device_of(place.place) + round) % builder_.devices();
-          for (const int tensor : place.needs.after[layer]) gather(place, tensor, from);
-        }
-      }
-    }
-  }
-
-  void emit_report() {
-    stages::emit_report(builder_, true, StreamKind::control);
-    updates_.emit_found_inf(0, groups_.weights);
-  }
-
-  // Pieces of rows can be worked on by themselves.
-  [[nodiscard]] bool takes_pieces(int layer) const {
-    return net_.layers[size_t(layer)].has(TANDEM_SAVES_NOTHING) && !shares_.is_shared(layer);
-  }
-
-  void send_activation_gradients(int layer, const ActivationGradientPiece& piece, int device) {
-    const Layer& l = net_.layers[size_t(layer)];
-    const ActivationGradientRows& part = parts_[piece.part];
-    const int from = places_[piece.part].place, to = weight_place(device).place;
-    std::vector<CopySegment> segments;
-    for (const int output : l.outputs) {
-      if (!net_.tensors[size_t(output)].has_gradient) continue;
-      segments.push_back({builder_.tensor_gradient(from, output, piece.rows),
-                          builder_.tensor_gradient(to, output, piece.rows)});
-    }
-    if (segments.empty()) return;
-    const bool is_whole = piece.rows.count() == part.rows.count();
-    builder_.emit_transfer(
-        fmt::format("send {} errors{}{}", l.name,
-                    part.is_own() ? "" : fmt::format(" of @{}", part.forward_on),
-                    is_whole ? "" : fmt::format(", rows {}-{}", piece.rows.begin, piece.rows.end)),
-        Stage::send_activation_gradients, layer, part.device, device, std::move(segments),
-        When::every_batch, full_duplex);
-  }
-
-  // Of rows that it has from others, a device waits for the last activations: meanwhile it goes
-  // backward over its own, down to the first errors that W is sent.
-  void emit_backward() {
-    const auto layers = static_cast<int>(net_.layers.size());
-    int top = layers - 1;
-    while (top > 0 && !net_.layers[size_t(top)].wants_backward_weights) --top;
-    emit_activation_gradients(top, layers, true);
-    for (const Place& place : places_) {
-      for (const int layer : place.needs.again) builder_.emit_forward(place.place, layer);
-    }
-    emit_activation_gradients(top, layers, false);
-    for (int layer = top; layer >= 0;) {
-      emit_weights(layer);
-      const int above = layer + 1;
-      do --layer;
-      while (layer >= 0 && !net_.layers[size_t(layer)].wants_backward_weights);
-      emit_activation_gradients(layer, above, true);
-      emit_activation_gradients(layer, above, false);
-    }
-  }
-
-  [[nodiscard]] std::vector<ActivationGradientPiece> pieces_of(int layer) const {
-    const Layer& l = net_.layers[size_t(layer)];
-    if (!l.wants_backward_weights) return {};
-    return gradient_pieces(parts_, shares_.of(layer).size(), row_bytes(net_, l.outputs[0]));
-  }
-
-  // Down from layer `above` - 1 to the errors of `layer`'s outputs, which are sent (-1: to the
-  // end): of E's own rows, or of others'. While those of some rows are on their way, the next are
-  // computed.
-  void emit_activation_gradients(int layer, int above, bool own) {
-    const std::vector<ActivationGradientPiece> pieces =
-        layer < 0 ? std::vector<ActivationGradientPiece>() : pieces_of(layer);
-    for (size_t part = 0; part < parts_.size(); ++part) {
-      if (parts_[part].is_own() != own) continue;
-      const std::vector<Rows> passes = passes_pieces(net_, layer, above)
-                                           ? pass_rows(parts_, part, pieces)
-                                           : std::vector<Rows>{parts_[part].rows};
-      for (const Rows& rows : passes) {
-        for (int l = above; l-- > layer + 1;) {
-          if (!net_.layers[size_t(l)].wants_backward_data) continue;
-          emit_pass(places_[part].place, l, rows);
-        }
-        for (const ActivationGradientPiece& piece : pieces) {
-          if (piece.part != part || piece.rows.begin < rows.begin || piece.rows.end > rows.end) {
-            continue;
-          }
-          send_activation_gradients(layer, piece, shares_.of(layer)[piece.target].device);
-        }
-      }
-    }
-  }
-
-  void emit_pass(int place, int layer, Rows rows) {
-    const bool is_whole = rows.count() == builder_.rows(place).count();
-    int use = -1;
-    if (is_whole) {
-      use = builder_.binding(place, layer);
-    } else {
-      PlanBinding some = builder_.describe(place, layer);
-      builder_.slice_rows(some, place, rows);
-      use = builder_.add_binding(std::move(some));
-    }
-    builder_.emit_pass(builder_.label(LayerPass::backward_data, layer, place) +
-                           (is_whole ? "" : fmt::format(", rows {}-{}", rows.begin, rows.end)),
-                       Stage::backward_data, {use, LayerPass::backward_data, false});
-  }
-
-  void emit_weights(int layer) {
-    const std::vector<WeightShare>& shares = shares_.of(layer);
-    for (size_t i = 0; i < shares.size(); ++i) {
-      const int place = weight_place(shares[i].device).place;
-      if (!takes_pieces(layer)) {
-        if (shares[i].is_slice) {
-          emit_gradients(layer, shares[i], builder_.rows(place), false);
-        } else {
-          builder_.emit_backward_weights(place, layer, Stage::backward_weights);
-        }
-        continue;
-      }
-      bool adds = false;
-      for (const ActivationGradientPiece& piece : pieces_of(layer)) {
-        if (piece.target != i) continue;
-        emit_gradients(layer, shares[i], piece.rows, adds);
-        adds = true;
-      }
-    }
-    for (const WeightShare& share : shares) emit_update(layer, share);
-  }
-
-  void emit_gradients(int layer, const WeightShare& share, Rows rows, bool adds) {
-    const int place = weight_place(share.device).place;
-    PlanBinding use = builder_.describe(place, layer);
-    const bool is_whole = rows.count() == builder_.rows(place).count();
-    if (!is_whole) builder_.slice_rows(use, place, rows);
-    if (share.is_slice) builder_.slice_outputs(use, share.begin, share.end);
-    builder_.emit_pass(builder_.label(LayerPass::backward_weights, layer, place) +
-                           (is_whole ? "" : fmt::format(", rows {}-{}", rows.begin, rows.end)),
-                       Stage::backward_weights,
-                       {builder_.add_binding(std::move(use)), LayerPass::backward_weights, adds});
-  }
-
-  void emit_update(int layer, const WeightShare& share) {
-    const std::string& name = net_.layers[size_t(layer)].name;
-    if (share.is_slice) {
-      builder_.emit_update(fmt::format("update {} @{}", name, share.device), Stage::update_weights,
-                           share.device, builder_.parts_of(layer, share.begin, share.end),
-                           StreamKind::update);
-      return;
-    }
-    updates_.add(share.device, Stage::update_weights, name, weights_completed_by(net_, layer));
-  }
-
-  AsymmetricGroups groups_;
-  WeightShares shares_;
-  PlanBuilder builder_;
-  const Net& net_;
-  Updates updates_;
-  std::vector<ActivationGradientRows> parts_;
-  std::vector<Place> places_;  // parts_', then W's
+struct Candidate {
+  Plan plan;
+  double bound = 0;  // seconds that no order of its tasks can pass
 };
+
+std::vector<Candidate> candidates(const StrategyInputs& inputs, const AsymmetricOptions& options) {
+  std::vector<Division> divisions{Division::slices, Division::slices_of_large, Division::whole};
+  if (const auto given = given_division(inputs, options.slices)) divisions = {*given};
+  std::vector<Candidate> result;
+  for (const AsymmetricGroups& groups : possible_groups(inputs, options.groups)) {
+    // One device of W has all of each layer, however they are divided.
+    const size_t ways = groups.weights.size() > 1 ? divisions.size() : 1;
+    for (size_t way = 0; way < ways; ++way) {
+      Candidate candidate{asymmetric_plan(inputs, groups, divisions[way])};
+      candidate.bound = bounds_of(*inputs.net, candidate.plan, *inputs.costs, inputs.link.bandwidth,
+                                  inputs.topology)
+                            .step();
+      result.push_back(std::move(candidate));
+    }
+  }
+  std::stable_sort(result.begin(), result.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.bound < b.bound; });
+  return result;
+}
+
+// Fewer for a large plan, whose attempts take longer: as many as together simulate so many tasks.
+int attempts(const Plan& plan, size_t simulated, int most) {
+  return std::clamp(static_cast<int>(simulated / (plan.tasks.size() + 1)), 1, most);
+}
+int quick_attempts(const Plan& plan) {
+  return attempts(plan, 8000, 6);
+}
+int thorough_attempts(const Plan& plan) {
+  return attempts(plan, 30000, 30);
+}
+
+Plan build(const StrategyInputs& inputs) {
+  std::vector<Candidate> all = candidates(inputs, asymmetric_options().read(inputs.options));
+  const auto model_of = [&](const Plan& plan) {
+    return StepModel(*inputs.net, plan, *inputs.costs, inputs.link, inputs.topology);
+  };
+  struct Tried {
+    Candidate* of;
+    OrderedStep step;
+  };
+  const auto is_faster = [](const Tried& a, const Tried& b) {
+    return a.step.times.step_seconds < b.step.times.step_seconds;
+  };
+  constexpr size_t most_tried = 6;  // of many groups: those with the smallest bounds
+  std::vector<Tried> tried;         // fastest first
+  for (Candidate& candidate : all) {
+    if (tried.size() == most_tried) break;
+    if (!tried.empty() && candidate.bound >= tried.front().step.times.step_seconds) break;
+    tried.push_back({&candidate, list_schedule(model_of(candidate.plan),
+                                               quick_attempts(candidate.plan), candidate.bound)});
+    std::stable_sort(tried.begin(), tried.end(), is_faster);
+  }
+  if (tried.size() > 2) tried.resize(2);
+  for (Tried& close : tried) {
+    const Plan& plan = close.of->plan;
+    if (close.of->bound >= tried.front().step.times.step_seconds) continue;
+    close.step = list_schedule(model_of(plan), thorough_attempts(plan), close.of->bound);
+  }
+  const Tried& best = *std::min_element(tried.begin(), tried.end(), is_faster);
+  reorder(best.of->plan, best.step.order);
+  return std::move(best.of->plan);
+}
+
+std::vector<StrategyOptions> lossless_cases(int devices) {
+  std::vector<StrategyOptions> cases;
+  for (int mask = 1; mask + 1 < 1 << devices; ++mask) {
+    AsymmetricGroups groups;
+    for (int device = 0; device < devices; ++device) {
+      ((mask >> device & 1) != 0 ? groups.activations : groups.weights).push_back(device);
+    }
+    cases.push_back(asymmetric_options().write({groups.to_text(), ""}));
+  }
+  if (devices < 3) return cases;  // one device of W has all of the weights
+  for (const char* slices : {"all", "large", "none"}) {
+    cases.push_back(asymmetric_options().write({"", slices}));
+  }
+  return cases;
+}
 
 }  // namespace
 
-Plan asymmetric_plan(const StrategyInputs& inputs, const AsymmetricGroups& groups,
-                     Division division) {
-  WeightShares shares(*inputs.net, groups.weights, division);
-  Plan plan = Asymmetric(inputs, groups, std::move(shares)).build();
-  plan.roles.slices = to_text(division);
-  plan.notes.push_back("slices: " + plan.roles.slices);
-  return plan;
+const OptionTable<AsymmetricOptions>& asymmetric_options() {
+  static const auto table = [] {
+    StrategyOption groups = text_option(
+        "--groups",
+        "devices that compute gradients of activations (E) and of weights (W), as E=0,2/W=1,3 "
+        "(default: by topology or costs)");
+    groups.frees = {"slices"};
+    groups.fits_devices = true;
+    StrategyOption slices = word_option("--slices",
+                                        "layers whose weights the devices of W divide, the others "
+                                        "being one device's each: all, large "
+                                        "or none (default: by costs)",
+                                        {"all", "large", "none"});
+    slices.fits_devices = true;
+    return OptionTable<AsymmetricOptions>()
+        .add(std::move(groups), &AsymmetricOptions::groups)
+        .add(std::move(slices), &AsymmetricOptions::slices);
+  }();
+  return table;
+}
+
+Strategy asymmetric_strategy() {
+  Strategy strategy;
+  strategy.name = "asymmetric";
+  strategy.summary = "one group of devices computes activation gradients, the other weights";
+  strategy.options = asymmetric_options().options();
+  strategy.build = &build;
+  strategy.lossless_cases = &lossless_cases;
+  return strategy;
 }
 
 }  // namespace tandem

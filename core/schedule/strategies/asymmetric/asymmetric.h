@@ -1,14 +1,22 @@
-// The plans of the strategy `asymmetric`, one for each way to divide devices and weights; which of
-// them the strategy takes is chosen in asymmetric_choice.cpp.
+// The strategy `asymmetric` (docs/design/strategies.md §4): after a forward pass on all devices,
+// group E computes the activation gradients, layer after layer, and group W the gradients of the
+// weights and the updates that follow. Which devices are in which group, how W divides the weights,
+// and in which order the tasks stand, the costs and links decide where nothing is given.
 #pragma once
 
-#include "core/schedule/strategies/asymmetric/asymmetric_groups.h"
-#include "core/schedule/strategies/common/weight_shares.h"
+#include <string>
+
+#include "core/schedule/strategies/strategy.h"
 
 namespace tandem {
 
-// In the order in which it is emitted, which is a valid one and no more.
-[[nodiscard]] Plan asymmetric_plan(const StrategyInputs& inputs, const AsymmetricGroups& groups,
-                                   Division division);
+struct AsymmetricOptions {
+  std::string groups;  // "E=0,2/W=1,3"; "": chosen
+  std::string slices;  // "all", "large", "none"; "": chosen
+};
+[[nodiscard]] const OptionTable<AsymmetricOptions>& asymmetric_options();
+
+// It needs two devices or more, and a net whose layers each work on single samples.
+[[nodiscard]] Strategy asymmetric_strategy();
 
 }  // namespace tandem

@@ -1,5 +1,7 @@
 #include "core/schedule/strategies/asymmetric/asymmetric_rows.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -19,11 +21,11 @@ class Remaining {
   }
 
   // At most `count` of one device, of that which reaches `to` fastest; none: there are none left.
-  ActivationGradientRows take(int to, int64_t count) {
+  BackwardRows take(int to, int64_t count) {
     constexpr int64_t message = int64_t{1} << 20;
-    ActivationGradientRows* nearest = nullptr;
+    BackwardRows* nearest = nullptr;
     double least = std::numeric_limits<double>::infinity();
-    for (ActivationGradientRows& rows : left_) {
+    for (BackwardRows& rows : left_) {
       const double seconds = transfer_seconds(inputs_, rows.device, to, message);
       if (rows.rows.count() == 0 || seconds >= least) continue;
       least = seconds;
@@ -31,32 +33,36 @@ class Remaining {
     }
     if (nearest == nullptr) return {to, {}, -1};
     const int64_t end = std::min(nearest->rows.begin + count, nearest->rows.end);
-    const ActivationGradientRows taken{to, {nearest->rows.begin, end}, nearest->device};
+    const BackwardRows taken{to, {nearest->rows.begin, end}, nearest->device};
     nearest->rows.begin = end;
     return taken;
   }
 
  private:
   const StrategyInputs& inputs_;
-  std::vector<ActivationGradientRows> left_;
+  std::vector<BackwardRows> left_;
 };
 
 }  // namespace
 
-std::vector<ActivationGradientRows> error_rows(const StrategyInputs& inputs,
-                                               const AsymmetricGroups& groups) {
-  const auto devices = static_cast<int>(groups.errors.size());
+std::string AsymmetricGroups::to_text() const {
+  return fmt::format("E={}/W={}", fmt::join(activations, ","), fmt::join(weights, ","));
+}
+
+std::vector<BackwardRows> backward_rows(const StrategyInputs& inputs,
+                                        const AsymmetricGroups& groups) {
+  const auto devices = static_cast<int>(groups.activations.size());
   Remaining remaining(inputs, groups.weights);
-  std::vector<ActivationGradientRows> result;
+  std::vector<BackwardRows> result;
   for (int i = 0; i < devices; ++i) {
-    const int device = groups.errors[size_t(i)];
-    const Rows own = share(inputs.net->batch, inputs.devices, device);
+    const int device = groups.activations[size_t(i)];
+    const Interval own = share(inputs.net->batch, inputs.devices, device);
     result.push_back({device, own, device});
     const bool is_last = i == devices - 1;
     int64_t wanted =
         is_last ? inputs.net->batch : share(inputs.net->batch, devices, i).count() - own.count();
     while (wanted > 0) {
-      const ActivationGradientRows taken = remaining.take(device, wanted);
+      const BackwardRows taken = remaining.take(device, wanted);
       if (taken.rows.count() == 0) break;
       wanted -= taken.rows.count();
       result.push_back(taken);
@@ -65,49 +71,48 @@ std::vector<ActivationGradientRows> error_rows(const StrategyInputs& inputs,
   return result;
 }
 
-std::vector<ActivationGradientPiece> gradient_pieces(
-    const std::vector<ActivationGradientRows>& parts, size_t targets, int64_t row_bytes) {
-  constexpr int64_t piece_bytes = int64_t{4} << 20, most_pieces = 8;
-  std::vector<std::vector<ActivationGradientPiece>>
-      by_device;  // in the order in which they are computed
+std::vector<GradientMessage> gradient_messages(const std::vector<BackwardRows>& parts,
+                                               size_t targets, int64_t row_bytes) {
+  constexpr int64_t message_bytes = int64_t{4} << 20, most_messages = 8;
+  std::vector<std::vector<GradientMessage>> by_device;  // in the order in which they are computed
   for (size_t part = 0; part < parts.size(); ++part) {
     if (part == 0 || parts[part].device != parts[part - 1].device) by_device.emplace_back();
     const int64_t count = parts[part].rows.count();
-    const int64_t pieces =
-        std::min({(count * row_bytes + piece_bytes - 1) / piece_bytes, most_pieces, count});
-    for (int64_t i = 0; i < std::max(pieces, int64_t{1}); ++i) {
-      const Rows some =
-          share(count, static_cast<int>(std::max(pieces, int64_t{1})), static_cast<int>(i));
+    const int64_t messages =
+        std::min({(count * row_bytes + message_bytes - 1) / message_bytes, most_messages, count});
+    for (int64_t i = 0; i < std::max(messages, int64_t{1}); ++i) {
+      const Interval some =
+          share(count, static_cast<int>(std::max(messages, int64_t{1})), static_cast<int>(i));
       const int64_t begin = parts[part].rows.begin;
       by_device.back().push_back({part, 0, {begin + some.begin, begin + some.end}});
     }
   }
   size_t most = 0;
-  for (const auto& pieces : by_device) most = std::max(most, pieces.size());
-  std::vector<ActivationGradientPiece> result;
+  for (const auto& messages : by_device) most = std::max(most, messages.size());
+  std::vector<GradientMessage> result;
   for (size_t number = 0; number < most; ++number) {
     for (size_t round = 0; round < targets; ++round) {
       for (size_t device = 0; device < by_device.size(); ++device) {
         if (number >= by_device[device].size()) continue;
-        ActivationGradientPiece piece = by_device[device][number];
-        piece.target = (device + round) % targets;
-        result.push_back(piece);
+        GradientMessage message = by_device[device][number];
+        message.target = (device + round) % targets;
+        result.push_back(message);
       }
     }
   }
   return result;
 }
 
-std::vector<Rows> pass_rows(const std::vector<ActivationGradientRows>& parts, size_t part,
-                            const std::vector<ActivationGradientPiece>& pieces) {
+std::vector<Interval> pass_rows(const std::vector<BackwardRows>& parts, size_t part,
+                                const std::vector<GradientMessage>& messages) {
   constexpr int64_t least = 64;
-  std::vector<Rows> result;
-  for (const ActivationGradientPiece& piece : pieces) {
-    if (piece.part != part || piece.target != pieces.front().target) continue;
+  std::vector<Interval> result;
+  for (const GradientMessage& message : messages) {
+    if (message.part != part || message.target != messages.front().target) continue;
     if (!result.empty() && result.back().count() < least) {
-      result.back().end = piece.rows.end;
+      result.back().end = message.rows.end;
     } else {
-      result.push_back(piece.rows);
+      result.push_back(message.rows);
     }
   }
   if (result.empty()) return {parts[part].rows};
@@ -119,20 +124,20 @@ std::vector<Rows> pass_rows(const std::vector<ActivationGradientRows>& parts, si
   return result;
 }
 
-bool passes_pieces(const Net& net, int layer, int above) {
+bool passes_some_rows(const Net& net, int layer, int above) {
   const auto takes = [](const Layer& l) {
     return !l.has(TANDEM_LOSS) && (!l.wants_backward_data || l.has(TANDEM_SAVES_NOTHING));
   };
   return std::all_of(net.layers.begin() + layer + 1, net.layers.begin() + above, takes);
 }
 
-std::vector<Rows> message_rows(Rows rows, int64_t row_bytes) {
+std::vector<Interval> message_rows(Interval rows, int64_t row_bytes) {
   constexpr int64_t message_bytes = int64_t{2} << 20, most = 8;
   const int64_t wanted = (rows.count() * row_bytes + message_bytes - 1) / message_bytes;
   const auto count = static_cast<int>(std::max(std::min({wanted, most, rows.count()}), int64_t{1}));
-  std::vector<Rows> result;
+  std::vector<Interval> result;
   for (int i = 0; i < count; ++i) {
-    const Rows some = share(rows.count(), count, i);
+    const Interval some = share(rows.count(), count, i);
     result.push_back({rows.begin + some.begin, rows.begin + some.end});
   }
   return result;

@@ -1,18 +1,26 @@
-// Which rows of the batch each device of E computes errors for, and the pieces in which they travel
-// to W, so that W begins before E has all of a layer's.
+// Which rows of the batch each device of E goes backward over, and the messages in which their
+// activation gradients travel to W, so that W begins before E has all of a layer's.
 #pragma once
 
+#include <string>
 #include <vector>
 
-#include "core/schedule/strategies/asymmetric/asymmetric_groups.h"
+#include "core/base/interval.h"
+#include "core/schedule/builder/strategy_inputs.h"
 
 namespace tandem {
 
-// Rows that a device of E computes errors for: those that it went forward over, for which it has
-// everything, and those of a device of W.
-struct ActivationGradientRows {
+struct AsymmetricGroups {
+  // Devices: group E computes the gradients of activations, group W those of weights.
+  std::vector<int> activations, weights;
+  [[nodiscard]] std::string to_text() const;  // "E=0,2/W=1,3"
+};
+
+// Rows that a device of E goes backward over: those that it went forward over, for which it has
+// everything, or those of a device of W.
+struct BackwardRows {
   int device = 0;
-  Rows rows;
+  Interval rows;
   int forward_on = 0;  // the device that went forward over them
   [[nodiscard]] bool is_own() const { return device == forward_on; }
 };
@@ -20,31 +28,30 @@ struct ActivationGradientRows {
 // All of the batch, every row once; each device of E has its own and of W's, which it takes from
 // the nearest, so many that all have as many, or one more or less. By device, its own first.
 // Forward passes are over share(batch, devices, device).
-[[nodiscard]] std::vector<ActivationGradientRows> error_rows(const StrategyInputs& inputs,
-                                                             const AsymmetricGroups& groups);
+[[nodiscard]] std::vector<BackwardRows> backward_rows(const StrategyInputs& inputs,
+                                                      const AsymmetricGroups& groups);
 
-// Some of the rows of part `part` (of error_rows) on their way to target `target`.
-struct ActivationGradientPiece {
+// The gradients of some rows of part `part` (of backward_rows) on their way to target `target`.
+struct GradientMessage {
   size_t part = 0, target = 0;
-  Rows rows;
+  Interval rows;
 };
-// The order in which pieces of a tensor, of `row_bytes` a row, leave for `targets` devices: every
-// device sends one while another receives one. A piece has about 4 MiB unless that makes more than
-// eight of a part.
-[[nodiscard]] std::vector<ActivationGradientPiece> gradient_pieces(
-    const std::vector<ActivationGradientRows>& parts, size_t targets, int64_t row_bytes);
+// The messages of a tensor of `row_bytes` a row, in the order in which they leave for `targets`
+// devices: every device sends one while another receives one. A message has about 4 MiB, unless
+// that makes more than eight of a part.
+[[nodiscard]] std::vector<GradientMessage> gradient_messages(const std::vector<BackwardRows>& parts,
+                                                             size_t targets, int64_t row_bytes);
 
-// The rows of a part that are gone backward over at once: whole pieces of it, each of at least 64
-// rows, since fewer take a device longer than their share.
-[[nodiscard]] std::vector<Rows> pass_rows(const std::vector<ActivationGradientRows>& parts,
-                                          size_t part,
-                                          const std::vector<ActivationGradientPiece>& pieces);
+// The rows of a part that one pass goes backward over: whole messages of it, at least 64 rows each,
+// since fewer rows take a device longer than their share.
+[[nodiscard]] std::vector<Interval> pass_rows(const std::vector<BackwardRows>& parts, size_t part,
+                                              const std::vector<GradientMessage>& messages);
 
 // Whether the layers between `layer` and `above` can go backward over some of their rows.
-[[nodiscard]] bool passes_pieces(const Net& net, int layer, int above);
+[[nodiscard]] bool passes_some_rows(const Net& net, int layer, int above);
 
 // Rows in messages of about 2 MiB, at most eight: what is more urgent waits for one of them only.
-[[nodiscard]] std::vector<Rows> message_rows(Rows rows, int64_t row_bytes);
+[[nodiscard]] std::vector<Interval> message_rows(Interval rows, int64_t row_bytes);
 
 // Of a row of a tensor, by its dtype.
 [[nodiscard]] int64_t row_bytes(const Net& net, int tensor);

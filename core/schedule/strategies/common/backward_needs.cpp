@@ -75,7 +75,7 @@ class Search {
     if (!layer.has(TANDEM_BACKWARD_READS_OUTPUTS) || reports(layer)) return;
     for (const int output : layer.outputs) want(output);
   }
-  // What runs in place behind a layer that runs again has to follow it.
+  // What runs in place after a layer that runs again has to run again, too.
   void run_chain_again(const std::vector<int>& chain) {
     bool follows = false;
     for (const int layer : chain) {

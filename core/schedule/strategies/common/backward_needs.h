@@ -1,5 +1,6 @@
-// What must be at a place that goes backward without having gone forward there: the tensors to be
-// sent to it, and the layers whose forward pass has to run again because it leaves saved memory.
+// What a device needs to go backward over rows that it has not gone forward over: the tensors that
+// are sent to it, and the layers whose forward pass runs again because it saves memory for
+// backward.
 #pragma once
 
 #include <set>
@@ -10,7 +11,7 @@
 namespace tandem {
 
 struct BackwardNeeds {
-  // For each layer the tensors to be sent when it is done, before a layer behind it can run in
+  // For each layer the tensors to be sent when it is done, before a later layer can run in
   // place over them.
   std::vector<std::vector<int>> after;
   std::vector<int> again;  // layers, in order

@@ -41,13 +41,13 @@ std::vector<std::vector<BroadcastRoute>> broadcast_routes(const StrategyInputs& 
                                                           LinkLoads loads,
                                                           const std::vector<int>& owners,
                                                           const std::vector<double>& bytes,
-                                                          int pieces) {
+                                                          int parts) {
   const std::vector<std::vector<int>> candidates = lines(inputs);
   LinkLoads weights(inputs.link.bandwidth, inputs.topology);
   std::vector<std::vector<BroadcastRoute>> routes(owners.size());
-  for (int piece = 0; piece < pieces; ++piece) {
+  for (int part = 0; part < parts; ++part) {
     for (size_t i = 0; i < owners.size(); ++i) {
-      const double each = bytes[i] / pieces;
+      const double each = bytes[i] / parts;
       const std::vector<int>* best = nullptr;
       constexpr double never = std::numeric_limits<double>::infinity();
       std::pair<double, double> least{never, never};

@@ -1,5 +1,5 @@
-// The ways by which what one device has reaches all others: along lines of devices, each of which
-// hands on what it has received, chosen so that no link is much busier than the others.
+// The routes of a broadcast: lines of devices, each of which hands on what it has received, chosen
+// so that no link is much busier than the others.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace tandem {
 
-// Of one piece: the devices in the order of its line, on which its owner sends both ways.
+// Devices in the order of the line, along which the owner sends both ways.
 struct BroadcastRoute {
   std::vector<int> line;
 };
@@ -17,11 +17,11 @@ struct BroadcastRoute {
 // What the bytes of `owner`, both ways along the line, add to the links' loads.
 void add_line(LinkLoads& loads, const std::vector<int>& line, int owner, double bytes);
 
-// One route for each of the `pieces` of every owner's bytes, by owner, then piece. Each is the one
+// One route for each of the `parts` of every owner's bytes, by owner, then part. Each is the one
 // that leaves the busiest link least busy, of such the evenest, given `loads` (what else the links
 // carry in a step) and the routes before it.
 [[nodiscard]] std::vector<std::vector<BroadcastRoute>> broadcast_routes(
     const StrategyInputs& inputs, LinkLoads loads, const std::vector<int>& owners,
-    const std::vector<double>& bytes, int pieces);
+    const std::vector<double>& bytes, int parts);
 
 }  // namespace tandem

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/schedule/plan/buffers.h"
 
 namespace tandem {
 
@@ -24,27 +25,18 @@ std::vector<int> first_users(const Net& net) {
   return users;
 }
 
-int64_t begin_of(const WeightArray& array) {
-  return array.offset * 4;
-}
-int64_t end_of(const WeightArray& array) {
-  return (array.offset + array.count) * 4;
-}
-
 // Whether the array lies next to the bucket, on either side.
 bool is_neighbour(const Bucket& bucket, const WeightArray& array) {
-  const int64_t before = bucket.range.offset - end_of(array);
-  const int64_t behind = begin_of(array) - (bucket.range.offset + bucket.range.bytes);
-  return std::max(before, behind) <= largest_gap;
+  const Interval bytes = buffers::bytes_of(array);
+  const int64_t gap = std::max(bucket.range.begin - bytes.end, bytes.begin - bucket.range.end);
+  return gap <= largest_gap;
 }
 
 void add(Bucket& bucket, const Net& net, int weight, int layer) {
-  const WeightArray& array = net.weights[size_t(weight)];
-  const bool is_first = bucket.weights.empty();
-  const int64_t begin = is_first ? begin_of(array) : std::min(bucket.range.offset, begin_of(array));
-  const int64_t end =
-      is_first ? end_of(array) : std::max(bucket.range.offset + bucket.range.bytes, end_of(array));
-  bucket.range = {begin, end - begin};
+  const Interval bytes = buffers::bytes_of(net.weights[size_t(weight)]);
+  bucket.range = bucket.weights.empty() ? bytes
+                                        : Interval{std::min(bucket.range.begin, bytes.begin),
+                                                   std::max(bucket.range.end, bytes.end)};
   bucket.layer = layer;
   bucket.weights.push_back(weight);
 }
@@ -81,7 +73,7 @@ std::vector<Bucket> make_buckets(const Net& net, int64_t bytes) {
     const int layer = users[size_t(weight)];
     // A layer's arrays are complete together, so they never make a bucket too large.
     const bool fits = !buckets.empty() &&
-                      (buckets.back().range.bytes < bytes || buckets.back().layer == layer) &&
+                      (buckets.back().range.count() < bytes || buckets.back().layer == layer) &&
                       is_neighbour(buckets.back(), net.weights[size_t(weight)]);
     if (!fits) buckets.emplace_back();
     add(buckets.back(), net, weight, layer);
@@ -97,56 +89,51 @@ std::vector<Bucket> make_buckets(const Net& net, int64_t bytes) {
   return buckets;
 }
 
-WeightRange slice_of(const WeightRange& range, int64_t begin, int64_t bytes) {
-  return {range.offset + begin, bytes};
-}
-
-WeightRange slice_of(const WeightRange& range, int index, int count) {
-  const int64_t units = (range.bytes + alignment - 1) / alignment;
-  const Rows share_of = share(units, count, index);
-  const int64_t begin = std::min(share_of.begin * alignment, range.bytes);
-  const int64_t end = std::min(share_of.end * alignment, range.bytes);
-  return slice_of(range, begin, end - begin);
+Interval slice_of(Interval range, int index, int count) {
+  const int64_t units = (range.count() + alignment - 1) / alignment;
+  const Interval slice = share(units, count, index);
+  return {std::min(range.begin + slice.begin * alignment, range.end),
+          std::min(range.begin + slice.end * alignment, range.end)};
 }
 
 std::vector<Move> order_moves(const std::vector<Bucket>& buckets, const MoveTimes& times,
-                              bool duplex, bool returns_last) {
+                              bool duplex, bool broadcasts_last) {
   constexpr double never = std::numeric_limits<double>::infinity();
   std::vector<Move> moves;
   std::vector<double> reduced(buckets.size(), never);
-  std::vector<bool> returned(buckets.size(), false);
-  double now = 0, inwards_free = 0;  // `now` is of the links that weights go back on
+  std::vector<bool> is_sent(buckets.size(), false);
+  double now = 0, gradients_free = 0;  // `now` is of the links that weights travel on
   size_t next = 0;
   const auto reduce_next = [&] {
-    const double begin = std::max({inwards_free, times.ready[next], duplex ? 0.0 : now});
-    inwards_free = reduced[next] = begin + times.reduction[next];
+    const double begin = std::max({gradients_free, times.ready[next], duplex ? 0.0 : now});
+    gradients_free = reduced[next] = begin + times.reduction[next];
     if (!times.update.empty()) reduced[next] += times.update[next];
-    if (!duplex) now = inwards_free;
+    if (!duplex) now = gradients_free;
     moves.push_back({static_cast<int>(next++), false});
   };
   while (moves.size() < 2 * buckets.size()) {
     const bool has_ready = next < buckets.size() && times.ready[next] <= now;
     int chosen = -1;
     for (size_t i = 0; i < buckets.size(); ++i) {
-      if (returned[i] || reduced[i] > now) continue;
+      if (is_sent[i] || reduced[i] > now) continue;
       if (chosen < 0 || buckets[i].layer < buckets[size_t(chosen)].layer) {
         chosen = static_cast<int>(i);
       }
     }
-    const bool all_in = next == buckets.size() && (buckets.empty() || inwards_free <= now);
-    const bool may_return = chosen >= 0 && (!returns_last || all_in);
-    if (next < buckets.size() && (has_ready || !may_return)) {
+    const bool all_in = next == buckets.size() && (buckets.empty() || gradients_free <= now);
+    const bool may_broadcast = chosen >= 0 && (!broadcasts_last || all_in);
+    if (next < buckets.size() && (has_ready || !may_broadcast)) {
       reduce_next();
-    } else if (may_return) {
-      now += times.back[size_t(chosen)];
-      returned[size_t(chosen)] = true;
+    } else if (may_broadcast) {
+      now += times.broadcast[size_t(chosen)];
+      is_sent[size_t(chosen)] = true;
       moves.push_back({chosen, true});
     } else {
       const double next_reduced = *std::min_element(
           reduced.begin(), reduced.end(),
           [&](double a, double b) { return (a > now ? a : never) < (b > now ? b : never); });
-      now = returns_last ? std::max(inwards_free, next_reduced > now ? next_reduced : now)
-                         : next_reduced;
+      now = broadcasts_last ? std::max(gradients_free, next_reduced > now ? next_reduced : now)
+                            : next_reduced;
     }
   }
   return moves;

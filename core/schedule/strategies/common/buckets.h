@@ -16,38 +16,38 @@ struct Bucket {
   std::string name;          // of its layers: "conv1", "fc7..fc8"
   int layer = -1;            // the first of the net that uses it: whose backward completes the
                              // gradient, and whose forward first needs the new weights
-  std::vector<int> weights;  // trained arrays, in the order of their places
-  WeightRange range;         // with small arrays between them that are not trained
+  std::vector<int> weights;  // trained arrays, in the order of their offsets
+  Interval range;            // with small arrays between them that are not trained
 };
 
 // All trained arrays, in the order in which their gradients are complete. A bucket takes more
 // layers while it has fewer than `bytes`; an array is never divided. Error if the net has none.
 [[nodiscard]] std::vector<Bucket> make_buckets(const Net& net, int64_t bytes);
 
-// `bytes` of a range, from `begin` of it.
-[[nodiscard]] WeightRange slice_of(const WeightRange& range, int64_t begin, int64_t bytes);
 // Slice `index` of `count`: equal but for multiples of 64 bytes; the last ones may be empty.
-[[nodiscard]] WeightRange slice_of(const WeightRange& range, int index, int count);
+[[nodiscard]] Interval slice_of(Interval range, int index, int count);
 
-// A bucket's gradients on their way in, or its weights on their way back.
+// A bucket's reduction, or the broadcast of its new weights.
 struct Move {
   int bucket = 0;
-  bool is_return = false;
+  bool is_broadcast = false;
   friend bool operator==(const Move&, const Move&) = default;
 };
 
 struct MoveTimes {                // seconds after the begin of backward
   std::vector<double> ready;      // by bucket: its gradient is complete
   std::vector<double> reduction;  // by bucket: how long its gradients take the links
-  std::vector<double> back;       // ... its weights
+  std::vector<double> broadcast;  // ... its weights
   std::vector<double> update{};   // from its gradients' arrival to its new weights; empty: no time
 };
 
-// The order in which moves take the links. Gradients go first, as they become ready: what they are
-// waited for is the step's end. While none is ready, weights go back, those of the lowest layer
-// first, because the next forward needs them first. With `duplex` both directions have links of
-// their own. With `returns_last` no weights go back before all gradients are in.
+// The order in which moves take the links. Gradients go first, as they become ready, because the
+// end of the step waits for them. While none is ready, new weights are broadcast, those of the
+// lowest layer first, because the next forward needs them first. With `duplex` reductions and
+// broadcasts have links of their own. With `broadcasts_last` no weights travel before all gradients
+// are in.
 [[nodiscard]] std::vector<Move> order_moves(const std::vector<Bucket>& buckets,
-                                            const MoveTimes& times, bool duplex, bool returns_last);
+                                            const MoveTimes& times, bool duplex,
+                                            bool broadcasts_last);
 
 }  // namespace tandem

@@ -1,20 +1,23 @@
 #include "core/schedule/strategies/common/collectives.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
+#include "core/schedule/strategies/common/ring_group.h"
 #include "plugins/simulation.h"
 
 namespace tandem {
 
 namespace {
 
-// Gradients come together on the master, which alone updates.
-class ToMaster : public Collective {
+// Gradients come together on the root, which alone updates.
+class ToRoot : public Collective {
  public:
-  explicit ToMaster(PlanBuilder& builder)
+  explicit ToRoot(PlanBuilder& builder)
       : builder_(builder), order_(device_order(builder.inputs())) {}
 
   void emit_update(const Bucket& bucket) override {
@@ -28,11 +31,11 @@ class ToMaster : public Collective {
     builder_.emit_norms(fmt::format("norms {} @0", bucket.name), Stage::update, 0, bucket.weights,
                         StreamKind::update);
   }
-  void emit_return(const Bucket& bucket, int source, int target) {
+  void emit_copy(const Bucket& bucket, int source, int target) {
     builder_.emit_transfer(
-        "return " + bucket.name, Stage::broadcast_weights, bucket.layer, source, target,
+        "broadcast " + bucket.name, Stage::broadcast_weights, bucket.layer, source, target,
         {{builder_.weights(source, bucket.range), builder_.weights(target, bucket.range)}},
-        When::last_batch, full_duplex);
+        When::last_micro_batch, full_duplex);
   }
   [[nodiscard]] int devices() const { return builder_.devices(); }
 
@@ -40,9 +43,9 @@ class ToMaster : public Collective {
   std::vector<int> order_;
 };
 
-class Serial final : public ToMaster {
+class Serial final : public ToRoot {
  public:
-  using ToMaster::ToMaster;
+  using ToRoot::ToRoot;
 
   void emit_reduction(const Bucket& bucket) override {
     std::vector<Region> received;
@@ -50,31 +53,31 @@ class Serial final : public ToMaster {
       received.push_back(builder_.received_gradients(device, bucket.range));
       builder_.emit_transfer("reduce " + bucket.name, Stage::reduce_gradients, bucket.layer, device,
                              0, {{builder_.gradients(device, bucket.range), received.back()}},
-                             When::last_batch, full_duplex);
+                             When::last_micro_batch, full_duplex);
     }
     if (!received.empty()) {
       builder_.emit_add(fmt::format("add {} @0", bucket.name), Stage::reduce_gradients,
                         {0, StreamKind::update}, builder_.gradients(0, bucket.range),
-                        std::move(received), When::last_batch);
+                        std::move(received), When::last_micro_batch);
     }
     emit_norms(bucket);
   }
-  void emit_return(const Bucket& bucket) override {
-    for (int device = 1; device < devices(); ++device) ToMaster::emit_return(bucket, 0, device);
+  void emit_broadcast(const Bucket& bucket) override {
+    for (int device = 1; device < devices(); ++device) emit_copy(bucket, 0, device);
   }
   [[nodiscard]] bool is_duplex() const override { return true; }
   [[nodiscard]] double seconds(const Bucket& bucket) const override {
     double sum = 0;
     for (int device = 1; device < devices(); ++device) {
-      sum += transfer_seconds(builder_.inputs(), device, 0, bucket.range.bytes);
+      sum += transfer_seconds(builder_.inputs(), device, 0, bucket.range.count());
     }
     return sum;
   }
 };
 
-class Tree final : public ToMaster {
+class Tree final : public ToRoot {
  public:
-  using ToMaster::ToMaster;
+  using ToRoot::ToRoot;
 
   void emit_reduction(const Bucket& bucket) override {
     for (int distance = 1; distance < devices(); distance *= 2) {
@@ -84,19 +87,19 @@ class Tree final : public ToMaster {
     }
     emit_norms(bucket);
   }
-  void emit_return(const Bucket& bucket) override {
+  void emit_broadcast(const Bucket& bucket) override {
     for (int distance = top(); distance > 0; distance /= 2) {
       for (int place = 0; place + distance < devices(); place += 2 * distance) {
-        ToMaster::emit_return(bucket, order_[size_t(place)], order_[size_t(place + distance)]);
+        emit_copy(bucket, order_[size_t(place)], order_[size_t(place + distance)]);
       }
     }
   }
-  // The master's send stream only gives weights back, but the others' send and receive both.
+  // The root's send stream carries weights only, but those of the others carry both.
   [[nodiscard]] bool is_duplex() const override { return devices() <= 2; }
   [[nodiscard]] double seconds(const Bucket& bucket) const override {
     double sum = 0;
     for (int distance = 1; distance < devices(); distance *= 2) {
-      sum += transfer_seconds(builder_.inputs(), order_[size_t(distance)], 0, bucket.range.bytes);
+      sum += transfer_seconds(builder_.inputs(), order_[size_t(distance)], 0, bucket.range.count());
     }
     return sum;
   }
@@ -107,10 +110,10 @@ class Tree final : public ToMaster {
         target, fmt::format("received gradients, distance {}", distance), bucket.range);
     builder_.emit_transfer("reduce " + bucket.name, Stage::reduce_gradients, bucket.layer, source,
                            target, {{builder_.gradients(source, bucket.range), received}},
-                           When::last_batch, full_duplex);
+                           When::last_micro_batch, full_duplex);
     builder_.emit_add(fmt::format("add {} of @{} @{}", bucket.name, source, target),
                       Stage::reduce_gradients, {target, StreamKind::update},
-                      builder_.gradients(target, bucket.range), {received}, When::last_batch);
+                      builder_.gradients(target, bucket.range), {received}, When::last_micro_batch);
   }
   // The largest power of two below the number of devices.
   [[nodiscard]] int top() const {
@@ -120,21 +123,78 @@ class Tree final : public ToMaster {
   }
 };
 
+// Reduce-scatter, the owner's update, all-gather. Where the solver's rule wants the norms of whole
+// gradients (LARS, clip_gradients) nobody has one of a part. Then the summed gradients are gathered
+// in place of the weights, and every device updates everything, with the same bits.
+class Ring final : public Collective {
+ public:
+  explicit Ring(PlanBuilder& builder)
+      : builder_(builder), group_(builder, device_order(builder.inputs())) {}
+
+  void emit_reduction(const Bucket& bucket) override {
+    const RingGroup::Shown shown{bucket.name, bucket.layer};
+    group_.emit_reduce_scatter(shown, bucket.range);
+    if (is_owned()) return;
+    group_.emit_all_gather(shown, bucket.range, &PlanBuilder::gradients);
+    for (int device = 0; device < devices(); ++device) {
+      builder_.emit_norms(fmt::format("norms {} @{}", bucket.name, device), Stage::update, device,
+                          bucket.weights, StreamKind::update);
+    }
+  }
+
+  void emit_update(const Bucket& bucket) override {
+    for (int place = 0; place < devices(); ++place) {
+      const int device = group_.member(place);
+      if (!is_owned()) {
+        builder_.emit_update(fmt::format("update {} @{}", bucket.name, device), Stage::update,
+                             device, bucket.weights, StreamKind::update);
+        continue;
+      }
+      for (int half = 0; half < group_.halves(bucket.range); ++half) {
+        const std::vector<WeightSlice> parts =
+            builder_.slices_in(bucket.weights, group_.slice(bucket.range, place, half));
+        if (parts.empty()) continue;
+        builder_.emit_update(
+            fmt::format("update {} {} @{}", bucket.name, RingGroup::part_name(place, half), device),
+            Stage::update, device, parts, StreamKind::update);
+      }
+    }
+  }
+
+  void emit_broadcast(const Bucket& bucket) override {
+    if (!is_owned()) return;
+    group_.emit_all_gather({bucket.name, bucket.layer, Stage::broadcast_weights}, bucket.range,
+                           &PlanBuilder::weights);
+  }
+
+  [[nodiscard]] bool updates_everywhere() const override { return true; }
+  [[nodiscard]] bool is_duplex() const override { return false; }
+  [[nodiscard]] double seconds(const Bucket& bucket) const override {
+    double slowest = 0;
+    const int64_t bytes = bucket.range.count() / devices();
+    for (int place = 0; place < devices(); ++place) {
+      slowest = std::max(slowest, transfer_seconds(builder_.inputs(), group_.member(place),
+                                                   group_.member(place + 1), bytes));
+    }
+    return slowest * (devices() - 1) * (is_owned() ? 1 : 2);
+  }
+
+ private:
+  [[nodiscard]] int devices() const { return builder_.devices(); }
+  [[nodiscard]] bool is_owned() const { return !builder_.inputs().needs_norms; }
+
+  PlanBuilder& builder_;
+  RingGroup group_;
+};
+
 }  // namespace
 
 std::unique_ptr<Collective> Collective::make(const std::string& reduction, PlanBuilder& builder) {
-  if (reduction == "serial") return make_serial(builder);
-  if (reduction == "tree") return make_tree(builder);
-  if (reduction == "ring") return make_ring(builder);
+  if (reduction == "serial") return std::make_unique<Serial>(builder);
+  if (reduction == "tree") return std::make_unique<Tree>(builder);
+  if (reduction == "ring") return std::make_unique<Ring>(builder);
   throw error("--reduce {}: unknown reduction{}; there are: serial, tree, ring", reduction,
               did_you_mean(reduction, {"serial", "tree", "ring"}));
-}
-
-std::unique_ptr<Collective> make_serial(PlanBuilder& builder) {
-  return std::make_unique<Serial>(builder);
-}
-std::unique_ptr<Collective> make_tree(PlanBuilder& builder) {
-  return std::make_unique<Tree>(builder);
 }
 
 std::vector<int> device_order(const StrategyInputs& inputs) {
@@ -160,7 +220,8 @@ std::vector<int> device_order(const StrategyInputs& inputs, const std::vector<in
 
 double transfer_seconds(const StrategyInputs& inputs, int source, int target, int64_t bytes) {
   if (inputs.topology != nullptr) return inputs.topology->seconds(source, target, bytes);
-  const double bandwidth = inputs.link.bandwidth > 0 ? inputs.link.bandwidth : timing::default_link_bandwidth;
+  const double bandwidth =
+      inputs.link.bandwidth > 0 ? inputs.link.bandwidth : timing::default_link_bandwidth;
   return inputs.link.latency + static_cast<double>(bytes) / bandwidth;
 }
 

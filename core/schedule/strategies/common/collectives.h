@@ -3,11 +3,11 @@
 // communication stream receives, its send stream sends, its update stream adds and updates: so a
 // device sends, receives and adds at once, and every link that a reduction uses can be busy all the
 // time.
-//   serial  every device sends to the master, which adds, updates, and sends the weights to each:
-//           (N - 1) x bytes through the master's links, each way.
-//   tree    pairs are added, then pairs of pairs, up to the master, and the new weights come back
+//   serial  every device sends to the root (device 0), which adds, updates, and broadcasts:
+//           (N - 1) x bytes through the root's links, each way.
+//   tree    pairs are added, then pairs of pairs, up to the root, and the new weights are broadcast
 //           down: ceil(log2 N) x bytes, each way.
-//   ring    as group_reduce.h says; a part's owner updates it, and the new parts travel around:
+//   ring    as ring_group.h says: reduce-scatter, update by each part's owner, all-gather:
 //           2 (N - 1) / N x bytes through every link, all at once.
 #pragma once
 
@@ -32,9 +32,9 @@ class Collective {
   // The solver's rule over the bucket, wherever it runs.
   virtual void emit_update(const Bucket& bucket) = 0;
   // The new weights to every device.
-  virtual void emit_return(const Bucket& bucket) = 0;
+  virtual void emit_broadcast(const Bucket& bucket) = 0;
 
-  // Devices beside the master update, so they need its found_inf flag.
+  // Devices other than the root update, so they need its found_inf flag.
   [[nodiscard]] virtual bool updates_everywhere() const = 0;
   // Gradients and weights travel on links of their own.
   [[nodiscard]] virtual bool is_duplex() const = 0;
@@ -42,7 +42,7 @@ class Collective {
   [[nodiscard]] virtual double seconds(const Bucket& bucket) const = 0;
 };
 
-// The devices in an order in which neighbours are close: the master, then always the one that the
+// The devices in an order in which neighbours are close: the root, then always the one that the
 // last reaches fastest. Without a topology: by number.
 [[nodiscard]] std::vector<int> device_order(const StrategyInputs& inputs);
 // Some of them; the first stays the first.
@@ -51,9 +51,5 @@ class Collective {
 // Seconds of a copy between two devices that meets no other, by the topology, else the link.
 [[nodiscard]] double transfer_seconds(const StrategyInputs& inputs, int source, int target,
                                       int64_t bytes);
-
-[[nodiscard]] std::unique_ptr<Collective> make_serial(PlanBuilder& builder);
-[[nodiscard]] std::unique_ptr<Collective> make_tree(PlanBuilder& builder);
-[[nodiscard]] std::unique_ptr<Collective> make_ring(PlanBuilder& builder);
 
 }  // namespace tandem

@@ -28,42 +28,42 @@ void ExtendedState::emit_update(const std::string& what, Stage stage, int device
                                 const std::vector<int>& weights) {
   const int64_t window = window_bytes();
   int number = 0;
-  for (const WeightRange& range : weight_ranges(builder_.net(), weights)) {
-    for (int64_t begin = 0; begin < range.bytes; begin += window) {
-      const WeightRange piece{range.offset + begin, std::min(window, range.bytes - begin)};
-      const std::vector<WeightPart> parts = builder_.parts_in(weights, piece);
+  for (const Interval& range : weight_ranges(builder_.net(), weights)) {
+    for (int64_t begin = range.begin; begin < range.end; begin += window) {
+      const std::vector<WeightSlice> parts =
+          builder_.slices_in(weights, {begin, std::min(begin + window, range.end)});
       if (parts.empty()) continue;
-      emit_piece(fmt::format("{} part {}", what, number++), stage, device, parts);
+      emit_part(fmt::format("{} part {}", what, number++), stage, device, parts);
     }
   }
 }
 
-void ExtendedState::emit_piece(const std::string& name, Stage stage, int device,
-                               const std::vector<WeightPart>& parts) {
-  const WeightRange range = builder_.ranges_of(parts).front();
+void ExtendedState::emit_part(const std::string& name, Stage stage, int device,
+                              const std::vector<WeightSlice>& parts) {
+  const Interval range = builder_.ranges_of(parts).front();
   const int states = builder_.inputs().solver_states;
-  const StatePlace kept = builder_.keep_state(device, range, true);
+  const StateRegion kept = builder_.keep_state(device, range, true);
   const int64_t window = window_bytes();
-  const int buffer = builder_.buffer({fmt::format("state window {}", pieces_[device]++ % 2),
+  const int buffer = builder_.buffer({fmt::format("state window {}", parts_[device]++ % 2),
                                       device,
                                       BufferKind::transient,
                                       states * window,
                                       1,
                                       {}});
-  const StatePlace here{{buffer, 0, range.bytes}, window};
+  const StateRegion here{{buffer, 0, range.count()}, window};
   std::vector<CopySegment> in, out;
   for (int i = 0; i < states; ++i) {
-    const Region there{kept.first.buffer, kept.first.offset + i * kept.stride, range.bytes};
-    const Region inside{buffer, i * window, range.bytes};
+    const Region there{kept.first.buffer, kept.first.offset + i * kept.stride, range.count()};
+    const Region inside{buffer, i * window, range.count()};
     in.push_back({there, inside});
     out.push_back({inside, there});
   }
   builder_.emit_copy(fmt::format("load state of {} @{}", name, device), Stage::load_state, -1,
-                     {{device, StreamKind::copy}}, std::move(in), When::last_batch);
+                     {{device, StreamKind::copy}}, std::move(in), When::last_micro_batch);
   builder_.emit_update(fmt::format("update {} @{}", name, device), stage, device, parts,
                        StreamKind::update, &here);
   builder_.emit_copy(fmt::format("store state of {} @{}", name, device), Stage::store_state, -1,
-                     {{device, StreamKind::copy}}, std::move(out), When::last_batch);
+                     {{device, StreamKind::copy}}, std::move(out), When::last_micro_batch);
 }
 
 }  // namespace tandem

@@ -1,6 +1,6 @@
 // Updates of a device whose solver state lies in its extended memory: a second, larger and slower
-// one (a memory-mapped file on the cpu, pinned host memory on a GPU). The state comes to the device
-// in pieces, through two windows, and goes back: while one is updated, the next one comes.
+// one (a memory-mapped file on the cpu, pinned host memory on a GPU). The state is copied to the
+// device and back in parts, through two windows: while one part is updated, the next is copied.
 #pragma once
 
 #include <map>
@@ -16,18 +16,18 @@ class ExtendedState {
   // `builder` outlives it.
   explicit ExtendedState(PlanBuilder& builder) : builder_(builder) {}
 
-  // "update <what> @2", in pieces, with the copies of their state before and behind each.
+  // "update <what> @2", in parts, with the copies of its state before and after each.
   void emit_update(const std::string& what, Stage stage, int device,
                    const std::vector<int>& weights);
 
  private:
   // Bytes of one solver array that a window holds.
   [[nodiscard]] int64_t window_bytes() const;
-  void emit_piece(const std::string& name, Stage stage, int device,
-                  const std::vector<WeightPart>& parts);
+  void emit_part(const std::string& name, Stage stage, int device,
+                 const std::vector<WeightSlice>& parts);
 
   PlanBuilder& builder_;
-  std::map<int, int> pieces_;  // so far in this step, by device
+  std::map<int, int> parts_;  // so far in this step, by device
 };
 
 }  // namespace tandem

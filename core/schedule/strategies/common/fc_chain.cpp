@@ -5,8 +5,6 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/schedule/strategies/strategies.h"
-
 namespace tandem {
 
 namespace {
@@ -61,21 +59,20 @@ std::vector<int> walk_back(const Net& net, int last) {
   return layers;
 }
 
-int quota_of(const StrategyInputs& inputs) {
-  const RoleOptions& roles = inputs.options.roles;
-  if (roles.quota < 0 || roles.quota > inputs.devices) {
+int quota_of(int devices, int quota, bool eager) {
+  if (quota > devices) {
     throw error(
-        "--quota {}: a round waits for at least 1 and at most {} error pieces, one of each device",
-        roles.quota, inputs.devices);
+        "--quota {}: a round waits for at least 1 and at most {} gradient pieces, one of each device",
+        quota, devices);
   }
-  if (roles.eager && roles.quota == inputs.devices) {
+  if (eager && quota == devices) {
     throw error(
-        "--eager with --quota {} on {} devices: there is one round only, whose errors are sent at "
-        "once anyway; use a --quota of at most {}",
-        roles.quota, inputs.devices, inputs.devices - 1);
+        "--eager with --quota {} on {} devices: there is one round only, whose gradients are sent "
+        "at once anyway; use a --quota of at most {}",
+        quota, devices, devices - 1);
   }
-  if (roles.quota > 0) return roles.quota;
-  return roles.eager ? (inputs.devices + 1) / 2 : inputs.devices;
+  if (quota > 0) return quota;
+  return eager ? (devices + 1) / 2 : devices;
 }
 
 // Rounds multiply from layer to layer where each sends its errors.
@@ -85,51 +82,12 @@ void require_few_rounds(const Net& net, const FcChain& chain, int devices) {
   const int64_t rounds = chain.rounds(net, chain.layers.front(), devices);
   if (rounds <= most) return;
   throw error(
-      "{}: with --eager and {} of {} error pieces a round it would go backward in {} rounds, at "
+      "{}: with --eager and {} of {} gradient pieces a round it would go backward in {} rounds, at "
       "most {} are allowed: use a larger --quota, or no --eager{}",
       first.title(), chain.quota, devices, rounds, most, place(first));
 }
 
 }  // namespace
-
-std::vector<StrategyVariant> fc_parallel_variants(const StrategyInputs& inputs) {
-  std::vector<StrategyVariant> variants;
-  const RoleOptions& told = inputs.options.roles;
-  if (told.quota == 0) {
-    for (int quota = inputs.devices; quota >= 1; quota /= 2) {
-      if (told.eager && quota == inputs.devices) continue;
-      variants.push_back({fmt::format("--quota {}", quota), inputs.options});
-      variants.back().options.roles.quota = quota;
-    }
-  }
-  if (variants.size() < 2) variants = {{"", inputs.options}};
-  return variants;
-}
-
-// A device's share of the layers outside the chain; inside it every round behind the first repeats
-// the passes of a layer's neurons, but for the last layer, whose rounds are rows of the batch.
-double fc_parallel_least_seconds(const StrategyInputs& inputs) {
-  const Net& net = *inputs.net;
-  const FcChain chain = fc_chain(inputs);
-  const int64_t rows = share(net.batch, inputs.devices, 0).count();
-  double sum = 0;
-  for (int layer = 0; layer < static_cast<int>(net.layers.size()); ++layer) {
-    const auto seconds = [&](LayerPass pass, int64_t of) {
-      return inputs.costs->pass_seconds(net, layer, pass, of);
-    };
-    const bool goes_backward = net.layers[size_t(layer)].has_backward();
-    if (!chain.has(layer)) {
-      sum += seconds(LayerPass::forward, rows);
-      if (goes_backward) sum += seconds(LayerPass::backward, rows);
-    } else if (is_fully_connected(net.layers[size_t(layer)])) {
-      const bool is_last = chain.above(net, layer) < 0;
-      const auto rounds = double(is_last ? 1 : (inputs.devices + chain.quota - 1) / chain.quota);
-      sum += seconds(LayerPass::forward, net.batch) / inputs.devices;
-      if (goes_backward) sum += rounds * seconds(LayerPass::backward, net.batch) / inputs.devices;
-    }
-  }
-  return sum;
-}
 
 bool is_fully_connected(const Layer& layer) {
   return !layer.weights.empty() && layer.has(TANDEM_SLICED_INPUTS);
@@ -154,7 +112,7 @@ int64_t FcChain::rounds(const Net& net, int layer, int devices) const {
   return std::min(enough, each * rounds(net, above(net, layer), devices));
 }
 
-FcChain fc_chain(const StrategyInputs& inputs) {
+FcChain fc_chain(const StrategyInputs& inputs, int quota, bool eager) {
   const Net& net = *inputs.net;
   if (inputs.devices < 2) {
     throw error(
@@ -188,8 +146,8 @@ FcChain fc_chain(const StrategyInputs& inputs) {
     throw error("{}: its {} neurons cannot be divided over {} devices: use {} or fewer{}",
                 layer.title(), neurons, inputs.devices, neurons, place(layer));
   }
-  chain.quota = quota_of(inputs);
-  chain.eager = inputs.options.roles.eager;
+  chain.quota = quota_of(inputs.devices, quota, eager);
+  chain.eager = eager;
   require_few_rounds(net, chain, inputs.devices);
   return chain;
 }

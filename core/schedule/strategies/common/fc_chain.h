@@ -4,13 +4,13 @@
 
 #include <vector>
 
-#include "core/schedule/strategies/strategy.h"
+#include "core/schedule/builder/strategy_inputs.h"
 
 namespace tandem {
 
 struct FcChain {
   std::vector<int> layers;  // in order; the first and the last are fully connected
-  int quota = 1;            // error pieces that a round waits for
+  int quota = 1;            // gradient pieces that a round waits for
   bool eager = false;  // every round sends its errors, so the layer below has as many times more
   [[nodiscard]] bool has(int layer) const {
     return layer >= layers.front() && layer <= layers.back() && index_of(layer) >= 0;
@@ -27,6 +27,7 @@ struct FcChain {
 
 // Error, saying what would be right: fewer than two devices, no such layer, fewer neurons than
 // devices, weights of the chain that others share, a quota out of range, more rounds than can be.
-[[nodiscard]] FcChain fc_chain(const StrategyInputs& inputs);
+// `quota` 0: one round, or two if eager.
+[[nodiscard]] FcChain fc_chain(const StrategyInputs& inputs, int quota, bool eager);
 
 }  // namespace tandem

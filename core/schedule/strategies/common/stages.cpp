@@ -33,15 +33,15 @@ void emit_statistics(PlanBuilder& builder, const std::vector<int>& members, int 
     builder.emit_transfer("send " + what, stage, layer, member, root,
                           {{builder.statistics(member, layer, pass),
                             builder.received_statistics(member, layer, pass, root)}},
-                          When::every_batch, {stream, stream});
+                          When::every_micro_batch, {stream, stream});
   }
   builder.emit_merge(stage, layer, pass, members, stream);
   for (const int member : members) {
     if (member == root) continue;
     builder.emit_transfer(
-        "return " + what, stage, layer, root, member,
+        "broadcast " + what, stage, layer, root, member,
         {{builder.statistics(root, layer, pass), builder.statistics(member, layer, pass)}},
-        When::every_batch, {stream, stream});
+        When::every_micro_batch, {stream, stream});
   }
 }
 
@@ -77,7 +77,7 @@ void emit_report(PlanBuilder& builder, const std::vector<int>& members, bool che
     if (member == root) continue;
     received.push_back(builder.received_metrics(member, root));
     builder.emit_transfer("send metrics", Stage::report, -1, member, root,
-                          {{builder.metrics(member), received.back()}}, When::every_batch,
+                          {{builder.metrics(member), received.back()}}, When::every_micro_batch,
                           {kind, kind});
   }
   if (!received.empty()) {
@@ -116,16 +116,16 @@ void emit_backward(PlanBuilder& builder, const std::vector<int>& members, int la
 }
 
 void emit_reduction(PlanBuilder& builder, const std::string& what,
-                    const std::vector<WeightRange>& ranges, Stage sending, Stage adding) {
+                    const std::vector<Interval>& ranges, Stage sending, Stage adding) {
   if (builder.devices() == 1 || ranges.empty()) return;
   for (int device = 1; device < builder.devices(); ++device) {
     std::vector<CopySegment> segments;
-    for (const WeightRange& range : ranges) {
+    for (const Interval& range : ranges) {
       segments.push_back(
           {builder.gradients(device, range), builder.received_gradients(device, range)});
     }
     builder.emit_transfer("send " + what, sending, -1, device, 0, std::move(segments),
-                          When::last_batch);
+                          When::last_micro_batch);
   }
   for (size_t i = 0; i < ranges.size(); ++i) {
     std::vector<Region> sources;
@@ -134,15 +134,15 @@ void emit_reduction(PlanBuilder& builder, const std::string& what,
     }
     const std::string part = ranges.size() > 1 ? fmt::format(", range {}", i) : "";
     builder.emit_add(fmt::format("add {}{} @0", what, part), adding, {0, StreamKind::communication},
-                     builder.gradients(0, ranges[i]), std::move(sources), When::last_batch);
+                     builder.gradients(0, ranges[i]), std::move(sources), When::last_micro_batch);
   }
 }
 
 void emit_broadcast(PlanBuilder& builder, const std::string& what, int layer,
-                    const std::vector<WeightRange>& ranges, When when) {
+                    const std::vector<Interval>& ranges, When when) {
   for (int device = 1; device < builder.devices(); ++device) {
     std::vector<CopySegment> segments;
-    for (const WeightRange& range : ranges) {
+    for (const Interval& range : ranges) {
       segments.push_back({builder.weights(0, range), builder.weights(device, range)});
     }
     builder.emit_transfer("broadcast " + what, Stage::broadcast, layer, 0, device,

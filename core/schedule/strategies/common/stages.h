@@ -1,6 +1,6 @@
-// What the strategies with a master have in common: every device computes its share of the batch,
-// device 0 adds up, updates and hands the weights out. Each function appends its tasks for all
-// devices.
+// The stages that strategies share: inputs, passes, the report of losses and metrics, and, where
+// the root updates for all devices, the reduction to it and the broadcast from it. Each function
+// appends its tasks for all devices, or for some (`members`), of which the first is the root.
 #pragma once
 
 #include <string>
@@ -14,20 +14,20 @@ namespace tandem::stages {
 void emit_inputs(PlanBuilder& builder);
 // `stream` carries what passes need of the whole batch.
 void emit_forward(PlanBuilder& builder, StreamKind stream = StreamKind::communication);
-// One layer's forward on all devices. What it needs of the whole batch comes before it: each
-// device's statistics, merged on device 0 and sent back.
+// One layer's forward. What it needs of the whole batch comes before it: each device's statistics,
+// merged on the root and broadcast.
 void emit_forward(PlanBuilder& builder, int layer, StreamKind stream = StreamKind::communication);
 
-// The scalars to device 0, their sums there, and their copy to the host. With `checked` the losses
-// set found_inf and the host sees it. Must stand before everything else on the communication
-// streams that the step's updates come from.
+// The scalars to the root, their sums there, and their copy to the host. With `checked` the losses
+// set found_inf and the host sees it. Must come before everything else on the communication streams
+// that the step's updates depend on.
 void emit_report(PlanBuilder& builder, bool checked, StreamKind stream = StreamKind::communication);
 
 // Backward through layers [first, last), from the last to the first.
 void emit_backward(PlanBuilder& builder, int first, int last, Stage stage,
                    StreamKind stream = StreamKind::communication);
 
-// The same among some of the devices, the first of which takes the place of device 0.
+// The same among some of the devices.
 void emit_forward(PlanBuilder& builder, const std::vector<int>& members, int layer,
                   StreamKind stream = StreamKind::communication);
 void emit_report(PlanBuilder& builder, const std::vector<int>& members, bool checked,
@@ -36,15 +36,14 @@ void emit_report(PlanBuilder& builder, const std::vector<int>& members, bool che
 void emit_backward(PlanBuilder& builder, const std::vector<int>& members, int layer, Stage stage,
                    StreamKind stream = StreamKind::communication);
 
-// The gradients in these ranges to device 0, one copy a device, and their sums there, in order of
-// devices. `what`: "fc gradients".
+// The gradients in these ranges to device 0, in one copy from each device, and their sums there, in
+// the order of devices. `what`: "fc gradients".
 void emit_reduction(PlanBuilder& builder, const std::string& what,
-                    const std::vector<WeightRange>& ranges, Stage sending, Stage adding);
+                    const std::vector<Interval>& ranges, Stage sending, Stage adding);
 
-// The weights in these ranges from device 0 to the others, one copy a device. `what`: "conv1".
-// `when`: the first batch of an update for what begins a step, the last for what follows the
-// update.
+// The weights in these ranges from device 0, in one copy to each device. `what`: "conv1". `when`:
+// the first micro-batch for what begins a step, the last for what follows the update.
 void emit_broadcast(PlanBuilder& builder, const std::string& what, int layer,
-                    const std::vector<WeightRange>& ranges, When when);
+                    const std::vector<Interval>& ranges, When when);
 
 }  // namespace tandem::stages

@@ -26,7 +26,7 @@ void Updates::emit_found_inf(int root, const std::vector<int>& devices) {
     if (device == root) continue;
     builder_.emit_transfer("send found_inf", Stage::report, -1, root, device,
                            {{builder_.found_inf(root), builder_.found_inf(device)}},
-                           When::every_batch, control_streams);
+                           When::every_micro_batch, control_streams);
   }
 }
 
@@ -79,7 +79,7 @@ void Updates::exchange_norms() {
       std::vector<CopySegment> segments;
       for (size_t i = 0; i < sources.size(); ++i) segments.push_back({sources[i], targets[i]});
       builder_.emit_transfer("send norms", Stage::update_conv, -1, from, device,
-                             std::move(segments), When::last_batch, control_streams);
+                             std::move(segments), When::last_micro_batch, control_streams);
     }
   }
 }

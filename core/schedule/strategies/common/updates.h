@@ -1,6 +1,6 @@
-// Updates by several devices: each has the newest values of the weights it updates. What the master
-// does for all in other strategies is here said to each of them: whether the loss was finite, and
-// the norms of gradients that others have.
+// Updates by several devices, each of which has the newest values of the weights it updates. In
+// other strategies the root has what an update depends on; here it is sent to each device: whether
+// the loss was finite, and the norms of gradients that others have.
 #pragma once
 
 #include <set>
@@ -22,7 +22,7 @@ class Updates {
   // These devices keep the solver's state in their extended memory.
   void extend(const std::vector<int>& devices) { extends_.insert(devices.begin(), devices.end()); }
 
-  // Sends `root`'s found_inf to the other devices; behind the report, before their updates.
+  // Sends `root`'s found_inf to the other devices; after the report, before their updates.
   void emit_found_inf(int root, const std::vector<int>& devices);
   // The device's update of these arrays, whose gradients it has, and before it the norms that the
   // rule needs. Where the rule clips, the update waits for finish(). `what`: "conv1".

@@ -1,9 +1,8 @@
-// STRATEGIES §1: has the net a conv part with nearly all of the time and an FC part with nearly all
-// of the parameters?
-#include <algorithm>
+#include "core/schedule/strategies/data_parallel/alexnet_like.h"
+
+#include <utility>
 
 #include "core/base/error.h"
-#include "core/schedule/strategies/strategy.h"
 
 namespace tandem {
 
@@ -32,8 +31,20 @@ double parameters_up_to(const Net& net, int last_layer) {
 
 }  // namespace
 
+const OptionTable<AlexNetThresholds>& threshold_options() {
+  static const auto table =
+      OptionTable<AlexNetThresholds>()
+          .add(fraction_option("--time-threshold",
+                               "AlexNet-like test: share of backward time (default: 0.1)"),
+               &AlexNetThresholds::time_threshold)
+          .add(fraction_option("--weight-threshold",
+                               "AlexNet-like test: share of weights (default: 0.1)"),
+               &AlexNetThresholds::weight_threshold);
+  return table;
+}
+
 AlexNetTest test_alexnet_like(const Net& net, const CostTable& costs,
-                              const StrategyOptions& options) {
+                              const AlexNetThresholds& thresholds) {
   AlexNetTest test;
   const int layers = static_cast<int>(net.layers.size());
   double all_time = 0;
@@ -46,25 +57,25 @@ AlexNetTest test_alexnet_like(const Net& net, const CostTable& costs,
   }
   double time = 0;
   int p = layers;
-  while (p > 0 && test.time_share <= options.time_threshold) {
+  while (p > 0 && test.time_share <= thresholds.time_threshold) {
     time += backward_seconds(net, costs, --p);
     test.time_share = time / all_time;
   }
   test.p = net.layers[size_t(p)].name;
-  if (test.time_share <= options.time_threshold) {
+  if (test.time_share <= thresholds.time_threshold) {
     test.explanation = fmt::format(
         "not AlexNet-like: backward time never passes the first threshold, {:.3g} of the total",
-        options.time_threshold);
+        thresholds.time_threshold);
     return test;
   }
   test.weight_share = parameters_up_to(net, p) / all_parameters;
-  test.alexnet_like = test.weight_share < options.weight_threshold;
+  test.alexnet_like = test.weight_share < thresholds.weight_threshold;
   test.explanation = fmt::format(
       "{}AlexNet-like: from the loss on, backward time passes {:.3g} of the total at p = '{}' "
       "(t/T = {:.3f}); p and what lies before it hold v/V = {:.3f} of the parameters, which is {} "
       "{:.3g}",
-      test.alexnet_like ? "" : "not ", options.time_threshold, test.p, test.time_share,
-      test.weight_share, test.alexnet_like ? "below" : "not below", options.weight_threshold);
+      test.alexnet_like ? "" : "not ", thresholds.time_threshold, test.p, test.time_share,
+      test.weight_share, test.alexnet_like ? "below" : "not below", thresholds.weight_threshold);
   return test;
 }
 

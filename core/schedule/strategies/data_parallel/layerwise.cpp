@@ -1,17 +1,13 @@
-// STRATEGIES §2: every layer's gradient travels as soon as it exists, while the layers before it go
-// backward; the new weights come back while the next step goes forward, those that it needs first
-// first. Small layers share a bucket. What must not queue behind gradients (losses, statistics of
-// the whole batch) has streams of its own.
+#include "core/schedule/strategies/data_parallel/layerwise.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "core/base/error.h"
 #include "core/base/strings.h"
 #include "core/schedule/strategies/common/collectives.h"
 #include "core/schedule/strategies/common/stages.h"
 #include "core/schedule/strategies/common/updates.h"
-#include "core/schedule/strategies/strategies.h"
 
 namespace tandem {
 
@@ -19,10 +15,9 @@ namespace {
 
 // Below it a message's own cost counts; around a ring travel parts, and each of them should take
 // several times as long as a message costs.
-int64_t bucket_bytes(const StrategyInputs& in, const std::string& reduction) {
+int64_t default_bucket(const StrategyInputs& in, const std::string& reduction) {
   constexpr int64_t usual = int64_t{4} << 20, most = int64_t{64} << 20;
   constexpr double times_latency = 8;
-  if (in.options.bucket > 0) return in.options.bucket;
   if (reduction != "ring" || in.devices < 2) return usual;
   const std::vector<int> order = device_order(in);
   double part = 0;
@@ -64,34 +59,50 @@ std::vector<Move> moves_of(const StrategyInputs& in, const std::vector<Bucket>& 
   MoveTimes times;
   times.ready = ready_times(in, buckets);
   for (const Bucket& bucket : buckets) times.reduction.push_back(collective.seconds(bucket));
-  times.back = times.reduction;
+  times.broadcast = times.reduction;
   return order_moves(buckets, times, collective.is_duplex(), in.clips_gradients);
 }
 
-}  // namespace
+// With what was left open.
+LayerwiseOptions completed(const StrategyInputs& in, LayerwiseOptions options) {
+  if (options.reduce.empty()) options.reduce = "ring";
+  if (options.bucket == 0) options.bucket = default_bucket(in, options.reduce);
+  return options;
+}
 
-std::vector<StrategyVariant> layerwise_variants(const StrategyInputs& inputs) {
-  if (!inputs.options.reduce.empty() || inputs.devices < 2) return {{"", inputs.options}};
+std::vector<StrategyVariant> variants(const StrategyInputs& inputs) {
+  LayerwiseOptions options = layerwise_options().read(inputs.options);
+  if (!options.reduce.empty() || inputs.devices < 2) return {{"", inputs.options}};
   std::vector<StrategyVariant> result;
   for (const std::string reduction : {"serial", "tree", "ring"}) {
     if (inputs.devices == 2 && reduction == "tree") continue;  // the same as serial
-    result.push_back({"--reduce " + reduction, inputs.options});
-    result.back().options.reduce = reduction;
-    result.back().options.bucket = bucket_bytes(inputs, reduction);
+    options.reduce = reduction;
+    result.push_back(
+        {"--reduce " + reduction, layerwise_options().write(completed(inputs, options))});
   }
   return result;
 }
 
-Plan build_layerwise(const StrategyInputs& inputs) {
+std::vector<StrategyOptions> lossless_cases(int) {
+  std::vector<StrategyOptions> cases;
+  for (const char* reduce : {"serial", "tree", "ring"}) {
+    for (const int64_t bucket : {int64_t{0}, int64_t{1} << 16}) {
+      cases.push_back(layerwise_options().write({reduce, bucket}));
+    }
+  }
+  return cases;
+}
+
+Plan build(const StrategyInputs& inputs) {
+  const LayerwiseOptions options = completed(inputs, layerwise_options().read(inputs.options));
   PlanBuilder builder(inputs, "layerwise", PlanBuilder::Purpose::training);
-  const std::string reduction = inputs.options.reduce.empty() ? "ring" : inputs.options.reduce;
-  const int64_t bytes = bucket_bytes(inputs, reduction);
-  const std::vector<Bucket> buckets = make_buckets(builder.net(), bytes);
-  const std::unique_ptr<Collective> collective = Collective::make(reduction, builder);
+  const std::vector<Bucket> buckets = make_buckets(builder.net(), options.bucket);
+  const std::unique_ptr<Collective> collective = Collective::make(options.reduce, builder);
   const std::vector<Move> moves = moves_of(inputs, buckets, *collective);
+  builder.plan().options = layerwise_options().write(options);
   builder.plan().notes.push_back(
-      fmt::format("reduction: {}; {} bucket{} of gradients, closed at {}", reduction,
-                  buckets.size(), buckets.size() == 1 ? "" : "s", human_bytes(bytes)));
+      fmt::format("reduction: {}; {} bucket{} of gradients, closed at {}", options.reduce,
+                  buckets.size(), buckets.size() == 1 ? "" : "s", human_bytes(options.bucket)));
 
   stages::emit_inputs(builder);
   stages::emit_forward(builder, StreamKind::control);
@@ -105,10 +116,10 @@ Plan build_layerwise(const StrategyInputs& inputs) {
     for (; next < moves.size(); ++next) {
       const Bucket& bucket = buckets[size_t(moves[next].bucket)];
       if (bucket.layer < layer) break;
-      if (moves[next].is_return) {
+      if (moves[next].is_broadcast) {
         // A clipped update waits for all gradients; others follow their reduction.
         if (inputs.clips_gradients) collective->emit_update(bucket);
-        collective->emit_return(bucket);
+        collective->emit_broadcast(bucket);
       } else {
         collective->emit_reduction(bucket);
         if (!inputs.clips_gradients) collective->emit_update(bucket);
@@ -116,6 +127,35 @@ Plan build_layerwise(const StrategyInputs& inputs) {
     }
   }
   return builder.take();
+}
+
+}  // namespace
+
+const OptionTable<LayerwiseOptions>& layerwise_options() {
+  static const auto table = [] {
+    StrategyOption reduce = word_option(
+        "--reduce", "how gradients are added up: serial (to the root), tree or ring (default)",
+        {"serial", "tree", "ring"});
+    reduce.frees = {"bucket"};
+    return OptionTable<LayerwiseOptions>()
+        .add(std::move(reduce), &LayerwiseOptions::reduce)
+        .add(size_option("--bucket",
+                         "layers share a message until it has so many bytes (default: 4MiB, for a "
+                         "ring more where messages are slow to begin)"),
+             &LayerwiseOptions::bucket);
+  }();
+  return table;
+}
+
+Strategy layerwise_strategy() {
+  Strategy strategy;
+  strategy.name = "layerwise";
+  strategy.summary = "every layer's gradient travels as soon as it exists";
+  strategy.options = layerwise_options().options();
+  strategy.build = &build;
+  strategy.variants = &variants;
+  strategy.lossless_cases = &lossless_cases;
+  return strategy;
 }
 
 }  // namespace tandem

@@ -1,23 +1,27 @@
-// STRATEGIES §0, the baseline: the whole model is broadcast in one copy a device, and so are all
-// gradients sent; everything waits for everything before it.
+#include "core/schedule/strategies/data_parallel/sequential.h"
+
+#include "core/schedule/builder/plan_builder.h"
 #include "core/schedule/strategies/common/stages.h"
-#include "core/schedule/strategies/data_parallel/parts.h"
-#include "core/schedule/strategies/strategies.h"
+#include "core/schedule/strategies/data_parallel/two_phase.h"
 
 namespace tandem {
+namespace {
 
-Plan build_sequential(const StrategyInputs& inputs) {
+Plan build(const StrategyInputs& inputs) {
+  TwoPhaseOptions options;
+  static_cast<PartsOptions&>(options) = parts_options().read(inputs.options);
+  const auto [parts, split, notes] = choose_parts(inputs, options);
+  options.split = split;
   PlanBuilder builder(inputs, "sequential", PlanBuilder::Purpose::training);
   const Net& net = builder.net();
-  // The parts only name the stages here, so that both strategies' tables can be compared.
-  const Parts parts = choose_parts(inputs);
   builder.plan().split_layer = net.layers[size_t(parts.split_layer)].name;
-  builder.plan().notes = parts.notes;
+  builder.plan().options = parts_options().write(options);
+  builder.plan().notes = notes;
   std::vector<int> trained = parts.conv_weights;
   trained.insert(trained.end(), parts.fc_weights.begin(), parts.fc_weights.end());
 
   stages::emit_inputs(builder);
-  stages::emit_broadcast(builder, "weights", -1, {all_weights(net)}, When::first_batch);
+  stages::emit_broadcast(builder, "weights", -1, {all_weights(net)}, When::first_micro_batch);
   stages::emit_forward(builder);
   stages::emit_report(builder, true);
   const int layers = static_cast<int>(net.layers.size());
@@ -28,6 +32,18 @@ Plan build_sequential(const StrategyInputs& inputs) {
   builder.emit_norms("norms @0", Stage::update_conv, 0, trained);
   builder.emit_update("update @0", Stage::update_conv, 0, trained);
   return builder.take();
+}
+
+}  // namespace
+
+Strategy sequential_strategy() {
+  Strategy strategy;
+  strategy.name = "sequential";
+  strategy.summary = "nothing overlaps: backward, send all gradients, update, broadcast";
+  strategy.options = parts_options().options();
+  strategy.build = &build;
+  strategy.lossless_cases = [](int) { return std::vector<StrategyOptions>{{}}; };
+  return strategy;
 }
 
 }  // namespace tandem

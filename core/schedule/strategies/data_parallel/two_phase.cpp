@@ -1,14 +1,13 @@
-// STRATEGIES §1: the gradients of the FC part travel, are added and make their update while the
-// convolutions still go backward. With hidden broadcast the new FC weights go out then, too, and
-// those of the conv part layer by layer, in the order in which the next forward needs them.
+#include "core/schedule/strategies/data_parallel/two_phase.h"
+
 #include <set>
 
+#include "core/base/strings.h"
+#include "core/schedule/builder/plan_builder.h"
 #include "core/schedule/strategies/common/stages.h"
-#include "core/schedule/strategies/data_parallel/parts.h"
-#include "core/schedule/strategies/strategies.h"
+#include "core/schedule/strategies/fastest_variant.h"
 
 namespace tandem {
-
 namespace {
 
 void broadcast_layer_by_layer(PlanBuilder& builder, const std::vector<int>& weights) {
@@ -21,25 +20,20 @@ void broadcast_layer_by_layer(PlanBuilder& builder, const std::vector<int>& weig
     }
     if (mine.empty()) continue;
     stages::emit_broadcast(builder, net.layers[layer].name, static_cast<int>(layer),
-                           weight_ranges(net, mine), When::last_batch);
+                           weight_ranges(net, mine), When::last_micro_batch);
   }
 }
 
-}  // namespace
-
-Plan build_two_phase(const StrategyInputs& inputs) {
+Plan plan_with(const StrategyInputs& inputs, const Parts& parts, bool hidden) {
   PlanBuilder builder(inputs, "two_phase", PlanBuilder::Purpose::training);
   const Net& net = builder.net();
-  const Parts parts = choose_parts(inputs);
-  builder.plan().split_layer = net.layers[size_t(parts.split_layer)].name;
-  builder.plan().notes = parts.notes;
-  const std::vector<WeightRange> fc = weight_ranges(net, parts.fc_weights);
-  const std::vector<WeightRange> conv = weight_ranges(net, parts.conv_weights);
-  const bool hidden = inputs.options.hidden_broadcast;
+  const std::vector<Interval> fc = weight_ranges(net, parts.fc_weights);
+  const std::vector<Interval> conv = weight_ranges(net, parts.conv_weights);
 
   stages::emit_inputs(builder);
-  if (!hidden)
-    stages::emit_broadcast(builder, "weights", -1, {all_weights(net)}, When::first_batch);
+  if (!hidden) {
+    stages::emit_broadcast(builder, "weights", -1, {all_weights(net)}, When::first_micro_batch);
+  }
   stages::emit_forward(builder);
   stages::emit_report(builder, true);
   const int layers = static_cast<int>(net.layers.size());
@@ -48,7 +42,7 @@ Plan build_two_phase(const StrategyInputs& inputs) {
   builder.emit_norms("norms fc @0", Stage::update_fc, 0, parts.fc_weights);
   const auto update_fc = [&] {
     builder.emit_update("update fc @0", Stage::update_fc, 0, parts.fc_weights);
-    if (hidden) stages::emit_broadcast(builder, "fc weights", -1, fc, When::last_batch);
+    if (hidden) stages::emit_broadcast(builder, "fc weights", -1, fc, When::last_micro_batch);
   };
   // A clipped update needs the norm of all gradients: then only the copies overlap.
   const bool waits = inputs.clips_gradients && !parts.conv_weights.empty();
@@ -62,6 +56,90 @@ Plan build_two_phase(const StrategyInputs& inputs) {
   builder.emit_update("update conv @0", Stage::update_conv, 0, parts.conv_weights);
   if (hidden) broadcast_layer_by_layer(builder, parts.conv_weights);
   return builder.take();
+}
+
+ChosenParts fastest_parts(const StrategyInputs& inputs, bool hidden) {
+  const Net& net = *inputs.net;
+  const std::vector<int> candidates = split_candidates(net);
+  const auto name = [&](int layer) { return net.layers[size_t(layer)].name; };
+  if (candidates.size() < 2) {
+    return {parts_at(net, 0),
+            "auto",
+            {fmt::format("'{}' is the only layer with weights to train: all is FC part",
+                         name(candidates.front()))}};
+  }
+  StrategyInputs tried = inputs;
+  tried.micro_batches_per_step = 1;  // so that every simulated step has an update
+  Parts best;
+  double best_seconds = 0;
+  for (size_t i = candidates.size(); i-- > 1;) {
+    Parts parts = parts_at(net, candidates[i]);
+    const double seconds = simulated_step_seconds(tried, plan_with(tried, parts, hidden));
+    if (!best.fc_weights.empty() && seconds >= best_seconds) continue;
+    best = std::move(parts);
+    best_seconds = seconds;
+  }
+  return {best,
+          name(best.split_layer),
+          {fmt::format("split at '{}', the smallest predicted step: {}", name(best.split_layer),
+                       human_seconds(best_seconds))}};
+}
+
+Plan build(const StrategyInputs& inputs) {
+  TwoPhaseOptions options = two_phase_options().read(inputs.options);
+  const ChosenParts chosen = choose_parts(inputs, options);
+  Plan plan = plan_with(inputs, chosen.parts, options.hidden_broadcast);
+  plan.split_layer = inputs.net->layers[size_t(chosen.parts.split_layer)].name;
+  plan.notes = chosen.notes;
+  options.split = chosen.split;
+  plan.options = two_phase_options().write(options);
+  return plan;
+}
+
+}  // namespace
+
+const OptionTable<TwoPhaseOptions>& two_phase_options() {
+  static const auto table =
+      OptionTable<TwoPhaseOptions>()
+          .add(flag_option("--plain-broadcast",
+                           "send all new weights at the start of a step (default: "
+                           "--hidden-broadcast)",
+                           false, "--hidden-broadcast"),
+               &TwoPhaseOptions::hidden_broadcast, "hidden_broadcast")
+          .add(flag_option("--hidden-broadcast",
+                           "broadcast new weights as soon as they exist (default)", true,
+                           "--plain-broadcast"),
+               &TwoPhaseOptions::hidden_broadcast)
+          .include(parts_options());
+  return table;
+}
+
+ChosenParts choose_parts(const StrategyInputs& inputs, const TwoPhaseOptions& options) {
+  ChosenParts chosen;
+  if (options.split == "auto") {
+    chosen = fastest_parts(inputs, options.hidden_broadcast);
+  } else {
+    chosen = {parts_at(*inputs.net, options.split),
+              options.split,
+              {fmt::format("split at '{}', as given", options.split)}};
+  }
+  chosen.notes.push_back(test_alexnet_like(*inputs.net, *inputs.costs, options).explanation);
+  return chosen;
+}
+
+Strategy two_phase_strategy() {
+  Strategy strategy;
+  strategy.name = "two_phase";
+  strategy.summary = "FC gradients travel while the convolutions go backward";
+  strategy.options = two_phase_options().options();
+  strategy.build = &build;
+  strategy.wants_measured_costs = [](const StrategyOptions& options) {
+    return two_phase_options().read(options).split == "auto";
+  };
+  strategy.lossless_cases = [](int) {
+    return std::vector<StrategyOptions>{{}, {{"hidden_broadcast", false}}};
+  };
+  return strategy;
 }
 
 }  // namespace tandem

@@ -9,7 +9,7 @@ namespace tandem {
 FcSlices::FcSlices(PlanBuilder& builder, const FcChain& chain)
     : builder_(builder), net_(builder.net()), chain_(chain) {
   for (int device = 0; device < devices(); ++device) {
-    places_.push_back(builder_.add_place(device, {0, net_.batch}, "batch"));
+    places_.push_back(builder_.add_shard(device, {0, net_.batch}, "batch"));
   }
 }
 
@@ -22,11 +22,11 @@ const std::string& FcSlices::name_of(int tensor) const {
   return at(net_.tensors[size_t(root_of(tensor))].producer).name;
 }
 
-Rows FcSlices::slice(int tensor, int device) const {
+Interval FcSlices::slice(int tensor, int device) const {
   return share(net_.tensors[size_t(tensor)].shape.c, devices(), device);
 }
 
-Rows FcSlices::neurons(int layer, int device) const {
+Interval FcSlices::neurons(int layer, int device) const {
   return slice(at(layer).outputs[0], device);
 }
 
@@ -41,7 +41,7 @@ Region FcSlices::buffer(int device, int tensor, int owner, const std::string& wh
           0, bytes};
 }
 
-Region FcSlices::rows_of(const Region& all, Rows rows) const {
+Region FcSlices::rows_of(const Region& all, Interval rows) const {
   const int64_t row = all.bytes / net_.batch;
   return {all.buffer, all.offset + rows.begin * row, rows.count() * row};
 }
@@ -78,8 +78,7 @@ std::string FcSlices::label(LayerPass pass, int layer, int device,
 // The device's neurons of the layer; inputs, outputs and gradients are the caller's to say.
 PlanBinding FcSlices::whole_use(int device, int layer) {
   PlanBinding use = builder_.describe(places_[size_t(device)], layer);
-  const Rows mine = neurons(layer, device);
-  builder_.slice_outputs(use, mine.begin, mine.end);
+  builder_.slice_outputs(use, neurons(layer, device));
   use.whole_outputs = false;
   use.outputs[0] = output(device, at(layer).outputs[0], device);
   use.step = builder_.step(device);
@@ -89,10 +88,9 @@ PlanBinding FcSlices::whole_use(int device, int layer) {
 PlanBinding FcSlices::use_of_piece(int device, int layer, int owner) {
   PlanBinding use = whole_use(device, layer);
   const int input = at(layer).inputs[0];
-  const Rows piece = slice(input, owner);
+  const Interval piece = slice(input, owner);
   use.inputs[0] = output(device, input, owner);
-  use.input_begin = piece.begin;
-  use.input_end = piece.end;
+  use.input_slice = piece;
   use.adds_to_output = owner != device;  // a device's own piece comes first, with the bias
   return use;
 }
@@ -120,10 +118,9 @@ void FcSlices::emit_forward(int layer) {
 void FcSlices::emit_first_forward(int layer) {
   const int input = at(layer).inputs[0];
   const std::string& name = net_.tensors[size_t(input)].name;
-  const auto pass = [&](int device, Rows rows, const std::string& suffix) {
+  const auto pass = [&](int device, Interval rows, const std::string& suffix) {
     PlanBinding use = whole_use(device, layer);
-    use.row_begin = rows.begin;
-    use.row_end = rows.end;
+    use.rows = rows;
     use.inputs[0] = builder_.tensor(places_[size_t(device)], input, rows);
     use.outputs[0] = rows_of(use.outputs[0], rows);
     builder_.emit_pass(label(LayerPass::forward, layer, device, suffix), Stage::forward,
@@ -136,7 +133,7 @@ void FcSlices::emit_first_forward(int layer) {
   for (int k = 0; k < devices(); ++k) {
     for (int device = 0; device < devices(); ++device) {
       const int from = (device + k) % devices();
-      const Rows rows = builder_.rows(from);
+      const Interval rows = builder_.rows(from);
       const CopySegment segment{builder_.tensor(from, input),
                                 builder_.tensor(places_[size_t(device)], input, rows)};
       if (k == 0) {
@@ -144,7 +141,7 @@ void FcSlices::emit_first_forward(int layer) {
                            {{device, StreamKind::copy}}, {segment});
       } else {
         builder_.emit_transfer("send " + name, Stage::send_activations, layer, from, device,
-                               {segment}, When::every_batch, full_duplex);
+                               {segment}, When::every_micro_batch, full_duplex);
       }
       pass(device, rows, fmt::format("of @{}", from));
     }
@@ -160,7 +157,7 @@ void FcSlices::emit_next_forward(int layer) {
       if (k > 0) {
         builder_.emit_transfer("send " + name_of(input), Stage::send_activations, layer, from,
                                device, {{output(from, input, from), output(device, input, from)}},
-                               When::every_batch, full_duplex);
+                               When::every_micro_batch, full_duplex);
       }
       builder_.emit_pass(
           label(LayerPass::forward, layer, device, fmt::format("of @{}", from)), Stage::forward,
@@ -169,9 +166,9 @@ void FcSlices::emit_next_forward(int layer) {
   }
 }
 
-std::vector<Rows> FcSlices::row_ranges() const {
+std::vector<Interval> FcSlices::row_ranges() const {
   if (!chain_.eager) return {{0, net_.batch}};
-  std::vector<Rows> ranges;
+  std::vector<Interval> ranges;
   const int last = chain_.layers.back();
   for (int i = 0; i < chain_.rounds(net_, last, devices()); ++i) {
     ranges.push_back(rows_of_round(last, i));
@@ -180,12 +177,11 @@ std::vector<Rows> FcSlices::row_ranges() const {
 }
 
 // What forward keeps for backward is kept for the rows that go backward together.
-PlanBinding FcSlices::neurons_use(int device, int layer, Rows rows) {
+PlanBinding FcSlices::neurons_use(int device, int layer, Interval rows) {
   PlanBinding use = whole_use(device, layer);
   use.inputs[0] = output(device, at(layer).inputs[0], device);
   if (!chain_.eager) return use;
-  use.row_begin = rows.begin;
-  use.row_end = rows.end;
+  use.rows = rows;
   use.inputs[0] = rows_of(use.inputs[0], rows);
   use.outputs[0] = rows_of(use.outputs[0], rows);
   use.saved = builder_.buffer({fmt::format("{} saved (rows {})", at(layer).name, rows.begin),
@@ -198,7 +194,7 @@ PlanBinding FcSlices::neurons_use(int device, int layer, Rows rows) {
 }
 
 void FcSlices::emit_neurons_forward(int layer) {
-  for (const Rows& rows : row_ranges()) {
+  for (const Interval& rows : row_ranges()) {
     const std::string suffix = chain_.eager ? fmt::format("rows {}", rows.begin) : "";
     for (int device = 0; device < devices(); ++device) {
       builder_.emit_pass(
@@ -213,7 +209,7 @@ namespace {
 // Columns [columns) of `rows` rows of a matrix of `width` floats, and the same rows of a matrix
 // that has those columns alone.
 std::vector<CopySegment> column_segments(const Region& wide, const Region& narrow, int64_t rows,
-                                         int64_t width, Rows columns, bool to_wide) {
+                                         int64_t width, Interval columns, bool to_wide) {
   std::vector<CopySegment> segments;
   const int64_t bytes = columns.count() * 4;
   for (int64_t row = 0; row < rows; ++row) {
@@ -232,16 +228,16 @@ void FcSlices::emit_gather() {
   for (int k = 1; k < devices(); ++k) {
     for (int device = 0; device < devices(); ++device) {
       const int from = (device + k) % devices();
-      const Rows rows = builder_.rows(device);
+      const Interval rows = builder_.rows(device);
       builder_.emit_transfer("send " + name_of(tensor), Stage::send_activations, layer, from,
                              device,
                              {{rows_of(output(from, tensor, from), rows),
                                rows_of(output(device, tensor, from), rows)}},
-                             When::every_batch, full_duplex);
+                             When::every_micro_batch, full_duplex);
     }
   }
   for (int device = 0; device < devices(); ++device) {
-    const Rows rows = builder_.rows(device);
+    const Interval rows = builder_.rows(device);
     const Region whole = builder_.tensor(device, tensor);
     std::vector<CopySegment> segments;
     std::vector<Region> reads;
@@ -290,7 +286,7 @@ void FcSlices::emit_scatter() {
           fmt::format("send {} errors", name_of(tensor)), Stage::send_activation_gradients, layer,
           from, device,
           {{piece(from, device), rows_of(gradient(device, tensor), builder_.rows(from))}},
-          When::every_batch, full_duplex);
+          When::every_micro_batch, full_duplex);
     }
   }
 }

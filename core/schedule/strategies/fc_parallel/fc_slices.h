@@ -28,12 +28,12 @@ class FcSlices {
   // input, which are sent; and the gradient of its weights.
   void emit_backward(int layer);
   // Neurons of the layer on the device.
-  [[nodiscard]] Rows neurons(int layer, int device) const;
+  [[nodiscard]] Interval neurons(int layer, int device) const;
 
  private:
   struct Round {
     int number = 0;
-    Rows rows;                // of the batch
+    Interval rows;            // of the batch
     int sent_in = 0;          // the round of the layer behind that sent the pieces; 0 if not eager
     std::vector<int> pieces;  // whose errors are added up; none: rows of what was gathered
     [[nodiscard]] std::string name() const { return "round " + std::to_string(number); }
@@ -43,10 +43,10 @@ class FcSlices {
   [[nodiscard]] const Layer& at(int layer) const { return net_.layers[size_t(layer)]; }
   [[nodiscard]] int root_of(int tensor) const;
   [[nodiscard]] const std::string& name_of(int tensor) const;
-  [[nodiscard]] Rows slice(int tensor, int device) const;
+  [[nodiscard]] Interval slice(int tensor, int device) const;
   // [rows of the batch x neurons of `owner`] on a device.
   [[nodiscard]] Region buffer(int device, int tensor, int owner, const std::string& what);
-  [[nodiscard]] Region rows_of(const Region& all, Rows rows) const;
+  [[nodiscard]] Region rows_of(const Region& all, Interval rows) const;
   // The slice of `owner`; the gradient of the device's own slice.
   [[nodiscard]] Region output(int device, int tensor, int owner);
   [[nodiscard]] Region gradient(int device, int tensor);
@@ -59,7 +59,7 @@ class FcSlices {
                               const Round& round);
 
   [[nodiscard]] PlanBinding whole_use(int device, int layer);
-  [[nodiscard]] PlanBinding neurons_use(int device, int layer, Rows rows);
+  [[nodiscard]] PlanBinding neurons_use(int device, int layer, Interval rows);
   [[nodiscard]] PlanBinding use_of_piece(int device, int layer, int owner);
   [[nodiscard]] bool begins_at_data() const;
   void emit_first_forward(int layer);
@@ -67,8 +67,8 @@ class FcSlices {
   void emit_neurons_forward(int layer);
   // Rows that layers behind the first round of the last layer work on at once: all, or (eager)
   // those of each of its rounds.
-  [[nodiscard]] std::vector<Rows> row_ranges() const;
-  [[nodiscard]] Rows rows_of_round(int layer, int number) const;
+  [[nodiscard]] std::vector<Interval> row_ranges() const;
+  [[nodiscard]] Interval rows_of_round(int layer, int number) const;
   [[nodiscard]] Round round_of(int layer, int device, int number) const;
   void emit_round(int layer, int device, const Round& round);
   [[nodiscard]] Region emit_neurons_backward(int layer, int device, const Round& round);

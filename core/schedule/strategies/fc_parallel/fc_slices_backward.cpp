@@ -9,10 +9,11 @@
 
 namespace tandem {
 
-Rows FcSlices::rows_of_round(int layer, int number) const {
+Interval FcSlices::rows_of_round(int layer, int number) const {
   const int above = chain_.above(net_, layer);
   const int each = (devices() + chain_.quota - 1) / chain_.quota;
-  if (above >= 0) return chain_.eager ? rows_of_round(above, number / each) : Rows{0, net_.batch};
+  if (above >= 0)
+    return chain_.eager ? rows_of_round(above, number / each) : Interval{0, net_.batch};
   const int first = number * chain_.quota, last = std::min(devices(), first + chain_.quota);
   return {builder_.rows(first).begin, builder_.rows(last - 1).end};
 }
@@ -136,8 +137,7 @@ void FcSlices::emit_first_backward(int layer, int device, const Round& round, co
   const int input = at(layer).inputs[0], place = places_[size_t(device)];
   const std::string suffix = round.name();
   PlanBinding use = whole_use(device, layer);
-  use.row_begin = round.rows.begin;
-  use.row_end = round.rows.end;
+  use.rows = round.rows;
   use.inputs[0] = builder_.tensor(place, input, round.rows);
   use.outputs[0] = rows_of(use.outputs[0], round.rows);
   use.output_gradients[0] = error;
@@ -155,8 +155,7 @@ void FcSlices::emit_next_backward(int layer, int device, const Round& round, con
   for (int k = 0; k < devices(); ++k) {
     const int owner = (device + k) % devices();
     PlanBinding use = use_of_piece(device, layer, owner);
-    use.row_begin = round.rows.begin;
-    use.row_end = round.rows.end;
+    use.rows = round.rows;
     use.inputs[0] = rows_of(use.inputs[0], round.rows);
     use.outputs[0] = rows_of(use.outputs[0], round.rows);
     use.output_gradients[0] = error;
@@ -190,7 +189,7 @@ void FcSlices::send_activation_gradients(int layer, const Round& round) {
           sent_as(name_of(input), chain_.eager, round.name()), Stage::send_activation_gradients,
           layer, from, device,
           {{outgoing(from, input, device, round), error(device, input, from, round)}},
-          When::every_batch, full_duplex);
+          When::every_micro_batch, full_duplex);
     }
   }
 }
@@ -203,7 +202,7 @@ Region FcSlices::gradients_below(int device, const Round& round) {
     return builder_.tensor_gradient(places_[size_t(device)], input, round.rows);
   }
   int64_t most = 0;
-  for (const Rows& rows : row_ranges()) most = std::max(most, rows.count());
+  for (const Interval& rows : row_ranges()) most = std::max(most, rows.count());
   const int64_t row = element_count(net_.tensors[size_t(input)].shape) / net_.batch * 4;
   const std::string name = fmt::format("errors below the chain {}", round.number % 2);
   return {builder_.buffer({name, device, BufferKind::transient, most * row, 1, {}}), 0,
@@ -213,7 +212,7 @@ Region FcSlices::gradients_below(int device, const Round& round) {
 // To the devices' own rows, where the layers before the chain go backward.
 void FcSlices::send_rows_of_errors(int layer, const Round& round) {
   for (int device = 0; device < devices(); ++device) {
-    const Rows mine = builder_.rows(device);
+    const Interval mine = builder_.rows(device);
     if (round.rows.begin <= mine.begin && mine.end <= round.rows.end) {
       send_rows_to(layer, device, round);
     }
@@ -224,7 +223,7 @@ void FcSlices::send_rows_to(int layer, int device, const Round& round) {
   const int input = at(layer).inputs[0];
   const std::string& name = net_.tensors[size_t(input)].name;
   const std::string suffix = chain_.eager ? " " + round.name() : "";
-  const Rows mine = builder_.rows(device);
+  const Interval mine = builder_.rows(device);
   const auto rows_here = [&](int from) {
     const Region all = gradients_below(from, round);
     const int64_t row = all.bytes / round.rows.count();
@@ -256,7 +255,7 @@ void FcSlices::send_rows_to(int layer, int device, const Round& round) {
     received.push_back({buffer, 0, source.bytes});
     builder_.emit_transfer(sent_as(name, chain_.eager, round.name()),
                            Stage::send_activation_gradients, layer, from, device,
-                           {{source, received.back()}}, When::every_batch, full_duplex);
+                           {{source, received.back()}}, When::every_micro_batch, full_duplex);
   }
   // The next round must not wait for this one's errors.
   const StreamKind stream = chain_.eager ? StreamKind::update : StreamKind::compute;

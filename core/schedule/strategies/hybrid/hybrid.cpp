@@ -1,24 +1,187 @@
-// STRATEGIES §5: conv devices and FC devices. Activations go from one to the other, errors and the
-// last convolution's gradient come back; each kind of device sums and updates its own weights,
-// layer by layer, while the next layer is computed.
+#include "core/schedule/strategies/hybrid/hybrid.h"
+
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
 #include "core/base/error.h"
+#include "core/base/strings.h"
 #include "core/schedule/strategies/common/collectives.h"
-#include "core/schedule/strategies/common/group_reduce.h"
+#include "core/schedule/strategies/common/fc_chain.h"
+#include "core/schedule/strategies/common/ring_group.h"
 #include "core/schedule/strategies/common/stages.h"
 #include "core/schedule/strategies/common/updates.h"
-#include "core/schedule/strategies/hybrid/hybrid_roles.h"
-#include "core/schedule/strategies/strategies.h"
 
 namespace tandem {
-
 namespace {
 
+// Who does what.
+struct Roles {
+  std::vector<int> conv, fc;    // devices; as many conv devices for each FC device
+  int last_conv = -1;           // layer: forward on conv devices, backward on FC devices
+  bool extends_memory = false;  // the FC devices' solver state is in extended memory
+  // The FC device that conv device number `i` works with.
+  [[nodiscard]] int partner(size_t i) const { return fc[i / (conv.size() / fc.size())]; }
+};
+
+// Its backward can run on a device that has not run its forward.
+bool can_hand_over(const Layer& layer) {
+  return !layer.weights.empty() && layer.has(TANDEM_PER_SAMPLE) && layer.has(TANDEM_SAVES_NOTHING);
+}
+
+int find_last_conv(const Net& net) {
+  const auto first_fc = std::find_if(net.layers.begin(), net.layers.end(), is_fully_connected);
+  if (first_fc == net.layers.end()) {
+    throw error(
+        "strategy 'hybrid' needs convolutions followed by fully connected layers, and net '{}' has "
+        "no fully connected layer",
+        net.name);
+  }
+  for (auto layer = first_fc; layer != net.layers.begin();) {
+    if (can_hand_over(*--layer)) return static_cast<int>(layer - net.layers.begin());
+  }
+  throw error(
+      "strategy 'hybrid' needs convolutions followed by fully connected layers, and net '{}' has "
+      "no convolution before {}",
+      net.name, first_fc->title());
+}
+
+std::string location(const Layer& layer) {
+  return layer.location.file.empty() ? "" : fmt::format(" ({})", to_string(layer.location));
+}
+
+// Only the last convolution's output goes from one part to the other.
+void require_one_boundary_layer(const Net& net, int last_conv) {
+  const Layer& boundary = net.layers[size_t(last_conv)];
+  for (size_t i = size_t(last_conv) + 1; i < net.layers.size(); ++i) {
+    for (const int input : net.layers[i].inputs) {
+      const Tensor& tensor = net.tensors[size_t(input)];
+      if (tensor.producer < 0 || tensor.producer >= last_conv) continue;
+      throw error(
+          "{}: it takes '{}' from before the last convolution '{}'; strategy 'hybrid' needs a net "
+          "in which everything passes through one last convolution{}",
+          net.layers[i].title(), tensor.name, boundary.name, location(net.layers[i]));
+    }
+  }
+  for (const Scalar& scalar : net.scalars) {
+    if (scalar.layer > last_conv) continue;
+    const Layer& layer = net.layers[size_t(scalar.layer)];
+    throw error(
+        "{}: it reports '{}' before the last convolution '{}'; strategy 'hybrid' needs all losses "
+        "and metrics after it{}",
+        layer.title(), scalar.name, boundary.name, location(layer));
+  }
+}
+
+// -1, 0, 1: before the last convolution, it, after it.
+int side_of(int layer, int last_conv) {
+  return layer < last_conv ? -1 : (layer == last_conv ? 0 : 1);
+}
+
+void require_weights_on_one_side(const Net& net, int last_conv) {
+  std::vector<int> first_user(net.weights.size(), -1);
+  for (size_t i = 0; i < net.layers.size(); ++i) {
+    for (const int weight : net.layers[i].weights) {
+      int& first = first_user[size_t(weight)];
+      if (first < 0) first = static_cast<int>(i);
+      if (side_of(first, last_conv) == side_of(static_cast<int>(i), last_conv)) continue;
+      throw error(
+          "{}: it shares '{}' with layer '{}'; strategy 'hybrid' cannot share weights across the "
+          "last convolution '{}'{}",
+          net.layers[i].title(), net.weights[size_t(weight)].name, net.layers[size_t(first)].name,
+          net.layers[size_t(last_conv)].name, location(net.layers[i]));
+    }
+  }
+}
+
+// The possible numbers of (conv, FC) devices.
+std::vector<std::pair<int, int>> pairs_of(int devices) {
+  std::vector<std::pair<int, int>> pairs;
+  for (int fc = 1; 2 * fc <= devices; ++fc) {
+    if ((devices - fc) % fc == 0) pairs.emplace_back(devices - fc, fc);
+  }
+  return pairs;
+}
+
+std::string to_text(const std::vector<std::pair<int, int>>& pairs) {
+  std::string text;
+  for (const auto& [conv, fc] : pairs) {
+    text += fmt::format("{}{} and {}", text.empty() ? "" : ", ", conv, fc);
+  }
+  return text;
+}
+
+// Seconds of a step's passes on the busiest device.
+double busiest(const StrategyInputs& in, int last_conv, std::pair<int, int> devices) {
+  const auto seconds = [&](int layer, LayerPass pass, int among) {
+    const int64_t rows = share(in.net->batch, among, 0).count();
+    return in.costs->pass_seconds(*in.net, layer, pass, rows);
+  };
+  double conv = 0, fc = 0;
+  for (int layer = 0; layer < static_cast<int>(in.net->layers.size()); ++layer) {
+    const bool forward_by_conv = layer <= last_conv, backward_by_conv = layer < last_conv;
+    (forward_by_conv ? conv : fc) +=
+        seconds(layer, LayerPass::forward, forward_by_conv ? devices.first : devices.second);
+    if (!in.net->layers[size_t(layer)].has_backward()) continue;
+    (backward_by_conv ? conv : fc) +=
+        seconds(layer, LayerPass::backward, backward_by_conv ? devices.first : devices.second);
+  }
+  return std::max(conv, fc);
+}
+
+std::pair<int, int> choose_pair(const StrategyInputs& in, const HybridOptions& options,
+                                int last_conv) {
+  std::vector<std::pair<int, int>> pairs = pairs_of(in.devices);
+  const int conv = options.conv_devices, fc = options.fc_devices;
+  const std::vector<std::pair<int, int>> all = pairs;
+  std::erase_if(pairs, [&](const auto& pair) {
+    return (conv > 0 && pair.first != conv) || (fc > 0 && pair.second != fc);
+  });
+  if (pairs.empty()) {
+    throw error(
+        "{}{}{}: on {} devices strategy 'hybrid' can have {} (conv and FC devices: together all, "
+        "and as many conv devices for each FC device)",
+        conv > 0 ? fmt::format("--conv-devices {}", conv) : "", conv > 0 && fc > 0 ? " and " : "",
+        fc > 0 ? fmt::format("--fc-devices {}", fc) : "", in.devices, to_text(all));
+  }
+  return *std::min_element(pairs.begin(), pairs.end(), [&](const auto& a, const auto& b) {
+    return busiest(in, last_conv, a) < busiest(in, last_conv, b);
+  });
+}
+
+Roles roles_of(const StrategyInputs& inputs, const HybridOptions& options) {
+  if (inputs.devices < 2) {
+    throw error(
+        "strategy 'hybrid' needs at least 2 devices, one for the convolutions and one for the "
+        "fully connected layers: use --devices cpu:2 or more");
+  }
+  const Net& net = *inputs.net;
+  Roles roles;
+  roles.extends_memory = options.fc_memory == "extended";
+  roles.last_conv = find_last_conv(net);
+  require_one_boundary_layer(net, roles.last_conv);
+  require_weights_on_one_side(net, roles.last_conv);
+  const auto [conv, fc] = choose_pair(inputs, options, roles.last_conv);
+  if (net.batch < conv) {
+    throw error(
+        "batch {} is smaller than the {} conv devices: every one needs at least one row, so use a "
+        "batch of {} or more",
+        net.batch, conv, conv);
+  }
+  roles.conv.resize(size_t(conv));
+  roles.fc.resize(size_t(fc));
+  std::iota(roles.conv.begin(), roles.conv.end(), 0);
+  std::iota(roles.fc.begin(), roles.fc.end(), conv);
+  return roles;
+}
+
 // Rows of every device: conv devices share the batch, an FC device has those of its conv devices.
-std::vector<Rows> rows_of(const HybridRoles& roles, int64_t batch) {
+std::vector<Interval> rows_of(const Roles& roles, int64_t batch) {
   const int conv = static_cast<int>(roles.conv.size());
-  std::vector<Rows> rows;
+  std::vector<Interval> rows;
   for (int device = 0; device < conv; ++device) rows.push_back(share(batch, conv, device));
   const size_t each = roles.conv.size() / roles.fc.size();
   for (size_t i = 0; i < roles.fc.size(); ++i) {
@@ -35,7 +198,7 @@ std::string to_text(const std::vector<int>& devices) {
 
 class Hybrid {
  public:
-  Hybrid(const StrategyInputs& inputs, HybridRoles roles)
+  Hybrid(const StrategyInputs& inputs, Roles roles)
       : roles_(std::move(roles)),
         builder_(inputs, "hybrid", PlanBuilder::Purpose::training,
                  rows_of(roles_, inputs.net->batch)),
@@ -60,15 +223,12 @@ class Hybrid {
  private:
   void note() {
     builder_.plan().notes.push_back(fmt::format(
-        "convolutions up to '{}' on {}; its backward pass and what lies behind it on {}",
+        "convolutions up to '{}' on {}; its backward pass and what comes after it on {}",
         boundary_layer_.name, to_text(roles_.conv), to_text(roles_.fc)));
     if (roles_.extends_memory) {
       builder_.plan().notes.push_back(
           fmt::format("the solver's state of {} in extended memory", to_text(roles_.fc)));
     }
-    builder_.plan().roles.fc_memory = builder_.inputs().options.roles.fc_memory;
-    builder_.plan().roles.conv_devices = static_cast<int>(roles_.conv.size());
-    builder_.plan().roles.fc_devices = static_cast<int>(roles_.fc.size());
     std::vector<int> conv, fc;
     std::vector<int> user(net_.weights.size(), -1);
     for (size_t i = 0; i < net_.layers.size(); ++i) {
@@ -79,8 +239,8 @@ class Hybrid {
     }
     for (const auto& [device, weights] :
          {std::pair{roles_.conv.front(), conv}, std::pair{roles_.fc.front(), fc}}) {
-      for (const WeightRange& range : weight_ranges(net_, weights)) {
-        builder_.plan().weights_at.push_back({device, range.offset, range.bytes});
+      for (const Interval& range : weight_ranges(net_, weights)) {
+        builder_.plan().weights_at.push_back({device, range});
       }
     }
   }
@@ -106,7 +266,7 @@ class Hybrid {
       builder_.emit_transfer(
           fmt::format("send {}", name), Stage::send_activations, roles_.last_conv, from, to,
           {{builder_.tensor(from, tensor), builder_.tensor(to, tensor, builder_.rows(from))}},
-          When::every_batch, full_duplex);
+          When::every_micro_batch, full_duplex);
     }
   }
 
@@ -148,27 +308,34 @@ class Hybrid {
     }
   }
 
-  // The averaged gradient of the last convolution, and the errors below it.
+  // The averaged gradient of the last convolution, and the gradients of its inputs.
   void send_back_gradients() {
     const std::vector<int> weights = weights_completed_by(net_, roles_.last_conv);
     for (size_t i = 0; i < roles_.conv.size(); ++i) {
       const int from = roles_.partner(i), to = roles_.conv[i];
-      if (boundary_layer_.wants_backward_data) {
-        const int input = boundary_layer_.inputs[0];
-        builder_.emit_transfer(fmt::format("send {} errors", boundary_layer_.name),
+      std::vector<CopySegment> inputs;
+      for (size_t number = 0; number < boundary_layer_.inputs.size(); ++number) {
+        const int input = boundary_layer_.inputs[number];
+        const bool is_wanted = boundary_layer_.wants_backward_data &&
+                               boundary_layer_.may_take_gradient(number) &&
+                               net_.tensors[size_t(input)].has_gradient;
+        if (!is_wanted) continue;
+        inputs.push_back({builder_.tensor_gradient(from, input, builder_.rows(to)),
+                          builder_.tensor_gradient(to, input)});
+      }
+      if (!inputs.empty()) {
+        builder_.emit_transfer(fmt::format("send {} activation gradients", boundary_layer_.name),
                                Stage::send_activation_gradients, roles_.last_conv, from, to,
-                               {{builder_.tensor_gradient(from, input, builder_.rows(to)),
-                                 builder_.tensor_gradient(to, input)}},
-                               When::every_batch, full_duplex);
+                               std::move(inputs), When::every_micro_batch, full_duplex);
       }
       if (weights.empty()) continue;
       std::vector<CopySegment> segments;
-      for (const WeightRange& range : weight_ranges(net_, weights)) {
+      for (const Interval& range : weight_ranges(net_, weights)) {
         segments.push_back({builder_.gradients(from, range), builder_.gradients(to, range)});
       }
       builder_.emit_transfer(fmt::format("send averaged {} gradients", boundary_layer_.name),
                              Stage::send_conv_gradients, roles_.last_conv, from, to,
-                             std::move(segments), When::last_batch, full_duplex);
+                             std::move(segments), When::last_micro_batch, full_duplex);
     }
     for (const int device : roles_.conv) {
       updates_.add(device, Stage::update_conv, boundary_layer_.name, weights);
@@ -183,7 +350,7 @@ class Hybrid {
     }
   }
 
-  HybridRoles roles_;
+  Roles roles_;
   PlanBuilder builder_;
   const Net& net_;
   Updates updates_;
@@ -191,10 +358,90 @@ class Hybrid {
   RingGroup conv_ring_, fc_ring_;
 };
 
+std::vector<StrategyVariant> variants(const StrategyInputs& inputs) {
+  HybridOptions options = hybrid_options().read(inputs.options);
+  std::vector<StrategyVariant> result;
+  if (options.conv_devices == 0 && options.fc_devices == 0) {
+    for (const auto& [conv, fc] : pairs_of(inputs.devices)) {
+      options.conv_devices = conv;
+      options.fc_devices = fc;
+      result.push_back({fmt::format("{} conv, {} FC", conv, fc), hybrid_options().write(options)});
+    }
+  }
+  if (result.empty()) result.push_back({"", inputs.options});
+  return result;
+}
+
+std::vector<StrategyOptions> lossless_cases(int devices) {
+  std::vector<StrategyOptions> cases;
+  for (const auto& [conv, fc] : pairs_of(devices)) {
+    for (const char* memory : {"", "extended"}) {
+      cases.push_back(hybrid_options().write({conv, fc, memory}));
+    }
+  }
+  return cases;
+}
+
+double least_seconds(const StrategyInputs& inputs) {
+  const Roles roles = roles_of(inputs, hybrid_options().read(inputs.options));
+  const auto conv = static_cast<int>(roles.conv.size()), fc = static_cast<int>(roles.fc.size());
+  return busiest(inputs, roles.last_conv, {conv, fc});
+}
+
+Plan build(const StrategyInputs& inputs) {
+  HybridOptions options = hybrid_options().read(inputs.options);
+  const Roles roles = roles_of(inputs, options);
+  Plan plan = Hybrid(inputs, roles).build();
+  options.conv_devices = static_cast<int>(roles.conv.size());
+  options.fc_devices = static_cast<int>(roles.fc.size());
+  plan.options = hybrid_options().write(options);
+  return plan;
+}
+
+// Of devices for one kind of layers; the other's number follows.
+StrategyOption devices_option(const char* name, const char* help, const std::string& other) {
+  StrategyOption option = count_option(name, help);
+  option.frees = {key_of(other)};
+  option.fits_devices = true;
+  return option;
+}
+
 }  // namespace
 
-Plan build_hybrid(const StrategyInputs& inputs) {
-  return Hybrid(inputs, hybrid_roles(inputs)).build();
+const OptionTable<HybridOptions>& hybrid_options() {
+  static const auto table = [] {
+    StrategyOption memory = word_option(
+        "--fc-memory",
+        "where FC devices keep the solver's state: device (default), or extended: a mapped file "
+        "in TMPDIR if device memory is the host's, else pinned host memory",
+        {"device", "extended"});
+    memory.fits_devices = true;
+    return OptionTable<HybridOptions>()
+        .add(devices_option("--conv-devices",
+                            "devices for the convolutions (default: the fastest pair on sim)",
+                            "--fc-devices"),
+             &HybridOptions::conv_devices)
+        .add(devices_option(
+                 "--fc-devices",
+                 "devices for the fully connected layers (default: the fastest pair on sim)",
+                 "--conv-devices"),
+             &HybridOptions::fc_devices)
+        .add(std::move(memory), &HybridOptions::fc_memory);
+  }();
+  return table;
+}
+
+Strategy hybrid_strategy() {
+  Strategy strategy;
+  strategy.name = "hybrid";
+  strategy.summary = "some devices have the convolutions, others the fully connected layers";
+  strategy.options = hybrid_options().options();
+  strategy.build = &build;
+  strategy.variants = &variants;
+  strategy.defaults_to_fastest_variant = true;
+  strategy.least_seconds = &least_seconds;
+  strategy.lossless_cases = &lossless_cases;
+  return strategy;
 }
 
 }  // namespace tandem

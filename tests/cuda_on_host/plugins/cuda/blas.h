@@ -16,7 +16,7 @@ struct Matrix {
 
 inline void require_computable(int32_t, bool) {}
 
-// What the real header says of it. With allows_tf32 factors are rounded, so that it shows.
+// As in the real header. With allows_tf32 factors are always rounded, so that tests see it.
 template <class T, class C>
 void multiply(const sdk::Call& call, const Matrix<T>& a, const Matrix<T>& b, C* c, int64_t c_stride,
               int64_t m, int64_t n, int64_t k, float beta, bool allows_tf32 = false) {

@@ -1,5 +1,5 @@
-// plugins/cuda/blas_bias.h for a machine without a GPU. It has no algorithm for one output, so that
-// the way without it is taken, too.
+// plugins/cuda/blas_bias.h for a machine without a GPU. It has no algorithm for a single output, so
+// that the code without it is tested, too.
 #pragma once
 
 #include "plugins/cuda/rounded_to_tf32.h"

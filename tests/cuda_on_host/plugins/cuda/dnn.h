@@ -1,4 +1,4 @@
-// plugins/cuda/dnn.h for a machine without a GPU: the passes of a convolution, written down.
+// plugins/cuda/dnn.h for a machine without a GPU: the passes of a convolution by their definition.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace tandem::cuda {
 
 class Convolution {
  public:
-  // Measured, or told by number: all give the same values.
+  // Measured, or given by number: the values are the same.
   Convolution(const sdk::Call&, const ConvolutionShape& shape, const ConvolutionKind& kind,
               bool backward_data, bool backward_weights, const ConvolutionChoice& how)
       : shape_(shape), kind_(kind) {
@@ -80,7 +80,7 @@ class Convolution {
     });
   }
 
-  // Writes over the scratch memory that was asked for, as cuDNN may.
+  // Writes to all of the scratch memory, as cuDNN may.
   void use(const sdk::Call& call, void* scratch) const {
     const DeviceWork work(call);
     std::memset(scratch, 0x5A, static_cast<size_t>(scratch_bytes()));

@@ -1,6 +1,6 @@
-// plugins/cuda/teams.h for a machine without a GPU: bodies run on the host, elements in a scrambled
-// order and teams as threads that take turns and wait for each other, so that what depends on an
-// order, or reads what others have yet to write, shows.
+// plugins/cuda/teams.h for a machine without a GPU. Bodies run on the host, elements in a scrambled
+// order and teams as threads that take turns and wait for each other, so that a result that depends
+// on an order, or a read before another thread's write, is detected.
 #pragma once
 
 #include <ucontext.h>
@@ -35,8 +35,8 @@ class DeviceWork {
 
 namespace detail {
 
-// Threads of a team, as contexts of one thread of the host that take turns: each runs until it
-// waits for the others, or is done. No scheduler has a part in it.
+// The threads of a team, as contexts of one host thread that take turns: each runs until it waits
+// for the others, or is done. No scheduler is involved.
 class TurnTakers {
  public:
   TurnTakers(int64_t size, const std::function<void(int64_t rank)>& body)
@@ -53,9 +53,9 @@ class TurnTakers {
                   static_cast<unsigned>(self >> 32), static_cast<unsigned>(self));
     }
   }
-  // Until all are done, one after the other once they no longer wait.
+  // Runs until all are done, each in turn when it does not wait.
   void run() { swapcontext(&caller_, contexts_.data()); }
-  // Of `rank`: returns when all others have come to their wait, too.
+  // Called by thread `rank`: returns when all others have reached their wait, too.
   void wait(int64_t rank) {
     const auto own = static_cast<size_t>(rank);
     swapcontext(&contexts_[own], &contexts_[(own + 1) % contexts_.size()]);
@@ -112,7 +112,7 @@ class HostTeam {
   int64_t rank_, size_;
 };
 
-// A number that has no divisor in common with `count`, so that its multiples visit everything.
+// A number that is coprime to `count`, so that its multiples visit all indices.
 inline int64_t scrambling_step(int64_t count) {
   for (const int64_t prime : {7919, 104729, 1299709}) {
     if (count % prime != 0) return prime;
@@ -137,7 +137,7 @@ struct Teams {
   bool side_by_side = false;
 };
 
-// Many groups are worked on by teams of one, as on a GPU, few by teams of four.
+// As on a GPU, many groups are processed by teams of one, few by teams of four.
 template <class Body>
 void for_teams(const sdk::Call& call, const Teams& teams, const Body& body) {
   static_assert(std::is_trivially_copyable_v<Body>);

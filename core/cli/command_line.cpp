@@ -1,0 +1,165 @@
+#include "core/cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/strings.h"
+
+namespace tandem::cli {
+namespace {
+
+// "--steps N" -> "--steps", "N"
+std::pair<std::string, std::string> name_and_value(const std::string& text) {
+  const size_t space = text.find(' ');
+  if (space == std::string::npos) return {text, ""};
+  return {text.substr(0, space), text.substr(space + 1)};
+}
+
+// CLI11 says of a mistyped command only that one is required.
+std::string unknown_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return "";
+  std::vector<std::string> known;
+  for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
+  if (std::find(known.begin(), known.end(), argv[1]) != known.end()) return "";
+  return fmt::format("unknown command '{}'{}; there are {}", argv[1], did_you_mean(argv[1], known),
+                     fmt::join(known, ", "));
+}
+
+std::vector<OptionEntry> entries_of(const CLI::App& app) {
+  std::vector<OptionEntry> entries;
+  for (const CLI::Option* option : app.get_options()) {
+    OptionEntry entry;
+    entry.name = option->get_name();
+    if (const auto& names = option->get_lnames(); !names.empty()) entry.name = "--" + names.front();
+    if (option->get_type_size() != 0) entry.value = option->get_type_name();
+    entry.help = option->get_description();
+    entry.standard = option->get_default_str();
+    entry.is_required = option->get_required();
+    entry.takes_several = option->get_expected_max() > 1;
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+}  // namespace
+
+Option& Option::required() {
+  option_->required();
+  return *this;
+}
+
+Option& Option::show_default() {
+  option_->capture_default_str();
+  return *this;
+}
+
+Option& Option::range(int64_t low, int64_t high) {
+  option_->check([low, high](const std::string& text) {
+    int64_t value = 0;
+    if (parse_integer(text, &value) && value >= low && value <= high) return std::string();
+    return high == std::numeric_limits<int64_t>::max()
+               ? fmt::format("'{}' is not a whole number of at least {}", text, low)
+               : fmt::format("'{}' is not a whole number from {} to {}", text, low, high);
+  });
+  return *this;
+}
+
+Option& Option::check(std::function<void(const std::string&)> check) {
+  option_->check([check = std::move(check)](const std::string& text) {
+    check(text);  // its Error has the whole message, and CLI11 leaves it as it is
+    return std::string();
+  });
+  return *this;
+}
+
+Option& Option::separator(char character) {
+  option_->delimiter(character);
+  return *this;
+}
+
+Option& Option::excludes(const Option& other) {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+Option Command::option(const std::string& name, const Target& target, const std::string& help) {
+  const auto [first, value] = name_and_value(name);
+  CLI::Option* option = std::visit(
+      [&, first = first](auto* place) { return app_->add_option(first, *place, help); }, target);
+  if (!value.empty()) option->type_name(value);
+  return Option(option);
+}
+
+Option Command::option(const std::string& name, std::function<void(const std::string&)> read,
+                       const std::string& help) {
+  const auto [first, value] = name_and_value(name);
+  CLI::Option* option = app_->add_option_function<std::string>(first, read, help);
+  if (!value.empty()) option->type_name(value);
+  return Option(option);
+}
+
+Option Command::flag(const std::string& name, bool& target, const std::string& help, bool value) {
+  return flag(
+      name, [&target, value] { target = value; }, help);
+}
+
+Option Command::flag(const std::string& name, std::function<void()> given,
+                     const std::string& help) {
+  return Option(app_->add_flag_callback(name, std::move(given), help));
+}
+
+bool Command::given(const std::string& option) const {
+  return app_->count(option) > 0;
+}
+
+std::vector<std::string> Command::given() const {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app_->get_options()) {
+    if (option->count() > 0) names.push_back(option->get_name());
+  }
+  return names;
+}
+
+CommandLine::CommandLine(const std::string& name, const std::string& version,
+                         const std::string& help)
+    : version_(version), app_(std::make_unique<CLI::App>(help)) {
+  app_->name(name);
+  app_->set_version_flag("--version", name + " " + version, "Print the version");
+  app_->set_help_flag("-h,--help", "Print the options");
+  app_->require_subcommand(1);
+}
+
+CommandLine::~CommandLine() = default;
+
+Command& CommandLine::add(const std::string& name, const std::string& help) {
+  return commands_.emplace_back(app_->add_subcommand(name, help));
+}
+
+int CommandLine::run(int argc, char** argv) {
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return app_->exit(asked);
+  } catch (const CLI::ParseError& failure) {
+    const std::string unknown = unknown_command(*app_, argc, argv);
+    throw error("{} (see '{} --help', or --help after a command)",
+                unknown.empty() ? failure.what() : unknown, app_->get_name());
+  }
+  for (const Command& command : commands_) {
+    if (command.app_->parsed()) return command.action_();
+  }
+  return 1;
+}
+
+CommandTable CommandLine::table() const {
+  CommandTable table{app_->get_name(), version_, app_->get_description(), entries_of(*app_), {}};
+  for (const CLI::App* command : app_->get_subcommands({})) {
+    table.commands.push_back(
+        {command->get_name(), command->get_description(), entries_of(*command)});
+  }
+  return table;
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,198 @@
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "core/base/error.h"
+#include "core/base/png.h"
+#include "core/base/strings.h"
+#include "core/cli/arguments.h"
+#include "core/cli/commands.h"
+#include "core/cli/data_report.h"
+#include "core/data/loader.h"
+#include "core/plugin/registry.h"
+#include "core/train/setup.h"
+
+namespace tandem::cli {
+namespace {
+
+struct DataArguments {
+  std::string source, html, preview, net;
+  std::vector<std::string> options;
+  uint64_t seed = 1;
+  int threads = 0;
+  int64_t pictures = 32;
+  double mixup = 0, cutmix = 0;
+  bool as_json = false;
+};
+
+int terminal_width() {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 100;
+}
+
+Audit inspect(Registry& registry, const DataArguments& arguments) {
+  AuditOptions options;
+  options.source = arguments.source;
+  options.parameters = read_pairs(arguments.options, "--data-option", "val_fraction=0.1");
+  options.seed = arguments.seed;
+  options.threads = arguments.threads;
+  options.thumbnails = arguments.html.empty() ? 0 : 8;
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  int64_t shown = -1;
+  if (terminal) {
+    options.progress = [&shown](int64_t done, int64_t all) {
+      const int64_t percent = 100 * done / std::max<int64_t>(1, all);
+      if (percent != shown) fmt::print(stderr, "\r{} of {} images", done, all);
+      shown = percent;
+    };
+  }
+  Audit found = audit(registry, options);
+  if (terminal && shown >= 0) fmt::print(stderr, "\r\033[K");
+  return found;
+}
+
+// Undoes the subtraction of means and the scaling of the net, for display.
+class Display {
+ public:
+  Display(const std::map<std::string, std::string>& parameters, int64_t channels)
+      : channels_(channels) {
+    const auto number = [&](const char* name, double otherwise) {
+      const auto found = parameters.find(name);
+      return found == parameters.end() ? otherwise : std::stod(found->second);
+    };
+    scale_ = number("scale", 1);
+    const auto mean = parameters.find("mean");
+    if (mean != parameters.end()) {
+      for (const std::string& part : split(mean->second, ',')) {
+        if (!part.empty()) means_.push_back(std::stod(part));
+      }
+    }
+    const auto color = parameters.find("color");
+    rgb_ = color != parameters.end() && color->second == "rgb";
+  }
+  // Of pixel `at` of a plane of `plane` pixels: R, G, B.
+  [[nodiscard]] std::array<unsigned char, 3> color(const float* pixels, int64_t plane,
+                                                   int64_t at) const {
+    std::array<unsigned char, 3> result{};
+    for (int64_t c = 0; c < 3; ++c) {
+      const int64_t bgr = channels_ == 3 ? 2 - c : 0;
+      const int64_t stored = channels_ == 3 && rgb_ ? c : bgr;
+      const double mean = means_.empty()       ? 0
+                          : means_.size() == 1 ? means_[0]
+                                               : means_[static_cast<size_t>(bgr)];
+      const double value = pixels[stored * plane + at] / (scale_ == 0 ? 1 : scale_) + mean;
+      result[static_cast<size_t>(c)] =
+          static_cast<unsigned char>(std::lround(std::clamp(value, 0.0, 255.0)));
+    }
+    return result;
+  }
+
+ private:
+  int64_t channels_;
+  double scale_ = 1;
+  std::vector<double> means_;
+  bool rgb_ = false;
+};
+
+// Draws the first images of the first epoch, as `tandem train` with the same options reads them.
+void draw_preview(Registry& registry, const DataArguments& arguments) {
+  constexpr int64_t border = 2, most_columns = 8;
+  TrainOptions options;
+  options.data = arguments.source;
+  options.net = arguments.net;
+  options.seed = arguments.seed;
+  options.adapt_classes = true;
+  options.mixup = arguments.mixup;
+  options.cutmix = arguments.cutmix;
+  options.data_parameters = read_pairs(arguments.options, "--data-option", "mirror=true");
+  const TrainSetup setup = resolve(registry, options);
+  const Dataset& data = *setup.training_data;
+  const Shape shape = data.shape();
+  if (shape.c != 1 && shape.c != 3) {
+    throw error("--preview: samples have {} channels; 1 or 3 can be drawn", shape.c);
+  }
+  const Display display(setup.record.data_parameters, shape.c);
+  const int64_t count = std::min(arguments.pictures, data.size());
+  const int64_t columns = std::min(count, most_columns), rows = (count + columns - 1) / columns;
+  const int64_t width = columns * (shape.w + border) + border;
+  const int64_t height = rows * (shape.h + border) + border;
+  std::vector<unsigned char> picture(static_cast<size_t>(3 * width * height), 255);
+  LoaderOptions loading;
+  loading.batch = count + count % 2;  // even, so that every image has a partner to be mixed with
+  loading.seed = arguments.seed;
+  loading.targets = target_options(setup);
+  loading.bad_share_limit = 1;
+  loading.slots = 1;
+  loading.batch_count = 1;
+  Loader loader(data, loading,
+                {[](int64_t bytes) { return std::malloc(static_cast<size_t>(bytes)); }, std::free});
+  const Batch batch = loader.next();
+  const auto* pixels = reinterpret_cast<const float*>(batch.memory + loader.layout().data_offset);
+  const auto* labels = reinterpret_cast<const float*>(batch.memory + loader.layout().label_offset);
+  for (int64_t i = 0; i < count; ++i, pixels += element_count(shape)) {
+    if (labels[i] < 0) continue;
+    const int64_t left = i % columns * (shape.w + border) + border;
+    const int64_t top = i / columns * (shape.h + border) + border;
+    for (int64_t y = 0; y < shape.h; ++y) {
+      for (int64_t x = 0; x < shape.w; ++x) {
+        const auto color = display.color(pixels, shape.h * shape.w, y * shape.w + x);
+        std::copy(color.begin(), color.end(), picture.begin() + 3 * ((top + y) * width + left + x));
+      }
+    }
+  }
+  write_output(arguments.preview, to_png(width, height, picture));
+  fmt::print("{} images as net '{}' receives them: {}\n", count, setup.record.net_name,
+             arguments.preview);
+}
+
+int run_data(const DataArguments& arguments) {
+  Registry registry = Registry::with_defaults();
+  if (!arguments.preview.empty()) draw_preview(registry, arguments);
+  if (!arguments.preview.empty() && arguments.html.empty() && !arguments.as_json) return 0;
+  const Audit found = inspect(registry, arguments);
+  if (arguments.as_json) {
+    fmt::print("{}\n", to_json(found, arguments.source)
+                           .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  } else {
+    fmt::print("{}", to_text(found, arguments.source, terminal_width()));
+  }
+  if (!arguments.html.empty()) {
+    write_output(arguments.html, to_html(found, arguments.source));
+    if (!arguments.as_json) fmt::print("page: {}\n", arguments.html);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_data(CommandLine& line) {
+  auto arguments = std::make_shared<DataArguments>();
+  DataArguments& a = *arguments;
+  Command& command =
+      line.add("data", "Inspect a data set: classes, sizes, damaged images, duplicates, leaks");
+  command.option("source PATH", &a.source, "As --data of 'tandem train'").required();
+  add_json_option(command, a.as_json);
+  command.option("--html FILE", &a.html, "Write a page with pictures of every class");
+  command.option("--preview FILE", &a.preview,
+                 "Instead of inspecting, write a PNG with images as a net receives them");
+  command.option("--net FILE", &a.net, "For --preview: the net (default: alexnet)");
+  command.option("--mixup X", &a.mixup, "For --preview: as of 'tandem train'");
+  command.option("--cutmix X", &a.cutmix, "For --preview: as of 'tandem train'");
+  command.option("--images N", &a.pictures, "For --preview: number of images")
+      .show_default()
+      .range(1, 1000);
+  command.option("--data-option NAME=VALUE", &a.options,
+                 "A parameter of the data set, as of 'tandem train'");
+  command.option("--seed N", &a.seed, "Seed of split and augmentation").show_default();
+  command.option("--threads N", &a.threads, "Threads that read images (default: all cores)")
+      .range(0);
+  command.action([arguments] { return run_data(*arguments); });
+}
+
+}  // namespace tandem::cli

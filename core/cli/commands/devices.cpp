@@ -1,0 +1,174 @@
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/strings.h"
+#include "core/cli/arguments.h"
+#include "core/cli/commands.h"
+#include "core/device/find_topology.h"
+#include "core/plugin/registry.h"
+#include "core/train/device_options.h"
+#include "core/train/measure_links.h"
+
+namespace tandem::cli {
+namespace {
+
+using nlohmann::json;
+
+// The devices of one kind; "reason": why there is none, or why one is left out.
+json devices_json(const Registry& registry, const std::string& kind) {
+  json entry = {{"kind", kind}, {"help", ""}, {"devices", json::array()}};
+  const tandem_backend* backend = nullptr;
+  try {
+    backend = &registry.backend(kind);
+  } catch (const Error& failure) {
+    entry["reason"] = failure.what();
+    return entry;
+  }
+  entry["help"] = backend->help;
+  int32_t count = 0;
+  if (backend->count(&count) != TANDEM_OK) {
+    entry["reason"] = take_reason();
+    return entry;
+  }
+  for (int32_t ordinal = 0; ordinal < count; ++ordinal) {
+    tandem_device_info info{};
+    info.struct_size = sizeof(info);
+    if (backend->describe(ordinal, &info) != TANDEM_OK) {
+      entry["reason"] = fmt::format("{}:{}: {}", kind, ordinal, take_reason());
+      continue;
+    }
+    entry["devices"].push_back({{"ordinal", ordinal},
+                                {"name", info.name},
+                                {"memory_bytes", info.memory_bytes},
+                                {"available_bytes", info.available_bytes},
+                                {"threads", info.threads}});
+  }
+  return entry;
+}
+
+void print_devices(const json& entry) {
+  const std::string kind = entry["kind"], help = entry["help"];
+  fmt::print("{}{}{}\n", kind, help.empty() ? "" : ": ", help);
+  for (const json& device : entry["devices"]) {
+    const int threads = device["threads"];
+    fmt::print("  {}:{} {}, {} ({} available){}\n", kind, device["ordinal"].get<int>(),
+               device["name"].get<std::string>(), human_bytes(device["memory_bytes"]),
+               human_bytes(device["available_bytes"]),
+               threads > 0 ? fmt::format(", {} cores", threads) : "");
+  }
+  if (!entry.contains("reason")) return;
+  fmt::print("  {}{}\n",
+             entry["devices"].empty() ? "none: " : "not: ", entry["reason"].get<std::string>());
+}
+
+int list_devices(bool as_json) {
+  const Registry registry = Registry::with_defaults();
+  json tree = json::array();
+  for (const std::string& kind : registry.backends()) {
+    tree.push_back(devices_json(registry, kind));
+    if (!as_json) print_devices(tree.back());
+  }
+  if (as_json) fmt::print("{}\n", tree.dump(2));
+  return 0;
+}
+
+// Options for measuring have no effect on a list; of these only --devices has one on --links.
+void require_measure(const Command& command, bool of_links) {
+  for (const std::string& name : command.given()) {
+    if (name == "--json" || name == "--links" || (of_links && name == "--devices")) continue;
+    throw error("{}: it goes with --measure FILE only; {}", name,
+                of_links ? "--links reads what the devices report" : "the list is of all devices");
+  }
+}
+
+DeviceSpec require_several(const Registry& registry, const std::string& text) {
+  const DeviceSpec spec = parse_devices(text, registry);
+  if (spec.count() >= 2) return spec;
+  throw error("--devices {}: links are between devices, so at least 2, as in {}", text,
+              to_string(DeviceSpec{spec.kind, {0, 1}, spec.is_counted}));
+}
+
+// What the hardware reports of the links between devices, with the source of each number.
+int print_links(const std::string& text) {
+  const Registry registry = Registry::with_defaults();
+  const DeviceSpec spec = require_several(registry, text);
+  const Machine machine(registry.backend(spec.kind), spec, MachineOptions{});
+  const std::shared_ptr<const Topology> topology = find_topology(machine);
+  if (topology == nullptr) {
+    fmt::print("{} devices report nothing about their links: {}\n", spec.kind,
+               machine.has(TANDEM_VIRTUAL_TIME) ? "describe them with --link or --topology"
+                                                : "measure them with --measure FILE");
+    return 0;
+  }
+  for (int device = 0; device < spec.count(); ++device) {
+    fmt::print("{}: {}:{} {}\n", topology->devices[size_t(device)], spec.kind,
+               spec.ordinals[size_t(device)], machine.device_info(device).name);
+  }
+  fmt::print("{}", links_table(*topology));
+  return 0;
+}
+
+// Measures every pair of the devices; the topology file has the speed of each pair alone.
+int measure_devices(const std::string& text, const std::string& file,
+                    const DeviceOptions& options) {
+  const Registry registry = Registry::with_defaults();
+  const DeviceSpec spec = require_several(registry, text);
+  if ((registry.backend(spec.kind).capabilities & TANDEM_VIRTUAL_TIME) != 0) {
+    throw error("--devices {}: simulated devices copy nothing, so there is nothing to measure",
+                text);
+  }
+  if (std::error_code code; std::filesystem::exists(file, code)) {
+    throw error("--measure {}: the file exists already: choose another name", file);
+  }
+  const Machine machine(registry.backend(spec.kind), spec, machine_options(options));
+  const std::vector<LinkMeasurement> measured = measure_links(machine);
+  fmt::print("{:<8} {:>12} {:>10} {:>16} {:>22}\n", "copy", "GB/s alone", "latency",
+             "GB/s both ways", "GB/s while all send");
+  std::vector<MeasuredLink> links;
+  for (const LinkMeasurement& link : measured) {
+    fmt::print("{:<8} {:>12.2f} {:>10} {:>16.2f} {:>22}\n",
+               fmt::format("{} -> {}", link.alone.source, link.alone.target),
+               link.alone.bandwidth / 1e9, human_seconds(link.alone.latency), link.both_ways / 1e9,
+               link.contended > 0 ? fmt::format("{:.2f}", link.contended / 1e9) : "-");
+    links.push_back(link.alone);
+  }
+  std::vector<std::string> names;
+  for (int d = 0; d < spec.count(); ++d) names.push_back(fmt::format("{}{}", spec.kind, d));
+  write_output(file, topology_text(names, links));
+  fmt::print("topology written to {} (for --topology)\n", file);
+  return 0;
+}
+
+}  // namespace
+
+void add_devices(CommandLine& line) {
+  struct Arguments {
+    bool as_json = false, links = false;
+    std::string devices = to_string(DeviceSpec{default_kind, {0, 1}}), measure;
+    DeviceOptions machine;
+  };
+  auto a = std::make_shared<Arguments>();
+  Command& command =
+      line.add("devices", "List the kinds of devices and what this machine has of each");
+  const Option as_json = command.flag("--json", a->as_json, "Print JSON");
+  Option measure = command.option("--measure FILE", &a->measure,
+                                  "Measure the copies between every pair of --devices and write "
+                                  "this topology file");
+  measure.excludes(as_json);
+  command
+      .flag("--links", a->links,
+            "Print what the hardware reports of the links between --devices: PCIe, NVLink")
+      .excludes(as_json)
+      .excludes(measure);
+  command.option("--devices DEVICES", &a->devices, "Between which devices, e.g. cpu:4")
+      .show_default();
+  add_device_options(command, a->machine);
+  command.action([a, &command] {
+    if (!a->measure.empty()) return measure_devices(a->devices, a->measure, a->machine);
+    require_measure(command, a->links);
+    if (a->links) return print_links(a->devices);
+    return list_devices(a->as_json);
+  });
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,183 @@
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/shape.h"
+#include "core/base/strings.h"
+#include "core/cli/arguments.h"
+#include "core/cli/commands.h"
+#include "core/plugin/registry.h"
+
+namespace tandem::cli {
+namespace {
+
+using nlohmann::json;
+
+const char* kind_of(int32_t type) {
+  switch (type) {
+    case TANDEM_PARAMETER_INTEGER:
+      return "integer";
+    case TANDEM_PARAMETER_NUMBER:
+      return "number";
+    case TANDEM_PARAMETER_BOOLEAN:
+      return "boolean";
+    case TANDEM_PARAMETER_TEXT:
+      return "text";
+    case TANDEM_PARAMETER_INTEGERS:
+      return "integers";
+    case TANDEM_PARAMETER_FILLER:
+      return "filler";
+    case TANDEM_PARAMETER_NUMBERS:
+      return "numbers";
+    default:
+      return "unknown";
+  }
+}
+
+json parameter_json(const tandem_parameter& p) {
+  json entry = {{"name", p.name}, {"type", kind_of(p.type)}, {"required", p.required != 0}};
+  if (p.block != nullptr) entry["block"] = p.block;
+  if (p.help != nullptr) entry["help"] = p.help;
+  if (p.default_value != nullptr) entry["default"] = p.default_value;
+  if (p.minimum <= p.maximum) {
+    entry["minimum"] = p.minimum;
+    entry["maximum"] = p.maximum;
+  }
+  if (p.choices != nullptr) entry["choices"] = split(p.choices, '|');
+  return entry;
+}
+
+void print_parameter(const tandem_parameter& p) {
+  std::string range;
+  if (p.choices != nullptr) range = p.choices;
+  if (p.minimum <= p.maximum) range = fmt::format("{:g} to {:g}", p.minimum, p.maximum);
+  const std::string fallback =
+      p.default_value != nullptr ? p.default_value : (p.required != 0 ? "required" : "-");
+  const std::string place = p.block != nullptr ? fmt::format("{}.{}", p.block, p.name) : p.name;
+  fmt::print("  {:<42} {:<9} {:<10} {:<22} {}\n", place, kind_of(p.type), fallback, range,
+             p.help != nullptr ? p.help : "");
+}
+
+std::vector<std::string> kernels_of(const Registry& registry, const std::string& type) {
+  std::vector<std::string> kinds;
+  for (const ModuleReport& module : registry.modules()) {
+    for (const std::string& offer : module.offers) {
+      const std::string prefix = "kernel " + type + "/";
+      if (offer.rfind(prefix, 0) == 0) kinds.push_back(offer.substr(prefix.size()));
+    }
+  }
+  return kinds;
+}
+
+// A kernel of a layer for a kind of device, with the dtypes of tensors that it takes; none if two
+// plugins register the kernel, so that it cannot be used.
+struct KernelOffer {
+  std::string device;
+  std::vector<std::string> dtypes;
+};
+
+std::vector<KernelOffer> offers_of(const Registry& registry, const std::string& type) {
+  std::vector<KernelOffer> offers;
+  for (const std::string& kind : kernels_of(registry, type)) {
+    offers.push_back({kind, {}});
+    try {
+      const uint32_t dtypes = registry.kernel(type, kind).dtypes;
+      offers.back().dtypes.push_back(dtype_name(TANDEM_FLOAT32));
+      for (const int32_t dtype : {TANDEM_BFLOAT16, TANDEM_FLOAT16}) {
+        if ((dtypes >> dtype & 1U) != 0) offers.back().dtypes.push_back(dtype_name(dtype));
+      }
+    } catch (const Error&) {
+      continue;
+    }
+  }
+  return offers;
+}
+
+std::string to_text(const std::vector<KernelOffer>& offers, bool with_dtypes) {
+  std::vector<std::string> texts;
+  for (const KernelOffer& offer : offers) {
+    std::string text = offer.device;
+    if (offer.dtypes.empty()) {
+      text += " (not usable: two plugins register it)";
+    } else if (with_dtypes) {
+      text += fmt::format(" ({})", fmt::join(offer.dtypes, ", "));
+    }
+    texts.push_back(text);
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+void print_one(const tandem_layer_type& type, const std::vector<KernelOffer>& offers) {
+  fmt::print("  dtypes: {}\n", offers.empty() ? "no kernel" : to_text(offers, true));
+  const auto arity = [](int low, int high) {
+    return high < 0      ? fmt::format("{} or more", low)
+           : low == high ? fmt::format("{}", low)
+                         : fmt::format("{} to {}", low, high);
+  };
+  fmt::print("  inputs: {}, outputs: {}\n", arity(type.minimum_inputs, type.maximum_inputs),
+             arity(type.minimum_outputs, type.maximum_outputs));
+  fmt::print("  {:<42} {:<9} {:<10} {:<22} {}\n", "parameter", "type", "default", "range", "");
+  for (uint32_t i = 0; i < type.parameter_count; ++i) print_parameter(*type.parameters[i]);
+}
+
+json to_json(const tandem_layer_type& type, const std::vector<KernelOffer>& offers) {
+  json entry = {{"name", type.name},
+                {"help", type.help},
+                {"devices", json::array()},
+                {"dtypes", json::object()},
+                {"parameters", json::array()}};
+  for (const KernelOffer& offer : offers) {
+    if (offer.dtypes.empty()) continue;
+    entry["devices"].push_back(offer.device);
+    entry["dtypes"][offer.device] = offer.dtypes;
+  }
+  for (uint32_t i = 0; i < type.parameter_count; ++i) {
+    entry["parameters"].push_back(parameter_json(*type.parameters[i]));
+  }
+  return entry;
+}
+
+// Null for a type that two plugins register, after printing why.
+const tandem_layer_type* usable_type(const Registry& registry, const std::string& name,
+                                     bool as_json) {
+  try {
+    return &registry.layer_type(name);
+  } catch (const Error& failure) {
+    if (!as_json) fmt::print("{:<18} not usable: {}\n", name, failure.what());
+    return nullptr;
+  }
+}
+
+int list_layers(const std::string& name, bool as_json) {
+  Registry registry = Registry::with_defaults();
+  registry.load_kernels();
+  std::vector<std::string> names = registry.layer_types();
+  if (!name.empty()) names = {registry.layer_type(name).name};
+  json tree = json::array();
+  for (const std::string& each : names) {
+    const tandem_layer_type* type = usable_type(registry, each, as_json);
+    if (type == nullptr) continue;
+    const std::vector<KernelOffer> offers = offers_of(registry, each);
+    if (as_json) {
+      tree.push_back(to_json(*type, offers));
+      continue;
+    }
+    fmt::print("{:<18} {} [{}]\n", type->name, type->help, to_text(offers, false));
+    if (!name.empty()) print_one(*type, offers);
+  }
+  if (as_json) fmt::print("{}\n", tree.dump(2));
+  return 0;
+}
+
+}  // namespace
+
+void add_layers(CommandLine& line) {
+  auto name = std::make_shared<std::string>();
+  auto as_json = std::make_shared<bool>(false);
+  Command& command = line.add("layers", "List the layer types, or one with its parameters");
+  command.option("name", name.get(), "A layer type");
+  add_json_option(command, *as_json);
+  command.action([name, as_json] { return list_layers(*name, *as_json); });
+}
+
+}  // namespace tandem::cli

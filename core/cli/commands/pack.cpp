@@ -1,0 +1,82 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+
+#include "core/base/strings.h"
+#include "core/cli/arguments.h"
+#include "core/cli/commands.h"
+#include "core/cli/data_report.h"
+#include "core/data/pack.h"
+#include "core/plugin/registry.h"
+
+namespace tandem::cli {
+namespace {
+
+std::atomic<bool> interrupted{false};
+
+extern "C" void on_pack_interrupt(int signal_number) {
+  interrupted = true;
+  std::signal(signal_number, SIG_DFL);
+}
+
+struct PackArguments {
+  PackOptions options;
+  std::vector<std::string> parameters;
+};
+
+int run_pack(PackArguments& arguments) {
+  PackOptions& options = arguments.options;
+  options.parameters = read_pairs(arguments.parameters, "--data-option", "val_fraction=0.1");
+  options.stop = &interrupted;
+  std::signal(SIGINT, on_pack_interrupt);
+  std::signal(SIGTERM, on_pack_interrupt);
+  if (isatty(STDERR_FILENO) != 0) {
+    options.progress = [](int64_t done, int64_t all) {
+      fmt::print(stderr, "\r{} of {} images{}", done, all, done == all ? "\r\033[K" : "");
+    };
+  }
+  Registry registry = Registry::with_defaults();
+  const PackResult result = pack(registry, options);
+  std::string splits;
+  int64_t all = 0;
+  for (const auto& [name, size] : result.splits) {
+    splits += fmt::format("{}{} {}", splits.empty() ? "" : ", ", size, name);
+    all += size;
+  }
+  for (const ReasonCount& one : by_reason(result.left_out)) {
+    fmt::print("left out: {} x {} (as {})\n", one.count, one.reason, one.example);
+  }
+  fmt::print("{} images ({}) in '{}', {}; use it as --data\n",
+             all - static_cast<int64_t>(result.left_out.size()), splits, options.file,
+             human_bytes(static_cast<int64_t>(std::filesystem::file_size(options.file))));
+  return 0;
+}
+
+}  // namespace
+
+void add_pack(CommandLine& line) {
+  auto arguments = std::make_shared<PackArguments>();
+  PackOptions& o = arguments->options;
+  Command& command =
+      line.add("pack", "Write a data set of images as one file, for data that are read many times");
+  command.option("source PATH", &o.source, "As --data of 'tandem train'").required();
+  command.option("--out FILE", &o.file, "The file; must not exist").required();
+  command
+      .option("--shorter-side N", &o.shorter_side,
+              "Shrink larger images to this shorter side, in pixels; 0: images stay as they are")
+      .show_default();
+  command.option("--quality N", &o.quality, "JPEG quality of images that are shrunk, 1 to 100")
+      .show_default();
+  command.option("--data-option NAME=VALUE", &arguments->parameters,
+                 "A parameter of the data set: val_fraction, root, ...");
+  command.option("--seed N", &o.seed, "Seed of split and order").show_default();
+  command.option("--threads N", &o.threads, "Threads that read images (default: all cores)")
+      .range(0);
+  command.action([arguments] { return run_pack(*arguments); });
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,250 @@
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/strings.h"
+#include "core/cli/arguments.h"
+#include "core/cli/commands.h"
+#include "core/cli/plan_report.h"
+#include "core/cli/strategy_arguments.h"
+#include "core/device/find_topology.h"
+#include "core/schedule/report/svg.h"
+#include "core/train/device_options.h"
+#include "core/train/price.h"
+#include "core/train/safetensors.h"
+
+namespace tandem::cli {
+namespace {
+
+using nlohmann::json;
+
+struct PlanArguments {
+  NetChoice net;
+  std::string devices = simulated_devices(2), strategy = "two_phase", precision = "float32", costs,
+              dot, trace, svg, pixels;
+  StrategyOptions strategy_options;
+  DeviceOptions machine;
+  RooflineArguments roofline;
+  double variation = 0;
+  uint64_t variation_seed = 1;
+  int64_t batch_per_device = 0;
+  bool tasks = true, as_json = false;
+};
+
+// The options of a session on simulated devices for these arguments.
+SessionOptions session_options(const PlanArguments& a, const Registry& registry,
+                               const NetDefinition& definition, PriceOptions& how) {
+  const DeviceSpec devices = parse_devices(a.devices, registry);
+  const int32_t precision = parse_precision(a.precision);
+  how.kernel_devices = kernel_devices(registry, a.devices, precision);
+  Roofline roofline;
+  MachineOptions machine = machine_options(a.machine);
+  const tandem_backend& backend = registry.backend(devices.kind);
+  const bool is_simulated = (backend.capabilities & TANDEM_VIRTUAL_TIME) != 0;
+  if (!is_simulated) {
+    const Machine real(backend, devices, MachineOptions{});
+    roofline = roofline_of(real);
+    how.available_bytes = real.device_info(0).available_bytes;
+    how.is_shared_memory = real.has(TANDEM_HOST_ADDRESSABLE);
+    const bool is_explicit = machine.topology != nullptr || machine.link.bandwidth > 0;
+    if (!is_explicit) machine.topology = find_topology(real);
+  }
+  a.roofline.apply(roofline);
+  if (!(a.variation >= 0 && a.variation <= 10)) {
+    throw error("--variation {}: a standard deviation from 0 to 10, as 0.1", a.variation);
+  }
+  if (a.batch_per_device < 0) {
+    throw error("--batch-per-device {}: there must be at least 1 image", a.batch_per_device);
+  }
+  SessionOptions options;
+  options.devices = simulated_devices(devices.count());
+  options.kernels = how.kernel_devices->kind;
+  options.precision = precision;
+  options.strategy = a.strategy;
+  options.strategy_options = a.strategy_options;
+  options.machine = machine;
+  options.batch =
+      a.batch_per_device > 0 ? a.batch_per_device * devices.count() : a.net.batch_of(definition);
+  options.data = a.net.data(definition);
+  options.testing = false;
+  options.costs =
+      a.costs.empty() ? CostTable(roofline) : CostTable::read(a.costs, roofline, a.precision);
+  // Simulated devices use the form of the devices that they stand for, or that were measured.
+  const bool were_bytes = is_simulated && options.costs->find("convert") != nullptr;
+  choose_made_up_pixels(
+      a.pixels, prefers_bytes(registry.backend(how.kernel_devices->kind)) || were_bytes, options);
+  options.executor.variation = a.variation;
+  options.executor.variation_seed = a.variation_seed;
+  how.batch_per_device = a.batch_per_device;
+  // With variation a few steps are not enough for an average.
+  if (a.variation > 0) how.steps = 40;
+  return options;
+}
+
+std::string costs_text(const PlanArguments& a, const CostTable& costs, int measured,
+                       int estimated) {
+  return fmt::format(
+      "costs: {} tasks measured ({}), {} from a roofline of {:.0f} GFLOP/s and {:.0f} GB/s\n",
+      measured, a.costs.empty() ? "no --costs" : a.costs, estimated, costs.roofline().flops / 1e9,
+      costs.roofline().bandwidth / 1e9);
+}
+
+// `refusal`: of the kernels that were asked for it, memory_on()'s.
+std::string missing_memory_text(const DeviceSpec& kernels, const std::string& refusal) {
+  if (!kernels.ordinals.empty() && refusal.empty()) return "";
+  return fmt::format("memory is without what the kernels of {} devices keep beside tensors{}{}\n",
+                     kernels.kind, refusal.empty() ? "" : ": ", refusal);
+}
+
+int run_all(const PlanArguments& a, Registry& registry, const NetDefinition& definition,
+            const SessionOptions& options, const PriceOptions& how) {
+  const PriceList list = price_strategies(registry, definition, options, how);
+  for (const Price& price : list.prices) {
+    if (!price.refusal.empty()) continue;
+    const std::vector<TraceEvent>& events = price.measured.events;
+    if (!a.trace.empty())
+      write_output(file_of_strategy(a.trace, price.name), to_chrome_trace(price.plan, events));
+    if (!a.svg.empty())
+      write_output(file_of_strategy(a.svg, price.name), to_svg(price.plan, events));
+    if (!a.dot.empty()) write_output(file_of_strategy(a.dot, price.name), to_dot(price.plan));
+  }
+  if (a.as_json) {
+    json tree = {{"devices", list.devices},
+                 {"batch", list.batch},
+                 {"pixels", pixels_word(options)},
+                 {"one_device_step_seconds", list.one_device_seconds},
+                 {"one_device_batch", list.one_device_batch},
+                 {"measured_costs", list.measured_costs},
+                 {"estimated_costs", list.estimated_costs},
+                 {"strategies", json::array()}};
+    for (const Price& price : list.prices) tree["strategies"].push_back(to_json(price));
+    fmt::print("{}\n", tree.dump(2));
+    return 0;
+  }
+  fmt::print("net {} on {} devices, batch {}{}\n\n{}", a.net.net, list.devices, list.batch,
+             a.batch_per_device > 0 ? fmt::format(" ({} a device)", a.batch_per_device) : "",
+             price_table(list));
+  fmt::print("{}{}{}{}", costs_text(a, *options.costs, list.measured_costs, list.estimated_costs),
+             links_text(options.machine), pixels_text(a.pixels, options),
+             missing_memory_text(*how.kernel_devices, list.kernels_refusal));
+  return 0;
+}
+
+int run_plan(PlanArguments& a, const Command& command) {
+  require_strategy_options(command, a.strategy);
+  Registry registry = Registry::with_defaults();
+  const NetDefinition definition = a.net.definition();
+  PriceOptions how;
+  SessionOptions options = session_options(a, registry, definition, how);
+  if (a.strategy == "all") return run_all(a, registry, definition, options, how);
+  if (a.strategy == "auto") {
+    const PriceList list = price_strategies(registry, definition, options, how);
+    const Price& best = fastest(list);
+    options.strategy = best.strategy;
+    options.strategy_options = best.options;
+    if (!a.as_json) fmt::print("{}chosen: {}\n\n", price_table(list), best.name);
+  }
+  const int device_count = parse_devices(options.devices, registry).count();
+  Session session(registry, definition, options);
+  options.strategy_options = session.options().strategy_options;
+  Phase& phase = session.training();
+  const Measurement predicted = measure(session, 3, how.steps);
+  const double alone = device_count > 1
+                           ? step_seconds_without_communication(registry, definition, options,
+                                                                phase.plan, 3, how.steps)
+                           : 0;
+  std::string refusal;
+  const MemoryPlan memory =
+      memory_on(registry, *how.kernel_devices, phase.net, phase.plan, &refusal);
+  const CostSources sources = sources_of(phase.net, phase.plan, *options.costs);
+  const StepBounds bounds =
+      bounds_of(phase.net, phase.plan, *options.costs, options.machine.link.bandwidth,
+                options.machine.topology.get());
+  const ChainBound chain =
+      chain_bound(StepModel(phase.net, phase.plan, *options.costs, options.machine.link,
+                            options.machine.topology.get()),
+                  phase.plan);
+  if (!a.dot.empty()) write_output(a.dot, to_dot(phase.plan));
+  if (!a.trace.empty()) write_output(a.trace, to_chrome_trace(phase.plan, predicted.events));
+  if (!a.svg.empty()) write_output(a.svg, to_svg(phase.plan, predicted.events));
+
+  if (a.as_json) {
+    json tree = {{"strategy", phase.plan.strategy},
+                 {"devices", device_count},
+                 {"batch", options.batch},
+                 {"pixels", pixels_word(options)},
+                 {"split", phase.plan.split_layer},
+                 {"predicted_step_seconds", predicted.step_seconds},
+                 {"without_communication_seconds", alone},
+                 {"bound_seconds",
+                  {{"compute", bounds.compute}, {"link", bounds.link}, {"chain", chain.seconds}}},
+                 {"images_per_second", predicted.images_per_second},
+                 {"measured_costs", sources.measured},
+                 {"estimated_costs", sources.estimated},
+                 {"notes", phase.plan.notes},
+                 {"tasks", tasks_json(phase.plan)},
+                 {"memory_bytes", json::array()}};
+    for (size_t d = 0; d < memory.persistent_bytes.size(); ++d) {
+      tree["memory_bytes"].push_back(memory.persistent_bytes[d] + memory.transient_bytes[d]);
+    }
+    fmt::print("{}\n", tree.dump(2));
+    return 0;
+  }
+  if (a.tasks) fmt::print("{}\n", to_text(phase.plan));
+  fmt::print("{}", stage_table(predicted.stages));
+  for (const std::string& note : phase.plan.notes) fmt::print("{}\n", note);
+  fmt::print("\npredicted step: {}, {:.1f} images/s", human_seconds(predicted.step_seconds),
+             predicted.images_per_second);
+  if (alone > 0) {
+    fmt::print("; exposed communication {} ({:.1f} %)",
+               human_seconds(predicted.step_seconds - alone),
+               100 * (predicted.step_seconds - alone) / predicted.step_seconds);
+  }
+  fmt::print("\n{}{}{}{}", bounds_text(bounds, chain, predicted.step_seconds),
+             costs_text(a, *options.costs, sources.measured, sources.estimated),
+             links_text(options.machine), pixels_text(a.pixels, options));
+  fmt::print("{}", memory_text(memory));
+  fmt::print("{}", missing_memory_text(*how.kernel_devices, refusal));
+  if (!a.dot.empty()) fmt::print("graph written to {} (dot -Tsvg)\n", a.dot);
+  if (!a.trace.empty()) fmt::print("predicted timeline written to {}\n", a.trace);
+  if (!a.svg.empty()) fmt::print("drawn timeline written to {}\n", a.svg);
+  return 0;
+}
+
+}  // namespace
+
+void add_plan(CommandLine& line) {
+  auto arguments = std::make_shared<PlanArguments>();
+  PlanArguments& a = *arguments;
+  Command& command =
+      line.add("plan", "Show what a strategy does and predict its step, without running it");
+  add_net_options(command, a.net);
+  command.option("--devices DEVICES", &a.devices, "Devices to plan for, e.g. sim:8 or cpu:2")
+      .show_default();
+  command
+      .option(strategy_option({"auto", "all"}), &a.strategy,
+              "The strategy; auto: the fastest; all: a table of all")
+      .show_default();
+  add_precision_option(command, a.precision);
+  add_pixels_option(command, a.pixels,
+                    "bytes where the devices, or those that sim stands for, have memory of their "
+                    "own, or where the costs are of bytes; else floats");
+  command.option("--costs FILE", &a.costs, "Measured costs (of 'tandem profile --costs')");
+  command.option("--dot FILE", &a.dot, "Write the graph in DOT");
+  command.option("--trace FILE", &a.trace, "Write the predicted timeline (Chrome trace JSON)");
+  command.option("--svg FILE", &a.svg, "Write the predicted timeline as a picture");
+  command.option("--variation X", &a.variation,
+                 "Let every task's time vary from step to step, with this standard deviation as a "
+                 "share of it, e.g. 0.1");
+  command.option("--variation-seed N", &a.variation_seed, "Seed of that variation").show_default();
+  command.option("--batch-per-device N", &a.batch_per_device,
+                 "Images per device, instead of --batch; the one device to compare with takes as "
+                 "many");
+  add_roofline_options(command, a.roofline);
+  command.flag("--no-tasks", a.tasks, "Do not list the tasks", false);
+  add_json_option(command, a.as_json);
+  add_strategy_options(command, a.strategy_options);
+  add_device_options(command, a.machine);
+  command.action([arguments, &command] { return run_plan(*arguments, command); });
+}
+
+}  // namespace tandem::cli

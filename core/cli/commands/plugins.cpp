@@ -1,0 +1,54 @@
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/cli/arguments.h"
+#include "core/cli/commands.h"
+#include "core/plugin/registry.h"
+
+namespace tandem::cli {
+namespace {
+
+using nlohmann::json;
+
+int list_plugins(bool as_json) {
+  Registry registry = Registry::with_defaults();
+  registry.load_all();
+  json tree = json::array();
+  for (const ModuleReport& module : registry.modules()) {
+    tree.push_back({{"path", module.path.string()},
+                    {"name", module.name},
+                    {"version", module.version},
+                    {"loaded", module.loaded},
+                    {"reason", module.reason},
+                    {"offers", module.offers}});
+    if (as_json) continue;
+    if (module.loaded) {
+      fmt::print("{} {}: {}\n  {}\n", module.name, module.version, fmt::join(module.offers, ", "),
+                 module.path.string());
+    } else {
+      fmt::print("NOT LOADED: {}\n  {}\n", module.reason, module.path.string());
+    }
+  }
+  if (as_json) fmt::print("{}\n", tree.dump(2));
+  if (!as_json && registry.modules().empty()) {
+    std::string folders;
+    for (const auto& folder : Registry::default_folders())
+      folders += fmt::format("\n  {}", folder.string());
+    fmt::print("no plugin found; these folders were searched (TANDEM_PLUGIN_PATH adds more):{}\n",
+               folders);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_plugins(CommandLine& line) {
+  auto as_json = std::make_shared<bool>(false);
+  Command& command =
+      line.add("plugins", "List the plugins found, what they offer, and why one did not load");
+  add_json_option(command, *as_json);
+  command.action([as_json] { return list_plugins(*as_json); });
+}
+
+}  // namespace tandem::cli

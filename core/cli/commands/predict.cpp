@@ -1,0 +1,74 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/cli/arguments.h"
+#include "core/cli/commands.h"
+#include "include/tandem/predict.h"
+
+namespace tandem::cli {
+namespace {
+
+using nlohmann::json;
+
+struct PredictArguments {
+  std::filesystem::path run;
+  std::vector<std::filesystem::path> paths;
+  std::string devices = default_kind, weights = "best";
+  int top = 5;
+  bool as_json = false;
+};
+
+json to_json(const Prediction& prediction) {
+  json entry = {{"path", prediction.path}};
+  if (!prediction.error.empty()) entry["error"] = prediction.error;
+  for (const auto& score : prediction.scores) {
+    entry["scores"].push_back({{"class", score.name}, {"probability", score.probability}});
+  }
+  return entry;
+}
+
+std::string to_text(const Prediction& prediction) {
+  if (!prediction.error.empty()) return "not used: " + prediction.error;
+  std::string text;
+  for (const auto& score : prediction.scores) {
+    text +=
+        fmt::format("{}{} {:.1f} %", text.empty() ? "" : ", ", score.name, 100 * score.probability);
+  }
+  return text;
+}
+
+// Exit code 1 if an image could not be used.
+int run_predict(const PredictArguments& a) {
+  Predictor predictor(a.run, a.devices, a.weights);
+  bool all_good = true;
+  json tree = json::array();
+  for (const Prediction& prediction : predictor.predict(a.paths, a.top)) {
+    all_good = all_good && prediction.error.empty();
+    if (a.as_json) {
+      tree.push_back(to_json(prediction));
+    } else {
+      fmt::print("{}: {}\n", prediction.path, to_text(prediction));
+    }
+  }
+  if (a.as_json) fmt::print("{}\n", tree.dump(2, ' ', false, json::error_handler_t::replace));
+  return all_good ? 0 : 1;
+}
+
+}  // namespace
+
+void add_predict(CommandLine& line) {
+  auto arguments = std::make_shared<PredictArguments>();
+  PredictArguments& a = *arguments;
+  Command& command = line.add("predict", "Classify images with a run's best weights");
+  command.option("--run FOLDER", &a.run, "Run folder").required();
+  command.option("paths PATH", &a.paths, "Image files or folders").required();
+  command.option("--top N", &a.top, "Classes to print for each image").show_default().range(1);
+  add_devices_option(command, a.devices);
+  command.option("--weights best|last", &a.weights, "Weights of the best or the last step")
+      .show_default();
+  add_json_option(command, a.as_json);
+  command.action([arguments] { return run_predict(*arguments); });
+}
+
+}  // namespace tandem::cli

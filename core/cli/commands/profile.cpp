@@ -1,0 +1,279 @@
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/strings.h"
+#include "core/cli/arguments.h"
+#include "core/cli/commands.h"
+#include "core/cli/strategy_arguments.h"
+#include "core/model/net_report.h"
+#include "core/schedule/strategies/data_parallel/alexnet_like.h"
+#include "core/schedule/strategies/data_parallel/two_phase.h"
+#include "core/train/choose_strategy.h"
+#include "core/train/device_options.h"
+#include "core/train/measure.h"
+#include "core/train/safetensors.h"
+
+namespace tandem::cli {
+namespace {
+
+using nlohmann::json;
+
+struct ProfileArguments {
+  NetChoice net;
+  std::string devices = default_kind, strategy = "two_phase", precision = "float32", costs, paced,
+              trace, pixels;
+  StrategyOptions strategy_options;
+  GraphUse graphs = GraphUse::automatic;
+  DeviceOptions machine;
+  int steps = 5, warm_up = 2;
+  bool without_communication = true, as_json = false, tune = false;
+};
+
+struct LayerRow {
+  std::string name, type;
+  double seconds[3] = {0, 0, 0};  // forward, backward_data, backward_weights
+  tandem_layer_cost cost{};
+  int64_t weights = 0;
+  std::string fused{};      // "fused into conv1", whose kernel does its forward pass
+  std::string algorithm{};  // of its kernel on the first device that has one; "": it names none
+};
+
+std::vector<LayerRow> layer_rows(Session& session, const CostTable& costs) {
+  static constexpr LayerPass passes[3] = {LayerPass::forward, LayerPass::backward_data,
+                                          LayerPass::backward_weights};
+  const Net& net = session.training().net;
+  std::vector<LayerRow> rows;
+  for (size_t i = 0; i < net.layers.size(); ++i) {
+    const Layer& layer = net.layers[i];
+    LayerRow row{layer.name, layer.type->name, {}, {}, 0};
+    int64_t measured_rows = net.batch;
+    for (int pass = 0; pass < 3; ++pass) {
+      const int32_t along =
+          passes[pass] == LayerPass::forward ? layer.activation : int32_t{TANDEM_ACTIVATION_NONE};
+      const MeasuredCost* cost = costs.find_pass(net, static_cast<int>(i), passes[pass], along);
+      if (cost == nullptr) continue;
+      row.seconds[pass] = cost->seconds;
+      if (cost->rows > 0) measured_rows = cost->rows;
+    }
+    row.cost = net.cost(static_cast<int>(i), measured_rows);
+    for (const int weight : layer.weights)
+      row.weights += net.weights[static_cast<size_t>(weight)].count;
+    if (row.seconds[0] <= 0) row.fused = fusion_text(net, layer);
+    rows.push_back(row);
+  }
+  const std::vector<PlanBinding>& bindings = session.training().plan.bindings;
+  for (size_t i = 0; session.training().kernels && i < bindings.size(); ++i) {
+    std::string& algorithm = rows[static_cast<size_t>(bindings[i].layer)].algorithm;
+    if (algorithm.empty()) {
+      algorithm = session.training().kernels->algorithm(static_cast<int>(i));
+    }
+  }
+  return rows;
+}
+
+void print_layers(const std::vector<LayerRow>& rows) {
+  fmt::print("{:<22} {:<16} {:>11} {:>17} {:>17} {:>9}\n", "layer", "type", "forward",
+             "backward data", "backward weights", "weights");
+  const auto cell = [](double seconds, double flops) {
+    if (seconds <= 0) return std::string("-");
+    const std::string rate = flops > 1e6 ? fmt::format(" {:.0f} GF/s", flops / seconds / 1e9) : "";
+    return fmt::format("{:.2f} ms{}", seconds * 1e3, rate);
+  };
+  for (const LayerRow& row : rows) {
+    fmt::print("{:<22} {:<16} {:>18} {:>18} {:>18} {:>9}\n", row.name, row.type,
+               row.fused.empty() ? cell(row.seconds[0], row.cost.forward_flops) : row.fused,
+               cell(row.seconds[1], row.cost.backward_data_flops),
+               cell(row.seconds[2], row.cost.backward_weights_flops),
+               row.weights > 0 ? fmt::format("{}", row.weights) : "");
+  }
+}
+
+void print_step(const ProfileArguments& arguments, const Measurement& m, const Plan& plan,
+                double alone) {
+  const StepParts& p = m.parts;
+  fmt::print("\nstages of one step ({} on {}), ms:\n{}", arguments.strategy, arguments.devices,
+             stage_table(m.stages));
+  fmt::print("\nstep: {} (from {} to {}), {:.1f} images/s\n", human_seconds(m.step_seconds),
+             human_seconds(m.fastest), human_seconds(m.slowest), m.images_per_second);
+  if (m.live_step_seconds > 0) {
+    fmt::print("as captured graphs; issued task by task, as for the tables, it takes {}\n",
+               human_seconds(m.live_step_seconds));
+  }
+  if (!m.graphs_given_up.empty()) {
+    fmt::print("task by task, not as captured graphs: {}\n", m.graphs_given_up);
+  }
+  if (!plan.split_layer.empty()) {
+    fmt::print(
+        "a = forward {}, b = backward_fc {}, c = backward_conv {}, m = FC gradients {}, n = conv "
+        "gradients {}\n",
+        human_seconds(p.forward), human_seconds(p.backward_fc), human_seconds(p.backward_conv),
+        human_seconds(p.fc_gradients), human_seconds(p.conv_gradients));
+    fmt::print("a + b + max(c, m) + n (+ plain broadcast) = {}\n",
+               human_seconds(p.two_phase(two_phase_options().read(plan.options).hidden_broadcast)));
+  }
+  if (alone > 0) {
+    fmt::print(
+        "exposed communication: {} of {} ({:.1f} %): the step without copies between devices takes "
+        "{}\n",
+        human_seconds(std::max(0.0, m.step_seconds - alone)), human_seconds(m.step_seconds),
+        100 * std::max(0.0, m.step_seconds - alone) / m.step_seconds, human_seconds(alone));
+  }
+  if (!plan.split_layer.empty()) fmt::print("FC part from layer '{}' on\n", plan.split_layer);
+}
+
+int run_profile(ProfileArguments& a, const Command& command) {
+  // The AlexNet-like test depends on the net alone and is shown with every strategy.
+  require_strategy_options(command, a.strategy, threshold_options().options());
+  if (a.steps < 1) throw error("--steps {}: there must be at least 1", a.steps);
+  if (a.warm_up < 1) throw error("--warm-up {}: there must be at least 1", a.warm_up);
+  Registry registry = Registry::with_defaults();
+  const NetDefinition definition = a.net.definition();
+  SessionOptions options;
+  options.devices = a.devices;
+  options.precision = parse_precision(a.precision);
+  options.strategy = a.strategy;
+  options.strategy_options = built_in_strategies().options_of(a.strategy, a.strategy_options);
+  options.machine = machine_options(a.machine);
+  options.batch = a.net.batch_of(definition);
+  options.data = a.net.data(definition);
+  options.testing = false;
+  const std::string kind = parse_devices(a.devices, registry).kind;
+  choose_made_up_pixels(a.pixels, prefers_bytes(registry.backend(kind)), options);
+  options.tuning.measures = a.tune;
+  options.executor.graphs = a.graphs;
+  options.rule.momentum = 0.9F;
+  options.rule.weight_decay = 0.0005F;
+  if (!a.paced.empty()) {
+    options.machine.paced = true;
+    options.costs = CostTable::read(a.paced, Roofline{}, a.precision);
+  }
+  const bool tries_first = is_auto(options);  // steps run before those measured here
+  if (tries_first) {
+    const std::string table = choose_strategy(registry, definition, options);
+    if (!a.as_json) fmt::print("{}\n\n", table);
+    a.strategy = options.strategy;
+  }
+  Measurement measured;
+  CostTable costs;
+  std::vector<LayerRow> rows;
+  Plan plan;
+  AlexNetTest alexnet;
+  std::string tuned;
+  {
+    Session session(registry, definition, options);
+    options.strategy_options = session.options().strategy_options;
+    options.training_pixels = session.training().pixels;
+    measured = measure(session, a.warm_up, a.steps);
+    if (tries_first) measured.first_step_at = 0;
+    options.tuning = session.options().tuning;  // the same algorithms without communication
+    tuned = tuning_text(options.tuning, {}, session.machine().kind());
+    plan = session.training().plan;
+    costs = costs_of(session, session.training().net, plan, measured.events);
+    rows = layer_rows(session, costs);
+    alexnet = test_alexnet_like(session.training().net, costs,
+                                threshold_options().read(a.strategy_options));
+    if (!a.trace.empty()) write_output(a.trace, to_chrome_trace(plan, measured.events));
+    if (!a.costs.empty()) {
+      const tandem_device_info info = session.machine().device_info(0);
+      costs.write(a.costs,
+                  {fmt::format("net {} batch {} devices {} strategy {} precision {}", a.net.net,
+                               options.batch, a.devices, a.strategy, a.precision),
+                   fmt::format("{}, {} cores a device", info.name, info.threads)});
+    }
+  }
+  double alone = 0;
+  if (a.without_communication && parse_devices(a.devices, registry).count() > 1) {
+    alone =
+        step_seconds_without_communication(registry, definition, options, plan, a.warm_up, a.steps);
+  }
+  if (a.as_json) {
+    json tree = {{"net", a.net.net},
+                 {"devices", a.devices},
+                 {"strategy", a.strategy},
+                 {"precision", a.precision},
+                 {"pixels", pixels_word(options)},
+                 {"batch", options.batch},
+                 {"step_seconds", measured.step_seconds},
+                 {"images_per_second", measured.images_per_second},
+                 {"without_communication_seconds", alone},
+                 {"parts",
+                  {{"a", measured.parts.forward},
+                   {"b", measured.parts.backward_fc},
+                   {"c", measured.parts.backward_conv},
+                   {"m", measured.parts.fc_gradients},
+                   {"n", measured.parts.conv_gradients},
+                   {"broadcast", measured.parts.broadcast}}},
+                 {"split", plan.split_layer},
+                 {"alexnet_like", alexnet.alexnet_like},
+                 {"tune", a.tune},
+                 {"peak_memory_bytes", peak_memory_bytes()},
+                 {"layers", json::array()}};
+    if (measured.live_step_seconds > 0) {
+      tree["task_by_task_seconds"] = measured.live_step_seconds;
+    }
+    if (!measured.graphs_given_up.empty()) tree["graphs_given_up"] = measured.graphs_given_up;
+    if (measured.first_step_at > 0) tree["first_step_at_seconds"] = measured.first_step_at;
+    for (const LayerRow& row : rows) {
+      tree["layers"].push_back({{"name", row.name},
+                                {"type", row.type},
+                                {"forward_seconds", row.seconds[0]},
+                                {"backward_data_seconds", row.seconds[1]},
+                                {"backward_weights_seconds", row.seconds[2]},
+                                {"weights", row.weights},
+                                {"algorithm", row.algorithm}});
+      if (!row.fused.empty()) tree["layers"].back()["forward"] = row.fused;
+    }
+    fmt::print("{}\n", tree.dump(2));
+    return 0;
+  }
+  if (a.tune) fmt::print("{}\n\n", tuned);
+  print_layers(rows);
+  print_step(a, measured, plan, alone);
+  fmt::print("{}", pixels_text(a.pixels, options));
+  fmt::print("{}\n", alexnet.explanation);
+  if (measured.first_step_at > 0) {
+    fmt::print("first step issued {} after the program's start; ",
+               human_seconds(measured.first_step_at));
+  }
+  fmt::print("peak memory: {}\n", human_bytes(peak_memory_bytes()));
+  if (!a.costs.empty()) fmt::print("costs written to {}\n", a.costs);
+  if (!a.trace.empty())
+    fmt::print("timeline written to {} (open it in ui.perfetto.dev or chrome://tracing)\n",
+               a.trace);
+  return 0;
+}
+
+}  // namespace
+
+void add_profile(CommandLine& line) {
+  auto arguments = std::make_shared<ProfileArguments>();
+  ProfileArguments& a = *arguments;
+  Command& command =
+      line.add("profile", "Run some steps on synthetic data and show where the time goes");
+  add_net_options(command, a.net);
+  add_devices_option(command, a.devices);
+  command.option(strategy_option({"auto"}), &a.strategy, "The strategy; auto: the fastest")
+      .show_default();
+  add_precision_option(command, a.precision);
+  add_pixels_option(command, a.pixels,
+                    "bytes where the devices have memory of their own, else floats");
+  command.option("--steps N", &a.steps, "Steps to measure").show_default();
+  command.option("--warm-up N", &a.warm_up, "Steps before them").show_default();
+  command.option("--costs FILE", &a.costs,
+                 "Write the measured costs to this file, for 'tandem plan' and --paced");
+  command.option("--paced FILE", &a.paced,
+                 "Pace the run: compute takes the times of this cost file and is not done");
+  command.option("--trace FILE", &a.trace, "Write the timeline (Chrome trace JSON)");
+  command.flag("--no-communication-check", a.without_communication,
+               "Do not run a second time without copies between devices", false);
+  add_json_option(command, a.as_json);
+  add_tune_option(command, a.tune);
+  add_graphs_option(command, a.graphs);
+  add_strategy_options(command, a.strategy_options);
+  add_device_options(command, a.machine);
+  command.action([arguments, &command] { return run_profile(*arguments, command); });
+}
+
+}  // namespace tandem::cli

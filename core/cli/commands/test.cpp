@@ -1,0 +1,121 @@
+#include <nlohmann/json.hpp>
+
+#include "core/cli/arguments.h"
+#include "core/cli/commands.h"
+#include "core/cli/progress.h"
+#include "include/tandem/evaluate.h"
+
+namespace tandem::cli {
+namespace {
+
+using nlohmann::json;
+
+struct ClassScore {
+  double precision = 0, recall = 0;
+  int64_t count = 0;
+};
+
+ClassScore class_score(const std::vector<std::vector<int64_t>>& confusion, size_t c) {
+  ClassScore score;
+  int64_t predicted = 0;
+  for (size_t other = 0; other < confusion.size(); ++other) {
+    score.count += confusion[c][other];
+    predicted += confusion[other][c];
+  }
+  const auto right = static_cast<double>(confusion[c][c]);
+  score.precision = predicted > 0 ? right / static_cast<double>(predicted) : 0;
+  score.recall = score.count > 0 ? right / static_cast<double>(score.count) : 0;
+  return score;
+}
+
+json to_json(const TestResult& result) {
+  const Evaluation& e = result.evaluation;
+  json tree = {{"weights", result.weights},
+               {"precision", result.precision},
+               {"pixels", result.pixels},
+               {"images", e.samples},
+               {"skipped", e.skipped},
+               {"loss", e.loss},
+               {"top1", e.top1},
+               {"top5", e.top5},
+               {"classes", json::array()}};
+  for (const auto& [name, value] : e.scalars) tree["scalars"][name] = value;
+  for (size_t c = 0; c < e.confusion.size(); ++c) {
+    const ClassScore score = class_score(e.confusion, c);
+    tree["classes"].push_back({{"name", result.class_names[c]},
+                               {"images", score.count},
+                               {"precision", score.precision},
+                               {"recall", score.recall}});
+  }
+  tree["confusion"] = e.confusion;
+  for (const TestResult::Mistake& m : result.worst) {
+    tree["worst_mistakes"].push_back({{"path", m.path},
+                                      {"class", m.truth},
+                                      {"predicted", m.predicted},
+                                      {"probability", m.probability}});
+  }
+  return tree;
+}
+
+void print(const TestResult& result) {
+  const Evaluation& e = result.evaluation;
+  if (!result.notes.empty()) fmt::print("{}\n", result.notes);
+  fmt::print("{} with {}, in {}\n", evaluation_text(e), result.weights, result.precision);
+  const size_t printed = e.has_accuracy ? 2 : 1;  // the line above has the loss and top-1
+  if (e.scalars.size() > printed) {
+    for (const auto& [name, value] : e.scalars) fmt::print("  {} {:.4f}\n", name, value);
+  }
+  constexpr size_t most = 30;
+  if (!e.confusion.empty() && e.confusion.size() <= most) {
+    fmt::print("\n{:<20} {:>8} {:>10} {:>8}\n", "class", "images", "precision", "recall");
+    for (size_t c = 0; c < e.confusion.size(); ++c) {
+      const ClassScore score = class_score(e.confusion, c);
+      fmt::print("{:<20} {:>8} {:>8.2f} % {:>6.2f} %\n", result.class_names[c], score.count,
+                 100 * score.precision, 100 * score.recall);
+    }
+  }
+  if (!result.worst.empty()) fmt::print("\nmost confident mistakes:\n");
+  for (const TestResult::Mistake& m : result.worst) {
+    fmt::print("  {:.1f} % {} instead of {}: {}\n", 100 * m.probability, m.predicted, m.truth,
+               m.path);
+  }
+}
+
+}  // namespace
+
+void add_test(CommandLine& line) {
+  struct Arguments {
+    TestOptions options;
+    bool as_json = false;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  Command& command = line.add("test", "Measure a run's accuracy on a data set, exactly");
+  TestOptions& o = arguments->options;
+  command.option("--run FOLDER", &o.run, "Run folder").required();
+  command.option("--data PATH", &o.data,
+                 "Folder with test/ or val/, or with one folder per class (default: the run's)");
+  command
+      .option("--split test|val|train", &o.split, "Split of the data; test: val if there is none")
+      .show_default();
+  add_devices_option(command, o.devices);
+  command.option("--weights best|last", &o.weights, "Weights of the best or the last step")
+      .show_default();
+  command.option("--batch N", &o.batch, "Images in the global batch (default: the run's)");
+  command.option("--decode-threads N", &o.decode_threads,
+                 "Threads that read images (default: by the number of cores)");
+  add_precision_option(command, o.precision, "the run's");
+  add_pixels_option(command, o.pixels, "as the run was trained");
+  add_json_option(command, arguments->as_json);
+  command.action([arguments] {
+    Observer quiet;
+    const TestResult result = test_run(arguments->options, quiet);
+    if (arguments->as_json) {
+      fmt::print("{}\n", to_json(result).dump(2, ' ', false, json::error_handler_t::replace));
+    } else {
+      print(result);
+    }
+    return 0;
+  });
+}
+
+}  // namespace tandem::cli

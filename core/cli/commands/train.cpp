@@ -1,0 +1,161 @@
+#include <atomic>
+#include <csignal>
+
+#include "core/base/error.h"
+#include "core/base/strings.h"
+#include "core/cli/arguments.h"
+#include "core/cli/commands.h"
+#include "core/cli/progress.h"
+#include "core/cli/strategy_arguments.h"
+#include "include/tandem/profile.h"
+#include "include/tandem/train.h"
+
+namespace tandem::cli {
+namespace {
+
+// All that the signal handler may touch. The second Ctrl-C ends the program at once.
+std::atomic<bool> interrupted{false};
+
+extern "C" void on_interrupt(int signal_number) {
+  interrupted = true;
+  std::signal(signal_number, SIG_DFL);
+}
+
+struct TrainArguments {
+  TrainOptions options;
+  NetState train_state, test_state;
+  double rate = 0;
+  uint64_t seed = 1;
+  std::vector<std::string> data_options, solver_options;
+  std::string weights;
+  bool strict = false;
+  double bad_percent = 5;
+};
+
+int run_train(TrainArguments& arguments, const Command& command) {
+  TrainOptions& options = arguments.options;
+  if (command.given("--lr")) options.rate = arguments.rate;
+  if (command.given("--level") || command.given("--stage")) {
+    options.train_state = arguments.train_state;
+  }
+  if (command.given("--test-level") || command.given("--test-stage")) {
+    options.test_state = arguments.test_state;
+  }
+  if (command.given("--seed")) options.seed = arguments.seed;
+  if (command.given("--batch") && options.batch == 0)
+    throw error("--batch 0: the batch must have at least 1 image");
+  if (command.given("--steps") && options.steps == 0)
+    throw error("--steps 0: there must be at least 1 step");
+  if (command.given("--epochs") && options.epochs == 0)
+    throw error("--epochs 0: there must be at least 1 epoch");
+  const std::string strategy =
+      options.strategy.empty() && !options.resume ? "two_phase" : options.strategy;
+  require_strategy_options(command, strategy);
+  if (options.resume && options.out.empty())
+    throw error("--resume needs --out: the folder of the run to go on with");
+  options.data_parameters = read_pairs(arguments.data_options, "--data-option", "mirror=true");
+  options.solver_fields =
+      read_pairs(arguments.solver_options, "--solver-option", "weight_decay=0.001");
+  if (!arguments.weights.empty()) options.solver_fields["weights"] = arguments.weights;
+  if (!(arguments.bad_percent >= 0 && arguments.bad_percent <= 100)) {
+    throw error("--bad-limit {}: a percentage from 0 (as --strict) to 100 (no limit)",
+                arguments.bad_percent);
+  }
+  options.bad_share_limit = arguments.strict ? 0 : arguments.bad_percent / 100;
+  options.stop = &interrupted;
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
+  Progress progress(options.display > 0 ? options.display : 20);
+  const TrainResult result = train(options, progress);
+  progress.finish();
+  fmt::print("{} steps in {}, {:.1f} images/s, peak memory {}\n", result.steps,
+             clock_text(result.seconds), result.images_per_second,
+             human_bytes(peak_memory_bytes()));
+  if (result.best.samples > 0) {
+    fmt::print("best validation (step {}): {}\n", result.best.step, evaluation_text(result.best));
+  }
+  fmt::print("run folder: {}\n", result.run.string());
+  return result.stopped ? 130 : 0;
+}
+
+}  // namespace
+
+void add_train(CommandLine& line) {
+  auto arguments = std::make_shared<TrainArguments>();
+  TrainArguments& a = *arguments;
+  TrainOptions& o = a.options;
+  Command& command = line.add("train", "Train a net on a folder of images, or on synthetic data");
+  command.option("--data PATH", &o.data,
+                 "Folder with train/ and val/, or with one folder per class; a list (.txt, .csv) "
+                 "or another data set (docs/reference/data.md); or 'synthetic'");
+  command.option("--net FILE", &o.net,
+                 "A model's name or a prototxt file (default: the solver's, else alexnet)");
+  command.option("--solver FILE", &o.solver, "A Caffe solver file (default: the model's own)");
+  add_state_options(command, "", "training net (default: the solver's)", a.train_state);
+  add_state_options(command, "test-", "testing net (default: the solver's)", a.test_state);
+  command.option("--solver-type SGD|Nesterov|AdaGrad|RMSProp|AdaDelta|Adam|AdamW|LARS",
+                 &o.solver_type,
+                 "Type of the solver (default: the solver's); without --solver it has its usual "
+                 "constants");
+  command.option("--solver-option NAME=VALUE", &a.solver_options,
+                 "A field of the solver: momentum, weight_decay, lr_policy, clip_gradients, "
+                 "iter_size, warmup_iter, ...");
+  command.option("--weights FILE", &a.weights,
+                 "Initial weights, layers by name: a .caffemodel or .safetensors file");
+  command.option("--devices DEVICES", &o.devices, "Devices to train on, e.g. cpu:2 (default: cpu)");
+  add_precision_option(command, o.precision, "float32; with --resume the run's");
+  command.option("--loss-scale N", &o.loss_scale,
+                 "float16: the factor of gradients, a power of two (default: 1024; with --resume "
+                 "the run's). Take a smaller one where gradients overflow");
+  add_pixels_option(
+      command, o.pixels,
+      "bytes where the devices have memory of their own and the data have bytes, else floats; "
+      "with --resume the run's");
+  command.option(strategy_option({"auto"}), &o.strategy,
+                 "The strategy (default: two_phase); auto: the fastest by measured costs");
+  command.option("--batch N", &o.batch,
+                 "Images in the global batch, however many devices share it");
+  command.option("--epochs N", &o.epochs, "Passes over the training data");
+  command.option("--steps N", &o.steps, "Steps, instead of epochs");
+  command.option("--lr X", &a.rate, "Base learning rate (default: the solver's)");
+  command.option("--seed N", &a.seed, "Seed of weights, order, augmentation, dropout and split");
+  command.option("--out FOLDER", &o.out, "Run folder (default: runs/<net>-<number>)");
+  command.flag("--resume", o.resume, "Continue the run in --out as if it had never stopped");
+  command.flag("--adapt-classes", o.adapt_classes,
+               "If a net's file has another number of classes than the data: train an adapted "
+               "copy");
+  command.option("--test-interval N", &o.test_interval,
+                 "Steps between evaluations (default: every epoch)");
+  command.option("--display N", &o.display,
+                 "Steps between lines of metrics (default: the solver's, else 20)");
+  command.option("--snapshot N", &o.snapshot, "Steps between extra checkpoints");
+  command.option("--data-option NAME=VALUE", &a.data_options,
+                 "A parameter of the data set: resize, mirror, mean, scale, val_fraction, ...");
+  command.flag("--balance", o.balance,
+               "Draw every class equally often, rare ones several times per epoch");
+  command.option("--mixup X", &o.mixup,
+                 "Mix pairs of images, with shares from Beta(X, X); 0.2 is usual");
+  command.option("--cutmix X", &o.cutmix,
+                 "Exchange a box between pairs of images, its share from Beta(X, X); 1 is usual");
+  command.option("--class-weights WEIGHTS", &o.class_weights,
+                 "Weight of each class in the loss: balanced, numbers in the order of the classes, "
+                 "or a file with a class and its weight on each line");
+  command.flag("--strict", a.strict, "End at the first damaged image");
+  command
+      .option("--bad-limit PERCENT", &a.bad_percent,
+              "End when more than this share of the images is damaged")
+      .show_default();
+  command.option("--decode-threads N", &o.decode_threads,
+                 "Threads that read images (default: by the number of cores)");
+  command
+      .option("--watchdog SECONDS", &o.watchdog_seconds,
+              "Seconds after which a step that has not finished counts as stuck")
+      .show_default();
+  add_tune_option(command, o.tune);
+  add_graphs_option(command, o.graphs);
+  add_strategy_options(command, o.strategy_options);
+  add_device_options(command, o.machine);
+  command.action([arguments, &command] { return run_train(*arguments, command); });
+}
+
+}  // namespace tandem::cli

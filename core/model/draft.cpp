@@ -1,0 +1,99 @@
+#include "core/model/draft.h"
+
+#include <algorithm>
+
+#include "core/model/layer_calls.h"
+
+namespace tandem {
+
+std::vector<Shape> input_shapes(const Net& net, const Layer& layer) {
+  std::vector<Shape> shapes;
+  for (const int tensor : layer.inputs) shapes.push_back(net.tensor(tensor).shape);
+  return shapes;
+}
+
+int add_tensor(Net& net, const std::string& name, const Shape& shape) {
+  Tensor tensor;
+  tensor.name = name;
+  tensor.shape = shape;
+  net.tensors.push_back(std::move(tensor));
+  return static_cast<int>(net.tensors.size()) - 1;
+}
+
+void relink(Draft& draft) {
+  Net& net = draft.net;
+  for (Tensor& tensor : net.tensors) {
+    tensor.producer = -1;
+    tensor.consumers.clear();
+    tensor.has_gradient = false;
+  }
+  for (WeightArray& weight : net.weights) weight.layer = -1;
+  for (size_t i = 0; i < net.layers.size(); ++i) {
+    const Layer& layer = net.layers[i];
+    const int number = static_cast<int>(i);
+    for (const int output : layer.outputs) {
+      net.tensor(output).producer = number;
+    }
+    for (size_t k = 0; k < layer.inputs.size(); ++k) {
+      Tensor& tensor = net.tensor(layer.inputs[k]);
+      if (tensor.consumers.empty() || tensor.consumers.back() != number) {
+        tensor.consumers.push_back(number);
+      }
+      if (layer.wants_backward_data && draft.takes_gradient[i][k]) tensor.has_gradient = true;
+    }
+    for (const int weight : layer.weights) {
+      int& first = net.weight(weight).layer;
+      if (first < 0) first = number;
+    }
+  }
+}
+
+void insert_layers(Draft& draft, std::vector<Insertion> insertions) {
+  std::stable_sort(insertions.begin(), insertions.end(),
+                   [](const Insertion& a, const Insertion& b) { return a.before < b.before; });
+  std::vector<Layer> layers;
+  std::vector<int> definition_of;
+  std::vector<std::vector<bool>> takes_gradient;
+  auto next = insertions.begin();
+  const auto insert_before = [&](size_t place) {
+    for (; next != insertions.end() && next->before <= static_cast<int>(place); ++next) {
+      layers.push_back(std::move(next->layer));
+      definition_of.push_back(-1);
+      takes_gradient.push_back(std::move(next->takes_gradient));
+    }
+  };
+  const size_t count = draft.net.layers.size();
+  for (size_t i = 0; i < count; ++i) {
+    insert_before(i);
+    layers.push_back(std::move(draft.net.layers[i]));
+    definition_of.push_back(draft.definition_of[i]);
+    takes_gradient.push_back(std::move(draft.takes_gradient[i]));
+  }
+  insert_before(count);
+  draft.net.layers = std::move(layers);
+  draft.definition_of = std::move(definition_of);
+  draft.takes_gradient = std::move(takes_gradient);
+  relink(draft);
+}
+
+Layer make_inserted_layer(Draft& draft, const std::string& type, const std::string& name) {
+  Layer layer;
+  layer.name = name;
+  for (int number = 2;
+       draft.net.find_layer(layer.name) >= 0 || !draft.inserted_names.insert(layer.name).second;
+       ++number) {
+    layer.name = fmt::format("{}_{}", name, number);
+  }
+  layer.location = {draft.file, 0, 0};
+  const std::string title = fmt::format("layer '{}' ({}), which the net needs", layer.name, type);
+  layer.type = &find_type(*draft.registry, type, title, layer.location);
+  auto attributes = std::make_shared<Attributes>();
+  for (uint32_t i = 0; i < layer.type->parameter_count; ++i) {
+    const tandem_parameter& parameter = *layer.type->parameters[i];
+    attributes->set(parameter.name, default_attribute(parameter, title));
+  }
+  layer.attributes = std::move(attributes);
+  return layer;
+}
+
+}  // namespace tandem

@@ -1,0 +1,18 @@
+// Finds nets by name: the models' folders are TANDEM_MODEL_PATH (separated by colons) and the
+// share/tandem/models of the program and of the library. A build tree links them to
+// examples/models.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace tandem {
+
+// The file of a model ("alexnet") or, for a path, the path itself. Error with near names if there
+// is neither.
+[[nodiscard]] std::filesystem::path find_net(const std::string& name_or_path);
+[[nodiscard]] std::vector<std::string> model_names();
+[[nodiscard]] bool is_model_name(const std::string& name_or_path);
+
+}  // namespace tandem

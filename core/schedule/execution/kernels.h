@@ -1,0 +1,47 @@
+// The kernels of a plan's bindings, prepared on the streams that will run them. Preparing fills in
+// the bytes of the plan's saved and scratch buffers.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/model/net.h"
+#include "core/schedule/execution/kernel_choices.h"
+#include "core/schedule/plan/plan.h"
+
+namespace tandem {
+
+class Registry;
+class Runtime;
+
+// A valid request that a kernel cannot serve.
+class Unsupported : public Error {
+ public:
+  using Error::Error;
+};
+
+class Kernels {
+ public:
+  // Error, prefixed with the layer's title and location, if a kernel is missing or refuses;
+  // Unsupported if its status is TANDEM_UNSUPPORTED. `net` and `registry` outlive the kernels.
+  // `tuning`: the algorithms that they must take again, to which those that they measure are added;
+  // nullptr: they choose without measuring.
+  Kernels(Plan& plan, const Net& net, const Registry& registry, Runtime& runtime,
+          Tuning* tuning = nullptr);
+  ~Kernels();
+  Kernels(Kernels&&) noexcept;
+
+  [[nodiscard]] const tandem_kernel& table(int binding) const;
+  [[nodiscard]] void* handle(int binding) const;
+  [[nodiscard]] const std::string& algorithm(int binding) const;
+  // Names the first kernel whose module does not know of captures (capture.h), and the module; ""
+  // if all do.
+  [[nodiscard]] const std::string& unaware_of_graphs() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tandem

@@ -1,0 +1,293 @@
+#include "core/schedule/strategies/asymmetric/asymmetric_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/schedule/strategies/asymmetric/asymmetric.h"
+#include "core/schedule/strategies/asymmetric/asymmetric_broadcast.h"
+#include "core/schedule/strategies/common/backward_needs.h"
+#include "core/schedule/strategies/common/stages.h"
+#include "core/schedule/strategies/common/updates.h"
+
+namespace tandem {
+
+namespace {
+
+class Asymmetric {
+ public:
+  Asymmetric(const StrategyInputs& inputs, AsymmetricGroups groups, WeightDivision division)
+      : groups_(std::move(groups)),
+        division_(std::move(division)),
+        builder_(inputs, "asymmetric", PlanBuilder::Purpose::training),
+        net_(builder_.net()),
+        updates_(builder_) {
+    add_backward_shards();
+    add_weight_shards();
+  }
+
+  Plan build() {
+    note();
+    emit_inputs();
+    emit_forward();
+    emit_report();
+    emit_backward();
+    updates_.finish();  // of gradients that are clipped by the norms of all
+    // What travels beside the weights does so whichever way these take.
+    emit_broadcasts(builder_, division_,
+                    weight_messages(builder_.inputs(), groups_, division_, builder_.plan()));
+    return builder_.take();
+  }
+
+ private:
+  // Rows that a device goes backward over, and what it needs for that.
+  struct Work {
+    int shard = 0;
+    BackwardNeeds needs;
+  };
+
+  void add_backward_shards() {
+    std::vector<bool> backward;
+    for (const Layer& layer : net_.layers) backward.push_back(layer.wants_backward_data);
+    parts_ = backward_rows(builder_.inputs(), groups_);
+    std::map<int, int> others;  // by device, of its parts
+    for (const BackwardRows& part : parts_) {
+      if (part.is_own()) {
+        work_.push_back({part.device, backward_needs(net_, std::vector<bool>(net_.layers.size()))});
+        continue;
+      }
+      const int number = ++others[part.device];
+      work_.push_back(
+          {builder_.add_shard(part.device, part.rows,
+                              number == 1 ? "of others" : fmt::format("of others {}", number)),
+           backward_needs(net_, backward)});
+    }
+  }
+  void add_weight_shards() {
+    for (const int device : groups_.weights) {
+      work_.push_back({builder_.add_shard(device, {0, net_.batch}, "weights"),
+                       backward_needs(net_, division_.layers_of(device))});
+    }
+  }
+  [[nodiscard]] const Work& weight_work(int device) const {
+    const auto at = std::find(groups_.weights.begin(), groups_.weights.end(), device);
+    return work_[parts_.size() + size_t(at - groups_.weights.begin())];
+  }
+
+  void note() {
+    Plan& plan = builder_.plan();
+    plan.notes.push_back(fmt::format(
+        "groups {}: E computes activation gradients, W gradients of weights", groups_.to_text()));
+    plan.weights_at = division_.weights_at();
+  }
+
+  void emit_inputs() {
+    stages::emit_inputs(builder_);
+    for (const Work& work : work_) {
+      if (work.shard >= builder_.devices()) builder_.emit_input(work.shard, work.needs.data);
+    }
+  }
+
+  // The rows of the tensor that `from` went forward over and the shard works on.
+  void gather(const Work& work, int tensor, int from) {
+    const std::string& name = net_.tensors[size_t(tensor)].name;
+    const int to = builder_.device_of(work.shard), layer = net_.tensors[size_t(tensor)].producer;
+    const Interval has = builder_.rows(from), wanted = builder_.rows(work.shard);
+    const Interval both = intersection(has, wanted);
+    if (both.is_empty()) return;
+    if (from == to) {
+      builder_.emit_copy(
+          fmt::format("keep {} @{}", name, to), Stage::send_activations, layer,
+          {{to, StreamKind::copy}},
+          {{builder_.tensor(from, tensor, both), builder_.tensor(work.shard, tensor, both)}});
+      return;
+    }
+    for (const Interval& some : message_rows(both, row_bytes(net_, tensor))) {
+      const std::string rows =
+          some.count() == both.count() ? "" : fmt::format(", rows {}-{}", some.begin, some.end);
+      builder_.emit_transfer(
+          "send " + name + rows, Stage::send_activations, layer, from, to,
+          {{builder_.tensor(from, tensor, some), builder_.tensor(work.shard, tensor, some)}},
+          When::every_micro_batch, full_duplex);
+    }
+  }
+
+  // In rounds in which every device sends one while it receives one.
+  void emit_forward() {
+    for (size_t layer = 0; layer < net_.layers.size(); ++layer) {
+      stages::emit_forward(builder_, static_cast<int>(layer), StreamKind::control);
+      for (int round = 0; round < builder_.devices(); ++round) {
+        for (const Work& work : work_) {
+          const int from = (builder_.device_of(work.shard) + round) % builder_.devices();
+          for (const int tensor : work.needs.after[layer]) gather(work, tensor, from);
+        }
+      }
+    }
+  }
+
+  void emit_report() {
+    stages::emit_report(builder_, true, StreamKind::control);
+    updates_.emit_found_inf(0, groups_.weights);
+  }
+
+  // Some of the rows can be worked on by themselves.
+  [[nodiscard]] bool takes_some_rows(int layer) const {
+    return net_.layers[size_t(layer)].has(TANDEM_SAVES_NOTHING) && !division_.is_shared(layer);
+  }
+
+  void send_activation_gradients(int layer, const GradientMessage& message, int device) {
+    const Layer& l = net_.layers[size_t(layer)];
+    const BackwardRows& part = parts_[message.part];
+    const int from = work_[message.part].shard, to = weight_work(device).shard;
+    std::vector<CopySegment> segments;
+    for (const int output : l.outputs) {
+      if (!net_.tensors[size_t(output)].has_gradient) continue;
+      segments.push_back({builder_.tensor_gradient(from, output, message.rows),
+                          builder_.tensor_gradient(to, output, message.rows)});
+    }
+    if (segments.empty()) return;
+    const bool is_whole = message.rows.count() == part.rows.count();
+    builder_.emit_transfer(
+        fmt::format(
+            "send {} activation gradients{}{}", l.name,
+            part.is_own() ? "" : fmt::format(" of @{}", part.forward_on),
+            is_whole ? "" : fmt::format(", rows {}-{}", message.rows.begin, message.rows.end)),
+        Stage::send_activation_gradients, layer, part.device, device, std::move(segments),
+        When::every_micro_batch, full_duplex);
+  }
+
+  // Of rows that it has from others, a device waits for the last activations: meanwhile it goes
+  // backward over its own, down to the first activation gradients that are sent to W.
+  void emit_backward() {
+    const auto layers = static_cast<int>(net_.layers.size());
+    int top = layers - 1;
+    while (top > 0 && !net_.layers[size_t(top)].wants_backward_weights) --top;
+    emit_activation_gradients(top, layers, true);
+    for (const Work& work : work_) {
+      for (const int layer : work.needs.again) builder_.emit_forward(work.shard, layer);
+    }
+    emit_activation_gradients(top, layers, false);
+    for (int layer = top; layer >= 0;) {
+      emit_weights(layer);
+      const int above = layer + 1;
+      do --layer;
+      while (layer >= 0 && !net_.layers[size_t(layer)].wants_backward_weights);
+      emit_activation_gradients(layer, above, true);
+      emit_activation_gradients(layer, above, false);
+    }
+  }
+
+  [[nodiscard]] std::vector<GradientMessage> messages_of(int layer) const {
+    const Layer& l = net_.layers[size_t(layer)];
+    if (!l.wants_backward_weights) return {};
+    return gradient_messages(parts_, division_.of(layer).size(), row_bytes(net_, l.outputs[0]));
+  }
+
+  // Down from layer `above` - 1 to the gradients of `layer`'s outputs, which are sent (-1: to the
+  // end): of E's own rows, or of others'. While those of some rows travel, the next are computed.
+  void emit_activation_gradients(int layer, int above, bool own) {
+    const std::vector<GradientMessage> messages =
+        layer < 0 ? std::vector<GradientMessage>() : messages_of(layer);
+    for (size_t part = 0; part < parts_.size(); ++part) {
+      if (parts_[part].is_own() != own) continue;
+      const std::vector<Interval> passes = passes_some_rows(net_, layer, above)
+                                               ? pass_rows(parts_, part, messages)
+                                               : std::vector<Interval>{parts_[part].rows};
+      for (const Interval& rows : passes) {
+        for (int l = above; l-- > layer + 1;) {
+          if (!net_.layers[size_t(l)].wants_backward_data) continue;
+          emit_pass(work_[part].shard, l, rows);
+        }
+        for (const GradientMessage& message : messages) {
+          if (message.part != part || message.rows.begin < rows.begin ||
+              message.rows.end > rows.end) {
+            continue;
+          }
+          send_activation_gradients(layer, message, division_.of(layer)[message.target].device);
+        }
+      }
+    }
+  }
+
+  void emit_pass(int shard, int layer, Interval rows) {
+    const bool is_whole = rows.count() == builder_.rows(shard).count();
+    int use = -1;
+    if (is_whole) {
+      use = builder_.binding(shard, layer);
+    } else {
+      PlanBinding some = builder_.describe(shard, layer);
+      builder_.slice_rows(some, shard, rows);
+      use = builder_.add_binding(std::move(some));
+    }
+    builder_.emit_pass(builder_.label(LayerPass::backward_data, layer, shard) +
+                           (is_whole ? "" : fmt::format(", rows {}-{}", rows.begin, rows.end)),
+                       Stage::backward_data, {use, LayerPass::backward_data, false});
+  }
+
+  void emit_weights(int layer) {
+    const std::vector<Placement>& shares = division_.of(layer);
+    for (size_t i = 0; i < shares.size(); ++i) {
+      const int shard = weight_work(shares[i].device).shard;
+      if (!takes_some_rows(layer)) {
+        if (division_.is_divided(layer)) {
+          emit_gradients(layer, shares[i], builder_.rows(shard), false);
+        } else {
+          builder_.emit_backward_weights(shard, layer, Stage::backward_weights);
+        }
+        continue;
+      }
+      bool adds = false;
+      for (const GradientMessage& message : messages_of(layer)) {
+        if (message.target != i) continue;
+        emit_gradients(layer, shares[i], message.rows, adds);
+        adds = true;
+      }
+    }
+    for (const Placement& share : shares) emit_update(layer, share);
+  }
+
+  void emit_gradients(int layer, const Placement& share, Interval rows, bool adds) {
+    const int shard = weight_work(share.device).shard;
+    PlanBinding use = builder_.describe(shard, layer);
+    const bool is_whole = rows.count() == builder_.rows(shard).count();
+    if (!is_whole) builder_.slice_rows(use, shard, rows);
+    if (division_.is_divided(layer)) builder_.slice_outputs(use, share.interval);
+    builder_.emit_pass(builder_.label(LayerPass::backward_weights, layer, shard) +
+                           (is_whole ? "" : fmt::format(", rows {}-{}", rows.begin, rows.end)),
+                       Stage::backward_weights,
+                       {builder_.add_binding(std::move(use)), LayerPass::backward_weights, adds});
+  }
+
+  void emit_update(int layer, const Placement& share) {
+    const std::string& name = net_.layers[size_t(layer)].name;
+    if (division_.is_divided(layer)) {
+      builder_.emit_update(fmt::format("update {} @{}", name, share.device), Stage::update_weights,
+                           share.device, builder_.slices_of(layer, share.interval),
+                           StreamKind::update);
+      return;
+    }
+    updates_.add(share.device, Stage::update_weights, name, weights_completed_by(net_, layer));
+  }
+
+  AsymmetricGroups groups_;
+  WeightDivision division_;
+  PlanBuilder builder_;
+  const Net& net_;
+  Updates updates_;
+  std::vector<BackwardRows> parts_;
+  std::vector<Work> work_;  // of parts_, then W's
+};
+
+}  // namespace
+
+Plan asymmetric_plan(const StrategyInputs& inputs, const AsymmetricGroups& groups,
+                     Division division) {
+  WeightDivision divided(*inputs.net, groups.weights, division);
+  Plan plan = Asymmetric(inputs, groups, std::move(divided)).build();
+  plan.options = asymmetric_options().write({groups.to_text(), to_text(division)});
+  plan.notes.push_back("slices: " + to_text(division));
+  return plan;
+}
+
+}  // namespace tandem

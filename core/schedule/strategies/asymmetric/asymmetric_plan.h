@@ -1,0 +1,15 @@
+// The plans of the strategy `asymmetric`, one for each way to divide devices and weights.
+#pragma once
+
+#include "core/schedule/builder/strategy_inputs.h"
+#include "core/schedule/strategies/asymmetric/asymmetric_rows.h"
+#include "core/schedule/strategies/common/weight_division.h"
+
+namespace tandem {
+
+// Its tasks stand in the order in which they are emitted, which is valid and no more. Its options
+// say the groups and the division.
+[[nodiscard]] Plan asymmetric_plan(const StrategyInputs& inputs, const AsymmetricGroups& groups,
+                                   Division division);
+
+}  // namespace tandem

@@ -1,0 +1,86 @@
+#include "core/schedule/strategies/common/ring_group.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/schedule/strategies/common/buckets.h"
+
+namespace tandem {
+
+namespace {
+
+constexpr int64_t smallest_half = 16 << 10;  // below it a part is not cut in two: latency counts
+
+}  // namespace
+
+RingGroup::RingGroup(PlanBuilder& builder, std::vector<int> members)
+    : builder_(builder), members_(std::move(members)) {}
+
+int RingGroup::halves(Interval range) const {
+  return range.count() / size() >= 2 * smallest_half ? 2 : 1;
+}
+
+Interval RingGroup::slice(Interval range, int part, int half) const {
+  return slice_of(slice_of(range, part, size()), half, halves(range));
+}
+
+std::string RingGroup::part_name(int part, int half) {
+  return fmt::format("part {}{}", part, half == 0 ? "" : "b");
+}
+
+// The sum so far of a part goes to the next member, which adds its own.
+void RingGroup::emit_hop(const Shown& shown, Interval range, int part, int half, int from) {
+  const Interval bytes = slice(range, part, half);
+  if (bytes.is_empty()) return;
+  const int source = member(from), target = member(from + 1);
+  const Region received = builder_.arriving_gradients(target, "received gradients", bytes);
+  const std::string what = shown.name + " " + part_name(part, half);
+  builder_.emit_transfer("reduce " + what, shown.stage, shown.layer, source, target,
+                         {{builder_.gradients(source, bytes), received}}, When::last_micro_batch,
+                         full_duplex);
+  builder_.emit_add(fmt::format("add {} @{}", what, target), shown.adding,
+                    {target, StreamKind::update}, builder_.gradients(target, bytes), {received},
+                    When::last_micro_batch);
+}
+
+void RingGroup::emit_reduce_scatter(const Shown& shown, Interval range) {
+  // Round by round, so that all parts are under way at once; a part ends at its owner.
+  for (int round = 0; round + 1 < size(); ++round) {
+    for (int half = 0; half < halves(range); ++half) {
+      for (int from = 0; from < size(); ++from) {
+        emit_hop(shown, range, (from + size() - round - 1) % size(), half, from);
+      }
+    }
+  }
+}
+
+void RingGroup::emit_all_gather(const Shown& shown, Interval range, Array array) {
+  for (int round = 0; round + 1 < size(); ++round) {
+    for (int half = 0; half < halves(range); ++half) {
+      for (int from = 0; from < size(); ++from) {
+        const int part = (from + size() - round) % size();
+        const Interval bytes = slice(range, part, half);
+        if (bytes.is_empty()) continue;
+        const int source = member(from), target = member(from + 1);
+        builder_.emit_transfer(
+            fmt::format("all-gather {} {}", shown.name, part_name(part, half)), shown.stage,
+            shown.layer, source, target,
+            {{(builder_.*array)(source, bytes), (builder_.*array)(target, bytes)}},
+            When::last_micro_batch, full_duplex);
+      }
+    }
+  }
+}
+
+void RingGroup::emit_all_reduce(const Shown& shown, const std::vector<Interval>& ranges) {
+  if (size() < 2) return;
+  Shown one = shown;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (ranges.size() > 1) one.name = fmt::format("{}, range {},", shown.name, i);
+    emit_reduce_scatter(one, ranges[i]);
+    emit_all_gather(one, ranges[i], &PlanBuilder::gradients);
+  }
+}
+
+}  // namespace tandem

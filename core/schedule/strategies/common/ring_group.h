@@ -1,0 +1,52 @@
+// Sums of gradients among some of the devices, as copies and additions around a ring in one fixed
+// order, so that every member ends with the same bits. A range is cut into a part for each member:
+// a part travels around the ring and every device adds its own, until it reaches its owner; then
+// the parts travel around once more. 2 (N - 1) / N x bytes pass through every link, all at once. A
+// device receives on its communication stream, sends on its send stream and adds on its update
+// stream; a part is two halves that follow each other, so that one travels while the other is
+// added.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/schedule/builder/plan_builder.h"
+
+namespace tandem {
+
+class RingGroup {
+ public:
+  // How the tasks of a range are shown.
+  struct Shown {
+    std::string name;  // "conv1 gradients"
+    int layer = -1;
+    Stage stage = Stage::reduce_gradients, adding = Stage::reduce_gradients;
+  };
+  using Array = Region (PlanBuilder::*)(int device, Interval range);
+
+  // The members in the order of the ring. `builder` outlives it.
+  RingGroup(PlanBuilder& builder, std::vector<int> members);
+
+  // Then every member has the sum of its own part of the range.
+  void emit_reduce_scatter(const Shown& shown, Interval range);
+  // Every member's part of the array to all others.
+  void emit_all_gather(const Shown& shown, Interval range, Array array);
+  // The gradients in these ranges become, on every member, their sum. Nothing for a group of one.
+  void emit_all_reduce(const Shown& shown, const std::vector<Interval>& ranges);
+
+  [[nodiscard]] int size() const { return static_cast<int>(members_.size()); }
+  [[nodiscard]] int member(int number) const { return members_[size_t(number % size())]; }
+  // Of each part of the range: 1 where latency counts more than bytes.
+  [[nodiscard]] int halves(Interval range) const;
+  // Of member number `part`.
+  [[nodiscard]] Interval slice(Interval range, int part, int half) const;
+  [[nodiscard]] static std::string part_name(int part, int half);
+
+ private:
+  void emit_hop(const Shown& shown, Interval range, int part, int half, int from);
+
+  PlanBuilder& builder_;
+  std::vector<int> members_;
+};
+
+}  // namespace tandem

@@ -1,0 +1,30 @@
+// The AlexNet-like test of docs/design/strategies.md §1: has the net a conv part with nearly all of
+// the time and an FC part with nearly all of the parameters?
+#pragma once
+
+#include <string>
+
+#include "core/model/net.h"
+#include "core/schedule/cost/cost_table.h"
+#include "core/schedule/strategies/option_table.h"
+
+namespace tandem {
+
+struct AlexNetThresholds {
+  double time_threshold = 0.1, weight_threshold = 0.1;  // fractions of the whole
+};
+
+// --time-threshold and --weight-threshold.
+[[nodiscard]] const OptionTable<AlexNetThresholds>& threshold_options();
+
+struct AlexNetTest {
+  bool alexnet_like = false;
+  std::string p;            // the layer where backward time passes the first threshold
+  double time_share = 0;    // t/T at p
+  double weight_share = 0;  // v/V
+  std::string explanation;  // with both numbers and thresholds, for the user
+};
+[[nodiscard]] AlexNetTest test_alexnet_like(const Net& net, const CostTable& costs,
+                                            const AlexNetThresholds& thresholds);
+
+}  // namespace tandem

@@ -1,0 +1,37 @@
+// The record of a run: its options, with everything that was resolved and chosen when it began. The
+// run folder keeps it, so that the run can be resumed, tested and used for predictions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/base/shape.h"
+#include "core/device/machine.h"
+#include "core/schedule/execution/kernel_choices.h"
+#include "include/tandem/train.h"
+
+namespace tandem {
+
+struct RunRecord {
+  TrainOptions options;    // nothing in them is "" or 0 any more, except epochs
+  MachineOptions machine;  // of options.machine, and what was found of the links
+  std::string net_name;
+  Shape data{1, 3, 0, 0};
+  std::vector<std::string> class_names;
+  int64_t training_samples = 0;
+  std::vector<float> class_weights;  // what each class counts in the loss; empty: all alike
+  std::map<std::string, std::string>
+      data_parameters;  // with everything resolved: means measured, net's transform
+  // Keys of strategy options that the user has given; the others in `options` were chosen.
+  std::set<std::string> given_options;
+  std::string strategy;      // what `auto` chose, which is then the options' strategy; else ""
+  KernelChoices algorithms;  // what kernels measured
+};
+
+[[nodiscard]] std::string to_json(const RunRecord& record);
+[[nodiscard]] RunRecord run_record_from_json(const std::string& text, const std::string& file);
+
+}  // namespace tandem

@@ -1,0 +1,44 @@
+// Evaluating a run: its accuracy on a data set, exactly, with the run's own classes, input size and
+// normalisation.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "observer.h"
+
+namespace tandem {
+
+struct TestOptions {
+  std::filesystem::path run;
+  std::string data;            // a data set or "synthetic"; "": the run's
+  std::string split = "test";  // test (else val), val or train
+  std::string devices = "cpu";
+  std::string weights = "best";  // best (else last) or last
+  int64_t batch = 0;             // global; 0: the run's
+  int decode_threads = 0;        // 0: by the number of cores
+  // Of activations; "": the run's, or float32 where the devices do not have it.
+  std::string precision;
+  std::string pixels;  // bytes or floats; "" and auto: as the run was trained
+};
+
+struct TestResult {
+  Evaluation evaluation;
+  std::vector<std::string> class_names;
+  std::string weights;    // the file used
+  std::string precision;  // the one used
+  std::string pixels;     // bytes or floats
+  std::string notes;      // why not as in the run; of the data set
+  struct Mistake {
+    std::string path;
+    std::string truth, predicted;
+    double probability = 0;
+  };
+  std::vector<Mistake> worst;  // at most 20, the most confident first
+};
+
+[[nodiscard]] TestResult test_run(const TestOptions& options, Observer& observer);
+
+}  // namespace tandem

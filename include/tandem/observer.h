@@ -1,0 +1,53 @@
+// What a run reports while it goes on. Programs draw a progress bar from it; the run folder's log
+// and metrics are written from it, too.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tandem {
+
+// A sample that could not be used.
+struct BadSample {
+  std::string name, reason;
+};
+
+struct StepReport {
+  int64_t step = 0;              // done, counted from 1
+  int64_t steps = 0;             // of the run
+  int64_t epoch = 0;             // of the step's first sample, from 0
+  double epochs = 0;             // of the run
+  double loss = 0;               // weighted sum of the losses
+  double rate = 0;               // learning rate
+  double images_per_second = 0;  // over the last reports
+  double seconds_left = 0;       // -1: not known yet
+  double waited_seconds = 0;     // for data, since the run began
+  int64_t skipped = 0;           // damaged samples of this step
+};
+
+struct Evaluation {
+  int64_t step = 0;
+  int64_t epoch = 0;
+  int64_t samples = 0, skipped = 0;
+  double loss = 0;
+  bool has_accuracy = false;
+  double top1 = 0, top5 = 0;  // shares of the samples
+  bool best = false;
+  std::vector<BadSample> bad;  // the samples skipped
+  std::vector<std::pair<std::string, double>>
+      scalars;  // the net's own losses and metrics, means over samples
+  std::vector<std::vector<int64_t>> confusion;  // [true class][predicted]; empty above 1000 classes
+};
+
+// Called by the thread that trains, between steps. An exception ends the run.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void on_message(const std::string& /*line*/) {}
+  virtual void on_step(const StepReport& /*report*/) {}
+  virtual void on_evaluation(const Evaluation& /*evaluation*/) {}
+};
+
+}  // namespace tandem

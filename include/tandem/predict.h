@@ -1,0 +1,47 @@
+// Using the weights of a run: predictions for images, and the weights as one file.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tandem {
+
+struct Prediction {
+  std::string path;
+  std::string error;  // not empty: the image could not be used
+  struct Score {
+    std::string name;
+    double probability = 0;
+  };
+  std::vector<Score> scores;  // the best first, at most `top`
+};
+
+class Predictor {
+ public:
+  // Loads the weights "best" (else last) or "last" of a run. Throws Error for a folder without
+  // them.
+  explicit Predictor(const std::filesystem::path& run, const std::string& devices = "cpu",
+                     const std::string& weights = "best");
+  ~Predictor();
+  [[nodiscard]] const std::vector<std::string>& class_names() const;
+  // Files and folders (searched, in natural order). Throws Error if there is no image; one that
+  // cannot be used is a Prediction with its error.
+  [[nodiscard]] std::vector<Prediction> predict(const std::vector<std::filesystem::path>& paths,
+                                                int top = 5);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+struct ExportOptions {
+  std::filesystem::path run, file;
+  std::string weights = "best";  // best (else last) or last
+};
+// Writes a run's weights in the format of the file's ending, .caffemodel or .safetensors. Returns
+// which weights: "best" or "last". Throws Error for a file that exists.
+std::string export_run(const ExportOptions& options);
+
+}  // namespace tandem

@@ -1,0 +1,104 @@
+// Measuring the steps of a strategy on synthetic data, on real, paced or simulated devices: the
+// time of every stage, timelines, and costs for later predictions.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "devices.h"
+#include "strategies.h"
+
+namespace tandem {
+
+struct ProfileOptions {
+  std::string net = "alexnet";    // a model's name or a prototxt file
+  std::string net_text;           // instead of `net`: a net as prototxt, of a NetWriter
+  int64_t classes = 0, size = 0;  // of the samples; 0: as the net has them
+  int64_t batch = 0;              // global; 0: the net's batch_size, else 64
+  std::string devices = "cpu";
+  std::string precision = "float32";
+  DeviceOptions machine;
+  std::string paced;  // a cost file: compute takes its times and is not done; "": it is done
+  int warm_up = 2, steps = 5;
+};
+
+// The tasks of one stage of one step on one device.
+struct StageSpan {
+  int64_t step = 0;
+  std::string stage;  // "forward", "send_conv_gradients", ...
+  int device = 0;
+  double start = 0, end = 0;  // of its first and last task, seconds on a clock of all steps
+};
+
+// The parts of a step with a split into convolutional and fully connected layers, seconds; each is
+// the longest of all devices.
+struct StepParts {
+  double forward = 0;         // a
+  double backward_fc = 0;     // b
+  double backward_conv = 0;   // c
+  double fc_gradients = 0;    // m: moved and applied
+  double conv_gradients = 0;  // n: moved and applied
+  double broadcast = 0;
+  // two_phase: a + b + max(c, m) + n; sequential: a + b + c + m + n; both + the broadcast unless it
+  // is hidden.
+  [[nodiscard]] double two_phase(bool hidden_broadcast) const;
+  [[nodiscard]] double sequential() const;
+};
+
+// What was measured of one strategy.
+class Profile {
+ public:
+  std::string strategy;
+  std::string split;               // first layer of the FC part; "": there is none
+  std::vector<std::string> notes;  // what the strategy decided
+  std::string memory;              // of each device, for people
+
+  double step_seconds = 0;  // median
+  double fastest = 0, slowest = 0;
+  double images_per_second = 0;
+  double bound_seconds = 0;       // of the busiest device or link: no order of the tasks is faster
+  StepParts parts;                // of the step with the median time
+  std::string stage_table;        // of that step, for people
+  std::vector<StageSpan> stages;  // of all measured steps, in order of steps
+
+  // Throw Error if the file cannot be written.
+  void write_timeline(const std::filesystem::path& file) const;  // Chrome trace JSON
+  void write_picture(const std::filesystem::path& file) const;   // the timeline as SVG
+  void write_costs(const std::filesystem::path& file) const;     // for ProfileOptions::paced
+
+ private:
+  friend class Profiler;
+  struct Details;
+  std::shared_ptr<const Details> details_;
+};
+
+// Measures strategies on the same work. The first one's times are the costs by which later ones
+// decide, if there is no cost file.
+class Profiler {
+ public:
+  // Throws Error for a net, devices or a cost file that cannot be used.
+  explicit Profiler(const ProfileOptions& options);
+  ~Profiler();
+
+  [[nodiscard]] int device_count() const;
+  // Throws Error for a strategy or an option that cannot be used here. Measures nothing.
+  void require(const std::string& strategy, const StrategyOptions& strategy_options) const;
+  // Options that the strategy does not take are ignored.
+  [[nodiscard]] Profile measure(const std::string& strategy,
+                                const StrategyOptions& strategy_options = {});
+  // Seconds of the same step with copies between devices left out; the difference is exposed
+  // communication.
+  [[nodiscard]] double seconds_without_communication(const Profile& profile) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Peak resident memory of this process, bytes.
+[[nodiscard]] int64_t peak_memory_bytes();
+
+}  // namespace tandem

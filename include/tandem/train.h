@@ -1,0 +1,75 @@
+// Training: a new run, or one that is continued.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "devices.h"
+#include "net.h"
+#include "observer.h"
+#include "strategies.h"
+
+namespace tandem {
+
+// The options of `tandem train`, which docs/ describes; the run folder keeps them, so that a run
+// can be resumed, tested and used for predictions.
+struct TrainOptions {
+  std::string data;      // a folder of images or another data set, or "synthetic"
+  std::string net;       // a model's name or a prototxt file; "": the solver's, else alexnet
+  std::string net_text;  // instead of `net`: a net as prototxt, of a NetWriter
+  // The state in which the net of each phase is built; else the solver's train_state and first
+  // test_state.
+  std::optional<NetState> train_state, test_state;
+  std::string solver;       // a prototxt file; "": the model's own, if it has one
+  std::string solver_type;  // "": the solver's, else SGD
+  std::map<std::string, std::string> solver_fields;  // replace those of the solver
+  std::string devices;                               // "cpu:2", "cuda:0,1"; "": cpu
+  std::string precision;  // float32, bfloat16, float16, tf32; "": float32, or the resumed run's
+  std::optional<double> loss_scale;  // of float16; else the default, or the resumed run's
+  std::string pixels;                // bytes, floats or auto; "": auto, or the resumed run's
+  std::string strategy;              // "": two_phase, or the resumed run's; or auto
+  StrategyOptions strategy_options;
+  int64_t batch = 0;             // global; 0: the net's batch_size, else 64
+  int64_t epochs = 0;            // 0: by steps
+  int64_t steps = 0;             // 0: by epochs; both 0: the solver's max_iter, else 10 epochs
+  std::optional<double> rate;    // base learning rate; else the solver's
+  std::optional<uint64_t> seed;  // else the solver's, else 1
+  std::filesystem::path out;     // the run folder; "": runs/<net>-<number>
+  bool resume = false;           // continue the run in `out`
+  bool adapt_classes = false;    // a net file with another class count: train an adapted copy
+  int64_t test_interval = 0;     // steps between evaluations; 0: the solver's, else every epoch
+  int64_t display = 0;   // steps between lines of the log and the metrics; 0: the solver's, else 20
+  int64_t snapshot = 0;  // steps between extra checkpoints; 0: the solver's
+  int decode_threads = 0;         // 0: by the number of cores
+  bool balance = false;           // draw every class equally often
+  double mixup = 0, cutmix = 0;   // 0: neither
+  std::string class_weights;      // balanced, numbers, or a file; "": all alike
+  double bad_share_limit = 0.05;  // share of damaged images that ends the run; 0: the first one
+  std::map<std::string, std::string> data_parameters;  // of the data set: {"resize", "256"}
+  DeviceOptions machine;
+  double watchdog_seconds = 600;  // after which a step that has not finished counts as stuck
+  bool tune = false;              // kernels measure which of their algorithms is the fastest
+  GraphUse graphs = GraphUse::automatic;
+  bool timeline = true;  // write the timeline of a few early steps to the run folder
+  const std::atomic<bool>* stop = nullptr;  // becomes true: save, and return
+};
+
+struct TrainResult {
+  std::filesystem::path run;  // the run folder
+  int64_t steps = 0;          // done in all
+  bool stopped = false;       // by options.stop, before the end
+  double loss = 0;            // of the last step
+  Evaluation last, best;
+  double seconds = 0;
+  double images_per_second = 0;
+};
+
+// Trains and leaves a run folder. Throws Error for whatever does not fit together, and for a loss
+// that is not finite, with the step and the first layer.
+TrainResult train(const TrainOptions& options, Observer& observer);
+
+}  // namespace tandem

@@ -1,0 +1,220 @@
+// A ReLU that is fused into a kernel (tandem_binding.activation) gives the bits of a separate ReLU
+// layer, also for NaN and for values that round to -0, and does not change the backward passes.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/support/computable.h"
+#include "tests/support/layer_test.h"
+
+namespace tandem::test {
+namespace {
+
+// Numbers of all kinds, among them some that round to -0 in 16 bits.
+PlainTensor strange_tensor(const Shape& shape, unsigned seed) {
+  PlainTensor result = random_tensor(shape, seed);
+  const float strange[] = {NAN, -0.0F, 0.0F, -INFINITY, INFINITY, -1e-42F, -3e-7F, 1e-42F};
+  for (size_t i = 0; i < std::size(strange); ++i) {
+    result.values[(7 * i + 3) % result.values.size()] = strange[i];
+  }
+  return result;
+}
+
+const Shape image{3, 16, 5, 4};
+
+std::vector<LayerSetup> setups() {
+  const PlainTensor x = strange_tensor(image, 1), y = strange_tensor(image, 2);
+  const Shape channels{16, 1, 1, 1};
+  const PlainTensor a = random_tensor(channels, 3), b = random_tensor(channels, 4);
+  const PlainTensor small{channels, std::vector<float>(16, 1e-4F)};  // negative results round to -0
+  std::vector<LayerSetup> result;
+  for (const char* bias : {"true", "false"}) {
+    const auto with_bias = [&](LayerSetup setup, const PlainTensor& values) {
+      setup.parameters.emplace_back("bias_term", bias);
+      if (bias == std::string("true")) setup.weights.push_back(values);
+      result.push_back(std::move(setup));
+    };
+    with_bias({.type = "Convolution",
+               .parameters = {{"num_output", "16"}, {"kernel_size", "3"}, {"pad", "1"}},
+               .inputs = {x},
+               .weights = {random_tensor({16, 16, 3, 3}, 5)}},
+              b);
+    with_bias({.type = "Deconvolution",
+               .parameters = {{"num_output", "16"}, {"kernel_size", "2"}},
+               .inputs = {x},
+               .weights = {random_tensor({16, 16, 2, 2}, 5)}},
+              b);
+    with_bias({.type = "InnerProduct",
+               .parameters = {{"num_output", "10"}},
+               .inputs = {x},
+               .weights = {random_tensor({10, 16, 5, 4}, 5)}},
+              random_tensor({10, 1, 1, 1}, 6));
+    with_bias({.type = "Scale", .inputs = {x}, .weights = {a}}, b);
+    with_bias({.type = "Scale", .inputs = {x}, .weights = {small}},
+              {channels, std::vector<float>(16, -0.0F)});
+  }
+  const std::vector<std::pair<std::string, std::string>> every_axis{{"axis", "0"}};
+  result.push_back({.type = "Scale", .parameters = every_axis, .inputs = {x, y}});
+  result.push_back({.type = "Bias", .inputs = {x}, .weights = {b}});
+  result.push_back({.type = "Bias", .parameters = every_axis, .inputs = {x, y}});
+  for (const char* operation : {"SUM", "PROD", "MAX"}) {
+    result.push_back(
+        {.type = "Eltwise", .parameters = {{"operation", operation}}, .inputs = {x, y}});
+    result.push_back({.type = "Eltwise",
+                      .parameters = {{"operation", operation}},
+                      .inputs = {x, y, strange_tensor(image, 9)}});
+  }
+  result.push_back(
+      {.type = "Eltwise", .parameters = {{"coeff", "-0.5"}, {"coeff", "2"}}, .inputs = {x, y}});
+  result.push_back({.type = "BatchNorm",
+                    .inputs = {x},
+                    .weights = {a, PlainTensor{channels, std::vector<float>(16, 2.0F)},
+                                PlainTensor{{1, 1, 1, 1}, {1.0F}}},
+                    .phase = TANDEM_TEST,
+                    .flags = 0});
+  return result;
+}
+
+bool can_fuse(const LayerSetup& setup) {
+  const tandem_kernel& kernel = layer_registry().kernel(setup.type, kernel_device().kind());
+  return (kernel.activations >> TANDEM_ACTIVATION_RELU & 1U) != 0;
+}
+
+LayerSetup with_relu(LayerSetup setup) {
+  setup.activation = TANDEM_ACTIVATION_RELU;
+  return setup;
+}
+
+// All NaN as the same one, since float16 in these tests has only one.
+std::vector<uint32_t> bits(const PlainTensor& tensor) {
+  std::vector<uint32_t> result;
+  for (const float value : tensor.values) {
+    result.push_back(std::bit_cast<uint32_t>(std::isnan(value) ? NAN : value));
+  }
+  return result;
+}
+
+PlainTensor through_relu(const PlainTensor& values, const LayerSetup& before) {
+  LayerSetup relu{.type = "ReLU", .inputs = {values}};
+  relu.input_layout = relu.output_layout = before.output_layout;
+  relu.input_dtype = relu.output_dtype = before.output_dtype;
+  relu.flags |= TANDEM_RUNS_IN_PLACE;
+  return LayerRun(relu).forward()[0];
+}
+
+class FusedRelu : public testing::TestWithParam<int32_t> {
+ protected:
+  // The setups in the dtype, in all layouts that the kernels offer for it.
+  static std::vector<LayerSetup> offered() {
+    std::vector<LayerSetup> result;
+    if (!not_computable(GetParam()).empty()) return result;
+    for (LayerSetup setup : setups()) {
+      const tandem_kernel& kernel = layer_registry().kernel(setup.type, kernel_device().kind());
+      const bool knows = GetParam() == TANDEM_FLOAT32 || (kernel.dtypes >> GetParam() & 1U) != 0;
+      if (!knows || !can_fuse(setup)) continue;
+      setup.input_dtype = setup.output_dtype = GetParam();
+      for (const LayerSetup& one : in_every_layout(setup)) result.push_back(one);
+    }
+    return result;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Dtypes, FusedRelu,
+                         testing::Values(TANDEM_FLOAT32, TANDEM_BFLOAT16, TANDEM_FLOAT16),
+                         [](const testing::TestParamInfo<int32_t>& info) {
+                           return std::string(dtype_name(info.param));
+                         });
+
+TEST_P(FusedRelu, OutputsEqualThoseOfASeparateRelu) {
+  for (const LayerSetup& setup : offered()) {
+    SCOPED_TRACE(setup.type + " " + layout_text(setup));
+    const PlainTensor separate = through_relu(LayerRun(setup).forward()[0], setup);
+    const PlainTensor actual = LayerRun(with_relu(setup)).forward()[0];
+    EXPECT_EQ(bits(actual), bits(separate));
+  }
+}
+
+TEST_P(FusedRelu, OutputsInPlaceEqualThoseOfASeparateRelu) {
+  for (LayerSetup setup : offered()) {
+    const tandem_layer_type& type = layer_registry().layer_type(setup.type);
+    if ((type.traits & TANDEM_IN_PLACE) == 0) continue;
+    setup.flags |= TANDEM_RUNS_IN_PLACE;
+    SCOPED_TRACE(setup.type + " " + layout_text(setup));
+    const PlainTensor separate = through_relu(LayerRun(setup).forward()[0], setup);
+    EXPECT_EQ(bits(LayerRun(with_relu(setup)).forward()[0]), bits(separate));
+  }
+}
+
+TEST_P(FusedRelu, BackwardPassesAreUnchanged) {
+  for (const LayerSetup& setup : offered()) {
+    if (setup.flags == 0) continue;
+    SCOPED_TRACE(setup.type + " " + layout_text(setup));
+    LayerRun plain(setup), fused(with_relu(setup));
+    const PlainTensor gradient = random_tensor(plain.output_shapes()[0], 11);
+    plain.forward();
+    fused.forward();
+    const auto expected = plain.backward_data({gradient}), actual = fused.backward_data({gradient});
+    ASSERT_EQ(actual.size(), expected.size());
+    for (size_t i = 0; i < actual.size(); ++i) EXPECT_EQ(bits(actual[i]), bits(expected[i])) << i;
+    if (setup.weights.empty()) continue;
+    const auto weights = plain.backward_weights({gradient});
+    const auto same = fused.backward_weights({gradient});
+    for (size_t i = 0; i < same.size(); ++i) EXPECT_EQ(bits(same[i]), bits(weights[i])) << i;
+  }
+}
+
+TEST(FusedReluOfOneLayer, NanStaysNanAndNegativeNumbersBecomeZero) {
+  const Shape shape{1, 1, 2, 4};
+  const float most = std::numeric_limits<float>::max();
+  LayerSetup sum{.type = "Eltwise",
+                 .inputs = {{shape, {NAN, -0.0F, -1, 2, -INFINITY, INFINITY, -most, INFINITY}},
+                            {shape, {1, -0.0F, 0, 0, 1, 1, -most, -INFINITY}}}};
+  if (!can_fuse(sum)) GTEST_SKIP() << "the Eltwise kernel of this device cannot fuse a ReLU";
+  const std::vector<float> y = LayerRun(with_relu(sum)).forward()[0].values;
+  EXPECT_TRUE(std::isnan(y[0]));
+  EXPECT_TRUE(y[1] == 0 && std::signbit(y[1])) << "the value of x < 0 ? 0 : x";
+  EXPECT_TRUE(y[2] == 0 && !std::signbit(y[2]));
+  EXPECT_EQ(y[3], 2);
+  EXPECT_EQ(y[4], 0);
+  EXPECT_EQ(y[5], INFINITY);
+  EXPECT_EQ(y[6], 0);
+  EXPECT_TRUE(std::isnan(y[7]));
+}
+
+// See docs/guide/write_a_layer.md.
+TEST(FusedReluOfOneLayer, IsOfferedByTheLayersThatOftenPrecedeOne) {
+  const bool on_a_cpu = kernel_device().kind() == "cpu";
+  for (const char* type : {"Scale", "BatchNorm", "Eltwise"}) {
+    EXPECT_TRUE(can_fuse({.type = type})) << type;
+  }
+  for (const char* type : {"Convolution", "Deconvolution", "InnerProduct", "Bias"}) {
+    EXPECT_NE(can_fuse({.type = type}), on_a_cpu) << type;
+  }
+}
+
+// One of several slices of a matrix: the columns of the others stay unchanged.
+TEST(FusedReluOfOneLayer, OfASliceChangesOnlyItsColumns) {
+  LayerSetup setup{.type = "InnerProduct",
+                   .parameters = {{"num_output", "10"}},
+                   .inputs = {random_tensor({4, 6, 1, 1}, 1)},
+                   .weights = {random_tensor({10, 6, 1, 1}, 2), random_tensor({10, 1, 1, 1}, 3)}};
+  if (!can_fuse(setup)) GTEST_SKIP() << "the InnerProduct kernel of this device cannot fuse a ReLU";
+  setup.slice_begin = 3;
+  setup.slice_end = 7;
+  setup.whole_outputs = true;
+  setup.output_start = {{4, 10, 1, 1}, std::vector<float>(40, -1.0F)};
+  const PlainTensor plain = LayerRun(setup).forward()[0];
+  const PlainTensor actual = LayerRun(with_relu(setup)).forward()[0];
+  for (int64_t i = 0; i < 40; ++i) {
+    const float x = plain.values[static_cast<size_t>(i)];
+    const bool is_own = i % 10 >= 3 && i % 10 < 7;
+    EXPECT_EQ(actual.values[static_cast<size_t>(i)], is_own && x < 0 ? 0 : x) << i;
+  }
+}
+
+}  // namespace
+}  // namespace tandem::test
