@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "core/model/layer_calls.h"
+#include "core/plugin/registry.h"
 
 namespace tandem {
 

@@ -34,7 +34,7 @@ TEST(Devices, ANumberAfterCpuOrSimSaysHowMany) {
 
 TEST(Devices, NumbersAfterCudaSayWhichAndMayRepeat) {
   EXPECT_THAT(parsed("cuda:2").ordinals, ElementsAre(2));
-  EXPECT_THAT(parse_devices("cuda:1,0,1", kinds).ordinals, ElementsAre(1, 0, 1));
+  EXPECT_THAT(parsed("cuda:1,0,1").ordinals, ElementsAre(1, 0, 1));
 }
 
 TEST(Devices, AreWrittenAsTheyAreRead) {
