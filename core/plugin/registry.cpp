@@ -289,6 +289,18 @@ const tandem_backend& Registry::backend(const std::string& kind) const {
                        &Registry::backends);
 }
 
+std::vector<std::string> Registry::backends_with(uint64_t capability) const {
+  std::vector<std::string> result;
+  for (const std::string& kind : backends()) {
+    try {
+      if ((backend(kind).capabilities & capability) != 0) result.push_back(kind);
+    } catch (const Error&) {
+      continue;  // whoever asks for this backend gets the reason
+    }
+  }
+  return result;
+}
+
 const tandem_dataset_type& Registry::dataset(const std::string& name) {
   return find_deferred(datasets_, name, dataset_prefix, dataset_title(name), "data set",
                        &Registry::datasets);

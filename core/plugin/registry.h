@@ -59,6 +59,8 @@ class Registry {
   [[nodiscard]] std::vector<std::string> layer_types() const;
   // Loaded, deferred, and those whose module did not load.
   [[nodiscard]] std::vector<std::string> backends() const;
+  // The backends that load and have this capability (TANDEM_COMPUTES_TF32, ...).
+  [[nodiscard]] std::vector<std::string> backends_with(uint64_t capability) const;
   [[nodiscard]] std::vector<std::string> datasets() const;  // loaded and deferred
   [[nodiscard]] const std::vector<ModuleReport>& modules() const { return modules_; }
 

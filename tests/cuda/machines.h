@@ -59,7 +59,7 @@ class OnDevices : public testing::TestWithParam<std::string> {
     if (GetParam() == two_gpus && no_gpu().empty()) need_two_gpus();
   }
   static Machine open(const MachineOptions& options = {}) {
-    const DeviceSpec spec = parse_devices(GetParam(), {"cpu", "cuda"});
+    const DeviceSpec spec = parse_devices(GetParam(), all_modules());
     return {all_modules().backend(spec.kind), spec, options};
   }
 };

@@ -246,6 +246,7 @@ static_assert(offsetof(tandem_backend, end_capture) == 224);
 static_assert(offsetof(tandem_backend, launch) == 232);
 static_assert(offsetof(tandem_backend, destroy_graph) == 240);
 static_assert(offsetof(tandem_backend, copy_rows) == 248);
+static_assert(offsetof(tandem_backend, capabilities) == 256);
 
 static_assert(offsetof(tandem_rows, struct_size) == 0);
 static_assert(offsetof(tandem_rows, target_device) == 4);
