@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/schedule/cost/bounds.h"
 #include "core/schedule/report/report.h"
 #include "core/schedule/report/svg.h"
