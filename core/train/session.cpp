@@ -5,6 +5,7 @@
 #include "core/base/strings.h"
 #include "core/device/find_topology.h"
 #include "core/model/initial_weights.h"
+#include "core/plugin/host.h"
 #include "core/schedule/plan/buffers.h"
 #include "core/schedule/strategies/fastest_variant.h"
 #include "core/schedule/strategies/testing_plan.h"

@@ -12,6 +12,7 @@
 #include "datasets/image_folder/picture_cache.h"
 #include "datasets/image_folder/reader.h"
 #include "datasets/picture/byte_form.h"
+#include "datasets/picture/transform.h"
 #include "plugins/sdk.h"
 
 namespace tandem::image_folder {

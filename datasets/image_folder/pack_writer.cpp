@@ -13,6 +13,7 @@
 #include "datasets/image_folder/new_file.h"
 #include "datasets/image_folder/pack_file.h"
 #include "datasets/picture/bytes.h"
+#include "datasets/picture/transform.h"
 #include "plugins/random.h"
 
 namespace tandem::image_folder {
