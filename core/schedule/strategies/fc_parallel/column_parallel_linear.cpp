@@ -80,9 +80,7 @@ void ColumnParallelLinear::emit_backward() {
 
 void ColumnParallelLinear::emit_round(int device, const Round& round) {
   const Region gradient = output_gradient(device, round);
-  std::vector<std::pair<PlanBinding, std::string>> products;  // and the ends of their labels
-  for (int turn = 0; turn < (input_is_rows_ ? 1 : devices()); ++turn) {
-    const int owner = (device + turn) % devices();
+  const auto product_of = [&](int owner) {
     PlanBinding use = product(device, owner, round.rows);
     use.output_gradients[0] = gradient;
     if (layer_.wants_backward_data) {
@@ -91,16 +89,21 @@ void ColumnParallelLinear::emit_round(int device, const Round& round) {
               ? slices_.input_gradient(device, input_, round.sent, round.rows)
               : slices_.partial_gradient(device, input_, device, owner, round.sent, round.rows);
     }
-    products.emplace_back(
-        std::move(use), input_is_rows_ ? round.name : fmt::format("of @{} {}", owner, round.name));
-  }
+    return use;
+  };
+  const auto suffix = [&](int owner) {
+    return input_is_rows_ ? round.name : fmt::format("of @{} {}", owner, round.name);
+  };
   // Other devices wait for the gradients of the input, and none for those of the weights.
-  for (const auto& [use, suffix] : products) {
-    if (layer_.wants_backward_data) emit_input_gradient(round, use, suffix);
+  const int parts = input_is_rows_ ? 1 : devices();
+  for (int turn = 0; turn < parts && layer_.wants_backward_data; ++turn) {
+    const int owner = (device + turn) % devices();
+    emit_input_gradient(round, product_of(owner), suffix(owner));
   }
-  for (const auto& [use, suffix] : products) {
-    if (!layer_.wants_backward_weights) break;
-    slices_.emit_pass(LayerPass::backward_weights, use, suffix, round.number > 0);
+  for (int turn = 0; turn < parts && layer_.wants_backward_weights; ++turn) {
+    const int owner = (device + turn) % devices();
+    slices_.emit_pass(LayerPass::backward_weights, product_of(owner), suffix(owner),
+                      round.number > 0);
   }
 }
 

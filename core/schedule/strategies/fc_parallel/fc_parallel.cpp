@@ -215,28 +215,25 @@ std::vector<StrategyVariant> variants(const StrategyInputs& inputs) {
   return result;
 }
 
-// A device's share of the layers outside the chain, and of those inside it as often as their rounds
-// repeat them.
+// A device's share of all layers but the element-wise ones of the chain; linear layers as often as
+// their rounds repeat them.
 double least_seconds(const StrategyInputs& inputs) {
   const Net& net = *inputs.net;
   const FcChain chain = fc_chain(inputs);
   const BackwardRounds rounds(net, chain, inputs.devices,
                               fc_parallel_options().read(inputs.options));
-  const int64_t rows = share(net.batch, inputs.devices, 0).count();
   double sum = 0;
   for (int layer = 0; layer < static_cast<int>(net.layers.size()); ++layer) {
-    const auto seconds = [&](LayerPass pass, int64_t of) {
-      return inputs.costs->pass_seconds(net, layer, pass, of);
+    const bool is_divided = chain.has(layer);
+    if (is_divided && !is_fully_connected(net.layer(layer))) continue;
+    const int64_t rows = is_divided ? net.batch : share(net.batch, inputs.devices, 0).count();
+    const int slices = is_divided ? inputs.devices : 1;
+    const auto seconds = [&](LayerPass pass, int times) {
+      return times * inputs.costs->pass_seconds(net, layer, pass, rows) / slices;
     };
-    const bool goes_backward = net.layer(layer).has_backward();
-    if (!chain.has(layer)) {
-      sum += seconds(LayerPass::forward, rows);
-      if (goes_backward) sum += seconds(LayerPass::backward, rows);
-    } else if (is_fully_connected(net.layer(layer))) {
-      sum += seconds(LayerPass::forward, net.batch) / inputs.devices;
-      if (!goes_backward) continue;
-      sum += rounds.repetitions(layer) * seconds(LayerPass::backward, net.batch) / inputs.devices;
-    }
+    sum += seconds(LayerPass::forward, 1);
+    if (!net.layer(layer).has_backward()) continue;
+    sum += seconds(LayerPass::backward, is_divided ? rounds.repetitions(layer) : 1);
   }
   return sum;
 }
