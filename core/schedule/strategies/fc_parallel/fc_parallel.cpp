@@ -55,7 +55,7 @@ class FcParallel {
   [[nodiscard]] bool is_divided(int layer) const { return linear_.contains(layer); }
   // The device's part of the weights of a divided layer.
   [[nodiscard]] std::vector<WeightSlice> weights_of(int layer, int device) const {
-    return builder_.slices_of(layer, slices_.neurons(net_.layer(layer).outputs[0], device));
+    return slices_of(net_, layer, slices_.neurons(net_.layer(layer).outputs[0], device));
   }
 
   void write_notes() {
@@ -76,7 +76,7 @@ class FcParallel {
     for (const int layer : chain_.linear) {
       for (const int device : everyone_) {
         for (const WeightSlice& part : weights_of(layer, device)) {
-          plan.weights_at.push_back({device, builder_.range_of(part)});
+          plan.weights_at.push_back({device, range_of(net_, part)});
           divided[size_t(part.weight)] = true;
         }
       }
@@ -177,7 +177,7 @@ class FcParallel {
   void send_slice(int layer, int device) {
     std::vector<CopySegment> segments;
     for (const WeightSlice& part : weights_of(layer, device)) {
-      const Interval range = builder_.range_of(part);
+      const Interval range = range_of(net_, part);
       segments.push_back({builder_.gradients(device, range), builder_.gradients(0, range)});
       segments.push_back({builder_.weights(device, range), builder_.weights(0, range)});
     }

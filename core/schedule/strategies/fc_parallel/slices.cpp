@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/schedule/plan/buffers.h"
+
 namespace tandem {
 
 namespace {
@@ -64,8 +66,7 @@ Region Slices::input_gradient(int device, int tensor, const ReduceScatter& scatt
   if (!has_row_blocks()) return builder_.tensor_gradient(whole_batch(device), tensor, rows);
   int64_t most = 0;
   for (const Interval& block : rounds_.row_blocks()) most = std::max(most, block.count());
-  const Tensor& whole = net_.tensor(tensor);
-  const int64_t row = element_count(whole.shape) / net_.batch * dtype_bytes(whole.dtype);
+  const int64_t row = buffers::row_bytes(net_, tensor);
   Region region =
       buffer(device, fmt::format("chain input gradient {}", scatter.number % 2), most * row);
   region.bytes = scatter.rows.count() * row;
