@@ -11,20 +11,11 @@ namespace tandem {
 StepBounds bounds_of(const Net& net, const Plan& plan, const CostTable& costs, double bandwidth,
                      const Topology* topology) {
   std::map<int, double> computes;
-  LinkLoads links(bandwidth, topology);
   for (const Task& task : plan.tasks) {
-    if (std::holds_alternative<LayerWork>(task.work)) {
-      const int device = task.streams[0].device;
-      const double speed = topology == nullptr ? 1 : topology->speeds[size_t(device)];
-      computes[device] += costs.seconds(net, plan, task) / speed;
-    }
-    const auto* copy = std::get_if<CopyWork>(&task.work);
-    if (copy == nullptr || task.streams.size() < 2) continue;
-    for (const CopySegment& segment : copy->segments) {
-      links.add(plan.buffers[size_t(segment.source.buffer)].device,
-                plan.buffers[size_t(segment.target.buffer)].device,
-                static_cast<double>(plan.bytes(segment.source)));
-    }
+    if (!std::holds_alternative<LayerWork>(task.work)) continue;
+    const int device = task.streams[0].device;
+    const double speed = topology == nullptr ? 1 : topology->speeds[size_t(device)];
+    computes[device] += costs.seconds(net, plan, task) / speed;
   }
   StepBounds bounds;
   for (const auto& [device, seconds] : computes) {
@@ -32,7 +23,7 @@ StepBounds bounds_of(const Net& net, const Plan& plan, const CostTable& costs, d
     bounds.compute = seconds;
     bounds.device = device;
   }
-  std::tie(bounds.link, bounds.link_name) = links.busiest();
+  std::tie(bounds.link, bounds.link_name) = LinkLoads(plan, bandwidth, topology).busiest();
   return bounds;
 }
 

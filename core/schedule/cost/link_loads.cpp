@@ -2,7 +2,33 @@
 
 #include <fmt/format.h>
 
+#include <variant>
+
+#include "core/base/overloaded.h"
+
 namespace tandem {
+
+const CopyWork* transfer_of(const Task& task) {
+  return std::visit(
+      overloaded{
+          [&](const CopyWork& copy) { return task.streams.size() > 1 ? &copy : nullptr; },
+          [](const OneOf<LayerWork, AddWork, MergeWork, NormWork, UpdateWork, CheckWork,
+                         ConvertWork> auto&) -> const CopyWork* { return nullptr; },
+      },
+      task.work);
+}
+
+LinkLoads::LinkLoads(const Plan& plan, double bandwidth, const Topology* topology)
+    : LinkLoads(bandwidth, topology) {
+  for (const Task& task : plan.tasks) {
+    const CopyWork* transfer = transfer_of(task);
+    if (transfer == nullptr) continue;
+    for (const CopySegment& segment : transfer->segments) {
+      add(task.streams[1].device, task.streams[0].device,
+          static_cast<double>(plan.bytes(segment.source)));
+    }
+  }
+}
 
 void LinkLoads::add(int source, int target, double bytes) {
   const double bandwidth = topology_ == nullptr ? bandwidth_ : topology_->bandwidth(source, target);

@@ -7,14 +7,22 @@
 #include <utility>
 
 #include "core/device/machine.h"
+#include "core/schedule/plan/plan.h"
 
 namespace tandem {
+
+// The copy of a task that copies from one device to another and so occupies a stream of each, the
+// target's first; nullptr for every other task.
+[[nodiscard]] const CopyWork* transfer_of(const Task& task);
 
 class LinkLoads {
  public:
   // Without a topology only ends count, of `bandwidth` each; 0: 4 GB/s, as sim takes it to be.
   LinkLoads(double bandwidth, const Topology* topology)
       : bandwidth_(bandwidth > 0 ? bandwidth : 4e9), topology_(topology) {}
+
+  // With all transfers of the plan.
+  LinkLoads(const Plan& plan, double bandwidth, const Topology* topology);
 
   // A copy between two devices. Bytes below zero take one back.
   void add(int source, int target, double bytes);

@@ -81,8 +81,7 @@ class Reader {
     for (const std::string& name : known) {
       const auto fields = block.all(name);
       if (name == repeated || fields.size() < 2) continue;
-      throw error("{}: a second {} in one {}{}", owner(), name, what,
-                  in_file(fields[1]->location));
+      throw error("{}: a second {} in one {}{}", owner(), name, what, in_file(fields[1]->location));
     }
   }
 
