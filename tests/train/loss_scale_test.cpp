@@ -1,4 +1,4 @@
-// What becomes of a told loss scale: the run's record keeps it, until another is told or the
+// A given loss scale: the run's record keeps it, until another is given or the
 // precision needs none. What it does to gradients and updates is in schedule/precision_test.cpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -66,8 +66,8 @@ TEST_F(LossScales, EndWithThePrecisionThatNeedsThem) {
   EXPECT_EQ(resumed(rest).record.options.loss_scale, std::nullopt);
   rest.loss_scale = 64;
   EXPECT_THAT([&] { (void)resumed(rest); },
-              testing::ThrowsMessage<Error>(
-                  HasSubstr("--loss-scale 64 is of --precision float16; bfloat16 needs none")));
+              testing::ThrowsMessage<Error>(HasSubstr(
+                  "--loss-scale 64 applies to --precision float16 only, not to bfloat16")));
 }
 
 TEST_F(LossScales, OfASessionReachItsNets) {
