@@ -50,7 +50,7 @@ void measure_costs(Registry& registry, const TrainSetup& setup, SessionOptions& 
   const Strategy& strategy = options.strategies->at(options.strategy);
   if (!strategy.wants_measured_costs) return;
   if (!strategy.wants_measured_costs(options.strategy_options)) return;
-  if (parse_devices(options.devices, registry.backends()).count() < 2) return;
+  if (parse_devices(options.devices, registry).count() < 2) return;
   constexpr int warm_up = 1, steps = 2;
   const bool testing = options.testing;
   const ExecutorOptions executor = options.executor;

@@ -45,16 +45,17 @@ struct ConvolutionDescription {
 
 template <class Primitives>
 class ConvolutionKernel : public sdk::Needs {
+  using ForwardDescriptor = cpu::DescriptorOf<typename Primitives::Forward>;
+
  public:
   ConvolutionKernel(const sdk::Binding& binding, const sdk::Call&) {
     cpu::require_computable(binding.input(0).dtype);
     const ConvolutionDescription<Primitives> d(binding);
     const auto kind =
         binding.training() ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
-    const typename Primitives::Forward::primitive_desc hint(
-        {kind, Primitives::algorithm, d.input, d.any_weight, d.bias, d.output, d.stride, d.dilation,
-         d.pad, d.pad},
-        cpu::user_scratchpad(), engine_);
+    const auto hint = cpu::describe<typename Primitives::Forward>(
+        {engine_}, kind, Primitives::algorithm, d.input, d.any_weight, d.bias, d.output, d.stride,
+        d.dilation, d.pad, d.pad);
     prepare_forward(d, hint);
     if (binding.has(TANDEM_WANTS_BACKWARD_DATA)) prepare_backward_data(d, hint);
     if (binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)) prepare_backward_weights(d, hint);
@@ -124,7 +125,7 @@ class ConvolutionKernel : public sdk::Needs {
   };
 
   void prepare_forward(const ConvolutionDescription<Primitives>& d,
-                       const typename Primitives::Forward::primitive_desc& chosen) {
+                       const ForwardDescriptor& chosen) {
     cpu::ScratchPlan plan;
     bias_ = d.settings.bias;
     outputs_ = d.settings.outputs;
@@ -138,12 +139,11 @@ class ConvolutionKernel : public sdk::Needs {
   }
 
   void prepare_backward_data(const ConvolutionDescription<Primitives>& d,
-                             const typename Primitives::Forward::primitive_desc& hint) {
+                             const ForwardDescriptor& hint) {
     cpu::ScratchPlan plan;
-    const typename Primitives::BackwardData::primitive_desc chosen(
-        {Primitives::algorithm, d.input, d.any_weight, d.output, d.stride, d.dilation, d.pad,
-         d.pad},
-        cpu::user_scratchpad(), engine_, hint);
+    const auto chosen = cpu::describe_backward<typename Primitives::BackwardData>(
+        {engine_}, hint, Primitives::algorithm, d.input, d.any_weight, d.output, d.stride,
+        d.dilation, d.pad, d.pad);
     backward_weight_ = {engine_, d.plain_weight, chosen.weights_desc(), plan};
     backward_data_ = cpu::Operation(chosen, typename Primitives::BackwardData(chosen),
                                     {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC}, plan);
@@ -151,12 +151,11 @@ class ConvolutionKernel : public sdk::Needs {
   }
 
   void prepare_backward_weights(const ConvolutionDescription<Primitives>& d,
-                                const typename Primitives::Forward::primitive_desc& hint) {
+                                const ForwardDescriptor& hint) {
     cpu::ScratchPlan plan;
-    const typename Primitives::BackwardWeights::primitive_desc chosen(
-        {Primitives::algorithm, d.input, d.any_weight_gradient, d.bias, d.output, d.stride,
-         d.dilation, d.pad, d.pad},
-        cpu::user_scratchpad(), engine_, hint);
+    const auto chosen = cpu::describe_backward<typename Primitives::BackwardWeights>(
+        {engine_}, hint, Primitives::algorithm, d.input, d.any_weight_gradient, d.bias, d.output,
+        d.stride, d.dilation, d.pad, d.pad);
     const dnnl::memory::desc made = chosen.diff_weights_desc();
     const typename Primitives::BackwardWeights primitive(chosen);
     const auto source = DNNL_ARG_SRC, gradient = DNNL_ARG_DIFF_DST, weight = DNNL_ARG_DIFF_WEIGHTS;

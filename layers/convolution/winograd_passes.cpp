@@ -18,9 +18,8 @@ dnnl::memory::desc rows_of_group(tandem_tensor tensor, int64_t rows, int64_t gro
 
 struct WinogradPasses::Description {
   Description(const dnnl::engine& engine, const sdk::Binding& binding, int64_t rows)
-      : engine(engine),
+      : how{engine, cpu::user_scratchpad(), true},
         settings(binding.attributes, binding.input(0).shape),
-        attributes(cpu::user_scratchpad()),
         input(rows_of_group(binding.input(0), rows, settings.group)),
         output(rows_of_group(binding.output(0), rows, settings.group)) {
     const dnnl::memory::dims extents{settings.outputs / settings.group,
@@ -32,16 +31,13 @@ struct WinogradPasses::Description {
     pad = {settings.window.pad.h, settings.window.pad.w};
     // Forward-training also for inference: for inference oneDNN requires weights that are already
     // transformed, which it does with reference code and four times the memory.
-    forward = {
-        {dnnl::prop_kind::forward_training, winograd, input, any, bias, output, stride, pad, pad},
-        attributes,
-        engine,
-        true};
+    forward =
+        cpu::describe<dnnl::convolution_forward>(how, dnnl::prop_kind::forward_training, winograd,
+                                                 input, any, bias, output, stride, pad, pad);
   }
 
-  const dnnl::engine& engine;
+  cpu::Making how;
   ConvolutionSettings settings;
-  dnnl::primitive_attr attributes;
   dnnl::memory::desc input, output, any, plain, bias;
   dnnl::memory::dims stride{1, 1}, pad;
   dnnl::convolution_forward::primitive_desc forward;
@@ -76,12 +72,12 @@ cpu::ScratchPlan WinogradPasses::plan(const Description& d, const dnnl::memory::
 }
 
 bool WinogradPasses::prepare_backward_data(const Description& d) {
-  const dnnl::convolution_backward_data::primitive_desc chosen(
-      {winograd, d.input, d.any, d.output, d.stride, d.pad, d.pad}, d.attributes, d.engine,
-      d.forward, true);
+  const auto chosen = cpu::describe_backward<dnnl::convolution_backward_data>(
+      d.how, d.forward, winograd, d.input, d.any, d.output, d.stride, d.pad, d.pad);
   if (!chosen) return false;
   cpu::ScratchPlan scratch = plan(d, chosen.weights_desc());
-  backward_fetch = cpu::reorder_operation(d.engine, d.plain, chosen.weights_desc(), false, scratch);
+  backward_fetch =
+      cpu::reorder_operation(d.how.engine, d.plain, chosen.weights_desc(), false, scratch);
   backward_data = cpu::Operation(chosen, dnnl::convolution_backward_data(chosen),
                                  {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC}, scratch);
   bytes_ = std::max(bytes_, scratch.bytes());
@@ -89,9 +85,8 @@ bool WinogradPasses::prepare_backward_data(const Description& d) {
 }
 
 bool WinogradPasses::prepare_backward_weights(const Description& d) {
-  const dnnl::convolution_backward_weights::primitive_desc chosen(
-      {winograd, d.input, d.any, d.bias, d.output, d.stride, d.pad, d.pad}, d.attributes, d.engine,
-      d.forward, true);
+  const auto chosen = cpu::describe_backward<dnnl::convolution_backward_weights>(
+      d.how, d.forward, winograd, d.input, d.any, d.bias, d.output, d.stride, d.pad, d.pad);
   if (!chosen) return false;
   cpu::ScratchPlan scratch = plan(d, chosen.diff_weights_desc());
   const dnnl::convolution_backward_weights primitive(chosen);
@@ -100,8 +95,8 @@ bool WinogradPasses::prepare_backward_weights(const Description& d) {
                          ? cpu::Operation(chosen, primitive,
                                           {source, gradient, weight, DNNL_ARG_DIFF_BIAS}, scratch)
                          : cpu::Operation(chosen, primitive, {source, gradient, weight}, scratch);
-  store = cpu::reorder_operation(d.engine, chosen.diff_weights_desc(), d.plain, false, scratch);
-  add = cpu::reorder_operation(d.engine, chosen.diff_weights_desc(), d.plain, true, scratch);
+  store = cpu::reorder_operation(d.how.engine, chosen.diff_weights_desc(), d.plain, false, scratch);
+  add = cpu::reorder_operation(d.how.engine, chosen.diff_weights_desc(), d.plain, true, scratch);
   bias_gradient =
       scratch.reserve(d.settings.outputs / d.settings.group * static_cast<int64_t>(sizeof(float)));
   bytes_ = std::max(bytes_, scratch.bytes());

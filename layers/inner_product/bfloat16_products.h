@@ -88,8 +88,8 @@ class Bfloat16Products {
     const Description weight = matrix(e_.inputs, e_.outputs, Type::bf16, 1, e_.inputs);
     const Description y = matrix(e_.rows, e_.outputs, Type::bf16, e_.output_stride);
     if (e_.bias && !e_.adds) {
-      const dnnl::matmul::primitive_desc chosen(
-          {x, weight, matrix(1, e_.outputs, Type::f32, e_.outputs), y}, attributes(false), engine_);
+      const auto chosen = cpu::describe<dnnl::matmul>(
+          {engine_}, x, weight, matrix(1, e_.outputs, Type::f32, e_.outputs), y);
       forward_ = {chosen,
                   dnnl::matmul(chosen),
                   {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST},
@@ -120,7 +120,7 @@ class Bfloat16Products {
 
   cpu::Operation product(const Description& a, const Description& b, const Description& c,
                          bool adds, cpu::ScratchPlan& plan) {
-    const dnnl::matmul::primitive_desc chosen({a, b, c}, attributes(adds), engine_);
+    const auto chosen = cpu::describe<dnnl::matmul>({engine_, attributes(adds)}, a, b, c);
     return {chosen, dnnl::matmul(chosen), {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST}, plan};
   }
 

@@ -10,20 +10,17 @@ class RoundedAcrossChannels : public sdk::Needs {
  public:
   explicit RoundedAcrossChannels(const sdk::Binding& binding) {
     cpu::require_computable(TANDEM_BFLOAT16);
-    constexpr auto method = dnnl::algorithm::lrn_across_channels;
     const sdk::Attributes& a = binding.attributes;
     const auto data = cpu::descriptor(binding.input(0));
-    const int64_t size = a.integer("local_size");
-    const auto alpha = static_cast<float>(a.number("alpha"));
-    const auto beta = static_cast<float>(a.number("beta"));
-    const auto k = static_cast<float>(a.number("k"));
+    const cpu::LrnParameters parameters{
+        a.integer("local_size"), static_cast<float>(a.number("alpha")),
+        static_cast<float>(a.number("beta")), static_cast<float>(a.number("k"))};
     const bool backward = binding.has(TANDEM_WANTS_BACKWARD_DATA);
     const auto kind =
         backward ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
 
     cpu::ScratchPlan plan;
-    const dnnl::lrn_forward::primitive_desc forward({kind, method, data, size, alpha, beta, k},
-                                                    cpu::user_scratchpad(), engine_);
+    const auto forward = cpu::describe_lrn({engine_}, kind, data, parameters);
     has_workspace_ = backward && forward.workspace_desc().get_size() > 0;
     forward_ = has_workspace_
                    ? cpu::Operation(forward, dnnl::lrn_forward(forward),
@@ -33,9 +30,7 @@ class RoundedAcrossChannels : public sdk::Needs {
     algorithm = "forward " + forward_.name();
     if (backward) {
       saved_bytes = static_cast<int64_t>(forward.workspace_desc().get_size());
-      prepare_backward(
-          {{method, data, data, size, alpha, beta, k}, cpu::user_scratchpad(), engine_, forward},
-          plan);
+      prepare_backward(cpu::describe_lrn_backward({engine_}, forward, data, parameters), plan);
     }
     scratch_bytes = plan.bytes();
   }

@@ -93,13 +93,14 @@ void PoolingCpu::prepare(const Binding& binding, const memory::desc& input) {
   const Shape& in = binding.input(0).shape;
   const Shape& out = binding.output(0).shape;
   const auto& w = settings_.window;
-  const memory::dims kernel{w.kernel.h, w.kernel.w}, stride{w.stride.h, w.stride.w};
-  const memory::dims begin{w.pad.h, w.pad.w};
   const auto end_of = [](int64_t windows, int64_t extent, int64_t size, int64_t step, int64_t pad) {
     return std::max<int64_t>(0, (windows - 1) * step + size - extent - pad);
   };
-  const memory::dims end{end_of(out.h, in.h, w.kernel.h, w.stride.h, w.pad.h),
-                         end_of(out.w, in.w, w.kernel.w, w.stride.w, w.pad.w)};
+  const PoolingWindows windows{{w.stride.h, w.stride.w},
+                               {w.kernel.h, w.kernel.w},
+                               {w.pad.h, w.pad.w},
+                               {end_of(out.h, in.h, w.kernel.h, w.stride.h, w.pad.h),
+                                end_of(out.w, in.w, w.kernel.w, w.stride.w, w.pad.w)}};
   const auto method = settings_.maximum ? dnnl::algorithm::pooling_max
                                         : dnnl::algorithm::pooling_avg_include_padding;
   const bool backward = binding.has(TANDEM_WANTS_BACKWARD_DATA);
@@ -108,8 +109,7 @@ void PoolingCpu::prepare(const Binding& binding, const memory::desc& input) {
   const memory::desc output = descriptor(output_);
 
   ScratchPlan plan;
-  const pooling_forward::primitive_desc forward(
-      {kind, method, input, output, stride, kernel, begin, end}, user_scratchpad(), engine_);
+  const auto forward = describe_pooling({engine_}, kind, method, input, output, windows);
   const bool workspace = backward && settings_.maximum;
   forward_ = workspace
                  ? Operation(forward, pooling_forward(forward),
@@ -118,8 +118,8 @@ void PoolingCpu::prepare(const Binding& binding, const memory::desc& input) {
   algorithm = "forward " + forward_.name();
   if (backward) {
     if (workspace) saved_bytes = static_cast<int64_t>(forward.workspace_desc().get_size());
-    const pooling_backward::primitive_desc chosen(
-        {method, input, output, stride, kernel, begin, end}, user_scratchpad(), engine_, forward);
+    const auto chosen =
+        describe_pooling_backward({engine_}, forward, method, input, output, windows);
     backward_ = workspace
                     ? Operation(chosen, pooling_backward(chosen),
                                 {DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC, DNNL_ARG_WORKSPACE}, plan)

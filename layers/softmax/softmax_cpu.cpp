@@ -18,12 +18,11 @@ class SoftmaxCpu : public Needs {
     const auto kind =
         backward ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
     ScratchPlan plan;
-    const softmax_forward::primitive_desc forward({kind, data, 1}, user_scratchpad(), engine_);
+    const auto forward = describe_softmax({engine_}, kind, data, 1);
     forward_ = Operation(forward, softmax_forward(forward), {DNNL_ARG_SRC, DNNL_ARG_DST}, plan);
     algorithm = "forward " + forward_.name();
     if (backward) {
-      const softmax_backward::primitive_desc chosen({data, data, 1}, user_scratchpad(), engine_,
-                                                    forward);
+      const auto chosen = describe_softmax_backward({engine_}, forward, data, 1);
       backward_ = Operation(chosen, softmax_backward(chosen),
                             {DNNL_ARG_DST, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC}, plan);
       algorithm += ", backward data " + backward_.name();

@@ -4,8 +4,6 @@
 // large memory.
 #pragma once
 
-#include <dnnl.hpp>
-
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -20,6 +18,7 @@
 #include <vector>
 
 #include "plugins/cpu/layout.h"
+#include "plugins/cpu/onednn_api.h"
 #include "plugins/sdk.h"
 
 namespace tandem::cpu {
@@ -95,13 +94,6 @@ inline void require_computable(int32_t dtype) {
   if (dtype != TANDEM_BFLOAT16 || may_use(dnnl::cpu_isa::avx512_core)) return;
   throw sdk::unsupported("this CPU does not multiply bfloat16, which needs AVX-512 (or ",
                          "ONEDNN_MAX_CPU_ISA excludes it): use --precision float32");
-}
-
-// Primitives take their scratchpad as an argument.
-inline dnnl::primitive_attr user_scratchpad() {
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return attributes;
 }
 
 // Descriptors and primitives refer to their engine. It is a kernel's first member, so that it is

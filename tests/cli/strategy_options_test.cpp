@@ -40,7 +40,7 @@ TEST_F(EachStrategyOption, ReduceIsOneOfThreeWays) {
   EXPECT_THAT(planned("layerwise --reduce tree"), HasSubstr("reduction: tree"));
   EXPECT_THAT(planned("layerwise --reduce serial"), HasSubstr("reduction: serial"));
   EXPECT_THAT(refusal("layerwise --reduce star"),
-              HasSubstr("--reduce star: it is none of serial, tree, ring"));
+              HasSubstr("--reduce star: unknown value; there are: serial, tree, ring"));
 }
 
 TEST_F(EachStrategyOption, BucketIsASize) {
@@ -105,7 +105,7 @@ TEST_F(EachStrategyOption, SlicesAreAllLargeOrNone) {
     EXPECT_THAT(planned("asymmetric --slices " + slices), HasSubstr("slices: " + slices));
   }
   EXPECT_THAT(refusal("asymmetric --slices small"),
-              HasSubstr("--slices small: it is none of all, large, none"));
+              HasSubstr("--slices small: unknown value; there are: all, large, none"));
   EXPECT_THAT(refusal("layerwise --slices all"),
               HasSubstr("--slices is an option of strategy 'asymmetric'"));
 }

@@ -1,5 +1,5 @@
-// What the ABI promises about its files: abi.h is plain C, every module shows one symbol, and
-// includes go downwards only.
+// The ABI's promises about files: abi.h is plain C, every module exports one symbol, and a file
+// includes only its own layer and lower ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -206,12 +207,48 @@ TEST(Architecture, APublicHeaderIncludesOnlyItsOwnFolder) {
   }
 }
 
-TEST(Architecture, CoreKnowsNoVendor) {
+// Of what lies at the ABI core includes what both sides must agree on, and no backend's folder.
+TEST(Architecture, CoreIncludesOfPluginsTheAbiAndTheModelsThatBothSidesUse) {
+  const std::set<std::string> shared{
+      "plugins/abi.h", "plugins/random.h",  // what a plugin may rely on
+      "plugins/simulation.h",               // the one model of links and virtual time
+  };
   for (const Include& include : includes_under("core")) {
-    for (const char* vendor : {"dnnl", "oneapi/dnnl", "opencv", "cuda", "cudnn", "nccl", "omp.h"}) {
-      EXPECT_FALSE(include.name.starts_with(vendor)) << include.where << ": " << include.name;
+    if (!include.name.starts_with("plugins/")) continue;
+    EXPECT_TRUE(shared.contains(include.name)) << include.where << ": " << include.name;
+  }
+}
+
+// The lines of core in which `pattern` is found: "core/cli/main.cpp:12: <line>".
+std::vector<std::string> lines_of_core(const std::string& pattern) {
+  const std::regex expression(pattern, std::regex::icase | std::regex::optimize);
+  std::vector<std::string> found;
+  const fs::path root = test::source_folder();
+  for (const auto& entry : fs::recursive_directory_iterator(root / "core")) {
+    const std::string extension = entry.path().extension();
+    if (extension != ".h" && extension != ".cpp") continue;
+    std::istringstream text(test::read_text(entry.path()));
+    int number = 0;
+    for (std::string line; std::getline(text, line);) {
+      ++number;
+      if (!std::regex_search(line, expression)) continue;
+      found.push_back(fs::relative(entry.path(), root).string() + ":" + std::to_string(number) +
+                      ": " + line);
     }
   }
+  return found;
+}
+
+TEST(Architecture, CoreKnowsNoVendor) {
+  EXPECT_THAT(lines_of_core("cuda|cudnn|cublas|nccl|nvml|nvidia|dnnl|onednn|opencv|omp\\.h"),
+              testing::IsEmpty());
+}
+
+// It asks backends for capabilities. It names only the kinds to use where the user names none.
+TEST(Architecture, CoreNamesNoBackend) {
+  EXPECT_THAT(lines_of_core("^[^/]*\"(cpu|sim)(:[0-9{}]*)?\""),
+              ElementsAre(testing::HasSubstr("const char* default_kind = "),
+                          testing::HasSubstr("const char* simulator_kind = ")));
 }
 
 // What stands below the ABI: it may include its own folder, headers of other layers and what

@@ -110,9 +110,9 @@ TEST(MicroBatchesAsGraphs, AreRefusedWhereTheBackendHasNoneAndTheUserInsists) {
     rig.run(3);
     return rig.executor->has_graphs();
   };
-  EXPECT_EQ(error_of([&] { run(); }),
-            "--graphs on: backend 'cpu' captures no graphs (cuda does); leave the option out, or "
-            "say --graphs off");
+  EXPECT_EQ(
+      error_of([&] { run(); }),
+      "--graphs on: backend 'cpu' captures no graphs; leave the option out, or say --graphs off");
   options.graphs = GraphUse::automatic;
   EXPECT_FALSE(run());
 }

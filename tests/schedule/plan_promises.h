@@ -43,7 +43,9 @@ inline void expect_each_wait_needed(Plan plan, int stride = 1) {
 }
 
 // A copy or pass that reads bytes which no task of the step wrote would train on the step before.
-inline void expect_written_before_read(const Plan& plan) {
+// Between what is written may lie fewer bytes than `gap`: padding to 64 bytes, and in a net with
+// arrays that are not trained their place, which travels with the gradients on either side.
+inline void expect_written_before_read(const Plan& plan, int64_t gap = 64) {
   std::map<int, std::vector<Region>> written;
   const auto is_written = [&](const Region& region) {
     int64_t begin = region.offset;
@@ -52,8 +54,7 @@ inline void expect_written_before_read(const Plan& plan) {
       grows = false;
       for (const Region& w : written[region.buffer]) {
         const int64_t w_end = w.offset + plan.bytes(w);
-        // What lies between is padding, to the next 64 bytes.
-        if (w.offset - begin >= 64 || w_end <= begin) continue;
+        if (w.offset - begin >= gap || w_end <= begin) continue;
         begin = w_end;
         grows = true;
       }

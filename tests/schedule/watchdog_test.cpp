@@ -6,6 +6,7 @@
 #include <chrono>
 #include <thread>
 
+#include "core/plugin/host.h"
 #include "core/schedule/execution/executor.h"
 #include "tests/schedule/handmade.h"
 

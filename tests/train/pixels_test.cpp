@@ -5,6 +5,7 @@
 
 #include "core/model/classes.h"
 #include "core/train/run_folder.h"
+#include "include/tandem/evaluate.h"
 #include "include/tandem/predict.h"
 #include "tests/support/cifar_files.h"
 #include "tests/support/cpu_precision.h"

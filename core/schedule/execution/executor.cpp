@@ -117,7 +117,7 @@ struct Executor::State {
   // ThreadSanitizer does not see how oneTBB, which is not instrumented, hands tasks from thread to
   // thread. There the graph has one thread; what the streams' threads do is checked all the same. A
   // simulation runs under one lock, for which several threads would only compete.
-  oneapi::tbb::task_arena arena{sanitizes_threads || runtime.machine().kind() == "sim"
+  oneapi::tbb::task_arena arena{sanitizes_threads || runtime.machine().has(TANDEM_VIRTUAL_TIME)
                                     ? 1
                                     : oneapi::tbb::task_arena::automatic};
   std::unique_ptr<flow::graph> graph_in_arena =

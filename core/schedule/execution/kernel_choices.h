@@ -26,9 +26,9 @@ constexpr std::string_view measured_prefix = "measured: ";
 // choice is kept as well: a resumed run may have more memory, but must compute the same bits.
 constexpr std::string_view by_model_suffix = "; by a model";
 
-// Everything that decides how fast the algorithms of a use are, and nothing else: "cuda NVIDIA
-// H200: conv1, training, 64 rows, float32". The number of the device is left out. `hardware` names
-// the backend and the device.
+// Everything that decides how fast the algorithms of a use are, and nothing else: "gpu H200: conv1,
+// training, 64 rows, float32". The number of the device is left out. `hardware` names the backend
+// and the device.
 [[nodiscard]] std::string choice_key(const std::string& hardware, const Net& net,
                                      const PlanBinding& use);
 

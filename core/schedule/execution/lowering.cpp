@@ -8,6 +8,7 @@
 
 #include "core/base/overloaded.h"
 #include "core/model/loss_scale.h"
+#include "core/plugin/host.h"
 #include "core/plugin/registry.h"
 #include "core/schedule/execution/joined_rows.h"
 #include "core/schedule/plan/buffers.h"
@@ -106,7 +107,7 @@ Lowering::Lowering(const Plan& plan, const MemoryPlan& memory, const Net& net,
       costs_(costs),
       rule_(rule),
       communication_(communication),
-      touches_(sanitizes_threads && runtime.machine().kind() == "cpu") {}
+      touches_(sanitizes_threads && runtime.machine().has(TANDEM_HOST_ADDRESSABLE)) {}
 
 std::byte* Lowering::address(const Region& region, int64_t micro_batch,
                              const std::vector<void*>& externals) const {
@@ -157,8 +158,8 @@ Lowered Lowering::lower(int task_index, int64_t micro_batch,
 // as copies of the backend each of them would take longer to issue than to do. A paced or simulated
 // device takes the time that the costs say.
 bool Lowering::copies_on_host(const CopyWork& work) const {
-  const std::string kind = runtime_.machine().kind();
-  return rearranges(plan_, work) && (kind == "cpu" || kind == "sim");
+  constexpr uint64_t by_host = TANDEM_HOST_ADDRESSABLE | TANDEM_VIRTUAL_TIME;
+  return rearranges(plan_, work) && runtime_.machine().has(by_host);
 }
 
 void Lowering::lower_rows(const CopyWork& work, const Resolver& at, Lowered& result) const {

@@ -11,7 +11,7 @@ CaptureSplit wanted_split(const Plan& plan, const Machine& machine, GraphUse use
   CaptureSplit none;
   none.reason = "not wanted";
   if (use == GraphUse::off || (use == GraphUse::automatic && plan.devices > 1)) return none;
-  if (captures_graphs(machine)) {
+  if (machine.captures_graphs()) {
     CaptureSplit split = split_for_capture(plan);
     if (!split.reason.empty()) {
       split.reason =
@@ -19,7 +19,7 @@ CaptureSplit wanted_split(const Plan& plan, const Machine& machine, GraphUse use
     }
     none = split;
   } else {
-    none.reason = fmt::format("backend '{}' captures no graphs (cuda does)", machine.kind());
+    none.reason = fmt::format("backend '{}' captures no graphs", machine.kind());
   }
   if (use == GraphUse::on && !none.reason.empty()) {
     throw error("--graphs on: {}; leave the option out, or say --graphs off", none.reason);

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/device/graph.h"
+#include "core/device/machine.h"
 #include "core/schedule/execution/capture.h"
 #include "core/schedule/execution/kernels.h"
 #include "core/schedule/execution/runtime.h"

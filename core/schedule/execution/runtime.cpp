@@ -141,7 +141,7 @@ void Runtime::State::forecast(const Plan& plan, const MemoryPlan& memory, int64_
     (key.second < 0 ? persistent_bytes.back()
                     : persistent_bytes[static_cast<size_t>(key.second)]) += held.bytes();
   }
-  const std::string kind = machine.kind();
+  const bool shares_memory = machine.has(TANDEM_HOST_ADDRESSABLE);
   // While a run evaluates, the rings of both phases are full.
   prefetched += memory.prefetched_bytes;
   int64_t all_persistent = persistent_bytes.back(), all_transient = prefetched;
@@ -150,14 +150,14 @@ void Runtime::State::forecast(const Plan& plan, const MemoryPlan& memory, int64_
     const int64_t needed = std::max(memory.transient_bytes[i], transient[i].bytes());
     all_persistent += persistent_bytes[i];
     all_transient += needed;
-    if (kind == "cpu") continue;
-    require(fmt::format("device {} ({}) needs", device, kind), persistent_bytes[i], needed,
-            available[i], batch);
+    if (shares_memory) continue;
+    require(fmt::format("device {} ({}) needs", device, machine.kind()), persistent_bytes[i],
+            needed, available[i], batch);
   }
-  // All cpu devices and the host share one memory.
-  if (kind != "cpu") return;
-  require(plan.devices == 1 ? "device 0 (cpu) needs"
-                            : fmt::format("the {} devices (cpu) need", plan.devices),
+  // These devices and the host share one memory.
+  if (!shares_memory) return;
+  require(plan.devices == 1 ? fmt::format("device 0 ({}) needs", machine.kind())
+                            : fmt::format("the {} devices ({}) need", plan.devices, machine.kind()),
           all_persistent, all_transient, available[0], batch);
 }
 
@@ -165,12 +165,12 @@ void Runtime::State::make_extended(const Buffer& buffer) {
   const Key key(buffer.name, buffer.device);
   const int64_t bytes = total_bytes(buffer);
   if (extended.contains(key) || bytes == 0) return;
-  if (machine.kind() == "cpu") {
+  if (machine.has(TANDEM_HOST_ADDRESSABLE)) {
     extended[key] = {Memory(), MappedFile(bytes)};
     return;
   }
   Extended& memory = extended[key] = {allocate(TANDEM_HOST, bytes), MappedFile()};
-  if (machine.kind() != "sim") std::memset(memory.data(), 0, static_cast<size_t>(bytes));
+  if (!machine.has(TANDEM_VIRTUAL_TIME)) std::memset(memory.data(), 0, static_cast<size_t>(bytes));
 }
 
 void Runtime::State::clear(int device, const Memory& memory) const {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/strings.h"
 #include "core/schedule/plan/ordering.h"
 #include "core/schedule/report/svg.h"
 
@@ -33,15 +34,6 @@ std::string name_of(const Plan& plan, const Dependency& wait) {
                          : fmt::format("{} micro-batches before", wait.micro_batches_back));
 }
 
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result + "\"";
-}
-
 // A task of several streams is drawn on the one that does the work.
 std::string dot_clusters(const Plan& plan) {
   std::map<int, std::map<StreamKind, std::vector<size_t>>> devices;
@@ -57,7 +49,7 @@ std::string dot_clusters(const Plan& plan) {
                           to_string(kind), to_string(kind));
       for (const size_t task : tasks) {
         text += fmt::format("      t{} [label={}, fillcolor=\"{}\", tooltip=\"{}\"];\n", task,
-                            quoted(plan.tasks[task].label), stage_colour(plan.tasks[task].stage),
+                            quote(plan.tasks[task].label), stage_colour(plan.tasks[task].stage),
                             to_string(plan.tasks[task].stage));
       }
       text += "    }\n";
@@ -92,7 +84,7 @@ std::string to_text(const Plan& plan) {
 std::string to_dot(const Plan& plan) {
   std::string text = fmt::format(
       "digraph plan {{\n  label={};\n  rankdir=LR;\n  node [shape=box, style=filled];\n",
-      quoted(fmt::format("{} of {}", plan.strategy, plan.net)));
+      quote(fmt::format("{} of {}", plan.strategy, plan.net)));
   text += dot_clusters(plan);
   const auto predecessors = stream_predecessors(plan);
   for (size_t i = 0; i < plan.tasks.size(); ++i) {

@@ -413,7 +413,7 @@ const OptionTable<HybridOptions>& hybrid_options() {
     StrategyOption memory = word_option(
         "--fc-memory",
         "where FC devices keep the solver's state: device (default), or extended: a mapped file "
-        "in TMPDIR, pinned memory on cuda",
+        "in TMPDIR if device memory is the host's, else pinned host memory",
         {"device", "extended"});
     memory.fits_devices = true;
     return OptionTable<HybridOptions>()
