@@ -30,9 +30,6 @@ class LinkLoads {
   // With all transfers of the plan.
   LinkLoads(const Plan& plan, double bandwidth, const Topology* topology);
 
-  // With all transfers of the plan.
-  LinkLoads(const Plan& plan, double bandwidth, const Topology* topology);
-
   // A copy between two devices. Negative bytes remove one.
   void add(int source, int target, double bytes);
   // Seconds, and of what: "hub0 -> hub1", "what @1 receives"; 0 and "" if nothing was added.
