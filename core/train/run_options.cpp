@@ -62,7 +62,9 @@ SessionOptions session_options(Registry& registry, TrainSetup& setup) {
     setup.record.options.strategy_options = options.strategy_options;
     return options;
   }
-  measure_costs(registry, setup, options);
+  if (wants_measured_costs(registry, options)) {
+    measure_costs(registry, setup.net, options, 2, options);
+  }
   return options;
 }
 
