@@ -28,7 +28,6 @@ class LinkLoads {
   LinkLoads(double bandwidth, const Topology* topology)
       : bandwidth_(bandwidth > 0 ? bandwidth : timing::default_link_bandwidth),
         topology_(topology) {}
-
   // The same, with all transfers of the plan added.
   LinkLoads(const Plan& plan, double bandwidth, const Topology* topology);
 
