@@ -1,6 +1,6 @@
 // The options of a strategy, each described once, beside the struct that the strategy reads them
-// into. Command lines, help texts, records, checks and the table in docs/reference/strategies.md come from
-// these descriptions.
+// into. Command lines, help texts, records, checks and the table in docs/reference/strategies.md
+// come from these descriptions.
 #pragma once
 
 #include <functional>
