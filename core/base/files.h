@@ -1,4 +1,5 @@
-// Writing files so that a reader sees the old file or the whole new one: a temporary file, fsync, rename.
+// Writing files so that a reader sees the old file or the whole new one: a temporary file, fsync,
+// rename.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +8,8 @@
 
 namespace tandem {
 
-// A file being written. Every failure is an Error ("... no space left on device"), after which the file
-// is removed. Devices and pipes (/dev/stdout) are written directly and stay.
+// A file being written. Every failure is an Error ("... no space left on device"), after which the
+// file is removed. Devices and pipes (/dev/stdout) are written directly and stay.
 class OutputFile {
  public:
   // `shown`: the name in messages, if it is another one.

@@ -129,8 +129,7 @@ TEST_F(FourGpus, FormARingOverNvlinks) {
 TEST_F(FourGpus, UnderOneSwitchAreInDifferentGroups) {
   tell_switches();
   tell_links("01p0 02p0 03p0 12p0 13p0 23p0");
-  EXPECT_EQ(session("asymmetric").training().plan.options.at("groups"),
-            OptionValue("E=0,2/W=1,3"));
+  EXPECT_EQ(session("asymmetric").training().plan.options.at("groups"), OptionValue("E=0,2/W=1,3"));
 }
 
 TEST_F(FourGpus, KeepTheirRingInAResumedRun) {
