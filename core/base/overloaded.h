@@ -2,6 +2,8 @@
 // gets another alternative does not compile until every visitor handles it.
 #pragma once
 
+#include <concepts>
+
 namespace tandem {
 
 template <class... Functions>
@@ -10,5 +12,9 @@ struct overloaded : Functions... {
 };
 template <class... Functions>
 overloaded(Functions...) -> overloaded<Functions...>;
+
+// For a function that does the same for some of the alternatives, which it names.
+template <class Type, class... Types>
+concept OneOf = (std::same_as<Type, Types> || ...);
 
 }  // namespace tandem

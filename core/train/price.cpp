@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/shape.h"
 #include "core/base/strings.h"
+#include "core/schedule/cost/bounds.h"
 #include "core/schedule/strategies/strategies.h"
 
 namespace tandem {
@@ -276,10 +277,10 @@ LinkSpec link_of(const Plan& plan, const std::vector<TraceEvent>& events) {
   double bytes = 0, seconds = 0, least = -1;
   for (const TraceEvent& event : events) {
     const Task& task = plan.tasks[size_t(event.task)];
-    const auto* copy = std::get_if<CopyWork>(&task.work);
-    if (copy == nullptr || task.streams.size() < 2) continue;
+    const CopyWork* transfer = transfer_of(task);
+    if (transfer == nullptr) continue;
     int64_t sum = 0;
-    for (const CopySegment& segment : copy->segments) sum += plan.bytes(segment.source);
+    for (const CopySegment& segment : transfer->segments) sum += plan.bytes(segment.source);
     if (sum >= large) {
       bytes += static_cast<double>(sum);
       seconds += event.end - event.start;

@@ -205,13 +205,10 @@ TEST_F(StrategyRun, OfAnEarlierVersionGoesOnAndPredictsWithItsOptions) {
   tree["options"].erase("strategy_options");
   tree["options"]["explicit_options"] = {"--eager"};
   const nlohmann::json roles = {{"quota", 1}, {"eager", true}, {"groups", ""}, {"conv_devices", 0}};
-  for (const auto& [key, value] : nlohmann::json{
-           {"split", "auto"},
-           {"hidden_broadcast", true},
-           {"time_threshold", 0.1},
-           {"reduce", ""},
-           {"bucket", 0},
-           {"roles", roles}}.items()) {
+  const nlohmann::json earlier = {{"split", "auto"},       {"hidden_broadcast", true},
+                                  {"time_threshold", 0.1}, {"reduce", ""},
+                                  {"bucket", 0},           {"roles", roles}};
+  for (const auto& [key, value] : earlier.items()) {
     tree["options"][key] = value;
   }
   write_record(tree);

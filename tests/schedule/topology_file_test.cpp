@@ -72,7 +72,7 @@ TEST(TopologyFile, IsReadAsItIsWritten) {
 }
 
 TEST(TopologyFile, NamesWhatIsWrongAndWhere) {
-  EXPECT_THAT(refusal(""), HasSubstr("topology 't.txt': it names no device"));
+  EXPECT_THAT(refusal(""), HasSubstr("topology 't.txt': it has no device"));
   EXPECT_THAT(refusal(two), HasSubstr("there is no path from 'a' to 'b'"));
   EXPECT_THAT(refusal(two + "link { between: 'a' and: 'bb' bandwidth: '1GB/s' }"),
               HasSubstr("there is no device, hub or switch 'bb' (did you mean 'b'?) (t.txt:2:"));

@@ -138,12 +138,8 @@ void PendingActivations::follow(const Net& net, const Plan& plan, const Task& ta
                  [&](const CopyWork& work) {
                    if (!pending_.empty()) follow_copy(net, plan, task, work);
                  },
-                 [&](const AddWork&) { only_reads(); },
-                 [&](const MergeWork&) { only_reads(); },
-                 [&](const NormWork&) { only_reads(); },
-                 [&](const UpdateWork&) { only_reads(); },
-                 [&](const CheckWork&) { only_reads(); },
-                 [&](const ConvertWork&) { only_reads(); },
+                 [&](const OneOf<AddWork, MergeWork, NormWork, UpdateWork, CheckWork,
+                                 ConvertWork> auto&) { only_reads(); },
              },
              task.work);
 }

@@ -246,19 +246,21 @@ Region PlanRegions::tensor_gradient(int shard, int index) {
 
 namespace {
 
-Region some_of(const Region& region, Interval all, Interval some) {
-  const int64_t row = region.bytes / all.count();
-  return {region.buffer, region.offset + (some.begin - all.begin) * row, some.count() * row};
+// The parts `some` of a region of equal parts `all`.
+Region part_of(const Region& whole, Interval all, Interval some) {
+  if (whole.buffer < 0) return whole;
+  const int64_t one = whole.bytes / all.count();
+  return {whole.buffer, whole.offset + (some.begin - all.begin) * one, some.count() * one};
 }
 
 }  // namespace
 
 Region PlanRegions::tensor(int shard, int index, Interval some) {
-  return some_of(tensor(shard, index), rows(shard), some);
+  return part_of(tensor(shard, index), rows(shard), some);
 }
 
 Region PlanRegions::tensor_gradient(int shard, int index, Interval some) {
-  return some_of(tensor_gradient(shard, index), rows(shard), some);
+  return part_of(tensor_gradient(shard, index), rows(shard), some);
 }
 
 // A loss's own output gradient is its weight in the sum.
@@ -403,37 +405,22 @@ bool PlanRegions::has_own_gradient(int layer, int weight) const {
   return starts_any && !is_first(weight);
 }
 
-namespace {
-
-// Of a region of `count` equal parts.
-Region part_of(const Region& whole, Interval parts, int64_t count) {
-  if (whole.buffer < 0) return whole;
-  const int64_t one = whole.bytes / count;
-  return {whole.buffer, whole.offset + parts.begin * one, parts.count() * one};
-}
-
-}  // namespace
-
 void PlanRegions::slice_outputs(PlanBinding& use, Interval channels) const {
   const Layer& layer = net().layers[size_t(use.layer)];
   use.slice = channels;
   use.whole_outputs = true;
   use.activation = TANDEM_ACTIVATION_NONE;  // further slices of the inputs may be added
   for (size_t i = 0; i < layer.weights.size(); ++i) {
-    const int64_t all = net().weights[size_t(layer.weights[i])].shape.n;
-    use.weights[i] = part_of(use.weights[i], channels, all);
-    use.weight_gradients[i] = part_of(use.weight_gradients[i], channels, all);
+    const Interval all{0, net().weights[size_t(layer.weights[i])].shape.n};
+    use.weights[i] = part_of(use.weights[i], all, channels);
+    use.weight_gradients[i] = part_of(use.weight_gradients[i], all, channels);
   }
 }
 
 void PlanRegions::slice_rows(PlanBinding& use, int shard, Interval some) const {
-  const Interval all = rows(shard);
-  const Interval within{some.begin - all.begin, some.end - all.begin};
   use.rows = some;
   for (auto* regions : {&use.inputs, &use.outputs, &use.input_gradients, &use.output_gradients}) {
-    for (Region& region : *regions) {
-      region = part_of(region, within, all.count());
-    }
+    for (Region& region : *regions) region = part_of(region, rows(shard), some);
   }
 }
 

@@ -11,6 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/overloaded.h"
+
 namespace tandem {
 
 namespace {
@@ -109,6 +111,28 @@ class Chains {
 
 }  // namespace
 
+const CopyWork* transfer_of(const Task& task) {
+  return std::visit(
+      overloaded{
+          [&](const CopyWork& copy) { return task.streams.size() > 1 ? &copy : nullptr; },
+          [](const OneOf<LayerWork, AddWork, MergeWork, NormWork, UpdateWork, CheckWork,
+                         ConvertWork> auto&) -> const CopyWork* { return nullptr; },
+      },
+      task.work);
+}
+
+LinkLoads::LinkLoads(const Plan& plan, double bandwidth, const Topology* topology)
+    : LinkLoads(bandwidth, topology) {
+  for (const Task& task : plan.tasks) {
+    const CopyWork* transfer = transfer_of(task);
+    if (transfer == nullptr) continue;
+    for (const CopySegment& segment : transfer->segments) {
+      add(task.streams[1].device, task.streams[0].device,
+          static_cast<double>(plan.bytes(segment.source)));
+    }
+  }
+}
+
 void LinkLoads::add(int source, int target, double bytes) {
   const double bandwidth = topology_ == nullptr ? bandwidth_ : topology_->bandwidth(source, target);
   sent_[source] += bytes / bandwidth;
@@ -147,20 +171,11 @@ double LinkLoads::unevenness() const {
 StepBounds bounds_of(const Net& net, const Plan& plan, const CostTable& costs, double bandwidth,
                      const Topology* topology) {
   std::map<int, double> computes;
-  LinkLoads links(bandwidth, topology);
   for (const Task& task : plan.tasks) {
-    if (std::holds_alternative<LayerWork>(task.work)) {
-      const int device = task.streams[0].device;
-      const double speed = topology == nullptr ? 1 : topology->speeds[size_t(device)];
-      computes[device] += costs.seconds(net, plan, task) / speed;
-    }
-    const auto* copy = std::get_if<CopyWork>(&task.work);
-    if (copy == nullptr || task.streams.size() < 2) continue;
-    for (const CopySegment& segment : copy->segments) {
-      links.add(plan.buffers[size_t(segment.source.buffer)].device,
-                plan.buffers[size_t(segment.target.buffer)].device,
-                static_cast<double>(plan.bytes(segment.source)));
-    }
+    if (!std::holds_alternative<LayerWork>(task.work)) continue;
+    const int device = task.streams[0].device;
+    const double speed = topology == nullptr ? 1 : topology->speeds[size_t(device)];
+    computes[device] += costs.seconds(net, plan, task) / speed;
   }
   StepBounds bounds;
   for (const auto& [device, seconds] : computes) {
@@ -168,7 +183,7 @@ StepBounds bounds_of(const Net& net, const Plan& plan, const CostTable& costs, d
     bounds.compute = seconds;
     bounds.device = device;
   }
-  std::tie(bounds.link, bounds.link_name) = links.busiest();
+  std::tie(bounds.link, bounds.link_name) = LinkLoads(plan, bandwidth, topology).busiest();
   return bounds;
 }
 

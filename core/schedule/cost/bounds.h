@@ -15,6 +15,10 @@
 
 namespace tandem {
 
+// The copy of a task that copies from one device to another and so occupies a stream of each, the
+// target's first; nullptr for every other task.
+[[nodiscard]] const CopyWork* transfer_of(const Task& task);
+
 // How long given copies keep links busy: every channel of the topology, and both ends of each
 // device, which send and receive one copy after the other.
 class LinkLoads {
@@ -23,6 +27,9 @@ class LinkLoads {
   LinkLoads(double bandwidth, const Topology* topology)
       : bandwidth_(bandwidth > 0 ? bandwidth : timing::default_link_bandwidth),
         topology_(topology) {}
+
+  // With all transfers of the plan.
+  LinkLoads(const Plan& plan, double bandwidth, const Topology* topology);
 
   // A copy between two devices. Negative bytes remove one.
   void add(int source, int target, double bytes);

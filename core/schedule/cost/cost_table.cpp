@@ -175,17 +175,14 @@ std::string cost_key(const Net& net, const Plan& plan, const Task& task) {
 
 int64_t cost_bytes(const Plan& plan, const Task& task) {
   const int64_t written = sum_of(plan, task.writes);
-  // What a work changes is read before it is written.
-  const auto changes = [&] { return sum_of(plan, task.reads) + 2 * written; };
   return std::visit(
       overloaded{
           [](const LayerWork&) { return int64_t{0}; },
           [&](const CopyWork& work) { return rearranges(plan, work) ? 2 * written : written; },
-          [&](const AddWork&) { return changes(); },
-          [&](const MergeWork&) { return changes(); },
-          [&](const NormWork&) { return changes(); },
-          [&](const UpdateWork&) { return changes(); },
-          [&](const CheckWork&) { return changes(); },
+          // What these change is read before it is written.
+          [&](const OneOf<AddWork, MergeWork, NormWork, UpdateWork, CheckWork> auto&) {
+            return sum_of(plan, task.reads) + 2 * written;
+          },
           [&](const ConvertWork&) { return sum_of(plan, task.reads) + written; },
       },
       task.work);
