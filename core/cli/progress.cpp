@@ -25,12 +25,12 @@ void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
 
 constexpr auto redraw = std::chrono::milliseconds(100);
 
-int terminal_width() {
-  winsize size{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
-}
-
 }  // namespace
+
+int terminal_width(int otherwise) {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : otherwise;
+}
 
 std::string clock_text(double seconds) {
   const auto whole = static_cast<int64_t>(std::llround(std::max(0.0, seconds)));
@@ -76,7 +76,7 @@ void Progress::on_step(const StepReport& r) {
   const auto now = std::chrono::steady_clock::now();
   if (now - last_draw_ < redraw && r.step != r.steps) return;
   last_draw_ = now;
-  const int width = terminal_width();
+  const int width = terminal_width(80);
   const int room = std::clamp(width - static_cast<int>(numbers.size()) - 4, 0, 30);
   const auto full = static_cast<int>(room * r.step / std::max<int64_t>(1, r.steps));
   std::string bar;

@@ -28,6 +28,8 @@ class Progress : public Observer {
   std::string accuracy_;  // of the last evaluation
 };
 
+// Columns of the terminal; `otherwise` where the output is no terminal or very narrow.
+[[nodiscard]] int terminal_width(int otherwise);
 // "1:02:03", "4:05"
 [[nodiscard]] std::string clock_text(double seconds);
 [[nodiscard]] std::string evaluation_text(const Evaluation& evaluation);

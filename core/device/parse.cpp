@@ -1,5 +1,7 @@
 #include "core/device/parse.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <charconv>
 #include <numeric>
@@ -11,12 +13,6 @@
 namespace tandem {
 
 namespace {
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string result;
-  for (const std::string& word : words) result += (result.empty() ? "" : ", ") + word;
-  return result;
-}
 
 std::vector<int32_t> parse_count(const std::string& text, const std::string& kind,
                                  const std::string& number) {
@@ -61,7 +57,7 @@ double parse_quantity(const std::string& where, const std::string& field, const 
     std::vector<std::string> names;
     for (const Unit& known : units) names.emplace_back(known.name);
     throw error("{}: {} '{}' is not a number, 0 or more, with a unit ({}), as in {}", where, field,
-                value, joined(names), example);
+                value, fmt::join(names, ", "), example);
   }
   return number * found->factor;
 }
@@ -81,7 +77,7 @@ DeviceSpec parse_devices(const std::string& text, const std::vector<std::string>
   spec.kind = text.substr(0, colon);
   if (std::find(kinds.begin(), kinds.end(), spec.kind) == kinds.end()) {
     throw error("devices '{}': unknown kind '{}'{}; known here: {}", text, spec.kind,
-                did_you_mean(spec.kind, kinds), joined(kinds));
+                did_you_mean(spec.kind, kinds), fmt::join(kinds, ", "));
   }
   spec.is_counted = is_counted(spec.kind);
   if (colon == std::string::npos) return spec;

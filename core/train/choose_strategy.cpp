@@ -9,24 +9,15 @@ namespace tandem {
 namespace {
 
 // Costs and, if neither link nor topology is given, the link.
-void measure_costs(Registry& registry, const NetDefinition& definition, SessionOptions& options) {
-  constexpr int warm_up = 1, steps = 3;
+void measure_sequential(Registry& registry, const NetDefinition& definition,
+                        SessionOptions& options) {
   SessionOptions plain = options;
   plain.strategy = "sequential";
   plain.strategy_options = {};
-  plain.rule.micro_batches = 1;
-  plain.testing = false;
-  plain.executor.trace = true;
-  plain.executor.graphs = GraphUse::off;
-  Session session(registry, definition, plain);
-  const Measurement measured = measure(session, warm_up, steps);
-  const Plan& plan = session.training().plan;
-  options.costs = costs_of(session, session.training().net, plan, measured.events);
-  options.tuning = session.options().tuning;
-  options.machine.topology = session.options().machine.topology;
+  const LinkSpec link = measure_costs(registry, definition, plain, 3, options);
   const bool is_explicit =
       options.machine.topology != nullptr || options.machine.link.bandwidth > 0;
-  if (!is_explicit) options.machine.link = link_of(plan, measured.events);
+  if (!is_explicit) options.machine.link = link;
 }
 
 }  // namespace
@@ -42,7 +33,7 @@ std::string choose_strategy(Registry& registry, const NetDefinition& definition,
   const bool is_measured = options.costs && !options.costs->empty();
   const tandem_backend& backend = registry.backend(devices.kind);
   const bool computes = (backend.capabilities & TANDEM_VIRTUAL_TIME) == 0;
-  if (!is_measured && computes) measure_costs(registry, definition, priced);
+  if (!is_measured && computes) measure_sequential(registry, definition, priced);
   PriceOptions how;
   {
     const Machine machine(backend, devices, MachineOptions{});

@@ -294,6 +294,21 @@ LinkSpec link_of(const Plan& plan, const std::vector<TraceEvent>& events) {
   return link;
 }
 
+LinkSpec measure_costs(Registry& registry, const NetDefinition& definition, SessionOptions measured,
+                       int steps, SessionOptions& options) {
+  measured.rule.micro_batches = 1;  // so that every measured step has an update
+  measured.testing = false;
+  measured.executor.trace = true;
+  measured.executor.graphs = GraphUse::off;
+  Session session(registry, definition, measured);
+  const Plan& plan = session.training().plan;
+  const std::vector<TraceEvent> events = measure(session, 1, steps).events;
+  options.costs = costs_of(session, session.training().net, plan, events);
+  options.tuning = session.options().tuning;
+  options.machine.topology = session.options().machine.topology;
+  return link_of(plan, events);
+}
+
 CostSources sources_of(const Net& net, const Plan& plan, const CostTable& costs) {
   CostSources sources;
   for (const Task& task : plan.tasks) {

@@ -1,7 +1,6 @@
 #include "core/train/run_options.h"
 
 #include "core/train/choose_strategy.h"
-#include "core/train/measure.h"
 
 namespace tandem {
 namespace {
@@ -45,31 +44,11 @@ SessionOptions plain_options(const TrainSetup& setup) {
   return options;
 }
 
-// Measures costs if the strategy chooses by them.
-void measure_costs(Registry& registry, const TrainSetup& setup, SessionOptions& options) {
+// Whether the strategy chooses by costs, between several devices.
+bool wants_measured_costs(const Registry& registry, const SessionOptions& options) {
   const Strategy& strategy = options.strategies->at(options.strategy);
-  if (!strategy.wants_measured_costs) return;
-  if (!strategy.wants_measured_costs(options.strategy_options)) return;
-  if (parse_devices(options.devices, registry).count() < 2) return;
-  constexpr int warm_up = 1, steps = 2;
-  const bool testing = options.testing;
-  const ExecutorOptions executor = options.executor;
-  const int batches = options.rule.micro_batches;
-  options.rule.micro_batches = 1;  // so that every measured step has an update
-  options.testing = false;
-  options.executor.trace = true;
-  options.executor.graphs = GraphUse::off;
-  {
-    Session session(registry, setup.net, options);
-    const Measurement measured = measure(session, warm_up, steps);
-    options.costs =
-        costs_of(session, session.training().net, session.training().plan, measured.events);
-    options.tuning = session.options().tuning;
-    options.machine.topology = session.options().machine.topology;
-  }
-  options.testing = testing;
-  options.rule.micro_batches = batches;
-  options.executor = executor;
+  return strategy.wants_measured_costs && strategy.wants_measured_costs(options.strategy_options) &&
+         parse_devices(options.devices, registry).count() >= 2;
 }
 
 }  // namespace
@@ -83,7 +62,9 @@ SessionOptions session_options(Registry& registry, TrainSetup& setup) {
     setup.record.options.strategy_options = options.strategy_options;
     return options;
   }
-  measure_costs(registry, setup, options);
+  if (wants_measured_costs(registry, options)) {
+    measure_costs(registry, setup.net, options, 2, options);
+  }
   return options;
 }
 

@@ -215,14 +215,6 @@ std::vector<float> Session::weights() const {
   return values;
 }
 
-std::vector<int> Session::devices_with(const char* buffer) const {
-  std::vector<int> devices;
-  for (int device = 0; device < machine_->device_count(); ++device) {
-    if (runtime_->persistent(buffer, device) != nullptr) devices.push_back(device);
-  }
-  return devices;
-}
-
 namespace {
 
 const char* buffer_of(const StatePlacement& part) {
@@ -256,13 +248,6 @@ std::vector<float> Session::state() const {
     }
   }
   return values;
-}
-
-void Session::clear_found_inf() {
-  const int32_t zero = 0;
-  for (const int device : devices_with(buffers::found_inf)) {
-    runtime_->write_persistent(buffers::found_inf, device, &zero, sizeof(zero));
-  }
 }
 
 Loader::Allocator Session::allocator() {

@@ -98,8 +98,6 @@ class Session {
   // them.
   void set_state(const std::vector<float>& values);
   [[nodiscard]] std::vector<float> state() const;
-  // Clears the flag that is set by a loss that is not finite.
-  void clear_found_inf();
 
   // Pinned host memory for a Loader.
   [[nodiscard]] Loader::Allocator allocator();
@@ -110,7 +108,6 @@ class Session {
   void finish(Phase& phase);
   // Where the plan leaves the newest weights and their state.
   [[nodiscard]] std::vector<Placement> weights_at() const;
-  [[nodiscard]] std::vector<int> devices_with(const char* buffer) const;
 
   Registry& registry_;
   SessionOptions options_;

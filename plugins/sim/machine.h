@@ -57,7 +57,7 @@ class Machine {
   // Virtual seconds; continues as synchronize() does. Throws Refusal if it was never recorded.
   [[nodiscard]] double time_of(const Event& event);
 
-  // A distinct address that no memory stands behind.
+  // A distinct address that no memory belongs to.
   [[nodiscard]] void* make_address(int64_t bytes);
 
  private:

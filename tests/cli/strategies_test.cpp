@@ -79,7 +79,7 @@ TEST(StrategyOptions, OfTheOldStrategyAreRefusedWhenResumingWithAnother) {
               HasSubstr("--plain-broadcast is an option of strategy 'two_phase'"));
   EXPECT_THAT(desk.refusal(resume + "--strategy two_phase --reduce ring"),
               HasSubstr("--reduce is an option of strategy 'layerwise'"));
-  // What it was told for the other strategy is left behind.
+  // What was given for the other strategy is left out.
   const Outcome other = desk.tandem(resume + "--strategy two_phase --plain-broadcast");
   EXPECT_EQ(other.code, 0) << other.errors;
 }

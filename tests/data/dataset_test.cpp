@@ -66,7 +66,7 @@ TEST(Dataset, ReportsTheValuesOfThePlugin) {
   EXPECT_EQ(data.size(), 5);
   EXPECT_EQ(data.class_names(), (std::vector<std::string>{"even", "odd"}));
   EXPECT_EQ(data.sample_name(3), "sample-3");
-  EXPECT_EQ(data.notes(), "as it is told");
+  EXPECT_EQ(data.notes(), "as given");
   EXPECT_TRUE(equal(data.shape(), {1, 1, 2, 2}));
 }
 
@@ -78,7 +78,7 @@ TEST(Dataset, ADamagedSampleIsZerosWithLabelMinusOneAndAReason) {
   EXPECT_EQ(data.get(4, 1, pixels.data(), &label, &reason), SampleStatus::skipped);
   EXPECT_EQ(pixels, std::vector<float>(4, 0.0F));
   EXPECT_EQ(label, -1);
-  EXPECT_EQ(reason, "is told to be damaged");
+  EXPECT_EQ(reason, "is listed as damaged");
   EXPECT_EQ(data.get(3, 1, pixels.data(), &label, &reason), SampleStatus::good);
   EXPECT_EQ(label, 1);
 }

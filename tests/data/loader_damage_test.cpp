@@ -34,7 +34,7 @@ TEST(Loader, ADamagedSampleCostsItsRowAndIsListedOnce) {
   }
   ASSERT_EQ(loader.bad_samples().size(), 1U);
   EXPECT_EQ(loader.bad_samples()[0].name, "sample-2");
-  EXPECT_EQ(loader.bad_samples()[0].reason, "is told to be damaged");
+  EXPECT_EQ(loader.bad_samples()[0].reason, "is listed as damaged");
 }
 
 TEST(Loader, DamagedSamplesAreListedInTheOrderOfDelivery) {
@@ -57,7 +57,7 @@ TEST(Loader, ABatchWithoutAGoodSampleIsAnErrorThatNamesTheFirstFiles) {
   (void)take(loader);
   const std::string message = message_of([&] { (void)loader.next(); });
   EXPECT_THAT(message, AllOf(HasSubstr("all 8 images of batch 1 are damaged"),
-                             HasSubstr("sample-8: is told to be damaged; sample-9"),
+                             HasSubstr("sample-8: is listed as damaged; sample-9"),
                              HasSubstr("and 3 more")));
   EXPECT_EQ(message_of([&] { (void)loader.next(); }), message)
       << "it is said again, not waited for";
@@ -76,7 +76,7 @@ TEST(Loader, TooManyDamagedSamplesAreAnErrorAfterTwoHundredSamples) {
   for (int i = 0; i < 3; ++i) (void)take(loader);
   EXPECT_THAT(message_of([&] { (void)loader.next(); }),
               AllOf(HasSubstr("12 of 200 images"), HasSubstr("6.0 %"), HasSubstr("limit is 5.0 %"),
-                    HasSubstr("sample-0: is told")));
+                    HasSubstr("sample-0: is listed")));
 }
 
 TEST(Loader, AnErrorOfADecoderThreadIsThrownWithItsBatch) {

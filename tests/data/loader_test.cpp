@@ -138,7 +138,7 @@ TEST(Loader, AStalledReadDelaysItsOwnBatchOnly) {
   };
   const Batch first = loader.next();  // before the stalled one
   EXPECT_EQ(first.number, 0);
-  wait_until_worked_on(2);  // behind it
+  wait_until_worked_on(2);  // after it
   loader.release(first);
   wait_until_worked_on(3);  // in the slot that came free meanwhile
   std::future<Batch> stalled = std::async(std::launch::async, [&] { return loader.next(); });

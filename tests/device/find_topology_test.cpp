@@ -28,10 +28,10 @@ class ToldLinks : public testing::Test {
     channels = {0, 1, 1};
     table_ = backend("cpu");
     table_.find_topology = [](tandem_machine*, const tandem_topology** topology) -> tandem_status {
-      static tandem_topology told;
-      told = {sizeof told,     2,           bandwidths.data(), latencies.data(), begins.data(),
-              channels.data(), names.data()};
-      *topology = &told;
+      static tandem_topology table;
+      table = {sizeof table,    2,           bandwidths.data(), latencies.data(), begins.data(),
+               channels.data(), names.data()};
+      *topology = &table;
       return TANDEM_OK;
     };
   }

@@ -48,7 +48,7 @@ TEST(CpuPixels, BecomeADifferenceAndAProductByChannel) {
         if (pictures.floats[i] != pictures.expected(i)) ++wrong;
       }
       EXPECT_EQ(wrong, 0U) << to_string(shape) << ", threads " << threads;
-      EXPECT_EQ(pictures.floats.back(), -5) << "wrote behind the end";
+      EXPECT_EQ(pictures.floats.back(), -5) << "wrote past the end";
     }
   }
 }

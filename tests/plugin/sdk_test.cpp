@@ -74,7 +74,7 @@ struct Bound {
 TEST(Sdk, ABindingOfAnOlderHostHasNoActivation) {
   tandem_binding binding{};
   binding.struct_size = offsetof(tandem_binding, activation);
-  binding.activation = TANDEM_ACTIVATION_RELU;  // what lies behind an older host's binding
+  binding.activation = TANDEM_ACTIVATION_RELU;  // what lies past the end of an older host's binding
   EXPECT_EQ(sdk::Binding(binding).activation(), TANDEM_ACTIVATION_NONE);
   binding.struct_size = sizeof binding;
   EXPECT_EQ(sdk::Binding(binding).activation(), TANDEM_ACTIVATION_RELU);

@@ -63,16 +63,16 @@ TEST(Costs, OfAPassThatDoesAnActivationAlongHaveAKeyOfTheirOwn) {
   const Plan separate_plan = build_plan("sequential", inputs_of(separate, 1));
   const Plan plan = build_plan("sequential", inputs_of(joined, 1));
   const Task &alone = task(separate_plan, "forward conv1 @0"),
-             &along = task(plan, "forward conv1 @0");
-  EXPECT_EQ(cost_key(joined, plan, along), "conv1 forward+relu");
+             &fused = task(plan, "forward conv1 @0");
+  EXPECT_EQ(cost_key(joined, plan, fused), "conv1 forward+relu");
   EXPECT_EQ(cost_key(joined, plan, task(plan, "backward_weights conv1 @0")),
             "conv1 backward_weights");
   CostTable costs{Roofline{1e9, 1e8}};
   EXPECT_FALSE(costs.is_measured(separate, separate_plan, alone));
   costs.set("conv1 forward+relu", {0.5, 8, 0});
-  EXPECT_DOUBLE_EQ(costs.seconds(joined, plan, along), 0.5);
-  EXPECT_TRUE(costs.is_measured(joined, plan, along));
-  // A net for devices whose kernels do nothing along, priced with the table of one whose do.
+  EXPECT_DOUBLE_EQ(costs.seconds(joined, plan, fused), 0.5);
+  EXPECT_TRUE(costs.is_measured(joined, plan, fused));
+  // A net for devices whose kernels fuse nothing, priced with the table of one whose kernels do.
   EXPECT_DOUBLE_EQ(costs.seconds(separate, separate_plan, alone), 0.5);
   EXPECT_TRUE(costs.is_measured(separate, separate_plan, alone));
   costs.set("conv1 forward", {0.25, 8, 0});

@@ -94,7 +94,7 @@ TEST(Split, CountsWeightsUsedInBothPartsToTheConvPart) {
   EXPECT_THAT(parts.fc_weights, ElementsAre(4, 5));
 }
 
-// Two passes of 5 ms in the conv part: only the split behind conv2 hides the transfer of fc1.
+// Two passes of 5 ms in the conv part: only the split after conv2 hides the transfer of fc1.
 TEST(Split, ByItselfHidesTheLargestTransferItCan) {
   const Net net = small_net(8);
   const CostTable costs =

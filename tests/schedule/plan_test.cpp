@@ -99,7 +99,7 @@ TEST(Validate, RefusesACopyIntoAPlaceOfAnotherSize) {
   const Region a = maker.floats("a", 0, 4), b = maker.floats("b", 0, 3);
   maker.copy("copy", {compute(0)}, b, a);
   EXPECT_EQ(error_of([&] { validate(maker.plan); }),
-            "task 'copy' copies 16 bytes to a place of 12");
+            "task 'copy' copies 16 bytes to a region of 12");
 }
 
 }  // namespace

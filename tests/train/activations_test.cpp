@@ -1,4 +1,4 @@
-// Activations that kernels do along give the weights that they give by themselves, bit for bit,
+// Activations that kernels fuse give the same weights as separate activations, bit for bit,
 // with every strategy.
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, RectifiedRuns,
                          [](const auto& info) { return info.param.name(); });
 
 TEST_P(RectifiedRuns, GiveTheBitsOfRunsWithReluLayers) {
-  ASSERT_EQ(fusion_text(rectified_net(false), "cpu", TANDEM_TRAIN), 4) << "not behind fc5";
+  ASSERT_EQ(fusion_text(rectified_net(false), "cpu", TANDEM_TRAIN), 4) << "not after fc5";
   ASSERT_EQ(fusion_text(rectified_net(false), "cpu", TANDEM_TEST), 4);
   ASSERT_EQ(fusion_text(rectified_net(true), "cpu", TANDEM_TRAIN), 0);
   EXPECT_EQ(run_of(GetParam(), false), run_of(GetParam(), true));

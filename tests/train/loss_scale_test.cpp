@@ -1,5 +1,6 @@
-// What becomes of a told loss scale: the run's record keeps it, until another is told or the
-// precision needs none. What it does to gradients and updates is in schedule/precision_test.cpp.
+// A loss scale that the user gives: the run's record keeps it until another is given or the
+// precision needs none. Its effect on gradients and updates is tested in
+// schedule/precision_test.cpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -101,11 +101,11 @@ TEST_F(PixelRuns, EvaluateTheSame) {
 }
 
 TEST_F(PixelRuns, AreFloatsOnTheCpuByDefault) {
-  for (const auto& [told, chosen] :
+  for (const auto& [given, chosen] :
        {std::pair{"", "floats"}, {"auto", "floats"}, {"bytes", "bytes"}}) {
-    const TrainOptions o = cifar(told, "cpu:1", "sequential", 1);
+    const TrainOptions o = cifar(given, "cpu:1", "sequential", 1);
     run(o);
-    EXPECT_EQ(record_of(o.out).options.pixels, chosen) << told;
+    EXPECT_EQ(record_of(o.out).options.pixels, chosen) << given;
   }
 }
 
@@ -202,13 +202,13 @@ TEST_F(PixelRuns, ResumeOnlyOnDataThatHaveBytes) {
   rest.out = o.out;
   rest.resume = true;
   rest.steps = 2;
-  for (const char* told : {"", "bytes"}) {
-    rest.pixels = told;
+  for (const char* given : {"", "bytes"}) {
+    rest.pixels = given;
     EXPECT_THAT(failure_of(rest),
                 AllOf(HasSubstr("learns from pixels as bytes, but data '"),
                       HasSubstr("pad shows the mean of -40"),
                       HasSubstr("; resume it with data that have bytes, or begin")))
-        << told;
+        << given;
   }
 }
 

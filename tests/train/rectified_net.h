@@ -1,5 +1,5 @@
-// A net with ReLUs behind layers of several types, and the same net in which none of these can do
-// them along: for runs that must give the same bits.
+// A net with ReLUs after layers of several types, and the same net in which none of these can fuse
+// them: for runs that must give the same bits.
 #pragma once
 
 #include <fmt/format.h>

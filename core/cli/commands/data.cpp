@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/data_report.h"
+#include "core/cli/progress.h"
 #include "core/data/loader.h"
 #include "core/plugin/registry.h"
 #include "core/train/setup.h"
@@ -30,11 +30,6 @@ struct DataArguments {
   double mixup = 0, cutmix = 0;
   bool as_json = false;
 };
-
-int terminal_width() {
-  winsize size{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 100;
-}
 
 Audit inspect(Registry& registry, const DataArguments& arguments) {
   AuditOptions options;
@@ -160,7 +155,7 @@ int run_data(const DataArguments& arguments) {
     fmt::print("{}\n", to_json(found, arguments.source)
                            .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
-    fmt::print("{}", to_text(found, arguments.source, terminal_width()));
+    fmt::print("{}", to_text(found, arguments.source, terminal_width(100)));
   }
   if (!arguments.html.empty()) {
     write_output(arguments.html, to_html(found, arguments.source));

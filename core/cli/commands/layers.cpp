@@ -14,24 +14,16 @@ namespace {
 using nlohmann::json;
 
 const char* kind_of(int32_t type) {
-  switch (type) {
-    case TANDEM_PARAMETER_INTEGER:
-      return "integer";
-    case TANDEM_PARAMETER_NUMBER:
-      return "number";
-    case TANDEM_PARAMETER_BOOLEAN:
-      return "boolean";
-    case TANDEM_PARAMETER_TEXT:
-      return "text";
-    case TANDEM_PARAMETER_INTEGERS:
-      return "integers";
-    case TANDEM_PARAMETER_FILLER:
-      return "filler";
-    case TANDEM_PARAMETER_NUMBERS:
-      return "numbers";
-    default:
-      return "unknown";
+  for (const auto& [known, name] : {std::pair{TANDEM_PARAMETER_INTEGER, "integer"},
+                                    {TANDEM_PARAMETER_NUMBER, "number"},
+                                    {TANDEM_PARAMETER_BOOLEAN, "boolean"},
+                                    {TANDEM_PARAMETER_TEXT, "text"},
+                                    {TANDEM_PARAMETER_INTEGERS, "integers"},
+                                    {TANDEM_PARAMETER_FILLER, "filler"},
+                                    {TANDEM_PARAMETER_NUMBERS, "numbers"}}) {
+    if (type == known) return name;
   }
+  return "unknown";
 }
 
 json parameter_json(const tandem_parameter& p) {

@@ -50,9 +50,9 @@ std::vector<LayerRow> layer_rows(Session& session, const CostTable& costs) {
     LayerRow row{layer.name, layer.type->name, {}, {}, 0};
     int64_t measured_rows = net.batch;
     for (int pass = 0; pass < 3; ++pass) {
-      const int32_t along =
+      const int32_t fused =
           passes[pass] == LayerPass::forward ? layer.activation : int32_t{TANDEM_ACTIVATION_NONE};
-      const MeasuredCost* cost = costs.find_pass(net, static_cast<int>(i), passes[pass], along);
+      const MeasuredCost* cost = costs.find_pass(net, static_cast<int>(i), passes[pass], fused);
       if (cost == nullptr) continue;
       row.seconds[pass] = cost->seconds;
       if (cost->rows > 0) measured_rows = cost->rows;

@@ -27,7 +27,6 @@ class LinkLoads {
   LinkLoads(double bandwidth, const Topology* topology)
       : bandwidth_(bandwidth > 0 ? bandwidth : timing::default_link_bandwidth),
         topology_(topology) {}
-
   // With all transfers of the plan.
   LinkLoads(const Plan& plan, double bandwidth, const Topology* topology);
 

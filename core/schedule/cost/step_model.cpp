@@ -103,9 +103,10 @@ std::vector<int> StepModel::given_order() const {
   return order;
 }
 
-// Issues steps as the executor does, which is at most two steps ahead of the devices.
+// Issues steps as the executor does, which is at most two steps ahead of the devices. The mean is
+// over an even number of steps, because some plans alternate between two step times.
 StepTimes StepModel::in_order(const std::vector<int>& order) const {
-  constexpr size_t steps = 7, first = 3;
+  constexpr size_t steps = 8, first = 3;
   const size_t count = tasks_.size();
   timing::Simulation simulation(links_);
   std::vector<timing::Operation> operations(count * steps), ends(steps);

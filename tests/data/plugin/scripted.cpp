@@ -31,7 +31,7 @@ class Scripted {
     if (size_ == 13) throw invalid("13 samples bring bad luck");
   }
   static const char* name() { return "scripted"; }
-  static const char* help() { return "does as it is told"; }
+  static const char* help() { return "does as given"; }
   static std::vector<Parameter> parameters() {
     const char* b = "scripted_param";
     return {integer(b, "size").by_default("10").range(0, 1000000),
@@ -54,14 +54,14 @@ class Scripted {
     name = "sample-" + std::to_string(index);
     return name.c_str();
   }
-  const char* notes() const { return "as it is told"; }
+  const char* notes() const { return "as given"; }
   void get(int64_t index, uint64_t seed, float* pixels, float* label) const {
     if (has(slow_, index)) std::this_thread::sleep_for(std::chrono::milliseconds(delay_));
     while (has(gated_, index) && !std::filesystem::exists(gate_)) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     std::fill_n(pixels, channels_ * 4, 7.0F);
-    if (has(bad_, index)) throw skip("is told to be damaged");
+    if (has(bad_, index)) throw skip("is listed as damaged");
     if (has(failing_, index)) throw failed("the disk is gone");
     pixels[0] = static_cast<float>(index);
     pixels[1] = static_cast<float>(seed & 0xfffffU);

@@ -42,7 +42,7 @@ struct Half : Kernel {  // knows bfloat16, too
   static constexpr uint32_t dtypes = 1U << TANDEM_FLOAT32 | 1U << TANDEM_BFLOAT16;
 };
 template <class Kernel>
-struct Rectifying : Kernel {  // does a ReLU along
+struct Rectifying : Kernel {  // fuses a ReLU
   using Kernel::Kernel;
   static constexpr uint64_t fused_activations = uint64_t{1} << TANDEM_ACTIVATION_RELU;
 };
