@@ -171,7 +171,7 @@ LosslessWeights run_lossless(Registry& registry, const NetDefinition& net, const
   o.executor.trace = false;
   o.rule.momentum = 0.9F;
   o.rule.weight_decay = 0.0005F;
-  o.rule.batches = static_cast<int>(run.parts);
+  o.rule.micro_batches = static_cast<int>(run.parts);
   const std::unique_ptr<Session> built = session_of(registry, net, o);
   Session& session = *built;
   LosslessWeights result;

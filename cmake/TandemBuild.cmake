@@ -18,6 +18,7 @@ target_compile_options(tandem_options INTERFACE
   $<BUILD_INTERFACE:$<${own_languages}:-Wall>> $<BUILD_INTERFACE:$<${own_languages}:-Wextra>>
   $<BUILD_INTERFACE:$<${own_languages}:-Wno-restrict>>
   $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wno-restrict>>)
+target_compile_features(tandem_options INTERFACE cxx_std_20)
 target_include_directories(tandem_options INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 add_library(Tandem::sdk ALIAS tandem_options)

@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 #define TANDEM_ABI_MAJOR 1
-#define TANDEM_ABI_MINOR 5
+#define TANDEM_ABI_MINOR 6
 #define TANDEM_ENTRY_SYMBOL "tandem_plugin_entry"
 
 /* ---- Values that cross the ABI --------------------------------------------------------------- */
@@ -537,6 +537,18 @@ typedef struct tandem_rows {
   int64_t row_bytes, row_count;
 } tandem_rows;
 
+/* Capabilities of a backend. Since 1.6. */
+enum {
+  /* It computes nothing: works take their predicted times, and device memory is addresses only. */
+  TANDEM_VIRTUAL_TIME = 1 << 0,
+  /* Device memory is memory of the host, which reads and writes it; all devices share it. */
+  TANDEM_HOST_ADDRESSABLE = 1 << 1,
+  /* A user asks for a number of devices (kind:4). Without it, for physical ones (kind:0,2). */
+  TANDEM_COUNTED_DEVICES = 1 << 2,
+  TANDEM_COMPUTES_FLOAT16 = 1 << 3, /* of kernels: some compute in float16 */
+  TANDEM_COMPUTES_TF32 = 1 << 4     /* of kernels: some heed TANDEM_ALLOWS_TF32 */
+};
+
 typedef struct tandem_backend {
   uint32_t struct_size;
   const char* kind; /* "cpu", "cuda", "sim" */
@@ -613,6 +625,8 @@ typedef struct tandem_backend {
 
   /* Since 1.5. Like copy(), for all rows at once. NULL: the host copies row by row. */
   tandem_status (*copy_rows)(tandem_stream*, const char* label, const tandem_rows*);
+
+  uint64_t capabilities; /* since 1.6: TANDEM_VIRTUAL_TIME, ... */
 } tandem_backend;
 
 /* ---- Data sets ------------------------------------------------------------------------------- */

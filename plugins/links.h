@@ -1,105 +1,124 @@
-// What copies between the devices of a machine pass through, and when each of its channels is free:
-// one model for the backends that slow copies (cpu) or simulate them (sim). See tandem_topology.
+// The links between the devices of a machine: the channels that a copy of each pair of devices
+// uses, how long it takes, and when each channel is free. This is the one model of tandem_topology,
+// for slowed copies (cpu), for simulated ones (sim) and for predictions (core/schedule/cost).
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
+#include <limits>
+#include <numeric>
+#include <span>
 #include <vector>
 
-#include "plugins/sdk.h"
+#include "plugins/abi.h"
 
-namespace tandem::sdk {
+namespace tandem::timing {
 
-// What a host of an older minor version does not know of is as it was before.
-inline tandem_machine_options covered(const tandem_machine_options& given) {
-  tandem_machine_options options{};
-  std::memcpy(&options, &given, std::min<size_t>(given.struct_size, sizeof options));
-  options.struct_size = sizeof options;
-  return options;
+// Copies within a device, and from or to the host, do not.
+[[nodiscard]] inline bool uses_links(int32_t source, int32_t target) {
+  return source != target && source != TANDEM_HOST && target != TANDEM_HOST;
 }
 
 class Links {
  public:
-  // Without a topology every ordered pair of devices is a channel of its own; `bandwidth` 0: copies
-  // take no longer than they take. Throws Refusal on what makes no sense.
-  Links(const tandem_machine_options& options, double bandwidth)
-      : devices_(static_cast<size_t>(std::max(options.device_count, 0))) {
-    require_not_negative("link bandwidth", options.link_bandwidth);
-    require_not_negative("link latency", options.link_latency);
-    if (devices_ > most_devices) return;  // the backend refuses them
-    if (options.topology != nullptr) {
-      take(*options.topology);
-    } else if (bandwidth > 0 || options.link_latency > 0) {
-      latency_ = options.link_latency;
-      channels_.assign(devices_ * devices_, {bandwidth});
+  // The options must be sound. Without a topology every ordered pair of devices has a channel of
+  // its own, of the options' bandwidth, or of `assumed_bandwidth` where they give none. 0: no
+  // limit.
+  Links(const tandem_machine_options& options, double assumed_bandwidth)
+      : devices_(static_cast<size_t>(options.device_count)) {
+    const size_t pairs = devices_ * devices_;
+    if (const tandem_topology* topology = options.topology; topology != nullptr) {
+      const double* const bandwidths = topology->bandwidths;
+      channels_ = std::vector<Channel>(bandwidths, bandwidths + topology->channel_count);
+      latencies_.assign(topology->latencies, topology->latencies + pairs);
+      begins_.assign(topology->path_begins, topology->path_begins + pairs + 1);
+      path_channels_.assign(topology->path_channels, topology->path_channels + begins_[pairs]);
+      return;
     }
+    const double bandwidth =
+        options.link_bandwidth > 0 ? options.link_bandwidth : assumed_bandwidth;
+    if (bandwidth <= 0 && options.link_latency <= 0) return;
+    channels_.assign(pairs, Channel(bandwidth));
+    latencies_.assign(pairs, options.link_latency);
+    begins_.resize(pairs + 1);
+    std::iota(begins_.begin(), begins_.end(), 0);
+    path_channels_.assign(begins_.begin(), begins_.end() - 1);
   }
 
-  // Whether a copy between two devices has to be reserved.
-  [[nodiscard]] bool are_slow() const { return !channels_.empty() || !paths_.empty(); }
-  // Takes the path from `source` to `target`, two devices, for `bytes`, each channel from `ready`
-  // or when it is free; returns when the copy is done.
-  [[nodiscard]] double reserve(int32_t source, int32_t target, int64_t bytes, double ready) {
-    const size_t pair = static_cast<size_t>(source) * devices_ + static_cast<size_t>(target);
-    if (paths_.empty()) return channels_[pair].serve(bytes, latency_, ready);
-    const Path& path = paths_[pair];
+  // False: copies take no longer than they take, and the functions below must not be called.
+  [[nodiscard]] bool are_slow() const { return !channels_.empty(); }
+
+  // Of a copy between two devices that meets no other.
+  [[nodiscard]] double seconds(int32_t source, int32_t target, int64_t bytes) const {
+    double most = 0;
+    const Path path = path_of(source, target);
+    for (const uint32_t channel : path.channels) {
+      most = std::max(most, channels_[channel].seconds(path.latency, bytes));
+    }
+    return most;
+  }
+
+  // Reserves each channel of the path from `ready`, or from when it is free. Returns when the copy
+  // is done.
+  double reserve(int32_t source, int32_t target, int64_t bytes, double ready) {
     double done = ready;
+    const Path path = path_of(source, target);
     for (const uint32_t channel : path.channels) {
       done = std::max(done, channels_[channel].serve(bytes, path.latency, ready));
     }
     return done;
   }
 
+  // From when on a copy would take no longer than alone.
+  [[nodiscard]] double free_for(int32_t source, int32_t target, int64_t bytes) const {
+    const double alone = seconds(source, target, bytes);
+    double from = 0;
+    const Path path = path_of(source, target);
+    for (const uint32_t number : path.channels) {
+      const Channel& channel = channels_[number];
+      const double free = bytes > small ? channel.free : channel.free_of_small;
+      from = std::max(from, free + channel.seconds(path.latency, bytes) - alone);
+    }
+    return from;
+  }
+
  private:
-  static constexpr size_t most_devices = 1024;
-  // As packets do, small copies pass between the pieces of large ones: they wait for each other
-  // only, and what they take is taken from the large.
+  // Packets of small copies pass between those of large ones: small copies wait for each other
+  // only, and delay the large ones.
   static constexpr int64_t small = 16 << 10;
+
   struct Channel {
-    double bandwidth = 0;                // 0: no limit
-    double free = 0, free_of_small = 0;  // when its last copy leaves it
+    explicit Channel(double bytes_per_second) : bandwidth(bytes_per_second) {}
+    double bandwidth;                    // 0: no limit
+    double free = 0, free_of_small = 0;  // when the last copy leaves it
+
+    [[nodiscard]] double seconds(double latency, int64_t bytes) const {
+      return latency + (bandwidth > 0 ? static_cast<double>(bytes) / bandwidth : 0);
+    }
     double serve(int64_t bytes, double latency, double ready) {
-      const double seconds = latency + (bandwidth > 0 ? static_cast<double>(bytes) / bandwidth : 0);
-      if (bytes > small) return free = std::max(ready, free) + seconds;
-      free_of_small = std::max(ready, free_of_small) + seconds;
-      free = std::max(free > ready ? free + seconds : 0, free_of_small);
+      const double time = seconds(latency, bytes);
+      if (bytes > small) return free = std::max(ready, free) + time;
+      free_of_small = std::max(ready, free_of_small) + time;
+      free = std::max(free > ready ? free + time : 0, free_of_small);
       return free_of_small;
     }
   };
+
   struct Path {
-    double latency = 0;
-    std::vector<uint32_t> channels;
+    double latency;
+    std::span<const uint32_t> channels;
   };
-
-  static void require_not_negative(const char* what, double value) {
-    if (!(value >= 0)) throw invalid(what, " ", value, " must not be negative");
-  }
-
-  void take(const tandem_topology& topology) {
-    for (uint32_t i = 0; i < topology.channel_count; ++i) {
-      if (!(topology.bandwidths[i] > 0)) {
-        throw invalid("channel ", i, " has a bandwidth of ", topology.bandwidths[i]);
-      }
-      channels_.push_back({topology.bandwidths[i]});
-    }
-    for (size_t pair = 0; pair < devices_ * devices_; ++pair) {
-      require_not_negative("latency", topology.latencies[pair]);
-      Path path{topology.latencies[pair], {}};
-      for (uint32_t i = topology.path_begins[pair]; i < topology.path_begins[pair + 1]; ++i) {
-        if (topology.path_channels[i] >= topology.channel_count) {
-          throw invalid("channel ", topology.path_channels[i], " of ", topology.channel_count);
-        }
-        path.channels.push_back(topology.path_channels[i]);
-      }
-      paths_.push_back(std::move(path));
-    }
+  [[nodiscard]] Path path_of(int32_t source, int32_t target) const {
+    const size_t pair = static_cast<size_t>(source) * devices_ + static_cast<size_t>(target);
+    return {latencies_[pair],
+            std::span(path_channels_).subspan(begins_[pair], begins_[pair + 1] - begins_[pair])};
   }
 
   size_t devices_;
-  double latency_ = 0;             // of every path, without a topology
-  std::vector<Channel> channels_;  // without a topology: by source * devices_ + target
-  std::vector<Path> paths_;        // of a topology
+  std::vector<Channel> channels_;
+  // By source * devices_ + target, as in tandem_topology.
+  std::vector<double> latencies_;
+  std::vector<uint32_t> begins_, path_channels_;
 };
 
-}  // namespace tandem::sdk
+}  // namespace tandem::timing

@@ -97,7 +97,7 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
   size_t least = std::max<size_t>(2, name.size() / 3) + 1;
   for (const std::string& candidate : known) {
     const size_t distance = name_distance(name, candidate);
-    // A word of which more than half differs is another word, however short it is.
+    // If more than half of a word differs, it is another word, however short.
     if (distance < least && 2 * distance <= std::max(name.size(), candidate.size())) {
       least = distance;
       nearest = &candidate;

@@ -3,11 +3,11 @@
 #include <fstream>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/shape.h"
 #include "core/base/strings.h"
 #include "core/data/pixels.h"
 #include "core/schedule/execution/capture.h"
-#include "core/train/safetensors.h"
 #include "core/train/session.h"
 
 namespace tandem::cli {
@@ -58,9 +58,9 @@ void add_precision_option(Command& command, std::string& precision, const std::s
       .option(
           "--precision float32|bfloat16|float16|tf32", &precision,
           fmt::format("Precision of activations and their gradients (default: {}); weights stay "
-                      "float32. On cuda devices only: float16, whose gradients are multiplied "
-                      "by a loss scale, and tf32, which is float32 with 11 significant bits in "
-                      "products",
+                      "float32. On devices that support them only: float16, whose gradients are "
+                      "multiplied by a loss scale, and tf32, which is float32 with 11 significant "
+                      "bits in products",
                       standard))
       .check([](const std::string& text) { (void)parse_precision(text); });
 }
@@ -102,21 +102,23 @@ void choose_made_up_pixels(const std::string& pixels, bool prefers_bytes, Sessio
 
 void add_tune_option(Command& command, bool& tune) {
   command.flag("--tune", tune,
-               "Let kernels measure which of their algorithms is the fastest (cuDNN's on GPUs), "
-               "which takes seconds at the start; default: by the library's own model. A run keeps "
-               "the choice");
+               "Let kernels measure which of their algorithms is the fastest, which takes "
+               "seconds at the start; default: by the library's own model. A run keeps the choice");
 }
 
 void add_graphs_option(Command& command, GraphUse& graphs) {
   command.option(
       "--graphs auto|on|off",
       [&graphs](const std::string& text) { graphs = parse_graph_use(text); },
-      "Whether steps run as captured CUDA graphs, which give the same bits (default: auto, on one "
-      "cuda device)");
+      "Whether steps run as captured graphs, which give the same bits (default: auto, on one "
+      "device "
+      "that captures them)");
 }
 
 void add_devices_option(Command& command, std::string& devices) {
-  command.option("--devices DEVICES", &devices, "Devices to compute on: cpu, cpu:2, cuda:0,1, ...")
+  command
+      .option("--devices DEVICES", &devices,
+              "Devices to compute on, e.g. cpu, cpu:2 (see 'tandem devices')")
       .show_default();
 }
 

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "core/schedule/cost/bounds.h"
-#include "core/schedule/cost/chain_bound.h"
 #include "core/schedule/plan/memory_plan.h"
 #include "core/train/price.h"
 

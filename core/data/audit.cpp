@@ -3,30 +3,30 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <exception>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <unordered_map>
 
 #include "core/base/error.h"
-#include "core/data/pack.h"
+#include "core/base/parallel.h"
+#include "core/data/splits.h"
 
 namespace tandem {
 namespace {
 
-struct Place {
+struct SampleId {
   size_t split;
   int64_t index;
 };
 
-// What one thread gathers of one split; merged in the order of samples.
+// The result for one sample; merged in the order of samples.
 struct Seen {
   bool good = false;
   std::string reason;
   StoredSample stored;
 };
 
+// Sums over pictures of the mean of each channel and of its squares.
 struct Sums {
   int64_t pictures = 0;
   std::vector<double> values, squares;
@@ -105,36 +105,18 @@ class Auditor {
     datasets_.push_back(std::move(dataset));
   }
 
-  int thread_count() const {
-    if (options_.threads > 0) return options_.threads;
-    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  }
-
   void read(size_t split) {
     const Dataset& dataset = *datasets_[split];
     std::vector<Seen> seen(static_cast<size_t>(dataset.size()));
     thumbnails_left_.assign(split == 0 ? static_cast<size_t>(dataset.class_count()) : 0,
                             options_.thumbnails);
-    std::atomic<int64_t> next = 0;
-    std::exception_ptr failure;
-    std::vector<Sums> sums(static_cast<size_t>(thread_count()));
-    const auto work = [&](size_t number) {
-      try {
-        for (int64_t i = next++; i < dataset.size(); i = next++) {
-          seen[static_cast<size_t>(i)] = look_at(dataset, split, i, sums[number]);
-          if (number == 0 && options_.progress) options_.progress(done_, all_);
-        }
-      } catch (...) {
-        const std::lock_guard lock(mutex_);
-        failure = std::current_exception();
-        next = dataset.size();
-      }
-    };
-    std::vector<std::thread> threads;
-    for (int i = 1; i < thread_count(); ++i) threads.emplace_back(work, static_cast<size_t>(i));
-    work(0);
-    for (std::thread& thread : threads) thread.join();
-    if (failure) std::rethrow_exception(failure);
+    const int threads = options_.threads > 0 ? options_.threads : processor_count();
+    std::vector<Sums> sums(static_cast<size_t>(threads));
+    parallel_for(dataset.size(), threads, [&](int64_t index, int thread) {
+      seen[static_cast<size_t>(index)] =
+          look_at(dataset, split, index, sums[static_cast<size_t>(thread)]);
+      if (thread == 0 && options_.progress) options_.progress(done_, all_);
+    });
     if (split == 0) {
       for (const Sums& one : sums) sums_.add(one);
     }
@@ -187,7 +169,7 @@ class Auditor {
       ++split.formats[stored.format.empty() ? "not known" : stored.format];
       ++split.channels[stored.channels];
       if (stored.width > 0) sides.push_back(std::min(stored.width, stored.height));
-      if (stored.bytes > 0) places_[stored.content].push_back({number, index});
+      if (stored.bytes > 0) samples_of_[stored.content].push_back({number, index});
     }
     if (sides.empty()) return;
     std::sort(sides.begin(), sides.end());
@@ -196,10 +178,10 @@ class Auditor {
     split.most_side = sides.back();
   }
 
-  Duplicate duplicate(const Place& a, const Place& b) const {
-    const auto name = [&](const Place& p) { return datasets_[p.split]->sample_name(p.index); };
-    const auto split = [&](const Place& p) { return result_.splits[p.split].name; };
-    const auto class_name = [&](const Place& p) {
+  Duplicate duplicate(const SampleId& a, const SampleId& b) const {
+    const auto name = [&](const SampleId& p) { return datasets_[p.split]->sample_name(p.index); };
+    const auto split = [&](const SampleId& p) { return result_.splits[p.split].name; };
+    const auto class_name = [&](const SampleId& p) {
       const auto label = datasets_[p.split]->label(p.index);
       return label ? result_.class_names[static_cast<size_t>(*label)] : std::string();
     };
@@ -207,11 +189,11 @@ class Auditor {
   }
 
   void find_duplicates() {
-    for (const auto& [content, places] : places_) {
-      for (size_t i = 1; i < places.size(); ++i) {
-        // A later split's against the first: that is where training has seen it.
-        const Duplicate one = duplicate(places[0], places[i]);
-        if (places[i].split != places[0].split) {
+    for (const auto& [content, same] : samples_of_) {
+      for (size_t i = 1; i < same.size(); ++i) {
+        // A sample of a later split against one of the first, which training reads.
+        const Duplicate one = duplicate(same[0], same[i]);
+        if (same[i].split != same[0].split) {
           result_.leaks.push_back(one);
         } else if (one.class_name != one.other_class) {
           result_.conflicts.push_back(one);
@@ -244,7 +226,7 @@ class Auditor {
   const AuditOptions& options_;
   Audit result_;
   std::vector<std::unique_ptr<Dataset>> datasets_;
-  std::unordered_map<uint64_t, std::vector<Place>> places_;  // of equal bytes
+  std::unordered_map<uint64_t, std::vector<SampleId>> samples_of_;  // by content
   Sums sums_;
   std::mutex mutex_;
   std::vector<int> thumbnails_left_;  // by class
@@ -256,6 +238,50 @@ class Auditor {
 
 Audit audit(Registry& registry, const AuditOptions& options) {
   return Auditor(registry, options).run();
+}
+
+std::vector<std::string> suggestions(const Audit& audit) {
+  constexpr double much_more = 3;
+  constexpr int64_t few = 20, large_side = 512;
+  std::vector<std::string> lines;
+  const SplitAudit& train = audit.splits[0];
+  const auto [least, most] =
+      std::minmax_element(train.class_counts.begin(), train.class_counts.end());
+  const auto name_of = [&](auto at) {
+    return audit.class_names[static_cast<size_t>(at - train.class_counts.begin())];
+  };
+  if (!audit.leaks.empty()) {
+    lines.push_back(fmt::format(
+        "{} images are in two splits: take them out of one, or accuracy will look too good",
+        audit.leaks.size()));
+  }
+  if (!audit.conflicts.empty()) {
+    lines.push_back(
+        fmt::format("{} images are there as two classes: decide on one", audit.conflicts.size()));
+  }
+  if (static_cast<double>(*most) > much_more * static_cast<double>(*least)) {
+    lines.push_back(fmt::format(
+        "class '{}' has {} images, '{}' has {}: train with --balance, and judge by each class",
+        name_of(most), *most, name_of(least), *least));
+  }
+  if (*least < few) {
+    lines.push_back(fmt::format(
+        "class '{}' has {} images to learn from: begin with trained weights (--weights)",
+        name_of(least), *least));
+  }
+  const auto bad = static_cast<double>(train.bad.size());
+  if (bad > 0.05 * static_cast<double>(train.samples)) {
+    lines.push_back(
+        "more than 5 % of the training images are damaged, at which training stops: repair them, "
+        "or allow more with --bad-limit");
+  }
+  if (train.median_side >= large_side && train.formats.count("JPEG") > 0) {
+    lines.push_back(fmt::format(
+        "half of the images have a shorter side of {} pixels or more: 'tandem pack' makes them "
+        "smaller once, instead of in every epoch",
+        train.median_side));
+  }
+  return lines;
 }
 
 }  // namespace tandem

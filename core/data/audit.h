@@ -1,5 +1,5 @@
-// What is in a data set, looked at before anything is trained on it: every sample of every split is
-// read once. Nothing is written.
+// Checks a data set before training: reads every sample of every split once and reports damaged and
+// duplicate samples, sizes and statistics. Writes nothing.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct AuditOptions {
   std::map<std::string, std::string> parameters;  // of the data set
   uint64_t seed = 1;
   int threads = 0;                                          // 0: as many as there are cores
-  int thumbnails = 0;                                       // kept of each class of the first split
+  int thumbnails = 0;                                       // of each class of the first split
   std::function<void(int64_t done, int64_t all)> progress;  // may be empty; called by one thread
 };
 
@@ -35,11 +35,11 @@ struct Thumbnail {
 struct SplitAudit {
   std::string name;  // train, val, test
   int64_t samples = 0;
-  std::vector<int64_t> class_counts;  // without the damaged ones
+  std::vector<int64_t> class_counts;  // without damaged samples
   std::vector<BadSample> bad;
-  std::map<std::string, int64_t> formats;  // "JPEG" -> how many
+  std::map<std::string, int64_t> formats;  // "JPEG" -> count
   std::map<int, int64_t> channels;         // as stored; 0: not known
-  // Of the shorter sides, in pixels; zeros: the data set does not tell.
+  // Shorter sides in pixels; zeros: not known.
   int64_t least_side = 0, median_side = 0, most_side = 0;
   int64_t bytes = 0;
   std::string notes;
@@ -58,16 +58,17 @@ struct Audit {
   std::vector<Duplicate> leaks;      // in two splits
   std::vector<Duplicate> conflicts;  // in one split, as two classes
   int64_t repeated = 0;              // further copies in one split, of one class
-  // Of B, G, R (or gray) over the training pictures' middles, shrunk to thumbnails: 0 to 255.
+  // Of B, G, R (or gray), 0 to 255, over the centres of the training pictures, shrunk to
+  // thumbnails.
   std::vector<double> mean, deviation;
   std::vector<Thumbnail> thumbnails;
   std::vector<std::string> suggestions;
 };
 
-// Throws Error for what the data set refuses as a whole.
+// Error if the data set cannot be opened.
 [[nodiscard]] Audit audit(Registry& registry, const AuditOptions& options);
 
-// What to do about what was found; audit() has called it.
+// Advice for the user on the findings; audit() calls it.
 [[nodiscard]] std::vector<std::string> suggestions(const Audit& audit);
 
 }  // namespace tandem

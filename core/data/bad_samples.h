@@ -1,5 +1,5 @@
-// The damaged samples met so far: each listed once, by name, in the order of delivery; and the two
-// limits beyond which training on what is left would be wrong.
+// The damaged samples of a run: each listed once, by name, in the order of delivery. And the limits
+// above which training on the other samples would be wrong.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/data/loader.h"
+#include "include/tandem/observer.h"
 
 namespace tandem {
 
@@ -15,9 +15,9 @@ class BadSamples {
  public:
   explicit BadSamples(double share_limit) : share_limit_(share_limit) {}
 
-  // Adds the damaged ones of a batch of `samples` samples. Throws Error if all of them are, or if
-  // (from 200 samples on) the share of all samples is above the limit; at the first one if the
-  // limit is 0, never if it is 1.
+  // Adds the damaged samples of a batch of `samples` samples. Error if the whole batch is damaged,
+  // or if after at least 200 samples the damaged share of all is above the limit. With a limit of 0
+  // the first damaged sample is an Error, with 1 none is.
   void add(int64_t batch, int64_t samples, const std::vector<BadSample>& damaged);
   [[nodiscard]] const std::vector<BadSample>& list() const { return list_; }
 

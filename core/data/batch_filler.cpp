@@ -11,7 +11,7 @@ int64_t align(int64_t offset) {
   return (offset + alignment - 1) / alignment * alignment;
 }
 
-// A weight for each class is the last of what the net is fed with.
+// The net's inputs besides images and labels; class targets are the last one.
 std::vector<Shape> further_shapes(const Dataset& dataset, const LoaderOptions& options) {
   std::vector<Shape> shapes = dataset.more_shapes();
   if (options.targets.wanted) shapes.push_back({1, dataset.class_count(), 1, 1});
@@ -40,9 +40,9 @@ BatchLayout make_batch_layout(int64_t rows, const Shape& sample, const std::vect
 }
 
 struct BatchFiller::Row {
-  TargetRow image;           // its target is null where none is wanted; its pixels where bytes are
+  TargetRow image;           // without a target where none is wanted, without pixels for bytes
   uint8_t* bytes = nullptr;  // of the image; null where pixels are floats
-  std::vector<float*> more;  // of the data set
+  std::vector<float*> more;  // the data set's other inputs
 };
 
 BatchFiller::BatchFiller(const Dataset& dataset, const LoaderOptions& options)
@@ -146,7 +146,7 @@ BatchFiller::BadRows BatchFiller::fill(std::byte* memory, int64_t number, int64_
   return bad;
 }
 
-// A row whose neighbour is damaged, or that has none, stays as it is.
+// A row whose neighbour is damaged or missing stays as it is.
 void BatchFiller::mix(std::byte* memory, int64_t number, int64_t first, int64_t last) const {
   for (int64_t i = first; i + 1 < last; i += 2) {
     const TargetRow a = row_of(memory, i).image, b = row_of(memory, i + 1).image;

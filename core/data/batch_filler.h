@@ -1,5 +1,5 @@
-// What the rows of a batch hold: which samples, augmented, mixed, with what labels. A pure function
-// of the batch's number and the row: never of who fills it, or when.
+// The content of the rows of a batch: samples, augmented and mixed, and labels. A pure function of
+// the batch's number and the row, whatever thread fills it.
 #pragma once
 
 #include <atomic>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/data/loader.h"
+#include "core/data/sample_order.h"
 
 namespace tandem {
 
@@ -14,8 +15,8 @@ class BatchFiller {
  public:
   using BadRows = std::vector<std::pair<int64_t, BadSample>>;
 
-  // Rows are filled so many at a time: few enough that a batch is spread over threads, more than
-  // one so that tiny images are not spent on a lock. Even: rows are mixed in pairs.
+  // Rows that a thread fills at a time: few, so that threads share a batch, but more than one, so
+  // that tiny images do not cost a lock each. Even, as rows are mixed in pairs.
   static constexpr int64_t rows_together = 4;
 
   // Throws Error for options that do not fit each other or the data set, which outlives it.

@@ -1,11 +1,14 @@
 #include "core/data/dataset.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <type_traits>
 
 #include "core/base/random.h"
 #include "core/base/strings.h"
-#include "core/data/dataset_info.h"
+#include "core/data/bad_samples.h"
+#include "core/plugin/host.h"
 #include "core/plugin/registry.h"
 
 namespace tandem {
@@ -13,8 +16,8 @@ namespace {
 
 constexpr const char* folder_dataset = "image_folder";
 
-// Which data set serves it: the one of that name, the one that recognizes the file or folder, or
-// the reader of folders. The source of split "predict" is a list of paths.
+// The data set for a source: the one of that name, the one that recognizes the file or folder, or
+// the reader of folders. The source of the split "predict" is a list of paths.
 std::string dataset_of(Registry& registry, const std::string& source, const std::string& split) {
   const std::vector<std::string> names = registry.datasets();
   if (split == "predict") return folder_dataset;
@@ -36,7 +39,7 @@ std::string dataset_of(Registry& registry, const std::string& source, const std:
   return found.empty() ? folder_dataset : found[0];
 }
 
-// `known_only`: what the type does not declare is passed over.
+// `known_only`: parameters that the type does not declare are ignored.
 Attributes read_parameters(const tandem_dataset_type& type,
                            const std::map<std::string, std::string>& written, bool known_only) {
   const std::string owner = fmt::format("data set '{}'", type.name);
@@ -47,12 +50,7 @@ Attributes read_parameters(const tandem_dataset_type& type,
     known.emplace_back(parameter.name);
     const auto found = written.find(parameter.name);
     if (found != written.end()) {
-      const bool list =
-          parameter.type == TANDEM_PARAMETER_INTEGERS || parameter.type == TANDEM_PARAMETER_NUMBERS;
-      attributes.set(
-          parameter.name,
-          parse_attribute(parameter, list ? split(found->second, ',') : std::vector{found->second},
-                          owner, {}));
+      attributes.set(parameter.name, parse_attribute(parameter, found->second, owner));
     } else if (parameter.required != 0) {
       throw error("{}: parameter '{}' is required: {}", owner, parameter.name, parameter.help);
     } else {
@@ -68,7 +66,7 @@ Attributes read_parameters(const tandem_dataset_type& type,
   return attributes;
 }
 
-// Where a net does not say, it wants what the images have.
+// The sizes that a net leaves open are those of the images.
 Shape like_image(Shape shape, const Shape& image) {
   shape.n = 1;
   if (shape.c == 0) shape.c = image.c;
@@ -77,6 +75,7 @@ Shape like_image(Shape shape, const Shape& image) {
   return shape;
 }
 
+// The shapes of the inputs whose values the data set has.
 std::vector<Shape> own_inputs(const DatasetOptions& options) {
   std::vector<Shape> shapes;
   for (const MoreInput& input : options.more) {
@@ -85,7 +84,7 @@ std::vector<Shape> own_inputs(const DatasetOptions& options) {
   return shapes;
 }
 
-void make_up(const Filler& filler, Random random, float* values, int64_t count) {
+void generate(const Filler& filler, Random random, float* values, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     double value = filler.value;
     if (filler.type == "uniform") {
@@ -97,11 +96,41 @@ void make_up(const Filler& filler, Random random, float* values, int64_t count) 
   }
 }
 
+constexpr int64_t most_byte_channels = std::extent_v<decltype(tandem_dataset_info::byte_means)>;
+
+bool fits(int64_t given, int64_t expected) {
+  return given > 0 && (expected == 0 || given == expected);
+}
+
+// Bytes are converted to floats far from here, where a wrong scale cannot be reported.
+void check_bytes(const tandem_dataset_type& type, const tandem_dataset_info& info,
+                 const std::string& what) {
+  if (info.has_bytes == 0) return;
+  const auto wrong = [&](const std::string& problem) {
+    return error("{}: data set '{}' says that it has bytes (has_bytes), but {}", what, type.name,
+                 problem);
+  };
+  if (type.get_bytes == nullptr) throw wrong("has no get_bytes() to give them");
+  if (info.shape.c > most_byte_channels) {
+    throw wrong(fmt::format("its samples have {} channels; bytes have 1 to {}", info.shape.c,
+                            most_byte_channels));
+  }
+  if (!std::isfinite(info.byte_scale) || info.byte_scale == 0) {
+    throw wrong(fmt::format("their scale (byte_scale) is {}; it must be finite and not 0",
+                            info.byte_scale));
+  }
+  for (int64_t channel = 0; channel < info.shape.c; ++channel) {
+    if (std::isfinite(info.byte_means[channel])) continue;
+    throw wrong(fmt::format("the mean of channel {} (byte_means) is {}; it must be finite", channel,
+                            info.byte_means[channel]));
+  }
+}
+
 }  // namespace
 
 Dataset::Dataset(Registry& registry, const DatasetOptions& options) {
   type_ = &registry.dataset(dataset_of(registry, options.source, options.split));
-  // The parameters of a run may be those of another data set than the one that reads single files.
+  // The parameters of a run may be of another data set than the one that reads single files.
   attributes_ = read_parameters(*type_, options.parameters, options.split == "predict");
   const std::string class_names = fmt::format("{}", fmt::join(options.class_names, "\n"));
   tandem_dataset_request request{};
@@ -121,11 +150,11 @@ Dataset::Dataset(Registry& registry, const DatasetOptions& options) {
   info_.struct_size = sizeof(info_);
   const std::string what =
       options.split == "predict" ? "images to predict" : fmt::format("data '{}'", options.source);
-  (void)take_reason();  // what is explained from here on is this data set's
+  (void)take_reason();  // a reason from here on is of this data set
   const tandem_status status = type_->open(&request, &handle_, &info_);
   if (status == TANDEM_OK) no_bytes_ = take_reason();
   check(status, what);
-  // Without a finished object there is no destructor to close what the plugin has opened.
+  // If the constructor throws, no destructor closes the data set.
   std::unique_ptr<void, void (*)(void*)> opened(handle_, type_->close);
   info_.shape.n = 1;
   check_info(*type_, info_, options.shape, what);
@@ -154,18 +183,6 @@ std::vector<std::string> Dataset::class_names() const {
   std::vector<std::string> names;
   for (int64_t i = 0; i < info_.class_count; ++i) names.emplace_back(type_->class_name(handle_, i));
   return names;
-}
-
-std::string Dataset::sample_name(int64_t index) const {
-  return type_->sample_name(handle_, index);
-}
-
-std::string Dataset::notes() const {
-  return type_->notes(handle_);
-}
-
-std::string Dataset::type_name() const {
-  return type_->name;
 }
 
 std::optional<int64_t> Dataset::label(int64_t index) const {
@@ -222,10 +239,6 @@ SampleStatus Dataset::status_of(tandem_status status, int64_t index, float* labe
   return SampleStatus::good;
 }
 
-bool Dataset::has_bytes() const {
-  return info_.has_bytes != 0;
-}
-
 std::string Dataset::why_no_bytes() const {
   if (type_->get_bytes == nullptr) return fmt::format("data set '{}' gives floats", type_->name);
   return fmt::format("data set '{}' gives floats here: {}", type_->name,
@@ -263,12 +276,68 @@ void Dataset::get_more(int64_t index, uint64_t seed, const std::vector<float*>& 
       own.push_back(inputs[i]);
       continue;
     }
-    make_up(*input.filler, Random(seed, stream_of(input.name.c_str())), inputs[i],
-            element_count(input.shape));
+    generate(*input.filler, Random(seed, stream_of(input.name.c_str())), inputs[i],
+             element_count(input.shape));
   }
   if (own.empty()) return;
   check(type_->get_inputs(handle_, index, seed, own.data()),
         fmt::format("sample '{}'", sample_name(index)));
+}
+
+void check_info(const tandem_dataset_type& type, const tandem_dataset_info& info,
+                const Shape& expected, const std::string& what) {
+  if (info.size < 1) throw error("{}: holds no sample", what);
+  if (info.class_count < 1) throw error("{}: has no classes", what);
+  const Shape& given = info.shape;
+  if (!fits(given.c, expected.c) || !fits(given.h, expected.h) || !fits(given.w, expected.w)) {
+    throw error("{}: gives samples of {}x{}x{}, but the net expects {}x{}x{} (0: any)", what,
+                given.c, given.h, given.w, expected.c, expected.h, expected.w);
+  }
+  check_bytes(type, info, what);
+}
+
+std::vector<double> channel_means(const Dataset& dataset, int64_t limit) {
+  const Shape shape = dataset.shape();
+  const int64_t count = std::clamp<int64_t>(limit, 1, dataset.size());
+  const int64_t plane = shape.h * shape.w;
+  std::vector<float> pixels(static_cast<size_t>(element_count(shape)));
+  std::vector<double> means(static_cast<size_t>(shape.c), 0.0);
+  int64_t good = 0;
+  std::vector<BadSample> bad;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t index = i * dataset.size() / count;
+    float label = 0;
+    std::string reason;
+    if (dataset.get(index, 0, pixels.data(), &label, &reason) == SampleStatus::skipped) {
+      bad.push_back({dataset.sample_name(index), reason});
+      continue;
+    }
+    ++good;
+    for (int64_t c = 0; c < shape.c; ++c) {
+      const float* begin = pixels.data() + c * plane;
+      double sum = 0;
+      for (int64_t k = 0; k < plane; ++k) sum += begin[k];
+      means[static_cast<size_t>(c)] += sum / static_cast<double>(plane);
+    }
+  }
+  if (good == 0)
+    throw error("all {} images read for the mean are damaged: {}", count, to_string(bad));
+  for (double& mean : means) mean /= static_cast<double>(good);
+  return means;
+}
+
+std::vector<int64_t> class_labels(const Dataset& dataset) {
+  std::vector<int64_t> labels;
+  labels.reserve(static_cast<size_t>(dataset.size()));
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    const std::optional<int64_t> label = dataset.label(i);
+    if (!label) {
+      throw error("data set '{}' cannot tell the classes of its samples without reading them",
+                  dataset.type_name());
+    }
+    labels.push_back(*label);
+  }
+  return labels;
 }
 
 }  // namespace tandem

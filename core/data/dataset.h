@@ -1,6 +1,4 @@
-// A data set of a plugin, opened: thread-safe and pure, get(index, seed) -> sample. And the order
-// of its samples as a function of (seed, epoch), so that a run can be resumed and split over
-// devices.
+// An opened data set of a plugin: thread-safe and pure, get(index, seed) -> sample.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +17,23 @@ namespace tandem {
 
 class Registry;
 
-// What a net is fed with beside an image and its label.
+// An input of a net besides the image and the label.
 struct MoreInput {
-  std::string name;              // of the tensor
-  Shape shape;                   // of one sample; zeros: as the images
-  std::optional<Filler> filler;  // made up from it (constant, uniform, gaussian); else the data
-                                 // set's own
+  std::string name;  // of the tensor
+  Shape shape;       // of one sample; zeros: as the images
+  // Generates the values (constant, uniform, gaussian). Without one they are the data set's own.
+  std::optional<Filler> filler;
 };
 
 struct DatasetOptions {
-  std::string source;           // --data: a folder, a file that a data set recognizes, or the name
-                                // of a data set ("synthetic")
-  std::string split = "train";  // train, val, test; predict: `source` lists files and folders, one
-                                // a line, and every label is 0
+  // --data: a folder, a file that a data set recognizes, or the name of a data set ("synthetic").
+  std::string source;
+  // train, val or test; or predict: `source` lists files and folders, one on each line, and every
+  // label is 0.
+  std::string split = "train";
   int32_t phase = TANDEM_TRAIN;
   uint64_t seed = 1;                              // of a stratified split
-  Shape shape{1, 3, 0, 0};                        // what the net expects
+  Shape shape{1, 3, 0, 0};                        // that the net expects
   std::vector<std::string> class_names;           // of the model; empty: the data set decides
   std::map<std::string, std::string> parameters;  // declared parameters, as text: {"mirror", "1"}
   std::vector<MoreInput> more;
@@ -42,7 +41,7 @@ struct DatasetOptions {
 
 enum class SampleStatus { good, skipped };
 
-// What is stored of one sample, as opposed to what get() makes of it.
+// A sample as it is stored, before get() decodes and transforms it.
 struct StoredSample {
   std::string format;  // "JPEG"
   int channels = 0;    // 0: not known
@@ -53,9 +52,9 @@ struct StoredSample {
 
 class Dataset {
  public:
-  // "synthetic" or another data set's name opens that one; a file or folder the one that
-  // recognizes it, else image_folder. Errors: an unknown source, one that two data sets would read,
-  // an undeclared parameter (near names), whatever the plugin refuses.
+  // Opens the data set of that name ("synthetic"), or the one that recognizes the file or folder,
+  // or image_folder. Error for an unknown source, for one that two data sets recognize, for an
+  // undeclared parameter (with near names), and for everything that the plugin refuses.
   Dataset(Registry& registry, const DatasetOptions& options);
   ~Dataset();
   Dataset(const Dataset&) = delete;
@@ -65,36 +64,38 @@ class Dataset {
   [[nodiscard]] int64_t class_count() const { return info_.class_count; }
   [[nodiscard]] Shape shape() const { return info_.shape; }
   [[nodiscard]] std::vector<std::string> class_names() const;
-  [[nodiscard]] std::string sample_name(int64_t index) const;
-  [[nodiscard]] std::string notes() const;
-  [[nodiscard]] std::string type_name() const;  // "image_folder"
+  [[nodiscard]] std::string sample_name(int64_t index) const {
+    return type_->sample_name(handle_, index);
+  }
+  [[nodiscard]] std::string notes() const { return type_->notes(handle_); }
+  [[nodiscard]] std::string type_name() const { return type_->name; }  // "image_folder"
   // True if the seed decided which samples this split holds.
   [[nodiscard]] bool split_is_drawn() const { return info_.split_is_drawn != 0; }
-  // The class of a sample without reading its pixels; none: the data set cannot tell.
+  // The class of a sample without reading its pixels; nullopt: the data set cannot tell.
   [[nodiscard]] std::optional<int64_t> label(int64_t index) const;
   [[nodiscard]] void* handle() const { return handle_; }  // the plugin's
-  // None: the data set cannot tell, or (with a reason) the sample is damaged.
+  // nullopt: the data set cannot tell, or (with a reason) the sample is damaged.
   [[nodiscard]] std::optional<StoredSample> describe(int64_t index, std::string* reason) const;
-  // Writes shape().c*h*w floats (C,H,W) and the class. A damaged sample: `skipped`, with its
-  // reason; pixels are then zeros and the label is -1. Throws Error for anything worse.
+  // Writes shape().c*h*w floats (C,H,W) and the class. A damaged sample is `skipped` with its
+  // reason; its pixels are zeros and its label is -1. Throws Error for any other failure.
   SampleStatus get(int64_t index, uint64_t seed, float* pixels, float* label,
                    std::string* reason) const;
-  // Whether get_bytes() works; else why not, as the end of a message.
-  [[nodiscard]] bool has_bytes() const;
+  // Whether get_bytes() works; and if not, the reason as the end of a message.
+  [[nodiscard]] bool has_bytes() const { return info_.has_bytes != 0; }
   [[nodiscard]] std::string why_no_bytes() const;
-  // What makes of get_bytes() what get() gives, but for the rounding.
+  // Converts the bytes of get_bytes() to the floats of get(), except for the rounding.
   [[nodiscard]] PixelScale pixel_scale() const;
-  // As get(), with pixels as bytes; those of a damaged sample come next to zeros.
+  // As get(), with pixels as bytes. Those of a damaged sample become nearly zero as floats.
   SampleStatus get_bytes(int64_t index, uint64_t seed, uint8_t* pixels, float* label,
                          std::string* reason) const;
-  // The further inputs, in the order of the options.
+  // The other inputs, in the order of the options.
   [[nodiscard]] std::vector<Shape> more_shapes() const;
   void get_more(int64_t index, uint64_t seed, const std::vector<float*>& inputs) const;
 
  private:
   void prepare_more(const DatasetOptions& options);
   void require_index(int64_t index) const;
-  // What a data set's get() or get_bytes() said, its label checked.
+  // From the status of the data set's get() or get_bytes(); also checks the label.
   SampleStatus status_of(tandem_status status, int64_t index, float* label,
                          std::string* reason) const;
 
@@ -106,32 +107,17 @@ class Dataset {
   std::vector<MoreInput> more_;
 };
 
-// The endless sequence of training samples: position p is sample order(p / size)[p % size] of epoch
-// p / size. Thread-safe. Without shuffling the order of every epoch is 0, 1, 2, ... With `labels`
-// of all samples (balanced) an epoch is as long, but every class has the same number of places in
-// it, within one: its samples are dealt out in random order, again and again where it has fewer.
-class SampleOrder {
- public:
-  SampleOrder(int64_t size, uint64_t seed, bool shuffle, std::vector<int64_t> labels = {});
-  ~SampleOrder();
-  [[nodiscard]] int64_t index(int64_t position) const;
-  [[nodiscard]] int64_t epoch(int64_t position) const { return position / size_; }
-  // The seed of that position's augmentation: a function of (seed, epoch, sample); of (seed,
-  // position) where a sample may come twice in an epoch.
-  [[nodiscard]] uint64_t sample_seed(int64_t position) const;
+// Checks what a data set reports when it is opened: sizes, shape and the scale of its bytes.
+// `expected`: the shape of a sample, 0 for any; `what` begins the message. Error for impossible
+// values.
+void check_info(const tandem_dataset_type& type, const tandem_dataset_info& info,
+                const Shape& expected, const std::string& what);
 
- private:
-  struct Cache;
-  int64_t size_;
-  uint64_t seed_;
-  bool shuffle_;
-  std::vector<std::vector<int64_t>> by_class_;  // balanced: the samples of each class that has any
-  std::unique_ptr<Cache> cache_;
+// The mean of each channel over at most `limit` evenly spaced samples, as get() gives them. Error
+// if all of them are damaged.
+[[nodiscard]] std::vector<double> channel_means(const Dataset& dataset, int64_t limit);
 
-  [[nodiscard]] std::vector<int64_t> balanced_epoch(int64_t number) const;
-};
-
-// The class of every sample. Error if the data set cannot tell without reading pixels.
+// The class of every sample. Error if the data set cannot tell it without reading pixels.
 [[nodiscard]] std::vector<int64_t> class_labels(const Dataset& dataset);
 
 }  // namespace tandem

@@ -16,13 +16,14 @@
 #include <mutex>
 #include <thread>
 
-#include "core/data/bad_samples.h"
+#include "core/base/parallel.h"
 #include "core/data/batch_filler.h"
 
 namespace tandem {
 namespace {
 
-// Decoders give way to the threads that compute: the ring absorbs it, a late step would not.
+// Decoder threads have a lower priority than threads that compute: a late sample costs nothing
+// while other batches are ready, a late kernel delays the step.
 void become_decoder(int number) {
   pthread_setname_np(pthread_self(), fmt::format("decoder-{}", number).c_str());
   const auto thread = static_cast<id_t>(gettid());
@@ -60,7 +61,7 @@ struct Loader::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  // The batch behind the last one.
+  // The number after the last batch.
   static int64_t end_of(const LoaderOptions& options, int64_t size) {
     int64_t end = std::numeric_limits<int64_t>::max();
     if (options.batch_count >= 0) end = options.first_batch + options.batch_count;
@@ -91,7 +92,7 @@ struct Loader::State {
   std::vector<Slot> slots;
   std::deque<size_t> in_order;  // slots with a batch that is not yet delivered
   int64_t next_batch, end_batch;
-  Slot* current = nullptr;  // rows of this one are being handed out
+  Slot* current = nullptr;  // whose rows threads are taking
   int64_t next_row = 0;
   std::atomic<bool> stopping = false;
   BadSamples bad;
@@ -113,7 +114,7 @@ void Loader::State::reserve() {
 
 void Loader::State::start() {
   int count = options.threads;
-  if (count == 0) count = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / 2);
+  if (count == 0) count = std::max(1, processor_count() / 2);
   for (int i = 0; i < count; ++i) threads.emplace_back([this, i] { work(i); });
 }
 
@@ -191,7 +192,7 @@ void Loader::State::finish(Slot& slot) {
   ready.notify_all();
 }
 
-// Counted on delivery, so that the limits fall on the same batch whatever the threads do.
+// Counted on delivery, so that a limit is exceeded at the same batch whatever the threads do.
 void Loader::State::account(const Slot& slot) {
   std::vector<BadSample> damaged;
   for (const auto& [row, one] : slot.bad) damaged.push_back(one);

@@ -1,6 +1,6 @@
-// Prefetch: a ring of batches in pinned memory, filled by several threads, delivered in order. A
-// slow file delays one slot of the ring, not the step, as long as the ring is ahead. What a batch
-// holds is a pure function of its number: never of threads, devices or the ring's length.
+// Prefetch: a ring of batches in pinned memory, filled by several threads and delivered in order. A
+// slow file delays one slot of the ring, but no step while other batches are ready. The content of
+// a batch is a pure function of its number, whatever the threads, devices and slots are.
 #pragma once
 
 #include <chrono>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/shape.h"
+#include "core/data/bad_samples.h"
 #include "core/data/dataset.h"
 #include "core/data/targets.h"
 #include "include/tandem/observer.h"
@@ -18,8 +19,8 @@
 
 namespace tandem {
 
-// One batch in memory: tandem_step, then labels, then pixels, then what else the net is fed with,
-// each on a multiple of 64 bytes. All are floats; pixels may be bytes.
+// One batch in memory: tandem_step, then labels, pixels and the net's other inputs, each on a
+// multiple of 64 bytes. All are floats; pixels may be bytes.
 struct BatchLayout {
   int64_t rows = 0;
   Shape sample;
@@ -36,21 +37,19 @@ constexpr int ring_slots = 3;
 
 struct LoaderOptions {
   int64_t batch = 1;
-  int64_t first_batch = 0;   // where to begin: the step, on resume
+  int64_t first_batch = 0;   // after resuming: the next one
   int64_t batch_count = -1;  // how many; -1: endless
-  bool wrap = true;  // training: positions run on into the next epoch. False: the last batch may be
-                     // partial, and rows beyond the data have label -1
+  // Whether a batch may continue in the next epoch, for training. If not, the last batch may be
+  // partial; its other rows have the label -1.
+  bool wrap = true;
   bool shuffle = true;
   uint64_t seed = 1;
   int slots = ring_slots;
-  int threads = 0;                // 0: one for every two cores, at least 1
-  double bad_share_limit = 0.05;  // Error with the list when more of the samples seen (at least
-                                  // 200), or all of a batch, are damaged. 0: at the first; 1:
-                                  // never, for evaluation: then a batch may hold no sample at all
-  bool balanced = false;          // every epoch shows every class as often as the others: rare ones
-                                  // several times, others in part. Needs shuffle
-  TargetOptions targets;          // wanted: after all else, a weight for each class and row
-  PixelForm pixels = PixelForm::floats;     // bytes: nothing is mixed
+  int threads = 0;                          // 0: one for every two cores, at least 1
+  double bad_share_limit = 0.05;            // see BadSamples; 1 for evaluation
+  bool balanced = false;                    // see SampleOrder; needs shuffle
+  TargetOptions targets;                    // wanted: the last input is a weight for each class
+  PixelForm pixels = PixelForm::floats;     // bytes cannot be mixed
   int64_t timed_from = 0, timed_count = 0;  // batches for Loader::spans()
 };
 
@@ -63,16 +62,15 @@ struct LoadSpan {
 
 struct Batch {
   int64_t number = 0;
-  int64_t epoch = 0;    // of its first row
-  int64_t samples = 0;  // rows that hold one (label >= 0)
-  std::byte* memory =
-      nullptr;  // laid out as BatchLayout; the tandem_step is the caller's to fill in
+  int64_t epoch = 0;            // of its first row
+  int64_t samples = 0;          // rows that hold one (label >= 0)
+  std::byte* memory = nullptr;  // as in BatchLayout; the caller writes the tandem_step
   int slot = -1;
 };
 
 class Loader {
  public:
-  // Gives and takes back pinned memory (TANDEM_MEMORY_PINNED of the machine, or malloc in tests).
+  // For pinned memory (TANDEM_MEMORY_PINNED of the machine, or malloc in tests).
   struct Allocator {
     std::function<void*(int64_t)> allocate;
     std::function<void(void*)> free;
@@ -81,14 +79,14 @@ class Loader {
   Loader(const Dataset& dataset, const LoaderOptions& options, const Allocator& allocator);
   ~Loader();
 
-  // The next batch in order; waits until it is there. Throws what a decoder thread met (a batch
-  // whose samples are all damaged, too many damaged ones). Must not be called beyond batch_count.
+  // Waits for the next batch in order. Throws the Error of a decoder thread, or of BadSamples. Must
+  // not be called after batch_count batches.
   [[nodiscard]] Batch next();
-  // Gives the batch's slot back to the ring (when its copies are done).
+  // Returns the batch's slot to the ring, when its copies are done.
   void release(const Batch& batch);
 
   [[nodiscard]] const BatchLayout& layout() const;
-  [[nodiscard]] double waited_seconds() const;               // in next(), since the loader was made
+  [[nodiscard]] double waited_seconds() const;               // in next(), all calls together
   [[nodiscard]] std::vector<LoadSpan> spans() const;         // of the timed batches, so far
   [[nodiscard]] std::vector<BadSample> bad_samples() const;  // each once, by name
 
@@ -96,8 +94,5 @@ class Loader {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-// Mean of each channel over at most `limit` evenly spaced samples, as get() gives them.
-[[nodiscard]] std::vector<double> channel_means(const Dataset& dataset, int64_t limit);
 
 }  // namespace tandem

@@ -1,9 +1,9 @@
 #include "core/data/pack.h"
 
-#include <algorithm>
-#include <thread>
-
 #include "core/base/error.h"
+#include "core/base/parallel.h"
+#include "core/data/splits.h"
+#include "core/plugin/host.h"
 #include "core/plugin/registry.h"
 
 namespace tandem {
@@ -36,37 +36,6 @@ void check_options(const PackOptions& options) {
 
 }  // namespace
 
-std::vector<NamedSplit> open_splits(Registry& registry, const std::string& source,
-                                    const std::map<std::string, std::string>& parameters,
-                                    uint64_t seed, const Shape& shape) {
-  std::vector<NamedSplit> splits;
-  const auto open = [&](const std::string& split) {
-    DatasetOptions options;
-    options.source = source;
-    options.split = split;
-    options.phase = TANDEM_TEST;
-    options.seed = seed;
-    options.shape = shape;
-    options.parameters = parameters;
-    for (const char* name : {"mean", "scale", "resize", "color"}) options.parameters.erase(name);
-    if (!splits.empty()) options.class_names = splits[0].dataset->class_names();
-    return std::make_unique<Dataset>(registry, options);
-  };
-  splits.push_back({"train", open("train")});
-  const auto fraction = parameters.find("val_fraction");
-  const bool all_train = splits[0].dataset->split_is_drawn() && fraction != parameters.end() &&
-                         std::stod(fraction->second) == 0;
-  if (all_train) return splits;
-  splits.push_back({"val", open("val")});
-  auto test = open("test");
-  // Where there is none, data sets serve the validation samples.
-  const Dataset& val = *splits[1].dataset;
-  const bool same = test->size() == val.size() && test->sample_name(0) == val.sample_name(0) &&
-                    test->sample_name(test->size() - 1) == val.sample_name(val.size() - 1);
-  if (!same) splits.push_back({"test", std::move(test)});
-  return splits;
-}
-
 PackResult pack(Registry& registry, const PackOptions& options) {
   check_options(options);
   constexpr int64_t any_side = 8;  // nothing is resized to it
@@ -95,9 +64,7 @@ PackResult pack(Registry& registry, const PackOptions& options) {
   request.path = options.file.c_str();
   request.shorter_side = options.shorter_side;
   request.quality = options.quality;
-  request.threads = options.threads > 0
-                        ? options.threads
-                        : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  request.threads = options.threads > 0 ? options.threads : processor_count();
   request.seed = options.seed;
   request.progress = &on_progress;
   request.left_out = &on_left_out;

@@ -1,5 +1,5 @@
-// Writing a data set as one file, for data that are read many times: shrunk once, in a shuffled
-// order, with check sums. The data set's own plugin writes and reads it.
+// Writes a data set as one file, for data that are read many times: pictures are shrunk once and
+// stored in shuffled order with check sums. The data set's own plugin writes and reads the file.
 #pragma once
 
 #include <atomic>
@@ -17,31 +17,21 @@ struct PackOptions {
   std::string source, file;                                 // `file` must not exist
   std::map<std::string, std::string> parameters;            // of the data set
   int64_t shorter_side = 256;                               // 0: pictures stay as they are
-  int quality = 92;                                         // of the JPEGs that are written anew
+  int quality = 92;                                         // of the JPEGs that are encoded again
   uint64_t seed = 1;                                        // of split and order
   int threads = 0;                                          // 0: as many as there are cores
-  const std::atomic<bool>* stop = nullptr;                  // becomes true: nothing is left behind
+  const std::atomic<bool>* stop = nullptr;                  // becomes true: pack() writes no file
   std::function<void(int64_t done, int64_t all)> progress;  // may be empty
 };
 
 struct PackResult {
   std::string type;                                     // of the data set
-  std::vector<std::pair<std::string, int64_t>> splits;  // with how many samples were asked for
+  std::vector<std::pair<std::string, int64_t>> splits;  // with the samples of each
   std::vector<BadSample> left_out;                      // damaged
 };
 
-// Every split that the data set has. Throws Error for what cannot be read or written, and where the
-// data set has no such file.
+// Writes all splits of the data set. Error if something cannot be read or written, or if the data
+// set cannot be packed.
 PackResult pack(Registry& registry, const PackOptions& options);
-
-// The splits a source has, opened as they are stored: train, val, and test where it is one of its
-// own. `shape`: as in DatasetOptions. What a net would make of the pictures is left aside.
-struct NamedSplit {
-  std::string name;
-  std::unique_ptr<Dataset> dataset;
-};
-[[nodiscard]] std::vector<NamedSplit> open_splits(
-    Registry& registry, const std::string& source,
-    const std::map<std::string, std::string>& parameters, uint64_t seed, const Shape& shape);
 
 }  // namespace tandem

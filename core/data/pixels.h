@@ -1,5 +1,5 @@
-// How the images of a batch come to a net: as floats, or as bytes, a quarter of them, which become
-// floats where the net is. A run's choice is whether pixels are rounded to bytes; where they become
+// The form of the images in a batch: floats, or bytes that become floats on the devices and take a
+// quarter of the memory. A run chooses whether pixels are rounded to bytes; where they become
 // floats then changes no bit.
 #pragma once
 
@@ -13,11 +13,11 @@ namespace tandem {
 
 enum class PixelForm {
   floats,   // as the data set gives them
-  rounded,  // bytes, made floats as the batch is filled
-  bytes     // bytes in the batch, made floats on the devices
+  rounded,  // to bytes, converted to floats as the batch is filled
+  bytes     // in the batch, converted to floats on the devices
 };
 
-// What a byte becomes: (byte - means[channel]) * scale.
+// The value of a byte: (byte - means[channel]) * scale.
 struct PixelScale {
   std::array<float, 4> means{};
   float scale = 1;
@@ -29,9 +29,9 @@ struct PixelScale {
   return form == PixelForm::bytes ? 1 : 4;
 }
 
-// `shape` of all pictures together.
+// `shape`: of all pictures together.
 void to_floats(const uint8_t* pixels, const Shape& shape, const PixelScale& scale, float* target);
-// A picture of the bytes that come next to zeros: what a row without a sample holds.
+// Fills a row without a sample with the bytes whose values are nearest to zero.
 void fill_with_means(const Shape& shape, const PixelScale& scale, uint8_t* pixels);
 
 // --pixels: auto, bytes or floats. Error for another word.

@@ -1,16 +1,18 @@
+#include "core/data/sample_order.h"
+
 #include <algorithm>
 #include <array>
 #include <map>
 #include <mutex>
 #include <numeric>
 
+#include "core/base/error.h"
 #include "core/base/random.h"
-#include "core/data/dataset.h"
 
 namespace tandem {
 
-// A batch touches at most two epochs unless it is longer than one, and the ring is only a few
-// batches ahead: two permutations are enough.
+// A batch has samples of at most two epochs unless it is longer than one, and the loader is only a
+// few batches ahead: two permutations are enough.
 struct SampleOrder::Cache {
   struct Epoch {
     int64_t number = -1;
@@ -36,7 +38,7 @@ std::vector<int64_t> SampleOrder::balanced_epoch(int64_t number) const {
   std::vector<int64_t> indices;
   indices.reserve(static_cast<size_t>(size_));
   for (int64_t c = 0; c < classes; ++c) {
-    // What is left over goes to other classes in every epoch.
+    // In every epoch other classes have the remaining places.
     const bool more = (c + number) % classes < size_ % classes;
     int64_t places = size_ / classes + (more ? 1 : 0);
     std::vector<int64_t> samples = by_class_[static_cast<size_t>(c)];
@@ -79,20 +81,6 @@ uint64_t SampleOrder::sample_seed(int64_t position) const {
                 stream_of("sample seed") + static_cast<uint64_t>(epoch(position)));
   const uint64_t upper = random.bits();
   return upper << 32 | random.bits();
-}
-
-std::vector<int64_t> class_labels(const Dataset& dataset) {
-  std::vector<int64_t> labels;
-  labels.reserve(static_cast<size_t>(dataset.size()));
-  for (int64_t i = 0; i < dataset.size(); ++i) {
-    const std::optional<int64_t> label = dataset.label(i);
-    if (!label) {
-      throw error("data set '{}' cannot tell the classes of its samples without reading them",
-                  dataset.type_name());
-    }
-    labels.push_back(*label);
-  }
-  return labels;
 }
 
 }  // namespace tandem

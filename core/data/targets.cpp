@@ -30,7 +30,7 @@ double beta_draw(Random& random, double alpha) {
   return 1 / (1 + std::exp(b - a));
 }
 
-// Both become a mixture: the first `share` of a and the rest of b, the second the other way round.
+// a becomes share * a + (1 - share) * b, and b the reverse.
 void blend(float* a, float* b, int64_t count, float share) {
   const float other = 1 - share;
   for (int64_t i = 0; i < count; ++i) {
@@ -40,8 +40,8 @@ void blend(float* a, float* b, int64_t count, float share) {
   }
 }
 
-// Exchanges a box of about the share `1 - kept` of the picture, around any of its pixels; returns
-// what is really kept, since a box ends where the picture does.
+// Exchanges a box of about the share `1 - kept` of the picture around a random pixel. Returns the
+// share that is really kept, as the box is clipped to the picture.
 double exchange_box(const Shape& sample, double kept, Random& random, float* a, float* b) {
   const double side = std::sqrt(1 - kept);
   const auto range = [&](int64_t length) {

@@ -1,7 +1,6 @@
-// Labels as a weight for each class, and images of a batch mixed with each other: mixup (Zhang et
-// al., 2018) and CutMix (Yun et al., 2019). Rows 2k and 2k + 1 of a batch are mixed with each
-// other, both of them; how is a function of the seed given for the pair, never of threads or
-// devices.
+// Targets: a weight for each class in place of a label, and mixed images: mixup (Zhang et al.,
+// 2018) and CutMix (Yun et al., 2019). Rows 2k and 2k + 1 of a batch are mixed with each other. The
+// mixture is a function of the pair's seed, whatever the threads and devices are.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +11,11 @@
 namespace tandem {
 
 struct TargetOptions {
-  bool wanted = false;  // the net reads a weight for each class, beside the label
-  double mixup = 0;     // pairs are mixed with shares from Beta(mixup, mixup); 0: they are not
-  double cutmix = 0;  // pairs exchange a box, its share from Beta(cutmix, cutmix); 0: they do not.
-                      // Both: either for half of the pairs
-  std::vector<float> class_weights;  // what a sample of each class counts; empty: 1
+  bool wanted = false;  // the net reads a weight for each class, besides the label
+  // mixup: pairs are blended with shares from Beta(mixup, mixup). cutmix: pairs exchange a box with
+  // a share from Beta(cutmix, cutmix). 0: off. With both, each for half of the pairs.
+  double mixup = 0, cutmix = 0;
+  std::vector<float> class_weights;  // of a sample of each class; empty: 1
 
   [[nodiscard]] bool mixes() const { return mixup > 0 || cutmix > 0; }
   bool operator==(const TargetOptions&) const = default;
@@ -35,7 +34,8 @@ struct TargetRow {
 // From the label: its class's weight, zeros for the others; all zeros for a row without a sample.
 void write_target(const TargetOptions& options, int64_t classes, const TargetRow& row);
 
-// Two rows that hold samples, after write_target(). A row's label is the class of its larger part.
+// Mixes two rows with samples, after write_target(). The label of a row is the class of its larger
+// part.
 void mix_rows(const TargetOptions& options, const Shape& sample, int64_t classes, uint64_t seed,
               const TargetRow& a, const TargetRow& b);
 

@@ -1,33 +1,18 @@
 #include "core/device/machine.h"
 
+#include <optional>
 #include <utility>
 
-#include "core/plugin/registry.h"
+#include "core/plugin/host.h"
 
 namespace tandem {
 
 namespace {
 
-// A topology as the ABI has it; it refers to this object.
-struct RawTopology {
-  explicit RawTopology(const Topology& topology) {
-    for (const Topology::Channel& channel : topology.channels) {
-      bandwidths.push_back(channel.bandwidth);
-    }
-    for (const Topology::Path& path : topology.paths) {
-      latencies.push_back(path.latency);
-      begins.push_back(static_cast<uint32_t>(channels.size()));
-      channels.insert(channels.end(), path.channels.begin(), path.channels.end());
-    }
-    begins.push_back(static_cast<uint32_t>(channels.size()));
-    table = {sizeof table,      static_cast<uint32_t>(bandwidths.size()),
-             bandwidths.data(), latencies.data(),
-             begins.data(),     channels.data()};
-  }
-  std::vector<double> bandwidths, latencies;
-  std::vector<uint32_t> begins, channels;
-  tandem_topology table{};
-};
+void require_graphs(const Machine& machine) {
+  if (machine.captures_graphs()) return;
+  throw error("backend '{}' has no graphs of captured work", machine.kind());
+}
 
 }  // namespace
 
@@ -44,16 +29,22 @@ Machine::Machine(const tandem_backend& backend, const DeviceSpec& devices,
   raw.delay_seed = options.delay_seed;
   raw.delay_seconds = options.delay_seconds;
   raw.paced = options.paced ? 1 : 0;
-  std::unique_ptr<RawTopology> topology;
+  std::optional<TopologyTable> topology;
+  tandem_topology table{};
   if (options.topology != nullptr) {
     if (options.topology->device_count() != device_count_) {
       throw error("topology '{}' has {} devices, but '{}' asks for {}", options.topology->file,
                   options.topology->device_count(), to_string(devices), device_count_);
     }
-    topology = std::make_unique<RawTopology>(*options.topology);
-    raw.topology = &topology->table;
+    table = topology.emplace(*options.topology).raw();
+    raw.topology = &table;
   }
   check(backend_.open(&raw, &machine_), fmt::format("devices '{}'", to_string(devices)));
+}
+
+bool Machine::captures_graphs() const {
+  return backend_.begin_capture != nullptr && backend_.end_capture != nullptr &&
+         backend_.launch != nullptr && backend_.destroy_graph != nullptr;
 }
 
 Machine::~Machine() {
@@ -122,6 +113,13 @@ double Event::time() const {
   return seconds;
 }
 
+Graph::~Graph() {
+  if (graph_ != nullptr) machine_->backend().destroy_graph(graph_);
+}
+
+Graph::Graph(Graph&& other) noexcept
+    : machine_(other.machine_), graph_(std::exchange(other.graph_, nullptr)) {}
+
 Stream::Stream(const Machine& machine, int device, int priority, const std::string& name)
     : machine_(&machine), device_(device) {
   check(machine.backend().create_stream(machine.handle(), device, priority, name.c_str(), &stream_),
@@ -168,6 +166,24 @@ void Stream::wait(const Event& event) const {
 
 void Stream::record(const Event& event) const {
   check(machine_->backend().record(stream_, event.handle()), "recording an event");
+}
+
+void Stream::begin_capture() const {
+  require_graphs(*machine_);
+  check(machine_->backend().begin_capture(stream_), "beginning a capture");
+}
+
+Graph Stream::end_capture() const {
+  require_graphs(*machine_);
+  tandem_graph* graph = nullptr;
+  check(machine_->backend().end_capture(stream_, &graph), "a capture");
+  return {*machine_, graph};
+}
+
+void Stream::launch(const char* label, const Graph& graph) const {
+  require_graphs(*machine_);
+  check(machine_->backend().launch(stream_, label, graph.handle()),
+        fmt::format("graph '{}'", label == nullptr ? "" : label));
 }
 
 void Stream::synchronize() const {

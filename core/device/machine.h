@@ -9,43 +9,13 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/device/parse.h"
 #include "core/device/topology.h"
 #include "plugins/abi.h"
 
 namespace tandem {
 
 class Registry;
-class Graph;  // core/device/graph.h
-
-// "cpu", "cpu:4", "sim:16", "cuda:0,1": kind and how many or which. For cpu and sim ":N" is a
-// count, for cuda a list of ids. parse_devices() throws Error on anything else ("cpu:0", "gpu",
-// "cpu:x"), naming the kinds.
-constexpr int most_devices = 1024;  // of a machine
-struct DeviceSpec {
-  std::string kind = "cpu";
-  std::vector<int32_t> ordinals{0};
-  [[nodiscard]] int count() const { return static_cast<int>(ordinals.size()); }
-};
-[[nodiscard]] DeviceSpec parse_devices(const std::string& text,
-                                       const std::vector<std::string>& kinds);
-[[nodiscard]] std::string to_string(const DeviceSpec& spec);
-
-// "bandwidth=4GB/s,latency=10us" (units: B/s kB/s MB/s GB/s; s ms us ns) -> bytes per second,
-// seconds.
-struct LinkSpec {
-  double bandwidth = 0;
-  double latency = 0;
-};
-[[nodiscard]] LinkSpec parse_link(const std::string& text);
-
-// "4GB/s", "10us"; `where` begins the message of an Error: "link 'bandwidth=4'". At least 1kB/s, at
-// most a million GB/s, and at most a minute.
-[[nodiscard]] double parse_bandwidth(const std::string& value, const std::string& where);
-[[nodiscard]] double parse_latency(const std::string& value, const std::string& where);
-
-// "4MiB" -> bytes (units: B kB MB GB, KiB MiB GiB). Error, naming `option`, on anything else and on
-// less than one byte.
-[[nodiscard]] int64_t parse_size(const std::string& text, const std::string& option);
 
 struct MachineOptions {
   int threads = 0;  // cpu: cores to share; 0: all
@@ -67,7 +37,13 @@ class Machine {
   [[nodiscard]] tandem_machine* handle() const { return machine_; }
   [[nodiscard]] int device_count() const { return device_count_; }
   [[nodiscard]] std::string kind() const { return backend_.kind; }
+  // Whether its backend has one of these (TANDEM_VIRTUAL_TIME | ...).
+  [[nodiscard]] bool has(uint64_t capabilities) const {
+    return (backend_.capabilities & capabilities) != 0;
+  }
   [[nodiscard]] tandem_device_info device_info(int device) const;
+  // Whether begin_capture() works.
+  [[nodiscard]] bool captures_graphs() const;
   // Its destructor will leave the backend's machine open: for when a work on a stream never ends.
   void abandon() { abandoned_ = true; }
 
@@ -77,6 +53,13 @@ class Machine {
   int device_count_ = 0;
   bool abandoned_ = false;
 };
+
+// Whether samples should travel to its devices as bytes where the choice is free: these have memory
+// of their own to copy to, and make floats of bytes.
+[[nodiscard]] inline bool prefers_bytes(const tandem_backend& backend) {
+  return (backend.capabilities & (TANDEM_VIRTUAL_TIME | TANDEM_HOST_ADDRESSABLE)) == 0 &&
+         backend.convert_pixels != nullptr;
+}
 
 // Bytes on a device (or pinned on the host), freed with it.
 class Memory {
@@ -115,6 +98,24 @@ class Event {
  private:
   const Machine* machine_ = nullptr;
   tandem_event* event_ = nullptr;
+};
+
+// Works and copies that were captured from streams, issued again as one by Stream::launch. Freed
+// with it, which must be before its machine is closed and after its last launch is done.
+class Graph {
+ public:
+  ~Graph();
+  Graph(Graph&& other) noexcept;
+  Graph& operator=(Graph&&) = delete;
+
+  [[nodiscard]] tandem_graph* handle() const { return graph_; }
+
+ private:
+  friend class Stream;
+  Graph(const Machine& machine, tandem_graph* graph) : machine_(&machine), graph_(graph) {}
+
+  const Machine* machine_ = nullptr;
+  tandem_graph* graph_ = nullptr;
 };
 
 class Stream {

@@ -19,18 +19,18 @@ namespace tandem {
 namespace {
 
 std::string folder() {
-  const char* told = std::getenv("TMPDIR");
-  return told != nullptr && *told != '\0' ? told : "/var/tmp";
+  const char* given = std::getenv("TMPDIR");
+  return given != nullptr && *given != '\0' ? given : "/var/tmp";
 }
 
 [[noreturn]] void fail(int64_t bytes, int reason) {
   throw error(
-      "extended memory of {} in a file in folder '{}': {}; set TMPDIR to a folder that can be "
-      "written to and has the room",
+      "extended memory of {} in a file in folder '{}': {}; set TMPDIR to a writable folder "
+      "with enough space",
       human_bytes(bytes), folder(), std::strerror(reason));
 }
 
-// Nobody else can open it, and it goes with the last use.
+// No other process can open it, and it is deleted when it is closed and unmapped.
 int open_nameless(int64_t bytes) {
   const std::string pattern = folder() + "/tandem-XXXXXX";
   std::vector<char> name(pattern.begin(), pattern.end());
@@ -48,7 +48,7 @@ MappedFile::MappedFile(int64_t bytes) : bytes_(bytes) {
   int reason = 0;
   do {
     reason = posix_fallocate(file, 0, bytes);
-  } while (reason == EINTR);  // a signal, as of a timer, is no lack of room
+  } while (reason == EINTR);  // a signal, as from a timer, is no lack of space
   void* address = MAP_FAILED;
   if (reason == 0) {
     address =

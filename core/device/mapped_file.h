@@ -1,5 +1,5 @@
-// Memory in a file: more than there is beside the processor, and slower. The file has no name and
-// ends with the object; its room on the disk is taken at once, so that using it cannot fail later.
+// Memory in a file: larger and slower than main memory. The file has no name and is deleted with
+// the object. Its disk space is allocated at once, so that accesses cannot fail later.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@ namespace tandem {
 class MappedFile {
  public:
   MappedFile() = default;
-  // Zeros, in the folder that TMPDIR names, else /var/tmp. Error, with the folder and the bytes, if
-  // it cannot be made or has not the room.
+  // Zeros, in the folder of TMPDIR, else /var/tmp. Error, with the folder and the bytes, if the
+  // file cannot be created or there is not enough space.
   explicit MappedFile(int64_t bytes);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;

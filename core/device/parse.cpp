@@ -1,19 +1,16 @@
-// Devices and links as users write them.
+#include "core/device/parse.h"
+
 #include <algorithm>
 #include <charconv>
 #include <numeric>
 
+#include "core/base/error.h"
 #include "core/base/strings.h"
-#include "core/device/machine.h"
+#include "core/plugin/registry.h"
 
 namespace tandem {
 
 namespace {
-
-// Devices of these kinds are made, not found: a number says how many.
-bool is_counted(const std::string& kind) {
-  return kind != "cuda";
-}
 
 std::string joined(const std::vector<std::string>& words) {
   std::string result;
@@ -52,7 +49,7 @@ struct Unit {
   double factor;
 };
 
-// A number and its unit, nothing else; `example` shows how.
+// A number and its unit; `example` shows one.
 double parse_quantity(const std::string& where, const std::string& field, const std::string& value,
                       const std::vector<Unit>& units, const char* example) {
   double number = 0;
@@ -71,7 +68,14 @@ double parse_quantity(const std::string& where, const std::string& field, const 
 
 }  // namespace
 
-DeviceSpec parse_devices(const std::string& text, const std::vector<std::string>& kinds) {
+DeviceSpec parse_devices(const std::string& text, const Registry& registry) {
+  return parse_devices(text, registry.backends(), [&](const std::string& kind) {
+    return (registry.backend(kind).capabilities & TANDEM_COUNTED_DEVICES) != 0;
+  });
+}
+
+DeviceSpec parse_devices(const std::string& text, const std::vector<std::string>& kinds,
+                         const std::function<bool(const std::string&)>& is_counted) {
   const size_t colon = text.find(':');
   DeviceSpec spec;
   spec.kind = text.substr(0, colon);
@@ -79,22 +83,27 @@ DeviceSpec parse_devices(const std::string& text, const std::vector<std::string>
     throw error("devices '{}': unknown kind '{}'{}; known here: {}", text, spec.kind,
                 did_you_mean(spec.kind, kinds), joined(kinds));
   }
+  spec.is_counted = is_counted(spec.kind);
   if (colon == std::string::npos) return spec;
   const std::string which = text.substr(colon + 1);
-  spec.ordinals = is_counted(spec.kind) ? parse_count(text, spec.kind, which)
-                                        : parse_ids(text, spec.kind, which);
+  spec.ordinals =
+      spec.is_counted ? parse_count(text, spec.kind, which) : parse_ids(text, spec.kind, which);
   return spec;
 }
 
+std::string simulated_devices(int count) {
+  return fmt::format("{}:{}", simulator_kind, count);
+}
+
 std::string to_string(const DeviceSpec& spec) {
-  if (is_counted(spec.kind)) return fmt::format("{}:{}", spec.kind, spec.count());
+  if (spec.is_counted) return fmt::format("{}:{}", spec.kind, spec.count());
   return fmt::format("{}:{}", spec.kind, fmt::join(spec.ordinals, ","));
 }
 
 double parse_bandwidth(const std::string& value, const std::string& where) {
   static const std::vector<Unit> units{{"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}};
   const double bandwidth = parse_quantity(where, "bandwidth", value, units, "4GB/s");
-  // Beyond these a unit is wrong, and times would leave what a step's clock can count.
+  // Beyond these the unit is wrong, and times would overflow the clock of a step.
   constexpr double least = 1e3, most = 1e15;
   if (bandwidth <= 0) throw error("{}: bandwidth '{}' must be above 0", where, value);
   if (bandwidth < least || bandwidth > most) {

@@ -8,6 +8,7 @@
 
 #include <caffemodel.pb.h>
 #include "core/base/error.h"
+#include "core/base/files.h"
 
 namespace tandem {
 namespace {
@@ -115,18 +116,11 @@ void write_caffemodel(const fs::path& path, const Net& net, const std::vector<fl
     throw error("'{}' would have {} bytes: a .caffemodel holds at most {}; write .safetensors",
                 path.string(), message.ByteSizeLong(), most);
   }
-  const fs::path pending = path.string() + ".new";
-  std::ofstream file(pending, std::ios::binary | std::ios::trunc);
-  const bool written = file && message.SerializeToOstream(&file) && file.flush();
-  file.close();
-  std::error_code code;
-  if (written) fs::rename(pending, path, code);
-  if (!written || code) {
-    std::error_code ignored;
-    fs::remove(pending, ignored);
-    throw error("'{}' cannot be written{}", path.string(),
-                code ? ": " + code.message() : std::string(" (no such folder, or disk full?)"));
-  }
+  const std::string bytes = message.SerializeAsString();
+  OutputFile file(pending_file(path), path);
+  file.write(bytes.data(), bytes.size());
+  file.finish();
+  replace_file(pending_file(path), path);
 }
 
 }  // namespace tandem

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "core/model/layer_calls.h"
+#include "core/plugin/registry.h"
 
 namespace tandem {
 
@@ -35,13 +36,14 @@ bool sums_products(const Net& net, const Layer& layer) {
   });
 }
 
-// A kernel does not report whether it uses the flag; only those of NVIDIA GPUs do. Layers without
-// the flag are priced as float32.
-void allow_tf32(Net& net, const std::string& device_kind) {
-  if (device_kind != "cuda") {
+// A kernel does not report whether it uses the flag; only those of backends with the capability do.
+// Layers without the flag are priced as float32.
+void allow_tf32(Net& net, const Registry& registry, const std::string& device_kind) {
+  const std::vector<std::string> able = registry.backends_with(TANDEM_COMPUTES_TF32);
+  if (std::find(able.begin(), able.end(), device_kind) == able.end()) {
     throw error(
-        "precision tf32 needs the tensor cores of NVIDIA GPUs (--devices cuda:0): "
-        "use --precision float32 or bfloat16 here");
+        "precision tf32: {} devices do not support it{}: use --precision float32 or bfloat16 here",
+        device_kind, able.empty() ? "" : fmt::format(" (only {} do)", fmt::join(able, ", ")));
   }
   for (Layer& layer : net.layers) {
     layer.allows_tf32 = sums_products(net, layer);
@@ -60,7 +62,7 @@ int32_t wanted_dtype(const Net& net, const Layer& layer, size_t input, int32_t g
 void choose_dtypes(Draft& draft, const std::string& device_kind, int32_t precision) {
   if (precision == TANDEM_FLOAT32) return;
   Net& net = draft.net;
-  if (precision == tf32_precision) return allow_tf32(net, device_kind);
+  if (precision == tf32_precision) return allow_tf32(net, *draft.registry, device_kind);
   std::vector<bool> can_have;
   std::deque<int> chosen;
   for (size_t i = 0; i < net.layers.size(); ++i) {
@@ -73,13 +75,13 @@ void choose_dtypes(Draft& draft, const std::string& device_kind, int32_t precisi
     chosen.push_back(static_cast<int>(i));
   }
   if (chosen.empty()) {
+    std::vector<std::string> able;
+    if (precision == TANDEM_FLOAT16) able = draft.registry->backends_with(TANDEM_COMPUTES_FLOAT16);
     throw error(
         "net '{}': none of its layers with weights computes in {} on device kind '{}': use "
         "--precision float32{}",
         net.name, dtype_name(precision), device_kind,
-        precision == TANDEM_FLOAT16 && device_kind != "cuda"
-            ? ", or an NVIDIA GPU (--devices cuda:0)"
-            : "");
+        able.empty() ? "" : fmt::format(", or devices of kind {}", fmt::join(able, ", ")));
   }
   for (; !chosen.empty(); chosen.pop_front()) {
     for (const int next : neighbours(net, net.layer(chosen.front()))) {

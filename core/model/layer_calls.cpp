@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/plugin/host.h"
 #include "core/plugin/registry.h"
 
 namespace tandem {

@@ -41,6 +41,7 @@ class Registry;
 
 // The tandem_binding of a whole layer, with the data that it points to. `shapes`: of all tensors.
 struct LayerBinding {
+  LayerBinding() = default;
   LayerBinding(const Net& net, const Layer& layer, const std::vector<Shape>& shapes);
   LayerBinding(LayerBinding&&) = default;
   LayerBinding& operator=(LayerBinding&&) = default;

@@ -7,6 +7,7 @@
 #include "core/model/dtypes.h"
 #include "core/model/layer_calls.h"
 #include "core/model/results.h"
+#include "core/plugin/host.h"
 #include "core/plugin/registry.h"
 
 namespace tandem {

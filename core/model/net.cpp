@@ -26,7 +26,7 @@ bool Layer::may_take_gradient(size_t input) const {
 }
 
 std::vector<Shape> Net::shapes(int64_t rows) const {
-  if (rows < 1) throw error("net '{}': a share of {} rows is empty", name, rows);
+  if (rows < 1) throw error("net '{}': a batch of {} rows is empty", name, rows);
   std::vector<Shape> result(tensors.size());
   if (rows == batch) {  // as it was built; plans ask this for every task
     for (size_t i = 0; i < result.size(); ++i) result[i] = tensors[i].shape;

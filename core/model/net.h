@@ -10,6 +10,7 @@
 
 #include "core/base/attributes.h"
 #include "core/base/shape.h"
+#include "core/device/parse.h"
 #include "core/model/definition.h"
 #include "plugins/abi.h"
 
@@ -132,7 +133,7 @@ struct NetOptions {
   int64_t batch = 1;       // global
   Shape data{1, 3, 0, 0};  // of one sample (n ignored)
   // The kind of device whose kernels decide dtypes and layouts; "": float32 and NCHW throughout.
-  std::string device_kind = "cpu";
+  std::string device_kind = default_kind;
   // The dtype of activations and their gradients where kernels support it; or tf32_precision:
   // float32 whose products may round to TF32.
   int32_t precision = TANDEM_FLOAT32;

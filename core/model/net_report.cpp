@@ -1,29 +1,12 @@
 #include "core/model/net_report.h"
 
 #include "core/base/error.h"
+#include "core/base/strings.h"
 
 namespace tandem {
 namespace {
 
-const Tensor& tensor_of(const Net& net, int index) {
-  return net.tensor(index);
-}
-
-// A DOT string; its line breaks are written \n.
-std::string dot_string(const std::string& text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    if (c == '\n') {
-      result += "\\n";
-    } else {
-      result += c;
-    }
-  }
-  return result + "\"";
-}
-
-// The families of layers differ in colour.
+// Losses, metrics, layers with weights and others differ in colour.
 const char* colour(const Layer& layer) {
   if (layer.has(TANDEM_LOSS)) return "#f2b5b0";
   if (layer.has(TANDEM_METRIC)) return "#e6d9f2";
@@ -37,9 +20,9 @@ std::string edge_label(const Tensor& tensor) {
 
 std::string edges(const Net& net, const std::string& from, int tensor) {
   std::string text;
-  for (const int consumer : tensor_of(net, tensor).consumers) {
+  for (const int consumer : net.tensor(tensor).consumers) {
     text += fmt::format("  {} -> l{} [label=\"{}\"];\n", from, consumer,
-                        edge_label(tensor_of(net, tensor)));
+                        edge_label(net.tensor(tensor)));
   }
   return text;
 }
@@ -53,7 +36,7 @@ std::vector<LayerSummary> summarize(const Net& net) {
     LayerSummary row;
     row.layer = static_cast<int>(i);
     for (const int output : layer.outputs) {
-      const Tensor& tensor = tensor_of(net, output);
+      const Tensor& tensor = net.tensor(output);
       row.outputs.push_back(tensor.shape);
       if (tensor.alias_of < 0 && tensor.view_of < 0)
         row.output_bytes += element_count(tensor.shape) * dtype_bytes(tensor.dtype);
@@ -79,9 +62,9 @@ std::string to_dot(const Net& net) {
   std::string text = fmt::format(
       "digraph net {{\n  label={};\n  node [shape=box, style=\"rounded,filled\", fontname=sans];\n"
       "  edge [fontname=sans, fontsize=10];\n",
-      dot_string(net.name));
+      quote(net.name));
   for (const auto& [tensor, name] : {std::pair{net.data, "data"}, {net.label, "label"}}) {
-    if (tensor < 0 || tensor_of(net, tensor).consumers.empty()) continue;
+    if (tensor < 0 || net.tensor(tensor).consumers.empty()) continue;
     text += fmt::format("  {} [shape=oval, fillcolor=\"#ffffff\"];\n", name);
     text += edges(net, name, tensor);
   }
@@ -90,7 +73,7 @@ std::string to_dot(const Net& net) {
     std::string label = fmt::format("{}\n{}", layer.name, layer.type->name);
     if (row.weights > 0) label += fmt::format("\n{} weights", row.weights);
     if (layer.fused_into >= 0) label += "\n" + fusion_text(net, layer);
-    text += fmt::format("  l{} [label={}, fillcolor=\"{}\"];\n", row.layer, dot_string(label),
+    text += fmt::format("  l{} [label={}, fillcolor=\"{}\"];\n", row.layer, quote(label),
                         colour(layer));
     for (const int output : layer.outputs) {
       text += edges(net, fmt::format("l{}", row.layer), output);

@@ -1,4 +1,4 @@
-// A net for people: each layer with its shapes, weights and work, and the whole as a drawing.
+// Reports of a net for users: each layer with its shapes, weights and operations, and a drawing.
 #pragma once
 
 #include <string>
@@ -11,18 +11,17 @@ namespace tandem {
 struct LayerSummary {
   int layer = -1;              // in net.layers
   std::vector<Shape> outputs;  // at the net's batch
-  int64_t weights = 0;         // values this layer is the first to use, trained or not
+  int64_t weights = 0;         // values that this layer is the first to use, trained or not
   double forward_flops = 0;    // of the whole batch
   double backward_flops = 0;
-  int64_t output_bytes = 0;  // own memory of its outputs: nothing where it runs in place
+  int64_t output_bytes = 0;  // memory of its outputs; 0 where it runs in place
 };
 [[nodiscard]] std::vector<LayerSummary> summarize(const Net& net);
 
-// "fused into conv1": whose kernel does the layer's forward pass as it writes its output; "" if
-// none.
+// "fused into conv1", the layer whose kernel computes its forward pass; "" if it is not fused.
 [[nodiscard]] std::string fusion_text(const Net& net, const Layer& layer);
 
-// Layers as boxes, tensors as edges with their sizes. For `dot -Tsvg`.
+// Layers as boxes and tensors as edges with their sizes, for `dot -Tsvg`.
 [[nodiscard]] std::string to_dot(const Net& net);
 
 }  // namespace tandem

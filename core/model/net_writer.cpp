@@ -1,23 +1,12 @@
 #include "include/tandem/net.h"
 
 #include "core/base/error.h"
+#include "core/base/strings.h"
 #include "core/model/text_format.h"
 
 namespace tandem {
-namespace {
 
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result + "\"";
-}
-
-}  // namespace
-
-NetWriter::NetWriter(const std::string& name) : text_(fmt::format("name: {}\n", quoted(name))) {}
+NetWriter::NetWriter(const std::string& name) : text_(fmt::format("name: {}\n", quote(name))) {}
 
 NetWriter& NetWriter::data(int64_t size) {
   const std::string crop =
@@ -37,9 +26,9 @@ NetWriter& NetWriter::layer(const std::string& name, const std::string& type,
                             const std::vector<std::string>& inputs,
                             const std::vector<std::string>& outputs, const std::string& fields) {
   (void)parse_text_format(fields, fmt::format("fields of layer '{}'", name));
-  text_ += fmt::format("layer {{ name: {} type: {}", quoted(name), quoted(type));
-  for (const std::string& input : inputs) text_ += " bottom: " + quoted(input);
-  for (const std::string& output : outputs) text_ += " top: " + quoted(output);
+  text_ += fmt::format("layer {{ name: {} type: {}", quote(name), quote(type));
+  for (const std::string& input : inputs) text_ += " bottom: " + quote(input);
+  for (const std::string& output : outputs) text_ += " top: " + quote(output);
   text_ += " " + fields + " }\n";
   if (!outputs.empty()) last_ = outputs[0];
   return *this;

@@ -5,7 +5,6 @@
 
 #include "core/base/strings.h"
 #include "core/model/attributes_reader.h"
-#include "core/model/fields.h"
 #include "core/model/layer_calls.h"
 #include "core/model/results.h"
 #include "core/model/weight_arrays.h"

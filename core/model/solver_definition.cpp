@@ -14,7 +14,7 @@ using Solver = SolverDefinition;
 
 const std::string owner = "solver";
 
-// ---- Fields: what reads each of them, checked for itself, and writes it ------------------------
+// ---- Fields: the functions that read and check, and write, each of them -------------------------
 
 struct SolverField {
   const char* name;
@@ -277,7 +277,7 @@ class Checks {
     if (policy == "multistep") {
       require(!solver_.step_values.empty(), "stepvalue", "steps that drop it");
     }
-    if (drops) require(solver_.gamma > 0, "gamma", "above 0: what the rate is multiplied with");
+    if (drops) require(solver_.gamma > 0, "gamma", "above 0: the factor of each drop");
     if (policy == "inv" && solver_.gamma < 0) {
       throw error("solver: gamma is {}, but must be at least 0 with lr_policy 'inv'{}",
                   solver_.gamma, at("gamma"));

@@ -1,15 +1,15 @@
-#include <string>
+#include "core/plugin/host.h"
+
 #include <utility>
 #include <vector>
 
 #include "core/base/attributes.h"
-#include "core/plugin/registry.h"
 
 namespace tandem {
 
 namespace {
 
-// Per thread, as works fail on their streams' threads at the same time.
+// One for each thread, as works of several streams may fail at the same time.
 thread_local std::string last_reason;
 
 void explain(const char* text) {
@@ -49,19 +49,11 @@ tandem_status get_text(const tandem_attributes* handle, const char* name, const 
   return guarded([&] { *value = attributes_of(handle).text(name).c_str(); });
 }
 
-tandem_status get_integers(const tandem_attributes* handle, const char* name,
-                           const int64_t** values, uint32_t* count) {
+template <class Value, const std::vector<Value>& (Attributes::*get)(const std::string&) const>
+tandem_status get_list(const tandem_attributes* handle, const char* name, const Value** values,
+                       uint32_t* count) {
   return guarded([&] {
-    const std::vector<int64_t>& list = attributes_of(handle).integers(name);
-    *values = list.data();
-    *count = static_cast<uint32_t>(list.size());
-  });
-}
-
-tandem_status get_numbers(const tandem_attributes* handle, const char* name, const double** values,
-                          uint32_t* count) {
-  return guarded([&] {
-    const std::vector<double>& list = attributes_of(handle).numbers(name);
+    const std::vector<Value>& list = (attributes_of(handle).*get)(name);
     *values = list.data();
     *count = static_cast<uint32_t>(list.size());
   });
@@ -74,31 +66,32 @@ int32_t is_set(const tandem_attributes* handle, const char* name) {
 }
 
 const char* status_name(tandem_status status) {
-  switch (status) {
-    case TANDEM_INVALID:
-      return "invalid";
-    case TANDEM_UNSUPPORTED:
-      return "unsupported";
-    case TANDEM_OUT_OF_MEMORY:
-      return "out of memory";
-    case TANDEM_FAILED:
-      return "failed";
-    case TANDEM_SKIP:
-      return "damaged sample";
-    case TANDEM_TIMEOUT:
-      return "timed out";
-    default:
-      return "unknown status";
+  for (const auto& [known, name] :
+       {std::pair<tandem_status, const char*>{TANDEM_INVALID, "invalid"},
+        {TANDEM_UNSUPPORTED, "unsupported"},
+        {TANDEM_OUT_OF_MEMORY, "out of memory"},
+        {TANDEM_FAILED, "failed"},
+        {TANDEM_SKIP, "damaged sample"},
+        {TANDEM_TIMEOUT, "timed out"}}) {
+    if (status == known) return name;
   }
+  return "unknown status";
 }
 
 }  // namespace
 
 const tandem_host& host_table() {
-  static constexpr tandem_host table{TANDEM_ABI_MAJOR, TANDEM_ABI_MINOR, sizeof(tandem_host),
-                                     &explain,         &get_integer,     &get_number,
-                                     &get_text,        &get_integers,    &is_set,
-                                     &explained,       &get_numbers};
+  static constexpr tandem_host table{TANDEM_ABI_MAJOR,
+                                     TANDEM_ABI_MINOR,
+                                     sizeof(tandem_host),
+                                     &explain,
+                                     &get_integer,
+                                     &get_number,
+                                     &get_text,
+                                     &get_list<int64_t, &Attributes::integers>,
+                                     &is_set,
+                                     &explained,
+                                     &get_list<double, &Attributes::numbers>};
   return table;
 }
 
@@ -107,8 +100,7 @@ std::string take_reason() {
 }
 
 void check(tandem_status status, const std::string& what) {
-  // Taken even of a success: a reason that its call got over must not be blamed on the next
-  // failure.
+  // Also taken from a success: the next failure must not report the reason of an earlier call.
   const std::string reason = take_reason();
   if (status == TANDEM_OK) return;
   if (!reason.empty()) throw error("{}: {}", what, reason);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <regex>
 
+#include "core/plugin/host.h"
 #include "core/plugin/tables.h"
 
 namespace tandem {
@@ -44,7 +45,7 @@ const tandem_plugin* call_entry(tandem_plugin_entry_function entry) {
   const tandem_plugin* plugin = nullptr;
   try {
     plugin = entry(&host_table());
-  } catch (...) {  // what nothing but a broken plugin does; it must not take the program down
+  } catch (...) {  // only a broken plugin throws; it must not end the program
     throw error("its {} threw an exception; nothing may be thrown across the ABI",
                 TANDEM_ENTRY_SYMBOL);
   }
@@ -58,7 +59,7 @@ const tandem_plugin* call_entry(tandem_plugin_entry_function entry) {
 const tandem_plugin* open_plugin(tandem_plugin_entry_function entry,
                                  const std::string& default_name, ModuleReport& report) {
   const tandem_plugin* plugin = call_entry(entry);
-  // These two fields have their place for ever; of another major nothing else may be read.
+  // These two fields never move. Of another major version no other field may be read.
   report.abi_major = plugin->abi_major;
   report.abi_minor = plugin->abi_minor;
   if (plugin->abi_major != TANDEM_ABI_MAJOR) {

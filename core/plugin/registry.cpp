@@ -2,15 +2,20 @@
 
 #include <algorithm>
 
+#include "core/base/folders.h"
 #include "core/base/strings.h"
-#include "core/plugin/module.h"
 #include "core/plugin/program_plugins.h"
-#include "core/plugin/put_off.h"
 #include "core/plugin/tables.h"
 
 namespace tandem {
 
 namespace {
+
+namespace fs = std::filesystem;
+
+const std::string dataset_prefix = "tandem_dataset_";
+const std::string backend_prefix = "tandem_backend_";
+const std::string kernels_prefix = "tandem_kernels_";
 
 std::string layer_title(const std::string& name) {
   return fmt::format("layer type '{}'", name);
@@ -25,35 +30,68 @@ std::string dataset_title(const std::string& name) {
   return fmt::format("data set '{}'", name);
 }
 
-std::filesystem::path resolved(const std::filesystem::path& path) {
+fs::path resolved(const fs::path& path) {
   std::error_code failure;
-  const auto canonical = std::filesystem::weakly_canonical(path, failure);
+  const auto canonical = fs::weakly_canonical(path, failure);
   return failure ? path : canonical;
+}
+
+template <class Map>
+std::vector<std::string> keys(const Map& map) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : map) names.push_back(name);
+  return names;
+}
+
+void add_named(const std::string& prefix, const std::string& stem,
+               std::vector<std::string>& names) {
+  if (stem.starts_with(prefix)) names.push_back(stem.substr(prefix.size()));
+}
+
+std::vector<std::string> each_once(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
 }
 
 }  // namespace
 
+std::vector<fs::path> Registry::default_folders() {
+  std::vector<fs::path> folders;
+  const auto add = [&](const fs::path& folder) {
+    const auto path = fs::absolute(folder).lexically_normal();
+    if (std::find(folders.begin(), folders.end(), path) == folders.end()) folders.push_back(path);
+  };
+  for (const fs::path& folder : program_plugins().folders) add(folder);
+  for (const fs::path& folder : listed_folders("TANDEM_PLUGIN_PATH")) add(folder);
+  const fs::path program = program_folder(), library = library_folder();
+  if (!program.empty()) add(program / "../lib/tandem/plugins");
+  if (!library.empty()) add(library / "../lib/tandem/plugins");
+  if (!library.empty()) add(library / "tandem/plugins");
+  return folders;
+}
+
 Registry Registry::with_defaults() {
   Registry registry;
   for (const auto entry : program_plugins().entries) registry.load(entry);
-  for (const std::filesystem::path& folder : default_folders()) registry.scan(folder);
+  for (const fs::path& folder : default_folders()) registry.scan(folder);
   return registry;
 }
 
-void Registry::scan(const std::filesystem::path& folder) {
+void Registry::scan(const fs::path& folder) {
   std::error_code failure;
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, failure)) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder, failure)) {
     if (entry.path().extension() == ".so")
       files.push_back(resolved(folder) / entry.path().filename());
   }
   std::sort(files.begin(), files.end());
-  for (const std::filesystem::path& file : files) {
-    const std::filesystem::path* earlier = nullptr;
+  for (const fs::path& file : files) {
+    const fs::path* earlier = nullptr;
     for (const ModuleReport& module : modules_) {
       if (module.path.filename() == file.filename()) earlier = &module.path;
     }
-    for (const auto& [name, path] : put_off_) {
+    for (const auto& [name, path] : deferred_) {
       if (path.filename() == file.filename()) earlier = &path;
     }
     const std::string stem = file.stem().string();
@@ -65,15 +103,16 @@ void Registry::scan(const std::filesystem::path& folder) {
       report.reason =
           fmt::format("a module of the same file name comes first: {}", earlier->string());
       modules_.push_back(std::move(report));
-    } else if (is_put_off(stem)) {
-      put_off_[stem] = file;
+    } else if (stem.starts_with(dataset_prefix) || stem.starts_with(backend_prefix) ||
+               stem.starts_with(kernels_prefix)) {
+      deferred_[stem] = file;
     } else {
       load(file);
     }
   }
 }
 
-const ModuleReport& Registry::load(const std::filesystem::path& path) {
+const ModuleReport& Registry::load(const fs::path& path) {
   return load_module(path);
 }
 
@@ -81,9 +120,9 @@ const ModuleReport& Registry::load(tandem_plugin_entry_function entry) {
   return add({}, [&](ModuleReport& report) { return open_plugin(entry, "program", report); });
 }
 
-const ModuleReport& Registry::load_module(const std::filesystem::path& path) const {
+const ModuleReport& Registry::load_module(const fs::path& path) const {
   ModuleReport report;
-  report.path = std::filesystem::absolute(path);
+  report.path = fs::absolute(path);
   return add(std::move(report), [](ModuleReport& r) { return open_module(r.path, r); });
 }
 
@@ -100,13 +139,13 @@ const ModuleReport& Registry::add(
 
 namespace {
 
-// One kind of table of one module: accepted by name, checked against what is registered, and only
-// then, when all of the module is in order, made known.
+// The tables of one kind that a module offers: accepted, checked against the registered names and,
+// when the whole module is correct, registered.
 template <class Name, class T>
-class Batch {
+class Offers {
  public:
   template <class NameOf>
-  Batch(const T* const* tables, uint32_t count, Keeper& keeper, NameOf name_of) {
+  Offers(const T* const* tables, uint32_t count, Keeper& keeper, NameOf name_of) {
     if (count > 0 && tables == nullptr) throw Error("one of its lists of tables is NULL");
     for (uint32_t i = 0; i < count; ++i) {
       const T* table = accept(tables[i], keeper);
@@ -114,11 +153,10 @@ class Batch {
     }
   }
 
-  // Throws for a name that is taken, and remembers the conflict.
+  // Throws for a name that is taken, and records the conflict.
   template <class Map, class Title>
   void check(const Map& known, Title title, const std::vector<ModuleReport>& modules,
-             const std::filesystem::path& path,
-             std::map<std::string, std::string>& conflicts) const {
+             const fs::path& path, std::map<std::string, std::string>& conflicts) const {
     std::map<Name, int> uses;
     for (const auto& [name, table] : items_) {
       if (++uses[name] > 1) throw error("it registers the {} twice", title(name));
@@ -157,16 +195,16 @@ class Batch {
 void Registry::register_tables(const tandem_plugin& plugin, ModuleReport& report) const {
   using Text = std::string;
   Keeper keeper;
-  const Batch<Text, tandem_layer_type> layers(plugin.layer_types, plugin.layer_type_count, keeper,
-                                              [](const auto& t) { return Text(t.name); });
-  const Batch<KernelName, tandem_kernel> kernels(
+  const Offers<Text, tandem_layer_type> layers(plugin.layer_types, plugin.layer_type_count, keeper,
+                                               [](const auto& t) { return Text(t.name); });
+  const Offers<KernelName, tandem_kernel> kernels(
       plugin.kernels, plugin.kernel_count, keeper,
       [](const auto& t) { return KernelName(t.layer_type, t.device_kind); });
-  const Batch<Text, tandem_backend> backends(plugin.backends, plugin.backend_count, keeper,
-                                             [](const auto& t) { return Text(t.kind); });
-  const Batch<Text, tandem_dataset_type> datasets(plugin.dataset_types, plugin.dataset_type_count,
-                                                  keeper,
-                                                  [](const auto& t) { return Text(t.name); });
+  const Offers<Text, tandem_backend> backends(plugin.backends, plugin.backend_count, keeper,
+                                              [](const auto& t) { return Text(t.kind); });
+  const Offers<Text, tandem_dataset_type> datasets(plugin.dataset_types, plugin.dataset_type_count,
+                                                   keeper,
+                                                   [](const auto& t) { return Text(t.name); });
   layers.check(layer_types_, layer_title, modules_, report.path, conflicts_);
   kernels.check(kernels_, kernel_title, modules_, report.path, conflicts_);
   backends.check(backends_, backend_title, modules_, report.path, conflicts_);
@@ -214,7 +252,7 @@ const tandem_layer_type& Registry::layer_type(const std::string& name) const {
 const tandem_kernel& Registry::kernel(const std::string& layer_type,
                                       const std::string& device_kind) const {
   const KernelName name(layer_type, device_kind);
-  load_put_off_beginning(kernels_prefix + device_kind + "_");
+  load_deferred_with(kernels_prefix + device_kind + "_");
   refuse_conflict(kernel_title(name));
   const auto found = kernels_.find(name);
   if (found != kernels_.end()) return *found->second.item;
@@ -228,32 +266,87 @@ const tandem_kernel& Registry::kernel(const std::string& layer_type,
               device_kind, others, failures());
 }
 
-const tandem_backend& Registry::backend(const std::string& kind) const {
-  load_put_off(backend_prefix + kind);
-  refuse_conflict(backend_title(kind));
-  const auto found = backends_.find(kind);
-  if (found != backends_.end()) return *found->second.item;
-  refuse_failed(backend_prefix + kind, backend_title(kind));
-  const std::vector<std::string> known = backends();
-  throw error("unknown device kind '{}'{}; known: {}{}", kind, did_you_mean(kind, known),
+template <class T>
+const T& Registry::find_deferred(const std::map<std::string, Entry<T>>& entries,
+                                 const std::string& name, const std::string& prefix,
+                                 const std::string& title, const char* what,
+                                 std::vector<std::string> (Registry::*names)() const) const {
+  load_deferred(prefix + name);
+  refuse_conflict(title);
+  const auto found = entries.find(name);
+  if (found != entries.end()) return *found->second.item;
+  for (const ModuleReport& module : modules_) {
+    if (module.loaded || module.shadowed || module.path.stem() != prefix + name) continue;
+    throw error("{} is not loaded: {}: {}", title, module.path.string(), module.reason);
+  }
+  const std::vector<std::string> known = (this->*names)();
+  throw error("unknown {} '{}'{}; known: {}{}", what, name, did_you_mean(name, known),
               known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")), failures());
+}
+
+const tandem_backend& Registry::backend(const std::string& kind) const {
+  return find_deferred(backends_, kind, backend_prefix, backend_title(kind), "device kind",
+                       &Registry::backends);
+}
+
+std::vector<std::string> Registry::backends_with(uint64_t capability) const {
+  std::vector<std::string> result;
+  for (const std::string& kind : backends()) {
+    try {
+      if ((backend(kind).capabilities & capability) != 0) result.push_back(kind);
+    } catch (const Error&) {
+      continue;  // whoever asks for this backend gets the reason
+    }
+  }
+  return result;
 }
 
 const tandem_dataset_type& Registry::dataset(const std::string& name) {
-  load_put_off(dataset_prefix + name);
-  refuse_conflict(dataset_title(name));
-  const auto found = datasets_.find(name);
-  if (found != datasets_.end()) return *found->second.item;
-  refuse_failed(dataset_prefix + name, dataset_title(name));
-  const std::vector<std::string> known = datasets();
-  throw error("unknown data set '{}'{}; known: {}{}", name, did_you_mean(name, known),
-              known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")), failures());
+  return find_deferred(datasets_, name, dataset_prefix, dataset_title(name), "data set",
+                       &Registry::datasets);
 }
 
 std::vector<std::string> Registry::layer_types() const {
-  std::vector<std::string> names;
-  for (const auto& [name, type] : layer_types_) names.push_back(name);
-  return names;
+  return keys(layer_types_);
+}
+
+void Registry::load_deferred(const std::string& stem) const {
+  const auto found = deferred_.find(stem);
+  if (found == deferred_.end()) return;
+  const fs::path path = found->second;
+  deferred_.erase(found);
+  load_module(path);
+}
+
+void Registry::load_deferred_with(const std::string& prefix) const {
+  for (;;) {
+    const auto first = deferred_.lower_bound(prefix);
+    if (first == deferred_.end() || !first->first.starts_with(prefix)) return;
+    load_deferred(std::string(first->first));
+  }
+}
+
+void Registry::load_all() {
+  load_deferred_with("");
+}
+
+void Registry::load_kernels() {
+  load_deferred_with(kernels_prefix);
+}
+
+std::vector<std::string> Registry::backends() const {
+  std::vector<std::string> names = keys(backends_);
+  for (const auto& [stem, path] : deferred_) add_named(backend_prefix, stem, names);
+  for (const ModuleReport& module : modules_) {
+    if (!module.loaded) add_named(backend_prefix, module.path.stem().string(), names);
+  }
+  return each_once(std::move(names));
+}
+
+std::vector<std::string> Registry::datasets() const {
+  std::vector<std::string> names = keys(datasets_);
+  for (const auto& [stem, path] : deferred_) add_named(dataset_prefix, stem, names);
+  return each_once(std::move(names));
 }
 
 }  // namespace tandem

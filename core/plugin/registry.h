@@ -1,7 +1,10 @@
-// What the loaded plugins offer, by name. A module that fails to load is a report with its path and
-// reason, and an error only when what it holds is asked for; two modules that register one name are
-// an error that names both. Modules are never unloaded. What a module's file name tells is loaded
-// when it is first asked for, so that a program needs no library that it does not use:
+// The layer types, kernels, backends and data sets of the loaded plugins, by name. A module that
+// fails to load becomes a report with its path and reason, and an Error only when its content is
+// requested. Two modules that register one name are an Error that names both. Modules are never
+// unloaded.
+//
+// Modules whose file name tells their content are deferred, that is loaded when it is first
+// requested, so that a program needs no library that it does not use:
 //   tandem_dataset_NAME.so       data set NAME
 //   tandem_backend_KIND.so       the backend of devices KIND
 //   tandem_kernels_KIND_*.so     kernels of layers on devices KIND
@@ -15,21 +18,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/error.h"
+#include "core/plugin/module.h"
 #include "plugins/abi.h"
 
 namespace tandem {
-
-struct ModuleReport {
-  std::filesystem::path path;
-  std::string name, version;             // empty if it did not load
-  int32_t abi_major = 0, abi_minor = 0;  // what it was built for; 0.0: it did not come to say
-  bool loaded = false;
-  bool shadowed = false;  // left out: a module of the same file name lies in an earlier folder
-  std::string reason;     // why it is not loaded, and the fix
-  std::vector<std::string>
-      offers;  // "layer Convolution", "kernel Convolution/cpu", "backend cpu", ...
-};
 
 class Registry {
  public:
@@ -41,21 +33,21 @@ class Registry {
   // Loads the program's own plugins (program_plugins.h) and scans the default folders.
   [[nodiscard]] static Registry with_defaults();
 
-  // Loads every *.so of a folder, in order of file name, but what is put off; a missing folder is
-  // no error. A file met before is passed over; one with the name of a file in an earlier folder is
+  // Loads every *.so of a folder that is not deferred, in order of file name; a missing folder is
+  // no error. A file already known is ignored; one with the name of a file in an earlier folder is
   // reported as shadowed.
   void scan(const std::filesystem::path& folder);
-  // Loads one module; a failure becomes a report (and is returned; valid until the next load).
+  // Loads one module. The report, also of a failure, is valid until the next load.
   const ModuleReport& load(const std::filesystem::path& path);
-  // The same of a plugin that is linked into the program; its report has no path.
+  // Loads a plugin that is linked into the program; its report has no path.
   const ModuleReport& load(tandem_plugin_entry_function entry);
-  // Loads what was put off (`tandem plugins` shows everything), or the kernels among it.
+  // Loads all deferred modules (`tandem plugins` shows everything), or those of kernels.
   void load_all();
   void load_kernels();
 
   // Each throws Error for an unknown name, with near names and the modules that failed to load, and
-  // for a name that two modules register, naming both. Not to be called by several threads at once:
-  // they may load what was put off.
+  // for a name that two modules register, naming both. Each may load a deferred module, so two
+  // threads must not call them at the same time.
   [[nodiscard]] const tandem_layer_type& layer_type(const std::string& name) const;
   [[nodiscard]] const tandem_kernel& kernel(const std::string& layer_type,
                                             const std::string& device_kind) const;
@@ -65,9 +57,11 @@ class Registry {
   // Null if it is unknown; throws Error only for a name that two modules register.
   [[nodiscard]] const tandem_layer_type* find_layer_type(const std::string& name) const;
   [[nodiscard]] std::vector<std::string> layer_types() const;
-  // Loaded, put off, and those whose module did not load.
+  // Loaded, deferred, and those whose module did not load.
   [[nodiscard]] std::vector<std::string> backends() const;
-  [[nodiscard]] std::vector<std::string> datasets() const;  // loaded and put off
+  // The backends that load and have this capability (TANDEM_COMPUTES_TF32, ...).
+  [[nodiscard]] std::vector<std::string> backends_with(uint64_t capability) const;
+  [[nodiscard]] std::vector<std::string> datasets() const;  // loaded and deferred
   [[nodiscard]] const std::vector<ModuleReport>& modules() const { return modules_; }
 
  private:
@@ -82,33 +76,28 @@ class Registry {
   const ModuleReport& add(ModuleReport report,
                           const std::function<const tandem_plugin*(ModuleReport&)>& open) const;
   void register_tables(const tandem_plugin& plugin, ModuleReport& report) const;
-  // Those whose file name, without ".so", is `name`, or begins with it.
-  void load_put_off(const std::string& name) const;
-  void load_put_off_beginning(const std::string& prefix) const;
-  // Throws if the module of that file name did not load: "<title> is not loaded: <path>: <reason>".
-  void refuse_failed(const std::string& file_stem, const std::string& title) const;
+  // Load deferred modules whose file name, without ".so", is `stem`, or begins with `prefix`.
+  void load_deferred(const std::string& stem) const;
+  void load_deferred_with(const std::string& prefix) const;
+  // The table of that name, after loading its deferred module. `what`: its kind, for the Error.
+  template <class T>
+  const T& find_deferred(const std::map<std::string, Entry<T>>& entries, const std::string& name,
+                         const std::string& prefix, const std::string& title, const char* what,
+                         std::vector<std::string> (Registry::*names)() const) const;
   // Throws if two modules register `what` ("layer type 'ReLU'").
   void refuse_conflict(const std::string& what) const;
   // "; not loaded: <path>: <reason>; ..." or "".
   [[nodiscard]] std::string failures() const;
 
-  // Mutable: who asks for what was put off sees no difference to its having been loaded before.
+  // Mutable: loading a deferred module does not change what the registry offers.
   mutable std::vector<ModuleReport> modules_;
   mutable std::map<std::string, Entry<tandem_layer_type>> layer_types_;
   mutable std::map<KernelName, Entry<tandem_kernel>> kernels_;
   mutable std::map<std::string, Entry<tandem_backend>> backends_;
   mutable std::map<std::string, Entry<tandem_dataset_type>> datasets_;
-  mutable std::map<std::string, std::filesystem::path> put_off_;  // by file name without ".so"
-  mutable std::map<std::string, std::string> conflicts_;      // what -> the error that names both
+  mutable std::map<std::string, std::filesystem::path> deferred_;  // by file name without ".so"
+  mutable std::map<std::string, std::string> conflicts_;      // title -> the error that names both
   mutable std::vector<std::shared_ptr<const void>> widened_;  // our copies of older, smaller tables
 };
-
-// The table handed to every plugin, and the reason the last failing call on this thread gave ("" if
-// none; taking it clears it).
-[[nodiscard]] const tandem_host& host_table();
-[[nodiscard]] std::string take_reason();
-
-// Throws Error("<what>: <reason>") unless status is TANDEM_OK.
-void check(tandem_status status, const std::string& what);
 
 }  // namespace tandem

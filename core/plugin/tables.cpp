@@ -24,8 +24,13 @@ const T* widen(const T* table, Keeper& keeper) {
 
 void require(bool present, const std::string& owner, const char* field) {
   if (present) return;
-  throw error("{} has no '{}', which plugin ABI {} demands: set it, and rebuild the plugin", owner,
+  throw error("{} has no '{}', which plugin ABI {} requires: set it, and rebuild the plugin", owner,
               field, TANDEM_ABI_MAJOR);
+}
+
+void require_all(const std::string& owner,
+                 std::initializer_list<std::pair<bool, const char*>> fields) {
+  for (const auto& [present, field] : fields) require(present, owner, field);
 }
 
 std::string require_name(const char* name, const char* what) {
@@ -56,13 +61,13 @@ const tandem_parameter* accept_parameter(const tandem_parameter* parameter,
         "Tandem",
         owner, parameter->name, parameter->type, TANDEM_ABI_MAJOR, TANDEM_ABI_MINOR);
   }
-  // A default that its own range refuses is found now, and not in somebody's training.
+  // Finds a default outside its own range now, and not in a training.
   (void)default_attribute(*parameter, fmt::format("{} (default value)", owner));
   return parameter;
 }
 
-// Declared parameters of a layer type or a data set; `table` is replaced by a copy if one of them
-// was smaller than ours.
+// Accepts the declared parameters of a layer type or a data set. Replaces `table` by a copy if one
+// of them was smaller than ours.
 template <class T>
 void accept_parameters(const T*& table, const std::string& owner, Keeper& keeper) {
   if (table->parameter_count == 0) return;
@@ -89,10 +94,10 @@ void accept_parameters(const T*& table, const std::string& owner, Keeper& keeper
 const tandem_layer_type* accept(const tandem_layer_type* table, Keeper& keeper) {
   const tandem_layer_type* type = widen(table, keeper);
   const std::string owner = require_name(type->name, "layer type");
-  require(type->help != nullptr, owner, "help");
-  require(type->shapes != nullptr, owner, "shapes");
-  require(type->weights != nullptr, owner, "weights");
-  require(type->cost != nullptr, owner, "cost");
+  require_all(owner, {{type->help != nullptr, "help"},
+                      {type->shapes != nullptr, "shapes"},
+                      {type->weights != nullptr, "weights"},
+                      {type->cost != nullptr, "cost"}});
   accept_parameters(type, owner, keeper);
   return type;
 }
@@ -100,54 +105,51 @@ const tandem_layer_type* accept(const tandem_layer_type* table, Keeper& keeper) 
 const tandem_kernel* accept(const tandem_kernel* table, Keeper& keeper) {
   const tandem_kernel* kernel = widen(table, keeper);
   const std::string owner = require_name(kernel->layer_type, "kernel for layer type");
-  require(kernel->device_kind != nullptr, owner, "device_kind");
-  require(kernel->prepare != nullptr, owner, "prepare");
-  require(kernel->release != nullptr, owner, "release");
-  require(kernel->forward != nullptr, owner, "forward");
+  require_all(owner, {{kernel->device_kind != nullptr, "device_kind"},
+                      {kernel->prepare != nullptr, "prepare"},
+                      {kernel->release != nullptr, "release"},
+                      {kernel->forward != nullptr, "forward"}});
   return kernel;
 }
 
 const tandem_backend* accept(const tandem_backend* table, Keeper& keeper) {
   const tandem_backend* backend = widen(table, keeper);
   const std::string owner = require_name(backend->kind, "backend");
-  require(backend->help != nullptr, owner, "help");
-  const std::pair<bool, const char*> functions[] = {
-      {backend->count, "count"},
-      {backend->describe, "describe"},
-      {backend->open, "open"},
-      {backend->close, "close"},
-      {backend->device_info, "device_info"},
-      {backend->allocate, "allocate"},
-      {backend->free, "free"},
-      {backend->create_stream, "create_stream"},
-      {backend->destroy_stream, "destroy_stream"},
-      {backend->create_event, "create_event"},
-      {backend->destroy_event, "destroy_event"},
-      {backend->submit, "submit"},
-      {backend->copy, "copy"},
-      {backend->wait, "wait"},
-      {backend->record, "record"},
-      {backend->synchronize, "synchronize"},
-      {backend->event_time, "event_time"},
-      {backend->fill, "fill"},
-      {backend->add, "add"},
-      {backend->update, "update"},
-      {backend->check_finite, "check_finite"},
-  };
-  for (const auto& [present, field] : functions) require(present, owner, field);
+  require_all(owner, {{backend->help != nullptr, "help"},
+                      {backend->count != nullptr, "count"},
+                      {backend->describe != nullptr, "describe"},
+                      {backend->open != nullptr, "open"},
+                      {backend->close != nullptr, "close"},
+                      {backend->device_info != nullptr, "device_info"},
+                      {backend->allocate != nullptr, "allocate"},
+                      {backend->free != nullptr, "free"},
+                      {backend->create_stream != nullptr, "create_stream"},
+                      {backend->destroy_stream != nullptr, "destroy_stream"},
+                      {backend->create_event != nullptr, "create_event"},
+                      {backend->destroy_event != nullptr, "destroy_event"},
+                      {backend->submit != nullptr, "submit"},
+                      {backend->copy != nullptr, "copy"},
+                      {backend->wait != nullptr, "wait"},
+                      {backend->record != nullptr, "record"},
+                      {backend->synchronize != nullptr, "synchronize"},
+                      {backend->event_time != nullptr, "event_time"},
+                      {backend->fill != nullptr, "fill"},
+                      {backend->add != nullptr, "add"},
+                      {backend->update != nullptr, "update"},
+                      {backend->check_finite != nullptr, "check_finite"}});
   return backend;
 }
 
 const tandem_dataset_type* accept(const tandem_dataset_type* table, Keeper& keeper) {
   const tandem_dataset_type* dataset = widen(table, keeper);
   const std::string owner = require_name(dataset->name, "data set");
-  require(dataset->help != nullptr, owner, "help");
-  require(dataset->open != nullptr, owner, "open");
-  require(dataset->close != nullptr, owner, "close");
-  require(dataset->class_name != nullptr, owner, "class_name");
-  require(dataset->sample_name != nullptr, owner, "sample_name");
-  require(dataset->notes != nullptr, owner, "notes");
-  require(dataset->get != nullptr, owner, "get");
+  require_all(owner, {{dataset->help != nullptr, "help"},
+                      {dataset->open != nullptr, "open"},
+                      {dataset->close != nullptr, "close"},
+                      {dataset->class_name != nullptr, "class_name"},
+                      {dataset->sample_name != nullptr, "sample_name"},
+                      {dataset->notes != nullptr, "notes"},
+                      {dataset->get != nullptr, "get"}});
   accept_parameters(dataset, owner, keeper);
   return dataset;
 }

@@ -1,6 +1,6 @@
-// A plugin's tables as this Tandem's structs, whichever minor ABI the plugin was built for: fields
-// beyond a table's struct_size read as NULL or zero, and what the ABI demands is there. Larger
-// tables of a newer minor are used as they are; their extra fields are never looked at.
+// A plugin's tables as the structs of this Tandem, whichever minor ABI the plugin was built for.
+// Fields beyond a table's struct_size are NULL or zero. Larger tables of a newer minor are used as
+// they are; their extra fields are not read.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +20,11 @@ template <class T>
   return result;
 }
 
-// Where the copies of smaller tables are kept alive.
+// Owns the copies of smaller tables.
 using Keeper = std::vector<std::shared_ptr<const void>>;
 
-// Each returns the plugin's own table, or a copy held by `keeper`. Each throws Error naming the
-// table and the field if something the ABI demands is missing or senseless.
+// Each returns the plugin's own table, or a copy that `keeper` owns. Error with the table and the
+// field if a field that the ABI requires is missing or makes no sense.
 [[nodiscard]] const tandem_layer_type* accept(const tandem_layer_type* table, Keeper& keeper);
 [[nodiscard]] const tandem_kernel* accept(const tandem_kernel* table, Keeper& keeper);
 [[nodiscard]] const tandem_backend* accept(const tandem_backend* table, Keeper& keeper);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/strings.h"
 #include "core/train/safetensors.h"
 
@@ -16,9 +17,6 @@ fs::path weights_file(const fs::path& folder, const std::string& name) {
 }
 fs::path state_file(const fs::path& folder, const std::string& name) {
   return folder / (name + ".state.safetensors");
-}
-fs::path pending(const fs::path& file) {
-  return file.string() + ".new";
 }
 
 std::string text_of(const std::vector<int64_t>& shape) {
@@ -52,12 +50,12 @@ int64_t step_of(const std::map<std::string, std::string>& metadata) {
 void repair(const fs::path& folder, const std::string& name) {
   const fs::path weights = weights_file(folder, name), state = state_file(folder, name);
   std::error_code code;
-  if (!fs::exists(state, code) || !fs::exists(pending(weights), code)) return;
+  if (!fs::exists(state, code) || !fs::exists(pending_file(weights), code)) return;
   try {
     const int64_t wanted = step_of(read_safetensors_metadata(state));
-    if (wanted < 0 || step_of(read_safetensors_metadata(pending(weights))) != wanted) return;
+    if (wanted < 0 || step_of(read_safetensors_metadata(pending_file(weights))) != wanted) return;
     if (fs::exists(weights, code) && step_of(read_safetensors_metadata(weights)) == wanted) return;
-    replace_file(pending(weights), weights);
+    replace_file(pending_file(weights), weights);
   } catch (const Error&) {
     // A leftover that cannot be read does not prevent reading the checkpoint, whose own errors its
     // reader reports.
@@ -114,15 +112,15 @@ void write_checkpoint(const fs::path& folder, const std::string& name, const Net
       "{}",
       net.weight_floats ? checkpoint.state.size() / static_cast<size_t>(net.weight_floats) : 0);
   try {
-    write_safetensors_plain(pending(weights), arrays_of(net, checkpoint.weights, ""), metadata);
-    write_safetensors_plain(pending(state), arrays_of(net, checkpoint.state, ".state"), metadata);
+    write_safetensors_plain(pending_file(weights), arrays_of(net, checkpoint.weights, ""), metadata);
+    write_safetensors_plain(pending_file(state), arrays_of(net, checkpoint.state, ".state"), metadata);
   } catch (const Error&) {
     std::error_code code;
-    fs::remove(pending(weights), code);
+    fs::remove(pending_file(weights), code);
     throw;
   }
-  replace_file(pending(state), state);
-  replace_file(pending(weights), weights);
+  replace_file(pending_file(state), state);
+  replace_file(pending_file(weights), weights);
 }
 
 Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, const Net& net,
@@ -163,7 +161,7 @@ bool has_checkpoint(const fs::path& folder, const std::string& name) {
   // A kill between the first checkpoint's two renames leaves its weights pending beside their
   // state.
   return fs::exists(weights_file(folder, name), code) ||
-         (fs::exists(pending(weights_file(folder, name)), code) &&
+         (fs::exists(pending_file(weights_file(folder, name)), code) &&
           fs::exists(state_file(folder, name), code));
 }
 

@@ -14,7 +14,7 @@ void measure_costs(Registry& registry, const NetDefinition& definition, SessionO
   SessionOptions plain = options;
   plain.strategy = "sequential";
   plain.strategy_options = {};
-  plain.rule.batches = 1;
+  plain.rule.micro_batches = 1;
   plain.testing = false;
   plain.executor.trace = true;
   plain.executor.graphs = GraphUse::off;
@@ -37,15 +37,17 @@ bool is_auto(const SessionOptions& options) {
 
 std::string choose_strategy(Registry& registry, const NetDefinition& definition,
                             SessionOptions& options) {
-  const DeviceSpec devices = parse_devices(options.devices, registry.backends());
+  const DeviceSpec devices = parse_devices(options.devices, registry);
   SessionOptions priced = options;
   const bool is_measured = options.costs && !options.costs->empty();
-  if (!is_measured && devices.kind != "sim") measure_costs(registry, definition, priced);
+  const tandem_backend& backend = registry.backend(devices.kind);
+  const bool computes = (backend.capabilities & TANDEM_VIRTUAL_TIME) == 0;
+  if (!is_measured && computes) measure_costs(registry, definition, priced);
   PriceOptions how;
   {
-    const Machine machine(registry.backend(devices.kind), devices, MachineOptions{});
+    const Machine machine(backend, devices, MachineOptions{});
     how.available_bytes = machine.device_info(0).available_bytes;
-    how.is_shared_memory = devices.kind == "cpu";
+    how.is_shared_memory = machine.has(TANDEM_HOST_ADDRESSABLE);
     if (!priced.costs) priced.costs.emplace(roofline_of(machine));
   }
   const PriceList list = price_strategies(registry, definition, priced, how);

@@ -13,9 +13,8 @@ MachineOptions machine_options(const DeviceOptions& options) {
   if (!options.link.empty()) machine.link = parse_link(options.link);
   if (!options.topology.empty()) {
     if (!options.link.empty()) {
-      throw error(
-          "--link {} and --topology {}: both define the speed of links; give one of them",
-          options.link, options.topology);
+      throw error("--link {} and --topology {}: both define the speed of links; give one of them",
+                  options.link, options.topology);
     }
     machine.topology = std::make_shared<Topology>(read_topology(options.topology));
   }

@@ -87,7 +87,7 @@ std::string first_not_finite(Registry& registry, const NetDefinition& definition
   runtime.reserve(plan, memory, inputs.loading.batch);
   Executor executor(plan, memory, net, runtime, &kernels, &costs, UpdateRule{}, ExecutorOptions{});
   runtime.write_persistent(buffers::weights, 0, weights.data(),
-                           static_cast<int64_t>(weights.size() * 4));
+                           static_cast<int64_t>(weights.size()) * buffers::float_bytes);
 
   LoaderOptions loading = inputs.loading;
   loading.first_batch = inputs.number;

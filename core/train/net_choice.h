@@ -9,8 +9,8 @@
 namespace tandem {
 
 struct NetChoice {
-  std::string net = "alexnet";  // a model's name or a prototxt file
-  std::string text;             // instead of `net`: prototxt
+  std::string net = "alexnet";               // a model's name or a prototxt file
+  std::string text;                          // instead of `net`: prototxt
   int64_t batch = 0, classes = 0, size = 0;  // 0: the net's
   NetState state;
 

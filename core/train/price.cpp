@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/shape.h"
 #include "core/base/strings.h"
+#include "core/schedule/cost/bounds.h"
 #include "core/schedule/strategies/strategies.h"
 
 namespace tandem {
@@ -30,7 +31,7 @@ std::string prepare_kernels(Registry& registry, const DeviceSpec& devices, const
   try {
     const Kernels kernels(plan, net, registry, runtime);
   } catch (const Unsupported& refused) {
-    if (devices.kind != "cpu") throw;
+    if (!machine.has(TANDEM_HOST_ADDRESSABLE)) throw;
     plan.buffers = unwritten;
     return refused.what();
   }
@@ -92,16 +93,16 @@ class Pricer {
         kernel_devices_(how.kernel_devices.value_or(
             kernel_devices(registry, options.devices, options.precision))),
         kernels_(registry, kernel_devices_) {
-    list_.devices = parse_devices(options.devices, registry.backends()).count();
+    list_.devices = parse_devices(options.devices, registry).count();
     list_.batch = options.batch;
-    options_.devices = fmt::format("sim:{}", list_.devices);
+    options_.devices = simulated_devices(list_.devices);
     options_.kernels = kernel_devices_.kind;
     options_.testing = false;
     options_.machine.paced = false;
     options_.machine.delay_seed = 0;
     options_.executor.trace = true;
     options_.executor.graphs = GraphUse::off;
-    options_.rule.batches = 1;  // so that every step has an update
+    options_.rule.micro_batches = 1;  // so that every step has an update
   }
 
   PriceList list() {
@@ -127,7 +128,7 @@ class Pricer {
  private:
   void price_one_device() {
     SessionOptions alone = options_;
-    alone.devices = "sim:1";
+    alone.devices = simulated_devices(1);
     alone.strategy = "layerwise";  // every update as soon as it can be
     alone.strategy_options = {};
     alone.strategies = &built_in_strategies();
@@ -206,10 +207,17 @@ int64_t most_memory(const Price& price) {
 }  // namespace
 
 DeviceSpec kernel_devices(const Registry& registry, const std::string& devices, int32_t precision) {
-  DeviceSpec spec = parse_devices(devices, registry.backends());
-  if (spec.kind != "sim") return spec;
-  spec.kind = precision == tf32_precision || precision == TANDEM_FLOAT16 ? "cuda" : "cpu";
-  if (spec.kind == "cuda") spec.ordinals.clear();
+  DeviceSpec spec = parse_devices(devices, registry);
+  if ((registry.backend(spec.kind).capabilities & TANDEM_VIRTUAL_TIME) == 0) return spec;
+  spec.kind = default_kind;
+  const uint64_t needed = precision == tf32_precision   ? TANDEM_COMPUTES_TF32
+                          : precision == TANDEM_FLOAT16 ? TANDEM_COMPUTES_FLOAT16
+                                                        : 0;
+  if (needed == 0) return spec;
+  if (const std::vector<std::string> able = registry.backends_with(needed); !able.empty()) {
+    spec.kind = able.front();
+    spec.ordinals.clear();
+  }
   return spec;
 }
 
@@ -269,10 +277,10 @@ LinkSpec link_of(const Plan& plan, const std::vector<TraceEvent>& events) {
   double bytes = 0, seconds = 0, least = -1;
   for (const TraceEvent& event : events) {
     const Task& task = plan.tasks[size_t(event.task)];
-    const auto* copy = std::get_if<CopyWork>(&task.work);
-    if (copy == nullptr || task.streams.size() < 2) continue;
+    const CopyWork* transfer = transfer_of(task);
+    if (transfer == nullptr) continue;
     int64_t sum = 0;
-    for (const CopySegment& segment : copy->segments) sum += plan.bytes(segment.source);
+    for (const CopySegment& segment : transfer->segments) sum += plan.bytes(segment.source);
     if (sum >= large) {
       bytes += static_cast<double>(sum);
       seconds += event.end - event.start;

@@ -14,7 +14,7 @@ namespace tandem {
 
 struct PriceOptions {
   int64_t available_bytes = 0;               // of one device; 0: not known, everything fits
-  bool is_shared_memory = false;             // the devices share them (cpu)
+  bool is_shared_memory = false;             // the devices share them
   int64_t batch_per_device = 0;              // what one device alone takes; 0: the whole batch
   std::optional<DeviceSpec> kernel_devices;  // else kernel_devices() of the session's
   int steps = 6;
@@ -47,9 +47,9 @@ struct PriceList {
   std::string kernels_refusal;                  // memory_on()'s
 };
 
-// Whose kernels a session of simulated devices stands for: `devices` themselves, or, if they are
-// sim's, as many of the cpu. Those of precisions that only GPUs have are cuda's, without ordinals
-// where none are at hand. Errors: parse_devices()'s.
+// The devices whose kernels a session of simulated devices stands for: `devices` themselves, or, if
+// these are simulated, as many of the default kind. For a precision that only other kinds compute
+// in, it is the first of them, without ordinals, as none may be at hand. Errors: parse_devices()'s.
 [[nodiscard]] DeviceSpec kernel_devices(const Registry& registry, const std::string& devices,
                                         int32_t precision);
 // The memory of a plan, with what its kernels keep beside tensors if there are devices to ask.

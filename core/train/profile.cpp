@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/schedule/cost/bounds.h"
 #include "core/schedule/report/report.h"
 #include "core/schedule/report/svg.h"
@@ -69,7 +70,7 @@ struct Profiler::State {
     options.testing = false;
     options.rule.momentum = 0.9F;
     options.rule.weight_decay = 0.0005F;
-    devices = parse_devices(given.devices, registry.backends()).count();
+    devices = parse_devices(given.devices, registry).count();
     if (given.paced.empty()) return;
     options.machine.paced = true;
     options.costs = CostTable::read(given.paced, Roofline{}, given.precision);
@@ -106,8 +107,7 @@ void Profiler::require(const std::string& strategy, const StrategyOptions& strat
   how.batch = options.batch;
   how.data = options.data;
   how.precision = options.precision;
-  how.device_kind = parse_devices(options.devices, state_->registry.backends()).kind;
-  if (how.device_kind == "sim") how.device_kind = "cpu";
+  how.device_kind = kernel_devices(state_->registry, options.devices, options.precision).kind;
   const Net net = build_net(state_->net, state_->registry, how);
   const CostTable costs = options.costs.value_or(CostTable());
   StrategyInputs inputs;

@@ -6,8 +6,8 @@
 #include <chrono>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/strings.h"
-#include "core/train/safetensors.h"
 
 namespace tandem {
 namespace {

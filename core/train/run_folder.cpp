@@ -10,8 +10,8 @@
 #include <sstream>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/model/text_format.h"
-#include "core/train/safetensors.h"
 
 namespace tandem {
 namespace {

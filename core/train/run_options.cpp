@@ -50,12 +50,12 @@ void measure_costs(Registry& registry, const TrainSetup& setup, SessionOptions& 
   const Strategy& strategy = options.strategies->at(options.strategy);
   if (!strategy.wants_measured_costs) return;
   if (!strategy.wants_measured_costs(options.strategy_options)) return;
-  if (parse_devices(options.devices, registry.backends()).count() < 2) return;
+  if (parse_devices(options.devices, registry).count() < 2) return;
   constexpr int warm_up = 1, steps = 2;
   const bool testing = options.testing;
   const ExecutorOptions executor = options.executor;
-  const int batches = options.rule.batches;
-  options.rule.batches = 1;  // so that every measured step has an update
+  const int batches = options.rule.micro_batches;
+  options.rule.micro_batches = 1;  // so that every measured step has an update
   options.testing = false;
   options.executor.trace = true;
   options.executor.graphs = GraphUse::off;
@@ -68,7 +68,7 @@ void measure_costs(Registry& registry, const TrainSetup& setup, SessionOptions& 
     options.machine.topology = session.options().machine.topology;
   }
   options.testing = testing;
-  options.rule.batches = batches;
+  options.rule.micro_batches = batches;
   options.executor = executor;
 }
 

@@ -1,62 +1,17 @@
 #include "core/train/safetensors.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 
 namespace tandem {
 namespace {
 
 using nlohmann::json;
-
-// A file being written: every failing call becomes an Error, after which the file is gone. Devices
-// and pipes (/dev/stdout) can be written, too; they stay.
-class OutputFile {
- public:
-  explicit OutputFile(const std::filesystem::path& path) : path_(path) {
-    descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (descriptor_ < 0) fail("cannot be created");
-    struct stat status {};
-    is_plain_ = ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
-  }
-  ~OutputFile() {
-    if (descriptor_ < 0) return;
-    ::close(descriptor_);
-    if (is_plain_) ::unlink(path_.c_str());
-  }
-  void write(const void* data, size_t bytes) {
-    const char* at = static_cast<const char*>(data);
-    while (bytes > 0) {
-      const ssize_t written = ::write(descriptor_, at, bytes);
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) fail("cannot be written");
-      at += written;
-      bytes -= static_cast<size_t>(written);
-    }
-  }
-  void finish() {
-    if (is_plain_ && ::fsync(descriptor_) != 0) fail("cannot be written");
-    const int closed = ::close(descriptor_);
-    descriptor_ = -1;
-    if (closed != 0) fail("cannot be written");
-  }
-
- private:
-  [[noreturn]] void fail(const char* what) {
-    const int reason = errno;
-    throw error("file '{}' {}: {}", path_.string(), what, std::strerror(reason));
-  }
-  std::filesystem::path path_;
-  int descriptor_ = -1;
-  bool is_plain_ = true;
-};
 
 constexpr uint64_t header_limit = 100'000'000;
 
@@ -136,7 +91,7 @@ SafetensorsFile::Array read_array(std::ifstream& stream, const Header& header,
   }
   if (count * sizeof(float) != end - begin) {
     damaged(path, fmt::format("array '{}' has {} bytes, its shape needs {}", name, end - begin,
-                              count * 4));
+                              count * sizeof(float)));
   }
   array.values.resize(count);
   stream.seekg(static_cast<std::streamoff>(header.data_begin + begin));
@@ -144,10 +99,6 @@ SafetensorsFile::Array read_array(std::ifstream& stream, const Header& header,
               static_cast<std::streamsize>(end - begin));
   if (!stream) damaged(path, fmt::format("array '{}' cannot be read", name));
   return array;
-}
-
-std::filesystem::path beside(const std::filesystem::path& path) {
-  return path.string() + ".new";
 }
 
 }  // namespace
@@ -180,8 +131,8 @@ void write_safetensors_plain(const std::filesystem::path& path,
 
 void write_safetensors(const std::filesystem::path& path, const std::vector<NamedArray>& arrays,
                        const std::map<std::string, std::string>& metadata) {
-  write_safetensors_plain(beside(path), arrays, metadata);
-  replace_file(beside(path), path);
+  write_safetensors_plain(pending_file(path), arrays, metadata);
+  replace_file(pending_file(path), path);
 }
 
 SafetensorsFile read_safetensors(const std::filesystem::path& path) {
@@ -198,29 +149,6 @@ SafetensorsFile read_safetensors(const std::filesystem::path& path) {
 std::map<std::string, std::string> read_safetensors_metadata(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);
   return metadata_of(read_header(stream, path), path);
-}
-
-void replace_file(const std::filesystem::path& source, const std::filesystem::path& target) {
-  std::error_code code;
-  std::filesystem::rename(source, target, code);
-  if (code) throw error("file '{}' cannot be replaced: {}", target.string(), code.message());
-  const std::string folder = target.has_parent_path() ? target.parent_path().string() : ".";
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor >= 0) {
-    ::fsync(descriptor);
-    ::close(descriptor);
-  }
-}
-
-void write_text_file(const std::filesystem::path& path, const std::string& text) {
-  std::error_code ignored;
-  const auto kind = std::filesystem::status(path, ignored).type();
-  const bool plain =
-      kind == std::filesystem::file_type::regular || kind == std::filesystem::file_type::not_found;
-  OutputFile file(plain ? beside(path) : path);
-  file.write(text.data(), text.size());
-  file.finish();
-  if (plain) replace_file(beside(path), path);
 }
 
 }  // namespace tandem

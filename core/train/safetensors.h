@@ -40,9 +40,4 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
 [[nodiscard]] std::map<std::string, std::string> read_safetensors_metadata(
     const std::filesystem::path& path);
 
-// Renames a synced file over `target` and syncs the folder.
-void replace_file(const std::filesystem::path& source, const std::filesystem::path& target);
-// A whole small text file, atomically.
-void write_text_file(const std::filesystem::path& path, const std::string& text);
-
 }  // namespace tandem

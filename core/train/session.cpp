@@ -5,6 +5,7 @@
 #include "core/base/strings.h"
 #include "core/device/find_topology.h"
 #include "core/model/initial_weights.h"
+#include "core/plugin/host.h"
 #include "core/schedule/plan/buffers.h"
 #include "core/schedule/strategies/fastest_variant.h"
 #include "core/schedule/strategies/testing_plan.h"
@@ -45,7 +46,8 @@ const float* Phase::predictions(int64_t step) const {
 }
 
 void require_computing(const Registry& registry, const std::string& devices) {
-  if (parse_devices(devices, registry.backends()).kind != "sim") return;
+  const std::string kind = parse_devices(devices, registry).kind;
+  if ((registry.backend(kind).capabilities & TANDEM_VIRTUAL_TIME) == 0) return;
   throw error(
       "devices '{}' simulate time and compute nothing: use cpu here, and sim with 'tandem plan'",
       devices);
@@ -63,7 +65,7 @@ Roofline roofline_of(const Machine& machine) {
 
 Session::Session(Registry& registry, const NetDefinition& definition, const SessionOptions& options)
     : registry_(registry), options_(options) {
-  const DeviceSpec devices = parse_devices(options_.devices, registry.backends());
+  const DeviceSpec devices = parse_devices(options_.devices, registry);
   machine_ = std::make_unique<Machine>(registry.backend(devices.kind), devices, options_.machine);
   runtime_ = std::make_unique<Runtime>(*machine_);
   const LinkSpec& link = options_.machine.link;
@@ -94,12 +96,12 @@ Session::~Session() {
 }
 
 void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t which) {
-  const bool computes = machine_->kind() != "sim";
+  const bool computes = !machine_->has(TANDEM_VIRTUAL_TIME);
   NetOptions net_options;
   net_options.phase = which;
   net_options.batch = options_.batch;
   net_options.data = options_.data;
-  const std::string simulated = options_.kernels.empty() ? "cpu" : options_.kernels;
+  const std::string simulated = options_.kernels.empty() ? default_kind : options_.kernels;
   net_options.device_kind = computes ? machine_->kind() : simulated;
   net_options.precision = options_.precision;
   net_options.loss_scale = options_.loss_scale;
@@ -114,7 +116,7 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   inputs.solver_states = options_.rule.states;
   inputs.needs_norms = options_.rule.needs_norms();
   inputs.clips_gradients = options_.rule.clip > 0;
-  inputs.micro_batches_per_step = options_.rule.batches;
+  inputs.micro_batches_per_step = options_.rule.micro_batches;
   inputs.options = options_.strategy_options;
   inputs.weights_at = training_.plan.weights_at;
   phase.pixels = which == TANDEM_TRAIN ? options_.training_pixels : options_.testing_pixels;
@@ -183,14 +185,15 @@ std::string Session::memory_forecast() const {
 void Session::set_weights(const std::vector<float>& values) {
   for (int device = 0; device < machine_->device_count(); ++device) {
     runtime_->write_persistent(buffers::weights, device, values.data(),
-                               static_cast<int64_t>(values.size() * 4));
+                               static_cast<int64_t>(values.size()) * buffers::float_bytes);
   }
 }
 
 void Session::set_initial_weights(uint64_t seed) {
   draw_weights(net(), seed, [this](int64_t first, const float* values, int64_t count) {
     for (int device = 0; device < machine_->device_count(); ++device) {
-      runtime_->write_persistent(buffers::weights, device, values, count * 4, first * 4);
+      runtime_->write_persistent(buffers::weights, device, values, count * buffers::float_bytes,
+                                 first * buffers::float_bytes);
     }
   });
 }

@@ -20,8 +20,9 @@
 namespace tandem {
 
 struct SessionOptions {
-  std::string devices = "cpu";
-  // Sim only: the kind of device whose kernels the net is made for; "": cpu.
+  std::string devices = default_kind;
+  // Simulated devices only: the kind of device whose kernels the net is made for; "": the default
+  // kind.
   std::string kernels;
   std::string strategy = "two_phase";
   StrategyOptions strategy_options;

@@ -109,12 +109,10 @@ void require_bytes(const Dataset& dataset, const std::string& source, const Trai
               source, dataset.why_no_bytes());
 }
 
-// GPUs wait for copies, which are four times as long with floats; the cpu needs no copy.
+// Devices with memory of their own wait for copies, which are four times as long with floats.
 bool are_worth_bytes(const Registry& registry, const TrainSetup& setup) {
-  const DeviceSpec devices = parse_devices(setup.record.options.devices, registry.backends());
-  if (devices.kind != "cuda" || registry.backend(devices.kind).convert_pixels == nullptr) {
-    return false;
-  }
+  const DeviceSpec devices = parse_devices(setup.record.options.devices, registry);
+  if (!prefers_bytes(registry.backend(devices.kind))) return false;
   const bool validates = setup.validation_data != nullptr;
   return setup.training_data->has_bytes() && !target_options(setup).mixes() &&
          (!validates || setup.validation_data->has_bytes());
@@ -223,7 +221,7 @@ void resolve_amount(TrainSetup& setup, const TrainOptions& options) {
     chosen.display = setup.solver.display > 0 ? setup.solver.display : default_display;
   if (chosen.test_interval == 0) chosen.test_interval = setup.solver.test_interval;
   if (chosen.snapshot == 0) chosen.snapshot = setup.solver.snapshot;
-  if (chosen.devices.empty()) chosen.devices = "cpu";
+  if (chosen.devices.empty()) chosen.devices = default_kind;
   if (chosen.precision.empty()) chosen.precision = dtype_name(TANDEM_FLOAT32);
   require_loss_scale_of(chosen.precision, chosen.loss_scale);
   if (chosen.strategy.empty()) chosen.strategy = "two_phase";

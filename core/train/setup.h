@@ -51,9 +51,9 @@ struct TrainSetup {
 void open_datasets(Registry& registry, TrainSetup& setup);
 // Batch, steps, epochs and precision, where neither the user nor the run's record gives them.
 void resolve_amount(TrainSetup& setup, const TrainOptions& options);
-// Replaces the record's --pixels "" and auto: bytes on cuda devices where the data have bytes and
-// nothing is mixed, else floats. `options` are the user's. Throws Error where bytes are requested
-// and the data have none.
+// Replaces the record's --pixels "" and auto: bytes where the devices prefer them, the data have
+// bytes and nothing is mixed, else floats. `options` are the user's. Throws Error where bytes are
+// requested and the data have none.
 void resolve_pixels(const Registry& registry, TrainSetup& setup, const TrainOptions& options);
 // Throws Error for a loss scale that is out of range, or given for a precision that has none.
 void require_loss_scale_of(const std::string& precision, std::optional<double> loss_scale);

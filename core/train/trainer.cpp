@@ -3,12 +3,12 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "core/data/split_list.h"
+#include "core/base/files.h"
+#include "core/data/splits.h"
 #include "core/model/initial_weights.h"
 #include "core/train/pretrained.h"
 #include "core/train/resume.h"
 #include "core/train/run_options.h"
-#include "core/train/safetensors.h"
 #include "core/train/training_run.h"
 
 namespace tandem {

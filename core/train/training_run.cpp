@@ -4,13 +4,13 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/strings.h"
 #include "core/model/learning_rate.h"
 #include "core/model/loss_scale.h"
 #include "core/model/solver_definition.h"
 #include "core/train/diagnose.h"
 #include "core/train/evaluate.h"
-#include "core/train/safetensors.h"
 
 namespace tandem {
 namespace {

@@ -34,14 +34,14 @@ std::vector<fs::directory_entry> entries_of(const fs::path& folder) {
   return entries;
 }
 
-// Walks what lies below one class folder.
+// Walks one class folder and its subfolders.
 class Walk {
  public:
   explicit Walk(const fs::path& root) : prefix_((root / "").string().size()) {}
 
   void folder(const fs::path& path, ClassFolder& found) {
     struct stat status {};
-    // A folder met before, by a link or a second link: its images are already there.
+    // A folder that was reached before, by a link, is not read twice.
     if (::stat(path.c_str(), &status) != 0 ||
         !seen_.insert({status.st_dev, status.st_ino}).second) {
       return;
@@ -65,6 +65,18 @@ class Walk {
   size_t prefix_;  // characters of the root and its slash
   std::set<Identity> seen_;
 };
+
+void check_folder(const fs::path& root) {
+  std::error_code failure;
+  const fs::file_status status = fs::status(root, failure);
+  if (status.type() == fs::file_type::not_found) throw sdk::invalid("there is no such folder");
+  if (status.type() == fs::file_type::none) {
+    throw sdk::invalid("the folder cannot be read: ", failure.message());
+  }
+  if (status.type() != fs::file_type::directory) {
+    throw sdk::invalid("is a file, not a folder; ", expected_layout);
+  }
+}
 
 }  // namespace
 
@@ -111,6 +123,34 @@ std::string text_of(const std::map<std::string, int64_t>& other_files) {
     text += sdk::text(text.empty() ? "" : ", ", count, " ", extension);
   }
   return text;
+}
+
+Layout find_layout(const fs::path& root) {
+  check_folder(root);
+  const Entries entries = read_entries(root);
+  Layout layout;
+  size_t splits = 0;
+  const auto take = [&](const char* name, fs::path& place) {
+    const auto& folders = entries.folders;
+    if (std::find(folders.begin(), folders.end(), name) == folders.end()) return;
+    ++splits;
+    if (place.empty()) place = root / name;
+  };
+  take("train", layout.train);
+  take("val", layout.val);
+  take("valid", layout.val);
+  take("validation", layout.val);
+  take("test", layout.test);
+  // A class may be called "train" or "test": the folders are splits only if there are two of them,
+  // or nothing else.
+  const bool alone = splits == entries.folders.size();
+  if (!layout.train.empty()) {
+    layout.separate = splits > 1 || (alone && !read_entries(layout.train).folders.empty());
+  } else {
+    layout.separate = splits > 0 && alone;
+  }
+  if (!layout.separate) return {root, {}, {}, false};
+  return layout;
 }
 
 }  // namespace tandem::image_folder

@@ -2,22 +2,256 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <set>
+#include <unordered_map>
 
-#include "datasets/image_folder/list_lookup.h"
+#include "datasets/image_folder/list_file.h"
+#include "datasets/picture/classes.h"
 #include "datasets/picture/names.h"
 
 namespace tandem::image_folder {
+namespace {
+
+using picture::as_utf8;
+using picture::choose_held_out;
+using picture::did_you_mean;
+using picture::extension_of;
+using picture::list_of;
+using picture::natural_less;
 
 namespace fs = std::filesystem;
-using picture::extension_of;
+
+struct ListOptions {
+  ListingOptions common;
+  std::string root;     // where relative paths begin; "": the list's folder
+  std::string classes;  // a file with a class name on each line, for lists with numbers; "": none
+};
+
+// The file of a split in a folder of lists; "" if there is none.
+std::string list_of_split(const std::string& folder, const std::string& split) {
+  std::vector<std::string> names{split};
+  if (split == "val") names.insert(names.end(), {"valid", "validation"});
+  for (const std::string& name : names) {
+    for (const char* extension : {".txt", ".csv", ".lst", ".list"}) {
+      const fs::path file = fs::path(folder) / (name + extension);
+      std::error_code ignored;
+      if (fs::is_regular_file(file, ignored)) return file.string();
+    }
+  }
+  return "";
+}
+
+constexpr size_t checked_files = 10;  // must not all be missing
+
+std::vector<std::string> read_class_names(const std::string& file) {
+  std::ifstream stream(file);
+  if (!stream) throw sdk::invalid("classes '", file, "': the file cannot be read");
+  std::vector<std::string> names;
+  std::set<std::string> seen;
+  for (std::string line; std::getline(stream, line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    const std::string name = as_utf8(line);
+    const auto where = [&] { return sdk::text(file, ":", names.size() + 1, ": "); };
+    if (name.empty()) throw sdk::invalid(where(), "is empty, but every line names a class");
+    if (!seen.insert(name).second) throw sdk::invalid(where(), "class '", name, "' is there twice");
+    names.push_back(name);
+  }
+  if (names.empty()) throw sdk::invalid("classes '", file, "': the file is empty");
+  return names;
+}
+
+class Lister {
+ public:
+  explicit Lister(const ListOptions& options) : options_(options) {
+    if (!options.classes.empty()) written_names_ = read_class_names(options.classes);
+  }
+
+  Listing list() {
+    const std::string& split = options_.common.split;
+    std::error_code ignored;
+    if (fs::is_directory(options_.common.source, ignored)) {
+      list_folder(split);
+    } else {
+      list_file(split);
+    }
+    require_images(split);
+    return std::move(listing_);
+  }
+
+ private:
+  void list_folder(const std::string& split) {
+    const std::string train = require_list("train");
+    const std::string val = list_of_split(options_.common.source, "val");
+    if (split != "train") note_test(split, list_of_split(options_.common.source, "test"), val);
+    name_classes(read(train));
+    if (split == "train") {
+      if (val.empty()) return take_part(read(train), false);
+      return take(read(train));
+    }
+    const std::string test = list_of_split(options_.common.source, "test");
+    if (split == "test" && !test.empty()) return take(read(test));
+    if (val.empty()) return take_part(read(train), true);
+    take(read(val));
+  }
+
+  void list_file(const std::string& split) {
+    const ListFile list = read(options_.common.source);
+    if (!list.has_splits) {
+      name_classes(list);
+      if (split == "test") note_test(split, "", "");
+      return take_part(list, split != "train");
+    }
+    const auto part = [&](const std::string& name) {
+      ListFile result{{}, list.numbered, true};
+      for (const ListEntry& entry : list.entries) {
+        if (entry.split == name) result.entries.push_back(entry);
+      }
+      return result;
+    };
+    const ListFile train = part("train"), wanted = part(split);
+    if (train.entries.empty()) throw sdk::invalid("no line is of split 'train'");
+    name_classes(train);
+    if (!wanted.entries.empty()) return take(wanted);
+    const ListFile val = part("val");
+    if (split == "test") note_test(split, "", val.entries.empty() ? "" : "val");
+    if (val.entries.empty()) return take_part(train, true);
+    take(val);
+  }
+
+  void note_test(const std::string& split, const std::string& test, const std::string& val) {
+    if (split != "test" || !test.empty()) return;
+    listing_.note(val.empty() ? "no test or val list: tested on the images that training holds out"
+                              : "no test list: tested on the val list");
+  }
+
+  [[nodiscard]] std::string require_list(const std::string& split) const {
+    const std::string file = list_of_split(options_.common.source, split);
+    if (file.empty()) throw sdk::invalid("has no ", split, ".txt or ", split, ".csv");
+    return file;
+  }
+
+  ListFile read(const std::string& file) {
+    file_ = file;
+    ListFile list = read_list(file);
+    if (list.entries.empty()) throw sdk::invalid("list '", file, "' names no image");
+    if (!list.numbered || written_names_.empty()) return list;
+    for (ListEntry& entry : list.entries) {
+      const auto number = static_cast<size_t>(std::stoull(entry.label));
+      if (number >= written_names_.size()) {
+        throw sdk::invalid(file, ":", entry.line, ": class ", entry.label, ", but '",
+                           options_.classes, "' names classes 0 to ", written_names_.size() - 1);
+      }
+      entry.label = written_names_[number];
+    }
+    return list;
+  }
+
+  // Numbers the classes as the model does, or as the training list.
+  void name_classes(const ListFile& train) {
+    std::vector<std::string>& names = listing_.class_names;
+    names = options_.common.class_names;
+    if (names.empty() && train.numbered) {
+      names = written_names_;
+      if (names.empty()) {
+        size_t largest = 0;
+        for (const ListEntry& entry : train.entries) {
+          largest = std::max<size_t>(largest, std::stoull(entry.label));
+        }
+        for (size_t i = 0; i <= largest; ++i) names.push_back(std::to_string(i));
+      }
+    } else if (names.empty()) {
+      std::set<std::string> distinct;
+      for (const ListEntry& entry : train.entries) distinct.insert(entry.label);
+      names.assign(distinct.begin(), distinct.end());
+      std::sort(names.begin(), names.end(), natural_less);
+    }
+    if (names.size() < 2) {
+      throw sdk::invalid("there is one class only, '", names[0],
+                         "'; a classifier needs at least two");
+    }
+    for (size_t i = 0; i < names.size(); ++i) {
+      numbers_.emplace(names[i], static_cast<int64_t>(i));
+    }
+  }
+
+  [[nodiscard]] int64_t label_of(const ListEntry& entry) const {
+    const auto found = numbers_.find(entry.label);
+    if (found != numbers_.end()) return found->second;
+    throw sdk::invalid(file_, ":", entry.line, ": class '", entry.label, "' is unknown to ",
+                       options_.common.class_names.empty() ? "training" : "the model",
+                       did_you_mean(entry.label, listing_.class_names),
+                       "; known classes: ", list_of(listing_.class_names));
+  }
+
+  void take(const ListFile& list) {
+    for (const ListEntry& entry : list.entries) take_one(entry);
+    listing_.note_missing_classes("'" + file_ + "' ");
+  }
+
+  void take_part(const ListFile& list, bool held_out) {
+    listing_.split_is_drawn = true;
+    std::vector<std::vector<const ListEntry*>> by_class(listing_.class_names.size());
+    for (const ListEntry& entry : list.entries) {
+      by_class[static_cast<size_t>(label_of(entry))].push_back(&entry);
+    }
+    const double fraction = options_.common.val_fraction;
+    for (size_t c = 0; c < by_class.size(); ++c) {
+      const std::vector<bool> held = choose_held_out(listing_.class_names[c], by_class[c].size(),
+                                                     fraction, options_.common.seed);
+      for (size_t i = 0; i < held.size(); ++i) {
+        if (held[i] == held_out) take_one(*by_class[c][i]);
+      }
+    }
+    if (!held_out) {
+      listing_.note("no list of validation images: ", std::round(fraction * 1000) / 10,
+                    " % of every class are held out (seed ", options_.common.seed, ")");
+      listing_.note_missing_classes("'" + file_ + "' ");
+    }
+  }
+
+  void take_one(const ListEntry& entry) {
+    const fs::path path(entry.path);
+    if (path.is_absolute()) {
+      listing_.images.push_back({entry.path, label_of(entry)});
+      return;
+    }
+    const fs::path root =
+        options_.root.empty() ? fs::path(file_).parent_path() : fs::path(options_.root);
+    listing_.images.push_back({(root / path).string(), label_of(entry)});
+  }
+
+  // Single missing files are skipped later. If all are missing, the paths begin elsewhere.
+  void require_images(const std::string& split) const {
+    if (listing_.images.empty()) {
+      throw sdk::invalid("val_fraction ", options_.common.val_fraction, " leaves no image for ",
+                         split == "train" ? "training" : "validation");
+    }
+    std::error_code ignored;
+    for (size_t i = 0; i < std::min(checked_files, listing_.images.size()); ++i) {
+      if (fs::exists(listing_.images[i].path, ignored)) return;
+    }
+    throw sdk::invalid("list '", file_, "': there is no file '", listing_.images[0].path,
+                       "'; the data option root=FOLDER says where its paths begin");
+  }
+
+  const ListOptions& options_;
+  std::string file_;  // read last
+  std::vector<std::string> written_names_;
+  std::unordered_map<std::string, int64_t> numbers_;
+  Listing listing_;
+};
+
+}  // namespace
 
 ImageList::ImageList(const tandem_dataset_request& request, const sdk::Attributes& attributes) {
   ListOptions options;
   options.common = listing_options(request, attributes);
   options.root = attributes.text("root");
   options.classes = attributes.text("classes");
-  begin(request, attributes, list_listed(options));
+  begin(request, attributes, Lister(options).list());
 }
 
 std::vector<sdk::Parameter> ImageList::parameters() {

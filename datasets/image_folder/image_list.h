@@ -1,7 +1,8 @@
 // The data set "image_list": pictures named in text files. Either Caffe's lists, "path label" on
-// each line with the class's number, or CSV, "path,label" with its name, with a heading or without,
-// and perhaps a third column "split". A file's pictures are split as those of a folder are; a
-// folder with train.txt and val.txt (or .csv, and test) has a list for each split.
+// each line with the number of the class, or CSV, "path,label" with its name, with or without a
+// heading and a third column "split". The pictures of one file are split as those of a folder; a
+// folder with train.txt and val.txt (or .csv, and test) has a list for each split. Refusal
+// (TANDEM_INVALID) for whatever is wrong with the lists.
 #pragma once
 
 #include "datasets/image_folder/image_set.h"

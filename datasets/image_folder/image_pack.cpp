@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <fstream>
-#include <sstream>
 
-#include "datasets/picture/hash.h"
+#include "datasets/picture/classes.h"
 #include "datasets/picture/names.h"
 
 namespace tandem::image_folder {
@@ -46,18 +45,9 @@ void ImagePack::take_split(const PackIndex& index, const std::string& split) {
 
 void ImagePack::adopt_classes(const char* model_classes) {
   if (model_classes == nullptr) return;
-  std::vector<std::string> model;
-  std::istringstream lines(model_classes);
-  for (std::string line; std::getline(lines, line);) model.push_back(line);
+  const std::vector<std::string> model = picture::lines_of(model_classes);
   for (PackedPicture& one : pictures_) {
-    const std::string& name = class_names_[one.label];
-    const auto found = std::find(model.begin(), model.end(), name);
-    if (found == model.end()) {
-      throw sdk::invalid("class '", name, "' is unknown to the model",
-                         picture::did_you_mean(name, model),
-                         "; known classes: ", picture::list_of(model));
-    }
-    one.label = static_cast<uint32_t>(found - model.begin());
+    one.label = static_cast<uint32_t>(picture::model_class(class_names_[one.label], model));
   }
   class_names_ = model;
 }
@@ -87,7 +77,7 @@ template <class Pixel>
 void ImagePack::read_to(int64_t index, uint64_t seed, Pixel* pixels, float* label) const {
   const PackedPicture& one = pictures_.at(static_cast<size_t>(index));
   Reader& reader = thread_reader(transform_.channels == 1);
-  // The packer decoded every picture to its end, and the check sum says that it is still the same.
+  // Every picture was decoded to its end when it was packed, and its check sum is right.
   const picture::Size whole = reader.open(read(one), true);
   read_sample(reader, whole, transform_, index, seed, pixels);
   *label = static_cast<float>(one.label);

@@ -1,13 +1,10 @@
-// The data set "image_pack": a file that `tandem pack` wrote (pack_file.h). Its splits and classes
-// are those it was packed with. Read by position, not mapped: a mapped file that somebody cuts
-// short ends the process, a failed read costs a sample.
+// The data set "image_pack": a file that `tandem pack` wrote (pack_file.h), with the splits and
+// classes of the packed data set.
 #pragma once
-
-#include <optional>
 
 #include "datasets/image_folder/image_set.h"
 #include "datasets/image_folder/pack_file.h"
-#include "datasets/picture/raw_pictures.h"
+#include "datasets/picture/data_file.h"
 
 namespace tandem::image_folder {
 

@@ -1,21 +1,9 @@
 #include "datasets/image_folder/image_set.h"
 
-#include <sstream>
-
-#include "datasets/picture/hash.h"
+#include "datasets/picture/bytes.h"
+#include "datasets/picture/classes.h"
 
 namespace tandem::image_folder {
-namespace {
-
-std::vector<std::string> lines_of(const char* text) {
-  std::vector<std::string> lines;
-  if (text == nullptr) return lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
-}  // namespace
 
 std::vector<sdk::Parameter> ImageSet::parameters_of(const char* block) {
   std::vector<sdk::Parameter> parameters = picture::transform_parameters(block);
@@ -37,7 +25,7 @@ ListingOptions ImageSet::listing_options(const tandem_dataset_request& request,
   ListingOptions options;
   options.source = request.source;
   options.split = request.split;
-  options.class_names = lines_of(request.class_names);
+  options.class_names = picture::lines_of(request.class_names);
   options.val_fraction = attributes.number("val_fraction");
   options.seed = request.seed;
   return options;
@@ -76,7 +64,7 @@ void ImageSet::read(int64_t index, uint64_t seed, Pixel* pixels, float* label) c
   if (get_kept(index, seed, pixels)) return;
   Reader& reader = thread_reader(transform_.channels == 1);
   const Bytes file = reader.load(image(index).path);
-  // What was once decoded to its end is whole as long as its bytes are the same. Never 0.
+  // A file that was decoded to its end once is whole as long as its bytes are the same. Never 0.
   const uint64_t content = picture::hash_of(file) | 1U;
   std::atomic<uint64_t>& whole_content = whole_[static_cast<size_t>(index)];
   const bool known_whole = whole_content.load(std::memory_order_relaxed) == content;
@@ -85,7 +73,6 @@ void ImageSet::read(int64_t index, uint64_t seed, Pixel* pixels, float* label) c
   whole_content.store(content, std::memory_order_relaxed);
 }
 
-// To floats and to bytes.
 template void ImageSet::read(int64_t, uint64_t, float*, float*) const;
 template void ImageSet::read(int64_t, uint64_t, uint8_t*, float*) const;
 
@@ -95,7 +82,7 @@ bool ImageSet::get_kept(int64_t index, uint64_t seed, Pixel* pixels) const {
   if (kept == nullptr) return false;
   const auto number = static_cast<uint64_t>(index);
   const picture::Plan plan = picture::make_plan(kept->whole, transform_, number, seed);
-  // Kept smaller or larger than this sample's crop would have been decoded, it has other pixels.
+  // Decoded at another scale than this sample needs, the picture has other pixels.
   if (kept->can_shrink && picture::possible_shrink(plan) != kept->view.shrunk) return false;
   picture::transform(kept->view, kept->whole, plan, transform_, number, seed, pixels);
   return true;

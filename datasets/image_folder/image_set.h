@@ -1,6 +1,5 @@
-// Pictures in files, of which somebody has listed the paths and classes: decoded, cropped and
-// scaled as a net wants them. What the data sets image_folder and image_list share. Thread-safe
-// and pure.
+// Pictures in files with listed paths and classes, decoded, cropped and scaled for a net: the base
+// of the data sets image_folder and image_list. Thread-safe and pure.
 #pragma once
 
 #include <atomic>
@@ -13,6 +12,7 @@
 #include "datasets/image_folder/picture_cache.h"
 #include "datasets/image_folder/reader.h"
 #include "datasets/picture/byte_form.h"
+#include "datasets/picture/transform.h"
 #include "plugins/sdk.h"
 
 namespace tandem::image_folder {
@@ -45,7 +45,7 @@ class ImageSet {
   void describe(int64_t index, tandem_sample_info& info) const;
 
  protected:
-  // Derived classes call it with what they listed.
+  // Called by derived classes with their listing.
   void begin(const tandem_dataset_request& request, const sdk::Attributes& attributes,
              Listing listing);
   [[nodiscard]] static ListingOptions listing_options(const tandem_dataset_request& request,
@@ -60,7 +60,7 @@ class ImageSet {
   // To floats or bytes.
   template <class Pixel>
   void read(int64_t index, uint64_t seed, Pixel* pixels, float* label) const;
-  // True if the picture is kept as its sample needs it.
+  // Writes the pixels and returns true if the cache has the picture at the scale of this sample.
   template <class Pixel>
   [[nodiscard]] bool get_kept(int64_t index, uint64_t seed, Pixel* pixels) const;
   template <class Pixel>
@@ -70,13 +70,13 @@ class ImageSet {
   Listing listing_;
   picture::TransformOptions transform_;
   std::string notes_;
-  // By image: the hash of the bytes that were decoded to their end; 0: none yet.
+  // For each image, the hash of the bytes that were decoded to their end; 0: none yet.
   mutable std::unique_ptr<std::atomic<uint64_t>[]> whole_;
   std::unique_ptr<PictureCache> cache_;
 };
 
-// One picture as the net reads it, to floats or bytes: only what the sample shows is decoded and
-// resampled. Shared with the data set image_pack.
+// One sample of a picture, as floats or bytes: only the region that it shows is decoded and
+// resampled. Also used by the data set image_pack.
 template <class Pixel>
 void read_sample(Reader& reader, const picture::Size& whole,
                  const picture::TransformOptions& options, int64_t index, uint64_t seed,

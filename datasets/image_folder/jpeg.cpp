@@ -7,16 +7,17 @@
 
 #include <algorithm>
 
-#include "datasets/image_folder/headers.h"
+#include "datasets/image_folder/image_headers.h"
 #include "plugins/sdk.h"
 
 namespace tandem::image_folder {
 namespace {
 
-// A picture sent in more passes than any program writes is made to keep a decoder busy.
+// No program writes so many scans: such a file is made to keep a decoder busy.
 constexpr int scan_limit = 500;
 
-// The library leaves by longjmp: between setjmp and it there is nothing with a destructor.
+// The library reports errors by longjmp, so no object with a destructor may live between setjmp and
+// it.
 struct Trouble {
   jpeg_error_mgr manager{};  // first: libjpeg hands out a pointer to it
   std::jmp_buf way_out{};
@@ -30,7 +31,7 @@ struct Trouble {
 }
 
 void take_message(j_common_ptr info, int level) {
-  if (level < 0) leave(info);  // a warning: the picture would be filled up with gray
+  if (level < 0) leave(info);  // a warning: the rest of the picture would be gray
 }
 
 void ignore_message(j_common_ptr) {}
@@ -87,7 +88,7 @@ bool Jpeg::State::read_header() {
   return true;
 }
 
-// Starts, and narrows the columns: `left` and `width` in, what the library makes of them out.
+// Starts decoding the columns from `left` on; `left` and `width` become those of the library.
 bool Jpeg::State::begin(int& left, int& width) {
   if (setjmp(trouble.way_out) != 0) return false;
   jpeg_start_decompress(&decoder);
@@ -113,9 +114,9 @@ bool Jpeg::State::rows(int top, int bottom, unsigned char* pixels, std::ptrdiff_
     if (four_inks) mix_inks(line, static_cast<int>(decoder.output_width), gray, row);
   }
   if (known_whole) return true;
-  // To the end: damage behind the part that is wanted is damage, too. Skipping to the very end
-  // would leave the rest unread, and skipping into the last blocks makes libjpeg-turbo 2.1 read one
-  // row of them too many: so those rows are decoded.
+  // Reads to the end to find damage after the part. Skipping to the very end would leave the rest
+  // unread, and skipping into the last blocks makes libjpeg-turbo 2.1 read one row too many, so the
+  // last rows are decoded.
   constexpr unsigned last_rows = 3 * 2 * DCTSIZE;
   const auto rest = [&] { return decoder.output_height - decoder.output_scanline; };
   if (rest() > last_rows) jpeg_skip_scanlines(&decoder, rest() - last_rows);
@@ -163,8 +164,8 @@ picture::View Jpeg::decode(bool gray, int shrink, const picture::Part& part,
   picture::View view;
   view.channels = gray ? 1 : 3;
   view.shrunk = shrink;
-  // Two more columns each side: at its edges the library interpolates colours as if the picture
-  // ended there.
+  // Two more columns on each side, because at its edges the library interpolates colours as if the
+  // picture ended there.
   constexpr int margin = 2;
   const int columns = (size().width + shrink - 1) / shrink;
   int left = std::max(0, part.left - margin);
@@ -176,7 +177,7 @@ picture::View Jpeg::decode(bool gray, int shrink, const picture::Part& part,
   view.height = part.bottom - part.top;
   view.stride = static_cast<std::ptrdiff_t>(width) * view.channels;
   const auto bytes = static_cast<size_t>(view.stride) * static_cast<size_t>(view.height);
-  const size_t line = 4 * static_cast<size_t>(width);  // of inks, or one that nobody wants
+  const size_t line = 4 * static_cast<size_t>(width);  // of inks, or of an unused row
   if (buffer.size() < bytes + line) buffer.resize(bytes + line);
   view.pixels = buffer.data();
   if (!s.rows(part.top, part.bottom, buffer.data(), view.stride, buffer.data() + bytes, gray)) {

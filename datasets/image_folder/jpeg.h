@@ -1,7 +1,7 @@
-// One JPEG in memory, by libjpeg-turbo: its size first, then as much of it as is wanted. A file
-// that is cut or damaged anywhere is refused, whatever part of it is wanted: what the library only
-// warns of counts as damage, and every row is read. Only of a file that was whole before may the
-// rows behind the part be left unread.
+// One JPEG in memory, decoded by libjpeg-turbo: first its size, then the part of it that is needed.
+// A file that is truncated or damaged anywhere is refused: every row is read, and warnings of the
+// library count as damage. Only for a file that is known to be whole the rows after the part are
+// not read.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@ using picture::Bytes;
 
 class Jpeg {
  public:
-  // `file` outlives it; `known_whole`: these bytes were once decoded to their end. Throws a Refusal
-  // (TANDEM_SKIP) for what is no whole picture.
+  // `file` must outlive it. `known_whole`: these bytes were decoded to their end before. Refusal
+  // (TANDEM_SKIP) for a file that is not a whole picture.
   explicit Jpeg(Bytes file, bool known_whole = false);
   ~Jpeg();
   Jpeg(const Jpeg&) = delete;
@@ -25,8 +25,8 @@ class Jpeg {
 
   [[nodiscard]] picture::Size size() const;  // as stored, before EXIF turns it
   [[nodiscard]] int channels() const;        // as stored: 1, 3 or 4
-  // At 1/shrink (1, 2, 4, 8) of the size; `part` of that, as a whole or a little more, with the
-  // same pixels as the whole has there. `buffer` grows as needed and holds them.
+  // Decodes `part`, or a little more, of the picture at 1/shrink (1, 2, 4, 8) of its size, with the
+  // same pixels as in the whole. They are in `buffer`, which grows as needed.
   [[nodiscard]] picture::View decode(bool gray, int shrink, const picture::Part& part,
                                      std::vector<unsigned char>& buffer);
 

@@ -22,13 +22,13 @@ constexpr int64_t largest_class = 1'000'000;
 constexpr size_t longest_line = 1 << 16;
 constexpr uint64_t longest_list = uint64_t{4} << 30;
 
-struct Place {
+struct Line {
   const std::string& file;
   int64_t line;
 };
 
 template <class... Parts>
-sdk::Refusal wrong(const Place& place, const Parts&... parts) {
+sdk::Refusal wrong(const Line& place, const Parts&... parts) {
   return sdk::invalid(place.file, ":", place.line, ": ", parts...);
 }
 
@@ -39,7 +39,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// For messages: a line of garbage is not repeated whole.
+// The beginning of a line for messages, without control characters.
 std::string shown(std::string_view text) {
   constexpr size_t most = 60;
   std::string result;
@@ -49,7 +49,7 @@ std::string shown(std::string_view text) {
   return as_utf8(result) + (text.size() > most ? "..." : "");
 }
 
-ListEntry caffe_entry(std::string_view line, const Place& place) {
+ListEntry caffe_entry(std::string_view line, const Line& place) {
   const size_t gap = line.find_last_of(" \t");
   if (gap == std::string_view::npos) {
     throw wrong(place, "'", shown(line), "' must be a path, a space and the class's number");
@@ -67,8 +67,8 @@ ListEntry caffe_entry(std::string_view line, const Place& place) {
   return {std::string(trimmed(line.substr(0, gap))), std::to_string(number), "", place.line};
 }
 
-// The fields of one CSV line (RFC 4180, but none goes over a line's end).
-std::vector<std::string> csv_fields(std::string_view line, const Place& place) {
+// The fields of one CSV line (RFC 4180, but no field contains a line break).
+std::vector<std::string> csv_fields(std::string_view line, const Line& place) {
   std::vector<std::string> fields;
   size_t at = 0;
   while (true) {
@@ -86,7 +86,7 @@ std::vector<std::string> csv_fields(std::string_view line, const Place& place) {
       }
       const size_t end = std::min(line.find(',', ++at), line.size());
       if (!trimmed(line.substr(at, end - at)).empty()) {
-        throw wrong(place, "text behind a closing quotation mark");
+        throw wrong(place, "text after a closing quotation mark");
       }
       at = end;
     } else {
@@ -126,7 +126,7 @@ Columns columns_of(const std::vector<std::string>& first) {
   return columns;
 }
 
-std::string split_of(const std::string& text, const Place& place) {
+std::string split_of(const std::string& text, const Line& place) {
   const std::string small = lower_case(text);
   if (small == "train" || small == "val" || small == "test") return small;
   if (small == "valid" || small == "validation") return "val";
@@ -137,7 +137,7 @@ std::string split_of(const std::string& text, const Place& place) {
 class CsvReader {
  public:
   // False: the line was the heading.
-  bool read(std::string_view line, const Place& place, ListEntry& entry) {
+  bool read(std::string_view line, const Line& place, ListEntry& entry) {
     std::vector<std::string> fields = csv_fields(line, place);
     if (!begun_) {
       begun_ = true;
@@ -183,7 +183,7 @@ ListFile parse_list(const std::string& text, const std::string& file) {
   if (rest.starts_with("\xef\xbb\xbf")) rest.remove_prefix(3);  // as some editors begin a file
   for (int64_t number = 1; !rest.empty(); ++number) {
     const size_t end = std::min(rest.find('\n'), rest.size());
-    const Place place{file, number};
+    const Line place{file, number};
     const std::string_view line = trimmed(rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (line.empty()) continue;

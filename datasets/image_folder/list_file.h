@@ -1,5 +1,5 @@
-// Reading one list of pictures, Caffe's or CSV, as it is written: nothing is looked up on disk.
-// Whatever is wrong with it is a Refusal (TANDEM_INVALID) that begins with "file:line: ".
+// Reads one list of pictures, Caffe's or CSV, without looking up files on disk. Every mistake is a
+// Refusal (TANDEM_INVALID) that begins with "file:line: ".
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace tandem::image_folder {
 struct ListEntry {
   std::string path;   // as written
   std::string label;  // a class's name; in Caffe's lists its number
-  std::string split;  // "" where the list does not say; else train, val or test
+  std::string split;  // train, val or test; "" without a column of splits
   int64_t line = 0;
 };
 
@@ -21,9 +21,9 @@ struct ListFile {
   bool has_splits = false;
 };
 
-// Called .csv: CSV; else Caffe's form.
+// A file with the extension .csv is CSV, any other one Caffe's form.
 [[nodiscard]] ListFile read_list(const std::string& file);
-// The same of text in memory; `file` is for messages and decides the form.
+// The same for text in memory. `file` is for messages and decides the form.
 [[nodiscard]] ListFile parse_list(const std::string& text, const std::string& file);
 
 }  // namespace tandem::image_folder

@@ -7,7 +7,7 @@
 
 extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   using namespace tandem;
-  // Decoder threads are the host's; and what OpenCV has to say comes as a reason, not on stderr.
+  // Decoder threads belong to the host, and errors of OpenCV become reasons instead of output.
   cv::setNumThreads(0);
   cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
   cv::redirectError([](int, const char*, const char*, const char*, int, void*) { return 0; });

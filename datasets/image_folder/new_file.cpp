@@ -25,7 +25,7 @@ void NewFile::open_without_name() {
   const fs::path folder = fs::path(path_).parent_path();
   descriptor_ =
       ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-  // It gets its name through /proc, which need not be there.
+  // Its name is made through /proc, which may be missing.
   if (descriptor_ >= 0 && ::access(name_in_proc().c_str(), F_OK) != 0) {
     ::close(descriptor_);
     descriptor_ = -1;
@@ -34,7 +34,7 @@ void NewFile::open_without_name() {
 
 void NewFile::open_as_part() {
   part_ = path_ + ".part-" + std::to_string(::getpid());
-  // What another process of this number has left behind; it is not running any more.
+  // An old process of this number may have left one.
   ::unlink(part_.c_str());
   descriptor_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 }
@@ -63,7 +63,7 @@ void NewFile::finish(const std::string& beginning) {
   if (::fsync(descriptor_) != 0) throw broken();
   write_at(0, beginning);
   if (::fsync(descriptor_) != 0) throw broken();
-  // A link, unlike a new name, never replaces what somebody has put there meanwhile.
+  // Unlike rename, link never replaces a file that was created meanwhile.
   const std::string from = part_.empty() ? name_in_proc() : part_;
   if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, path_.c_str(),
                part_.empty() ? AT_SYMLINK_FOLLOW : 0) != 0) {

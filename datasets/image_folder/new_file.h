@@ -1,6 +1,6 @@
-// A file that appears under its own name when it is whole, or not at all. It has no name before, so
-// that nothing is left of it however the process ends; where the file system has no such files, it
-// is written as PATH.part-PROCESS and removed unless the process is killed.
+// A file that appears under its name when it is complete, or not at all. Until then it has no name,
+// so that nothing remains of it however the process ends. On file systems without such files it is
+// written as PATH.part-PROCESS and removed unless the process is killed.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ class NewFile {
 
   [[nodiscard]] uint64_t size() const { return size_; }
   void append(const std::string& bytes);
-  // `beginning`: what makes the file one, written when all else is on the disk.
+  // `beginning`: the first bytes, without which the file is invalid; written when all others are on
+  // disk.
   void finish(const std::string& beginning);
 
  private:

@@ -1,10 +1,11 @@
 #include "datasets/image_folder/other_formats.h"
 
+#include <iostream>
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
+#include <streambuf>
 
-#include "datasets/image_folder/headers.h"
-#include "datasets/image_folder/quiet.h"
+#include "datasets/image_folder/image_headers.h"
 #include "plugins/sdk.h"
 
 namespace tandem::image_folder {
@@ -12,7 +13,8 @@ namespace {
 
 constexpr int64_t pixel_limit = 100'000'000;
 
-// 16 bits to 8. Cameras and scanners store 12 bits in 16: such a picture would be nearly black.
+// Cameras and scanners store 12 bits in 16; scaled as 16 bits, such a picture would be nearly
+// black.
 cv::Mat to_8_bits(const cv::Mat& image) {
   double scale = 1;
   if (image.depth() == CV_16U) {
@@ -26,6 +28,52 @@ cv::Mat to_8_bits(const cv::Mat& image) {
   image.convertTo(result, CV_8U, scale);
   return result;
 }
+
+thread_local int quiet_depth = 0;
+
+// Replaces the buffer of std::cerr from the first Quiet on. Never removed, as another thread may be
+// writing.
+class Gate : public std::streambuf {
+ public:
+  explicit Gate(std::streambuf* target) : target_(target) {}
+
+ protected:
+  int_type overflow(int_type character) override {
+    if (quiet_depth > 0 || traits_type::eq_int_type(character, traits_type::eof())) {
+      return traits_type::not_eof(character);
+    }
+    return target_->sputc(traits_type::to_char_type(character));
+  }
+  std::streamsize xsputn(const char* text, std::streamsize count) override {
+    return quiet_depth > 0 ? count : target_->sputn(text, count);
+  }
+  int sync() override { return quiet_depth > 0 ? 0 : target_->pubsync(); }
+
+ private:
+  std::streambuf* target_;
+};
+
+void put_gate() {
+  static Gate* const gate = [] {
+    auto* made = new Gate(std::cerr.rdbuf());
+    std::cerr.rdbuf(made);
+    return made;
+  }();
+  static_cast<void>(gate);
+}
+
+// OpenCV 4.6 writes messages about some files to std::cerr. While a Quiet lives, output of its
+// thread to std::cerr is dropped; that of other threads passes.
+class Quiet {
+ public:
+  Quiet() {
+    put_gate();
+    ++quiet_depth;
+  }
+  ~Quiet() { --quiet_depth; }
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+};
 
 }  // namespace
 

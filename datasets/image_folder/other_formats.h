@@ -1,4 +1,4 @@
-// PNG, BMP, WebP, TIFF and PNM, by OpenCV, behind what their headers say.
+// Decodes PNG, BMP, WebP, TIFF and PNM by OpenCV, after checks of their headers.
 #pragma once
 
 #include <opencv2/core.hpp>
@@ -12,7 +12,7 @@ using picture::Bytes;
 // 8 bits, gray or B,G,R. Throws a Refusal (TANDEM_SKIP).
 [[nodiscard]] cv::Mat decode_other(Bytes file, bool gray);
 
-// Throws a Refusal (TANDEM_SKIP) for no pixels, or over 100 megapixels.
+// Refusal (TANDEM_SKIP) for a picture without pixels or over 100 megapixels.
 void check_extent(int64_t width, int64_t height);
 
 }  // namespace tandem::image_folder

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "datasets/picture/hash.h"
+#include "datasets/picture/bytes.h"
 #include "plugins/sdk.h"
 
 namespace tandem::image_folder {
@@ -22,7 +22,7 @@ void put(std::string& text, const std::string& value) {
   text += value;
 }
 
-// Takes numbers and texts from the index; whatever goes beyond its end is refused.
+// Reads numbers and texts of the index. Refusal for a read beyond its end.
 class Cursor {
  public:
   Cursor(Bytes bytes, uint64_t begin, const std::string& file)
@@ -41,7 +41,7 @@ class Cursor {
     at_ += length;
     return value;
   }
-  // How many things of at least `least` bytes follow.
+  // The number of following items, each of at least `least` bytes.
   uint64_t count(size_t least) {
     const uint64_t value = number(8);
     if (value > (bytes_.size() - at_) / least) refuse(value, " entries do not fit into the index");
@@ -153,7 +153,7 @@ PackIndex parse_index(Bytes bytes, const PackHeader& header, const std::string& 
       cursor.refuse("picture '", one.name, "' has a class or split that does not exist");
     }
   }
-  if (!cursor.at_end()) cursor.refuse("the index goes on behind its last picture");
+  if (!cursor.at_end()) cursor.refuse("the index continues after its last picture");
   return index;
 }
 

@@ -1,7 +1,7 @@
 // A pack: many pictures in one file, with their classes, splits and names. Little-endian. A header
-// of 64 bytes: "TANDEMPK", version 1, the place, length and hash of the index; then the pictures'
-// files one behind the other; then the index. The header is written last, under another name, so
-// that a pack which opens is whole. Every picture has a hash, looked at whenever it is read.
+// of 64 bytes has "TANDEMPK", version 1 and the offset, length and hash of the index; then follow
+// the picture files one after another, then the index. The header is written last, so that a pack
+// with a header is whole. Every picture has a hash, which is checked whenever it is read.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct PackHeader {
 };
 [[nodiscard]] std::string to_bytes(const PackHeader& header);
 [[nodiscard]] std::string to_bytes(const PackIndex& index);
-// Throw a Refusal (TANDEM_INVALID) that begins with `file` and the byte where it makes no sense.
+// Refusal (TANDEM_INVALID) that begins with `file` and the offset of the first invalid byte.
 [[nodiscard]] PackHeader parse_header(picture::Bytes bytes, uint64_t file_bytes,
                                       const std::string& file);
 [[nodiscard]] PackIndex parse_index(picture::Bytes bytes, const PackHeader& header,

@@ -9,16 +9,17 @@
 #include <mutex>
 #include <thread>
 
-#include "datasets/image_folder/headers.h"
+#include "datasets/image_folder/image_headers.h"
 #include "datasets/image_folder/new_file.h"
 #include "datasets/image_folder/pack_file.h"
-#include "datasets/picture/hash.h"
+#include "datasets/picture/bytes.h"
+#include "datasets/picture/transform.h"
 #include "plugins/random.h"
 
 namespace tandem::image_folder {
 namespace {
 
-constexpr size_t chunk = 256;  // pictures made at a time, by all threads
+constexpr size_t chunk = 256;  // pictures encoded at a time, by all threads
 constexpr uint32_t order_layer = 0x7061636b;
 
 std::string to_jpeg(const std::vector<unsigned char>& pixels, int width, int height, int quality) {

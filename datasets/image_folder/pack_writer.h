@@ -1,5 +1,5 @@
-// Writing a pack: the pictures of several splits, in an order that the seed gives, each shrunk once
-// so that no epoch has to do it again.
+// Writes a pack: the pictures of several splits, in an order drawn from the seed, each shrunk once
+// instead of in every epoch.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace tandem::image_folder {
 
-// `sets`: of the request's splits. A picture that is already small enough, and needs no turning, is
-// stored byte by byte. Damaged ones are left out and told. Throws a Refusal if nothing is left, if
-// the file exists or cannot be written; then nothing of it remains.
+// `sets`: of the request's splits. A picture that is small enough and needs no rotation is copied
+// byte by byte. Damaged ones are left out and reported. Refusal if none remains, or if the file
+// exists or cannot be written; then no file remains.
 void write_pack(const tandem_pack_request& request, const std::vector<const ImageSet*>& sets);
 
 // The same for a type's own table, whose handles are of type D.

@@ -1,5 +1,5 @@
-// Decoded pictures kept in memory, as many as fit: for small pictures that are read in every epoch.
-// The first ones that come stay to the end; which those are changes no pixel. Thread-safe.
+// Keeps decoded pictures in memory, as many as fit: for small pictures that are read in every
+// epoch. The first ones stay to the end. Which ones are kept changes no pixel. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace tandem::image_folder {
 
 class PictureCache {
  public:
-  // For pictures 0 to count - 1, of together at most `bytes`; 0: keeps nothing.
+  // For pictures 0 to count - 1, at most `bytes` in all; 0: keeps nothing.
   PictureCache(size_t count, int64_t bytes);
   ~PictureCache();
   PictureCache(const PictureCache&) = delete;
@@ -25,7 +25,7 @@ class PictureCache {
     picture::View view;  // all of it
     std::unique_ptr<unsigned char[]> pixels;
   };
-  // Null: it is not kept. Else it stays as long as the cache.
+  // Null if it is not kept; otherwise valid as long as the cache.
   [[nodiscard]] const Kept* find(size_t index) const {
     return bytes_ == 0 ? nullptr : kept_[index].load(std::memory_order_acquire);
   }
@@ -33,7 +33,7 @@ class PictureCache {
   [[nodiscard]] bool has_room(int64_t bytes) const {
     return used_.load(std::memory_order_relaxed) + bytes <= bytes_;
   }
-  // Copies the view, which shows all of the picture, unless there is no room any more.
+  // Copies the view of a whole picture if there is room.
   void keep(size_t index, const picture::Size& whole, bool can_shrink, const picture::View& view);
 
  private:

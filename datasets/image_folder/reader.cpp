@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "datasets/image_folder/headers.h"
+#include "datasets/image_folder/image_headers.h"
 #include "datasets/image_folder/other_formats.h"
 #include "plugins/sdk.h"
 
@@ -18,7 +18,7 @@ constexpr int64_t byte_limit = int64_t{1} << 30;
 
 class File {
  public:
-  // Without waiting: a pipe that somebody named x.jpg has no end.
+  // Does not wait: x.jpg may be a pipe, which has no end.
   explicit File(const std::string& path)
       : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (descriptor_ < 0) throw sdk::skip("cannot be read: ", std::strerror(errno));
@@ -49,7 +49,7 @@ class File {
   int descriptor_;
 };
 
-// Where pixel (x, y) of what is stored goes when it is shown.
+// The position at which the stored pixel (x, y) is shown.
 picture::View turned(const picture::View& view, int orientation,
                      std::vector<unsigned char>& buffer) {
   const bool transposed = orientation >= 5;

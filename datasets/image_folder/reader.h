@@ -1,7 +1,7 @@
-// From a file to pixels: 8 bits, B,G,R or gray, the right way up. Content decides how it is read,
-// not its extension. Whatever is wrong with a file is a Refusal of status TANDEM_SKIP that says
-// what, and one that is cut or damaged is never shown as a half grey picture. Nothing is printed. A
-// reader is one thread's; its buffers grow to the largest picture and are used again.
+// From a file to pixels: 8 bits, B,G,R or gray, the right way up. The content decides how a file is
+// read, not its extension. Every mistake in a file is a Refusal with the status TANDEM_SKIP and the
+// reason; a truncated or damaged picture is never returned half gray. Nothing is printed. A reader
+// is for one thread; its buffers grow to the largest picture and are used again.
 #pragma once
 
 #include <memory>
@@ -21,16 +21,16 @@ class Reader {
 
   // The file's bytes, until the next call.
   [[nodiscard]] Bytes load(const std::string& path);
-  // Begins with a picture in memory, which stays there until decode() is done; its size as it is
-  // shown. `known_whole`: these bytes were decoded to their end before, and need not be again.
+  // Opens a picture in memory, which must stay there until decode() is done. Returns its size as it
+  // is shown. `known_whole`: these bytes were decoded to their end before.
   [[nodiscard]] picture::Size open(Bytes file, bool known_whole = false);
   [[nodiscard]] picture::Size open_file(const std::string& path) { return open(load(path)); }
 
-  // What there is of a picture shrunk `shrink` times (JPEGs only: others come whole), at least
-  // `part`. The view lives until the next call.
+  // Decodes at least `part` of the picture, shrunk `shrink` times. Only JPEGs can be shrunk; others
+  // are decoded whole. The view is valid until the next call.
   [[nodiscard]] picture::View decode(int shrink, const picture::Part& part);
   [[nodiscard]] picture::View decode_all();
-  // Only of a JPEG may parts, or a shrunk picture, be had.
+  // Whether it is a JPEG: only JPEGs can be decoded in part or shrunk.
   [[nodiscard]] bool can_shrink() const { return jpeg_ != nullptr; }
 
  private:
@@ -39,10 +39,10 @@ class Reader {
   std::unique_ptr<Jpeg> jpeg_;
   int orientation_ = 1;
   picture::Size size_;
-  cv::Mat other_;  // a picture that is no JPEG
+  cv::Mat other_;  // a picture that is not a JPEG
 };
 
-// What the headers say, for an audit: "JPEG", and its size and channels as stored.
+// Format, size and channels as stored, from the headers.
 struct StoredForm {
   const char* format = "";
   int channels = 0;

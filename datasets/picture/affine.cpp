@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "datasets/picture/vector.h"
+#include "datasets/picture/target_clones.h"
 
 namespace tandem::picture {
 namespace {
@@ -14,8 +14,8 @@ struct Row {
   double dx, dy;  // and each next one
 };
 
-TANDEM_PICTURE_VECTOR void interpolate_row(const float* plane, int width, int height,
-                                           const Row& row, int count, float* result) {
+TANDEM_TARGET_CLONES void interpolate_row(const float* plane, int width, int height, const Row& row,
+                                          int count, float* result) {
   for (int i = 0; i < count; ++i) {
     const double x = std::clamp(row.x + i * row.dx, 0.0, width - 1.0);
     const double y = std::clamp(row.y + i * row.dy, 0.0, height - 1.0);

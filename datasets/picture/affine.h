@@ -1,4 +1,4 @@
-// Turning, shearing and shifting planes about their centre.
+// Rotating, shearing and shifting planes about their centre.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace tandem::picture {
 
-// Where a pixel of the result comes from, both in pixels from the centre: (x, y) comes from
+// Maps pixels of the result to pixels of the source, both relative to the centre: (x, y) to
 // (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]).
 struct Affine {
   std::array<double, 6> m{1, 0, 0, 0, 1, 0};
@@ -20,7 +20,7 @@ struct Affine {
 [[nodiscard]] Affine sheared_by(double x, double y);
 [[nodiscard]] Affine shifted_by(double x, double y);
 
-// The size of planes, centred on the result, that hold every pixel which `affine` reads for it.
+// The size of source planes, centred on the result, that contain every pixel that apply() reads.
 [[nodiscard]] Size source_size(const Affine& affine, const Size& result);
 
 // `source` has source_size() and as many channels. Bilinear.

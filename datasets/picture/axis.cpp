@@ -17,7 +17,7 @@ int taps_of(const Span& span, int count) {
   return std::min(static_cast<int>(std::ceil(2 * reach_of(step_of(span, count)))), span.pixels);
 }
 
-// The pixels that position i is made of, clamped to the picture.
+// The first and last pixel of position i, clamped to the picture.
 std::pair<int, int> pixels_of(const Span& span, int count, int i) {
   const double step = step_of(span, count), reach = reach_of(step);
   const double centre = span.begin + (i + 0.5) * step - 0.5;

@@ -1,5 +1,5 @@
-// One axis of a resampling: of which pixels each position of the result is made, and how much of
-// each. A triangle filter, as wide as what falls together where it shrinks.
+// One axis of a resampling: the pixels and weights of each position of the result. A triangle
+// filter, as wide as the pixels of one position where the picture shrinks.
 #pragma once
 
 #include <utility>
@@ -13,11 +13,11 @@ struct Span {
   int pixels = 0;       // of the picture, along this axis
   bool beyond = false;  // the part reaches beyond the picture
 };
-// `begin`, `length` and `whole` in pixels of the full-size picture, of which it was made `shrunk`
+// `begin`, `length` and `whole` in pixels of the full-size picture, which was decoded `shrunk`
 // times smaller.
 [[nodiscard]] Span span_of(double begin, double length, int whole, int shrunk);
 
-// Position i is made of `taps` neighbouring pixels from first[i] on, tap t with
+// Position i is the sum of `taps` neighbouring pixels from first[i] on, tap t with the weight
 // weights[t * count + i].
 struct Axis {
   int count = 0, taps = 0;

@@ -8,7 +8,7 @@
 namespace tandem::picture {
 namespace {
 
-// "" where every pixel is the picture's.
+// The option that adds pixels with the mean, or "".
 std::string_view what_shows_mean(const TransformOptions& options) {
   if (!options.random) return "";
   if (options.pad > 0) return "pad";

@@ -1,21 +1,22 @@
-// Pictures whose pixels are bytes: what a net reads of them is (byte - mean) * scale, made of them
-// elsewhere. What no byte can be is only known where something is put around or into a picture.
+// Pictures whose pixels are bytes, converted to (byte - mean) * scale elsewhere. Pixels added
+// around or in a picture have the mean, which may be outside the range of a byte.
 #pragma once
 
-#include "datasets/picture/transform.h"
+#include "datasets/picture/picture.h"
+#include "datasets/picture/transform_options.h"
 
 namespace tandem::picture {
 
 // The nearest byte, ties to even.
 [[nodiscard]] unsigned char nearest_byte(float value);
-// Of the plane that a net reads as its channel, in its order of colours.
+// The mean of a plane, in the net's order of colours.
 [[nodiscard]] float mean_of_plane(const TransformOptions& options, int plane);
 
-// Fills in whether such pictures can be had, and what makes floats of them; where they cannot, the
-// reason is explained to the host.
+// Fills in whether pictures can be bytes and how they become floats. If they cannot, the host gets
+// the reason.
 void describe_bytes(const TransformOptions& options, tandem_dataset_info& info);
 
-// The reason; "" if they can.
+// The reason why pictures cannot be bytes; "" if they can.
 [[nodiscard]] std::string why_no_bytes(const TransformOptions& options);
 
 // `values` are pixel - mean.

@@ -1,4 +1,4 @@
-// Numbers and marks in the bytes of a file; whoever reads checks the length first.
+// Numbers, text and a hash of the bytes of a file.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@ namespace tandem::picture {
 
 using Bytes = std::span<const unsigned char>;
 
+// The caller checks the length.
 inline uint64_t big_endian(Bytes file, size_t at, size_t bytes) {
   uint64_t value = 0;
   for (size_t i = 0; i < bytes; ++i) value = value << 8 | file[at + i];
@@ -22,9 +23,25 @@ inline uint64_t little_endian(Bytes file, size_t at, size_t bytes) {
   return value;
 }
 
-// False also where the file is too short.
+// Whether the file has this text at `at`; false for a file that is too short.
 inline bool has(Bytes file, size_t at, const char* text, size_t length) {
   return file.size() >= at + length && std::memcmp(file.data() + at, text, length) == 0;
+}
+
+// FNV-1a by words, mixed at the end, the same on every machine. It distinguishes files and is not
+// for security.
+[[nodiscard]] inline uint64_t hash_of(Bytes bytes) {
+  constexpr uint64_t prime = 0x100000001b3U;
+  uint64_t hash = 0xcbf29ce484222325U ^ bytes.size();
+  size_t at = 0;
+  for (; at + 8 <= bytes.size(); at += 8) {
+    hash = (hash ^ little_endian(bytes, at, 8)) * prime;
+    hash ^= hash >> 29;
+  }
+  for (; at < bytes.size(); ++at) hash = (hash ^ bytes[at]) * prime;
+  hash ^= hash >> 32;
+  hash *= 0x9E3779B97F4A7C15U;
+  return hash ^ hash >> 29;
 }
 
 }  // namespace tandem::picture

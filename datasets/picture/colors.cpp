@@ -6,7 +6,7 @@
 #include <numbers>
 #include <vector>
 
-#include "datasets/picture/vector.h"
+#include "datasets/picture/target_clones.h"
 
 namespace tandem::picture {
 namespace {

@@ -1,5 +1,5 @@
-// The random numbers of one sample's augmentation: a function of (seed, sample), in the order in
-// which they are taken.
+// The random numbers of one sample's augmentation: a function of (seed, sample) and of the order of
+// the draws.
 #pragma once
 
 #include <cstdint>

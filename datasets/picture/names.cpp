@@ -13,7 +13,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// The number at `position` without leading zeros; `position` moves behind it.
+// The number at `position` without leading zeros. Moves `position` past it.
 std::string_view take_number(std::string_view text, size_t& position) {
   while (position + 1 < text.size() && text[position] == '0' && is_digit(text[position + 1])) {
     ++position;

@@ -1,4 +1,4 @@
-// Names of folders and files: which count, their order, and what a user may have meant.
+// Names of folders and files: which of them are data, their order, and near names for messages.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ namespace tandem::picture {
 // " (did you mean 'cat'?)", or "" if nothing in `known` is near `name`.
 [[nodiscard]] std::string did_you_mean(std::string_view name,
                                        const std::vector<std::string>& known);
-// The name itself, or, where its bytes are not UTF-8, what they say as Latin-1.
+// The name itself; if its bytes are not UTF-8, they are read as Latin-1.
 [[nodiscard]] std::string as_utf8(const std::string& name);
 // "a, b, c and 5 more"
 [[nodiscard]] std::string list_of(const std::vector<std::string>& names);

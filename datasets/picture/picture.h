@@ -1,6 +1,6 @@
-// A picture in memory, borrowed: 8 bits, rows of interleaved B,G,R or gray. It may be a part of the
-// whole picture, and one that was halved while it was decoded; positions and regions are always in
-// pixels of the whole, full-size one.
+// A borrowed picture in memory: 8 bits, rows of interleaved B,G,R or gray. It may be a part of the
+// whole picture, and may have been decoded smaller. Positions and regions are always in pixels of
+// the whole picture at full size.
 #pragma once
 
 #include <cstddef>

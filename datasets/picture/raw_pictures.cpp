@@ -1,25 +1,17 @@
 #include "datasets/picture/raw_pictures.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
-#include <sstream>
 
-#include "datasets/picture/hash.h"
-#include "datasets/picture/held_out.h"
-#include "datasets/picture/names.h"
+#include "datasets/picture/bytes.h"
+#include "datasets/picture/classes.h"
 #include "datasets/picture/recolor.h"
 
 namespace tandem::picture {
 namespace {
 
-// One picture with the channels that the net takes, as rows of interleaved pixels, B first.
+// A picture with the channels that the net reads, as rows of interleaved pixels, B first.
 View arranged(const std::vector<unsigned char>& stored, const RawForm& form, int channels,
               std::vector<unsigned char>& buffer) {
   const auto plane = static_cast<size_t>(form.height) * static_cast<size_t>(form.width);
@@ -45,13 +37,13 @@ View arranged(const std::vector<unsigned char>& stored, const RawForm& form, int
   return result;
 }
 
-// Which stored plane a net reads as its plane c, whose colours come as options.rgb says.
+// The stored plane that a net reads as its plane c, in the order of options.rgb.
 size_t stored_plane(const RawForm& form, const TransformOptions& options, int c) {
   if (!form.rgb_planes) return 0;
   return static_cast<size_t>(options.rgb ? c : form.channels - 1 - c);
 }
 
-// Whether the plan only moves pixels: every byte of the result is one of the file's, or the mean.
+// Whether the plan only moves pixels: every byte of the result is a byte of the file, or the mean.
 bool only_moves(const RawForm& form, const TransformOptions& options, const Plan& plan) {
   const auto is_whole = [](double value) { return value == std::floor(value); };
   return (options.channels == 3 || !form.rgb_planes) && plan.affine.is_identity() &&
@@ -60,7 +52,7 @@ bool only_moves(const RawForm& form, const TransformOptions& options, const Plan
          is_whole(plan.region.y);
 }
 
-// What only_moves(): row by row from the stored planes.
+// For plans that only_moves(): copies row by row from the stored planes.
 void move_pixels(const std::vector<unsigned char>& stored, const RawForm& form,
                  const TransformOptions& options, const Plan& plan, const BytePlanes& result) {
   const auto left = static_cast<int>(plan.region.x), top = static_cast<int>(plan.region.y);
@@ -87,37 +79,6 @@ void move_pixels(const std::vector<unsigned char>& stored, const RawForm& form,
 }
 
 }  // namespace
-
-DataFile::DataFile(const std::string& path)
-    : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-  if (descriptor_ < 0) throw sdk::invalid(path, ": cannot be read: ", std::strerror(errno));
-  struct stat status {};
-  if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
-    ::close(descriptor_);
-    throw sdk::invalid(path, ": is no ordinary file");
-  }
-  size_ = status.st_size;
-}
-
-DataFile::DataFile(DataFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      descriptor_(std::exchange(other.descriptor_, -1)),
-      size_(other.size_) {}
-
-DataFile::~DataFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-bool DataFile::read(int64_t offset, unsigned char* target, size_t count) const {
-  for (size_t done = 0; done < count;) {
-    const ssize_t got = ::pread(descriptor_, target + done, count - done,
-                                static_cast<off_t>(offset + static_cast<int64_t>(done)));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    done += static_cast<size_t>(got);
-  }
-  return true;
-}
 
 std::vector<sdk::Parameter> RawPictures::parameters_of(const char* block) {
   std::vector<sdk::Parameter> parameters = transform_parameters(block);
@@ -152,24 +113,11 @@ void RawPictures::require_two_classes() const {
   }
 }
 
-// Every split is mapped by name, whatever the numbers in its files are.
 void RawPictures::adopt_classes(const char* model_classes) {
   if (model_classes == nullptr) return;
-  std::vector<std::string> model;
-  std::istringstream lines(model_classes);
-  for (std::string line; std::getline(lines, line);) model.push_back(line);
-  std::vector<int64_t> number(class_names_.size(), -1);
-  for (size_t c = 0; c < class_names_.size(); ++c) {
-    const auto found = std::find(model.begin(), model.end(), class_names_[c]);
-    if (found != model.end()) number[c] = found - model.begin();
-  }
+  const std::vector<std::string> model = lines_of(model_classes);
   for (Sample& sample : samples_) {
-    const auto c = static_cast<size_t>(sample.label);
-    if (number[c] < 0) {
-      throw sdk::invalid("class '", class_names_[c], "' is unknown to the model",
-                         did_you_mean(class_names_[c], model), "; known classes: ", list_of(model));
-    }
-    sample.label = number[c];
+    sample.label = model_class(class_names_[static_cast<size_t>(sample.label)], model);
   }
   class_names_ = model;
 }

@@ -1,6 +1,6 @@
-// Pictures that lie in files one after another, all of one size and undamaged by nature: what the
-// data sets cifar10_binary and mnist_idx share. A sample is read when it is asked for; a file that
-// became shorter or cannot be read any more costs its samples, not the run. Thread-safe and pure.
+// Uncompressed pictures of one size, one after another in files: the base of the data sets
+// cifar10_binary and mnist_idx. Every sample is read on request; a file that became shorter or
+// cannot be read any more costs its samples, not the run. Thread-safe and pure.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +10,11 @@
 #include <vector>
 
 #include "datasets/picture/byte_form.h"
+#include "datasets/picture/data_file.h"
 #include "datasets/picture/transform.h"
 #include "plugins/sdk.h"
 
 namespace tandem::picture {
-
-// A file kept open; closed with the object. Throws a Refusal (TANDEM_INVALID) that names it.
-class DataFile {
- public:
-  explicit DataFile(const std::string& path);
-  ~DataFile();
-  DataFile(DataFile&& other) noexcept;
-  DataFile(const DataFile&) = delete;
-  DataFile& operator=(const DataFile&) = delete;
-
-  [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] int64_t size() const { return size_; }  // when it was opened
-  // False if it does not hold so much there.
-  [[nodiscard]] bool read(int64_t offset, unsigned char* target, size_t count) const;
-
- private:
-  std::string path_;
-  int descriptor_ = -1;
-  int64_t size_ = 0;
-};
 
 struct RawForm {
   const char* format = "";  // for an audit
@@ -68,8 +49,8 @@ class RawPictures {
     int64_t label = 0;   // as in the file
   };
 
-  // Names the classes, maps the samples' labels to the model's, and takes the part of them that
-  // belongs to the request's split where the files do not say (`drawn`).
+  // Sets the class names, maps the samples' labels to those of the model and, with `drawn`, keeps
+  // the randomly drawn part of the samples that is the request's split.
   void begin(const tandem_dataset_request& request, const sdk::Attributes& attributes,
              const RawForm& form, std::vector<std::string> class_names, bool drawn);
   [[nodiscard]] static std::vector<sdk::Parameter> parameters_of(const char* block);
@@ -89,7 +70,7 @@ class RawPictures {
   std::string notes_;
   bool split_is_drawn_ = false;
   mutable std::mutex names_mutex_;
-  mutable std::map<int64_t, std::string> names_;  // those asked for, which are few
+  mutable std::map<int64_t, std::string> names_;  // those requested, which are few
 };
 
 }  // namespace tandem::picture

@@ -6,14 +6,14 @@
 
 namespace tandem::picture {
 
-// Whether the options ask for anything that changes colours.
+// Whether any option changes colours.
 [[nodiscard]] bool recolors(const TransformOptions& options);
 
-// Whether RandAugment's operations, as many and as strong as asked for, can move pixels.
+// Whether RandAugment is on and strong enough to move pixels.
 [[nodiscard]] bool may_move_pixels(const TransformOptions& options);
 
-// What RandAugment draws for a sample that moves pixels: shears, shifts, turns. They are applied
-// before what changes colours, whatever their order among the operations.
+// The operations of RandAugment that move pixels of a sample: shears, shifts, rotations. They are
+// applied before those that change colours, whatever their order.
 [[nodiscard]] Affine random_geometry(const TransformOptions& options, const Size& crop,
                                      uint64_t index, uint64_t seed);
 

@@ -48,13 +48,13 @@ bool is_plain(const View& view, const Size& whole, const Region& region, const S
          region.x + region.width <= whole.width && region.y + region.height <= whole.height;
 }
 
-// Kept from picture to picture: nothing is allocated once it has grown.
+// Kept from picture to picture, so that memory is only allocated while it grows.
 struct Scratch {
   Axis across, down;
   std::vector<float> row, weights;
 };
 
-// How many of a row's taps weigh something, and what each does.
+// Sets the weights of a row's taps; returns the number of taps up to the last that is not zero.
 int take_weights(const Axis& down, size_t row, std::vector<float>& weights) {
   int used = 0;
   for (int t = 0; t < down.taps; ++t) {
@@ -83,7 +83,7 @@ void resample_to(const View& view, const Size& whole, const Region& region, cons
   const auto [least, most] = std::minmax_element(across.first.begin(), across.first.end());
   const int left = *least, columns = *most + across.taps - left;
   for (int& first : across.first) first -= left;
-  // Whoever loads a pixel as a vector reads up to three values behind it.
+  // Loading a pixel as a vector reads up to three values after it.
   scratch.row.resize(static_cast<size_t>(columns) * static_cast<size_t>(channels) + 3);
   scratch.weights.resize(static_cast<size_t>(down.taps));
   for (int y = 0; y < result.height; ++y) {

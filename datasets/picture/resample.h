@@ -1,6 +1,6 @@
-// A region of a picture to planes of another size, in one pass from bytes to floats. Linear
-// interpolation; where it shrinks, over as many pixels as fall together (a triangle filter of that
-// width, as Pillow's BILINEAR), so that fine detail does not become noise.
+// Resamples a region of a picture to planes of another size, in one pass from bytes to floats.
+// Linear interpolation; where the picture shrinks, a triangle filter of the width of one result
+// pixel (as Pillow's BILINEAR), so that fine detail does not become noise.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace tandem::picture {
 
-// How a byte becomes a value, and where it goes.
+// How a byte becomes a value, and its place in the result.
 struct Finish {
   std::array<float, 3> mean{};  // by channel of the picture; taken away, and then
   float scale = 1;              // multiplied by
@@ -17,13 +17,13 @@ struct Finish {
   bool mirrored = false;        // left to right
 };
 
-// `whole`: size of the whole picture. A region inside it is continued by its edge, one that
-// reaches beyond it by the mean. The region of the picture that resample() reads must lie in
-// `view`: see needed_part().
+// `whole`: the size of the whole picture. A region inside it is continued by its edge, one that
+// reaches beyond it by the mean. `view` must contain the pixels that resample() reads: see
+// needed_part().
 void resample(const View& view, const Size& whole, const Region& region, const Finish& finish,
               const Planes& result);
-// The same as bytes: the nearest (ties to even), with neither mean nor scale applied; beyond the
-// picture the mean's.
+// The same as bytes, rounded to the nearest (ties to even), without mean and scale; beyond the
+// picture the mean.
 void resample(const View& view, const Size& whole, const Region& region, const Finish& finish,
               const BytePlanes& result);
 

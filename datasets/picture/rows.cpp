@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "datasets/picture/vector.h"
+#include "datasets/picture/target_clones.h"
 
 namespace tandem::picture {
 namespace {
 
-// What is inlined into every clone of a vector.h function, so that its loops become the clone's.
+// Inlined into every clone, so that each loop is compiled for the clone's instruction set.
 #define TANDEM_INTO_CLONES inline __attribute__((always_inline))
 
 // Sums are added up tap by tap, in the order of the taps, however they are grouped.
@@ -28,8 +28,8 @@ TANDEM_INTO_CLONES void weigh(const unsigned char* rows, std::ptrdiff_t stride, 
 
 }  // namespace
 
-TANDEM_PICTURE_VECTOR void weigh_rows(const unsigned char* rows, std::ptrdiff_t stride, int length,
-                                      const float* weights, int taps, float* result) {
+TANDEM_TARGET_CLONES void weigh_rows(const unsigned char* rows, std::ptrdiff_t stride, int length,
+                                     const float* weights, int taps, float* result) {
   constexpr int together = 4;
   int t = 0;
   for (; t + together <= taps; t += together) {
@@ -43,7 +43,7 @@ TANDEM_PICTURE_VECTOR void weigh_rows(const unsigned char* rows, std::ptrdiff_t 
 
 namespace {
 
-// A pixel's channels in one vector, and what lies behind them.
+// The channels of a pixel in one vector, with the values after them.
 using Pixel = float __attribute__((vector_size(16)));
 
 TANDEM_INTO_CLONES Pixel load(const float* at) {
@@ -55,7 +55,7 @@ TANDEM_INTO_CLONES void store(const Pixel& pixel, float* at) {
   __builtin_memcpy(at, &pixel, sizeof(pixel));
 }
 
-// The taps of position i, weighed. `taps` 0: as many as the axis has.
+// The weighted taps of position i. `taps` 0: as many as the axis has.
 template <int channels, int taps>
 TANDEM_INTO_CLONES Pixel sum_of(const float* row, const Axis& axis, int i) {
   const float* from = row + axis.first[static_cast<size_t>(i)] * channels;
@@ -80,7 +80,7 @@ TANDEM_INTO_CLONES Pixel value_of(const float* row, const Axis& axis,
   return (sum - mean * inside) * finish.scale;
 }
 
-// Four pixels at a time, so that what is stored is four neighbours of one channel.
+// Four pixels at a time, so that four neighbours of one channel are stored together.
 template <int channels, int taps, bool plain>
 TANDEM_INTO_CLONES void finish_taps(const float* row, const Axis& axis, RowFinish<float> finish) {
   int i = 0;
@@ -115,20 +115,20 @@ TANDEM_INTO_CLONES void finish_by_taps(const float* row, const Axis& axis,
   finish_taps<channels, 0, plain>(row, axis, finish);
 }
 
-TANDEM_PICTURE_VECTOR void finish_color(const float* row, const Axis& axis,
-                                        const RowFinish<float>& finish) {
+TANDEM_TARGET_CLONES void finish_color(const float* row, const Axis& axis,
+                                       const RowFinish<float>& finish) {
   finish_by_taps<3, false>(row, axis, finish);
 }
-TANDEM_PICTURE_VECTOR void finish_gray(const float* row, const Axis& axis,
-                                       const RowFinish<float>& finish) {
+TANDEM_TARGET_CLONES void finish_gray(const float* row, const Axis& axis,
+                                      const RowFinish<float>& finish) {
   finish_by_taps<1, false>(row, axis, finish);
 }
-TANDEM_PICTURE_VECTOR void finish_plain_color(const float* row, const Axis& axis,
-                                              const RowFinish<float>& finish) {
+TANDEM_TARGET_CLONES void finish_plain_color(const float* row, const Axis& axis,
+                                             const RowFinish<float>& finish) {
   finish_by_taps<3, true>(row, axis, finish);
 }
-TANDEM_PICTURE_VECTOR void finish_plain_gray(const float* row, const Axis& axis,
-                                             const RowFinish<float>& finish) {
+TANDEM_TARGET_CLONES void finish_plain_gray(const float* row, const Axis& axis,
+                                            const RowFinish<float>& finish) {
   finish_by_taps<1, true>(row, axis, finish);
 }
 
@@ -153,10 +153,10 @@ void finish_row(const float* row, const Axis& axis, int channels,
   }
 }
 
-// The sum with 1.5 times 2^23 has no room for a fraction: it is rounded as every sum is, to nearest
+// A sum with 1.5 times 2^23 has no bits for a fraction: it is rounded as every sum, to nearest
 // and ties to even, and its bits count from there. Clamped as integers, which vector code can.
-TANDEM_PICTURE_VECTOR void round_row(const float* __restrict values, std::ptrdiff_t count,
-                                     float added, unsigned char* __restrict bytes) {
+TANDEM_TARGET_CLONES void round_row(const float* __restrict values, std::ptrdiff_t count,
+                                    float added, unsigned char* __restrict bytes) {
   constexpr float no_fractions = 12582912.0F;
   constexpr int32_t zero = 0x4b400000;  // its bits
   for (std::ptrdiff_t i = 0; i < count; ++i) {
@@ -167,8 +167,8 @@ TANDEM_PICTURE_VECTOR void round_row(const float* __restrict values, std::ptrdif
   }
 }
 
-TANDEM_PICTURE_VECTOR void copy_row(const unsigned char* row, int count, int channels, int channel,
-                                    const RowFinish<float>& finish) {
+TANDEM_TARGET_CLONES void copy_row(const unsigned char* row, int count, int channels, int channel,
+                                   const RowFinish<float>& finish) {
   float* __restrict plane = finish.planes[static_cast<size_t>(channel)];
   const float scale = finish.scale, mean = finish.mean[static_cast<size_t>(channel)];
   if (channels == 3) {
@@ -179,8 +179,8 @@ TANDEM_PICTURE_VECTOR void copy_row(const unsigned char* row, int count, int cha
     for (int i = 0; i < count; ++i) plane[i] = (static_cast<float>(row[i]) - mean) * scale;
   }
 }
-TANDEM_PICTURE_VECTOR void copy_row(const unsigned char* row, int count, int channels, int channel,
-                                    const RowFinish<unsigned char>& finish) {
+TANDEM_TARGET_CLONES void copy_row(const unsigned char* row, int count, int channels, int channel,
+                                   const RowFinish<unsigned char>& finish) {
   unsigned char* __restrict plane = finish.planes[static_cast<size_t>(channel)];
   if (channels == 3) {
     for (int i = 0; i < count; ++i) plane[i] = row[3 * i + channel];

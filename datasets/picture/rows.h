@@ -9,8 +9,8 @@
 
 namespace tandem::picture {
 
-// How the values of one row become the result's: by channel of the picture. Of floats the mean is
-// taken away, and they are scaled; of bytes neither, and they are rounded.
+// How the values of one row become those of the result, by channel of the picture. Floats become
+// (value - mean) * scale; bytes are only rounded.
 template <class Value>
 struct RowFinish {
   std::array<float, 4> mean{};
@@ -19,12 +19,11 @@ struct RowFinish {
   std::array<Value*, 3> planes{};
 };
 
-// A row of the result before it is taken apart along the row: pixels of the picture's rows,
-// weighed.
+// The weighted sum of rows of the picture, before the resampling along the row.
 void weigh_rows(const unsigned char* rows, std::ptrdiff_t stride, int length, const float* weights,
                 int taps, float* result);
 
-// Whoever loads a pixel of `row` as a vector reads up to three values behind it.
+// Loading a pixel of `row` as a vector reads up to three values after it.
 void finish_row(const float* row, const Axis& axis, int channels, const RowFinish<float>& how);
 void finish_row(const float* row, const Axis& axis, int channels,
                 const RowFinish<unsigned char>& how);

@@ -24,8 +24,8 @@ double place(double whole, double length, bool random, uint32_t bits) {
   return static_cast<double>(static_cast<uint64_t>(bits) * places >> 32);
 }
 
-// The part of the picture that becomes the crop: resizing first and cropping then would give the
-// same pixels, but resizes those that are thrown away.
+// The region of the picture that becomes the crop. Resizing the whole picture first would give the
+// same pixels and waste work.
 Region plain_region(const Size& whole, const TransformOptions& options, uint32_t across,
                     uint32_t down) {
   const double columns = whole.width, rows = whole.height;
@@ -59,7 +59,7 @@ Region resized_region(const Size& whole, const TransformOptions& options, Draws&
   return {std::floor((columns - w) / 2), std::floor((rows - h) / 2), w, h};
 }
 
-// `value(plane)` is what an erased pixel becomes.
+// `value(plane)`: of an erased pixel.
 template <class Pixel, class Value>
 void erase_rectangle(const PlanesOf<Pixel>& planes, Draws& draws, const Value& value) {
   const double columns = planes.width, rows = planes.height;
@@ -82,7 +82,7 @@ void erase_rectangle(const PlanesOf<Pixel>& planes, Draws& draws, const Value& v
   }
 }
 
-// The region that `size` pixels around the crop's centre show.
+// Enlarges the region to that of `size` pixels around the crop's centre.
 void grow(Plan& plan, const Size& crop) {
   plan.size = source_size(plan.affine, crop);
   const double across = static_cast<double>(plan.size.width) / crop.width;
@@ -92,7 +92,7 @@ void grow(Plan& plan, const Size& crop) {
        r.height * down};
 }
 
-// Draws are taken apart by purpose, so that one option does not change what another draws.
+// Each purpose has its own draws, so that one option does not change those of another.
 enum Purpose : uint64_t { placing = 0, turning = 1, recoloring = 2, erasing = 3 };
 Draws draws_for(Purpose purpose, uint64_t index, uint64_t seed) {
   return {seed ^ (purpose * 0x9E3779B97F4A7C15U), index};
@@ -112,7 +112,7 @@ PlanesOf<Pixel> planes_of(const TransformOptions& options, Pixel* pixels) {
           static_cast<int>(options.width)};
 }
 
-// All but what is erased.
+// All steps except erasing.
 void draw(const View& view, const Size& whole, const Plan& plan, const TransformOptions& options,
           uint64_t index, uint64_t seed, const Planes& result) {
   const bool recolored = options.random && recolors(options);

@@ -1,5 +1,5 @@
-// Images that need no file: each class is a pattern of a few low frequencies, each sample that
-// pattern under noise. A net can learn them, and making one costs far less than training on it.
+// Generated images: each class is a pattern of a few low frequencies, each sample that
+// pattern with noise. A net can learn them, and generating one costs far less than training on it.
 // Every value is a pure function of (split, index).
 #pragma once
 
@@ -18,7 +18,7 @@ class Synthetic {
   Synthetic(const tandem_dataset_request& request, const sdk::Attributes& attributes);
 
   static const char* name() { return "synthetic"; }
-  static const char* help() { return "made-up images, one pattern a class under noise; no files"; }
+  static const char* help() { return "generated images, one noisy pattern for each class; needs no files"; }
   static std::vector<sdk::Parameter> parameters();
 
   [[nodiscard]] int64_t size() const { return size_; }
@@ -30,7 +30,7 @@ class Synthetic {
   [[nodiscard]] int64_t label(int64_t index) const { return index % class_count(); }
   // Sample i is of class i mod class_count. The seed changes nothing: there is no augmentation.
   void get(int64_t index, uint64_t seed, float* pixels, float* label) const;
-  // What else the net takes: a number is the class, as a label is; anything larger is noise.
+  // Other inputs of the net: a single number is the class, as the label; anything larger is noise.
   void get_inputs(int64_t index, uint64_t seed, float* const* inputs) const;
 
  private:
@@ -45,7 +45,7 @@ class Synthetic {
   std::vector<std::string> class_names_;
   std::vector<float> noise_;
   mutable std::mutex names_mutex_;
-  mutable std::map<int64_t, std::string> names_;  // those asked for, which are few
+  mutable std::map<int64_t, std::string> names_;  // those requested, which are few
 };
 
 }  // namespace tandem::synthetic

@@ -1,4 +1,5 @@
-// Building a net in C++, layer by layer: each call writes what a prototxt file would contain.
+// Builds a net in C++, layer by layer. Each call writes the text of a prototxt file and checks only
+// its syntax.
 //
 //   const std::string net = NetWriter("tiny")
 //       .data(28)

@@ -203,7 +203,8 @@ constexpr tandem_backend backend{sizeof(tandem_backend),
                                  nullptr,
                                  nullptr,
                                  nullptr,
-                                 nullptr};
+                                 nullptr,
+                                 TANDEM_HOST_ADDRESSABLE | TANDEM_COUNTED_DEVICES};
 
 }  // namespace
 

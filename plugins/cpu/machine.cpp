@@ -4,12 +4,11 @@
 
 #include "plugins/cpu/hardware.h"
 #include "plugins/cpu/team.h"
+#include "plugins/machine_options.h"
 
 namespace tandem::cpu {
 
 namespace {
-
-constexpr int32_t most_devices = 1024;
 
 std::vector<int32_t> share_threads(int32_t threads, int32_t devices) {
   std::vector<int32_t> shares(static_cast<size_t>(devices), std::max(1, threads / devices));
@@ -17,22 +16,14 @@ std::vector<int32_t> share_threads(int32_t threads, int32_t devices) {
   return shares;
 }
 
-void require_not_negative(const char* what, double value) {
-  if (!(value >= 0)) throw sdk::invalid(what, " ", value, " must not be negative");
-}
-
 }  // namespace
 
 Machine::Machine(const tandem_machine_options& given)
-    : options_(sdk::covered(given)), links_(options_, options_.link_bandwidth) {
+    : options_(sdk::checked(given, "cpu")), links_(options_, 0) {
   const tandem_machine_options& options = options_;
-  if (options.device_count < 1 || options.device_count > most_devices) {
-    throw sdk::invalid(options.device_count, " cpu devices; there can be 1 to ", most_devices);
-  }
   if (options.threads < 0 || options.threads > 4096) {
     throw sdk::invalid(options.threads, " threads; there can be 1 to 4096, 0 means all cores");
   }
-  require_not_negative("delay", options.delay_seconds);
   threads_ =
       share_threads(options.threads > 0 ? options.threads : core_count(), options.device_count);
   calm_idle_teams();
@@ -47,9 +38,7 @@ void Machine::require_device(int32_t device) const {
 }
 
 double Machine::reserve_link(int32_t source, int32_t target, int64_t bytes, double start) {
-  if (!links_.are_slow() || source == target || source == TANDEM_HOST || target == TANDEM_HOST) {
-    return start;
-  }
+  if (!links_.are_slow() || !timing::uses_links(source, target)) return start;
   const std::lock_guard lock(links_mutex_);
   return links_.reserve(source, target, bytes, start);
 }

@@ -1,6 +1,5 @@
-// A machine of N cpu devices, with what its streams share. The devices divide the cores. A link
-// between two devices can be slowed; a link that several pairs share then serves one copy at a
-// time.
+// A machine of N cpu devices, with what its streams share. The devices divide the cores. Copies
+// between devices can be slowed to the links of plugins/links.h.
 #pragma once
 
 #include <atomic>
@@ -32,8 +31,8 @@ class Machine {
 
   // Throws Refusal unless the device exists.
   void require_device(int32_t device) const;
-  // Reserves the link from `source` to `target` for `bytes`, from `start` or from when it is free.
-  // Returns the time at which the copy may end (`start` if the link is not slowed).
+  // Reserves the links from `source` to `target` for a copy that is ready at `start`. Returns the
+  // time at which the copy may end; `start` if copies are not slowed.
   [[nodiscard]] double reserve_link(int32_t source, int32_t target, int64_t bytes, double start);
 
  private:
@@ -45,7 +44,7 @@ class Machine {
   sdk::FirstFailure failure_;
   std::atomic<uint32_t> stream_count_{0};
   std::mutex links_mutex_;
-  sdk::Links links_;
+  timing::Links links_;
 };
 
 }  // namespace tandem::cpu

@@ -61,6 +61,7 @@ constexpr tandem_backend backend = [] {
   table.struct_size = sizeof table;
   table.kind = "cuda";
   table.help = "NVIDIA GPUs by number (cuda:0,1); a GPU can be several devices (cuda:0,0)";
+  table.capabilities = TANDEM_COMPUTES_FLOAT16 | TANDEM_COMPUTES_TF32;
   table.count = [](int32_t* count) { return guarded([&] { *count = tandem::cuda::gpu_count(); }); };
   table.describe = [](int32_t ordinal, tandem_device_info* info) {
     return guarded([&] { give(tandem::cuda::describe_gpu(ordinal), info); });

@@ -7,13 +7,12 @@
 #include "plugins/cuda/hardware.h"
 #include "plugins/cuda/link_facts.h"
 #include "plugins/cuda/status.h"
-#include "plugins/links.h"
+#include "plugins/machine_options.h"
 
 namespace tandem::cuda {
 
 namespace {
 
-constexpr int32_t most_devices = 1024;
 constexpr int oldest_major = 7, oldest_minor = 5;
 // The GPU memory that cuBLAS, cuDNN and kernels take when they are loaded later.
 constexpr int64_t libraries_bytes = int64_t{512} << 20;
@@ -49,10 +48,8 @@ void enable_peer_access(int32_t ordinal, int32_t peer) {
 
 }  // namespace
 
-std::vector<int32_t> require_options(const tandem_machine_options& options, int32_t gpus) {
-  if (options.device_count < 1 || options.device_count > most_devices) {
-    throw sdk::invalid(options.device_count, " cuda devices; there can be 1 to ", most_devices);
-  }
+std::vector<int32_t> require_options(const tandem_machine_options& given, int32_t gpus) {
+  const tandem_machine_options options = sdk::checked(given, "cuda");
   if (options.paced != 0) {
     throw sdk::unsupported("paced mode runs on cpu devices only: use cpu:", options.device_count,
                            " with the costs measured on cuda, or sim:", options.device_count);
@@ -60,9 +57,6 @@ std::vector<int32_t> require_options(const tandem_machine_options& options, int3
   if (options.link_bandwidth != 0 || options.link_latency != 0) {
     throw sdk::unsupported("the links between cuda devices cannot be slowed: use cpu:",
                            options.device_count, " or sim:", options.device_count, " for that");
-  }
-  if (!(options.delay_seconds >= 0)) {
-    throw sdk::invalid("delay ", options.delay_seconds, " must not be negative");
   }
   std::vector<int32_t> ordinals;
   for (int32_t i = 0; i < options.device_count; ++i) {
@@ -78,7 +72,7 @@ std::vector<int32_t> require_options(const tandem_machine_options& options, int3
 }
 
 Machine::Machine(const tandem_machine_options& given) {
-  const tandem_machine_options options = sdk::covered(given);
+  const tandem_machine_options options = sdk::checked(given, "cuda");
   ordinals_ = require_options(options, gpu_count());
   delay_seed_ = options.delay_seed;
   delay_seconds_ = options.delay_seconds;

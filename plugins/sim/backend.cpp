@@ -4,29 +4,33 @@
 #include <cstring>
 #include <memory>
 
+#include "plugins/machine_options.h"
 #include "plugins/sdk.h"
-#include "plugins/sim/simulation.h"
-#include "plugins/sim/speeds.h"
+#include "plugins/sim/machine.h"
 
 namespace {
 
 using tandem::sdk::guarded;
 using tandem::sdk::invalid;
 using tandem::sim::Event;
-using tandem::sim::Simulation;
+using tandem::sim::Machine;
 using tandem::sim::Stream;
 
+// A simulated device, where the roofline must stand in for costs.
+constexpr double peak_flops = 500e9;
+constexpr int64_t memory_bytes = int64_t{16} << 30;
+
 struct StreamOfMachine {
-  Simulation& machine;
+  Machine& machine;
   std::unique_ptr<Stream> stream;
 };
 struct EventOfMachine {
-  Simulation& machine;
+  Machine& machine;
   Event event;
 };
 
-Simulation& of(tandem_machine* machine) {
-  return *reinterpret_cast<Simulation*>(machine);
+Machine& of(tandem_machine* machine) {
+  return *reinterpret_cast<Machine*>(machine);
 }
 StreamOfMachine& of(tandem_stream* stream) {
   return *reinterpret_cast<StreamOfMachine*>(stream);
@@ -43,10 +47,10 @@ tandem_status count(int32_t* count) {
 tandem_status describe(int32_t, tandem_device_info* target) {
   tandem_device_info info{};
   std::strncpy(info.name, "simulated device", sizeof info.name - 1);
-  info.memory_bytes = tandem::sim::memory_bytes;
-  info.available_bytes = tandem::sim::memory_bytes;
-  info.peak_flops = tandem::sim::peak_flops;
-  info.memory_bandwidth = tandem::sim::memory_bandwidth;
+  info.memory_bytes = memory_bytes;
+  info.available_bytes = memory_bytes;
+  info.peak_flops = peak_flops;
+  info.memory_bandwidth = tandem::timing::memory_bandwidth;
   info.struct_size = std::min<uint32_t>(target->struct_size, sizeof info);
   std::memcpy(target, &info, info.struct_size);
   return TANDEM_OK;
@@ -54,7 +58,8 @@ tandem_status describe(int32_t, tandem_device_info* target) {
 
 tandem_status open(const tandem_machine_options* options, tandem_machine** machine) {
   return guarded([&] {
-    *machine = reinterpret_cast<tandem_machine*>(new Simulation(tandem::sdk::covered(*options)));
+    *machine =
+        reinterpret_cast<tandem_machine*>(new Machine(tandem::sdk::checked(*options, "sim")));
   });
 }
 
@@ -115,20 +120,14 @@ tandem_status submit(tandem_stream* stream, const tandem_work* work) {
     if (work->kind == TANDEM_WORK_HOST && work->run == nullptr) {
       throw invalid("a host work without a function");
     }
-    of(stream).machine.issue(*of(stream).stream, *work);
+    of(stream).machine.submit(*of(stream).stream, *work);
   });
 }
 
-tandem_status copy(tandem_stream* stream, const char* label, int32_t target_device, void*,
+tandem_status copy(tandem_stream* stream, const char*, int32_t target_device, void*,
                    int32_t source_device, const void*, int64_t bytes) {
-  return guarded([&] {
-    Simulation& machine = of(stream).machine;
-    if (target_device != TANDEM_HOST) machine.require_device(target_device);
-    if (source_device != TANDEM_HOST) machine.require_device(source_device);
-    if (bytes < 0) throw invalid("a copy of ", bytes, " bytes");
-    machine.issue(*of(stream).stream,
-                  tandem::sim::Copy{label, target_device, source_device, bytes});
-  });
+  return guarded(
+      [&] { of(stream).machine.copy(*of(stream).stream, target_device, source_device, bytes); });
 }
 
 tandem_status wait(tandem_stream* stream, tandem_event* event) {
@@ -207,7 +206,8 @@ constexpr tandem_backend backend{sizeof(tandem_backend),
                                  nullptr,
                                  nullptr,
                                  nullptr,
-                                 nullptr};
+                                 nullptr,
+                                 TANDEM_VIRTUAL_TIME | TANDEM_COUNTED_DEVICES};
 
 }  // namespace
 

@@ -1,9 +1,6 @@
-// The cpu backend as one of ABI 1.3, which could not convert bytes to floats. It has the name of
-// the real one and is found first.
+// The cpu backend without its optional functions: it cannot convert bytes to floats. It has the
+// name of the real one and is found first.
 #include <dlfcn.h>
-
-#include <cstddef>
-#include <cstring>
 
 #include "plugins/abi.h"
 #include "plugins/sdk.h"
@@ -19,11 +16,12 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
   }
   const auto entry =
       reinterpret_cast<tandem_plugin_entry_function>(dlsym(library, TANDEM_ENTRY_SYMBOL));
-  constexpr size_t size = offsetof(tandem_backend, convert_pixels);
-  std::memcpy(&backend, entry(host)->backends[0], size);
-  backend.struct_size = size;
+  backend = *entry(host)->backends[0];
+  backend.convert_pixels = nullptr;
+  backend.find_topology = nullptr;
+  backend.copy_rows = nullptr;
   plugin.abi_major = TANDEM_ABI_MAJOR;
-  plugin.abi_minor = 3;
+  plugin.abi_minor = TANDEM_ABI_MINOR;
   plugin.struct_size = sizeof plugin;
   plugin.name = "old-backend";
   plugin.version = "0";

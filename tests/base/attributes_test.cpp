@@ -41,7 +41,7 @@ std::string refusal(const tandem_parameter& declared, const std::vector<std::str
   return "no error";
 }
 
-TEST(Attribute, ParsesEachTypeAndRemembersItsPlace) {
+TEST(Attribute, ParsesEachTypeAndKeepsItsLocation) {
   EXPECT_EQ(std::get<int64_t>(parse(parameter(TANDEM_PARAMETER_INTEGER, "i"), {"-3"}).value), -3);
   EXPECT_EQ(std::get<double>(parse(parameter(TANDEM_PARAMETER_NUMBER, "n"), {"1e-2"}).value), 1e-2);
   EXPECT_TRUE(std::get<bool>(parse(parameter(TANDEM_PARAMETER_BOOLEAN, "b"), {"true"}).value));
@@ -56,7 +56,7 @@ TEST(Attribute, ParsesEachTypeAndRemembersItsPlace) {
   EXPECT_EQ(to_string(list.location), "net.prototxt:23:5");
 }
 
-TEST(Attribute, ARefusalNamesOwnerParameterValueWhatIsRightAndThePlace) {
+TEST(Attribute, ARefusalNamesOwnerParameterValueRightValueAndLocation) {
   tandem_parameter kernel = parameter(TANDEM_PARAMETER_INTEGERS, "kernel_size");
   kernel.minimum = 1;
   kernel.maximum = 100;
@@ -65,7 +65,7 @@ TEST(Attribute, ARefusalNamesOwnerParameterValueWhatIsRightAndThePlace) {
             "(net.prototxt:23:5)");
 }
 
-TEST(Attribute, HoldsARangeAtBothEndsInclusively) {
+TEST(Attribute, ARangeIncludesBothEnds) {
   tandem_parameter ratio = parameter(TANDEM_PARAMETER_NUMBER, "ratio");
   ratio.minimum = 0;
   ratio.maximum = 0.5;
@@ -75,14 +75,14 @@ TEST(Attribute, HoldsARangeAtBothEndsInclusively) {
   EXPECT_THAT(refusal(ratio, {"-0.01"}), HasSubstr("must be from 0 to 0.5"));
 }
 
-TEST(Attribute, AHalfOpenRangeIsSaidAsOne) {
+TEST(Attribute, AHalfOpenRangeIsReportedAsOne) {
   tandem_parameter stride = parameter(TANDEM_PARAMETER_INTEGER, "stride");
   stride.minimum = 1;
   stride.maximum = std::numeric_limits<double>::infinity();
   EXPECT_THAT(refusal(stride, {"0"}), HasSubstr("must be at least 1 ("));
 }
 
-TEST(Attribute, RefusesWhatIsNotOfItsType) {
+TEST(Attribute, RefusesAValueOfAnotherType) {
   EXPECT_THAT(refusal(parameter(TANDEM_PARAMETER_INTEGER, "i"), {"1.5"}),
               HasSubstr("i is '1.5', but must be an integer"));
   EXPECT_THAT(refusal(parameter(TANDEM_PARAMETER_NUMBER, "n"), {"x"}), HasSubstr("finite number"));
@@ -93,12 +93,12 @@ TEST(Attribute, RefusesWhatIsNotOfItsType) {
   EXPECT_THAT(refusal(parameter(TANDEM_PARAMETER_FILLER, "f"), {"xavier"}), HasSubstr("message"));
 }
 
-TEST(Attribute, AValueThatStandsOnceIsRefusedTwice) {
+TEST(Attribute, ASingleValueWrittenTwiceIsRefused) {
   EXPECT_THAT(refusal(parameter(TANDEM_PARAMETER_INTEGER, "i"), {"1", "2"}),
               HasSubstr("i is '1, 2', but must be an integer, written once"));
 }
 
-TEST(Attribute, AWrongWordIsAnsweredWithTheChoicesAndTheNearOne) {
+TEST(Attribute, AWrongWordIsReportedWithTheChoicesAndTheNearOne) {
   tandem_parameter pool = parameter(TANDEM_PARAMETER_TEXT, "pool");
   pool.choices = "MAX|AVE";
   EXPECT_EQ(std::get<std::string>(parse(pool, {"AVE"}).value), "AVE");
@@ -106,7 +106,7 @@ TEST(Attribute, AWrongWordIsAnsweredWithTheChoicesAndTheNearOne) {
               HasSubstr("pool is 'max', but must be one of MAX, AVE (did you mean 'MAX'?)"));
 }
 
-TEST(Attribute, ADefaultIsParsedAsIfWrittenButNotSet) {
+TEST(Attribute, ADefaultIsParsedButNotMarkedAsSet) {
   const Attribute value = default_attribute(parameter(TANDEM_PARAMETER_NUMBER, "n", "0.5"), owner);
   EXPECT_EQ(std::get<double>(value.value), 0.5);
   EXPECT_FALSE(value.is_set);
@@ -154,7 +154,7 @@ std::string failure_of(const std::function<void()>& read) {
   return "no error";
 }
 
-TEST(Attributes, ReadingWhatWasNotDeclaredOrHasAnotherTypeIsAnError) {
+TEST(Attributes, ReadingAnUndeclaredNameOrAnotherTypeIsAnError) {
   Attributes attributes;
   attributes.set("num_output", {.value = int64_t{3}, .is_set = true, .location = {}});
   attributes.set("axis", {});

@@ -68,7 +68,7 @@ TEST(Normals, HaveTheseBitsOnEveryMachine) {
   EXPECT_EQ(hash, 0xf1c6ad6b6a7f0ad2U);
 }
 
-TEST(Normals, AreMovedAndStretched) {
+TEST(Normals, HaveTheGivenMeanAndDeviation) {
   const std::vector<float> plain = drawn(5, 6, 100);
   std::vector<float> values(100);
   draw_normals(5, 6, 3, 0.5F, 100, values.data());

@@ -41,11 +41,11 @@ TEST(DidYouMean, NamesTheNearestWordWhateverItsCase) {
   EXPECT_EQ(did_you_mean("Relu6", known), " (did you mean 'ReLU'?)");
 }
 
-TEST(DidYouMean, TakesAnAbbreviationForItsWord) {
+TEST(DidYouMean, FindsTheWordOfAnAbbreviation) {
   EXPECT_EQ(did_you_mean("conv", {"ReLU", "Convolution"}), " (did you mean 'Convolution'?)");
 }
 
-TEST(DidYouMean, SaysNothingWhereNothingIsNear) {
+TEST(DidYouMean, IsEmptyIfNothingIsNear) {
   EXPECT_EQ(did_you_mean("Transformer", {"Convolution", "ReLU"}), "");
   EXPECT_EQ(did_you_mean("LR", {"ELU"}), "");
   EXPECT_EQ(did_you_mean("x", {}), "");
@@ -74,7 +74,7 @@ TEST(Split, KeepsEmptyParts) {
   EXPECT_THAT(split("", ':'), ElementsAre(""));
 }
 
-TEST(ParseInteger, TakesTheWholeTextOrNothing) {
+TEST(ParseInteger, ReadsTheWholeTextOrNothing) {
   int64_t value = 42;
   for (const char* wrong : {"", "12x", " 12", "1.0", "+", "--1", "+-1", "9223372036854775808"}) {
     EXPECT_FALSE(parse_integer(wrong, &value)) << wrong;
@@ -86,7 +86,7 @@ TEST(ParseInteger, TakesTheWholeTextOrNothing) {
   EXPECT_EQ(value, 7);
 }
 
-TEST(ParseNumber, TakesTheWholeTextOrNothing) {
+TEST(ParseNumber, ReadsTheWholeTextOrNothing) {
   double value = 42;
   for (const char* wrong : {"", "1,5", "1.5x", " 1", "e3", "0x10", "1e999"}) {
     EXPECT_FALSE(parse_number(wrong, &value)) << wrong;
@@ -98,6 +98,37 @@ TEST(ParseNumber, TakesTheWholeTextOrNothing) {
   EXPECT_EQ(value, 0.5);
   EXPECT_TRUE(parse_number("-2", &value));
   EXPECT_EQ(value, -2);
+}
+
+TEST(EscapeXml, EscapesMarkup) {
+  EXPECT_EQ(escape_xml("a<b & \"c\">\xC3\xA4"), "a&lt;b &amp; &quot;c&quot;&gt;\xC3\xA4");
+}
+
+TEST(Quote, EscapesQuotesBackslashesAndControlCharacters) {
+  EXPECT_EQ(quote("a \"b\" \\ \n\t\x01 c'"), R"("a \"b\" \\ \n\t\001 c'")");
+}
+
+TEST(Base64, PadsToFourCharacters) {
+  EXPECT_EQ(to_base64(""), "");
+  EXPECT_EQ(to_base64("f"), "Zg==");
+  EXPECT_EQ(to_base64("fo"), "Zm8=");
+  EXPECT_EQ(to_base64("foobar"), "Zm9vYmFy");
+}
+
+TEST(ParseBoolean, AcceptsTheWordsOfProtobuf) {
+  for (const char* text : {"true", "True", "t", "1"}) {
+    bool value = false;
+    EXPECT_TRUE(parse_boolean(text, &value)) << text;
+    EXPECT_TRUE(value) << text;
+  }
+  for (const char* text : {"false", "False", "f", "0"}) {
+    bool value = true;
+    EXPECT_TRUE(parse_boolean(text, &value)) << text;
+    EXPECT_FALSE(value) << text;
+  }
+  bool value = true;
+  EXPECT_FALSE(parse_boolean("yes", &value));
+  EXPECT_TRUE(value) << "unchanged";
 }
 
 }  // namespace

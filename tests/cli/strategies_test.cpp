@@ -27,7 +27,7 @@ std::string refusal_of(const std::string& options) {
 
 TEST(StrategyOptions, ThatAreWrongNameTheRightValues) {
   EXPECT_THAT(refusal_of("--devices cpu:2 --strategy layerwise --reduce star"),
-              HasSubstr("--reduce star: it is none of serial, tree, ring"));
+              HasSubstr("--reduce star: unknown value; there are: serial, tree, ring"));
   EXPECT_THAT(refusal_of("--bucket 4"),
               AllOf(HasSubstr("--bucket 4: not a size"), HasSubstr("as in 4MiB")));
   EXPECT_THAT(refusal_of("--bucket -4MiB"), HasSubstr("--bucket"));

@@ -40,7 +40,7 @@ TEST_F(EachStrategyOption, ReduceIsOneOfThreeWays) {
   EXPECT_THAT(planned("layerwise --reduce tree"), HasSubstr("reduction: tree"));
   EXPECT_THAT(planned("layerwise --reduce serial"), HasSubstr("reduction: serial"));
   EXPECT_THAT(refusal("layerwise --reduce star"),
-              HasSubstr("--reduce star: it is none of serial, tree, ring"));
+              HasSubstr("--reduce star: unknown value; there are: serial, tree, ring"));
 }
 
 TEST_F(EachStrategyOption, BucketIsASize) {
@@ -57,7 +57,7 @@ TEST_F(EachStrategyOption, OneBroadcastIsChosen) {
 }
 
 TEST_F(EachStrategyOption, QuotaIsAtMostTheDevices) {
-  EXPECT_THAT(planned("fc_parallel --quota 3"), HasSubstr("3 of 4 gradient pieces a round"));
+  EXPECT_THAT(planned("fc_parallel --quota 3"), HasSubstr("3 of 4 gradient parts a round"));
   EXPECT_THAT(refusal("fc_parallel --quota 5"),
               AllOf(HasSubstr("--quota 5"), HasSubstr("at most 4")));
   EXPECT_THAT(refusal("fc_parallel --quota x"),
@@ -66,7 +66,7 @@ TEST_F(EachStrategyOption, QuotaIsAtMostTheDevices) {
 
 TEST_F(EachStrategyOption, EagerNeedsMoreThanOneRound) {
   EXPECT_THAT(planned("fc_parallel --eager"),
-              HasSubstr("2 of 4 gradient pieces a round, sent after"));
+              HasSubstr("2 of 4 gradient parts a round, sent after"));
   EXPECT_THAT(refusal("fc_parallel --eager --quota 4"),
               AllOf(HasSubstr("--eager with --quota 4 on 4 devices"), HasSubstr("at most 3")));
   EXPECT_THAT(refusal("asymmetric --eager"), HasSubstr("--eager is an option of strategy 'fc_par"));
@@ -105,7 +105,7 @@ TEST_F(EachStrategyOption, SlicesAreAllLargeOrNone) {
     EXPECT_THAT(planned("asymmetric --slices " + slices), HasSubstr("slices: " + slices));
   }
   EXPECT_THAT(refusal("asymmetric --slices small"),
-              HasSubstr("--slices small: it is none of all, large, none"));
+              HasSubstr("--slices small: unknown value; there are: all, large, none"));
   EXPECT_THAT(refusal("layerwise --slices all"),
               HasSubstr("--slices is an option of strategy 'asymmetric'"));
 }
@@ -153,7 +153,7 @@ TEST_F(StrategyRun, KeepsItsQuotaWhenItIsResumed) {
   EXPECT_THAT(done(first("fc_parallel --devices cpu:4")), HasSubstr("the fastest on sim: --quota"));
   const int quota = change_quota();
   EXPECT_THAT(done(resumed("")),
-              AllOf(HasSubstr(std::to_string(quota) + " of 4 gradient pieces a round"),
+              AllOf(HasSubstr(std::to_string(quota) + " of 4 gradient parts a round"),
                     Not(HasSubstr("the fastest on sim"))));
   EXPECT_EQ(options()["quota"], quota);
 }
@@ -205,17 +205,14 @@ TEST_F(StrategyRun, OfAnEarlierVersionGoesOnAndPredictsWithItsOptions) {
   tree["options"].erase("strategy_options");
   tree["options"]["explicit_options"] = {"--eager"};
   const nlohmann::json roles = {{"quota", 1}, {"eager", true}, {"groups", ""}, {"conv_devices", 0}};
-  for (const auto& [key, value] : nlohmann::json{
-           {"split", "auto"},
-           {"hidden_broadcast", true},
-           {"time_threshold", 0.1},
-           {"reduce", ""},
-           {"bucket", 0},
-           {"roles", roles}}.items()) {
+  const nlohmann::json earlier = {{"split", "auto"},       {"hidden_broadcast", true},
+                                  {"time_threshold", 0.1}, {"reduce", ""},
+                                  {"bucket", 0},           {"roles", roles}};
+  for (const auto& [key, value] : earlier.items()) {
     tree["options"][key] = value;
   }
   write_record(tree);
-  EXPECT_THAT(done(resumed("")), HasSubstr("1 of 4 gradient pieces a round, sent after each"));
+  EXPECT_THAT(done(resumed("")), HasSubstr("1 of 4 gradient parts a round, sent after each"));
   EXPECT_EQ(options(), nlohmann::json({{"quota", 1}, {"eager", true}}));
   EXPECT_EQ(record()["given_options"], nlohmann::json({"eager"}));
 }

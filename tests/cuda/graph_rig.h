@@ -22,7 +22,7 @@ inline tandem_backend cuda() {
 }
 
 inline DeviceSpec first_of(const std::string& devices, int count) {
-  DeviceSpec spec = parse_devices(devices, {"cuda"});
+  DeviceSpec spec = parse_devices(devices, all_modules());
   spec.ordinals.resize(static_cast<size_t>(count));
   return spec;
 }

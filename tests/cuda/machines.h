@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/device/machine.h"
+#include "core/plugin/host.h"
 #include "core/plugin/registry.h"
 #include "tests/device/backends.h"
 #include "tests/support/require_gpu.h"
@@ -58,7 +59,7 @@ class OnDevices : public testing::TestWithParam<std::string> {
     if (GetParam() == two_gpus && no_gpu().empty()) need_two_gpus();
   }
   static Machine open(const MachineOptions& options = {}) {
-    const DeviceSpec spec = parse_devices(GetParam(), {"cpu", "cuda"});
+    const DeviceSpec spec = parse_devices(GetParam(), all_modules());
     return {all_modules().backend(spec.kind), spec, options};
   }
 };

@@ -6,6 +6,7 @@
 
 #include "core/model/classes.h"
 #include "core/train/run_folder.h"
+#include "include/tandem/evaluate.h"
 #include "include/tandem/predict.h"
 #include "tests/cuda/machines.h"
 #include "tests/support/cifar_files.h"

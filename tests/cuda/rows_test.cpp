@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstdlib>
 
-#include "core/device/graph.h"
 #include "tests/cuda/graph_rig.h"
 #include "tests/cuda/machines.h"
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "core/data/sample_order.h"
 #include "tests/data/data_sets.h"
 
 namespace tandem {
@@ -17,7 +18,7 @@ std::vector<int64_t> uneven() {
   return labels;
 }
 
-TEST(BalancedOrder, EveryEpochShowsEveryClassAsOften) {
+TEST(BalancedOrder, EveryEpochHasEveryClassEquallyOften) {
   const std::vector<int64_t> labels = uneven();
   const SampleOrder order(100, 5, true, labels);
   for (int64_t epoch = 0; epoch < 6; ++epoch) {
@@ -30,7 +31,7 @@ TEST(BalancedOrder, EveryEpochShowsEveryClassAsOften) {
   }
 }
 
-TEST(BalancedOrder, NoSampleOfARareClassIsShownMoreOftenThanAnotherByMoreThanOne) {
+TEST(BalancedOrder, SamplesOfARareClassAreRepeatedEquallyOftenWithinOne) {
   const std::vector<int64_t> labels = uneven();
   const SampleOrder order(100, 5, true, labels);
   std::map<int64_t, int> seen;
@@ -59,7 +60,7 @@ TEST(BalancedOrder, IsAFunctionOfTheSeedAndDiffersByEpoch) {
   EXPECT_EQ(seeds.size(), 100U);  // a sample that comes twice is not augmented twice alike
 }
 
-TEST(BalancedOrder, ADataSetThatCannotTellItsClassesSaysSo) {
+TEST(BalancedOrder, ADataSetThatCannotTellItsClassesIsRefused) {
   const Dataset data = test::scripted();
   EXPECT_THAT(test::message_of([&] { (void)class_labels(data); }),
               testing::HasSubstr("cannot tell the classes of its samples"));

@@ -1,4 +1,4 @@
-// Batches of a loader, read out and compared as plain values.
+// Batches of a loader as plain values, for comparison.
 #pragma once
 
 #include <cstdlib>
@@ -13,7 +13,7 @@ namespace tandem::test {
           [](void* address) { std::free(address); }};
 }
 
-// What a batch holds, read and released.
+// The content of a batch, which is released.
 struct Contents {
   int64_t number = 0, epoch = 0, samples = 0;
   std::vector<float> labels, pixels;

@@ -1,4 +1,4 @@
-// A sample as floats, and as bytes that were made floats.
+// A sample as floats, and as bytes converted to floats.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +58,7 @@ inline void expect_alike(const Dataset& data, double steps, const std::string& w
   }
 }
 
-// Half of a step, and what floats of a byte's size are rounded by.
+// Half of a step, plus the rounding of floats of a byte's size.
 constexpr double half_a_step = 0.5 + 1e-4;
 
 }  // namespace tandem::test

@@ -1,4 +1,4 @@
-// Data sets for the tests of this room: the scripted one of tests/data/plugin, and those of the
+// Data sets for the tests in tests/data: the scripted one of tests/data/plugin, and those of the
 // build.
 #pragma once
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/data/loader.h"
+#include "core/data/sample_order.h"
 #include "tests/data/data_sets.h"
 
 namespace tandem {
@@ -39,7 +40,7 @@ TEST(Dataset, AParameterOutOfRangeNamesTheParameterAndTheValue) {
               AllOf(HasSubstr("size"), HasSubstr("-3")));
 }
 
-TEST(Dataset, WhatThePluginRefusesIsTheMessage) {
+TEST(Dataset, ARefusalOfThePluginIsTheMessage) {
   EXPECT_EQ(message_of([] {
               const Dataset data = scripted({{"size", "13"}});
             }),
@@ -60,7 +61,7 @@ TEST(Dataset, SamplesThatDoNotFitTheNetAreRefusedWithBothShapes) {
               AllOf(HasSubstr("1x2x2"), HasSubstr("3x32x32")));
 }
 
-TEST(Dataset, SaysWhatThePluginSays) {
+TEST(Dataset, ReportsTheValuesOfThePlugin) {
   const Dataset data = scripted({{"size", "5"}});
   EXPECT_EQ(data.size(), 5);
   EXPECT_EQ(data.class_names(), (std::vector<std::string>{"even", "odd"}));
@@ -82,7 +83,7 @@ TEST(Dataset, ADamagedSampleIsZerosWithLabelMinusOneAndAReason) {
   EXPECT_EQ(label, 1);
 }
 
-TEST(Dataset, WhatIsWorseThanADamagedSampleIsAnErrorThatNamesIt) {
+TEST(Dataset, AFailureIsAnErrorThatNamesTheSample) {
   const Dataset data = scripted({{"failing", "6"}});
   std::vector<float> pixels(4);
   float label = 0;
@@ -137,13 +138,13 @@ std::vector<int64_t> indices(const SampleOrder& order, int64_t first, int64_t co
   return result;
 }
 
-TEST(SampleOrder, EpochsAndSeedsAreShuffledApart) {
+TEST(SampleOrder, EpochsAndSeedsHaveDifferentOrders) {
   const SampleOrder order(50, 7, true), other(50, 8, true);
   EXPECT_NE(indices(order, 0, 50), indices(order, 50, 50));
   EXPECT_NE(indices(order, 0, 50), indices(other, 0, 50));
 }
 
-TEST(SampleOrder, APositionHoldsTheSameSampleWhateverWasAskedBefore) {
+TEST(SampleOrder, ASampleDoesNotDependOnEarlierCalls) {
   const SampleOrder forward(20, 3, true), backward(20, 3, true);
   const std::vector<int64_t> expected = indices(forward, 0, 200);
   for (int64_t i = 199; i >= 0; --i) {
@@ -151,7 +152,7 @@ TEST(SampleOrder, APositionHoldsTheSameSampleWhateverWasAskedBefore) {
   }
 }
 
-TEST(SampleOrder, WithoutShufflingItIsTheirOwn) {
+TEST(SampleOrder, WithoutShufflingTheOrderIsThatOfTheIndices) {
   const SampleOrder order(3, 7, false);
   EXPECT_EQ(indices(order, 0, 5), (std::vector<int64_t>{0, 1, 2, 0, 1}));
 }

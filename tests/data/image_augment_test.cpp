@@ -53,7 +53,7 @@ TEST(ImageAugmentation, RandomCropsReachBothEdges) {
   EXPECT_GT(right, 230);
 }
 
-TEST(ImageAugmentation, TestingIsWithoutIt) {
+TEST(ImageAugmentation, DoesNotHappenInTesting) {
   const TempFolder folder;
   (void)training(folder, {});
   DatasetOptions options = image_options(folder.string(), "val");
@@ -121,7 +121,7 @@ TEST(ImageCache, ChangesNoPixelWhateverFitsIntoIt) {
   }
 }
 
-TEST(ImageCache, ServesWhatItHoldsWithoutTheFile) {
+TEST(ImageCache, ReturnsACachedPictureWithoutTheFile) {
   const TempFolder folder;
   test::fill_class(folder, "a", 2);
   test::fill_class(folder, "b", 2);

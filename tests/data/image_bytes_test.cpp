@@ -39,7 +39,7 @@ class ImageBytes : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(ImageBytes, AreWithinHalfAStepOfTheFloatsHoweverPicturesAreMade) {
+TEST_F(ImageBytes, AreWithinHalfAStepOfTheFloatsForEveryTransform) {
   const Parameters kinds[] = {{},
                               {{"mirror", "true"}},
                               {{"resize", "23"}, {"pad", "3"}},
@@ -61,7 +61,7 @@ TEST_F(ImageBytes, AreWithinHalfAStepOfTheFloatsHoweverPicturesAreMade) {
   }
 }
 
-TEST_F(ImageBytes, AreGrayWhereTheNetIs) {
+TEST_F(ImageBytes, AreGrayIfTheNetIs) {
   DatasetOptions gray = options({{"mean", "99.5"}, {"mirror", "true"}});
   gray.shape = {1, 1, 19, 21};
   expect_alike(open_images(gray), half_a_step, "gray");
@@ -95,8 +95,9 @@ TEST_F(ImageBytes, OfAPackAndOfAListAreThoseOfTheFolder) {
   expect_alike(open_images(listed), half_a_step, "list");
 }
 
-// Columns of a and a + 1 in turn, halved: every pixel but the edge's lies between two bytes.
-TEST_F(ImageBytes, BetweenTwoBytesAreTheEvenOne) {
+// Alternating columns of a and a + 1, halved in size: every pixel except at the edges is between
+// two bytes.
+TEST_F(ImageBytes, BetweenTwoValuesAreTheEvenOne) {
   const auto halved = [&](int a) {
     cv::Mat image(32, 32, CV_8UC3);
     for (int y = 0; y < 32; ++y) {
@@ -118,7 +119,7 @@ TEST_F(ImageBytes, BetweenTwoBytesAreTheEvenOne) {
   }
 }
 
-TEST_F(ImageBytes, OfADamagedFileComeNextToZerosAndSayWhatIsWrong) {
+TEST_F(ImageBytes, OfADamagedFileAreNearlyZeroWithTheReason) {
   const std::string jpeg = test::encoded(".jpg", test::noise(90, 70));
   (void)folder_.write("images/a/1.jpg", jpeg.substr(0, jpeg.size() / 2));
   const test::BothForms both = both_forms(open_images(options({{"mean", "10.2,20.7,300"}})), 0, 1);

@@ -54,7 +54,7 @@ TEST(DamagedImages, ATruncatedProgressiveJpegIsLeftOut) {
 }
 
 TEST(DamagedImages, FlippedBitsNeitherCrashNorPrint) {
-  // A flip may leave a JPEG valid: then it is a picture. What matters is that each has an answer.
+  // A JPEG may be valid after a flip. Every file must be a picture or refused.
   const std::string jpeg = encoded(".jpg", noise(60, 50));
   cv::RNG random(3);
   int skipped = 0;
@@ -75,7 +75,7 @@ TEST(DamagedImages, FlippedBitsNeitherCrashNorPrint) {
   EXPECT_GT(skipped, 10);
 }
 
-TEST(DamagedImages, DamagedFilesOfOtherFormatsAreLeftOutQuietly) {
+TEST(DamagedImages, DamagedFilesOfOtherFormatsAreLeftOutWithoutOutput) {
   for (const char* extension : {".png", ".bmp", ".webp", ".tiff", ".ppm", ".pgm", ".pbm"}) {
     cv::Mat picture = noise(60, 50);
     const bool gray = extension[2] == 'g' || extension[2] == 'b';  // .pgm, .pbm
@@ -94,7 +94,8 @@ TEST(DamagedImages, AFileDecodesTheSameWhateverWasDecodedBefore) {
   const Sample before = read("a.jpg", jpeg);
   EXPECT_EQ(read("a.jpg", tables_only).status, SampleStatus::skipped);
   EXPECT_EQ(read("a.jpg", jpeg).pixels, before.pixels);
-  // Without its quantization tables it is no picture, though the file before had the same ones.
+  // Without its quantization tables it is not a picture, though the previous file had the same
+  // ones.
   const size_t begin = jpeg.find("\xff\xdb"), end = jpeg.find("\xff\xc0");
   EXPECT_EQ(read("a.jpg", jpeg.substr(0, begin) + jpeg.substr(end)).status, SampleStatus::skipped);
 }
@@ -105,11 +106,11 @@ TEST(DamagedImages, AFlippedBitInAPngIsLeftOut) {
   EXPECT_EQ(reason_of("a.png", png), "damaged PNG: a check sum is wrong");
 }
 
-TEST(DamagedImages, AnEmptyFileSaysSo) {
+TEST(DamagedImages, AnEmptyFileIsReportedAsEmpty) {
   EXPECT_EQ(reason_of("a.jpg", ""), "the file is empty (0 bytes)");
 }
 
-TEST(DamagedImages, TextNamedJpgIsNoImage) {
+TEST(DamagedImages, TextNamedJpgIsNotAnImage) {
   EXPECT_THAT(reason_of("a.jpg", "I am not a picture at all, whatever my name says.\n"),
               HasSubstr("not an image"));
   EXPECT_THAT(reason_of("a.jpg", "x"), HasSubstr("not an image"));
@@ -120,14 +121,14 @@ TEST(DamagedImages, AGifIsLeftOut) {
               HasSubstr("not an image that is read here"));
 }
 
-TEST(DamagedImages, AFileThatIsGoneIsLeftOut) {
+TEST(DamagedImages, AMissingFileIsLeftOut) {
   const TempFolder folder;
   const Dataset data = training(folder, {});
   std::filesystem::remove(data.sample_name(0));
   EXPECT_THAT(get(data, 0).reason, HasSubstr("cannot be read: No such file"));
 }
 
-TEST(DamagedImages, AFileThatWasWholeAndIsDamagedMeanwhileIsLeftOut) {
+TEST(DamagedImages, AFileThatWasDamagedMeanwhileIsLeftOut) {
   const TempFolder folder;
   const std::string jpeg = encoded(".jpg", noise(100, 300));
   DatasetOptions options = size_of(50, 50);
@@ -136,7 +137,7 @@ TEST(DamagedImages, AFileThatWasWholeAndIsDamagedMeanwhileIsLeftOut) {
   const Dataset data = open_images(options);
   const Sample before = get(data);
   EXPECT_EQ(before.status, SampleStatus::good);
-  // The crop is the middle: only the end of the file, as long as before, is of no use any more.
+  // The crop is the centre. Only the end of the file is damaged, at the same length.
   std::string damaged = jpeg;
   damaged.replace(jpeg.size() * 9 / 10, jpeg.size() / 20, jpeg.size() / 20, '\xff');
   (void)folder.write("a.jpg", damaged);

@@ -1,4 +1,4 @@
-// What becomes of one file: its pixels as the net reads them, or the reason why it is left out.
+// One file: its pixels as the net reads them, or the reason why it is left out.
 #include "plugins/abi.h"
 #ifdef TANDEM_TEST_IMAGES
 
@@ -50,12 +50,12 @@ TEST(ImageDecoding, AJpegArrivesNearlyUnchanged) {
   EXPECT_LT(largest_difference(sample.pixels, plain(gradient(20, 16))), 25);
 }
 
-TEST(ImageDecoding, ContentDecidesNotTheExtension) {
+TEST(ImageDecoding, TheContentDecidesNotTheExtension) {
   EXPECT_EQ(read("a.jpg", encoded(".png", gradient(20, 16))).pixels, plain(gradient(20, 16)));
   EXPECT_EQ(read("a.png", encoded(".jpg", gradient(20, 16))).status, SampleStatus::good);
 }
 
-TEST(ImageDecoding, MeanIsTakenAwayBeforeScaling) {
+TEST(ImageDecoding, TheMeanIsSubtractedBeforeScaling) {
   DatasetOptions options = size_of(16, 20);
   options.parameters = {{"mean", "104,117,123"}, {"scale", "0.5"}};
   const Sample sample = read("a.png", encoded(".png", gradient(20, 16)), options);
@@ -65,7 +65,7 @@ TEST(ImageDecoding, MeanIsTakenAwayBeforeScaling) {
   EXPECT_FLOAT_EQ(sample.pixels[640 + 7], (original[640 + 7] - 123) * 0.5F);
 }
 
-TEST(ImageDecoding, RgbTurnsTheChannelsAndTheirMeans) {
+TEST(ImageDecoding, RgbReversesTheChannelsAndTheirMeans) {
   DatasetOptions options = size_of(16, 20);
   options.parameters = {{"mean", "1,2,3"}, {"color", "rgb"}};
   const Sample sample = read("a.png", encoded(".png", gradient(20, 16)), options);
@@ -107,7 +107,7 @@ TEST(ImageDecoding, TwelveBitsInSixteenAreNotNearlyBlack) {
       largest_difference(read("a.png", encoded(".png", deep)).pixels, plain(gradient(20, 16))), 1);
 }
 
-TEST(ImageDecoding, EveryExifOrientationIsTurnedAsOpenCVTurnsIt) {
+TEST(ImageDecoding, EveryExifOrientationIsAppliedAsByOpenCV) {
   for (int orientation = 1; orientation <= 8; ++orientation) {
     for (const bool little : {true, false}) {
       const std::string jpeg =
@@ -128,7 +128,7 @@ TEST(ImageDecoding, ASidewaysPhotoIsUpright) {
 }
 
 TEST(ImageDecoding, FourInksBecomeThreeColours) {
-  // Inverted inks: 255 lets all light through. Much light but no cyan's opposite: red.
+  // Inverted inks: 255 is none. Nearly no cyan, much magenta and yellow: red.
   const cv::Mat red(16, 20, CV_8UC4, cv::Scalar(250, 10, 10, 255));
   const Sample sample = read("a.jpg", test::cmyk_jpeg(red));
   ASSERT_EQ(sample.status, SampleStatus::good) << sample.reason;

@@ -1,4 +1,4 @@
-// Image files made on the spot, and damaged on purpose.
+// Image files written by tests, and damaged on purpose.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ inline cv::Mat gradient(int width, int height, int blue = 128) {
   return image;
 }
 
-// A picture with detail everywhere, so that a JPEG of it is long and every byte matters.
+// A picture with detail everywhere, so that its JPEG is long and every byte matters.
 inline cv::Mat noise(int width, int height) {
   cv::Mat image(height, width, CV_8UC3);
   cv::RNG random(7);

@@ -23,14 +23,14 @@ TEST(ImageFolder, AMissingFolderIsNamed) {
               AllOf(HasSubstr("gone'"), HasSubstr("no such folder")));
 }
 
-TEST(ImageFolder, AFileIsNoFolder) {
+TEST(ImageFolder, AFileIsNotAFolder) {
   const TempFolder folder;
   const auto file = folder.write("pictures.zip", "x");
   EXPECT_THAT(refusal(image_options(file.string())),
               AllOf(HasSubstr("pictures.zip"), HasSubstr("is a file, not a folder")));
 }
 
-TEST(ImageFolder, AFolderWithoutImagesSaysWhatIsExpected) {
+TEST(ImageFolder, AFolderWithoutImagesIsReportedWithTheExpectedLayout) {
   const TempFolder folder;
   EXPECT_THAT(refusal(folder), AllOf(HasSubstr("holds no images"), HasSubstr("cat/1.jpg")));
   (void)folder.write("a/readme.txt", "x");
@@ -57,14 +57,14 @@ TEST(ImageFolder, OneClassOnlyIsRefused) {
   EXPECT_THAT(refusal(folder), HasSubstr("one class only, 'cat'"));
 }
 
-TEST(ImageFolder, AFolderAroundTheClassesIsPointedOut) {
+TEST(ImageFolder, AFolderAroundTheClassesIsSuggested) {
   const TempFolder folder;
   fill_class(folder, "pets/cat", 3);
   fill_class(folder, "pets/dog", 3);
   EXPECT_THAT(refusal(folder), HasSubstr("did you mean '" + folder.string() + "/pets'?"));
 }
 
-TEST(ImageFolder, AnEmptyClassIsNamedWithWhatItHolds) {
+TEST(ImageFolder, AClassWithoutImagesIsNamedWithItsFiles) {
   const TempFolder folder;
   fill_class(folder, "train/cat", 3);
   fill_class(folder, "val/cat", 3);
@@ -72,7 +72,7 @@ TEST(ImageFolder, AnEmptyClassIsNamedWithWhatItHolds) {
   EXPECT_THAT(refusal(folder), AllOf(HasSubstr("'train/dog' holds no image"), HasSubstr("1 .txt")));
 }
 
-TEST(ImageFolder, AClassInValThatTrainDoesNotKnowIsNamed) {
+TEST(ImageFolder, AClassOfValThatTrainDoesNotHaveIsNamed) {
   const TempFolder folder;
   for (const char* name : {"train/cat", "train/horse", "val/cat", "val/hourse"}) {
     fill_class(folder, name, 2);

@@ -1,4 +1,4 @@
-// Which images of a folder belong to which class and split.
+// The classes and splits of the images of a folder.
 #include "plugins/abi.h"
 #ifdef TANDEM_TEST_IMAGES
 
@@ -92,7 +92,7 @@ TEST(ImageFolder, TheSplitFollowsTheSeedAndNothingElse) {
   EXPECT_NE(names_of(open_images(options)), first);
 }
 
-TEST(ImageFolder, ValFractionSaysHowMuchIsHeldOutButNeverAllOfAClass) {
+TEST(ImageFolder, ValFractionIsHeldOutButNeverAllOfAClass) {
   const TempFolder folder;
   fill_class(folder, "cat", 10);
   fill_class(folder, "dog", 2);
@@ -117,7 +117,7 @@ TEST(ImageFolder, TrainWithoutValIsSplitAsOneTree) {
   EXPECT_THAT(counts_of(open_images(folder, "test")), ElementsAre(0, 7));
 }
 
-TEST(ImageFolder, TestFallsBackToValAndSaysSo) {
+TEST(ImageFolder, TestFallsBackToValWithANote) {
   const TempFolder folder;
   fill_class(folder, "train/cat", 5);
   fill_class(folder, "train/dog", 5);
@@ -133,7 +133,7 @@ TEST(ImageFolder, AClassMayBeCalledTrain) {
   EXPECT_THAT(open_images(folder).class_names(), ElementsAre("bus", "car", "train"));
 }
 
-TEST(ImageFolder, LitterIsNoClassAndOtherFilesAreCounted) {
+TEST(ImageFolder, LitterIsIgnoredAndOtherFilesAreCounted) {
   const TempFolder folder;
   fill_class(folder, "cat", 2);
   fill_class(folder, "dog", 2);
@@ -149,7 +149,7 @@ TEST(ImageFolder, LitterIsNoClassAndOtherFilesAreCounted) {
   EXPECT_THAT(data.notes(), HasSubstr("3 files are no images and left out: 1 .gif, 2 .txt"));
 }
 
-TEST(ImageFolder, FoldersBelowAClassAreWalkedInNaturalOrder) {
+TEST(ImageFolder, SubfoldersOfAClassAreReadInNaturalOrder) {
   const TempFolder folder;
   fill_class(folder, "cat/2", 2);
   fill_class(folder, "cat/10", 1);
@@ -202,7 +202,7 @@ TEST(ImageFolder, AModelsClassesNumberTheFolders) {
   EXPECT_THAT(data.notes(), HasSubstr("zebra, cat"));
 }
 
-TEST(ImageFolder, AFolderThatTheModelDoesNotKnowIsNamed) {
+TEST(ImageFolder, AFolderThatTheModelDoesNotHaveIsNamed) {
   const TempFolder folder;
   fill_class(folder, "dogs", 2);
   fill_class(folder, "cat", 2);
@@ -213,7 +213,7 @@ TEST(ImageFolder, AFolderThatTheModelDoesNotKnowIsNamed) {
                     HasSubstr("did you mean 'dog'?"), HasSubstr("known classes: cat, dog")));
 }
 
-TEST(ImageFolder, PredictTakesFilesAndFolders) {
+TEST(ImageFolder, PredictReadsFilesAndFolders) {
   const TempFolder folder;
   fill_class(folder, "some", 3);
   (void)folder.write("no_extension", test::encoded(".png", test::gradient(9, 9)));

@@ -1,5 +1,4 @@
-// Caffe's lists and CSV files as data sets: what they hold, how it is split, and what is refused,
-// with the line.
+// Caffe's lists and CSV files as data sets: images, splits, and refusals with the line.
 #include "plugins/abi.h"
 #ifdef TANDEM_TEST_IMAGES
 
@@ -7,7 +6,7 @@
 
 #include <set>
 
-#include "core/data/split_list.h"
+#include "core/data/splits.h"
 #include "tests/data/image_data.h"
 
 namespace tandem {
@@ -121,7 +120,7 @@ TEST(ImageList, CsvNamesClassesInNaturalOrder) {
   EXPECT_THAT(data.class_names(), ElementsAre("class 2, small", "class 10"));
 }
 
-TEST(ImageList, AHeadingSaysWhichColumnIsWhich) {
+TEST(ImageList, AHeadingNamesTheColumns) {
   const TempFolder folder;
   draw_ten(folder);
   std::string text = "id,Label,note,Filename,set\n";
@@ -139,7 +138,7 @@ TEST(ImageList, AHeadingSaysWhichColumnIsWhich) {
   EXPECT_FALSE(test.split_is_drawn());
 }
 
-TEST(ImageList, AFolderMayHoldAListForEachSplit) {
+TEST(ImageList, AFolderMayHaveAListForEachSplit) {
   const TempFolder folder, pictures;
   draw_ten(pictures);
   (void)folder.write("train.txt", ten_lines(" ", "0", "1"));
@@ -184,7 +183,7 @@ TEST(ImageList, MissingFilesAreDamagedOnesButNotAllOfThem) {
               AllOf(HasSubstr("there is no file '/nowhere/pictures/"), HasSubstr("root=FOLDER")));
 }
 
-TEST(ImageList, WhatIsWrongIsSaidWithItsLine) {
+TEST(ImageList, MistakesAreReportedWithTheirLine) {
   EXPECT_THAT(refusal_of("a.txt", "pictures/1.png 0\npictures/2.png\n"),
               HasSubstr("a.txt:2: 'pictures/2.png' must be a path, a space"));
   EXPECT_THAT(refusal_of("a.txt", "pictures/1.png 0\n\npictures/2.png cat\n"),
@@ -207,7 +206,7 @@ TEST(ImageList, WhatIsWrongIsSaidWithItsLine) {
   EXPECT_THAT(refusal_of("a.csv", "a.png,\n"), HasSubstr("a.csv:1: names no class"));
 }
 
-TEST(ImageList, ASplitOfAFolderWrittenAsAListIsTheSameAgain) {
+TEST(ImageList, ASplitOfAFolderWrittenAsAListIsTheSame) {
   const TempFolder folder;
   test::fill_class(folder, "images/ca,t \"x\"", 10);
   test::fill_class(folder, "images/dog", 10);
@@ -223,7 +222,7 @@ TEST(ImageList, ASplitOfAFolderWrittenAsAListIsTheSameAgain) {
   EXPECT_EQ(names(open_images(options_of(list, "val"))), names(val));
 }
 
-TEST(ImageList, GarbageIsRefusedOrReadButNeverMore) {
+TEST(ImageList, RandomBytesAreRefusedOrRead) {
   const TempFolder folder;
   draw_ten(folder);
   cv::RNG random(11);

@@ -1,4 +1,4 @@
-// Packs: what is in them is what the folder holds, shrunk; damage is found; none loads wrong.
+// Packs: they have the pictures of the folder, shrunk, and every damage is found.
 #include "plugins/abi.h"
 #ifdef TANDEM_TEST_IMAGES
 
@@ -48,7 +48,7 @@ class ImagePack : public testing::Test {
   PackOptions options_;
 };
 
-TEST_F(ImagePack, HoldsTheSplitsAndClassesOfTheFolder) {
+TEST_F(ImagePack, HasTheSplitsAndClassesOfTheFolder) {
   const PackResult result = write();
   EXPECT_THAT(result.splits, ElementsAre(std::pair<std::string, int64_t>("train", 10),
                                          std::pair<std::string, int64_t>("val", 2)));
@@ -65,7 +65,7 @@ TEST_F(ImagePack, HoldsTheSplitsAndClassesOfTheFolder) {
       const std::string name = data->sample_name(i);
       names.insert(name);
       ASSERT_EQ(sample.status, SampleStatus::good) << sample.reason;
-      // Blue tells which picture it is.
+      // Blue is the number of the picture.
       const int number = name[name.size() - 5] - '0';
       const bool is_a = name.find("/a/") != std::string::npos;
       EXPECT_NEAR(sample.pixels[10], (is_a ? 10 : 130) + 10 * number, 3) << name;
@@ -98,7 +98,7 @@ TEST_F(ImagePack, TheSameOptionsGiveTheSameBytes) {
   EXPECT_EQ(test::read_text(options_.file), first);
 }
 
-TEST_F(ImagePack, DamagedPicturesAreLeftOutAndTold) {
+TEST_F(ImagePack, DamagedPicturesAreLeftOutAndReported) {
   (void)folder_.write("images/a/9.jpg", "no picture");
   const PackResult result = write();
   ASSERT_EQ(result.left_out.size(), 1U);
@@ -106,13 +106,13 @@ TEST_F(ImagePack, DamagedPicturesAreLeftOutAndTold) {
   EXPECT_EQ(open_images(packed()).size() + open_images(packed("val")).size(), 12);
 }
 
-TEST_F(ImagePack, AFileThatIsThereIsNeverReplaced) {
+TEST_F(ImagePack, AnExistingFileIsNeverReplaced) {
   (void)folder_.write("images.pack", "mine");
   EXPECT_THAT(message_of([&] { (void)write(); }), HasSubstr("exists: choose another name"));
   EXPECT_EQ(test::read_text(options_.file), "mine");
 }
 
-TEST_F(ImagePack, WhenStoppedNothingIsLeftBehind) {
+TEST_F(ImagePack, NothingIsLeftWhenStopped) {
   const std::atomic<bool> stop = true;
   options_.stop = &stop;
   EXPECT_THAT(message_of([&] { (void)write(); }), HasSubstr("was stopped"));
@@ -155,7 +155,7 @@ TEST_F(ImagePack, EveryCutAndEveryChangeOfHeaderAndIndexIsFound) {
     EXPECT_THAT(refusal_of(good.substr(0, length)), HasSubstr("images.pack: byte ")) << length;
   }
   EXPECT_THAT(refusal_of(good + "x"), HasSubstr("pack the pictures again"));
-  // As a kill leaves it: the header is not there yet.
+  // As after a kill: the header is missing.
   EXPECT_FALSE(refusal_of(std::string(64, '\0') + good.substr(64)).empty());
   uint64_t index = 0;
   for (size_t i = 0; i < 8; ++i)

@@ -1,4 +1,4 @@
-// Batches whose pixels are bytes, or floats made of bytes.
+// Batches whose pixels are bytes, or floats converted from bytes.
 #include <gmock/gmock.h>
 
 #include "core/data/loader.h"
@@ -36,7 +36,7 @@ class LoaderBytes : public testing::Test {
     options.pixels = form;
     return options;
   }
-  // Labels, and the pixels made floats, of some batches.
+  // Labels, and pixels as floats, of some batches.
   static std::vector<test::Contents> of_bytes(const Dataset& data, const LoaderOptions& options,
                                               int count) {
     Loader loader(data, options, host_memory());
@@ -60,7 +60,7 @@ class LoaderBytes : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(LoaderBytes, TakeAQuarterOfTheMemoryAndLeaveAllElseInItsPlace) {
+TEST_F(LoaderBytes, TakeAQuarterOfTheMemoryAndMoveNothingElse) {
   const Shape sample{1, 3, 7, 7};
   const BatchLayout floats = make_batch_layout(5, sample, {{1, 2, 1, 1}});
   const BatchLayout bytes = make_batch_layout(5, sample, {{1, 2, 1, 1}}, PixelForm::bytes);
@@ -74,21 +74,21 @@ TEST_F(LoaderBytes, TakeAQuarterOfTheMemoryAndLeaveAllElseInItsPlace) {
             make_batch_layout(5, sample).bytes);
 }
 
-TEST_F(LoaderBytes, AreTheSameFloatsInEveryFormWherePixelsOnlyMove) {
+TEST_F(LoaderBytes, AreTheSameFloatsInEveryFormIfPixelsOnlyMove) {
   const Dataset data = open({{"mirror", "true"}});
   const auto floats = take_all(data, in_form(PixelForm::floats), 9);
   EXPECT_EQ(take_all(data, in_form(PixelForm::rounded), 9), floats);
   EXPECT_EQ(of_bytes(data, in_form(PixelForm::bytes), 9), floats);
 }
 
-TEST_F(LoaderBytes, AreTheSameAsRoundedOnesWherePixelsAreMadeAnew) {
+TEST_F(LoaderBytes, AreTheSameAsRoundedOnesIfPixelsAreResampled) {
   const Dataset data = open({{"crop_area", "0.3,1"}, {"jitter", "0.3"}});
   const auto rounded = take_all(data, in_form(PixelForm::rounded), 9);
   EXPECT_EQ(of_bytes(data, in_form(PixelForm::bytes), 9), rounded);
   EXPECT_NE(take_all(data, in_form(PixelForm::floats), 9), rounded);
 }
 
-TEST_F(LoaderBytes, OfRowsWithoutASampleComeNextToZeros) {
+TEST_F(LoaderBytes, OfRowsWithoutASampleAreNearlyZero) {
   const Dataset data = open({});
   const int64_t filled = data.size() - 32;  // rows of the second batch
   LoaderOptions options = evaluation(32);
@@ -103,7 +103,7 @@ TEST_F(LoaderBytes, OfRowsWithoutASampleComeNextToZeros) {
   EXPECT_GE(*std::min_element(rest.begin(), rest.end()), -0.5F * 0.017F);
 }
 
-TEST_F(LoaderBytes, OfADamagedSampleAreListedAndLeaveTheOthersAlone) {
+TEST_F(LoaderBytes, OfADamagedSampleAreListedAndChangeNoOther) {
   const Dataset data = open({});
   const auto whole = of_bytes(data, in_form(PixelForm::bytes), 1);
   std::filesystem::resize_file(folder_ / "data_batch_1.bin", 25 * 3073);
@@ -120,7 +120,7 @@ TEST_F(LoaderBytes, OfADamagedSampleAreListedAndLeaveTheOthersAlone) {
   }
 }
 
-TEST_F(LoaderBytes, AreMixedAsFloatsMadeOfThem) {
+TEST_F(LoaderBytes, AreMixedAsFloats) {
   const Dataset data = open({});
   LoaderOptions options = in_form(PixelForm::floats);
   options.targets.wanted = true;
@@ -133,7 +133,7 @@ TEST_F(LoaderBytes, AreMixedAsFloatsMadeOfThem) {
               HasSubstr("cannot be mixed"));
 }
 
-TEST_F(LoaderBytes, ComeWithWeightsForEachClass) {
+TEST_F(LoaderBytes, MayHaveTargetsForEachClass) {
   const Dataset data = open({});
   LoaderOptions options = in_form(PixelForm::bytes);
   options.targets.wanted = true;
@@ -148,7 +148,7 @@ TEST_F(LoaderBytes, ComeWithWeightsForEachClass) {
   loader.release(batch);
 }
 
-TEST(LoaderOfFloats, RefusesToGiveBytesAndSaysWhy) {
+TEST(LoaderOfFloats, RefusesBytesWithAReason) {
   const Dataset data = test::scripted();
   for (const PixelForm form : {PixelForm::bytes, PixelForm::rounded}) {
     LoaderOptions options = test::in_file_order(2);

@@ -1,4 +1,4 @@
-// What damaged samples cost, and how they are told.
+// Damaged samples: their rows, their limits and their list.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -70,7 +70,7 @@ TEST(Loader, AnEvaluationSurvivesABatchWithoutAGoodSample) {
   EXPECT_EQ(batches[1].samples, 3);
 }
 
-TEST(Loader, TooManyDamagedSamplesAreAnErrorOnceTwoHundredWereSeen) {
+TEST(Loader, TooManyDamagedSamplesAreAnErrorAfterTwoHundredSamples) {
   const Dataset data = scripted({{"size", "400"}, {"bad", "0,10,20,30,40,50,60,70,80,90,100,110"}});
   Loader loader(data, in_file_order(50), host_memory());
   for (int i = 0; i < 3; ++i) (void)take(loader);
@@ -79,7 +79,7 @@ TEST(Loader, TooManyDamagedSamplesAreAnErrorOnceTwoHundredWereSeen) {
                     HasSubstr("sample-0: is told")));
 }
 
-TEST(Loader, WhatADecoderThreadMeetsComesOutWithItsBatch) {
+TEST(Loader, AnErrorOfADecoderThreadIsThrownWithItsBatch) {
   const Dataset data = scripted({{"size", "12"}, {"failing", "7"}});
   LoaderOptions options = in_file_order(4);
   options.threads = 4;

@@ -1,5 +1,5 @@
-// Every augmentation of the data sets of pictures: what it does to pixels, and that it is a
-// function of index and seed.
+// Every augmentation of the data sets of pictures: its effect on pixels, and that it is a function
+// of index and seed.
 #include "plugins/abi.h"
 #ifdef TANDEM_TEST_IMAGES
 
@@ -85,7 +85,7 @@ TEST(PictureAugmentation, PaddingShiftsThePictureAndFillsWithTheMean) {
 }
 
 TEST(PictureAugmentation, ARandomResizedCropKeepsWithinItsLimits) {
-  // Red grows to the right by 255 over 200 columns: what a crop spans tells how wide it is.
+  // Red grows to the right by 255 over 200 columns: the span of a crop is its width.
   const Drawn drawn(test::gradient(200, 200), {{"crop_area", "0.25,0.25"}, {"crop_ratio", "1,1"}});
   const Dataset data = drawn.open();
   float least = 255, most = 0;
@@ -100,8 +100,8 @@ TEST(PictureAugmentation, ARandomResizedCropKeepsWithinItsLimits) {
   EXPECT_GT(most, 235);
 }
 
-TEST(PictureAugmentation, ATurnedPictureIsTurnedAboutItsMiddle) {
-  // A white cross of one pixel's width in the middle of black stays bright there.
+TEST(PictureAugmentation, RotationIsAboutTheCentre) {
+  // A white cross on black, one pixel wide, stays bright in the centre.
   cv::Mat image = flat(65, 0, 0, 0);
   cv::line(image, {32, 0}, {32, 64}, cv::Scalar(255, 255, 255), 3);
   const Drawn drawn(image, {{"rotation", "90"}});
@@ -112,7 +112,7 @@ TEST(PictureAugmentation, ATurnedPictureIsTurnedAboutItsMiddle) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const std::vector<float> pixels = get(data, 0, seed).pixels;
     EXPECT_GT(pixels[32 * 65 + 32], 150);
-    // At the left of the middle it is bright where the picture lies nearly on its side.
+    // The left of the centre is bright if the picture is rotated by about a quarter.
     seen.insert(pixels[32 * 65 + 5] > 150);
   }
   EXPECT_EQ(seen.size(), 2U);
@@ -131,7 +131,7 @@ TEST(PictureAugmentation, JitterStaysWithinItsFactors) {
   EXPECT_NEAR(most, 130, 2);
 }
 
-TEST(PictureAugmentation, HueTurnsColoursAndKeepsGray) {
+TEST(PictureAugmentation, HueChangesColoursAndKeepsGray) {
   const Drawn gray(flat(8, 90, 90, 90), {{"jitter", "0,0,0,0.5"}});
   const Drawn red(flat(8, 40, 40, 160), {{"jitter", "0,0,0,0.5"}});
   const Dataset gray_data = gray.open(), red_data = red.open();
@@ -146,7 +146,7 @@ TEST(PictureAugmentation, HueTurnsColoursAndKeepsGray) {
   EXPECT_TRUE(blue_wins);
 }
 
-TEST(PictureAugmentation, ErasingMakesARectangleTheMean) {
+TEST(PictureAugmentation, ErasingSetsARectangleToTheMean) {
   const Drawn drawn(flat(8, 100, 100, 100), {{"erase", "0.5"}});
   const Dataset data = drawn.open();
   int erased = 0;
@@ -160,7 +160,7 @@ TEST(PictureAugmentation, ErasingMakesARectangleTheMean) {
   EXPECT_LT(erased, 130);
 }
 
-TEST(PictureAugmentation, RandAugmentOfNoStrengthKeepsMostAndIsNeverOutOfRange) {
+TEST(PictureAugmentation, RandAugmentOfZeroStrengthChangesLittleAndStaysInRange) {
   const Drawn drawn(test::gradient(8, 8), {{"randaugment", "3,30"}});
   const Dataset data = drawn.open();
   for (uint64_t seed = 0; seed < 300; ++seed) {
@@ -171,7 +171,7 @@ TEST(PictureAugmentation, RandAugmentOfNoStrengthKeepsMostAndIsNeverOutOfRange) 
   }
 }
 
-TEST(PictureAugmentation, WhatDoesNotFitIsRefused) {
+TEST(PictureAugmentation, OptionsThatDoNotFitAreRefused) {
   const auto refusal = [](const test::Parameters& parameters) {
     const Drawn drawn(flat(8, 1, 2, 3), parameters);
     return message_of([&] { (void)drawn.open(); });
@@ -188,8 +188,8 @@ TEST(PictureAugmentation, WhatDoesNotFitIsRefused) {
   EXPECT_THAT(refusal({{"rotation", "-1"}}), HasSubstr("rotation"));
 }
 
-TEST(PictureDecoding, APartOfAJpegIsThatPartOfTheWhole) {
-  // Whatever part is wanted, its pixels are those of the picture decoded whole.
+TEST(PictureDecoding, APartOfAJpegHasThePixelsOfTheWhole) {
+  // The pixels of every part are those of the whole picture.
   const TempFolder folder;
   std::vector<uchar> progressive;
   cv::imencode(".jpg", test::noise(203, 151), progressive, {cv::IMWRITE_JPEG_PROGRESSIVE, 1});

@@ -52,7 +52,7 @@ class RawBytes : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(RawBytes, BecomeExactlyTheFloatsWherePixelsOnlyMove) {
+TEST_F(RawBytes, BecomeExactlyTheFloatsIfPixelsOnlyMove) {
   const Parameters kinds[] = {
       {},
       {{"mean", "125.3,122.95,113.9"}, {"scale", "0.0078125"}},
@@ -72,13 +72,13 @@ TEST_F(RawBytes, BecomeExactlyTheFloatsWherePixelsOnlyMove) {
   }
 }
 
-TEST_F(RawBytes, BecomeExactlyTheFloatsWhereChannelsAndCropsAreTheNets) {
+TEST_F(RawBytes, BecomeExactlyTheFloatsForTheNetsChannelsAndCrops) {
   expect_alike(open("cifar", {{"resize", "32"}}, {1, 3, 24, 20}), 0, "cropped");
   expect_alike(open("cifar", {{"mean", "100"}}, {1, 1, 32, 32}), 0, "gray");
   expect_alike(open("mnist", {{"mean", "10,20,30"}}, {1, 3, 28, 28}), 0, "three of gray");
 }
 
-TEST_F(RawBytes, AreRoundedWherePixelsAreMadeAnew) {
+TEST_F(RawBytes, AreRoundedIfPixelsAreResampled) {
   const Parameters kinds[] = {{{"resize", "40"}},
                               {{"crop_area", "0.2,1"}},
                               {{"rotation", "20"}},
@@ -98,8 +98,8 @@ TEST_F(RawBytes, AreRoundedWherePixelsAreMadeAnew) {
   }
 }
 
-// What is shown of the mean is its nearest byte, as any other pixel that is no byte.
-TEST_F(RawBytes, ShowTheNearestByteOfAMean) {
+// Pixels with the mean are its nearest byte, as all other pixels that are not bytes.
+TEST_F(RawBytes, HaveTheNearestByteOfAMean) {
   for (const char* with : {"pad", "erase"}) {
     const Dataset data = open("cifar", {{with, "1"}, {"mean", "104.3,117.5,122.6"}});
     expect_alike(data, test::half_a_step, with);
@@ -111,7 +111,7 @@ TEST_F(RawBytes, ShowTheNearestByteOfAMean) {
   }
 }
 
-TEST_F(RawBytes, AreNotThereWhereNoByteIsNearAMeanThatIsShown) {
+TEST_F(RawBytes, AreRefusedIfNoByteIsNearTheShownMean) {
   const Dataset padded = open("cifar", {{"pad", "2"}, {"mean", "300"}});
   EXPECT_FALSE(padded.has_bytes());
   EXPECT_EQ(padded.why_no_bytes(),
@@ -130,7 +130,7 @@ TEST_F(RawBytes, AreNotThereWhereNoByteIsNearAMeanThatIsShown) {
                "operations without strength move nothing");
 }
 
-TEST_F(RawBytes, AreNotThereWhereTheScaleLeavesNothingOfThem) {
+TEST_F(RawBytes, AreRefusedForAScaleOfZero) {
   const Dataset data = open("cifar", {{"scale", "0"}});
   EXPECT_FALSE(data.has_bytes());
   EXPECT_THAT(data.why_no_bytes(), HasSubstr("scale is 0; that of bytes is finite and not 0"));
@@ -140,7 +140,7 @@ TEST_F(RawBytes, AreNotThereWhereTheScaleLeavesNothingOfThem) {
               HasSubstr("mean is '104,nan,123', but must be numbers"));
 }
 
-TEST_F(RawBytes, OfAFileThatBecameShorterComeNextToZeros) {
+TEST_F(RawBytes, OfAFileThatBecameShorterAreNearlyZero) {
   const Dataset data = open("mnist", {{"mean", "30.6"}});
   std::filesystem::resize_file(folder_ / "mnist/train-images-idx3-ubyte", 100);
   const test::BothForms both = both_forms(data, 20, 1);
@@ -150,7 +150,7 @@ TEST_F(RawBytes, OfAFileThatBecameShorterComeNextToZeros) {
   EXPECT_THAT(both.bytes, testing::Each(31));
 }
 
-TEST(Bytes, AreNotThereOfDataSetsThatMakeFloats) {
+TEST(Bytes, AreRefusedByDataSetsOfFloats) {
   const Dataset data = test::scripted();
   EXPECT_FALSE(data.has_bytes());
   EXPECT_EQ(data.why_no_bytes(), "data set 'scripted' gives floats");

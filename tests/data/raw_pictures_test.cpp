@@ -92,7 +92,7 @@ TEST(Cifar10Binary, AFolderOfBatchesIsRecognizedWithItsClasses) {
   EXPECT_EQ(names.size(), 60U);
 }
 
-TEST(Cifar10Binary, PixelsArriveAsBlueGreenRed) {
+TEST(Cifar10Binary, PixelsAreInTheOrderBlueGreenRed) {
   const TempFolder folder;
   (void)folder.write("data_batch_1.bin", cifar_records(0, 20));
   DatasetOptions options = options_of(folder.path());
@@ -109,7 +109,7 @@ TEST(Cifar10Binary, PixelsArriveAsBlueGreenRed) {
   }
 }
 
-TEST(Cifar10Binary, WhatIsWrongIsSaidWithItsByte) {
+TEST(Cifar10Binary, MistakesAreReportedWithTheirByte) {
   const TempFolder folder;
   std::string bytes = cifar_records(0, 20);
   const auto file = folder.write("data_batch_1.bin", bytes.substr(0, bytes.size() - 100));
@@ -125,7 +125,7 @@ TEST(Cifar10Binary, WhatIsWrongIsSaidWithItsByte) {
   EXPECT_THAT(refusal(folder.path()), HasSubstr("data_batch_1.bin: is empty"));
 }
 
-TEST(Cifar10Binary, PicturesOfOneClassOnlyAreRefusedAsThoseOfAFolder) {
+TEST(Cifar10Binary, PicturesOfOneClassOnlyAreRefused) {
   const TempFolder folder;
   (void)folder.write("data_batch_1.bin", cifar_records(3, 1) + cifar_records(13, 1));
   EXPECT_THAT(refusal(folder.path()),
@@ -152,7 +152,7 @@ TEST(Cifar10Binary, AFileThatBecomesShorterCostsItsSamplesOnly) {
   EXPECT_LE(good, 10);
 }
 
-TEST(MnistIdx, PicturesOfOneClassOnlyAreRefusedAsThoseOfAFolder) {
+TEST(MnistIdx, PicturesOfOneClassOnlyAreRefused) {
   const TempFolder folder;
   (void)folder.write("train-images-idx3-ubyte", idx_pictures(1));
   (void)folder.write("train-labels-idx1-ubyte", idx_labels(1));
@@ -189,7 +189,7 @@ TEST(MnistIdx, TheFileOfPicturesMayBeNamedItself) {
   EXPECT_EQ(open(options_of(pictures)).size(), 20);
 }
 
-TEST(MnistIdx, WhatIsWrongIsSaidWithItsByte) {
+TEST(MnistIdx, MistakesAreReportedWithTheirByte) {
   const TempFolder folder;
   const auto say = [&](const std::string& pictures, const std::string& labels) {
     (void)folder.write("train-images-idx3-ubyte", pictures);
@@ -211,13 +211,13 @@ TEST(MnistIdx, WhatIsWrongIsSaidWithItsByte) {
   EXPECT_THAT(say(pictures, labels.substr(0, 20)), HasSubstr("byte 20: the file has 20 bytes"));
 }
 
-TEST(MnistIdx, ACompressedFileSaysHowToUnpackIt) {
+TEST(MnistIdx, ACompressedFileIsRefusedWithAFix) {
   const TempFolder folder;
   (void)folder.write("train-images-idx3-ubyte.gz", "\x1f\x8b");
   EXPECT_THAT(refusal(folder.path()), HasSubstr("gunzip"));
 }
 
-TEST(RawPictures, GarbageIsRefusedOrReadButNeverMore) {
+TEST(RawPictures, RandomBytesAreRefusedOrRead) {
   const TempFolder folder;
   Random random(3, 4);
   const std::string pictures = idx_pictures(20), labels = idx_labels(20),

@@ -31,7 +31,7 @@ std::vector<float> pixels_of(const Dataset& data, int64_t index, uint64_t seed =
   return pixels;
 }
 
-TEST(Synthetic, TakesItsShapeFromTheNetAndElseItsDefaults) {
+TEST(Synthetic, HasTheShapeOfTheNetOrItsDefault) {
   EXPECT_TRUE(equal(make_synthetic({}).shape(), {1, 3, 16, 12}));
   EXPECT_TRUE(equal(make_synthetic({}, {1, 0, 0, 0}).shape(), {1, 3, 32, 32}));
   EXPECT_TRUE(equal(make_synthetic({{"height", "9"}}, {1, 1, 0, 8}).shape(), {1, 1, 9, 8}));
@@ -79,7 +79,7 @@ TEST(Synthetic, TheNearestClassPatternIsNearlyAlwaysTheRightOne) {
   EXPECT_GE(right, 195);
 }
 
-TEST(Synthetic, ServesTheClassesOfAModel) {
+TEST(Synthetic, HasTheClassesOfAModel) {
   DatasetOptions options;
   options.source = "synthetic";
   options.class_names = {"a", "b", "c"};

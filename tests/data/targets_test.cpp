@@ -1,5 +1,5 @@
-// Mixed samples and weighed classes: what becomes of images and labels, and that neither threads
-// nor damaged neighbours change it.
+// Mixed samples and class weights: images and labels, whatever the threads and damaged neighbours
+// are.
 #include "core/data/targets.h"
 
 #include <gmock/gmock.h>
@@ -74,14 +74,14 @@ TEST(Targets, AreTheSameForOneThreadAndForFour) {
   EXPECT_EQ(take(data, options, 8), one);
 }
 
-TEST(Targets, OfAWeighedClassAreItsWeightAndOfARowWithoutASampleZero) {
+TEST(Targets, AreTheClassWeightsAndZeroForARowWithoutASample) {
   const Dataset data = scripted({{"size", "3"}});
   LoaderOptions options = loading(4, weighing({0.5F, 2}));
   options.shuffle = options.wrap = false;
   EXPECT_THAT(take(data, options, 1).targets, ElementsAre(0.5F, 0, 0, 2, 0.5F, 0, 0, 0));
 }
 
-// Rows of random pixels of class 0 and 1, and what becomes of them.
+// Rows of random pixels of class 0 and 1, before and after mixing.
 class MixedRows : public testing::Test {
  protected:
   void mix(const TargetOptions& options, uint64_t seed) {
@@ -120,7 +120,7 @@ TEST_F(MixedRows, BlendPixelsAndTargetsByOneShare) {
   EXPECT_GT(most, 0.95);
 }
 
-TEST_F(MixedRows, OfASmallAlphaAreMostlyOneOfTheTwo) {
+TEST_F(MixedRows, WithASmallAlphaAreMostlyOneOfTheTwo) {
   int mixed = 0;
   for (uint64_t seed = 0; seed < 400; ++seed) {
     mix(mixing(0.001, 0), seed);
@@ -130,7 +130,7 @@ TEST_F(MixedRows, OfASmallAlphaAreMostlyOneOfTheTwo) {
   EXPECT_LT(mixed, 10);
 }
 
-TEST_F(MixedRows, ExchangeABoxOfTheShareTheirTargetsSay) {
+TEST_F(MixedRows, ExchangeABoxWithTheShareOfTheirTargets) {
   double sum = 0;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     mix(mixing(0, 1), seed);
@@ -144,12 +144,12 @@ TEST_F(MixedRows, ExchangeABoxOfTheShareTheirTargetsSay) {
     EXPECT_NEAR(target_a_[0], static_cast<double>(kept) / 198, 1e-6);
     sum += static_cast<double>(target_a_[0]);
   }
-  // Of a box whose share is uniform, the picture's edge leaves 0.32 in the mean, and less of one in
-  // whole pixels.
+  // A box with a uniform share keeps 0.32 of its area in the mean after clipping, and less after
+  // rounding to pixels.
   EXPECT_NEAR(sum / 200, 0.69, 0.06);
 }
 
-TEST(Targets, ADamagedSampleLeavesItsNeighbourAlone) {
+TEST(Targets, ADamagedSampleIsNotMixed) {
   const Dataset data = scripted({{"size", "4"}, {"bad", "1"}});
   LoaderOptions options = loading(4, mixing(1, 0));
   options.shuffle = false;
@@ -161,7 +161,7 @@ TEST(Targets, ADamagedSampleLeavesItsNeighbourAlone) {
   EXPECT_FLOAT_EQ(batch.targets[4] + batch.targets[5], 1);
 }
 
-TEST(Targets, RefuseWhatMakesNoSense) {
+TEST(Targets, RefuseInvalidOptions) {
   const auto refusal = [](TargetOptions options, bool wanted = true) {
     options.wanted = wanted;
     return message_of([&] { check_targets(options, 3); });

@@ -22,7 +22,7 @@ std::vector<TortureCase> pictures_of_pillow() {
   for (const auto& entry : fs::directory_iterator(references)) {
     const std::string name = entry.path().filename().string();
     if (!fs::exists(references / (name + ".ppm"))) continue;
-    // Two decoders of a lossy form, or two ways from inks to colours, differ by rounding.
+    // Two decoders of a lossy format, or two conversions from inks to colours, differ by rounding.
     const bool lossy = name.ends_with(".jpg") || name == "lossy.webp";
     cases.push_back({name, "", name + ".ppm", name == "cmyk.jpg" ? 2.5 : lossy ? 1.0 : 0.51});
   }
@@ -180,7 +180,7 @@ class Maker {
     if (::mkfifo((here / "pipe.jpg").c_str(), 0600) != 0) throw std::runtime_error("no pipe");
     const fs::path locked = write("unreadable.jpg", reference("baseline_444.jpg"));
     fs::permissions(locked, fs::perms::none);
-    // Who runs as root may read it all the same.
+    // A test run by root can read it nevertheless.
     cases_.push_back({"unreadable.jpg", ::geteuid() == 0 ? "" : "cannot be read", "", 1});
   }
 

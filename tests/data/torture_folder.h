@@ -1,5 +1,5 @@
 // A folder with everything that real folders contain: pictures in every form, files damaged in
-// every way, and what is no file at all. Each has its verdict.
+// every way, and entries that are not files. Each has its verdict.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace tandem::test {
 struct TortureCase {
   std::string name;    // of the file
   std::string reason;  // part of why it is left out; "": it is a picture
-  // The picture as another decoder has it (a PPM of tests/reference/images); "": not compared.
+  // The picture by another decoder (a PPM of tests/reference/images); "": not compared.
   std::string expected;
   double tolerance = 0;  // of a pixel's value, on average
 };
@@ -22,7 +22,7 @@ struct TortureCase {
 [[nodiscard]] std::vector<TortureCase> make_torture(const TempFolder& folder,
                                                     const std::string& class_name);
 
-// The files that are there, with their bytes (or where a link points): to be compared afterwards.
+// All files with their bytes (or the target of a link), for comparison afterwards.
 [[nodiscard]] std::vector<std::string> contents_of(const std::filesystem::path& folder);
 
 }  // namespace tandem::test

@@ -60,7 +60,7 @@ TEST(TortureFolder, EveryFileHasItsVerdictAndItsPixels) {
       index[name.substr((folder / "a/").string().size())] = i;
     }
   }
-  // What EXIF turns by a quarter stands upright.
+  // A picture rotated by EXIF is upright.
   DatasetOptions upright = torture_options(folder);
   upright.shape = {1, 3, 36, 24};
   const Dataset turned = test::open_images(upright);
@@ -124,7 +124,7 @@ TEST(TortureFolder, FilesThatVanishOrChangeWhileTheyAreReadAreLeftOut) {
   EXPECT_EQ(get(data, 4).status, SampleStatus::good);  // another picture by now
 }
 
-TEST(TortureFolder, DamageIsFoundWhateverPartOfThePictureIsWanted) {
+TEST(TortureFolder, DamageIsFoundWhateverPartIsDecoded) {
   const TempFolder folder;
   const std::string jpeg = test::encoded(".jpg", test::noise(300, 400));
   for (const char* name : {"a/1.jpg", "b/1.jpg"}) {
@@ -139,7 +139,7 @@ TEST(TortureFolder, DamageIsFoundWhateverPartOfThePictureIsWanted) {
   }
 }
 
-TEST(TortureFolder, AFolderNamedInLatin1IsAClassInUtf8) {
+TEST(TortureFolder, AFolderNameInLatin1BecomesUtf8) {
   const TempFolder folder;
   test::fill_class(folder, "caf\xe9", 5);
   test::fill_class(folder, "th\xc3\xa9", 5);
@@ -151,7 +151,7 @@ TEST(TortureFolder, AFolderNamedInLatin1IsAClassInUtf8) {
   EXPECT_THAT(test::refusal(options), HasSubstr("once as UTF-8 and once as Latin-1"));
 }
 
-TEST(TortureFolder, BytesChangedAtRandomCostAFileAndPrintNothing) {
+TEST(TortureFolder, BytesChangedAtRandomCostAFileWithoutOutput) {
   const std::filesystem::path references = test::source_folder() / "tests/reference/images";
   testing::internal::CaptureStderr();
   cv::RNG random(23);
@@ -163,7 +163,7 @@ TEST(TortureFolder, BytesChangedAtRandomCostAFileAndPrintNothing) {
     for (int i = 0; i < 60; ++i) {
       std::string bytes = good;
       for (int k = random.uniform(1, 8); k > 0; --k) {
-        // The front is where lengths and sizes are.
+        // Lengths and sizes are at the front.
         const int reach = k % 2 == 0 ? std::min<int>(100, static_cast<int>(bytes.size()))
                                      : static_cast<int>(bytes.size());
         bytes[static_cast<size_t>(random.uniform(0, reach))] =

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "core/plugin/host.h"
 #include "tests/device/backends.h"
 
 namespace tandem {

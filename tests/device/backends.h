@@ -1,4 +1,4 @@
-// What the tests of the device room share: the two backends through the registry, and works made
+// What the tests of core/device share: the two backends through the registry, and works made
 // from lambdas.
 #pragma once
 
@@ -15,19 +15,22 @@
 
 namespace tandem::test {
 
-// "cpu" or "sim", from the build's plugin folder.
-inline const tandem_backend& backend(const std::string& kind) {
+// "cpu" and "sim", from the build's plugin folder.
+inline const Registry& backends() {
   static const Registry registry = [] {
     Registry loaded;
     loaded.load(test::plugin_folder() / "tandem_backend_cpu.so");
     loaded.load(test::plugin_folder() / "tandem_backend_sim.so");
     return loaded;
   }();
-  return registry.backend(kind);
+  return registry;
+}
+inline const tandem_backend& backend(const std::string& kind) {
+  return backends().backend(kind);
 }
 
 inline Machine open_machine(const std::string& devices, const MachineOptions& options = {}) {
-  const DeviceSpec spec = parse_devices(devices, {"cpu", "sim"});
+  const DeviceSpec spec = parse_devices(devices, backends());
   return Machine(backend(spec.kind), spec, options);
 }
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <future>
 
+#include "core/plugin/host.h"
 #include "tests/device/backends.h"
 
 namespace tandem {

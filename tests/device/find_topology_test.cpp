@@ -59,7 +59,7 @@ TEST_F(ToldLinks, AreChannelsAndPathsWithTheirNames) {
   EXPECT_EQ(topology->bandwidth(0, 1), 2e9);
   EXPECT_EQ(topology->path(1, 0).latency, 2e-5);
   EXPECT_EQ(topology->text, "") << "nobody wrote it";
-  EXPECT_EQ(source_text(*topology), "the links of the cpu devices as they tell them");
+  EXPECT_EQ(source_text(*topology), "the links of the cpu devices as the backend finds them");
 }
 
 TEST_F(ToldLinks, ArePrintedAPairALineWithWhatItPasses) {
@@ -83,7 +83,7 @@ TEST_F(ToldLinks, ThatMakeNoSenseAreTheBackendsFault) {
   EXPECT_EQ(refusal(), "links of the cpu devices: a path has channel 7, but there are 2");
   channels[2] = 1;
   begins = {0, 0, 2, 2, 2};
-  EXPECT_EQ(refusal(), "links of the cpu devices: there is no way from cpu1 to cpu0");
+  EXPECT_EQ(refusal(), "links of the cpu devices: there is no path from cpu1 to cpu0");
 }
 
 TEST_F(ToldLinks, ThatTheBackendDoesNotKnowAreNone) {

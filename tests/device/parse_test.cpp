@@ -9,34 +9,43 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const std::vector<std::string> kinds{"cpu", "cuda", "sim"};
+// A backend whose devices are counted, and one whose devices are named by number.
+DeviceSpec parsed(const std::string& text) {
+  return parse_devices(text, {"cpu", "cuda", "sim"},
+                       [](const std::string& kind) { return kind != "cuda"; });
+}
 
 std::string refusal(const std::string& text) {
-  return test::message_of([&] { static_cast<void>(parse_devices(text, kinds)); });
+  return test::message_of([&] { static_cast<void>(parsed(text)); });
 }
 std::string link_refusal(const std::string& text) {
   return test::message_of([&] { static_cast<void>(parse_link(text)); });
 }
 
 TEST(Devices, AKindAloneIsOneDevice) {
-  EXPECT_THAT(parse_devices("cpu", kinds).ordinals, ElementsAre(0));
-  EXPECT_EQ(parse_devices("sim", kinds).kind, "sim");
+  EXPECT_THAT(parsed("cpu").ordinals, ElementsAre(0));
+  EXPECT_EQ(parsed("sim").kind, "sim");
 }
 
 TEST(Devices, ANumberAfterCpuOrSimSaysHowMany) {
-  EXPECT_THAT(parse_devices("cpu:3", kinds).ordinals, ElementsAre(0, 1, 2));
-  EXPECT_EQ(parse_devices("sim:1024", kinds).count(), 1024);
+  EXPECT_THAT(parsed("cpu:3").ordinals, ElementsAre(0, 1, 2));
+  EXPECT_EQ(parsed("sim:1024").count(), 1024);
 }
 
 TEST(Devices, NumbersAfterCudaSayWhichAndMayRepeat) {
-  EXPECT_THAT(parse_devices("cuda:2", kinds).ordinals, ElementsAre(2));
-  EXPECT_THAT(parse_devices("cuda:1,0,1", kinds).ordinals, ElementsAre(1, 0, 1));
+  EXPECT_THAT(parsed("cuda:2").ordinals, ElementsAre(2));
+  EXPECT_THAT(parsed("cuda:1,0,1").ordinals, ElementsAre(1, 0, 1));
 }
 
 TEST(Devices, AreWrittenAsTheyAreRead) {
   for (const char* text : {"cpu:1", "cpu:4", "sim:16", "cuda:0,1", "cuda:0,0"}) {
-    EXPECT_EQ(to_string(parse_devices(text, kinds)), text);
+    EXPECT_EQ(to_string(parsed(text)), text);
   }
+}
+
+TEST(Devices, AreCountedWhereTheirBackendSaysSo) {
+  EXPECT_EQ(parse_devices("cpu:2", test::backends()).count(), 2);
+  EXPECT_EQ(to_string(parse_devices(simulated_devices(3), test::backends())), "sim:3");
 }
 
 TEST(Devices, AnUnknownKindNamesTheKnownOnes) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/base/shape.h"
+#include "core/plugin/host.h"
 #include "tests/device/backends.h"
 
 namespace tandem {

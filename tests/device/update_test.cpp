@@ -8,6 +8,7 @@
 #include <map>
 #include <random>
 
+#include "core/plugin/host.h"
 #include "core/plugin/module.h"
 #include "tests/device/backends.h"
 #include "tests/support/reference.h"

@@ -1,6 +1,6 @@
 // Packs: the header, and an index whose check sum is right though its contents are not.
 #include "datasets/image_folder/pack_file.h"
-#include "datasets/picture/hash.h"
+#include "datasets/picture/bytes.h"
 #include "plugins/sdk.h"
 
 using namespace tandem;

@@ -44,7 +44,7 @@ TEST(LayerAttributes, AParameterWithoutABlockIsAFieldOfTheLayer) {
   EXPECT_EQ(read("test.Strange", "")->integer("flavour"), 3);
 }
 
-TEST(LayerAttributes, ABlockMayStandInsideABlock) {
+TEST(LayerAttributes, ABlockMayBeInsideABlock) {
   const auto attributes =
       read("test.Nested", "nested_param { shape { dim: 0 dim: -1 } axis: 1 shape { dim: 3 } }");
   EXPECT_THAT(attributes->integers("dim"), ElementsAre(0, -1, 3));
@@ -85,7 +85,7 @@ TEST(LayerAttributes, AMissingParameterIsNamedWithItsMeaning) {
             "(net.prototxt:1)");
 }
 
-TEST(LayerAttributes, AWrongValueIsPlaced) {
+TEST(LayerAttributes, AWrongValueIsReportedWithItsLocation) {
   EXPECT_EQ(failure("Dropout", "dropout_param {\n dropout_ratio: 1.5 }"),
             "layer 'x' (Dropout): dropout_ratio is '1.5', but must be from 0 to 0.99 "
             "(net.prototxt:3:2)");
@@ -116,7 +116,7 @@ TEST(LayerAttributes, AFillerIsReadWithCaffesFields) {
   EXPECT_EQ(filler_of("value: 3").type, "constant");
 }
 
-TEST(LayerAttributes, AFillerRefusesWhatItDoesNotKnow) {
+TEST(LayerAttributes, AFillerRefusesUnknownFieldsAndWords) {
   EXPECT_EQ(filler_failure("type: 'trilinear'"),
             "layer 'x' (Convolution): weight_filler: type is 'trilinear', but must be one of "
             "constant, uniform, gaussian, positive_unitball, xavier, msra, bilinear (did you mean "

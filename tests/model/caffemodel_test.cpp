@@ -27,7 +27,7 @@ class Caffemodel : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(Caffemodel, OfTodayIsReadLayerByLayer) {
+TEST_F(Caffemodel, OfTheCurrentFormIsReadLayerByLayer) {
   const auto layers =
       read(wire_bytes(1, "net") + wire_layer("data", {}) +
            wire_layer("ip", {wire_blob({2, 3}, {1, 2, 3, 4, 5, 6}), wire_blob({2}, {-1, 0.5F})}));
@@ -113,7 +113,7 @@ TEST_F(Caffemodel, ThatCannotBeWrittenLeavesNothing) {
   const Net net = build(data_layer + inner_product("ip", "data", "ip") + loss_layer);
   const std::vector<float> values = initial_weights(net, 3);
   EXPECT_THAT(thrown([&] { write_caffemodel(folder_ / "no/w.caffemodel", net, values); }),
-              HasSubstr("no/w.caffemodel' cannot be written"));
+              HasSubstr("no/w.caffemodel' cannot be created"));
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 

@@ -115,7 +115,7 @@ TEST(Definition, KnowsTheInputShapeOfEveryKindOfInput) {
             "1x0x0x0");
 }
 
-TEST(Definition, SaysHowManyInputDimsThereMustBe) {
+TEST(Definition, RequiresFourInputDimsForEachInput) {
   EXPECT_EQ(failure("name: 'n' input: 'data' input_dim: 10 layer { name: 'r' type: 'ReLU' }"),
             "net 'n' has 1 input_dim for 1 inputs, but must have 4 for each (N, C, H, W) "
             "(net.prototxt:1:25)");
@@ -127,7 +127,7 @@ TEST(Definition, AnUnknownFieldOfTheNetSuggestsTheNearName) {
                              HasSubstr("(net.prototxt:1:1)")));
 }
 
-TEST(Definition, RefusesWhatHasNoPlaceInALayer) {
+TEST(Definition, RefusesFieldsThatALayerCannotHave) {
   EXPECT_EQ(failure("\nlayer { type: 'ReLU' }"), "layer without a name (net.prototxt:2)");
   EXPECT_EQ(failure("\nlayer { name: 'a' }"),
             "layer 'a' has no type, as type: \"Convolution\" (net.prototxt:2)");
@@ -276,7 +276,7 @@ TEST_F(ModelPath, AnUnknownNameSuggestsTheNearOne) {
                         "models: "));
 }
 
-TEST(Models, OursAreFoundFromTheBuildTree) {
+TEST(Models, OfThisProjectAreFoundFromTheBuildTree) {
   EXPECT_THAT(model_names(), testing::IsSupersetOf({"alexnet", "cifar10_quick"}));
   const NetDefinition alexnet = read_net(find_net("alexnet"));
   EXPECT_EQ(class_count(alexnet), 1000);

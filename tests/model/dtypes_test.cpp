@@ -1,6 +1,6 @@
-// Which layers and tensors become bfloat16, and where conversions go, with kernels that only answer
-// about it (tests/model/plugins): there Convolution, ReLU, Split and Square know bfloat16, and
-// InnerProduct, LRN and what gives results do not.
+// Which layers and tensors become bfloat16, and where conversions are inserted, with kernels that
+// only report what they support (tests/model/plugins): Convolution, ReLU, Split and Square support
+// bfloat16, InnerProduct, LRN, losses and metrics do not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ std::vector<std::string> reorders(const Net& net) {
   return names;
 }
 
-TEST(Dtypes, StayFloat32UnlessAskedFor) {
+TEST(Dtypes, AreFloat32ByDefault) {
   NetOptions options = half_options();
   options.precision = TANDEM_FLOAT32;
   const Net net = build(data_layer + convolution("conv", "data", "conv", 32) +
@@ -61,7 +61,7 @@ TEST(Dtypes, AConversionAndAChangeOfLayoutAreOneReorder) {
   EXPECT_EQ(net.tensors[net.label].dtype, TANDEM_FLOAT32);
 }
 
-TEST(Dtypes, ALayerThatKnowsFloat32OnlyWorksBetweenTwoConversions) {
+TEST(Dtypes, ALayerThatSupportsOnlyFloat32IsBetweenTwoConversions) {
   const Net net =
       build(data_layer + convolution("conv1", "data", "conv1", 32) +
                 layer("norm", "LRN", "conv1", "norm") + convolution("conv2", "norm", "conv2", 32) +
@@ -72,7 +72,7 @@ TEST(Dtypes, ALayerThatKnowsFloat32OnlyWorksBetweenTwoConversions) {
   EXPECT_EQ(layer_of(net, "norm").dtype, TANDEM_FLOAT32);
 }
 
-TEST(Dtypes, AChainWithoutWeightsBetweenFloat32LayersStaysAsItIs) {
+TEST(Dtypes, AChainWithoutWeightsBetweenFloat32LayersStaysFloat32) {
   const Net net =
       build(data_layer + convolution("conv", "data", "conv", 32) + inner_product("a", "conv", "a") +
                 layer("relu", "ReLU", "a", "a") + inner_product("ip", "a", "ip") + loss_layer,
@@ -97,7 +97,7 @@ TEST(Dtypes, ALossReadsFloat32AndItsLabelsAsTheyAre) {
             TANDEM_FLOAT32);
 }
 
-TEST(Dtypes, WeightsAndTheirPlacesAreTheSameInBothPrecisions) {
+TEST(Dtypes, WeightsAndTheirOffsetsAreTheSameInBothPrecisions) {
   const std::string text = data_layer + convolution("conv", "data", "conv", 32) +
                            inner_product("ip", "conv", "ip") + loss_layer;
   NetOptions whole = half_options();
@@ -108,7 +108,7 @@ TEST(Dtypes, WeightsAndTheirPlacesAreTheSameInBothPrecisions) {
   EXPECT_EQ(initial_weights(a, 1), initial_weights(b, 1));
 }
 
-TEST(Dtypes, ANetWithoutALayerThatKnowsBfloat16IsRefused) {
+TEST(Dtypes, ANetWithoutALayerThatSupportsBfloat16IsRefused) {
   const std::string message = thrown([] {
     (void)build(data_layer + inner_product("ip", "data", "ip") + loss_layer, half_options());
   });
@@ -127,13 +127,13 @@ TEST(Dtypes, APrecisionIsOneOfFourWords) {
   }
 }
 
-TEST(Dtypes, OnlyGpusHaveTf32) {
+TEST(Dtypes, Tf32IsRefusedWhereTheBackendDoesNotComputeInIt) {
   NetOptions options = half_options();
   options.precision = tf32_precision;
   EXPECT_THAT(thrown([&] {
                 (void)build(data_layer + inner_product("ip", "data", "ip") + loss_layer, options);
               }),
-              HasSubstr("precision tf32 needs the tensor cores of NVIDIA GPUs (--devices cuda:0)"));
+              HasSubstr("precision tf32: fake devices do not support it"));
 }
 
 }  // namespace

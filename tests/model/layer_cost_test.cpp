@@ -1,4 +1,4 @@
-// A layer's cost over some rows, asked of it alone, is what the whole net's shapes give.
+// The cost of one layer over some rows is that of the shapes of the whole net.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -32,7 +32,7 @@ void expect_costs_of_shapes(const Net& net, int64_t rows) {
   }
 }
 
-TEST(LayerCost, OfAShareOfTheBatchIsThatOfTheNetsShapes) {
+TEST(LayerCost, OfSomeRowsIsThatOfTheNetsShapes) {
   Registry registry;
   registry.scan(test::plugin_folder());
   for (const auto& [name, data] :

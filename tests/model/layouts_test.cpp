@@ -1,4 +1,4 @@
-// Layouts and reorders, with kernels that only answer about them (tests/model/plugins), and with
+// Layouts and reorders, with kernels that only report their options (tests/model/plugins), and with
 // the real layers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST(Layouts, BlockedOnesAreUsedOnlyWhereTheChannelsFit) {
   EXPECT_FALSE(layer_of(net, "data_reorder_NHWC").has_backward());
 }
 
-TEST(Layouts, OneReorderServesAllWhoNeedIt) {
+TEST(Layouts, OneReorderServesAllReaders) {
   const Net net =
       build(data_layer + convolution("conv", "data", "conv", 32) + inner_product("a", "conv", "a") +
                 inner_product("ip", "conv", "ip") + loss_layer,
@@ -76,7 +76,7 @@ TEST(Layouts, ALossOverAnImageReadsItPlainAndItsLabelsAsTheyAre) {
   EXPECT_EQ(net.prediction, layer_of(net, "ip_reorder_NCHW").outputs[0]);
 }
 
-TEST(Layouts, AnInputOfWhichOnlyTheShapeCountsMayHaveAnyLayout) {
+TEST(Layouts, AnInputThatIsOnlyReadForItsShapeMayHaveAnyLayout) {
   const Net net = build(data_layer + convolution("conv", "data", "conv", 32) +
                             layer("cut", "test.Like", "conv", "cut", "bottom: 'data'") +
                             convolution("conv2", "cut", "conv2", 32) +
@@ -106,7 +106,7 @@ TEST(Layouts, BranchesOfOneTensorKeepItsLayout) {
   EXPECT_EQ(output_of(net, "a_split").layout, TANDEM_NCHW16C);
 }
 
-TEST(Layouts, AreWeighedOverTheWholeNet) {
+TEST(Layouts, AreChosenForTheWholeNet) {
   NetOptions options = fake_options(TANDEM_TEST);
   options.data = {1, 16, 8, 8};
   const Net net = build(data_layer + layer("relu1", "ReLU", "data", "r") +
@@ -128,7 +128,7 @@ TEST(Layouts, AKernelWithoutAPossibleLayoutIsAnError) {
             "its tensors can have (net.prototxt:2)");
 }
 
-TEST(Layouts, ALayerWithoutAKernelIsPlaced) {
+TEST(Layouts, ALayerWithoutAKernelIsReportedWithItsLocation) {
   EXPECT_EQ(thrown([] {
               (void)build(data_layer + layer("x", "test.NoKernel", "data", "x") +
                               inner_product("ip", "x", "ip") + loss_layer,

@@ -1,4 +1,4 @@
-// What a net is fed with: data, labels, and whatever else its file asks for.
+// The inputs of a net: data, labels and others.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ TEST(NetInputs, LabelsMayComeFromALayerOfTheirOwn) {
   EXPECT_THAT(roles(inputs), ElementsAre(Role::data, Role::label));
 }
 
-TEST(NetInputs, ASecondPairOfDataAndLabelsIsMore) {
+TEST(NetInputs, ASecondPairOfDataAndLabelsHasTheRoleMore) {
   const auto inputs = inputs_of(data_layer +
                                 "layer { name: 'q' type: 'Data' top: 'data_q' top: 'label_q' "
                                 "transform_param { crop_size: 5 } }");
@@ -45,7 +45,7 @@ TEST(NetInputs, ASecondPairOfDataAndLabelsIsMore) {
   EXPECT_EQ(to_string(inputs[3].shape), "1x1x1x1");
 }
 
-TEST(NetInputs, AnInputLayerSaysTheShapeOfEach) {
+TEST(NetInputs, AnInputLayerHasTheShapeOfEachInput) {
   const auto inputs = inputs_of(
       "layer { name: 'in' type: 'Input' top: 'a' top: 'b' top: 'c' input_param {"
       " shape { dim: 9 dim: 3 dim: 4 dim: 5 } shape { dim: 9 dim: 7 } shape { dim: 9 } } }");
@@ -99,7 +99,7 @@ TEST(NetInputs, OfANetAreTensorsOfItsBatch) {
   EXPECT_EQ(to_string(net.shapes(1)[static_cast<size_t>(net.more_inputs[0])]), "1x3x8x8");
 }
 
-TEST(NetInputs, ANetOfDummyDataOnlyHasSamplesThatNobodyReads) {
+TEST(NetInputs, ANetOfDummyDataOnlyHasSamplesThatNoLayerReads) {
   const Net net = build(
       "layer { name: 'x' type: 'DummyData' top: 'data' top: 'label' dummy_data_param {"
       " shape { dim: 10 dim: 3 } shape { dim: 10 } } }" +

@@ -1,4 +1,4 @@
-// Include and exclude rules: phase, level, stage; which layers a net has in which state.
+// Include and exclude rules: phase, level, stage; the layers of a net in each state.
 #include "core/model/net_state.h"
 
 #include <gmock/gmock.h>
@@ -50,7 +50,7 @@ const char* const staged =
     "layer { name: 'data' type: 'Data' top: 'data' include { phase: TEST stage: 'near' } }\n"
     "layer { name: 'both' type: 'ReLU' bottom: 'data' top: 'a' exclude { stage: 'none' } }\n";
 
-TEST(NetState, EachPhaseHasAStateOfItsOwn) {
+TEST(NetState, EachPhaseHasItsOwnState) {
   const NetDefinition net = in_states(parse_definition(staged), {}, {0, {"near"}});
   ASSERT_EQ(net.layers.size(), 3u);
   EXPECT_EQ(net.layers[1].location.line, 4) << "the layer of the other stage is left out";
@@ -59,14 +59,14 @@ TEST(NetState, EachPhaseHasAStateOfItsOwn) {
   EXPECT_TRUE(net.layers[2].include.empty() && net.layers[2].exclude.empty());
 }
 
-TEST(NetState, WrittenAndReadAgainTheNetStaysAsItWasDecided) {
+TEST(NetState, IsTheSameAfterWritingAndReadingTheNet) {
   const std::string text = write_net(in_states(parse_definition(staged), {}, {0, {"near"}}));
   const NetDefinition net = in_states(parse_definition(text), {}, {});
   EXPECT_EQ(net.layers.size(), 3u);
   EXPECT_EQ(write_net(net), text);
 }
 
-TEST(NetState, TheNetsOwnStateAddsToWhatItIsGiven) {
+TEST(NetState, TheNetsOwnStateIsMergedIntoTheGivenOne) {
   const NetDefinition net = parse_definition(
       "state { level: 3 stage: 'x' } layer { name: 'a' type: 'ReLU' include { "
       "min_level: 3 stage: 'x' stage: 'y' } } layer { name: 'b' type: 'ReLU' }");
@@ -82,7 +82,7 @@ TEST(NetState, UnknownFieldsOfARuleSuggestTheNearName) {
                         "min_level, max_level, stage, not_stage (net.prototxt:1:42)"));
 }
 
-TEST(Joined, TheOneNetTrainsTheOtherTestsAndWeightsOfOneNameAreOneArray) {
+TEST(JoinedNets, NetsTrainAndTestAndShareWeightsOfOneName) {
   const std::string last = inner_product("ip", "data", "ip") + loss_layer;
   const NetDefinition net =
       joined(parse_definition(data_layer + layer("drop", "Dropout", "data", "data") + last),

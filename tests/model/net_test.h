@@ -24,7 +24,7 @@ namespace tandem::test {
   return parse_net(parse_text_format(text, "net.prototxt"), "net.prototxt");
 }
 
-// Options of a small training net: batch 2, 3x8x8, every tensor plain.
+// Options of a small training net: batch 2, 3x8x8, every tensor float32 and NCHW.
 [[nodiscard]] inline NetOptions small_options(int32_t phase = TANDEM_TRAIN) {
   NetOptions options;
   options.phase = phase;
@@ -50,7 +50,7 @@ inline const std::string data_layer =
 inline const std::string loss_layer =
     "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'label' top: 'loss' }\n";
 
-// One layer of prototxt; `more` is what follows bottom and top.
+// One layer of prototxt; `more` follows bottom and top.
 [[nodiscard]] inline std::string layer(const std::string& name, const std::string& type,
                                        const std::string& bottom, const std::string& top,
                                        const std::string& more = "") {

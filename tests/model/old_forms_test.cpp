@@ -1,4 +1,4 @@
-// Caffe's V0 and V1 files: what they become in the current form, and what is refused.
+// Caffe's V0 and V1 files in the current form, and refusals.
 #include "core/model/old_forms.h"
 
 #include <gmock/gmock.h>
@@ -51,16 +51,16 @@ const char* const same_in_the_current_form =
     "  dropout_ratio: 0.3 } }\n"
     "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'label' }\n";
 
-TEST(OldestForm, IsTheSameNetInTheCurrentForm) {
+TEST(V0Form, IsTheSameNetInTheCurrentForm) {
   EXPECT_EQ(upgraded(oldest), upgraded(same_in_the_current_form));
 }
 
-TEST(OldestForm, KeepsThePlaces) {
+TEST(V0Form, KeepsTheLocations) {
   const NetDefinition net = parse_definition(oldest);
   EXPECT_EQ(to_string(net.layers.at(1).location), "net.prototxt:5");
 }
 
-TEST(OldestForm, AFieldThatItsTypeDoesNotHaveIsNamed) {
+TEST(V0Form, AFieldThatItsTypeDoesNotHaveIsNamed) {
   EXPECT_EQ(failure("layers { layer { name: 'r' type: 'relu' kernelsize: 3 } bottom: 'a' }"),
             "layer of the oldest form ('layers { layer { ... } }'): type 'relu' has no field "
             "'kernelsize' (net.prototxt:1:41)");
@@ -72,15 +72,16 @@ TEST(OldestForm, AFieldThatItsTypeDoesNotHaveIsNamed) {
               HasSubstr("has no layer { ... } inside"));
 }
 
-TEST(OldestForm, APaddingLayerStandsBeforeAConvolutionOrPooling) {
-  EXPECT_THAT(failure("layers { layer { name: 'p' type: 'padding' pad: 1 } bottom: 'd' top: 'p' } "
-                      "layers { layer { name: 'r' type: 'relu' } bottom: 'p' top: 'r' }"),
-              HasSubstr("a padding layer can only be before one conv or pool layer, not 'relu'"));
+TEST(V0Form, APaddingLayerIsBeforeAConvolutionOrPooling) {
+  EXPECT_THAT(
+      failure("layers { layer { name: 'p' type: 'padding' pad: 1 } bottom: 'd' top: 'p' } "
+              "layers { layer { name: 'r' type: 'relu' } bottom: 'p' top: 'r' }"),
+      HasSubstr("a padding layer can only be before one conv or pool layer, not 'relu'"));
   EXPECT_THAT(failure("layers { layer { name: 'p' type: 'padding' } bottom: 'd' }"),
               HasSubstr("a padding layer has one bottom, one top and a pad"));
 }
 
-TEST(OldForm, SharedWeightsHaveNamesAndModes) {
+TEST(V1Form, SharedWeightsHaveNamesAndModes) {
   const NetDefinition net = parse_definition(
       "layers { name: 'c' type: CONVOLUTION param: 'w' param: 'b' blob_share_mode: PERMISSIVE "
       "blobs_lr: 3 }");
@@ -94,13 +95,13 @@ TEST(OldForm, SharedWeightsHaveNamesAndModes) {
   EXPECT_FALSE(rules[1].rate_written.has_value());
 }
 
-TEST(OldForm, UnknownBlocksReachTheLayersPlugin) {
+TEST(V1Form, UnknownBlocksReachTheLayersPlugin) {
   const NetDefinition net = parse_definition(
       "layers { name: 'a' type: RELU bottom: 'data' top: 'a' acme_param { x: 3 } }");
   EXPECT_EQ(net.layers[0].body.find("acme_param")->message->find("x")->text, "3");
 }
 
-TEST(OldForm, IsNotMixedWithTheCurrentOne) {
+TEST(V1Form, IsNotMixedWithTheCurrentOne) {
   EXPECT_EQ(failure("layer { name: 'a' type: 'ReLU' }\nlayers { name: 'b' type: RELU }"),
             "net: has both 'layer' and 'layers', the current and the old form: write all as "
             "'layer', or all as 'layers' (net.prototxt:2:1)");

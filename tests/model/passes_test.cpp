@@ -11,7 +11,7 @@ using namespace test;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST(Gradients, StopWhereNothingBelowIsTrained) {
+TEST(Gradients, StopWhereNothingUpstreamIsTrained) {
   const Net net =
       build(data_layer + layer("norm", "LRN", "data", "norm") + convolution("a", "norm", "a", 4) +
             layer("pool", "Pooling", "a", "pool") + inner_product("ip", "pool", "ip") + loss_layer);
@@ -27,7 +27,7 @@ TEST(Gradients, StopWhereNothingBelowIsTrained) {
   EXPECT_FALSE(output_of(net, "loss").has_gradient);
 }
 
-TEST(Gradients, FrozenLayersAreLeftAlone) {
+TEST(Gradients, AreNotComputedForFrozenWeights) {
   const std::string frozen = "param { lr_mult: 0 } param { lr_mult: 0 }";
   const Net net = build(data_layer + convolution("a", "data", "a", 4, frozen) +
                         inner_product("ip", "a", "ip") + loss_layer);
@@ -36,7 +36,7 @@ TEST(Gradients, FrozenLayersAreLeftAlone) {
   EXPECT_FALSE(net.weights[0].trained());
 }
 
-TEST(Gradients, AFrozenLayerAboveATrainedOneStillPassesItOn) {
+TEST(Gradients, PassThroughAFrozenLayerToATrainedOne) {
   const std::string frozen = "param { lr_mult: 0 } param { lr_mult: 0 }";
   const Net net = build(data_layer + convolution("a", "data", "a", 4) +
                         inner_product("ip", "a", "ip", frozen) + loss_layer);
@@ -55,7 +55,7 @@ TEST(Gradients, ABranchWithoutALossIsNotTrained) {
   EXPECT_TRUE(net.weights[2].trained());
 }
 
-TEST(Gradients, ThereAreNoneInTesting) {
+TEST(Gradients, DoNotExistInTesting) {
   const Net net = build(
       data_layer + convolution("a", "data", "a", 4) + inner_product("ip", "a", "ip") + loss_layer,
       TANDEM_TEST);
@@ -70,7 +70,7 @@ TEST(Gradients, PropagateDownCutsABranch) {
   EXPECT_FALSE(output_of(net, "a").has_gradient);
 }
 
-TEST(Gradients, FlowOnlyWhereTheTypeLetsThem) {
+TEST(Gradients, FlowOnlyWhereTheTypeAllowsIt) {
   const Net net =
       build(data_layer + convolution("a", "data", "a", 4) + convolution("b", "data", "b", 4) +
             layer("cut", "test.Like", "a", "cut", "bottom: 'b'") +
@@ -113,7 +113,7 @@ TEST(Splits, ATensorWithTwoGradientsGetsOne) {
   EXPECT_THAT(output_of(net, "a").consumers, ElementsAre(net.find_layer("a_split")));
 }
 
-TEST(Splits, WhoNeedsNoGradientReadsTheOriginal) {
+TEST(Splits, ALayerWithoutAGradientReadsTheOriginal) {
   const Net net = build(branches);
   EXPECT_EQ(net.find_layer("ip_split"), -1);
   EXPECT_EQ(layer_of(net, "top1").inputs[0], layer_of(net, "ip").outputs[0]);
@@ -138,7 +138,7 @@ TEST(Splits, CopyNothing) {
   }
 }
 
-TEST(Splits, AShareHasTheShapesOfInsertedLayersToo) {
+TEST(Splits, ShapesForSomeRowsIncludeInsertedLayers) {
   const Net net = build(branches);
   EXPECT_EQ(to_string(net.shapes(1)[layer_of(net, "a_split").outputs[1]]), "1x4x8x8");
 }
@@ -153,7 +153,7 @@ bool in_place(const std::string& layers, const std::string& name, int32_t phase 
   return layer.runs_in_place;
 }
 
-TEST(InPlace, AnElementWiseLayerRunsThereWhateverItsTopIsCalled) {
+TEST(InPlace, AnElementWiseLayerRunsInPlaceWhateverItsTopIsCalled) {
   EXPECT_TRUE(in_place(layer("r", "ReLU", "a", "last"), "r"));
 }
 

@@ -1,4 +1,4 @@
-// Our models and Caffe's own files, with the real layers.
+// The models of examples/models and Caffe's own files, with the real layers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -70,11 +70,11 @@ class RealNets : public testing::Test {
   Registry registry_;
 };
 
-TEST_F(RealNets, OurAlexNetStaysInOneLayoutUpToFc6) {
+TEST_F(RealNets, AlexNetKeepsOneLayoutUpToFc6) {
   expect_alexnet(read_net(find_net("alexnet")));
 }
 
-TEST_F(RealNets, OurModelsBuildForAnyNumberOfClasses) {
+TEST_F(RealNets, TheModelsBuildForAnyNumberOfClasses) {
   for (const auto& [name, size] : {std::pair{"cifar10_quick", 32}, std::pair{"shapes_quick", 57}}) {
     const NetDefinition definition = with_class_count(read_net(find_net(name)), 4);
     const Net net = build(definition, TANDEM_TRAIN, size);
@@ -116,7 +116,7 @@ TEST_F(RealNets, CaffesCifar10QuickLoadsUnmodified) {
   EXPECT_EQ(read_solver(folder / "cifar10_quick_solver_lr1.prototxt").base_rate, 0.0001);
 }
 
-// What Caffe's own nets cannot mean here, and what they are not for.
+// Nets of Caffe that are not supported or not nets to train.
 bool says_why_not(const std::string& message) {
   for (const char* known : {"(WindowData): windows", "(Python): Python",
                             "can be tested but not "
@@ -127,7 +127,7 @@ bool says_why_not(const std::string& message) {
   return false;
 }
 
-// The stages that some layer of the phase asks for, so that it is in the net.
+// The stages that some layer of the phase needs to be in the net.
 NetState first_stage(const NetDefinition& net, int32_t phase) {
   for (const LayerDefinition& layer : net.layers) {
     for (const StateRule& rule : layer.include) {
@@ -137,7 +137,7 @@ NetState first_stage(const NetDefinition& net, int32_t phase) {
   return {};
 }
 
-// Nets say their samples' shape, or leave it to the data: then one that can be.
+// The shape of a sample: the net's own, or a possible one if the net leaves it to the data.
 std::string build_failure(const NetDefinition& net, const Registry& registry, int32_t phase) {
   std::string first;
   for (const Shape& shape :

@@ -1,4 +1,4 @@
-// A definition against layer types: tensors, shapes, phases, and what is refused.
+// From a definition to layers: tensors, shapes, phases, and refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,13 +36,13 @@ TEST(Resolve, ShapesAreOfTheGlobalBatch) {
   EXPECT_EQ(to_string(output_of(net, "loss").shape), "1x1x1x1");
 }
 
-TEST(Resolve, ShapesOfAShareHaveItsRows) {
+TEST(Resolve, ShapesForSomeRowsHaveTheseRows) {
   const Net net = build(small_net);
   const std::vector<Shape> shapes = net.shapes(1);
   EXPECT_EQ(to_string(shapes[layer_of(net, "conv").outputs[0]]), "1x8x8x8");
   EXPECT_EQ(to_string(shapes[net.label]), "1x1x1x1");
   EXPECT_EQ(shapes.size(), net.tensors.size());
-  EXPECT_THAT(thrown([&] { (void)net.shapes(0); }), HasSubstr("a share of 0 rows is empty"));
+  EXPECT_THAT(thrown([&] { (void)net.shapes(0); }), HasSubstr("a batch of 0 rows is empty"));
 }
 
 TEST(Resolve, CostGrowsWithTheRows) {
@@ -58,7 +58,7 @@ TEST(Resolve, OnlyLayersOfThePhaseAreInTheNet) {
   EXPECT_GE(build(net, TANDEM_TEST).find_layer("test"), 0);
 }
 
-TEST(Resolve, TheRandomIndexIsThePlaceInTheFileWhateverThePhase) {
+TEST(Resolve, TheRandomIndexIsTheIndexInTheFileInBothPhases) {
   const std::string net =
       data_layer + layer("only", "ReLU", "data", "only", "include { phase: TRAIN }") +
       inner_product("ip", "data", "ip") + layer("drop", "Dropout", "ip", "ip") + loss_layer;
@@ -120,7 +120,7 @@ TEST(Resolve, ADeployNetCannotBeTrained) {
             "a SoftmaxWithLoss layer (net.prototxt)");
 }
 
-TEST(Resolve, TheInputSizeComesFromTheFileWhenTheDataDoNotSay) {
+TEST(Resolve, TheInputSizeComesFromTheFileIfTheDataHaveNone) {
   NetOptions options = small_options();
   options.data = {1, 0, 0, 0};
   const Net net = build(
@@ -145,14 +145,14 @@ TEST(Refusal, AnUnknownBottomSuggestsTheNearOne) {
             "(net.prototxt:2)");
 }
 
-TEST(Refusal, AShapeThatDoesNotFitIsSaidInTheTypesWords) {
+TEST(Refusal, AShapeThatDoesNotFitIsReportedByTheType) {
   EXPECT_EQ(build_failure(data_layer + layer("c", "Convolution", "data", "c",
                                              "convolution_param { num_output: 4 kernel_size: 11 "
                                              "}")),
             "layer 'c' (Convolution): kernel 11 exceeds the padded input 8x8 (net.prototxt:2)");
 }
 
-TEST(Refusal, TwoLayersOfOneNameWithWeightsAreBothPlaced) {
+TEST(Refusal, TwoLayersOfOneNameWithWeightsAreReportedWithBothLocations) {
   EXPECT_EQ(build_failure(data_layer + inner_product("ip", "data", "a") +
                           inner_product("ip", "a", "ip") + loss_layer),
             "layer 'ip' (InnerProduct): another layer has this name (net.prototxt:2); names of "
@@ -165,7 +165,7 @@ TEST(Resolve, LayersOfOneNameWithoutWeightsGetANumber) {
   EXPECT_THAT(layer_names(net), ElementsAre("r", "r_2", "ip", "loss"));
 }
 
-TEST(Refusal, AnInputMadeFurtherDownIsACycleOrAWrongOrder) {
+TEST(Refusal, AnInputOfALaterLayerIsACycleOrAWrongOrder) {
   EXPECT_EQ(
       build_failure(data_layer + layer("a", "test.Add", "data", "x", "bottom: 'y'") +
                     layer("b", "ReLU", "x", "y") + inner_product("ip", "y", "ip") + loss_layer),
@@ -176,13 +176,13 @@ TEST(Refusal, AnInputMadeFurtherDownIsACycleOrAWrongOrder) {
               HasSubstr("its input 'x' is made by itself"));
 }
 
-TEST(Refusal, PropagateDownIsSaidForEachInput) {
+TEST(Refusal, PropagateDownIsGivenForEachInput) {
   EXPECT_EQ(build_failure(data_layer + layer("r", "ReLU", "data", "a",
                                              "propagate_down: true propagate_down: true")),
             "layer 'r' (ReLU): has 2 propagate_down for 1 inputs (net.prototxt:2)");
 }
 
-TEST(Refusal, PythonAndWindowDataLayersSayWhatToDo) {
+TEST(Refusal, PythonAndWindowDataLayersAreRefusedWithAFix) {
   EXPECT_EQ(build_failure(data_layer + layer("p", "Python", "data", "p",
                                              "python_param { module: 'm' layer: 'L' }")),
             "layer 'p' (Python): Python layers are not run; write it in C++, which "
@@ -195,7 +195,7 @@ TEST(Refusal, PythonAndWindowDataLayersSayWhatToDo) {
             "(net.prototxt:1)");
 }
 
-TEST(Refusal, TwoLayersThatMakeOneTensorAreBothNamed) {
+TEST(Refusal, TwoLayersWithOneOutputAreBothNamed) {
   EXPECT_EQ(
       build_failure(data_layer + layer("r", "ReLU", "data", "a") + layer("s", "ReLU", "data", "a")),
       "layer 's' (ReLU): its output 'a' is made already, by layer 'r' (ReLU) "
@@ -219,7 +219,7 @@ TEST(Refusal, AThirdOutputOfADataLayerIsNamed) {
             "Input layer can have more, because it says the shape of each (net.prototxt:1)");
 }
 
-TEST(Refusal, APhaseWithoutDataSaysWhatToAdd) {
+TEST(Refusal, APhaseWithoutDataIsRefusedWithAFix) {
   const std::string training_only =
       "name: 'n' layer { name: 'd' type: 'Data' top: 'data' include { phase: TRAIN } }" +
       layer("r", "ReLU", "data", "a");
@@ -232,7 +232,7 @@ TEST(Refusal, APhaseWithoutDataSaysWhatToAdd) {
       HasSubstr("; layer 'd' (Data) is for the stage 'far', which is not set (--stage far)"));
 }
 
-TEST(Refusal, ANetWithoutTrainedWeightsSaysSo) {
+TEST(Refusal, ANetWithoutTrainedWeightsIsRefused) {
   EXPECT_THAT(
       build_failure(data_layer +
                     inner_product("ip", "data", "ip", "param { lr_mult: 0 } param { lr_mult: 0 }") +
@@ -240,7 +240,7 @@ TEST(Refusal, ANetWithoutTrainedWeightsSaysSo) {
       HasSubstr("has no weights to train"));
 }
 
-TEST(Refusal, ABatchMustHaveASampleAndEndSomewhere) {
+TEST(Refusal, ABatchMustHaveASampleAndNotTooMany) {
   NetOptions options = small_options();
   options.batch = 0;
   EXPECT_EQ(thrown([&] { (void)build(small_net, options); }),
@@ -253,7 +253,7 @@ TEST(Refusal, ABatchMustHaveASampleAndEndSomewhere) {
               HasSubstr("more than any memory holds"));
 }
 
-// Every damaged file must end in a net or an Error; anything else would end the test program.
+// Every damaged file must give a net or an Error; anything else would end the test program.
 TEST(Refusal, NoDamagedFileEndsTheProgram) {
   const std::string text = write_net(parse_definition(
       small_net + layer("pool", "Pooling", "conv", "pool", "pooling_param { stride: 2 }")));

@@ -46,7 +46,7 @@ TEST(SolverDefinition, ReadsCaffesFields) {
   EXPECT_TRUE(solver.notes.empty());
 }
 
-TEST(SolverDefinition, NotesWhatItReadsAndLeavesUnused) {
+TEST(SolverDefinition, NotesFieldsWithoutAnEffect) {
   const SolverDefinition solver = read("base_lr: 1\nsolver_mode: GPU debug_info: true");
   ASSERT_EQ(solver.notes.size(), 2u);
   EXPECT_THAT(solver.notes[0], testing::MatchesRegex("solver: solver_mode is not used: devices are "
@@ -60,7 +60,7 @@ TEST(SolverDefinition, AnUnknownFieldSuggestsTheNearName) {
                              HasSubstr("solver.prototxt:2:1)")));
 }
 
-TEST(SolverDefinition, SaysOnceThatDevicesAreChosenOtherwise) {
+TEST(SolverDefinition, NotesOnceThatDevicesAreChosenOtherwise) {
   EXPECT_EQ(read("solver_mode: GPU device_id: 1").notes.size(), 1u);
 }
 
@@ -114,7 +114,7 @@ TEST(SolverDefinition, WrittenAndReadAgainIsTheSame) {
   EXPECT_EQ(again.momentum2, 0.99);
 }
 
-TEST(SolverDefinition, ChangesReplaceWhatTheFileSays) {
+TEST(SolverDefinition, ChangesReplaceTheFieldsOfTheFile) {
   const test::TempFolder folder;
   const auto file = folder.write("solver.prototxt",
                                  "solver_type: SGD momentum: 0.9 stepvalue: 5\n"
@@ -137,7 +137,7 @@ TEST(SolverDefinition, WithoutAFileHasTheUsualConstantsOfItsType) {
   EXPECT_EQ(default_solver("adam", {{"base_lr", "0.5"}}).base_rate, 0.5);
 }
 
-TEST(SolverDefinition, SettingsThatContradictEachOtherAreOneMessageWithTheirPlace) {
+TEST(SolverDefinition, ContradictingSettingsAreOneMessageWithALocation) {
   EXPECT_THAT(failure("net: 'a'\ntrain_net: 'b'"),
               testing::AllOf(HasSubstr("net and train_net both name the net to train"),
                              HasSubstr("solver.prototxt:2:1)")));
@@ -156,7 +156,7 @@ TEST(SolverDefinition, SettingsThatContradictEachOtherAreOneMessageWithTheirPlac
   EXPECT_THAT(failure("warmup_start_lr: 0.1"), HasSubstr("needs warmup_iter"));
 }
 
-TEST(SolverDefinition, RefusesValuesThatMakeNoSense) {
+TEST(SolverDefinition, RefusesInvalidValues) {
   EXPECT_THAT(failure("base_lr: -1"), HasSubstr("base_lr is '-1', but must be at least 0"));
   EXPECT_THAT(failure("base_lr: fast"),
               HasSubstr("base_lr is 'fast', but must be a finite number"));
@@ -240,7 +240,7 @@ TEST(LearningRate, MultistepDropsAtEachStepValue) {
   EXPECT_DOUBLE_EQ(rate(text, 6), 0.125);
 }
 
-TEST(SolverDefinition, OursAreBesideTheirNets) {
+TEST(SolverDefinition, EveryModelHasASolver) {
   for (const std::string name : {"alexnet", "cifar10_quick", "shapes_quick"}) {
     const auto net = find_net(name);
     const SolverDefinition solver = read_solver(net.parent_path() / (name + "_solver.prototxt"));

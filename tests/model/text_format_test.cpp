@@ -19,7 +19,7 @@ std::string failure(const std::string& text) {
   return thrown([&] { (void)parse(text); });
 }
 
-TEST(TextFormat, KeepsFieldsInFileOrderWithTheirPlaces) {
+TEST(TextFormat, KeepsFieldsInFileOrderWithTheirLocations) {
   const Message message = parse("name: \"AlexNet\"\n  base_lr: 0.01\nphase: TEST");
   ASSERT_EQ(message.fields.size(), 3u);
   EXPECT_EQ(message.fields[0].text, "AlexNet");
@@ -107,7 +107,7 @@ TEST(TextFormat, RefusesBlocksNestedTooDeep) {
   EXPECT_THAT(failure(text), testing::HasSubstr("nested more than 64 deep"));
 }
 
-TEST(TextFormat, WritesWhatReadsAsTheSame) {
+TEST(TextFormat, AWrittenMessageReadsAsTheSame) {
   const std::string text =
       "name: \"a \\\"b\\\" \\n \\001\"\nlayer {\n  type: \"ReLU\"\n  dim: 1\n  dim: 2\n  x {\n  "
       "}\n}\n";
@@ -122,7 +122,7 @@ TEST(TextFormat, AFileThatCannotBeReadIsNamed) {
               testing::HasSubstr("is a folder"));
 }
 
-// Every input must end in a tree or an Error; anything else would end the test program.
+// Every input must give a tree or an Error; anything else would end the test program.
 TEST(TextFormat, SurvivesRandomDamage) {
   const std::string text =
       "name: \"AlexNet\" # a comment\nlayer { name: 'conv1' type: \"Conv\\101\" x: [1, 2.5e-3]\n"

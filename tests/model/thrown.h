@@ -1,4 +1,4 @@
-// What a call says when it refuses: tests of messages compare whole sentences.
+// The message of a refused call, for tests that compare whole sentences.
 #pragma once
 
 #include <string>

@@ -1,8 +1,6 @@
-// The list of weights and their initial values.
+// The weights of a net: names, shapes, offsets, rules and sharing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <cmath>
 
 #include "tests/model/net_test.h"
 
@@ -38,7 +36,7 @@ TEST(Weights, AreTheSameInEveryPhase) {
   EXPECT_EQ(initial_weights(train, 1), initial_weights(test, 1));
 }
 
-TEST(Weights, OfTheOtherPhaseAreNoLayersAndNotTrained) {
+TEST(Weights, OfTheOtherPhaseHaveNoLayerAndAreNotTrained) {
   const Net net = build(two_phases);
   EXPECT_EQ(net.weights[4].layer, -1);
   EXPECT_FALSE(net.weights[4].trained());
@@ -106,7 +104,7 @@ TEST(Weights, OfOneParamNameAreOneArray) {
   EXPECT_EQ(net.weights[0].layer, net.find_layer("a"));
 }
 
-TEST(Weights, SharedOnesMustAgree) {
+TEST(Weights, SharedByLayersMustHaveOneShapeAndMultiplier) {
   EXPECT_EQ(build_failure(data_layer + convolution("a", "data", "a", 3, "param { name: 'w' }") +
                           convolution("b", "a", "b", 4, "param { name: 'w' }") +
                           inner_product("ip", "b", "ip") + loss_layer),
@@ -126,7 +124,7 @@ TEST(Weights, SharedOnesMustAgree) {
       HasSubstr("has the shape"));
 }
 
-TEST(Weights, WhoeverOfTheirUsersWritesAMultiplierSpeaksForAll) {
+TEST(Weights, AMultiplierOfOneLayerHoldsForAllThatShare) {
   const Net net = build(data_layer + convolution("a", "data", "a", 3, "param { name: 'w' }") +
                         convolution("b", "a", "b", 3, "param { name: 'w' lr_mult: 2 }") +
                         convolution("c", "b", "c", 3, "param { name: 'w' decay_mult: 0 }") +
@@ -135,7 +133,7 @@ TEST(Weights, WhoeverOfTheirUsersWritesAMultiplierSpeaksForAll) {
   EXPECT_EQ(net.weights[0].decay_multiplier, 0);
 }
 
-TEST(Weights, PermissiveSharingTakesAnyShapeOfAsManyValues) {
+TEST(Weights, PermissiveSharingAcceptsAnyShapeWithAsManyValues) {
   const auto net = [](const std::string& mode) {
     return data_layer + inner_product("a", "data", "a", "param { name: 'w' }") +
            layer("b", "InnerProduct", "data", "b",
@@ -152,132 +150,6 @@ TEST(Weights, PermissiveSharingTakesAnyShapeOfAsManyValues) {
       << "its kernel sees its own shape";
   EXPECT_THAT(build_failure(net("share_mode: STRICT")),
               HasSubstr("; share_mode: PERMISSIVE allows it"));
-}
-
-// Mean and deviation of what a filler gives to a 400x3x3x3 weight (fan in 27, fan out 3600).
-struct Moments {
-  double mean, deviation, low, high;
-};
-Moments moments(const std::string& filler) {
-  const Net net = build(data_layer +
-                        layer("c", "Convolution", "data", "c",
-                              "convolution_param { num_output: 400 kernel_size: 3 pad: 1 "
-                              "weight_filler { " +
-                                  filler + " } }") +
-                        inner_product("ip", "c", "ip") + loss_layer);
-  const std::vector<float> values = initial_weights(net, 1);
-  const auto count = static_cast<size_t>(net.weights[0].count);
-  Moments result{0, 0, 1e9, -1e9};
-  for (size_t i = 0; i < count; ++i) {
-    result.mean += values[i] / static_cast<double>(count);
-    result.low = std::min<double>(result.low, values[i]);
-    result.high = std::max<double>(result.high, values[i]);
-  }
-  for (size_t i = 0; i < count; ++i) {
-    result.deviation += std::pow(values[i] - result.mean, 2) / static_cast<double>(count);
-  }
-  result.deviation = std::sqrt(result.deviation);
-  return result;
-}
-
-TEST(Fillers, ConstantIsEverywhere) {
-  const Moments m = moments("value: 0.5");
-  EXPECT_EQ(m.low, 0.5);
-  EXPECT_EQ(m.high, 0.5);
-}
-
-TEST(Fillers, UniformFillsItsRange) {
-  const Moments m = moments("type: 'uniform' min: -1 max: 3");
-  EXPECT_NEAR(m.mean, 1, 0.05);
-  EXPECT_GE(m.low, -1);
-  EXPECT_LE(m.high, 3);
-  EXPECT_NEAR(m.high - m.low, 4, 0.01);
-}
-
-TEST(Fillers, GaussianHasItsMeanAndDeviation) {
-  const Moments m = moments("type: 'gaussian' mean: 2 std: 0.1");
-  EXPECT_NEAR(m.mean, 2, 0.005);
-  EXPECT_NEAR(m.deviation, 0.1, 0.002);
-}
-
-TEST(Fillers, XavierIsUniformWithinTheRootOfThreeOverTheFan) {
-  EXPECT_NEAR(moments("type: 'xavier'").high, std::sqrt(3.0 / 27), 0.001);
-  EXPECT_NEAR(moments("type: 'xavier' variance_norm: FAN_OUT").high, std::sqrt(3.0 / 3600), 0.001);
-  EXPECT_NEAR(moments("type: 'xavier' variance_norm: AVERAGE").low, -std::sqrt(6.0 / 3627), 0.001);
-}
-
-TEST(Fillers, MsraIsGaussianWithTheRootOfTwoOverTheFan) {
-  EXPECT_NEAR(moments("type: 'msra'").deviation, std::sqrt(2.0 / 27), 0.005);
-}
-
-TEST(Fillers, SparseGaussianKeepsThatManyWeightsOfEachInput) {
-  const Moments m = moments("type: 'gaussian' std: 1 sparse: 40");
-  EXPECT_NEAR(m.deviation * m.deviation, 0.1, 0.01) << "40 of 400 outputs";
-  EXPECT_GT(m.high, 2);
-  EXPECT_EQ(moments("type: 'gaussian' mean: 5 sparse: 0").high, 0);
-}
-
-TEST(Fillers, PositiveUnitballRowsAddUpToOne) {
-  const Net net = build(data_layer +
-                        inner_product("ip", "data", "ip",
-                                      "inner_product_param { weight_filler { type: "
-                                      "'positive_unitball' } }") +
-                        loss_layer);
-  const std::vector<float> values = initial_weights(net, 1);
-  const int64_t length = net.weights[0].count / 4;
-  for (int64_t row = 0; row < 4; ++row) {
-    double sum = 0, low = 1;
-    for (int64_t i = 0; i < length; ++i) {
-      const float value = values[static_cast<size_t>(row * length + i)];
-      sum += value;
-      low = std::min<double>(low, value);
-    }
-    EXPECT_NEAR(sum, 1, 1e-5);
-    EXPECT_GE(low, 0);
-  }
-}
-
-TEST(Fillers, BilinearFallsLinearlyFromTheCentre) {
-  const Net net = build(data_layer +
-                        layer("c", "Convolution", "data", "c",
-                              "convolution_param { num_output: 2 kernel_size: 4 pad: 1 "
-                              "weight_filler { type: 'bilinear' } }") +
-                        inner_product("ip", "c", "ip") + loss_layer);
-  const std::vector<float> values = initial_weights(net, 1);
-  const double line[] = {0.25, 0.75, 0.75, 0.25};
-  for (size_t i = 0; i < 96; ++i) {
-    EXPECT_FLOAT_EQ(values[i], static_cast<float>(line[i % 4] * line[i / 4 % 4])) << i;
-  }
-}
-
-TEST(Fillers, DependOnTheSeedAndTheWeightsNameOnly) {
-  const std::string filled =
-      "inner_product_param { num_output: 4 weight_filler { type: 'gaussian' } }";
-  const std::string last = layer("ip", "InnerProduct", "data", "ip", filled) + loss_layer;
-  const Net small = build(data_layer + last);
-  const Net large = build(data_layer + inner_product("other", "data", "o") + last);
-  const std::vector<float> a = initial_weights(small, 5);
-  const std::vector<float> b = initial_weights(large, 5);
-  const WeightArray& in_small = small.weights[0];
-  const WeightArray& in_large = large.weights[2];
-  ASSERT_EQ(in_large.name, in_small.name);
-  EXPECT_TRUE(std::equal(a.begin() + in_small.offset, a.begin() + in_small.offset + in_small.count,
-                         b.begin() + in_large.offset));
-  EXPECT_NE(a, initial_weights(small, 6));
-}
-
-TEST(Fillers, ALargeArrayRepeatsNowhere) {
-  Net net;
-  net.weights.resize(1);
-  net.weights[0].name = "w";
-  net.weights[0].count = net.weight_floats = 1 << 20;
-  net.weights[0].filler.type = "gaussian";
-  const std::vector<float> values = initial_weights(net, 1);
-  EXPECT_EQ(values, initial_weights(net, 1));
-  const auto quarter = static_cast<ptrdiff_t>(values.size() / 4);
-  for (ptrdiff_t i = 1; i < 4; ++i) {
-    EXPECT_FALSE(std::equal(values.begin(), values.begin() + 100, values.begin() + i * quarter));
-  }
 }
 
 }  // namespace

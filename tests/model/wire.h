@@ -1,4 +1,4 @@
-// Protocol-buffer bytes written by hand, so that the reader is not checked against its own library.
+// Protocol-buffer bytes written by hand, so that the reader is not tested with its own library.
 #pragma once
 
 #include <cstdint>

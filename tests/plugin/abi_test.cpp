@@ -1,12 +1,15 @@
-// What the ABI promises about its files: abi.h is plain C, every module shows one symbol, and
-// includes go downwards only.
+// The ABI's promises about files: abi.h is plain C, every module exports one symbol, and a file
+// includes only its own layer and lower ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -19,6 +22,7 @@ namespace {
 
 using test::TempFolder;
 using testing::ElementsAre;
+using testing::IsEmpty;
 
 namespace fs = std::filesystem;
 
@@ -128,9 +132,22 @@ std::string folder_of(const std::string& path) {
 }
 
 const std::map<std::string, int> layer_of_folder{
-    {"plugins", 0},    {"core/base", 1}, {"core/device", 2},   {"core/plugin", 2},
-    {"core/model", 3}, {"core/data", 3}, {"core/schedule", 4}, {"core/train", 5},
-    {"core/cli", 6},   {"core", 6},
+    {"plugins", 0},
+    {"include/tandem", 0},
+    {"core/base", 1},
+    {"core/device", 2},
+    {"core/plugin", 2},
+    {"core/model", 3},
+    {"core/data", 3},
+    {"core/schedule/plan", 4},
+    {"core/schedule/cost", 5},
+    {"core/schedule/builder", 6},
+    {"core/schedule/execution", 7},
+    {"core/schedule/report", 8},
+    {"core/schedule/strategies", 9},
+    {"core/train", 10},
+    {"core/cli", 11},
+    {"core", 11},
 };
 
 TEST(Architecture, ACoreFileIncludesOnlyItsOwnLayerAndLowerOnes) {
@@ -149,12 +166,89 @@ TEST(Architecture, ACoreFileIncludesOnlyItsOwnLayerAndLowerOnes) {
   }
 }
 
-TEST(Architecture, CoreKnowsNoVendor) {
-  for (const Include& include : includes_under("core")) {
-    for (const char* vendor : {"dnnl", "oneapi/dnnl", "opencv", "cuda", "cudnn", "nccl", "omp.h"}) {
-      EXPECT_FALSE(include.name.starts_with(vendor)) << include.where << ": " << include.name;
+// The way by which `file` includes itself; empty if it does not. `done`: files known not to.
+std::vector<std::string> circle_from(
+    const std::map<std::string, std::vector<std::string>>& includes_of, const std::string& file,
+    std::vector<std::string>& way, std::set<std::string>& done) {
+  if (done.contains(file)) return {};
+  const auto again = std::find(way.begin(), way.end(), file);
+  if (again != way.end()) return {again, way.end()};
+  way.push_back(file);
+  if (const auto found = includes_of.find(file); found != includes_of.end()) {
+    for (const std::string& included : found->second) {
+      const std::vector<std::string> circle = circle_from(includes_of, included, way, done);
+      if (!circle.empty()) return circle;
     }
   }
+  way.pop_back();
+  done.insert(file);
+  return {};
+}
+
+TEST(Architecture, NoHeaderOfCoreIncludesItselfThroughOthers) {
+  std::map<std::string, std::vector<std::string>> includes_of;
+  for (const Include& include : includes_under("core")) {
+    if (!include.quoted) continue;
+    includes_of[include.where.substr(0, include.where.rfind(':'))].push_back(include.name);
+  }
+  std::set<std::string> done;
+  for (const auto& [file, includes] : includes_of) {
+    std::vector<std::string> way;
+    EXPECT_THAT(circle_from(includes_of, file, way, done), IsEmpty()) << "a circle of includes";
+  }
+}
+
+TEST(Architecture, APublicHeaderIncludesOnlyItsOwnFolder) {
+  EXPECT_GT(includes_under("include/tandem").size(), 5u);
+  for (const Include& include : includes_under("include/tandem")) {
+    if (!include.quoted) continue;
+    EXPECT_EQ(folder_of(include.name), "")
+        << include.where << " includes \"" << include.name << '"';
+  }
+}
+
+// Of what lies at the ABI core includes what both sides must agree on, and no backend's folder.
+TEST(Architecture, CoreIncludesOfPluginsTheAbiAndTheModelsThatBothSidesUse) {
+  const std::set<std::string> shared{
+      "plugins/abi.h", "plugins/random.h",  // what a plugin may rely on
+      "plugins/simulation.h",               // the one model of links and virtual time
+  };
+  for (const Include& include : includes_under("core")) {
+    if (!include.name.starts_with("plugins/")) continue;
+    EXPECT_TRUE(shared.contains(include.name)) << include.where << ": " << include.name;
+  }
+}
+
+// The lines of core in which `pattern` is found: "core/cli/main.cpp:12: <line>".
+std::vector<std::string> lines_of_core(const std::string& pattern) {
+  const std::regex expression(pattern, std::regex::icase | std::regex::optimize);
+  std::vector<std::string> found;
+  const fs::path root = test::source_folder();
+  for (const auto& entry : fs::recursive_directory_iterator(root / "core")) {
+    const std::string extension = entry.path().extension();
+    if (extension != ".h" && extension != ".cpp") continue;
+    std::istringstream text(test::read_text(entry.path()));
+    int number = 0;
+    for (std::string line; std::getline(text, line);) {
+      ++number;
+      if (!std::regex_search(line, expression)) continue;
+      found.push_back(fs::relative(entry.path(), root).string() + ":" + std::to_string(number) +
+                      ": " + line);
+    }
+  }
+  return found;
+}
+
+TEST(Architecture, CoreKnowsNoVendor) {
+  EXPECT_THAT(lines_of_core("cuda|cudnn|cublas|nccl|nvml|nvidia|dnnl|onednn|opencv|omp\\.h"),
+              testing::IsEmpty());
+}
+
+// It asks backends for capabilities. It names only the kinds to use where the user names none.
+TEST(Architecture, CoreNamesNoBackend) {
+  EXPECT_THAT(lines_of_core("^[^/]*\"(cpu|sim)(:[0-9{}]*)?\""),
+              ElementsAre(testing::HasSubstr("const char* default_kind = "),
+                          testing::HasSubstr("const char* simulator_kind = ")));
 }
 
 // What stands below the ABI: it may include its own folder, headers of other layers and what
@@ -163,9 +257,10 @@ TEST(Architecture, CoreKnowsNoVendor) {
 void expect_only_abi_headers(const std::string& folder) {
   for (const Include& include : includes_under(folder)) {
     if (!include.quoted) continue;
-    const std::string target = folder_of(include.name);
-    EXPECT_TRUE(target == folder_of(include.where) || target.starts_with("plugins") ||
-                target.starts_with("layers") || target == "datasets/picture")
+    const std::string target = folder_of(include.name);  // "": the file's own folder
+    EXPECT_TRUE(target.empty() || target == folder_of(include.where) ||
+                target.starts_with("plugins") || target.starts_with("layers") ||
+                target == "datasets/picture")
         << include.where << " includes \"" << include.name << "\"";
   }
 }

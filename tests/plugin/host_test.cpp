@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "core/base/attributes.h"
+#include "core/plugin/host.h"
 #include "core/plugin/module.h"
-#include "core/plugin/registry.h"
 
 namespace tandem {
 namespace {
@@ -50,7 +50,7 @@ TEST(HostTable, GivesValuesOfEveryTypeThroughC) {
   EXPECT_EQ(host.is_set(attributes.handle(), "ratio"), 0);
 }
 
-TEST(HostTable, AnswersAWrongQuestionWithAStatusAndAReason) {
+TEST(HostTable, ReportsAWrongCallByAStatusAndAReason) {
   const Attributes attributes = example();
   int64_t value = 7;
   EXPECT_EQ(host_table().get_integer(attributes.handle(), "pat", &value), TANDEM_INVALID);
@@ -70,7 +70,7 @@ TEST(Reason, IsTakenOnce) {
   EXPECT_STREQ(host_table().explained(), "");
 }
 
-TEST(Reason, IsAThreadsOwn) {
+TEST(Reason, IsSeparateForEachThread) {
   host_table().explain("mine");
   std::string theirs = "unset";
   std::thread([&] {
@@ -81,7 +81,7 @@ TEST(Reason, IsAThreadsOwn) {
   EXPECT_EQ(take_reason(), "mine");
 }
 
-TEST(Check, PutsWhatFailedBeforeTheReason) {
+TEST(Check, NamesTheFailedCallBeforeTheReason) {
   EXPECT_NO_THROW(check(TANDEM_OK, "layer 'conv1'"));
   host_table().explain("kernel 11 exceeds the padded input 8x8");
   try {
@@ -92,7 +92,7 @@ TEST(Check, PutsWhatFailedBeforeTheReason) {
   }
 }
 
-TEST(Check, DropsTheReasonOfACallThatWentWellAfterAll) {
+TEST(Check, DropsTheReasonOfACallThatSucceeded) {
   host_table().explain("the first attempt failed");
   check(TANDEM_OK, "layer 'conv1'");
   EXPECT_EQ(take_reason(), "");
@@ -119,7 +119,7 @@ TEST(LoaderMessage, OfANewerSystemSaysToRebuild) {
               HasSubstr("built on a newer system (/lib/libstdc++.so.6: version `GLIBCXX_3.4.99'"));
 }
 
-TEST(LoaderMessage, ThatIsUnknownIsPassedOn) {
+TEST(LoaderMessage, ThatIsUnknownIsReportedUnchanged) {
   EXPECT_EQ(explain_loader_message("/p/a.so", "/p/a.so: the moon is full"),
             "it cannot be loaded: the moon is full");
 }

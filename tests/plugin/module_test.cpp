@@ -1,4 +1,4 @@
-// Which modules load, and why others do not.
+// Modules that load, and the reasons why others do not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ std::string reason_of(const std::string& name) {
   return report.reason;
 }
 
-TEST(Module, InPlainCLoadsAndOffersWhatItHas) {
+TEST(Module, InPlainCLoadsAndIsListed) {
   Registry registry;
   const ModuleReport report = registry.load(plugin("good"));
   EXPECT_TRUE(report.loaded) << report.reason;
@@ -105,7 +105,7 @@ TEST(Module, ThatIsATextIsNotASharedLibrary) {
   }
 }
 
-TEST(Module, ThatIsNotThereIsSaidToBeMissing) {
+TEST(Module, ThatDoesNotExistIsReportedAsMissing) {
   EXPECT_EQ(report_of("/nowhere/x.so").reason, "there is no such file");
 }
 
@@ -114,7 +114,7 @@ TEST(Module, ThatRefusesThisMachineIsQuoted) {
             "it cannot work on this machine: it needs an abacus with 12 rods, and found none");
 }
 
-TEST(Module, ThatThrowsOutOfItsEntryDoesNotTakeTheProgramDown) {
+TEST(Module, ThatThrowsOutOfItsEntryDoesNotEndTheProgram) {
   EXPECT_THAT(reason_of("throws"), HasSubstr("threw an exception"));
 }
 
@@ -122,7 +122,7 @@ TEST(Module, WhoseLayerTypeLacksAFunctionIsRefusedNamingIt) {
   EXPECT_THAT(reason_of("missing_field"), HasSubstr("layer type 'test.Shapeless' has no 'shapes'"));
 }
 
-TEST(Module, WhoseDefaultItsOwnRangeRefusesIsRefused) {
+TEST(Module, WithADefaultOutsideItsRangeIsRefused) {
   EXPECT_EQ(reason_of("bad_default"),
             "layer type 'test.Defaulted' (default value): stride is '0', but must be from 1 to 9");
 }

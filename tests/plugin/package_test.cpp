@@ -1,5 +1,5 @@
-// A layer's author: installs the SDK to a folder, builds examples/custom_layer against it out of
-// tree, and loads what came out.
+// The steps of a layer's author: installs the SDK, builds examples/custom_layer against it out of
+// tree, and loads the module.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 using test::TempFolder;
 using testing::ElementsAre;
 
-// Runs a command and returns what it printed if it failed, "" otherwise.
+// Runs a command and returns its output if it failed, "" otherwise.
 std::string failure_of(const std::string& command, const TempFolder& folder) {
   const std::string log = (folder / "log.txt").string();
   if (std::system((command + " >'" + log + "' 2>&1").c_str()) == 0) return "";
@@ -33,7 +33,7 @@ TEST(Package, AStrangersLayerBuildsOutOfTreeAndLoads) {
                            " --component sdk --prefix " + quoted(folder / "package"),
                        folder),
             "");
-  // A copy elsewhere: nothing of the source tree may be within its reach.
+  // A copy elsewhere, from which no file of the source tree can be reached.
   std::filesystem::copy(test::source_folder() / "examples/custom_layer", folder / "acme",
                         std::filesystem::copy_options::recursive);
   ASSERT_EQ(

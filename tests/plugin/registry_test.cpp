@@ -34,7 +34,7 @@ TEST(Registry, TwoModulesOfOneNameAreAnErrorThatNamesBoth) {
                     HasSubstr(plugin("taken_name").string())));
 }
 
-TEST(Registry, TakesAllOfAModuleOrNothing) {
+TEST(Registry, RegistersAllOfAModuleOrNothing) {
   Registry registry;
   registry.load(plugin("good"));
   registry.load(plugin("taken_name"));
@@ -42,7 +42,7 @@ TEST(Registry, TakesAllOfAModuleOrNothing) {
   EXPECT_TRUE(registry.modules().back().offers.empty());
 }
 
-TEST(Registry, AnUnknownLayerTypeIsAnsweredWithTheNearNameAndWhatDidNotLoad) {
+TEST(Registry, AnUnknownLayerTypeIsReportedWithTheNearNameAndFailedModules) {
   Registry registry;
   registry.load(plugin("good"));
   registry.load(plugin("refuses"));
@@ -55,7 +55,7 @@ TEST(Registry, AnUnknownLayerTypeIsAnsweredWithTheNearNameAndWhatDidNotLoad) {
                 "none");
 }
 
-TEST(Registry, AMissingKernelIsAnsweredWithTheDeviceKindsThereAre) {
+TEST(Registry, AMissingKernelIsReportedWithTheDeviceKindsThereAre) {
   Registry registry;
   registry.load(plugin("good"));
   EXPECT_EQ(failure_of([&] { (void)registry.kernel("test.Good", "cuda"); }),
@@ -64,13 +64,13 @@ TEST(Registry, AMissingKernelIsAnsweredWithTheDeviceKindsThereAre) {
             "layer type 'test.Bad' has no kernel on device kind 'cuda', it has no kernel at all");
 }
 
-TEST(Registry, AnUnknownDeviceKindIsAnsweredWithTheKnownOnes) {
+TEST(Registry, AnUnknownDeviceKindIsReportedWithTheKnownOnes) {
   Registry registry;
   EXPECT_EQ(failure_of([&] { (void)registry.backend("gpu"); }),
             "unknown device kind 'gpu'; known: none");
 }
 
-TEST(Registry, PutsDataSetsOffUntilTheyAreAskedFor) {
+TEST(Registry, DefersDataSetsUntilTheyAreRequested) {
   Registry registry;
   registry.scan(test::test_plugin_folder() / "drawn");
   EXPECT_THAT(registry.modules(), IsEmpty());
@@ -83,7 +83,7 @@ TEST(Registry, PutsDataSetsOffUntilTheyAreAskedFor) {
   EXPECT_EQ(registry.modules().size(), 1u);
 }
 
-TEST(Registry, LoadsEverythingPutOffOnDemand) {
+TEST(Registry, LoadsAllDeferredModulesOnRequest) {
   Registry registry;
   registry.scan(test::test_plugin_folder() / "drawn");
   registry.scan(test::test_plugin_folder() / "broken_data");
@@ -92,7 +92,7 @@ TEST(Registry, LoadsEverythingPutOffOnDemand) {
   EXPECT_THAT(registry.datasets(), ElementsAre("drawn"));
 }
 
-TEST(Registry, ADataSetWhoseModuleFailsSaysWhyEachTime) {
+TEST(Registry, ADataSetOfAFailedModuleIsReportedEachTime) {
   Registry registry;
   registry.scan(test::test_plugin_folder() / "broken_data");
   for (int time = 0; time < 2; ++time) {
@@ -102,7 +102,7 @@ TEST(Registry, ADataSetWhoseModuleFailsSaysWhyEachTime) {
   }
 }
 
-TEST(Registry, PutsKernelsOffUntilTheirKindOfDeviceIsAskedFor) {
+TEST(Registry, DefersKernelsUntilTheirDeviceKindIsRequested) {
   const TempFolder folder;
   std::filesystem::copy(plugin("good"), folder / "tandem_kernels_cpu_good.so");
   Registry registry;
@@ -115,7 +115,7 @@ TEST(Registry, PutsKernelsOffUntilTheirKindOfDeviceIsAskedFor) {
   EXPECT_EQ(registry.modules().size(), 1u);
 }
 
-TEST(Registry, LoadsAllKernelsAndNothingElseThatWasPutOff) {
+TEST(Registry, LoadsAllDeferredKernelsAndNothingElse) {
   const TempFolder folder;
   std::filesystem::copy(plugin("good"), folder / "tandem_kernels_cpu_good.so");
   std::filesystem::copy(plugin("older_minor"), folder / "tandem_backend_older.so");
@@ -126,7 +126,7 @@ TEST(Registry, LoadsAllKernelsAndNothingElseThatWasPutOff) {
   EXPECT_EQ(registry.modules()[0].path, folder / "tandem_kernels_cpu_good.so");
 }
 
-TEST(Registry, ABackendWhoseModuleFailsIsListedAndSaysWhyEachTime) {
+TEST(Registry, ABackendOfAFailedModuleIsListedAndReportedEachTime) {
   const TempFolder folder;
   std::filesystem::copy(plugin("refuses"), folder / "tandem_backend_abacus.so");
   Registry registry;
@@ -140,7 +140,7 @@ TEST(Registry, ABackendWhoseModuleFailsIsListedAndSaysWhyEachTime) {
   }
 }
 
-TEST(Registry, AnUnknownDataSetIsAnsweredWithTheNearName) {
+TEST(Registry, AnUnknownDataSetIsReportedWithTheNearName) {
   Registry registry;
   registry.scan(test::test_plugin_folder() / "drawn");
   EXPECT_EQ(failure_of([&] { (void)registry.dataset("drwan"); }),
@@ -189,7 +189,7 @@ TEST(Registry, AnEarlierFolderShadowsAFileOfTheSameName) {
   EXPECT_STREQ(registry.layer_type("test.Good").name, "test.Good");
 }
 
-TEST(Registry, SurvivesTheModulesSecondRegistryAndBeingMoved) {
+TEST(Registry, WorksAfterASecondRegistryAndAfterAMove) {
   Registry first;
   first.load(plugin("older_minor"));
   Registry second;
@@ -215,7 +215,7 @@ TEST(DefaultFolders, BeginWithThoseOfTheEnvironment) {
   EXPECT_EQ(folders[1], folder.path());
 }
 
-TEST(DefaultFolders, HoldTheBuildsOwnPluginsOnce) {
+TEST(DefaultFolders, IncludeThePluginsOfTheBuildOnce) {
   const auto folders = Registry::default_folders();
   EXPECT_EQ(std::count(folders.begin(), folders.end(), test::plugin_folder().lexically_normal()),
             1);

@@ -1,4 +1,4 @@
-// What plugins/sdk.h makes of an author's classes, seen from the host's side through the samples.
+// The tables that plugins/sdk.h makes of an author's classes, as the host sees them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 
 #include "core/base/attributes.h"
 #include "core/base/shape.h"
+#include "core/plugin/host.h"
 #include "core/plugin/registry.h"
 #include "plugins/sdk.h"
 #include "tests/support/folders.h"
@@ -24,7 +25,7 @@ std::filesystem::path sample(const std::string& name) {
   return test::sample_plugin_folder() / ("tandem_sample_" + name + ".so");
 }
 
-// One layer of one input and one output, bound to a "cpu" device of which it uses nothing.
+// A layer with one input and one output, bound to a "cpu" device that it does not use.
 struct Bound {
   Registry registry;
   Attributes attributes;
@@ -70,7 +71,7 @@ struct Bound {
   }
 };
 
-TEST(Sdk, ABindingOfAnOlderHostAsksForNoActivation) {
+TEST(Sdk, ABindingOfAnOlderHostHasNoActivation) {
   tandem_binding binding{};
   binding.struct_size = offsetof(tandem_binding, activation);
   binding.activation = TANDEM_ACTIVATION_RELU;  // what lies behind an older host's binding
@@ -79,11 +80,11 @@ TEST(Sdk, ABindingOfAnOlderHostAsksForNoActivation) {
   EXPECT_EQ(sdk::Binding(binding).activation(), TANDEM_ACTIVATION_RELU);
 }
 
-TEST(Sdk, AKernelThatSaysNothingOfActivationsDoesNone) {
+TEST(Sdk, AKernelThatDeclaresNoActivationsSupportsNone) {
   EXPECT_EQ(Bound("elu", "sample.ELU", {2, 3, 4, 5}).kernel->activations, 0u);
 }
 
-TEST(Sdk, ALayerTypeSaysItsParametersTraitsAndShapes) {
+TEST(Sdk, ALayerTypeDeclaresItsParametersTraitsAndShapes) {
   Registry registry;
   registry.load(sample("elu"));
   const tandem_layer_type& type = registry.layer_type("sample.ELU");
@@ -116,7 +117,7 @@ TEST(Sdk, AKernelWithoutAPassHasNullThere) {
   EXPECT_EQ(kernel.forward_statistics, nullptr);
 }
 
-TEST(Sdk, AnElementWiseKernelTakesEveryLayoutItsChannelsAllow) {
+TEST(Sdk, AnElementWiseKernelSupportsEveryLayoutItsChannelsAllow) {
   Bound elu("elu", "sample.ELU", {1, 24, 1, 1});
   tandem_layout_option options[8];
   uint32_t count = 0;
@@ -152,7 +153,7 @@ TEST(Sdk, PassesReachTheAuthorsClass) {
   EXPECT_THAT(dx, Pointwise(FloatNear(1e-6f), {2 * std::exp(-1.0f), 10.0f, 100.0f}));
 }
 
-TEST(Sdk, WhatAClassThrowsBecomesAStatusAndAReason) {
+TEST(Sdk, AnExceptionOfAClassBecomesAStatusAndAReason) {
   Bound elu("elu", "sample.ELU", {1, 1, 1, 3});
   elu.attributes = {};
   EXPECT_EQ(elu.prepare(), TANDEM_INVALID);
@@ -183,7 +184,7 @@ TEST(Sdk, WeightsAreCountedBeyondTheCapacityGiven) {
   EXPECT_EQ(weight.initial, 1);
 }
 
-TEST(Sdk, WeightGradientsAccumulateOnlyWhereTheCallSaysSo) {
+TEST(Sdk, WeightGradientsAccumulateOnlyOnRequest) {
   Bound scale("channel_scale", "sample.ChannelScale", {2, 2, 1, 2});
   scale.weight_shapes = {{2, 1, 1, 1}};
   ASSERT_EQ(scale.prepare(), TANDEM_OK);
@@ -208,7 +209,7 @@ TEST(Sdk, WeightGradientsAccumulateOnlyWhereTheCallSaysSo) {
   EXPECT_THAT(gradient, ElementsAre(50, 74));
 }
 
-TEST(Sdk, AModuleAskedTwiceOffersTheSameAgain) {
+TEST(Sdk, AModuleOpenedTwiceOffersTheSame) {
   Registry first;
   const std::vector<std::string> offers = first.load(sample("channel_scale")).offers;
   Registry second;

@@ -1,5 +1,5 @@
-// Activations that kernels do along, in the plans of every strategy: each is done once to each
-// element, and no plan can be made in which one is left out.
+// Fused activations in the plans of every strategy: each is applied once to each element, and no plan
+// can be made in which one is left out.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -107,19 +107,19 @@ TEST_P(JoinedActivations, AreDoneToEachElementOnce) {
   }
 }
 
-TEST_P(JoinedActivations, HaveNoTaskOfTheirOwnButBehindSlices) {
+TEST_P(JoinedActivations, HaveTasksOfTheirOwnOnlyAfterSlices) {
   const Net net = joined_net();
   const Plan plan = plan_of(GetParam());
-  int own = 0, along = 0;
+  int own = 0, fused = 0;
   for (const Task& task : plan.tasks) {
     const PlanBinding* use = forward_use(plan, task);
     if (use == nullptr) continue;
     own += net.layers[static_cast<size_t>(use->layer)].fused_into >= 0 ? 1 : 0;
-    along += use->activation != TANDEM_ACTIVATION_NONE ? 1 : 0;
+    fused += use->activation != TANDEM_ACTIVATION_NONE ? 1 : 0;
     const bool is_part = use->slice.end >= 0 || use->input_slice.end >= 0 || use->adds_to_output;
     EXPECT_FALSE(is_part && use->activation != TANDEM_ACTIVATION_NONE) << task.label;
   }
-  EXPECT_GT(along, 0);
+  EXPECT_GT(fused, 0);
   EXPECT_EQ(own > 0, GetParam().strategy == "fc_parallel");
 }
 
@@ -130,7 +130,7 @@ TEST_P(JoinedActivations, LeaveThePlanWithoutRacesAndNeedlessWaits) {
   expect_written_before_read(plan);
 }
 
-// ---- What a strategy that emits passes by itself may get wrong.
+// ---- Mistakes that a strategy can make which emits passes itself.
 
 class ByHand : public testing::Test {
  protected:
@@ -140,7 +140,7 @@ class ByHand : public testing::Test {
     return result;
   }
   [[nodiscard]] int layer(const char* name) const { return net_.find_layer(name); }
-  // Without what it could do along.
+  // Without the activation that could be fused.
   void emit_alone(PlanBuilder& builder, const char* name) const {
     PlanBinding use = builder.describe(0, layer(name));
     use.activation = TANDEM_ACTIVATION_NONE;
@@ -158,15 +158,15 @@ TEST_F(ByHand, AnActivationThatIsLeftOutIsAnError) {
   emit_alone(plan, "conv1");
   EXPECT_THAT(error_of([&] { plan.emit_forward(0, layer("pool1")); }),
               AllOf(HasSubstr("strategy 'by_hand': 'forward pool1 @0' reads"),
-                    HasSubstr("layer 'relu1' (ReLU) has not been done"),
-                    HasSubstr("layer 'conv1' (Convolution) did not do it along")));
+                    HasSubstr("layer 'relu1' (ReLU) was not applied"),
+                    HasSubstr("it is not fused into layer 'conv1' (Convolution) here")));
 }
 
-TEST_F(ByHand, AnActivationThatIsDoneASecondTimeIsAnError) {
+TEST_F(ByHand, AnActivationThatIsAppliedTwiceIsAnError) {
   PlanBuilder plan = builder();
   plan.emit_forward(0, layer("conv1"));
   EXPECT_THAT(error_of([&] { emit(plan, plan.describe(0, layer("relu1")), "forward relu1 @0"); }),
-              AllOf(HasSubstr("strategy 'by_hand': 'forward relu1 @0' would do layer 'relu1'"),
+              AllOf(HasSubstr("strategy 'by_hand': 'forward relu1 @0' would apply layer 'relu1'"),
                     HasSubstr("a second time")));
 }
 
@@ -222,7 +222,7 @@ TEST_F(ByHand, AddingToWhatIsRectifiedIsAnError) {
   part.adds_to_output = true;
   part.activation = TANDEM_ACTIVATION_NONE;
   EXPECT_THAT(error_of([&] { emit(plan, std::move(part), "forward fc2, second part"); }),
-              HasSubstr("adds to what layer 'relu4' (ReLU) has been done to"));
+              HasSubstr("adds to memory to which layer 'relu4' (ReLU) was applied"));
 }
 
 TEST_F(ByHand, ResultsWithoutTheActivationDoNotReachTheHost) {

@@ -4,6 +4,7 @@
 #include <set>
 #include <vector>
 
+#include "core/schedule/plan/buffers.h"
 #include "core/schedule/strategies/asymmetric/asymmetric_broadcast.h"
 #include "core/schedule/strategies/asymmetric/asymmetric_rows.h"
 #include "tests/schedule/plan_checks.h"
@@ -109,9 +110,9 @@ TEST(MessageRows, AreEveryRowOnceInAtMostEightMessages) {
 TEST(RowBytes, AreThoseOfTheTensorsDtype) {
   Net net = small_net(8);
   const int output = net.layers[0].outputs[0];
-  const int64_t whole = row_bytes(net, output);
+  const int64_t whole = buffers::row_bytes(net, output);
   net.tensors[size_t(output)].dtype = TANDEM_BFLOAT16;
-  EXPECT_EQ(2 * row_bytes(net, output), whole);
+  EXPECT_EQ(2 * buffers::row_bytes(net, output), whole);
 }
 
 TEST(WeightTransfers, HandAMessageOnAlongItsLineFromItsOwnerBothWays) {

@@ -1,4 +1,4 @@
-// What no order of a plan can pass, and the ways that broadcasts take to stay near it.
+// What no order of a plan can beat, and the routes of broadcasts that stay near it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -72,8 +72,8 @@ TEST_P(PlansOfBytes, ReadNoMemoryBeforeItIsWritten) {
 }
 
 // So that the next batch is brought while a graph runs: nothing of what is captured lies on the
-// copy streams, and what brings a batch waits for nothing of the step before.
-TEST_P(PlansOfBytes, LeaveTheConversionOutOfTheGraphOfAStep) {
+// copy streams, and what brings a batch waits for nothing of the micro-batch before.
+TEST_P(PlansOfBytes, LeaveTheConversionOutOfTheGraph) {
   const Plan plan = plan_of(GetParam());
   const CaptureSplit split = split_for_capture(plan);
   ASSERT_EQ(split.reason, "");
@@ -93,7 +93,7 @@ TEST_P(PlansOfBytes, LeaveTheConversionOutOfTheGraphOfAStep) {
 }
 
 // Everything else is the plan of floats, task by task.
-TEST_P(PlansOfBytes, AddAConversionBehindEachCopyOfPixelsAndNothingElse) {
+TEST_P(PlansOfBytes, AddAConversionAfterEachCopyOfPixelsAndNothingElse) {
   const Plan bytes = plan_of(GetParam()), floats = plan_of(GetParam(), false);
   std::vector<std::string> labels, float_labels;
   int64_t rows = 0;

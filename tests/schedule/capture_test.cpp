@@ -1,4 +1,4 @@
-// Which tasks of a plan become a graph.
+// Which tasks of a plan are captured in a graph.
 #include "core/schedule/execution/capture.h"
 
 #include <gmock/gmock.h>
@@ -53,7 +53,7 @@ TEST(CaptureSplit, LeavesWhatFollowsTheBatchOnTheCopyStreamBeforeTheGraph) {
   EXPECT_THAT(split.captured, ElementsAre(2, 3)) << "what comes after a captured task is captured";
 }
 
-TEST(CaptureSplit, LeavesWhatWritesForTheHostBehindTheGraph) {
+TEST(CaptureSplit, LeavesWhatWritesForTheHostAfterTheGraph) {
   Maker maker(1);
   const Region out = maker.floats("out", -1, 4, BufferKind::external);
   const Region a = maker.persistent("a", 0, 4), b = maker.persistent("b", 0, 4);
@@ -69,12 +69,12 @@ TEST(CaptureSplit, LeavesWhatWritesForTheHostBehindTheGraph) {
 TEST(CaptureSplit, RefusesAPlanWithSuchATaskInTheMiddleAndNamesWhatComesAfterIt) {
   const CaptureSplit split = split_for_capture(test::given_in_the_middle());
   EXPECT_THAT(split.reason,
-              HasSubstr("task 'overwrite' comes after one in the middle of the step"));
+              HasSubstr("task 'overwrite' comes after one in the middle of the plan"));
   EXPECT_THAT(split.before, ElementsAre(0, 1, 2));
   EXPECT_THAT(split.captured, IsEmpty());
 }
 
-TEST(CaptureSplit, GoesByTheOrderOnStreamsAsWell) {
+TEST(CaptureSplit, FollowsTheOrderOnStreamsAsWell) {
   Maker maker(1);
   const Region out = maker.floats("out", -1, 4, BufferKind::external);
   const Region a = maker.persistent("a", 0, 4), b = maker.persistent("b", 0, 4);
@@ -99,7 +99,7 @@ TEST(GraphUse, IsReadAndRefusedByItsOption) {
             "--graphs yes: it is auto, on or off");
 }
 
-TEST(StepsAsGraphs, AreRefusedWhereTheBackendHasNoneAndTheUserInsists) {
+TEST(MicroBatchesAsGraphs, AreRefusedWhereTheBackendHasNoneAndTheUserInsists) {
   ExecutorOptions options;
   options.graphs = GraphUse::on;
   const auto run = [&options] {
@@ -110,14 +110,14 @@ TEST(StepsAsGraphs, AreRefusedWhereTheBackendHasNoneAndTheUserInsists) {
     rig.run(3);
     return rig.executor->has_graphs();
   };
-  EXPECT_EQ(error_of([&] { run(); }),
-            "--graphs on: backend 'cpu' captures no graphs (cuda does); leave the option out, or "
-            "say --graphs off");
+  EXPECT_EQ(
+      error_of([&] { run(); }),
+      "--graphs on: backend 'cpu' captures no graphs; leave the option out, or say --graphs off");
   options.graphs = GraphUse::automatic;
   EXPECT_FALSE(run());
 }
 
-// Never captured here: the cpu's backend as one that could.
+// The cpu backend, which claims to capture graphs. Nothing is captured here.
 tandem_backend with_captures() {
   tandem_backend backend = test::registry().backend("cpu");
   backend.begin_capture = [](tandem_stream*) -> tandem_status { return TANDEM_FAILED; };
@@ -157,7 +157,7 @@ struct OneLayer {
   Plan plan;
 };
 
-TEST(StepsAsGraphs, LeaveOutKernelsOfModulesOlderThanGraphsUnlessTheUserInsists) {
+TEST(MicroBatchesAsGraphs, LeaveOutKernelsOfModulesOlderThanGraphsUnlessTheUserInsists) {
   Registry registry;
   registry.load(test::plugin_folder() / "tandem_backend_cpu.so");
   registry.load(test::plugin_folder() / "tandem_layer_absval.so");

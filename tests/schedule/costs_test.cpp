@@ -209,7 +209,7 @@ TEST_F(CostsFile, GivesBackWhatWasWritten) {
   written.set("# no comment forward", {3, 0, 0});
   written.write(path(), {"net alexnet", "devices cpu:2"});
   const CostTable read = CostTable::read(path(), Roofline{7, 8});
-  EXPECT_EQ(read.roofline_.flops, 7);
+  EXPECT_EQ(read.roofline().flops, 7);
   for (const char* key : {"conv1 forward", "a \"quoted\", name forward", "# no comment forward"}) {
     ASSERT_NE(read.find(key), nullptr) << key;
     EXPECT_EQ(read.find(key)->seconds, written.find(key)->seconds);
@@ -268,7 +268,7 @@ TEST_F(CostsFile, ErrorsNameFileAndLine) {
   EXPECT_THAT(refusal(header + "\"conv1 forward,1,1,2\n"),
               HasSubstr("costs.csv:3: expected the 4"));
   EXPECT_THAT(refusal(header + "a forward,1,1,2\na forward,1,1,2\n"),
-              HasSubstr("costs.csv:4: 'a forward' is there twice"));
+              HasSubstr("costs.csv:4: 'a forward' occurs twice"));
   EXPECT_THAT(refusal("conv1 forward,1,1,2\n"), HasSubstr("costs.csv:1: expected the header"));
   EXPECT_THAT(refusal("# only this\n"), HasSubstr("no header line"));
 }
@@ -280,7 +280,7 @@ TEST_F(CostsFile, ThatIsMissingSaysWhatWritesOne) {
 
 TEST_F(CostsFile, ThatCannotBeWrittenIsAnErrorThatNamesIt) {
   EXPECT_THAT(error_of([&] { CostTable().write(folder_.path() / "no" / "such.csv", {}); }),
-              HasSubstr("such.csv' cannot be written"));
+              HasSubstr("such.csv' cannot be created"));
 }
 
 }  // namespace

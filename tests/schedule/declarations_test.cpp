@@ -68,40 +68,38 @@ class Declarations {
   }
   void check(const NormWork& work) {
     const auto arrays = static_cast<int64_t>(net_.weights.size());
-    for (const ArrayNorms& piece : work.arrays) {
-      reads(piece.gradient);
-      reads(piece.values);
-      writes({work.norms.buffer, piece.weight * 8, 8});
-      writes({work.norms.buffer, (arrays + piece.weight) * 8, 8});
+    for (const ArrayNorms& array : work.arrays) {
+      reads(array.gradient);
+      reads(array.values);
+      writes({work.norms.buffer, array.weight * 8, 8});
+      writes({work.norms.buffer, (arrays + array.weight) * 8, 8});
     }
   }
   void check(const UpdateWork& work) {
     if (clips_) reads({work.norms.buffer, 0, static_cast<int64_t>(net_.weights.size()) * 8});
     reads(work.step);
     reads(work.found_inf);
-    for (const ArrayUpdate& piece : work.arrays) {
-      reads(piece.gradient);
-      writes(piece.weights);
-      EXPECT_EQ(plan_.bytes(piece.gradient), plan_.bytes(piece.weights)) << task_.label;
+    for (const ArrayUpdate& array : work.arrays) {
+      reads(array.gradient);
+      writes(array.weights);
+      EXPECT_EQ(plan_.bytes(array.gradient), plan_.bytes(array.weights)) << task_.label;
       if (work.norms.buffer >= 0 && !clips_) {
         const auto arrays = static_cast<int64_t>(net_.weights.size());
-        reads({work.norms.buffer, piece.weight * 8, 8});
-        reads({work.norms.buffer, (arrays + piece.weight) * 8, 8});
+        reads({work.norms.buffer, array.weight * 8, 8});
+        reads({work.norms.buffer, (arrays + array.weight) * 8, 8});
       }
       for (int i = 0; i < solver_states_; ++i) {
         writes(
-            {piece.state.buffer, piece.state.offset + i * piece.state_stride, piece.state.bytes});
+            {array.state.buffer, array.state.offset + i * array.state_stride, array.state.bytes});
       }
     }
   }
   void check(const LayerWork& work) {
     const PlanBinding& use = plan_.bindings[size_t(work.binding)];
     const Layer& layer = net_.layers[size_t(use.layer)];
-    const bool is_statistics =
-        work.pass == LayerPass::forward_statistics || work.pass == LayerPass::backward_statistics;
-    const bool is_forward =
-        work.pass == LayerPass::forward || work.pass == LayerPass::forward_statistics;
-    const Region& statistics = is_forward ? use.forward_statistics : use.backward_statistics;
+    const bool is_forward = tandem::is_forward(work.pass);
+    const bool is_statistics = tandem::is_statistics(work.pass);
+    const Region& statistics = statistics_of(use, work.pass);
     if (is_statistics) {
       EXPECT_GE(statistics.buffer, 0) << task_.label;
       writes(statistics);
@@ -111,7 +109,7 @@ class Declarations {
     reads(use.row_labels);
     reads(use.step);
     reads(use.normaliser);
-    writes({is_forward ? use.scratch : use.backward_scratch});
+    writes({scratch_of(use, work.pass)});
     if (work.pass == LayerPass::forward) {
       writes({use.saved});
     } else if (!is_forward) {

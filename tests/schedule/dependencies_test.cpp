@@ -117,7 +117,7 @@ TEST(Dependencies, OverlappingPartsAreOrdered) {
   EXPECT_THAT(after(maker.derived(), right), ElementsAre(Dependency{0, 0}));
 }
 
-TEST(Dependencies, ASecondSlotLetsTheWriterRunAStepAhead) {
+TEST(Dependencies, ASecondSlotLetsTheWriterRunAMicroBatchAhead) {
   Maker maker(1);
   const Region a = maker.floats("a", 0, 4, BufferKind::transient, 2);
   const int write = maker.touch("write", {copies(0)}, {}, {a});
@@ -139,7 +139,7 @@ TEST(Dependencies, AWaitThatOthersImplyIsLeftOut) {
   EXPECT_THAT(after(plan, first), ElementsAre(Dependency{third, 1}));
 }
 
-TEST(Dependencies, ACollectiveOrdersAllItsStreams) {
+TEST(Dependencies, ATransferOrdersAllItsStreams) {
   Maker maker(2);
   const Region a = maker.floats("a", 0, 4), b = maker.floats("b", 1, 4);
   maker.touch("write", {communication(1)}, {}, {b});
@@ -183,7 +183,7 @@ TEST(Dependencies, OfTwoThousandTasksAreFound) {
   EXPECT_THAT(find_races(plan), IsEmpty());
 }
 
-TEST(Races, NameBothTasksTheStepAndTheBuffer) {
+TEST(Races, NameBothTasksTheMicroBatchAndTheBuffer) {
   Maker maker(1);
   const Region a = maker.persistent("weights", 0, 4);
   maker.touch("forward conv1 @0", {compute(0)}, {a}, {});

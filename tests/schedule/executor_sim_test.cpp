@@ -67,19 +67,19 @@ TEST(ExecutorOnSim, ACopyTakesItsLinksTimeBesideWhatIsComputed) {
   }
 }
 
-TEST(ExecutorOnSim, ACollectiveHoldsAllItsStreamsUntilItIsDone) {
+TEST(ExecutorOnSim, ATransferHoldsAllItsStreamsUntilItIsDone) {
   Maker maker(2);
   const CostTable table = costs();
   const Region a = kibibytes(maker, "a", 0, 3), b = kibibytes(maker, "b", 1, 3),
                late = kibibytes(maker, "late", 1, 7);
   maker.add("busy", communication(1), late, {});
   maker.copy("exchange", {communication(0), communication(1)}, b, a);
-  const int behind = maker.add("behind", communication(1), late, {});
+  const int after = maker.add("after", communication(1), late, {});
   Rig rig(maker.derived(), sim(), links(), {}, {}, &table);
   rig.run(1);
   const std::vector<TraceEvent> events = rig.executor->trace(0);
   EXPECT_NEAR(events[1].start - events[0].start, 7e-3, 1e-9);
-  EXPECT_NEAR(events[static_cast<size_t>(behind)].start - events[0].start, 10e-3, 1e-9);
+  EXPECT_NEAR(events[static_cast<size_t>(after)].start - events[0].start, 10e-3, 1e-9);
 }
 
 TEST(ExecutorOnSim, TheNextStepBeginsWhereItsOwnWaitsLetIt) {

@@ -112,7 +112,7 @@ TEST(Executor, GivesWhatTheTasksOneAfterTheOtherGiveWhateverTheStreamsDelays) {
   }
 }
 
-TEST(Executor, ReadsAnExternalBufferWhereEveryStepSaysItIs) {
+TEST(Executor, ReadsAnExternalBufferAtTheAddressOfEachMicroBatch) {
   Maker maker(1);
   const Region batch = maker.floats("batch", -1, 2, BufferKind::external);
   const Region input = maker.floats("input", 0, 2, BufferKind::transient, 2);
@@ -137,7 +137,7 @@ TEST(Executor, NamesAnExternalBufferWithoutAnAddress) {
   EXPECT_EQ(error_of([&] { rig.executor->issue(0, {}); }), "step 0: no address for buffer 'batch'");
 }
 
-TEST(Executor, ATaskOfAnIssuedStepCanBeWaitedFor) {
+TEST(Executor, ATaskOfAnIssuedMicroBatchCanBeWaitedFor) {
   Maker maker(1);
   const Region batch = maker.floats("batch", -1, 2, BufferKind::external);
   const int task = maker.copy("input", {copies(0)}, maker.persistent("input", 0, 2), batch);
@@ -149,7 +149,7 @@ TEST(Executor, ATaskOfAnIssuedStepCanBeWaitedFor) {
   EXPECT_THAT(rig.read("input", 0, 2), ElementsAre(1, 2));
 }
 
-TEST(Executor, StepsMayBeginAnywhere) {
+TEST(Executor, MicroBatchesMayBeginAnywhere) {
   Maker maker(1);
   const Region one = maker.constant("one", 0, {1}), sum = maker.persistent("sum", 0, 1);
   maker.add("sum", compute(0), sum, {one});
@@ -159,12 +159,12 @@ TEST(Executor, StepsMayBeginAnywhere) {
   EXPECT_THAT(rig.read("sum", 0, 1), ElementsAre(6));
 }
 
-TEST(Executor, WaitingForAStepThatWasNotIssuedIsAnError) {
+TEST(Executor, WaitingForAMicroBatchThatWasNotIssuedIsAnError) {
   Maker maker(1);
   maker.touch("nothing", {compute(0)}, {}, {});
   Rig rig(maker.derived(), cpu());
   rig.executor->issue(3, {});
-  EXPECT_EQ(error_of([&] { rig.executor->wait(4); }), "step 4 was not issued; the last one is 3");
+  EXPECT_EQ(error_of([&] { rig.executor->wait(4); }), "micro-batch 4 was not issued; the last one is 3");
 }
 
 TEST(Executor, WithoutCommunicationOnlyCopiesBetweenDevicesAreLeftOut) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/schedule/strategies/fc_parallel/fc_parallel.h"
+#include "core/schedule/strategies/fc_parallel/rounds.h"
 #include "tests/schedule/frozen_layers.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
@@ -100,6 +100,7 @@ TEST_P(FcParallelPlan, NeverSendsGradientsOfDividedLayers) {
   const Plan plan = plan_of(GetParam());
   for (const Task& task : plan.tasks) {
     if (!std::holds_alternative<CopyWork>(task.work)) continue;
+    if (task.label.find("activation gradients") != std::string::npos) continue;
     EXPECT_FALSE(task.label.find("fc") != std::string::npos &&
                  task.label.find("gradients") != std::string::npos)
         << task.label;
@@ -124,7 +125,7 @@ TEST(FcParallel, DividesNeuronsEvenlyWithTheirWeightsAndUpdatesThemInParallel) {
   EXPECT_EQ(plan.bytes(update.arrays[1].weights), 5 * 4);
 }
 
-TEST(FcParallel, TakesTheInputPieceByPieceInAFixedOrderBeginningWithItsOwn) {
+TEST(FcParallel, TakesTheInputPartByPartInAFixedOrderBeginningWithItsOwn) {
   const Plan plan = plan_of({3, 3, false});
   int before = -1;
   for (const char* label : {"forward fc2 @1 of @1", "send fc1 @2->@1", "forward fc2 @1 of @2",
@@ -141,41 +142,43 @@ TEST(FcParallel, TakesTheInputPieceByPieceInAFixedOrderBeginningWithItsOwn) {
   EXPECT_EQ(other.outputs[0].buffer, own.outputs[0].buffer);
 }
 
-TEST(FcParallel, TakesRowsOfTheConvolutionsOutputPieceByPiece) {
+TEST(FcParallel, TakesRowsOfTheConvolutionsOutputPartByPart) {
   const Plan plan = plan_of({2, 2, true});
-  const PlanBinding& piece = use(plan, "forward fc1 @0 of @1");
-  EXPECT_EQ(piece.rows.begin, 5);
-  EXPECT_EQ(piece.rows.end, 9);
+  const PlanBinding& part = use(plan, "forward fc1 @0 of @1");
+  EXPECT_EQ(part.rows.begin, 5);
+  EXPECT_EQ(part.rows.end, 9);
   EXPECT_LT(find_task(plan, "forward fc1 @0 of @0"), find_task(plan, "send pool2 @1->@0"));
 }
 
-TEST(FcParallel, WaitsForAQuotaOfErrorPiecesAndRepeatsTheProducts) {
+TEST(FcParallel, WaitsForAQuotaOfGradientPartsAndRepeatsTheProducts) {
   const Plan all = plan_of({3, 3, false}), two = plan_of({3, 2, false});
   EXPECT_GE(find_task(all, "backward_data fc2 @0 of @0 round 0"), 0);
   EXPECT_EQ(find_task(all, "backward_data fc2 @0 of @0 round 1"), -1);
   EXPECT_GE(find_task(two, "backward_data fc2 @0 of @0 round 1"), 0);
   EXPECT_EQ(find_task(two, "backward_data fc2 @0 of @0 round 2"), -1);
-  const auto& sum = std::get<AddWork>(task(two, "add fc2 errors @0 round 0").work);
-  EXPECT_EQ(sum.sources.size(), 1U);  // to the device's own: two pieces
-  EXPECT_EQ(find_task(two, "add fc2 errors @0 round 1"), -1);
+  const auto& sum = std::get<AddWork>(task(two, "add fc2 activation gradients @0 round 0").work);
+  EXPECT_EQ(sum.sources.size(), 1U);  // to the device's own: two parts
+  EXPECT_EQ(find_task(two, "add fc2 activation gradients @0 round 1"), -1);
   EXPECT_TRUE(
       std::get<LayerWork>(task(two, "backward_weights fc2 @0 of @0 round 1").work).accumulate);
   int sends = 0;
-  for (const Task& task : two.tasks) sends += task.label == "send fc1 errors @1->@0" ? 1 : 0;
-  EXPECT_EQ(sends, 1) << "the errors are sent once, after the last round";
+  for (const Task& task : two.tasks)
+    sends += task.label == "send fc1 activation gradients @1->@0" ? 1 : 0;
+  EXPECT_EQ(sends, 1) << "the gradients are sent once, after the last round";
 }
 
-TEST(FcParallel, EagerSendsErrorsInEveryRoundAndTheLayerBelowHasAsManyTimesMore) {
+TEST(FcParallel, EagerSendsGradientsInEveryRoundAndTheLayerUpstreamHasAsManyTimesMore) {
   const Plan plan = plan_of({4, 2, false, false, true});
-  EXPECT_LT(find_task(plan, "send fc2 errors round 0 @1->@0"),
+  EXPECT_LT(find_task(plan, "send fc2 activation gradients round 0 @1->@0"),
             find_task(plan, "backward_data fc3 @0 of @0 round 1"));
-  for (const char* label : {"send fc2 errors round 1 @1->@0", "backward_data fc2 @0 of @0 round 3",
-                            "send fc1 errors round 3 @1->@0", "backward_weights fc1 @0 round 7"}) {
+  for (const char* label :
+       {"send fc2 activation gradients round 1 @1->@0", "backward_data fc2 @0 of @0 round 3",
+        "send fc1 activation gradients round 3 @1->@0", "backward_weights fc1 @0 round 7"}) {
     EXPECT_GE(find_task(plan, label), 0) << label;
   }
   EXPECT_EQ(find_task(plan, "backward_weights fc1 @0 round 8"), -1);
-  // Each round of the layer below takes a quota of what one round has sent: half of the rows.
-  const auto& sum = std::get<AddWork>(task(plan, "add fc2 errors @0 round 2").work);
+  // Each round of the layer upstream takes a quota of what one round has sent: half of the rows.
+  const auto& sum = std::get<AddWork>(task(plan, "add fc2 activation gradients @0 round 2").work);
   EXPECT_EQ(sum.sources.size(), 1U);
   EXPECT_EQ(use(plan, "backward_data fc2 @0 of @0 round 2").rows.begin, 5);
   EXPECT_EQ(use(plan, "backward_data fc2 @0 of @0 round 1").rows.end, 5);
@@ -185,11 +188,11 @@ TEST(FcParallel, EagerGivesTheConvolutionsTheSumOfAllRounds) {
   const Plan plan = plan_of({2, 1, true, false, true});
   std::vector<std::string> adds;
   for (const Task& task : plan.tasks) {
-    if (task.label.starts_with("add pool2 errors @1")) adds.push_back(task.label);
+    if (task.label.starts_with("add pool2 activation gradients @1")) adds.push_back(task.label);
   }
-  EXPECT_THAT(adds,
-              testing::ElementsAre("add pool2 errors @1 round 2", "add pool2 errors @1 round 3"));
-  EXPECT_LT(find_task(plan, "keep pool2 errors @1"), find_task(plan, adds[0]));
+  EXPECT_THAT(adds, testing::ElementsAre("add pool2 activation gradients @1 round 2",
+                                         "add pool2 activation gradients @1 round 3"));
+  EXPECT_LT(find_task(plan, "keep pool2 activation gradients @1"), find_task(plan, adds[0]));
 }
 
 TEST(FcParallel, SumsTheConvolutionsGradientsOverAllDevices) {
@@ -213,6 +216,57 @@ TEST(FcParallel, SaysWhereTheNewestWeightsAreAndTestingGathersThem) {
   const Plan testing = build_testing_plan(inputs);
   EXPECT_GE(find_task(testing, "broadcast weights @2->@0"), 0);
   expect_no_race(testing);
+}
+
+// Of the dense net on three devices of three rows, two parts a round.
+const std::vector<Round>& rounds_of(const char* layer, bool eager) {
+  const auto make = [](bool is_eager) {
+    StrategyInputs inputs = inputs_for(dense_net(), 3, 2);
+    return BackwardRounds(dense_net(), fc_chain(inputs), 3, {2, is_eager});
+  };
+  static const BackwardRounds late = make(false), early = make(true);
+  return (eager ? early : late).of(dense_net().find_layer(layer));
+}
+
+TEST(BackwardRounds, OfTheLastLayerHaveRowsOfTheirOwn) {
+  for (const bool eager : {false, true}) {
+    const std::vector<Round>& rounds = rounds_of("fc3", eager);
+    ASSERT_EQ(rounds.size(), 2U);
+    EXPECT_EQ(rounds[0].rows, (Interval{0, 6}));
+    EXPECT_EQ(rounds[1].rows, (Interval{6, 9}));
+    EXPECT_FALSE(rounds[1].adds_to_sent);
+    EXPECT_EQ(rounds[0].completes_sent, eager);
+    EXPECT_TRUE(rounds[1].completes_sent);
+  }
+}
+
+TEST(BackwardRounds, OfOtherLayersAddUpForOneReduceScatter) {
+  const std::vector<Round>& rounds = rounds_of("fc2", false);
+  ASSERT_EQ(rounds.size(), 2U);
+  for (const Round& round : rounds) {
+    EXPECT_EQ(round.rows, (Interval{0, 9}));
+    EXPECT_EQ(round.sent.rows, (Interval{0, 9}));
+    EXPECT_EQ(round.sent.name, "");
+    EXPECT_EQ(round.adds_to_sent, round.number == 1);
+    EXPECT_EQ(round.completes_sent, round.number == 1);
+  }
+  EXPECT_EQ(rounds[0].parts, (Interval{0, 2}));
+  EXPECT_EQ(rounds[1].parts, (Interval{2, 3}));
+}
+
+TEST(BackwardRounds, EagerSendEachAndMultiply) {
+  const std::vector<Round>& rounds = rounds_of("fc2", true);
+  ASSERT_EQ(rounds.size(), 4U);
+  for (const Round& round : rounds) {
+    EXPECT_EQ(round.received.number, round.number / 2);
+    EXPECT_EQ(round.rows, (round.number < 2 ? Interval{0, 6} : Interval{6, 9}));
+    EXPECT_EQ(round.sent.rows, round.rows);
+    EXPECT_EQ(round.sent.name, "round " + std::to_string(round.number));
+    EXPECT_EQ(round.sent.adds, round.number % 2 == 1);
+    EXPECT_FALSE(round.adds_to_sent);
+    EXPECT_TRUE(round.completes_sent);
+  }
+  EXPECT_EQ(rounds_of("fc1", true).size(), 8U);
 }
 
 std::string refusal(const StrategyInputs& inputs) {

@@ -1,4 +1,4 @@
-// Copies that become rows of one, and those that must not.
+// Copies that join to one copy of rows, and those that must not.
 #include "core/schedule/execution/joined_rows.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ struct Memory {
   }
 };
 
-TEST(JoinedRows, ArePiecesAtEvenDistancesOneAPiece) {
+TEST(JoinedRows, AreCopiesAtEvenDistances) {
   Memory memory;
   std::vector<tandem_rows> copies;
   for (int row = 0; row < 5; ++row) copies.push_back(memory.copy(20 * row, 8 * row, 8));

@@ -64,7 +64,7 @@ TEST(Kernels, TakeAgainWhatTheyTookBeforeAndMeasureOnlyWhatIsNew) {
   EXPECT_EQ(tuning.choices, before);
 }
 
-TEST(Kernels, DoNotMeasureUnlessTheyAreTold) {
+TEST(Kernels, DoNotMeasureUnlessTheyMay) {
   const Net net = probe_net();
   Machines on(1);
   Tuning tuning{false, {}};
@@ -84,7 +84,7 @@ TEST(Kernels, AnAlgorithmThatCannotBeHadAgainIsRefusedWithTheRecord) {
             "run's record says to take 'measured: gone' again: begin a new run to choose anew");
 }
 
-TEST(Kernels, ThatTakeAnotherAlgorithmThanTheyAreToldAreFoundOut) {
+TEST(Kernels, ThatTakeAnotherAlgorithmThanTheGivenOneAreAnError) {
   const Net net = probe_net();
   Machines on(1);
   Tuning tuning{false, {{use_of(on, net, 5), "measured: moody"}}};
@@ -95,7 +95,7 @@ TEST(Kernels, ThatTakeAnotherAlgorithmThanTheyAreToldAreFoundOut) {
       "again, but took 'measured: another' (probe.prototxt:4)");
 }
 
-TEST(KernelChoices, TellApartWhatChangesHowFastAlgorithmsAre) {
+TEST(KernelChoices, DistinguishWhatChangesHowFastAlgorithmsAre) {
   Net net = probe_net();
   PlanBinding use;
   use.layer = 0;
@@ -126,7 +126,7 @@ TEST(KernelChoices, AreCountedForPeople) {
             "algorithms chosen by measuring: 1; 1 of an earlier run");
 }
 
-TEST(KernelChoices, ThatCouldNotBeMeasuredAreToldOf) {
+TEST(KernelChoices, ThatCouldNotBeMeasuredAreReported) {
   const Tuning tuning{true,
                       {{"cuda G: a", "measured: x; by a model"},
                        {"cuda G: b", "measured: y"},

@@ -14,7 +14,7 @@ using test::probe_plan;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST(Kernels, AreToldTheirShareOfTheBatchAndWhatIsWanted) {
+TEST(Kernels, AreGivenTheirShareOfTheBatchAndWhatIsWanted) {
   Plan plan = probe_plan(2);
   const Net net = probe_net();
   Machines on(2);
@@ -23,7 +23,7 @@ TEST(Kernels, AreToldTheirShareOfTheBatchAndWhatIsWanted) {
   EXPECT_EQ(kernels.algorithm(1), "2x2x1x1 of 5 from 3, flags 3, slice 0 to 2, device 1");
 }
 
-TEST(Kernels, AreToldThatTheUserAllowsTf32) {
+TEST(Kernels, AreGivenThePermissionToUseTf32) {
   Plan plan = probe_plan(1);
   Net net = probe_net();
   net.layers[0].allows_tf32 = true;
@@ -82,7 +82,7 @@ TEST(Kernels, RunInThePlansMemory) {
   EXPECT_THAT(values, ElementsAre(2, 0, 0, 20));
   float sum = 0;
   on.runtime.read_persistent("gradients", 1, &sum, 4);
-  EXPECT_EQ(sum, 82);  // 41, overwritten in every step, then accumulated once
+  EXPECT_EQ(sum, 82);  // 41, overwritten in every micro-batch, then accumulated once
 }
 
 TEST(Kernels, AFailingPassSaysWhichTaskFailed) {
@@ -108,14 +108,14 @@ TEST(Kernels, WithoutThemALayersWorkFailsAndSaysSo) {
   EXPECT_THAT(error_of([&] { rig.executor->drain(); }), HasSubstr("made without kernels"));
 }
 
-TEST(Kernels, RefuseANetThatWasMadeForKernelsThatDoMoreAlong) {
+TEST(Kernels, RefuseANetThatWasMadeForKernelsThatFuseMore) {
   Plan plan = probe_plan(1);
   plan.bindings[0].activation = TANDEM_ACTIVATION_RELU;
   const Net net = probe_net();
   Machines on(1);
   EXPECT_THAT([&] { const Kernels kernels(plan, net, test::registry(), on.runtime); },
               testing::ThrowsMessage<Error>(testing::HasSubstr(
-                  "layer 'double1' (probe.Double): its kernel for cpu devices does no relu along, "
+                  "layer 'double1' (probe.Double): its kernel for cpu devices does not fuse relu, "
                   "but the net was made for one that does")));
 }
 

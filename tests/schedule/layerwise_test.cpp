@@ -237,7 +237,7 @@ TEST(Layerwise, LetsClippedUpdatesWaitForAllGradients) {
 TEST(Layerwise, NamesTheReductionsItKnows) {
   const Net net = small_net(8);
   EXPECT_THAT(error_of([&] { (void)build_plan("layerwise", layerwise(net, 2, "star")); }),
-              HasSubstr("--reduce star: unknown reduction; there are: serial, tree, ring"));
+              HasSubstr("--reduce star: unknown value; there are: serial, tree, ring"));
 }
 
 }  // namespace

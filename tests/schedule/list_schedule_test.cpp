@@ -1,5 +1,5 @@
-// Steps in virtual time while a plan is made: that they are sim's, that another order of the tasks
-// is a valid one, and what no order can pass.
+// Steps in virtual time while a plan is made: they are those of sim, another order of the tasks is
+// valid, and no order beats the bounds.
 #include "core/schedule/cost/list_schedule.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/schedule/cost/chain_bound.h"
+#include "core/schedule/cost/bounds.h"
 #include "core/schedule/cost/topology_file.h"
 #include "tests/schedule/simulate.h"
 #include "tests/support/folders.h"
@@ -56,7 +56,7 @@ TEST(StepModel, GivesTheStepThatSimGives) {
   }
 }
 
-// Much that nobody waits for is sent before a little that a device waits for.
+// A large copy that no device waits for comes before a small one that a device waits for.
 Plan badly_ordered() {
   Plan plan;
   plan.devices = 2;
@@ -79,20 +79,20 @@ Plan badly_ordered() {
   };
   const Region much = buffer("much", 0, 32 << 20), there = buffer("there", 1, 32 << 20);
   const Region little = buffer("little", 0, 1 << 20), urgent = buffer("urgent", 1, 1 << 20);
-  const Region sum = buffer("sum", 1, 1 << 20), answer = buffer("answer", 0, 1 << 20);
+  const Region sum = buffer("sum", 1, 1 << 20), result = buffer("result", 0, 1 << 20);
   const std::vector<StreamId> way{{1, StreamKind::communication}, {0, StreamKind::send}};
   const std::vector<StreamId> back{{0, StreamKind::communication}, {1, StreamKind::send}};
-  task("begin", {{0, StreamKind::update}}, answer, much);
+  task("begin", {{0, StreamKind::update}}, result, much);
   plan.tasks.back().writes.push_back(little);
   plan.tasks.back().work = CopyWork{};
   task("send much", way, much, there);
   task("send little", way, little, urgent);
   task("add", {{1, StreamKind::compute}}, urgent, sum, true);
-  task("answer", back, sum, answer);
+  task("send back", back, sum, result);
   return plan;
 }
 
-TEST(OrderByNeed, SendsFirstWhatSomebodyWaitsFor) {
+TEST(ListSchedule, SendsFirstWhatADeviceWaitsFor) {
   Plan plan = badly_ordered();
   const CostTable costs(Roofline{1e8, 1e8});  // to add takes as long as to send much
   const StepModel model({}, plan, costs, {1e9, 10e-6}, nullptr);
@@ -102,7 +102,7 @@ TEST(OrderByNeed, SendsFirstWhatSomebodyWaitsFor) {
   EXPECT_LT(find_task(plan, "send little"), find_task(plan, "send much"));
 }
 
-TEST(OrderByNeed, KeepsTheOrderOfTasksThatTouchTheSameMemory) {
+TEST(ListSchedule, KeepsTheOrderOfTasksThatTouchTheSameMemory) {
   const CostTable costs(Roofline{5e11, 5e10});
   const StrategyInputs inputs = inputs_for(4, costs);
   for (const std::string strategy : {"asymmetric", "layerwise"}) {
@@ -124,7 +124,7 @@ TEST(OrderByNeed, KeepsTheOrderOfTasksThatTouchTheSameMemory) {
   }
 }
 
-TEST(ChainBound, IsNotPassedByAnyStrategy) {
+TEST(ChainBound, IsNotBeatenByAnyStrategy) {
   const CostTable costs(Roofline{5e11, 5e10});
   const StrategyInputs inputs = inputs_for(4, costs);
   for (const std::string strategy : {"sequential", "two_phase", "layerwise", "asymmetric"}) {
@@ -135,8 +135,8 @@ TEST(ChainBound, IsNotPassedByAnyStrategy) {
   }
 }
 
-// W's gradient and the way there and back lie between a device's last errors and its next forward.
-TEST(ChainBound, AddsTheWaysBetweenTheLastErrorsAndTheNextForward) {
+// The copies to W and back lie between a device's last activation gradients and its next forward.
+TEST(ChainBound, AddsTheCopiesBetweenTheLastGradientsAndTheNextForward) {
   const CostTable costs(Roofline{5e11, 5e10});
   StrategyInputs inputs = inputs_for(2, costs);
   inputs.options["groups"] = "E=0/W=1";

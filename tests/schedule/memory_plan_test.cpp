@@ -53,7 +53,7 @@ TEST(MemoryPlan, WhatAnotherStreamUsesSharesNothing) {
   EXPECT_EQ(plan_memory(maker.derived()).transient_bytes[0], 3 * 4096);
 }
 
-TEST(MemoryPlan, WhatIsReadBeforeItIsWrittenLivesTheWholeStep) {
+TEST(MemoryPlan, WhatIsReadBeforeItIsWrittenLivesTheWholeMicroBatch) {
   Maker maker(1);
   const Region kept = maker.floats("kept", 0, 16), early = maker.floats("early", 0, 16),
                late = maker.floats("late", 0, 16);
@@ -66,7 +66,7 @@ TEST(MemoryPlan, WhatIsReadBeforeItIsWrittenLivesTheWholeStep) {
   EXPECT_NE(offset(memory, kept), offset(memory, late));
 }
 
-TEST(MemoryPlan, WhatIsWrittenInPartAndReadAsAWholeLivesTheWholeStep) {
+TEST(MemoryPlan, WhatIsWrittenInPartAndReadAsAWholeLivesTheWholeMicroBatch) {
   Maker maker(1);
   const Region kept = maker.floats("kept", 0, 16), late = maker.floats("late", 0, 16);
   maker.touch("write half", {compute(0)}, {}, {{kept.buffer, 0, 32}});
@@ -85,7 +85,7 @@ TEST(MemoryPlan, WhatIsWrittenInTwoPartsAndReadAsAWholeDoesNot) {
   EXPECT_EQ(plan_memory(maker.derived()).transient_bytes[0], 64);
 }
 
-TEST(MemoryPlan, SlotsLieBehindEachOtherAndNothingShares) {
+TEST(MemoryPlan, SlotsFollowEachOtherAndShareNothing) {
   Maker maker(1);
   const Region input = maker.floats("input", 0, 5, BufferKind::transient, 2);
   const Region next = maker.floats("next", 0, 1);

@@ -14,20 +14,11 @@ using test::error_of;
 using test::Maker;
 using testing::HasSubstr;
 
-TEST(Share, CoversTheBatchWithPartsThatDifferByAtMostOne) {
-  for (int devices = 1; devices <= 5; ++devices) {
-    for (int64_t batch = devices; batch < 20; ++batch) {
-      int64_t end = 0;
-      for (int device = 0; device < devices; ++device) {
-        const Interval rows = share(batch, devices, device);
-        EXPECT_EQ(rows.begin, end);
-        EXPECT_GE(rows.count(), batch / devices);
-        EXPECT_LE(rows.count(), batch / devices + 1);
-        end = rows.end;
-      }
-      EXPECT_EQ(end, batch);
-    }
-  }
+TEST(Plan, NamesAMicroBatchByItsStep) {
+  Maker maker(1);
+  EXPECT_EQ(step_name(maker.plan, 7), "step 7");
+  maker.plan.micro_batches_per_step = 4;
+  EXPECT_EQ(step_name(maker.plan, 7), "step 1, micro-batch 3 of 4");
 }
 
 TEST(Plan, FindsABufferByNameAndDevice) {

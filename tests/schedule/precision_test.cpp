@@ -35,7 +35,7 @@ std::vector<float> updated(float gradient, int32_t precision, double scale = 102
   rule.momentum = 0.9F;
   rule.weight_decay = 0.01F;
   rule.clip = 2;
-  rule.batches = 3;
+  rule.micro_batches = 3;
   Rig rig(maker.derived(), registry().backend("cpu"), {}, {}, net, nullptr, rule);
   const tandem_step control{1, 0, 0.125F, 1, 0, 0};
   rig.runtime.write_persistent("step", 0, &control, sizeof control);

@@ -1,4 +1,4 @@
-// Nets and plans of the probe's layer (tests/schedule/probe), which says what it is told.
+// Nets and plans of the probe's layer (tests/schedule/probe), which reports what it is given.
 #pragma once
 
 #include <memory>

@@ -35,10 +35,10 @@ TEST(Report, TextShowsStageLabelStreamsAndWaits) {
   EXPECT_THAT(text, HasSubstr("3 tasks"));
   EXPECT_THAT(text, HasSubstr("communication 0 + communication 1"));
   EXPECT_THAT(text, HasSubstr("after 'forward @1', 'forward @0'"));
-  EXPECT_THAT(text, HasSubstr("'send \"b\"' of the step before"));
+  EXPECT_THAT(text, HasSubstr("'send \"b\"' of the micro-batch before"));
 }
 
-TEST(Report, DotClustersStreamsInDevicesAndDrawsWaitsOfTheStepBeforeDashed) {
+TEST(Report, DotClustersStreamsInDevicesAndDrawsWaitsOfTheMicroBatchBeforeDashed) {
   const std::string dot = to_dot(two_devices());
   EXPECT_THAT(dot, HasSubstr("subgraph cluster_1 {"));
   EXPECT_THAT(dot, HasSubstr("subgraph cluster_0_communication {"));
@@ -60,6 +60,17 @@ TEST(Report, TheChromeTraceHasEveryTaskOnEachOfItsStreamsInMicroseconds) {
     EXPECT_EQ(event["args"]["step"], 3);
   }
   EXPECT_EQ(sends, 2);
+}
+
+TEST(Report, TheChromeTraceHasTheStepAndItsMicroBatch) {
+  Plan plan = two_devices();
+  plan.micro_batches_per_step = 2;
+  const auto trace = nlohmann::json::parse(to_chrome_trace(plan, events()));
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["ph"] != "X") continue;
+    EXPECT_EQ(event["args"]["step"], 1);
+    EXPECT_EQ(event["args"]["micro_batch"], 1);
+  }
 }
 
 TEST(Report, TheChromeTraceNamesDevicesAndStreams) {

@@ -28,7 +28,7 @@ struct OnCpu {
   Runtime runtime;
 };
 
-// Memory that a task uses: what none touches takes no room.
+// Memory that a task uses: a buffer that none touches takes none.
 void add_used(Maker& maker, const std::string& name, int device, int64_t count) {
   const Region region = maker.floats(name, device, count);
   maker.touch("use " + name + std::to_string(device), {compute(device)}, {}, {region});
@@ -105,9 +105,8 @@ tandem_status little_memory(tandem_machine*, int32_t, tandem_device_info* info) 
   return TANDEM_OK;
 }
 
-tandem_backend small_backend(const char* kind) {
+tandem_backend small_backend() {
   tandem_backend backend = test::registry().backend("cpu");
-  backend.kind = kind;
   backend.device_info = &little_memory;
   return backend;
 }
@@ -115,7 +114,7 @@ tandem_backend small_backend(const char* kind) {
 constexpr int64_t mebi_floats = int64_t{1} << 18;  // one MiB
 
 TEST(Runtime, ForecastsWhichBatchFits) {
-  const tandem_backend backend = small_backend("cpu");
+  const tandem_backend backend = small_backend();
   Maker maker(1);
   maker.persistent("weights", 0, 112 * mebi_floats);
   add_used(maker, "activations", 0, 500 * mebi_floats);
@@ -125,7 +124,7 @@ TEST(Runtime, ForecastsWhichBatchFits) {
 }
 
 TEST(Runtime, TheCpusDevicesShareOneMemory) {
-  const tandem_backend backend = small_backend("cpu");
+  const tandem_backend backend = small_backend();
   Maker maker(2);
   for (const int device : {0, 1}) add_used(maker, "activations", device, 300 * mebi_floats);
   OnCpu on(2, backend);
@@ -134,7 +133,9 @@ TEST(Runtime, TheCpusDevicesShareOneMemory) {
 }
 
 TEST(Runtime, OtherDevicesHaveTheirOwnMemory) {
-  const tandem_backend backend = small_backend("other");
+  tandem_backend backend = small_backend();
+  backend.kind = "other";
+  backend.capabilities = 0;
   Maker maker(2);
   add_used(maker, "activations", 0, 300 * mebi_floats);
   maker.persistent("weights", 1, 600 * mebi_floats);

@@ -106,7 +106,7 @@ TEST(StrategyOptions, ThatNoStrategyHasAreRefusedWithNearNames) {
             "no strategy has an option 'buckets' (did you mean 'bucket'?)");
   inputs.options = {{"reduce", "trees"}};
   EXPECT_EQ(error_of([&] { (void)build_plan("layerwise", inputs); }),
-            "--reduce trees: it is none of serial, tree, ring (did you mean 'tree'?)");
+            "--reduce trees: unknown value; there are: serial, tree, ring (did you mean 'tree'?)");
 }
 
 TEST(StrategyOptions, NameEveryStrategyThatTakesThem) {
@@ -164,7 +164,7 @@ TEST(StrategyOptions, SayWhatWouldBeRightForAWrongValue) {
     return error_of([&] { (void)option(name).parse(value); });
   };
   EXPECT_EQ(refusal("--reduce", "trees"),
-            "--reduce trees: it is none of serial, tree, ring (did you mean 'tree'?)");
+            "--reduce trees: unknown value; there are: serial, tree, ring (did you mean 'tree'?)");
   EXPECT_THAT(refusal("--quota", "0"),
               HasSubstr("--quota 0: it must be a whole number of at leas"));
   EXPECT_THAT(refusal("--quota", "4294967297"), HasSubstr("at most 1024"));

@@ -72,8 +72,8 @@ TEST(TopologyFile, IsReadAsItIsWritten) {
 }
 
 TEST(TopologyFile, NamesWhatIsWrongAndWhere) {
-  EXPECT_THAT(refusal(""), HasSubstr("topology 't.txt': it names no device"));
-  EXPECT_THAT(refusal(two), HasSubstr("there is no way from 'a' to 'b'"));
+  EXPECT_THAT(refusal(""), HasSubstr("topology 't.txt': it has no device"));
+  EXPECT_THAT(refusal(two), HasSubstr("there is no path from 'a' to 'b'"));
   EXPECT_THAT(refusal(two + "link { between: 'a' and: 'bb' bandwidth: '1GB/s' }"),
               HasSubstr("there is no device, hub or switch 'bb' (did you mean 'b'?) (t.txt:2:"));
   EXPECT_THAT(refusal(two + "link { between: 'a' and: 'b' bandwidth: '1Gb' }"),
@@ -88,13 +88,13 @@ TEST(TopologyFile, NamesWhatIsWrongAndWhere) {
               HasSubstr("a link needs a bandwidth (t.txt:2:"));
   EXPECT_THAT(refusal(two + "link { between: 'a' and: 'a' bandwidth: '1GB/s' }"),
               HasSubstr("a link between 'a' and itself"));
-  EXPECT_THAT(refusal("device { name: 'a' name: 'a' }"), HasSubstr("'a' is there twice (t.txt:1:"));
+  EXPECT_THAT(refusal("device { name: 'a' name: 'a' }"), HasSubstr("'a' occurs twice (t.txt:1:"));
   EXPECT_THAT(refusal("device { name: 'a' speed: 0 }"),
               HasSubstr("speed is '0', but must be above 0"));
   EXPECT_THAT(refusal("devise { name: 'a' }"),
               HasSubstr("unknown field 'devise' (did you mean 'device'?)"));
   EXPECT_THAT(refusal(two + "link { between: 'a' and: 'b' bandwidth: '1GB/s' one_way: true }"),
-              HasSubstr("there is no way from 'b' to 'a'"));
+              HasSubstr("there is no path from 'b' to 'a'"));
 }
 
 // Two servers of two, a fast switch in each and a slow network between them.

@@ -133,7 +133,7 @@ TEST(TwoPhase, UpdatesEveryTrainedWeightOnce) {
   std::multiset<int> updated;
   for (const Task& task : plan.tasks) {
     if (const auto* update = std::get_if<UpdateWork>(&task.work)) {
-      for (const ArrayUpdate& piece : update->arrays) updated.insert(piece.weight);
+      for (const ArrayUpdate& array : update->arrays) updated.insert(array.weight);
     }
   }
   std::multiset<int> all;
@@ -155,7 +155,7 @@ TEST(TwoPhase, LeavesFrozenWeightsAlone) {
   EXPECT_EQ(copied(plan, "send conv gradients @1->@0"), bytes_of(net, {"conv1", "conv3"}));
   const auto& update = std::get<UpdateWork>(task(plan, "update conv @0").work);
   std::vector<int> updated;
-  for (const ArrayUpdate& piece : update.arrays) updated.push_back(piece.weight);
+  for (const ArrayUpdate& array : update.arrays) updated.push_back(array.weight);
   EXPECT_THAT(updated, ElementsAre(0, 1, 4, 5));
   EXPECT_TRUE(find_races(plan).empty());
 }

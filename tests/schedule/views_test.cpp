@@ -1,4 +1,4 @@
-// What a plan makes of tensors that are others' views, and of scratch memory.
+// Where a plan places tensors that are views of others, and scratch memory.
 #include <gtest/gtest.h>
 
 #include "core/schedule/plan/memory_plan.h"
@@ -42,7 +42,7 @@ TEST(Views, HaveAGradientOfTheirOwn) {
   EXPECT_GE(plan.find_buffer("view output gradient", 0), 0);
 }
 
-TEST(Scratch, OfAPassTakesRoomWhileThePassRunsOnly) {
+TEST(Scratch, OfAPassTakesMemoryOnlyWhileThePassRuns) {
   const Net net = net_with_view();
   Plan plan = build_plan("sequential", inputs_of(net, 1));
   const int64_t without = plan_memory(plan).transient_bytes[0];

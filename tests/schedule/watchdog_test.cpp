@@ -1,4 +1,4 @@
-// What the executor says of a step that fails, or that does not finish.
+// What the executor reports about a step that fails or does not finish.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,6 +6,7 @@
 #include <chrono>
 #include <thread>
 
+#include "core/plugin/host.h"
 #include "core/schedule/execution/executor.h"
 #include "tests/schedule/handmade.h"
 
@@ -97,9 +98,9 @@ TEST(Watchdog, AfterItNothingMoreIsIssued) {
   EXPECT_EQ(error_of([&] { rig.executor->issue(1, {}); }), text);
 }
 
-TEST(Watchdog, AWorkThatNeverEndsIsLeftBehind) {
+TEST(Watchdog, AWorkThatNeverEndsIsAbandoned) {
 #if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "what is left behind on purpose would be reported as leaked";
+  GTEST_SKIP() << "what is abandoned on purpose would be reported as leaked";
 #endif
   static const tandem_backend backend = with_add(&hold);
   static Maker maker(1);  // outlives the test, as the work does

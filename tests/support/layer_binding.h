@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/attributes.h"
+#include "core/plugin/host.h"
 #include "core/plugin/registry.h"
 #include "tests/support/guarded_memory.h"
 #include "tests/support/kernel_device.h"

@@ -89,8 +89,9 @@ TEST_F(LayerwiseRuns, AnUnknownReductionIsNamedWithTheKnownOnes) {
     message = error.what();
   }
   EXPECT_THAT(message,
-              testing::HasSubstr("--reduce rings: it is none of serial, tree, ring (did you mean "
-                                 "'ring'?)"));
+              testing::HasSubstr(
+                  "--reduce rings: unknown value; there are: serial, tree, ring (did you mean "
+                  "'ring'?)"));
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/model/definition.h"
 #include "core/model/initial_weights.h"
-#include "core/model/net_writer.h"
 #include "core/plugin/registry.h"
 #include "core/train/safetensors.h"
 #include "tests/model/thrown.h"

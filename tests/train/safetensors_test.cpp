@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "tests/support/temp_folder.h"
 
 namespace tandem {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "include/tandem/evaluate.h"
 #include "include/tandem/predict.h"
 #include "tests/train/run_support.h"
 
@@ -75,7 +76,13 @@ TEST_F(Training, TestingIsExactWithAPartialBatchOnAnyDevices) {
   const TrainOptions o = options(30);
   (void)run(o);
   Observer quiet;
-  TestOptions how{o.out, o.data, "val", "cpu:1", "last", 15, 1};
+  TestOptions how;
+  how.run = o.out;
+  how.data = o.data;
+  how.split = "val";
+  how.devices = "cpu:1";
+  how.weights = "last";
+  how.batch = 15;
   const Evaluation whole = test_run(how, quiet).evaluation;
   for (const int64_t batch : {1, 4, 7}) {
     how.batch = batch;
@@ -167,7 +174,12 @@ TEST_F(Training, ValidationImagesAreResizedToTheNet) {
           .text();
   Observer quiet;
   const TrainResult result = train(o, quiet);
-  const Evaluation again = test_run({o.out, o.data, "val", "cpu", "last", 0, 1}, quiet).evaluation;
+  TestOptions how;
+  how.run = o.out;
+  how.data = o.data;
+  how.split = "val";
+  how.weights = "last";
+  const Evaluation again = test_run(how, quiet).evaluation;
   EXPECT_EQ(result.last.samples, 12);
   EXPECT_NEAR(result.last.loss, again.loss, 1e-5);
   EXPECT_EQ(result.last.confusion, again.confusion);

@@ -5,6 +5,7 @@
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/device/find_topology.h"
+#include "core/plugin/host.h"
 #include "core/plugin/registry.h"
 #include "core/train/device_options.h"
 #include "core/train/measure_links.h"
@@ -82,10 +83,10 @@ void require_measure(const Command& command, bool of_links) {
 }
 
 DeviceSpec require_several(const Registry& registry, const std::string& text) {
-  const DeviceSpec spec = parse_devices(text, registry.backends());
+  const DeviceSpec spec = parse_devices(text, registry);
   if (spec.count() >= 2) return spec;
   throw error("--devices {}: links are between devices, so at least 2, as in {}", text,
-              spec.kind == "cuda" ? "cuda:0,1" : spec.kind + ":2");
+              to_string(DeviceSpec{spec.kind, {0, 1}, spec.is_counted}));
 }
 
 // What the hardware reports of the links between devices, with the source of each number.
@@ -96,8 +97,8 @@ int print_links(const std::string& text) {
   const std::shared_ptr<const Topology> topology = find_topology(machine);
   if (topology == nullptr) {
     fmt::print("{} devices report nothing about their links: {}\n", spec.kind,
-               spec.kind == "sim" ? "describe them with --link or --topology"
-                                  : "measure them with --measure FILE");
+               machine.has(TANDEM_VIRTUAL_TIME) ? "describe them with --link or --topology"
+                                                : "measure them with --measure FILE");
     return 0;
   }
   for (int device = 0; device < spec.count(); ++device) {
@@ -113,7 +114,7 @@ int measure_devices(const std::string& text, const std::string& file,
                     const DeviceOptions& options) {
   const Registry registry = Registry::with_defaults();
   const DeviceSpec spec = require_several(registry, text);
-  if (spec.kind == "sim") {
+  if ((registry.backend(spec.kind).capabilities & TANDEM_VIRTUAL_TIME) != 0) {
     throw error("--devices {}: simulated devices copy nothing, so there is nothing to measure",
                 text);
   }
@@ -144,7 +145,7 @@ int measure_devices(const std::string& text, const std::string& file,
 void add_devices(CommandLine& line) {
   struct Arguments {
     bool as_json = false, links = false;
-    std::string devices = "cpu:2", measure;
+    std::string devices = to_string(DeviceSpec{default_kind, {0, 1}}), measure;
     DeviceOptions machine;
   };
   auto a = std::make_shared<Arguments>();
@@ -160,7 +161,7 @@ void add_devices(CommandLine& line) {
             "Print what the hardware reports of the links between --devices: PCIe, NVLink")
       .excludes(as_json)
       .excludes(measure);
-  command.option("--devices DEVICES", &a->devices, "Between which devices: cpu:4, cuda:0,1, ...")
+  command.option("--devices DEVICES", &a->devices, "Between which devices, e.g. cpu:4")
       .show_default();
   add_device_options(command, a->machine);
   command.action([a, &command] {

@@ -112,7 +112,7 @@ void print_table(const Net& net, const std::vector<LayerSummary>& rows, int64_t 
   const Totals totals = totals_of(rows);
   const auto batch = static_cast<double>(net.batch);
   fmt::print("\n{} layers, {} weights ({})\n", net.layers.size(), totals.weights,
-             human_bytes(totals.weights * 4));
+             human_bytes(totals.weights * dtype_bytes(TANDEM_FLOAT32)));
   fmt::print("floating-point operations an image: {} forward, {} backward\n",
              flops_text(totals.forward / batch), flops_text(totals.backward / batch));
   fmt::print("outputs of all layers at batch {}: {}\n", net.batch,
@@ -150,7 +150,7 @@ int run_net(const NetCommandArguments& a) {
   options.batch = a.net.batch_of(definition);
   options.data = a.net.data(definition);
   options.precision = parse_precision(a.precision);
-  const DeviceSpec kernels = kernel_devices(registry, "sim:1", options.precision);
+  const DeviceSpec kernels = kernel_devices(registry, simulated_devices(1), options.precision);
   options.device_kind = kernels.kind;
   std::string why;
   const Net net = build_shown(definition, registry, a.phase, options, why);
@@ -159,7 +159,7 @@ int run_net(const NetCommandArguments& a) {
   std::string refusal;
   if (options.phase == TANDEM_TRAIN && !net.scalars.empty()) {
     SessionOptions session;
-    session.devices = "sim:1";
+    session.devices = simulated_devices(1);
     session.kernels = kernels.kind;
     session.strategy = "sequential";
     session.batch = options.batch;

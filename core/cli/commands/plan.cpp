@@ -19,8 +19,8 @@ using nlohmann::json;
 
 struct PlanArguments {
   NetChoice net;
-  std::string devices = "sim:2", strategy = "two_phase", precision = "float32", costs, dot, trace,
-              svg, pixels;
+  std::string devices = simulated_devices(2), strategy = "two_phase", precision = "float32", costs,
+              dot, trace, svg, pixels;
   StrategyOptions strategy_options;
   DeviceOptions machine;
   RooflineArguments roofline;
@@ -30,19 +30,21 @@ struct PlanArguments {
   bool tasks = true, as_json = false;
 };
 
-// The options of a session on `sim` for these arguments.
+// The options of a session on simulated devices for these arguments.
 SessionOptions session_options(const PlanArguments& a, const Registry& registry,
                                const NetDefinition& definition, PriceOptions& how) {
-  const DeviceSpec devices = parse_devices(a.devices, registry.backends());
+  const DeviceSpec devices = parse_devices(a.devices, registry);
   const int32_t precision = parse_precision(a.precision);
   how.kernel_devices = kernel_devices(registry, a.devices, precision);
   Roofline roofline;
   MachineOptions machine = machine_options(a.machine);
-  if (devices.kind != "sim") {
-    const Machine real(registry.backend(devices.kind), devices, MachineOptions{});
+  const tandem_backend& backend = registry.backend(devices.kind);
+  const bool is_simulated = (backend.capabilities & TANDEM_VIRTUAL_TIME) != 0;
+  if (!is_simulated) {
+    const Machine real(backend, devices, MachineOptions{});
     roofline = roofline_of(real);
     how.available_bytes = real.device_info(0).available_bytes;
-    how.is_shared_memory = devices.kind == "cpu";
+    how.is_shared_memory = real.has(TANDEM_HOST_ADDRESSABLE);
     const bool is_explicit = machine.topology != nullptr || machine.link.bandwidth > 0;
     if (!is_explicit) machine.topology = find_topology(real);
   }
@@ -54,7 +56,7 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
     throw error("--batch-per-device {}: there must be at least 1 image", a.batch_per_device);
   }
   SessionOptions options;
-  options.devices = fmt::format("sim:{}", devices.count());
+  options.devices = simulated_devices(devices.count());
   options.kernels = how.kernel_devices->kind;
   options.precision = precision;
   options.strategy = a.strategy;
@@ -67,8 +69,9 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
   options.costs =
       a.costs.empty() ? CostTable(roofline) : CostTable::read(a.costs, roofline, a.precision);
   // Simulated devices use the form of the devices that they stand for, or that were measured.
-  const bool were_bytes = devices.kind == "sim" && options.costs->find("convert") != nullptr;
-  choose_made_up_pixels(a.pixels, how.kernel_devices->kind == "cuda" || were_bytes, options);
+  const bool were_bytes = is_simulated && options.costs->find("convert") != nullptr;
+  choose_made_up_pixels(
+      a.pixels, prefers_bytes(registry.backend(how.kernel_devices->kind)) || were_bytes, options);
   options.executor.variation = a.variation;
   options.executor.variation_seed = a.variation_seed;
   how.batch_per_device = a.batch_per_device;
@@ -81,8 +84,8 @@ std::string costs_text(const PlanArguments& a, const CostTable& costs, int measu
                        int estimated) {
   return fmt::format(
       "costs: {} tasks measured ({}), {} from a roofline of {:.0f} GFLOP/s and {:.0f} GB/s\n",
-      measured, a.costs.empty() ? "no --costs" : a.costs, estimated, costs.roofline_.flops / 1e9,
-      costs.roofline_.bandwidth / 1e9);
+      measured, a.costs.empty() ? "no --costs" : a.costs, estimated, costs.roofline().flops / 1e9,
+      costs.roofline().bandwidth / 1e9);
 }
 
 // `refusal`: of the kernels that were asked for it, memory_on()'s.
@@ -140,7 +143,7 @@ int run_plan(PlanArguments& a, const Command& command) {
     options.strategy_options = best.options;
     if (!a.as_json) fmt::print("{}chosen: {}\n\n", price_table(list), best.name);
   }
-  const int device_count = parse_devices(options.devices, registry.backends()).count();
+  const int device_count = parse_devices(options.devices, registry).count();
   Session session(registry, definition, options);
   options.strategy_options = session.options().strategy_options;
   Phase& phase = session.training();
@@ -215,15 +218,16 @@ void add_plan(CommandLine& line) {
   Command& command =
       line.add("plan", "Show what a strategy does and predict its step, without running it");
   add_net_options(command, a.net);
-  command.option("--devices DEVICES", &a.devices, "cpu:N, cuda:0,1 or sim:N").show_default();
+  command.option("--devices DEVICES", &a.devices, "Devices to plan for, e.g. sim:8 or cpu:2")
+      .show_default();
   command
       .option(strategy_option({"auto", "all"}), &a.strategy,
               "The strategy; auto: the fastest; all: a table of all")
       .show_default();
   add_precision_option(command, a.precision);
   add_pixels_option(command, a.pixels,
-                    "bytes on cuda, and on sim where it stands for cuda or the costs are of bytes; "
-                    "else floats");
+                    "bytes where the devices, or those that sim stands for, have memory of their "
+                    "own, or where the costs are of bytes; else floats");
   command.option("--costs FILE", &a.costs, "Measured costs (of 'tandem profile --costs')");
   command.option("--dot FILE", &a.dot, "Write the graph in DOT");
   command.option("--trace FILE", &a.trace, "Write the predicted timeline (Chrome trace JSON)");

@@ -14,7 +14,7 @@ using nlohmann::json;
 struct PredictArguments {
   std::filesystem::path run;
   std::vector<std::filesystem::path> paths;
-  std::string devices = "cpu", weights = "best";
+  std::string devices = default_kind, weights = "best";
   int top = 5;
   bool as_json = false;
 };

@@ -22,8 +22,8 @@ using nlohmann::json;
 
 struct ProfileArguments {
   NetChoice net;
-  std::string devices = "cpu", strategy = "two_phase", precision = "float32", costs, paced, trace,
-              pixels;
+  std::string devices = default_kind, strategy = "two_phase", precision = "float32", costs, paced,
+              trace, pixels;
   StrategyOptions strategy_options;
   GraphUse graphs = GraphUse::automatic;
   DeviceOptions machine;
@@ -139,9 +139,8 @@ int run_profile(ProfileArguments& a, const Command& command) {
   options.batch = a.net.batch_of(definition);
   options.data = a.net.data(definition);
   options.testing = false;
-  const std::string kind = parse_devices(a.devices, registry.backends()).kind;
-  const bool prefers_bytes = kind == "cuda" && registry.backend(kind).convert_pixels != nullptr;
-  choose_made_up_pixels(a.pixels, prefers_bytes, options);
+  const std::string kind = parse_devices(a.devices, registry).kind;
+  choose_made_up_pixels(a.pixels, prefers_bytes(registry.backend(kind)), options);
   options.tuning.measures = a.tune;
   options.executor.graphs = a.graphs;
   options.rule.momentum = 0.9F;
@@ -185,7 +184,7 @@ int run_profile(ProfileArguments& a, const Command& command) {
     }
   }
   double alone = 0;
-  if (a.without_communication && parse_devices(a.devices, registry.backends()).count() > 1) {
+  if (a.without_communication && parse_devices(a.devices, registry).count() > 1) {
     alone =
         step_seconds_without_communication(registry, definition, options, plan, a.warm_up, a.steps);
   }
@@ -258,7 +257,8 @@ void add_profile(CommandLine& line) {
   command.option(strategy_option({"auto"}), &a.strategy, "The strategy; auto: the fastest")
       .show_default();
   add_precision_option(command, a.precision);
-  add_pixels_option(command, a.pixels, "bytes on cuda, else floats");
+  add_pixels_option(command, a.pixels,
+                    "bytes where the devices have memory of their own, else floats");
   command.option("--steps N", &a.steps, "Steps to measure").show_default();
   command.option("--warm-up N", &a.warm_up, "Steps before them").show_default();
   command.option("--costs FILE", &a.costs,

@@ -102,13 +102,15 @@ void add_train(CommandLine& line) {
                  "iter_size, warmup_iter, ...");
   command.option("--weights FILE", &a.weights,
                  "Initial weights, layers by name: a .caffemodel or .safetensors file");
-  command.option("--devices DEVICES", &o.devices, "cpu, cpu:2, cuda:0,1, ... (default: cpu)");
+  command.option("--devices DEVICES", &o.devices, "Devices to train on, e.g. cpu:2 (default: cpu)");
   add_precision_option(command, o.precision, "float32; with --resume the run's");
   command.option("--loss-scale N", &o.loss_scale,
                  "float16: the factor of gradients, a power of two (default: 1024; with --resume "
                  "the run's). Take a smaller one where gradients overflow");
-  add_pixels_option(command, o.pixels,
-                    "bytes on cuda where the data have them, else floats; with --resume the run's");
+  add_pixels_option(
+      command, o.pixels,
+      "bytes where the devices have memory of their own and the data have bytes, else floats; "
+      "with --resume the run's");
   command.option(strategy_option({"auto"}), &o.strategy,
                  "The strategy (default: two_phase); auto: the fastest by measured costs");
   command.option("--batch N", &o.batch,

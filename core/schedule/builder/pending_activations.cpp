@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/overloaded.h"
 
 namespace tandem {
 
@@ -19,61 +20,61 @@ bool is_some(const Region& region) {
 
 }  // namespace
 
-PendingActivations::Pieces PendingActivations::pieces_in(const Plan& plan,
-                                                         const Region& region) const {
-  Pieces result;
-  const auto found = pieces_.find(region.buffer);
-  if (found == pieces_.end()) return result;
-  const int64_t end = region.offset + plan.bytes(region);
-  for (const Piece& piece : found->second) {
-    const Piece both{std::max(piece.begin, region.offset), std::min(piece.end, end), piece.layer};
-    if (both.begin < both.end) result.push_back(both);
+std::vector<PendingActivations::Pending> PendingActivations::pending_in(
+    const Plan& plan, const Region& region) const {
+  std::vector<Pending> result;
+  const auto found = pending_.find(region.buffer);
+  if (found == pending_.end()) return result;
+  const Interval wanted{region.offset, region.offset + plan.bytes(region)};
+  for (const Pending& pending : found->second) {
+    const Interval both = intersection(pending.bytes, wanted);
+    if (!both.is_empty()) result.push_back({both, pending.layer});
   }
   return result;
 }
 
 bool PendingActivations::has(const Plan& plan, const Region& region) const {
-  return !pieces_in(plan, region).empty();
+  return !pending_in(plan, region).empty();
 }
 
-// No two pieces overlap.
+// No two intervals of a buffer overlap.
 bool PendingActivations::lacks_all(const Plan& plan, const Region& region, int layer) const {
   int64_t bytes = 0;
-  for (const Piece& piece : pieces_in(plan, region)) {
-    if (piece.layer == layer) bytes += piece.end - piece.begin;
+  for (const Pending& pending : pending_in(plan, region)) {
+    if (pending.layer == layer) bytes += pending.bytes.count();
   }
   return bytes == plan.bytes(region);
 }
 
 void PendingActivations::clear(const Plan& plan, const Region& region) {
-  const auto found = pieces_.find(region.buffer);
-  if (found == pieces_.end()) return;
+  const auto found = pending_.find(region.buffer);
+  if (found == pending_.end()) return;
   const int64_t begin = region.offset, end = begin + plan.bytes(region);
-  Pieces left;
-  for (const Piece& piece : found->second) {
-    const Piece before{piece.begin, std::min(piece.end, begin), piece.layer};
-    const Piece behind{std::max(piece.begin, end), piece.end, piece.layer};
-    for (const Piece& part : {before, behind}) {
-      if (part.begin < part.end) left.push_back(part);
+  std::vector<Pending> left;
+  for (const Pending& pending : found->second) {
+    const Interval before{pending.bytes.begin, std::min(pending.bytes.end, begin)};
+    const Interval after{std::max(pending.bytes.begin, end), pending.bytes.end};
+    for (const Interval& bytes : {before, after}) {
+      if (!bytes.is_empty()) left.push_back({bytes, pending.layer});
     }
   }
   found->second = std::move(left);
-  if (found->second.empty()) pieces_.erase(found);
+  if (found->second.empty()) pending_.erase(found);
 }
 
 void PendingActivations::add(const Plan& plan, const Region& region, int layer) {
   clear(plan, region);
-  pieces_[region.buffer].push_back({region.offset, region.offset + plan.bytes(region), layer});
+  pending_[region.buffer].push_back({{region.offset, region.offset + plan.bytes(region)}, layer});
 }
 
 void PendingActivations::require_done(const Net& net, const Plan& plan, const Task& task,
                                       const Region& region) const {
-  const Pieces pieces = pieces_in(plan, region);
-  if (pieces.empty()) return;
-  const Layer& missing = net.layers[size_t(pieces.front().layer)];
+  const std::vector<Pending> pending = pending_in(plan, region);
+  if (pending.empty()) return;
+  const Layer& missing = net.layers[size_t(pending.front().layer)];
   throw wrong(plan, task,
-              fmt::format("reads what {} has not been done to: {} did not do it along here, and no "
-                          "task does it",
+              fmt::format("reads memory to which {} was not applied: it is not fused into {} here, "
+                          "and no task applies it",
                           missing.title(), net.layers[size_t(missing.fused_into)].title()));
 }
 
@@ -84,7 +85,7 @@ void PendingActivations::follow_forward(const Net& net, const Plan& plan, const 
   if (layer.fused_into >= 0) {
     if (!lacks_all(plan, use.inputs[0], use.layer)) {
       throw wrong(plan, task,
-                  fmt::format("would do {} a second time: {} has done it along", layer.title(),
+                  fmt::format("would apply {} a second time: it was fused into {}", layer.title(),
                               net.layers[size_t(layer.fused_into)].title()));
     }
     return clear(plan, use.outputs[0]);
@@ -94,12 +95,12 @@ void PendingActivations::follow_forward(const Net& net, const Plan& plan, const 
   }
   const int follower = net.fused_layer(use.layer);
   if (use.activation != TANDEM_ACTIVATION_NONE && use.adds_to_output) {
-    throw wrong(plan, task, "adds to its output and would do an activation along with each part");
+    throw wrong(plan, task, "adds to its output and would apply a fused activation to each part");
   }
   if (use.adds_to_output && follower >= 0 && !lacks_all(plan, use.outputs[0], follower)) {
-    throw wrong(
-        plan, task,
-        fmt::format("adds to what {} has been done to", net.layers[size_t(follower)].title()));
+    throw wrong(plan, task,
+                fmt::format("adds to memory to which {} was applied",
+                            net.layers[size_t(follower)].title()));
   }
   for (const Region& output : use.outputs) {
     if (is_some(output)) clear(plan, output);
@@ -112,28 +113,35 @@ void PendingActivations::follow_forward(const Net& net, const Plan& plan, const 
 void PendingActivations::follow_copy(const Net& net, const Plan& plan, const Task& task,
                                      const CopyWork& copy) {
   for (const CopySegment& segment : copy.segments) {
-    const Pieces pieces = pieces_in(plan, segment.source);
-    if (!pieces.empty() && plan.buffers[size_t(segment.target.buffer)].device < 0) {
+    const std::vector<Pending> moved = pending_in(plan, segment.source);
+    if (!moved.empty() && plan.buffers[size_t(segment.target.buffer)].device < 0) {
       require_done(net, plan, task, segment.source);
     }
     clear(plan, segment.target);
-    for (const Piece& piece : pieces) {
-      const int64_t begin = segment.target.offset + piece.begin - segment.source.offset;
-      add(plan, {segment.target.buffer, begin, piece.end - piece.begin}, piece.layer);
+    for (const Pending& pending : moved) {
+      const int64_t begin = segment.target.offset + pending.bytes.begin - segment.source.offset;
+      add(plan, {segment.target.buffer, begin, pending.bytes.count()}, pending.layer);
     }
   }
 }
 
 void PendingActivations::follow(const Net& net, const Plan& plan, const Task& task) {
-  const auto* work = std::get_if<LayerWork>(&task.work);
-  if (work != nullptr && work->pass == LayerPass::forward) {
-    return follow_forward(net, plan, task, *work);
-  }
-  if (pieces_.empty()) return;
-  if (const auto* copy = std::get_if<CopyWork>(&task.work)) {
-    return follow_copy(net, plan, task, *copy);
-  }
-  for (const Region& region : task.reads) require_done(net, plan, task, region);
+  const auto only_reads = [&] {
+    if (pending_.empty()) return;
+    for (const Region& region : task.reads) require_done(net, plan, task, region);
+  };
+  std::visit(overloaded{
+                 [&](const LayerWork& work) {
+                   work.pass == LayerPass::forward ? follow_forward(net, plan, task, work)
+                                                   : only_reads();
+                 },
+                 [&](const CopyWork& work) {
+                   if (!pending_.empty()) follow_copy(net, plan, task, work);
+                 },
+                 [&](const OneOf<AddWork, MergeWork, NormWork, UpdateWork, CheckWork,
+                                 ConvertWork> auto&) { only_reads(); },
+             },
+             task.work);
 }
 
 }  // namespace tandem

@@ -3,123 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/schedule/plan/buffers.h"
-#include "core/schedule/plan/packing.h"
 
 namespace tandem {
 
-std::vector<Interval> merged(std::vector<Interval> bytes) {
-  constexpr int64_t alignment = 64;
-  std::sort(bytes.begin(), bytes.end(),
-            [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
-  std::vector<Interval> result;
-  for (const Interval& range : bytes) {
-    const bool joins = !result.empty() &&
-                       (result.back().end + alignment - 1) / alignment * alignment >= range.begin;
-    if (joins) {
-      result.back().end = std::max(result.back().end, range.end);
-    } else {
-      result.push_back(range);
-    }
-  }
-  return result;
-}
-
-std::vector<Interval> weight_ranges(const Net& net, const std::vector<int>& weights) {
-  std::vector<Interval> ranges;
-  for (const int weight : weights) ranges.push_back(buffers::bytes_of(net.weights[size_t(weight)]));
-  return merged(std::move(ranges));
-}
-
-Interval all_weights(const Net& net) {
-  return {0, buffers::weight_bytes(net)};
-}
-
-int64_t total_bytes(const std::vector<Interval>& ranges) {
-  int64_t bytes = 0;
-  for (const Interval& range : ranges) bytes += range.count();
-  return bytes;
-}
-
-namespace {
-
-std::vector<Interval> shares(const StrategyInputs& inputs, const std::string& strategy) {
-  const int64_t batch = inputs.net->batch;
-  const int devices = inputs.devices;
-  if (devices < 1) throw error("strategy '{}' on {} devices: at least 1", strategy, devices);
-  if (batch < devices) {
-    throw error(
-        "batch {} is smaller than the {} devices: every device needs at least one row, so use a "
-        "batch of {} or more, or {} devices or fewer",
-        batch, devices, devices, batch);
-  }
-  std::vector<Interval> rows;
-  for (int device = 0; device < devices; ++device) rows.push_back(share(batch, devices, device));
-  return rows;
-}
-
-}  // namespace
-
-PlanBuilder::PlanBuilder(const StrategyInputs& inputs, const std::string& strategy, Purpose purpose)
-    : PlanBuilder(inputs, strategy, purpose, shares(inputs, strategy)) {}
-
-PlanBuilder::PlanBuilder(const StrategyInputs& inputs, const std::string& strategy, Purpose purpose,
-                         const std::vector<Interval>& rows)
-    : inputs_(inputs), purpose_(purpose), scalar_of_tensor_(inputs.net->tensors.size(), -1) {
-  for (size_t device = 0; device < rows.size(); ++device) {
-    shards_.push_back({static_cast<int>(device), rows[device], ""});
-  }
-  find_scalars();
-  find_last_users();
-  plan_.strategy = strategy;
-  plan_.options = inputs_.options;
-  plan_.net = net().name;
-  plan_.devices = devices();
-  plan_.batch = net().batch;
-  if (purpose == Purpose::training) plan_.micro_batches_per_step = inputs_.micro_batches_per_step;
-}
-
-void PlanBuilder::find_scalars() {
-  for (size_t i = 0; i < net().scalars.size(); ++i) {
-    const Scalar& scalar = net().scalars[i];
-    const Tensor& tensor = net().tensors[size_t(scalar.tensor)];
-    if (element_count(tensor.shape) != 1) {
-      throw error("{}: output '{}' is {}; a loss or metric reports a single number",
-                  net().layers[size_t(scalar.layer)].title(), scalar.name, to_string(tensor.shape));
-    }
-    scalar_of_tensor_[size_t(scalar.tensor)] = static_cast<int>(i);
-  }
-}
-
-void PlanBuilder::find_last_users() {
-  last_users_.assign(net().weights.size(), -1);
-  for (size_t i = 0; i < net().layers.size(); ++i) {
-    if (!net().layers[i].wants_backward_weights) continue;
-    for (const int weight : net().layers[i].weights) {
-      last_users_[size_t(weight)] = static_cast<int>(i);
-    }
-  }
-}
-
 Plan PlanBuilder::take() {
-  pack_buffers(plan_, {weight_arrays_.begin(), weight_arrays_.end()});
-  return std::move(plan_);
-}
-
-int PlanBuilder::add_shard(int device, Interval rows, const std::string& name) {
-  shards_.push_back({device, rows, name});
-  return static_cast<int>(shards_.size()) - 1;
+  pack();
+  return std::move(plan());
 }
 
 void PlanBuilder::emit(Task task) {
-  pending_.follow(net(), plan_, task);
-  plan_.tasks.push_back(std::move(task));
+  pending_.follow(net(), plan(), task);
+  plan().tasks.push_back(std::move(task));
 }
 
 std::string PlanBuilder::label(LayerPass pass, int layer, int shard) const {
-  const std::string& name = shards_[size_t(shard)].name;
+  const std::string& name = name_of(shard);
   return fmt::format("{} {} @{}{}", to_string(pass), net().layers[size_t(layer)].name,
                      device_of(shard), name.empty() ? "" : " " + name);
 }
@@ -132,7 +34,7 @@ void PlanBuilder::emit_statistics(int shard, int layer, Stage stage, LayerPass p
 void PlanBuilder::emit_forward(int shard, int layer) {
   if (net().makes_views(layer)) return;
   const Layer& l = net().layers[size_t(layer)];
-  if (l.fused_into >= 0 && !pending_.has(plan_, tensor(shard, l.inputs[0]))) return;
+  if (l.fused_into >= 0 && !pending_.has(plan(), tensor(shard, l.inputs[0]))) return;
   emit_pass(label(LayerPass::forward, layer, shard), Stage::forward,
             {binding(shard, layer), LayerPass::forward, false});
 }
@@ -154,7 +56,7 @@ void PlanBuilder::emit_backward_weights(int shard, int layer, Stage stage) {
   add_own_gradients(shard, layer, stage);
 }
 
-// The first write of a step overwrites, so that nothing has to be cleared.
+// The first write of a micro-batch overwrites, so that nothing has to be cleared.
 bool PlanBuilder::accumulates(int device, int layer) {
   const Layer& l = net().layers[size_t(layer)];
   size_t own = 0, written = 0;
@@ -166,30 +68,18 @@ bool PlanBuilder::accumulates(int device, int layer) {
   }
   if (written != 0 && written != own) {
     throw error(
-        "{}: in this order of its plan some of its shared weights have a gradient already "
-        "and others have not",
+        "{}: in this order of the plan some of its shared weights already have a gradient, others "
+        "do not",
         l.title());
   }
   return written != 0;
-}
-
-// A pass adds to all of its weights' gradients or overwrites all. Where a layer shares only some of
-// its weights, backward from the last user to the first, the shared ones' gradients of all but the
-// last user are made in memory of their own, and added behind the pass.
-bool PlanBuilder::has_own_gradient(int layer, int weight) const {
-  const auto is_first = [this, layer](int w) { return last_users_[size_t(w)] == layer; };
-  const Layer& l = net().layers[size_t(layer)];
-  const bool starts_any = std::any_of(l.weights.begin(), l.weights.end(), [&](int w) {
-    return net().weights[size_t(w)].kind == TANDEM_TRAINED && is_first(w);
-  });
-  return starts_any && !is_first(weight);
 }
 
 void PlanBuilder::add_own_gradients(int shard, int layer, Stage stage) {
   const Layer& l = net().layers[size_t(layer)];
   const int use = binding(shard, layer), device = device_of(shard);
   for (size_t i = 0; i < l.weights.size(); ++i) {
-    const Region own = plan_.bindings[size_t(use)].weight_gradients[i];
+    const Region own = plan().bindings[size_t(use)].weight_gradients[i];
     if (own.buffer < 0 || !has_own_gradient(layer, l.weights[i])) continue;
     const WeightArray& array = net().weights[size_t(l.weights[i])];
     emit_add(fmt::format("add gradient of {} to {} @{}", l.name, array.name, device), stage,
@@ -209,37 +99,28 @@ void append(std::vector<Region>& to, const std::vector<Region>& regions) {
 }  // namespace
 
 void PlanBuilder::emit_pass(const std::string& label, Stage stage, const LayerWork& work) {
-  const PlanBinding& use = plan_.bindings[size_t(work.binding)];
+  const PlanBinding& use = plan().bindings[size_t(work.binding)];
   const Layer& l = net().layers[size_t(use.layer)];
-  Task task;
-  task.label = label;
-  task.stage = stage;
-  task.layer = use.layer;
-  task.streams = {{use.device, StreamKind::compute}};
+  Task task{label, stage, use.layer, {{use.device, StreamKind::compute}}};
   task.work = work;
   // Any kernel may look at the step; declaring it for all costs no wait, since a device's copy
   // stream must wait for the last layer that reads the input anyway.
   append(task.reads, {use.step, use.normaliser});
   append(task.reads, use.weights);
-  const bool is_statistics =
-      work.pass == LayerPass::forward_statistics || work.pass == LayerPass::backward_statistics;
-  const bool is_forward =
-      work.pass == LayerPass::forward || work.pass == LayerPass::forward_statistics;
-  append(task.writes, {{is_forward ? use.scratch : use.backward_scratch, 0, whole_buffer}});
-  append(is_statistics ? task.writes : task.reads,
-         {is_forward ? use.forward_statistics : use.backward_statistics});
+  append(task.writes, {{scratch_of(use, work.pass), 0, whole_buffer}});
+  append(is_statistics(work.pass) ? task.writes : task.reads, {statistics_of(use, work.pass)});
   if (l.has(TANDEM_LOSS) || l.has(TANDEM_METRIC)) append(task.reads, {use.row_labels});
-  if (is_forward) append(task.reads, use.inputs);
+  if (is_forward(work.pass)) append(task.reads, use.inputs);
   if (work.pass == LayerPass::forward) {
     append(task.writes, use.outputs);
     append(task.writes, {{use.saved, 0, whole_buffer}});
     for (size_t i = 0; i < l.weights.size(); ++i) {
       if (net().weights[size_t(l.weights[i])].kind == TANDEM_STATE &&
-          purpose_ == Purpose::training) {
+          purpose() == Purpose::training) {
         append(task.writes, {use.weights[i]});
       }
     }
-  } else if (!is_forward) {
+  } else if (!is_forward(work.pass)) {
     append(task.reads, use.output_gradients);
     append(task.reads, {{use.saved, 0, whole_buffer}});
     if (l.has(TANDEM_BACKWARD_READS_INPUTS)) {
@@ -252,6 +133,199 @@ void PlanBuilder::emit_pass(const std::string& label, Stage stage, const LayerWo
     if (both || work.pass == LayerPass::backward_data) append(task.writes, use.input_gradients);
     if (both || work.pass == LayerPass::backward_weights) append(task.writes, use.weight_gradients);
   }
+  emit(std::move(task));
+}
+
+void PlanBuilder::emit_copy(const std::string& label, Stage stage, int layer,
+                            const std::vector<StreamId>& streams, std::vector<CopySegment> segments,
+                            When when) {
+  Task task{label, stage, layer, streams};
+  for (const CopySegment& segment : segments) {
+    task.reads.push_back(segment.source);
+    task.writes.push_back(segment.target);
+  }
+  task.work = CopyWork{std::move(segments)};
+  task.when = when;
+  emit(std::move(task));
+}
+
+void PlanBuilder::emit_transfer(const std::string& what, Stage stage, int layer, int source,
+                                int target, std::vector<CopySegment> segments, When when,
+                                const TransferStreams& streams) {
+  emit_copy(fmt::format("{} @{}->@{}", what, source, target), stage, layer,
+            {{target, streams.target}, {source, streams.source}}, std::move(segments), when);
+}
+
+void PlanBuilder::emit_rearrangement(const std::string& label, Stage stage, int layer, int device,
+                                     std::vector<CopySegment> segments, std::vector<Region> reads,
+                                     std::vector<Region> writes) {
+  Task task{label, stage, layer, {{device, StreamKind::copy}}};
+  task.reads = std::move(reads);
+  task.writes = std::move(writes);
+  task.work = CopyWork{std::move(segments)};
+  emit(std::move(task));
+}
+
+void PlanBuilder::emit_add(const std::string& label, Stage stage, StreamId stream,
+                           const Region& target, std::vector<Region> sources, When when) {
+  Task task{label, stage, -1, {stream}};
+  task.reads = sources;
+  task.writes = {target};
+  task.work = AddWork{target, std::move(sources)};
+  task.when = when;
+  emit(std::move(task));
+}
+
+void PlanBuilder::emit_norms(const std::string& label, Stage stage, int device,
+                             const std::vector<int>& arrays, StreamKind stream) {
+  if (!inputs().needs_norms) return;
+  Task task{label, stage, -1, {{device, stream}}};
+  for (const Interval& range : weight_ranges(net(), arrays)) {
+    task.reads.push_back(gradients(device, range));
+    task.reads.push_back(weights(device, range));
+  }
+  task.writes = norms(device, arrays);
+  NormWork work;
+  for (const int array : arrays) {
+    const Interval range = buffers::bytes_of(net().weights[size_t(array)]);
+    work.arrays.push_back({array, weights(device, range), gradients(device, range)});
+  }
+  work.norms = {task.writes.front().buffer, 0, whole_buffer};
+  task.work = std::move(work);
+  task.when = When::last_micro_batch;
+  emit(std::move(task));
+}
+
+void PlanBuilder::emit_merge(Stage stage, int layer, LayerPass pass,
+                             const std::vector<int>& members, StreamKind stream) {
+  const int root = members.front();
+  MergeWork work;
+  work.binding = binding(root, layer);
+  work.pass = pass;
+  work.target = statistics(root, layer, pass);
+  for (size_t i = 1; i < members.size(); ++i) {
+    work.sources.push_back(received_statistics(members[i], layer, pass, root));
+  }
+  const std::string& name = net().layers[size_t(layer)].name;
+  Task task{
+      fmt::format("merge {} {} @{}", to_string(pass), name, root), stage, layer, {{root, stream}}};
+  task.reads = work.sources;
+  task.writes = {work.target};
+  task.work = std::move(work);
+  emit(std::move(task));
+}
+
+void PlanBuilder::emit_check(const std::string& label, StreamId stream, int scalar) {
+  const CheckWork work{metric(stream.device, scalar), found_inf(stream.device)};
+  Task task{label, Stage::report, -1, {stream}};
+  task.reads = {work.values};
+  task.writes = {work.found_inf};
+  task.work = work;
+  emit(std::move(task));
+}
+
+std::string PlanBuilder::input_label(const char* what, int shard) const {
+  const std::string& name = name_of(shard);
+  return fmt::format("{} {}{}input @{}", what, name, name.empty() ? "" : " ", device_of(shard));
+}
+
+void PlanBuilder::emit_input(int shard, bool with_data) {
+  const Interval mine = rows(shard);
+  const BatchLayout global = global_layout(), local = batch_layout(mine.count());
+  const int from = buffer({buffers::batch, TANDEM_HOST, BufferKind::external, global.bytes, 1, {}});
+  const int to = input(shard).buffer;
+  // The shard's rows of an array that begins there in the batch.
+  const auto my_rows = [&](int64_t begin, int64_t row_bytes) {
+    return Region{from, begin + mine.begin * row_bytes, mine.count() * row_bytes};
+  };
+  const auto copy_to = [&](int64_t begin, const Region& source) {
+    return CopySegment{source, {to, begin, source.bytes}};
+  };
+  std::vector<CopySegment> segments{
+      copy_to(0, {from, 0, sizeof(tandem_step)}),
+      copy_to(local.label_offset, my_rows(global.label_offset, sizeof(float)))};
+  const Region data = my_rows(global.data_offset, global.sample_bytes);
+  Region pixels;
+  if (with_data && inputs().bytes) {
+    pixels = {buffer(at(shard, buffers::pixels, data.bytes)), 0, data.bytes};
+    segments.push_back({data, pixels});
+  } else if (with_data) {
+    segments.push_back(copy_to(local.data_offset, data));
+  }
+  for (size_t i = 0; with_data && i < global.more.size(); ++i) {
+    const int64_t row_bytes = element_count(global.more[i]) * buffers::float_bytes;
+    segments.push_back(copy_to(local.more_offsets[i], my_rows(global.more_offsets[i], row_bytes)));
+  }
+  emit_copy(input_label("copy", shard), Stage::input, -1, {{device_of(shard), StreamKind::copy}},
+            std::move(segments));
+  if (pixels.buffer < 0) return;
+  emit_conversion(shard, pixels, {to, local.data_offset, mine.count() * local.sample_bytes});
+}
+
+// On the stream that copied them, so that the pixels' memory is free again before the next batch
+// comes.
+void PlanBuilder::emit_conversion(int shard, const Region& pixels, const Region& target) {
+  ConvertWork work{batch_layout(1).sample, pixels, target, *inputs().bytes};
+  work.shape.n = rows(shard).count();
+  Task task{
+      input_label("convert", shard), Stage::input, -1, {{device_of(shard), StreamKind::copy}}};
+  task.reads = {pixels};
+  task.writes = {target};
+  task.work = work;
+  emit(std::move(task));
+}
+
+namespace {
+
+// `whole` holds the range; this is what holds a part of it.
+Region within(const Region& whole, Interval range, Interval part) {
+  if (whole.buffer < 0) return {};
+  return {whole.buffer, whole.offset + part.begin - range.begin, part.count()};
+}
+
+}  // namespace
+
+void PlanBuilder::emit_update(const std::string& label, Stage stage, int device,
+                              const std::vector<int>& arrays, StreamKind stream) {
+  emit_update(label, stage, device, slices_in(net(), arrays, all_weights(net())), stream);
+}
+
+void PlanBuilder::emit_update(const std::string& label, Stage stage, int device,
+                              const std::vector<WeightSlice>& slices, StreamKind stream,
+                              const StateRegion* state) {
+  UpdateWork work;
+  work.step = step(device);
+  work.found_inf = found_inf(device);
+  Task task{label, stage, -1, {{device, stream}}};
+  task.reads = {work.step, work.found_inf};
+  std::vector<int> arrays;
+  for (const WeightSlice& slice : slices) arrays.push_back(slice.weight);
+  for (const Interval& range : ranges_of(net(), slices)) {
+    const StateRegion kept = state != nullptr ? *state : keep_state(device, range);
+    task.reads.push_back(gradients(device, range));
+    task.writes.push_back(weights(device, range));
+    for (int i = 0; i < inputs().solver_states; ++i) {
+      task.writes.push_back(
+          {kept.first.buffer, kept.first.offset + i * kept.stride, range.count()});
+    }
+    for (const WeightSlice& slice : slices) {
+      const Interval mine = range_of(net(), slice);
+      if (!range.contains(mine)) continue;
+      work.arrays.push_back({slice.weight, weights(device, mine), gradients(device, mine),
+                             within(kept.first, range, mine), kept.stride});
+    }
+  }
+  if (inputs().needs_norms) {
+    const std::vector<Region> mine = norms(device, arrays);
+    work.norms = {mine.front().buffer, 0, whole_buffer};
+    if (inputs().clips_gradients) {
+      task.reads.push_back(work.norms);
+    } else {
+      task.reads.insert(task.reads.end(), mine.begin(), mine.end());
+    }
+  }
+  task.when = When::last_micro_batch;
+  task.work = std::move(work);
   emit(std::move(task));
 }
 

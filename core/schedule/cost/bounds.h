@@ -1,16 +1,49 @@
-// What no order of a plan's tasks can pass: a step takes at least as long as its busiest device
-// computes, and as the bytes of its busiest link take. What a measured or simulated step is beyond
-// that, its waits are to blame for.
+// Times that no order of a plan's tasks can beat: what the busiest device computes, what the
+// busiest link carries, and chains of tasks that wait for each other. A measured or simulated step
+// is longer than these because of its waits.
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
 
 #include "core/device/topology.h"
 #include "core/model/net.h"
 #include "core/schedule/cost/cost_table.h"
+#include "core/schedule/cost/step_model.h"
 #include "core/schedule/plan/plan.h"
 
 namespace tandem {
+
+// The copy of a task that copies from one device to another and so occupies a stream of each, the
+// target's first; nullptr for every other task.
+[[nodiscard]] const CopyWork* transfer_of(const Task& task);
+
+// How long given copies keep links busy: every channel of the topology, and both ends of each
+// device, which send and receive one copy after the other.
+class LinkLoads {
+ public:
+  // Without a topology only the ends count, with `bandwidth` each; 0: what a simulated link has.
+  LinkLoads(double bandwidth, const Topology* topology)
+      : bandwidth_(bandwidth > 0 ? bandwidth : timing::default_link_bandwidth),
+        topology_(topology) {}
+
+  // With all transfers of the plan.
+  LinkLoads(const Plan& plan, double bandwidth, const Topology* topology);
+
+  // A copy between two devices. Negative bytes remove one.
+  void add(int source, int target, double bytes);
+  // Seconds, and of what: "hub0 -> hub1", "what @1 receives"; 0 and "" if nothing was added.
+  [[nodiscard]] std::pair<double, std::string> busiest() const;
+  // The sum of the squares of all loads. Where the busiest are equal, the smaller is the more even.
+  [[nodiscard]] double unevenness() const;
+
+ private:
+  double bandwidth_;
+  const Topology* topology_;
+  std::map<int, double> sent_, received_;  // seconds, by device
+  std::map<uint32_t, double> channels_;
+};
 
 struct StepBounds {
   double compute = 0, link = 0;  // seconds of a step
@@ -19,9 +52,22 @@ struct StepBounds {
   [[nodiscard]] double step() const { return compute > link ? compute : link; }
 };
 
-// Of passes by the costs, slower or faster by the topology's speeds, and of the bytes of copies
-// between devices, as LinkLoads counts them.
+// From the costs of passes, with the topology's speeds, and from the bytes of copies between
+// devices, as LinkLoads adds them.
 [[nodiscard]] StepBounds bounds_of(const Net& net, const Plan& plan, const CostTable& costs,
                                    double bandwidth, const Topology* topology = nullptr);
+
+// A device that computes everything between an update and the same update of the next step cannot
+// begin before it has the new weights, nor end later than what must follow.
+struct ChainBound {
+  double seconds = 0;   // of a step; 0: the plan updates nothing
+  int device = 0;       // which computes meanwhile
+  double computes = 0;  // seconds of them in which it computes
+  std::string task;     // the update
+};
+
+// From conflicts in memory only: streams and their order do not count, and copies do not delay each
+// other. The largest over one update of each layer, and over the devices.
+[[nodiscard]] ChainBound chain_bound(const StepModel& model, const Plan& plan);
 
 }  // namespace tandem

@@ -1,11 +1,17 @@
 #include "core/schedule/cost/cost_table.h"
 
 #include <algorithm>
-#include <string>
+#include <cmath>
+#include <fstream>
+#include <string_view>
+#include <utility>
 #include <variant>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/overloaded.h"
 #include "core/base/shape.h"
+#include "core/base/strings.h"
 
 namespace tandem {
 
@@ -18,7 +24,8 @@ std::pair<double, double> pass_work(const tandem_layer_cost& cost, LayerPass pas
       return {cost.forward_flops, cost.forward_bytes};
     case LayerPass::backward_data:
       return {cost.backward_data_flops, cost.backward_data_bytes};
-    // They read what the pass reads: half of its traffic, or two thirds with the output's gradient.
+    // These read what the pass reads, which is half of its traffic, or two thirds of it with the
+    // output's gradient.
     case LayerPass::forward_statistics:
       return {cost.forward_flops / 2, cost.forward_bytes / 2};
     case LayerPass::backward_statistics:
@@ -34,7 +41,7 @@ int64_t sum_of(const Plan& plan, const std::vector<Region>& regions) {
   return bytes;
 }
 
-// Of a copy by its first segment: between a device and the host, or its extended memory.
+// Of a copy, by its first segment: between a device and the host, or its extended memory.
 std::string copy_key(const Plan& plan, const CopyWork& copy) {
   if (copy.segments.empty()) return "input";
   const Buffer& source = plan.buffers[size_t(copy.segments.front().source.buffer)];
@@ -44,14 +51,89 @@ std::string copy_key(const Plan& plan, const CopyWork& copy) {
   return source.device == TANDEM_HOST ? "input" : target.device == TANDEM_HOST ? "results" : "";
 }
 
-// What the pass of a binding does along.
+// What is fused into the pass of a binding.
 int32_t activation_of(const PlanBinding& use, LayerPass pass) {
   return pass == LayerPass::forward ? use.activation : TANDEM_ACTIVATION_NONE;
 }
 
+constexpr const char* title = "# costs of tasks, measured";
+constexpr const char* header = "key,seconds,rows,bytes";
+constexpr const char* example = "conv1 forward,0.061,128,0";
+
+std::string quoted(const std::string& field) {
+  if (field.find_first_of(",\"#") == std::string::npos) return field;
+  std::string result = "\"";
+  for (const char c : field) result += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return result + "\"";
+}
+
+// The fields of a line. A field may be quoted, with quotes inside it doubled. False: an open quote.
+bool split_fields(std::string_view line, std::vector<std::string>& fields) {
+  fields.assign(1, "");
+  bool is_quoted = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    const bool is_quote = line[i] == '"';
+    if (is_quote && is_quoted && i + 1 < line.size() && line[i + 1] == '"') {
+      fields.back() += '"';
+      ++i;
+    } else if (is_quote) {
+      is_quoted = !is_quoted;
+    } else if (line[i] == ',' && !is_quoted) {
+      fields.emplace_back();
+    } else {
+      fields.back() += line[i];
+    }
+  }
+  return !is_quoted;
+}
+
+MeasuredCost parse_cost(const std::vector<std::string>& fields, const Location& where) {
+  MeasuredCost cost;
+  if (!parse_number(fields[1], &cost.seconds) || !std::isfinite(cost.seconds) || cost.seconds < 0) {
+    throw error("{}: '{}' is not a number of seconds (0 or more); a line is as in \"{}\"",
+                to_string(where), fields[1], example);
+  }
+  const auto parse_count = [&](const std::string& text, const char* what, int64_t* value) {
+    if (parse_integer(text, value) && *value >= 0) return;
+    throw error("{}: '{}' is not a number of {} (0 or more); a line is as in \"{}\"",
+                to_string(where), text, what, example);
+  };
+  parse_count(fields[2], "rows", &cost.rows);
+  parse_count(fields[3], "bytes", &cost.bytes);
+  return cost;
+}
+
+// "# net lenet ... precision bfloat16" -> "bfloat16"; "" if the comment ends otherwise.
+std::string precision_of(const std::string& comment) try {
+  constexpr std::string_view key = " precision ";
+  const size_t at = comment.rfind(key);
+  if (at == std::string::npos) return "";
+  return dtype_name(parse_precision(comment.substr(at + key.size())));
+} catch (const Error&) {
+  return "";
+}
+
+void require_precision(const std::string& comment, const std::string& wanted,
+                       const Location& where) {
+  const std::string found = precision_of(comment);
+  if (wanted.empty() || found.empty() || found == wanted) return;
+  throw error(
+      "{}: these costs were measured in {}, not in {}: use --precision {}, or measure them "
+      "again",
+      to_string(where), found, wanted, found);
+}
+
+// No file, or a cost table, which a user may have edited.
+bool may_replace(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  if (!file || !std::getline(file, line)) return true;
+  return line == title || line == header;
+}
+
 }  // namespace
 
-// What was measured in one precision is not taken for another.
+// A cost measured in one precision is not used for another.
 std::string pass_key(const Net& net, int index, LayerPass pass, int32_t activation) {
   const Layer& layer = net.layers[size_t(index)];
   std::string key = layer.name + " " + to_string(pass);
@@ -75,29 +157,35 @@ bool rearranges(const Plan& plan, const CopyWork& copy) {
 }
 
 std::string cost_key(const Net& net, const Plan& plan, const Task& task) {
-  if (const auto* work = std::get_if<LayerWork>(&task.work)) {
-    const PlanBinding& use = plan.bindings[size_t(work->binding)];
-    return pass_key(net, use.layer, work->pass, activation_of(use, work->pass));
-  }
-  if (const auto* copy = std::get_if<CopyWork>(&task.work)) {
-    return copy_key(plan, *copy);
-  }
-  if (std::holds_alternative<AddWork>(task.work)) return "add";
-  if (std::holds_alternative<MergeWork>(task.work)) return "merge";
-  if (std::holds_alternative<NormWork>(task.work)) return "norms";
-  if (std::holds_alternative<UpdateWork>(task.work)) return "update";
-  if (std::holds_alternative<ConvertWork>(task.work)) return "convert";
-  return "check";
+  return std::visit(overloaded{
+                        [&](const LayerWork& work) {
+                          const PlanBinding& use = plan.bindings[size_t(work.binding)];
+                          return pass_key(net, use.layer, work.pass, activation_of(use, work.pass));
+                        },
+                        [&](const CopyWork& work) { return copy_key(plan, work); },
+                        [](const AddWork&) { return std::string("add"); },
+                        [](const MergeWork&) { return std::string("merge"); },
+                        [](const NormWork&) { return std::string("norms"); },
+                        [](const UpdateWork&) { return std::string("update"); },
+                        [](const CheckWork&) { return std::string("check"); },
+                        [](const ConvertWork&) { return std::string("convert"); },
+                    },
+                    task.work);
 }
 
 int64_t cost_bytes(const Plan& plan, const Task& task) {
-  if (std::holds_alternative<LayerWork>(task.work)) return 0;
   const int64_t written = sum_of(plan, task.writes);
-  if (const auto* copy = std::get_if<CopyWork>(&task.work)) {
-    return rearranges(plan, *copy) ? 2 * written : written;
-  }
-  const bool overwrites = std::holds_alternative<ConvertWork>(task.work);
-  return sum_of(plan, task.reads) + (overwrites ? 1 : 2) * written;
+  return std::visit(
+      overloaded{
+          [](const LayerWork&) { return int64_t{0}; },
+          [&](const CopyWork& work) { return rearranges(plan, work) ? 2 * written : written; },
+          // What these change is read before it is written.
+          [&](const OneOf<AddWork, MergeWork, NormWork, UpdateWork, CheckWork> auto&) {
+            return sum_of(plan, task.reads) + 2 * written;
+          },
+          [&](const ConvertWork&) { return sum_of(plan, task.reads) + written; },
+      },
+      task.work);
 }
 
 const MeasuredCost* CostTable::find_pass(const Net& net, int layer, LayerPass pass,
@@ -136,7 +224,8 @@ double CostTable::use_seconds(const Net& net, int layer, LayerPass pass, int64_t
   }
   const auto [flops, bytes] = pass_work(net.cost(layer, rows), pass);
   // Types say the bytes of float32 tensors.
-  const double width = static_cast<double>(dtype_bytes(net.layers[size_t(layer)].dtype)) / 4;
+  const double width = static_cast<double>(dtype_bytes(net.layers[size_t(layer)].dtype)) /
+                       static_cast<double>(dtype_bytes(TANDEM_FLOAT32));
   return std::max(flops / roofline_.flops, bytes * width / roofline_.bandwidth);
 }
 
@@ -183,6 +272,60 @@ bool CostTable::is_measured(const Net& net, const Plan& plan, const Task& task) 
   };
   return (!l.wants_backward_data || has(LayerPass::backward_data)) &&
          (!l.wants_backward_weights || has(LayerPass::backward_weights));
+}
+
+void CostTable::write(const std::filesystem::path& path,
+                      const std::vector<std::string>& comments) const {
+  if (!may_replace(path)) {
+    throw error("costs file '{}' exists and is another kind of file: choose another name",
+                path.string());
+  }
+  std::string text = fmt::format("{}\n", title);
+  for (const std::string& comment : comments) text += fmt::format("# {}\n", comment);
+  text += fmt::format("{}\n", header);
+  for (const auto& [key, cost] : measured_) {
+    text += fmt::format("{},{},{},{}\n", quoted(key), cost.seconds, cost.rows, cost.bytes);
+  }
+  write_text_file(path, text);
+}
+
+CostTable CostTable::read(const std::filesystem::path& path, const Roofline& roofline,
+                          const std::string& precision) {
+  std::ifstream file(path);
+  if (!file) {
+    throw error("costs file '{}' cannot be read; `tandem profile --costs FILE` writes one",
+                path.string());
+  }
+  CostTable table(roofline);
+  Location where{path.string(), 0, 0};
+  bool has_header = false;
+  std::vector<std::string> fields;
+  for (std::string line; std::getline(file, line);) {
+    ++where.line;
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (line.starts_with('#')) require_precision(line, precision, where);
+    if (line.empty() || line.front() == '#') continue;
+    if (!has_header) {
+      if (line != header) {
+        throw error("{}: expected the header \"{}\", found \"{}\"", to_string(where), header, line);
+      }
+      has_header = true;
+      continue;
+    }
+    if (!split_fields(line, fields) || fields.size() != 4 || fields[0].empty()) {
+      throw error("{}: expected the 4 fields \"{}\", as in \"{}\", found \"{}\"", to_string(where),
+                  header, example, line);
+    }
+    const MeasuredCost cost = parse_cost(fields, where);
+    if (table.find(fields[0]) != nullptr) {
+      throw error("{}: '{}' occurs twice; each key has one line", to_string(where), fields[0]);
+    }
+    table.set(fields[0], cost);
+  }
+  if (!has_header) {
+    throw error("{}: no header line \"{}\"; is it a costs file?", path.string(), header);
+  }
+  return table;
 }
 
 }  // namespace tandem

@@ -1,6 +1,6 @@
-// What each task of a plan takes: a table measured by `tandem profile --costs`, and a roofline for
-// what was never measured. Prices come with their source, so that a prediction can say where it
-// comes from.
+// The seconds of each task of a plan: from a table that `tandem profile --costs` measured, or from
+// a roofline for a task that was never measured. is_measured() tells which, so that a prediction
+// can name its sources.
 #pragma once
 
 #include <filesystem>
@@ -15,8 +15,8 @@ namespace tandem {
 
 struct MeasuredCost {
   double seconds = 0;
-  int64_t rows = 0;  // of the batch, when measured; layer passes scale with rows, others with bytes
-  int64_t bytes = 0;
+  // Of the measured task. A layer's pass scales with the rows of its batch, other tasks with bytes.
+  int64_t rows = 0, bytes = 0;
 };
 
 struct Roofline {
@@ -29,57 +29,58 @@ class CostTable {
   CostTable() = default;
   explicit CostTable(const Roofline& roofline) : roofline_(roofline) {}
 
-  // key: "<layer> forward", "<layer> backward_data", ..., behind them the outputs' dtype if it is
-  // not float32, or "tf32" where a layer with weights may use it; "<layer> forward+relu" where its
-  // kernel does an activation along;
-  // "add", "merge", "norms", "update", "check", "input", "convert", "rearrange" (see cost_key()).
+  // The key is one of cost_key(): "<layer> forward", "<layer> backward_data", ...; "<layer>
+  // forward+relu" with a fused activation; followed by the outputs' dtype if it is not float32, or
+  // by "tf32" if a layer with weights may use it. Or it is "add", "merge", "norms", "update",
+  // "check", "input", "convert", "rearrange".
   void set(const std::string& key, const MeasuredCost& cost) { measured_[key] = cost; }
   [[nodiscard]] const MeasuredCost* find(const std::string& key) const;
-  // Of a pass that does this activation along. A kernel takes about as long with one as without, so
-  // where only the other was measured it stands in: slices do nothing along, and nets for other
-  // kinds of devices have other kernels.
+  // Of a pass with this activation fused into it. A kernel takes about as long with an activation
+  // as without, so if only the other was measured, that one is returned: slices fuse nothing, and
+  // kernels of other kinds of devices may fuse less.
   [[nodiscard]] const MeasuredCost* find_pass(const Net& net, int layer, LayerPass pass,
                                               int32_t activation) const;
   [[nodiscard]] bool empty() const { return measured_.empty(); }
 
   // Seconds of a task (a copy between devices: 0; links price it).
   [[nodiscard]] double seconds(const Net& net, const Plan& plan, const Task& task) const;
-  // False if the roofline has to stand in for what was never measured.
+  // False if seconds() uses the roofline for it.
   [[nodiscard]] bool is_measured(const Net& net, const Plan& plan, const Task& task) const;
-  // What seconds() is made of: a pass of a layer over `rows` rows; work that moves bytes ("add",
-  // "norms", "update", "check", "input", "results"; see cost_bytes()). Forward is as the net has
-  // it: with what the kernel does along, 0 where another layer's does it.
+  // What seconds() is made of: the pass of a layer over `rows` rows, and work that moves bytes
+  // ("add", "norms", "update", "check", "input", "results"; see cost_bytes()). The forward pass
+  // includes the activation that is fused into it; that of a fused layer is 0.
   [[nodiscard]] double pass_seconds(const Net& net, int layer, LayerPass pass, int64_t rows) const;
   // Of a statistics pass; 0 for a layer without.
   [[nodiscard]] double statistics_seconds(const Net& net, int layer, LayerPass pass,
                                           int64_t rows) const;
   [[nodiscard]] double moving_seconds(const std::string& key, int64_t bytes) const;
 
-  // CSV with a header line: key,seconds,rows,bytes and comment lines "# ..." that say net, devices,
-  // machine, precision. Errors name file and line. Writing replaces a file of that kind at once or
-  // not at all, and no other kind of file. Reading refuses a table whose comments end on another
-  // precision than this one ("": any is read).
+  // CSV with the header line key,seconds,rows,bytes and comment lines "# ..." for net, devices,
+  // machine and precision. Errors name file and line. write() replaces an existing cost table
+  // atomically, and refuses to replace any other file. read() refuses a table whose comments name
+  // another precision than this one ("": any).
   void write(const std::filesystem::path& path, const std::vector<std::string>& comments) const;
   [[nodiscard]] static CostTable read(const std::filesystem::path& path, const Roofline& roofline,
                                       const std::string& precision = "");
 
-  Roofline roofline_;
+  [[nodiscard]] const Roofline& roofline() const { return roofline_; }
 
  private:
   [[nodiscard]] double use_seconds(const Net& net, int layer, LayerPass pass, int64_t rows,
                                    int32_t activation) const;
 
+  Roofline roofline_;
   std::map<std::string, MeasuredCost> measured_;
 };
 
-// Whether a copy puts many pieces in another order within a device.
+// Whether a copy moves several segments within one device, to put them in another order.
 [[nodiscard]] bool rearranges(const Plan& plan, const CopyWork& copy);
-// Of a pass of a layer that does this activation along (TANDEM_ACTIVATION_NONE: none).
+// Of a layer's pass with this activation fused into it (TANDEM_ACTIVATION_NONE: none).
 [[nodiscard]] std::string pass_key(const Net& net, int layer, LayerPass pass, int32_t activation);
-// "" for a copy between devices, and for one piece within a device.
+// "" for a copy between devices, and for a copy of one segment within a device.
 [[nodiscard]] std::string cost_key(const Net& net, const Plan& plan, const Task& task);
-// The memory traffic of a task, by which measured costs scale: what it reads, and what it writes
-// (twice where it is read first); of a copy the bytes copied. 0 for layer passes.
+// The memory traffic of a task, with which measured costs scale: the bytes that it reads, and those
+// that it writes (twice if it reads them first); of a copy the bytes copied. 0 for a layer's pass.
 [[nodiscard]] int64_t cost_bytes(const Plan& plan, const Task& task);
 
 }  // namespace tandem

@@ -10,22 +10,12 @@ namespace tandem {
 
 namespace {
 
-// What follows a task directly, so many steps later.
+// The tasks that wait for a task directly, so many steps later.
 using Followers = std::vector<std::vector<Dependency>>;
 
-Followers followers_by_memory(const StepModel& model) {
-  Followers result(model.tasks().size());
-  for (size_t task = 0; task < result.size(); ++task) {
-    for (const Dependency& wait : model.tasks()[task].before) {
-      result[size_t(wait.task)].push_back({static_cast<int>(task), wait.micro_batches_back});
-    }
-  }
-  return result;
-}
-
-// By task: the seconds from its begin to the end of a few steps, on the longest way through what
-// needs it and, but for copies, what comes behind it on its stream: who takes the links when is
-// what is looked for. `copies`: how much longer than alone those take.
+// By task: the seconds from its begin to the end of a few steps, on the longest chain of tasks that
+// wait for it or, except copies, follow it on its stream. The order of copies is what the search is
+// for; `copies` is how much longer than alone these take.
 std::vector<double> needs(const StepModel& model, Followers followers,
                           const std::vector<int>& order, double copies) {
   constexpr size_t steps = 4;
@@ -63,8 +53,8 @@ std::vector<double> needs(const StepModel& model, Followers followers,
   return tails;
 }
 
-// Plays some steps in which a stream that is free takes, of the tasks of its step that could begin,
-// the one with the greatest need.
+// Simulates some steps in which a stream that is free takes, of the tasks of its step that can
+// begin, the one with the greatest need.
 class Dispatching {
  public:
   Dispatching(const StepModel& model, const Followers& before, const Followers& followers,
@@ -97,7 +87,7 @@ class Dispatching {
   }
 
   // The order in which the tasks of a step under way begin.
-  const std::vector<int>& play() {
+  const std::vector<int>& run() {
     ends_.assign(count_, 0);
     begin_what_can();
     while (!events_.empty()) {
@@ -111,13 +101,13 @@ class Dispatching {
     }
     return order_;
   }
-  // When each of them was done.
+  // By task: when it was done.
   [[nodiscard]] const std::vector<double>& ends() const { return ends_; }
 
  private:
   static constexpr size_t steps = 4, taken = 2, waking = ~size_t{0};
   using Ready = std::tuple<size_t, double, size_t>;  // step, -need, node
-  using Event = std::pair<double, size_t>;           // time, node that is done then
+  using Event = std::pair<double, size_t>;           // time, the node that is then done
 
   void make_ready(size_t node) { ready_.emplace(node / count_, -needs_[node % count_], node); }
   // Its streams are free, and done with the steps before.
@@ -128,9 +118,9 @@ class Dispatching {
              stream_step_[size_t(stream)] == node / count_;
     });
   }
-  // A copy whose other end is free soon (`patience`: within how many of its times) keeps the end
-  // that is free now: else two pairs of devices whose copies end at different times would never
-  // change partners.
+  // A copy whose other end will be free soon (within `patience` times its seconds) holds the end
+  // that is free now. Otherwise two pairs of devices whose copies end at different times would
+  // never change partners.
   void hold_streams(size_t node) {
     const StepModel::PricedTask& task = model_.tasks()[node % count_];
     if (!task.takes_links()) return;
@@ -159,7 +149,7 @@ class Dispatching {
       begin(node);
     }
   }
-  // A copy that would only queue behind others leaves its streams to what may come meanwhile.
+  // A copy that would only queue for a link leaves its streams to other tasks meanwhile.
   bool has_link(size_t node) {
     const StepModel::PricedTask& task = model_.tasks()[node % count_];
     if (!task.takes_links()) return true;
@@ -205,7 +195,7 @@ class Dispatching {
   const std::vector<double>& needs_;
   double patience_;
   size_t count_;
-  LinkClock links_;
+  timing::Links links_;
   std::vector<int> missing_;  // by node: a task of a step
   std::vector<bool> stream_free_;
   std::vector<double> stream_until_;
@@ -222,7 +212,7 @@ class Dispatching {
 }  // namespace
 
 OrderedStep list_schedule(const StepModel& model, int attempts, double bound) {
-  const Followers followers = followers_by_memory(model);
+  const Followers followers = model.followers();
   Followers before;
   for (const StepModel::PricedTask& task : model.tasks()) before.push_back(task.before);
   OrderedStep best{model.given_order(), {}};
@@ -230,14 +220,14 @@ OrderedStep list_schedule(const StepModel& model, int attempts, double bound) {
   const std::vector<int> given = best.order;
   const auto attempt = [&](const std::vector<double>& need, double patience) {
     Dispatching forward(model, before, followers, need, patience);
-    const std::vector<int>& order = forward.play();
+    const std::vector<int>& order = forward.run();
     StepTimes times = model.in_order(order);
     if (times.step_seconds < best.times.step_seconds) best = {order, std::move(times)};
     return forward.ends();
   };
   constexpr double patiences[] = {0.5, 1, 2}, longer[] = {2, 1, 0, 0.5, 3, 5};
-  constexpr double near = 1.005;  // what is left to gain is not worth looking for
-  constexpr int refined = 2;      // times: what is needed last when all is done as late as can be
+  constexpr double near = 1.005;  // of the bound: the rest is not worth a search
+  constexpr int refined = 2;      // times: needs found again, from a schedule made backwards
   for (const double copies : longer) {
     for (const double patience : patiences) {
       if (attempts <= 0 || best.times.step_seconds < near * bound) return best;
@@ -245,7 +235,7 @@ OrderedStep list_schedule(const StepModel& model, int attempts, double bound) {
       --attempts;
       for (int i = 0; i < refined && attempts > 0; ++i, --attempts) {
         Dispatching backward(model, followers, before, ends, patience);
-        backward.play();
+        backward.run();
         ends = attempt(backward.ends(), patience);
       }
     }

@@ -1,6 +1,6 @@
-// The order of a plan's tasks on their streams, chosen by the costs: whatever is free takes what
-// makes the following steps late soonest. Tasks that touch the same memory, one of them writing,
-// keep their order, so no sum changes and no bit.
+// List scheduling of a plan's tasks by the costs: a stream that is free takes the task with the
+// longest chain of work after it. Tasks that access the same memory, one of them writing, keep
+// their order, so that results keep their bits.
 #pragma once
 
 #include "core/schedule/cost/step_model.h"
@@ -12,12 +12,12 @@ struct OrderedStep {
   StepTimes times;
 };
 
-// The best of so many attempts, and never worse than the plan's own order. It looks no further when
-// the step is within half a percent of `bound`, which no order can pass.
+// The best order of so many attempts, and never worse than the plan's own. Stops once the step is
+// within half a percent of `bound`, which no order can beat.
 [[nodiscard]] OrderedStep list_schedule(const StepModel& model, int attempts = 30,
                                         double bound = 0);
 
-// The plan with its tasks in this order. Its waits are to be derived anew.
+// Puts the plan's tasks in this order. Its waits must then be derived again.
 void reorder(Plan& plan, const std::vector<int>& order);
 
 }  // namespace tandem

@@ -1,10 +1,8 @@
 #include "core/schedule/cost/step_model.h"
 
 #include <algorithm>
-#include <functional>
+#include <limits>
 #include <numeric>
-#include <queue>
-#include <tuple>
 
 #include "core/schedule/plan/ordering.h"
 
@@ -12,141 +10,18 @@ namespace tandem {
 
 namespace {
 
-// As the backend `sim` takes them to be.
-constexpr double memory_bandwidth = 60e9, host_bandwidth = 12e9;
-
-// Several steps of a StepModel with a fixed order on each stream.
-class Playing {
- public:
-  Playing(const StepModel& model, const std::vector<int>& order, int steps)
-      : model_(model), count_(model.tasks().size()), steps_(size_t(steps)), links_(model.links()) {
-    followers_.resize(count_);
-    waits_.assign(count_, std::vector<int>(steps_, 0));
-    connect(order);
-    const size_t nodes = count_ * steps_;
-    missing_.resize(nodes);
-    ready_.assign(nodes, 0);
-    next_copy_.assign(nodes, 0);
-    times_.resize(nodes);
-    unfinished_.assign(steps_, count_);
-    step_end_.assign(steps_, 0);
-  }
-
-  const std::vector<TaskTime>& play() {
-    for (size_t step = 0; step < steps_; ++step) {
-      for (size_t task = 0; task < count_; ++task) {
-        // The host issues a step when that two before it is done.
-        missing_[step * count_ + task] = waits_[task][step] + (step >= 2 ? 1 : 0);
-      }
-    }
-    for (size_t node = 0; node < missing_.size(); ++node) {
-      if (missing_[node] == 0) runnable_.push_back(node);
-    }
-    for (;;) {
-      while (!runnable_.empty()) {
-        const size_t node = runnable_.back();
-        runnable_.pop_back();
-        begin(node);
-      }
-      if (copies_.empty()) break;
-      const size_t node = std::get<2>(copies_.top());
-      copies_.pop();
-      serve(node);
-    }
-    return times_;
-  }
-
-  [[nodiscard]] double end_of(size_t step) const { return step_end_[step]; }
-
- private:
-  using ReadyCopy = std::tuple<double, int, size_t>;  // ready, stream, node
-
-  void follow(int earlier, int later, int steps) {
-    followers_[size_t(earlier)].push_back({later, steps});
-    for (size_t step = size_t(steps); step < steps_; ++step) ++waits_[size_t(later)][step];
-  }
-  void connect(const std::vector<int>& order) {
-    std::vector<int> last(size_t(model_.streams()), -1), first(last);
-    for (const int task : order) {
-      for (const int stream : model_.tasks()[size_t(task)].streams) {
-        if (last[size_t(stream)] < 0) {
-          first[size_t(stream)] = task;
-        } else {
-          follow(last[size_t(stream)], task, 0);
-        }
-        last[size_t(stream)] = task;
-      }
-    }
-    for (size_t stream = 0; stream < last.size(); ++stream) {
-      if (last[stream] >= 0) follow(last[stream], first[stream], 1);
-    }
-    for (size_t task = 0; task < count_; ++task) {
-      for (const Dependency& wait : model_.tasks()[task].before) {
-        follow(wait.task, static_cast<int>(task), wait.micro_batches_back);
-      }
-    }
-  }
-
-  void begin(size_t node) {
-    const StepModel::PricedTask& task = model_.tasks()[node % count_];
-    times_[node].start = ready_[node];
-    if (task.copies.empty()) {
-      finish(node, ready_[node] + task.seconds);
-    } else {
-      copies_.emplace(ready_[node], task.streams[0], node);
-    }
-  }
-  void serve(size_t node) {
-    const StepModel::PricedTask& task = model_.tasks()[node % count_];
-    const int64_t bytes = task.copies[next_copy_[node]++];
-    double& now = ready_[node];
-    if (task.takes_links()) {
-      now = links_.reserve(task.source, task.target, bytes, now);
-    } else if (task.source == task.target) {
-      now += 2 * static_cast<double>(bytes) / memory_bandwidth;
-    } else {
-      double& free = host_free_[{task.source, task.target}];
-      now = free = std::max(now, free) + static_cast<double>(bytes) / host_bandwidth;
-    }
-    if (next_copy_[node] < task.copies.size()) {
-      copies_.emplace(now, task.streams[0], node);
-    } else {
-      finish(node, now);
-    }
-  }
-  void finish(size_t node, double end) {
-    times_[node].end = end;
-    const size_t step = node / count_;
-    for (const Dependency& follower : followers_[node % count_]) {
-      const size_t at = step + size_t(follower.micro_batches_back);
-      if (at < steps_) arrive(at * count_ + size_t(follower.task), end);
-    }
-    step_end_[step] = std::max(step_end_[step], end);
-    if (--unfinished_[step] > 0 || step + 2 >= steps_) return;
-    for (size_t task = 0; task < count_; ++task) {
-      arrive((step + 2) * count_ + task, step_end_[step]);
-    }
-  }
-  void arrive(size_t node, double time) {
-    ready_[node] = std::max(ready_[node], time);
-    if (--missing_[node] == 0) runnable_.push_back(node);
-  }
-
-  const StepModel& model_;
-  size_t count_, steps_;
-  LinkClock links_;
-  std::map<std::pair<int, int>, double> host_free_;
-  std::vector<std::vector<Dependency>> followers_;  // of each task, so many steps later
-  std::vector<std::vector<int>> waits_;             // of each task in each step: how many
-  std::vector<int> missing_;                        // by node: a task of a step
-  std::vector<double> ready_;
-  std::vector<size_t> next_copy_;
-  std::vector<TaskTime> times_;
-  std::vector<size_t> unfinished_;
-  std::vector<double> step_end_;
-  std::vector<size_t> runnable_;
-  std::priority_queue<ReadyCopy, std::vector<ReadyCopy>, std::greater<>> copies_;
-};
+// As the backend `sim` is opened.
+timing::Links simulated_links(int devices, const LinkSpec& link, const Topology* topology) {
+  tandem_machine_options options{};
+  options.device_count = devices;
+  options.link_bandwidth = link.bandwidth;
+  options.link_latency = link.latency;
+  if (topology == nullptr) return {options, timing::default_link_bandwidth};
+  const TopologyTable table(*topology);
+  const tandem_topology raw = table.raw();
+  options.topology = &raw;
+  return {options, timing::default_link_bandwidth};
+}
 
 }  // namespace
 
@@ -154,14 +29,13 @@ StepModel::StepModel(const Net& net, const Plan& plan, const CostTable& costs, c
                      const Topology* topology)
     : tasks_(plan.tasks.size()),
       streams_(plan.devices * stream_kinds),
-      link_(link),
-      topology_(topology) {
-  price(net, plan, costs);
+      links_(simulated_links(plan.devices, link, topology)) {
+  price(net, plan, costs, topology);
   find_conflicts(plan);
 }
 
-void StepModel::price(const Net& net, const Plan& plan, const CostTable& costs) {
-  const LinkClock links(link_, topology_);
+void StepModel::price(const Net& net, const Plan& plan, const CostTable& costs,
+                      const Topology* topology) {
   const auto device = [&](const Region& region) {
     const Buffer& buffer = plan.buffers[size_t(region.buffer)];
     return buffer.is_extended ? TANDEM_HOST : buffer.device;
@@ -175,7 +49,7 @@ void StepModel::price(const Net& net, const Plan& plan, const CostTable& costs) 
     const auto* copy = std::get_if<CopyWork>(&task.work);
     if (copy == nullptr || rearranges(plan, *copy)) {
       const auto on = size_t(task.streams[0].device);
-      priced.seconds = costs.seconds(net, plan, task) / (topology_ ? topology_->speeds[on] : 1);
+      priced.seconds = costs.seconds(net, plan, task) / (topology ? topology->speeds[on] : 1);
       continue;
     }
     for (const CopySegment& segment : copy->segments) {
@@ -184,11 +58,7 @@ void StepModel::price(const Net& net, const Plan& plan, const CostTable& costs) 
       priced.source = device(segment.source);
       priced.target = device(segment.target);
       priced.copies.push_back(bytes);
-      const auto count = static_cast<double>(bytes);
-      priced.seconds += priced.takes_links()
-                            ? links.seconds_alone(priced.source, priced.target, bytes)
-                        : priced.source == priced.target ? 2 * count / memory_bandwidth
-                                                         : count / host_bandwidth;
+      priced.seconds += timing::copy_seconds(links_, priced.source, priced.target, bytes);
     }
   }
 }
@@ -217,24 +87,72 @@ void StepModel::find_conflicts(const Plan& plan) {
   }
 }
 
+std::vector<std::vector<Dependency>> StepModel::followers() const {
+  std::vector<std::vector<Dependency>> result(tasks_.size());
+  for (size_t task = 0; task < result.size(); ++task) {
+    for (const Dependency& wait : tasks_[task].before) {
+      result[size_t(wait.task)].push_back({static_cast<int>(task), wait.micro_batches_back});
+    }
+  }
+  return result;
+}
+
 std::vector<int> StepModel::given_order() const {
   std::vector<int> order(tasks_.size());
   std::iota(order.begin(), order.end(), 0);
   return order;
 }
 
+// Issues steps as the executor does, which is at most two steps ahead of the devices.
 StepTimes StepModel::in_order(const std::vector<int>& order) const {
   constexpr size_t steps = 7, first = 3;
-  Playing playing(*this, order, steps);
-  const std::vector<TaskTime>& times = playing.play();
+  const size_t count = tasks_.size();
+  timing::Simulation simulation(links_);
+  std::vector<timing::Operation> operations(count * steps), ends(steps);
+  std::vector<timing::Operation*> last(size_t(streams_), nullptr);
+  double issued_at = 0;
+  const auto issue = [&](size_t step, size_t task) {
+    const PricedTask& priced = tasks_[task];
+    timing::Operation& operation = operations[step * count + task];
+    operation.stream = static_cast<uint32_t>(priced.streams[0]);
+    operation.source = priced.source;
+    operation.target = priced.target;
+    operation.copies = priced.copies;
+    operation.seconds = priced.copies.empty() ? priced.seconds : 0;
+    operation.begin = issued_at;
+    for (const int stream : priced.streams) {
+      timing::Operation*& before = last[size_t(stream)];
+      if (before != nullptr) timing::Simulation::follow(operation, *before);
+      before = &operation;
+    }
+    for (const Dependency& wait : priced.before) {
+      if (size_t(wait.micro_batches_back) > step) continue;
+      const size_t earlier = (step - size_t(wait.micro_batches_back)) * count + size_t(wait.task);
+      timing::Simulation::follow(operation, operations[earlier]);
+    }
+    timing::Simulation::follow(ends[step], operation);
+    simulation.issue(operation);
+  };
+  for (size_t step = 0; step < steps; ++step) {
+    if (step >= 2) {
+      simulation.run([&] { return ends[step - 2].is_done; });
+      issued_at = ends[step - 2].end;
+    }
+    for (const int task : order) issue(step, size_t(task));
+    simulation.issue(ends[step]);
+  }
+  simulation.run([&] { return ends.back().is_done; });
   StepTimes result;
   result.step_seconds =
-      (playing.end_of(steps - 1) - playing.end_of(first)) / static_cast<double>(steps - 1 - first);
-  const auto begin = times.begin() + static_cast<int64_t>(first * tasks_.size());
-  result.tasks.assign(begin, begin + static_cast<int64_t>(tasks_.size()));
-  double from = result.tasks.empty() ? 0 : result.tasks.front().start;
-  for (const TaskTime& time : result.tasks) from = std::min(from, time.start);
-  for (TaskTime& time : result.tasks) time = {time.start - from, time.end - from};
+      (ends.back().end - ends[first].end) / static_cast<double>(steps - 1 - first);
+  double from = std::numeric_limits<double>::infinity();
+  for (size_t task = 0; task < count; ++task) {
+    from = std::min(from, operations[first * count + task].begin);
+  }
+  for (size_t task = 0; task < count; ++task) {
+    const timing::Operation& operation = operations[first * count + task];
+    result.tasks.push_back({operation.begin - from, operation.end - from});
+  }
   return result;
 }
 

@@ -1,6 +1,6 @@
-// A plan's steps in virtual time, before anything is opened: what each task takes, what must come
-// before it by the memory that both touch, and the times that an order of the tasks gives. With the
-// order of the plan they are those of the backend `sim`.
+// A plan's steps in virtual time, without a machine: the seconds of each task, the tasks that must
+// precede it because both access the same memory, and the times that an order of the tasks gives.
+// With the plan's own order these are the times of a simulated machine (plugins/simulation.h).
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 #include "core/device/machine.h"
 #include "core/model/net.h"
 #include "core/schedule/cost/cost_table.h"
-#include "core/schedule/cost/link_clock.h"
 #include "core/schedule/plan/plan.h"
+#include "plugins/simulation.h"
 
 namespace tandem {
 
@@ -19,21 +19,21 @@ struct TaskTime {
 };
 
 struct StepTimes {
-  double step_seconds = 0;      // from the end of a step to that of the next
-  std::vector<TaskTime> tasks;  // of a step with others under way; seconds after its first begins
+  double step_seconds = 0;      // from the end of a step to the end of the next
+  std::vector<TaskTime> tasks;  // of a step among others; seconds after its first task begins
 };
 
 class StepModel {
  public:
   struct PricedTask {
-    std::vector<int> streams;      // numbers, see stream_of()
-    double seconds = 0;            // alone
+    std::vector<int> streams;      // device * stream_kinds + kind
+    double seconds = 0;            // alone, with all its copies
     int source = -1, target = -1;  // of copies: devices, TANDEM_HOST for the host
     std::vector<int64_t> copies;   // bytes, one after the other
-    // What touches the same memory, one of them writing, on whatever streams.
+    // Tasks that access the same memory, one of the two writing, on any stream.
     std::vector<Dependency> before;
     [[nodiscard]] bool takes_links() const {
-      return !copies.empty() && source >= 0 && target >= 0 && source != target;
+      return !copies.empty() && timing::uses_links(source, target);
     }
   };
 
@@ -44,21 +44,25 @@ class StepModel {
   [[nodiscard]] const std::vector<PricedTask>& tasks() const { return tasks_; }
   [[nodiscard]] int streams() const { return streams_; }
   [[nodiscard]] StreamKind kind_of(int stream) const { return StreamKind(stream % stream_kinds); }
-  [[nodiscard]] LinkClock links() const { return LinkClock(link_, topology_); }
+  // Without any reservation.
+  [[nodiscard]] const timing::Links& links() const { return links_; }
+
+  // By task, the tasks that wait for it: the inverse of PricedTask::before.
+  [[nodiscard]] std::vector<std::vector<Dependency>> followers() const;
 
   // The order of the tasks as they stand.
   [[nodiscard]] std::vector<int> given_order() const;
-  // Every stream takes its tasks in this order, in which none stands before one that it needs.
+  // Every stream takes its tasks in this order, in which each task comes after those of its step
+  // that it waits for.
   [[nodiscard]] StepTimes in_order(const std::vector<int>& order) const;
 
  private:
-  void price(const Net& net, const Plan& plan, const CostTable& costs);
+  void price(const Net& net, const Plan& plan, const CostTable& costs, const Topology* topology);
   void find_conflicts(const Plan& plan);
 
   std::vector<PricedTask> tasks_;
   int streams_ = 0;
-  LinkSpec link_;
-  const Topology* topology_;
+  timing::Links links_;
 };
 
 }  // namespace tandem

@@ -14,8 +14,8 @@ namespace tandem {
 
 namespace {
 
-// Ways are compared by what a copy of so many bytes takes.
-constexpr double typical_bytes = 1 << 20;
+// Paths are compared by the time of a copy of so many bytes.
+constexpr int64_t typical_bytes = 1 << 20;
 
 struct Node {
   std::string name;
@@ -38,10 +38,10 @@ class Reader {
     for (const Field* field : message.all("device")) add_device(*field);
     device_count_ = nodes_.size();
     if (device_count_ == 0) {
-      throw error("{}: it names no device; write device {{ name: \"gpu0\" }} for each", owner());
+      throw error("{}: it has no device; write device {{ name: \"gpu0\" }} for each", owner());
     }
     if (device_count_ > size_t(most_devices)) {
-      throw error("{}: it names {} devices, at most {} can be", owner(), device_count_,
+      throw error("{}: it has {} devices, at most {} are possible", owner(), device_count_,
                   most_devices);
     }
     for (const Field* field : message.all("hub")) add_hub(*field);
@@ -69,20 +69,19 @@ class Reader {
     const std::string& text = text_of(name, owner());
     if (text.empty()) throw error("{}: an empty name{}", owner(), in_file(name.location));
     if (!numbers_.emplace(text, static_cast<int>(nodes_.size())).second) {
-      throw error("{}: '{}' is there twice{}", owner(), text, in_file(name.location));
+      throw error("{}: '{}' occurs twice{}", owner(), text, in_file(name.location));
     }
     return nodes_.emplace_back(Node{text, is_device, {}, 0});
   }
 
-  // Fields of a block, of which only `repeated` may stand there more than once.
+  // Checks the fields of a block, of which only `repeated` may occur more than once.
   void require_fields(const Message& block, const std::vector<std::string>& known, const char* what,
                       const std::string& repeated = "") const {
     require_known(block, known, fmt::format("field of a {}", what), owner());
     for (const std::string& name : known) {
       const auto fields = block.all(name);
       if (name == repeated || fields.size() < 2) continue;
-      throw error("{}: a second {} in one {}{}", owner(), name, what,
-                  in_file(fields[1]->location));
+      throw error("{}: a second {} in one {}{}", owner(), name, what, in_file(fields[1]->location));
     }
   }
 
@@ -92,7 +91,7 @@ class Reader {
     double speed = 1;
     if (const Field* given = block.find("speed")) {
       speed = number_of(*given, owner());
-      if (speed <= 0) throw wrong_value(*given, owner(), "above 0; 1 is as fast as the costs say");
+      if (speed <= 0) throw wrong_value(*given, owner(), "above 0; 1 means as fast as the costs");
     }
     (void)require(block, "name", field);
     for (const Field* name : block.all("name")) {
@@ -169,7 +168,7 @@ class Reader {
     }
   }
 
-  // The fastest ways to all devices (Dijkstra).
+  // The fastest paths to all devices (Dijkstra).
   std::vector<Topology::Path> paths_from(int source) {
     constexpr double never = std::numeric_limits<double>::infinity();
     std::vector<double> seconds(nodes_.size(), never);
@@ -184,10 +183,11 @@ class Reader {
       }
       if (nearest < 0) break;
       done[size_t(nearest)] = true;
-      if (nodes_[size_t(nearest)].is_device && nearest != source) continue;  // passes nothing on
+      if (nodes_[size_t(nearest)].is_device && nearest != source)
+        continue;  // no copy passes through
       for (const Edge& edge : edges_[size_t(nearest)]) {
         Topology::Path path = extended(paths[size_t(nearest)], edge);
-        const double time = typical_seconds(path);
+        const double time = topology_.seconds(path, typical_bytes);
         if (time >= seconds[size_t(edge.target)]) continue;
         seconds[size_t(edge.target)] = time;
         paths[size_t(edge.target)] = std::move(path);
@@ -196,7 +196,7 @@ class Reader {
     for (size_t target = 0; target < device_count_; ++target) {
       if (seconds[target] < never) continue;
       throw error(
-          "{}: there is no way from '{}' to '{}': connect them by links, or by links to a "
+          "{}: there is no path from '{}' to '{}': connect them by links, or by links to a "
           "hub or switch",
           owner(), nodes_[size_t(source)].name, nodes_[target].name);
     }
@@ -210,14 +210,6 @@ class Reader {
     if (target.channel) path.channels.push_back(*target.channel);
     path.latency += edge.latency + target.latency;
     return path;
-  }
-
-  [[nodiscard]] double typical_seconds(const Topology::Path& path) const {
-    double slowest = 0;
-    for (const uint32_t channel : path.channels) {
-      slowest = std::max(slowest, typical_bytes / topology_.channels[channel].bandwidth);
-    }
-    return path.latency + slowest;
   }
 
   Topology topology_;

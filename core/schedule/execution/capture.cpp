@@ -10,7 +10,8 @@ namespace tandem {
 
 namespace {
 
-// For each task those of its step that it directly comes after: by its waits, and on its streams.
+// For each task those of its micro-batch that it directly comes after: by its waits, and on its
+// streams.
 std::vector<std::vector<int>> direct_predecessors(const Plan& plan) {
   const std::vector<std::vector<Dependency>> on_streams = stream_predecessors(plan);
   std::vector<std::vector<int>> result(plan.tasks.size());
@@ -24,8 +25,8 @@ std::vector<std::vector<int>> direct_predecessors(const Plan& plan) {
   return result;
 }
 
-// The copy stream brings a batch while the step before computes. A captured task on it would have
-// it wait for the whole graph, so what belongs to the batch alone is issued with the batch.
+// The copy stream brings a batch while the micro-batch before computes. A captured task on it would
+// make it wait for the whole graph, so tasks that only prepare the batch are issued with its copy.
 bool travels_with_batch(const Task& task, const std::vector<int>& predecessors) {
   return !predecessors.empty() &&
          std::all_of(task.streams.begin(), task.streams.end(),
@@ -63,17 +64,17 @@ CaptureSplit split_for_capture(const Plan& plan) {
   enum class Part { before, captured, after };
   std::vector<Part> parts;
   CaptureSplit split;
-  // Tasks stand in an order in which they could run, so what comes before one is known already.
+  // Tasks stand in a valid order, so those that a task comes after are known already.
   for (size_t i = 0; i < plan.tasks.size(); ++i) {
     const Task& task = plan.tasks[i];
-    Part last = Part::before;  // of what it comes after
+    Part last = Part::before;  // of those it comes after
     for (const int other : predecessors[i])
       last = std::max(last, parts[static_cast<size_t>(other)]);
     const bool stays_out = touches_external(plan, task) ||
                            (last == Part::before && travels_with_batch(task, predecessors[i]));
     if (!stays_out && last == Part::after) {
-      return none(plan, fmt::format("task '{}' comes after one in the middle of the step that "
-                                    "touches memory whose address changes with every step",
+      return none(plan, fmt::format("task '{}' comes after one in the middle of the plan that "
+                                    "touches memory whose address changes with every micro-batch",
                                     task.label));
     }
     const Part part = !stays_out             ? Part::captured

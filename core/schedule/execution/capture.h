@@ -1,5 +1,5 @@
-// Which of a plan's tasks can be issued as one captured graph: the rest runs before the graph or
-// behind it, task by task. Pure: the plan alone decides.
+// Which of a plan's tasks can be issued as one captured graph; the rest is issued task by task
+// before or after the graph. Only the plan decides.
 #pragma once
 
 #include <string>
@@ -10,20 +10,22 @@
 
 namespace tandem {
 
-// Modules of this ABI minor or newer promise what abi.h says at begin_capture. GraphUse::automatic
-// captures only if every kernel's module does.
+// Modules of this minor version of the ABI or newer promise what abi.h says at begin_capture.
+// GraphUse::automatic captures only if the module of every kernel makes that promise.
 constexpr int minor_with_graphs = 4;
 // "auto", "on", "off"; Error on anything else.
 [[nodiscard]] GraphUse parse_graph_use(const std::string& text);
 
-// Indices of tasks, in the order of the plan; each task is in one of the lists. Within a step no
-// captured task comes before one of `before`, and none of `after` before a captured one.
+// Indices of tasks, in the order of the plan; each task is in one of the lists. Within a
+// micro-batch no captured task comes before one of `before`, and none of `after` comes before a
+// captured one.
 struct CaptureSplit {
   std::vector<int> before, captured, after;
   std::string reason;  // why nothing can be captured; then all tasks are in `before`
 };
-// Not captured is what touches an external buffer, whose address changes from step to step, nor
-// what follows it alone on the copy stream, which brings the next batch while a graph runs.
+// A task is not captured if it touches an external buffer, whose address changes with every
+// micro-batch, or if it only follows such a task on the copy stream, which brings the next batch
+// while a graph runs.
 [[nodiscard]] CaptureSplit split_for_capture(const Plan& plan);
 
 // Whether the task reads or writes an external buffer.

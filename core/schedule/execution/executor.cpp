@@ -1,38 +1,131 @@
 #include "core/schedule/execution/executor.h"
 
+#include <oneapi/tbb/flow_graph.h>
+#include <oneapi/tbb/task_arena.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <deque>
+#include <limits>
+#include <mutex>
 #include <numeric>
 #include <set>
 
-#include "core/schedule/execution/executor_state.h"
+#include "core/schedule/execution/lowering.h"
+#include "core/schedule/execution/plan_graphs.h"
+#include "core/schedule/execution/watchdog.h"
 #include "core/schedule/plan/ordering.h"
 #include "plugins/random.h"
 
 namespace tandem {
 
+namespace flow = oneapi::tbb::flow;
+
 namespace {
 
-// Steps after which addresses come again: works are made ready once for each step of such a round.
+constexpr int64_t in_flight = 2;  // micro-batches
+
+// Micro-batches after which addresses come again: works are made ready once for each micro-batch of
+// such a round.
 int64_t round_of(const Plan& plan) {
-  int64_t round = std::lcm<int64_t>(steps_in_flight, plan.micro_batches_per_step);
+  int64_t round = std::lcm<int64_t>(in_flight, plan.micro_batches_per_step);
   for (const Buffer& buffer : plan.buffers) round = std::lcm<int64_t>(round, buffer.slots);
   return round;
 }
 
-// What a task's first stream must wait for: tasks of this step or the one before that no stream of
-// theirs puts before it. What is further back is done before the step is issued.
+// What a task's first stream must wait for: tasks of this micro-batch or the one before that are on
+// other streams. Those further back are done before the micro-batch is issued.
 std::vector<Dependency> event_waits(const Plan& plan, const Task& task) {
   std::vector<Dependency> result;
   for (const Dependency& wait : task.after) {
     const std::vector<StreamId>& streams = plan.tasks[static_cast<size_t>(wait.task)].streams;
     const bool same = std::find(streams.begin(), streams.end(), task.streams[0]) != streams.end();
-    if (!same && wait.micro_batches_back < steps_in_flight) result.push_back(wait);
+    if (!same && wait.micro_batches_back < in_flight) result.push_back(wait);
   }
   return result;
 }
 
 }  // namespace
+
+struct Executor::State {
+  State(const Plan& plan, const MemoryPlan& memory, const Net& net, Runtime& runtime,
+        const Kernels* kernels, const CostTable* costs, const UpdateRule& rule,
+        const ExecutorOptions& options);
+
+  void build_graph();
+  void lower_all();
+  void lower(size_t task, int64_t micro_batch);
+  void take_externals(int64_t micro_batch, const std::vector<External>& given);
+  [[nodiscard]] std::vector<std::byte*> arenas() const;
+
+  void issue(int64_t micro_batch, const std::vector<External>& externals);
+  void issue_live(int64_t micro_batch);
+  void leave_graph(int64_t micro_batch);
+  void issue_graph(int64_t micro_batch);
+  void issue_task(int task);
+  // In a capture its waits and records are the capture's own, and only those within the
+  // micro-batch.
+  void issue_on_streams(int task, int64_t micro_batch, bool is_captured);
+  [[nodiscard]] double varied_seconds(int task, int64_t micro_batch, double seconds) const;
+  void submit(int task, const Stream& stream, Lowered& work);
+
+  void wait(int64_t micro_batch);
+  void wait_one(int64_t micro_batch);
+  void wait_task(int64_t micro_batch, int task);
+  void require_issued(int64_t micro_batch) const;
+  void drain();
+  [[nodiscard]] bool settle(double seconds);
+  void fail(const std::string& text);
+  void throw_failure();
+
+  [[nodiscard]] bool takes_graph(int64_t micro_batch) const;
+  // What is reached when the task is done, and what when the whole micro-batch is.
+  [[nodiscard]] const Event& done(int task, int64_t micro_batch) const;
+  [[nodiscard]] std::vector<const Event*> ends_of(int64_t micro_batch) const;
+  [[nodiscard]] bool held(int64_t micro_batch) const {
+    return micro_batch >= 0 && issued[static_cast<size_t>(micro_batch % in_flight)] == micro_batch;
+  }
+  [[nodiscard]] const std::vector<void*>& externals_of(int64_t micro_batch) const {
+    return externals[static_cast<size_t>(micro_batch % round)];
+  }
+
+  const Plan& plan;
+  Runtime& runtime;
+  ExecutorOptions options;
+  Lowering lowering;
+  TaskEvents events;
+  int64_t round;
+  PlanGraphs graphs;
+  int64_t first_traced = 0, end_of_traced = std::numeric_limits<int64_t>::max();
+  std::vector<std::vector<Dependency>> waits;  // by task
+  std::vector<bool> has_external;              // by task
+  std::vector<std::vector<Lowered>> works;     // by task, then by micro-batch of the round
+  std::vector<std::vector<void*>> externals;   // by micro-batch of the round, then by buffer
+  std::vector<std::byte*> arenas_;             // for which `works` is ready
+  std::vector<int64_t> issued = std::vector<int64_t>(in_flight, -1);  // the last ones, by parity
+  int64_t last_issued = -1;
+
+  // Hand-over between the issuing thread and the graph's threads that thread checkers see, too.
+  std::atomic<int64_t> current{-1};
+  std::atomic<int64_t> bodies_done{0};
+  std::atomic<int64_t> first_failed{-1};  // the micro-batch of the first failing work
+  std::atomic<bool> failed{false};
+  std::mutex failure_mutex;
+  std::string failure;
+
+  // ThreadSanitizer does not see how oneTBB, which is not instrumented, hands tasks from thread to
+  // thread. There the graph has one thread; what the streams' threads do is checked all the same. A
+  // simulation runs under one lock, for which several threads would only compete.
+  oneapi::tbb::task_arena arena{sanitizes_threads || runtime.machine().has(TANDEM_VIRTUAL_TIME)
+                                    ? 1
+                                    : oneapi::tbb::task_arena::automatic};
+  std::unique_ptr<flow::graph> graph_in_arena =
+      arena.execute([] { return std::make_unique<flow::graph>(); });
+  flow::graph& graph = *graph_in_arena;
+  flow::broadcast_node<flow::continue_msg> begin{graph};
+  std::deque<flow::continue_node<flow::continue_msg>> nodes;
+};
 
 Executor::State::State(const Plan& plan, const MemoryPlan& memory, const Net& net, Runtime& runtime,
                        const Kernels* kernels, const CostTable* costs, const UpdateRule& rule,
@@ -43,7 +136,7 @@ Executor::State::State(const Plan& plan, const MemoryPlan& memory, const Net& ne
       lowering(plan, memory, net, runtime, kernels, costs, rule, options.communication),
       events(runtime.machine(), plan),
       round(round_of(plan)),
-      graphs(make_graphs(kernels)),
+      graphs(runtime, plan, events, options.graphs, kernels, round),
       works(plan.tasks.size()),
       externals(static_cast<size_t>(round), std::vector<void*>(plan.buffers.size())) {
   for (const Task& task : plan.tasks) {
@@ -82,21 +175,21 @@ std::vector<std::byte*> Executor::State::arenas() const {
   return result;
 }
 
-void Executor::State::lower(size_t task, int64_t step) {
-  Lowered& work = works[task][static_cast<size_t>(step % round)];
-  work = lowering.lower(static_cast<int>(task), step, externals_of(step));
-  work.failed_step = &failed_step;
+void Executor::State::lower(size_t task, int64_t micro_batch) {
+  Lowered& work = works[task][static_cast<size_t>(micro_batch % round)];
+  work = lowering.lower(static_cast<int>(task), micro_batch, externals_of(micro_batch));
+  work.first_failed = &first_failed;
 }
 
 void Executor::State::lower_all() {
   arenas_ = arenas();
   for (size_t task = 0; task < works.size(); ++task) {
-    for (int64_t step = 0; step < round; ++step) lower(task, step);
+    for (int64_t micro_batch = 0; micro_batch < round; ++micro_batch) lower(task, micro_batch);
   }
 }
 
-void Executor::State::take_externals(int64_t step, const std::vector<External>& given) {
-  std::vector<void*>& addresses = externals[static_cast<size_t>(step % round)];
+void Executor::State::take_externals(int64_t micro_batch, const std::vector<External>& given) {
+  std::vector<void*>& addresses = externals[static_cast<size_t>(micro_batch % round)];
   for (const External& external : given) {
     addresses.at(static_cast<size_t>(external.buffer)) = external.address;
   }
@@ -105,19 +198,116 @@ void Executor::State::take_externals(int64_t step, const std::vector<External>& 
     const bool named = std::any_of(given.begin(), given.end(), [&](const External& e) {
       return e.buffer == static_cast<int>(i) && e.address != nullptr;
     });
-    if (!named) throw error("step {}: no address for buffer '{}'", step, plan.buffers[i].name);
+    if (!named) {
+      throw error("{}: no address for buffer '{}'", step_name(plan, micro_batch),
+                  plan.buffers[i].name);
+    }
   }
 }
 
-// What the task takes in this step on a device of that speed, by what the costs say.
-double Executor::State::varied_seconds(int task, int64_t step, double seconds) const {
-  const auto device = static_cast<size_t>(plan.tasks[static_cast<size_t>(task)].streams[0].device);
-  if (device < options.speeds.size()) seconds /= options.speeds[device];
-  if (options.variation <= 0 || seconds <= 0) return seconds;
-  const uint32_t bits =
-      tandem_random_block(options.variation_seed, static_cast<uint64_t>(step), 0, task, 0).value[0];
-  const double exponential = -std::log(1.0 - tandem_uniform(bits));  // mean 1, deviation 1
-  return seconds * std::max(0.0, 1 + options.variation * (exponential - 1));
+void Executor::State::issue(int64_t micro_batch, const std::vector<External>& given) {
+  throw_failure();
+  if (micro_batch < 0) throw error("micro-batch {}: they count from 0", micro_batch);
+  if (micro_batch != last_issued + 1 || arenas_ != arenas()) {
+    drain();
+    issued.assign(in_flight, -1);
+  }
+  if (const int64_t before = issued[static_cast<size_t>(micro_batch % in_flight)]; before >= 0) {
+    wait(before);
+  }
+  if (arenas_ != arenas()) {
+    graphs.clear();
+    lower_all();
+  }
+  take_externals(micro_batch, given);
+  for (size_t task = 0; task < works.size(); ++task) {
+    if (has_external[task]) lower(task, micro_batch);
+  }
+  issued[static_cast<size_t>(micro_batch % in_flight)] = micro_batch;
+  last_issued = micro_batch;
+  current.store(micro_batch, std::memory_order_release);
+  takes_graph(micro_batch) ? issue_graph(micro_batch) : issue_live(micro_batch);
+  static_cast<void>(bodies_done.load(std::memory_order_acquire));
+  throw_failure();
+}
+
+void Executor::State::issue_live(int64_t micro_batch) {
+  leave_graph(micro_batch);
+  arena.execute([this] {
+    begin.try_put(flow::continue_msg());
+    graph.wait_for_all();
+  });
+}
+
+// From here on the micro-batch runs task by task.
+void Executor::State::leave_graph(int64_t micro_batch) {
+  if (held(micro_batch - 1) && graphs.launched(micro_batch - 1)) graphs.leave(micro_batch - 1);
+  graphs.note_live(micro_batch);
+}
+
+bool Executor::State::takes_graph(int64_t micro_batch) const {
+  const bool is_traced =
+      options.trace && micro_batch >= first_traced && micro_batch < end_of_traced;
+  return !is_traced && graphs.is_due(micro_batch);
+}
+
+void Executor::State::issue_graph(int64_t micro_batch) {
+  for (const int task : graphs.split().before) issue_task(task);
+  if (failed.load()) return;
+  try {
+    const int64_t failed_before = first_failed.load();
+    const auto issue = [&](int task) { issue_on_streams(task, micro_batch, true); };
+    if (graphs.capture(micro_batch, issue)) {
+      graphs.launch(micro_batch, held(micro_batch - 1));
+    } else {
+      first_failed.store(failed_before);  // by the capture: no micro-batch has failed yet
+      leave_graph(micro_batch);
+      for (const int task : graphs.split().captured) issue_task(task);
+    }
+  } catch (const std::exception& failure) {
+    return fail(fmt::format("{}: {}", step_name(plan, micro_batch), failure.what()));
+  }
+  for (const int task : graphs.split().after) issue_task(task);
+}
+
+// Runs on a thread of the graph, when everything that this task's waits name has been issued.
+void Executor::State::issue_task(int index) {
+  const int64_t micro_batch = current.load(std::memory_order_acquire);
+  try {
+    if (failed.load()) return;
+    issue_on_streams(index, micro_batch, false);
+  } catch (const std::exception& failure) {
+    fail(fmt::format("{}: task '{}': {}", step_name(plan, micro_batch),
+                     plan.tasks[static_cast<size_t>(index)].label, failure.what()));
+  }
+  bodies_done.fetch_add(1, std::memory_order_release);
+}
+
+void Executor::State::issue_on_streams(int index, int64_t micro_batch, bool is_captured) {
+  const Task& task = plan.tasks[static_cast<size_t>(index)];
+  const TaskEvents& marks = is_captured ? graphs.marks() : events;
+  const Stream& stream = runtime.stream(task.streams[0]);
+  for (size_t other = 1; other < task.streams.size(); ++other) {
+    const Event& arrived = marks.arrived(index, other, micro_batch);
+    runtime.stream(task.streams[other]).record(arrived);
+    stream.wait(arrived);
+  }
+  for (const Dependency& wait : waits[static_cast<size_t>(index)]) {
+    const int64_t awaited = micro_batch - wait.micro_batches_back;
+    if (!is_captured) {
+      if (awaited >= 0) stream.wait(done(wait.task, awaited));
+    } else if (awaited == micro_batch && graphs.is_captured(wait.task)) {
+      stream.wait(marks.done(wait.task, micro_batch));
+    }
+  }
+  if (options.trace && !is_captured) stream.record(marks.start(index, micro_batch));
+  Lowered& work = works[static_cast<size_t>(index)][static_cast<size_t>(micro_batch % round)];
+  work.micro_batch = micro_batch;
+  if (works_in(plan, task, micro_batch)) submit(index, stream, work);
+  stream.record(marks.done(index, micro_batch));
+  for (size_t other = 1; other < task.streams.size(); ++other) {
+    runtime.stream(task.streams[other]).wait(marks.done(index, micro_batch));
+  }
 }
 
 void Executor::State::submit(int task, const Stream& stream, Lowered& work) {
@@ -125,83 +315,110 @@ void Executor::State::submit(int task, const Stream& stream, Lowered& work) {
   for (const tandem_rows& rows : work.copies) stream.copy_rows(label, rows);
   if (!work.run) return;
   stream.submit({sizeof(tandem_work), TANDEM_WORK_COMPUTE, label,
-                 varied_seconds(task, work.step, work.predicted_seconds), &Lowered::trampoline,
-                 &work});
+                 varied_seconds(task, work.micro_batch, work.predicted_seconds),
+                 &Lowered::trampoline, &work});
 }
 
-void Executor::State::issue_on_streams(int index, int64_t step, bool is_captured) {
-  const Task& task = plan.tasks[static_cast<size_t>(index)];
-  const TaskEvents& marks = is_captured ? graphs.marks() : events;
-  const Stream& stream = runtime.stream(task.streams[0]);
-  for (size_t other = 1; other < task.streams.size(); ++other) {
-    const Event& arrived = marks.arrived(index, other, step);
-    runtime.stream(task.streams[other]).record(arrived);
-    stream.wait(arrived);
+// What the task takes in this micro-batch on a device of that speed, by what the costs say.
+double Executor::State::varied_seconds(int task, int64_t micro_batch, double seconds) const {
+  const auto device = static_cast<size_t>(plan.tasks[static_cast<size_t>(task)].streams[0].device);
+  if (device < options.speeds.size()) seconds /= options.speeds[device];
+  if (options.variation <= 0 || seconds <= 0) return seconds;
+  const uint32_t bits =
+      tandem_random_block(options.variation_seed, static_cast<uint64_t>(micro_batch), 0, task, 0)
+          .value[0];
+  const double exponential = -std::log(1.0 - tandem_uniform(bits));  // mean 1, deviation 1
+  return seconds * std::max(0.0, 1 + options.variation * (exponential - 1));
+}
+
+const Event& Executor::State::done(int task, int64_t micro_batch) const {
+  return graphs.launched(micro_batch) && graphs.is_captured(task) ? graphs.end(micro_batch)
+                                                                  : events.done(task, micro_batch);
+}
+
+std::vector<const Event*> Executor::State::ends_of(int64_t micro_batch) const {
+  std::vector<const Event*> result;
+  const bool is_graph = graphs.launched(micro_batch);
+  if (is_graph) result.push_back(&graphs.end(micro_batch));
+  for (const int task : is_graph ? graphs.last_outside() : events.last()) {
+    result.push_back(&events.done(task, micro_batch));
   }
-  for (const Dependency& wait : waits[static_cast<size_t>(index)]) {
-    if (!is_captured) {
-      if (wait.micro_batches_back <= step)
-        stream.wait(done(wait.task, step - wait.micro_batches_back));
-    } else if (wait.micro_batches_back == 0 && graphs.is_captured(wait.task)) {
-      stream.wait(marks.done(wait.task, step));
+  return result;
+}
+
+void Executor::State::fail(const std::string& text) {
+  const std::lock_guard lock(failure_mutex);
+  if (failure.empty()) failure = text;
+  failed.store(true);
+}
+
+void Executor::State::throw_failure() {
+  if (!failed.load()) return;
+  const std::lock_guard lock(failure_mutex);
+  throw Error(failure);
+}
+
+void Executor::State::wait_one(int64_t micro_batch) {
+  Patience patience(options.watchdog_seconds);
+  const double seconds = options.watchdog_seconds;
+  try {
+    const std::vector<const Event*> ends = ends_of(micro_batch);
+    if (std::all_of(ends.begin(), ends.end(),
+                    [&](const Event* end) { return patience.wait(*end); })) {
+      return;
+    }
+    fail(graphs.launched(micro_batch)
+             ? explain_stuck_graph(plan, graphs.split(), events, graphs.end(micro_batch),
+                                   micro_batch, seconds)
+             : explain_stuck(plan, events, micro_batch, seconds, options.trace));
+  } catch (const Error& failure) {
+    // What failed may belong to another micro-batch than the one that is waited for.
+    const int64_t first = first_failed.load();
+    fail(fmt::format("{}: {}", step_name(plan, first < 0 ? micro_batch : first), failure.what()));
+  }
+  throw_failure();
+}
+
+void Executor::State::require_issued(int64_t micro_batch) const {
+  if (micro_batch <= last_issued) return;
+  throw error("micro-batch {} was not issued; the last one is {}", micro_batch, last_issued);
+}
+
+void Executor::State::wait(int64_t micro_batch) {
+  require_issued(micro_batch);
+  if (held(micro_batch - 1)) wait_one(micro_batch - 1);
+  if (held(micro_batch)) wait_one(micro_batch);
+}
+
+void Executor::State::wait_task(int64_t micro_batch, int task) {
+  require_issued(micro_batch);
+  if (!held(micro_batch)) return;
+  try {
+    if (Patience(options.watchdog_seconds).wait(done(task, micro_batch))) return;
+  } catch (const Error&) {
+  }
+  wait(micro_batch);  // says what is wrong
+}
+
+void Executor::State::drain() {
+  if (last_issued >= 0) wait(last_issued);
+  throw_failure();
+}
+
+// Whether everything issued is done within the time, without asking whether it went well.
+bool Executor::State::settle(double seconds) {
+  Patience patience(seconds);
+  for (const int64_t micro_batch : issued) {
+    if (micro_batch < 0) continue;
+    for (const Event* end : ends_of(micro_batch)) {
+      try {
+        if (!patience.wait(*end)) return false;
+      } catch (const Error&) {
+        // The machine has failed; its works are skipped, its events still come.
+      }
     }
   }
-  if (options.trace && !is_captured) stream.record(marks.start(index, step));
-  Lowered& work = works[static_cast<size_t>(index)][static_cast<size_t>(step % round)];
-  work.step = step;
-  if (works_in(plan, task, step)) submit(index, stream, work);
-  stream.record(marks.done(index, step));
-  for (size_t other = 1; other < task.streams.size(); ++other) {
-    runtime.stream(task.streams[other]).wait(marks.done(index, step));
-  }
-}
-
-// Runs on a thread of the graph, when everything that this task's waits name has been issued.
-void Executor::State::issue_task(int index) {
-  const int64_t step = current.load(std::memory_order_acquire);
-  try {
-    if (failed.load()) return;
-    issue_on_streams(index, step, false);
-  } catch (const std::exception& failure) {
-    fail(fmt::format("step {}: task '{}': {}", step, plan.tasks[static_cast<size_t>(index)].label,
-                     failure.what()));
-  }
-  bodies_done.fetch_add(1, std::memory_order_release);
-}
-
-void Executor::State::issue_live(int64_t step) {
-  leave_graph(step);
-  graphs.note_live(step);
-  arena.execute([this] {
-    begin.try_put(flow::continue_msg());
-    graph.wait_for_all();
-  });
-}
-
-void Executor::State::issue(int64_t step, const std::vector<External>& given) {
-  throw_failure();
-  if (step < 0) throw error("step {}: steps count from 0", step);
-  if (step != last_step + 1 || arenas_ != arenas()) {
-    drain();
-    steps.assign(steps_in_flight, -1);
-  }
-  if (const int64_t before = steps[static_cast<size_t>(step % steps_in_flight)]; before >= 0) {
-    wait(before);
-  }
-  if (arenas_ != arenas()) {
-    graphs.clear();
-    lower_all();
-  }
-  take_externals(step, given);
-  for (size_t task = 0; task < works.size(); ++task) {
-    if (has_external[task]) lower(task, step);
-  }
-  steps[static_cast<size_t>(step % steps_in_flight)] = step;
-  last_step = step;
-  current.store(step, std::memory_order_release);
-  takes_graph(step) ? issue_graph(step) : issue_live(step);
-  static_cast<void>(bodies_done.load(std::memory_order_acquire));
-  throw_failure();
+  return true;
 }
 
 Executor::Executor(const Plan& plan, const MemoryPlan& memory, const Net& net, Runtime& runtime,
@@ -210,48 +427,50 @@ Executor::Executor(const Plan& plan, const MemoryPlan& memory, const Net& net, R
     : state_(std::make_unique<State>(plan, memory, net, runtime, kernels, costs, rule, options)) {}
 
 Executor::~Executor() {
-  // Once the watchdog has spoken nothing is worth waiting for much longer.
+  // After the watchdog has reported, nothing is worth waiting for much longer.
   const double patience = state_->failed.load() ? 1.0 : state_->options.watchdog_seconds;
   if (state_->settle(patience)) return;
   state_->runtime.abandon();
   static_cast<void>(state_.release());
 }
 
-void Executor::issue(int64_t step, const std::vector<External>& externals) {
-  state_->issue(step, externals);
+void Executor::issue(int64_t micro_batch, const std::vector<External>& externals) {
+  state_->issue(micro_batch, externals);
 }
-void Executor::wait(int64_t step) {
-  state_->wait(step);
+void Executor::wait(int64_t micro_batch) {
+  state_->wait(micro_batch);
 }
 void Executor::drain() {
   state_->drain();
 }
-void Executor::wait_task(int64_t step, int task) {
-  state_->wait_task(step, task);
+void Executor::wait_task(int64_t micro_batch, int task) {
+  state_->wait_task(micro_batch, task);
 }
 
-std::vector<TraceEvent> Executor::trace(int64_t step) const {
-  if (!state_->held(step)) {
-    throw error("step {} has no trace: only the last two issued steps have", step);
+std::vector<TraceEvent> Executor::trace(int64_t micro_batch) const {
+  if (!state_->held(micro_batch)) {
+    throw error("micro-batch {} has no trace: only the last two issued have", micro_batch);
   }
-  if (state_->graphs.launched(step)) {
-    throw error("step {} has no trace: it ran as one graph, whose tasks have no times", step);
+  if (state_->graphs.launched(micro_batch)) {
+    throw error("micro-batch {} has no trace: it ran as one graph, whose tasks have no times",
+                micro_batch);
   }
   std::vector<TraceEvent> result;
   for (int task = 0; task < static_cast<int>(state_->plan.tasks.size()); ++task) {
-    const double end = state_->events.done(task, step).time();
-    const double start = state_->options.trace ? state_->events.start(task, step).time() : end;
-    result.push_back({task, step, start, end});
+    const double end = state_->events.done(task, micro_batch).time();
+    const double start =
+        state_->options.trace ? state_->events.start(task, micro_batch).time() : end;
+    result.push_back({task, micro_batch, start, end});
   }
   return result;
 }
 
-double Executor::end_time(int64_t step) const {
-  if (!state_->held(step)) {
-    throw error("step {} has no time: only the last two issued steps have", step);
+double Executor::end_time(int64_t micro_batch) const {
+  if (!state_->held(micro_batch)) {
+    throw error("micro-batch {} has no time: only the last two issued have", micro_batch);
   }
   double end = 0;
-  for (const Event* event : state_->ends_of(step)) end = std::max(end, event->time());
+  for (const Event* event : state_->ends_of(micro_batch)) end = std::max(end, event->time());
   return end;
 }
 
@@ -264,16 +483,16 @@ bool Executor::has_graphs() const {
   return state_->graphs.possible();
 }
 
-bool Executor::ran_as_graph(int64_t step) const {
-  return state_->held(step) && state_->graphs.launched(step);
+bool Executor::ran_as_graph(int64_t micro_batch) const {
+  return state_->held(micro_batch) && state_->graphs.launched(micro_batch);
 }
 
 const std::string& Executor::graphs_given_up() const {
   return state_->graphs.given_up();
 }
 
-std::byte* Executor::address(const Region& region, int64_t step) const {
-  return state_->lowering.address(region, step, state_->externals_of(step));
+std::byte* Executor::address(const Region& region, int64_t micro_batch) const {
+  return state_->lowering.address(region, micro_batch, state_->externals_of(micro_batch));
 }
 
 }  // namespace tandem

@@ -8,7 +8,7 @@ int64_t distance(const void* from, const void* to) {
   return static_cast<int64_t>(reinterpret_cast<intptr_t>(to) - reinterpret_cast<intptr_t>(from));
 }
 
-// Whether `copy`, of one row, is the next row of `rows`, which then has it.
+// Adds `copy`, of one row, to `rows` if it is their next row.
 bool joins(const tandem_rows& copy, tandem_rows& rows) {
   if (copy.target_device != rows.target_device || copy.source_device != rows.source_device ||
       copy.row_bytes != rows.row_bytes) {
@@ -17,7 +17,7 @@ bool joins(const tandem_rows& copy, tandem_rows& rows) {
   const int64_t target = distance(rows.target, copy.target),
                 source = distance(rows.source, copy.source);
   if (rows.row_count == 1) {
-    // What overlaps must stay in its order.
+    // Copies that overlap must stay in their order.
     if (target < rows.row_bytes || source < rows.row_bytes) return false;
     rows.target_stride = target;
     rows.source_stride = source;

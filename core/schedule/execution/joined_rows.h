@@ -1,5 +1,5 @@
-// Copies one after the other as fewer copies of rows at even distances. Pure: the same bytes go to
-// the same places.
+// Joins consecutive copies to fewer copies of rows at even distances. The same bytes go to the same
+// addresses.
 #pragma once
 
 #include <vector>
@@ -8,12 +8,12 @@
 
 namespace tandem {
 
-// A copy of so many bytes, as the only row of its kind.
+// A copy of that many bytes, as a single row.
 [[nodiscard]] tandem_rows one_row(int target_device, void* target, int source_device,
                                   const void* source, int64_t bytes);
 
-// Each copy joins the one before it where both have the same devices, as many bytes a row, and
-// addresses that go on as they have begun; rows that touch on both sides become one.
+// A copy joins the one before it if both have the same devices and bytes per row, and its addresses
+// continue at the same distances. Rows that touch at both source and target become one row.
 [[nodiscard]] std::vector<tandem_rows> joined_rows(const std::vector<tandem_rows>& copies);
 
 }  // namespace tandem

@@ -15,7 +15,7 @@ std::string choice_key(const std::string& hardware, const Net& net, const PlanBi
   std::string key = fmt::format("{}: {}, {}, {} rows, {}", hardware, layer.name,
                                 net.phase == TANDEM_TRAIN ? "training" : "testing",
                                 use.rows.count(), dtype_name(precision));
-  // An algorithm is of its tensors' layouts.
+  // Algorithms differ by the layout of their tensors.
   const int32_t layout =
       layer.inputs.empty() ? TANDEM_NCHW : net.tensors[static_cast<size_t>(layer.inputs[0])].layout;
   if (layout != TANDEM_NCHW) key += fmt::format(", {}", layout_name(layout));

@@ -1,5 +1,5 @@
-// Which algorithm the kernel of each use of a layer took by measuring: pure data, kept in a run's
-// record, so that a resumed run and all devices with the same use compute alike.
+// Which algorithm the kernel of each use of a layer chose by measuring. A run's record keeps these
+// choices, so that a resumed run and all devices with the same use compute the same bits.
 #pragma once
 
 #include <map>
@@ -15,23 +15,24 @@ namespace tandem {
 using KernelChoices = std::map<std::string, std::string>;
 
 struct Tuning {
-  bool measures = false;  // kernels may measure, where `choices` have nothing for their use
-  KernelChoices choices;  // taken again; what is measured is added to them
+  bool measures = false;  // kernels may measure where `choices` have nothing for their use
+  KernelChoices choices;  // must be taken again; what is measured is added to them
 };
 
-// What a kernel reports of an algorithm that it chose by measuring begins with this; so it is known
-// which choices have to be kept.
+// A kernel's report of an algorithm that it chose by measuring begins with this; such choices have
+// to be kept.
 constexpr std::string_view measured_prefix = "measured: ";
-// And ends with this where it could not measure all that it wanted to, for want of memory, say.
-// Such a choice is kept likewise: a resumed run may have more memory, and is to compute alike.
+// It ends with this where the kernel could not measure everything, for want of memory, say. Such a
+// choice is kept as well: a resumed run may have more memory, but must compute the same bits.
 constexpr std::string_view by_model_suffix = "; by a model";
 
-// What decides how fast the algorithms of a use are, and nothing else: "cuda NVIDIA H200: conv1,
-// training, 64 rows, float32". The device's number is no part of it. `hardware` is of the machine.
+// Everything that decides how fast the algorithms of a use are, and nothing else: "gpu H200: conv1,
+// training, 64 rows, float32". The number of the device is left out. `hardware` names the backend
+// and the device.
 [[nodiscard]] std::string choice_key(const std::string& hardware, const Net& net,
                                      const PlanBinding& use);
 
-// For people: what measuring has changed. `before`: the choices there were then.
+// A line for users: what measuring has changed since the choices `before`.
 [[nodiscard]] std::string tuning_text(const Tuning& tuning, const KernelChoices& before,
                                       const std::string& kind);
 

@@ -5,34 +5,19 @@
 #include <utility>
 #include <vector>
 
-#include "core/model/fields.h"
+#include "core/model/layer_calls.h"
+#include "core/plugin/host.h"
 #include "core/plugin/registry.h"
-#include "core/schedule/execution/kernel_checks.h"
+#include "core/schedule/execution/capture.h"
 #include "core/schedule/execution/runtime.h"
+#include "core/schedule/plan/buffers.h"
 
 namespace tandem {
 
 namespace {
 
-// What a tandem_binding points to.
-struct Description {
-  std::vector<tandem_tensor> inputs, outputs;
-  std::vector<Shape> weights;
-  tandem_binding raw{};
-};
-
-std::vector<tandem_tensor> describe(const Net& net, const std::vector<Shape>& shapes,
-                                    const std::vector<int>& tensors) {
-  std::vector<tandem_tensor> result;
-  for (const int tensor : tensors) {
-    const auto i = static_cast<size_t>(tensor);
-    result.push_back({shapes[i], net.tensors[i].dtype, net.tensors[i].layout});
-  }
-  return result;
-}
-
-// What a slice has of its layer's tensors and weights, as tandem_binding says.
-void cut(const PlanBinding& binding, Description& result) {
+// Reduces the shapes of a whole layer to those of a slice, as tandem_binding says.
+void cut(const PlanBinding& binding, LayerBinding& result) {
   const int64_t channels = binding.slice.count();
   if (binding.slice.end >= 0) {
     if (!binding.whole_outputs) result.outputs[0].shape.c = channels;
@@ -45,41 +30,18 @@ void cut(const PlanBinding& binding, Description& result) {
   }
 }
 
-void describe(const Net& net, const PlanBinding& binding, Description& result) {
-  const Layer& layer = net.layers[static_cast<size_t>(binding.layer)];
-  const std::vector<Shape> shapes = net.shapes(binding.rows.count());
-  result.inputs = describe(net, shapes, layer.inputs);
-  result.outputs = describe(net, shapes, layer.outputs);
-  for (size_t i = 0; i < layer.weights.size(); ++i) {
-    result.weights.push_back(layer.weight_shapes.empty()
-                                 ? net.weights[static_cast<size_t>(layer.weights[i])].shape
-                                 : layer.weight_shapes[i]);
-  }
+LayerBinding layer_binding(const Net& net, const PlanBinding& binding) {
+  LayerBinding result(net, net.layer(binding.layer), net.shapes(binding.rows.count()));
   cut(binding, result);
   tandem_binding& raw = result.raw;
-  raw.struct_size = sizeof raw;
-  raw.phase = net.phase;
-  raw.layer_index = layer.random_index;
-  raw.flags = (layer.wants_backward_data ? TANDEM_WANTS_BACKWARD_DATA : 0) |
-              (layer.wants_backward_weights ? TANDEM_WANTS_BACKWARD_WEIGHTS : 0) |
-              (layer.runs_in_place ? TANDEM_RUNS_IN_PLACE : 0) |
-              (binding.adds_to_output ? TANDEM_ADD_TO_OUTPUT : 0) |
-              (layer.allows_tf32 ? TANDEM_ALLOWS_TF32 : 0);
-  raw.layer_name = layer.name.c_str();
-  raw.attributes = layer.attributes ? layer.attributes->handle() : nullptr;
-  raw.inputs = result.inputs.data();
-  raw.input_count = static_cast<uint32_t>(result.inputs.size());
-  raw.outputs = result.outputs.data();
-  raw.output_count = static_cast<uint32_t>(result.outputs.size());
-  raw.weights = result.weights.data();
-  raw.weight_count = static_cast<uint32_t>(result.weights.size());
+  if (binding.adds_to_output) raw.flags |= TANDEM_ADD_TO_OUTPUT;
   raw.batch_begin = binding.rows.begin;
-  raw.batch_size = net.batch;
   raw.slice_begin = binding.slice.begin;
   raw.slice_end = binding.slice.end;
   raw.input_begin = binding.input_slice.begin;
   raw.activation = binding.activation;
   if (raw.slice_end < 0) raw.slice_end = result.outputs.empty() ? 0 : result.outputs[0].shape.c;
+  return result;
 }
 
 struct Prepared {
@@ -89,17 +51,17 @@ struct Prepared {
   std::string algorithm;
   std::string given, key;  // the algorithm of an earlier run, and the use's name; "": none
   StreamId stream;
-  Description description;
+  LayerBinding binding;
   tandem_status status = TANDEM_FAILED;
   std::string reason;
 
-  // Refusing is an answer and not a failure of the machine, so the work itself succeeds.
+  // A kernel that refuses is not a failure of the machine, so the work itself succeeds.
   static tandem_status prepare(void* context, const tandem_call* call) {
     Prepared& self = *static_cast<Prepared*>(context);
     static_cast<void>(take_reason());
     self.report.struct_size = sizeof self.report;
-    self.description.raw.algorithm = self.given.empty() ? nullptr : self.given.c_str();
-    self.status = self.table->prepare(&self.description.raw, call, &self.handle, &self.report);
+    self.binding.raw.algorithm = self.given.empty() ? nullptr : self.given.c_str();
+    self.status = self.table->prepare(&self.binding.raw, call, &self.handle, &self.report);
     if (self.status != TANDEM_OK) self.reason = take_reason();
     if (self.status == TANDEM_OK && self.report.algorithm != nullptr) {
       self.algorithm = self.report.algorithm;
@@ -117,7 +79,7 @@ struct Prepared {
   }
 };
 
-// A kernel that can measure has to take what it is told, or refuse.
+// A kernel that can measure must take the given algorithm or refuse.
 void require_given(const Layer& layer, const Prepared& prepared) {
   const bool takes_another =
       prepared.algorithm.starts_with(measured_prefix) && prepared.algorithm != prepared.given;
@@ -126,7 +88,7 @@ void require_given(const Layer& layer, const Prepared& prepared) {
               prepared.given, prepared.algorithm, in_file(layer.location));
 }
 
-// Whatever can be known to be missing is said before the first step.
+// What a kernel lacks is reported before the first step.
 void require(const Layer& layer, const Prepared& prepared, int64_t statistics) {
   if (prepared.status != TANDEM_OK) {
     const std::string reason =
@@ -159,13 +121,37 @@ void need(Plan& plan, int buffer, int64_t bytes) {
   needed = std::max(needed, bytes);
 }
 
+// A net is made for the kernels of one kind of device.
+void require_activation(const Layer& layer, const tandem_kernel& kernel, int32_t activation) {
+  if (activation == TANDEM_ACTIVATION_NONE || (kernel.activations >> activation & 1U) != 0) return;
+  throw error(
+      "{}: its kernel for {} devices does not fuse {}, but the net was made for one that does{}",
+      layer.title(), kernel.device_kind, activation_name(activation), in_file(layer.location));
+}
+
+// Why the type's kernel may not be captured: its module is of a plugin ABI before graphs; "" if
+// not.
+std::string reason_against_graphs(const Registry& registry, const std::string& layer_type,
+                                  const std::string& device_kind) {
+  const std::string offer = fmt::format("kernel {}/{}", layer_type, device_kind);
+  for (const ModuleReport& module : registry.modules()) {
+    const auto& offers = module.offers;
+    if (std::find(offers.begin(), offers.end(), offer) == offers.end()) continue;
+    if (module.abi_minor >= minor_with_graphs) return "";
+    return fmt::format("the kernel of '{}' is of {}, built for plugin ABI {}.{}, before graphs",
+                       layer_type, module.path.filename().string(), module.abi_major,
+                       module.abi_minor);
+  }
+  return "";
+}
+
 }  // namespace
 
 struct Kernels::State {
   explicit State(Runtime& runtime) : runtime(runtime) {}
   ~State() {
-    // On the stream's thread, where the device is current; directly if the machine has failed and
-    // runs nothing any more.
+    // Released on the stream's thread, where the device is current; directly if the machine has
+    // failed and runs nothing any more.
     for (Prepared& prepared : kernels) {
       try {
         if (prepared.handle == nullptr) continue;
@@ -184,7 +170,7 @@ struct Kernels::State {
     }
   }
 
-  void describe_all(const Plan& plan, const Net& net, const Registry& registry) {
+  void bind_all(const Plan& plan, const Net& net, const Registry& registry) {
     kernels.resize(plan.bindings.size());
     for (size_t i = 0; i < kernels.size(); ++i) {
       const PlanBinding& binding = plan.bindings[i];
@@ -196,7 +182,7 @@ struct Kernels::State {
         unaware_of_graphs =
             reason_against_graphs(registry, layer.type->name, runtime.machine().kind());
       }
-      describe(net, binding, kernels[i].description);
+      kernels[i].binding = layer_binding(net, binding);
     }
   }
 
@@ -214,7 +200,7 @@ struct Kernels::State {
 
   void submit(Prepared& prepared) const {
     runtime.stream(prepared.stream)
-        .submit({sizeof(tandem_work), TANDEM_WORK_HOST, prepared.description.raw.layer_name, 0,
+        .submit({sizeof(tandem_work), TANDEM_WORK_HOST, prepared.binding.raw.layer_name, 0,
                  &Prepared::prepare, &prepared});
   }
 
@@ -225,15 +211,15 @@ struct Kernels::State {
     }
   }
 
-  // One after the other: what runs beside a measurement would change it, also on another device of
-  // the same GPU, and the second use of a kind takes what the first has chosen.
+  // One after the other: other work would change a measurement, also on another device of the same
+  // GPU, and the second use of a kind takes what the first has chosen.
   void prepare(const Plan& plan, const Net& net, Tuning& tuning) {
     name_uses(plan, net);
     for (Prepared& prepared : kernels) {
       const auto known = tuning.choices.find(prepared.key);
       if (known != tuning.choices.end()) prepared.given = known->second;
       if (!tuning.measures) continue;
-      if (prepared.given.empty()) prepared.description.raw.flags |= TANDEM_MAY_MEASURE;
+      if (prepared.given.empty()) prepared.binding.raw.flags |= TANDEM_MAY_MEASURE;
       submit(prepared);
       runtime.stream(prepared.stream).synchronize();
       if (prepared.algorithm.starts_with(measured_prefix)) {
@@ -251,7 +237,7 @@ struct Kernels::State {
 Kernels::Kernels(Plan& plan, const Net& net, const Registry& registry, Runtime& runtime,
                  Tuning* tuning)
     : state_(std::make_unique<State>(runtime)) {
-  state_->describe_all(plan, net, registry);
+  state_->bind_all(plan, net, registry);
   if (tuning != nullptr && (tuning->measures || !tuning->choices.empty())) {
     state_->prepare(plan, net, *tuning);
   } else {
@@ -261,7 +247,7 @@ Kernels::Kernels(Plan& plan, const Net& net, const Registry& registry, Runtime& 
     const PlanBinding& binding = plan.bindings[i];
     const Prepared& prepared = state_->kernels[i];
     require(net.layers[static_cast<size_t>(binding.layer)], prepared,
-            plan.bytes(binding.forward_statistics) / 4);
+            plan.bytes(binding.forward_statistics) / buffers::float_bytes);
     need(plan, binding.saved, prepared.report.saved_bytes);
     need(plan, binding.scratch, prepared.report.scratch_bytes);
     need(plan, binding.backward_scratch, prepared.report.scratch_bytes);

@@ -1,3 +1,4 @@
+#include "core/schedule/execution/lowering.h"
 
 #include <algorithm>
 #include <cstring>
@@ -5,9 +6,12 @@
 #include <string>
 #include <utility>
 
+#include "core/base/overloaded.h"
+#include "core/model/loss_scale.h"
+#include "core/plugin/host.h"
 #include "core/plugin/registry.h"
 #include "core/schedule/execution/joined_rows.h"
-#include "core/schedule/execution/lowering_resolver.h"
+#include "core/schedule/plan/buffers.h"
 
 namespace tandem {
 
@@ -20,7 +24,7 @@ struct LayerPointers {
   tandem_pass pass{};
 };
 
-// Data last: where a layer runs in place, its input gradient takes the output gradient's memory.
+// Data last: where a layer runs in place, its input gradient overwrites the output gradient.
 std::vector<tandem_pass_function> functions(const tandem_kernel& table, LayerPass pass) {
   switch (pass) {
     case LayerPass::forward:
@@ -40,20 +44,42 @@ std::vector<tandem_pass_function> functions(const tandem_kernel& table, LayerPas
   return {nullptr};
 }
 
-bool is_forward(LayerPass pass) {
-  return pass == LayerPass::forward || pass == LayerPass::forward_statistics;
-}
-
-const Region& statistics_of(const PlanBinding& binding, LayerPass pass) {
-  return is_forward(pass) ? binding.forward_statistics : binding.backward_statistics;
-}
-
 tandem_status no_kernel(const tandem_call&) {
   host_table().explain("the executor was made without kernels");
   return TANDEM_FAILED;
 }
 
 }  // namespace
+
+// Addresses of a plan's regions in one micro-batch.
+struct Lowering::Resolver {
+  const Lowering& lowering;
+  int64_t micro_batch;
+  const std::vector<void*>& externals;
+
+  std::byte* operator()(const Region& region) const {
+    return lowering.address(region, micro_batch, externals);
+  }
+  template <class T>
+  T* as(const Region& region) const {
+    return reinterpret_cast<T*>((*this)(region));
+  }
+  template <class T>
+  std::vector<T*> all(const std::vector<Region>& regions) const {
+    std::vector<T*> result;
+    for (const Region& region : regions) result.push_back(as<T>(region));
+    return result;
+  }
+  // `count` entries: kernels index them without checks. nullptr where the plan leaves a
+  // region out.
+  template <class Pointer>
+  std::vector<Pointer> all(const std::vector<Region>& regions, size_t count) const {
+    std::vector<Pointer> result;
+    for (const Region& region : regions) result.push_back((*this)(region));
+    result.resize(count);
+    return result;
+  }
+};
 
 tandem_status Lowered::trampoline(void* context, const tandem_call* call) {
   const Lowered& work = *static_cast<Lowered*>(context);
@@ -65,7 +91,7 @@ tandem_status Lowered::trampoline(void* context, const tandem_call* call) {
   const tandem_status status = work.run(*call);
   if (status != TANDEM_OK) {
     int64_t none = -1;
-    work.failed_step->compare_exchange_strong(none, work.step);
+    work.first_failed->compare_exchange_strong(none, work.micro_batch);
   }
   return status;
 }
@@ -81,9 +107,9 @@ Lowering::Lowering(const Plan& plan, const MemoryPlan& memory, const Net& net,
       costs_(costs),
       rule_(rule),
       communication_(communication),
-      touches_(sanitizes_threads && runtime.machine().kind() == "cpu") {}
+      touches_(sanitizes_threads && runtime.machine().has(TANDEM_HOST_ADDRESSABLE)) {}
 
-std::byte* Lowering::address(const Region& region, int64_t step,
+std::byte* Lowering::address(const Region& region, int64_t micro_batch,
                              const std::vector<void*>& externals) const {
   if (region.buffer < 0) return nullptr;
   const auto index = static_cast<size_t>(region.buffer);
@@ -102,44 +128,41 @@ std::byte* Lowering::address(const Region& region, int64_t step,
       break;
   }
   if (base == nullptr) return nullptr;
-  return base + (step % buffer.slots) * slot_stride(buffer) + region.offset;
+  return base + (micro_batch % buffer.slots) * slot_stride(buffer) + region.offset;
 }
 
-Lowered Lowering::lower(int task_index, int64_t step, const std::vector<void*>& externals) const {
+Lowered Lowering::lower(int task_index, int64_t micro_batch,
+                        const std::vector<void*>& externals) const {
   const Task& task = plan_.tasks[static_cast<size_t>(task_index)];
-  const Resolver at{*this, step, externals};
+  const Resolver at{*this, micro_batch, externals};
   Lowered result;
-  result.step = step;
-  if (const auto* copy = std::get_if<CopyWork>(&task.work)) {
-    if (!lower_rows(task, *copy, at, result)) lower_copies(*copy, at, result);
-    return result;
-  }
-  if (const auto* layer = std::get_if<LayerWork>(&task.work)) {
-    lower_layer(task, *layer, at, result);
-  } else if (const auto* add = std::get_if<AddWork>(&task.work)) {
-    lower_sum(add->target, add->sources, at, result);
-  } else if (const auto* merge = std::get_if<MergeWork>(&task.work)) {
-    lower_merge(*merge, at, result);
-  } else if (const auto* norms = std::get_if<NormWork>(&task.work)) {
-    lower_norms(*norms, at, result);
-  } else if (const auto* update = std::get_if<UpdateWork>(&task.work)) {
-    lower_update(*update, at, result);
-  } else if (const auto* convert = std::get_if<ConvertWork>(&task.work)) {
-    lower_conversion(*convert, at, result);
-  } else {
-    lower_check(std::get<CheckWork>(task.work), at, result);
-  }
+  result.micro_batch = micro_batch;
+  std::visit(overloaded{
+                 [&](const LayerWork& work) { lower_layer(task, work, at, result); },
+                 [&](const CopyWork& work) { lower_copies(work, at, result); },
+                 [&](const AddWork& work) { lower_sum(work.target, work.sources, at, result); },
+                 [&](const MergeWork& work) { lower_merge(work, at, result); },
+                 [&](const NormWork& work) { lower_norms(work, at, result); },
+                 [&](const UpdateWork& work) { lower_update(work, at, result); },
+                 [&](const CheckWork& work) { lower_check(work, at, result); },
+                 [&](const ConvertWork& work) { lower_conversion(work, at, result); },
+             },
+             task.work);
+  if (!result.run) return result;
   if (costs_ != nullptr) result.predicted_seconds = costs_->seconds(net_, plan_, task);
   if (touches_) note_touches(task, at, result);
   return result;
 }
 
-// Rows that are put side by side are no copies of the backend's where the host can reach them: each
-// of these would take longer to issue than to do. A paced or simulated device takes what they cost.
-bool Lowering::lower_rows(const Task& task, const CopyWork& work, const Resolver& at,
-                          Lowered& result) const {
-  const std::string kind = runtime_.machine().kind();
-  if (!rearranges(plan_, work) || (kind != "cpu" && kind != "sim")) return false;
+// Many segments within one device are copied by one function where the host can reach the memory:
+// as copies of the backend each of them would take longer to issue than to do. A paced or simulated
+// device takes the time that the costs say.
+bool Lowering::copies_on_host(const CopyWork& work) const {
+  constexpr uint64_t by_host = TANDEM_HOST_ADDRESSABLE | TANDEM_VIRTUAL_TIME;
+  return rearranges(plan_, work) && runtime_.machine().has(by_host);
+}
+
+void Lowering::lower_rows(const CopyWork& work, const Resolver& at, Lowered& result) const {
   struct Row {
     void* target;
     const void* source;
@@ -154,12 +177,10 @@ bool Lowering::lower_rows(const Task& task, const CopyWork& work, const Resolver
     for (const Row& row : rows) std::memcpy(row.target, row.source, row.bytes);
     return TANDEM_OK;
   };
-  if (costs_ != nullptr) result.predicted_seconds = costs_->seconds(net_, plan_, task);
-  if (touches_) note_touches(task, at, result);
-  return true;
 }
 
 void Lowering::lower_copies(const CopyWork& work, const Resolver& at, Lowered& result) const {
+  if (copies_on_host(work)) return lower_rows(work, at, result);
   const auto device = [&](const Region& region) {
     const Buffer& buffer = plan_.buffers[static_cast<size_t>(region.buffer)];
     return buffer.is_extended ? TANDEM_HOST : buffer.device;
@@ -184,8 +205,8 @@ void Lowering::lower_layer(const Task& task, const LayerWork& work, const Resolv
   const Layer& layer = net_.layers[static_cast<size_t>(binding.layer)];
   const size_t inputs = layer.inputs.size(), outputs = layer.outputs.size(),
                weights = layer.weights.size();
-  // Batches of one update after its first add to the gradients of the batches before.
-  const bool accumulates = work.accumulate || at.step % plan_.micro_batches_per_step != 0;
+  // The micro-batches of a step after its first add to the gradients of those before.
+  const bool accumulates = work.accumulate || at.micro_batch % plan_.micro_batches_per_step != 0;
   const auto pointers = std::make_shared<LayerPointers>();
   pointers->inputs = at.all<void*>(binding.inputs, inputs);
   pointers->outputs = at.all<void*>(binding.outputs, outputs);
@@ -202,7 +223,7 @@ void Lowering::lower_layer(const Task& task, const LayerWork& work, const Resolv
                     pointers->output_gradients.data(),
                     pointers->weight_gradients.data(),
                     at({binding.saved}),
-                    at({is_forward(work.pass) ? binding.scratch : binding.backward_scratch}),
+                    at({scratch_of(binding, work.pass)}),
                     at.as<const tandem_step>(binding.step),
                     at.as<const float>(binding.normaliser),
                     at.as<float>(statistics_of(binding, work.pass)),
@@ -227,7 +248,7 @@ void Lowering::lower_sum(const Region& target, const std::vector<Region>& source
                          const Resolver& at, Lowered& result) const {
   result.run = [add = runtime_.machine().backend().add, to = at.as<float>(target),
                 from = at.all<const float>(sources),
-                count = plan_.bytes(target) / 4](const tandem_call& call) {
+                count = plan_.bytes(target) / buffers::float_bytes](const tandem_call& call) {
     return add(&call, to, from.data(), static_cast<uint32_t>(from.size()), count);
   };
 }
@@ -249,7 +270,8 @@ void Lowering::lower_merge(const MergeWork& work, const Resolver& at, Lowered& r
 
 void Lowering::lower_check(const CheckWork& work, const Resolver& at, Lowered& result) const {
   result.run = [check = runtime_.machine().backend().check_finite,
-                values = at.as<const float>(work.values), count = plan_.bytes(work.values) / 4,
+                values = at.as<const float>(work.values),
+                count = plan_.bytes(work.values) / buffers::float_bytes,
                 found_inf = at.as<int32_t>(work.found_inf)](const tandem_call& call) {
     return check(&call, values, count, found_inf);
   };
@@ -270,6 +292,131 @@ void Lowering::lower_conversion(const ConvertWork& work, const Resolver& at,
   std::copy(work.scale.means.begin(), work.scale.means.end(), pixels.means);
   pixels.scale = work.scale.scale;
   result.run = [convert, pixels](const tandem_call& call) { return convert(&call, &pixels); };
+}
+
+namespace {
+
+bool follows(const Region& region, const Region& before, int64_t gap) {
+  return region.buffer == before.buffer && region.offset == before.offset + before.bytes + gap;
+}
+
+bool is_whole(const Net& net, const ArrayUpdate& array) {
+  return array.weights.bytes == buffers::bytes_of(net.weights[size_t(array.weight)]).count();
+}
+
+bool can_be_merged(const Net& net, const ArrayUpdate& before, const ArrayUpdate& array) {
+  const int64_t gap = array.weights.offset - before.weights.offset - before.weights.bytes;
+  const WeightArray& a = net.weights[size_t(before.weight)];
+  const WeightArray& b = net.weights[size_t(array.weight)];
+  return gap >= 0 && gap < memory_alignment && follows(array.weights, before.weights, gap) &&
+         follows(array.gradient, before.gradient, gap) && follows(array.state, before.state, gap) &&
+         array.state_stride == before.state_stride && a.rate_multiplier == b.rate_multiplier &&
+         a.decay_multiplier == b.decay_multiplier;
+}
+
+// Neighbours with one rule are one update, unless each array has its own rate. Only whole arrays
+// are merged: what lies between them is padding, and not another device's part.
+std::vector<ArrayUpdate> merged(const Net& net, const Plan& plan,
+                                const std::vector<ArrayUpdate>& arrays, bool merges) {
+  std::vector<ArrayUpdate> result;
+  bool last_is_whole = false;
+  for (ArrayUpdate array : arrays) {
+    for (Region* region : {&array.weights, &array.gradient, &array.state}) {
+      region->bytes = plan.bytes(*region);
+    }
+    if (!net.weights[size_t(array.weight)].trained() || array.weights.bytes == 0) continue;
+    const bool both_are_whole = last_is_whole && is_whole(net, array);
+    last_is_whole = is_whole(net, array);
+    if (merges && both_are_whole && can_be_merged(net, result.back(), array)) {
+      ArrayUpdate& last = result.back();
+      last.weights.bytes = array.weights.offset + array.weights.bytes - last.weights.offset;
+      last.gradient.bytes = last.state.bytes = last.weights.bytes;
+    } else {
+      result.push_back(array);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+void Lowering::lower_norms(const NormWork& work, const Resolver& at, Lowered& result) const {
+  struct Sum {
+    const float* values;
+    int64_t count;
+    double* target;
+  };
+  std::vector<Sum> sums;
+  auto* norms = at.as<double>(work.norms);
+  const size_t count = net_.weights.size();
+  for (const ArrayNorms& array : work.arrays) {
+    const WeightArray& weights = net_.weights[size_t(array.weight)];
+    if (!weights.trained() || weights.count == 0) continue;
+    double* const target = norms + array.weight;
+    sums.push_back({at.as<const float>(array.gradient), weights.count, target});
+    sums.push_back({at.as<const float>(array.values), weights.count, target + count});
+  }
+  const auto function = runtime_.machine().backend().sum_of_squares;
+  result.run = [function, sums = std::move(sums)](const tandem_call& call) {
+    tandem_status status = TANDEM_OK;
+    for (size_t i = 0; i < sums.size() && status == TANDEM_OK; ++i) {
+      status = function(&call, sums[i].values, sums[i].count, sums[i].target);
+    }
+    return status;
+  };
+}
+
+tandem_update Lowering::update_of(const UpdateWork& work, const Resolver& at) const {
+  tandem_update update{};
+  update.struct_size = sizeof update;
+  update.rule = rule_.rule;
+  update.momentum = rule_.momentum;
+  update.step = at.as<const tandem_step>(work.step);
+  update.found_inf = at.as<const int32_t>(work.found_inf);
+  update.momentum2 = rule_.momentum2;
+  update.delta = rule_.delta;
+  update.clip = rule_.clip * loss_scale(net_);
+  update.gradient_scale = 1.0 / (rule_.micro_batches * loss_scale(net_));
+  update.trust_coefficient = rule_.trust_coefficient;
+  update.gradient_squares = at.as<const double>(work.norms);
+  update.gradient_square_count = static_cast<uint32_t>(net_.weights.size());
+  return update;
+}
+
+void Lowering::lower_update(const UpdateWork& work, const Resolver& at, Lowered& result) const {
+  struct Updates {
+    std::vector<std::vector<float*>> states;
+    std::vector<tandem_update> updates;
+  };
+  const auto all = std::make_shared<Updates>();
+  const auto* norms = at.as<const double>(work.norms);
+  for (const ArrayUpdate& array :
+       merged(net_, plan_, work.arrays, rule_.rule != TANDEM_UPDATE_LARS)) {
+    const WeightArray& weights = net_.weights[size_t(array.weight)];
+    std::vector<float*>& states = all->states.emplace_back();
+    for (int k = 0; k < rule_.states; ++k) {
+      states.push_back(at.as<float>(array.state) + k * (array.state_stride / buffers::float_bytes));
+    }
+    tandem_update& update = all->updates.emplace_back(update_of(work, at));
+    update.count = array.weights.bytes / buffers::float_bytes;
+    update.weights = at.as<float>(array.weights);
+    update.gradient = at.as<const float>(array.gradient);
+    update.state = states.data();
+    update.state_count = static_cast<uint32_t>(states.size());
+    update.decay = static_cast<float>(rule_.weight_decay * weights.decay_multiplier);
+    update.l1_decay = static_cast<float>(rule_.l1_decay * weights.decay_multiplier);
+    update.rate_multiplier = static_cast<float>(weights.rate_multiplier);
+    if (norms == nullptr) continue;
+    update.gradient_square = norms + array.weight;
+    update.weight_square = norms + net_.weights.size() + array.weight;
+  }
+  result.run = [update = runtime_.machine().backend().update, all](const tandem_call& call) {
+    tandem_status status = TANDEM_OK;
+    for (size_t i = 0; i < all->updates.size() && status == TANDEM_OK; ++i) {
+      status = update(&call, &all->updates[i]);
+    }
+    return status;
+  };
 }
 
 void Lowering::note_touches(const Task& task, const Resolver& at, Lowered& result) const {

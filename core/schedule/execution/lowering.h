@@ -1,5 +1,5 @@
 // A task's work as what a backend runs: copies, or one function over addresses. Everything is
-// resolved before a step is issued, so that issuing it only hands pointers over.
+// resolved before a micro-batch is issued, so that issuing only hands pointers over.
 #pragma once
 
 #include <atomic>
@@ -7,9 +7,13 @@
 #include <functional>
 #include <vector>
 
-#include "core/schedule/execution/executor.h"
+#include "core/model/net.h"
+#include "core/schedule/cost/cost_table.h"
 #include "core/schedule/execution/kernels.h"
 #include "core/schedule/execution/runtime.h"
+#include "core/schedule/execution/update_rule.h"
+#include "core/schedule/plan/memory_plan.h"
+#include "core/schedule/plan/plan.h"
 
 namespace tandem {
 
@@ -27,11 +31,11 @@ struct Lowered {
   std::vector<tandem_rows> copies;
   std::function<tandem_status(const tandem_call&)> run;  // empty: only copies
   double predicted_seconds = -1;
-  // The step it is issued for, and where the first step with a failing work is noted.
-  int64_t step = -1;
-  std::atomic<int64_t>* failed_step = nullptr;
-  // In ThreadSanitizer builds: the ends of what the task declares, so that a missing order is seen
-  // even where the work itself is code that is not instrumented.
+  // The micro-batch it is issued for, and where the first micro-batch with a failing work is noted.
+  int64_t micro_batch = -1;
+  std::atomic<int64_t>* first_failed = nullptr;
+  // In ThreadSanitizer builds: the first and last bytes of what the task declares, so that a
+  // missing order is seen even where the work itself is code that is not instrumented.
   std::vector<Touch> touches;
 
   // A tandem_work's run; `context` is a Lowered.
@@ -45,18 +49,17 @@ class Lowering {
            bool communication);
 
   // `externals` has the address of every external buffer, by buffer.
-  [[nodiscard]] std::byte* address(const Region& region, int64_t step,
+  [[nodiscard]] std::byte* address(const Region& region, int64_t micro_batch,
                                    const std::vector<void*>& externals) const;
   // Error if the plan asks a kernel for a pass that it does not have.
-  [[nodiscard]] Lowered lower(int task, int64_t step, const std::vector<void*>& externals) const;
+  [[nodiscard]] Lowered lower(int task, int64_t micro_batch,
+                              const std::vector<void*>& externals) const;
 
  private:
   struct Resolver;
+  [[nodiscard]] bool copies_on_host(const CopyWork& work) const;
+  void lower_rows(const CopyWork& work, const Resolver& at, Lowered& result) const;
   void lower_copies(const CopyWork& work, const Resolver& at, Lowered& result) const;
-  // False: it is none of many pieces within a device, or the host cannot reach its memory. Then
-  // they are copies, as few as their distances allow.
-  [[nodiscard]] bool lower_rows(const Task& task, const CopyWork& work, const Resolver& at,
-                                Lowered& result) const;
   void lower_layer(const Task& task, const LayerWork& work, const Resolver& at,
                    Lowered& result) const;
   void lower_sum(const Region& target, const std::vector<Region>& sources, const Resolver& at,

@@ -8,6 +8,7 @@
 
 #include "core/base/strings.h"
 #include "core/device/mapped_file.h"
+#include "core/schedule/plan/buffers.h"
 
 namespace tandem {
 
@@ -19,7 +20,8 @@ size_t index_of(StreamId id) {
   return static_cast<size_t>(id.device * stream_kinds + static_cast<int>(id.kind));
 }
 
-// A work that clears memory: not run where there is none (sim), needless where it is new (paced).
+// A work that clears memory. It does not run where there is no memory (sim) and is not needed where
+// the memory is new (paced).
 struct Clear {
   const tandem_backend* backend;
   bool on_host;
@@ -32,7 +34,8 @@ struct Clear {
       std::memset(clear.address, 0, static_cast<size_t>(clear.bytes));
       return TANDEM_OK;
     }
-    return clear.backend->fill(call, static_cast<float*>(clear.address), 0, clear.bytes / 4);
+    return clear.backend->fill(call, static_cast<float*>(clear.address), 0,
+                               clear.bytes / buffers::float_bytes);
   }
 };
 
@@ -51,7 +54,7 @@ struct Runtime::State {
     transient.resize(static_cast<size_t>(devices));
   }
 
-  // The host's memory is the first device's, pinned.
+  // The host's memory is pinned memory of the first device.
   [[nodiscard]] Memory allocate(int device, int64_t bytes) const {
     return device < 0 ? Memory(machine, 0, TANDEM_MEMORY_PINNED, bytes)
                       : Memory(machine, device, TANDEM_MEMORY_DEVICE, bytes);
@@ -59,7 +62,7 @@ struct Runtime::State {
   [[nodiscard]] const Stream& copy_stream(int device) const {
     return streams.at(index_of({std::max(device, 0), StreamKind::copy}));
   }
-  // A stream is a thread on some machines: there are those that plans use.
+  // A stream is a thread on some machines, so only those that plans use are made.
   void make(StreamId id) {
     if (streams.contains(index_of(id))) return;
     const bool first = id.kind == StreamKind::compute || id.kind == StreamKind::control;
@@ -76,6 +79,7 @@ struct Runtime::State {
                int64_t batch) const;
   void make(const Buffer& buffer);
   void make_extended(const Buffer& buffer);
+  void clear(int device, const Memory& memory) const;
   void grow(int device, int64_t bytes);
   [[nodiscard]] std::byte* range(const std::string& name, int device, int64_t bytes,
                                  int64_t offset) const;
@@ -86,7 +90,7 @@ struct Runtime::State {
 
   using Key = std::pair<std::string, int>;  // name, device
   std::map<Key, Memory> persistent;
-  // Where the host's memory is the device's, its extended memory is a file; else that of the host.
+  // Extended memory is a file where the host's memory is the device's, else pinned host memory.
   struct Extended {
     Memory pinned;
     MappedFile file;
@@ -137,8 +141,8 @@ void Runtime::State::forecast(const Plan& plan, const MemoryPlan& memory, int64_
     (key.second < 0 ? persistent_bytes.back()
                     : persistent_bytes[static_cast<size_t>(key.second)]) += held.bytes();
   }
-  const std::string kind = machine.kind();
-  // Both phases' rings are full while the run evaluates.
+  const bool shares_memory = machine.has(TANDEM_HOST_ADDRESSABLE);
+  // While a run evaluates, the rings of both phases are full.
   prefetched += memory.prefetched_bytes;
   int64_t all_persistent = persistent_bytes.back(), all_transient = prefetched;
   for (int device = 0; device < plan.devices; ++device) {
@@ -146,14 +150,14 @@ void Runtime::State::forecast(const Plan& plan, const MemoryPlan& memory, int64_
     const int64_t needed = std::max(memory.transient_bytes[i], transient[i].bytes());
     all_persistent += persistent_bytes[i];
     all_transient += needed;
-    if (kind == "cpu") continue;
-    require(fmt::format("device {} ({}) needs", device, kind), persistent_bytes[i], needed,
-            available[i], batch);
+    if (shares_memory) continue;
+    require(fmt::format("device {} ({}) needs", device, machine.kind()), persistent_bytes[i],
+            needed, available[i], batch);
   }
-  // The cpu's devices share one memory, with the host.
-  if (kind != "cpu") return;
-  require(plan.devices == 1 ? "device 0 (cpu) needs"
-                            : fmt::format("the {} devices (cpu) need", plan.devices),
+  // These devices and the host share one memory.
+  if (!shares_memory) return;
+  require(plan.devices == 1 ? fmt::format("device 0 ({}) needs", machine.kind())
+                            : fmt::format("the {} devices ({}) need", plan.devices, machine.kind()),
           all_persistent, all_transient, available[0], batch);
 }
 
@@ -161,31 +165,37 @@ void Runtime::State::make_extended(const Buffer& buffer) {
   const Key key(buffer.name, buffer.device);
   const int64_t bytes = total_bytes(buffer);
   if (extended.contains(key) || bytes == 0) return;
-  if (machine.kind() == "cpu") {
+  if (machine.has(TANDEM_HOST_ADDRESSABLE)) {
     extended[key] = {Memory(), MappedFile(bytes)};
     return;
   }
   Extended& memory = extended[key] = {allocate(TANDEM_HOST, bytes), MappedFile()};
-  if (machine.kind() != "sim") std::memset(memory.data(), 0, static_cast<size_t>(bytes));
+  if (!machine.has(TANDEM_VIRTUAL_TIME)) std::memset(memory.data(), 0, static_cast<size_t>(bytes));
+}
+
+void Runtime::State::clear(int device, const Memory& memory) const {
+  const Stream& stream = copy_stream(device);
+  Clear clear{&machine.backend(), device < 0, memory.data(), memory.bytes()};
+  stream.submit({sizeof(tandem_work), TANDEM_WORK_COMPUTE, "clear", 0, &Clear::run, &clear});
+  stream.synchronize();
 }
 
 void Runtime::State::make(const Buffer& buffer) {
   if (buffer.is_extended) return make_extended(buffer);
   const std::pair key(buffer.name, buffer.device);
   const int64_t bytes = total_bytes(buffer);
+  const auto initial_bytes = static_cast<int64_t>(buffer.initial.size() * sizeof(float));
   if (persistent.contains(key) || bytes == 0) return;
-  if (static_cast<int64_t>(buffer.initial.size()) * 4 > buffer.bytes) {
+  if (initial_bytes > buffer.bytes) {
     throw error("buffer '{}' of device {} starts with {} floats, but has {} bytes", buffer.name,
                 buffer.device, buffer.initial.size(), buffer.bytes);
   }
   const Memory& memory = persistent.emplace(key, allocate(buffer.device, bytes)).first->second;
+  clear(buffer.device, memory);
   const Stream& stream = copy_stream(buffer.device);
-  Clear clear{&machine.backend(), buffer.device < 0, memory.data(), bytes};
-  stream.submit({sizeof(tandem_work), TANDEM_WORK_COMPUTE, "clear", 0, &Clear::run, &clear});
   for (int slot = 0; slot < buffer.slots && !buffer.initial.empty(); ++slot) {
     stream.copy("initial values", buffer.device, memory.data() + slot * slot_stride(buffer),
-                TANDEM_HOST, buffer.initial.data(),
-                static_cast<int64_t>(buffer.initial.size()) * 4);
+                TANDEM_HOST, buffer.initial.data(), initial_bytes);
   }
   stream.synchronize();
 }
@@ -195,11 +205,7 @@ void Runtime::State::grow(int device, int64_t bytes) {
   if (memory.bytes() >= bytes) return;
   memory = Memory();  // both at once might not fit
   memory = allocate(device, bytes);
-  // What a plan carries from step to step starts as zeros.
-  const Stream& stream = copy_stream(device);
-  Clear clear{&machine.backend(), device < 0, memory.data(), bytes};
-  stream.submit({sizeof(tandem_work), TANDEM_WORK_COMPUTE, "clear", 0, &Clear::run, &clear});
-  stream.synchronize();
+  clear(device, memory);  // what a plan carries from micro-batch to micro-batch starts as zeros
 }
 
 std::byte* Runtime::State::range(const std::string& name, int device, int64_t bytes,

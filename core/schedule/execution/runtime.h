@@ -31,13 +31,13 @@ class Runtime {
   // transient arena may move when it grows, and what it held is lost.
   void reserve(const Plan& plan, const MemoryPlan& memory, int64_t batch);
   // Address of a persistent buffer (device -1: pinned host memory; extended ones included), or of a
-  // transient one's arena. nullptr: none.
+  // device's arena of transient ones. nullptr: none.
   [[nodiscard]] std::byte* persistent(const std::string& name, int device) const;
   [[nodiscard]] std::byte* transient(int device) const;
 
-  // Copies between host memory and a persistent buffer and waits for it. Only while no
-  // micro-batch is in flight. Error if there is no such buffer or the range exceeds it. A machine
-  // without real memory (sim) copies nothing.
+  // Copy between host memory and a persistent buffer, and wait for it; `offset` and `bytes` are of
+  // the buffer. Only while no micro-batch is in flight. Error if there is no such buffer or the
+  // range exceeds it. A machine without real memory (sim) copies nothing.
   void write_persistent(const std::string& name, int device, const void* source, int64_t bytes,
                         int64_t offset = 0);
   void read_persistent(const std::string& name, int device, void* target, int64_t bytes,

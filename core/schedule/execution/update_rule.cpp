@@ -34,7 +34,7 @@ UpdateRule make_update_rule(const SolverDefinition& solver) {
     rule.delta = solver.delta;
     rule.clip = solver.clip_gradients;
     rule.trust_coefficient = solver.trust_coefficient;
-    rule.batches = static_cast<int>(solver.micro_batches_per_step);
+    rule.micro_batches = static_cast<int>(solver.micro_batches_per_step);
     return rule;
   }
   throw error("solver type '{}' has no update rule", solver.type);

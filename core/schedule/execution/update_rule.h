@@ -1,5 +1,5 @@
-// What a solver's update needs to know beside the plan: the rule and its constants (the rate of
-// each step is in tandem_step).
+// What a solver's update needs besides the plan: the rule and its constants. The rate of each step
+// is in tandem_step.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ struct UpdateRule {
   double momentum2 = 0, delta = 0;
   double clip = 0;  // 0: gradients are not clipped
   double trust_coefficient = 0;
-  int batches = 1;  // iter_size: the gradient is the mean over so many
+  int micro_batches = 1;  // iter_size: the gradient is the mean over so many
 
   // The update reads its arrays' norms.
   [[nodiscard]] bool needs_norms() const { return clip > 0 || rule == TANDEM_UPDATE_LARS; }
-  // Whether a backend of plugin ABI 1.0 can do it.
+  // Whether a backend of plugin ABI 1.0 can apply it.
   [[nodiscard]] bool is_plain() const {
-    return rule == TANDEM_UPDATE_SGD && l1_decay == 0 && clip == 0 && batches == 1;
+    return rule == TANDEM_UPDATE_SGD && l1_decay == 0 && clip == 0 && micro_batches == 1;
   }
 };
 

@@ -5,34 +5,36 @@
 #include <cstdint>
 
 #include "core/base/interval.h"
+#include "core/base/shape.h"
 #include "core/model/net.h"
 
 namespace tandem::buffers {
 
 // Persistent, one a device: the net's whole weight array, `weight_floats` floats.
 constexpr const char* weights = "weights";
-// Persistent, on devices that update: the solver's arrays of what they update, as
-// Plan::state_at says. The other one lies in extended memory.
+// Persistent, on devices that update: the solver's state of what they update, placed as
+// Plan::state_at says. The second one lies in extended memory.
 constexpr const char* state = "state";
 constexpr const char* extended_state = "extended state";
-// One a device: what it has of an array laid out as the weights. Transient; persistent if an update
-// takes several batches.
+// One a device: its part of an array laid out as the weights. Transient; persistent if a step has
+// several micro-batches.
 constexpr const char* gradients = "gradients";
-// Persistent, device 0, float64: for each weight array its gradient's sum of squares, then for each
-// its own; zeros of arrays that are not trained. Only where the solver's rule needs them.
+// Persistent, on devices that update, float64: the sum of squares of each weight array's gradient,
+// then of each array; zeros for arrays that are not trained. Only where the solver's rule needs
+// them.
 constexpr const char* norms = "norms";
 // Persistent, one a device, of training plans: for each scalar its loss weight, in 64 bytes of its
 // own.
 constexpr const char* constants = "constants";
-// Persistent, device 0, 64 bytes: int32, not 0 once a loss was not finite: updates change nothing
-// from then on.
+// Persistent, 64 bytes: int32, not 0 once a loss was not finite. Updates change nothing from then
+// on.
 constexpr const char* found_inf = "found_inf";
 // Transient, one a device: the scalars of its share, each in 64 bytes of its own.
 constexpr const char* metrics = "metrics";
 // Transient, 2 slots, one a device: its share of the batch, laid out as core/data's BatchLayout.
 constexpr const char* input = "input";
-// Transient, one a device, where the batch has bytes for pixels: those of its share. They become
-// floats in the input, which is laid out as if they had come as such.
+// Transient, one a device, where the batch has bytes for pixels: the bytes of its share. They are
+// converted to floats in the input, which has the same layout as for a batch of floats.
 constexpr const char* pixels = "pixels";
 // External, device -1: the global batch, laid out as core/data's BatchLayout.
 constexpr const char* batch = "batch";
@@ -56,10 +58,15 @@ constexpr int64_t float_bytes = sizeof(float);
 [[nodiscard]] inline Interval bytes_of(const WeightArray& array) {
   return bytes_of(array, {0, array.count});
 }
+// Of the tensor for one sample of the batch, by its dtype.
+[[nodiscard]] inline int64_t row_bytes(const Net& net, int tensor) {
+  const Tensor& t = net.tensors[size_t(tensor)];
+  return element_count(t.shape) / net.batch * dtype_bytes(t.dtype);
+}
 [[nodiscard]] inline int64_t norms_bytes(const Net& net) {
   return 2 * static_cast<int64_t>(net.weights.size() * sizeof(double));
 }
-// The same for all nets of up to 63 scalars, so that training and testing plans share it.
+// The same for all nets of up to 63 scalars, so that training and testing plans share the buffer.
 [[nodiscard]] inline int64_t results_bytes(const Net& net) {
   const auto scalars = static_cast<int64_t>(net.scalars.size());
   return (scalars < 63 ? 64 : scalars + 1) * scalar_bytes;

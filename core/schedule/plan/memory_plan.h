@@ -1,6 +1,6 @@
-// Where every buffer of a plan lies in its device's arenas, before anything is allocated: the
-// forecast of what a run needs. Buffers that only one stream uses share memory when their uses do
-// not overlap in its order; what no task touches takes none.
+// Where every buffer of a plan lies in its device's arenas, and how large these are: known before
+// anything is allocated. Buffers that only one stream uses share memory where their uses do not
+// overlap in its order. A buffer that no task touches takes no memory.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,12 @@
 namespace tandem {
 
 constexpr int64_t memory_alignment = 64;
+[[nodiscard]] constexpr int64_t aligned(int64_t bytes) {
+  return (bytes + memory_alignment - 1) / memory_alignment * memory_alignment;
+}
 // Bytes from the begin of one slot of a buffer to the begin of the next.
 [[nodiscard]] constexpr int64_t slot_stride(const Buffer& buffer) {
-  return (buffer.bytes + memory_alignment - 1) / memory_alignment * memory_alignment;
+  return aligned(buffer.bytes);
 }
 // Bytes of all its slots.
 [[nodiscard]] constexpr int64_t total_bytes(const Buffer& buffer) {
@@ -26,7 +29,7 @@ struct MemoryPlan {
   std::vector<int64_t> offsets;
   std::vector<int64_t> persistent_bytes;  // one a device
   std::vector<int64_t> transient_bytes;
-  std::vector<int64_t> extended_bytes;  // of what a device keeps outside of itself
+  std::vector<int64_t> extended_bytes;  // of a device's extended memory
   std::vector<int64_t> host_bytes{0};   // pinned, device -1 (one entry)
   int64_t prefetched_bytes = 0;         // pinned, of the loader's ring that feeds the plan
 };

@@ -4,18 +4,17 @@
 #include <map>
 #include <variant>
 
+#include "core/schedule/plan/memory_plan.h"
+
 namespace tandem {
 
 namespace {
-
-constexpr int64_t alignment = 64;
 
 // What is kept of a buffer, and where it goes.
 class Kept {
  public:
   void add(const Interval& bytes) {
-    kept_.add(
-        {bytes.begin / alignment * alignment, (bytes.end + alignment - 1) / alignment * alignment});
+    kept_.add({bytes.begin / memory_alignment * memory_alignment, aligned(bytes.end)});
   }
   // Returns the bytes in all.
   int64_t place() {

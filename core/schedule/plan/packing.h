@@ -1,5 +1,5 @@
-// Buffers of which a plan touches only some bytes keep only these: a device that has some layers'
-// gradients needs no room for all.
+// Reduces buffers of which a plan touches only some bytes to these bytes: a device that computes
+// the gradients of some layers needs no memory for those of all.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,9 @@
 
 namespace tandem {
 
-// Takes out of these buffers (of one slot each) what no task reads or writes, to multiples of 64
-// bytes, and moves every region of them along. Regions of bindings that no task uses become none.
+// Removes from these buffers (of one slot each) what no task reads or writes, in multiples of 64
+// bytes, and moves every region of them accordingly. Regions of bindings that no task uses become
+// empty (buffer -1).
 void pack_buffers(Plan& plan, const std::vector<int>& buffers);
 
 }  // namespace tandem

@@ -1,96 +1,57 @@
 #include "core/schedule/plan/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/overloaded.h"
 #include "core/model/net.h"
+#include "core/schedule/plan/buffers.h"
 
 namespace tandem {
 
 const char* to_string(StreamKind kind) {
-  switch (kind) {
-    case StreamKind::compute:
-      return "compute";
-    case StreamKind::communication:
-      return "communication";
-    case StreamKind::copy:
-      return "copy";
-    case StreamKind::send:
-      return "send";
-    case StreamKind::update:
-      return "update";
-    case StreamKind::control:
-      return "control";
-  }
-  return "?";
+  static constexpr std::array names{"compute", "communication", "copy",
+                                    "send",    "update",        "control"};
+  static_assert(names.size() == stream_kinds);
+  return names.at(static_cast<size_t>(kind));
 }
 
 const char* to_string(Stage stage) {
-  switch (stage) {
-    case Stage::input:
-      return "input";
-    case Stage::broadcast:
-      return "broadcast";
-    case Stage::forward:
-      return "forward";
-    case Stage::backward_fc:
-      return "backward_fc";
-    case Stage::backward_conv:
-      return "backward_conv";
-    case Stage::send_fc_gradients:
-      return "send_fc_gradients";
-    case Stage::update_fc:
-      return "update_fc";
-    case Stage::send_conv_gradients:
-      return "send_conv_gradients";
-    case Stage::update_conv:
-      return "update_conv";
-    case Stage::backward:
-      return "backward";
-    case Stage::reduce_gradients:
-      return "reduce_gradients";
-    case Stage::update:
-      return "update";
-    case Stage::broadcast_weights:
-      return "broadcast_weights";
-    case Stage::report:
-      return "report";
-    case Stage::send_activations:
-      return "send_activations";
-    case Stage::send_activation_gradients:
-      return "send_activation_gradients";
-    case Stage::backward_data:
-      return "backward_data";
-    case Stage::backward_weights:
-      return "backward_weights";
-    case Stage::update_weights:
-      return "update_weights";
-    case Stage::load_state:
-      return "load_state";
-    case Stage::store_state:
-      return "store_state";
-  }
-  return "?";
+  static constexpr std::array names{
+      "input",
+      "broadcast",
+      "forward",
+      "backward_fc",
+      "backward_conv",
+      "send_fc_gradients",
+      "update_fc",
+      "send_conv_gradients",
+      "update_conv",
+      "backward",
+      "reduce_gradients",
+      "update",
+      "broadcast_weights",
+      "report",
+      "send_activations",
+      "send_activation_gradients",
+      "backward_data",
+      "backward_weights",
+      "update_weights",
+      "load_state",
+      "store_state",
+  };
+  static_assert(names.size() == stage_count);
+  return names.at(static_cast<size_t>(stage));
 }
 
 const char* to_string(LayerPass pass) {
-  switch (pass) {
-    case LayerPass::forward:
-      return "forward";
-    case LayerPass::backward_data:
-      return "backward_data";
-    case LayerPass::backward_weights:
-      return "backward_weights";
-    case LayerPass::backward:
-      return "backward";
-    case LayerPass::forward_statistics:
-      return "forward_statistics";
-    case LayerPass::backward_statistics:
-      return "backward_statistics";
-  }
-  return "?";
+  static constexpr std::array names{"forward",  "backward_data",      "backward_weights",
+                                    "backward", "forward_statistics", "backward_statistics"};
+  static_assert(names.size() == layer_passes);
+  return names.at(static_cast<size_t>(pass));
 }
 
 int Plan::find_buffer(const std::string& name, int device) const {
@@ -111,6 +72,29 @@ bool works_in(const Plan& plan, const Task& task, int64_t micro_batch) {
   if (task.when == When::first_micro_batch) return of_step == 0;
   if (task.when == When::last_micro_batch) return of_step == plan.micro_batches_per_step - 1;
   return true;
+}
+
+bool is_forward(LayerPass pass) {
+  return pass == LayerPass::forward || pass == LayerPass::forward_statistics;
+}
+
+bool is_statistics(LayerPass pass) {
+  return pass == LayerPass::forward_statistics || pass == LayerPass::backward_statistics;
+}
+
+int scratch_of(const PlanBinding& binding, LayerPass pass) {
+  return is_forward(pass) ? binding.scratch : binding.backward_scratch;
+}
+
+const Region& statistics_of(const PlanBinding& binding, LayerPass pass) {
+  return is_forward(pass) ? binding.forward_statistics : binding.backward_statistics;
+}
+
+std::string step_name(const Plan& plan, int64_t micro_batch) {
+  const int count = plan.micro_batches_per_step;
+  const std::string step = fmt::format("step {}", micro_batch / count);
+  return count == 1 ? step
+                    : fmt::format("{}, micro-batch {} of {}", step, micro_batch % count, count);
 }
 
 double slice_fraction(const Net& net, const PlanBinding& binding) {
@@ -214,10 +198,10 @@ void validate_update(const Plan& plan, const Task& task, const UpdateWork& updat
   validate_region(plan, task, update.step);
   validate_region(plan, task, update.found_inf);
   if (update.norms.buffer >= 0) validate_region(plan, task, update.norms);
-  for (const ArrayUpdate& piece : update.arrays) {
-    validate_region(plan, task, piece.weights);
-    validate_region(plan, task, piece.gradient);
-    if (piece.state.buffer >= 0) validate_region(plan, task, piece.state);
+  for (const ArrayUpdate& array : update.arrays) {
+    validate_region(plan, task, array.weights);
+    validate_region(plan, task, array.gradient);
+    if (array.state.buffer >= 0) validate_region(plan, task, array.state);
   }
 }
 
@@ -225,42 +209,51 @@ void validate_conversion(const Plan& plan, const Task& task, const ConvertWork& 
   validate_region(plan, task, convert.pixels);
   validate_region(plan, task, convert.target);
   const int64_t count = element_count(convert.shape);
-  if (plan.bytes(convert.pixels) == count && plan.bytes(convert.target) == 4 * count) return;
+  if (plan.bytes(convert.pixels) == count &&
+      plan.bytes(convert.target) == buffers::float_bytes * count) {
+    return;
+  }
   throw error("task '{}' makes {} bytes of pixels {} bytes of floats, and its pictures are {}",
               task.label, plan.bytes(convert.pixels), plan.bytes(convert.target),
               to_string(convert.shape));
 }
 
-void validate_work(const Plan& plan, const Task& task) {
-  if (const auto* work = std::get_if<LayerWork>(&task.work)) {
-    validate_binding(plan, task, work->binding);
-  } else if (const auto* copy = std::get_if<CopyWork>(&task.work)) {
-    for (const CopySegment& segment : copy->segments) {
-      validate_region(plan, task, segment.source);
-      validate_region(plan, task, segment.target);
-      if (plan.bytes(segment.source) == plan.bytes(segment.target)) continue;
-      throw error("task '{}' copies {} bytes to a place of {}", task.label,
-                  plan.bytes(segment.source), plan.bytes(segment.target));
-    }
-  } else if (const auto* add = std::get_if<AddWork>(&task.work)) {
-    validate_sum(plan, task, add->target, add->sources);
-  } else if (const auto* merge = std::get_if<MergeWork>(&task.work)) {
-    validate_binding(plan, task, merge->binding);
-    validate_sum(plan, task, merge->target, merge->sources);
-  } else if (const auto* update = std::get_if<UpdateWork>(&task.work)) {
-    validate_update(plan, task, *update);
-  } else if (const auto* norm = std::get_if<NormWork>(&task.work)) {
-    validate_region(plan, task, norm->norms);
-    for (const ArrayNorms& piece : norm->arrays) {
-      validate_region(plan, task, piece.values);
-      validate_region(plan, task, piece.gradient);
-    }
-  } else if (const auto* check = std::get_if<CheckWork>(&task.work)) {
-    validate_region(plan, task, check->values);
-    validate_region(plan, task, check->found_inf);
-  } else if (const auto* convert = std::get_if<ConvertWork>(&task.work)) {
-    validate_conversion(plan, task, *convert);
+void validate_copy(const Plan& plan, const Task& task, const CopyWork& copy) {
+  for (const CopySegment& segment : copy.segments) {
+    validate_region(plan, task, segment.source);
+    validate_region(plan, task, segment.target);
+    if (plan.bytes(segment.source) == plan.bytes(segment.target)) continue;
+    throw error("task '{}' copies {} bytes to a region of {}", task.label,
+                plan.bytes(segment.source), plan.bytes(segment.target));
   }
+}
+
+void validate_norms(const Plan& plan, const Task& task, const NormWork& work) {
+  validate_region(plan, task, work.norms);
+  for (const ArrayNorms& array : work.arrays) {
+    validate_region(plan, task, array.values);
+    validate_region(plan, task, array.gradient);
+  }
+}
+
+void validate_work(const Plan& plan, const Task& task) {
+  std::visit(overloaded{
+                 [&](const LayerWork& work) { validate_binding(plan, task, work.binding); },
+                 [&](const CopyWork& work) { validate_copy(plan, task, work); },
+                 [&](const AddWork& work) { validate_sum(plan, task, work.target, work.sources); },
+                 [&](const MergeWork& work) {
+                   validate_binding(plan, task, work.binding);
+                   validate_sum(plan, task, work.target, work.sources);
+                 },
+                 [&](const NormWork& work) { validate_norms(plan, task, work); },
+                 [&](const UpdateWork& work) { validate_update(plan, task, work); },
+                 [&](const CheckWork& work) {
+                   validate_region(plan, task, work.values);
+                   validate_region(plan, task, work.found_inf);
+                 },
+                 [&](const ConvertWork& work) { validate_conversion(plan, task, work); },
+             },
+             task.work);
 }
 
 }  // namespace

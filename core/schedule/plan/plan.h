@@ -16,10 +16,10 @@
 
 namespace tandem {
 
-// A transfer occupies both devices' communication streams; one that is full-duplex the target's
-// communication stream and the source's send stream, so that a device can send and receive at once.
-// What takes no link (adding, updating) may have a stream of its own, and so may small messages
-// that must not queue behind large ones.
+// A transfer occupies the communication streams of both devices. A full-duplex transfer occupies
+// the target's communication stream and the source's send stream, so that a device can send and
+// receive at once. What takes no link (adding, updating) may have a stream of its own, and so may
+// small messages that must not queue behind large ones.
 enum class StreamKind { compute, communication, copy, send, update, control };
 constexpr int stream_kinds = 6;
 [[nodiscard]] const char* to_string(StreamKind kind);
@@ -31,7 +31,7 @@ struct StreamId {
 };
 
 // The stages of docs/design/strategies.md §1, those of strategies that do not divide the net into
-// two parts, and what surrounds them; the names users see in tables and timelines.
+// two parts, and what surrounds them. Users see these names in tables and timelines.
 enum class Stage {
   input,
   broadcast,
@@ -49,12 +49,13 @@ enum class Stage {
   report,
   send_activations,
   send_activation_gradients,
-  backward_data,  // where errors and weights are not one device's
+  backward_data,  // where activation gradients and weights are not computed by one device
   backward_weights,
   update_weights,
   load_state,  // between a device and its extended memory
   store_state
 };
+constexpr int stage_count = static_cast<int>(Stage::store_state) + 1;
 [[nodiscard]] const char* to_string(Stage stage);
 
 enum class BufferKind { persistent, transient, external };
@@ -71,7 +72,7 @@ struct Buffer {
   int slots = 1;
   std::vector<float> initial;  // persistent constants: what it starts with; empty: zeros
   // Persistent, in the second, larger and slower memory of its device: a mapped file on the cpu,
-  // pinned host memory elsewhere. Only copies touch it; they are the host's.
+  // pinned host memory elsewhere. Only copies touch it, as host memory.
   bool is_extended = false;
 };
 
@@ -95,7 +96,7 @@ struct PlanBinding {
   // The activation (TANDEM_ACTIVATION_) that forward applies to output 0: the one of the layer that
   // is fused into this one.
   int32_t activation = TANDEM_ACTIVATION_NONE;
-  // Buffers whose bytes the kernel's report fills in. What is in scratch memory ends with a pass.
+  // Buffers whose bytes the kernel's report fills in. Scratch memory keeps nothing after a pass.
   int saved = -1, scratch = -1, backward_scratch = -1;
   // Where each of the layer's tensors lives on this device, in the order of the layer's lists.
   // buffer -1: none.
@@ -113,6 +114,7 @@ enum class LayerPass {
   forward_statistics,
   backward_statistics
 };
+constexpr int layer_passes = static_cast<int>(LayerPass::backward_statistics) + 1;
 [[nodiscard]] const char* to_string(LayerPass pass);
 
 struct LayerWork {
@@ -126,12 +128,12 @@ struct CopySegment {
 struct CopyWork {
   std::vector<CopySegment> segments;
 };
-struct AddWork {  // target += sources, in this order (float32)
+struct AddWork {  // target += sources, in this order, as floats
   Region target;
   std::vector<Region> sources;
 };
 struct MergeWork {   // target = the statistics of target and sources together, in this order
-  int binding = -1;  // whose layer says how
+  int binding = -1;  // its kernel merges
   LayerPass pass = LayerPass::forward_statistics;  // or backward_statistics
   Region target;
   std::vector<Region> sources;
@@ -143,10 +145,6 @@ struct ArrayNorms {  // of a weight array of the net
 struct NormWork {  // sums of squares of weight arrays and of their gradients
   std::vector<ArrayNorms> arrays;
   Region norms;  // as buffers::norms says
-};
-struct WeightSlice {  // some elements of a weight array
-  int weight = -1;
-  Interval elements;
 };
 struct ArrayUpdate {  // elements of one weight array, wherever the plan keeps them
   int weight = -1;    // of the net: whose rate, decay and norms
@@ -185,12 +183,12 @@ struct Task {
   std::string label;  // "forward conv1 @0", unique in the plan
   Stage stage = Stage::forward;
   int layer = -1;  // of the net; -1: none
-  // The first stream does the work; a collective occupies the others from when all have arrived
+  // The first stream does the work. The others are occupied from when all have arrived at the task
   // until it is done.
   std::vector<StreamId> streams;
-  std::vector<Region> reads, writes;
-  std::vector<Dependency> after;
-  Work work;
+  std::vector<Region> reads{}, writes{};
+  std::vector<Dependency> after{};
+  Work work{};
   When when = When::every_micro_batch;
 };
 
@@ -228,6 +226,15 @@ struct Plan {
 
 // Whether the task does its work in this micro-batch.
 [[nodiscard]] bool works_in(const Plan& plan, const Task& task, int64_t micro_batch);
+
+// "step 3", or "step 3, micro-batch 1 of 4" where a step has several; both count from 0.
+[[nodiscard]] std::string step_name(const Plan& plan, int64_t micro_batch);
+
+[[nodiscard]] bool is_forward(LayerPass pass);  // the statistics pass included
+[[nodiscard]] bool is_statistics(LayerPass pass);
+// The binding's buffer of scratch memory and its statistics, of such a pass.
+[[nodiscard]] int scratch_of(const PlanBinding& binding, LayerPass pass);
+[[nodiscard]] const Region& statistics_of(const PlanBinding& binding, LayerPass pass);
 
 // What part of its layer's arithmetic a row of the binding takes: 1 without slices.
 struct Net;

@@ -12,7 +12,7 @@ namespace {
 
 using Instance = std::pair<int64_t, int>;  // micro-batch, task
 
-// What was before the instance and ended last.
+// What came before the instance and ended last.
 const TraceEvent* awaited(const std::map<Instance, const TraceEvent*>& events,
                           const std::vector<Dependency>& on_streams,
                           const std::vector<Dependency>& waits, int64_t micro_batch) {

@@ -1,5 +1,5 @@
-// What the time of a plan's steps is made of: from the end of the last task back to what it waited
-// for, and so on. More of what is on that way makes the step longer; of anything else not.
+// What determines the time of a plan: the path from the end of the last task back to what it waited
+// for, and so on. A task on that path that takes longer makes the whole longer; no other task does.
 #pragma once
 
 #include <vector>
@@ -12,10 +12,11 @@ namespace tandem {
 struct PathPart {
   Stage stage;
   double seconds = 0;
-  double share = 0;  // of the whole way
+  double share = 0;  // of the whole path
 };
 
-// The events of some consecutive steps. Parts with the longest first; empty without events.
+// From the events of some consecutive micro-batches. The longest part comes first; empty without
+// events.
 [[nodiscard]] std::vector<PathPart> critical_path(const Plan& plan,
                                                   const std::vector<TraceEvent>& events);
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/strings.h"
 #include "core/schedule/plan/ordering.h"
 #include "core/schedule/report/svg.h"
 
@@ -29,20 +30,11 @@ std::string name_of(const Plan& plan, const Dependency& wait) {
   if (wait.micro_batches_back == 0) return fmt::format("'{}'", label);
   return fmt::format("'{}' {}", label,
                      wait.micro_batches_back == 1
-                         ? std::string("of the step before")
-                         : fmt::format("{} steps before", wait.micro_batches_back));
+                         ? std::string("of the micro-batch before")
+                         : fmt::format("{} micro-batches before", wait.micro_batches_back));
 }
 
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result + "\"";
-}
-
-// A collective is drawn on the stream that does the work.
+// A task of several streams is drawn on the one that does the work.
 std::string dot_clusters(const Plan& plan) {
   std::map<int, std::map<StreamKind, std::vector<size_t>>> devices;
   for (size_t i = 0; i < plan.tasks.size(); ++i) {
@@ -57,7 +49,7 @@ std::string dot_clusters(const Plan& plan) {
                           to_string(kind), to_string(kind));
       for (const size_t task : tasks) {
         text += fmt::format("      t{} [label={}, fillcolor=\"{}\", tooltip=\"{}\"];\n", task,
-                            quoted(plan.tasks[task].label), stage_colour(plan.tasks[task].stage),
+                            quote(plan.tasks[task].label), stage_colour(plan.tasks[task].stage),
                             to_string(plan.tasks[task].stage));
       }
       text += "    }\n";
@@ -92,7 +84,7 @@ std::string to_text(const Plan& plan) {
 std::string to_dot(const Plan& plan) {
   std::string text = fmt::format(
       "digraph plan {{\n  label={};\n  rankdir=LR;\n  node [shape=box, style=filled];\n",
-      quoted(fmt::format("{} of {}", plan.strategy, plan.net)));
+      quote(fmt::format("{} of {}", plan.strategy, plan.net)));
   text += dot_clusters(plan);
   const auto predecessors = stream_predecessors(plan);
   for (size_t i = 0; i < plan.tasks.size(); ++i) {
@@ -104,7 +96,7 @@ std::string to_dot(const Plan& plan) {
       const std::string style =
           wait.micro_batches_back == 0
               ? std::string("penwidth=2")
-              : fmt::format("style=dashed, constraint=false, label=\"step -{}\"",
+              : fmt::format("style=dashed, constraint=false, label=\"micro-batch -{}\"",
                             wait.micro_batches_back);
       text += fmt::format("  t{} -> t{} [{}];\n", wait.task, i, style);
     }
@@ -112,78 +104,102 @@ std::string to_dot(const Plan& plan) {
   return text + "}\n";
 }
 
-std::string to_chrome_trace(const Plan& plan, const std::vector<TraceEvent>& events,
-                            const std::vector<HostSpan>& host) {
-  using Json = nlohmann::ordered_json;
-  Json list = Json::array();
-  const auto name = [&](const char* what, int device, int thread, const std::string& value) {
-    list.push_back({{"name", what},
-                    {"ph", "M"},
-                    {"pid", device},
-                    {"tid", thread},
-                    {"args", {{"name", value}}}});
-  };
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The events of a Chrome trace; a device is a process of it, a stream a thread.
+class ChromeTrace {
+ public:
+  void name(const char* what, int process, int thread, const std::string& name) {
+    events_.push_back({{"name", what},
+                       {"ph", "M"},
+                       {"pid", process},
+                       {"tid", thread},
+                       {"args", {{"name", name}}}});
+  }
+  Json& add(const std::string& name, const char* category, int process, int thread, double start,
+            double end) {
+    events_.push_back({{"name", name},
+                       {"cat", category},
+                       {"ph", "X"},
+                       {"pid", process},
+                       {"tid", thread},
+                       {"ts", start * microseconds},
+                       {"dur", (end - start) * microseconds}});
+    return events_.back();
+  }
+  // Names come from users' files, whose bytes need not be UTF-8.
+  [[nodiscard]] std::string text() const {
+    return Json{{"traceEvents", events_}, {"displayTimeUnit", "ms"}}.dump(
+        -1, ' ', false, Json::error_handler_t::replace);
+  }
+
+ private:
+  Json events_ = Json::array();
+};
+
+void name_streams(const Plan& plan, ChromeTrace& trace) {
   std::set<std::pair<int, StreamKind>> streams;
   for (int device = 0; device < plan.devices; ++device) {
-    for (const StreamKind kind :
-         {StreamKind::compute, StreamKind::communication, StreamKind::copy}) {
+    trace.name("process_name", device, 0, fmt::format("device {}", device));
+    for (const auto kind : {StreamKind::compute, StreamKind::communication, StreamKind::copy}) {
       streams.emplace(device, kind);
     }
   }
   for (const Task& task : plan.tasks) {
     for (const StreamId& stream : task.streams) streams.emplace(stream.device, stream.kind);
   }
-  for (int device = 0; device < plan.devices; ++device) {
-    name("process_name", device, 0, fmt::format("device {}", device));
-  }
   for (const auto& [device, kind] : streams) {
-    name("thread_name", device, static_cast<int>(kind), to_string(kind));
+    trace.name("thread_name", device, static_cast<int>(kind), to_string(kind));
   }
-  for (const TraceEvent& event : events) {
-    const Task& task = plan.tasks.at(static_cast<size_t>(event.task));
-    for (const StreamId& stream : task.streams) {
-      list.push_back({{"name", task.label},
-                      {"cat", to_string(task.stage)},
-                      {"ph", "X"},
-                      {"pid", stream.device},
-                      {"tid", static_cast<int>(stream.kind)},
-                      {"ts", event.start * microseconds},
-                      {"dur", (event.end - event.start) * microseconds},
-                      {"args",
-                       {{"stage", to_string(task.stage)},
-                        {"layer", task.layer},
-                        {"step", event.micro_batch}}}});
-    }
-  }
+}
+
+// The host is the process after the devices.
+void add_host(const std::vector<HostSpan>& host, int process, ChromeTrace& trace) {
+  if (host.empty()) return;
   std::map<std::string, int> tracks;
   for (const HostSpan& span : host) tracks.emplace(span.track, 0);
-  if (!host.empty()) name("process_name", plan.devices, 0, "host");
+  trace.name("process_name", process, 0, "host");
   int number = 0;
   for (auto& [track, thread] : tracks) {
     thread = number++;
-    name("thread_name", plan.devices, thread, track);
+    trace.name("thread_name", process, thread, track);
   }
   for (const HostSpan& span : host) {
-    list.push_back({{"name", span.name},
-                    {"cat", "loading"},
-                    {"ph", "X"},
-                    {"pid", plan.devices},
-                    {"tid", tracks[span.track]},
-                    {"ts", span.start * microseconds},
-                    {"dur", (span.end - span.start) * microseconds}});
+    trace.add(span.name, "loading", process, tracks[span.track], span.start, span.end);
   }
-  // Names come from users' files, whose bytes need not be UTF-8.
-  return Json{{"traceEvents", list}, {"displayTimeUnit", "ms"}}.dump(
-      -1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string to_chrome_trace(const Plan& plan, const std::vector<TraceEvent>& events,
+                            const std::vector<HostSpan>& host) {
+  ChromeTrace trace;
+  name_streams(plan, trace);
+  for (const TraceEvent& event : events) {
+    const Task& task = plan.tasks.at(static_cast<size_t>(event.task));
+    const int64_t per_step = plan.micro_batches_per_step;
+    for (const StreamId& stream : task.streams) {
+      Json& args = trace.add(task.label, to_string(task.stage), stream.device,
+                             static_cast<int>(stream.kind), event.start, event.end)["args"];
+      args = {{"stage", to_string(task.stage)},
+              {"layer", task.layer},
+              {"step", event.micro_batch / per_step}};
+      if (per_step > 1) args["micro_batch"] = event.micro_batch % per_step;
+    }
+  }
+  add_host(host, plan.devices, trace);
+  return trace.text();
 }
 
 namespace {
 
-// The input of a step is copied while the one before computes, so it does not say when a step
-// begins.
-double first_compute(const Plan& plan, const std::vector<TraceEvent>& step) {
-  double any = step[0].start, compute = std::numeric_limits<double>::infinity();
-  for (const TraceEvent& event : step) {
+// The input of a micro-batch is copied while the one before computes, so it does not show when a
+// micro-batch begins.
+double first_compute(const Plan& plan, const std::vector<TraceEvent>& events) {
+  double any = events[0].start, compute = std::numeric_limits<double>::infinity();
+  for (const TraceEvent& event : events) {
     any = std::min(any, event.start);
     const Task& task = plan.tasks.at(static_cast<size_t>(event.task));
     if (task.streams[0].kind == StreamKind::compute) compute = std::min(compute, event.start);
@@ -193,11 +209,11 @@ double first_compute(const Plan& plan, const std::vector<TraceEvent>& step) {
 
 }  // namespace
 
-std::vector<StageTime> stage_times(const Plan& plan, const std::vector<TraceEvent>& step) {
-  if (step.empty()) return {};
-  const double begin = first_compute(plan, step);
+std::vector<StageTime> stage_times(const Plan& plan, const std::vector<TraceEvent>& events) {
+  if (events.empty()) return {};
+  const double begin = first_compute(plan, events);
   std::map<std::tuple<Stage, int, StreamKind>, StageTime> stages;
-  for (const TraceEvent& event : step) {
+  for (const TraceEvent& event : events) {
     const Task& task = plan.tasks.at(static_cast<size_t>(event.task));
     const double start = event.start - begin, end = event.end - begin;
     for (const StreamId& stream : task.streams) {

@@ -12,30 +12,30 @@ namespace tandem {
 
 [[nodiscard]] std::string to_text(const Plan& plan);
 [[nodiscard]] std::string to_dot(const Plan& plan);
-// What the host did meanwhile, on a clock of TraceEvent's.
+// What the host did meanwhile, on the same clock as TraceEvent.
 struct HostSpan {
   std::string track, name;
   double start = 0, end = 0;
 };
-// One track per stream, and per name of the host's; opens in Perfetto and chrome://tracing.
+// One track for each stream and for each track of the host; opens in Perfetto and chrome://tracing.
 [[nodiscard]] std::string to_chrome_trace(const Plan& plan, const std::vector<TraceEvent>& events,
                                           const std::vector<HostSpan>& host = {});
 
-// Where a strategy's picture, trace or graph goes if there are several: "plan.json" and
-// "layerwise --reduce ring" -> "plan.layerwise-ring.json".
+// The file for a strategy's picture, trace or graph where there are several strategies:
+// "plan.json" and "layerwise --reduce ring" -> "plan.layerwise-ring.json".
 [[nodiscard]] std::string file_of_strategy(const std::string& path, std::string strategy);
 
 struct StageTime {
   Stage stage;
   int device = 0;
   StreamKind stream = StreamKind::compute;
-  double start = 0;     // seconds after the step's first compute task; before it: below zero
+  double start = 0;     // seconds after the first compute task; negative: before it
   double duration = 0;  // from its first task's start to its last task's end
   double busy = 0;      // sum of its tasks
 };
-// One step's events. Stages in order, devices within.
+// From the events of one micro-batch. Ordered by stage, then by device.
 [[nodiscard]] std::vector<StageTime> stage_times(const Plan& plan,
-                                                 const std::vector<TraceEvent>& step);
+                                                 const std::vector<TraceEvent>& events);
 [[nodiscard]] std::string stage_table(const std::vector<StageTime>& stages);
 
 }  // namespace tandem

@@ -1,6 +1,7 @@
 #include "core/schedule/report/svg.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -15,7 +16,7 @@ namespace tandem {
 namespace {
 
 constexpr double left = 150, right = 40, top = 64, row = 18, gap = 10, width = 1200, bottom = 30;
-constexpr int drawn_steps = 2;
+constexpr int drawn = 2;  // micro-batches
 
 using Track = std::pair<int, StreamKind>;
 
@@ -32,18 +33,18 @@ struct Picture {
     return x(std::min(event.end, end)) - x(std::max(event.start, begin));
   }
   [[nodiscard]] bool shows(const TraceEvent& event) const {
-    constexpr double smallest = 0.05;  // of a pixel: what is never seen is not drawn
+    constexpr double smallest = 0.05;  // of a pixel: too small to be seen
     return wide(event) >= smallest;
   }
 };
 
-// From the first compute of the drawn steps to their end, with what other steps do meanwhile; a row
-// for each stream on which there is something to see.
-Picture arrange(const Plan& plan, const std::vector<TraceEvent>& events, int64_t last_step) {
+// From the first compute of the drawn micro-batches to their end, with what others do meanwhile; a
+// row for each stream on which there is something to see.
+Picture arrange(const Plan& plan, const std::vector<TraceEvent>& events, int64_t last) {
   Picture picture;
   picture.begin = std::numeric_limits<double>::infinity();
   for (const TraceEvent& event : events) {
-    if (event.micro_batch > last_step) continue;
+    if (event.micro_batch > last) continue;
     picture.end = std::max(picture.end, event.end);
     if (plan.tasks.at(size_t(event.task)).streams[0].kind == StreamKind::compute) {
       picture.begin = std::min(picture.begin, event.start);
@@ -133,58 +134,38 @@ std::string axis(const Picture& picture) {
 }  // namespace
 
 const char* stage_colour(Stage stage) {
-  switch (stage) {
-    case Stage::input:
-      return "#d9d9d9";
-    case Stage::broadcast:
-      return "#bebada";
-    case Stage::forward:
-      return "#80b1d3";
-    case Stage::backward_fc:
-      return "#fdb462";
-    case Stage::backward_conv:
-      return "#fb8072";
-    case Stage::send_fc_gradients:
-      return "#b3de69";
-    case Stage::update_fc:
-      return "#8dd3c7";
-    case Stage::send_conv_gradients:
-      return "#ccebc5";
-    case Stage::update_conv:
-      return "#66c2a5";
-    case Stage::backward:
-      return "#fb8072";
-    case Stage::reduce_gradients:
-      return "#b3de69";
-    case Stage::update:
-      return "#8dd3c7";
-    case Stage::broadcast_weights:
-      return "#bebada";
-    case Stage::report:
-      return "#ffffb3";
-    case Stage::send_activations:
-      return "#fccde5";
-    case Stage::send_activation_gradients:
-      return "#bc80bd";
-    case Stage::backward_data:
-      return "#fdb462";
-    case Stage::backward_weights:
-      return "#fb8072";
-    case Stage::update_weights:
-      return "#66c2a5";
-    case Stage::load_state:
-      return "#e5c494";
-    case Stage::store_state:
-      return "#d2a56d";
-  }
-  return "#ffffff";
+  static constexpr std::array colours{
+      "#d9d9d9",  // input
+      "#bebada",  // broadcast
+      "#80b1d3",  // forward
+      "#fdb462",  // backward_fc
+      "#fb8072",  // backward_conv
+      "#b3de69",  // send_fc_gradients
+      "#8dd3c7",  // update_fc
+      "#ccebc5",  // send_conv_gradients
+      "#66c2a5",  // update_conv
+      "#fb8072",  // backward
+      "#b3de69",  // reduce_gradients
+      "#8dd3c7",  // update
+      "#bebada",  // broadcast_weights
+      "#ffffb3",  // report
+      "#fccde5",  // send_activations
+      "#bc80bd",  // send_activation_gradients
+      "#fdb462",  // backward_data
+      "#fb8072",  // backward_weights
+      "#66c2a5",  // update_weights
+      "#e5c494",  // load_state
+      "#d2a56d",  // store_state
+  };
+  static_assert(colours.size() == stage_count);
+  return colours.at(static_cast<size_t>(stage));
 }
 
 std::string to_svg(const Plan& plan, const std::vector<TraceEvent>& events) {
-  if (events.empty()) throw error("plan '{}': no step to draw", plan.strategy);
+  if (events.empty()) throw error("plan '{}': nothing to draw", plan.strategy);
   int64_t first = std::numeric_limits<int64_t>::max();
   for (const TraceEvent& event : events) first = std::min(first, event.micro_batch);
-  const Picture picture = arrange(plan, events, first + drawn_steps - 1);
+  const Picture picture = arrange(plan, events, first + drawn - 1);
   std::string text = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
       "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"11\">\n"
@@ -192,7 +173,7 @@ std::string to_svg(const Plan& plan, const std::vector<TraceEvent>& events) {
       left + width + right, picture.height);
   text += text_at(left, 18,
                   fmt::format("{} of {} on {} devices, batch {}: {} steps", plan.strategy, plan.net,
-                              plan.devices, plan.batch, drawn_steps),
+                              plan.devices, plan.batch, drawn),
                   "font-size=\"14\"");
   text += legend(plan, events, picture) + axis(picture);
   for (const auto& [track, y] : picture.y) {

@@ -10,8 +10,9 @@
 
 namespace tandem {
 
-// The first two of the given steps, from the first one's first compute task to the second one's
-// end, with what is done for other steps meanwhile; whole SVG document.
+// A whole SVG document of the first two micro-batches among the events, from the first compute task
+// of the first to the end of the second, with what is done for others meanwhile. Error without
+// events.
 [[nodiscard]] std::string to_svg(const Plan& plan, const std::vector<TraceEvent>& events);
 
 // The fill colour of a stage, in every picture and graph: "#80b1d3".

@@ -53,7 +53,7 @@ StrategyOption text_option(const char* name, const char* help) {
 StrategyOption word_option(const char* name, const char* help, std::vector<std::string> known) {
   StrategyOption option{name, help, [name, known](const std::string& text) -> OptionValue {
                           if (std::find(known.begin(), known.end(), text) == known.end()) {
-                            throw error("{} {}: it is none of {}{}", name, text,
+                            throw error("{} {}: unknown value; there are: {}{}", name, text,
                                         fmt::join(known, ", "), did_you_mean(text, known));
                           }
                           return text;

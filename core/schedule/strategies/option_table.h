@@ -1,5 +1,5 @@
 // The options of a strategy, each described once, beside the struct that the strategy reads them
-// into. Command lines, help texts, records, checks and the table in docs/strategies.md come from
+// into. Command lines, help texts, records, checks and the table in docs/reference/strategies.md come from
 // these descriptions.
 #pragma once
 

@@ -41,8 +41,7 @@ void emit_weights(PlanBuilder& builder) {
 void emit_predictions(PlanBuilder& builder) {
   const Net& net = builder.net();
   if (net.prediction < 0) return;
-  const Shape& shape = net.tensors[size_t(net.prediction)].shape;
-  const int64_t row_bytes = element_count(shape) / net.batch * 4;
+  const int64_t row_bytes = buffers::row_bytes(net, net.prediction);
   const int target = builder.buffer(
       {buffers::predictions, TANDEM_HOST, BufferKind::persistent, net.batch * row_bytes, 2, {}});
   for (int device = 0; device < builder.devices(); ++device) {

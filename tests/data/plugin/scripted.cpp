@@ -1,6 +1,6 @@
 // A data set for the loader's tests: sample i has pixels (i, the seed's lowest bits, 7, 7), and
-// those that are named are damaged, slow, failing, of a class that does not exist, or not read
-// before the file `gate` is there.
+// the named ones are damaged, slow, failing, of a class that does not exist, or not read before the
+// file `gate` exists.
 #include <algorithm>
 #include <chrono>
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Kernels that do nothing but answer about layouts and dtypes, for the fake layer types.
+// Kernels of the fake layer types, which only report layouts and dtypes.
 #pragma once
 
 #include "plugins/sdk.h"
@@ -7,7 +7,8 @@ namespace fake {
 
 namespace sdk = tandem::sdk;
 
-// Blocked is best where channels allow it, NHWC costs a little, NCHW much: as a fast convolution's.
+// As of a fast convolution: blocked is best where the channels allow it, NHWC costs a little, NCHW
+// much.
 inline sdk::LayoutOptions blocked_first(const sdk::Binding& binding) {
   const int64_t in = binding.input(0).shape.c, out = binding.output(0).shape.c;
   sdk::LayoutOptions options;

@@ -1,5 +1,5 @@
-// Layer types for tests of the model room, with kernels that only answer about layouts (device kind
-// "fake"): so the passes are tested without the arithmetic, and with types that no real layer is.
+// Layer types for tests of core/model, with kernels that only report layouts (device kind "fake"):
+// so the passes are tested without arithmetic, and with types that no real layer has.
 #include "tests/model/plugins/fake_kernels.h"
 
 namespace {
@@ -124,7 +124,7 @@ struct Dropout : LayerType {
   uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_RANDOM; }
 };
 
-// In place, but its backward reads what it would have written over.
+// Runs in place, but its backward pass reads the input that it overwrites.
 struct Square : LayerType {
   const char* name() const override { return "test.Square"; }
   const char* help() const override { return "x * x"; }
@@ -148,7 +148,7 @@ struct Like : LayerType {
   uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_SECOND_INPUT_IS_SHAPE; }
 };
 
-// An index for each pixel: nothing to differentiate.
+// An index for each pixel, without a gradient.
 struct Index : LayerType {
   const char* name() const override { return "test.Index"; }
   const char* help() const override { return "which value is the largest"; }
@@ -242,7 +242,7 @@ struct Reorder : LayerType {
   uint64_t traits() const override { return TANDEM_PER_SAMPLE; }
 };
 
-// Never asked: a Reorder is put in after the layouts are chosen.
+// Never called: a Reorder is inserted after the layouts are chosen.
 struct NeedsBlocked : LayerType {
   const char* name() const override { return "test.NeedsBlocked"; }
   const char* help() const override { return "offers a blocked layout only"; }

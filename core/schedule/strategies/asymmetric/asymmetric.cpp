@@ -255,13 +255,11 @@ const OptionTable<AsymmetricOptions>& asymmetric_options() {
 }
 
 Strategy asymmetric_strategy() {
-  Strategy strategy;
-  strategy.name = "asymmetric";
-  strategy.summary = "one group of devices computes activation gradients, the other weights";
-  strategy.options = asymmetric_options().options();
-  strategy.build = &build;
-  strategy.lossless_cases = &lossless_cases;
-  return strategy;
+  return {.name = "asymmetric",
+          .summary = "one group of devices computes activation gradients, the other weights",
+          .options = asymmetric_options().options(),
+          .build = &build,
+          .lossless_cases = &lossless_cases};
 }
 
 }  // namespace tandem

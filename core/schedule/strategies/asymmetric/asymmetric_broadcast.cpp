@@ -34,20 +34,6 @@ std::vector<WeightMessage> cut(const WeightDivision& division, int layers) {
   return messages;
 }
 
-// The links' loads by all copies of a plan.
-LinkLoads loads_of(const StrategyInputs& inputs, const Plan& plan) {
-  LinkLoads loads(inputs.link.bandwidth, inputs.topology);
-  for (const Task& task : plan.tasks) {
-    const auto* copy = std::get_if<CopyWork>(&task.work);
-    if (copy == nullptr || task.streams.size() < 2) continue;
-    for (const CopySegment& segment : copy->segments) {
-      loads.add(task.streams[1].device, task.streams[0].device,
-                static_cast<double>(plan.bytes(segment.source)));
-    }
-  }
-  return loads;
-}
-
 }  // namespace
 
 std::vector<WeightMessage> weight_messages(const StrategyInputs& inputs,
@@ -63,7 +49,8 @@ std::vector<WeightMessage> weight_messages(const StrategyInputs& inputs,
     bytes[number(message)] += static_cast<double>(total_bytes(message.ranges));
   }
   const auto routes =
-      broadcast_routes(inputs, loads_of(inputs, others), groups.weights, bytes, routes_of_each);
+      broadcast_routes(inputs, LinkLoads(others, inputs.link.bandwidth, inputs.topology),
+                       groups.weights, bytes, routes_of_each);
   for (WeightMessage& message : messages) {
     message.line = routes[number(message)][size_t(message.number % routes_of_each)].line;
   }

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/schedule/cost/link_loads.h"
+#include "core/schedule/cost/bounds.h"
 #include "core/schedule/strategies/asymmetric/asymmetric_rows.h"
 #include "core/schedule/strategies/common/broadcast_routes.h"
 #include "core/schedule/strategies/common/weight_division.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/schedule/plan/buffers.h"
 #include "core/schedule/strategies/asymmetric/asymmetric.h"
 #include "core/schedule/strategies/asymmetric/asymmetric_broadcast.h"
 #include "core/schedule/strategies/common/backward_needs.h"
@@ -103,7 +104,7 @@ class Asymmetric {
           {{builder_.tensor(from, tensor, both), builder_.tensor(work.shard, tensor, both)}});
       return;
     }
-    for (const Interval& some : message_rows(both, row_bytes(net_, tensor))) {
+    for (const Interval& some : message_rows(both, buffers::row_bytes(net_, tensor))) {
       const std::string rows =
           some.count() == both.count() ? "" : fmt::format(", rows {}-{}", some.begin, some.end);
       builder_.emit_transfer(
@@ -181,7 +182,8 @@ class Asymmetric {
   [[nodiscard]] std::vector<GradientMessage> messages_of(int layer) const {
     const Layer& l = net_.layers[size_t(layer)];
     if (!l.wants_backward_weights) return {};
-    return gradient_messages(parts_, division_.of(layer).size(), row_bytes(net_, l.outputs[0]));
+    return gradient_messages(parts_, division_.of(layer).size(),
+                             buffers::row_bytes(net_, l.outputs[0]));
   }
 
   // Down from layer `above` - 1 to the gradients of `layer`'s outputs, which are sent (-1: to the
@@ -263,7 +265,7 @@ class Asymmetric {
     const std::string& name = net_.layers[size_t(layer)].name;
     if (division_.is_divided(layer)) {
       builder_.emit_update(fmt::format("update {} @{}", name, share.device), Stage::update_weights,
-                           share.device, builder_.slices_of(layer, share.interval),
+                           share.device, slices_of(net_, layer, share.interval),
                            StreamKind::update);
       return;
     }

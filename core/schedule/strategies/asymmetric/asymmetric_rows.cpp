@@ -143,9 +143,4 @@ std::vector<Interval> message_rows(Interval rows, int64_t row_bytes) {
   return result;
 }
 
-int64_t row_bytes(const Net& net, int tensor) {
-  const Tensor& t = net.tensors[size_t(tensor)];
-  return element_count(t.shape) / net.batch * dtype_bytes(t.dtype);
-}
-
 }  // namespace tandem

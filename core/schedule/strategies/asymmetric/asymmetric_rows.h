@@ -53,7 +53,4 @@ struct GradientMessage {
 // Rows in messages of about 2 MiB, at most eight: what is more urgent waits for one of them only.
 [[nodiscard]] std::vector<Interval> message_rows(Interval rows, int64_t row_bytes);
 
-// Of a row of a tensor, by its dtype.
-[[nodiscard]] int64_t row_bytes(const Net& net, int tensor);
-
 }  // namespace tandem

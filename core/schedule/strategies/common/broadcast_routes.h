@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/schedule/cost/link_loads.h"
+#include "core/schedule/cost/bounds.h"
 #include "core/schedule/strategies/strategy.h"
 
 namespace tandem {

@@ -8,12 +8,11 @@
 #include "core/base/error.h"
 #include "core/base/strings.h"
 #include "core/schedule/strategies/common/ring_group.h"
+#include "plugins/simulation.h"
 
 namespace tandem {
 
 namespace {
-
-constexpr double assumed_bandwidth = 4e9;  // where nobody said how fast links are: as sim's
 
 // Gradients come together on the root, which alone updates.
 class ToRoot : public Collective {
@@ -153,7 +152,7 @@ class Ring final : public Collective {
       }
       for (int half = 0; half < group_.halves(bucket.range); ++half) {
         const std::vector<WeightSlice> parts =
-            builder_.slices_in(bucket.weights, group_.slice(bucket.range, place, half));
+            slices_in(builder_.net(), bucket.weights, group_.slice(bucket.range, place, half));
         if (parts.empty()) continue;
         builder_.emit_update(
             fmt::format("update {} {} @{}", bucket.name, RingGroup::part_name(place, half), device),
@@ -221,7 +220,8 @@ std::vector<int> device_order(const StrategyInputs& inputs, const std::vector<in
 
 double transfer_seconds(const StrategyInputs& inputs, int source, int target, int64_t bytes) {
   if (inputs.topology != nullptr) return inputs.topology->seconds(source, target, bytes);
-  const double bandwidth = inputs.link.bandwidth > 0 ? inputs.link.bandwidth : assumed_bandwidth;
+  const double bandwidth =
+      inputs.link.bandwidth > 0 ? inputs.link.bandwidth : timing::default_link_bandwidth;
   return inputs.link.latency + static_cast<double>(bytes) / bandwidth;
 }
 

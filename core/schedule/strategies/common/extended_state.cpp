@@ -4,13 +4,10 @@
 
 #include <algorithm>
 
+#include "core/schedule/plan/buffers.h"
+#include "core/schedule/plan/memory_plan.h"
+
 namespace tandem {
-
-namespace {
-
-constexpr int64_t alignment = 64;
-
-}  // namespace
 
 // A quarter of the largest array, so that two windows are less than it, and what takes a copy much
 // longer than its begin.
@@ -18,10 +15,9 @@ int64_t ExtendedState::window_bytes() const {
   constexpr int64_t most = int64_t{4} << 20;
   int64_t largest = 0;
   for (const WeightArray& array : builder_.net().weights) {
-    largest = std::max(largest, array.count * 4);
+    largest = std::max(largest, buffers::bytes_of(array).count());
   }
-  const int64_t quarter = (largest / 4 + alignment - 1) / alignment * alignment;
-  return std::clamp(quarter, alignment, most);
+  return std::clamp(aligned(largest / 4), memory_alignment, most);
 }
 
 void ExtendedState::emit_update(const std::string& what, Stage stage, int device,
@@ -31,7 +27,7 @@ void ExtendedState::emit_update(const std::string& what, Stage stage, int device
   for (const Interval& range : weight_ranges(builder_.net(), weights)) {
     for (int64_t begin = range.begin; begin < range.end; begin += window) {
       const std::vector<WeightSlice> parts =
-          builder_.slices_in(weights, {begin, std::min(begin + window, range.end)});
+          slices_in(builder_.net(), weights, {begin, std::min(begin + window, range.end)});
       if (parts.empty()) continue;
       emit_part(fmt::format("{} part {}", what, number++), stage, device, parts);
     }
@@ -40,7 +36,7 @@ void ExtendedState::emit_update(const std::string& what, Stage stage, int device
 
 void ExtendedState::emit_part(const std::string& name, Stage stage, int device,
                               const std::vector<WeightSlice>& parts) {
-  const Interval range = builder_.ranges_of(parts).front();
+  const Interval range = ranges_of(builder_.net(), parts).front();
   const int states = builder_.inputs().solver_states;
   const StateRegion kept = builder_.keep_state(device, range, true);
   const int64_t window = window_bytes();

@@ -148,14 +148,12 @@ const OptionTable<LayerwiseOptions>& layerwise_options() {
 }
 
 Strategy layerwise_strategy() {
-  Strategy strategy;
-  strategy.name = "layerwise";
-  strategy.summary = "every layer's gradient travels as soon as it exists";
-  strategy.options = layerwise_options().options();
-  strategy.build = &build;
-  strategy.variants = &variants;
-  strategy.lossless_cases = &lossless_cases;
-  return strategy;
+  return {.name = "layerwise",
+          .summary = "every layer's gradient travels as soon as it exists",
+          .options = layerwise_options().options(),
+          .build = &build,
+          .variants = &variants,
+          .lossless_cases = &lossless_cases};
 }
 
 }  // namespace tandem

@@ -37,13 +37,11 @@ Plan build(const StrategyInputs& inputs) {
 }  // namespace
 
 Strategy sequential_strategy() {
-  Strategy strategy;
-  strategy.name = "sequential";
-  strategy.summary = "nothing overlaps: backward, send all gradients, update, broadcast";
-  strategy.options = parts_options().options();
-  strategy.build = &build;
-  strategy.lossless_cases = [](int) { return std::vector<StrategyOptions>{{}}; };
-  return strategy;
+  return {.name = "sequential",
+          .summary = "nothing overlaps: backward, send all gradients, update, broadcast",
+          .options = parts_options().options(),
+          .build = &build,
+          .lossless_cases = [](int) { return std::vector<StrategyOptions>{{}}; }};
 }
 
 }  // namespace tandem

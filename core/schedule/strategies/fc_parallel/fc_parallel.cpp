@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <numeric>
 
 #include "core/schedule/plan/buffers.h"
@@ -9,7 +10,7 @@
 #include "core/schedule/strategies/common/ring_group.h"
 #include "core/schedule/strategies/common/stages.h"
 #include "core/schedule/strategies/common/updates.h"
-#include "core/schedule/strategies/fc_parallel/fc_slices.h"
+#include "core/schedule/strategies/fc_parallel/column_parallel_linear.h"
 
 namespace tandem {
 
@@ -17,52 +18,65 @@ namespace {
 
 class FcParallel {
  public:
-  FcParallel(const StrategyInputs& inputs, FcChain chain)
-      : chain_(std::move(chain)),
+  explicit FcParallel(const StrategyInputs& inputs)
+      : chain_(fc_chain(inputs)),
+        rounds_(*inputs.net, chain_, inputs.devices, fc_parallel_options().read(inputs.options)),
         builder_(inputs, "fc_parallel", PlanBuilder::Purpose::training),
         net_(builder_.net()),
         updates_(builder_),
-        slices_(builder_, chain_),
+        slices_(builder_, rounds_),
         everyone_(size_t(inputs.devices)),
         ring_(builder_, device_order(inputs)) {
     std::iota(everyone_.begin(), everyone_.end(), 0);
+    for (const int layer : chain_.linear) {
+      linear_.try_emplace(layer, slices_, chain_, layer);
+    }
   }
 
   Plan build() {
-    note();
-    for (const int device : everyone_) builder_.emit_input(device, others_read_data());
-    slices_.emit_inputs();
+    write_notes();
+    place_weights();
+    for (const int device : everyone_)
+      builder_.emit_input(device, data_parallel_layers_read_data());
+    if (linear_.at(chain_.linear.front()).reads_data()) {
+      for (const int device : everyone_) builder_.emit_input(slices_.whole_batch(device));
+    }
     for (int layer = 0; layer < layers(); ++layer) emit_forward(layer);
     stages::emit_report(builder_, true, StreamKind::control);
     updates_.emit_found_inf(0, everyone_);
     for (int layer = layers(); layer-- > 0;) emit_backward(layer);
-    if (builder_.inputs().needs_norms) emit_updates_with_norms();
+    if (needs_norms()) emit_updates_with_norms();
     return builder_.take();
   }
 
  private:
   [[nodiscard]] int layers() const { return static_cast<int>(net_.layers.size()); }
-  [[nodiscard]] bool is_divided(int layer) const {
-    return chain_.has(layer) && is_fully_connected(net_.layers[size_t(layer)]);
-  }
-  [[nodiscard]] std::vector<WeightSlice> parts(int layer, int device) const {
-    return builder_.slices_of(layer, slices_.neurons(layer, device));
+  [[nodiscard]] bool needs_norms() const { return builder_.inputs().needs_norms; }
+  [[nodiscard]] bool is_divided(int layer) const { return linear_.contains(layer); }
+  // The device's part of the weights of a divided layer.
+  [[nodiscard]] std::vector<WeightSlice> weights_of(int layer, int device) const {
+    return slices_of(net_, layer, slices_.neurons(net_.layer(layer).outputs[0], device));
   }
 
-  void note() {
+  void write_notes() {
     Plan& plan = builder_.plan();
-    plan.options = fc_parallel_options().write({chain_.quota, chain_.eager});
-    plan.notes.push_back(fmt::format(
-        "'{}' to '{}' divided by neurons over {} devices, {} of {} gradient pieces a round{}",
-        net_.layers[size_t(chain_.layers.front())].name,
-        net_.layers[size_t(chain_.layers.back())].name, everyone_.size(), chain_.quota,
-        everyone_.size(), chain_.eager ? ", sent after each" : ""));
+    const FcParallelOptions& options = rounds_.options();
+    plan.options = fc_parallel_options().write(options);
+    plan.notes.push_back(
+        fmt::format("'{}' to '{}' divided by neurons over {} devices, {} of {} gradient parts a "
+                    "round{}",
+                    net_.layer(chain_.linear.front()).name, net_.layer(chain_.linear.back()).name,
+                    everyone_.size(), options.quota, everyone_.size(),
+                    options.eager ? ", sent after each" : ""));
+  }
+
+  void place_weights() {
+    Plan& plan = builder_.plan();
     std::vector<bool> divided(net_.weights.size(), false);
-    for (int layer = 0; layer < layers(); ++layer) {
-      if (!is_divided(layer)) continue;
+    for (const int layer : chain_.linear) {
       for (const int device : everyone_) {
-        for (const WeightSlice& part : parts(layer, device)) {
-          plan.weights_at.push_back({device, builder_.range_of(part)});
+        for (const WeightSlice& part : weights_of(layer, device)) {
+          plan.weights_at.push_back({device, range_of(net_, part)});
           divided[size_t(part.weight)] = true;
         }
       }
@@ -72,10 +86,10 @@ class FcParallel {
     }
   }
 
-  [[nodiscard]] bool others_read_data() const {
+  [[nodiscard]] bool data_parallel_layers_read_data() const {
     for (int layer = 0; layer < layers(); ++layer) {
-      for (const int input : net_.layers[size_t(layer)].inputs) {
-        const bool is_fed = net_.tensors[size_t(input)].producer < 0 && input != net_.label;
+      for (const int input : net_.layer(layer).inputs) {
+        const bool is_fed = net_.tensor(input).producer < 0 && input != net_.label;
         if (is_fed && !chain_.has(layer)) return true;
       }
     }
@@ -85,112 +99,106 @@ class FcParallel {
   void emit_forward(int layer) {
     if (!chain_.has(layer)) {
       stages::emit_forward(builder_, layer, StreamKind::control);
-      return;
+    } else if (!is_divided(layer)) {
+      slices_.emit_elementwise_forward(layer);
+    } else {
+      linear_.at(layer).emit_forward();
+      if (layer == chain_.linear.back()) linear_.at(layer).emit_gather_output();
     }
-    slices_.emit_forward(layer);
-    if (layer == chain_.layers.back()) slices_.emit_gather();
   }
 
+  // Rounds of a divided layer include the element-wise layers after it.
   void emit_backward(int layer) {
-    const Layer& l = net_.layers[size_t(layer)];
     if (!chain_.has(layer)) {
-      const bool fc = layer > chain_.layers.back();
+      const bool fc = layer > chain_.linear.back();
       stages::emit_backward(builder_, everyone_, layer,
                             fc ? Stage::backward_fc : Stage::backward_conv, StreamKind::control);
-      emit_common_update(layer);
-      return;
+      emit_all_reduce(layer);
+    } else if (is_divided(layer) && net_.layer(layer).has_backward()) {
+      if (layer == chain_.linear.back()) linear_.at(layer).emit_scatter_gradient();
+      linear_.at(layer).emit_backward();
+      if (!net_.layer(layer).wants_backward_weights || needs_norms()) return;
+      for (const int device : everyone_) emit_update(layer, device);
     }
-    if (layer == chain_.layers.back() && l.has_backward()) slices_.emit_scatter();
-    if (!is_divided(layer)) return;
-    slices_.emit_backward(layer);
-    if (!l.wants_backward_weights || builder_.inputs().needs_norms) return;
-    for (const int device : everyone_) emit_slice_update(layer, device);
   }
 
-  void emit_slice_update(int layer, int device) {
-    const std::vector<WeightSlice> mine = parts(layer, device);
-    if (mine.empty()) return;
-    builder_.emit_update(fmt::format("update {} @{}", net_.layers[size_t(layer)].name, device),
-                         Stage::update_fc, device, mine, StreamKind::update);
-  }
-
-  // Weights that every device has.
-  void emit_common_update(int layer) {
+  // The gradients that are complete with this data-parallel layer, and their update everywhere.
+  void emit_all_reduce(int layer) {
     const std::vector<int> weights = weights_completed_by(net_, layer);
     if (weights.empty()) return;
-    const std::string& name = net_.layers[size_t(layer)].name;
+    const std::string& name = net_.layer(layer).name;
     ring_.emit_all_reduce(
         {name + " gradients", layer, Stage::send_conv_gradients, Stage::update_conv},
         weight_ranges(net_, weights));
-    if (builder_.inputs().needs_norms) return;
+    if (needs_norms()) return;
     for (const int device : everyone_) updates_.add(device, Stage::update_conv, name, weights);
   }
 
-  // A slice does not know the norm of its array: the first device sees all gradients and weights
-  // and tells the others; every update waits for it.
+  // Of what the device has of the layer's weights.
+  void emit_update(int layer, int device) {
+    const std::string label = fmt::format("update {} @{}", net_.layer(layer).name, device);
+    if (!is_divided(layer)) {
+      builder_.emit_update(label, Stage::update_conv, device, weights_completed_by(net_, layer),
+                           StreamKind::update);
+    } else if (const std::vector<WeightSlice> mine = weights_of(layer, device); !mine.empty()) {
+      builder_.emit_update(label, Stage::update_fc, device, mine, StreamKind::update);
+    }
+  }
+
+  // A device with a slice of an array does not know the array's norm. Device 0 receives all slices
+  // and sends the norms to the others; every update waits for them.
   void emit_updates_with_norms() {
-    std::vector<int> trained;
+    std::vector<int> trained, updated;
     for (int layer = layers(); layer-- > 0;) {
-      for (const int weight : weights_completed_by(net_, layer)) trained.push_back(weight);
-      if (is_divided(layer) && net_.layers[size_t(layer)].wants_backward_weights) {
-        for (const int device : everyone_) collect(layer, device);
+      const std::vector<int> weights = weights_completed_by(net_, layer);
+      if (weights.empty()) continue;
+      trained.insert(trained.end(), weights.begin(), weights.end());
+      updated.push_back(layer);
+      for (const int device : everyone_) {
+        if (is_divided(layer) && device != 0) send_slice(layer, device);
       }
     }
     builder_.emit_norms("norms @0", Stage::update_fc, 0, trained, StreamKind::update);
     const std::vector<Region> known = builder_.norms(0, trained);
     for (const int device : everyone_) {
+      if (device == 0) continue;
       std::vector<CopySegment> segments;
       const std::vector<Region> wanted = builder_.norms(device, trained);
       for (size_t i = 0; i < known.size(); ++i) segments.push_back({known[i], wanted[i]});
-      if (device == 0) continue;
       builder_.emit_transfer("send norms", Stage::update_fc, -1, 0, device, std::move(segments),
                              When::last_micro_batch, control_streams);
     }
-    for (int layer = layers(); layer-- > 0;) {
-      const std::vector<int> weights = weights_completed_by(net_, layer);
-      if (weights.empty()) continue;
-      const std::string& name = net_.layers[size_t(layer)].name;
-      for (const int device : everyone_) {
-        if (is_divided(layer)) {
-          emit_slice_update(layer, device);
-        } else {
-          builder_.emit_update(fmt::format("update {} @{}", name, device), Stage::update_conv,
-                               device, weights, StreamKind::update);
-        }
-      }
+    for (const int layer : updated) {
+      for (const int device : everyone_) emit_update(layer, device);
     }
   }
 
-  // The gradients of the device's slice, and its weights, to the first device.
-  void collect(int layer, int device) {
-    if (device == 0) return;
+  // The gradients and weights of the device's slice, to device 0.
+  void send_slice(int layer, int device) {
     std::vector<CopySegment> segments;
-    for (const WeightSlice& part : parts(layer, device)) {
-      const Interval range = builder_.range_of(part);
+    for (const WeightSlice& part : weights_of(layer, device)) {
+      const Interval range = range_of(net_, part);
       segments.push_back({builder_.gradients(device, range), builder_.gradients(0, range)});
       segments.push_back({builder_.weights(device, range), builder_.weights(0, range)});
     }
-    builder_.emit_transfer(fmt::format("send {} gradients", net_.layers[size_t(layer)].name),
+    builder_.emit_transfer(fmt::format("send {} gradients", net_.layer(layer).name),
                            Stage::send_fc_gradients, layer, device, 0, std::move(segments),
                            When::last_micro_batch, full_duplex);
   }
 
   FcChain chain_;
+  BackwardRounds rounds_;
   PlanBuilder builder_;
   const Net& net_;
   Updates updates_;
-  FcSlices slices_;
+  Slices slices_;
   std::vector<int> everyone_;
   RingGroup ring_;
+  std::map<int, ColumnParallelLinear> linear_;  // by layer
 };
 
-FcChain chain_of(const StrategyInputs& inputs) {
-  const FcParallelOptions options = fc_parallel_options().read(inputs.options);
-  return fc_chain(inputs, options.quota, options.eager);
-}
-
 Plan build(const StrategyInputs& inputs) {
-  return FcParallel(inputs, chain_of(inputs)).build();
+  return FcParallel(inputs).build();
 }
 
 std::vector<StrategyVariant> variants(const StrategyInputs& inputs) {
@@ -207,27 +215,25 @@ std::vector<StrategyVariant> variants(const StrategyInputs& inputs) {
   return result;
 }
 
-// A device's share of the layers outside the chain; inside it every round after the first repeats
-// the passes of a layer's neurons, but for the last layer, whose rounds are rows of the batch.
+// A device's share of all layers but the element-wise ones of the chain; linear layers as often as
+// their rounds repeat them.
 double least_seconds(const StrategyInputs& inputs) {
   const Net& net = *inputs.net;
-  const FcChain chain = chain_of(inputs);
-  const int64_t rows = share(net.batch, inputs.devices, 0).count();
+  const FcChain chain = fc_chain(inputs);
+  const BackwardRounds rounds(net, chain, inputs.devices,
+                              fc_parallel_options().read(inputs.options));
   double sum = 0;
   for (int layer = 0; layer < static_cast<int>(net.layers.size()); ++layer) {
-    const auto seconds = [&](LayerPass pass, int64_t of) {
-      return inputs.costs->pass_seconds(net, layer, pass, of);
+    const bool is_divided = chain.has(layer);
+    if (is_divided && !is_fully_connected(net.layer(layer))) continue;
+    const int64_t rows = is_divided ? net.batch : share(net.batch, inputs.devices, 0).count();
+    const int slices = is_divided ? inputs.devices : 1;
+    const auto seconds = [&](LayerPass pass, int times) {
+      return times * inputs.costs->pass_seconds(net, layer, pass, rows) / slices;
     };
-    const bool goes_backward = net.layers[size_t(layer)].has_backward();
-    if (!chain.has(layer)) {
-      sum += seconds(LayerPass::forward, rows);
-      if (goes_backward) sum += seconds(LayerPass::backward, rows);
-    } else if (is_fully_connected(net.layers[size_t(layer)])) {
-      const bool is_last = chain.above(net, layer) < 0;
-      const auto rounds = double(is_last ? 1 : (inputs.devices + chain.quota - 1) / chain.quota);
-      sum += seconds(LayerPass::forward, net.batch) / inputs.devices;
-      if (goes_backward) sum += rounds * seconds(LayerPass::backward, net.batch) / inputs.devices;
-    }
+    sum += seconds(LayerPass::forward, 1);
+    if (!net.layer(layer).has_backward()) continue;
+    sum += seconds(LayerPass::backward, is_divided ? rounds.repetitions(layer) : 1);
   }
   return sum;
 }
@@ -247,10 +253,10 @@ std::vector<StrategyOptions> lossless_cases(int devices) {
 
 const OptionTable<FcParallelOptions>& fc_parallel_options() {
   static const auto table = [] {
-    StrategyOption quota = count_option(
-        "--quota",
-        "pieces of activation gradients that a round of the backward pass waits for (default: the "
-        "fastest on sim)");
+    StrategyOption quota = count_option("--quota",
+                                        "parts of the activation gradients that a round of the "
+                                        "backward pass waits for (default: the "
+                                        "fastest on sim)");
     quota.fits_devices = true;
     StrategyOption eager = flag_option(
         "--eager",

@@ -1,6 +1,6 @@
 // The strategy `fc_parallel` (docs/design/strategies.md §3): the last fully connected layers are
-// divided by neurons, so that activations travel and their gradients do not. Everything else is
-// data-parallel, each layer's gradient summed as soon as it exists.
+// column-parallel, so that activations and their gradients travel and weight gradients do not.
+// Everything else is data-parallel; each layer's gradient is summed as soon as it exists.
 #pragma once
 
 #include "core/schedule/strategies/strategy.h"
@@ -8,7 +8,7 @@
 namespace tandem {
 
 struct FcParallelOptions {
-  int quota = 0;  // pieces of activation gradients that a round waits for; 0: chosen
+  int quota = 0;  // parts of the activation gradients that a round waits for; 0: chosen
   bool eager = false;
 };
 [[nodiscard]] const OptionTable<FcParallelOptions>& fc_parallel_options();

@@ -413,7 +413,7 @@ const OptionTable<HybridOptions>& hybrid_options() {
     StrategyOption memory = word_option(
         "--fc-memory",
         "where FC devices keep the solver's state: device (default), or extended: a mapped file "
-        "in TMPDIR, pinned memory on cuda",
+        "in TMPDIR if device memory is the host's, else pinned host memory",
         {"device", "extended"});
     memory.fits_devices = true;
     return OptionTable<HybridOptions>()
@@ -432,16 +432,14 @@ const OptionTable<HybridOptions>& hybrid_options() {
 }
 
 Strategy hybrid_strategy() {
-  Strategy strategy;
-  strategy.name = "hybrid";
-  strategy.summary = "some devices have the convolutions, others the fully connected layers";
-  strategy.options = hybrid_options().options();
-  strategy.build = &build;
-  strategy.variants = &variants;
-  strategy.defaults_to_fastest_variant = true;
-  strategy.least_seconds = &least_seconds;
-  strategy.lossless_cases = &lossless_cases;
-  return strategy;
+  return {.name = "hybrid",
+          .summary = "some devices have the convolutions, others the fully connected layers",
+          .options = hybrid_options().options(),
+          .build = &build,
+          .variants = &variants,
+          .defaults_to_fastest_variant = true,
+          .least_seconds = &least_seconds,
+          .lossless_cases = &lossless_cases};
 }
 
 }  // namespace tandem

@@ -1,0 +1,76 @@
+#include "core/data/splits.h"
+
+#include <filesystem>
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_file(const std::string& name) {
+  std::error_code ignored;
+  return fs::is_regular_file(name, ignored);
+}
+
+// A field of a CSV line, quoted where needed.
+std::string field(const std::string& text) {
+  const bool plain = text.find_first_of(",\"") == std::string::npos && !text.empty() &&
+                     text.front() != ' ' && text.back() != ' ';
+  if (plain) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+void add(const Dataset& dataset, const char* split, std::string& text) {
+  const std::vector<std::string> classes = dataset.class_names();
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    const std::optional<int64_t> label = dataset.label(i);
+    const std::string path = fs::absolute(dataset.sample_name(i)).string();
+    if (!label || path.find_first_of("\n\r") != std::string::npos) continue;
+    text += field(path) + "," + field(classes[static_cast<size_t>(*label)]) + "," + split + "\n";
+  }
+}
+
+}  // namespace
+
+std::vector<NamedSplit> open_splits(Registry& registry, const std::string& source,
+                                    const std::map<std::string, std::string>& parameters,
+                                    uint64_t seed, const Shape& shape) {
+  std::vector<NamedSplit> splits;
+  const auto open = [&](const std::string& split) {
+    DatasetOptions options;
+    options.source = source;
+    options.split = split;
+    options.phase = TANDEM_TEST;
+    options.seed = seed;
+    options.shape = shape;
+    options.parameters = parameters;
+    for (const char* name : {"mean", "scale", "resize", "color"}) options.parameters.erase(name);
+    if (!splits.empty()) options.class_names = splits[0].dataset->class_names();
+    return std::make_unique<Dataset>(registry, options);
+  };
+  splits.push_back({"train", open("train")});
+  const auto fraction = parameters.find("val_fraction");
+  const bool all_train = splits[0].dataset->split_is_drawn() && fraction != parameters.end() &&
+                         std::stod(fraction->second) == 0;
+  if (all_train) return splits;
+  splits.push_back({"val", open("val")});
+  auto test = open("test");
+  // A data set without a test split has its validation samples there.
+  const Dataset& val = *splits[1].dataset;
+  const bool same = test->size() == val.size() && test->sample_name(0) == val.sample_name(0) &&
+                    test->sample_name(test->size() - 1) == val.sample_name(val.size() - 1);
+  if (!same) splits.push_back({"test", std::move(test)});
+  return splits;
+}
+
+std::string split_list(const Dataset& training, const Dataset& validation) {
+  if (!is_file(training.sample_name(0)) || !is_file(validation.sample_name(0))) return "";
+  std::string text = "path,label,split\n";
+  add(training, "train", text);
+  add(validation, "val", text);
+  return text;
+}
+
+}  // namespace tandem

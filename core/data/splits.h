@@ -1,0 +1,28 @@
+// The splits of a source: opening all of them, and writing a division into splits as a list.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/data/dataset.h"
+
+namespace tandem {
+
+struct NamedSplit {
+  std::string name;
+  std::unique_ptr<Dataset> dataset;
+};
+// The splits of a source, opened as they are stored: train, val, and test if it is a split of its
+// own. `shape`: as in DatasetOptions. Parameters that transform pixels are ignored.
+[[nodiscard]] std::vector<NamedSplit> open_splits(
+    Registry& registry, const std::string& source,
+    const std::map<std::string, std::string>& parameters, uint64_t seed, const Shape& shape);
+
+// Every sample of the two with its absolute path, as CSV of path,label,split, which the data set
+// image_list reads. "" if the samples are not files of their own. A path with a line break cannot
+// be written and is left out.
+[[nodiscard]] std::string split_list(const Dataset& training, const Dataset& validation);
+
+}  // namespace tandem

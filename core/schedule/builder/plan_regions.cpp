@@ -1,0 +1,438 @@
+#include "core/schedule/builder/plan_regions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "core/base/error.h"
+#include "core/model/loss_scale.h"
+#include "core/schedule/plan/buffers.h"
+#include "core/schedule/plan/memory_plan.h"
+#include "core/schedule/plan/packing.h"
+
+namespace tandem {
+
+namespace {
+
+std::vector<Interval> shares(const StrategyInputs& inputs, const std::string& strategy) {
+  const int64_t batch = inputs.net->batch;
+  const int devices = inputs.devices;
+  if (devices < 1) throw error("strategy '{}' on {} devices: at least 1", strategy, devices);
+  if (batch < devices) {
+    throw error(
+        "batch {} is smaller than the {} devices: every device needs at least one row, so use a "
+        "batch of {} or more, or {} devices or fewer",
+        batch, devices, devices, batch);
+  }
+  std::vector<Interval> rows;
+  for (int device = 0; device < devices; ++device) rows.push_back(share(batch, devices, device));
+  return rows;
+}
+
+}  // namespace
+
+PlanRegions::PlanRegions(const StrategyInputs& inputs, const std::string& strategy, Purpose purpose)
+    : PlanRegions(inputs, strategy, purpose, shares(inputs, strategy)) {}
+
+PlanRegions::PlanRegions(const StrategyInputs& inputs, const std::string& strategy, Purpose purpose,
+                         const std::vector<Interval>& rows)
+    : inputs_(inputs), purpose_(purpose), scalar_of_tensor_(inputs.net->tensors.size(), -1) {
+  for (size_t device = 0; device < rows.size(); ++device) {
+    shards_.push_back({static_cast<int>(device), rows[device], ""});
+  }
+  find_scalars();
+  find_last_users();
+  plan_.strategy = strategy;
+  plan_.options = inputs_.options;
+  plan_.net = net().name;
+  plan_.devices = devices();
+  plan_.batch = net().batch;
+  if (purpose == Purpose::training) plan_.micro_batches_per_step = inputs_.micro_batches_per_step;
+}
+
+void PlanRegions::find_scalars() {
+  for (size_t i = 0; i < net().scalars.size(); ++i) {
+    const Scalar& scalar = net().scalars[i];
+    const Tensor& tensor = net().tensors[size_t(scalar.tensor)];
+    if (element_count(tensor.shape) != 1) {
+      throw error("{}: output '{}' is {}; a loss or metric reports a single number",
+                  net().layers[size_t(scalar.layer)].title(), scalar.name, to_string(tensor.shape));
+    }
+    scalar_of_tensor_[size_t(scalar.tensor)] = static_cast<int>(i);
+  }
+}
+
+void PlanRegions::find_last_users() {
+  last_users_.assign(net().weights.size(), -1);
+  for (size_t i = 0; i < net().layers.size(); ++i) {
+    if (!net().layers[i].wants_backward_weights) continue;
+    for (const int weight : net().layers[i].weights) {
+      last_users_[size_t(weight)] = static_cast<int>(i);
+    }
+  }
+}
+
+void PlanRegions::pack() {
+  pack_buffers(plan_, {weight_arrays_.begin(), weight_arrays_.end()});
+}
+
+int PlanRegions::add_shard(int device, Interval rows, const std::string& name) {
+  shards_.push_back({device, rows, name});
+  return static_cast<int>(shards_.size()) - 1;
+}
+
+namespace {
+
+// Tensor names may come again after a layer run in place, so buffers are named by who produces.
+std::string output_name(const Net& net, int tensor) {
+  const Tensor& t = net.tensors[size_t(tensor)];
+  const Layer& producer = net.layers[size_t(t.producer)];
+  if (producer.outputs.size() == 1) return producer.name + " output";
+  for (size_t i = 0; i < producer.outputs.size(); ++i) {
+    if (producer.outputs[i] == tensor) return fmt::format("{} output {}", producer.name, i);
+  }
+  return fmt::format("{} output of {}", t.name, producer.name);
+}
+
+}  // namespace
+
+int PlanRegions::buffer(const Buffer& description) {
+  const auto [found, is_new] = buffers_.try_emplace({description.device, description.name},
+                                                    static_cast<int>(plan_.buffers.size()));
+  if (is_new) plan_.buffers.push_back(description);
+  return found->second;
+}
+
+Region PlanRegions::transient(int device, const std::string& name, int64_t bytes) {
+  return {buffer({name, device, BufferKind::transient, bytes, 1, {}}), 0, bytes};
+}
+
+Buffer PlanRegions::at(int shard, const std::string& name, int64_t bytes, int slots) const {
+  const Shard& s = shards_[size_t(shard)];
+  return {s.name.empty() ? name : fmt::format("{} ({})", name, s.name),
+          s.device,
+          BufferKind::transient,
+          bytes,
+          slots,
+          {}};
+}
+
+const std::vector<Shape>& PlanRegions::shapes(int shard) {
+  const int64_t count = rows(shard).count();
+  const auto found = shapes_.find(count);
+  return found != shapes_.end() ? found->second
+                                : shapes_.emplace(count, net().shapes(count)).first->second;
+}
+
+BatchLayout PlanRegions::batch_layout(int64_t row_count) const {
+  Shape sample = net().tensors[size_t(net().data)].shape;
+  sample.n = 1;
+  std::vector<Shape> more;
+  for (const int input : net().more_inputs) more.push_back(net().tensors[size_t(input)].shape);
+  return make_batch_layout(row_count, sample, more);
+}
+
+BatchLayout PlanRegions::global_layout() const {
+  const BatchLayout floats = batch_layout(net().batch);
+  return inputs_.bytes
+             ? make_batch_layout(floats.rows, floats.sample, floats.more, PixelForm::bytes)
+             : floats;
+}
+
+Region PlanRegions::input(int shard) {
+  const int64_t bytes = batch_layout(rows(shard).count()).bytes;
+  return {buffer(at(shard, buffers::input, bytes, 2)), 0, bytes};
+}
+
+Region PlanRegions::step(int shard) {
+  return {input(shard).buffer, 0, sizeof(tandem_step)};
+}
+
+Region PlanRegions::weights(int device, Interval range) {
+  return {
+      buffer(
+          {buffers::weights, device, BufferKind::persistent, buffers::weight_bytes(net()), 1, {}}),
+      range.begin, range.count()};
+}
+
+// Gradients that several batches add to outlive a step.
+BufferKind PlanRegions::gradients_kind() const {
+  return plan_.micro_batches_per_step > 1 ? BufferKind::persistent : BufferKind::transient;
+}
+
+Region PlanRegions::weight_array(const std::string& name, int device, BufferKind kind,
+                                 Interval range) {
+  const int index = buffer({name, device, kind, buffers::weight_bytes(net()), 1, {}});
+  weight_arrays_.insert(index);
+  return {index, range.begin, range.count()};
+}
+
+Region PlanRegions::gradients(int device, Interval range) {
+  return weight_array(buffers::gradients, device, gradients_kind(), range);
+}
+
+Region PlanRegions::received_gradients(int sender, Interval range, int root) {
+  return arriving_gradients(root, fmt::format("received gradients @{}", sender), range);
+}
+
+Region PlanRegions::arriving_gradients(int device, const std::string& name, Interval range) {
+  return weight_array(name, device, BufferKind::transient, range);
+}
+
+Region PlanRegions::found_inf(int device) {
+  const Buffer description{buffers::found_inf,    device, BufferKind::persistent,
+                           buffers::scalar_bytes, 1,      {}};
+  return {buffer(description), 0, sizeof(int32_t)};
+}
+
+std::vector<Region> PlanRegions::norms(int device, const std::vector<int>& arrays) {
+  constexpr int64_t one = sizeof(double);
+  const int all =
+      buffer({buffers::norms, device, BufferKind::persistent, buffers::norms_bytes(net()), 1, {}});
+  std::vector<Region> regions;
+  for (const int array : arrays) {
+    const int64_t weights = static_cast<int64_t>(net().weights.size());
+    regions.push_back({all, array * one, one});
+    regions.push_back({all, (weights + array) * one, one});
+  }
+  return regions;
+}
+
+Region PlanRegions::metrics(int shard) {
+  const int64_t bytes = static_cast<int64_t>(net().scalars.size()) * buffers::scalar_bytes;
+  return {buffer(at(shard, buffers::metrics, bytes)), 0, bytes};
+}
+
+Region PlanRegions::metric(int shard, int scalar) {
+  return {metrics(shard).buffer, scalar * buffers::scalar_bytes, sizeof(float)};
+}
+
+Region PlanRegions::received_metrics(int sender, int root) {
+  const int64_t bytes = metrics(sender).bytes;
+  return {buffer(at(root, fmt::format("received metrics @{}", sender), bytes)), 0, bytes};
+}
+
+int64_t PlanRegions::tensor_bytes(int shard, int index) {
+  return element_count(shapes(shard)[size_t(index)]) *
+         dtype_bytes(net().tensors[size_t(index)].dtype);
+}
+
+Region PlanRegions::tensor(int shard, int index) {
+  if (const int scalar = scalar_of_tensor_[size_t(index)]; scalar >= 0) {
+    return metric(shard, scalar);
+  }
+  const int root = net().values_of(index);
+  const int64_t bytes = tensor_bytes(shard, root);
+  if (net().tensors[size_t(root)].producer >= 0) {
+    return {buffer(at(shard, output_name(net(), root), bytes)), 0, bytes};
+  }
+  const BatchLayout layout = batch_layout(rows(shard).count());
+  const Region all = input(shard);
+  if (root == net().data) return {all.buffer, layout.data_offset, bytes};
+  if (root == net().label) return {all.buffer, layout.label_offset, bytes};
+  const auto more = std::find(net().more_inputs.begin(), net().more_inputs.end(), root);
+  return {all.buffer, layout.more_offsets[size_t(more - net().more_inputs.begin())], bytes};
+}
+
+Region PlanRegions::tensor_gradient(int shard, int index) {
+  const int root = net().gradient_of(index);
+  const int64_t bytes = tensor_bytes(shard, root);
+  const std::string of = net().tensors[size_t(root)].producer >= 0
+                             ? output_name(net(), root)
+                             : net().tensors[size_t(root)].name;
+  return {buffer(at(shard, of + " gradient", bytes)), 0, bytes};
+}
+
+namespace {
+
+// The parts `some` of a region of equal parts `all`.
+Region part_of(const Region& whole, Interval all, Interval some) {
+  if (whole.buffer < 0) return whole;
+  const int64_t one = whole.bytes / all.count();
+  return {whole.buffer, whole.offset + (some.begin - all.begin) * one, some.count() * one};
+}
+
+}  // namespace
+
+Region PlanRegions::tensor(int shard, int index, Interval some) {
+  return part_of(tensor(shard, index), rows(shard), some);
+}
+
+Region PlanRegions::tensor_gradient(int shard, int index, Interval some) {
+  return part_of(tensor_gradient(shard, index), rows(shard), some);
+}
+
+// A loss's own output gradient is its weight in the sum.
+Region PlanRegions::output_gradient(int shard, int layer, size_t output) {
+  const int tensor = net().layers[size_t(layer)].outputs[output];
+  const int scalar = scalar_of_tensor_[size_t(tensor)];
+  if (scalar >= 0) return constant(device_of(shard), scalar);
+  return net().tensors[size_t(tensor)].has_gradient ? tensor_gradient(shard, tensor) : Region{};
+}
+
+namespace {
+
+int64_t statistics_bytes(const Net& net, int layer, LayerPass pass) {
+  const tandem_layer_statistics floats = net.statistics(layer);
+  return buffers::float_bytes *
+         (pass == LayerPass::forward_statistics ? floats.forward : floats.backward);
+}
+
+}  // namespace
+
+Region PlanRegions::statistics(int device, int layer, LayerPass pass) {
+  const int64_t bytes = statistics_bytes(net(), layer, pass);
+  if (bytes == 0) return {};
+  const std::string name = fmt::format("{} {}", net().layers[size_t(layer)].name, to_string(pass));
+  return transient(device, name, bytes);
+}
+
+Region PlanRegions::received_statistics(int sender, int layer, LayerPass pass, int root) {
+  const int64_t bytes = statistics_bytes(net(), layer, pass);
+  const std::string name =
+      fmt::format("received {} {} @{}", net().layers[size_t(layer)].name, to_string(pass), sender);
+  return transient(root, name, bytes);
+}
+
+// Where the layer's pass puts it: in the net's array, or beside it (see has_own_gradient()).
+Region PlanRegions::weight_gradient(int device, int layer, int weight) {
+  const WeightArray& array = net().weights[size_t(weight)];
+  if (!has_own_gradient(layer, weight)) {
+    return gradients(device, buffers::bytes_of(array));
+  }
+  const std::string name =
+      fmt::format("{} gradient of {}", net().layers[size_t(layer)].name, array.name);
+  const int64_t bytes = buffers::bytes_of(array).count();
+  return {buffer({name, device, gradients_kind(), bytes, 1, {}}), 0, bytes};
+}
+
+void PlanRegions::describe_tensors(PlanBinding& use, int shard) {
+  const Layer& l = net().layers[size_t(use.layer)];
+  const bool trains = purpose_ == Purpose::training;
+  for (size_t i = 0; i < l.inputs.size(); ++i) {
+    const bool wanted = trains && l.wants_backward_data && l.may_take_gradient(i) &&
+                        net().tensors[size_t(l.inputs[i])].has_gradient;
+    use.inputs.push_back(tensor(shard, l.inputs[i]));
+    use.input_gradients.push_back(wanted ? tensor_gradient(shard, l.inputs[i]) : Region{});
+  }
+  for (size_t i = 0; i < l.outputs.size(); ++i) {
+    use.outputs.push_back(tensor(shard, l.outputs[i]));
+    use.output_gradients.push_back(trains && l.has_backward() ? output_gradient(shard, use.layer, i)
+                                                              : Region{});
+  }
+  for (const int weight : l.weights) {
+    const WeightArray& array = net().weights[size_t(weight)];
+    // The gradient of a frozen array is made all the same: a layer computes its weights' gradients
+    // together, and the update leaves out what is not trained.
+    const bool wanted = trains && l.wants_backward_weights && array.kind == TANDEM_TRAINED;
+    use.weights.push_back(weights(use.device, buffers::bytes_of(array)));
+    use.weight_gradients.push_back(wanted ? weight_gradient(use.device, use.layer, weight)
+                                          : Region{});
+  }
+}
+
+PlanBinding PlanRegions::describe(int shard, int layer) {
+  const Layer& l = net().layers[size_t(layer)];
+  const bool goes_backward = purpose_ == Purpose::training && l.has_backward();
+  PlanBinding use;
+  use.layer = layer;
+  use.device = device_of(shard);
+  use.rows = rows(shard);
+  use.activation = l.activation;
+  describe_tensors(use, shard);
+  use.step = step(shard);
+  if (l.has(TANDEM_LOSS) || l.has(TANDEM_METRIC)) {
+    constexpr int64_t samples = offsetof(tandem_step, samples);
+    use.normaliser = {use.step.buffer, samples, sizeof(float)};
+    const int64_t rows_here = rows(shard).count();
+    use.row_labels = {input(shard).buffer, batch_layout(rows_here).label_offset,
+                      rows_here * buffers::float_bytes};
+  }
+  use.forward_statistics = statistics(use.device, layer, LayerPass::forward_statistics);
+  if (goes_backward) {
+    use.backward_statistics = statistics(use.device, layer, LayerPass::backward_statistics);
+  }
+  // The kernel says how many bytes, also where nothing is read backward.
+  use.saved = buffer(at(shard, l.name + " saved", 0));
+  // One for each pass, so that a large one can share memory with what is not in use yet.
+  const auto scratch = [&](const char* pass) {
+    return transient(use.device, fmt::format("{} {} scratch", l.name, pass), 0).buffer;
+  };
+  use.scratch = scratch("forward");
+  use.backward_scratch = goes_backward ? scratch("backward") : use.scratch;
+  return use;
+}
+
+int PlanRegions::add_binding(PlanBinding use) {
+  plan_.bindings.push_back(std::move(use));
+  return static_cast<int>(plan_.bindings.size()) - 1;
+}
+
+int PlanRegions::binding(int shard, int layer) {
+  if (const auto found = bindings_.find({shard, layer}); found != bindings_.end()) {
+    return found->second;
+  }
+  return bindings_[{shard, layer}] = add_binding(describe(shard, layer));
+}
+
+Region PlanRegions::constant(int device, int scalar) {
+  constexpr size_t floats = buffers::scalar_bytes / sizeof(float);
+  const std::vector<Scalar>& scalars = net().scalars;
+  Buffer description{buffers::constants,
+                     device,
+                     BufferKind::persistent,
+                     0,
+                     1,
+                     std::vector<float>(scalars.size() * floats, 0.0F)};
+  for (size_t i = 0; i < scalars.size(); ++i) {
+    description.initial[i * floats] =
+        static_cast<float>(scalars[i].loss_weight * loss_scale(net()));
+  }
+  description.bytes = static_cast<int64_t>(description.initial.size() * sizeof(float));
+  return {buffer(description), scalar * buffers::scalar_bytes, sizeof(float)};
+}
+
+// A pass adds to all of its weights' gradients or overwrites all. A layer may share only some of
+// its weights. Then the gradients of the shared ones are made in memory of their own and added
+// after the pass, except by the layer that goes backward first.
+bool PlanRegions::has_own_gradient(int layer, int weight) const {
+  const auto is_first = [this, layer](int w) { return last_users_[size_t(w)] == layer; };
+  const Layer& l = net().layers[size_t(layer)];
+  const bool starts_any = std::any_of(l.weights.begin(), l.weights.end(), [&](int w) {
+    return net().weights[size_t(w)].kind == TANDEM_TRAINED && is_first(w);
+  });
+  return starts_any && !is_first(weight);
+}
+
+void PlanRegions::slice_outputs(PlanBinding& use, Interval channels) const {
+  const Layer& layer = net().layers[size_t(use.layer)];
+  use.slice = channels;
+  use.whole_outputs = true;
+  use.activation = TANDEM_ACTIVATION_NONE;  // further slices of the inputs may be added
+  for (size_t i = 0; i < layer.weights.size(); ++i) {
+    const Interval all{0, net().weights[size_t(layer.weights[i])].shape.n};
+    use.weights[i] = part_of(use.weights[i], all, channels);
+    use.weight_gradients[i] = part_of(use.weight_gradients[i], all, channels);
+  }
+}
+
+void PlanRegions::slice_rows(PlanBinding& use, int shard, Interval some) const {
+  use.rows = some;
+  for (auto* regions : {&use.inputs, &use.outputs, &use.input_gradients, &use.output_gradients}) {
+    for (Region& region : *regions) region = part_of(region, rows(shard), some);
+  }
+}
+
+StateRegion PlanRegions::keep_state(int device, Interval range, bool is_extended) {
+  if (inputs_.solver_states == 0) return {};
+  const char* name = is_extended ? buffers::extended_state : buffers::state;
+  const int index = buffer({name, device, BufferKind::persistent, 0, 1, {}, is_extended});
+  Buffer& state = plan_.buffers[size_t(index)];
+  const int64_t begin = state.bytes, stride = aligned(range.count());
+  state.bytes += inputs_.solver_states * stride;
+  plan_.state_at.push_back({device, range, begin, stride, is_extended});
+  return {{index, begin, range.count()}, stride};
+}
+
+}  // namespace tandem

@@ -1,0 +1,148 @@
+// Where everything of a plan in the making lies: its buffers, which are made at first use, regions
+// of them for each tensor, gradient and weight, and the uses of layers (bindings) over these
+// regions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/interval.h"
+#include "core/base/shape.h"
+#include "core/data/loader.h"
+#include "core/model/net.h"
+#include "core/schedule/builder/strategy_inputs.h"
+#include "core/schedule/builder/weight_ranges.h"
+#include "core/schedule/plan/plan.h"
+
+namespace tandem {
+
+// Where the state of some weights lies for their update: in the first of the solver's arrays, and
+// the bytes to the next one.
+struct StateRegion {
+  Region first;
+  int64_t stride = 0;
+};
+
+class PlanRegions {
+ public:
+  enum class Purpose { training, testing };
+
+  // Rows are divided as share() says. Error if the batch has fewer rows than there are devices.
+  PlanRegions(const StrategyInputs& inputs, const std::string& strategy, Purpose purpose);
+  // Device d works on rows[d] of the batch, of which there is at least one.
+  PlanRegions(const StrategyInputs& inputs, const std::string& strategy, Purpose purpose,
+              const std::vector<Interval>& rows);
+
+  [[nodiscard]] const Net& net() const { return *inputs_.net; }
+  [[nodiscard]] const StrategyInputs& inputs() const { return inputs_; }
+  [[nodiscard]] int devices() const { return inputs_.devices; }
+  // A shard is some rows of the batch on a device, with memory of its own for every tensor. Shards
+  // 0 to devices() - 1 are the devices' own rows; a strategy whose devices work on several
+  // intervals of rows adds others. `name` distinguishes its buffers and tasks from those of other
+  // shards.
+  int add_shard(int device, Interval rows, const std::string& name);
+  [[nodiscard]] Interval rows(int shard) const { return shards_[size_t(shard)].rows; }
+  [[nodiscard]] int device_of(int shard) const { return shards_[size_t(shard)].device; }
+  // For notes and split_layer.
+  [[nodiscard]] Plan& plan() { return plan_; }
+
+  // Returns the buffer of that name and device; its other properties are of the first call.
+  int buffer(const Buffer& description);
+  // The whole of a transient buffer of one slot.
+  [[nodiscard]] Region transient(int device, const std::string& name, int64_t bytes);
+  // The net's weights, their gradients, and what arrived on device `root` of another device's
+  // gradients.
+  [[nodiscard]] Region weights(int device, Interval range);
+  [[nodiscard]] Region gradients(int device, Interval range);
+  [[nodiscard]] Region received_gradients(int sender, Interval range, int root = 0);
+  // The same for a buffer that senders take in turns, or that is not of one sender: `name`
+  // distinguishes it from others.
+  [[nodiscard]] Region arriving_gradients(int device, const std::string& name, Interval range);
+  [[nodiscard]] Region found_inf(int device);
+  // Sums of squares (buffers::norms) of these weight arrays' gradients, and of the arrays.
+  [[nodiscard]] std::vector<Region> norms(int device, const std::vector<int>& weights);
+  // All scalars of the shard's rows; one of them; what arrived on device `root` of another
+  // device's.
+  [[nodiscard]] Region metrics(int shard);
+  [[nodiscard]] Region metric(int shard, int scalar);
+  [[nodiscard]] Region received_metrics(int sender, int root = 0);
+  // The tandem_step of the shard's input.
+  [[nodiscard]] Region step(int shard);
+  // A tensor's rows at the shard. The data and the labels lie in the input, scalars in the
+  // metrics; tensors made in place share one buffer, and so do their gradients.
+  [[nodiscard]] Region tensor(int shard, int index);
+  [[nodiscard]] Region tensor_gradient(int shard, int index);
+  // Some of them: rows of the batch, all of which the shard has.
+  [[nodiscard]] Region tensor(int shard, int index, Interval some);
+  [[nodiscard]] Region tensor_gradient(int shard, int index, Interval some);
+  // What the layer's statistics pass (forward_statistics or backward_statistics) writes on the
+  // device, and what arrived on device `root` of another's. No buffer where the layer has no such
+  // pass.
+  [[nodiscard]] Region statistics(int device, int layer, LayerPass pass);
+  [[nodiscard]] Region received_statistics(int sender, int layer, LayerPass pass, int root = 0);
+  // The layer's use at the shard, over the shard's rows.
+  int binding(int shard, int layer);
+  // What binding() would make; a strategy that needs another use changes it and adds that.
+  [[nodiscard]] PlanBinding describe(int shard, int layer);
+  int add_binding(PlanBinding use);
+  // Makes it a use of these output channels alone, of which it has weights and gradients. Its
+  // outputs stay whole, and no activation is fused. The layer's type can be sliced.
+  void slice_outputs(PlanBinding& use, Interval channels) const;
+  // Makes a use of all of the shard's rows one of some of them. The layer works on single samples
+  // and keeps nothing between its passes.
+  void slice_rows(PlanBinding& use, int shard, Interval some) const;
+  // Memory for the state of a range that the device updates, noted in the plan.
+  [[nodiscard]] StateRegion keep_state(int device, Interval range, bool is_extended = false);
+
+ protected:
+  [[nodiscard]] Purpose purpose() const { return purpose_; }
+  [[nodiscard]] const std::string& name_of(int shard) const { return shards_[size_t(shard)].name; }
+  // The shard's memory of that name on its device.
+  [[nodiscard]] Buffer at(int shard, const std::string& name, int64_t bytes, int slots = 1) const;
+  // As the net reads it, and as it comes from the host.
+  [[nodiscard]] BatchLayout batch_layout(int64_t row_count) const;
+  [[nodiscard]] BatchLayout global_layout() const;
+  [[nodiscard]] Region input(int shard);
+  // Whether the layer's pass makes the gradient of a weight that it shares beside the net's array.
+  [[nodiscard]] bool has_own_gradient(int layer, int weight) const;
+  // Arrays laid out as the net's weights keep only what tasks touch.
+  void pack();
+
+ private:
+  struct Shard {
+    int device = 0;
+    Interval rows;
+    std::string name;
+  };
+
+  void find_scalars();
+  void find_last_users();
+  // Where the binding's tensors, weights and their gradients lie.
+  void describe_tensors(PlanBinding& use, int shard);
+  [[nodiscard]] const std::vector<Shape>& shapes(int shard);
+  [[nodiscard]] int64_t tensor_bytes(int shard, int index);
+  [[nodiscard]] Region constant(int device, int scalar);
+  [[nodiscard]] Region output_gradient(int shard, int layer, size_t output);
+  [[nodiscard]] BufferKind gradients_kind() const;
+  // A buffer laid out as the net's weights, of which pack() leaves what is touched.
+  [[nodiscard]] Region weight_array(const std::string& name, int device, BufferKind kind,
+                                    Interval range);
+  [[nodiscard]] Region weight_gradient(int device, int layer, int weight);
+
+  StrategyInputs inputs_;
+  Purpose purpose_;
+  Plan plan_;
+  std::vector<Shard> shards_;
+  std::map<std::pair<int, std::string>, int> buffers_;  // (device, name)
+  std::set<int> weight_arrays_;                         // buffers
+  std::map<std::pair<int, int>, int> bindings_;         // (shard, layer)
+  std::map<int64_t, std::vector<Shape>> shapes_;        // by row count
+  std::vector<int> scalar_of_tensor_;                   // index in net().scalars; -1: none
+  std::vector<int> last_users_;  // of each weight array: the layer that goes backward first
+};
+
+}  // namespace tandem

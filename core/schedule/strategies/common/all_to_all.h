@@ -1,0 +1,26 @@
+// The exchange under all-gathers and reduce-scatters of parts that devices use one by one: each
+// device receives a part from each other device. In turn k device d receives from device d + k
+// (mod N), so that in each turn every device sends once and receives once, and parts arrive in one
+// fixed order. Turn 0 is the device's own part, which does not travel.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "core/schedule/builder/plan_builder.h"
+
+namespace tandem {
+
+struct AllToAll {
+  std::string what;  // how its tasks are shown: "send fc1"
+  Stage stage = Stage::send_activations;
+  int layer = -1;
+  // Where the part of `source` for `target` lies on both.
+  std::function<CopySegment(int source, int target)> part{};
+  // Appends the tasks of `target` that need this part; `source` may be `target`. May be empty.
+  std::function<void(int source, int target)> use{};
+};
+
+void emit_all_to_all(PlanBuilder& builder, const AllToAll& exchange);
+
+}  // namespace tandem

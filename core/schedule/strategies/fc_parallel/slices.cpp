@@ -1,0 +1,130 @@
+#include "core/schedule/strategies/fc_parallel/slices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/schedule/plan/buffers.h"
+
+namespace tandem {
+
+namespace {
+
+// Of a region that has the rows `all`.
+Region rows_of(const Region& region, Interval all, Interval rows) {
+  const int64_t row = region.bytes / all.count();
+  return {region.buffer, region.offset + (rows.begin - all.begin) * row, rows.count() * row};
+}
+
+}  // namespace
+
+Slices::Slices(PlanBuilder& builder, const BackwardRounds& rounds)
+    : builder_(builder), net_(builder.net()), rounds_(rounds) {
+  for (int device = 0; device < builder_.devices(); ++device) {
+    shards_.push_back(builder_.add_shard(device, batch(), "batch"));
+  }
+}
+
+Interval Slices::neurons(int tensor, int device) const {
+  return share(net_.tensor(tensor).shape.c, builder_.devices(), device);
+}
+
+const std::string& Slices::producer(int tensor) const {
+  return net_.layer(net_.tensor(net_.gradient_of(tensor)).producer).name;
+}
+
+Region Slices::buffer(int device, const std::string& name, int64_t bytes) {
+  return {builder_.buffer({name, device, BufferKind::transient, bytes, 1, {}}), 0, bytes};
+}
+
+Region Slices::slice(int device, int tensor, int owner, const std::string& what, Interval all_rows,
+                     Interval rows) {
+  const int64_t elements = all_rows.count() * neurons(tensor, owner).count();
+  const int64_t bytes = elements * dtype_bytes(net_.tensor(tensor).dtype);
+  return rows_of(buffer(device, producer(tensor) + " " + what, bytes), all_rows, rows);
+}
+
+Region Slices::activation(int device, int tensor, int owner, Interval rows) {
+  return slice(device, tensor, owner, fmt::format("slice {}", owner), batch(), rows);
+}
+
+Region Slices::gradient(int device, int tensor, Interval rows) {
+  return slice(device, tensor, device, "slice gradient", batch(), rows);
+}
+
+Region Slices::partial_gradient(int device, int tensor, int source, int owner,
+                                const ReduceScatter& scatter, Interval rows) {
+  std::string what = device == owner ? fmt::format("partial gradient of @{}", source)
+                                     : fmt::format("partial gradient for @{}", owner);
+  if (!scatter.name.empty()) what += ", " + scatter.name;
+  return slice(device, tensor, owner, what, scatter.rows, rows);
+}
+
+// Blocks take turns in two buffers: one is sent while the next one is computed.
+Region Slices::input_gradient(int device, int tensor, const ReduceScatter& scatter, Interval rows) {
+  if (!has_row_blocks()) return builder_.tensor_gradient(whole_batch(device), tensor, rows);
+  int64_t most = 0;
+  for (const Interval& block : rounds_.row_blocks()) most = std::max(most, block.count());
+  const int64_t row = buffers::row_bytes(net_, tensor);
+  Region region =
+      buffer(device, fmt::format("chain input gradient {}", scatter.number % 2), most * row);
+  region.bytes = scatter.rows.count() * row;
+  return rows_of(region, scatter.rows, rows);
+}
+
+Region Slices::received_input_gradient(int device, int tensor, int source,
+                                       const ReduceScatter& scatter) {
+  const std::string name =
+      fmt::format("{} gradient of @{} {}", net_.tensor(tensor).name, source, scatter.number % 2);
+  return buffer(device, name, input_gradient(source, tensor, scatter, builder_.rows(device)).bytes);
+}
+
+Region Slices::round_gradient(int device, int layer, int64_t largest, int64_t bytes) {
+  const Layer& l = net_.layer(layer);
+  Region region = buffer(device, l.name + " input gradient of a round",
+                         largest * dtype_bytes(net_.tensor(l.inputs[0]).dtype));
+  region.bytes = bytes;
+  return region;
+}
+
+PlanBinding Slices::describe(int device, int layer, Interval rows) {
+  const int output = net_.layer(layer).outputs[0];
+  PlanBinding use = builder_.describe(whole_batch(device), layer);
+  builder_.slice_outputs(use, neurons(output, device));
+  use.whole_outputs = false;
+  use.rows = rows;
+  use.outputs[0] = activation(device, output, device, rows);
+  use.step = builder_.step(device);
+  return use;
+}
+
+PlanBinding Slices::describe_elementwise(int device, int layer, Interval rows) {
+  PlanBinding use = describe(device, layer, rows);
+  const Layer& l = net_.layer(layer);
+  use.inputs[0] = activation(device, l.inputs[0], device, rows);
+  if (has_row_blocks()) {
+    use.saved = buffer(device, fmt::format("{} saved (rows {})", l.name, rows.begin), 0).buffer;
+  }
+  return use;
+}
+
+void Slices::emit_elementwise_forward(int layer) {
+  for (const Interval& rows : rounds_.row_blocks()) {
+    const std::string suffix = has_row_blocks() ? fmt::format("rows {}", rows.begin) : "";
+    for (int device = 0; device < builder_.devices(); ++device) {
+      emit_pass(LayerPass::forward, describe_elementwise(device, layer, rows), suffix);
+    }
+  }
+}
+
+void Slices::emit_pass(LayerPass pass, PlanBinding use, const std::string& suffix,
+                       bool accumulate) {
+  const std::string label =
+      fmt::format("{} {} @{}{}{}", to_string(pass), net_.layer(use.layer).name, use.device,
+                  suffix.empty() ? "" : " ", suffix);
+  builder_.emit_pass(label, pass == LayerPass::forward ? Stage::forward : Stage::backward_fc,
+                     {builder_.add_binding(std::move(use)), pass, accumulate});
+}
+
+}  // namespace tandem

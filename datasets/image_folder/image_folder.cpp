@@ -1,0 +1,253 @@
+#include "datasets/image_folder/image_folder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+#include "datasets/image_folder/folder.h"
+#include "datasets/picture/classes.h"
+#include "datasets/picture/names.h"
+
+namespace tandem::image_folder {
+namespace {
+
+using picture::as_utf8;
+using picture::choose_held_out;
+using picture::did_you_mean;
+using picture::list_of;
+
+namespace fs = std::filesystem;
+
+class Lister {
+ public:
+  explicit Lister(const ListingOptions& options)
+      : options_(options), layout_(find_layout(options.source)) {}
+
+  Listing list() {
+    const std::string& split = options_.split;
+    if (split == "train") {
+      list_train();
+    } else if (split == "val" || (split == "test" && layout_.test.empty())) {
+      list_val();
+    } else if (split == "test") {
+      name_classes();
+      take_folder(layout_.test);
+    } else {
+      throw sdk::invalid("split '", split, "' is not one of train, val, test");
+    }
+    note_left_out();
+    return std::move(listing_);
+  }
+
+ private:
+  void list_train() {
+    require_train();
+    const std::vector<ClassFolder> classes = read_training_classes();
+    if (layout_.val.empty()) {
+      take_part(classes, false);
+      listing_.note("no val/ folder: ", percent(),
+                    " of the images of every class are held out (seed ", options_.seed, ")");
+    } else {
+      take_all(layout_.train, classes);
+    }
+  }
+
+  void list_val() {
+    const bool testing = options_.split == "test";
+    if (!layout_.val.empty()) {
+      name_classes();
+      take_folder(layout_.val);
+      if (testing)
+        listing_.note("no test/ folder: tested on ", layout_.val.filename().string(), "/");
+      return;
+    }
+    require_train();
+    take_part(read_training_classes(), true);
+    if (testing) {
+      listing_.note("no test/ or val/ folder: tested on the ", percent(),
+                    " of every class that training holds out (seed ", options_.seed,
+                    "); val_fraction 1 takes all images");
+    }
+  }
+
+  void require_train() const {
+    if (!layout_.train.empty()) return;
+    throw sdk::invalid("has ",
+                       (layout_.val.empty() ? layout_.test : layout_.val).filename().string(),
+                       "/ but no train/; ", expected_layout);
+  }
+
+  // Numbers the classes as the model does, or as the folders of train/.
+  void name_classes() {
+    listing_.class_names = options_.class_names;
+    if (!listing_.class_names.empty()) return;
+    require_train();
+    for (const std::string& folder : read_entries(layout_.train).folders) {
+      listing_.class_names.push_back(as_utf8(folder));
+    }
+    check_class_count();
+  }
+
+  std::vector<ClassFolder> read_training_classes() {
+    std::vector<ClassFolder> classes = read_tree(layout_.train);
+    listing_.class_names = options_.class_names;
+    if (listing_.class_names.empty()) {
+      for (const ClassFolder& one : classes) {
+        if (label_of(one.name) >= 0) {
+          throw sdk::invalid("two class folders are called '", one.name,
+                             "', once as UTF-8 and once as Latin-1: rename one");
+        }
+        listing_.class_names.push_back(one.name);
+      }
+    }
+    check_class_count();
+    for (const ClassFolder& one : classes) {
+      if (!one.files.empty()) continue;
+      throw sdk::invalid("class folder '", inside(layout_.train, one.name), "' holds no image",
+                         one.other_files.empty()
+                             ? std::string(" (it is empty)")
+                             : sdk::text(" (only ", text_of(one.other_files), ")"),
+                         "; add images or remove the folder");
+    }
+    check_known(layout_.train, classes);
+    return classes;
+  }
+
+  // The class folders of a tree with at least one image.
+  std::vector<ClassFolder> read_tree(const fs::path& tree) {
+    std::vector<ClassFolder> classes = read_classes(tree);
+    const std::string where = inside(tree, "");
+    if (classes.empty()) {
+      const int64_t images = read_entries(tree).images;
+      if (images == 0) throw sdk::invalid(where, "holds no images; ", expected_layout);
+      throw sdk::invalid(where, "holds ", images, " images but no class folders; ",
+                         expected_layout);
+    }
+    size_t images = 0;
+    for (const ClassFolder& one : classes) {
+      images += one.files.size();
+      for (const auto& [extension, count] : one.other_files) left_out_[extension] += count;
+    }
+    if (images == 0) throw sdk::invalid(where, "holds no images; ", expected_layout);
+    return classes;
+  }
+
+  void check_class_count() const {
+    const std::vector<std::string>& names = listing_.class_names;
+    if (names.size() > 1) return;
+    if (names.empty())
+      throw sdk::invalid(inside(layout_.train, ""), "has no class folders; ", expected_layout);
+    const fs::path only = layout_.train / names[0];
+    std::error_code ignored;
+    const bool wrapper = fs::is_directory(only, ignored) && read_entries(only).folders.size() > 1;
+    throw sdk::invalid("there is one class only, '", names[0], "'; a classifier needs at least two",
+                       wrapper ? sdk::text(" (did you mean '", only.string(), "'?)") : "");
+  }
+
+  void check_known(const fs::path& tree, const std::vector<ClassFolder>& classes) const {
+    const std::vector<std::string>& known = listing_.class_names;
+    for (const ClassFolder& one : classes) {
+      if (label_of(one.name) >= 0) continue;
+      throw sdk::invalid("class folder '", inside(tree, one.name), "' is unknown to ",
+                         options_.class_names.empty() ? "train/" : "the model",
+                         did_you_mean(one.name, known), "; known classes: ", list_of(known));
+    }
+  }
+
+  // Every image of val/ or test/.
+  void take_folder(const fs::path& tree) {
+    const std::vector<ClassFolder> classes = read_tree(tree);
+    check_known(tree, classes);
+    take_all(tree, classes);
+    listing_.note_missing_classes(inside(tree, ""));
+  }
+
+  void take_all(const fs::path& tree, const std::vector<ClassFolder>& classes) {
+    for (const ClassFolder& one : classes) {
+      const int64_t label = label_of(one.name);
+      for (const std::string& file : one.files) take(tree, label, file);
+    }
+  }
+
+  // Takes the images of train/ that are held out for validation, or the others.
+  void take_part(const std::vector<ClassFolder>& classes, bool held_out) {
+    listing_.split_is_drawn = true;
+    for (const ClassFolder& one : classes) {
+      const std::vector<bool> held =
+          choose_held_out(one.name, one.files.size(), options_.val_fraction, options_.seed);
+      const int64_t label = label_of(one.name);
+      for (size_t i = 0; i < held.size(); ++i) {
+        if (held[i] == held_out) take(layout_.train, label, one.files[i]);
+      }
+      if (held.size() == 1 && held_out && !held[0]) {
+        listing_.note("class '", one.name, "' has one image: none of it is held out");
+      }
+    }
+    if (listing_.images.empty()) {
+      throw sdk::invalid("val_fraction ", options_.val_fraction, " leaves no image ",
+                         held_out ? "for validation" : "to train on");
+    }
+  }
+
+  void take(const fs::path& tree, int64_t label, const std::string& file) {
+    listing_.images.push_back({(tree / file).string(), label});
+  }
+
+  [[nodiscard]] int64_t label_of(const std::string& name) const {
+    const auto& names = listing_.class_names;
+    const auto found = std::find(names.begin(), names.end(), name);
+    return found == names.end() ? -1 : found - names.begin();
+  }
+
+  // "train/cat", or "cat" if the source is the tree itself; "train/ " without a name.
+  [[nodiscard]] std::string inside(const fs::path& tree, const std::string& name) const {
+    const std::string prefix = layout_.separate ? tree.filename().string() + "/" : "";
+    if (!name.empty()) return prefix + name;
+    return prefix.empty() ? "" : prefix + " ";
+  }
+
+  [[nodiscard]] std::string percent() const {
+    return sdk::text(std::round(options_.val_fraction * 1000) / 10, " %");
+  }
+
+  void note_left_out() {
+    int64_t count = 0;
+    for (const auto& [extension, files] : left_out_) count += files;
+    if (count > 0) listing_.note(count, " files are no images and left out: ", text_of(left_out_));
+  }
+
+  const ListingOptions& options_;
+  Layout layout_;
+  Listing listing_;
+  std::map<std::string, int64_t> left_out_;
+};
+
+Listing list_paths(const ListingOptions& options) {
+  Listing listing;
+  listing.class_names = options.class_names;
+  for (const std::string& path : picture::lines_of(options.source.c_str())) {
+    std::error_code ignored;
+    if (!fs::exists(path, ignored)) throw sdk::invalid("'", path, "' does not exist");
+    if (!fs::is_directory(path, ignored)) {
+      listing.images.push_back({path, 0});
+      continue;
+    }
+    const std::vector<std::string> files = read_images(path);
+    if (files.empty()) throw sdk::invalid("folder '", path, "' holds no images");
+    for (const std::string& file : files)
+      listing.images.push_back({(fs::path(path) / file).string(), 0});
+  }
+  if (listing.images.empty()) throw sdk::invalid("no file or folder is named");
+  return listing;
+}
+
+}  // namespace
+
+ImageFolder::ImageFolder(const tandem_dataset_request& request, const sdk::Attributes& attributes) {
+  const ListingOptions options = listing_options(request, attributes);
+  begin(request, attributes,
+        options.split == "predict" ? list_paths(options) : Lister(options).list());
+}
+
+}  // namespace tandem::image_folder

@@ -1,0 +1,244 @@
+#include "datasets/image_folder/image_headers.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+
+namespace tandem::image_folder {
+namespace {
+
+using picture::big_endian;
+using picture::has;
+using picture::little_endian;
+
+bool is_png(Bytes file) {
+  return file.size() >= 33 && has(file, 0, "\x89PNG\r\n\x1a\n", 8);
+}
+bool is_bmp(Bytes file) {
+  return file.size() >= 54 && has(file, 0, "BM", 2);
+}
+bool is_webp(Bytes file) {
+  return file.size() >= 30 && has(file, 0, "RIFF", 4) && has(file, 8, "WEBP", 4);
+}
+
+bool is_pnm(Bytes file) {
+  return file.size() >= 8 && file[0] == 'P' && file[1] >= '1' && file[1] <= '6';
+}
+bool is_tiff(Bytes file) {
+  return file.size() >= 8 && (has(file, 0, "II*\0", 4) || has(file, 0, "MM\0*", 4));
+}
+
+// Calls function(read, tag, at) for each entry of the first directory of a TIFF block, whose value
+// is 8 bytes after `at`. read(at, bytes) is a number in the byte order of the block.
+template <class Function>
+void for_each_tag(Bytes tiff, const Function& function) {
+  const bool little = tiff[0] == 'I';
+  const auto read = [&](size_t at, size_t bytes) {
+    return little ? little_endian(tiff, at, bytes) : big_endian(tiff, at, bytes);
+  };
+  const size_t directory = read(4, 4);
+  if (directory > tiff.size() || tiff.size() - directory < 2) return;
+  const size_t count = read(directory, 2);
+  for (size_t i = 0; i < count; ++i) {
+    const size_t at = directory + 2 + 12 * i;
+    if (at + 12 > tiff.size()) return;
+    function(read, read(at, 2), at);
+  }
+}
+
+// ImageWidth and ImageLength; nothing of a BigTIFF, which OpenCV also reads.
+Extent tiff_extent(Bytes file) {
+  Extent extent;
+  for_each_tag(file, [&](const auto& read, uint64_t tag, size_t at) {
+    const auto value = static_cast<int64_t>(read(at + 8, read(at + 2, 2) == 3 ? 2 : 4));
+    if (tag == 0x0100) extent.width = value;
+    if (tag == 0x0101) extent.height = value;
+  });
+  return extent;
+}
+
+// The first Orientation tag (0x0112); 1 if there is none or it is out of range.
+int tiff_orientation(Bytes tiff) {
+  if (tiff.size() < 8 ||
+      (tiff[0] == 'I' ? little_endian(tiff, 2, 2) : big_endian(tiff, 2, 2)) != 42)
+    return 1;
+  int orientation = 0;
+  for_each_tag(tiff, [&](const auto& read, uint64_t tag, size_t at) {
+    if (tag == 0x0112 && orientation == 0) orientation = static_cast<int>(read(at + 8, 2));
+  });
+  return orientation >= 1 && orientation <= 8 ? orientation : 1;
+}
+
+// Extended, lossless and lossy files each have their own header.
+Extent webp_extent(Bytes file) {
+  const auto whole = [](uint64_t value) { return static_cast<int64_t>(value); };
+  if (has(file, 12, "VP8X", 4)) {
+    return {whole(little_endian(file, 24, 3)) + 1, whole(little_endian(file, 27, 3)) + 1};
+  }
+  if (has(file, 12, "VP8L", 4)) {
+    const uint64_t bits = little_endian(file, 21, 4);
+    return {whole(bits & 0x3fffU) + 1, whole(bits >> 14 & 0x3fffU) + 1};
+  }
+  if (has(file, 12, "VP8 ", 4)) {
+    return {whole(little_endian(file, 26, 2) & 0x3fffU),
+            whole(little_endian(file, 28, 2) & 0x3fffU)};
+  }
+  return {};
+}
+
+struct PnmHeader {
+  Extent extent;
+  int64_t greatest = 1;  // sample value; bit maps have none
+  size_t end = 0;        // the offset of the samples; 0: the header is invalid
+};
+
+PnmHeader pnm_header(Bytes file) {
+  PnmHeader header;
+  const bool bits = file[1] == '1' || file[1] == '4';
+  std::array<int64_t, 3> numbers{0, 0, 1};
+  size_t at = 2;
+  for (size_t i = 0; i < (bits ? 2U : 3U); ++i) {
+    while (at < file.size() && (std::isspace(file[at]) != 0 || file[at] == '#')) {
+      if (file[at] == '#') {
+        while (at < file.size() && file[at] != '\n') ++at;
+      } else {
+        ++at;
+      }
+    }
+    const auto* text = reinterpret_cast<const char*>(file.data());
+    const auto [stop, status] = std::from_chars(text + at, text + file.size(), numbers[i]);
+    if (status != std::errc{}) return header;
+    at = static_cast<size_t>(stop - text);
+  }
+  header.extent = {numbers[0], numbers[1]};
+  header.greatest = numbers[2];
+  header.end = at + 1;
+  return header;
+}
+
+constexpr std::array<uint32_t, 256> make_crc_table() {
+  std::array<uint32_t, 256> table{};
+  for (uint32_t n = 0; n < 256; ++n) {
+    uint32_t c = n;
+    for (int k = 0; k < 8; ++k) c = (c & 1U) != 0 ? 0xedb88320U ^ (c >> 1) : c >> 1;
+    table[n] = c;
+  }
+  return table;
+}
+
+uint32_t crc_of(Bytes bytes) {
+  static constexpr std::array<uint32_t, 256> table = make_crc_table();
+  uint32_t crc = 0xffffffffU;
+  for (const unsigned char byte : bytes) crc = table[(crc ^ byte) & 255U] ^ (crc >> 8);
+  return ~crc;
+}
+
+const char* png_damage(Bytes file) {
+  size_t at = 8;
+  while (true) {
+    if (file.size() < at + 12) return "truncated PNG: it ends before its end marker";
+    const uint64_t length = big_endian(file, at, 4);
+    if (length > file.size() - at - 12) return "truncated PNG: a chunk goes beyond its end";
+    const Bytes covered = file.subspan(at + 4, length + 4);
+    if (crc_of(covered) != big_endian(file, at + 8 + length, 4)) {
+      return "damaged PNG: a check sum is wrong";
+    }
+    if (has(file, at + 4, "IEND", 4)) return nullptr;
+    at += length + 12;
+  }
+}
+
+const char* bmp_damage(Bytes file) {
+  if (little_endian(file, 14, 4) < 40 || little_endian(file, 30, 4) != 0) return nullptr;
+  const Extent extent = extent_of(file);
+  const uint64_t bits = little_endian(file, 28, 2);
+  const uint64_t row = (static_cast<uint64_t>(extent.width) * bits + 31) / 32 * 4;
+  const uint64_t begin = little_endian(file, 10, 4);
+  const bool whole = begin + row * static_cast<uint64_t>(extent.height) <= file.size();
+  return whole ? nullptr : "truncated BMP: its rows go beyond its end";
+}
+
+const char* webp_damage(Bytes file) {
+  const bool whole = little_endian(file, 4, 4) + 8 <= file.size();
+  return whole ? nullptr : "truncated WebP: it is shorter than it says";
+}
+
+const char* pnm_damage(Bytes file) {
+  const PnmHeader header = pnm_header(file);
+  const auto [width, height] = header.extent;
+  constexpr int64_t absurd = 1'000'000'000;  // larger products overflow
+  if (header.end == 0 || width < 1 || height < 1 || width > absurd || height > absurd)
+    return "damaged PNM: its header makes no sense";
+  const int64_t row = file[1] == '4' ? (width + 7) / 8 : file[1] == '6' ? 3 * width : width;
+  // Each sample as text has a digit and a space, each bit at least a digit.
+  const int64_t sample_bytes = file[1] <= '3' || header.greatest < 256 ? 1 : 2;
+  const auto samples = static_cast<uint64_t>(row * height * sample_bytes);
+  const bool whole = header.end <= file.size() && samples <= file.size() - header.end;
+  return whole ? nullptr : "truncated PNM: its rows go beyond its end";
+}
+
+}  // namespace
+
+bool is_jpeg(Bytes file) {
+  return has(file, 0, "\xff\xd8\xff", 3);
+}
+
+bool is_known_format(Bytes file) {
+  return is_png(file) || is_bmp(file) || is_webp(file) || is_tiff(file) || is_pnm(file);
+}
+
+const char* format_name(Bytes file) {
+  if (is_jpeg(file)) return "JPEG";
+  if (is_png(file)) return "PNG";
+  if (is_bmp(file)) return "BMP";
+  if (is_webp(file)) return "WebP";
+  if (is_tiff(file)) return "TIFF";
+  return is_pnm(file) ? "PNM" : "unknown";
+}
+
+Extent extent_of(Bytes file) {
+  const auto signed_at = [&](size_t at) {
+    return std::abs(static_cast<int64_t>(static_cast<int32_t>(little_endian(file, at, 4))));
+  };
+  const auto whole = [](uint64_t value) { return static_cast<int64_t>(value); };
+  if (is_png(file)) return {whole(big_endian(file, 16, 4)), whole(big_endian(file, 20, 4))};
+  if (is_bmp(file) && little_endian(file, 14, 4) >= 40) return {signed_at(18), signed_at(22)};
+  if (is_bmp(file)) {
+    return {whole(little_endian(file, 18, 2)), whole(little_endian(file, 20, 2))};
+  }
+  if (is_webp(file)) return webp_extent(file);
+  if (is_tiff(file)) return tiff_extent(file);
+  if (is_pnm(file)) return pnm_header(file).extent;
+  return {};
+}
+
+const char* damage_of(Bytes file) {
+  if (is_png(file)) return png_damage(file);
+  if (is_bmp(file)) return bmp_damage(file);
+  if (is_webp(file)) return webp_damage(file);
+  if (is_pnm(file)) return pnm_damage(file);
+  return nullptr;
+}
+
+int exif_orientation(Bytes jpeg) {
+  size_t at = 2;
+  while (at + 4 <= jpeg.size() && jpeg[at] == 0xff) {
+    const unsigned char marker = jpeg[at + 1];
+    if (marker == 0xff) {  // a fill byte
+      ++at;
+      continue;
+    }
+    if (marker == 0xda || marker == 0xd9) return 1;  // the picture begins without EXIF
+    const size_t length = big_endian(jpeg, at + 2, 2);
+    if (length < 2 || at + 2 + length > jpeg.size()) return 1;
+    if (marker == 0xe1 && length >= 8 && has(jpeg, at + 4, "Exif\0", 6)) {
+      return tiff_orientation(jpeg.subspan(at + 10, length - 8));
+    }
+    at += 2 + length;
+  }
+  return 1;
+}
+
+}  // namespace tandem::image_folder

@@ -1,0 +1,33 @@
+// The headers of image files, read without decoding: enough to refuse a file that is too large or
+// truncated before a library allocates memory for it or writes to stderr.
+#pragma once
+
+#include <cstdint>
+
+#include "datasets/picture/bytes.h"
+
+namespace tandem::image_folder {
+
+using picture::Bytes;
+
+[[nodiscard]] bool is_jpeg(Bytes file);
+// PNG, BMP, WebP, TIFF or PNM. OpenCV's other decoders are rarely needed and write to stderr.
+[[nodiscard]] bool is_known_format(Bytes file);
+
+// "PNG"; "unknown" for none of the formats read here.
+[[nodiscard]] const char* format_name(Bytes file);
+
+struct Extent {
+  int64_t width = 0, height = 0;  // 0: not known
+};
+// Of a PNG, BMP, WebP, TIFF or PNM file; zeros for other files and where the header has none.
+[[nodiscard]] Extent extent_of(Bytes file);
+
+// Why a file of a format with lengths and check sums (PNG, BMP, WebP, PNM) cannot be whole; or
+// null.
+[[nodiscard]] const char* damage_of(Bytes file);
+
+// A JPEG's EXIF Orientation tag, 1 to 8; 1 if there is none or it is invalid.
+[[nodiscard]] int exif_orientation(Bytes jpeg);
+
+}  // namespace tandem::image_folder

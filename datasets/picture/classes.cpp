@@ -1,0 +1,59 @@
+#include "datasets/picture/classes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <sstream>
+#include <utility>
+
+#include "datasets/picture/names.h"
+#include "plugins/random.h"
+#include "plugins/sdk.h"
+
+namespace tandem::picture {
+namespace {
+
+constexpr uint32_t split_layer = 0x73706c69;
+
+// FNV-1a. Each class has its own random numbers, so that one more class does not change the others.
+uint64_t hash_of(const std::string& text) {
+  uint64_t hash = 0xcbf29ce484222325U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return hash;
+}
+
+}  // namespace
+
+std::vector<bool> choose_held_out(const std::string& class_name, size_t count, double fraction,
+                                  uint64_t seed) {
+  auto held = static_cast<size_t>(std::llround(fraction * static_cast<double>(count)));
+  if (fraction > 0 && fraction < 1 && count > 0)
+    held = std::clamp<size_t>(held, count > 1 ? 1 : 0, count - 1);
+  std::vector<size_t> order(count);
+  std::iota(order.begin(), order.end(), size_t{0});
+  const uint64_t row = hash_of(class_name);
+  for (size_t i = count; i > 1; --i) {
+    const uint32_t bits =
+        tandem_random_block(seed, 0, split_layer, row, static_cast<uint32_t>(i)).value[0];
+    std::swap(order[i - 1], order[static_cast<uint64_t>(bits) * i >> 32]);
+  }
+  std::vector<bool> result(count, false);
+  for (size_t i = 0; i < std::min(held, count); ++i) result[order[i]] = true;
+  return result;
+}
+
+std::vector<std::string> lines_of(const char* text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text == nullptr ? "" : text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+int64_t model_class(const std::string& name, const std::vector<std::string>& model) {
+  const auto found = std::find(model.begin(), model.end(), name);
+  if (found != model.end()) return found - model.begin();
+  throw sdk::invalid("class '", name, "' is unknown to the model", did_you_mean(name, model),
+                     "; known classes: ", list_of(model));
+}
+
+}  // namespace tandem::picture

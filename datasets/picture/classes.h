@@ -1,0 +1,23 @@
+// The classes of a data set: which samples of each are held out for validation, and their numbers
+// in a model, which every split finds by name.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tandem::picture {
+
+// For each of `count` images of the class, in their order, whether it is held out: the rounded
+// share `fraction` of them, but at least one of two and never all, unless the fraction is 0 or 1. A
+// pure function of the arguments.
+[[nodiscard]] std::vector<bool> choose_held_out(const std::string& class_name, size_t count,
+                                                double fraction, uint64_t seed);
+
+// tandem_dataset_request::class_names as a list; empty for null.
+[[nodiscard]] std::vector<std::string> lines_of(const char* text);
+// The number of a class in the model. Refusal with near names if the model does not have it.
+[[nodiscard]] int64_t model_class(const std::string& name, const std::vector<std::string>& model);
+
+}  // namespace tandem::picture

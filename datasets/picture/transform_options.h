@@ -1,0 +1,37 @@
+// The options of a picture's transform: crop, augmentation, mean and scale.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "plugins/sdk.h"
+
+namespace tandem::picture {
+
+struct TransformOptions {
+  int64_t channels = 3, height = 0, width = 0;
+  int64_t resize = 0;  // the shorter side before cropping; 0: the largest region of the crop's form
+  bool rgb = false;
+  std::array<float, 3> mean{};  // of B, G, R; or of gray
+  float scale = 1;
+  bool random = false;  // training: what follows happens; otherwise the centre is cropped
+  bool mirror = false;  // half of the samples
+  int pad = 0;          // pixels of the mean around the picture, once it has its size
+  double least_area = 0, most_area = 0;  // random resized crop: share of the picture; 0: none
+  double least_ratio = 0.75, most_ratio = 4.0 / 3;  // and width / height
+  double rotation = 0;                              // up to so many degrees either way
+  std::array<double, 4> jitter{};  // brightness, contrast, saturation (0.4: 0.6 to 1.4), hue
+  int random_operations = 0;       // RandAugment: how many of its operations,
+  double magnitude = 0;            // and how strong, 0 to 30
+  double erase = 0;                // share of the samples that lose a rectangle
+};
+
+// The parameters that data sets of pictures declare.
+[[nodiscard]] std::vector<sdk::Parameter> transform_parameters(const char* block);
+// Refusal for values that do not fit each other or the net. Height and width are 0 where neither
+// the net nor `resize` gives them.
+[[nodiscard]] TransformOptions read_transform(const tandem_dataset_request& request,
+                                              const sdk::Attributes& attributes);
+
+}  // namespace tandem::picture

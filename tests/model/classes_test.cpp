@@ -1,0 +1,63 @@
+// Nets whose losses read a target for each class in place of a label.
+#include "core/model/classes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/model/net_test.h"
+
+namespace tandem {
+namespace {
+
+using namespace test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* classifier =
+    "name: 'n'\n"
+    "layer { name: 'data' type: 'Data' top: 'data' top: 'label' }\n"
+    "layer { name: 'fc' type: 'InnerProduct' bottom: 'data' top: 'fc' inner_product_param { "
+    "num_output: 4 } }\n"
+    "layer { name: 'accuracy' type: 'Accuracy' bottom: 'fc' bottom: 'label' top: 'accuracy' }\n"
+    "layer { name: 'loss' type: '$' bottom: 'fc' bottom: 'label' top: 'loss' }\n";
+
+NetDefinition net_of(const std::string& loss) {
+  std::string text = classifier;
+  return parse_definition(text.replace(text.find('$'), 1, loss));
+}
+
+std::vector<std::string> second_inputs(const NetDefinition& net, int32_t phase) {
+  std::vector<std::string> names;
+  for (const LayerDefinition& layer : net.layers) {
+    if (layer.in_phase(phase) && layer.bottoms.size() > 1) names.push_back(layer.bottoms[1]);
+  }
+  return names;
+}
+
+TEST(ClassTargets, AreReadByTheLossInTrainingOnly) {
+  const NetDefinition net = with_class_targets(net_of("SoftmaxWithLoss"), fake_registry(), 4);
+  EXPECT_THAT(second_inputs(net, TANDEM_TRAIN), ElementsAre("label", "class_targets"));
+  EXPECT_THAT(second_inputs(net, TANDEM_TEST), ElementsAre("label", "label"));
+  EXPECT_TRUE(reads_class_targets(net));
+  EXPECT_FALSE(reads_class_targets(net_of("SoftmaxWithLoss")));
+  EXPECT_EQ(net.net_inputs(TANDEM_TRAIN).back().shape.c, 4);
+  EXPECT_EQ(net.net_inputs(TANDEM_TEST).size(), 2U);
+}
+
+TEST(ClassTargets, AreInTheNetThatARunSaves) {
+  const NetDefinition net = with_class_targets(net_of("SoftmaxWithLoss"), fake_registry(), 4);
+  const NetDefinition read = parse_definition(write_net(net));
+  EXPECT_TRUE(reads_class_targets(read));
+  EXPECT_EQ(with_class_targets(read, fake_registry(), 4).layers.size(), net.layers.size())
+      << "once is enough";
+}
+
+TEST(ClassTargets, NeedALossThatSupportsThem) {
+  EXPECT_THAT(thrown([] { (void)with_class_targets(net_of("HingeLoss"), fake_registry(), 4); }),
+              HasSubstr("layer 'loss' (HingeLoss): takes class numbers"));
+  EXPECT_THAT(thrown([] { (void)with_class_targets(net_of("Accuracy"), fake_registry(), 4); }),
+              HasSubstr("net 'n' has no loss of the labels"));
+}
+
+}  // namespace
+}  // namespace tandem
