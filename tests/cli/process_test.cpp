@@ -1,8 +1,9 @@
-// What the program does with its standard streams.
+// What the program does with its standard streams and with signals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <sstream>
 
 #include "tests/cli/program.h"
@@ -12,6 +13,7 @@ namespace {
 
 using test::Desk;
 using test::Outcome;
+using test::RunningProgram;
 using testing::HasSubstr;
 
 const std::string train = "train --net tiny.prototxt --data synthetic --steps 6 --display 1 --out ";
@@ -51,6 +53,35 @@ TEST(StandardStreams, AReaderThatEndsIsNoError) {
     EXPECT_EQ(desk.read("code"), "0\n") << command;
     EXPECT_EQ(desk.read("why"), "") << command;
   }
+}
+
+const std::string endless = test::replaced(train, "--steps 6 --display 1", "--steps 1000000") +
+                            "run --snapshot 5 --test-delays 3 --test-delay-ms 20";
+
+TEST(Signals, ATerminalThatClosesStopsAsCtrlCDoes) {
+  const Desk desk;
+  RunningProgram program(desk, endless);
+  ASSERT_TRUE(program.wait_for_file(desk / "run/last.safetensors"));
+  EXPECT_EQ(program.stop(SIGHUP).code, 130);
+  EXPECT_THAT(desk.read("run/log.txt"), HasSubstr("and saved; go on with"));
+}
+
+TEST(Signals, ASecondCtrlCStillSaves) {
+  const Desk desk;
+  RunningProgram program(desk, endless);
+  ASSERT_TRUE(program.wait_for_file(desk / "run/last.safetensors"));
+  program.send(SIGINT);
+  ASSERT_TRUE(program.wait_for_message("tandem: stopping after this step"));
+  EXPECT_EQ(program.stop(SIGINT).code, 130);
+  EXPECT_THAT(desk.read("run/log.txt"), HasSubstr("and saved; go on with"));
+}
+
+TEST(Signals, UnderNohupAClosedTerminalStopsNothing) {
+  const Desk desk;
+  const Outcome outcome = desk.tandem(train + "run & p=$!; sleep 1; kill -HUP $p; wait $p",
+                                      "trap '' HUP; ");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(desk.read("run/metrics.csv"), HasSubstr("\n6,"));
 }
 
 }  // namespace
