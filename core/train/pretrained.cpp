@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <functional>
 #include <numeric>
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/model/caffemodel.h"
 #include "core/plugin/registry.h"
 #include "core/train/checkpoint.h"
@@ -30,7 +30,7 @@ struct Source {
 // safetensors begins with the length of its JSON header, which begins with a brace.
 bool is_safetensors(const fs::path& path) {
   char head[9] = {};
-  std::ifstream(path, std::ios::binary).read(head, sizeof(head));
+  (void)InputFile(path, "weight file").read(0, head, sizeof(head));
   return head[8] == '{' || path.extension() == ".safetensors";
 }
 

@@ -1,8 +1,5 @@
 #include "core/train/safetensors.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
@@ -24,14 +21,11 @@ struct Header {
   throw error("file '{}' is not a usable safetensors file: {}", path.string(), why);
 }
 
-Header read_header(std::ifstream& stream, const std::filesystem::path& path) {
-  if (!stream) throw error("file '{}' cannot be read: {}", path.string(), std::strerror(errno));
-  std::error_code code;
+Header read_header(const InputFile& file, const std::filesystem::path& path) {
   Header header;
-  header.file_bytes = std::filesystem::file_size(path, code);
-  if (code) throw error("file '{}' cannot be read: {}", path.string(), code.message());
+  header.file_bytes = file.size();
   uint64_t length = 0;
-  if (header.file_bytes < 8 || !stream.read(reinterpret_cast<char*>(&length), 8)) {
+  if (header.file_bytes < 8 || file.read(0, &length, 8) < 8) {
     damaged(path, fmt::format("it has {} bytes, its header alone needs 8", header.file_bytes));
   }
   if (length > header_limit || length > header.file_bytes - 8) {
@@ -42,7 +36,7 @@ Header read_header(std::ifstream& stream, const std::filesystem::path& path) {
             length, header.file_bytes));
   }
   std::string text(length, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(length));
+  (void)file.read(8, text.data(), length);
   header.tree = json::parse(text, nullptr, false);
   if (!header.tree.is_object()) damaged(path, "its header is not JSON");
   header.data_begin = 8 + length;
@@ -61,7 +55,7 @@ std::map<std::string, std::string> metadata_of(const Header& header,
   return metadata;
 }
 
-SafetensorsFile::Array read_array(std::ifstream& stream, const Header& header,
+SafetensorsFile::Array read_array(const InputFile& file, const Header& header,
                                   const std::string& name, const json& entry,
                                   const std::filesystem::path& path) {
   SafetensorsFile::Array array;
@@ -94,10 +88,9 @@ SafetensorsFile::Array read_array(std::ifstream& stream, const Header& header,
                               count * sizeof(float)));
   }
   array.values.resize(count);
-  stream.seekg(static_cast<std::streamoff>(header.data_begin + begin));
-  stream.read(reinterpret_cast<char*>(array.values.data()),
-              static_cast<std::streamsize>(end - begin));
-  if (!stream) damaged(path, fmt::format("array '{}' cannot be read", name));
+  if (file.read(header.data_begin + begin, array.values.data(), end - begin) < end - begin) {
+    damaged(path, fmt::format("array '{}' ends too early", name));
+  }
   return array;
 }
 
@@ -136,19 +129,18 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
 }
 
 SafetensorsFile read_safetensors(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  const Header header = read_header(stream, path);
+  const InputFile input(path);
+  const Header header = read_header(input, path);
   SafetensorsFile file;
   file.metadata = metadata_of(header, path);
   for (const auto& [name, entry] : header.tree.items()) {
-    if (name != "__metadata__") file.arrays[name] = read_array(stream, header, name, entry, path);
+    if (name != "__metadata__") file.arrays[name] = read_array(input, header, name, entry, path);
   }
   return file;
 }
 
 std::map<std::string, std::string> read_safetensors_metadata(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  return metadata_of(read_header(stream, path), path);
+  return metadata_of(read_header(InputFile(path), path), path);
 }
 
 }  // namespace tandem
