@@ -1,6 +1,7 @@
 #include "core/train/checkpoint.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
@@ -81,6 +82,13 @@ void unpack(const SafetensorsFile& file, const fs::path& path, const Net& net,
         throw error("checkpoint '{}' is of another net: array '{}' has shape {}, net '{}' needs {}",
                     path.string(), name, text_of(found->second.shape), net.name, text_of(wanted));
       }
+      // The state of a solver may overflow without harm.
+      const auto is_finite = [](float value) { return std::isfinite(value); };
+      if (suffix.empty() && !std::all_of(found->second.values.begin(), found->second.values.end(),
+                                         is_finite)) {
+        throw error("checkpoint '{}': array '{}' holds values that are not finite numbers",
+                    path.string(), name);
+      }
       std::copy(found->second.values.begin(), found->second.values.end(),
                 values->begin() + static_cast<int64_t>(part) * net.weight_floats + weight.offset);
     }
@@ -132,6 +140,11 @@ Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, cons
   if (file.metadata.count("state_arrays") == 0) {
     throw error("file '{}' is not a checkpoint of Tandem's: its metadata name no step and no state",
                 weights.string());
+  }
+  if (!file.has_checksums) {
+    checkpoint.note = fmt::format(
+        "'{}' has no checksums, as it is of an earlier version: damage in it may not be noticed",
+        weights.string());
   }
   checkpoint.step = step_of(file.metadata);
   checkpoint.metadata = file.metadata;

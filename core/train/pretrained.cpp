@@ -199,7 +199,7 @@ void write_weights(const fs::path& path, const Net& net, const std::vector<float
   }
 }
 
-std::string export_run(const ExportOptions& options) {
+ExportResult export_run(const ExportOptions& options) {
   if (options.weights != "best" && options.weights != "last") {
     throw error("weights '{}': there are 'best' and 'last'", options.weights);
   }
@@ -215,8 +215,9 @@ std::string export_run(const ExportOptions& options) {
   if (!has_checkpoint(options.run, name)) {
     throw error("run '{}' has no checkpoint yet", options.run.string());
   }
-  write_weights(options.file, net, read_checkpoint(options.run, name, net, false).weights);
-  return name;
+  const Checkpoint checkpoint = read_checkpoint(options.run, name, net, false);
+  write_weights(options.file, net, checkpoint.weights);
+  return {name, checkpoint.note};
 }
 
 }  // namespace tandem

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/base/crc32.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
 
@@ -43,16 +44,60 @@ Header read_header(const InputFile& file, const std::filesystem::path& path) {
   return header;
 }
 
-std::map<std::string, std::string> metadata_of(const Header& header,
-                                               const std::filesystem::path& path) {
-  std::map<std::string, std::string> metadata;
+using Metadata = std::map<std::string, std::string>;
+
+const std::string checksum_key = "crc32";
+
+std::string checksum_key_of(const std::string& array) {
+  return checksum_key + " " + array;
+}
+
+std::string checksum_of(const void* data, uint64_t bytes) {
+  return fmt::format("{:08x}", crc32(data, bytes));
+}
+
+std::string checksum_of(const Metadata& metadata) {
+  std::string text;
+  for (const auto& [key, value] : metadata) {
+    if (key != checksum_key) text += fmt::format("{}={}\n", key, value);
+  }
+  return checksum_of(text.data(), text.size());
+}
+
+// With the checksums.
+Metadata whole_metadata(const Header& header, const std::filesystem::path& path) {
+  Metadata metadata;
   const auto found = header.tree.find("__metadata__");
   if (found == header.tree.end()) return metadata;
   if (!found->is_object()) damaged(path, "its metadata are not an object");
   for (const auto& [key, value] : found->items()) {
     if (value.is_string()) metadata[key] = value.get<std::string>();
   }
+  const auto sum = metadata.find(checksum_key);
+  const auto one = metadata.lower_bound(checksum_key_of(""));
+  const bool sums_arrays = one != metadata.end() && one->first.starts_with(checksum_key_of(""));
+  if (sum == metadata.end() ? sums_arrays : sum->second != checksum_of(metadata)) {
+    damaged(path, "its metadata do not have the checksum that it says");
+  }
   return metadata;
+}
+
+Metadata without_checksums(Metadata metadata) {
+  std::erase_if(metadata, [](const auto& entry) {
+    return entry.first == checksum_key || entry.first.starts_with(checksum_key_of(""));
+  });
+  return metadata;
+}
+
+// `metadata`: with the checksums.
+void require_checksum(const Metadata& metadata, const std::string& name,
+                      const std::vector<float>& values, const std::filesystem::path& path) {
+  const auto found = metadata.find(checksum_key_of(name));
+  if (found == metadata.end()) damaged(path, fmt::format("array '{}' has no checksum", name));
+  const std::string sum = checksum_of(values.data(), values.size() * sizeof(float));
+  if (sum == found->second) return;
+  damaged(path, fmt::format("array '{}' is damaged: its checksum is {}, written was {}", name, sum,
+                            found->second));
 }
 
 SafetensorsFile::Array read_array(const InputFile& file, const Header& header,
@@ -100,7 +145,7 @@ void write_safetensors_plain(const std::filesystem::path& path,
                              const std::vector<NamedArray>& arrays,
                              const std::map<std::string, std::string>& metadata) {
   json tree = json::object();
-  tree["__metadata__"] = metadata;
+  Metadata all = metadata;
   uint64_t offset = 0;
   std::vector<uint64_t> bytes;
   for (const NamedArray& array : arrays) {
@@ -111,7 +156,10 @@ void write_safetensors_plain(const std::filesystem::path& path,
                         {"shape", array.shape},
                         {"data_offsets", {offset, offset + bytes.back()}}};
     offset += bytes.back();
+    all[checksum_key_of(array.name)] = checksum_of(array.values, bytes.back());
   }
+  all[checksum_key] = checksum_of(all);
+  tree["__metadata__"] = all;
   std::string header = tree.dump();
   header.resize((header.size() + 7) / 8 * 8, ' ');
   const uint64_t length = header.size();
@@ -132,15 +180,19 @@ SafetensorsFile read_safetensors(const std::filesystem::path& path) {
   const InputFile input(path);
   const Header header = read_header(input, path);
   SafetensorsFile file;
-  file.metadata = metadata_of(header, path);
+  const Metadata metadata = whole_metadata(header, path);
+  file.metadata = without_checksums(metadata);
+  file.has_checksums = metadata.contains(checksum_key);
   for (const auto& [name, entry] : header.tree.items()) {
-    if (name != "__metadata__") file.arrays[name] = read_array(input, header, name, entry, path);
+    if (name == "__metadata__") continue;
+    const auto& array = file.arrays[name] = read_array(input, header, name, entry, path);
+    if (file.has_checksums) require_checksum(metadata, name, array.values, path);
   }
   return file;
 }
 
 std::map<std::string, std::string> read_safetensors_metadata(const std::filesystem::path& path) {
-  return metadata_of(read_header(InputFile(path), path), path);
+  return without_checksums(whole_metadata(read_header(InputFile(path), path), path));
 }
 
 }  // namespace tandem

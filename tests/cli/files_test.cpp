@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "tests/cli/program.h"
+#include "tests/support/checksums.h"
 
 namespace tandem {
 namespace {
@@ -68,6 +69,31 @@ TEST(Files, APlantedLinkIsNotFollowed) {
   fs::create_symlink(desk / "victim", desk / "run/log.txt");
   EXPECT_THAT(desk.refusal("train --resume --out run --steps 9"), HasSubstr("run/log.txt"));
   EXPECT_EQ(desk.read("victim"), "precious");
+}
+
+TEST(Files, DamagedWeightsAreRefusedEverywhere) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem(train + "images --steps 3 --out run").code, 0);
+  const std::vector<std::string> uses{
+      "predict --run run --weights last images/val/red/1.ppm", "test --run run --weights last",
+      "export --run run --weights last out.caffemodel", "train --resume --out run --steps 6",
+      train + "images --steps 1 --out other --weights run/last.safetensors"};
+  const std::string good = desk.read("run/last.safetensors");
+  std::string bad = good;
+  for (size_t i = 1; i <= 100; ++i) bad[bad.size() - i] ^= 0x40;
+  desk.write("run/last.safetensors", bad);
+  for (const std::string& use : uses) {
+    EXPECT_THAT(desk.refusal(use), AllOf(HasSubstr("last.safetensors"), HasSubstr("checksum")));
+  }
+  // The same of an earlier version is not noticed; but the user is told.
+  desk.write("run/last.safetensors", good);
+  test::remove_checksums(desk / "run/last.safetensors");
+  for (size_t i = 0; i < 4; ++i) {
+    const Outcome outcome = desk.tandem(uses[i]);
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    EXPECT_THAT(outcome.output + outcome.errors, HasSubstr("no checksums")) << uses[i];
+  }
 }
 
 }  // namespace
