@@ -140,6 +140,13 @@ void replace_file(const fs::path& source, const fs::path& target) {
   }
 }
 
+bool link_file(const fs::path& source, const fs::path& target) {
+  std::error_code code;
+  fs::remove(target, code);
+  fs::create_hard_link(source, target, code);
+  return !code;
+}
+
 void write_text_file(const fs::path& path, const std::string& text) {
   std::error_code ignored;
   const fs::file_type type = fs::status(path, ignored).type();

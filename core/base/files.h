@@ -65,6 +65,10 @@ class OutputFile {
 [[nodiscard]] std::filesystem::path pending_file(const std::filesystem::path& path);
 // Renames a synced file over `target` and syncs the folder.
 void replace_file(const std::filesystem::path& source, const std::filesystem::path& target);
+// Makes `target` another name of a synced file, in place of what had the name. False on a file system
+// without such links.
+[[nodiscard]] bool link_file(const std::filesystem::path& source,
+                             const std::filesystem::path& target);
 // Writes a whole text file at once.
 void write_text_file(const std::filesystem::path& path, const std::string& text);
 

@@ -20,6 +20,12 @@ fs::path state_file(const fs::path& folder, const std::string& name) {
   return folder / (name + ".state.safetensors");
 }
 
+void rename_pair(const fs::path& folder, const std::string& name) {
+  for (const fs::path& file : {state_file(folder, name), weights_file(folder, name)}) {
+    replace_file(pending_file(file), file);
+  }
+}
+
 std::string text_of(const std::vector<int64_t>& shape) {
   return fmt::format("{}", fmt::join(shape, "x"));
 }
@@ -110,7 +116,7 @@ std::vector<int64_t> file_shape(const Shape& shape) {
 }
 
 void write_checkpoint(const fs::path& folder, const std::string& name, const Net& net,
-                      const Checkpoint& checkpoint) {
+                      const Checkpoint& checkpoint, const std::vector<std::string>& others) {
   const fs::path weights = weights_file(folder, name), state = state_file(folder, name);
   std::map<std::string, std::string> metadata = checkpoint.metadata;
   metadata["format"] = "tandem";
@@ -127,8 +133,18 @@ void write_checkpoint(const fs::path& folder, const std::string& name, const Net
     fs::remove(pending_file(weights), code);
     throw;
   }
-  replace_file(pending_file(state), state);
-  replace_file(pending_file(weights), weights);
+  // First those that a resumed run does not write again: a kill in between costs nothing.
+  std::vector<std::string> copies;
+  for (const std::string& other : others) {
+    if (link_file(pending_file(state), pending_file(state_file(folder, other))) &&
+        link_file(pending_file(weights), pending_file(weights_file(folder, other)))) {
+      rename_pair(folder, other);
+    } else {
+      copies.push_back(other);
+    }
+  }
+  rename_pair(folder, name);
+  for (const std::string& copy : copies) write_checkpoint(folder, copy, net, checkpoint);
 }
 
 Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, const Net& net,
