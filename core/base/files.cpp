@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "core/base/error.h"
 
@@ -13,18 +14,91 @@ namespace tandem {
 
 namespace fs = std::filesystem;
 
-OutputFile::OutputFile(const fs::path& path, const fs::path& shown)
-    : path_(path), shown_(shown.empty() ? path : shown) {
-  descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (descriptor_ < 0) fail("cannot be created");
+namespace {
+
+// Never the number of a standard stream, which a program may have closed.
+int open_for_writing(const fs::path& path, int flags) {
+  constexpr int first_free = STDERR_FILENO + 1;
+  const int opened = ::open(path.c_str(), flags | O_WRONLY | O_CLOEXEC | O_NOCTTY, 0644);
+  if (opened < 0 || opened >= first_free) return opened;
+  const int moved = ::fcntl(opened, F_DUPFD_CLOEXEC, first_free);
+  ::close(opened);
+  return moved;
+}
+
+// Without waiting for the reader of a pipe; what is written later waits for it.
+int open_device(const fs::path& path) {
+  const int descriptor = open_for_writing(path, O_NONBLOCK);
+  if (descriptor >= 0) ::fcntl(descriptor, F_SETFL, O_WRONLY);
+  return descriptor;
+}
+
+bool is_regular(int descriptor) {
   struct stat status {};
-  is_plain_ = ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
+  return ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+}  // namespace
+
+InputFile::InputFile(const fs::path& path, std::string what)
+    : file_(path.string()), path_(path.string()), what_(std::move(what)) {
+  if (file_.error() != 0) fail(file_.error());
+}
+
+size_t InputFile::read(uint64_t offset, void* target, size_t bytes) const {
+  size_t done = 0;
+  const int reason = file_.read(static_cast<int64_t>(offset), target, bytes, &done);
+  if (reason != 0) fail(reason);
+  return done;
+}
+
+void InputFile::fail(int reason) const {
+  throw error("{} '{}' cannot be read: {}", what_, path_, RegularFile::text_of(reason));
+}
+
+std::string read_text_file(const fs::path& path, const std::string& what, uint64_t most_bytes) {
+  const InputFile file(path, what);
+  if (file.size() > most_bytes) {
+    throw error("{} '{}' has {} bytes, too many: at most {} are read", what, path.string(),
+                file.size(), most_bytes);
+  }
+  std::string text(file.size(), '\0');
+  text.resize(file.read(0, text.data(), text.size()));
+  return text;
+}
+
+OutputFile::OutputFile(const fs::path& path, const fs::path& shown, OutputMode mode)
+    : path_(path), shown_(shown.empty() ? path : shown), mode_(mode) {
+  if (mode == OutputMode::create) {
+    std::error_code ignored;
+    const fs::file_type type = fs::symlink_status(path, ignored).type();
+    if (type == fs::file_type::regular || type == fs::file_type::symlink) {
+      ::unlink(path.c_str());
+    } else if (type != fs::file_type::not_found) {
+      mode_ = OutputMode::directly;
+    }
+  }
+  switch (mode_) {
+    case OutputMode::create:
+      descriptor_ = open_for_writing(path, O_CREAT | O_EXCL | O_NOFOLLOW);
+      break;
+    case OutputMode::append:
+      descriptor_ = open_for_writing(path, O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK);
+      break;
+    case OutputMode::directly:
+      descriptor_ = open_device(path);
+  }
+  if (descriptor_ < 0) fail(mode_ == OutputMode::create ? "cannot be created" : "cannot be written");
+  if (mode_ == OutputMode::append && !is_regular(descriptor_)) {
+    ::close(descriptor_);
+    throw error("file '{}' cannot be written: it is not a regular file", shown_.string());
+  }
 }
 
 OutputFile::~OutputFile() {
   if (descriptor_ < 0) return;
   ::close(descriptor_);
-  if (is_plain_) ::unlink(path_.c_str());
+  if (mode_ == OutputMode::create) ::unlink(path_.c_str());
 }
 
 void OutputFile::write(const void* data, size_t bytes) {
@@ -39,7 +113,7 @@ void OutputFile::write(const void* data, size_t bytes) {
 }
 
 void OutputFile::finish() {
-  if (is_plain_ && ::fsync(descriptor_) != 0) fail("cannot be written");
+  if (mode_ != OutputMode::directly && ::fsync(descriptor_) != 0) fail("cannot be written");
   const int closed = ::close(descriptor_);
   descriptor_ = -1;
   if (closed != 0) fail("cannot be written");
@@ -66,14 +140,22 @@ void replace_file(const fs::path& source, const fs::path& target) {
   }
 }
 
+bool link_file(const fs::path& source, const fs::path& target) {
+  std::error_code code;
+  fs::remove(target, code);
+  fs::create_hard_link(source, target, code);
+  return !code;
+}
+
 void write_text_file(const fs::path& path, const std::string& text) {
   std::error_code ignored;
   const fs::file_type type = fs::status(path, ignored).type();
-  const bool plain = type == fs::file_type::regular || type == fs::file_type::not_found;
-  OutputFile file(plain ? pending_file(path) : path, path);
+  const bool is_plain = type == fs::file_type::regular || type == fs::file_type::not_found;
+  OutputFile file(is_plain ? pending_file(path) : path, path,
+                  is_plain ? OutputMode::create : OutputMode::directly);
   file.write(text.data(), text.size());
   file.finish();
-  if (plain) replace_file(pending_file(path), path);
+  if (is_plain) replace_file(pending_file(path), path);
 }
 
 }  // namespace tandem

@@ -1,39 +1,74 @@
-// Writing files so that a reader sees the old file or the whole new one: a temporary file, fsync,
-// rename.
+// Files of the user. Reading: regular files only, and a failing disk is an Error, never a short file.
+// Writing: a reader sees the old file or the whole new one, by a temporary file, fsync and rename.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
+#include "plugins/regular_file.h"
+
 namespace tandem {
 
-// A file being written. Every failure is an Error ("... no space left on device"), after which the
-// file is removed. Devices and pipes (/dev/stdout) are written directly and stay.
+// A regular file being read. Every failure is an Error: "WHAT 'PATH' cannot be read: why".
+class InputFile {
+ public:
+  explicit InputFile(const std::filesystem::path& path, std::string what = "file");
+
+  [[nodiscard]] uint64_t size() const { return static_cast<uint64_t>(file_.size()); }
+  // Returns the number of bytes read, fewer than `bytes` only at the end of the file.
+  [[nodiscard]] size_t read(uint64_t offset, void* target, size_t bytes) const;
+
+ private:
+  [[noreturn]] void fail(int reason) const;
+
+  RegularFile file_;
+  std::string path_, what_;
+};
+
+// The bytes of a regular file. Error also for one of more than `most_bytes`.
+[[nodiscard]] std::string read_text_file(const std::filesystem::path& path,
+                                         const std::string& what = "file",
+                                         uint64_t most_bytes = uint64_t{1} << 32);
+
+enum class OutputMode {
+  create,    // a new file; one of this name, or a link, is removed first
+  append,    // at the end of a regular file, which is created if there is none
+  directly,  // into a device or a pipe (/dev/stdout)
+};
+
+// A file being written. Every failure is an Error ("... no space left on device"), after which a
+// created file is removed. No link is followed, except to devices and pipes.
 class OutputFile {
  public:
   // `shown`: the name in messages, if it is another one.
-  explicit OutputFile(const std::filesystem::path& path, const std::filesystem::path& shown = {});
+  explicit OutputFile(const std::filesystem::path& path, const std::filesystem::path& shown = {},
+                      OutputMode mode = OutputMode::create);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
   void write(const void* data, size_t bytes);
-  // Syncs and closes the file. Without it the file is removed.
+  // Syncs and closes the file. Without it a created file is removed.
   void finish();
 
  private:
   [[noreturn]] void fail(const char* what) const;
 
   std::filesystem::path path_, shown_;
+  OutputMode mode_;
   int descriptor_ = -1;
-  bool is_plain_ = true;
 };
 
 // The name of a file until it is complete: PATH.new.
 [[nodiscard]] std::filesystem::path pending_file(const std::filesystem::path& path);
 // Renames a synced file over `target` and syncs the folder.
 void replace_file(const std::filesystem::path& source, const std::filesystem::path& target);
+// Makes `target` another name of a synced file, in place of what had the name. False on a file system
+// without such links.
+[[nodiscard]] bool link_file(const std::filesystem::path& source,
+                             const std::filesystem::path& target);
 // Writes a whole text file at once.
 void write_text_file(const std::filesystem::path& path, const std::string& text);
 

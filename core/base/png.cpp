@@ -1,8 +1,8 @@
 #include "core/base/png.h"
 
 #include <algorithm>
-#include <array>
 
+#include "core/base/crc32.h"
 #include "core/base/error.h"
 
 namespace tandem {
@@ -12,23 +12,6 @@ std::string big_endian(uint32_t value) {
   std::string bytes;
   for (const int shift : {24, 16, 8, 0}) bytes += static_cast<char>(value >> shift & 255U);
   return bytes;
-}
-
-uint32_t crc_of(const std::string& bytes) {
-  static const std::array<uint32_t, 256> table = [] {
-    std::array<uint32_t, 256> made{};
-    for (uint32_t n = 0; n < 256; ++n) {
-      uint32_t c = n;
-      for (int k = 0; k < 8; ++k) c = (c & 1U) != 0 ? 0xedb88320U ^ (c >> 1) : c >> 1;
-      made[n] = c;
-    }
-    return made;
-  }();
-  uint32_t crc = 0xffffffffU;
-  for (const char c : bytes) {
-    crc = table[(crc ^ static_cast<unsigned char>(c)) & 255U] ^ (crc >> 8);
-  }
-  return ~crc;
 }
 
 uint32_t adler_of(const std::string& bytes) {
@@ -42,7 +25,8 @@ uint32_t adler_of(const std::string& bytes) {
 
 std::string chunk(const std::string& type, const std::string& data) {
   const std::string covered = type + data;
-  return big_endian(static_cast<uint32_t>(data.size())) + covered + big_endian(crc_of(covered));
+  return big_endian(static_cast<uint32_t>(data.size())) + covered +
+         big_endian(crc32(covered.data(), covered.size()));
 }
 
 // A zlib stream (RFC 1950) of stored blocks (RFC 1951).

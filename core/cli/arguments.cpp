@@ -1,6 +1,6 @@
 #include "core/cli/arguments.h"
 
-#include <fstream>
+#include <filesystem>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
@@ -44,10 +44,14 @@ void add_state_options(Command& command, const std::string& prefix, const std::s
 
 void write_output(const std::string& path, const std::string& text) {
   constexpr size_t beginning = 8;
+  std::error_code ignored;
   std::string there(beginning, '\0');
-  std::ifstream file(path, std::ios::binary);
-  if (file && file.read(there.data(), beginning).gcount() > 0 &&
-      text.compare(0, beginning, there) != 0) {
+  if (std::filesystem::is_regular_file(path, ignored)) {
+    there.resize(InputFile(path).read(0, there.data(), beginning));
+  } else {
+    there.clear();
+  }
+  if (!there.empty() && text.compare(0, beginning, there) != 0) {
     throw error("'{}' exists and is another kind of file: choose another name", path);
   }
   write_text_file(path, text);

@@ -3,8 +3,10 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <system_error>
 
 #include "core/cli/commands.h"
+#include "core/cli/process.h"
 
 namespace {
 
@@ -39,17 +41,27 @@ void report(const std::string& message) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tandem::cli::open_standard_streams();
   // Where a file may grow no larger, a write fails with a message; the signal would end the
   // program.
   std::signal(SIGXFSZ, SIG_IGN);
   // A run goes on when the reader of its output ends (`| head`).
   std::signal(SIGPIPE, SIG_IGN);
+  int code = 1;
   try {
-    return run(argc, argv);
+    code = run(argc, argv);
   } catch (const std::bad_alloc&) {
     report("out of memory");
+  } catch (const std::system_error& failure) {
+    // fmt::print throws it; whether output was lost is found out below.
+    const bool is_output = std::ferror(stdout) != 0;
+    if (is_output) code = 0;
+    if (!is_output) report(failure.what());
   } catch (const std::exception& failure) {
     report(failure.what());
   }
-  return 1;
+  const std::string lost = tandem::cli::lost_output();
+  if (lost.empty()) return code;
+  report(lost);
+  return code == 0 ? 1 : code;
 }

@@ -3,7 +3,6 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 
-#include <fstream>
 #include <limits>
 
 #include <caffemodel.pb.h>
@@ -57,13 +56,26 @@ void collect(const std::string& name, const Blobs& blobs, const fs::path& path,
   layers.push_back(std::move(layer));
 }
 
+// Files may be larger than what memory holds twice.
+class FileBytes : public google::protobuf::io::CopyingInputStream {
+ public:
+  explicit FileBytes(const fs::path& path) : file_(path, "weight file") {}
+  int Read(void* buffer, int size) override {
+    const size_t done = file_.read(offset_, buffer, static_cast<size_t>(size));
+    offset_ += done;
+    return static_cast<int>(done);
+  }
+
+ private:
+  InputFile file_;
+  uint64_t offset_ = 0;
+};
+
 }  // namespace
 
 std::vector<CaffeLayer> read_caffemodel(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::error_code code;
-  if (!file || fs::is_directory(path, code)) throw damaged(path, "it cannot be read");
-  google::protobuf::io::IstreamInputStream stream(&file);
+  FileBytes bytes(path);
+  google::protobuf::io::CopyingInputStreamAdaptor stream(&bytes);
   google::protobuf::io::CodedInputStream coded(&stream);
   format::Net net;
   if (!net.ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage()) {

@@ -1,11 +1,10 @@
 #include "core/model/text_format.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 #include <system_error>
 
+#include "core/base/files.h"
 #include "core/base/strings.h"
 
 namespace tandem {
@@ -339,16 +338,7 @@ Message read_text_format(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path, failure)) {
     throw error("'{}' is a folder, but a text file (.prototxt) is needed", path.string());
   }
-  const std::uintmax_t size = std::filesystem::file_size(path, failure);
-  if (failure) throw error("file '{}' cannot be read: {}", path.string(), failure.message());
-  if (size > largest_file) {
-    throw error("file '{}' has {} bytes: too many for a net or solver definition (.prototxt)",
-                path.string(), size);
-  }
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw error("file '{}' cannot be read", path.string());
-  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  return parse_text_format(text, path.string());
+  return parse_text_format(read_text_file(path, "file", largest_file), path.string());
 }
 
 std::string write_text_format(const Message& message) {

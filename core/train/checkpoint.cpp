@@ -1,6 +1,7 @@
 #include "core/train/checkpoint.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
@@ -17,6 +18,12 @@ fs::path weights_file(const fs::path& folder, const std::string& name) {
 }
 fs::path state_file(const fs::path& folder, const std::string& name) {
   return folder / (name + ".state.safetensors");
+}
+
+void rename_pair(const fs::path& folder, const std::string& name) {
+  for (const fs::path& file : {state_file(folder, name), weights_file(folder, name)}) {
+    replace_file(pending_file(file), file);
+  }
 }
 
 std::string text_of(const std::vector<int64_t>& shape) {
@@ -81,6 +88,13 @@ void unpack(const SafetensorsFile& file, const fs::path& path, const Net& net,
         throw error("checkpoint '{}' is of another net: array '{}' has shape {}, net '{}' needs {}",
                     path.string(), name, text_of(found->second.shape), net.name, text_of(wanted));
       }
+      // The state of a solver may overflow without harm.
+      const auto is_finite = [](float value) { return std::isfinite(value); };
+      if (suffix.empty() && !std::all_of(found->second.values.begin(), found->second.values.end(),
+                                         is_finite)) {
+        throw error("checkpoint '{}': array '{}' holds values that are not finite numbers",
+                    path.string(), name);
+      }
       std::copy(found->second.values.begin(), found->second.values.end(),
                 values->begin() + static_cast<int64_t>(part) * net.weight_floats + weight.offset);
     }
@@ -102,7 +116,7 @@ std::vector<int64_t> file_shape(const Shape& shape) {
 }
 
 void write_checkpoint(const fs::path& folder, const std::string& name, const Net& net,
-                      const Checkpoint& checkpoint) {
+                      const Checkpoint& checkpoint, const std::vector<std::string>& others) {
   const fs::path weights = weights_file(folder, name), state = state_file(folder, name);
   std::map<std::string, std::string> metadata = checkpoint.metadata;
   metadata["format"] = "tandem";
@@ -121,8 +135,18 @@ void write_checkpoint(const fs::path& folder, const std::string& name, const Net
     fs::remove(pending_file(weights), code);
     throw;
   }
-  replace_file(pending_file(state), state);
-  replace_file(pending_file(weights), weights);
+  // First those that a resumed run does not write again: a kill in between costs nothing.
+  std::vector<std::string> copies;
+  for (const std::string& other : others) {
+    if (link_file(pending_file(state), pending_file(state_file(folder, other))) &&
+        link_file(pending_file(weights), pending_file(weights_file(folder, other)))) {
+      rename_pair(folder, other);
+    } else {
+      copies.push_back(other);
+    }
+  }
+  rename_pair(folder, name);
+  for (const std::string& copy : copies) write_checkpoint(folder, copy, net, checkpoint);
 }
 
 Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, const Net& net,
@@ -134,6 +158,11 @@ Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, cons
   if (file.metadata.count("state_arrays") == 0) {
     throw error("file '{}' is not a checkpoint of Tandem's: its metadata name no step and no state",
                 weights.string());
+  }
+  if (!file.has_checksums) {
+    checkpoint.note = fmt::format(
+        "'{}' has no checksums, as it is of an earlier version: damage in it may not be noticed",
+        weights.string());
   }
   checkpoint.step = step_of(file.metadata);
   checkpoint.metadata = file.metadata;

@@ -17,11 +17,14 @@ struct Checkpoint {
   std::vector<float> weights;  // the net's whole weight array
   std::vector<float> state;    // the solver's arrays, one after the other; may be empty
   std::map<std::string, std::string> metadata;  // of the state file: seed, best metric, ...
+  std::string note;  // for the user about what was read; or ""
 };
 
-// Error if it cannot be written (disk full, not writable); the old pair is then untouched.
+// Error if it cannot be written (disk full, not writable); the old pair is then untouched. `others`
+// are further names of the same pair: hard links, which need no space, or copies on file systems
+// without them. They are there when `name` is.
 void write_checkpoint(const std::filesystem::path& folder, const std::string& name, const Net& net,
-                      const Checkpoint& checkpoint);
+                      const Checkpoint& checkpoint, const std::vector<std::string>& others = {});
 // `with_state` false reads only the weights. Error names the file and what is wrong: missing,
 // truncated, of another net (the first array that is missing, superfluous or of another shape).
 [[nodiscard]] Checkpoint read_checkpoint(const std::filesystem::path& folder,

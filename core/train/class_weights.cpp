@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
+#include <sstream>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/strings.h"
 
 namespace tandem {
@@ -42,12 +43,12 @@ std::vector<float> balanced_weights(const Dataset& training) {
 }
 
 std::vector<float> weights_of_file(const std::string& path, const Dataset& training) {
-  std::ifstream file(path);
-  if (!file) {
-    throw error(
-        "class weights '{}': neither 'balanced', nor numbers as 1,2,0.5, nor a file that "
-        "can be read",
-        path);
+  std::istringstream file;
+  try {
+    file.str(read_text_file(path));
+  } catch (const Error& failure) {
+    throw error("class weights '{}': neither 'balanced', nor numbers as 1,2,0.5, nor a file: {}",
+                path, failure.what());
   }
   const std::vector<std::string> names = training.class_names();
   std::map<std::string, float> found;

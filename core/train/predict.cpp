@@ -69,7 +69,9 @@ struct Loaded {
     options.precision = parse_precision(precision.empty() ? record.options.precision : precision);
     options.training = false;
     open_session(options, !precision.empty());
-    session->set_weights(read_checkpoint(folder.path(), name, session->net(), false).weights);
+    const Checkpoint checkpoint = read_checkpoint(folder.path(), name, session->net(), false);
+    session->set_weights(checkpoint.weights);
+    if (!checkpoint.note.empty()) add_note(checkpoint.note);
   }
 
   // `given`: --pixels. Default: as the run was trained, if the data can be.
@@ -174,6 +176,10 @@ Predictor::~Predictor() = default;
 
 const std::vector<std::string>& Predictor::class_names() const {
   return state_->run.record.class_names;
+}
+
+const std::string& Predictor::note() const {
+  return state_->run.note;
 }
 
 std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, int top) {

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <functional>
 #include <numeric>
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/model/caffemodel.h"
 #include "core/plugin/registry.h"
 #include "core/train/checkpoint.h"
@@ -30,7 +30,7 @@ struct Source {
 // safetensors begins with the length of its JSON header, which begins with a brace.
 bool is_safetensors(const fs::path& path) {
   char head[9] = {};
-  std::ifstream(path, std::ios::binary).read(head, sizeof(head));
+  (void)InputFile(path, "weight file").read(0, head, sizeof(head));
   return head[8] == '{' || path.extension() == ".safetensors";
 }
 
@@ -199,7 +199,7 @@ void write_weights(const fs::path& path, const Net& net, const std::vector<float
   }
 }
 
-std::string export_run(const ExportOptions& options) {
+ExportResult export_run(const ExportOptions& options) {
   if (options.weights != "best" && options.weights != "last") {
     throw error("weights '{}': there are 'best' and 'last'", options.weights);
   }
@@ -215,8 +215,9 @@ std::string export_run(const ExportOptions& options) {
   if (!has_checkpoint(options.run, name)) {
     throw error("run '{}' has no checkpoint yet", options.run.string());
   }
-  write_weights(options.file, net, read_checkpoint(options.run, name, net, false).weights);
-  return name;
+  const Checkpoint checkpoint = read_checkpoint(options.run, name, net, false);
+  write_weights(options.file, net, checkpoint.weights);
+  return {name, checkpoint.note};
 }
 
 }  // namespace tandem

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <sstream>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
@@ -15,35 +16,38 @@ namespace {
 constexpr const char* header =
     "step,epoch,split,loss,top1,top5,rate,images_per_second,waited_seconds,best";
 
-void drop_later_lines(const std::filesystem::path& path, int64_t step) {
-  std::ifstream stream(path);
+// The lines up to this step; the header alone for a new run.
+std::string kept_lines(const std::filesystem::path& path, int64_t step) {
+  const std::string first = std::string(header) + "\n";
+  std::error_code ignored;
+  if (step == 0 || !std::filesystem::exists(path, ignored)) return first;
+  std::istringstream stream(read_text_file(path));
   std::string text, line;
   while (std::getline(stream, line)) {
     int64_t value = 0;
     const bool is_row = parse_integer(line.substr(0, line.find(',')), &value);
     if (!is_row || value <= step) text += line + "\n";
   }
-  write_text_file(path, text);
+  return text;
+}
+
+// The metrics without the lines of later steps, to be continued.
+OutputFile open_metrics(const std::filesystem::path& path, int64_t resumed_step) {
+  write_text_file(path, kept_lines(path, resumed_step));
+  return OutputFile(path, {}, OutputMode::append);
 }
 
 }  // namespace
 
 Recorder::Recorder(const RunFolder& folder, Observer& next, int64_t display, int64_t resumed_step)
-    : next_(next), display_(display > 0 ? display : 1) {
-  std::error_code code;
-  const bool exists = std::filesystem::exists(folder.metrics_file(), code);
-  const bool is_file = std::filesystem::is_regular_file(folder.metrics_file(), code);
-  if (is_file && resumed_step > 0) drop_later_lines(folder.metrics_file(), resumed_step);
-  const auto mode = resumed_step > 0 ? std::ios::app : std::ios::trunc;
-  metrics_.open(folder.metrics_file(), std::ios::out | mode);
-  log_.open(folder.log_file(), std::ios::out | std::ios::app);
-  if (!metrics_ || !log_) throw error("run folder '{}' cannot be written", folder.path().string());
-  if (resumed_step == 0 || !exists) line(metrics_, header);
-}
+    : next_(next),
+      metrics_(open_metrics(folder.metrics_file(), resumed_step)),
+      log_(folder.log_file(), {}, OutputMode::append),
+      display_(display > 0 ? display : 1) {}
 
-void Recorder::line(std::ofstream& stream, const std::string& text) {
-  stream << text << '\n' << std::flush;
-  if (!stream) throw error("the run folder cannot be written any more (disk full?)");
+void Recorder::line(OutputFile& file, const std::string& text) {
+  const std::string whole = text + "\n";
+  file.write(whole.data(), whole.size());
 }
 
 void Recorder::on_message(const std::string& text) {

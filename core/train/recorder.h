@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <string>
 
+#include "core/base/files.h"
 #include "core/train/run_folder.h"
 #include "include/tandem/observer.h"
 
@@ -23,9 +23,9 @@ class Recorder : public Observer {
   void on_evaluation(const Evaluation& evaluation) override;
 
  private:
-  void line(std::ofstream& stream, const std::string& text);
+  static void line(OutputFile& file, const std::string& text);
   Observer& next_;
-  std::ofstream metrics_, log_;
+  OutputFile metrics_, log_;
   int64_t display_;
 };
 

@@ -6,8 +6,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
@@ -17,14 +15,6 @@ namespace tandem {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string read_file(const fs::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw error("file '{}' of the run cannot be read", path.string());
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
 
 fs::path record_file(const fs::path& folder) {
   return folder / "run.json";
@@ -119,7 +109,7 @@ void RunFolder::write(const RunRecord& record, const NetDefinition& net,
 
 RunRecord RunFolder::record() const {
   const fs::path file = record_file(path_);
-  return run_record_from_json(read_file(file), file.string());
+  return run_record_from_json(read_text_file(file), file.string());
 }
 
 NetDefinition RunFolder::net() const {

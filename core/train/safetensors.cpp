@@ -1,10 +1,8 @@
 #include "core/train/safetensors.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/base/crc32.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
 
@@ -24,14 +22,11 @@ struct Header {
   throw error("file '{}' is not a usable safetensors file: {}", path.string(), why);
 }
 
-Header read_header(std::ifstream& stream, const std::filesystem::path& path) {
-  if (!stream) throw error("file '{}' cannot be read: {}", path.string(), std::strerror(errno));
-  std::error_code code;
+Header read_header(const InputFile& file, const std::filesystem::path& path) {
   Header header;
-  header.file_bytes = std::filesystem::file_size(path, code);
-  if (code) throw error("file '{}' cannot be read: {}", path.string(), code.message());
+  header.file_bytes = file.size();
   uint64_t length = 0;
-  if (header.file_bytes < 8 || !stream.read(reinterpret_cast<char*>(&length), 8)) {
+  if (header.file_bytes < 8 || file.read(0, &length, 8) < 8) {
     damaged(path, fmt::format("it has {} bytes, its header alone needs 8", header.file_bytes));
   }
   if (length > header_limit || length > header.file_bytes - 8) {
@@ -42,26 +37,70 @@ Header read_header(std::ifstream& stream, const std::filesystem::path& path) {
             length, header.file_bytes));
   }
   std::string text(length, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(length));
+  (void)file.read(8, text.data(), length);
   header.tree = json::parse(text, nullptr, false);
   if (!header.tree.is_object()) damaged(path, "its header is not JSON");
   header.data_begin = 8 + length;
   return header;
 }
 
-std::map<std::string, std::string> metadata_of(const Header& header,
-                                               const std::filesystem::path& path) {
-  std::map<std::string, std::string> metadata;
+using Metadata = std::map<std::string, std::string>;
+
+const std::string checksum_key = "crc32";
+
+std::string checksum_key_of(const std::string& array) {
+  return checksum_key + " " + array;
+}
+
+std::string checksum_of(const void* data, uint64_t bytes) {
+  return fmt::format("{:08x}", crc32(data, bytes));
+}
+
+std::string checksum_of(const Metadata& metadata) {
+  std::string text;
+  for (const auto& [key, value] : metadata) {
+    if (key != checksum_key) text += fmt::format("{}={}\n", key, value);
+  }
+  return checksum_of(text.data(), text.size());
+}
+
+// With the checksums.
+Metadata whole_metadata(const Header& header, const std::filesystem::path& path) {
+  Metadata metadata;
   const auto found = header.tree.find("__metadata__");
   if (found == header.tree.end()) return metadata;
   if (!found->is_object()) damaged(path, "its metadata are not an object");
   for (const auto& [key, value] : found->items()) {
     if (value.is_string()) metadata[key] = value.get<std::string>();
   }
+  const auto sum = metadata.find(checksum_key);
+  const auto one = metadata.lower_bound(checksum_key_of(""));
+  const bool sums_arrays = one != metadata.end() && one->first.starts_with(checksum_key_of(""));
+  if (sum == metadata.end() ? sums_arrays : sum->second != checksum_of(metadata)) {
+    damaged(path, "its metadata do not have the checksum that it says");
+  }
   return metadata;
 }
 
-SafetensorsFile::Array read_array(std::ifstream& stream, const Header& header,
+Metadata without_checksums(Metadata metadata) {
+  std::erase_if(metadata, [](const auto& entry) {
+    return entry.first == checksum_key || entry.first.starts_with(checksum_key_of(""));
+  });
+  return metadata;
+}
+
+// `metadata`: with the checksums.
+void require_checksum(const Metadata& metadata, const std::string& name,
+                      const std::vector<float>& values, const std::filesystem::path& path) {
+  const auto found = metadata.find(checksum_key_of(name));
+  if (found == metadata.end()) damaged(path, fmt::format("array '{}' has no checksum", name));
+  const std::string sum = checksum_of(values.data(), values.size() * sizeof(float));
+  if (sum == found->second) return;
+  damaged(path, fmt::format("array '{}' is damaged: its checksum is {}, written was {}", name, sum,
+                            found->second));
+}
+
+SafetensorsFile::Array read_array(const InputFile& file, const Header& header,
                                   const std::string& name, const json& entry,
                                   const std::filesystem::path& path) {
   SafetensorsFile::Array array;
@@ -94,10 +133,9 @@ SafetensorsFile::Array read_array(std::ifstream& stream, const Header& header,
                               count * sizeof(float)));
   }
   array.values.resize(count);
-  stream.seekg(static_cast<std::streamoff>(header.data_begin + begin));
-  stream.read(reinterpret_cast<char*>(array.values.data()),
-              static_cast<std::streamsize>(end - begin));
-  if (!stream) damaged(path, fmt::format("array '{}' cannot be read", name));
+  if (file.read(header.data_begin + begin, array.values.data(), end - begin) < end - begin) {
+    damaged(path, fmt::format("array '{}' ends too early", name));
+  }
   return array;
 }
 
@@ -107,7 +145,7 @@ void write_safetensors_plain(const std::filesystem::path& path,
                              const std::vector<NamedArray>& arrays,
                              const std::map<std::string, std::string>& metadata) {
   json tree = json::object();
-  tree["__metadata__"] = metadata;
+  Metadata all = metadata;
   uint64_t offset = 0;
   std::vector<uint64_t> bytes;
   for (const NamedArray& array : arrays) {
@@ -118,7 +156,10 @@ void write_safetensors_plain(const std::filesystem::path& path,
                         {"shape", array.shape},
                         {"data_offsets", {offset, offset + bytes.back()}}};
     offset += bytes.back();
+    all[checksum_key_of(array.name)] = checksum_of(array.values, bytes.back());
   }
+  all[checksum_key] = checksum_of(all);
+  tree["__metadata__"] = all;
   std::string header = tree.dump();
   header.resize((header.size() + 7) / 8 * 8, ' ');
   const uint64_t length = header.size();
@@ -136,19 +177,22 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
 }
 
 SafetensorsFile read_safetensors(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  const Header header = read_header(stream, path);
+  const InputFile input(path);
+  const Header header = read_header(input, path);
   SafetensorsFile file;
-  file.metadata = metadata_of(header, path);
+  const Metadata metadata = whole_metadata(header, path);
+  file.metadata = without_checksums(metadata);
+  file.has_checksums = metadata.contains(checksum_key);
   for (const auto& [name, entry] : header.tree.items()) {
-    if (name != "__metadata__") file.arrays[name] = read_array(stream, header, name, entry, path);
+    if (name == "__metadata__") continue;
+    const auto& array = file.arrays[name] = read_array(input, header, name, entry, path);
+    if (file.has_checksums) require_checksum(metadata, name, array.values, path);
   }
   return file;
 }
 
 std::map<std::string, std::string> read_safetensors_metadata(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  return metadata_of(read_header(stream, path), path);
+  return without_checksums(whole_metadata(read_header(InputFile(path), path), path));
 }
 
 }  // namespace tandem

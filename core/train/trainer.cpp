@@ -118,6 +118,7 @@ TrainResult train(const TrainOptions& options, Observer& observer, const Strateg
     }
     run.start_from(*checkpoint);
     recorder.on_message(fmt::format("resumed after step {}", checkpoint->step));
+    if (!checkpoint->note.empty()) recorder.on_message(checkpoint->note);
   }
   TrainResult result = run.go();
   if (result.stopped) {

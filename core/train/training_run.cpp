@@ -452,13 +452,12 @@ void TrainingRun::save(Checkpoint& checkpoint, bool best) {
     checkpoint.metadata["best_loss"] = fmt::format("{:.17g}", result_.best.loss);
     checkpoint.metadata["best_top1"] = fmt::format("{:.17g}", result_.best.top1);
   }
-  if (best) write_checkpoint(folder_.path(), "best", phase_.net, checkpoint);
+  std::vector<std::string> others;
+  if (best) others.emplace_back("best");
   if (takes_snapshot(checkpoint.step)) {
-    write_checkpoint(folder_.path(),
-                     fmt::format("{}_iter_{}", setup_.solver.snapshot_prefix, checkpoint.step),
-                     phase_.net, checkpoint);
+    others.push_back(fmt::format("{}_iter_{}", setup_.solver.snapshot_prefix, checkpoint.step));
   }
-  write_checkpoint(folder_.path(), "last", phase_.net, checkpoint);
+  write_checkpoint(folder_.path(), "last", phase_.net, checkpoint, others);
   saved_ = checkpoint.step;
 }
 

@@ -1,7 +1,7 @@
 #include "datasets/cifar10_binary/cifar10_binary.h"
 
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 
 #include "datasets/picture/names.h"
 
@@ -20,7 +20,8 @@ bool is_file(const fs::path& path) {
 
 std::vector<std::string> class_names_beside(const fs::path& folder) {
   std::vector<std::string> names;
-  std::ifstream file(folder / "batches.meta.txt");
+  const fs::path meta = folder / "batches.meta.txt";
+  std::istringstream file(is_file(meta) ? picture::text_of_file(meta.string()) : "");
   for (std::string line; std::getline(file, line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (!line.empty()) names.push_back(picture::as_utf8(line));

@@ -4,12 +4,13 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <set>
+#include <sstream>
 #include <unordered_map>
 
 #include "datasets/image_folder/list_file.h"
 #include "datasets/picture/classes.h"
+#include "datasets/picture/data_file.h"
 #include "datasets/picture/names.h"
 
 namespace tandem::image_folder {
@@ -47,8 +48,7 @@ std::string list_of_split(const std::string& folder, const std::string& split) {
 constexpr size_t checked_files = 10;  // must not all be missing
 
 std::vector<std::string> read_class_names(const std::string& file) {
-  std::ifstream stream(file);
-  if (!stream) throw sdk::invalid("classes '", file, "': the file cannot be read");
+  std::istringstream stream(picture::text_of_file(file));
   std::vector<std::string> names;
   std::set<std::string> seen;
   for (std::string line; std::getline(stream, line);) {

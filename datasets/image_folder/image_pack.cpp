@@ -1,7 +1,6 @@
 #include "datasets/image_folder/image_pack.h"
 
 #include <algorithm>
-#include <fstream>
 
 #include "datasets/picture/classes.h"
 #include "datasets/picture/names.h"
@@ -103,10 +102,11 @@ void ImagePack::describe(int64_t index, tandem_sample_info& info) const {
 }
 
 bool ImagePack::recognizes(const std::string& source) {
-  std::ifstream file(source, std::ios::binary);
+  const RegularFile file(source);
   unsigned char beginning[8] = {};
-  return file && file.read(reinterpret_cast<char*>(beginning), sizeof(beginning)) &&
-         is_pack(beginning);
+  size_t done = 0;
+  return file.error() == 0 && file.read(0, beginning, sizeof(beginning), &done) == 0 &&
+         done == sizeof(beginning) && is_pack(beginning);
 }
 
 }  // namespace tandem::image_folder

@@ -1,13 +1,11 @@
 #include "datasets/image_folder/list_file.h"
 
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
+#include "datasets/picture/data_file.h"
 #include "datasets/picture/names.h"
 #include "plugins/sdk.h"
 
@@ -20,7 +18,6 @@ using picture::lower_case;
 
 constexpr int64_t largest_class = 1'000'000;
 constexpr size_t longest_line = 1 << 16;
-constexpr uint64_t longest_list = uint64_t{4} << 30;
 
 struct Line {
   const std::string& file;
@@ -205,16 +202,7 @@ ListFile parse_list(const std::string& text, const std::string& file) {
 }
 
 ListFile read_list(const std::string& file) {
-  std::error_code failure;
-  const uint64_t bytes = std::filesystem::file_size(file, failure);
-  if (failure) throw sdk::invalid("list '", file, "' cannot be read: ", failure.message());
-  if (bytes > longest_list) throw sdk::invalid("list '", file, "' is over 4 GiB");
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  if (bytes > 0 && (!stream || !(text << stream.rdbuf()))) {
-    throw sdk::invalid("list '", file, "' cannot be read: ", std::strerror(errno));
-  }
-  return parse_list(text.str(), file);
+  return parse_list(picture::text_of_file(file), file);
 }
 
 }  // namespace tandem::image_folder

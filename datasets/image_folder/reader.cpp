@@ -1,14 +1,8 @@
 #include "datasets/image_folder/reader.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-
 #include "datasets/image_folder/image_headers.h"
 #include "datasets/image_folder/other_formats.h"
+#include "plugins/regular_file.h"
 #include "plugins/sdk.h"
 
 namespace tandem::image_folder {
@@ -16,38 +10,13 @@ namespace {
 
 constexpr int64_t byte_limit = int64_t{1} << 30;
 
-class File {
- public:
-  // Does not wait: x.jpg may be a pipe, which has no end.
-  explicit File(const std::string& path)
-      : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    if (descriptor_ < 0) throw sdk::skip("cannot be read: ", std::strerror(errno));
-  }
-  ~File() { ::close(descriptor_); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  [[nodiscard]] int64_t size() const {
-    struct stat status {};
-    if (::fstat(descriptor_, &status) != 0)
-      throw sdk::skip("cannot be read: ", std::strerror(errno));
-    if (S_ISDIR(status.st_mode)) throw sdk::skip("cannot be read: it is a folder");
-    if (!S_ISREG(status.st_mode)) throw sdk::skip("cannot be read: it is no ordinary file");
-    return status.st_size;
-  }
-  void read(unsigned char* target, size_t count) const {
-    for (size_t done = 0; done < count;) {
-      const ssize_t got = ::read(descriptor_, target + done, count - done);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) throw sdk::skip("cannot be read to its end: ", std::strerror(errno));
-      if (got == 0) throw sdk::skip("cannot be read to its end: it became shorter meanwhile");
-      done += static_cast<size_t>(got);
-    }
-  }
-
- private:
-  int descriptor_;
-};
+// A file that is missing or cut costs a sample; a disk that fails ends the run, whose result would
+// otherwise depend on it.
+[[noreturn]] void refuse(const std::string& path, const char* what, int error) {
+  const std::string why = RegularFile::text_of(error);
+  if (RegularFile::is_failure(error)) throw sdk::failed("'", path, "' ", what, ": ", why);
+  throw sdk::skip(what, ": ", why);
+}
 
 // The position at which the stored pixel (x, y) is shown.
 picture::View turned(const picture::View& view, int orientation,
@@ -81,12 +50,18 @@ picture::Size shown(const picture::Size& stored, int orientation) {
 }  // namespace
 
 Bytes Reader::load(const std::string& path) {
-  const File file(path);
+  const RegularFile file(path);
+  if (file.error() != 0) refuse(path, "cannot be read", file.error());
   const int64_t size = file.size();
   if (size == 0) throw sdk::skip("the file is empty (0 bytes)");
   if (size > byte_limit) throw sdk::skip("too large: over 1 GiB");
   if (bytes_.size() < static_cast<size_t>(size)) bytes_.resize(static_cast<size_t>(size));
-  file.read(bytes_.data(), static_cast<size_t>(size));
+  size_t done = 0;
+  const int error = file.read(0, bytes_.data(), static_cast<size_t>(size), &done);
+  if (error != 0) refuse(path, "cannot be read to its end", error);
+  if (done < static_cast<size_t>(size)) {
+    throw sdk::skip("cannot be read to its end: it became shorter meanwhile");
+  }
   return {bytes_.data(), static_cast<size_t>(size)};
 }
 

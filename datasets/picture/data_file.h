@@ -1,31 +1,33 @@
-// A file that stays open and is read by position, not mapped: a mapped file that becomes shorter
-// ends the process, a failed read only costs a sample.
+// A file of a data set. It is read by position, not mapped: a mapped file that becomes shorter ends
+// the process, a cut file only costs a sample.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
+#include "plugins/regular_file.h"
+
 namespace tandem::picture {
 
 class DataFile {
  public:
-  // Refusal (TANDEM_INVALID) that names a file which cannot be read.
+  // Refusal (TANDEM_INVALID; TANDEM_FAILED for a disk that fails) that names a file which cannot be
+  // read.
   explicit DataFile(const std::string& path);
-  ~DataFile();
-  DataFile(DataFile&& other) noexcept;
-  DataFile(const DataFile&) = delete;
-  DataFile& operator=(const DataFile&) = delete;
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] int64_t size() const { return size_; }  // when it was opened
-  // Thread-safe. False if the file does not hold so many bytes there.
+  [[nodiscard]] int64_t size() const { return file_.size(); }  // when it was opened
+  // Thread-safe. False if the file does not hold so many bytes there; Refusal (TANDEM_FAILED) that
+  // names the file if reading fails.
   [[nodiscard]] bool read(int64_t offset, unsigned char* target, size_t count) const;
 
  private:
   std::string path_;
-  int descriptor_ = -1;
-  int64_t size_ = 0;
+  RegularFile file_;
 };
+
+// The bytes of a file that is read as a whole, at most 4 GiB. Refusal as DataFile's.
+[[nodiscard]] std::string text_of_file(const std::string& path);
 
 }  // namespace tandem::picture

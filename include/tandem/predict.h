@@ -26,6 +26,8 @@ class Predictor {
                      const std::string& weights = "best");
   ~Predictor();
   [[nodiscard]] const std::vector<std::string>& class_names() const;
+  // What the user should know of the run's weights, or "".
+  [[nodiscard]] const std::string& note() const;
   // Files and folders (searched, in natural order). Throws Error if there is no image; one that
   // cannot be used is a Prediction with its error.
   [[nodiscard]] std::vector<Prediction> predict(const std::vector<std::filesystem::path>& paths,
@@ -40,8 +42,12 @@ struct ExportOptions {
   std::filesystem::path run, file;
   std::string weights = "best";  // best (else last) or last
 };
-// Writes a run's weights in the format of the file's ending, .caffemodel or .safetensors. Returns
-// which weights: "best" or "last". Throws Error for a file that exists.
-std::string export_run(const ExportOptions& options);
+struct ExportResult {
+  std::string weights;  // which: "best" or "last"
+  std::string note;     // what the user should know of them, or ""
+};
+// Writes a run's weights in the format of the file's ending, .caffemodel or .safetensors. Throws
+// Error for a file that exists.
+ExportResult export_run(const ExportOptions& options);
 
 }  // namespace tandem

@@ -171,9 +171,17 @@ bool RunningProgram::wait_for_unnamed_file(uintmax_t bytes) {
   });
 }
 
+bool RunningProgram::wait_for_message(const std::string& part) {
+  return wait_until([&] { return read_text(errors_).find(part) != std::string::npos; });
+}
+
+void RunningProgram::send(int signal_number) const {
+  kill(process_, signal_number);
+}
+
 Outcome RunningProgram::stop(int signal_number) {
   int status = 0;
-  kill(process_, signal_number);
+  send(signal_number);
   waitpid(process_, &status, 0);
   process_ = -1;
   return {exit_code(status), read_text(output_), read_text(errors_)};

@@ -66,6 +66,9 @@ class RunningProgram {
   // False if the program ended, or a minute went by, before it had a file open that no folder names
   // and that has this many bytes.
   [[nodiscard]] bool wait_for_unnamed_file(uintmax_t bytes);
+  // False if the program ended, or a minute went by, before it said so on stderr.
+  [[nodiscard]] bool wait_for_message(const std::string& part);
+  void send(int signal_number) const;
   // Sends the signal and waits for the end.
   Outcome stop(int signal_number);
 

@@ -77,7 +77,7 @@ TEST_F(Caffemodel, WithoutWeightsOrOfAnotherKindIsRefused) {
   EXPECT_THAT(failure(""), HasSubstr("no layer in it has weights"));
   EXPECT_THAT(failure("name: 'a prototxt'"), HasSubstr("a.caffemodel' cannot be used"));
   EXPECT_THAT(thrown([&] { (void)read_caffemodel(folder_ / "none.caffemodel"); }),
-              HasSubstr("none.caffemodel' cannot be used: it cannot be read"));
+              HasSubstr("none.caffemodel' cannot be read: No such file"));
   EXPECT_THAT(thrown([&] { (void)read_caffemodel(folder_.path()); }), HasSubstr("cannot be read"));
 }
 

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "tests/support/checksums.h"
 #include "tests/support/temp_folder.h"
 
 namespace tandem {
@@ -101,6 +103,49 @@ TEST_F(Checkpoints, AKillBeforeTheFirstRenameLeavesTheOldPair) {
     write_text_file(file(name), half);
   }
   EXPECT_EQ(load().step, 5);
+}
+
+TEST_F(Checkpoints, OtherNamesTakeNoSpaceAndStay) {
+  write_checkpoint(folder_.path(), "last", net_, checkpoint_at(net_, 5), {"best", "at_5"});
+  for (const char* name : {"last.safetensors", "last.state.safetensors"}) {
+    EXPECT_EQ(fs::hard_link_count(file(name)), 3U);
+  }
+  save(6);
+  EXPECT_EQ(load().step, 6);
+  for (const char* name : {"best", "at_5"}) {
+    EXPECT_EQ(read_checkpoint(folder_.path(), name, net_, true).step, 5);
+  }
+  for (const auto& entry : fs::directory_iterator(folder_.path())) {
+    EXPECT_NE(entry.path().extension(), ".new");
+  }
+}
+
+// As on a file system without hard links, on which the copy then fails.
+TEST_F(Checkpoints, AreCompleteBeforeACopyUnderAnotherNameFails) {
+  save(5);
+  (void)folder_.write("at_6.safetensors.new/file", "");
+  EXPECT_THAT(message_of([&] {
+                write_checkpoint(folder_.path(), "last", net_, checkpoint_at(net_, 6), {"at_6"});
+              }),
+              HasSubstr("at_6.safetensors.new"));
+  EXPECT_EQ(load().step, 6);
+}
+
+TEST_F(Checkpoints, ValuesThatAreNotFiniteAreRefused) {
+  Checkpoint checkpoint = checkpoint_at(net_, 5);
+  checkpoint.weights[64] = std::numeric_limits<float>::quiet_NaN();
+  write_checkpoint(folder_.path(), "last", net_, checkpoint);
+  EXPECT_THAT(message_of([&] { load(); }),
+              testing::AllOf(HasSubstr("last.safetensors"), HasSubstr("'score.bias'"),
+                             HasSubstr("not finite")));
+}
+
+TEST_F(Checkpoints, OfEarlierVersionsLoadWithANote) {
+  save(5);
+  EXPECT_EQ(load().note, "");
+  test::remove_checksums(file("last.safetensors"));
+  test::remove_checksums(file("last.state.safetensors"));
+  EXPECT_THAT(load().note, testing::AllOf(HasSubstr("last.safetensors"), HasSubstr("no checksums")));
 }
 
 TEST_F(Checkpoints, FilesOfDifferentStepsAreRefused) {

@@ -70,6 +70,24 @@ TEST_F(Safetensors, ATruncationAtAnyByteIsAnErrorThatNamesTheFile) {
   }
 }
 
+TEST_F(Safetensors, ADamagedByteAnywhereIsAnErrorThatNamesTheFile) {
+  write();
+  const std::string bytes = bytes_of(path_);
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << damaged;
+    EXPECT_THAT(message_of([&] { (void)read_safetensors(path_); }), HasSubstr(path_.string())) << at;
+  }
+}
+
+TEST_F(Safetensors, ChecksumsAreInTheMetadataForOtherPrograms) {
+  write();
+  EXPECT_TRUE(read_safetensors(path_).has_checksums);
+  // zlib.crc32 of the bytes of the float -0.25
+  EXPECT_THAT(bytes_of(path_), HasSubstr(R"("crc32 b":"361ed9dc")"));
+}
+
 TEST_F(Safetensors, AFileOfAnotherFormatIsAnError) {
   std::ofstream(path_) << "this is a text file and no weights at all";
   EXPECT_THAT(message_of([&] { (void)read_safetensors(path_); }),

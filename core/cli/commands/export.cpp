@@ -13,8 +13,9 @@ void add_export(CommandLine& line) {
   command.option("--weights best|last", &options->weights, "Weights of the best or the last step")
       .show_default();
   command.action([options] {
-    const std::string used = export_run(*options);
-    fmt::print("{} weights of {} written to {}\n", used, options->run.string(),
+    const ExportResult result = export_run(*options);
+    if (!result.note.empty()) fmt::print(stderr, "note: {}\n", result.note);
+    fmt::print("{} weights of {} written to {}\n", result.weights, options->run.string(),
                options->file.string());
     return 0;
   });

@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 
@@ -10,18 +8,12 @@
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/data_report.h"
+#include "core/cli/process.h"
 #include "core/data/pack.h"
 #include "core/plugin/registry.h"
 
 namespace tandem::cli {
 namespace {
-
-std::atomic<bool> interrupted{false};
-
-extern "C" void on_pack_interrupt(int signal_number) {
-  interrupted = true;
-  std::signal(signal_number, SIG_DFL);
-}
 
 struct PackArguments {
   PackOptions options;
@@ -31,9 +23,7 @@ struct PackArguments {
 int run_pack(PackArguments& arguments) {
   PackOptions& options = arguments.options;
   options.parameters = read_pairs(arguments.parameters, "--data-option", "val_fraction=0.1");
-  options.stop = &interrupted;
-  std::signal(SIGINT, on_pack_interrupt);
-  std::signal(SIGTERM, on_pack_interrupt);
+  options.stop = stop_on_signals("\ntandem: stopping after the image at hand\n");
   if (isatty(STDERR_FILENO) != 0) {
     options.progress = [](int64_t done, int64_t all) {
       fmt::print(stderr, "\r{} of {} images{}", done, all, done == all ? "\r\033[K" : "");

@@ -41,6 +41,7 @@ std::string to_text(const Prediction& prediction) {
 // Exit code 1 if an image could not be used.
 int run_predict(const PredictArguments& a) {
   Predictor predictor(a.run, a.devices, a.weights);
+  if (!predictor.note().empty()) fmt::print(stderr, "note: {}\n", predictor.note());
   bool all_good = true;
   json tree = json::array();
   for (const Prediction& prediction : predictor.predict(a.paths, a.top)) {

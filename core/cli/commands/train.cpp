@@ -1,10 +1,8 @@
-#include <atomic>
-#include <csignal>
-
 #include "core/base/error.h"
 #include "core/base/strings.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
+#include "core/cli/process.h"
 #include "core/cli/progress.h"
 #include "core/cli/strategy_arguments.h"
 #include "include/tandem/profile.h"
@@ -12,14 +10,6 @@
 
 namespace tandem::cli {
 namespace {
-
-// All that the signal handler may touch. The second Ctrl-C ends the program at once.
-std::atomic<bool> interrupted{false};
-
-extern "C" void on_interrupt(int signal_number) {
-  interrupted = true;
-  std::signal(signal_number, SIG_DFL);
-}
 
 struct TrainArguments {
   TrainOptions options;
@@ -62,9 +52,8 @@ int run_train(TrainArguments& arguments, const Command& command) {
                 arguments.bad_percent);
   }
   options.bad_share_limit = arguments.strict ? 0 : arguments.bad_percent / 100;
-  options.stop = &interrupted;
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGTERM, on_interrupt);
+  options.stop = stop_on_signals(
+      "\ntandem: stopping after this step, whose weights are saved (Ctrl-\\ ends without saving)\n");
   Progress progress(options.display > 0 ? options.display : 20);
   const TrainResult result = train(options, progress);
   progress.finish();

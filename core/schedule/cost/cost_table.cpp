@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
+#include <sstream>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -125,9 +125,11 @@ void require_precision(const std::string& comment, const std::string& wanted,
 
 // No file, or a cost table, which a user may have edited.
 bool may_replace(const std::filesystem::path& path) {
-  std::ifstream file(path);
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return true;
+  std::istringstream file(read_text_file(path, "costs file"));
   std::string line;
-  if (!file || !std::getline(file, line)) return true;
+  if (!std::getline(file, line)) return true;
   return line == title || line == header;
 }
 
@@ -291,10 +293,11 @@ void CostTable::write(const std::filesystem::path& path,
 
 CostTable CostTable::read(const std::filesystem::path& path, const Roofline& roofline,
                           const std::string& precision) {
-  std::ifstream file(path);
-  if (!file) {
-    throw error("costs file '{}' cannot be read; `tandem profile --costs FILE` writes one",
-                path.string());
+  std::istringstream file;
+  try {
+    file.str(read_text_file(path, "costs file"));
+  } catch (const Error& failure) {
+    throw error("{}; `tandem profile --costs FILE` writes one", failure.what());
   }
   CostTable table(roofline);
   Location where{path.string(), 0, 0};

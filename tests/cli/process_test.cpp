@@ -1,0 +1,88 @@
+// What the program does with its standard streams and with signals.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <sstream>
+
+#include "tests/cli/program.h"
+
+namespace tandem {
+namespace {
+
+using test::Desk;
+using test::Outcome;
+using test::RunningProgram;
+using testing::HasSubstr;
+
+const std::string train = "train --net tiny.prototxt --data synthetic --steps 6 --display 1 --out ";
+
+// Without a stream of that number the first file that is opened would take it.
+TEST(StandardStreams, ClosedOnesDoNotMixWithFiles) {
+  const Desk desk;
+  EXPECT_EQ(desk.tandem(train + "closed <&- >&- 2>&-").code, 1) << "its output was lost";
+  std::istringstream metrics(desk.read("closed/metrics.csv"));
+  int lines = 0;
+  for (std::string line; std::getline(metrics, line); ++lines) {
+    EXPECT_EQ(std::count(line.begin(), line.end(), ','), 9) << line;
+  }
+  EXPECT_GE(lines, 7);
+  EXPECT_TRUE(std::filesystem::exists(desk / "closed/last.safetensors"));
+}
+
+TEST(StandardStreams, LostOutputIsAnError) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem(train + "run").code, 0);
+  ASSERT_EQ(desk.tandem("train --net tiny.prototxt --data images --steps 4 --out seen").code, 0);
+  for (const std::string& arguments :
+       {train + "other", std::string("net tiny.prototxt --json"), std::string("layers"),
+        std::string("--help"), std::string("predict --run seen --json images/val/red/1.ppm")}) {
+    EXPECT_THAT(desk.refusal(arguments + " > /dev/full"),
+                HasSubstr("standard output cannot be written: No space left on device"))
+        << arguments;
+  }
+  EXPECT_TRUE(std::filesystem::exists(desk / "other/last.safetensors")) << "the run went on";
+}
+
+TEST(StandardStreams, AReaderThatEndsIsNoError) {
+  const Desk desk;
+  for (const char* command : {"layers", "net alexnet --json"}) {
+    (void)desk.tandem(std::string(command) + " 2> why; echo $? > code; } | { true", "sleep 0.2;");
+    EXPECT_EQ(desk.read("code"), "0\n") << command;
+    EXPECT_EQ(desk.read("why"), "") << command;
+  }
+}
+
+const std::string endless = test::replaced(train, "--steps 6 --display 1", "--steps 1000000") +
+                            "run --snapshot 5 --test-delays 3 --test-delay-ms 20";
+
+TEST(Signals, ATerminalThatClosesStopsAsCtrlCDoes) {
+  const Desk desk;
+  RunningProgram program(desk, endless);
+  ASSERT_TRUE(program.wait_for_file(desk / "run/last.safetensors"));
+  EXPECT_EQ(program.stop(SIGHUP).code, 130);
+  EXPECT_THAT(desk.read("run/log.txt"), HasSubstr("and saved; go on with"));
+}
+
+TEST(Signals, ASecondCtrlCStillSaves) {
+  const Desk desk;
+  RunningProgram program(desk, endless);
+  ASSERT_TRUE(program.wait_for_file(desk / "run/last.safetensors"));
+  program.send(SIGINT);
+  ASSERT_TRUE(program.wait_for_message("tandem: stopping after this step"));
+  EXPECT_EQ(program.stop(SIGINT).code, 130);
+  EXPECT_THAT(desk.read("run/log.txt"), HasSubstr("and saved; go on with"));
+}
+
+TEST(Signals, UnderNohupAClosedTerminalStopsNothing) {
+  const Desk desk;
+  const Outcome outcome = desk.tandem(train + "run & p=$!; sleep 1; kill -HUP $p; wait $p",
+                                      "trap '' HUP; ");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(desk.read("run/metrics.csv"), HasSubstr("\n6,"));
+}
+
+}  // namespace
+}  // namespace tandem
