@@ -12,11 +12,13 @@ if(TANDEM_CCACHE)
 endif()
 
 add_library(tandem_options INTERFACE)
-# -Wrestrict: false alarms of g++ 12 in std::string.
+# False alarms of g++, which clang does not know: -Wrestrict in std::string; -Wdangling-reference (g++ 13) of functions that
+# return a reference into one argument and read another one, which is a temporary.
+set(gnu $<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>)
 set(own_languages $<COMPILE_LANGUAGE:C,CXX>)
 target_compile_options(tandem_options INTERFACE
   $<BUILD_INTERFACE:$<${own_languages}:-Wall>> $<BUILD_INTERFACE:$<${own_languages}:-Wextra>>
-  $<BUILD_INTERFACE:$<${own_languages}:-Wno-restrict>>
+  $<BUILD_INTERFACE:$<${gnu}:-Wno-restrict>> $<BUILD_INTERFACE:$<${gnu}:-Wno-dangling-reference>>
   $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wno-restrict>>)
 target_compile_features(tandem_options INTERFACE cxx_std_20)
 target_include_directories(tandem_options INTERFACE
@@ -30,6 +32,21 @@ if(TANDEM_SANITIZE STREQUAL "address")
 elseif(TANDEM_SANITIZE STREQUAL "thread")
   add_compile_options(-fsanitize=thread -g1 ${quiet})
   add_link_options(-fsanitize=thread)
+endif()
+
+# OpenMP for modules: teams of g++'s library, which oneDNN uses, with every compiler (plugins/cpu/team.h), and loops that
+# OpenMP's simd directive vectorises.
+add_library(tandem_openmp INTERFACE)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # It warns of each loop that it cannot vectorise.
+  target_compile_options(tandem_openmp INTERFACE -fopenmp-simd -Wno-pass-failed)
+  target_link_libraries(tandem_openmp INTERFACE gomp)
+  if(NOT TANDEM_SANITIZE STREQUAL "thread")
+    target_compile_definitions(tandem_openmp INTERFACE TANDEM_LIBGOMP)
+  endif()
+else()
+  find_package(OpenMP REQUIRED COMPONENTS CXX)
+  target_link_libraries(tandem_openmp INTERFACE OpenMP::OpenMP_CXX)
 endif()
 
 # tandem_module(base DEPENDS ...): core/<name>/*.cpp as an object library core_<name>.

@@ -442,6 +442,9 @@ typedef struct tandem_device_info {
   int32_t threads;         /* cpu: cores of this device; else 0 */
   double peak_flops;       /* float32 per second, estimated; for the roofline */
   double memory_bandwidth; /* bytes per second, estimated */
+  /* Since 1.6. The library that kernels compute with, its version, and what it has and lacks on
+   * this device, for people. May be empty. */
+  char kernels[128];
 } tandem_device_info;
 
 enum {

@@ -6,6 +6,7 @@
 
 #include "plugins/cpu/arithmetic.h"
 #include "plugins/cpu/hardware.h"
+#include "plugins/cpu/kernel_library.h"
 #include "plugins/cpu/memory.h"
 #include "plugins/cpu/pixels.h"
 #include "plugins/cpu/stream.h"
@@ -37,6 +38,12 @@ EventOfMachine& of(tandem_event* event) {
   return *reinterpret_cast<EventOfMachine*>(event);
 }
 
+tandem_device_info device(int32_t threads) {
+  tandem_device_info info = tandem::cpu::describe(threads);
+  std::strncpy(info.kernels, tandem::cpu::kernel_library().c_str(), sizeof info.kernels - 1);
+  return info;
+}
+
 // Fields that a host of another minor version does not know are left out.
 void give(const tandem_device_info& info, tandem_device_info* target) {
   const uint32_t size = std::min<uint32_t>(target->struct_size, sizeof info);
@@ -50,7 +57,7 @@ tandem_status count(int32_t* count) {
 }
 
 tandem_status describe(int32_t, tandem_device_info* info) {
-  return guarded([&] { give(tandem::cpu::describe(tandem::cpu::core_count()), info); });
+  return guarded([&] { give(device(tandem::cpu::core_count()), info); });
 }
 
 tandem_status open(const tandem_machine_options* options, tandem_machine** machine) {
@@ -64,7 +71,7 @@ void close(tandem_machine* machine) {
 tandem_status device_info(tandem_machine* machine, int32_t device, tandem_device_info* info) {
   return guarded([&] {
     of(machine).require_device(device);
-    give(tandem::cpu::describe(of(machine).threads(device)), info);
+    give(::device(of(machine).threads(device)), info);
   });
 }
 

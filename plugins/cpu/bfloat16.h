@@ -39,15 +39,17 @@ inline void store(float value, bfloat16& target) {
   target.bits = static_cast<uint16_t>(((rounded & ~is_nan) | (quiet & is_nan)) >> 16);
 }
 
-// Converts contiguous elements with the machine's widest vectors.
-[[maybe_unused]] TANDEM_CPU_VECTOR static void widen(const bfloat16* source, float* target,
-                                                     int64_t count) {
+// Converts contiguous elements with the machine's widest vectors. Not every file uses both, and
+// clang refuses [[maybe_unused]] for clones.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-function"
+TANDEM_CPU_VECTOR static void widen(const bfloat16* source, float* target, int64_t count) {
   for (int64_t i = 0; i < count; ++i) target[i] = load(source[i]);
 }
-[[maybe_unused]] TANDEM_CPU_VECTOR static void narrow(const float* source, bfloat16* target,
-                                                      int64_t count) {
+TANDEM_CPU_VECTOR static void narrow(const float* source, bfloat16* target, int64_t count) {
   for (int64_t i = 0; i < count; ++i) store(source[i], target[i]);
 }
+#pragma GCC diagnostic pop
 
 using sdk::input;
 using sdk::input_gradient;

@@ -19,10 +19,13 @@ bool crowd() {
       std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr;
   if (user_decided) return false;
   std::thread([] {
-#pragma omp parallel num_threads(omp_get_num_procs() + 1)
-    {
+    run_team(omp_get_num_procs() + 1, [] {
+#if defined(TANDEM_LIBGOMP)
+      GOMP_barrier();
+#else
 #pragma omp barrier  // an empty region would be optimised away, and no team started
-    }
+#endif
+    });
     for (;;) pause();  // the team lives as long as the thread that started it
   }).detach();
   return true;

@@ -1,11 +1,24 @@
-// The OpenMP team of a stream's thread. ThreadSanitizer cannot see OpenMP's barriers, so in its
-// builds everything runs on the calling thread.
+// The OpenMP team of a stream's thread. It is a team of libgomp with every compiler, since oneDNN's
+// teams are libgomp's and take their size from it. clang's OpenMP has a library of its own, so with
+// clang teams are started by the functions that g++ calls (TANDEM_LIBGOMP, set by CMake).
+// ThreadSanitizer cannot see OpenMP's barriers, so in its builds everything runs on the calling
+// thread.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
-#if defined(_OPENMP) && !defined(__SANITIZE_THREAD__)
+#if defined(TANDEM_LIBGOMP)
+extern "C" {
+void GOMP_parallel(void (*run)(void*), void* data, unsigned threads, unsigned flags);
+void GOMP_barrier();
+void omp_set_num_threads(int threads);
+int omp_get_num_procs();
+int omp_get_num_threads();
+int omp_get_thread_num();
+}
+#define TANDEM_CPU_TEAMS 1
+#elif defined(_OPENMP) && !defined(__SANITIZE_THREAD__)
 #include <omp.h>
 #define TANDEM_CPU_TEAMS 1
 #else
@@ -21,6 +34,30 @@ inline void set_team_size([[maybe_unused]] int32_t threads) {
   omp_set_num_threads(threads);
 #endif
 }
+
+// Calls body() on `threads` threads at once, which omp_get_thread_num() tells apart. The team may
+// be smaller.
+#if TANDEM_CPU_TEAMS
+template <class Body>
+void run_team(int threads, const Body& body) {
+#if defined(TANDEM_LIBGOMP)
+  const auto run = [](void* data) { (*static_cast<const Body*>(data))(); };
+  GOMP_parallel(run, const_cast<Body*>(&body), static_cast<unsigned>(threads), 0);
+#else
+#pragma omp parallel num_threads(threads)
+  body();
+#endif
+}
+
+// Calls body(i) for each i of [0, count), on up to `count` threads.
+template <class Body>
+void for_each_of_team(int64_t count, const Body& body) {
+  run_team(static_cast<int>(count), [&] {
+    const int64_t threads = omp_get_num_threads();
+    for (int64_t i = omp_get_thread_num(); i < count; i += threads) body(i);
+  });
+}
+#endif
 
 // Makes the idle teams of this process sleep instead of spin. Only the first call has an effect.
 // Without it every idle worker takes a core from decoders, copies and other devices for
@@ -38,11 +75,10 @@ void for_ranges([[maybe_unused]] int32_t threads, int64_t count, const Body& bod
   if (useful > 1) {
     constexpr int64_t line = 16;  // floats: no two threads write one cache line
     const int64_t size = ((count + useful - 1) / useful + line - 1) / line * line;
-#pragma omp parallel for num_threads(static_cast <int>(useful)) schedule(static, 1)
-    for (int64_t range = 0; range < useful; ++range) {
+    for_each_of_team(useful, [&](int64_t range) {
       const int64_t begin = range * size;
       if (begin < count) body(begin, std::min(count, begin + size));
-    }
+    });
     return;
   }
 #endif
@@ -57,10 +93,8 @@ void for_items([[maybe_unused]] int32_t threads, int64_t count, [[maybe_unused]]
   constexpr int64_t worth_a_thread = 16384;
   const int64_t useful = std::min<int64_t>({threads, count, count * floats / worth_a_thread});
   if (useful > 1) {
-#pragma omp parallel for num_threads(static_cast <int>(useful)) schedule(static, 1)
-    for (int64_t range = 0; range < useful; ++range) {
-      body(count * range / useful, count * (range + 1) / useful);
-    }
+    for_each_of_team(
+        useful, [&](int64_t range) { body(count * range / useful, count * (range + 1) / useful); });
     return;
   }
 #endif
@@ -83,7 +117,13 @@ template <class Body>
 void for_parts([[maybe_unused]] int32_t threads, int64_t parts, const Body& body) {
 #if TANDEM_CPU_TEAMS
   const int64_t useful = std::min<int64_t>(threads, parts);
-#pragma omp parallel for num_threads(static_cast <int>(useful)) if (useful > 1) schedule(static)
+  if (useful > 1) {
+    for_each_of_team(useful, [&](int64_t range) {
+      const int64_t end = parts * (range + 1) / useful;
+      for (int64_t part = parts * range / useful; part < end; ++part) body(part);
+    });
+    return;
+  }
 #endif
   for (int64_t part = 0; part < parts; ++part) body(part);
 }

@@ -199,6 +199,25 @@ TEST_F(Precision, MissingOnThisCpuIsReplacedByFloat32InATest) {
               HasSubstr("this CPU does not multiply bfloat16"));
 }
 
+TEST_F(Precision, MissingOnThisCpuIsListedWithTheLibraryOfItsKernels) {
+  const auto kernels = [&](const std::string& before) {
+    const Outcome outcome = desk_.tandem("devices --json", before);
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    for (const nlohmann::json& kind : nlohmann::json::parse(outcome.output)) {
+      if (kind["kind"] == "cpu") return kind["devices"][0]["kernels"].get<std::string>();
+    }
+    return std::string("no cpu");
+  };
+  EXPECT_THAT(kernels("ONEDNN_MAX_CPU_ISA=AVX2"),
+              AllOf(StartsWith("oneDNN "), HasSubstr("; no bfloat16, no Winograd convolution")));
+  EXPECT_THAT(kernels("ONEDNN_MAX_CPU_ISA=SSE41"),
+              AllOf(HasSubstr(" with SSE4.1; "), HasSubstr("no bfloat16")));
+  const std::string lacks = "; no bfloat16";
+  EXPECT_THAT(kernels(""), test::no_bfloat16().empty()
+                               ? testing::Not(HasSubstr(lacks))
+                               : testing::Matcher<std::string>(HasSubstr(lacks)));
+}
+
 TEST_F(Precision, MissingOnThisCpuIsRefusedForComputing) {
   for (const char* command :
        {"train --data synthetic --net lenet --steps 1 --out run", "profile --net lenet"}) {

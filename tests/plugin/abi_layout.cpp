@@ -183,6 +183,7 @@ static_assert(offsetof(tandem_device_info, available_bytes) == 144);
 static_assert(offsetof(tandem_device_info, threads) == 152);
 static_assert(offsetof(tandem_device_info, peak_flops) == 160);
 static_assert(offsetof(tandem_device_info, memory_bandwidth) == 168);
+static_assert(offsetof(tandem_device_info, kernels) == 176);
 
 static_assert(offsetof(tandem_work, struct_size) == 0);
 static_assert(offsetof(tandem_work, kind) == 4);

@@ -42,7 +42,8 @@ json devices_json(const Registry& registry, const std::string& kind) {
                                 {"name", info.name},
                                 {"memory_bytes", info.memory_bytes},
                                 {"available_bytes", info.available_bytes},
-                                {"threads", info.threads}});
+                                {"threads", info.threads},
+                                {"kernels", info.kernels}});
   }
   return entry;
 }
@@ -56,6 +57,8 @@ void print_devices(const json& entry) {
                device["name"].get<std::string>(), human_bytes(device["memory_bytes"]),
                human_bytes(device["available_bytes"]),
                threads > 0 ? fmt::format(", {} cores", threads) : "");
+    const std::string kernels = device["kernels"];
+    if (!kernels.empty()) fmt::print("        kernels: {}\n", kernels);
   }
   if (!entry.contains("reason")) return;
   fmt::print("  {}{}\n",

@@ -1,0 +1,33 @@
+#include "plugins/cpu/kernel_library.h"
+
+#include "plugins/cpu/onednn.h"
+
+namespace tandem::cpu {
+
+namespace {
+
+// The instructions that oneDNN may use.
+const char* instructions() {
+#if defined(__x86_64__)
+  if (may_use(dnnl::cpu_isa::avx512_core_amx)) return "AMX";
+  if (may_use(dnnl::cpu_isa::avx512_core)) return "AVX-512";
+  if (may_use(dnnl::cpu_isa::avx2)) return "AVX2";
+  if (may_use(dnnl::cpu_isa::avx)) return "AVX";
+  if (may_use(dnnl::cpu_isa::sse41)) return "SSE4.1";
+#endif
+  return "portable code";
+}
+
+}  // namespace
+
+const std::string& kernel_library() {
+  static const std::string text = [] {
+    const dnnl_version_t* version = dnnl_version();
+    return sdk::text("oneDNN ", version->major, ".", version->minor, ".", version->patch, " with ",
+                     instructions(), "; ", has_bfloat16() ? "" : "no ", "bfloat16, ",
+                     has_winograd() ? "" : "no ", "Winograd convolution");
+  }();
+  return text;
+}
+
+}  // namespace tandem::cpu
