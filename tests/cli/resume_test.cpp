@@ -3,6 +3,7 @@
 
 #include <csignal>
 
+#include "tests/cli/failing_disk.h"
 #include "tests/cli/program.h"
 
 namespace tandem {
@@ -128,12 +129,11 @@ TEST_F(Resume, AFullDiskKeepsTheLastGoodCheckpoint) {
   expect_success(train("whole", 20));
   expect_success(train("run", 10));
   const std::string good = desk_.read("run/last.safetensors");
-  // The next checkpoint is written to a device that is always full.
-  std::filesystem::create_symlink("/dev/full", desk_ / "run/last.safetensors.new");
-  EXPECT_THAT(desk_.refusal("train --out run --resume --steps 20"),
+  EXPECT_THAT(desk_.refusal("train --out run --resume --steps 20",
+                            test::failing_disk + " FULL_FILE=run/last.safetensors.new"),
               AllOf(HasSubstr("run/last.safetensors.new"), HasSubstr("No space left on device")));
   EXPECT_TRUE(desk_.read("run/last.safetensors") == good);
-  std::filesystem::remove(desk_ / "run/last.safetensors.new");
+  EXPECT_FALSE(std::filesystem::exists(desk_ / "run/last.safetensors.new"));
   expect_success("train --out run --resume --steps 20");
   expect_same_checkpoint("run", "whole");
 }
@@ -149,10 +149,9 @@ TEST_F(Resume, WithAFileSizeLimitIsAnErrorAndNoCrash) {
 
 TEST_F(Resume, WithAnUnwritableLogIsAnError) {
   expect_success(train("run", 5));
-  std::filesystem::remove(desk_ / "run/metrics.csv");
-  std::filesystem::create_symlink("/dev/full", desk_ / "run/metrics.csv");
-  EXPECT_THAT(desk_.refusal("train --out run --resume --steps 8"),
-              AllOf(HasSubstr("run"), HasSubstr("cannot be written")));
+  EXPECT_THAT(desk_.refusal("train --out run --resume --steps 8",
+                            test::failing_disk + " FULL_FILE=run/metrics.csv"),
+              AllOf(HasSubstr("run/metrics.csv' cannot be written: No space left on device")));
 }
 
 }  // namespace
