@@ -107,7 +107,7 @@ TEST(Files, ARunGoesOnFromAnotherFolder) {
   desk.write("elsewhere/images", "another thing of the same name");
   ASSERT_EQ(desk.tandem(train + "images --steps 3 --out run").code, 0);
   ASSERT_EQ(desk.tandem(train + "lists/list.csv --data-option root=images/train --data-option "
-                                "val_fraction=0 --batch 2 --steps 3 --out listed")
+                                "val_fraction=0 --steps 3 --out listed")
                 .code,
             0);
   for (const char* run : {"run", "listed"}) {
