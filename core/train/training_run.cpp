@@ -100,6 +100,7 @@ void TrainingRun::loop() {
     if (due(step + 1)) pause(step + 1, tests(step + 1));
   }
   if (issued_ > saved_) pause(issued_, false);
+  note_replaced_data();
   release_held(true);
   write_timeline();
   list_bad_samples();
