@@ -546,7 +546,7 @@ enum {
   /* A user asks for a number of devices (kind:4). Without it, for physical ones (kind:0,2). */
   TANDEM_COUNTED_DEVICES = 1 << 2,
   TANDEM_COMPUTES_FLOAT16 = 1 << 3, /* of kernels: some compute in float16 */
-  TANDEM_COMPUTES_TF32 = 1 << 4     /* of kernels: some heed TANDEM_ALLOWS_TF32 */
+  TANDEM_COMPUTES_TF32 = 1 << 4     /* of kernels: some use TANDEM_ALLOWS_TF32 */
 };
 
 typedef struct tandem_backend {

@@ -82,12 +82,13 @@ Refusal failed(const Values&... values) {
 // The host's table, set by Plugin's constructor. One per module, since modules hide their symbols.
 inline const tandem_host* host = nullptr;
 
-// The last text that this thread explained; "" if there is none or if the host is too old to tell.
+// The last text that this thread explained; "" if there is none or if the host is too old.
 inline std::string explained() {
   const bool offered = host->struct_size >= offsetof(tandem_host, explained) + sizeof(void*);
   return offered && host->explained != nullptr ? host->explained() : "";
 }
 
+// Runs the function. An exception becomes a status, whose reason is explained to the host.
 template <class Function>
 tandem_status guarded(Function&& function) noexcept {
   try {

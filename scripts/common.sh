@@ -1,4 +1,4 @@
-# Shared by scripts/demo and scripts/test: installs what is missing on a Debian 12 (root or sudo), builds a preset.
+# Shared by scripts/demo and scripts/test: installs what is missing on a Debian 12 or 13 (root or sudo), builds a preset.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cores=$(nproc)

@@ -126,8 +126,10 @@ void write_checkpoint(const fs::path& folder, const std::string& name, const Net
       "{}",
       net.weight_floats ? checkpoint.state.size() / static_cast<size_t>(net.weight_floats) : 0);
   try {
-    write_safetensors_plain(pending_file(weights), arrays_of(net, checkpoint.weights, ""), metadata);
-    write_safetensors_plain(pending_file(state), arrays_of(net, checkpoint.state, ".state"), metadata);
+    write_safetensors_plain(pending_file(weights), arrays_of(net, checkpoint.weights, ""),
+                            metadata);
+    write_safetensors_plain(pending_file(state), arrays_of(net, checkpoint.state, ".state"),
+                            metadata);
   } catch (const Error&) {
     std::error_code code;
     fs::remove(pending_file(weights), code);

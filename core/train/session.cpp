@@ -74,9 +74,8 @@ Session::Session(Registry& registry, const NetDefinition& definition, const Sess
   if (options_.finds_links && !is_explicit) options_.machine.topology = find_topology(*machine_);
   if (!options_.rule.is_plain() && machine_->backend().sum_of_squares == nullptr) {
     throw error(
-        "backend '{}' is of plugin ABI 1.0, which knows SGD without clipping, L1 and iter_size "
-        "only: "
-        "use a newer one",
+        "backend '{}' is of plugin ABI 1.0, which supports only SGD without clipping, L1 and "
+        "iter_size: use a newer one",
         devices.kind);
   }
   if (!options_.costs) options_.costs.emplace(roofline_of(*machine_));

@@ -170,8 +170,8 @@ void resolve_pixels(const Registry& registry, TrainSetup& setup, const TrainOpti
   }
   setup.messages.push_back(
       fmt::format("pixels are bytes{}{}",
-                  decides ? ", rounded where they are resampled (--pixels floats: not)" : "",
-                  target_options(setup).mixes() ? "; mixed ones travel as floats" : ""));
+                  decides ? "; resampled ones are rounded (--pixels floats does not round)" : "",
+                  target_options(setup).mixes() ? "; mixed images are sent as floats" : ""));
 }
 
 PixelForm pixel_form(const std::string& pixels, const Dataset& dataset) {
@@ -182,7 +182,8 @@ void require_loss_scale_of(const std::string& precision, std::optional<double> l
   if (!loss_scale) return;
   require_loss_scale(*loss_scale);
   if (parse_precision(precision) == TANDEM_FLOAT16) return;
-  throw error("--loss-scale {} is of --precision float16; {} needs none", *loss_scale, precision);
+  throw error("--loss-scale {} applies to --precision float16 only, not to {}", *loss_scale,
+              precision);
 }
 
 void resolve_amount(TrainSetup& setup, const TrainOptions& options) {

@@ -18,7 +18,9 @@ class Synthetic {
   Synthetic(const tandem_dataset_request& request, const sdk::Attributes& attributes);
 
   static const char* name() { return "synthetic"; }
-  static const char* help() { return "generated images, one noisy pattern for each class; needs no files"; }
+  static const char* help() {
+    return "generated images, one noisy pattern for each class; needs no files";
+  }
   static std::vector<sdk::Parameter> parameters();
 
   [[nodiscard]] int64_t size() const { return size_; }

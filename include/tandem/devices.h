@@ -1,4 +1,4 @@
-// The devices of a program: how many cores they share, how they are connected and run.
+// Options of the devices: the cores that they share, the links between them, how steps are issued.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace tandem {
 
-// What is given here is checked where it is used, which throws Error for a value that is wrong.
+// Values are checked by the function that uses them, which throws Error for a wrong one.
 struct DeviceOptions {
   int threads = 0;       // cores that cpu devices share; 0: all
   std::string link;      // speed of copies: "bandwidth=4GB/s,latency=10us"; "": unlimited
@@ -17,8 +17,8 @@ struct DeviceOptions {
   double delay_seconds = 0.001;  // the longest delay
 };
 
-// Whether steps run as captured graphs, which give the same bits. automatic: with one device, where
-// its backend and all kernels can; `on` requires it of the backend only.
+// Whether steps run as captured graphs, which give the same bits. automatic: on one device, if its
+// backend and all kernels support it. on: if the backend supports it, else Error.
 enum class GraphUse { off, automatic, on };
 
 }  // namespace tandem

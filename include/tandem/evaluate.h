@@ -30,7 +30,7 @@ struct TestResult {
   std::string weights;    // the file used
   std::string precision;  // the one used
   std::string pixels;     // bytes or floats
-  std::string notes;      // why not as in the run; of the data set
+  std::string notes;      // of the data set, and why a setting differs from the run's
   struct Mistake {
     std::string path;
     std::string truth, predicted;
@@ -39,6 +39,7 @@ struct TestResult {
   std::vector<Mistake> worst;  // at most 20, the most confident first
 };
 
+// Throws Error for a folder that is no run, and for data or devices that cannot be used.
 [[nodiscard]] TestResult test_run(const TestOptions& options, Observer& observer);
 
 }  // namespace tandem

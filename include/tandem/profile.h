@@ -33,8 +33,8 @@ struct StageSpan {
   double start = 0, end = 0;  // of its first and last task, seconds on a clock of all steps
 };
 
-// The parts of a step with a split into convolutional and fully connected layers, seconds; each is
-// the longest of all devices.
+// The parts of a step with a split into convolutional and fully connected layers
+// (docs/guide/pipeline.md), seconds; each is the longest of all devices.
 struct StepParts {
   double forward = 0;         // a
   double backward_fc = 0;     // b
@@ -48,7 +48,7 @@ struct StepParts {
   [[nodiscard]] double sequential() const;
 };
 
-// What was measured of one strategy.
+// The measurements of one strategy.
 class Profile {
  public:
   std::string strategy;
@@ -75,8 +75,8 @@ class Profile {
   std::shared_ptr<const Details> details_;
 };
 
-// Measures strategies on the same work. The first one's times are the costs by which later ones
-// decide, if there is no cost file.
+// Measures strategies on the same work. Without a cost file, the times of the first strategy are
+// the costs from which later ones choose their options.
 class Profiler {
  public:
   // Throws Error for a net, devices or a cost file that cannot be used.

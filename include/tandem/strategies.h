@@ -1,5 +1,5 @@
-// The strategies by which devices share the work of a step, and their options. docs/ describes
-// them.
+// The strategies by which devices share the work of a step, and their options, which
+// docs/reference/strategies.md describes.
 //
 //   tandem::StrategyOptions options = {{"reduce", "tree"}, {"bucket", 1 << 20}};
 #pragma once
@@ -28,8 +28,8 @@ struct StrategyOptionInfo {
   bool is_flag = false;  // takes no value
 };
 [[nodiscard]] std::vector<StrategyOptionInfo> list_strategy_options();
-// Sets the option of this name to the value that the text says ("" for a flag). Throws Error, with
-// what would be right.
+// Sets the option of this name to the value that the text says ("" for a flag). Throws Error
+// that says which values are valid.
 void set_strategy_option(StrategyOptions& options, const std::string& name,
                          const std::string& text);
 

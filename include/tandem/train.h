@@ -15,8 +15,8 @@
 
 namespace tandem {
 
-// The options of `tandem train`, which docs/ describes; the run folder keeps them, so that a run
-// can be resumed, tested and used for predictions.
+// The options of `tandem train` (docs/reference/commands.md). The run folder keeps them, so that a
+// run can be resumed, tested and used for predictions.
 struct TrainOptions {
   std::string data;      // a folder of images or another data set, or "synthetic"
   std::string net;       // a model's name or a prototxt file; "": the solver's, else alexnet
@@ -68,8 +68,8 @@ struct TrainResult {
   double images_per_second = 0;
 };
 
-// Trains and leaves a run folder. Throws Error for whatever does not fit together, and for a loss
-// that is not finite, with the step and the first layer.
+// Trains and writes a run folder. Throws Error for options that contradict each other, the net or
+// the data, and for a loss that is not finite, with the step and the first layer.
 TrainResult train(const TrainOptions& options, Observer& observer);
 
 }  // namespace tandem

@@ -4,9 +4,8 @@
 //     using Settings = ...;                                  from the layer's parameters
 //     using Forward = ..., BackwardData = ..., BackwardWeights = ...;  of oneDNN
 //     static constexpr auto algorithm = ...;
-//     static constexpr bool takes_plain_images = ...;        NCHW input of few channels, blocked
-//     output static dnnl::memory::format_tag plain(bool grouped);   the format of the host's
-//     weights
+//     static constexpr bool takes_plain_images = ...;   NCHW input of few channels, blocked output
+//     static dnnl::memory::format_tag plain(bool grouped);        the format of the host's weights
 //   };
 #pragma once
 

@@ -21,8 +21,7 @@ float* at(std::byte* scratch, int64_t offset) {
 }  // namespace
 
 bool WinogradConvolution::suits(const sdk::Binding& binding) {
-  if (!cpu::may_use(dnnl::cpu_isa::avx512_core)) return false;
-  if (binding.input(0).dtype != TANDEM_FLOAT32) return false;
+  if (binding.input(0).dtype != TANDEM_FLOAT32 || !cpu::has_winograd()) return false;
   const sdk::Shape& in = binding.input(0).shape;
   const ConvolutionSettings settings(binding.attributes, in);
   if (settings.direct) return false;

@@ -1,7 +1,8 @@
 // Convolution by Winograd's F(4x4, 3x3) on the cpu (Lavin, Gray: Fast Algorithms for Convolutional
 // Neural Networks, 2016). It needs 36 multiplications where direct convolution needs 144. It uses
 // oneDNN's kernels, on blocks of the batch, so that the working memory stays small, and on one
-// group at a time, since the kernels do not support groups. docs/reports/performance.md has its
+// group at a time, since the kernels do not support groups. oneDNN has them before version 3.2
+// only; with a newer one such convolutions are direct. docs/reports/performance.md has its
 // accuracy.
 #pragma once
 

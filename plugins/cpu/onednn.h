@@ -89,9 +89,15 @@ inline dnnl::memory::desc vector_descriptor(int64_t size) {
   return {{size}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a};
 }
 
+// Whether Tandem computes in bfloat16 on this CPU. Newer oneDNN has kernels for AVX2 with
+// AVX-NE-CONVERT too, in other layouts than those that plans use.
+inline bool has_bfloat16() {
+  return may_use(dnnl::cpu_isa::avx512_core);
+}
+
 // Throws Refusal if oneDNN cannot compute in the dtype: bfloat16 needs AVX-512.
 inline void require_computable(int32_t dtype) {
-  if (dtype != TANDEM_BFLOAT16 || may_use(dnnl::cpu_isa::avx512_core)) return;
+  if (dtype != TANDEM_BFLOAT16 || has_bfloat16()) return;
   throw sdk::unsupported("this CPU does not multiply bfloat16, which needs AVX-512 (or ",
                          "ONEDNN_MAX_CPU_ISA excludes it): use --precision float32");
 }
@@ -100,6 +106,23 @@ inline void require_computable(int32_t dtype) {
 // destroyed last.
 inline dnnl::engine cpu_engine() {
   return {dnnl::engine::kind::cpu, 0};
+}
+
+// Whether oneDNN has Winograd's algorithm for float32 on this CPU, in the blocked layout. It takes
+// AVX-512, and oneDNN 3.2 removed it for x86-64.
+inline bool has_winograd() {
+  static const bool has = [] {
+    if (!may_use(dnnl::cpu_isa::avx512_core)) return false;
+    constexpr auto float32 = dnnl::memory::data_type::f32;
+    const dnnl::memory::desc image({4, 32, 16, 16}, float32, tag_of(TANDEM_NCHW16C));
+    const dnnl::memory::desc weight({32, 32, 3, 3}, float32, dnnl::memory::format_tag::any);
+    const dnnl::memory::dims ones{1, 1};
+    return static_cast<bool>(describe<dnnl::convolution_forward>(
+        Making{cpu_engine(), user_scratchpad(), true}, dnnl::prop_kind::forward_training,
+        dnnl::algorithm::convolution_winograd, image, weight, dnnl::memory::desc(), image, ones,
+        ones, ones));
+  }();
+  return has;
 }
 
 // Reserves 64-byte aligned ranges of the scratch memory of one pass; they are byte offsets.

@@ -1,10 +1,10 @@
-// How layers start work on a call's stream: for every element, or by teams of threads that work on a
-// group of elements together. The result of a body must not depend on the order of its calls.
+// How layers start work on a call's stream: for every element, or by teams of threads that work on
+// a group of elements together. The result of a body must not depend on the order of its calls.
 // Nothing here allocates or waits; the same shapes give the same bits.
 //
-// A body is a trivially copyable struct of device pointers and numbers. It is called by value on the
-// device: void operator()(int64_t i) const, or for teams
-// template <class Team> void operator()(const Team& team, int64_t group) const. There,
+// A body is a trivially copyable struct of device pointers and numbers. It is called by value on
+// the device: void operator()(int64_t i) const, or for teams template <class Team> void
+// operator()(const Team& team, int64_t group) const. There,
 //   for (int64_t k = team.rank(); k < count; k += team.size()) sum += x[k];
 //   sum = team.sum(sum);
 // divides the work and gives every thread the sum. All threads of a team must reach each such call.

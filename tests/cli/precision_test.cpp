@@ -130,10 +130,10 @@ TEST_F(Precision, TakesALossScaleOfPowersOfTwoForFloat16Only) {
   EXPECT_THAT(desk_.refusal(train + " --precision float16 --loss-scale 131072"),
               HasSubstr("it must be a power of two from 1 to 65536"));
   EXPECT_THAT(desk_.refusal(train + " --loss-scale 128"),
-              HasSubstr("--loss-scale 128 is of --precision float16; float32 needs none"));
+              HasSubstr("--loss-scale 128 applies to --precision float16 only, not to float32"));
   success(train);
   EXPECT_THAT(desk_.refusal("train --out run --resume --steps 4 --loss-scale 128"),
-              HasSubstr("--loss-scale 128 is of --precision float16; float32 needs none"));
+              HasSubstr("--loss-scale 128 applies to --precision float16 only, not to float32"));
 }
 
 TEST_F(Precision, IsShownForEveryTensorWithItsMemory) {

@@ -129,8 +129,7 @@ TEST_F(FourGpus, FormARingOverNvlinks) {
 TEST_F(FourGpus, UnderOneSwitchAreInDifferentGroups) {
   tell_switches();
   tell_links("01p0 02p0 03p0 12p0 13p0 23p0");
-  EXPECT_EQ(session("asymmetric").training().plan.options.at("groups"),
-            OptionValue("E=0,2/W=1,3"));
+  EXPECT_EQ(session("asymmetric").training().plan.options.at("groups"), OptionValue("E=0,2/W=1,3"));
 }
 
 TEST_F(FourGpus, KeepTheirRingInAResumedRun) {
@@ -158,11 +157,11 @@ TEST_F(FourGpus, ContinueAnOlderRunWithoutLinks) {
   run(half);
   const RunFolder folder = RunFolder::open(half.out);
   RunRecord record = folder.record();
-  ASSERT_NE(record.options.machine.topology, nullptr);
-  record.options.machine.topology = nullptr;
+  ASSERT_NE(record.machine.topology, nullptr);
+  record.machine.topology = nullptr;
   folder.write(record, folder.net(), folder.solver());
   run(rest_of(half, 8));
-  EXPECT_EQ(record_of(half).options.machine.topology, nullptr);
+  EXPECT_EQ(record_of(half).machine.topology, nullptr);
 }
 
 TEST_F(FourGpus, AskForTheLinksAgainWithOtherDevices) {
@@ -172,7 +171,7 @@ TEST_F(FourGpus, AskForTheLinksAgainWithOtherDevices) {
   TrainOptions rest = rest_of(half, 8);
   rest.devices = "cuda:0,2";
   run(rest);
-  const auto topology = record_of(half).options.machine.topology;
+  const auto topology = record_of(half).machine.topology;
   ASSERT_NE(topology, nullptr);
   EXPECT_EQ(topology->device_count(), 2);
   EXPECT_THAT(links_table(*topology), HasSubstr("cuda:0 -> cuda:2 (9 NVLinks"));

@@ -65,6 +65,7 @@ std::string refusal_of(tandem_machine_options options, int32_t gpus) {
 TEST(MachineOptionsOfCuda, MayNameAGpuSeveralTimes) {
   const std::array<int32_t, 4> ordinals{1, 0, 1, 1};
   tandem_machine_options options{};
+  options.struct_size = sizeof options;
   options.device_count = 4;
   options.ordinals = ordinals.data();
   EXPECT_THAT(cuda::require_options(options, 2), ElementsAre(1, 0, 1, 1));
@@ -75,6 +76,7 @@ TEST(MachineOptionsOfCuda, MayNameAGpuSeveralTimes) {
 TEST(MachineOptionsOfCuda, WithAMissingGpuAreRefusedWithTheListOfGpus) {
   const std::array<int32_t, 2> ordinals{0, 4};
   tandem_machine_options options{};
+  options.struct_size = sizeof options;
   options.device_count = 2;
   options.ordinals = ordinals.data();
   EXPECT_EQ(refusal_of(options, 1),
@@ -85,6 +87,7 @@ TEST(MachineOptionsOfCuda, WithAMissingGpuAreRefusedWithTheListOfGpus) {
 
 TEST(MachineOptionsOfCuda, OfOtherBackendsAreRefused) {
   tandem_machine_options options{};
+  options.struct_size = sizeof options;
   options.device_count = 2;
   options.paced = 1;
   EXPECT_THAT(refusal_of(options, 2), AllOf(HasSubstr("paced mode"), HasSubstr("cpu:2")));

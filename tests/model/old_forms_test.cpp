@@ -73,10 +73,9 @@ TEST(V0Form, AFieldThatItsTypeDoesNotHaveIsNamed) {
 }
 
 TEST(V0Form, APaddingLayerIsBeforeAConvolutionOrPooling) {
-  EXPECT_THAT(
-      failure("layers { layer { name: 'p' type: 'padding' pad: 1 } bottom: 'd' top: 'p' } "
-              "layers { layer { name: 'r' type: 'relu' } bottom: 'p' top: 'r' }"),
-      HasSubstr("a padding layer can only be before one conv or pool layer, not 'relu'"));
+  EXPECT_THAT(failure("layers { layer { name: 'p' type: 'padding' pad: 1 } bottom: 'd' top: 'p' } "
+                      "layers { layer { name: 'r' type: 'relu' } bottom: 'p' top: 'r' }"),
+              HasSubstr("a padding layer can only be before one conv or pool layer, not 'relu'"));
   EXPECT_THAT(failure("layers { layer { name: 'p' type: 'padding' } bottom: 'd' }"),
               HasSubstr("a padding layer has one bottom, one top and a pad"));
 }

@@ -1,5 +1,5 @@
-// Fused activations in the plans of every strategy: each is applied once to each element, and no plan
-// can be made in which one is left out.
+// Fused activations in the plans of every strategy: each is applied once to each element, and no
+// plan can be made in which one is left out.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -28,7 +28,8 @@ Plan plan_with(const Net& net, const std::string& strategy, int devices, bool by
   StrategyInputs inputs = inputs_of(net, devices);
   inputs.options["split"] = "fc1";
   inputs.options["bucket"] = 16 << 10;
-  if (strategy != "testing") inputs.options = built_in_strategies().options_of(strategy, inputs.options);
+  if (strategy != "testing")
+    inputs.options = built_in_strategies().options_of(strategy, inputs.options);
   if (bytes) inputs.bytes = scale;
   return strategy == "testing" ? build_testing_plan(inputs) : build_plan(strategy, inputs);
 }

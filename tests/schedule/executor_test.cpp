@@ -164,7 +164,8 @@ TEST(Executor, WaitingForAMicroBatchThatWasNotIssuedIsAnError) {
   maker.touch("nothing", {compute(0)}, {}, {});
   Rig rig(maker.derived(), cpu());
   rig.executor->issue(3, {});
-  EXPECT_EQ(error_of([&] { rig.executor->wait(4); }), "micro-batch 4 was not issued; the last one is 3");
+  EXPECT_EQ(error_of([&] { rig.executor->wait(4); }),
+            "micro-batch 4 was not issued; the last one is 3");
 }
 
 TEST(Executor, WithoutCommunicationOnlyCopiesBetweenDevicesAreLeftOut) {

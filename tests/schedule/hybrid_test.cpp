@@ -105,8 +105,8 @@ TEST(Hybrid, SendsBackActivationGradientsAndTheAveragedGradientAndBothUpdateThei
   for (const char* label :
        {"backward_weights conv2 @3", "backward_data conv2 @3", "add conv2 gradients part 0 @2",
         "update conv2 @3", "send conv2 activation gradients @3->@1",
-        "send averaged conv2 gradients @3->@1",
-        "update conv2 @1", "backward_weights conv1 @1", "update conv1 @1"}) {
+        "send averaged conv2 gradients @3->@1", "update conv2 @1", "backward_weights conv1 @1",
+        "update conv1 @1"}) {
     EXPECT_LT(before, find_task(plan, label)) << label;
     before = find_task(plan, label);
   }
@@ -247,7 +247,8 @@ TEST(Hybrid, RefusesDevicesThatDoNotFitEachOther) {
   EXPECT_THAT(refusal(inputs), AllOf(HasSubstr("--conv-devices 3 and --fc-devices 2"),
                                      HasSubstr("on 5 devices strategy 'hybrid' can have 4 and 1")));
   inputs.options["fc_devices"] = -1;
-  EXPECT_THAT(refusal(inputs), HasSubstr("--fc-devices -1: it must be a whole number of at least 1"));
+  EXPECT_THAT(refusal(inputs),
+              HasSubstr("--fc-devices -1: it must be a whole number of at least 1"));
   const Net two = small_net(2);
   EXPECT_THAT(refusal(inputs_for(two, 3, 1)), HasSubstr("batch 2 is smaller than the 3 conv"));
 }

@@ -67,8 +67,8 @@ TEST_F(LossScales, EndWithThePrecisionThatNeedsThem) {
   EXPECT_EQ(resumed(rest).record.options.loss_scale, std::nullopt);
   rest.loss_scale = 64;
   EXPECT_THAT([&] { (void)resumed(rest); },
-              testing::ThrowsMessage<Error>(
-                  HasSubstr("--loss-scale 64 is of --precision float16; bfloat16 needs none")));
+              testing::ThrowsMessage<Error>(HasSubstr(
+                  "--loss-scale 64 applies to --precision float16 only, not to bfloat16")));
 }
 
 TEST_F(LossScales, OfASessionReachItsNets) {

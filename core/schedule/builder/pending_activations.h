@@ -1,7 +1,7 @@
-// Which memory of a plan in the making still lacks an activation that is fused into the layer
-// before in the net, but was not applied by the kernel, as where that computes a slice. The
-// activation's own forward pass is emitted there and nowhere else. A plan that would leave it out
-// or apply it twice is an Error that names strategy, task and layers.
+// Tracks, while a plan is built, memory to which a fused activation has not been applied yet: the
+// net fuses it into the layer before, but that layer's task does not apply it, for example
+// because it computes a slice. Only there the activation's own forward pass is emitted. A plan that
+// would leave an activation out or apply it twice is an Error that names strategy, task and layers.
 #pragma once
 
 #include <cstdint>

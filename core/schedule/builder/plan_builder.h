@@ -1,6 +1,6 @@
-// What strategies are written with: emitters append tasks in a valid sequential order, each with
-// its stream and the memory it reads and writes. No emitter writes a wait: derive_dependencies()
-// finds them. So an overlap is a choice of stream, order and regions, and nothing else.
+// The emitters that strategies are written with. They append tasks in a valid sequential order,
+// each with its stream and the memory that it reads and writes. derive_dependencies() derives all
+// waits from these declarations, so overlap follows from streams, order and regions alone.
 #pragma once
 
 #include <set>
@@ -25,11 +25,11 @@ class PlanBuilder : public PlanRegions {
  public:
   using PlanRegions::PlanRegions;
 
-  // The finished plan. Arrays laid out as the net's weights keep only what its tasks touch.
+  // The finished plan. Arrays laid out as the net's weights are packed to what its tasks touch.
   [[nodiscard]] Plan take();
 
-  // The shard's rows of the batch, from the host, by its device's copy stream, which also makes
-  // floats of pixels that come as bytes. Without data: only the step and the labels.
+  // Copies the shard's rows of the batch from the host on its device's copy stream, and converts
+  // pixels that come as bytes to floats. Without data: only the step and the labels.
   void emit_input(int shard, bool with_data = true);
   // The statistics pass, where the layer has one. It comes before the passes that read the
   // statistics of all devices.
@@ -72,8 +72,8 @@ class PlanBuilder : public PlanRegions {
   // The solver's rule over these weight arrays, whose state is on the device.
   void emit_update(const std::string& label, Stage stage, int device,
                    const std::vector<int>& weights, StreamKind stream = StreamKind::communication);
-  // The same over slices of arrays. `state` says where their state lies for now; they are one range
-  // then. Without it the device keeps their state.
+  // The same over slices of arrays. `state` says where their state lies during the update; the
+  // slices are then one range. nullptr: the device keeps their state.
   void emit_update(const std::string& label, Stage stage, int device,
                    const std::vector<WeightSlice>& slices,
                    StreamKind stream = StreamKind::communication,

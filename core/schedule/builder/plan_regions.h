@@ -1,5 +1,5 @@
-// Where everything of a plan in the making lies: its buffers, which are made at first use, regions
-// of them for each tensor, gradient and weight, and the uses of layers (bindings) over these
+// The memory of a plan under construction: its buffers, which are created at first use, their
+// regions for each tensor, gradient and weight, and the bindings (uses of layers) over these
 // regions.
 #pragma once
 
@@ -59,8 +59,8 @@ class PlanRegions {
   [[nodiscard]] Region weights(int device, Interval range);
   [[nodiscard]] Region gradients(int device, Interval range);
   [[nodiscard]] Region received_gradients(int sender, Interval range, int root = 0);
-  // The same for a buffer that senders take in turns, or that is not of one sender: `name`
-  // distinguishes it from others.
+  // The same for a buffer that several senders use one after the other. `name` distinguishes it
+  // from others.
   [[nodiscard]] Region arriving_gradients(int device, const std::string& name, Interval range);
   [[nodiscard]] Region found_inf(int device);
   // Sums of squares (buffers::norms) of these weight arrays' gradients, and of the arrays.
@@ -76,7 +76,7 @@ class PlanRegions {
   // metrics; tensors made in place share one buffer, and so do their gradients.
   [[nodiscard]] Region tensor(int shard, int index);
   [[nodiscard]] Region tensor_gradient(int shard, int index);
-  // Some of them: rows of the batch, all of which the shard has.
+  // The rows `some` of the batch, all of which the shard has.
   [[nodiscard]] Region tensor(int shard, int index, Interval some);
   [[nodiscard]] Region tensor_gradient(int shard, int index, Interval some);
   // What the layer's statistics pass (forward_statistics or backward_statistics) writes on the
@@ -86,16 +86,17 @@ class PlanRegions {
   [[nodiscard]] Region received_statistics(int sender, int layer, LayerPass pass, int root = 0);
   // The layer's use at the shard, over the shard's rows.
   int binding(int shard, int layer);
-  // What binding() would make; a strategy that needs another use changes it and adds that.
+  // The binding that binding() would add. A strategy that needs another one changes it and calls
+  // add_binding().
   [[nodiscard]] PlanBinding describe(int shard, int layer);
   int add_binding(PlanBinding use);
-  // Makes it a use of these output channels alone, of which it has weights and gradients. Its
-  // outputs stay whole, and no activation is fused. The layer's type can be sliced.
+  // Restricts the binding to these output channels, with their weights and gradients. Its outputs
+  // stay whole, and no activation is fused. Requires a layer type that can be sliced.
   void slice_outputs(PlanBinding& use, Interval channels) const;
-  // Makes a use of all of the shard's rows one of some of them. The layer works on single samples
-  // and keeps nothing between its passes.
+  // Restricts a binding over all of the shard's rows to some of them. Requires a layer that works
+  // on single samples and saves nothing between its passes.
   void slice_rows(PlanBinding& use, int shard, Interval some) const;
-  // Memory for the state of a range that the device updates, noted in the plan.
+  // Adds memory for the state of a range that the device updates to the plan.
   [[nodiscard]] StateRegion keep_state(int device, Interval range, bool is_extended = false);
 
  protected:
@@ -103,11 +104,12 @@ class PlanRegions {
   [[nodiscard]] const std::string& name_of(int shard) const { return shards_[size_t(shard)].name; }
   // The shard's memory of that name on its device.
   [[nodiscard]] Buffer at(int shard, const std::string& name, int64_t bytes, int slots = 1) const;
-  // As the net reads it, and as it comes from the host.
+  // The layout of rows as the net reads them, and of the global batch as the host has it.
   [[nodiscard]] BatchLayout batch_layout(int64_t row_count) const;
   [[nodiscard]] BatchLayout global_layout() const;
   [[nodiscard]] Region input(int shard);
-  // Whether the layer's pass makes the gradient of a weight that it shares beside the net's array.
+  // Whether the layer's pass writes the gradient of a shared weight to a buffer of its own, which a
+  // task then adds to the gradient array.
   [[nodiscard]] bool has_own_gradient(int layer, int weight) const;
   // Arrays laid out as the net's weights keep only what tasks touch.
   void pack();
@@ -128,7 +130,7 @@ class PlanRegions {
   [[nodiscard]] Region constant(int device, int scalar);
   [[nodiscard]] Region output_gradient(int shard, int layer, size_t output);
   [[nodiscard]] BufferKind gradients_kind() const;
-  // A buffer laid out as the net's weights, of which pack() leaves what is touched.
+  // A buffer laid out as the net's weights, which pack() reduces to what is touched.
   [[nodiscard]] Region weight_array(const std::string& name, int device, BufferKind kind,
                                     Interval range);
   [[nodiscard]] Region weight_gradient(int device, int layer, int weight);

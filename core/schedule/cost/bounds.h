@@ -1,6 +1,6 @@
-// Times that no order of a plan's tasks can beat: what the busiest device computes, what the
-// busiest link carries, and chains of tasks that wait for each other. A measured or simulated step
-// is longer than these because of its waits.
+// Lower bounds of the time of a step for any order of a plan's tasks: the compute of the busiest
+// device, the copies of the busiest link, and chains of tasks that wait for each other. A measured
+// or simulated step is longer because of its waits.
 #pragma once
 
 #include <map>
@@ -19,22 +19,24 @@ namespace tandem {
 // target's first; nullptr for every other task.
 [[nodiscard]] const CopyWork* transfer_of(const Task& task);
 
-// How long given copies keep links busy: every channel of the topology, and both ends of each
-// device, which send and receive one copy after the other.
+// How long copies keep links busy: each channel of the topology, and the sending and the receiving
+// side of each device, which handles one copy at a time.
 class LinkLoads {
  public:
-  // Without a topology only the ends count, with `bandwidth` each; 0: what a simulated link has.
+  // Without a topology only the sides of devices count, with `bandwidth` each; 0: the bandwidth of
+  // a simulated link.
   LinkLoads(double bandwidth, const Topology* topology)
       : bandwidth_(bandwidth > 0 ? bandwidth : timing::default_link_bandwidth),
         topology_(topology) {}
-  // With all transfers of the plan.
+  // The same, with all transfers of the plan added.
   LinkLoads(const Plan& plan, double bandwidth, const Topology* topology);
 
   // A copy between two devices. Negative bytes remove one.
   void add(int source, int target, double bytes);
-  // Seconds, and of what: "hub0 -> hub1", "what @1 receives"; 0 and "" if nothing was added.
+  // The busiest one's seconds and name: "hub0 -> hub1", "what @1 receives"; 0 and "" if nothing
+  // was added.
   [[nodiscard]] std::pair<double, std::string> busiest() const;
-  // The sum of the squares of all loads. Where the busiest are equal, the smaller is the more even.
+  // The sum of the squares of all loads: the smaller, the more even the loads.
   [[nodiscard]] double unevenness() const;
 
  private:
@@ -56,12 +58,12 @@ struct StepBounds {
 [[nodiscard]] StepBounds bounds_of(const Net& net, const Plan& plan, const CostTable& costs,
                                    double bandwidth, const Topology* topology = nullptr);
 
-// A device that computes everything between an update and the same update of the next step cannot
-// begin before it has the new weights, nor end later than what must follow.
+// The least time from an update to the same update of the next step: the new weights reach a
+// device, the device computes, and the tasks that the next update waits for follow.
 struct ChainBound {
   double seconds = 0;   // of a step; 0: the plan updates nothing
   int device = 0;       // which computes meanwhile
-  double computes = 0;  // seconds of them in which it computes
+  double computes = 0;  // the part of `seconds` in which it computes
   std::string task;     // the update
 };
 

@@ -29,7 +29,7 @@ struct ExecutorOptions {
   double watchdog_seconds = 600;
   // False: copies between devices are left out, to measure what they cost.
   bool communication = true;
-  // For machines that do not find out themselves how long works take (sim, paced): how fast each
+  // For machines whose works take the time that the costs say (sim, paced): how fast each
   // device is (empty: all as the costs say), and by how much a task differs from micro-batch to
   // micro-batch: the standard deviation of a factor of mean 1 with a long tail to the slow side, a
   // function of (seed, task, micro-batch).
@@ -74,12 +74,12 @@ class Executor {
   // Where tracing is on, only micro-batches [first, end) are traced from now on. Traced ones never
   // run as graphs.
   void trace_only(int64_t first, int64_t end);
-  // Whether micro-batches run as captured graphs, each from the second time on that its like comes
-  // up; whether one of the last two issued did.
+  // Whether micro-batches run as captured graphs, after each micro-batch of a round has run once
+  // task by task; whether one of the last two issued did.
   [[nodiscard]] bool has_graphs() const;
   [[nodiscard]] bool ran_as_graph(int64_t micro_batch) const;
-  // Why micro-batches run task by task that GraphUse::automatic would run as graphs: a capture
-  // failed, or a kernel does not know of captures; "" if neither.
+  // Why GraphUse::automatic runs micro-batches task by task: a capture failed, or a kernel does not
+  // support captures; "" if neither.
   [[nodiscard]] const std::string& graphs_given_up() const;
   // Where a region lies (its slot is the micro-batch's); the host's own memory for device -1 (not
   // real on sim).

@@ -1,7 +1,7 @@
 // The captured graphs of a plan, one for each micro-batch of the executor's round, and what
 // surrounds them: the stream that launches, the streams that join a capture, the tasks that stay
-// outside, and the events between the two. The launch of a graph stands for all captured tasks: it
-// comes after the whole micro-batch before, and what waits for one of them waits for all.
+// outside, and the events between the two. A graph is launched as a whole: it waits for the
+// whole micro-batch before, and a task that waits for a captured task waits for the whole graph.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace tandem {
 
 class PlanGraphs {
  public:
-  // None, where `use` or the plan leaves no task to capture. `kernels` may be null. Error if `use`
+  // No graphs if `use` or the plan leaves no task to capture. `kernels` may be null. Error if `use`
   // is `on` and nothing can be captured. `events` are those of all tasks outside of captures.
   PlanGraphs(const Runtime& runtime, const Plan& plan, const TaskEvents& events, GraphUse use,
              const Kernels* kernels, int64_t round);
@@ -29,11 +29,11 @@ class PlanGraphs {
   [[nodiscard]] bool possible() const { return possible_; }
   [[nodiscard]] const CaptureSplit& split() const { return split_; }
   [[nodiscard]] bool is_captured(int task) const { return is_captured_[size_t(task)]; }
-  // Why there are none any more, or none where GraphUse::automatic would have some; "" otherwise.
+  // Why there are no graphs although `use` allows them; "" otherwise.
   [[nodiscard]] const std::string& given_up() const { return given_up_; }
 
-  // A micro-batch is captured once its like has run task by task: libraries load kernels at first
-  // use.
+  // A micro-batch is captured once the same one of the round has run task by task, because
+  // libraries load kernels at first use.
   [[nodiscard]] bool is_due(int64_t micro_batch) const {
     return possible_ && ran_[index(micro_batch)];
   }

@@ -10,30 +10,30 @@
 
 namespace tandem::buffers {
 
-// Persistent, one a device: the net's whole weight array, `weight_floats` floats.
+// Persistent, one per device: the net's whole weight array, `weight_floats` floats.
 constexpr const char* weights = "weights";
 // Persistent, on devices that update: the solver's state of what they update, placed as
 // Plan::state_at says. The second one lies in extended memory.
 constexpr const char* state = "state";
 constexpr const char* extended_state = "extended state";
-// One a device: its part of an array laid out as the weights. Transient; persistent if a step has
+// One per device: its part of an array laid out as the weights. Transient; persistent if a step has
 // several micro-batches.
 constexpr const char* gradients = "gradients";
 // Persistent, on devices that update, float64: the sum of squares of each weight array's gradient,
 // then of each array; zeros for arrays that are not trained. Only where the solver's rule needs
 // them.
 constexpr const char* norms = "norms";
-// Persistent, one a device, of training plans: for each scalar its loss weight, in 64 bytes of its
-// own.
+// Persistent, one per device, of training plans: for each scalar its loss weight, in 64 bytes of
+// its own.
 constexpr const char* constants = "constants";
 // Persistent, 64 bytes: int32, not 0 once a loss was not finite. Updates change nothing from then
 // on.
 constexpr const char* found_inf = "found_inf";
-// Transient, one a device: the scalars of its share, each in 64 bytes of its own.
+// Transient, one per device: the scalars of its share, each in 64 bytes of its own.
 constexpr const char* metrics = "metrics";
-// Transient, 2 slots, one a device: its share of the batch, laid out as core/data's BatchLayout.
+// Transient, 2 slots, one per device: its share of the batch, laid out as core/data's BatchLayout.
 constexpr const char* input = "input";
-// Transient, one a device, where the batch has bytes for pixels: the bytes of its share. They are
+// Transient, one per device, where the batch has bytes for pixels: the bytes of its share. They are
 // converted to floats in the input, which has the same layout as for a batch of floats.
 constexpr const char* pixels = "pixels";
 // External, device -1: the global batch, laid out as core/data's BatchLayout.
@@ -50,7 +50,7 @@ constexpr int64_t float_bytes = sizeof(float);
 [[nodiscard]] inline int64_t weight_bytes(const Net& net) {
   return net.weight_floats * float_bytes;
 }
-// Of these elements of the weight array; of the array within the net's.
+// The bytes of these elements, or of all, within the net's weight array.
 [[nodiscard]] inline Interval bytes_of(const WeightArray& array, const Interval& elements) {
   return {(array.offset + elements.begin) * float_bytes,
           (array.offset + elements.end) * float_bytes};
@@ -58,7 +58,7 @@ constexpr int64_t float_bytes = sizeof(float);
 [[nodiscard]] inline Interval bytes_of(const WeightArray& array) {
   return bytes_of(array, {0, array.count});
 }
-// Of the tensor for one sample of the batch, by its dtype.
+// The bytes of one sample's row of the tensor, by its dtype.
 [[nodiscard]] inline int64_t row_bytes(const Net& net, int tensor) {
   const Tensor& t = net.tensors[size_t(tensor)];
   return element_count(t.shape) / net.batch * dtype_bytes(t.dtype);

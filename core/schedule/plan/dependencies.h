@@ -6,9 +6,9 @@
 
 namespace tandem {
 
-// Fills in every task's `after`, in the order of the tasks: whatever touches the same bytes, one of
-// them writing, gets an order, over as many micro-batches as slots make possible. Then takes out
-// every wait that others and the order of the streams imply, so that each remaining one is needed.
+// Fills in every task's `after`. Two tasks that touch the same bytes, one of them writing, get the
+// order in which they are listed, also across micro-batches, as the slots of the buffer require.
+// Waits that other waits and the order of the streams imply are left out, so each one is needed.
 void derive_dependencies(Plan& plan);
 
 }  // namespace tandem

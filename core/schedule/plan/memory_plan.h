@@ -27,7 +27,7 @@ struct MemoryPlan {
   // Of each buffer in its arena (its device's persistent, transient or extended one, or the
   // host's), in multiples of 64; external buffers have none.
   std::vector<int64_t> offsets;
-  std::vector<int64_t> persistent_bytes;  // one a device
+  std::vector<int64_t> persistent_bytes;  // one per device
   std::vector<int64_t> transient_bytes;
   std::vector<int64_t> extended_bytes;  // of a device's extended memory
   std::vector<int64_t> host_bytes{0};   // pinned, device -1 (one entry)

@@ -1,6 +1,6 @@
-// What comes before what in a plan that runs for one micro-batch after another: the accesses that
-// can conflict, and which task instances (micro-batch, task) are ordered. The derivation of waits
-// and the race check share it, so that both mean the same by "conflict" and by "before".
+// The order of task instances (micro-batch, task) when a plan runs for one micro-batch after
+// another: which accesses can conflict, and which instances are ordered. The derivation of waits
+// and the race check share these definitions of "conflict" and "before".
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@ struct Access {
   Interval bytes;
   bool writes = false;
 };
-// Further than the end of every buffer: where a whole buffer ends whose size is not yet known.
+// Beyond the end of every buffer: the end of a whole buffer whose size is not known yet.
 constexpr int64_t far_end = int64_t{1} << 48;
 // All of the plan's, in the order of the tasks, reads before writes; empty regions are left out.
 [[nodiscard]] std::vector<Access> accesses(const Plan& plan);
 
-// Micro-batches over which orders must be looked at: one more than the most slots of a buffer,
-// after which its first slot comes again.
+// The number of consecutive micro-batches that show every order: one more than the most slots of a
+// buffer, after which its first slot is used again.
 [[nodiscard]] int unrolled_micro_batches(const Plan& plan);
 
 // For every node what is known to come before it. Nodes are added in order, each once.
 class Ancestors {
  public:
   explicit Ancestors(size_t nodes);
-  // Everything before `earlier`, and it itself, is before `node`.
+  // `earlier` and everything before it are before `node`.
   void add(size_t node, size_t earlier);
   [[nodiscard]] bool has(size_t node, size_t earlier) const;
 

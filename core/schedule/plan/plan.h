@@ -1,7 +1,7 @@
 // A plan: what every device's streams do for one micro-batch of training (or testing), as plain
-// data. Tasks stand in one valid sequential order. On each stream they run in that order; `after`
-// says what else a task waits for. A plan can be printed, drawn, priced, checked for races and run
-// by the executor on any backend.
+// data. Tasks are listed in one valid sequential order. On each stream they run in that order;
+// `after` says what else a task waits for. A plan can be printed, drawn, priced, checked for races
+// and run by the executor on any backend.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct StreamId {
   friend bool operator==(const StreamId&, const StreamId&) = default;
 };
 
-// The stages of docs/design/strategies.md §1, those of strategies that do not divide the net into
-// two parts, and what surrounds them. Users see these names in tables and timelines.
+// The eight stages of docs/design/strategies.md §1, those of other strategies, and `input` and
+// `report`. Users see these names in tables and timelines.
 enum class Stage {
   input,
   broadcast,
@@ -61,9 +61,9 @@ constexpr int stage_count = static_cast<int>(Stage::store_state) + 1;
 enum class BufferKind { persistent, transient, external };
 
 // Memory of one device (device -1: of the host). A persistent buffer keeps its content between
-// micro-batches and is shared by name with other plans. The address of an external one is given
-// anew for every micro-batch. With slots = 2, micro-batch m uses slot m % 2. `bytes` is of one
-// slot; sizes that only kernels know (saved, scratch) are filled in later.
+// micro-batches and is shared by name with other plans. The caller gives the address of an
+// external one for every micro-batch. With slots = 2, micro-batch m uses slot m % 2. `bytes` is of
+// one slot; sizes that only kernels know (saved, scratch) are filled in later.
 struct Buffer {
   std::string name;  // "weights", "conv1 output"; unique within its device
   int device = 0;
@@ -160,8 +160,8 @@ struct UpdateWork {  // the solver's rule
 struct CheckWork {  // found_inf = 1 if a value is not finite
   Region values, found_inf;
 };
-struct ConvertWork {  // target = the pictures of bytes as floats
-  Shape shape;        // of all of them
+struct ConvertWork {  // target = the pixels, which are bytes, as floats
+  Shape shape;        // of all images
   Region pixels, target;
   PixelScale scale;
 };
@@ -169,8 +169,8 @@ using Work = std::variant<LayerWork, CopyWork, AddWork, MergeWork, NormWork, Upd
                           ConvertWork>;
 
 // A step is one update; it takes the gradients of micro_batches_per_step micro-batches (iter_size).
-// The executor runs the whole plan for every micro-batch. This is in which of them a task does its
-// work; in the others it only keeps its place.
+// The executor runs the whole plan for every micro-batch. `When` says in which of them a task does
+// its work; in the others it is issued without work.
 enum class When { every_micro_batch, first_micro_batch, last_micro_batch };
 
 struct Dependency {
@@ -192,9 +192,9 @@ struct Task {
   When when = When::every_micro_batch;
 };
 
-// Where the solver's state of some bytes of the weight array lies in a device's state buffer: that
-// in the first of the solver's arrays at `offset`, that in each following array `stride` bytes
-// after the one before.
+// Where the solver's state of some bytes of the weight array lies in a device's state buffer. The
+// state in the first of the solver's arrays is at `offset`; that in each further array is `stride`
+// bytes after the one in the array before.
 struct StatePlacement {
   int device = 0;
   Interval weights;  // bytes of the weight array
@@ -211,10 +211,9 @@ struct Plan {
   std::vector<Buffer> buffers;
   std::vector<PlanBinding> bindings;
   std::vector<Task> tasks;
-  // Which device has the newest values of which bytes of the weight array: all of its bytes; empty:
-  // device 0 has everything.
+  // Which device has the newest values of each part of the weight array. Empty: device 0 has all.
   std::vector<Placement> weights_at;
-  // Bytes may be in it several times, with the same content.
+  // Several entries may cover the same bytes, with the same values.
   std::vector<StatePlacement> state_at;
   StrategyOptions options;         // the strategy's: those given, and what it chose
   std::string split_layer;         // first layer of the FC part; "": no such split
@@ -232,11 +231,11 @@ struct Plan {
 
 [[nodiscard]] bool is_forward(LayerPass pass);  // the statistics pass included
 [[nodiscard]] bool is_statistics(LayerPass pass);
-// The binding's buffer of scratch memory and its statistics, of such a pass.
+// The scratch buffer and the statistics that the binding uses in such a pass.
 [[nodiscard]] int scratch_of(const PlanBinding& binding, LayerPass pass);
 [[nodiscard]] const Region& statistics_of(const PlanBinding& binding, LayerPass pass);
 
-// What part of its layer's arithmetic a row of the binding takes: 1 without slices.
+// The fraction of the layer's arithmetic for a row that the binding computes: 1 without slices.
 struct Net;
 [[nodiscard]] double slice_fraction(const Net& net, const PlanBinding& binding);
 

@@ -11,8 +11,8 @@
 namespace tandem {
 
 // A whole SVG document of the first two micro-batches among the events, from the first compute task
-// of the first to the end of the second, with what is done for others meanwhile. Error without
-// events.
+// of the first to the end of the second, with tasks of other micro-batches at that time. Error
+// without events.
 [[nodiscard]] std::string to_svg(const Plan& plan, const std::vector<TraceEvent>& events);
 
 // The fill colour of a stage, in every picture and graph: "#80b1d3".

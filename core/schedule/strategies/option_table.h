@@ -1,6 +1,6 @@
-// The options of a strategy, each described once, beside the struct that the strategy reads them
-// into. Command lines, help texts, records, checks and the table in docs/reference/strategies.md come from
-// these descriptions.
+// The options of a strategy, each described once, together with the member of a struct that the
+// strategy reads it into. Command lines, help texts, records, checks and the table in
+// docs/reference/strategies.md come from these descriptions.
 #pragma once
 
 #include <functional>
@@ -24,16 +24,16 @@ struct StrategyOption {
   OptionValue standard{};            // its value where it is not given
   bool is_flag = false;              // takes no value
   bool is_size = false;              // counts bytes
-  std::vector<std::string> words{};  // that its value may be; empty: others
-  std::string opposite{};            // of a flag: the name of the one that says the contrary
-  // Keys of options that are chosen to go with this one's value, and chosen anew when it changes.
+  std::vector<std::string> words{};  // the allowed values; empty: not a word
+  std::string opposite{};            // of a flag: the name of the flag that means the contrary
+  // Keys of options whose chosen values depend on this one's; they are chosen again if it changes.
   std::vector<std::string> frees{};
-  // Its value fits one number of devices: a run that goes on with others does not keep it.
+  // Its value fits one number of devices: a run that is resumed with another does not keep it.
   bool fits_devices = false;
   // Where the value names a part of the net: Error if the net does not have it.
   std::function<void(const Net&, const OptionValue&)> check{};
 
-  // In this the option has a value other than its default; of flags: the value that the flag says.
+  // Whether the option has a value other than its default; of a flag: the value that it sets.
   [[nodiscard]] bool is_explicit(const StrategyOptions& options) const;
   // Error for a value that the command line would refuse.
   void validate(const OptionValue& value) const;
@@ -41,7 +41,7 @@ struct StrategyOption {
   [[nodiscard]] std::string to_text(const OptionValue& value) const;
 };
 
-// Makers of options; their keys and defaults come from the table that they are added to.
+// Functions that make options; OptionTable::add() sets their keys and defaults.
 [[nodiscard]] StrategyOption text_option(const char* name, const char* help);
 [[nodiscard]] StrategyOption word_option(const char* name, const char* help,
                                          std::vector<std::string> known);
@@ -92,7 +92,7 @@ class OptionTable {
     return *this;
   }
 
-  // Those of a struct that this one is derived from.
+  // Adds the options of a struct that this one is derived from.
   template <class Base>
   OptionTable& include(const OptionTable<Base>& base) {
     options_.insert(options_.end(), base.options_.begin(), base.options_.end());
@@ -103,7 +103,7 @@ class OptionTable {
   }
 
   [[nodiscard]] const std::vector<StrategyOption>& options() const { return options_; }
-  // What is not there keeps its default; what is no option of the table is passed over.
+  // Options that are not given keep their defaults; keys that are not in the table are ignored.
   [[nodiscard]] Struct read(const StrategyOptions& values) const {
     Struct result;
     for (const Member& member : members_) {
@@ -112,7 +112,7 @@ class OptionTable {
     }
     return result;
   }
-  // Only what differs from the defaults.
+  // Only values that differ from the defaults.
   [[nodiscard]] StrategyOptions write(const Struct& options) const {
     StrategyOptions result;
     for (const Member& member : members_) {

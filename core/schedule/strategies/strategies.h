@@ -1,5 +1,5 @@
-// The strategies that a program knows, and what follows from all of them together: names, options
-// and who takes them, plans.
+// The strategies that a program knows: looks them up by name, checks which options each takes, and
+// builds plans.
 #pragma once
 
 #include <set>
@@ -18,11 +18,11 @@ struct KnownOption {
   [[nodiscard]] std::string help_text() const;
 };
 
-// A value: a program adds strategies of its own to a copy of built_in_strategies().
+// A value type: a program adds strategies of its own to a copy of built_in_strategies().
 class Strategies {
  public:
   explicit Strategies(std::vector<Strategy> list = {});
-  // Error for a name that is there.
+  // Error for a name that exists already.
   void add(Strategy strategy);
 
   [[nodiscard]] auto begin() const { return list_.begin(); }
@@ -37,19 +37,19 @@ class Strategies {
   [[nodiscard]] const std::vector<KnownOption>& options() const { return options_; }
   // nullptr: no strategy has an option of that key.
   [[nodiscard]] const StrategyOption* find_option(const std::string& key) const;
-  // Of a name that is no strategy's (`all`, `auto`) every option may be given.
-  // Error naming the strategies that take the option if `strategy` does not.
+  // Error naming the strategies that take the option if `strategy` does not. A name that is not a
+  // strategy's (`all`, `auto`) takes every option.
   void require_option_of(const std::string& strategy, const KnownOption& option) const;
-  // The same for every option that is there, be its value the default. Error also for one that no
-  // strategy has, with near names, and for a value that cannot be.
+  // The same for every option in `options`, even if its value is the default. Error also for an
+  // option that no strategy has, with near names, and for an invalid value.
   void require_options_of(const std::string& strategy, const StrategyOptions& options) const;
-  // Those of the options that the strategy takes.
+  // The options that the strategy takes.
   [[nodiscard]] StrategyOptions options_of(const std::string& strategy,
                                            const StrategyOptions& options) const;
-  // Those that differ from their defaults.
+  // The options that differ from their defaults.
   [[nodiscard]] StrategyOptions explicit_options(const StrategyOptions& options) const;
-  // `given` replace what is in `options`. What was chosen to go with a value that changes is open
-  // again, unless its key is in `kept` or it is given, too.
+  // Replaces values in `options` by those in `given`. If a value changes, the options chosen to fit
+  // it (StrategyOption::frees) are removed, except those in `kept` and `given`.
   void overlay(const StrategyOptions& given, const std::set<std::string>& kept,
                StrategyOptions& options) const;
   // Checks them against the net (StrategyOption::check).
@@ -65,12 +65,12 @@ class Strategies {
 // sequential, two_phase, layerwise, hybrid, asymmetric, fc_parallel
 [[nodiscard]] const Strategies& built_in_strategies();
 
-// "--quota 2 --eager", as a command line has the strategy's options.
+// "--quota 2 --eager": the strategy's options as on a command line.
 [[nodiscard]] std::string to_text(const Strategy& strategy, const StrategyOptions& options);
 
-// Builds, derives what tasks wait for, validates. Error with near names for an unknown strategy,
-// for an option that is not the strategy's, for fewer rows than devices, and for what the strategy
-// cannot do with the net.
+// Builds the plan, derives its waits and validates it. Error with near names for an unknown
+// strategy, for an option that the strategy does not take, for fewer rows than devices, and for a
+// net that the strategy does not support.
 [[nodiscard]] Plan build_plan(const std::string& strategy, const StrategyInputs& inputs,
                               const Strategies& known = built_in_strategies());
 

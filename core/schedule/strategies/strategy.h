@@ -14,7 +14,7 @@
 
 namespace tandem {
 
-// One way in which the options that were not given may be completed.
+// One way to complete the options that were not given.
 struct StrategyVariant {
   std::string label;  // for the user: "--reduce ring"; "" if there is one way only
   StrategyOptions options;
@@ -23,23 +23,23 @@ struct StrategyVariant {
 struct Strategy {
   std::string name;
   std::string summary;                  // one line
-  std::vector<StrategyOption> options;  // those of its OptionTable
-  // Tasks in a valid order; build_plan() derives what they wait for. Plan::options says with which
-  // options. Error for what the strategy cannot do with the net, the devices or the options.
+  std::vector<StrategyOption> options;  // of its OptionTable
+  // Makes the tasks in a valid order; build_plan() derives their waits. Plan::options has the
+  // options used. Error for a net, devices or options that the strategy does not support.
   std::function<Plan(const StrategyInputs&)> build;
-  // What `auto` and `plan --strategy all` try, from the options given; reads no net and no costs.
-  // Empty: the options as they are.
+  // The variants that `auto` and `plan --strategy all` try for the options given. Reads neither the
+  // net nor the costs. Empty: only the options as given.
   std::function<std::vector<StrategyVariant>(const StrategyInputs&)> variants{};
   // The default is the variant with the shortest simulated step (fastest_variant.h).
   bool defaults_to_fastest_variant = false;
-  // Seconds of compute that no order of a step's tasks can pass, to be had sooner than a plan; it
-  // leaves out variants that cannot be the fastest. Errors: those of build(). May be empty.
+  // A lower bound of the step's seconds that is quicker to compute than a plan; variants that
+  // cannot be the fastest are then not built. Errors: those of build(). May be empty.
   std::function<double(const StrategyInputs&)> least_seconds{};
-  // Whether it chooses by the costs, with these options, what a run then keeps; a run measures them
-  // first. Empty: no.
+  // Whether the strategy, with these options, makes choices by the costs; a run then measures the
+  // costs first, and records the choices. Empty: no.
   std::function<bool(const StrategyOptions&)> wants_measured_costs{};
-  // The sets of options that tests and check_lossless hold against one device: every legal way on
-  // so many devices. Empty where there is none.
+  // The sets of options for which tests and check_lossless compare the weights with one device's:
+  // all that are valid on so many devices. Empty if there are none.
   std::function<std::vector<StrategyOptions>(int devices)> lossless_cases;
 };
 

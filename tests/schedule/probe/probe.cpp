@@ -1,7 +1,7 @@
 // probe.Double: a layer for tests of the kernels and the executor. y = 2 x + w, with everything a
-// kernel may ask for: saved and scratch memory, both backward passes, a refusal. Its algorithm names
-// what it was given when it was prepared. Where it may measure, it takes another algorithm each time
-// and names it.
+// kernel may ask for: saved and scratch memory, both backward passes, a refusal. Its algorithm
+// names what it was given when it was prepared. Where it may measure, it takes another algorithm
+// each time and names it.
 
 #include <atomic>
 #include <string>

@@ -1,7 +1,7 @@
 // The strategy `asymmetric` (docs/design/strategies.md §4): after a forward pass on all devices,
 // group E computes the activation gradients, layer after layer, and group W the gradients of the
-// weights and the updates that follow. Which devices are in which group, how W divides the weights,
-// and in which order the tasks stand, the costs and links decide where nothing is given.
+// weights and the updates that follow. Where no option is given, the groups, the division of the
+// weights within W and the order of the tasks are chosen by the costs and links.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct AsymmetricOptions {
 };
 [[nodiscard]] const OptionTable<AsymmetricOptions>& asymmetric_options();
 
-// It needs two devices or more, and a net whose layers each work on single samples.
+// Requires at least two devices, and a net whose layers each work on single samples.
 [[nodiscard]] Strategy asymmetric_strategy();
 
 }  // namespace tandem

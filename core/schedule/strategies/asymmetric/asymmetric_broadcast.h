@@ -1,4 +1,4 @@
-// In which messages and by which routes the strategy `asymmetric` broadcasts new weights.
+// The broadcast of new weights in the strategy `asymmetric`: its messages and their routes.
 #pragma once
 
 #include <vector>
@@ -10,13 +10,13 @@
 
 namespace tandem {
 
-// Some of the weights that one device of W updates in a layer, on their way to all devices.
+// A message to all devices: some of the weights of a layer that one device of W updates.
 struct WeightMessage {
   int layer = -1;
   int number = 0;                // among those of the owner's part of the layer
   int owner = 0;                 // device
   std::vector<Interval> ranges;  // bytes of the weight array
-  std::vector<int> line;         // devices that hand it on, from its owner both ways
+  std::vector<int> line;         // devices that forward it, in both directions from its owner
 };
 // All messages, of about 2 MiB. `others`: the step without them.
 [[nodiscard]] std::vector<WeightMessage> weight_messages(const StrategyInputs& inputs,
@@ -24,7 +24,7 @@ struct WeightMessage {
                                                          const WeightDivision& division,
                                                          const Plan& others);
 
-// A message handed from one device to the next.
+// The transfer of a message from one device to the next.
 struct WeightTransfer {
   size_t message = 0;
   int from = 0, to = 0;

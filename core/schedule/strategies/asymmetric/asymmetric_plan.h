@@ -7,8 +7,8 @@
 
 namespace tandem {
 
-// Its tasks stand in the order in which they are emitted, which is valid and no more. Its options
-// say the groups and the division.
+// The tasks are in the order in which they are emitted, which is valid but not optimized.
+// Plan::options has the groups and the division.
 [[nodiscard]] Plan asymmetric_plan(const StrategyInputs& inputs, const AsymmetricGroups& groups,
                                    Division division);
 

@@ -16,8 +16,8 @@ struct AsymmetricGroups {
   [[nodiscard]] std::string to_text() const;  // "E=0,2/W=1,3"
 };
 
-// Rows that a device of E goes backward over: those that it went forward over, for which it has
-// everything, or those of a device of W.
+// Rows of the backward pass of a device of E: those of its own forward pass, for which it has all
+// activations, or those of the forward pass of a device of W.
 struct BackwardRows {
   int device = 0;
   Interval rows;
@@ -25,13 +25,13 @@ struct BackwardRows {
   [[nodiscard]] bool is_own() const { return device == forward_on; }
 };
 
-// All of the batch, every row once; each device of E has its own and of W's, which it takes from
-// the nearest, so many that all have as many, or one more or less. By device, its own first.
-// Forward passes are over share(batch, devices, device).
+// The division of all rows of the batch among E. Each device of E has its own rows and rows of the
+// nearest devices of W, so that the numbers of rows differ by at most one. By device, its own rows
+// first. The rows of forward passes are share(batch, devices, device).
 [[nodiscard]] std::vector<BackwardRows> backward_rows(const StrategyInputs& inputs,
                                                       const AsymmetricGroups& groups);
 
-// The gradients of some rows of part `part` (of backward_rows) on their way to target `target`.
+// A message with the gradients of some rows of part `part` (of backward_rows) for target `target`.
 struct GradientMessage {
   size_t part = 0, target = 0;
   Interval rows;
@@ -50,7 +50,8 @@ struct GradientMessage {
 // Whether the layers between `layer` and `above` can go backward over some of their rows.
 [[nodiscard]] bool passes_some_rows(const Net& net, int layer, int above);
 
-// Rows in messages of about 2 MiB, at most eight: what is more urgent waits for one of them only.
+// Divides rows into messages of about 2 MiB, at most eight, so that a more urgent transfer waits
+// for one of them only.
 [[nodiscard]] std::vector<Interval> message_rows(Interval rows, int64_t row_bytes);
 
 }  // namespace tandem

@@ -12,7 +12,7 @@
 namespace tandem {
 
 struct AllToAll {
-  std::string what;  // how its tasks are shown: "send fc1"
+  std::string what;  // in the labels of its tasks: "send fc1"
   Stage stage = Stage::send_activations;
   int layer = -1;
   // Where the part of `source` for `target` lies on both.

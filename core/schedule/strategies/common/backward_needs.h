@@ -1,6 +1,6 @@
-// What a device needs to go backward over rows that it has not gone forward over: the tensors that
-// are sent to it, and the layers whose forward pass runs again because it saves memory for
-// backward.
+// What a device needs for the backward pass over rows whose forward pass ran on another device: the
+// tensors that are sent to it, and the layers whose forward pass it runs again, because their
+// kernels save memory for the backward pass.
 #pragma once
 
 #include <set>
@@ -15,7 +15,7 @@ struct BackwardNeeds {
   // place over them.
   std::vector<std::vector<int>> after;
   std::vector<int> again;  // layers, in order
-  bool data = false;       // something fed from outside beside the labels
+  bool data = false;       // whether an input of the net other than the labels is needed
 };
 
 // `backward[l]`: layer l's backward_data or backward_weights runs there. Every layer that it reads

@@ -1,4 +1,4 @@
-// The routes of a broadcast: lines of devices, each of which hands on what it has received, chosen
+// The routes of a broadcast: lines of devices, each of which forwards what it has received, chosen
 // so that no link is much busier than the others.
 #pragma once
 
@@ -9,17 +9,17 @@
 
 namespace tandem {
 
-// Devices in the order of the line, along which the owner sends both ways.
+// Devices in the order of the line, along which the owner sends in both directions.
 struct BroadcastRoute {
   std::vector<int> line;
 };
 
-// What the bytes of `owner`, both ways along the line, add to the links' loads.
+// Adds a broadcast of these bytes from `owner`, in both directions along the line, to the loads.
 void add_line(LinkLoads& loads, const std::vector<int>& line, int owner, double bytes);
 
-// One route for each of the `parts` of every owner's bytes, by owner, then part. Each is the one
-// that leaves the busiest link least busy, of such the evenest, given `loads` (what else the links
-// carry in a step) and the routes before it.
+// One route for each of the `parts` of every owner's bytes, by owner, then part. Each
+// minimizes the load of the busiest link, given `loads` (the other copies of a step) and the routes
+// chosen before it. Equal ones are compared by LinkLoads::unevenness() of the broadcasts alone.
 [[nodiscard]] std::vector<std::vector<BroadcastRoute>> broadcast_routes(
     const StrategyInputs& inputs, LinkLoads loads, const std::vector<int>& owners,
     const std::vector<double>& bytes, int parts);

@@ -1,6 +1,6 @@
-// Which gradients travel together, and in what order they and the new weights take the links. A
-// bucket is contiguous in the weight array; its gradient is complete once the layers down to its
-// lowest have gone backward.
+// Buckets of gradients that are sent together, and the order in which gradients and new weights use
+// the links. A bucket is contiguous in the weight array; its gradient is complete after the
+// backward pass of its first layer.
 #pragma once
 
 #include <cstdint>
@@ -36,12 +36,12 @@ struct Move {
 
 struct MoveTimes {                // seconds after the begin of backward
   std::vector<double> ready;      // by bucket: its gradient is complete
-  std::vector<double> reduction;  // by bucket: how long its gradients take the links
+  std::vector<double> reduction;  // by bucket: how long its gradients use the links
   std::vector<double> broadcast;  // ... its weights
   std::vector<double> update{};   // from its gradients' arrival to its new weights; empty: no time
 };
 
-// The order in which moves take the links. Gradients go first, as they become ready, because the
+// The order in which moves use the links. Gradients go first, as they become ready, because the
 // end of the step waits for them. While none is ready, new weights are broadcast, those of the
 // lowest layer first, because the next forward needs them first. With `duplex` reductions and
 // broadcasts have links of their own. With `broadcasts_last` no weights travel before all gradients

@@ -1,8 +1,8 @@
 // How the gradients of a bucket become new weights on every device, in tasks that any strategy may
-// use: copies and additions in a fixed order, so that the same bits come out every time. A device's
-// communication stream receives, its send stream sends, its update stream adds and updates: so a
-// device sends, receives and adds at once, and every link that a reduction uses can be busy all the
-// time.
+// use: copies and additions in a fixed order, so that the results have the same bits every time. A
+// device's communication stream receives, its send stream sends, its update stream adds and
+// updates: so a device sends, receives and adds at once, and every link that a reduction uses can
+// be busy all the time.
 //   serial  every device sends to the root (device 0), which adds, updates, and broadcasts:
 //           (N - 1) x bytes through the root's links, each way.
 //   tree    pairs are added, then pairs of pairs, up to the root, and the new weights are broadcast
@@ -26,8 +26,8 @@ class Collective {
                                                         PlanBuilder& builder);
   virtual ~Collective() = default;
 
-  // Appends the tasks that add up the bucket's gradients, and the norms that the rule wants of
-  // them.
+  // Appends the tasks that add up the bucket's gradients, and those of the norms that the rule
+  // needs.
   virtual void emit_reduction(const Bucket& bucket) = 0;
   // The solver's rule over the bucket, wherever it runs.
   virtual void emit_update(const Bucket& bucket) = 0;
@@ -38,17 +38,18 @@ class Collective {
   [[nodiscard]] virtual bool updates_everywhere() const = 0;
   // Gradients and weights travel on links of their own.
   [[nodiscard]] virtual bool is_duplex() const = 0;
-  // Seconds that the links are taken, each way.
+  // Seconds for which the links are busy, in each direction.
   [[nodiscard]] virtual double seconds(const Bucket& bucket) const = 0;
 };
 
-// The devices in an order in which neighbours are close: the root, then always the one that the
-// last reaches fastest. Without a topology: by number.
+// The devices in an order in which neighbours are close: the root first, then each time the device
+// with the fastest transfer from the one before. Without a topology: by number.
 [[nodiscard]] std::vector<int> device_order(const StrategyInputs& inputs);
 // Some of them; the first stays the first.
 [[nodiscard]] std::vector<int> device_order(const StrategyInputs& inputs,
                                             const std::vector<int>& devices);
-// Seconds of a copy between two devices that meets no other, by the topology, else the link.
+// Seconds of a copy between two devices while the links are otherwise idle, by the topology if
+// there is one, else by the link.
 [[nodiscard]] double transfer_seconds(const StrategyInputs& inputs, int source, int target,
                                       int64_t bytes);
 

@@ -16,7 +16,7 @@ namespace tandem {
 
 class RingGroup {
  public:
-  // How the tasks of a range are shown.
+  // The labels and stages of a range's tasks.
   struct Shown {
     std::string name;  // "conv1 gradients"
     int layer = -1;

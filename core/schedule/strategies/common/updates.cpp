@@ -59,6 +59,15 @@ void Updates::finish() {
   pending_.clear();
 }
 
+void Updates::send_norms(Stage stage, int source, int target, const std::vector<int>& weights) {
+  const std::vector<Region> sources = builder_.norms(source, weights);
+  const std::vector<Region> targets = builder_.norms(target, weights);
+  std::vector<CopySegment> segments;
+  for (size_t i = 0; i < sources.size(); ++i) segments.push_back({sources[i], targets[i]});
+  builder_.emit_transfer("send norms", stage, -1, source, target, std::move(segments),
+                         When::last_micro_batch, control_streams);
+}
+
 void Updates::exchange_norms() {
   std::map<int, std::set<int>> known;  // by device
   std::map<int, int> source;           // of each array: the first device that has its norms
@@ -74,12 +83,7 @@ void Updates::exchange_norms() {
       if (!mine.contains(weight)) missing[from].push_back(weight);
     }
     for (const auto& [from, weights] : missing) {
-      const std::vector<Region> sources = builder_.norms(from, weights);
-      const std::vector<Region> targets = builder_.norms(device, weights);
-      std::vector<CopySegment> segments;
-      for (size_t i = 0; i < sources.size(); ++i) segments.push_back({sources[i], targets[i]});
-      builder_.emit_transfer("send norms", Stage::update_conv, -1, from, device,
-                             std::move(segments), When::last_micro_batch, control_streams);
+      send_norms(Stage::update_conv, from, device, weights);
     }
   }
 }

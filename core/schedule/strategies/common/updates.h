@@ -27,6 +27,8 @@ class Updates {
   // The device's update of these arrays, whose gradients it has, and before it the norms that the
   // rule needs. Where the rule clips, the update waits for finish(). `what`: "conv1".
   void add(int device, Stage stage, const std::string& what, const std::vector<int>& weights);
+  // The norms of these arrays and of their gradients, to another device that updates them.
+  void send_norms(Stage stage, int source, int target, const std::vector<int>& weights);
   // Clipped updates, once every device has the norms of all gradients.
   void finish();
 

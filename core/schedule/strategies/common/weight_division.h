@@ -9,8 +9,8 @@
 
 namespace tandem {
 
-// A divided layer is done sooner, but every device needs all of the layer's inputs and activation
-// gradients. One that a single device has needs them once.
+// A divided layer takes less time, but every device needs all of its inputs and activation
+// gradients. A layer that is not divided needs them on one device only.
 enum class Division { slices, slices_of_large, whole };
 // As in --slices: "all", "large", "none".
 [[nodiscard]] std::string to_text(Division division);
@@ -32,7 +32,7 @@ class WeightDivision {
   [[nodiscard]] std::vector<bool> layers_of(int device) const;
   // Several layers use its weights.
   [[nodiscard]] bool is_shared(int layer) const;
-  // Plan::weights_at; what nobody trains is on device 0.
+  // Plan::weights_at; weights that are not trained are on device 0.
   [[nodiscard]] std::vector<Placement> weights_at() const;
 
  private:

@@ -1,5 +1,5 @@
-// The AlexNet-like test of docs/design/strategies.md §1: has the net a conv part with nearly all of
-// the time and an FC part with nearly all of the parameters?
+// The AlexNet-like test of docs/design/strategies.md §1: whether nearly all of the compute time
+// is in the conv part of the net and nearly all of the weights are in its FC part.
 #pragma once
 
 #include <string>

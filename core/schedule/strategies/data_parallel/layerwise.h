@@ -1,7 +1,8 @@
-// The strategy `layerwise` (docs/design/strategies.md §2): every layer's gradient travels as soon
-// as it exists, while the layers before it go backward. The new weights are sent out while the next
-// step goes forward, in the order in which it needs them. Small layers share a bucket. What must
-// not queue after gradients (losses, statistics of the whole batch) has streams of its own.
+// The strategy `layerwise` (docs/design/strategies.md §2): every layer's gradient is sent as soon
+// as it exists, during the backward pass of the layers before it. The new weights are broadcast
+// during the next step's forward pass, in the order in which it needs them. Small layers share a
+// bucket. Losses and statistics of the whole batch have streams of their own, so that they do not
+// queue after gradients.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace tandem {
 
 struct LayerwiseOptions {
   std::string reduce;  // serial, tree or ring; "": ring
-  int64_t bucket = 0;  // bytes of gradients that at least travel together; 0: chosen
+  int64_t bucket = 0;  // the least bytes of a bucket of gradients; 0: chosen
 };
 [[nodiscard]] const OptionTable<LayerwiseOptions>& layerwise_options();
 

@@ -10,7 +10,7 @@
 
 namespace tandem {
 
-// Of the strategies that divide a net so.
+// The options of strategies that divide a net into these parts.
 struct PartsOptions : AlexNetThresholds {
   std::string split = "auto";  // a layer's name, or auto: the smallest predicted step
 };
@@ -18,7 +18,7 @@ struct PartsOptions : AlexNetThresholds {
 
 struct Parts {
   int split_layer = 0;                        // the first layer of the FC part
-  std::vector<int> fc_weights, conv_weights;  // trained weight arrays; one used by both is conv's
+  std::vector<int> fc_weights, conv_weights;  // trained weight arrays; an array of both is conv's
 };
 
 // The parts when the FC part begins with this layer, whatever they hold.

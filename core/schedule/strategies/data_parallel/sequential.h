@@ -1,6 +1,6 @@
 // The strategy `sequential` (docs/design/strategies.md §0), the baseline: the whole model is
-// broadcast in one copy a device, and so are all gradients sent; everything waits for everything
-// before it. Its options are PartsOptions: the parts only name the stages here, so that its table
+// broadcast in one copy per device, all gradients of a device are sent in one copy, and nothing
+// overlaps. Its options are PartsOptions: the parts only name the stages here, so that its table
 // can be compared with that of two_phase.
 #pragma once
 

@@ -1,7 +1,7 @@
-// The strategy `two_phase` (docs/design/strategies.md §1): the gradients of the FC part travel, are
-// added and make their update while the convolutions still go backward. With hidden broadcast the
-// new FC weights go out then, too, and those of the conv part layer by layer, in the order in which
-// the next forward needs them.
+// The strategy `two_phase` (docs/design/strategies.md §1): the gradients of the FC part are sent,
+// added and applied during the backward pass of the convolutions. With hidden broadcast the new FC
+// weights are sent then, too, and those of the conv part layer by layer, in the order in which the
+// next forward pass needs them.
 #pragma once
 
 #include <string>

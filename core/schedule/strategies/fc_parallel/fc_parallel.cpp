@@ -36,8 +36,8 @@ class FcParallel {
   Plan build() {
     write_notes();
     place_weights();
-    for (const int device : everyone_)
-      builder_.emit_input(device, data_parallel_layers_read_data());
+    const bool with_data = data_parallel_layers_read_data();
+    for (const int device : everyone_) builder_.emit_input(device, with_data);
     if (linear_.at(chain_.linear.front()).reads_data()) {
       for (const int device : everyone_) builder_.emit_input(slices_.whole_batch(device));
     }
@@ -159,14 +159,8 @@ class FcParallel {
       }
     }
     builder_.emit_norms("norms @0", Stage::update_fc, 0, trained, StreamKind::update);
-    const std::vector<Region> known = builder_.norms(0, trained);
     for (const int device : everyone_) {
-      if (device == 0) continue;
-      std::vector<CopySegment> segments;
-      const std::vector<Region> wanted = builder_.norms(device, trained);
-      for (size_t i = 0; i < known.size(); ++i) segments.push_back({known[i], wanted[i]});
-      builder_.emit_transfer("send norms", Stage::update_fc, -1, 0, device, std::move(segments),
-                             When::last_micro_batch, control_streams);
+      if (device != 0) updates_.send_norms(Stage::update_fc, 0, device, trained);
     }
     for (const int layer : updated) {
       for (const int device : everyone_) emit_update(layer, device);

@@ -13,7 +13,8 @@ struct FcParallelOptions {
 };
 [[nodiscard]] const OptionTable<FcParallelOptions>& fc_parallel_options();
 
-// It needs two devices or more, as many neurons as devices in each divided layer, and float32.
+// Requires at least two devices, at least as many neurons as devices in each divided layer, and
+// float32.
 [[nodiscard]] Strategy fc_parallel_strategy();
 
 }  // namespace tandem

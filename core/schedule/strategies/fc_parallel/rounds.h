@@ -1,8 +1,8 @@
-// In which rounds the linear layers of `fc_parallel` go backward, and what each layer sends. The
-// gradient of a layer's output is the sum of N parts, one from each device. A round takes `quota`
-// of them, so that it starts before the others have arrived; all is linear, so the results of a
-// layer's rounds add up. The input gradients are sent once, after the last round, or (eager) after
-// each round.
+// The rounds of the backward pass of the linear layers of `fc_parallel`, and what each layer sends.
+// The gradient of a layer's output is the sum of N parts, one from each device. A round takes
+// `quota` of them, so that it starts before the others have arrived; all is linear, so the results
+// of a layer's rounds add up. The input gradients are sent once, after the last round, or (eager)
+// after each round.
 #pragma once
 
 #include <map>
@@ -46,7 +46,7 @@ class BackwardRounds {
   [[nodiscard]] const std::vector<Round>& of(int layer) const { return rounds_.at(layer); }
   // The intervals of rows that layers before the last go backward over: one is the whole batch.
   [[nodiscard]] const std::vector<Interval>& row_blocks() const { return row_blocks_; }
-  // How often the layer computes the gradients of a row.
+  // The number of rounds in which the layer computes the gradients of a row.
   [[nodiscard]] int repetitions(int layer) const { return repetitions_.at(layer); }
   [[nodiscard]] const FcParallelOptions& options() const { return options_; }
 

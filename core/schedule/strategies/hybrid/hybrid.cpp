@@ -412,8 +412,8 @@ const OptionTable<HybridOptions>& hybrid_options() {
   static const auto table = [] {
     StrategyOption memory = word_option(
         "--fc-memory",
-        "where FC devices keep the solver's state: device (default), or extended: a mapped file "
-        "in TMPDIR if device memory is the host's, else pinned host memory",
+        "memory of the FC devices' solver state: device (default), or extended (a mapped file in "
+        "TMPDIR, or pinned host memory)",
         {"device", "extended"});
     memory.fits_devices = true;
     return OptionTable<HybridOptions>()

@@ -16,9 +16,9 @@ struct HybridOptions {
 };
 [[nodiscard]] const OptionTable<HybridOptions>& hybrid_options();
 
-// It needs two devices or more, as many conv devices for each FC device, a batch of a row for each
-// conv device, and a net that is convolutions followed by fully connected layers after one last
-// convolution.
+// Requires at least two devices, the same number of conv devices for each FC device, at least one
+// row of the batch for each conv device, and a net in which all fully connected layers come after
+// one last convolution.
 [[nodiscard]] Strategy hybrid_strategy();
 
 }  // namespace tandem
