@@ -34,8 +34,8 @@ TEST(Files, APipeInTheirPlaceIsRefusedAtOnce) {
   make_pipe(desk / "pipe");
   for (const std::string& arguments :
        {train + "images --class-weights pipe", train + "images --topology pipe --devices cpu:2",
-        train + "images --solver pipe",
-        train + "list.csv --data-option classes=pipe", std::string("net pipe"),
+        train + "images --solver pipe", train + "list.csv --data-option classes=pipe",
+        std::string("net pipe"),
         std::string("plan --net tiny.prototxt --devices sim:2 --costs pipe")}) {
     EXPECT_THAT(desk.refusal(arguments, in_time),
                 AllOf(HasSubstr("pipe"), HasSubstr("it is not a regular file")))
@@ -46,9 +46,8 @@ TEST(Files, APipeInTheirPlaceIsRefusedAtOnce) {
 TEST(Files, APipeInARunFolderIsRefusedAtOnce) {
   const Desk desk;
   ASSERT_EQ(desk.tandem(train + "synthetic --steps 3 --out run").code, 0);
-  for (const std::string name :
-       {"run.json", "net.prototxt", "solver.prototxt", "last.safetensors",
-        "last.state.safetensors", "metrics.csv", "log.txt", "plan.txt"}) {
+  for (const std::string name : {"run.json", "net.prototxt", "solver.prototxt", "last.safetensors",
+                                 "last.state.safetensors", "metrics.csv", "log.txt", "plan.txt"}) {
     fs::remove_all(desk / "copy");
     fs::copy(desk / "run", desk / "copy");
     make_pipe(desk / ("copy/" + name));
@@ -124,8 +123,9 @@ TEST(Files, ImagesThatAreReplacedWhileTrainingAreNoted) {
   desk.draw_two_classes("second");
   fs::create_directory_symlink("first", desk / "images");
   fs::create_directory_symlink("second", desk / "other");
-  test::RunningProgram program(desk, train + "images --steps 1000000 --snapshot 5 --out run "
-                                             "--test-delays 3 --test-delay-ms 3");
+  test::RunningProgram program(desk, train +
+                                         "images --steps 1000000 --snapshot 5 --out run "
+                                         "--test-delays 3 --test-delay-ms 3");
   ASSERT_TRUE(program.wait_for_file(desk / "run/last.safetensors"));
   fs::rename(desk / "other", desk / "images");
   const Outcome outcome = program.stop(SIGTERM);
@@ -151,7 +151,8 @@ TEST(Files, ADiskThatFailsIsNoDamagedImage) {
   desk.draw_two_classes("images");
   const std::string program = train + "images --decode-threads 1 --steps 6 --out ";
   const auto failing = [](int times) {
-    return test::failing_disk + " FAILING_FILE=train/red/3.ppm FAILING_TIMES=" + std::to_string(times);
+    return test::failing_disk +
+           " FAILING_FILE=train/red/3.ppm FAILING_TIMES=" + std::to_string(times);
   };
   ASSERT_EQ(desk.tandem(program + "whole").code, 0);
   const Outcome again = desk.tandem(program + "again", failing(2));
@@ -164,9 +165,10 @@ TEST(Files, ADiskThatFailsIsNoDamagedImage) {
 TEST(Files, AFailingDiskUnderARunFolderIsNamed) {
   const Desk desk;
   ASSERT_EQ(desk.tandem(train + "synthetic --steps 3 --out run").code, 0);
-  EXPECT_THAT(desk.refusal("train --resume --out run --steps 6",
-                           test::failing_disk + " FAILING_FILE=run/last.safetensors FAILING_TIMES=1000"),
-              AllOf(HasSubstr("run/last.safetensors"), HasSubstr("Input/output error")));
+  EXPECT_THAT(
+      desk.refusal("train --resume --out run --steps 6",
+                   test::failing_disk + " FAILING_FILE=run/last.safetensors FAILING_TIMES=1000"),
+      AllOf(HasSubstr("run/last.safetensors"), HasSubstr("Input/output error")));
 }
 
 }  // namespace

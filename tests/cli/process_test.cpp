@@ -59,8 +59,8 @@ TEST(Messages, ControlNoTerminalAndStayShort) {
   const Desk desk;
   EXPECT_THAT(desk.refusal("net \"$(printf 'a\\033[31m\\nb\\302\\233c').prototxt\""),
               HasSubstr("'a\\x1b[31m\\x0ab\\xc2\\x9bc.prototxt'"));
-  desk.write("long.prototxt", "name: \"x\" layer { name: \"" + std::string(1 << 20, 'n') +
-                                  "\" type: \"None\" }");
+  desk.write("long.prototxt",
+             "name: \"x\" layer { name: \"" + std::string(1 << 20, 'n') + "\" type: \"None\" }");
   EXPECT_LT(desk.refusal("net long.prototxt").size(), 5000U);
 }
 
@@ -98,8 +98,8 @@ TEST(Signals, ASecondCtrlCStillSaves) {
 
 TEST(Signals, UnderNohupAClosedTerminalStopsNothing) {
   const Desk desk;
-  const Outcome outcome = desk.tandem(train + "run & p=$!; sleep 1; kill -HUP $p; wait $p",
-                                      "trap '' HUP; ");
+  const Outcome outcome =
+      desk.tandem(train + "run & p=$!; sleep 1; kill -HUP $p; wait $p", "trap '' HUP; ");
   EXPECT_EQ(outcome.code, 0) << outcome.errors;
   EXPECT_THAT(desk.read("run/metrics.csv"), HasSubstr("\n6,"));
 }

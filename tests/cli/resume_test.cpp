@@ -125,10 +125,15 @@ TEST_F(Resume, OfACheckpointOfAnotherNetNamesTheArrayThatDoesNotFit) {
                     HasSubstr("'tiny")));
 }
 
-TEST_F(Resume, AFullDiskKeepsTheLastGoodCheckpoint) {
+// Whether the file may not grow, or the disk is full.
+TEST_F(Resume, AFailedWriteKeepsTheLastGoodCheckpoint) {
   expect_success(train("whole", 20));
   expect_success(train("run", 10));
   const std::string good = desk_.read("run/last.safetensors");
+  ASSERT_GT(good.size(), 1024U);
+  EXPECT_THAT(desk_.refusal("train --out run --resume --steps 20", "ulimit -f 1;"),
+              AllOf(HasSubstr("run/"), HasSubstr("File too large")));
+  EXPECT_TRUE(desk_.read("run/last.safetensors") == good);
   EXPECT_THAT(desk_.refusal("train --out run --resume --steps 20",
                             test::failing_disk + " FULL_FILE=run/last.safetensors.new"),
               AllOf(HasSubstr("run/last.safetensors.new"), HasSubstr("No space left on device")));
@@ -147,7 +152,15 @@ TEST_F(Resume, WithAFileSizeLimitIsAnErrorAndNoCrash) {
 #endif
 }
 
-TEST_F(Resume, WithAnUnwritableLogIsAnError) {
+TEST_F(Resume, WithALogThatIsNoRegularFileIsAnError) {
+  expect_success(train("run", 5));
+  std::filesystem::remove(desk_ / "run/metrics.csv");
+  std::filesystem::create_symlink("/dev/full", desk_ / "run/metrics.csv");
+  EXPECT_THAT(desk_.refusal("train --out run --resume --steps 8"),
+              AllOf(HasSubstr("run/metrics.csv"), HasSubstr("not a regular file")));
+}
+
+TEST_F(Resume, WithALogOnAFullDiskIsAnError) {
   expect_success(train("run", 5));
   EXPECT_THAT(desk_.refusal("train --out run --resume --steps 8",
                             test::failing_disk + " FULL_FILE=run/metrics.csv"),
