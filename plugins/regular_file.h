@@ -75,7 +75,6 @@ class RegularFile {
   [[nodiscard]] static bool is_failure(int error) {
     switch (error) {
       case EIO:
-      case ENXIO:
       case ESTALE:
       case ETIMEDOUT:
       case EREMOTEIO:

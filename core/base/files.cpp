@@ -88,7 +88,8 @@ OutputFile::OutputFile(const fs::path& path, const fs::path& shown, OutputMode m
     case OutputMode::directly:
       descriptor_ = open_device(path);
   }
-  if (descriptor_ < 0) fail(mode_ == OutputMode::create ? "cannot be created" : "cannot be written");
+  if (descriptor_ < 0)
+    fail(mode_ == OutputMode::create ? "cannot be created" : "cannot be written");
   if (mode_ == OutputMode::append && !is_regular(descriptor_)) {
     ::close(descriptor_);
     throw error("file '{}' cannot be written: it is not a regular file", shown_.string());

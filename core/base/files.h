@@ -1,5 +1,6 @@
-// Files of the user. Reading: regular files only, and a failing disk is an Error, never a short file.
-// Writing: a reader sees the old file or the whole new one, by a temporary file, fsync and rename.
+// Files of the user. Reading: regular files only, and a failing disk is an Error, never a short
+// file. Writing: a reader sees the old file or the whole new one, by a temporary file, fsync and
+// rename.
 #pragma once
 
 #include <cstddef>
@@ -65,8 +66,8 @@ class OutputFile {
 [[nodiscard]] std::filesystem::path pending_file(const std::filesystem::path& path);
 // Renames a synced file over `target` and syncs the folder.
 void replace_file(const std::filesystem::path& source, const std::filesystem::path& target);
-// Makes `target` another name of a synced file, in place of what had the name. False on a file system
-// without such links.
+// Makes `target` another name of a synced file, in place of what had the name. False on a file
+// system without such links.
 [[nodiscard]] bool link_file(const std::filesystem::path& source,
                              const std::filesystem::path& target);
 // Writes a whole text file at once.

@@ -33,9 +33,14 @@ int run(int argc, char** argv) {
   return line.run(argc, argv);
 }
 
-// stderr may be closed, too; that is no reason to abort.
+// One line, however long the names in it. stderr may be closed, too; that is no reason to abort.
 void report(const std::string& message) {
-  std::fputs(("tandem: " + message + "\n").c_str(), stderr);
+  constexpr size_t longest = 4000, end = 500;
+  std::string text = message;
+  if (text.size() > longest) {
+    text = text.substr(0, longest - end) + " [...] " + text.substr(text.size() - end);
+  }
+  std::fputs(("tandem: " + tandem::cli::printable(text) + "\n").c_str(), stderr);
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 #include "core/cli/process.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 
@@ -47,6 +49,23 @@ std::string lost_output() {
   if ((!lost_before && !lost_now) || reader_has_ended()) return "";
   const std::string text = "standard output cannot be written";
   return lost_now ? text + ": " + std::strerror(reason) : text;
+}
+
+std::string printable(const std::string& text, const std::string& kept) {
+  const auto at = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : 0; };
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i) {
+    // The controls of U+0080 to U+009F are two bytes of UTF-8.
+    const bool is_long = at(i) == 0xc2 && at(i + 1) >= 0x80 && at(i + 1) < 0xa0;
+    const bool is_control = is_long || at(i) < 0x20 || at(i) == 0x7f;
+    if (!is_control || kept.find(text[i]) != std::string::npos) {
+      result += text[i];
+      continue;
+    }
+    result += fmt::format("\\x{:02x}", at(i));
+    if (is_long) result += fmt::format("\\x{:02x}", at(++i));
+  }
+  return result;
 }
 
 const std::atomic<bool>* stop_on_signals(const char* answer) {

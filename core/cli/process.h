@@ -15,6 +15,10 @@ void open_standard_streams();
 // "". A pipe whose reader has ended (`| head`) is no loss.
 [[nodiscard]] std::string lost_output();
 
+// A text for a terminal or a log: bytes that would control it are written as \x1b, except those in
+// `kept`. Names of files and values in them may hold any.
+[[nodiscard]] std::string printable(const std::string& text, const std::string& kept = "");
+
 // From here on SIGINT, SIGTERM and SIGHUP (a closed terminal) set the flag that is returned, and
 // `answer`, a line that outlives the program's use of signals, is written to stderr at once.
 // Further ones only repeat the line. SIGHUP stays ignored where it was, as under nohup.

@@ -11,6 +11,8 @@
 #include <exception>
 #include <utility>
 
+#include "core/cli/process.h"
+
 namespace tandem::cli {
 namespace {
 
@@ -58,7 +60,7 @@ void Progress::clear() {
 
 void Progress::on_message(const std::string& line) {
   clear();
-  say("{}\n", line);
+  say("{}\n", printable(line, "\n"));
   std::fflush(stdout);
 }
 

@@ -90,8 +90,8 @@ void unpack(const SafetensorsFile& file, const fs::path& path, const Net& net,
       }
       // The state of a solver may overflow without harm.
       const auto is_finite = [](float value) { return std::isfinite(value); };
-      if (suffix.empty() && !std::all_of(found->second.values.begin(), found->second.values.end(),
-                                         is_finite)) {
+      if (suffix.empty() &&
+          !std::all_of(found->second.values.begin(), found->second.values.end(), is_finite)) {
         throw error("checkpoint '{}': array '{}' holds values that are not finite numbers",
                     path.string(), name);
       }

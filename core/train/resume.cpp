@@ -1,5 +1,7 @@
 #include "core/train/resume.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "core/base/error.h"
@@ -146,7 +148,12 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options, cons
   refuse_changes(setup, options, folder.path());
   const bool other_devices = !options.devices.empty() && options.devices != chosen.devices;
   const bool same_devices = choose_devices_and_strategy(setup, options);
-  if (!options.data.empty()) chosen.data = options.data;
+  if (!options.data.empty()) {
+    const std::vector<std::string> names = registry.datasets();
+    const bool is_name = std::find(names.begin(), names.end(), options.data) != names.end();
+    // The folder of the record is where the run began.
+    chosen.data = is_name ? options.data : std::filesystem::absolute(options.data).string();
+  }
   choose_precision(setup, options);
   choose_machine(setup.record.machine, machine_options(options.machine), other_devices,
                  same_devices);

@@ -173,6 +173,7 @@ std::string to_json(const RunRecord& record) {
       {"format", "tandem run 1"},
       {"options", options_json(record.options, record.machine)},
       {"net_name", record.net_name},
+      {"folder", record.folder.string()},
       {"data_shape", {record.data.c, record.data.h, record.data.w}},
       {"class_names", record.class_names},
       {"training_samples", record.training_samples},
@@ -190,6 +191,7 @@ RunRecord run_record_from_json(const std::string& text, const std::string& file)
     record.options = options_from(tree.at("options"));
     record.machine = machine_from(tree.at("options").at("machine"));
     record.net_name = tree.at("net_name");
+    record.folder = tree.value("folder", std::string());
     const json& shape = tree.at("data_shape");
     record.data = {1, shape.at(0), shape.at(1), shape.at(2)};
     record.class_names = tree.at("class_names").get<std::vector<std::string>>();
@@ -205,7 +207,8 @@ RunRecord run_record_from_json(const std::string& text, const std::string& file)
     record.algorithms = tree.at("choices").value("algorithms", KernelChoices());
     return record;
   } catch (const json::exception& failure) {
-    throw error("file '{}' is not a run's record: {}", file, failure.what());
+    const std::string what = failure.what();
+    throw error("file '{}' is not a run's record: {}", file, what.substr(what.find("] ") + 2));
   }
 }
 

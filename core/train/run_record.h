@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -19,6 +20,7 @@ struct RunRecord {
   TrainOptions options;    // nothing in them is "" or 0 any more, except epochs
   MachineOptions machine;  // of options.machine, and what was found of the links
   std::string net_name;
+  std::filesystem::path folder;  // where relative paths of data begin; empty in old records
   Shape data{1, 3, 0, 0};
   std::vector<std::string> class_names;
   int64_t training_samples = 0;

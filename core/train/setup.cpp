@@ -244,17 +244,34 @@ void open_datasets(Registry& registry, TrainSetup& setup) {
   setup.validation_data = open_dataset(registry, setup.net, setup.record, "", "val", TANDEM_TEST);
 }
 
+namespace {
+
+// What a run was given as a path, from where it was given. Numbers and words are no paths.
+std::string as_given_in(const fs::path& folder, const std::string& value) {
+  std::error_code code;
+  double number = 0;
+  if (folder.empty() || value.empty() || parse_number(value, &number) ||
+      fs::equivalent(folder, fs::current_path(code), code)) {
+    return value;
+  }
+  const fs::path there = folder / value;
+  return fs::exists(there, code) ? there.string() : value;
+}
+
+}  // namespace
+
 std::unique_ptr<Dataset> open_dataset(Registry& registry, const NetDefinition& net,
                                       const RunRecord& record, const std::string& source,
                                       const std::string& split, int32_t phase) {
   DatasetOptions options;
-  options.source = source.empty() ? record.options.data : source;
+  options.source = source.empty() ? data_source(registry, record) : source;
   options.split = split;
   options.phase = phase;
   options.seed = record.options.seed.value_or(1);
   options.shape = record.data;
   options.class_names = record.class_names;
   options.parameters = record.data_parameters;
+  for (auto& [name, value] : options.parameters) value = as_given_in(record.folder, value);
   for (const NetInput& input : net.net_inputs(phase)) {
     // The loader makes them.
     if (input.name == class_targets_input) continue;
@@ -264,11 +281,20 @@ std::unique_ptr<Dataset> open_dataset(Registry& registry, const NetDefinition& n
   return std::make_unique<Dataset>(registry, options);
 }
 
+std::string data_source(Registry& registry, const RunRecord& record) {
+  const std::string& data = record.options.data;
+  const std::vector<std::string> names = registry.datasets();
+  const bool is_name = std::find(names.begin(), names.end(), data) != names.end();
+  return is_name ? data : as_given_in(record.folder, data);
+}
+
 TrainSetup resolve(Registry& registry, const TrainOptions& options, const Strategies& strategies) {
   TrainSetup setup;
   setup.strategies = &strategies;
   RunRecord& record = setup.record;
   record.options = options;
+  std::error_code ignored;
+  record.folder = fs::current_path(ignored);
   record.machine = machine_options(options.machine);
   for (const auto& [key, value] : strategies.explicit_options(options.strategy_options)) {
     record.given_options.insert(key);

@@ -49,6 +49,8 @@ struct TrainSetup {
 
 // Opens training and validation data as the record's options say.
 void open_datasets(Registry& registry, TrainSetup& setup);
+// The run's data: a data set's name, or a path that holds in any working folder.
+[[nodiscard]] std::string data_source(Registry& registry, const RunRecord& record);
 // Batch, steps, epochs and precision, where neither the user nor the run's record gives them.
 void resolve_amount(TrainSetup& setup, const TrainOptions& options);
 // Replaces the record's --pixels "" and auto: bytes where the devices prefer them, the data have

@@ -1,5 +1,7 @@
 #include "core/train/training_run.h"
 
+#include <sys/stat.h>
+
 #include <cmath>
 #include <cstring>
 
@@ -17,6 +19,13 @@ namespace {
 
 constexpr int64_t traced_batches = 4;
 constexpr size_t batches_in_flight = 2;
+
+// Device and number of a file or folder; zeros if there is none.
+std::pair<uint64_t, uint64_t> identity_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return {0, 0};
+  return {status.st_dev, status.st_ino};
+}
 
 }  // namespace
 
@@ -55,6 +64,7 @@ LoaderOptions TrainingRun::loading() const {
 
 TrainResult TrainingRun::go() {
   result_.run = folder_.path();
+  data_file_ = identity_of(data_source(registry_, setup_.record));
   loader_ = std::make_unique<Loader>(*setup_.training_data, loading(), session_.allocator());
   try {
     require_sample(phase_.net, loader_->layout().sample);
@@ -90,6 +100,7 @@ void TrainingRun::loop() {
     if (due(step + 1)) pause(step + 1, tests(step + 1));
   }
   if (issued_ > saved_) pause(issued_, false);
+  note_replaced_data();
   release_held(true);
   write_timeline();
   list_bad_samples();
@@ -294,6 +305,17 @@ void TrainingRun::list_bad_samples() {
                   bad_.begin()->second));
 }
 
+// Images are read while training, so that a run with two sets of them is like no other.
+void TrainingRun::note_replaced_data() {
+  const std::string source = data_source(registry_, setup_.record);
+  const auto now = identity_of(source);
+  if (now == data_file_) return;
+  data_file_ = now;
+  recorder_.on_message(fmt::format(
+      "data '{}' were replaced or removed while training: what follows may be of other images",
+      source));
+}
+
 // ---- between steps: begin, evaluate, keep the best, save
 
 void TrainingRun::start_from(const Checkpoint& checkpoint) {
@@ -344,6 +366,7 @@ bool TrainingRun::due(int64_t done) const {
 void TrainingRun::pause(int64_t done, bool with_test) {
   while (!pending_.empty()) finish_oldest();
   phase_.executor->drain();
+  note_replaced_data();
   const double begin = seconds();
   Checkpoint checkpoint = checkpoint_of(done);
   test_due_ = with_test;

@@ -52,6 +52,7 @@ class TrainingRun {
   [[noreturn]] void stop_not_finite(const Pending& done, double loss);
   void write_timeline();
   void list_bad_samples();
+  void note_replaced_data();
   // Reports, once per phase, that its steps no longer run as graphs although they should.
   void report_given_up(const Phase& phase, const char* steps);
   void report_given_up();
@@ -89,6 +90,7 @@ class TrainingRun {
   const int64_t micro_batches_;  // of one step
   std::unique_ptr<Loader> loader_;
   std::map<std::string, std::string> bad_;  // damaged images: why
+  std::pair<uint64_t, uint64_t> data_file_;  // device and number of the data's file or folder
   Clock::time_point begin_;
   double paused_ = 0;
   double waiting_from_ = 0, waited_before_ = 0;  // since when waiting for data was not reported

@@ -1,9 +1,13 @@
 #include "datasets/image_folder/image_set.h"
 
+#include <filesystem>
+
 #include "datasets/picture/bytes.h"
 #include "datasets/picture/classes.h"
 
 namespace tandem::image_folder {
+
+namespace fs = std::filesystem;
 
 std::vector<sdk::Parameter> ImageSet::parameters_of(const char* block) {
   std::vector<sdk::Parameter> parameters = picture::transform_parameters(block);
@@ -31,8 +35,17 @@ ListingOptions ImageSet::listing_options(const tandem_dataset_request& request,
   return options;
 }
 
+std::string ImageSet::name_in_source(int64_t index) const {
+  const fs::path path = fs::absolute(image(index).path).lexically_normal();
+  const fs::path name = path.lexically_relative(folder_);
+  return name.empty() || *name.begin() == ".." ? path.string() : name.string();
+}
+
 void ImageSet::begin(const tandem_dataset_request& request, const sdk::Attributes& attributes,
                      Listing listing) {
+  std::error_code ignored;
+  const fs::path source = fs::absolute(request.source, ignored).lexically_normal();
+  folder_ = fs::is_directory(source, ignored) ? source : source.parent_path();
   transform_ = picture::read_transform(request, attributes);
   listing_ = std::move(listing);
   whole_ = std::make_unique<std::atomic<uint64_t>[]>(listing_.images.size());

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,8 @@ class ImageSet {
     return listing_.class_names.at(static_cast<size_t>(index)).c_str();
   }
   [[nodiscard]] const char* sample_name(int64_t index) const { return image(index).path.c_str(); }
+  // The same however the path of the source was written: from its folder on, or absolute.
+  [[nodiscard]] std::string name_in_source(int64_t index) const;
   [[nodiscard]] const char* notes() const { return notes_.c_str(); }
   [[nodiscard]] int64_t label(int64_t index) const { return image(index).label; }
   [[nodiscard]] bool split_is_drawn() const { return listing_.split_is_drawn; }
@@ -68,6 +71,7 @@ class ImageSet {
                      Pixel* pixels) const;
 
   Listing listing_;
+  std::filesystem::path folder_;  // of the source
   picture::TransformOptions transform_;
   std::string notes_;
   // For each image, the hash of the bytes that were decoded to their end; 0: none yet.

@@ -24,7 +24,7 @@ NewFile::NewFile(const std::string& path) : path_(path) {
 void NewFile::open_without_name() {
   const fs::path folder = fs::path(path_).parent_path();
   descriptor_ =
-      ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+      ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0644);
   // Its name is made through /proc, which may be missing.
   if (descriptor_ >= 0 && ::access(name_in_proc().c_str(), F_OK) != 0) {
     ::close(descriptor_);
@@ -36,7 +36,7 @@ void NewFile::open_as_part() {
   part_ = path_ + ".part-" + std::to_string(::getpid());
   // An old process of this number may have left one.
   ::unlink(part_.c_str());
-  descriptor_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  descriptor_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 }
 
 NewFile::~NewFile() {

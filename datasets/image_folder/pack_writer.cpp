@@ -166,7 +166,7 @@ class Packer {
     one.split = place.split;
     one.hash = picture::hash_of(
         {reinterpret_cast<const unsigned char*>(made.bytes.data()), made.bytes.size()});
-    one.name = set.sample_name(place.index);
+    one.name = set.name_in_source(place.index);
     file_.append(made.bytes);
     index_.pictures.push_back(std::move(one));
   }

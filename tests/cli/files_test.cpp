@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <csignal>
+
+#include "tests/cli/failing_disk.h"
 #include "tests/cli/program.h"
 #include "tests/support/checksums.h"
 
@@ -93,6 +96,79 @@ TEST(Files, DamagedWeightsAreRefusedEverywhere) {
     EXPECT_EQ(outcome.code, 0) << outcome.errors;
     EXPECT_THAT(outcome.output + outcome.errors, HasSubstr("no checksums")) << uses[i];
   }
+}
+
+TEST(Files, ARunGoesOnFromAnotherFolder) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  desk.write("lists/list.csv",
+             "path,label\nred/1.ppm,red\nred/2.ppm,red\nblue/1.ppm,blue\nblue/2.ppm,blue\n");
+  desk.write("elsewhere/images", "another thing of the same name");
+  ASSERT_EQ(desk.tandem(train + "images --steps 3 --out run").code, 0);
+  ASSERT_EQ(desk.tandem(train + "lists/list.csv --data-option root=images/train --data-option "
+                                "val_fraction=0 --steps 3 --out listed")
+                .code,
+            0);
+  for (const char* run : {"run", "listed"}) {
+    const Outcome outcome =
+        desk.tandem("train --resume --steps 5 --out ../" + std::string(run), "cd elsewhere;");
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  }
+  EXPECT_EQ(desk.tandem("test --run ../run", "cd elsewhere;").code, 0);
+}
+
+TEST(Files, ImagesThatAreReplacedWhileTrainingAreNoted) {
+  const Desk desk;
+  desk.draw_two_classes("first");
+  desk.draw_two_classes("second");
+  fs::create_directory_symlink("first", desk / "images");
+  fs::create_directory_symlink("second", desk / "other");
+  test::RunningProgram program(desk, train +
+                                         "images --steps 1000000 --snapshot 5 --out run "
+                                         "--test-delays 3 --test-delay-ms 3");
+  ASSERT_TRUE(program.wait_for_file(desk / "run/last.safetensors"));
+  fs::rename(desk / "other", desk / "images");
+  const Outcome outcome = program.stop(SIGTERM);
+  EXPECT_THAT(outcome.output, HasSubstr("data 'images' were replaced or removed while training"));
+}
+
+TEST(Files, APackIsTheSameForEverySpellingOfItsSource) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  for (const std::string& source :
+       {std::string("images"), std::string("./images/"), (desk / "images").string()}) {
+    ASSERT_EQ(desk.tandem("pack " + source + " --out new.pack").code, 0);
+    fs::rename(desk / "new.pack", desk / "other.pack");
+    if (source == "images") fs::copy(desk / "other.pack", desk / "first.pack");
+    EXPECT_TRUE(desk.read("other.pack") == desk.read("first.pack")) << source;
+  }
+}
+
+// A read that fails at times is tried again; a disk that fails ends the run. Neither is a damaged
+// image, without which the weights would be others.
+TEST(Files, ADiskThatFailsIsNoDamagedImage) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  const std::string program = train + "images --decode-threads 1 --steps 6 --out ";
+  const auto failing = [](int times) {
+    return test::failing_disk +
+           " FAILING_FILE=train/red/3.ppm FAILING_TIMES=" + std::to_string(times);
+  };
+  ASSERT_EQ(desk.tandem(program + "whole").code, 0);
+  const Outcome again = desk.tandem(program + "again", failing(2));
+  EXPECT_EQ(again.code, 0) << again.errors;
+  EXPECT_TRUE(desk.read("again/last.safetensors") == desk.read("whole/last.safetensors"));
+  EXPECT_THAT(desk.refusal(program + "failed", failing(1000)),
+              AllOf(HasSubstr("train/red/3.ppm"), HasSubstr("Input/output error")));
+}
+
+TEST(Files, AFailingDiskUnderARunFolderIsNamed) {
+  const Desk desk;
+  ASSERT_EQ(desk.tandem(train + "synthetic --steps 3 --out run").code, 0);
+  EXPECT_THAT(
+      desk.refusal("train --resume --out run --steps 6",
+                   test::failing_disk + " FAILING_FILE=run/last.safetensors FAILING_TIMES=1000"),
+      AllOf(HasSubstr("run/last.safetensors"), HasSubstr("Input/output error")));
 }
 
 }  // namespace

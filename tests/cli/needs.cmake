@@ -21,3 +21,9 @@ target_compile_definitions(test_cli PRIVATE
 if(TANDEM_HAS_CUDA)
   target_compile_definitions(test_cli PRIVATE TANDEM_HAS_CUDA)
 endif()
+# Stands before the C library in programs that are to meet failing disks.
+add_library(tandem_failing_disk MODULE ${CMAKE_SOURCE_DIR}/tests/cli/preload/failing_disk.c)
+target_link_libraries(tandem_failing_disk PRIVATE ${CMAKE_DL_LIBS})
+add_dependencies(test_cli tandem_failing_disk)
+set_source_files_properties(${CMAKE_SOURCE_DIR}/tests/cli/files_test.cpp ${CMAKE_SOURCE_DIR}/tests/cli/resume_test.cpp
+  PROPERTIES COMPILE_DEFINITIONS TANDEM_FAILING_DISK="$<TARGET_FILE:tandem_failing_disk>")

@@ -55,6 +55,26 @@ TEST(StandardStreams, AReaderThatEndsIsNoError) {
   }
 }
 
+TEST(Messages, ControlNoTerminalAndStayShort) {
+  const Desk desk;
+  EXPECT_THAT(desk.refusal("net \"$(printf 'a\\033[31m\\nb\\302\\233c').prototxt\""),
+              HasSubstr("'a\\x1b[31m\\x0ab\\xc2\\x9bc.prototxt'"));
+  desk.write("long.prototxt",
+             "name: \"x\" layer { name: \"" + std::string(1 << 20, 'n') + "\" type: \"None\" }");
+  EXPECT_LT(desk.refusal("net long.prototxt").size(), 5000U);
+}
+
+TEST(Messages, HoldNoTextOfALibrary) {
+  const Desk desk;
+  ASSERT_EQ(desk.tandem(train + "run").code, 0);
+  for (const char* text : {"{ no JSON", "{}", R"({"options": 3})", ""}) {
+    desk.write("run/run.json", text);
+    EXPECT_THAT(desk.refusal("predict --run run tiny.prototxt"),
+                testing::AllOf(HasSubstr("run/run.json' is not a run's record: "),
+                               testing::Not(HasSubstr("json.exception"))));
+  }
+}
+
 const std::string endless = test::replaced(train, "--steps 6 --display 1", "--steps 1000000") +
                             "run --snapshot 5 --test-delays 3 --test-delay-ms 20";
 
@@ -78,8 +98,8 @@ TEST(Signals, ASecondCtrlCStillSaves) {
 
 TEST(Signals, UnderNohupAClosedTerminalStopsNothing) {
   const Desk desk;
-  const Outcome outcome = desk.tandem(train + "run & p=$!; sleep 1; kill -HUP $p; wait $p",
-                                      "trap '' HUP; ");
+  const Outcome outcome =
+      desk.tandem(train + "run & p=$!; sleep 1; kill -HUP $p; wait $p", "trap '' HUP; ");
   EXPECT_EQ(outcome.code, 0) << outcome.errors;
   EXPECT_THAT(desk.read("run/metrics.csv"), HasSubstr("\n6,"));
 }

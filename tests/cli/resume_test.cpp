@@ -3,6 +3,7 @@
 
 #include <csignal>
 
+#include "tests/cli/failing_disk.h"
 #include "tests/cli/program.h"
 
 namespace tandem {
@@ -124,7 +125,7 @@ TEST_F(Resume, OfACheckpointOfAnotherNetNamesTheArrayThatDoesNotFit) {
                     HasSubstr("'tiny")));
 }
 
-// A limit on files' sizes stands for a full disk, which a test cannot make.
+// Whether the file may not grow, or the disk is full.
 TEST_F(Resume, AFailedWriteKeepsTheLastGoodCheckpoint) {
   expect_success(train("whole", 20));
   expect_success(train("run", 10));
@@ -133,6 +134,11 @@ TEST_F(Resume, AFailedWriteKeepsTheLastGoodCheckpoint) {
   EXPECT_THAT(desk_.refusal("train --out run --resume --steps 20", "ulimit -f 1;"),
               AllOf(HasSubstr("run/"), HasSubstr("File too large")));
   EXPECT_TRUE(desk_.read("run/last.safetensors") == good);
+  EXPECT_THAT(desk_.refusal("train --out run --resume --steps 20",
+                            test::failing_disk + " FULL_FILE=run/last.safetensors.new"),
+              AllOf(HasSubstr("run/last.safetensors.new"), HasSubstr("No space left on device")));
+  EXPECT_TRUE(desk_.read("run/last.safetensors") == good);
+  EXPECT_FALSE(std::filesystem::exists(desk_ / "run/last.safetensors.new"));
   expect_success("train --out run --resume --steps 20");
   expect_same_checkpoint("run", "whole");
 }
@@ -152,6 +158,13 @@ TEST_F(Resume, WithALogThatIsNoRegularFileIsAnError) {
   std::filesystem::create_symlink("/dev/full", desk_ / "run/metrics.csv");
   EXPECT_THAT(desk_.refusal("train --out run --resume --steps 8"),
               AllOf(HasSubstr("run/metrics.csv"), HasSubstr("not a regular file")));
+}
+
+TEST_F(Resume, WithALogOnAFullDiskIsAnError) {
+  expect_success(train("run", 5));
+  EXPECT_THAT(desk_.refusal("train --out run --resume --steps 8",
+                            test::failing_disk + " FULL_FILE=run/metrics.csv"),
+              AllOf(HasSubstr("run/metrics.csv' cannot be written: No space left on device")));
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ TEST_F(ImagePack, HasTheSplitsAndClassesOfTheFolder) {
       ASSERT_EQ(sample.status, SampleStatus::good) << sample.reason;
       // Blue is the number of the picture.
       const int number = name[name.size() - 5] - '0';
-      const bool is_a = name.find("/a/") != std::string::npos;
+      const bool is_a = name.starts_with("a/");
       EXPECT_NEAR(sample.pixels[10], (is_a ? 10 : 130) + 10 * number, 3) << name;
       EXPECT_EQ(sample.label, is_a ? 0 : 1);
     }
@@ -82,7 +82,7 @@ TEST_F(ImagePack, LargePicturesAreShrunkAndSmallOnesKeptAsTheyAre) {
     std::string reason;
     const auto stored = data.describe(i, &reason);
     ASSERT_TRUE(stored) << reason;
-    const bool is_a = data.sample_name(i).find("/a/") != std::string::npos;
+    const bool is_a = std::string(data.sample_name(i)).starts_with("a/");
     EXPECT_EQ(stored->format, is_a ? "JPEG" : "PNG");
     EXPECT_EQ(stored->height, is_a ? 32 : 20);
     EXPECT_EQ(stored->width, is_a ? 43 : 30);

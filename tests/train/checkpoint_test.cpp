@@ -145,7 +145,8 @@ TEST_F(Checkpoints, OfEarlierVersionsLoadWithANote) {
   EXPECT_EQ(load().note, "");
   test::remove_checksums(file("last.safetensors"));
   test::remove_checksums(file("last.state.safetensors"));
-  EXPECT_THAT(load().note, testing::AllOf(HasSubstr("last.safetensors"), HasSubstr("no checksums")));
+  EXPECT_THAT(load().note,
+              testing::AllOf(HasSubstr("last.safetensors"), HasSubstr("no checksums")));
 }
 
 TEST_F(Checkpoints, FilesOfDifferentStepsAreRefused) {

@@ -77,7 +77,8 @@ TEST_F(Safetensors, ADamagedByteAnywhereIsAnErrorThatNamesTheFile) {
     std::string damaged = bytes;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
     std::ofstream(path_, std::ios::binary | std::ios::trunc) << damaged;
-    EXPECT_THAT(message_of([&] { (void)read_safetensors(path_); }), HasSubstr(path_.string())) << at;
+    EXPECT_THAT(message_of([&] { (void)read_safetensors(path_); }), HasSubstr(path_.string()))
+        << at;
   }
 }
 

@@ -1,3 +1,4 @@
+#include "include/tandem/train.h"
 #include "core/base/error.h"
 #include "core/base/strings.h"
 #include "core/cli/arguments.h"
@@ -6,7 +7,6 @@
 #include "core/cli/progress.h"
 #include "core/cli/strategy_arguments.h"
 #include "include/tandem/profile.h"
-#include "include/tandem/train.h"
 
 namespace tandem::cli {
 namespace {
@@ -53,7 +53,8 @@ int run_train(TrainArguments& arguments, const Command& command) {
   }
   options.bad_share_limit = arguments.strict ? 0 : arguments.bad_percent / 100;
   options.stop = stop_on_signals(
-      "\ntandem: stopping after this step, whose weights are saved (Ctrl-\\ ends without saving)\n");
+      "\ntandem: stopping after this step, whose weights are saved (Ctrl-\\ ends without "
+      "saving)\n");
   Progress progress(options.display > 0 ? options.display : 20);
   const TrainResult result = train(options, progress);
   progress.finish();

@@ -1,0 +1,12 @@
+// In front of a command: with FAILING_FILE=... FAILING_TIMES=... or FULL_FILE=... after it, disk
+// operations on that file fail (preload/failing_disk.c).
+#pragma once
+
+#include <string>
+
+namespace tandem::test {
+
+inline const std::string failing_disk =
+    "ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=" TANDEM_FAILING_DISK;
+
+}  // namespace tandem::test

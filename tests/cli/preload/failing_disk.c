@@ -1,0 +1,55 @@
+/* Preloaded by tests. The first FAILING_TIMES reads of files whose path ends in FAILING_FILE fail
+ * with EIO, as those of a disk that breaks; writes to files whose path ends in FULL_FILE fail with
+ * ENOSPC, as those to a full disk. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static atomic_int failed;
+
+static int is_named(int descriptor, const char* variable) {
+  const char* name = getenv(variable);
+  char link[64], path[4096];
+  if (name == NULL) return 0;
+  snprintf(link, sizeof(link), "/proc/self/fd/%d", descriptor);
+  const ssize_t length = readlink(link, path, sizeof(path));
+  const ssize_t wanted = (ssize_t)strlen(name);
+  return length >= wanted && memcmp(path + length - wanted, name, (size_t)wanted) == 0;
+}
+
+static int fails(int descriptor) {
+  const char* times = getenv("FAILING_TIMES");
+  if (times == NULL || !is_named(descriptor, "FAILING_FILE")) return 0;
+  if (atomic_fetch_add(&failed, 1) >= atoi(times)) return 0;
+  errno = EIO;
+  return 1;
+}
+
+ssize_t read(int descriptor, void* target, size_t count) {
+  static ssize_t (*real)(int, void*, size_t);
+  if (real == NULL) real = (ssize_t(*)(int, void*, size_t))dlsym(RTLD_NEXT, "read");
+  return fails(descriptor) ? -1 : real(descriptor, target, count);
+}
+
+ssize_t write(int descriptor, const void* source, size_t count) {
+  static ssize_t (*real)(int, const void*, size_t);
+  if (real == NULL) real = (ssize_t(*)(int, const void*, size_t))dlsym(RTLD_NEXT, "write");
+  if (!is_named(descriptor, "FULL_FILE")) return real(descriptor, source, count);
+  errno = ENOSPC;
+  return -1;
+}
+
+ssize_t pread(int descriptor, void* target, size_t count, off_t offset) {
+  static ssize_t (*real)(int, void*, size_t, off_t);
+  if (real == NULL) real = (ssize_t(*)(int, void*, size_t, off_t))dlsym(RTLD_NEXT, "pread");
+  return fails(descriptor) ? -1 : real(descriptor, target, count, offset);
+}
+
+ssize_t pread64(int descriptor, void* target, size_t count, off64_t offset) {
+  return pread(descriptor, target, count, offset);
+}
