@@ -65,7 +65,9 @@ void Recorder::on_step(const StepReport& r) {
 }
 
 void Recorder::on_evaluation(const Evaluation& e) {
-  const std::string accuracy = e.has_accuracy ? fmt::format("{:.6f},{:.6f}", e.top1, e.top5) : ",";
+  const std::string accuracy =
+      fmt::format("{},{}", e.has_accuracy ? fmt::format("{:.6f}", e.top1) : "",
+                  has_top5(e) ? fmt::format("{:.6f}", e.top5) : "");
   line(metrics_,
        fmt::format("{},{},val,{:.6g},{},,,,{}", e.step, e.epoch, e.loss, accuracy, e.best ? 1 : 0));
   next_.on_evaluation(e);

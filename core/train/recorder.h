@@ -11,6 +11,12 @@
 
 namespace tandem {
 
+// Whether there are more than five classes: of fewer, all samples are among the first five.
+[[nodiscard]] inline bool has_top5(const Evaluation& evaluation) {
+  const size_t classes = evaluation.confusion.size();  // 0: more than a matrix is kept for
+  return evaluation.has_accuracy && (classes == 0 || classes > 5);
+}
+
 class Recorder : public Observer {
  public:
   // `resumed_step`: lines of later steps, written before the run was interrupted, are removed; 0: a

@@ -23,6 +23,7 @@ TEST(Use, TrainTestAndPredictOnAFolderOfImages) {
   ASSERT_EQ(trained.code, 0) << trained.errors;
   EXPECT_THAT(trained.output, AllOf(HasSubstr("12 training images, 2 classes"),
                                     HasSubstr("memory: "), HasSubstr("run folder: run")));
+  EXPECT_THAT(trained.output, AllOf(HasSubstr("top-1 "), Not(HasSubstr("top-5 "))));
   for (const char* file : {"net.prototxt", "solver.prototxt", "run.json", "classes.txt",
                            "metrics.csv", "log.txt", "timeline.json", "plan.txt",
                            "last.safetensors", "best.safetensors", "best.state.safetensors"}) {
