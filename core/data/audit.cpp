@@ -270,7 +270,7 @@ std::vector<std::string> suggestions(const Audit& audit) {
         name_of(least), *least));
   }
   const auto bad = static_cast<double>(train.bad.size());
-  if (bad > 0.05 * static_cast<double>(train.samples)) {
+  if (bad > std::max(1.0, 0.05 * static_cast<double>(train.samples))) {
     lines.push_back(
         "more than 5 % of the training images are damaged, at which training stops: repair them, "
         "or allow more with --bad-limit");

@@ -139,10 +139,10 @@ TEST(TrainingData, HasALimitOfDamagedImages) {
   for (int i = 0; i < 4; ++i) {
     desk.write("images/train/red/torn" + std::to_string(i) + ".png", "no picture");
   }
-  const std::string train = "train --net tiny.prototxt --steps 200 --data images ";
+  const std::string train = "train --net tiny.prototxt --steps 8 --data images ";
   EXPECT_THAT(desk.refusal(train + "--bad-limit 10 --out one"),
-              AllOf(HasSubstr("images read so far are damaged"), HasSubstr("the limit is 10.0 %"),
-                    HasSubstr("torn")));
+              AllOf(HasSubstr("of the 16 images, or more, are damaged ("),
+                    HasSubstr("the limit is 10.0 %: --bad-limit)"), HasSubstr("torn")));
   const Outcome all = desk.tandem(train + "--bad-limit 100 --out two");
   EXPECT_EQ(all.code, 0) << all.errors;
   EXPECT_THAT(all.output, HasSubstr("4 damaged images were left out"));
