@@ -45,6 +45,42 @@ TEST(Use, TrainTestAndPredictOnAFolderOfImages) {
   EXPECT_EQ(predictions[1].at("scores")[0].at("class"), "blue");
 }
 
+// A built-in model of the name "mine", whose solver file is for 1000 steps.
+void write_model(const Desk& desk) {
+  desk.make_folder("models");
+  desk.write("models/mine.prototxt", test::tiny_net());
+  desk.write("models/mine_solver.prototxt",
+             "net: 'mine.prototxt' base_lr: 0.01 lr_policy: 'multistep' gamma: 0.1 stepvalue: 600 "
+             "stepvalue: 900 momentum: 0.9 max_iter: 1000 test_interval: 500 display: 20");
+}
+
+size_t rows_of(const std::string& metrics, const std::string& split) {
+  size_t rows = 0;
+  for (size_t at = 0; (at = metrics.find("," + split + ",", at)) != std::string::npos; ++at) ++rows;
+  return rows;
+}
+
+TEST(Use, ABuiltInModelIsValidatedEachEpochAndItsRatesFitTheRun) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  write_model(desk);
+  const std::string mine = "train --net mine --data images --epochs 5 --out ";
+  const Outcome recipe = desk.tandem(mine + "recipe", "TANDEM_MODEL_PATH=models");
+  ASSERT_EQ(recipe.code, 0) << recipe.errors;
+  EXPECT_THAT(recipe.output, HasSubstr("schedule of 1000 steps is fitted to the 15 of this run"));
+  EXPECT_EQ(rows_of(desk.read("recipe/metrics.csv"), "val"), 5U);
+  EXPECT_THAT(desk.read("recipe/solver.prototxt"),
+              AllOf(HasSubstr("stepvalue: 9\n"), HasSubstr("stepvalue: 14\n")));
+
+  const Outcome given =
+      desk.tandem(mine + "given --solver models/mine_solver.prototxt", "TANDEM_MODEL_PATH=models");
+  ASSERT_EQ(given.code, 0) << given.errors;
+  EXPECT_THAT(given.output, Not(HasSubstr("is fitted to")));
+  EXPECT_EQ(rows_of(desk.read("given/metrics.csv"), "val"),
+            2U);  // before the first step, at the end
+  EXPECT_THAT(desk.read("given/solver.prototxt"), HasSubstr("stepvalue: 600\n"));
+}
+
 TEST(Use, PredictingNamesADamagedImageAndClassifiesTheOthers) {
   const Desk desk;
   desk.draw_two_classes("images");

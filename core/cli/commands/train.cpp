@@ -119,7 +119,7 @@ void add_train(CommandLine& line) {
                "copy");
   command.option(
       "--test-interval N", &o.test_interval,
-      "Steps between evaluations (default: every epoch)");
+      "Steps between evaluations (default: that of the file of --solver, else every epoch)");
   command.option("--display N", &o.display,
                  "Steps between lines of metrics (default: the solver's, else 20)");
   command.option("--snapshot N", &o.snapshot, "Steps between extra checkpoints");
