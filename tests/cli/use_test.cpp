@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +13,7 @@ using nlohmann::json;
 using test::Desk;
 using test::Outcome;
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -79,6 +81,26 @@ TEST(Use, ABuiltInModelIsValidatedEachEpochAndItsRatesFitTheRun) {
   EXPECT_EQ(rows_of(desk.read("given/metrics.csv"), "val"),
             2U);  // before the first step, at the end
   EXPECT_THAT(desk.read("given/solver.prototxt"), HasSubstr("stepvalue: 600\n"));
+}
+
+TEST(Use, LogAndMetricsHaveARowOfBothSplitsForEachEpoch) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  const Outcome trained =
+      desk.tandem("train --net tiny.prototxt --data images --epochs 3 --lr 0.01 --out run");
+  ASSERT_EQ(trained.code, 0) << trained.errors;
+  const std::string metrics = desk.read("run/metrics.csv"), log = desk.read("run/log.txt");
+  EXPECT_EQ(rows_of(metrics, "train"), 3U);
+  EXPECT_EQ(rows_of(metrics, "val"), 3U);
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    const std::string at = fmt::format("\n{},{},", 3 * epoch, epoch);
+    EXPECT_THAT(metrics, AllOf(HasSubstr(at + "train,"), HasSubstr(at + "val,")));
+    EXPECT_THAT(
+        log, AllOf(HasSubstr(fmt::format("step {}/9, epoch {}: training loss ", 3 * epoch, epoch)),
+                   ContainsRegex(
+                       fmt::format("step {}, epoch {}: validation loss [0-9.e-]+, top-1 [0-9.]+ %",
+                                   3 * epoch, epoch))));
+  }
 }
 
 TEST(Use, PredictingNamesADamagedImageAndClassifiesTheOthers) {
