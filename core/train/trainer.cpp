@@ -116,7 +116,11 @@ TrainResult train(const TrainOptions& options, Observer& observer, const Strateg
                   setup.record.training_samples, setup.record.class_names.size(), chosen.batch,
                   chosen.steps, chosen.strategy, chosen.devices, *chosen.seed));
   for (const std::string& message : setup.messages) recorder.on_message(message);
-  for (const std::string& note : plan.notes) recorder.on_message(note);
+  // With one device nothing travels, and how the work is split has no effect. plan.txt has the
+  // notes.
+  if (session.machine().device_count() > 1) {
+    for (const std::string& note : plan.notes) recorder.on_message(note);
+  }
   recorder.on_message("memory: " + session.memory_forecast());
   recorder.on_message("run folder: " + folder->path().string());
 

@@ -103,6 +103,16 @@ TEST(Use, LogAndMetricsHaveARowOfBothSplitsForEachEpoch) {
   }
 }
 
+TEST(Use, HowAStepIsSplitIsPrintedOnlyWhereItMatters) {
+  const Desk desk;
+  const std::string train = "train --net tiny.prototxt --data synthetic --steps 1 --out ";
+  const auto has_notes = AllOf(HasSubstr("split at "), HasSubstr("AlexNet-like"));
+  EXPECT_THAT(desk.tandem(train + "one").output,
+              AllOf(Not(HasSubstr("split at ")), Not(HasSubstr("AlexNet-like"))));
+  EXPECT_THAT(desk.tandem(train + "two --devices cpu:2").output, has_notes);
+  EXPECT_THAT(desk.read("one/plan.txt"), HasSubstr("AlexNet-like"));
+}
+
 TEST(Use, PredictingNamesADamagedImageAndClassifiesTheOthers) {
   const Desk desk;
   desk.draw_two_classes("images");
