@@ -30,9 +30,9 @@ TEST(Files, APipeInTheirPlaceIsRefusedAtOnce) {
   desk.write("list.csv", "path,label\nimages/train/red/1.ppm,0\nimages/train/blue/1.ppm,1\n");
   make_pipe(desk / "pipe");
   for (const std::string& arguments :
-       {train + "images --class-weights pipe", train + "images --paced pipe",
-        train + "images --weights pipe", train + "images --solver pipe",
-        train + "list.csv --data-option classes=pipe", std::string("net pipe"),
+       {train + "images --class-weights pipe", train + "images --topology pipe --devices cpu:2",
+        train + "images --solver pipe", train + "list.csv --data-option classes=pipe",
+        std::string("net pipe"),
         std::string("plan --net tiny.prototxt --devices sim:2 --costs pipe")}) {
     EXPECT_THAT(desk.refusal(arguments, in_time),
                 AllOf(HasSubstr("pipe"), HasSubstr("it is not a regular file")))
@@ -43,9 +43,8 @@ TEST(Files, APipeInTheirPlaceIsRefusedAtOnce) {
 TEST(Files, APipeInARunFolderIsRefusedAtOnce) {
   const Desk desk;
   ASSERT_EQ(desk.tandem(train + "synthetic --steps 3 --out run").code, 0);
-  for (const std::string& name :
-       {"run.json", "net.prototxt", "solver.prototxt", "last.safetensors",
-        "last.state.safetensors", "metrics.csv", "log.txt", "plan.txt"}) {
+  for (const std::string name : {"run.json", "net.prototxt", "solver.prototxt", "last.safetensors",
+                                 "last.state.safetensors", "metrics.csv", "log.txt", "plan.txt"}) {
     fs::remove_all(desk / "copy");
     fs::copy(desk / "run", desk / "copy");
     make_pipe(desk / ("copy/" + name));

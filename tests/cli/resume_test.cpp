@@ -124,16 +124,15 @@ TEST_F(Resume, OfACheckpointOfAnotherNetNamesTheArrayThatDoesNotFit) {
                     HasSubstr("'tiny")));
 }
 
-TEST_F(Resume, AFullDiskKeepsTheLastGoodCheckpoint) {
+// A limit on files' sizes stands for a full disk, which a test cannot make.
+TEST_F(Resume, AFailedWriteKeepsTheLastGoodCheckpoint) {
   expect_success(train("whole", 20));
   expect_success(train("run", 10));
   const std::string good = desk_.read("run/last.safetensors");
-  // The next checkpoint is written to a device that is always full.
-  std::filesystem::create_symlink("/dev/full", desk_ / "run/last.safetensors.new");
-  EXPECT_THAT(desk_.refusal("train --out run --resume --steps 20"),
-              AllOf(HasSubstr("run/last.safetensors.new"), HasSubstr("No space left on device")));
+  ASSERT_GT(good.size(), 1024U);
+  EXPECT_THAT(desk_.refusal("train --out run --resume --steps 20", "ulimit -f 1;"),
+              AllOf(HasSubstr("run/"), HasSubstr("File too large")));
   EXPECT_TRUE(desk_.read("run/last.safetensors") == good);
-  std::filesystem::remove(desk_ / "run/last.safetensors.new");
   expect_success("train --out run --resume --steps 20");
   expect_same_checkpoint("run", "whole");
 }
@@ -147,12 +146,12 @@ TEST_F(Resume, WithAFileSizeLimitIsAnErrorAndNoCrash) {
 #endif
 }
 
-TEST_F(Resume, WithAnUnwritableLogIsAnError) {
+TEST_F(Resume, WithALogThatIsNoRegularFileIsAnError) {
   expect_success(train("run", 5));
   std::filesystem::remove(desk_ / "run/metrics.csv");
   std::filesystem::create_symlink("/dev/full", desk_ / "run/metrics.csv");
   EXPECT_THAT(desk_.refusal("train --out run --resume --steps 8"),
-              AllOf(HasSubstr("run"), HasSubstr("cannot be written")));
+              AllOf(HasSubstr("run/metrics.csv"), HasSubstr("not a regular file")));
 }
 
 }  // namespace
