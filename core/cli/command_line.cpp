@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "core/base/error.h"
@@ -17,14 +18,76 @@ std::pair<std::string, std::string> name_and_value(const std::string& text) {
   return {text.substr(0, space), text.substr(space + 1)};
 }
 
-// CLI11 says of a mistyped command only that one is required.
-std::string unknown_command(const CLI::App& app, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return "";
+// CLI11 says of a mistyped command only that one is required. "" if there is such a command.
+std::string unknown_command(const CLI::App& app, const std::string& name) {
   std::vector<std::string> known;
   for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
-  if (std::find(known.begin(), known.end(), argv[1]) != known.end()) return "";
-  return fmt::format("unknown command '{}'{}; there are {}", argv[1], did_you_mean(argv[1], known),
+  if (std::find(known.begin(), known.end(), name) != known.end()) return "";
+  return fmt::format("unknown command '{}'{}; there are {}", name, did_you_mean(name, known),
                      fmt::join(known, ", "));
+}
+
+// The name that an option of other programs has here; "" if it has none.
+std::string name_here(const std::string& option) {
+  static const std::map<std::string, std::string> names{{"--batch-size", "--batch"},
+                                                        {"--model", "--net"},
+                                                        {"--arch", "--net"},
+                                                        {"--learning-rate", "--lr"},
+                                                        {"--device", "--devices"},
+                                                        {"--optimizer", "--solver-type"},
+                                                        {"--max-steps", "--steps"},
+                                                        {"--output", "--out"},
+                                                        {"--workers", "--decode-threads"},
+                                                        {"--pretrained", "--weights"},
+                                                        {"--num-classes", "--classes"}};
+  const auto found = names.find(option);
+  return found == names.end() ? "" : found->second;
+}
+
+// An option that `app` does not have, and the one that may be meant.
+std::string unknown_option(const CLI::App& app, const std::string& argument) {
+  const std::string name = argument.substr(0, argument.find('='));
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& one : option->get_lnames()) known.push_back("--" + one);
+  }
+  const std::string here = name_here(name);
+  if (std::find(known.begin(), known.end(), here) != known.end()) {
+    return fmt::format("'{}' (here it is '{}')", name, here);
+  }
+  return fmt::format("'{}'{}", name, did_you_mean(name, known));
+}
+
+// The words after a misspelt option are its values, and are not listed.
+std::string unexpected_arguments(const CLI::App& app) {
+  std::vector<std::string> options, words;
+  for (const std::string& argument : app.remaining()) {
+    const bool is_option = argument.size() > 1 && argument[0] == '-';
+    if (is_option) options.push_back(unknown_option(app, argument));
+    words.push_back("'" + argument + "'");
+  }
+  const std::vector<std::string>& listed = options.empty() ? words : options;
+  return fmt::format("{}: {}{} {}", app.get_name(),
+                     options.empty() ? "unexpected argument" : "unknown option",
+                     listed.size() == 1 ? "" : "s", fmt::join(listed, ", "));
+}
+
+// CLI11 lists unexpected arguments in reverse.
+std::string what_is_wrong(const CLI::App& app, const CLI::ParseError& failure) {
+  if (failure.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError)) {
+    return failure.what();
+  }
+  const std::vector<CLI::App*> given = app.get_subcommands();
+  return unexpected_arguments(given.empty() ? app : *given.front());
+}
+
+// Without arguments the help is printed; `help COMMAND` is `COMMAND --help`.
+std::vector<std::string> read_arguments(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  const bool asks = !arguments.empty() && arguments.front() == "help";
+  if (asks) arguments.erase(arguments.begin());
+  if (asks || arguments.empty()) arguments.emplace_back("--help");
+  return arguments;
 }
 
 std::vector<OptionEntry> entries_of(const CLI::App& app) {
@@ -129,6 +192,7 @@ CommandLine::CommandLine(const std::string& name, const std::string& version,
   app_->set_version_flag("--version", name + " " + version, "Print the version");
   app_->set_help_flag("-h,--help", "Print the options");
   app_->require_subcommand(1);
+  app_->footer(name + " help COMMAND prints the options of a command.");
 }
 
 CommandLine::~CommandLine() = default;
@@ -138,14 +202,18 @@ Command& CommandLine::add(const std::string& name, const std::string& help) {
 }
 
 int CommandLine::run(int argc, char** argv) {
+  const std::vector<std::string> arguments = read_arguments(argc, argv);
+  if (arguments.front()[0] != '-') {
+    const std::string unknown = unknown_command(*app_, arguments.front());
+    if (!unknown.empty()) throw error("{} (see '{} --help')", unknown, app_->get_name());
+  }
   try {
-    app_->parse(argc, argv);
+    app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::Success& asked) {  // --help, --version
     return app_->exit(asked);
   } catch (const CLI::ParseError& failure) {
-    const std::string unknown = unknown_command(*app_, argc, argv);
-    throw error("{} (see '{} --help', or --help after a command)",
-                unknown.empty() ? failure.what() : unknown, app_->get_name());
+    throw error("{} (see '{} --help', or --help after a command)", what_is_wrong(*app_, failure),
+                app_->get_name());
   }
   for (const Command& command : commands_) {
     if (command.app_->parsed()) return command.action_();

@@ -101,7 +101,7 @@ std::string chart(const Audit& audit, int width) {
 
 void list(const std::vector<Duplicate>& all, const char* title, std::string& text) {
   if (all.empty()) return;
-  text += fmt::format("\n{} {}\n", all.size(), title);
+  text += fmt::format("\n{} {}\n", image_count(all.size()), title);
   for (size_t i = 0; i < std::min(all.size(), most_listed); ++i) {
     const Duplicate& d = all[i];
     text += fmt::format("  {} ({}, {}) = {} ({}, {})\n", d.name, d.split, d.class_name,
@@ -151,8 +151,8 @@ std::string to_text(const Audit& audit, const std::string& source, int width) {
         fmt::format("\nmean {} and deviation {} of {} (training, 0 to 255)\n", numbers(audit.mean),
                     numbers(audit.deviation), audit.mean.size() == 3 ? "B,G,R" : "gray");
   }
-  list(audit.leaks, "images lie in two splits:", text);
-  list(audit.conflicts, "images are there as two classes:", text);
+  list(audit.leaks, "in two splits:", text);
+  list(audit.conflicts, "in two classes:", text);
   if (audit.repeated > 0) {
     text +=
         fmt::format("\n{} further copies of images of the same class and split\n", audit.repeated);
@@ -251,7 +251,7 @@ std::string damaged(const Audit& audit) {
 std::string duplicates(const std::vector<Duplicate>& all, const char* title) {
   constexpr size_t most = 200;
   if (all.empty()) return "";
-  std::string html = fmt::format("<h2>{} {}</h2>\n<ul>\n", all.size(), title);
+  std::string html = fmt::format("<h2>{} {}</h2>\n<ul>\n", image_count(all.size()), title);
   for (size_t i = 0; i < std::min(all.size(), most); ++i) {
     html += fmt::format("<li><code>{}</code> ({}, {}) = <code>{}</code> ({}, {})</li>\n",
                         escape_xml(all[i].name), all[i].split, escape_xml(all[i].class_name),
@@ -294,8 +294,7 @@ std::string to_html(const Audit& audit, const std::string& source) {
     html += "</ul>\n";
   }
   html += "<h2>Splits</h2>\n" + splits(audit) + "<h2>Damaged images</h2>\n" + damaged(audit);
-  html += duplicates(audit.leaks, "images lie in two splits") +
-          duplicates(audit.conflicts, "images are there as two classes");
+  html += duplicates(audit.leaks, "in two splits") + duplicates(audit.conflicts, "in two classes");
   return html + "<h2>Classes</h2>\n" + classes(audit) + "</html>\n";
 }
 

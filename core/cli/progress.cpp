@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/cli/process.h"
+#include "core/train/recorder.h"
 
 namespace tandem::cli {
 namespace {
@@ -23,6 +24,11 @@ void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
     fmt::print(format, std::forward<Arguments>(arguments)...);
   } catch (const std::exception&) {
   }
+}
+
+// No image recognized is the best result of nothing yet.
+bool is_worth_a_mark(const Evaluation& e) {
+  return e.best && (!e.has_accuracy || e.top1 > 0);
 }
 
 constexpr auto redraw = std::chrono::milliseconds(100);
@@ -43,8 +49,8 @@ std::string clock_text(double seconds) {
 
 std::string evaluation_text(const Evaluation& e) {
   std::string text = fmt::format("{} images: loss {:.4f}", e.samples, e.loss);
-  if (e.has_accuracy)
-    text += fmt::format(", top-1 {:.2f} %, top-5 {:.2f} %", 100 * e.top1, 100 * e.top5);
+  if (e.has_accuracy) text += fmt::format(", top-1 {:.2f} %", 100 * e.top1);
+  if (has_top5(e)) text += fmt::format(", top-5 {:.2f} %", 100 * e.top5);
   if (e.skipped > 0) text += fmt::format(", {} damaged left out", e.skipped);
   return text;
 }
@@ -94,7 +100,7 @@ void Progress::on_evaluation(const Evaluation& e) {
   clear();
   if (e.has_accuracy) accuracy_ = fmt::format(" val {:.2f} %", 100 * e.top1);
   say("validation after step {}: {}{}\n", e.step, evaluation_text(e),
-      e.best ? " (best so far)" : "");
+      is_worth_a_mark(e) ? " (best so far)" : "");
   std::fflush(stdout);
 }
 

@@ -251,13 +251,13 @@ std::vector<std::string> suggestions(const Audit& audit) {
     return audit.class_names[static_cast<size_t>(at - train.class_counts.begin())];
   };
   if (!audit.leaks.empty()) {
-    lines.push_back(fmt::format(
-        "{} images are in two splits: take them out of one, or accuracy will look too good",
-        audit.leaks.size()));
+    lines.push_back(
+        fmt::format("{} in two splits: keep each in one of them, or accuracy will look too good",
+                    image_count(audit.leaks.size())));
   }
   if (!audit.conflicts.empty()) {
     lines.push_back(
-        fmt::format("{} images are there as two classes: decide on one", audit.conflicts.size()));
+        fmt::format("{} in two classes: decide on one", image_count(audit.conflicts.size())));
   }
   if (static_cast<double>(*most) > much_more * static_cast<double>(*least)) {
     lines.push_back(fmt::format(
@@ -270,7 +270,7 @@ std::vector<std::string> suggestions(const Audit& audit) {
         name_of(least), *least));
   }
   const auto bad = static_cast<double>(train.bad.size());
-  if (bad > 0.05 * static_cast<double>(train.samples)) {
+  if (bad > std::max(1.0, 0.05 * static_cast<double>(train.samples))) {
     lines.push_back(
         "more than 5 % of the training images are damaged, at which training stops: repair them, "
         "or allow more with --bad-limit");
@@ -282,6 +282,10 @@ std::vector<std::string> suggestions(const Audit& audit) {
         train.median_side));
   }
   return lines;
+}
+
+std::string image_count(size_t count) {
+  return fmt::format("{} image{}", count, count == 1 ? "" : "s");
 }
 
 }  // namespace tandem

@@ -71,4 +71,7 @@ struct Audit {
 // Advice for the user on the findings; audit() calls it.
 [[nodiscard]] std::vector<std::string> suggestions(const Audit& audit);
 
+// "1 image", "2 images"
+[[nodiscard]] std::string image_count(size_t count);
+
 }  // namespace tandem

@@ -24,7 +24,14 @@ void BadSamples::add(int64_t batch, int64_t samples, const std::vector<BadSample
   if (count > 0 && count == samples) {
     throw error("all {} images of batch {} are damaged: {}", samples, batch, to_string(damaged));
   }
-  if (seen_ < seen_before_limit) return;
+  const auto known = static_cast<double>(names_.size()), size = static_cast<double>(size_);
+  if (known > std::max(1.0, share_limit_ * size)) {
+    throw error(
+        "{} of the {} images, or more, are damaged ({:.1f} %, the limit is {:.1f} %: --bad-limit): "
+        "{}",
+        names_.size(), size_, 100 * known / size, 100 * share_limit_, to_string(list_));
+  }
+  if (seen_ < seen_before_limit || size_ < seen_before_limit) return;
   const double share = static_cast<double>(damaged_) / static_cast<double>(seen_);
   if (share > share_limit_) {
     throw error("{} of {} images read so far are damaged ({:.1f} %, the limit is {:.1f} %): {}",

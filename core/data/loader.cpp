@@ -50,7 +50,7 @@ struct Loader::State {
         filler(data, options),
         next_batch(options.first_batch),
         end_batch(end_of(options, data.size())),
-        bad(options.bad_share_limit) {
+        bad(options.bad_share_limit, data.size()) {
     slots.resize(static_cast<size_t>(options.slots));
   }
   ~State() {

@@ -39,35 +39,50 @@ OutputFile open_metrics(const std::filesystem::path& path, int64_t resumed_step)
 
 }  // namespace
 
-Recorder::Recorder(const RunFolder& folder, Observer& next, int64_t display, int64_t resumed_step)
+Recorder::Recorder(const RunFolder& folder, Observer& next, int64_t display, int64_t resumed_step,
+                   int64_t epoch)
     : next_(next),
       metrics_(open_metrics(folder.metrics_file(), resumed_step)),
       log_(folder.log_file(), {}, OutputMode::append),
-      display_(display > 0 ? display : 1) {}
+      display_(display > 0 ? display : 1),
+      epoch_(epoch) {}
 
 void Recorder::line(OutputFile& file, const std::string& text) {
   const std::string whole = text + "\n";
   file.write(whole.data(), whole.size());
 }
 
-void Recorder::on_message(const std::string& text) {
+void Recorder::log(const std::string& text) {
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
   line(log_, fmt::format("{:%Y-%m-%d %H:%M:%S} {}", now, text));
+}
+
+void Recorder::on_message(const std::string& text) {
+  log(text);
   next_.on_message(text);
 }
 
 void Recorder::on_step(const StepReport& r) {
-  if (r.step % display_ == 0 || r.step == r.steps) {
+  const bool ends_epoch = r.epoch != epoch_;
+  epoch_ = r.epoch;
+  if (r.step % display_ == 0 || r.step == r.steps || ends_epoch) {
     line(metrics_, fmt::format("{},{},train,{:.6g},,,{:.6g},{:.1f},{:.3f},", r.step, r.epoch,
                                r.loss, r.rate, r.images_per_second, r.waited_seconds));
+    log(fmt::format("step {}/{}, epoch {}: training loss {:.6g}, learning rate {:.6g}", r.step,
+                    r.steps, r.epoch, r.loss, r.rate));
   }
   next_.on_step(r);
 }
 
 void Recorder::on_evaluation(const Evaluation& e) {
-  const std::string accuracy = e.has_accuracy ? fmt::format("{:.6f},{:.6f}", e.top1, e.top5) : ",";
+  const std::string accuracy =
+      fmt::format("{},{}", e.has_accuracy ? fmt::format("{:.6f}", e.top1) : "",
+                  has_top5(e) ? fmt::format("{:.6f}", e.top5) : "");
   line(metrics_,
        fmt::format("{},{},val,{:.6g},{},,,,{}", e.step, e.epoch, e.loss, accuracy, e.best ? 1 : 0));
+  log(fmt::format("step {}, epoch {}: validation loss {:.6g}{}{}", e.step, e.epoch, e.loss,
+                  e.has_accuracy ? fmt::format(", top-1 {:.2f} %", 100 * e.top1) : "",
+                  e.best ? ", best" : ""));
   next_.on_evaluation(e);
 }
 

@@ -11,22 +11,30 @@
 
 namespace tandem {
 
+// Whether there are more than five classes: of fewer, all samples are among the first five.
+[[nodiscard]] inline bool has_top5(const Evaluation& evaluation) {
+  const size_t classes = evaluation.confusion.size();  // 0: more than a matrix is kept for
+  return evaluation.has_accuracy && (classes == 0 || classes > 5);
+}
+
 class Recorder : public Observer {
  public:
   // `resumed_step`: lines of later steps, written before the run was interrupted, are removed; 0: a
-  // new run.
-  Recorder(const RunFolder& folder, Observer& next, int64_t display, int64_t resumed_step);
+  // new run. `epoch`: the epochs that end before the first step.
+  Recorder(const RunFolder& folder, Observer& next, int64_t display, int64_t resumed_step,
+           int64_t epoch);
 
   void on_message(const std::string& line) override;
-  void on_step(
-      const StepReport& report) override;  // every report goes on; every display-th is written
+  // Every report goes on; every display-th is written, and the last of an epoch.
+  void on_step(const StepReport& report) override;
   void on_evaluation(const Evaluation& evaluation) override;
 
  private:
+  void log(const std::string& text);
   static void line(OutputFile& file, const std::string& text);
   Observer& next_;
   OutputFile metrics_, log_;
-  int64_t display_;
+  int64_t display_, epoch_;
 };
 
 }  // namespace tandem

@@ -215,6 +215,7 @@ void resolve_amount(TrainSetup& setup, const TrainOptions& options) {
                     setup.solver.micro_batches_per_step, setup.solver.micro_batches_per_step,
                     chosen.batch, images));
   }
+  fit_recipe(options, setup);
   note_changes(options, setup);
   resolve_tests(setup);
   setup.solver.max_steps = chosen.steps;

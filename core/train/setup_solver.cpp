@@ -116,6 +116,12 @@ void find_weights(const TrainOptions& options, SolverDefinition& solver) {
   solver.weights = files;
 }
 
+// Whether the rate follows the length of the run by itself, or never changes.
+bool has_no_steps(const SolverDefinition& solver) {
+  const std::string& policy = solver.rate_policy;
+  return policy == "fixed" || policy == "poly" || policy == "cosine";
+}
+
 template <class Value>
 void note_change(const char* field, Value written, Value chosen, std::string& text) {
   if (written <= 0 || written == chosen) return;
@@ -136,6 +142,33 @@ bool resolve_solver_and_net(const TrainOptions& options, TrainSetup& setup) {
   find_weights(options, setup.solver);
   for (const std::string& note : setup.solver.notes) setup.messages.push_back(note);
   return is_model;
+}
+
+void fit_recipe(const TrainOptions& options, TrainSetup& setup) {
+  SolverDefinition& solver = setup.solver;
+  const bool is_recipe = options.solver.empty() && !solver.file.empty() && !options.resume;
+  if (!is_recipe) return;
+  const int64_t steps = setup.record.options.steps;
+  const int64_t recipe_steps = read_solver(solver.file).max_steps;
+  const auto& given = options.solver_fields;
+  if (!given.contains("test_interval")) solver.test_interval = 0;
+  const bool is_fitted = recipe_steps == 0 || recipe_steps == steps || has_no_steps(solver);
+  const bool is_chosen = given.contains("lr_policy") || given.contains("gamma") ||
+                         given.contains("stepsize") || given.contains("stepvalue");
+  if (is_fitted || is_chosen) return;
+  const double share = static_cast<double>(steps) / static_cast<double>(recipe_steps);
+  const auto scaled = [share](int64_t at) {
+    return std::max<int64_t>(1, std::llround(static_cast<double>(at) * share));
+  };
+  if (solver.step_size > 0) solver.step_size = scaled(solver.step_size);
+  int64_t before = 0;
+  for (int64_t& at : solver.step_values) before = at = std::max(before + 1, scaled(at));
+  if (solver.rate_policy == "inv") solver.gamma /= share;
+  if (solver.rate_policy == "exp") solver.gamma = std::pow(solver.gamma, 1 / share);
+  setup.messages.push_back(
+      fmt::format("learning rate: the model's schedule of {} steps is fitted to the {} of this run "
+                  "(a file given with --solver is taken as it is)",
+                  recipe_steps, steps));
 }
 
 void note_changes(const TrainOptions& options, TrainSetup& setup) {

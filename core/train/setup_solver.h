@@ -11,6 +11,11 @@ namespace tandem {
 // contradicts itself, nets that are not found.
 bool resolve_solver_and_net(const TrainOptions& options, TrainSetup& setup);
 
+// Fits the recipe of a built-in model, its own solver file, to the run's steps: drops of the rate
+// keep their share of the run, and validation is after every epoch. Fields that the command line
+// gives stay. A solver file that the user gave is left as it is.
+void fit_recipe(const TrainOptions& options, TrainSetup& setup);
+
 // One message with everything in which the options replace the solver file's fields; when the steps
 // of the run are decided, and before max_iter is set to them.
 void note_changes(const TrainOptions& options, TrainSetup& setup);

@@ -47,6 +47,16 @@ void keep_split(TrainSetup& setup, const RunFolder& folder) {
   setup.messages.push_back(fmt::format("the split is kept: --data {} gives it again", file));
 }
 
+// Removes what is written before the first step, and the folder if nothing else is in it.
+void remove_unbegun(const std::filesystem::path& run) {
+  std::error_code ignored;
+  for (const char* file : {"run.json", "net.prototxt", "solver.prototxt", "plan.txt", "metrics.csv",
+                           "log.txt", "classes.txt", "split.csv", "skipped.txt"}) {
+    std::filesystem::remove(run / file, ignored);
+  }
+  std::filesystem::remove(run, ignored);  // fails where something is left in it
+}
+
 }  // namespace
 
 TrainResult train(const TrainOptions& options, Observer& observer) {
@@ -94,7 +104,10 @@ TrainResult train(const TrainOptions& options, Observer& observer, const Strateg
     keep_split(setup, *folder);
   }
   const TrainOptions& chosen = setup.record.options;
-  Recorder recorder(*folder, observer, chosen.display, checkpoint ? checkpoint->step : 0);
+  const int64_t first_step = checkpoint ? checkpoint->step : 0;
+  Recorder recorder(*folder, observer, chosen.display, first_step,
+                    first_step * chosen.batch * setup.solver.micro_batches_per_step /
+                        setup.record.training_samples);
   write_text_file(folder->plan_file(), to_text(plan));
   recorder.on_message(
       fmt::format("{} net '{}' on {}: {} training images, {} classes, batch {}, {} steps, strategy "
@@ -103,7 +116,11 @@ TrainResult train(const TrainOptions& options, Observer& observer, const Strateg
                   setup.record.training_samples, setup.record.class_names.size(), chosen.batch,
                   chosen.steps, chosen.strategy, chosen.devices, *chosen.seed));
   for (const std::string& message : setup.messages) recorder.on_message(message);
-  for (const std::string& note : plan.notes) recorder.on_message(note);
+  // With one device nothing travels, and how the work is split has no effect. plan.txt has the
+  // notes.
+  if (session.machine().device_count() > 1) {
+    for (const std::string& note : plan.notes) recorder.on_message(note);
+  }
   recorder.on_message("memory: " + session.memory_forecast());
   recorder.on_message("run folder: " + folder->path().string());
 
@@ -121,7 +138,11 @@ TrainResult train(const TrainOptions& options, Observer& observer, const Strateg
     if (!checkpoint->note.empty()) recorder.on_message(checkpoint->note);
   }
   TrainResult result = run.go();
-  if (result.stopped) {
+  if (!checkpoint && result.steps == 0) {
+    recorder.on_message("stopped before the first step: nothing is kept");
+    remove_unbegun(folder->path());
+    result.run.clear();
+  } else if (result.stopped) {
     recorder.on_message(
         fmt::format("stopped after step {} and saved; go on with: tandem train --out {} --resume",
                     result.steps, folder->path().string()));

@@ -90,7 +90,7 @@ TrainResult TrainingRun::go() {
 
 void TrainingRun::loop() {
   begin_ = Clock::now();
-  issued_ = first_;
+  issued_ = saved_ = first_;           // nothing to save before a step is done
   if (test_due_) pause(first_, true);  // the evaluation that the interrupted run did not finish
   if (first_ == 0) first_test();
   recent_.emplace_back(seconds() - paused_, first_);
@@ -138,7 +138,7 @@ void TrainingRun::issue_batch(int64_t step, int64_t number, double rate) {
   while (pending_.size() >= batches_in_flight) finish_oldest();
   phase_.executor->issue(number, {{phase_.batch_buffer, batch.memory}});
   report_given_up();
-  pending_.push_back({number, step, batch.epoch, batch.samples, rate});
+  pending_.push_back({number, step, batch.samples, rate});
   release_held(false);
   held_ = batch;
 }
@@ -206,7 +206,7 @@ void TrainingRun::report(const Pending& done, double loss) {
   StepReport r;
   r.step = done.step + 1;
   r.steps = chosen_.steps;
-  r.epoch = done.epoch;
+  r.epoch = r.step * images_of_step() / setup_.record.training_samples;
   const auto size = static_cast<double>(setup_.record.training_samples);
   r.epochs = static_cast<double>(chosen_.steps) * images / size;
   r.loss = shown_loss(loss);

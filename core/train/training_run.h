@@ -37,7 +37,7 @@ class TrainingRun {
   using Clock = std::chrono::steady_clock;
   // A micro-batch that was issued and not yet reported.
   struct Pending {
-    int64_t number = 0, step = 0, epoch = 0, samples = 0;
+    int64_t number = 0, step = 0, samples = 0;
     double rate = 0;
   };
 

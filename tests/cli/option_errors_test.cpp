@@ -30,6 +30,26 @@ TEST(OptionErrors, AnUnknownOptionOrCommandPointsToTheHelp) {
                     HasSubstr("predict"), HasSubstr("--help")));
 }
 
+TEST(OptionErrors, MisspeltOptionsAreListedAsTypedEachWithTheNearestName) {
+  EXPECT_THAT(refusal_of("--stpes 4 --bacth=2"),
+              HasSubstr("train: unknown options '--stpes' (did you mean '--steps'?), '--bacth' "
+                        "(did you mean '--batch'?)"));
+  EXPECT_THAT(refusal_of("--epoch 3"), HasSubstr("'--epoch' (did you mean '--epochs'?)"));
+}
+
+TEST(OptionErrors, NamesOfOtherProgramsGetTheNameHere) {
+  EXPECT_THAT(refusal_of("--batch-size 4"),
+              HasSubstr("unknown option '--batch-size' (here it is '--batch')"));
+  EXPECT_THAT(refusal_of("--optimizer Adam"), HasSubstr("(here it is '--solver-type')"));
+  const Desk desk;
+  EXPECT_THAT(desk.refusal("plugins here"), HasSubstr("plugins: unexpected argument 'here'"));
+}
+
+TEST(OptionErrors, StepsAndEpochsTogetherAreRefused) {
+  EXPECT_THAT(refusal_of("--epochs 3"),
+              HasSubstr("--steps 2 and --epochs 3: each is the length of the run"));
+}
+
 TEST(OptionErrors, AValueThatIsNotANumberIsQuoted) {
   EXPECT_THAT(refusal_of("--batch many"), AllOf(HasSubstr("--batch"), HasSubstr("many")));
 }
@@ -140,6 +160,23 @@ TEST(Help, IsPrintedForEveryCommand) {
     EXPECT_THAT(outcome.output, HasSubstr("--help")) << command;
     EXPECT_EQ(outcome.errors, "") << command;
   }
+}
+
+TEST(Help, IsPrintedWithoutArguments) {
+  const Desk desk;
+  const test::Outcome outcome = desk.tandem("");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.errors, "");
+  EXPECT_EQ(outcome.output, desk.tandem("--help").output);
+}
+
+TEST(Help, IsACommand) {
+  const Desk desk;
+  EXPECT_EQ(desk.tandem("help").output, desk.tandem("--help").output);
+  const test::Outcome outcome = desk.tandem("help train");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.output, desk.tandem("train --help").output);
+  EXPECT_THAT(desk.refusal("help trian"), HasSubstr("did you mean 'train'?"));
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +13,7 @@ using nlohmann::json;
 using test::Desk;
 using test::Outcome;
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -23,6 +25,7 @@ TEST(Use, TrainTestAndPredictOnAFolderOfImages) {
   ASSERT_EQ(trained.code, 0) << trained.errors;
   EXPECT_THAT(trained.output, AllOf(HasSubstr("12 training images, 2 classes"),
                                     HasSubstr("memory: "), HasSubstr("run folder: run")));
+  EXPECT_THAT(trained.output, AllOf(HasSubstr("top-1 "), Not(HasSubstr("top-5 "))));
   for (const char* file : {"net.prototxt", "solver.prototxt", "run.json", "classes.txt",
                            "metrics.csv", "log.txt", "timeline.json", "plan.txt",
                            "last.safetensors", "best.safetensors", "best.state.safetensors"}) {
@@ -42,6 +45,72 @@ TEST(Use, TrainTestAndPredictOnAFolderOfImages) {
   ASSERT_EQ(predictions.size(), 2u);
   EXPECT_EQ(predictions[0].at("scores")[0].at("class"), "red");
   EXPECT_EQ(predictions[1].at("scores")[0].at("class"), "blue");
+}
+
+// A built-in model of the name "mine", whose solver file is for 1000 steps.
+void write_model(const Desk& desk) {
+  desk.make_folder("models");
+  desk.write("models/mine.prototxt", test::tiny_net());
+  desk.write("models/mine_solver.prototxt",
+             "net: 'mine.prototxt' base_lr: 0.01 lr_policy: 'multistep' gamma: 0.1 stepvalue: 600 "
+             "stepvalue: 900 momentum: 0.9 max_iter: 1000 test_interval: 500 display: 20");
+}
+
+size_t rows_of(const std::string& metrics, const std::string& split) {
+  size_t rows = 0;
+  for (size_t at = 0; (at = metrics.find("," + split + ",", at)) != std::string::npos; ++at) ++rows;
+  return rows;
+}
+
+TEST(Use, ABuiltInModelIsValidatedEachEpochAndItsRatesFitTheRun) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  write_model(desk);
+  const std::string mine = "train --net mine --data images --epochs 5 --out ";
+  const Outcome recipe = desk.tandem(mine + "recipe", "TANDEM_MODEL_PATH=models");
+  ASSERT_EQ(recipe.code, 0) << recipe.errors;
+  EXPECT_THAT(recipe.output, HasSubstr("schedule of 1000 steps is fitted to the 15 of this run"));
+  EXPECT_EQ(rows_of(desk.read("recipe/metrics.csv"), "val"), 5U);
+  EXPECT_THAT(desk.read("recipe/solver.prototxt"),
+              AllOf(HasSubstr("stepvalue: 9\n"), HasSubstr("stepvalue: 14\n")));
+
+  const Outcome given =
+      desk.tandem(mine + "given --solver models/mine_solver.prototxt", "TANDEM_MODEL_PATH=models");
+  ASSERT_EQ(given.code, 0) << given.errors;
+  EXPECT_THAT(given.output, Not(HasSubstr("is fitted to")));
+  EXPECT_EQ(rows_of(desk.read("given/metrics.csv"), "val"),
+            2U);  // before the first step, at the end
+  EXPECT_THAT(desk.read("given/solver.prototxt"), HasSubstr("stepvalue: 600\n"));
+}
+
+TEST(Use, LogAndMetricsHaveARowOfBothSplitsForEachEpoch) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  const Outcome trained =
+      desk.tandem("train --net tiny.prototxt --data images --epochs 3 --lr 0.01 --out run");
+  ASSERT_EQ(trained.code, 0) << trained.errors;
+  const std::string metrics = desk.read("run/metrics.csv"), log = desk.read("run/log.txt");
+  EXPECT_EQ(rows_of(metrics, "train"), 3U);
+  EXPECT_EQ(rows_of(metrics, "val"), 3U);
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    const std::string at = fmt::format("\n{},{},", 3 * epoch, epoch);
+    EXPECT_THAT(metrics, AllOf(HasSubstr(at + "train,"), HasSubstr(at + "val,")));
+    EXPECT_THAT(
+        log, AllOf(HasSubstr(fmt::format("step {}/9, epoch {}: training loss ", 3 * epoch, epoch)),
+                   ContainsRegex(
+                       fmt::format("step {}, epoch {}: validation loss [0-9.e-]+, top-1 [0-9.]+ %",
+                                   3 * epoch, epoch))));
+  }
+}
+
+TEST(Use, HowAStepIsSplitIsPrintedOnlyWhereItMatters) {
+  const Desk desk;
+  const std::string train = "train --net tiny.prototxt --data synthetic --steps 1 --out ";
+  const auto has_notes = AllOf(HasSubstr("split at "), HasSubstr("AlexNet-like"));
+  EXPECT_THAT(desk.tandem(train + "one").output,
+              AllOf(Not(HasSubstr("split at ")), Not(HasSubstr("AlexNet-like"))));
+  EXPECT_THAT(desk.tandem(train + "two --devices cpu:2").output, has_notes);
+  EXPECT_THAT(desk.read("one/plan.txt"), HasSubstr("AlexNet-like"));
 }
 
 TEST(Use, PredictingNamesADamagedImageAndClassifiesTheOthers) {

@@ -107,6 +107,15 @@ TEST(ImageFolder, ValFractionIsHeldOutButNeverAllOfAClass) {
   EXPECT_THAT(refusal(options), HasSubstr("val_fraction 1 leaves no image to train on"));
 }
 
+TEST(ImageFolder, OneImageAClassSaysWhatToDo) {
+  const TempFolder folder;
+  fill_class(folder, "cat", 1);
+  fill_class(folder, "dog", 1);
+  EXPECT_THAT(refusal(image_options(folder.string(), "val")),
+              AllOf(HasSubstr("every class has one image"), HasSubstr("add images"),
+                    HasSubstr("val_fraction=0")));
+}
+
 TEST(ImageFolder, TrainWithoutValIsSplitAsOneTree) {
   const TempFolder folder;
   fill_class(folder, "train/cat", 5);

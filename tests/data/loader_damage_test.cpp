@@ -51,6 +51,22 @@ TEST(Loader, DamagedSamplesAreListedInTheOrderOfDelivery) {
   EXPECT_THAT(names, ElementsAre("sample-2", "sample-17", "sample-18", "sample-31"));
 }
 
+TEST(Loader, TheLimitHoldsForSmallSetsButOneDamagedSampleNeverEndsARun) {
+  LoaderOptions options = in_file_order(4);
+  options.bad_share_limit = 0.05;
+  const Dataset one = scripted({{"size", "8"}, {"bad", "2"}});
+  Loader fine(one, options, host_memory());
+  for (int i = 0; i < 60; ++i) (void)take(fine);  // 240 samples
+  EXPECT_EQ(fine.bad_samples().size(), 1U);
+  const Dataset two = scripted({{"size", "8"}, {"bad", "2,5"}});
+  Loader loader(two, options, host_memory());
+  (void)take(loader);
+  EXPECT_THAT(
+      message_of([&] { (void)loader.next(); }),
+      AllOf(HasSubstr("2 of the 8 images, or more, are damaged (25.0 %, the limit is 5.0 %"),
+            HasSubstr("sample-2: is listed as damaged; sample-5")));
+}
+
 TEST(Loader, ABatchWithoutAGoodSampleIsAnErrorThatNamesTheFirstFiles) {
   const Dataset data = scripted({{"size", "16"}, {"bad", "8,9,10,11,12,13,14,15"}});
   Loader loader(data, in_file_order(8), host_memory());

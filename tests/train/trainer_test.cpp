@@ -68,8 +68,20 @@ TEST_F(Training, TheRunFolderHoldsItsFiles) {
     training_rows += line.find(",train,") != std::string::npos ? 1 : 0;
     validation_rows += line.find(",val,") != std::string::npos ? 1 : 0;
   }
-  EXPECT_EQ(training_rows, 4);
+  EXPECT_EQ(training_rows, 6);  // steps 3, 6, 9, 12, and 4 and 8, which end epochs
   EXPECT_EQ(validation_rows, 2);
+}
+
+TEST_F(Training, AStopBeforeTheFirstStepLeavesNothing) {
+  const std::atomic<bool> stop{true};
+  TrainOptions o = options(12);
+  o.stop = &stop;
+  Observer quiet;
+  const TrainResult result = train(o, quiet);
+  EXPECT_TRUE(result.stopped);
+  EXPECT_EQ(result.steps, 0);
+  EXPECT_EQ(result.run, "");
+  EXPECT_FALSE(std::filesystem::exists(o.out));
 }
 
 TEST_F(Training, TestingIsExactWithAPartialBatchOnAnyDevices) {

@@ -36,6 +36,10 @@ int run_train(TrainArguments& arguments, const Command& command) {
     throw error("--batch 0: the batch must have at least 1 image");
   if (command.given("--steps") && options.steps == 0)
     throw error("--steps 0: there must be at least 1 step");
+  if (command.given("--steps") && command.given("--epochs")) {
+    throw error("--steps {} and --epochs {}: each is the length of the run; give one of them",
+                options.steps, options.epochs);
+  }
   if (command.given("--epochs") && options.epochs == 0)
     throw error("--epochs 0: there must be at least 1 epoch");
   const std::string strategy =
@@ -64,7 +68,7 @@ int run_train(TrainArguments& arguments, const Command& command) {
   if (result.best.samples > 0) {
     fmt::print("best validation (step {}): {}\n", result.best.step, evaluation_text(result.best));
   }
-  fmt::print("run folder: {}\n", result.run.string());
+  if (!result.run.empty()) fmt::print("run folder: {}\n", result.run.string());
   return result.stopped ? 130 : 0;
 }
 
@@ -114,8 +118,9 @@ void add_train(CommandLine& line) {
   command.flag("--adapt-classes", o.adapt_classes,
                "If a net's file has another number of classes than the data: train an adapted "
                "copy");
-  command.option("--test-interval N", &o.test_interval,
-                 "Steps between evaluations (default: every epoch)");
+  command.option(
+      "--test-interval N", &o.test_interval,
+      "Steps between evaluations (default: that of the file of --solver, else every epoch)");
   command.option("--display N", &o.display,
                  "Steps between lines of metrics (default: the solver's, else 20)");
   command.option("--snapshot N", &o.snapshot, "Steps between extra checkpoints");
