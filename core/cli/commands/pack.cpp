@@ -16,10 +16,10 @@
 namespace tandem::cli {
 namespace {
 
-std::atomic<bool> interrupted{false};
+std::atomic<bool> pack_interrupted{false};
 
 extern "C" void on_pack_interrupt(int signal_number) {
-  interrupted = true;
+  pack_interrupted = true;
   std::signal(signal_number, SIG_DFL);
 }
 
@@ -31,7 +31,7 @@ struct PackArguments {
 int run_pack(PackArguments& arguments) {
   PackOptions& options = arguments.options;
   options.parameters = read_pairs(arguments.parameters, "--data-option", "val_fraction=0.1");
-  options.stop = &interrupted;
+  options.stop = &pack_interrupted;
   std::signal(SIGINT, on_pack_interrupt);
   std::signal(SIGTERM, on_pack_interrupt);
   if (isatty(STDERR_FILENO) != 0) {
