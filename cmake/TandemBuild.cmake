@@ -7,8 +7,10 @@ find_package(fmt REQUIRED)
 find_package(Protobuf REQUIRED)
 find_program(TANDEM_CCACHE ccache)
 if(TANDEM_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${TANDEM_CCACHE})
-  set(CMAKE_C_COMPILER_LAUNCHER ${TANDEM_CCACHE})
+  # Without pch_defines and time_macros, ccache does not cache a file that uses a precompiled header.
+  set(TANDEM_CCACHE_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${TANDEM_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TANDEM_CCACHE_LAUNCHER})
+  set(CMAKE_C_COMPILER_LAUNCHER ${TANDEM_CCACHE_LAUNCHER})
 endif()
 
 add_library(tandem_options INTERFACE)
@@ -49,15 +51,47 @@ else()
   target_link_libraries(tandem_openmp INTERFACE OpenMP::OpenMP_CXX)
 endif()
 
-# tandem_module(base DEPENDS ...): core/<name>/*.cpp as an object library core_<name>.
+# Most of a compilation is reading headers and instantiating what they define. Files in which nothing is computed are
+# compiled several at a time (unity builds), so that this is done once for all of them. A file with compile options of
+# its own (arithmetic) stays alone. Within such a group, names in anonymous namespaces must differ. Modules of one
+# file and tests use precompiled headers instead. With -DTANDEM_FAST_BUILD=OFF each file is compiled on its own.
+option(TANDEM_FAST_BUILD "Unity builds and precompiled headers" ON)
+
+# tandem_unity(TARGET FILES): at most FILES sources of the target are compiled at once.
+function(tandem_unity target files)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TANDEM_FAST_BUILD} UNITY_BUILD_BATCH_SIZE ${files})
+  # g++ excuses types of anonymous namespaces only in the main file.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+endfunction()
+
+# tandem_precompile(TARGET HEADERS...): an object library TARGET, with options and libraries set by the caller, whose
+# precompiled header the targets given to tandem_use_precompiled(TARGET USERS...) share. g++ uses a precompiled header
+# only with the same code generation options and macros. It ignores another one, clang refuses it.
+function(tandem_precompile target)
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp CONTENT "// Only for its precompiled header.\n")
+  add_library(${target} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp)
+  if(TANDEM_FAST_BUILD)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+  endif()
+endfunction()
+function(tandem_use_precompiled target)
+  foreach(user ${ARGN})
+    if(TANDEM_FAST_BUILD)
+      target_precompile_headers(${user} REUSE_FROM ${target})
+      set_target_properties(${user} PROPERTIES DEFINE_SYMBOL "")  # by default a macro NAME_EXPORTS, which nothing uses
+    endif()
+  endforeach()
+endfunction()
+
+# tandem_module(base): core/<name>/*.cpp as an object library core_<name>.
 function(tandem_module name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/core/${name}/*.cpp)
   if(NOT sources)
     return()
   endif()
   add_library(core_${name} OBJECT ${sources})
   target_link_libraries(core_${name} PUBLIC tandem_options fmt::fmt TBB::tbb Threads::Threads ${CMAKE_DL_LIBS})
+  tandem_unity(core_${name} 7)  # 7: a changed file costs some 10 seconds
   set_property(GLOBAL APPEND PROPERTY TANDEM_CORE_MODULES core_${name})
 endfunction()
 
@@ -68,8 +102,8 @@ function(tandem_test name)
     return()
   endif()
   add_executable(test_${name} ${sources})
-  target_link_libraries(test_${name} PRIVATE tandem-core tandem_options tandem_test_folders GTest::gmock
-    GTest::gtest_main)
+  target_link_libraries(test_${name} PRIVATE tandem_test_options tandem_test_folders GTest::gtest_main)
+  tandem_use_precompiled(tandem_test_headers test_${name})
   include(${CMAKE_SOURCE_DIR}/tests/${name}/needs.cmake OPTIONAL)  # what else test_${name} needs
   include(GoogleTest)
   gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)

@@ -1,14 +1,34 @@
 # NVIDIA GPUs: TANDEM_HAS_CUDA is set here, from the option TANDEM_CUDA and from what is installed (the CUDA toolkit,
-# 12.8 or newer, with cuBLAS, and cuDNN 9). No GPU and no driver are needed to build.
+# 12.8 or newer, with cuBLAS, and cuDNN 9). No GPU and no driver are needed to build, but without a driver nothing would
+# use the modules, which take minutes to compile, so by default they are built only where one is.
 #
 # tandem_add_cuda_kernels(folder): layers/<name>/<name>_cuda.cu, and other *_cuda.cu of the folder, as the module
 # tandem_kernels_cuda_<name>. The registry loads it when a cuda device is first asked for.
 
-set(TANDEM_CUDA AUTO CACHE STRING "Build for NVIDIA GPUs: AUTO (where the CUDA toolkit is found), ON or OFF")
-set_property(CACHE TANDEM_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(TANDEM_CUDA AUTO CACHE STRING
+  "Build for NVIDIA GPUs: AUTO (where a driver and the CUDA toolkit are), TOOLKIT (where the toolkit is), ON or OFF")
+set_property(CACHE TANDEM_CUDA PROPERTY STRINGS AUTO TOOLKIT ON OFF)
 # Instructions that every GPU since Turing translates when a module is first loaded, and Hopper's own. The preset
 # release-all-gpus has the own ones of each, which takes several times as long to build.
 set(TANDEM_CUDA_ARCHITECTURES "75-virtual;90-real" CACHE STRING "CMAKE_CUDA_ARCHITECTURES of Tandem's modules")
+
+# What shows that NVIDIA's driver is installed: a device's file (also WSL's) or the driver's library. "" without one.
+function(tandem_find_cuda_driver result)
+  foreach(device /dev/nvidia0 /dev/nvidiactl /dev/dxg)
+    if(EXISTS ${device})
+      set(${result} ${device} PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  find_file(library libcuda.so.1 NO_CACHE PATHS ENV LD_LIBRARY_PATH /usr/lib /usr/lib64 /usr/local/nvidia /usr/lib/wsl
+    PATH_SUFFIXES lib lib64 x86_64-linux-gnu aarch64-linux-gnu x86_64-linux-gnu/nvidia/current
+    NO_DEFAULT_PATH)
+  if(library)
+    set(${result} ${library} PARENT_SCOPE)
+  else()
+    set(${result} "" PARENT_SCOPE)
+  endif()
+endfunction()
 
 function(tandem_find_cuda reason_variable)
   include(CheckLanguage)
@@ -41,15 +61,38 @@ TANDEM_CUDNN_LIBRARY say where they are)" PARENT_SCOPE)
 endfunction()
 
 set(TANDEM_HAS_CUDA FALSE)
-if(NOT TANDEM_SANITIZE AND NOT TANDEM_CUDA STREQUAL "OFF")
-  set(CMAKE_CUDA_ARCHITECTURES ${TANDEM_CUDA_ARCHITECTURES})
-  tandem_find_cuda(reason)
-  if(NOT reason)
-    set(TANDEM_HAS_CUDA TRUE)
-  elseif(TANDEM_CUDA STREQUAL "AUTO")
-    message(STATUS "Without NVIDIA GPUs: ${reason}")
-  else()
-    message(FATAL_ERROR "TANDEM_CUDA is ${TANDEM_CUDA}, but ${reason}")
+set(reason "TANDEM_CUDA is ${TANDEM_CUDA}")  # why there is code for GPUs, or why not
+if(TANDEM_SANITIZE)
+  set(reason "sanitizers do not know CUDA")
+elseif(NOT TANDEM_CUDA MATCHES "^(AUTO|TOOLKIT|ON|OFF)$")
+  message(FATAL_ERROR "TANDEM_CUDA is '${TANDEM_CUDA}', but must be AUTO, TOOLKIT, ON or OFF")
+elseif(NOT TANDEM_CUDA STREQUAL "OFF")
+  set(driver "")
+  if(TANDEM_CUDA STREQUAL "AUTO")
+    tandem_find_cuda_driver(driver)
+    set(reason "no NVIDIA driver was found (TANDEM_CUDA=ON builds without one)")
+  endif()
+  if(driver OR NOT TANDEM_CUDA STREQUAL "AUTO")
+    set(CMAKE_CUDA_ARCHITECTURES ${TANDEM_CUDA_ARCHITECTURES})
+    tandem_find_cuda(missing)
+    if(NOT missing)
+      set(TANDEM_HAS_CUDA TRUE)
+      if(driver)
+        set(reason "the driver is here: ${driver}")
+      endif()
+    elseif(TANDEM_CUDA STREQUAL "ON")
+      message(FATAL_ERROR "TANDEM_CUDA is ON, but ${missing}")
+    else()
+      set(reason "${missing}")
+    endif()
+  endif()
+endif()
+if(NOT TANDEM_HAS_CUDA)
+  message(STATUS "Without NVIDIA GPUs: ${reason}")
+  # Modules of an earlier configuration would be loaded.
+  file(GLOB stale ${CMAKE_BINARY_DIR}/lib/tandem/plugins/tandem_*_cuda*.so)
+  if(stale)
+    file(REMOVE ${stale})
   endif()
 endif()
 
@@ -63,7 +106,7 @@ if(TANDEM_HAS_CUDA)
   endif()
   set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
   if(TANDEM_CCACHE)
-    set(CMAKE_CUDA_COMPILER_LAUNCHER ${TANDEM_CCACHE})
+    set(CMAKE_CUDA_COMPILER_LAUNCHER ${TANDEM_CCACHE_LAUNCHER})
   endif()
   # What code for GPUs includes and links.
   add_library(tandem_cuda INTERFACE)
@@ -71,7 +114,7 @@ if(TANDEM_HAS_CUDA)
   # Formulas that host and device share use constexpr functions of the standard library.
   target_compile_options(tandem_cuda INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
   target_link_libraries(tandem_cuda INTERFACE CUDA::cudart CUDA::cublas CUDA::cublasLt ${TANDEM_CUDNN_LIBRARY})
-  message(STATUS "With NVIDIA GPUs: CUDA ${CMAKE_CUDA_COMPILER_VERSION}, code for ${TANDEM_CUDA_ARCHITECTURES}")
+  message(STATUS "With NVIDIA GPUs: CUDA ${CMAKE_CUDA_COMPILER_VERSION}, code for ${TANDEM_CUDA_ARCHITECTURES}; ${reason}")
 endif()
 
 function(tandem_add_cuda_kernels folder)

@@ -1,4 +1,6 @@
-# Shared by scripts/demo and scripts/test: installs what is missing on a Debian 12 or 13 (root or sudo), builds a preset.
+# Shared by scripts/demo and scripts/test: installs what is missing on a Debian 12 or 13 (root or sudo), builds a preset,
+# and says how long each part took. A failure is one line that begins with "error: ". Running the script again continues.
+#   TANDEM_NO_INSTALL=1   installs nothing: what is missing is found by the build
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cores=$(nproc)
@@ -8,28 +10,144 @@ packages=(g++ cmake ninja-build ccache libtbb-dev libfmt-dev libdnnl-dev ocl-icd
   libcli11-dev nlohmann-json3-dev libprotobuf-dev protobuf-compiler libgtest-dev libgmock-dev libbenchmark-dev pkg-config)
 
 say() { printf '\n== %s\n' "$*"; }
+fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
+
+duration() { # duration SECONDS
+  if [ "$1" -lt 60 ]; then echo "$1 s"; else echo "$(($1 / 60)) min $(($1 % 60)) s"; fi
+}
+
+parts=() part_started=0
+begin() { # begin WHAT: starts the clock of a part
+  part_started=$SECONDS
+  say "$1"
+}
+finish() { # finish NAME: says how long the part took
+  parts+=("$1 $(duration $((SECONDS - part_started)))")
+  echo "-- $1: $(duration $((SECONDS - part_started)))"
+}
+say_times() {
+  local text
+  text=$(printf '%s, ' "${parts[@]}")
+  say "took $(duration $SECONDS): ${text%, }"
+}
+
+# require_space FOLDER MIB WHAT
+require_space() {
+  local free
+  free=$(df -Pm "$1" 2>/dev/null | awk 'NR == 2 { print $4 }')
+  [ -z "$free" ] || [ "$free" -ge "$2" ] || fail "$3 needs $2 MiB, but the disk of $1 has $free MiB left"
+}
+
+# The last line in which apt or dpkg says what is wrong.
+apt_error() { grep -E '^(E:|W:|dpkg: error|sudo:)' "$1" | tail -n 1 | cut -c 1-300; }
 
 install_packages() {
+  [ -z "${TANDEM_NO_INSTALL:-}" ] || return 0
+  command -v apt-get >/dev/null && command -v dpkg-query >/dev/null \
+    || fail "no apt-get here: install the equivalents of ${packages[*]}, then set TANDEM_NO_INSTALL=1"
   local missing=() package
   for package in "${packages[@]}"; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
   done
   [ ${#missing[@]} -eq 0 ] && return 0
-  say "installing ${missing[*]}"
-  local as_root=()
+  begin "installing ${missing[*]}"
+  local as_root=() log
   if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || { echo "error: not root, and no sudo: install ${missing[*]} yourself" >&2; exit 1; }
+    command -v sudo >/dev/null || fail "not root, and no sudo: ask for these packages: ${missing[*]}"
     as_root=(sudo)
   fi
-  "${as_root[@]}" apt-get update -qq || { echo "error: apt-get update failed" >&2; exit 1; }
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-    "${missing[@]}" >/dev/null || { echo "error: installing ${missing[*]} failed" >&2; exit 1; }
+  require_space /usr 1500 "installing the packages"
+  log=$(mktemp) || fail "no temporary file can be made in ${TMPDIR:-/tmp}"
+  # apt-get update fails for one broken source, too, which need not matter. What matters is found when installing.
+  "${as_root[@]}" apt-get update -qq >"$log" 2>&1 || true
+  if ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+    "${missing[@]}" >>"$log" 2>&1 </dev/null; then
+    local why
+    why=$(apt_error "$log")
+    rm -f "$log"
+    fail "the packages could not be installed (no network?): ${why:-apt-get install failed}"
+  fi
+  rm -f "$log"
+  finish packages
+}
+
+# What a build needs that cannot be installed here, or was installed some other way.
+require_tools() {
+  local compiler=${CXX:-c++} version
+  command -v "${compiler%% *}" >/dev/null || fail "no C++ compiler: '$compiler' was not found (Debian: apt-get install g++)"
+  command -v cmake >/dev/null || fail "no cmake (Debian: apt-get install cmake)"
+  command -v ninja >/dev/null || fail "no ninja (Debian: apt-get install ninja-build)"
+  version=$(cmake --version | sed -n '1s/[^0-9]*\([0-9.]*\).*/\1/p')
+  [ "$(printf '3.25\n%s\n' "$version" | sort -V | head -n 1)" = 3.25 ] \
+    || fail "CMake $version ($(command -v cmake)) is too old: 3.25 is needed"
+}
+
+# Reads ninja's output. On a terminal one line is updated, elsewhere there is a line for every 10 %. Anything that is
+# not progress is passed on.
+show_progress() { # show_progress WHAT
+  local what=$1 line percent done_of step last=-1 on_terminal='' width
+  if [ -t 1 ]; then on_terminal=1; width=$(tput cols 2>/dev/null || echo 80); fi
+  while IFS= read -r line; do
+    if [[ $line =~ ^@\ *([0-9]+)%\ ([0-9]+/[0-9]+)\ (.*)$ ]]; then
+      percent=${BASH_REMATCH[1]} done_of=${BASH_REMATCH[2]} step=${BASH_REMATCH[3]##*/}
+      step=${step##* }
+      if [ -n "$on_terminal" ]; then
+        line="$what: $percent % ($done_of) $step"
+        printf '\r\033[K%s' "${line:0:$((width - 1))}"
+      elif [ $((percent / 10)) -gt "$last" ]; then
+        last=$((percent / 10))
+        echo "$what: $percent % ($done_of) $step, after $(duration $((SECONDS - part_started)))"
+      fi
+    else
+      [ -z "$on_terminal" ] || printf '\r\033[K'
+      case $line in
+        'ninja: no work to do.' | 'ninja: Entering directory'* | '') ;;
+        *) printf '%s\n' "$line" ;;
+      esac
+    fi
+  done
+  [ -z "$on_terminal" ] || printf '\r\033[K'
+}
+
+# A configuration that failed at first is removed, so that the next one starts afresh.
+configure() { # configure PRESET FOLDER [option...]
+  local preset=$1 folder=$2 log new=''
+  shift 2
+  [ -e "$folder/build.ninja" ] || new=1
+  begin "configuring ($preset)"
+  mkdir -p "$folder" 2>/dev/null || fail "$folder cannot be made: is $root writable?"
+  log=$folder/configure.log
+  if ! (cd "$root" && cmake --preset "$preset" "$@") >"$log" 2>&1; then
+    local why
+    why=$(awk '/^CMake Error/ { found = 1; next }
+               found && NF { sub(/^ +/, ""); text = text (text == "" ? "" : " ") $0 }
+               found && !NF && text != "" { exit }
+               END { print text }' "$log" | cut -c 1-400)
+    if [ -n "$new" ]; then rm -rf "$folder/CMakeCache.txt" "$folder/CMakeFiles"; fi
+    fail "configuring failed: ${why:-$(tail -n 1 "$log")} (all of it: $log)"
+  fi
+  grep -E 'NVIDIA GPUs|: not built|^-- Without' "$log" | sort -u || true
+  finish configure
 }
 
 build() { # build PRESET [target...]
-  local preset=$1
+  local preset=$1 folder=$root/build options=()
   shift
-  say "building ($preset)"
-  (cd "$root" && cmake --preset "$preset" >/dev/null && cmake --build --preset "$preset" -j "$cores" ${1:+--target "$@"}) \
-    | grep -vE '^\[[0-9]+/[0-9]+\]' || [ "${PIPESTATUS[0]}" -eq 0 ]
+  [ "$preset" = release ] || folder=$root/build-$preset
+  require_tools
+  require_space "$root" 1000 "building"
+  # Asked for, unless this folder was configured with something else than the default.
+  if [ -n "${cuda:-}" ] && ! grep -qsE '^TANDEM_CUDA:[A-Z]*=(ON|OFF)$' "$folder/CMakeCache.txt"; then
+    options=("-DTANDEM_CUDA=$cuda")
+  fi
+  configure "$preset" "$folder" ${options[@]+"${options[@]}"}
+  begin "building ($preset)"
+  local status=0
+  NINJA_STATUS='@%p %f/%t ' cmake --build "$folder" -j "$cores" ${1:+--target "$@"} 2>&1 | show_progress building \
+    || status=${PIPESTATUS[0]}
+  if [ "$status" -ne 0 ]; then
+    require_space "$root" 20 "building"
+    fail "building failed; the reason is above (running this again continues)"
+  fi
+  finish "build ($preset)"
 }

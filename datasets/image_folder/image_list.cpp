@@ -63,9 +63,9 @@ std::vector<std::string> read_class_names(const std::string& file) {
   return names;
 }
 
-class Lister {
+class FileLister {
  public:
-  explicit Lister(const ListOptions& options) : options_(options) {
+  explicit FileLister(const ListOptions& options) : options_(options) {
     if (!options.classes.empty()) written_names_ = read_class_names(options.classes);
   }
 
@@ -251,7 +251,7 @@ ImageList::ImageList(const tandem_dataset_request& request, const sdk::Attribute
   options.common = listing_options(request, attributes);
   options.root = attributes.text("root");
   options.classes = attributes.text("classes");
-  begin(request, attributes, Lister(options).list());
+  begin(request, attributes, FileLister(options).list());
 }
 
 std::vector<sdk::Parameter> ImageList::parameters() {

@@ -112,7 +112,7 @@ void print_one(const tandem_layer_type& type, const std::vector<KernelOffer>& of
   for (uint32_t i = 0; i < type.parameter_count; ++i) print_parameter(*type.parameters[i]);
 }
 
-json to_json(const tandem_layer_type& type, const std::vector<KernelOffer>& offers) {
+json layer_json(const tandem_layer_type& type, const std::vector<KernelOffer>& offers) {
   json entry = {{"name", type.name},
                 {"help", type.help},
                 {"devices", json::array()},
@@ -151,7 +151,7 @@ int list_layers(const std::string& name, bool as_json) {
     if (type == nullptr) continue;
     const std::vector<KernelOffer> offers = offers_of(registry, each);
     if (as_json) {
-      tree.push_back(to_json(*type, offers));
+      tree.push_back(layer_json(*type, offers));
       continue;
     }
     fmt::print("{:<18} {} [{}]\n", type->name, type->help, to_text(offers, false));

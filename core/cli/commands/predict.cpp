@@ -19,7 +19,7 @@ struct PredictArguments {
   bool as_json = false;
 };
 
-json to_json(const Prediction& prediction) {
+json prediction_json(const Prediction& prediction) {
   json entry = {{"path", prediction.path}};
   if (!prediction.error.empty()) entry["error"] = prediction.error;
   for (const auto& score : prediction.scores) {
@@ -47,7 +47,7 @@ int run_predict(const PredictArguments& a) {
   for (const Prediction& prediction : predictor.predict(a.paths, a.top)) {
     all_good = all_good && prediction.error.empty();
     if (a.as_json) {
-      tree.push_back(to_json(prediction));
+      tree.push_back(prediction_json(prediction));
     } else {
       fmt::print("{}: {}\n", prediction.path, to_text(prediction));
     }

@@ -28,7 +28,7 @@ ClassScore class_score(const std::vector<std::vector<int64_t>>& confusion, size_
   return score;
 }
 
-json to_json(const TestResult& result) {
+json result_json(const TestResult& result) {
   const Evaluation& e = result.evaluation;
   json tree = {{"weights", result.weights},
                {"precision", result.precision},
@@ -110,7 +110,7 @@ void add_test(CommandLine& line) {
     Observer quiet;
     const TestResult result = test_run(arguments->options, quiet);
     if (arguments->as_json) {
-      fmt::print("{}\n", to_json(result).dump(2, ' ', false, json::error_handler_t::replace));
+      fmt::print("{}\n", result_json(result).dump(2, ' ', false, json::error_handler_t::replace));
     } else {
       print(result);
     }

@@ -183,7 +183,7 @@ int thorough_attempts(const Plan& plan) {
   return attempts(plan, 30000, 30);
 }
 
-Plan build(const StrategyInputs& inputs) {
+Plan build_asymmetric(const StrategyInputs& inputs) {
   std::vector<Candidate> all = candidates(inputs, asymmetric_options().read(inputs.options));
   const auto model_of = [&](const Plan& plan) {
     return StepModel(*inputs.net, plan, *inputs.costs, inputs.link, inputs.topology);
@@ -215,7 +215,7 @@ Plan build(const StrategyInputs& inputs) {
   return std::move(best.of->plan);
 }
 
-std::vector<StrategyOptions> lossless_cases(int devices) {
+std::vector<StrategyOptions> asymmetric_lossless_cases(int devices) {
   std::vector<StrategyOptions> cases;
   for (int mask = 1; mask + 1 < 1 << devices; ++mask) {
     AsymmetricGroups groups;
@@ -258,8 +258,8 @@ Strategy asymmetric_strategy() {
   return {.name = "asymmetric",
           .summary = "one group of devices computes activation gradients, the other weights",
           .options = asymmetric_options().options(),
-          .build = &build,
-          .lossless_cases = &lossless_cases};
+          .build = &build_asymmetric,
+          .lossless_cases = &asymmetric_lossless_cases};
 }
 
 }  // namespace tandem

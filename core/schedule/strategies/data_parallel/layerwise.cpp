@@ -70,7 +70,7 @@ LayerwiseOptions completed(const StrategyInputs& in, LayerwiseOptions options) {
   return options;
 }
 
-std::vector<StrategyVariant> variants(const StrategyInputs& inputs) {
+std::vector<StrategyVariant> layerwise_variants(const StrategyInputs& inputs) {
   LayerwiseOptions options = layerwise_options().read(inputs.options);
   if (!options.reduce.empty() || inputs.devices < 2) return {{"", inputs.options}};
   std::vector<StrategyVariant> result;
@@ -83,7 +83,7 @@ std::vector<StrategyVariant> variants(const StrategyInputs& inputs) {
   return result;
 }
 
-std::vector<StrategyOptions> lossless_cases(int) {
+std::vector<StrategyOptions> layerwise_lossless_cases(int) {
   std::vector<StrategyOptions> cases;
   for (const char* reduce : {"serial", "tree", "ring"}) {
     for (const int64_t bucket : {int64_t{0}, int64_t{1} << 16}) {
@@ -93,7 +93,7 @@ std::vector<StrategyOptions> lossless_cases(int) {
   return cases;
 }
 
-Plan build(const StrategyInputs& inputs) {
+Plan build_layerwise(const StrategyInputs& inputs) {
   const LayerwiseOptions options = completed(inputs, layerwise_options().read(inputs.options));
   PlanBuilder builder(inputs, "layerwise", PlanBuilder::Purpose::training);
   const std::vector<Bucket> buckets = make_buckets(builder.net(), options.bucket);
@@ -151,9 +151,9 @@ Strategy layerwise_strategy() {
   return {.name = "layerwise",
           .summary = "every layer's gradient travels as soon as it exists",
           .options = layerwise_options().options(),
-          .build = &build,
-          .variants = &variants,
-          .lossless_cases = &lossless_cases};
+          .build = &build_layerwise,
+          .variants = &layerwise_variants,
+          .lossless_cases = &layerwise_lossless_cases};
 }
 
 }  // namespace tandem

@@ -7,7 +7,7 @@
 namespace tandem {
 namespace {
 
-Plan build(const StrategyInputs& inputs) {
+Plan build_sequential(const StrategyInputs& inputs) {
   TwoPhaseOptions options;
   static_cast<PartsOptions&>(options) = parts_options().read(inputs.options);
   const auto [parts, split, notes] = choose_parts(inputs, options);
@@ -40,7 +40,7 @@ Strategy sequential_strategy() {
   return {.name = "sequential",
           .summary = "nothing overlaps: backward, send all gradients, update, broadcast",
           .options = parts_options().options(),
-          .build = &build,
+          .build = &build_sequential,
           .lossless_cases = [](int) { return std::vector<StrategyOptions>{{}}; }};
 }
 

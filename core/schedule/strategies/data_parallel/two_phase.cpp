@@ -85,7 +85,7 @@ ChosenParts fastest_parts(const StrategyInputs& inputs, bool hidden) {
                        human_seconds(best_seconds))}};
 }
 
-Plan build(const StrategyInputs& inputs) {
+Plan build_two_phase(const StrategyInputs& inputs) {
   TwoPhaseOptions options = two_phase_options().read(inputs.options);
   const ChosenParts chosen = choose_parts(inputs, options);
   Plan plan = plan_with(inputs, chosen.parts, options.hidden_broadcast);
@@ -132,7 +132,7 @@ Strategy two_phase_strategy() {
   strategy.name = "two_phase";
   strategy.summary = "FC gradients travel while the convolutions go backward";
   strategy.options = two_phase_options().options();
-  strategy.build = &build;
+  strategy.build = &build_two_phase;
   strategy.wants_measured_costs = [](const StrategyOptions& options) {
     return two_phase_options().read(options).split == "auto";
   };

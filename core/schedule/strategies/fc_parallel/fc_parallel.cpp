@@ -191,11 +191,11 @@ class FcParallel {
   std::map<int, ColumnParallelLinear> linear_;  // by layer
 };
 
-Plan build(const StrategyInputs& inputs) {
+Plan build_fc_parallel(const StrategyInputs& inputs) {
   return FcParallel(inputs).build();
 }
 
-std::vector<StrategyVariant> variants(const StrategyInputs& inputs) {
+std::vector<StrategyVariant> fc_parallel_variants(const StrategyInputs& inputs) {
   FcParallelOptions options = fc_parallel_options().read(inputs.options);
   std::vector<StrategyVariant> result;
   if (options.quota == 0) {
@@ -211,7 +211,7 @@ std::vector<StrategyVariant> variants(const StrategyInputs& inputs) {
 
 // A device's share of all layers but the element-wise ones of the chain; linear layers as often as
 // their rounds repeat them.
-double least_seconds(const StrategyInputs& inputs) {
+double fc_parallel_least_seconds(const StrategyInputs& inputs) {
   const Net& net = *inputs.net;
   const FcChain chain = fc_chain(inputs);
   const BackwardRounds rounds(net, chain, inputs.devices,
@@ -232,7 +232,7 @@ double least_seconds(const StrategyInputs& inputs) {
   return sum;
 }
 
-std::vector<StrategyOptions> lossless_cases(int devices) {
+std::vector<StrategyOptions> fc_parallel_lossless_cases(int devices) {
   std::vector<StrategyOptions> cases;
   for (int quota = 1; devices > 1 && quota <= devices; ++quota) {
     for (const bool eager : {false, true}) {
@@ -269,11 +269,11 @@ Strategy fc_parallel_strategy() {
   strategy.name = "fc_parallel";
   strategy.summary = "fully connected layers are divided by neurons, activations travel";
   strategy.options = fc_parallel_options().options();
-  strategy.build = &build;
-  strategy.variants = &variants;
+  strategy.build = &build_fc_parallel;
+  strategy.variants = &fc_parallel_variants;
   strategy.defaults_to_fastest_variant = true;
-  strategy.least_seconds = &least_seconds;
-  strategy.lossless_cases = &lossless_cases;
+  strategy.least_seconds = &fc_parallel_least_seconds;
+  strategy.lossless_cases = &fc_parallel_lossless_cases;
   return strategy;
 }
 

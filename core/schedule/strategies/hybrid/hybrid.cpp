@@ -358,7 +358,7 @@ class Hybrid {
   RingGroup conv_ring_, fc_ring_;
 };
 
-std::vector<StrategyVariant> variants(const StrategyInputs& inputs) {
+std::vector<StrategyVariant> hybrid_variants(const StrategyInputs& inputs) {
   HybridOptions options = hybrid_options().read(inputs.options);
   std::vector<StrategyVariant> result;
   if (options.conv_devices == 0 && options.fc_devices == 0) {
@@ -372,7 +372,7 @@ std::vector<StrategyVariant> variants(const StrategyInputs& inputs) {
   return result;
 }
 
-std::vector<StrategyOptions> lossless_cases(int devices) {
+std::vector<StrategyOptions> hybrid_lossless_cases(int devices) {
   std::vector<StrategyOptions> cases;
   for (const auto& [conv, fc] : pairs_of(devices)) {
     for (const char* memory : {"", "extended"}) {
@@ -382,13 +382,13 @@ std::vector<StrategyOptions> lossless_cases(int devices) {
   return cases;
 }
 
-double least_seconds(const StrategyInputs& inputs) {
+double hybrid_least_seconds(const StrategyInputs& inputs) {
   const Roles roles = roles_of(inputs, hybrid_options().read(inputs.options));
   const auto conv = static_cast<int>(roles.conv.size()), fc = static_cast<int>(roles.fc.size());
   return busiest(inputs, roles.last_conv, {conv, fc});
 }
 
-Plan build(const StrategyInputs& inputs) {
+Plan build_hybrid(const StrategyInputs& inputs) {
   HybridOptions options = hybrid_options().read(inputs.options);
   const Roles roles = roles_of(inputs, options);
   Plan plan = Hybrid(inputs, roles).build();
@@ -435,11 +435,11 @@ Strategy hybrid_strategy() {
   return {.name = "hybrid",
           .summary = "some devices have the convolutions, others the fully connected layers",
           .options = hybrid_options().options(),
-          .build = &build,
-          .variants = &variants,
+          .build = &build_hybrid,
+          .variants = &hybrid_variants,
           .defaults_to_fastest_variant = true,
-          .least_seconds = &least_seconds,
-          .lossless_cases = &lossless_cases};
+          .least_seconds = &hybrid_least_seconds,
+          .lossless_cases = &hybrid_lossless_cases};
 }
 
 }  // namespace tandem
