@@ -126,8 +126,9 @@ TANDEM_VECTOR_CLONES void draw_normals(uint64_t seed, uint64_t stream, float mea
                                        int64_t count, float* values) {
   const Key key{static_cast<uint32_t>(stream), static_cast<uint32_t>(stream >> 32),
                 static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
+  constexpr int64_t numbers = 2 * width;
   int64_t done = 0;
-  for (; done + 2 * width <= count; done += 2 * width) {
+  for (; done + numbers <= count; done += numbers) {
     draw_pairs(key, static_cast<uint64_t>(done / 2), mean, deviation, values + done);
   }
   if (done == count) return;

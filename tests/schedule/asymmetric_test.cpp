@@ -185,7 +185,7 @@ TEST(Asymmetric, HandsWeightsOnSoThatNobodySendsMuchMoreThanOthers) {
 
 TEST(Asymmetric, BeginsBackwardWithTheRowsThatItWentForwardOver) {
   StrategyInputs inputs = inputs_for(dense_net(), 4, "E=0,2/W=1,3");
-  inputs.link = {1e6, 1e-3};  // what others went forward over is long on its way
+  inputs.link = {1e6, 1e-3};  // rows of others are long on their way
   const Plan plan = build_plan("asymmetric", inputs);
   EXPECT_LT(find_task(plan, "backward_data fc3 @0"), find_task(plan, "forward loss @0 of others"));
   EXPECT_LT(find_task(plan, "send fc3 activation gradients @0->@1"),

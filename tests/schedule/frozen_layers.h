@@ -11,7 +11,7 @@
 
 namespace tandem::test {
 
-// Nothing goes backward below the first trained layer, and a net without any is refused.
+// No backward pass runs below the first trained layer, and a net without any is refused.
 inline void expect_frozen_layers_left_alone(const std::string& strategy) {
   FakeNet made("frozen", 8, {1, 1, 8, 8});
   made.convolution("conv1", 4, 3).relu("relu1").convolution("conv2", 4, 3).inner_product("fc1", 12);

@@ -51,7 +51,7 @@ TEST(LayerwiseTime, OfARingIsItsLinksBoundWhereTheLinksAreSlow) {
 TEST(LayerwiseTime, OfARingIsThatOfComputeWhereItHidesEverything) {
   const Net net = small_net(16);
   CostTable costs = computing(net, 0);
-  // The first layers take long to go forward and backward, so everything else has time.
+  // The first layers take long forward and backward, so everything else has time.
   costs.set("fc1 forward", {10e-3, 0, 0});
   costs.set("conv2 backward_weights", {10e-3, 0, 0});
   StrategyInputs inputs = layerwise(net, 4, "ring");

@@ -395,7 +395,7 @@ Region PlanRegions::constant(int device, int scalar) {
 
 // A pass adds to all of its weights' gradients or overwrites all. A layer may share only some of
 // its weights. Then the gradients of the shared ones are made in memory of their own and added
-// after the pass, except by the layer that goes backward first.
+// after the pass, except by the layer whose backward pass runs first.
 bool PlanRegions::has_own_gradient(int layer, int weight) const {
   const auto is_first = [this, layer](int w) { return last_users_[size_t(w)] == layer; };
   const Layer& l = net().layers[size_t(layer)];

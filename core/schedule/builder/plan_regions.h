@@ -144,7 +144,7 @@ class PlanRegions {
   std::map<std::pair<int, int>, int> bindings_;         // (shard, layer)
   std::map<int64_t, std::vector<Shape>> shapes_;        // by row count
   std::vector<int> scalar_of_tensor_;                   // index in net().scalars; -1: none
-  std::vector<int> last_users_;  // of each weight array: the layer that goes backward first
+  std::vector<int> last_users_;  // of each weight array: whose backward pass is first
 };
 
 }  // namespace tandem

@@ -42,7 +42,7 @@ class Asymmetric {
   }
 
  private:
-  // Rows that a device goes backward over, and what it needs for that.
+  // Rows that a device runs the backward pass over, and what it needs for that.
   struct Work {
     int shard = 0;
     BackwardNeeds needs;
@@ -90,7 +90,7 @@ class Asymmetric {
     }
   }
 
-  // The rows of the tensor that `from` went forward over and the shard works on.
+  // The rows of the tensor that `from` ran the forward pass over and the shard works on.
   void gather(const Work& work, int tensor, int from) {
     const std::string& name = net_.tensors[size_t(tensor)].name;
     const int to = builder_.device_of(work.shard), layer = net_.tensors[size_t(tensor)].producer;

@@ -1,5 +1,5 @@
-// Which rows of the batch each device of E goes backward over, and the messages in which their
-// activation gradients travel to W, so that W begins before E has all of a layer's.
+// Which rows of the batch each device of E runs the backward pass over, and the messages in which
+// their activation gradients travel to W, so that W begins before E has all of a layer's.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ struct AsymmetricGroups {
 struct BackwardRows {
   int device = 0;
   Interval rows;
-  int forward_on = 0;  // the device that went forward over them
+  int forward_on = 0;  // the device that ran the forward pass over them
   [[nodiscard]] bool is_own() const { return device == forward_on; }
 };
 
@@ -42,12 +42,12 @@ struct GradientMessage {
 [[nodiscard]] std::vector<GradientMessage> gradient_messages(const std::vector<BackwardRows>& parts,
                                                              size_t targets, int64_t row_bytes);
 
-// The rows of a part that one pass goes backward over: whole messages of it, at least 64 rows each,
+// The rows of a part in one backward pass: whole messages of it, at least 64 rows each,
 // since fewer rows take a device longer than their share.
 [[nodiscard]] std::vector<Interval> pass_rows(const std::vector<BackwardRows>& parts, size_t part,
                                               const std::vector<GradientMessage>& messages);
 
-// Whether the layers between `layer` and `above` can go backward over some of their rows.
+// Whether the layers between `layer` and `above` can run the backward pass over some of their rows.
 [[nodiscard]] bool passes_some_rows(const Net& net, int layer, int above);
 
 // Divides rows into messages of about 2 MiB, at most eight, so that a more urgent transfer waits

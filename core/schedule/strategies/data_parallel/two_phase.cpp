@@ -130,7 +130,7 @@ ChosenParts choose_parts(const StrategyInputs& inputs, const TwoPhaseOptions& op
 Strategy two_phase_strategy() {
   Strategy strategy;
   strategy.name = "two_phase";
-  strategy.summary = "FC gradients travel while the convolutions go backward";
+  strategy.summary = "FC gradients travel during the backward pass of the convolutions";
   strategy.options = two_phase_options().options();
   strategy.build = &build_two_phase;
   strategy.wants_measured_costs = [](const StrategyOptions& options) {

@@ -175,7 +175,8 @@ void ColumnParallelLinear::emit_reduce_scatter(const ReduceScatter& scatter) {
   emit_all_to_all(builder_, exchange);
 }
 
-// The sum of all devices' parts for the device's own rows, where data-parallel layers go backward.
+// The sum of all devices' parts for the device's own rows, where data-parallel layers run the
+// backward pass.
 void ColumnParallelLinear::emit_reduce_rows(int device, const ReduceScatter& scatter) {
   const Stage stage = Stage::send_activation_gradients;
   const std::string what = input_name_ + " activation gradients";

@@ -38,7 +38,8 @@ void require_few_rounds(const Layer& first, size_t linear_layers, int devices,
   }
   if (rounds <= most) return;
   throw error(
-      "{}: with --eager and {} of {} gradient parts a round it would go backward in {} rounds, at "
+      "{}: with --eager and {} of {} gradient parts a round its backward pass would take {} "
+      "rounds, at "
       "most {} are allowed: use a larger --quota, or no --eager{}",
       first.title(), options.quota, devices, rounds, most, file_place(first));
 }

@@ -44,7 +44,7 @@ class BackwardRounds {
   // Of a linear layer of the chain. The last layer receives rows from each device, so that each of
   // its rounds has rows of its own; the rounds of other layers share their rows.
   [[nodiscard]] const std::vector<Round>& of(int layer) const { return rounds_.at(layer); }
-  // The intervals of rows that layers before the last go backward over: one is the whole batch.
+  // The rows of each backward pass of the layers before the last: one interval is the whole batch.
   [[nodiscard]] const std::vector<Interval>& row_blocks() const { return row_blocks_; }
   // The number of rounds in which the layer computes the gradients of a row.
   [[nodiscard]] int repetitions(int layer) const { return repetitions_.at(layer); }
