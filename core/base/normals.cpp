@@ -102,7 +102,8 @@ struct Key {
     u[i] = static_cast<float>(first_uniform);
     rest[i] = static_cast<float>(1 - first_uniform);
     const double second = uniform(word[2][i], word[3][i]);
-    quarter[i] = static_cast<int32_t>(second * 4 + 0.5);
+    // A positive number, and std::lround() would not be vectorised.
+    quarter[i] = static_cast<int32_t>(second * 4 + 0.5);  // NOLINT(bugprone-incorrect-roundings)
     part[i] = static_cast<float>(second - static_cast<double>(quarter[i]) * 0.25);
   }
   float out[2 * width];
@@ -114,8 +115,8 @@ struct Key {
         std::bit_cast<float>(std::bit_cast<int32_t>(select(is_odd, s, c)) ^ cosine_sign);
     const float y = std::bit_cast<float>(std::bit_cast<int32_t>(select(is_odd, c, s)) ^ sine_sign);
     const float length = radius(u[i], rest[i]);
-    out[2 * i] = mean + deviation * (length * x);
-    out[2 * i + 1] = mean + deviation * (length * y);
+    out[size_t(2 * i)] = mean + deviation * (length * x);
+    out[size_t(2 * i + 1)] = mean + deviation * (length * y);
   }
   for (int i = 0; i < 2 * width; ++i) values[i] = out[i];
 }
@@ -126,7 +127,7 @@ TANDEM_VECTOR_CLONES void draw_normals(uint64_t seed, uint64_t stream, float mea
                                        int64_t count, float* values) {
   const Key key{static_cast<uint32_t>(stream), static_cast<uint32_t>(stream >> 32),
                 static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
-  constexpr int64_t numbers = 2 * width;
+  constexpr int64_t numbers = int64_t{2} * width;
   int64_t done = 0;
   for (; done + numbers <= count; done += numbers) {
     draw_pairs(key, static_cast<uint64_t>(done / 2), mean, deviation, values + done);

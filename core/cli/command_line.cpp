@@ -155,7 +155,7 @@ Option Command::option(const std::string& name, const Target& target, const std:
   return Option(option);
 }
 
-Option Command::option(const std::string& name, std::function<void(const std::string&)> read,
+Option Command::option(const std::string& name, const std::function<void(const std::string&)>& read,
                        const std::string& help) {
   const auto [first, value] = name_and_value(name);
   CLI::Option* option = app_->add_option_function<std::string>(first, read, help);

@@ -86,7 +86,7 @@ void require_measure(const Command& command, bool of_links) {
 }
 
 DeviceSpec require_several(const Registry& registry, const std::string& text) {
-  const DeviceSpec spec = parse_devices(text, registry);
+  DeviceSpec spec = parse_devices(text, registry);
   if (spec.count() >= 2) return spec;
   throw error("--devices {}: links are between devices, so at least 2, as in {}", text,
               to_string(DeviceSpec{spec.kind, {0, 1}, spec.is_counted}));
