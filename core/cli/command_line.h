@@ -55,7 +55,7 @@ class Command {
   // a positional argument.
   Option option(const std::string& name, const Target& target, const std::string& help);
   // The same with a function that reads the value, which throws Error for one that is wrong.
-  Option option(const std::string& name, std::function<void(const std::string& value)> read,
+  Option option(const std::string& name, const std::function<void(const std::string& value)>& read,
                 const std::string& help);
   // An option without a value: `target` becomes `value`.
   Option flag(const std::string& name, bool& target, const std::string& help, bool value = true);
