@@ -1,5 +1,6 @@
-# Called by CPack before it packs the installed files: adds to each of Debian's packages the copyright and the changelog
-# (/usr/share/doc/PACKAGE), and compresses manual pages. SOURCE_DATE_EPOCH sets the date of the changelog.
+# Called by CPack before it packs the installed files. It makes Debian's packages as Debian wants them: copyright, changelog
+# and examples in /usr/share/doc/PACKAGE, manual pages compressed, no needless sections in programs and libraries.
+# SOURCE_DATE_EPOCH sets the date of the changelog.
 
 if(NOT CPACK_GENERATOR STREQUAL "DEB")
   return()
@@ -36,8 +37,8 @@ foreach(component runtime library dev cuda)
   endif()
   string(TOUPPER ${component} name)
   set(documents ${folder}/share/doc/${CPACK_DEBIAN_${name}_PACKAGE_NAME})
-  file(WRITE ${documents}/copyright ${copyright})
-  file(WRITE ${documents}/changelog.Debian ${changelog})
+  file(WRITE ${documents}/copyright "${copyright}")
+  file(WRITE ${documents}/changelog.Debian "${changelog}")
   compress(${documents}/changelog.Debian)
   configure_file(${CPACK_TANDEM_CHANGELOG} ${documents}/changelog COPYONLY)
   compress(${documents}/changelog)
@@ -46,6 +47,14 @@ foreach(component runtime library dev cuda)
     compress(${page})
   endforeach()
   if(component STREQUAL "dev")
-    file(CREATE_LINK ../../tandem/examples ${documents}/examples SYMBOLIC)
+    file(RENAME ${folder}/share/tandem/examples ${documents}/examples)
+    file(REMOVE_RECURSE ${folder}/share/tandem)
   endif()
+  file(GLOB_RECURSE binaries ${folder}/bin/* ${folder}/lib/*.so ${folder}/lib/*.so.*)
+  foreach(binary ${binaries})
+    if(NOT IS_SYMLINK ${binary})
+      execute_process(COMMAND strip --strip-unneeded --remove-section=.comment --remove-section=.note ${binary}
+        COMMAND_ERROR_IS_FATAL ANY)
+    endif()
+  endforeach()
 endforeach()

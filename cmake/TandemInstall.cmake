@@ -35,7 +35,7 @@ install(FILES
   DESTINATION ${package_folder} COMPONENT sdk)
 foreach(example alexnet custom_layer shapes)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/${example}
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem/examples COMPONENT sdk)
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem/examples COMPONENT sdk PATTERN "*.1" EXCLUDE)
 endforeach()
 
 # ---- library and development
@@ -74,6 +74,12 @@ if(TARGET tandem)
   install(FILES ${completion_folder}/tandem.1
     DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT runtime)
 endif()
+foreach(example alexnet shapes)
+  if(TARGET tandem-${example})
+    install(FILES ${CMAKE_SOURCE_DIR}/examples/${example}/tandem-${example}.1
+      DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT runtime)
+  endif()
+endforeach()
 get_property(built_in_plugins GLOBAL PROPERTY TANDEM_PLUGINS)
 foreach(plugin ${built_in_plugins})
   if(plugin MATCHES "_cuda(_|$)")

@@ -2,7 +2,7 @@
 # GPUs were built, tandem-cuda; and one .tar.gz of the same tree, which runs from any folder. scripts/packages calls it.
 # Debian's packages need CMAKE_INSTALL_PREFIX=/usr (preset packages), so that libraries lie where Debian has them.
 
-set(TANDEM_PACKAGE_MAINTAINER "Tandem maintainers <tandem@packages.debian.org>" CACHE STRING
+set(TANDEM_PACKAGE_MAINTAINER "Tandem maintainers <tandem@packages.invalid>" CACHE STRING
   "Maintainer of the Debian packages: NAME <ADDRESS>")
 
 # The release of Debian is a part of the version: each has packages of its own, which follow each other in an upgrade.
@@ -57,7 +57,7 @@ This package contains the programs, the layers and data sets, and the\ndefinitio
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libtandem0)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/package/triggers)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/package/triggers ${CMAKE_BINARY_DIR}/package/shlibs)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "tandem (= ${version})")
 set(CPACK_DEBIAN_LIBRARY_DESCRIPTION "trainer for convolutional networks (library)\n${about}\
 This package contains the shared library. Layers, data sets and nets are in\nthe package tandem.")
@@ -91,4 +91,5 @@ set(CPACK_TANDEM_DISTRIBUTION ${distribution})
 set(CPACK_TANDEM_VERSION ${version})
 set(CPACK_TANDEM_CHANGELOG ${CMAKE_SOURCE_DIR}/CHANGELOG.md)
 file(WRITE ${CMAKE_BINARY_DIR}/package/triggers "activate-noawait ldconfig\n")
+file(WRITE ${CMAKE_BINARY_DIR}/package/shlibs "libtandem 0 libtandem0 (>= ${PROJECT_VERSION})\n")
 include(CPack)
