@@ -141,6 +141,7 @@ configure() { # configure PRESET FOLDER [option...]
                found && !NF && text != "" { exit }
                END { print text }' "$log" | cut -c 1-400)
     if [ -n "$new" ]; then rm -rf "$folder/CMakeCache.txt" "$folder/CMakeFiles"; fi
+    require_space "$folder" 20 "configuring"
     fail "configuring failed: ${why:-$(tail -n 1 "$log")} (all of it: $log)"
   fi
   grep -E 'NVIDIA GPUs|: not built|^-- Without' "$log" | sort -u || true
