@@ -10,7 +10,8 @@ namespace tandem::cli {
 
 class Progress : public Observer {
  public:
-  // `display`: steps between lines, without a terminal.
+  // `display`: steps between lines, without a terminal. The first step has a line, too, and slow
+  // steps have one every ten seconds.
   explicit Progress(int64_t display);
 
   void on_message(const std::string& line) override;

@@ -64,6 +64,9 @@ TrainResult train(const TrainOptions& options, Observer& observer) {
 }
 
 TrainResult train(const TrainOptions& options, Observer& observer, const Strategies& strategies) {
+  // Reading data and making kernels ready may take a while.
+  observer.on_message(options.resume ? fmt::format("reading run '{}'", options.out.string())
+                                     : fmt::format("reading data '{}'", options.data));
   Registry registry = Registry::with_defaults();
   std::optional<RunFolder> folder;
   if (options.resume) {

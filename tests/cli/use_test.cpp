@@ -83,6 +83,44 @@ TEST(Use, ABuiltInModelIsValidatedEachEpochAndItsRatesFitTheRun) {
   EXPECT_THAT(desk.read("given/solver.prototxt"), HasSubstr("stepvalue: 600\n"));
 }
 
+TEST(Use, ACopyOfAModelKeepsItsSolverAndFollowsTheClasses) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  desk.draw("images/train/green", 6, 20, 200, 20);
+  desk.draw("images/val/green", 2, 30, 210, 30);
+  write_model(desk);
+  desk.write("copy.prototxt", desk.read("models/mine.prototxt"));
+  const Outcome outcome = desk.tandem("train --net copy.prototxt --data images --epochs 5 --out run",
+                                      "TANDEM_MODEL_PATH=models");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("a copy of the model mine: it is trained with that model's "
+                                        "solver, and its classes follow the data"));
+  EXPECT_THAT(desk.read("run/solver.prototxt"), HasSubstr("stepvalue: "));
+  EXPECT_THAT(desk.read("run/net.prototxt"), HasSubstr("num_output: 3"));
+}
+
+TEST(Use, TheImageSizeIsChosenAndKept) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  const std::string train = "train --data images --out run ";
+  const Outcome outcome = desk.tandem(train + "--net tiny.prototxt --image-size 6 --steps 1");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_EQ(json::parse(desk.read("run/run.json")).at("data_shape"), json({3, 6, 6}));
+  EXPECT_THAT(desk.refusal(train + "--resume --steps 2 --image-size 7"),
+              HasSubstr("--image-size cannot change when run 'run' is resumed"));
+  EXPECT_EQ(desk.tandem(train + "--resume --steps 2").code, 0);
+  EXPECT_EQ(desk.tandem("test --run run --data images").code, 0);
+}
+
+TEST(Use, SomethingIsPrintedFromTheFirstStepOn) {
+  const Desk desk;
+  const Outcome outcome =
+      desk.tandem("train --net tiny.prototxt --data synthetic --steps 3 --display 100 --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, testing::StartsWith("reading data 'synthetic'\n"));
+  EXPECT_THAT(outcome.output, HasSubstr("\nstep 1/3 "));
+}
+
 TEST(Use, LogAndMetricsHaveARowOfBothSplitsForEachEpoch) {
   const Desk desk;
   desk.draw_two_classes("images");
