@@ -105,8 +105,15 @@ void Progress::on_step(const StepReport& r) {
 void Progress::on_evaluation(const Evaluation& e) {
   clear();
   if (e.has_accuracy) accuracy_ = fmt::format(" val {:.2f} %", 100 * e.top1);
+  if (e.ends_epoch) return;
   say("validation after step {}: {}{}\n", e.step, evaluation_text(e),
       is_worth_a_mark(e) ? " (best so far)" : "");
+  std::fflush(stdout);
+}
+
+void Progress::on_epoch(const EpochReport& report) {
+  clear();
+  say("{}\n", epoch_text(report));
   std::fflush(stdout);
 }
 

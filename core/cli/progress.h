@@ -17,6 +17,7 @@ class Progress : public Observer {
   void on_message(const std::string& line) override;
   void on_step(const StepReport& report) override;
   void on_evaluation(const Evaluation& evaluation) override;
+  void on_epoch(const EpochReport& report) override;
   // Ends the bar's line.
   void finish();
 

@@ -81,11 +81,15 @@ NetDefinition with_image_size(const NetDefinition& net, int64_t size) {
               in_file({net.file, 0, 0}));
 }
 
+std::string training_accuracy(const NetDefinition& net) {
+  const auto found = std::find_if(
+      net.layers.rbegin(), net.layers.rend(),
+      [](const LayerDefinition& layer) { return is_top1(layer) && layer.in_phase(TANDEM_TRAIN); });
+  return found == net.layers.rend() || found->tops.empty() ? "" : found->tops.front();
+}
+
 NetDefinition with_training_accuracy(const NetDefinition& net) {
-  const auto trains = [](const LayerDefinition& layer) {
-    return layer.type == "Accuracy" && layer.in_phase(TANDEM_TRAIN);
-  };
-  if (std::any_of(net.layers.begin(), net.layers.end(), trains)) return net;
+  if (!training_accuracy(net).empty()) return net;
   NetDefinition result = net;
   // Heads inside the net come before its own.
   const auto found = std::find_if(result.layers.rbegin(), result.layers.rend(), is_top1);

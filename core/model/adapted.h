@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "core/model/definition.h"
 
@@ -14,5 +15,7 @@ namespace tandem {
 // A copy whose top-1 accuracy, if it is of testing only, is computed in training, too. The loss and
 // its gradients stay as they are.
 [[nodiscard]] NetDefinition with_training_accuracy(const NetDefinition& net);
+// The output of that accuracy; "" if the net has none in training.
+[[nodiscard]] std::string training_accuracy(const NetDefinition& net);
 
 }  // namespace tandem
