@@ -177,8 +177,8 @@ void add_net_size_options(Command& command, NetChoice& choice) {
   command.option("--classes N", &choice.classes, "Classes (default: as the net's file has them)")
       .range(1);
   command
-      .option("--size N", &choice.size,
-              "Height and width of the images, if the net does not have them")
+      .option("--image-size,--size N", &choice.size,
+              "Height and width of the images (default: the net's)")
       .range(1);
   add_state_options(command, "", "net", choice.state);
 }

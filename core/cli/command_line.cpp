@@ -11,7 +11,7 @@
 namespace tandem::cli {
 namespace {
 
-// "--steps N" -> "--steps", "N"
+// "--steps N" -> "--steps", "N". "--net,--model FILE" has two names.
 std::pair<std::string, std::string> name_and_value(const std::string& text) {
   const size_t space = text.find(' ');
   if (space == std::string::npos) return {text, ""};
@@ -28,34 +28,62 @@ std::string unknown_command(const CLI::App& app, const std::string& name) {
 }
 
 // The name that an option of other programs has here; "" if it has none.
-std::string name_here(const std::string& option) {
-  static const std::map<std::string, std::string> names{{"--batch-size", "--batch"},
-                                                        {"--model", "--net"},
-                                                        {"--arch", "--net"},
-                                                        {"--learning-rate", "--lr"},
-                                                        {"--device", "--devices"},
-                                                        {"--optimizer", "--solver-type"},
-                                                        {"--max-steps", "--steps"},
-                                                        {"--output", "--out"},
-                                                        {"--workers", "--decode-threads"},
-                                                        {"--pretrained", "--weights"},
-                                                        {"--num-classes", "--classes"}};
+std::string name_here(const std::string& option, const std::map<std::string, std::string>& names) {
   const auto found = names.find(option);
   return found == names.end() ? "" : found->second;
+}
+
+// Options of other programs whose values are the same here.
+const std::map<std::string, std::string>& other_names() {
+  static const std::map<std::string, std::string> names{
+      {"--batch-size", "--batch"},       {"--arch", "--net"},           {"--imgsz", "--image-size"},
+      {"--img-size", "--image-size"},    {"--epoch", "--epochs"},       {"--learning-rate", "--lr"},
+      {"--max-steps", "--steps"},        {"--iterations", "--steps"},   {"--output", "--out"},
+      {"--workers", "--decode-threads"}, {"--num-classes", "--classes"}};
+  return names;
+}
+
+// Those whose values differ.
+const std::map<std::string, std::string>& similar_names() {
+  static const std::map<std::string, std::string> names{{"--device", "--devices"},
+                                                        {"--pretrained", "--weights"}};
+  return names;
+}
+
+std::vector<std::string> options_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& one : option->get_lnames()) names.push_back("--" + one);
+  }
+  return names;
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 // An option that `app` does not have, and the one that may be meant.
 std::string unknown_option(const CLI::App& app, const std::string& argument) {
   const std::string name = argument.substr(0, argument.find('='));
-  std::vector<std::string> known;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& one : option->get_lnames()) known.push_back("--" + one);
-  }
-  const std::string here = name_here(name);
-  if (std::find(known.begin(), known.end(), here) != known.end()) {
-    return fmt::format("'{}' (here it is '{}')", name, here);
-  }
+  const std::vector<std::string> known = options_of(app);
+  const std::string here = name_here(name, similar_names());
+  if (contains(known, here)) return fmt::format("'{}' (here it is '{}')", name, here);
   return fmt::format("'{}'{}", name, did_you_mean(name, known));
+}
+
+// Replaces the names that options have in other programs, where the command has no such option.
+void take_other_names(const CLI::App& app, std::vector<std::string>& arguments) {
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() != arguments.front()) continue;
+    const std::vector<std::string> known = options_of(*command);
+    for (std::string& argument : arguments) {
+      const size_t end = argument.find('=');
+      const std::string name = argument.substr(0, end);
+      const std::string here = name_here(name, other_names());
+      if (here.empty() || contains(known, name) || !contains(known, here)) continue;
+      argument = here + (end == std::string::npos ? "" : argument.substr(end));
+    }
+  }
 }
 
 // The words after a misspelt option are its values, and are not listed.
@@ -98,6 +126,7 @@ std::vector<OptionEntry> entries_of(const CLI::App& app) {
     if (const auto& names = option->get_lnames(); !names.empty()) entry.name = "--" + names.front();
     if (option->get_type_size() != 0) entry.value = option->get_type_name();
     entry.help = option->get_description();
+    entry.group = option->get_group();
     entry.standard = option->get_default_str();
     entry.is_required = option->get_required();
     entry.takes_several = option->get_expected_max() > 1;
@@ -147,12 +176,32 @@ Option& Option::excludes(const Option& other) {
   return *this;
 }
 
+void Command::group(const std::string& title) {
+  group_ = title;
+  for_experts_ = false;
+}
+
+void Command::experts_group(const std::string& title) {
+  group_ = title;
+  for_experts_ = true;
+}
+
+void Command::show_all() {
+  for (const auto& [option, title] : hidden_) option->group(title);
+}
+
+Option Command::grouped(CLI::Option* option) {
+  if (for_experts_) hidden_.emplace_back(option, group_);
+  if (!group_.empty()) option->group(for_experts_ ? "" : group_);
+  return Option(option);
+}
+
 Option Command::option(const std::string& name, const Target& target, const std::string& help) {
   const auto [first, value] = name_and_value(name);
   CLI::Option* option = std::visit(
       [&, first = first](auto* place) { return app_->add_option(first, *place, help); }, target);
   if (!value.empty()) option->type_name(value);
-  return Option(option);
+  return grouped(option);
 }
 
 Option Command::option(const std::string& name, const std::function<void(const std::string&)>& read,
@@ -160,7 +209,7 @@ Option Command::option(const std::string& name, const std::function<void(const s
   const auto [first, value] = name_and_value(name);
   CLI::Option* option = app_->add_option_function<std::string>(first, read, help);
   if (!value.empty()) option->type_name(value);
-  return Option(option);
+  return grouped(option);
 }
 
 Option Command::flag(const std::string& name, bool& target, const std::string& help, bool value) {
@@ -170,7 +219,7 @@ Option Command::flag(const std::string& name, bool& target, const std::string& h
 
 Option Command::flag(const std::string& name, std::function<void()> given,
                      const std::string& help) {
-  return Option(app_->add_flag_callback(name, std::move(given), help));
+  return grouped(app_->add_flag_callback(name, std::move(given), help));
 }
 
 bool Command::given(const std::string& option) const {
@@ -192,23 +241,32 @@ CommandLine::CommandLine(const std::string& name, const std::string& version,
   app_->set_version_flag("--version", name + " " + version, "Print the version");
   app_->set_help_flag("-h,--help", "Print the options");
   app_->require_subcommand(1);
-  app_->footer(name + " help COMMAND prints the options of a command.");
+  app_->footer(name +
+               " help COMMAND prints the options of a command, COMMAND --help-all also those for "
+               "experts.");
 }
 
 CommandLine::~CommandLine() = default;
 
 Command& CommandLine::add(const std::string& name, const std::string& help) {
-  return commands_.emplace_back(app_->add_subcommand(name, help));
+  CLI::App* command = app_->add_subcommand(name, help);
+  command->set_help_all_flag("--help-all", "Print all options, also those for experts");
+  return commands_.emplace_back(command);
 }
 
 int CommandLine::run(int argc, char** argv) {
-  const std::vector<std::string> arguments = read_arguments(argc, argv);
+  std::vector<std::string> arguments = read_arguments(argc, argv);
   if (arguments.front()[0] != '-') {
     const std::string unknown = unknown_command(*app_, arguments.front());
     if (!unknown.empty()) throw error("{} (see '{} --help')", unknown, app_->get_name());
+    take_other_names(*app_, arguments);
   }
   try {
     app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::CallForAllHelp&) {
+    for (Command& command : commands_) command.show_all();
+    fmt::print("{}", app_->get_subcommands().front()->help(app_->get_name()));
+    return 0;
   } catch (const CLI::Success& asked) {  // --help, --version
     return app_->exit(asked);
   } catch (const CLI::ParseError& failure) {
@@ -221,7 +279,8 @@ int CommandLine::run(int argc, char** argv) {
   return 1;
 }
 
-CommandTable CommandLine::table() const {
+CommandTable CommandLine::table() {
+  for (Command& command : commands_) command.show_all();
   CommandTable table{app_->get_name(), version_, app_->get_description(), entries_of(*app_), {}};
   for (const CLI::App* command : app_->get_subcommands({})) {
     table.commands.push_back(

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -50,9 +51,13 @@ class Command {
  public:
   explicit Command(CLI::App* app) : app_(app) {}
 
+  // The options that follow have this title in --help; those for experts only in --help-all.
+  void group(const std::string& title);
+  void experts_group(const std::string& title);
+
   // `name`: "--steps N", an option and the word that stands for its value: FILE, FOLDER, PATH or
-  // alternatives as "best|last", which shells complete, or any other. Without dashes, "paths PATH":
-  // a positional argument.
+  // alternatives as "best|last", which shells complete, or any other. "--net,--model FILE": two
+  // names. Without dashes, "paths PATH": a positional argument.
   Option option(const std::string& name, const Target& target, const std::string& help);
   // The same with a function that reads the value, which throws Error for one that is wrong.
   Option option(const std::string& name, const std::function<void(const std::string& value)>& read,
@@ -69,7 +74,13 @@ class Command {
 
  private:
   friend class CommandLine;
+  Option grouped(CLI::Option* option);
+  void show_all();
+
   CLI::App* app_;
+  std::string group_;
+  bool for_experts_ = false;
+  std::vector<std::pair<CLI::Option*, std::string>> hidden_;  // with their titles
   std::function<int()> action_;
 };
 
@@ -79,6 +90,7 @@ struct OptionEntry {
   std::string value;  // the word that stands for its value; "": it takes none
   std::string help;
   std::string standard;  // the default; "": not shown
+  std::string group;     // the title above it in the help
   bool is_required = false, takes_several = false;
 
   [[nodiscard]] bool is_positional() const { return name.front() != '-'; }
@@ -102,7 +114,7 @@ class CommandLine {
   // Does what the command given does, or prints help or version; returns the exit code. Throws
   // Error with one message for a command line that is wrong.
   int run(int argc, char** argv);
-  [[nodiscard]] CommandTable table() const;
+  [[nodiscard]] CommandTable table();
 
  private:
   std::string version_;

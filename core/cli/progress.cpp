@@ -32,6 +32,8 @@ bool is_worth_a_mark(const Evaluation& e) {
 }
 
 constexpr auto redraw = std::chrono::milliseconds(100);
+// Between two lines without a terminal, where steps take long.
+constexpr auto longest_silence = std::chrono::seconds(10);
 
 }  // namespace
 
@@ -76,12 +78,16 @@ void Progress::on_step(const StepReport& r) {
       "step {}/{} epoch {:.2f}/{:.4g} loss {:.4f}{} lr {:.3g} {:.0f} images/s {} left", r.step,
       r.steps, r.epochs * static_cast<double>(r.step) / static_cast<double>(r.steps), r.epochs,
       r.loss, accuracy_, r.rate, r.images_per_second, left);
+  const auto now = std::chrono::steady_clock::now();
   if (!terminal_) {
-    if (r.step % display_ == 0 || r.step == r.steps) say("{}\n", numbers);
+    const bool is_first = last_draw_ == std::chrono::steady_clock::time_point{};
+    const bool is_overdue = now - last_draw_ >= longest_silence;
+    if (!is_first && !is_overdue && r.step % display_ != 0 && r.step != r.steps) return;
+    last_draw_ = now;
+    say("{}\n", numbers);
     std::fflush(stdout);
     return;
   }
-  const auto now = std::chrono::steady_clock::now();
   if (now - last_draw_ < redraw && r.step != r.steps) return;
   last_draw_ = now;
   const int width = terminal_width(80);
@@ -99,8 +105,15 @@ void Progress::on_step(const StepReport& r) {
 void Progress::on_evaluation(const Evaluation& e) {
   clear();
   if (e.has_accuracy) accuracy_ = fmt::format(" val {:.2f} %", 100 * e.top1);
+  if (e.ends_epoch) return;
   say("validation after step {}: {}{}\n", e.step, evaluation_text(e),
       is_worth_a_mark(e) ? " (best so far)" : "");
+  std::fflush(stdout);
+}
+
+void Progress::on_epoch(const EpochReport& report) {
+  clear();
+  say("{}\n", epoch_text(report));
   std::fflush(stdout);
 }
 

@@ -10,12 +10,14 @@ namespace tandem::cli {
 
 class Progress : public Observer {
  public:
-  // `display`: steps between lines, without a terminal.
+  // `display`: steps between lines, without a terminal. The first step has a line, too, and slow
+  // steps have one every ten seconds.
   explicit Progress(int64_t display);
 
   void on_message(const std::string& line) override;
   void on_step(const StepReport& report) override;
   void on_evaluation(const Evaluation& evaluation) override;
+  void on_epoch(const EpochReport& report) override;
   // Ends the bar's line.
   void finish();
 

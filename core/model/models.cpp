@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/base/folders.h"
 #include "core/base/strings.h"
+#include "core/model/text_format.h"
 
 namespace tandem {
 
@@ -53,6 +54,15 @@ std::vector<std::string> model_names() {
 
 bool is_model_name(const std::string& name_or_path) {
   return !find_model(name_or_path).empty();
+}
+
+std::string model_of_net(const std::string& net_name) {
+  if (net_name.empty()) return "";
+  for (const std::string& model : model_names()) {
+    const Field* name = read_text_format(find_model(model)).find("name");
+    if (name != nullptr && name->text == net_name) return model;
+  }
+  return "";
 }
 
 fs::path find_net(const std::string& name_or_path) {

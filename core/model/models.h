@@ -14,5 +14,7 @@ namespace tandem {
 [[nodiscard]] std::filesystem::path find_net(const std::string& name_or_path);
 [[nodiscard]] std::vector<std::string> model_names();
 [[nodiscard]] bool is_model_name(const std::string& name_or_path);
+// The model whose file has this name in it ("ResNet-18"), as a copy of the file has; "": none.
+[[nodiscard]] std::string model_of_net(const std::string& net_name);
 
 }  // namespace tandem

@@ -19,7 +19,7 @@ Shape NetChoice::data(const NetDefinition& definition) const {
   if (shape.c == 0) shape.c = 3;
   if (size > 0) shape.h = shape.w = size;
   if (shape.h == 0 || shape.w == 0) {
-    throw error("net '{}' does not define the size of its images: give it with --size", net);
+    throw error("net '{}' does not define the size of its images: give it with --image-size", net);
   }
   return shape;
 }

@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <sstream>
 
@@ -14,7 +15,11 @@ namespace tandem {
 namespace {
 
 constexpr const char* header =
-    "step,epoch,split,loss,top1,top5,rate,images_per_second,waited_seconds,best";
+    "step,epoch,split,loss,top1,top5,rate,images_per_second,waited_seconds,best,seconds";
+
+size_t columns(const std::string& line) {
+  return 1 + static_cast<size_t>(std::count(line.begin(), line.end(), ','));
+}
 
 // The lines up to this step; the header alone for a new run.
 std::string kept_lines(const std::filesystem::path& path, int64_t step) {
@@ -22,11 +27,14 @@ std::string kept_lines(const std::filesystem::path& path, int64_t step) {
   std::error_code ignored;
   if (step == 0 || !std::filesystem::exists(path, ignored)) return first;
   std::istringstream stream(read_text_file(path));
-  std::string text, line;
+  std::string text = first, line;
   while (std::getline(stream, line)) {
     int64_t value = 0;
     const bool is_row = parse_integer(line.substr(0, line.find(',')), &value);
-    if (!is_row || value <= step) text += line + "\n";
+    if (!is_row || value > step) continue;
+    // Runs of earlier versions have fewer columns.
+    const auto missing = columns(header) - std::min(columns(header), columns(line));
+    text += line + std::string(missing, ',') + "\n";
   }
   return text;
 }
@@ -44,6 +52,7 @@ Recorder::Recorder(const RunFolder& folder, Observer& next, int64_t display, int
     : next_(next),
       metrics_(open_metrics(folder.metrics_file(), resumed_step)),
       log_(folder.log_file(), {}, OutputMode::append),
+      events_(folder.path(), resumed_step),
       display_(display > 0 ? display : 1),
       epoch_(epoch) {}
 
@@ -66,10 +75,13 @@ void Recorder::on_step(const StepReport& r) {
   const bool ends_epoch = r.epoch != epoch_;
   epoch_ = r.epoch;
   if (r.step % display_ == 0 || r.step == r.steps || ends_epoch) {
-    line(metrics_, fmt::format("{},{},train,{:.6g},,,{:.6g},{:.1f},{:.3f},", r.step, r.epoch,
+    line(metrics_, fmt::format("{},{},train,{:.6g},,,{:.6g},{:.1f},{:.3f},,", r.step, r.epoch,
                                r.loss, r.rate, r.images_per_second, r.waited_seconds));
     log(fmt::format("step {}/{}, epoch {}: training loss {:.6g}, learning rate {:.6g}", r.step,
                     r.steps, r.epoch, r.loss, r.rate));
+    events_.write(r.step, {{"train/loss", r.loss},
+                           {"train/learning_rate", r.rate},
+                           {"train/images_per_second", r.images_per_second}});
   }
   next_.on_step(r);
 }
@@ -78,12 +90,53 @@ void Recorder::on_evaluation(const Evaluation& e) {
   const std::string accuracy =
       fmt::format("{},{}", e.has_accuracy ? fmt::format("{:.6f}", e.top1) : "",
                   has_top5(e) ? fmt::format("{:.6f}", e.top5) : "");
-  line(metrics_,
-       fmt::format("{},{},val,{:.6g},{},,,,{}", e.step, e.epoch, e.loss, accuracy, e.best ? 1 : 0));
+  line(metrics_, fmt::format("{},{},val,{:.6g},{},,,,{},", e.step, e.epoch, e.loss, accuracy,
+                             e.best ? 1 : 0));
   log(fmt::format("step {}, epoch {}: validation loss {:.6g}{}{}", e.step, e.epoch, e.loss,
                   e.has_accuracy ? fmt::format(", top-1 {:.2f} %", 100 * e.top1) : "",
                   e.best ? ", best" : ""));
+  std::vector<std::pair<std::string, double>> figures{{"val/loss", e.loss}};
+  if (e.has_accuracy) figures.emplace_back("val/top1", e.top1);
+  if (has_top5(e)) figures.emplace_back("val/top5", e.top5);
+  events_.write(e.step, figures);
   next_.on_evaluation(e);
+}
+
+void Recorder::on_epoch(const EpochReport& r) {
+  const std::string top1 = r.has_accuracy ? fmt::format("{:.6f}", r.top1) : "";
+  line(metrics_,
+       fmt::format("{},{},epoch,{:.6g},{},,{:.6g},{:.1f},,{},{:.3f}", r.step, r.epoch, r.loss, top1,
+                   r.rate, r.images_per_second,
+                   r.has_validation ? fmt::format("{:d}", r.validation.best) : "", r.seconds));
+  log(epoch_text(r));
+  std::vector<std::pair<std::string, double>> figures{{"epoch/train_loss", r.loss},
+                                                      {"epoch/seconds", r.seconds}};
+  if (r.has_accuracy) figures.emplace_back("epoch/train_top1", r.top1);
+  events_.write(r.step, figures);
+  next_.on_epoch(r);
+}
+
+std::string epoch_text(const EpochReport& r) {
+  // A run of less than an epoch ends within it.
+  const double done = r.epoch > 0 ? static_cast<double>(r.epoch) : r.epochs;
+  std::string text =
+      fmt::format("epoch {:.4g}/{:.4g}: training loss {:.4f}", done, r.epochs, r.loss);
+  if (r.has_accuracy) text += fmt::format(" top-1 {:.2f} %", 100 * r.top1);
+  if (r.has_validation) {
+    const Evaluation& e = r.validation;
+    text += fmt::format(", validation loss {:.4f}", e.loss);
+    if (e.has_accuracy) text += fmt::format(" top-1 {:.2f} %", 100 * e.top1);
+  }
+  text += fmt::format(", lr {:.3g}, {}, {:.0f} images/s", r.rate, human_seconds(r.seconds),
+                      r.images_per_second);
+  constexpr double worth_telling = 0.01;
+  if (r.waiting_share >= worth_telling) {
+    text += fmt::format(", {:.0f} % waiting for data", 100 * r.waiting_share);
+  }
+  // No image recognized is the best result of nothing yet.
+  const Evaluation& e = r.validation;
+  if (r.has_validation && e.best && (!e.has_accuracy || e.top1 > 0)) text += " (best so far)";
+  return text;
 }
 
 }  // namespace tandem

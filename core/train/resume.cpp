@@ -22,6 +22,7 @@ void refuse_changes(const TrainSetup& setup, const TrainOptions& options,
   };
   refuse(!options.net.empty() && options.net != chosen.net, "--net");
   refuse(!options.solver.empty() && options.solver != chosen.solver, "--solver");
+  refuse(options.image_size != 0 && options.image_size != chosen.image_size, "--image-size");
   refuse(options.batch != 0 && options.batch != chosen.batch, "--batch");
   refuse(options.seed && options.seed != chosen.seed, "--seed");
   refuse(!options.solver_type.empty(), "--solver-type");

@@ -104,6 +104,7 @@ json options_json(const TrainOptions& o, const MachineOptions& machine) {
           {"pixels", o.pixels},
           {"strategy", o.strategy},
           {"strategy_options", strategy_options_json(o.strategy_options)},
+          {"image_size", o.image_size},
           {"batch", o.batch},
           {"epochs", o.epochs},
           {"steps", o.steps},
@@ -138,6 +139,7 @@ TrainOptions options_from(const json& tree) {
   if (tree.contains("strategy_options")) {
     o.strategy_options = strategy_options_from(tree.at("strategy_options"));
   }
+  o.image_size = tree.value("image_size", int64_t{0});
   o.batch = tree.at("batch");
   o.epochs = tree.at("epochs");
   o.steps = tree.at("steps");

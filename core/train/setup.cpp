@@ -7,6 +7,7 @@
 #include "core/base/strings.h"
 #include "core/data/loader.h"
 #include "core/device/machine.h"
+#include "core/model/adapted.h"
 #include "core/model/classes.h"
 #include "core/model/loss_scale.h"
 #include "core/model/net.h"
@@ -328,6 +329,7 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options, const Strate
   require_utf8(setup);
   record.training_samples = setup.training_data->size();
   fit_classes(setup, setup.training_data->class_count(), is_model || options.adapt_classes);
+  if (is_model && options.net_text.empty()) setup.net = with_training_accuracy(setup.net);
   record.net_name = setup.net.name;
   resolve_targets(registry, setup);
   resolve_amount(setup, options);

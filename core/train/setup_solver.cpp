@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
+#include "core/model/adapted.h"
 #include "core/model/models.h"
 
 namespace tandem {
@@ -62,7 +63,10 @@ NetDefinition net_of_solver(const SolverDefinition& solver, std::string* file) {
   return joined(net, read_net(find(solver.test_nets.front())));
 }
 
-void read_net_of_run(const TrainOptions& options, TrainSetup& setup, bool* is_model) {
+// `model`: the built-in model that the net is, by its name or as a copy of its file; or "".
+// `is_model`: also for a net made in C++.
+void read_net_of_run(const TrainOptions& options, TrainSetup& setup, std::string* model,
+                     bool* is_model) {
   TrainOptions& chosen = setup.record.options;
   *is_model = true;
   if (!options.net_text.empty()) {
@@ -72,9 +76,17 @@ void read_net_of_run(const TrainOptions& options, TrainSetup& setup, bool* is_mo
     *is_model = false;
   } else {
     chosen.net = options.net.empty() ? default_net : options.net;
-    *is_model = is_model_name(chosen.net);
     setup.net = read_net(find_net(chosen.net));
+    *model = is_model_name(chosen.net) ? chosen.net : model_of_net(setup.net.name);
+    *is_model = !model->empty();
+    if (*is_model && *model != chosen.net) {
+      setup.messages.push_back(fmt::format(
+          "net '{}' is by its name ('{}') a copy of the model {}: {}its classes follow the data",
+          chosen.net, setup.net.name, *model,
+          options.solver.empty() ? "it is trained with that model's solver, and " : ""));
+    }
   }
+  if (options.image_size > 0) setup.net = with_image_size(setup.net, options.image_size);
 }
 
 // Applies the stages and level of each phase to its net.
@@ -84,11 +96,11 @@ void choose_states(const TrainOptions& options, TrainSetup& setup) {
                         options.test_state.value_or(tested.empty() ? NetState{} : tested.front()));
 }
 
-void read_model_solver(const TrainOptions& options, TrainSetup& setup, bool is_model) {
-  const fs::path own =
-      fs::path(setup.net.file).parent_path() / (setup.record.options.net + "_solver.prototxt");
+void read_model_solver(const TrainOptions& options, TrainSetup& setup, const std::string& model) {
+  fs::path own;
+  if (!model.empty()) own = find_net(model).parent_path() / (model + "_solver.prototxt");
   std::error_code code;
-  const bool has_own = is_model && fs::exists(own, code);
+  const bool has_own = fs::exists(own, code);
   if (has_own && options.solver_type.empty()) {
     setup.solver = read_solver(own, options.solver_fields);
   } else {
@@ -132,9 +144,13 @@ void note_change(const char* field, Value written, Value chosen, std::string& te
 
 bool resolve_solver_and_net(const TrainOptions& options, TrainSetup& setup) {
   if (!options.solver.empty()) setup.solver = read_solver(options.solver, changes_of(options));
+  if (options.image_size < 0) {
+    throw error("--image-size {}: images have at least 1 pixel", options.image_size);
+  }
+  std::string model;
   bool is_model = false;
-  read_net_of_run(options, setup, &is_model);
-  if (options.solver.empty()) read_model_solver(options, setup, is_model);
+  read_net_of_run(options, setup, &model, &is_model);
+  if (options.solver.empty()) read_model_solver(options, setup, model);
   if (options.rate && (!std::isfinite(*options.rate) || *options.rate < 0)) {
     throw error("--lr {}: the learning rate must be a finite number of at least 0", *options.rate);
   }

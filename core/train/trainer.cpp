@@ -6,6 +6,7 @@
 #include "core/base/files.h"
 #include "core/data/splits.h"
 #include "core/model/initial_weights.h"
+#include "core/train/event_file.h"
 #include "core/train/pretrained.h"
 #include "core/train/resume.h"
 #include "core/train/run_options.h"
@@ -54,6 +55,12 @@ void remove_unbegun(const std::filesystem::path& run) {
                            "log.txt", "classes.txt", "split.csv", "skipped.txt"}) {
     std::filesystem::remove(run / file, ignored);
   }
+  std::vector<std::filesystem::path> events;
+  for (const auto& entry : std::filesystem::directory_iterator(run, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(event_file_prefix)) events.push_back(entry.path());
+  }
+  for (const auto& file : events) std::filesystem::remove(file, ignored);
   std::filesystem::remove(run, ignored);  // fails where something is left in it
 }
 
@@ -64,6 +71,9 @@ TrainResult train(const TrainOptions& options, Observer& observer) {
 }
 
 TrainResult train(const TrainOptions& options, Observer& observer, const Strategies& strategies) {
+  // Reading data and making kernels ready may take a while.
+  observer.on_message(options.resume ? fmt::format("reading run '{}'", options.out.string())
+                                     : fmt::format("reading data '{}'", options.data));
   Registry registry = Registry::with_defaults();
   std::optional<RunFolder> folder;
   if (options.resume) {

@@ -2,12 +2,17 @@
 
 #include <sys/stat.h>
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/strings.h"
+#include "core/model/adapted.h"
 #include "core/model/learning_rate.h"
 #include "core/model/loss_scale.h"
 #include "core/model/solver_definition.h"
@@ -19,6 +24,14 @@ namespace {
 
 constexpr int64_t traced_batches = 4;
 constexpr size_t batches_in_flight = 2;
+
+// Values with commas between them; those that are missing stay as they are.
+void read_sums(const std::string& text, const std::vector<double*>& values) {
+  const std::vector<std::string> parts = split(text, ',');
+  for (size_t i = 0; i < std::min(parts.size(), values.size()); ++i) {
+    (void)parse_number(parts[i], values[i]);
+  }
+}
 
 // Device and number of a file or folder; zeros if there is none.
 std::pair<uint64_t, uint64_t> identity_of(const std::string& path) {
@@ -39,6 +52,17 @@ TrainingRun::TrainingRun(Registry& registry, TrainSetup& setup, const RunFolder&
       recorder_(recorder),
       phase_(session.training()),
       micro_batches_(setup.solver.micro_batches_per_step) {}
+
+std::vector<double*> TrainingRun::kept_sums(EpochSums& sums) {
+  return {&sums.loss, &sums.correct, &sums.steps, &sums.samples};
+}
+
+void TrainingRun::find_accuracy() {
+  const std::string name = training_accuracy(setup_.net);
+  for (size_t i = 0; i < phase_.net.scalars.size() && !name.empty(); ++i) {
+    if (phase_.net.scalars[i].name == name) accuracy_ = static_cast<int>(i);
+  }
+}
 
 double TrainingRun::seconds() const {
   return std::chrono::duration<double>(Clock::now() - begin_).count();
@@ -73,6 +97,7 @@ TrainResult TrainingRun::go() {
     if (phase_.executor->has_graphs()) {
       recorder_.on_message("steps run as captured graphs (--graphs off: task by task)");
     }
+    find_accuracy();
     loop();
   } catch (...) {
     report_given_up();
@@ -96,7 +121,6 @@ void TrainingRun::loop() {
   recent_.emplace_back(seconds() - paused_, first_);
   for (int64_t step = first_; step < chosen_.steps && !stopping(); ++step) {
     issue(step);
-    if (ends_epoch(step + 1)) report_waiting(step + 1);
     if (due(step + 1)) pause(step + 1, tests(step + 1));
   }
   if (issued_ > saved_) pause(issued_, false);
@@ -106,18 +130,57 @@ void TrainingRun::loop() {
   list_bad_samples();
 }
 
-// Epochs of less than a second share a line.
-void TrainingRun::report_waiting(int64_t done) {
-  constexpr double least = 1;
-  const double span = seconds() - paused_ - waiting_from_;
-  if (span < least) return;
-  const double waited = loader_->waited_seconds() - waited_before_;
-  const int64_t epoch = done * images_of_step() / setup_.record.training_samples;
-  recorder_.on_message(fmt::format("epoch {}: {}, of it {} ({:.1f} %) waiting for data", epoch,
-                                   human_seconds(span), human_seconds(waited),
-                                   100 * waited / span));
-  waiting_from_ += span;
-  waited_before_ += waited;
+// Adds the time since the last pause to the epoch.
+void TrainingRun::count_time() {
+  const double now = seconds(), waited = loader_->waited_seconds();
+  epoch_.seconds += now - counted_to_;
+  epoch_.waited += waited - waited_before_;
+  counted_to_ = now;
+  waited_before_ = waited;
+}
+
+void TrainingRun::report_epoch(int64_t done) {
+  count_time();
+  const auto images = static_cast<double>(images_of_step());
+  const auto size = static_cast<double>(setup_.record.training_samples);
+  EpochReport r;
+  r.step = done;
+  r.epoch = done * images_of_step() / setup_.record.training_samples;
+  r.epochs = static_cast<double>(chosen_.steps) * images / size;
+  r.loss = epoch_.loss / std::max(1.0, epoch_.steps);
+  r.has_accuracy = accuracy_ >= 0;
+  r.top1 = epoch_.correct / std::max(1.0, epoch_.samples);
+  r.rate = learning_rate(setup_.solver, done - 1);
+  r.seconds = epoch_.seconds;
+  const double training = epoch_.seconds - epoch_.tested;
+  r.images_per_second = training > 0 ? epoch_.timed_steps * images / training : 0;
+  r.waiting_share = training > 0 ? epoch_.waited / training : 0;
+  r.has_validation = result_.last.step == done && result_.last.samples > 0;
+  if (r.has_validation) r.validation = result_.last;
+  // A run that ends within an epoch may be continued.
+  if (ends_epoch(done)) epoch_ = {};
+  recorder_.on_epoch(r);
+  advise(r);
+}
+
+// Once, after the first epoch of the process.
+void TrainingRun::advise(const EpochReport& report) {
+  if (std::exchange(has_advised_, true)) return;
+  constexpr double much_waiting = 0.25, least_seconds = 5;
+  if (report.waiting_share > much_waiting && report.seconds > least_seconds) {
+    recorder_.on_message(fmt::format(
+        "advice: {:.0f} % of the time was spent waiting for data; 'tandem pack' writes them as one "
+        "file of smaller images, which is read faster",
+        100 * report.waiting_share));
+  }
+  constexpr int64_t few = 100;
+  const int64_t samples = report.validation.samples;
+  if (report.has_validation && report.validation.has_accuracy && samples < few) {
+    recorder_.on_message(
+        fmt::format("advice: with {} validation image{} one image is {:.1f} points of accuracy, "
+                    "and the best step is partly luck",
+                    samples, samples == 1 ? "" : "s", 100.0 / static_cast<double>(samples)));
+  }
 }
 
 void TrainingRun::issue(int64_t step) {
@@ -164,6 +227,11 @@ void TrainingRun::finish_oldest() {
   pending_.pop_front();
   trace(done);
   step_loss_ += loss;
+  if (accuracy_ >= 0) {
+    const auto samples = static_cast<double>(done.samples);
+    epoch_.correct += samples * static_cast<double>(scalars[static_cast<size_t>(accuracy_)]);
+    epoch_.samples += samples;
+  }
   skipped_ += chosen_.batch - done.samples;
   if ((done.number + 1) % micro_batches_ != 0) return;
   report(done, step_loss_ / static_cast<double>(micro_batches_));
@@ -197,6 +265,9 @@ double TrainingRun::shown_loss(double loss) {
 void TrainingRun::report(const Pending& done, double loss) {
   result_.steps = done.step + 1;
   result_.loss = loss;
+  epoch_.loss += loss;
+  epoch_.steps += 1;
+  epoch_.timed_steps += 1;
   const double now = seconds() - paused_;
   recent_.emplace_back(now, done.step + 1);
   while (recent_.size() > 20) recent_.pop_front();
@@ -339,6 +410,8 @@ void TrainingRun::start_from(const Checkpoint& checkpoint) {
   test_due_ =
       due != checkpoint.metadata.end() && due->second == "1" && setup_.validation_data != nullptr;
   has_best_ = read("best_loss", &result_.best.loss) && read("best_top1", &result_.best.top1);
+  const auto sums = checkpoint.metadata.find("epoch_sums");
+  if (sums != checkpoint.metadata.end()) read_sums(sums->second, kept_sums(epoch_));
 }
 
 bool TrainingRun::tests(int64_t done) const {
@@ -370,6 +443,7 @@ void TrainingRun::pause(int64_t done, bool with_test) {
   const double begin = seconds();
   Checkpoint checkpoint = checkpoint_of(done);
   test_due_ = with_test;
+  count_time();
   bool best = false;
   try {
     if (with_test) best = run_test(done);
@@ -377,6 +451,9 @@ void TrainingRun::pause(int64_t done, bool with_test) {
     save(checkpoint, false);
     throw;
   }
+  epoch_.tested += seconds() - begin;
+  const bool is_over = done > 0 && (done == chosen_.steps || ends_epoch(done));
+  if (is_over && !test_due_ && epoch_.steps > 0) report_epoch(done);
   save(checkpoint, best);
   paused_ += seconds() - begin;
 }
@@ -419,6 +496,7 @@ bool TrainingRun::run_test(int64_t done) {
   const bool better = now.has_accuracy
                           ? now.top1 > old.top1 || (now.top1 == old.top1 && now.loss < old.loss)
                           : now.loss < old.loss;
+  now.ends_epoch = done == chosen_.steps || ends_epoch(done);
   now.best = std::isfinite(now.loss) && (!has_best_ || better);
   result_.last = now;
   if (now.best) {
@@ -475,6 +553,9 @@ void TrainingRun::save(Checkpoint& checkpoint, bool best) {
     checkpoint.metadata["best_loss"] = fmt::format("{:.17g}", result_.best.loss);
     checkpoint.metadata["best_top1"] = fmt::format("{:.17g}", result_.best.top1);
   }
+  std::vector<std::string> sums;
+  for (const double* value : kept_sums(epoch_)) sums.push_back(fmt::format("{:.17g}", *value));
+  checkpoint.metadata["epoch_sums"] = fmt::format("{}", fmt::join(sums, ","));
   std::vector<std::string> others;
   if (best) others.emplace_back("best");
   if (takes_snapshot(checkpoint.step)) {

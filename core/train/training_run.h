@@ -35,6 +35,12 @@ class TrainingRun {
 
  private:
   using Clock = std::chrono::steady_clock;
+  // Sums over the steps of an epoch so far. A checkpoint within the epoch keeps the first four.
+  struct EpochSums {
+    double loss = 0, correct = 0, steps = 0, samples = 0;
+    // Of this process, until the last pause; `tested`: of the seconds in evaluations.
+    double seconds = 0, waited = 0, tested = 0, timed_steps = 0;
+  };
   // A micro-batch that was issued and not yet reported.
   struct Pending {
     int64_t number = 0, step = 0, samples = 0;
@@ -56,7 +62,11 @@ class TrainingRun {
   // Reports, once per phase, that its steps no longer run as graphs although they should.
   void report_given_up(const Phase& phase, const char* steps);
   void report_given_up();
-  void report_waiting(int64_t done);
+  [[nodiscard]] static std::vector<double*> kept_sums(EpochSums& sums);
+  void find_accuracy();
+  void count_time();
+  void report_epoch(int64_t done);
+  void advise(const EpochReport& report);
   [[nodiscard]] bool stopping() const { return chosen_.stop != nullptr && *chosen_.stop; }
   [[nodiscard]] int64_t images_of_step() const { return chosen_.batch * micro_batches_; }
   [[nodiscard]] double seconds() const;
@@ -89,11 +99,14 @@ class TrainingRun {
   Phase& phase_;
   const int64_t micro_batches_;  // of one step
   std::unique_ptr<Loader> loader_;
-  std::map<std::string, std::string> bad_;  // damaged images: why
+  std::map<std::string, std::string> bad_;   // damaged images: why
   std::pair<uint64_t, uint64_t> data_file_;  // device and number of the data's file or folder
   Clock::time_point begin_;
   double paused_ = 0;
-  double waiting_from_ = 0, waited_before_ = 0;  // since when waiting for data was not reported
+  EpochSums epoch_;
+  double counted_to_ = 0, waited_before_ = 0;  // the time that epoch_ has
+  int accuracy_ = -1;                          // index of the training accuracy among the scalars
+  bool has_advised_ = false;
   int64_t first_ = 0, issued_ = 0, saved_ = -1;  // steps
   bool has_best_ = false;
   bool test_due_ = false;  // an evaluation was cut short

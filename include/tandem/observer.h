@@ -35,10 +35,27 @@ struct Evaluation {
   bool has_accuracy = false;
   double top1 = 0, top5 = 0;  // shares of the samples
   bool best = false;
+  bool ends_epoch = false;     // an EpochReport with the same figures follows
   std::vector<BadSample> bad;  // the samples skipped
   std::vector<std::pair<std::string, double>>
       scalars;  // the net's own losses and metrics, means over samples
   std::vector<std::vector<int64_t>> confusion;  // [true class][predicted]; empty above 1000 classes
+};
+
+// A pass over the training data, with the evaluation after it.
+struct EpochReport {
+  int64_t epoch = 0;             // done, counted from 1
+  double epochs = 0;             // of the run
+  int64_t step = 0;              // done
+  double loss = 0;               // mean over the steps of the epoch
+  bool has_accuracy = false;     // if the net computes it in training
+  double top1 = 0;               // share of the training samples, while the weights change
+  double rate = 0;               // learning rate of the last step
+  double seconds = 0;            // of the epoch, with the evaluation
+  double images_per_second = 0;  // of its steps
+  double waiting_share = 0;      // of the time of its steps, for data
+  bool has_validation = false;
+  Evaluation validation;
 };
 
 // Called by the thread that trains, between steps. An exception ends the run.
@@ -48,6 +65,7 @@ class Observer {
   virtual void on_message(const std::string& /*line*/) {}
   virtual void on_step(const StepReport& /*report*/) {}
   virtual void on_evaluation(const Evaluation& /*evaluation*/) {}
+  virtual void on_epoch(const EpochReport& /*report*/) {}
 };
 
 }  // namespace tandem

@@ -33,6 +33,7 @@ struct TrainOptions {
   std::string pixels;                // bytes, floats or auto; "": auto, or the resumed run's
   std::string strategy;              // "": two_phase, or the resumed run's; or auto
   StrategyOptions strategy_options;
+  int64_t image_size = 0;        // height and width of the net's images; 0: the net's
   int64_t batch = 0;             // global; 0: the net's batch_size, else 64
   int64_t epochs = 0;            // 0: by steps
   int64_t steps = 0;             // 0: by epochs; both 0: the solver's max_iter, else 10 epochs

@@ -21,7 +21,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-// By command, the long options that its --help prints.
+// By command, the long options that its --help-all prints.
 std::map<std::string, std::set<std::string>> printed_options(const Desk& desk) {
   std::map<std::string, std::set<std::string>> options;
   std::istringstream lines(desk.tandem("--help").output);
@@ -29,7 +29,7 @@ std::map<std::string, std::set<std::string>> printed_options(const Desk& desk) {
   for (std::string line; std::getline(lines, line);) {
     std::smatch match;
     if (are_commands && std::regex_search(line, match, std::regex("^  ([a-z]+) "))) {
-      const std::string help = desk.tandem(match[1].str() + " --help").output;
+      const std::string help = desk.tandem(match[1].str() + " --help-all").output;
       const std::regex option("(?:^|\n)  (?:-h,)?(--[a-z0-9-]+)");
       for (std::sregex_iterator at(help.begin(), help.end(), option), end; at != end; ++at) {
         options[match[1]].insert((*at)[1]);

@@ -34,15 +34,26 @@ TEST(OptionErrors, MisspeltOptionsAreListedAsTypedEachWithTheNearestName) {
   EXPECT_THAT(refusal_of("--stpes 4 --bacth=2"),
               HasSubstr("train: unknown options '--stpes' (did you mean '--steps'?), '--bacth' "
                         "(did you mean '--batch'?)"));
-  EXPECT_THAT(refusal_of("--epoch 3"), HasSubstr("'--epoch' (did you mean '--epochs'?)"));
+  EXPECT_THAT(refusal_of("--epohcs 3"), HasSubstr("'--epohcs' (did you mean '--epochs'?)"));
 }
 
 TEST(OptionErrors, NamesOfOtherProgramsGetTheNameHere) {
-  EXPECT_THAT(refusal_of("--batch-size 4"),
-              HasSubstr("unknown option '--batch-size' (here it is '--batch')"));
-  EXPECT_THAT(refusal_of("--optimizer Adam"), HasSubstr("(here it is '--solver-type')"));
+  EXPECT_THAT(refusal_of("--pretrained x"),
+              HasSubstr("unknown option '--pretrained' (here it is '--weights')"));
   const Desk desk;
   EXPECT_THAT(desk.refusal("plugins here"), HasSubstr("plugins: unexpected argument 'here'"));
+}
+
+TEST(OptionErrors, OptionsWithOneMeaningHaveTheirOtherNamesToo) {
+  EXPECT_THAT(refusal_of("--batch-size 0"),
+              HasSubstr("--batch 0: the batch must have at least 1 image"));
+  EXPECT_THAT(refusal_of("--epoch=3"), HasSubstr("--steps 2 and --epochs 3"));
+  EXPECT_THAT(refusal_of("--imgsz 0"), HasSubstr("--image-size: '0' is not a whole number"));
+  EXPECT_THAT(refusal_of("--optimizer Sgdd"), HasSubstr("'Sgdd'"));
+  const Desk desk;
+  const test::Outcome outcome =
+      desk.tandem("train --model tiny.prototxt --data synthetic --steps 1 --out run");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
 }
 
 TEST(OptionErrors, StepsAndEpochsTogetherAreRefused) {
@@ -168,6 +179,17 @@ TEST(Help, IsPrintedWithoutArguments) {
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.errors, "");
   EXPECT_EQ(outcome.output, desk.tandem("--help").output);
+}
+
+TEST(Help, ShowsOptionsForExpertsOnRequest) {
+  const Desk desk;
+  const std::string usual = desk.tandem("train --help").output;
+  EXPECT_THAT(usual, AllOf(HasSubstr("\nTraining:\n"), HasSubstr("--epochs"),
+                           testing::Not(HasSubstr("--watchdog"))));
+  const test::Outcome all = desk.tandem("train --help-all");
+  EXPECT_EQ(all.code, 0);
+  EXPECT_THAT(all.output, AllOf(HasSubstr("\nTraining:\n"), HasSubstr("--epochs"),
+                                HasSubstr("\nDevices and kernels:\n"), HasSubstr("--watchdog")));
 }
 
 TEST(Help, IsACommand) {

@@ -25,7 +25,7 @@ TEST(StandardStreams, ClosedOnesDoNotMixWithFiles) {
   std::istringstream metrics(desk.read("closed/metrics.csv"));
   int lines = 0;
   for (std::string line; std::getline(metrics, line); ++lines) {
-    EXPECT_EQ(std::count(line.begin(), line.end(), ','), 9) << line;
+    EXPECT_EQ(std::count(line.begin(), line.end(), ','), 10) << line;
   }
   EXPECT_GE(lines, 7);
   EXPECT_TRUE(std::filesystem::exists(desk / "closed/last.safetensors"));

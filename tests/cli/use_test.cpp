@@ -83,6 +83,44 @@ TEST(Use, ABuiltInModelIsValidatedEachEpochAndItsRatesFitTheRun) {
   EXPECT_THAT(desk.read("given/solver.prototxt"), HasSubstr("stepvalue: 600\n"));
 }
 
+TEST(Use, ACopyOfAModelKeepsItsSolverAndFollowsTheClasses) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  desk.draw("images/train/green", 6, 20, 200, 20);
+  desk.draw("images/val/green", 2, 30, 210, 30);
+  write_model(desk);
+  desk.write("copy.prototxt", desk.read("models/mine.prototxt"));
+  const Outcome outcome = desk.tandem(
+      "train --net copy.prototxt --data images --epochs 5 --out run", "TANDEM_MODEL_PATH=models");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("a copy of the model mine: it is trained with that model's "
+                                        "solver, and its classes follow the data"));
+  EXPECT_THAT(desk.read("run/solver.prototxt"), HasSubstr("stepvalue: "));
+  EXPECT_THAT(desk.read("run/net.prototxt"), HasSubstr("num_output: 3"));
+}
+
+TEST(Use, TheImageSizeIsChosenAndKept) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  const std::string train = "train --data images --out run ";
+  const Outcome outcome = desk.tandem(train + "--net tiny.prototxt --image-size 6 --steps 1");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_EQ(json::parse(desk.read("run/run.json")).at("data_shape"), json({3, 6, 6}));
+  EXPECT_THAT(desk.refusal(train + "--resume --steps 2 --image-size 7"),
+              HasSubstr("--image-size cannot change when run 'run' is resumed"));
+  EXPECT_EQ(desk.tandem(train + "--resume --steps 2").code, 0);
+  EXPECT_EQ(desk.tandem("test --run run --data images").code, 0);
+}
+
+TEST(Use, SomethingIsPrintedFromTheFirstStepOn) {
+  const Desk desk;
+  const Outcome outcome =
+      desk.tandem("train --net tiny.prototxt --data synthetic --steps 3 --display 100 --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, testing::StartsWith("reading data 'synthetic'\n"));
+  EXPECT_THAT(outcome.output, HasSubstr("\nstep 1/3 "));
+}
+
 TEST(Use, LogAndMetricsHaveARowOfBothSplitsForEachEpoch) {
   const Desk desk;
   desk.draw_two_classes("images");
@@ -101,6 +139,57 @@ TEST(Use, LogAndMetricsHaveARowOfBothSplitsForEachEpoch) {
                        fmt::format("step {}, epoch {}: validation loss [0-9.e-]+, top-1 [0-9.]+ %",
                                    3 * epoch, epoch))));
   }
+}
+
+TEST(Use, EveryEpochHasALineWithTrainingAndValidation) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  write_model(desk);
+  const Outcome trained = desk.tandem("train --net mine --data images --epochs 3 --out run",
+                                      "TANDEM_MODEL_PATH=models");
+  ASSERT_EQ(trained.code, 0) << trained.errors;
+  EXPECT_THAT(trained.output, Not(HasSubstr("validation after step")));
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    const std::string line = fmt::format(
+        "epoch {}/3: training loss [0-9.]+ top-1 [0-9.]+ %, validation loss [0-9.]+ top-1 [0-9.]+ "
+        "%, lr [0-9.e-]+, ",
+        epoch);
+    EXPECT_THAT(trained.output, ContainsRegex(line));
+    EXPECT_THAT(desk.read("run/log.txt"), ContainsRegex(line));
+    EXPECT_THAT(desk.read("run/metrics.csv"),
+                HasSubstr(fmt::format("\n{},{},epoch,", 3 * epoch, epoch)));
+  }
+  EXPECT_THAT(trained.output, HasSubstr("advice: with 4 validation images one image is 25.0 "));
+}
+
+// Of every row of an epoch all that does not depend on time: step, epoch, split, loss, top-1.
+std::string epoch_figures(const std::string& metrics) {
+  std::istringstream lines(metrics);
+  std::string figures;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(",epoch,") == std::string::npos || line.starts_with("step")) continue;
+    size_t end = 0;
+    for (int column = 0; column < 5; ++column) end = line.find(',', end) + 1;
+    figures += line.substr(0, end) + "\n";
+  }
+  return figures;
+}
+
+TEST(Use, AnEpochThatWasInterruptedHasTheSameFigures) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  write_model(desk);
+  const std::string train = "train --net mine --data images --solver-option lr_policy=fixed ";
+  const std::string models = "TANDEM_MODEL_PATH=models";
+  ASSERT_EQ(desk.tandem(train + "--steps 6 --out whole", models).code, 0);
+  ASSERT_EQ(desk.tandem(train + "--steps 5 --out parts", models).code, 0);
+  const Outcome resumed = desk.tandem("train --resume --out parts --steps 6", models);
+  ASSERT_EQ(resumed.code, 0) << resumed.errors;
+  const std::string whole = epoch_figures(desk.read("whole/metrics.csv"));
+  EXPECT_THAT(whole, ContainsRegex("^3,1,epoch,[^,]+,[^,]+,\n6,2,epoch,"));
+  // Besides them there is the row of the part of an epoch at which the first run ended.
+  const std::string last = whole.substr(whole.find('\n') + 1);
+  EXPECT_THAT(epoch_figures(desk.read("parts/metrics.csv")), testing::EndsWith(last));
 }
 
 TEST(Use, HowAStepIsSplitIsPrintedOnlyWhereItMatters) {

@@ -202,7 +202,12 @@ std::string manual_page(const CommandTable& table) {
       }
     }
     page += fmt::format("\n{}.\n", roff(command.help));
-    for (const OptionEntry& option : command.options) page += roff_entry(option);
+    std::string group = command.options.front().group;
+    for (const OptionEntry& option : command.options) {
+      if (option.group != group) page += fmt::format(".PP\n\\fI{}\\fR\n", roff(option.group));
+      group = option.group;
+      page += roff_entry(option);
+    }
   }
   page += fmt::format(
       ".SH ENVIRONMENT\n.TP\n\\fBTANDEM_PLUGIN_PATH\\fR\nFolders to load plugins from, before the "

@@ -79,77 +79,98 @@ void add_train(CommandLine& line) {
   TrainArguments& a = *arguments;
   TrainOptions& o = a.options;
   Command& command = line.add("train", "Train a net on a folder of images, or on synthetic data");
+  command.group("Data");
   command.option("--data PATH", &o.data,
                  "Folder with train/ and val/, or with one folder per class; a list (.txt, .csv) "
                  "or another data set (docs/reference/data.md); or 'synthetic'");
-  command.option("--net FILE", &o.net,
+  command
+      .option("--image-size N", &o.image_size,
+              "Height and width of the images that the net takes (default: the net's)")
+      .range(1, 16384);
+  command.option("--data-option NAME=VALUE", &a.data_options,
+                 "A parameter of the data set: resize, mirror, mean, scale, val_fraction, ...");
+  command.flag("--balance", o.balance,
+               "Draw every class equally often, rare ones several times per epoch");
+  command.option("--class-weights WEIGHTS", &o.class_weights,
+                 "Weight of each class in the loss: balanced, numbers in the order of the classes, "
+                 "or a file with a class and its weight on each line");
+  command.option("--mixup X", &o.mixup,
+                 "Mix pairs of images, with shares from Beta(X, X); 0.2 is usual");
+  command.option("--cutmix X", &o.cutmix,
+                 "Exchange a box between pairs of images, its share from Beta(X, X); 1 is usual");
+
+  command.group("Model");
+  command.option("--net,--model FILE", &o.net,
                  "A model's name or a prototxt file (default: the solver's, else alexnet)");
+  command.option("--weights FILE", &a.weights,
+                 "Initial weights, layers by name: a .caffemodel or .safetensors file");
+  command.flag("--adapt-classes", o.adapt_classes,
+               "If a net's file has another number of classes than the data: train an adapted "
+               "copy (models, and copies of their files, always follow the data)");
+
+  command.group("Training");
+  command.option("--epochs N", &o.epochs, "Passes over the training data");
+  command.option("--steps N", &o.steps, "Steps, instead of epochs");
+  command.option("--batch N", &o.batch,
+                 "Images in the global batch, however many devices share it");
+  command.option("--lr X", &a.rate, "Base learning rate (default: the solver's)");
+  command.option(
+      "--solver-type,--optimizer SGD|Nesterov|AdaGrad|RMSProp|AdaDelta|Adam|AdamW|LARS",
+      &o.solver_type,
+      "Type of the solver (default: the solver's); without --solver it has its usual constants");
   command.option("--solver FILE", &o.solver, "A Caffe solver file (default: the model's own)");
-  add_state_options(command, "", "training net (default: the solver's)", a.train_state);
-  add_state_options(command, "test-", "testing net (default: the solver's)", a.test_state);
-  command.option("--solver-type SGD|Nesterov|AdaGrad|RMSProp|AdaDelta|Adam|AdamW|LARS",
-                 &o.solver_type,
-                 "Type of the solver (default: the solver's); without --solver it has its usual "
-                 "constants");
+  command.option("--seed N", &a.seed, "Seed of weights, order, augmentation, dropout and split");
+
+  command.group("Run");
+  command.option("--out FOLDER", &o.out, "Run folder (default: runs/<net>-<number>)");
+  command.flag("--resume", o.resume, "Continue the run in --out as if it had never stopped");
+  command.option("--devices DEVICES", &o.devices, "Devices to train on, e.g. cpu:2 (default: cpu)");
+  add_precision_option(command, o.precision, "float32; with --resume the run's");
+  command.flag("--strict", a.strict, "End at the first damaged image");
+
+  command.experts_group("Solver and net");
   command.option("--solver-option NAME=VALUE", &a.solver_options,
                  "A field of the solver: momentum, weight_decay, lr_policy, clip_gradients, "
                  "iter_size, warmup_iter, ...");
-  command.option("--weights FILE", &a.weights,
-                 "Initial weights, layers by name: a .caffemodel or .safetensors file");
-  command.option("--devices DEVICES", &o.devices, "Devices to train on, e.g. cpu:2 (default: cpu)");
-  add_precision_option(command, o.precision, "float32; with --resume the run's");
-  command.option("--loss-scale N", &o.loss_scale,
-                 "float16: the factor of gradients, a power of two (default: 1024; with --resume "
-                 "the run's). Take a smaller one where gradients overflow");
-  add_pixels_option(
-      command, o.pixels,
-      "bytes where the devices have memory of their own and the data have bytes, else floats; "
-      "with --resume the run's");
-  command.option(strategy_option({"auto"}), &o.strategy,
-                 "The strategy (default: two_phase); auto: the fastest by measured costs");
-  command.option("--batch N", &o.batch,
-                 "Images in the global batch, however many devices share it");
-  command.option("--epochs N", &o.epochs, "Passes over the training data");
-  command.option("--steps N", &o.steps, "Steps, instead of epochs");
-  command.option("--lr X", &a.rate, "Base learning rate (default: the solver's)");
-  command.option("--seed N", &a.seed, "Seed of weights, order, augmentation, dropout and split");
-  command.option("--out FOLDER", &o.out, "Run folder (default: runs/<net>-<number>)");
-  command.flag("--resume", o.resume, "Continue the run in --out as if it had never stopped");
-  command.flag("--adapt-classes", o.adapt_classes,
-               "If a net's file has another number of classes than the data: train an adapted "
-               "copy");
+  add_state_options(command, "", "training net (default: the solver's)", a.train_state);
+  add_state_options(command, "test-", "testing net (default: the solver's)", a.test_state);
+
+  command.experts_group("Evaluation and files");
   command.option(
       "--test-interval N", &o.test_interval,
       "Steps between evaluations (default: that of the file of --solver, else every epoch)");
   command.option("--display N", &o.display,
                  "Steps between lines of metrics (default: the solver's, else 20)");
   command.option("--snapshot N", &o.snapshot, "Steps between extra checkpoints");
-  command.option("--data-option NAME=VALUE", &a.data_options,
-                 "A parameter of the data set: resize, mirror, mean, scale, val_fraction, ...");
-  command.flag("--balance", o.balance,
-               "Draw every class equally often, rare ones several times per epoch");
-  command.option("--mixup X", &o.mixup,
-                 "Mix pairs of images, with shares from Beta(X, X); 0.2 is usual");
-  command.option("--cutmix X", &o.cutmix,
-                 "Exchange a box between pairs of images, its share from Beta(X, X); 1 is usual");
-  command.option("--class-weights WEIGHTS", &o.class_weights,
-                 "Weight of each class in the loss: balanced, numbers in the order of the classes, "
-                 "or a file with a class and its weight on each line");
-  command.flag("--strict", a.strict, "End at the first damaged image");
+
+  command.experts_group("Reading data");
   command
       .option("--bad-limit PERCENT", &a.bad_percent,
               "End when more than this share of the images is damaged")
       .show_default();
   command.option("--decode-threads N", &o.decode_threads,
                  "Threads that read images (default: by the number of cores)");
+  add_pixels_option(
+      command, o.pixels,
+      "bytes where the devices have memory of their own and the data have bytes, else floats; "
+      "with --resume the run's");
+
+  command.experts_group("Devices and kernels");
+  command.option("--loss-scale N", &o.loss_scale,
+                 "float16: the factor of gradients, a power of two (default: 1024; with --resume "
+                 "the run's). Take a smaller one where gradients overflow");
+  add_tune_option(command, o.tune);
+  add_graphs_option(command, o.graphs);
+  add_device_options(command, o.machine);
   command
       .option("--watchdog SECONDS", &o.watchdog_seconds,
               "Seconds after which a step that has not finished counts as stuck")
       .show_default();
-  add_tune_option(command, o.tune);
-  add_graphs_option(command, o.graphs);
+
+  command.experts_group("Strategies (docs/reference/strategies.md)");
+  command.option(strategy_option({"auto"}), &o.strategy,
+                 "The strategy (default: two_phase); auto: the fastest by measured costs");
   add_strategy_options(command, o.strategy_options);
-  add_device_options(command, o.machine);
   command.action([arguments, &command] { return run_train(*arguments, command); });
 }
 
