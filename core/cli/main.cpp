@@ -28,7 +28,9 @@ int run(int argc, char** argv) {
   tandem::cli::add_export(line);
   tandem::cli::add_net(line);
   tandem::cli::add_layers(line);
+  tandem::cli::add_datasets(line);
   tandem::cli::add_plugins(line);
+  tandem::cli::add_plugin(line);
   tandem::cli::add_devices(line);
   tandem::cli::add_completion(line);
   return line.run(argc, argv);
