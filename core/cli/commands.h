@@ -17,7 +17,9 @@ void add_plan(CommandLine& line);
 void add_export(CommandLine& line);
 void add_net(CommandLine& line);
 void add_layers(CommandLine& line);
+void add_datasets(CommandLine& line);
 void add_plugins(CommandLine& line);
+void add_plugin(CommandLine& line);
 void add_devices(CommandLine& line);
 void add_completion(CommandLine& line);
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <system_error>
 
+#include "core/base/running_note.h"
 #include "core/cli/commands.h"
 #include "core/cli/process.h"
 
@@ -27,7 +28,9 @@ int run(int argc, char** argv) {
   tandem::cli::add_export(line);
   tandem::cli::add_net(line);
   tandem::cli::add_layers(line);
+  tandem::cli::add_datasets(line);
   tandem::cli::add_plugins(line);
+  tandem::cli::add_plugin(line);
   tandem::cli::add_devices(line);
   tandem::cli::add_completion(line);
   return line.run(argc, argv);
@@ -52,6 +55,7 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   // A run goes on when the reader of its output ends (`| head`).
   std::signal(SIGPIPE, SIG_IGN);
+  tandem::report_crashes("tandem");
   int code = 1;
   try {
     code = run(argc, argv);

@@ -230,18 +230,20 @@ class EltwiseCpu : public Needs {
 #pragma omp simd
     for (int64_t i = 0; i < size; ++i) {
       const float first = a[i], second = b[i];
-      from[i] = first > second ? 0 : 1;
-      y[i] = first > second ? first : second;
+      const bool larger = (first > second) | (first != first);  // a NaN stays NaN
+      from[i] = larger ? 0 : 1;
+      y[i] = larger ? first : second;
     }
   }
   static void pick_next(const float* x, uint8_t number, float* y, uint8_t* from, int64_t size) {
 #pragma omp simd
     for (int64_t i = 0; i < size; ++i) {
       const float best = y[i], other = x[i];
+      const bool larger = (other > best) | (other != other);
       // By arithmetic: g++ would make a branch of a choice between bytes.
-      const auto taken = static_cast<uint8_t>(-static_cast<int>(other > best));
+      const auto taken = static_cast<uint8_t>(-static_cast<int>(larger));
       from[i] = static_cast<uint8_t>((number & taken) | (from[i] & ~taken));
-      y[i] = other > best ? other : best;
+      y[i] = larger ? other : best;
     }
   }
 

@@ -66,11 +66,12 @@ template <class T>
 struct EltwiseMaximum {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
     const float first = inputs.at(0, i), second = inputs.at(1, i);
-    int64_t from = first > second ? 0 : 1;
-    float best = first > second ? first : second;
+    const bool larger = first > second || first != first;  // a NaN stays NaN
+    int64_t from = larger ? 0 : 1;
+    float best = larger ? first : second;
     for (int64_t k = 2; k < inputs.count; ++k) {
       const float other = inputs.at(k, i);
-      if (other > best) {
+      if (other > best || other != other) {
         best = other;
         from = k;
       }

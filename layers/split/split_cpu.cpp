@@ -56,18 +56,30 @@ class SplitCpu {
   }
 
   void sum_part(const Pass& pass, int64_t first, int64_t size, float* dx) const {
-    const float* dy = pass.output_gradient(0) + first;
-    if (dy != dx) std::copy(dy, dy + size, dx);
-    for (size_t output = 1; output < outputs_; ++output) {
-      dy = pass.output_gradient(output) + first;
-      for (int64_t i = 0; i < size; ++i) dx[i] += dy[i];
+    bool has_one = false;
+    for (size_t output = 0; output < outputs_; ++output) {
+      if (pass.output_gradient(output) == nullptr) continue;
+      const float* dy = pass.output_gradient(output) + first;
+      if (has_one) {
+        for (int64_t i = 0; i < size; ++i) dx[i] += dy[i];
+      } else if (dy != dx) {
+        std::copy(dy, dy + size, dx);
+      }
+      has_one = true;
     }
+    if (!has_one) std::fill_n(dx, size, 0.0F);
   }
   // The sum is rounded once.
   void sum_part(const Pass& pass, int64_t first, int64_t size, bfloat16* dx) const {
-    float total[part], dy[part];
-    widen(output_gradient<bfloat16>(pass, 0) + first, total, size);
-    for (size_t output = 1; output < outputs_; ++output) {
+    float total[part] = {}, dy[part];
+    bool has_one = false;
+    for (size_t output = 0; output < outputs_; ++output) {
+      if (pass.output_gradient(output) == nullptr) continue;
+      if (!has_one) {
+        widen(output_gradient<bfloat16>(pass, output) + first, total, size);
+        has_one = true;
+        continue;
+      }
       widen(output_gradient<bfloat16>(pass, output) + first, dy, size);
       for (int64_t i = 0; i < size; ++i) total[i] += dy[i];
     }

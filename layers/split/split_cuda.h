@@ -16,7 +16,7 @@ constexpr int64_t most_split_sources = 64;
 template <class T>
 struct SplitBackward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    float sum = cuda::load(first[i]);
+    float sum = first == nullptr ? 0.0F : cuda::load(first[i]);
     for (int64_t k = 0; k < count; ++k) sum += cuda::load(others[k][i]);
     cuda::store(sum, dx[i]);
   }
@@ -56,15 +56,25 @@ class SplitCuda {
   template <class T>
   void add_gradients(const sdk::Call& call, const sdk::Pass& pass) const {
     T* dx = cuda::input_gradient<T>(pass, 0);
-    const T* first = cuda::output_gradient<T>(pass, 0);
-    for (int64_t next = 1; next < outputs_ || next == 1; next += most_split_sources) {
-      SplitBackward<T> body{first, {}, std::min(outputs_ - next, most_split_sources), dx};
-      for (int64_t k = 0; k < body.count; ++k) {
-        body.others[k] = cuda::output_gradient<T>(pass, static_cast<size_t>(next + k));
+    int64_t number = 0;
+    // The next gradient that exists; nullptr after the last one.
+    const auto next = [&]() -> const T* {
+      while (number < outputs_) {
+        const T* dy = cuda::output_gradient<T>(pass, static_cast<size_t>(number++));
+        if (dy != nullptr) return dy;
+      }
+      return nullptr;
+    };
+    const T* first = next();
+    const T* other = next();
+    do {
+      SplitBackward<T> body{first, {}, 0, dx};
+      for (; other != nullptr && body.count < most_split_sources; other = next()) {
+        body.others[body.count++] = other;
       }
       cuda::for_each(call, elements_, body);
       first = dx;
-    }
+    } while (other != nullptr);
   }
 
   int64_t outputs_, elements_;

@@ -45,6 +45,35 @@ TEST(Eltwise, GradientsMatchDifferences) {
   }
 }
 
+TEST(Eltwise, PassesANanOnAsTheMaximum) {
+  for (size_t input = 0; input < 3; ++input) {
+    LayerSetup setup{.type = "Eltwise", .parameters = {{"operation", "MAX"}}, .inputs = {}};
+    for (unsigned i = 0; i < 3; ++i) setup.inputs.push_back(random_tensor({2, 8, 3, 3}, i));
+    setup.inputs[input].values[5] = NAN;
+    const std::vector<float> y = LayerRun(setup).forward()[0].values;
+    EXPECT_TRUE(std::isnan(y[5])) << input;
+    EXPECT_EQ(std::count_if(y.begin(), y.end(), [](float v) { return std::isnan(v); }), 1);
+  }
+}
+
+TEST(Split, TakesAGradientThatIsAbsentForZeros) {
+  const LayerSetup setup{
+      .type = "Split", .inputs = {random_tensor({2, 8, 3, 3}, 1)}, .output_count = 3};
+  const Shape shape = setup.inputs[0].shape;
+  for (size_t absent = 0; absent < 3; ++absent) {
+    std::vector<PlainTensor> gradients{random_tensor(shape, 2), random_tensor(shape, 3),
+                                       random_tensor(shape, 4)};
+    gradients[absent].values.assign(gradients[absent].values.size(), 0.0F);
+    LayerRun whole(setup), part(setup);
+    std::vector<bool> gone(3);
+    gone[absent] = true;
+    part.leave_out({}, gone);
+    static_cast<void>(whole.forward());
+    static_cast<void>(part.forward());
+    EXPECT_EQ(part.backward_data(gradients)[0].values, whole.backward_data(gradients)[0].values);
+  }
+}
+
 TEST(Eltwise, ThreadsAndInPlaceMemoryGiveTheSameBits) {
   const Shape shape{2, 3, 111, 113};
   const std::vector<PlainTensor> gradient{random_tensor(shape, 54)};

@@ -10,10 +10,12 @@
 
 #include "core/base/error.h"
 #include "core/base/shape.h"
+#include "core/check/tensor.h"
 #include "tests/support/folders.h"
-#include "tests/support/plain_tensor.h"
 
 namespace tandem::test {
+
+using namespace checker;
 
 struct ReferenceTensor {
   Shape shape{0, 0, 0, 0};

@@ -1,9 +1,12 @@
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "core/base/shape.h"
 #include "core/base/strings.h"
+#include "core/check/subject.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/plugin/registry.h"
@@ -12,6 +15,51 @@ namespace tandem::cli {
 namespace {
 
 using nlohmann::json;
+
+// What a trait says, for people.
+struct TraitText {
+  uint64_t trait;
+  const char* name;
+  const char* text;
+};
+const std::vector<TraitText>& trait_texts() {
+  static const std::vector<TraitText> texts{
+      {TANDEM_PER_SAMPLE, "PER_SAMPLE", "a row of the outputs depends on that row of the inputs"},
+      {TANDEM_IN_PLACE, "IN_PLACE", "output 0 may use the memory of input 0"},
+      {TANDEM_SLICED_OUTPUTS, "SLICED_OUTPUTS", "a device may compute a part of the channels"},
+      {TANDEM_SLICED_INPUTS, "SLICED_INPUTS", "a device may sum a part of the input"},
+      {TANDEM_BATCH_STATISTICS, "BATCH_STATISTICS", "needs sums over the whole batch"},
+      {TANDEM_LOSS, "LOSS", "the net trains on its output"},
+      {TANDEM_METRIC, "METRIC", "its output is shown; it has no backward pass"},
+      {TANDEM_BACKWARD_READS_INPUTS, "BACKWARD_READS_INPUTS", "backward passes read the inputs"},
+      {TANDEM_BACKWARD_READS_OUTPUTS, "BACKWARD_READS_OUTPUTS", "backward passes read the outputs"},
+      {TANDEM_SECOND_INPUT_IS_LABEL, "SECOND_INPUT_IS_LABEL",
+       "input 1 is a label, below zero where a row holds no sample"},
+      {TANDEM_LABEL_OR_TARGETS, "LABEL_OR_TARGETS", "input 1 may hold a value for each class"},
+      {TANDEM_RANDOM, "RANDOM", "draws random numbers in training"},
+      {TANDEM_SECOND_INPUT_IS_SHAPE, "SECOND_INPUT_IS_SHAPE", "only the shape of input 1 is used"},
+      {TANDEM_NO_DATA_GRADIENT, "NO_DATA_GRADIENT", "no gradient flows into an input"},
+      {TANDEM_SAVES_NOTHING, "SAVES_NOTHING", "backward passes need no memory of forward"},
+  };
+  return texts;
+}
+
+// The names of its weights in a usual case; empty if that cannot be found out.
+std::vector<std::string> weight_names(const Registry& registry, const tandem_layer_type& type) {
+  std::vector<std::string> names;
+  try {
+    checker::BackendDevice device(registry.backend("cpu"));
+    const auto cases = checker::cases_of(registry, device, type.name, {});
+    const checker::LayerRun run(cases.front().setup, registry, device);
+    for (const tandem_weight& weight : run.declared_weights()) {
+      names.push_back(weight.kind == TANDEM_STATE ? fmt::format("{} (not trained)", weight.name)
+                                                  : weight.name);
+    }
+  } catch (const Error&) {
+    names.clear();
+  }
+  return names;
+}
 
 const char* kind_of(int32_t type) {
   for (const auto& [known, name] : {std::pair{TANDEM_PARAMETER_INTEGER, "integer"},
@@ -99,7 +147,8 @@ std::string to_text(const std::vector<KernelOffer>& offers, bool with_dtypes) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-void print_one(const tandem_layer_type& type, const std::vector<KernelOffer>& offers) {
+void print_one(const Registry& registry, const tandem_layer_type& type,
+               const std::vector<KernelOffer>& offers) {
   fmt::print("  dtypes: {}\n", offers.empty() ? "no kernel" : to_text(offers, true));
   const auto arity = [](int low, int high) {
     return high < 0      ? fmt::format("{} or more", low)
@@ -108,16 +157,38 @@ void print_one(const tandem_layer_type& type, const std::vector<KernelOffer>& of
   };
   fmt::print("  inputs: {}, outputs: {}\n", arity(type.minimum_inputs, type.maximum_inputs),
              arity(type.minimum_outputs, type.maximum_outputs));
+  if (const auto names = weight_names(registry, type); !names.empty()) {
+    fmt::print("  weights: {}\n", fmt::join(names, ", "));
+  }
+  for (const TraitText& trait : trait_texts()) {
+    if ((type.traits & trait.trait) == 0) continue;
+    fmt::print("  {:<22} {}\n", trait.name, trait.text);
+  }
+  for (const ModuleReport& module : registry.modules()) {
+    std::vector<std::string> parts;
+    for (const std::string& offer : module.offers) {
+      if (offer == fmt::format("layer {}", type.name)) parts.emplace_back("the type");
+      const std::string prefix = fmt::format("kernel {}/", type.name);
+      if (offer.starts_with(prefix)) {
+        parts.push_back(fmt::format("the {} kernel", offer.substr(prefix.size())));
+      }
+    }
+    if (parts.empty()) continue;
+    fmt::print("  {} of plugin ABI {}.{} has {}\n", module.path.string(), module.abi_major,
+               module.abi_minor, fmt::join(parts, " and "));
+  }
+  if (type.parameter_count == 0) return;
   fmt::print("  {:<42} {:<9} {:<10} {:<22} {}\n", "parameter", "type", "default", "range", "");
   for (uint32_t i = 0; i < type.parameter_count; ++i) print_parameter(*type.parameters[i]);
 }
 
 json layer_json(const tandem_layer_type& type, const std::vector<KernelOffer>& offers) {
-  json entry = {{"name", type.name},
-                {"help", type.help},
-                {"devices", json::array()},
-                {"dtypes", json::object()},
-                {"parameters", json::array()}};
+  json entry = {{"name", type.name},        {"help", type.help},
+                {"devices", json::array()}, {"dtypes", json::object()},
+                {"traits", json::array()},  {"parameters", json::array()}};
+  for (const TraitText& trait : trait_texts()) {
+    if ((type.traits & trait.trait) != 0) entry["traits"].push_back(trait.name);
+  }
   for (const KernelOffer& offer : offers) {
     if (offer.dtypes.empty()) continue;
     entry["devices"].push_back(offer.device);
@@ -155,13 +226,85 @@ int list_layers(const std::string& name, bool as_json) {
       continue;
     }
     fmt::print("{:<18} {} [{}]\n", type->name, type->help, to_text(offers, false));
-    if (!name.empty()) print_one(*type, offers);
+    if (!name.empty()) print_one(registry, *type, offers);
+  }
+  if (as_json) fmt::print("{}\n", tree.dump(2));
+  return 0;
+}
+
+json dataset_json(const tandem_dataset_type& type, const ModuleReport& module) {
+  json entry = {{"name", type.name},
+                {"help", type.help},
+                {"module", module.path.string()},
+                {"abi", fmt::format("{}.{}", module.abi_major, module.abi_minor)},
+                {"recognizes", type.recognizes != nullptr},
+                {"bytes", type.get_bytes != nullptr},
+                {"inputs", type.get_inputs != nullptr},
+                {"pack", type.pack != nullptr},
+                {"parameters", json::array()}};
+  for (uint32_t i = 0; i < type.parameter_count; ++i) {
+    entry["parameters"].push_back(parameter_json(*type.parameters[i]));
+  }
+  return entry;
+}
+
+void print_dataset(const tandem_dataset_type& type, const ModuleReport& module) {
+  for (const auto& [has, text] :
+       {std::pair{type.recognizes != nullptr, "is found by the files of --data"},
+        {type.get_bytes != nullptr, "has pixels as bytes"},
+        {type.get_inputs != nullptr, "fills further inputs of a net"},
+        {type.pack != nullptr, "can be written to one file (tandem pack)"}}) {
+    if (has) fmt::print("  {}\n", text);
+  }
+  fmt::print("  {} of plugin ABI {}.{}\n", module.path.string(), module.abi_major,
+             module.abi_minor);
+  if (type.parameter_count == 0) return;
+  fmt::print("  {:<42} {:<9} {:<10} {:<22} {}\n", "--data-option", "type", "default", "range", "");
+  for (uint32_t i = 0; i < type.parameter_count; ++i) {
+    tandem_parameter parameter = *type.parameters[i];
+    parameter.block = nullptr;
+    print_parameter(parameter);
+  }
+}
+
+const ModuleReport& module_with(const Registry& registry, const std::string& offer) {
+  for (const ModuleReport& module : registry.modules()) {
+    const auto& offers = module.offers;
+    if (std::find(offers.begin(), offers.end(), offer) != offers.end()) return module;
+  }
+  throw error("no module offers the {}", offer);
+}
+
+int list_datasets(const std::string& name, bool as_json) {
+  Registry registry = Registry::with_defaults();
+  registry.load_all();
+  json tree = json::array();
+  for (const std::string& each :
+       name.empty() ? registry.datasets() : std::vector<std::string>{name}) {
+    const tandem_dataset_type& type = registry.dataset(each);
+    const ModuleReport& module = module_with(registry, "dataset " + each);
+    if (as_json) {
+      tree.push_back(dataset_json(type, module));
+      continue;
+    }
+    fmt::print("{:<18} {}\n", type.name, type.help);
+    if (!name.empty()) print_dataset(type, module);
   }
   if (as_json) fmt::print("{}\n", tree.dump(2));
   return 0;
 }
 
 }  // namespace
+
+void add_datasets(CommandLine& line) {
+  auto name = std::make_shared<std::string>();
+  auto as_json = std::make_shared<bool>(false);
+  Command& command =
+      line.add("datasets", "List the kinds of data sets, or one with its parameters");
+  command.option("name", name.get(), "A kind of data set");
+  add_json_option(command, *as_json);
+  command.action([name, as_json] { return list_datasets(*name, *as_json); });
+}
 
 void add_layers(CommandLine& line) {
   auto name = std::make_shared<std::string>();

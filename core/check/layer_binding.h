@@ -2,8 +2,6 @@
 // kernel prepared, in any layout and dtype. layer_test.h runs its passes.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,13 +9,13 @@
 #include <vector>
 
 #include "core/base/attributes.h"
+#include "core/check/guarded_memory.h"
+#include "core/check/kernel_device.h"
+#include "core/check/tensor.h"
 #include "core/plugin/host.h"
 #include "core/plugin/registry.h"
-#include "tests/support/guarded_memory.h"
-#include "tests/support/kernel_device.h"
-#include "tests/support/plain_tensor.h"
 
-namespace tandem::test {
+namespace tandem::checker {
 
 struct LayerSetup {
   std::string type = {};
@@ -42,11 +40,10 @@ struct LayerSetup {
   int64_t input_begin = 0, input_end = -1;  // elements of a row of input 0; -1: all
   int32_t activation = TANDEM_ACTIVATION_NONE;
   PlainTensor output_start = {};  // the contents of output 0 before forward
-  bool on_a_cpu = false;          // even if kernel_device() is another device
+  bool on_a_cpu = false;          // even if the kernels under test run on another device
+  std::shared_ptr<const Attributes> attributes = {};  // instead of `parameters`
+  unsigned char fill = GuardedMemory::nan;            // what memory holds before it is written
 };
-
-// With the kernels of kernel_device().
-const Registry& layer_registry();
 
 // Throws Error for invalid parameters, as the host does.
 inline Attributes layer_attributes(
@@ -76,13 +73,15 @@ inline Attributes layer_attributes(
 
 class LayerBinding {
  public:
-  // Throws Error with the plugin's reason if shapes or the kernel refuse.
-  explicit LayerBinding(LayerSetup setup)
+  // Throws Error with the plugin's reason if shapes or the kernel refuse. `registry` and `device`
+  // outlive it.
+  LayerBinding(LayerSetup setup, const Registry& registry, KernelDevice& device)
       : setup_(std::move(setup)),
-        device_(setup_.on_a_cpu ? cpu_device() : kernel_device()),
-        type_(layer_registry().layer_type(setup_.type)),
-        kernel_(layer_registry().kernel(setup_.type, device_.kind())),
-        attributes_(layer_attributes(type_, setup_.parameters)) {
+        device_(device),
+        type_(registry.layer_type(setup_.type)),
+        kernel_(registry.kernel(setup_.type, device_.kind())),
+        attributes_(setup_.attributes != nullptr ? *setup_.attributes
+                                                 : layer_attributes(type_, setup_.parameters)) {
     for (const int32_t dtype : {setup_.input_dtype, setup_.output_dtype}) {
       const bool is_declared = dtype == TANDEM_FLOAT32 || (kernel_.dtypes >> dtype & 1) != 0;
       if (!is_declared) throw error("{}: its kernel knows no dtype {}", setup_.type, dtype);
@@ -92,12 +91,18 @@ class LayerBinding {
     describe();
     prepare();
   }
-  ~LayerBinding() { kernel_.release(handle_); }
+  ~LayerBinding() {
+    if (handle_ != nullptr) kernel_.release(handle_);
+  }
   LayerBinding(const LayerBinding&) = delete;
   LayerBinding& operator=(const LayerBinding&) = delete;
 
   [[nodiscard]] const std::vector<Shape>& output_shapes() const { return output_shapes_; }
   [[nodiscard]] const tandem_layer_type& type() const { return type_; }
+  [[nodiscard]] const tandem_kernel& kernel() const { return kernel_; }
+  [[nodiscard]] const tandem_layer_statistics& statistics_floats() const {
+    return statistics_floats_;
+  }
   [[nodiscard]] const tandem_kernel_report& report() const { return report_; }
   [[nodiscard]] std::string algorithm() const {
     return report_.algorithm == nullptr ? "" : report_.algorithm;
@@ -105,6 +110,7 @@ class LayerBinding {
 
   // The layouts that the kernel offers for this binding, best first.
   [[nodiscard]] std::vector<tandem_layout_option> layouts() const {
+    if (kernel_.layouts == nullptr) return {{TANDEM_NCHW, TANDEM_NCHW, 0}};
     std::vector<tandem_layout_option> options(32);
     uint32_t count = 0;
     check(kernel_.layouts(&binding_, options.data(), 32, &count), setup_.type);
@@ -157,9 +163,14 @@ class LayerBinding {
       check(type_.statistics(&query, &statistics_floats_), setup_.type);
     }
     const std::vector<tandem_weight> declared = declared_weights();
-    ASSERT_EQ(declared.size(), setup_.weights.size());
+    if (declared.size() != setup_.weights.size()) {
+      throw error("{}: it declares {} weights, but {} are given", setup_.type, declared.size(),
+                  setup_.weights.size());
+    }
     for (size_t i = 0; i < declared.size(); ++i) {
-      ASSERT_TRUE(equal(declared[i].shape, setup_.weights[i].shape)) << declared[i].name;
+      if (equal(declared[i].shape, setup_.weights[i].shape)) continue;
+      throw error("{}: its weight '{}' has another shape than the given one", setup_.type,
+                  declared[i].name);
     }
   }
 
@@ -222,7 +233,10 @@ class LayerBinding {
     call([&](const tandem_call* call) {
       return kernel_.prepare(&binding_, call, &handle_, &report_);
     });
-    saved_ = std::make_unique<GuardedMemory>(report_.saved_bytes);
+    for (const int64_t bytes : {report_.saved_bytes, report_.scratch_bytes}) {
+      if (bytes < 0) throw error("{}: its kernel asks for {} bytes of memory", setup_.type, bytes);
+    }
+    saved_ = std::make_unique<GuardedMemory>(report_.saved_bytes, setup_.fill);
   }
 
  protected:
@@ -240,4 +254,4 @@ class LayerBinding {
   tandem_layer_statistics statistics_floats_{};
 };
 
-}  // namespace tandem::test
+}  // namespace tandem::checker

@@ -1,5 +1,5 @@
-// A tensor of a test: values in plain N,C,H,W order, and their indices in each of the ABI's
-// layouts, written independently of the plugins.
+// A tensor of a check or a test: values in plain N,C,H,W order, and their indices in each of the
+// ABI's layouts, written independently of the plugins.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 #include "core/base/shape.h"
 #include "plugins/abi.h"
 
-namespace tandem::test {
+namespace tandem::checker {
 
 struct PlainTensor {
   Shape shape{0, 0, 0, 0};
@@ -172,4 +172,4 @@ double relative_difference(const std::vector<float>& a, const std::vector<Expect
   return difference == 0 ? 0 : difference / largest;
 }
 
-}  // namespace tandem::test
+}  // namespace tandem::checker

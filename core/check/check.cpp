@@ -1,0 +1,305 @@
+#include "core/check/check.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include "core/base/strings.h"
+#include "core/plugin/registry.h"
+
+namespace tandem::checker {
+
+namespace {
+
+// What the child writes: one line each, of fields divided by `divider`.
+//   unit LAYER PROMISE       this is next
+//   case ARGUMENTS           in this case
+//   kept | none | broken DETAIL
+//   fail DETAIL              nothing can be checked
+//   end
+constexpr char divider = '\x1f';
+
+class Channel {
+ public:
+  explicit Channel(int file) : file_(file) {}
+  template <class... Fields>
+  void write(const Fields&... fields) const {
+    std::string line;
+    ((line += line.empty() ? std::string(fields) : divider + std::string(fields)), ...);
+    std::replace(line.begin(), line.end(), '\n', ' ');
+    line += '\n';
+    for (size_t done = 0; done < line.size();) {
+      const ssize_t written = ::write(file_, line.data() + done, line.size() - done);
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) _exit(1);
+      done += static_cast<size_t>(written);
+    }
+  }
+
+ private:
+  int file_;
+};
+
+bool is_file(const std::string& target) {
+  return target.find('/') != std::string::npos || target.ends_with(".so");
+}
+
+// The types of a module file. It may be in a plugin folder, too, and is loaded already then.
+std::vector<std::string> types_of(Registry& registry, const std::string& file) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const ModuleReport* found = nullptr;
+  for (const ModuleReport& module : registry.modules()) {
+    if (!module.shadowed && fs::equivalent(module.path, file, ignored)) found = &module;
+  }
+  if (found == nullptr) found = &registry.load(fs::path(file));
+  if (!found->loaded) throw error("{} is not loaded: {}", file, found->reason);
+  std::vector<std::string> types;
+  for (const std::string& offer : found->offers) {
+    if (offer.starts_with("layer ")) types.push_back(offer.substr(6));
+  }
+  if (types.empty()) throw error("{} has no layer type: only these are checked", file);
+  return types;
+}
+
+struct Unit {
+  std::string target, type;
+};
+
+std::vector<Unit> units_of(Registry& registry, const CheckOptions& options) {
+  std::vector<Unit> units;
+  for (const std::string& target : options.targets) {
+    if (!is_file(target)) {
+      units.push_back({target, registry.layer_type(target).name});
+      continue;
+    }
+    for (const std::string& type : types_of(registry, target)) units.push_back({target, type});
+  }
+  if (options.targets.empty()) {
+    for (const std::string& type : registry.layer_types()) units.push_back({type, type});
+  }
+  if (options.layer.empty()) return units;
+  std::vector<std::string> known;
+  for (const Unit& unit : units) known.push_back(unit.type);
+  std::erase_if(units, [&](const Unit& unit) { return unit.type != options.layer; });
+  if (units.empty()) {
+    throw error("no layer type '{}' is checked{}; there are: {}", options.layer,
+                did_you_mean(options.layer, known), fmt::join(known, ", "));
+  }
+  return units;
+}
+
+// The text of an error is enough for its reader.
+Outcome outcome_of(const Promise& promise, const Subject& subject, const Case& one) {
+  try {
+    return promise.check(subject, one);
+  } catch (const Error& failure) {
+    return {Outcome::Verdict::broken, failure.what()};
+  }
+}
+
+class Child {
+ public:
+  Child(const CheckOptions& options, int file)
+      : options_(options), channel_(file), registry_(Registry::with_defaults()) {}
+
+  // Units of the types, one for each promise, from `first` on.
+  void run(size_t first) {
+    const std::vector<Unit> units = units_of(registry_, options_);
+    BackendDevice device(registry_.backend(options_.device));
+    const size_t each = promises().size();
+    for (size_t u = first / each; u < units.size(); ++u) {
+      run(units[u], device, u == first / each ? first % each : 0);
+    }
+    channel_.write("end");
+  }
+
+ private:
+  void run(const Unit& unit, KernelDevice& device, size_t first) {
+    channel_.write("type", unit.target, unit.type);
+    std::optional<Subject> subject;
+    std::string refusal;
+    try {
+      subject.emplace(Subject{registry_, device, registry_.layer_type(unit.type),
+                              registry_.kernel(unit.type, device.kind()),
+                              cases_of(registry_, device, unit.type, options_.cases)});
+    } catch (const Error& failure) {
+      refusal = failure.what();
+    }
+    for (size_t i = first; i < promises().size(); ++i) {
+      const Promise& promise = promises()[i];
+      channel_.write("unit", promise.name);
+      if (!options_.promise.empty() && options_.promise != promise.name) {
+        channel_.write("skip");
+      } else if (!subject.has_value()) {
+        if (i == 0) channel_.write("broken", refusal);
+        if (i > 0) channel_.write("none");
+      } else {
+        run(*subject, promise);
+      }
+    }
+  }
+
+  void run(const Subject& subject, const Promise& promise) {
+    bool any = false;
+    for (const Case& one : subject.cases) {
+      channel_.write("case", one.arguments);
+      const Outcome outcome = outcome_of(promise, subject, one);
+      if (outcome.verdict == Outcome::Verdict::broken) {
+        channel_.write("broken", outcome.detail);
+        return;
+      }
+      any |= outcome.verdict == Outcome::Verdict::kept;
+    }
+    channel_.write(any ? "kept" : "none");
+  }
+
+  const CheckOptions& options_;
+  Channel channel_;
+  Registry registry_;
+};
+
+// Does not return.
+[[noreturn]] void run_child(const CheckOptions& options, int file, size_t first) {
+  for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) std::signal(number, SIG_DFL);
+  const rlimit none{0, 0};
+  static_cast<void>(::setrlimit(RLIMIT_CORE, &none));
+  try {
+    Child(options, file).run(first);
+  } catch (const std::exception& failure) {
+    Channel(file).write("fail", failure.what());
+  }
+  ::_exit(0);
+}
+
+class Parent {
+ public:
+  Parent(const CheckOptions& options, const std::function<void(const Finding&)>& report)
+      : options_(options), report_(report) {}
+
+  void run() {
+    while (!ended_) run_once();
+  }
+
+ private:
+  void run_once() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) throw error("no pipe: {}", std::strerror(errno));
+    const pid_t child = ::fork();
+    if (child < 0) throw error("no child process: {}", std::strerror(errno));
+    if (child == 0) {
+      ::close(ends[0]);
+      run_child(options_, ends[1], next_);
+    }
+    ::close(ends[1]);
+    const bool hangs = !listen(ends[0]);
+    ::close(ends[0]);
+    if (hangs) ::kill(child, SIGKILL);
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (!failure_.empty()) throw Error(failure_);
+    if (ended_) return;
+    died(hangs ? fmt::format("it did not return within {} seconds", options_.patience)
+         : WIFSIGNALED(status)
+             ? fmt::format("it crashed: {}", ::strsignal(WTERMSIG(status)))
+             : fmt::format("it ended the process with exit code {}", WEXITSTATUS(status)));
+  }
+
+  // False if the child is silent for too long.
+  bool listen(int file) {
+    std::string text;
+    char buffer[4096];
+    for (;;) {
+      pollfd wait{file, POLLIN, 0};
+      const int ready = ::poll(&wait, 1, 1000 * options_.patience);
+      if (ready < 0 && errno == EINTR) continue;
+      if (ready == 0) return false;
+      const ssize_t got = ::read(file, buffer, sizeof buffer);
+      if (got <= 0) return true;
+      text.append(buffer, static_cast<size_t>(got));
+      for (size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n')) {
+        take(split(text.substr(0, end), divider));
+        text.erase(0, end + 1);
+      }
+    }
+  }
+
+  void take(const std::vector<std::string>& fields) {
+    const std::string& what = fields[0];
+    const std::string more = fields.size() > 1 ? fields[1] : "";
+    if (what == "type") {
+      target_ = more;
+      type_ = fields[2];
+      promise_.clear();
+      case_.clear();
+    } else if (what == "unit") {
+      promise_ = more;
+      case_.clear();
+    } else if (what == "case") {
+      case_ = more;
+    } else if (what == "fail") {
+      failure_ = more;
+    } else if (what == "end") {
+      ended_ = true;
+    } else {
+      ++next_;
+      if (what == "kept") report(Outcome::Verdict::kept, "");
+      if (what == "none") report(Outcome::Verdict::not_applicable, "");
+      if (what == "broken") report(Outcome::Verdict::broken, more);
+    }
+  }
+
+  void report(Outcome::Verdict verdict, const std::string& detail) const {
+    const auto found =
+        std::find_if(promises().begin(), promises().end(),
+                     [&](const Promise& promise) { return promise.name == promise_; });
+    std::string command;
+    if (verdict == Outcome::Verdict::broken) {
+      command = fmt::format("tandem plugin check {}{}{} --promise '{}'{}", target_,
+                            is_file(target_) ? " --layer " + type_ : "",
+                            options_.device == "cpu" ? "" : " --device " + options_.device,
+                            promise_, case_);
+    }
+    report_({type_, promise_, found->text, {verdict, detail}, command});
+  }
+
+  // The rest of a type whose cases cannot even be made is left out.
+  void died(const std::string& how) {
+    if (type_.empty()) throw error("the plugin cannot be checked: {}", how);
+    const bool no_case = promise_.empty();
+    if (no_case) promise_ = promises().front().name;
+    report(Outcome::Verdict::broken, case_.empty() ? how + " before the first case" : how);
+    const size_t each = promises().size();
+    next_ = no_case ? (next_ / each + 1) * each : next_ + 1;
+  }
+
+  const CheckOptions& options_;
+  const std::function<void(const Finding&)>& report_;
+  size_t next_ = 0;
+  bool ended_ = false;
+  std::string target_, type_, promise_, case_, failure_;
+};
+
+}  // namespace
+
+void check_layers(const CheckOptions& options, const std::function<void(const Finding&)>& report) {
+  std::vector<std::string> names;
+  for (const Promise& promise : promises()) names.emplace_back(promise.name);
+  if (!options.promise.empty() && std::count(names.begin(), names.end(), options.promise) == 0) {
+    throw error("unknown promise '{}'{}; there are: {}", options.promise,
+                did_you_mean(options.promise, names), fmt::join(names, ", "));
+  }
+  Parent(options, report).run();
+}
+
+}  // namespace tandem::checker

@@ -1,0 +1,121 @@
+#include "core/check/gradients.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace tandem::checker {
+
+namespace {
+
+// Kernels compute in float32, so a difference over a step h has an error of about 1e-7 |y| / h by
+// rounding and of h^2 |f'''| / 6 by curvature. With h = 1e-2 and Richardson's extrapolation from h
+// and h / 2 both are below 1e-4 of the largest gradient for outputs of a size near 1. The tolerance
+// is well above that and well below what a wrong factor or index makes of it.
+constexpr double step = 1e-2;
+constexpr double tolerance = 5e-3;
+// If the differences over h and h / 2 are this far apart, there is a kink between, and no
+// derivative to compare with.
+constexpr double kink = 0.02;
+
+double weighted_sum(LayerRun& run, const std::vector<PlainTensor>& factors) {
+  double sum = 0;
+  const std::vector<PlainTensor> outputs = run.forward();
+  for (size_t i = 0; i < factors.size(); ++i) {
+    for (size_t k = 0; k < factors[i].values.size(); ++k) {
+      sum += static_cast<double>(outputs[i].values[k]) * static_cast<double>(factors[i].values[k]);
+    }
+  }
+  return sum;
+}
+
+// Sums of so many float32 outputs hide the difference that one element makes.
+bool is_large(const LayerSetup& setup) {
+  return !setup.inputs.empty() && element_count(setup.inputs[0].shape) > 5000;
+}
+
+// Up to `most` places, spread over the tensor.
+std::vector<size_t> sampled(size_t size, size_t most) {
+  std::vector<size_t> places;
+  for (size_t i = 0; i < std::min(size, most); ++i) {
+    places.push_back(size <= most ? i : (i * size + size / 2) / most);
+  }
+  return places;
+}
+
+std::string compare(LayerRun& run, const std::vector<PlainTensor>& factors,
+                    std::vector<float>& values, const std::vector<float>& gradient,
+                    const std::string& what) {
+  double largest = 0;
+  for (const float one : gradient) {
+    if (!std::isfinite(one)) return fmt::format("the gradient of {} is not finite", what);
+    largest = std::max(largest, std::abs(static_cast<double>(one)));
+  }
+  const auto slope = [&](float& value, double width) {
+    const float middle = value;
+    value = middle + static_cast<float>(width);
+    const double above = value, high = weighted_sum(run, factors);
+    value = middle - static_cast<float>(width);
+    const double below = value, low = weighted_sum(run, factors);
+    value = middle;
+    return (high - low) / (above - below);
+  };
+  struct Sample {
+    size_t place;
+    double wide, expected;
+  };
+  std::vector<Sample> samples;
+  const double size = std::abs(weighted_sum(run, factors));
+  for (const size_t place : sampled(values.size(), 20)) {
+    const double wide = slope(values[place], step), narrow = slope(values[place], step / 2);
+    samples.push_back({place, wide, narrow + (narrow - wide) / 3});
+    largest = std::max(largest, std::abs(samples.back().expected));
+  }
+  const double rounding = 4e-7 * (size + 1) / step;
+  for (const Sample& s : samples) {
+    if (std::abs(s.wide - s.expected) > kink * largest + rounding) continue;
+    const double error = std::abs(static_cast<double>(gradient[s.place]) - s.expected);
+    if (error <= tolerance * largest + rounding) continue;
+    return fmt::format(
+        "the gradient of {} at element {} is {:.6g}, but finite differences give {:.6g}", what,
+        s.place, gradient[s.place], s.expected);
+  }
+  return "";
+}
+
+}  // namespace
+
+Outcome check_input_gradients(const Subject& subject, const Case& one) {
+  if (is_large(one.setup) || !wants_data(subject, one.setup)) return not_applicable();
+  LayerRun run(one.setup, subject.registry, subject.device);
+  run.tolerate_violations();
+  const std::vector<PlainTensor> factors = factors_of(run);
+  static_cast<void>(run.forward());
+  const std::vector<PlainTensor> gradients = run.backward_data(factors);
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    if (gradients[i].values.empty() || !one.plain[i]) continue;
+    const std::string wrong = compare(run, factors, run.setup().inputs[i].values,
+                                      gradients[i].values, fmt::format("input {}", i));
+    if (!wrong.empty()) return broken(wrong);
+  }
+  return kept();
+}
+
+Outcome check_weight_gradients(const Subject& subject, const Case& one) {
+  LayerRun run(one.setup, subject.registry, subject.device);
+  if (is_large(one.setup) || !wants_weights(subject, run, one.setup)) return not_applicable();
+  run.tolerate_violations();
+  const std::vector<PlainTensor> factors = factors_of(run);
+  static_cast<void>(run.forward());
+  const std::vector<PlainTensor> gradients = run.backward_weights(factors);
+  const std::vector<tandem_weight> declared = run.declared_weights();
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    if (declared[i].kind != TANDEM_TRAINED) continue;
+    const std::string wrong =
+        compare(run, factors, run.setup().weights[i].values, gradients[i].values,
+                fmt::format("weight '{}'", declared[i].name));
+    if (!wrong.empty()) return broken(wrong);
+  }
+  return kept();
+}
+
+}  // namespace tandem::checker

@@ -1,0 +1,141 @@
+#include "core/check/kernel_device.h"
+
+#include "core/plugin/host.h"
+
+namespace tandem::checker {
+
+tandem_status ThisThread::run(int32_t threads,
+                              const std::function<tandem_status(const tandem_call*)>& function) {
+  const tandem_call call{sizeof(tandem_call), 0, threads, nullptr, nullptr, nullptr};
+  return function(&call);
+}
+
+// A machine with one stream.
+struct BackendDevice::Rig {
+  Rig(const tandem_backend& table, int32_t threads) : backend(table) {
+    const int32_t first = 0;
+    tandem_machine_options options{};
+    options.struct_size = sizeof options;
+    options.device_count = 1;
+    options.ordinals = &first;
+    options.threads = threads;
+    require(backend.open(&options, &machine));
+    require(backend.create_stream(machine, 0, 1, "compute", &stream));
+    require(backend.create_event(machine, &event));
+    // In a run, kernels are prepared by works of this kind. It makes the stream of a GPU create its
+    // library handles.
+    submit(TANDEM_WORK_HOST, [](const tandem_call*) { return tandem_status{TANDEM_OK}; });
+  }
+  ~Rig() {
+    if (stream != nullptr) backend.destroy_stream(stream);
+    if (event != nullptr) backend.destroy_event(event);
+    if (machine != nullptr) backend.close(machine);
+  }
+  Rig(const Rig&) = delete;
+  Rig& operator=(const Rig&) = delete;
+
+  void require(tandem_status status) const { check(status, backend.kind); }
+  void wait() const {
+    require(backend.record(stream, event));
+    require(backend.synchronize(event, -1));
+  }
+
+  // If the function refuses, this must not fail the machine, which later calls use.
+  struct Work {
+    const std::function<tandem_status(const tandem_call*)>& function;
+    tandem_status status = TANDEM_OK;
+    std::string reason{};
+  };
+  tandem_status submit(int32_t kind,
+                       const std::function<tandem_status(const tandem_call*)>& function) const {
+    Work kept{function};
+    tandem_work work{};
+    work.struct_size = sizeof work;
+    work.kind = kind;
+    work.label = "checked";
+    work.predicted_seconds = -1;
+    work.run = [](void* context, const tandem_call* call) {
+      auto& kept = *static_cast<Work*>(context);
+      kept.status = kept.function(call);
+      kept.reason = take_reason();
+      return tandem_status{TANDEM_OK};
+    };
+    work.context = &kept;
+    require(backend.submit(stream, &work));
+    wait();
+    host_table().explain(kept.reason.c_str());
+    return kept.status;
+  }
+
+  const tandem_backend& backend;
+  tandem_machine* machine = nullptr;
+  tandem_stream* stream = nullptr;
+  tandem_event* event = nullptr;
+};
+
+BackendDevice::BackendDevice(const tandem_backend& backend) : backend_(backend) {
+  static_cast<void>(rig(1));  // refuses now
+}
+BackendDevice::~BackendDevice() = default;
+
+BackendDevice::Rig& BackendDevice::rig(int32_t threads) {
+  std::unique_ptr<Rig>& rig = rigs_[has_own_memory() ? 0 : threads];
+  if (rig == nullptr) rig = std::make_unique<Rig>(backend_, threads);
+  return *rig;
+}
+
+void* BackendDevice::allocate(int64_t bytes) {
+  void* address = nullptr;
+  const Rig& r = rig(1);
+  r.require(backend_.allocate(r.machine, 0, TANDEM_MEMORY_DEVICE, bytes, &address));
+  return address;
+}
+void BackendDevice::free(void* address) {
+  backend_.free(rig(1).machine, 0, TANDEM_MEMORY_DEVICE, address);
+}
+void BackendDevice::upload(const void* host, void* device, int64_t bytes) {
+  const Rig& r = rig(1);
+  r.require(backend_.copy(r.stream, "upload", 0, device, TANDEM_HOST, host, bytes));
+  r.wait();
+}
+void BackendDevice::download(const void* device, void* host, int64_t bytes) {
+  const Rig& r = rig(1);
+  r.require(backend_.copy(r.stream, "download", TANDEM_HOST, host, 0, device, bytes));
+  r.wait();
+}
+tandem_status BackendDevice::run(int32_t threads,
+                                 const std::function<tandem_status(const tandem_call*)>& f) {
+  return rig(threads).submit(TANDEM_WORK_COMPUTE, f);
+}
+
+OnDevice::~OnDevice() {
+  for (const Copy& copy : copies_) {
+    try {
+      device_->download(copy.device, copy.host, copy.bytes);
+    } catch (const std::exception&) {
+      // Of a device that has failed, and whose failure the call has reported.
+    }
+    device_->free(copy.device);
+  }
+}
+
+void* OnDevice::at(const void* data) {
+  if (data == nullptr || !device_->has_own_memory()) return const_cast<void*>(data);
+  for (const Copy& copy : copies_) {
+    if (copy.data == data) return copy.device + GuardedMemory::guard;
+  }
+  const int64_t bytes = GuardedMemory::bytes_of(data) + 2 * int64_t{GuardedMemory::guard};
+  auto* host = static_cast<unsigned char*>(const_cast<void*>(data)) - GuardedMemory::guard;
+  auto* memory = static_cast<unsigned char*>(device_->allocate(bytes));
+  device_->upload(host, memory, bytes);
+  copies_.push_back({data, host, memory, bytes});
+  return memory + GuardedMemory::guard;
+}
+
+std::vector<void*> OnDevice::at(const std::vector<void*>& data) {
+  std::vector<void*> result;
+  for (const void* one : data) result.push_back(at(one));
+  return result;
+}
+
+}  // namespace tandem::checker

@@ -1,0 +1,93 @@
+// The device of the kernels under test: how a call of a kernel runs, and where its memory is.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/check/guarded_memory.h"
+#include "plugins/abi.h"
+
+namespace tandem::checker {
+
+class KernelDevice {
+ public:
+  virtual ~KernelDevice() = default;
+  // The device_kind in the kernels' table.
+  [[nodiscard]] virtual std::string kind() const = 0;
+  // False: kernels get the host's memory.
+  [[nodiscard]] virtual bool has_own_memory() const { return true; }
+  virtual void* allocate(int64_t) { return nullptr; }
+  virtual void free(void*) {}
+  virtual void upload(const void*, void*, int64_t) {}
+  virtual void download(const void*, void*, int64_t) {}
+  // Runs function(call) on a stream and waits for it. `threads` is for a cpu.
+  virtual tandem_status run(int32_t threads,
+                            const std::function<tandem_status(const tandem_call*)>& function) = 0;
+};
+
+// This thread of the cpu. A team of a kernel has as many threads as OpenMP decides.
+class ThisThread : public KernelDevice {
+ public:
+  [[nodiscard]] std::string kind() const override { return "cpu"; }
+  [[nodiscard]] bool has_own_memory() const override { return false; }
+  tandem_status run(int32_t threads,
+                    const std::function<tandem_status(const tandem_call*)>& function) override;
+};
+
+// A device of a backend, through the backend's own table: the work runs on a stream's thread. On
+// the cpu there is a stream for each number of threads. A failure throws Error with the backend's
+// reason.
+class BackendDevice : public KernelDevice {
+ public:
+  explicit BackendDevice(const tandem_backend& backend);
+  ~BackendDevice() override;
+  BackendDevice(const BackendDevice&) = delete;
+  BackendDevice& operator=(const BackendDevice&) = delete;
+
+  [[nodiscard]] std::string kind() const override { return backend_.kind; }
+  [[nodiscard]] bool has_own_memory() const override {
+    return (backend_.capabilities & TANDEM_HOST_ADDRESSABLE) == 0;
+  }
+  void* allocate(int64_t bytes) override;
+  void free(void* address) override;
+  void upload(const void* host, void* device, int64_t bytes) override;
+  void download(const void* device, void* host, int64_t bytes) override;
+  tandem_status run(int32_t threads,
+                    const std::function<tandem_status(const tandem_call*)>& function) override;
+
+ private:
+  struct Rig;
+  Rig& rig(int32_t threads);
+  const tandem_backend& backend_;
+  std::map<int32_t, std::unique_ptr<Rig>> rigs_;  // by threads; 0 where they are not counted
+};
+
+// For one call: copies the guarded memory of a kernel to its device, guards included.
+class OnDevice {
+ public:
+  explicit OnDevice(KernelDevice& device) : device_(&device) {}
+  // Copies everything back.
+  ~OnDevice();
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+  // The device address of a GuardedMemory's data; nullptr for nullptr.
+  void* at(const void* data);
+  std::vector<void*> at(const std::vector<void*>& data);
+
+ private:
+  struct Copy {
+    const void* data;  // on the host
+    unsigned char* host;
+    unsigned char* device;
+    int64_t bytes;
+  };
+  KernelDevice* device_;
+  std::vector<Copy> copies_;
+};
+
+}  // namespace tandem::checker

@@ -1,0 +1,44 @@
+// What a check looks at: one layer type with its kernel on one device, and the cases in which it is
+// run. A case can be written as arguments of `tandem plugin check`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/check/layer_run.h"
+
+namespace tandem::checker {
+
+struct Case {
+  LayerSetup setup;
+  std::string arguments;    // "--set kernel_size=3 --input 2x8x3x3"
+  std::vector<bool> plain;  // by input: its values are numbers, not labels, indices or a shape
+};
+
+// The author's own cases; empty: they are generated.
+struct CaseOptions {
+  std::vector<std::pair<std::string, std::string>> parameters;
+  std::vector<Shape> inputs;
+  uint32_t outputs = 0;  // 0: as few as the type allows
+};
+
+struct Subject {
+  const Registry& registry;
+  KernelDevice& device;
+  const tandem_layer_type& type;
+  const tandem_kernel& kernel;
+  std::vector<Case> cases;
+
+  [[nodiscard]] bool has(uint64_t trait) const { return (type.traits & trait) != 0; }
+  [[nodiscard]] bool has_data_gradient() const {
+    return kernel.backward_data != nullptr && !has(TANDEM_METRIC | TANDEM_NO_DATA_GRADIENT);
+  }
+};
+
+// The cases of a type: those of the options, or generated ones of several shapes and parameters.
+// Throws Error if the type accepts none, with its reason.
+[[nodiscard]] std::vector<Case> cases_of(const Registry& registry, KernelDevice& device,
+                                         const std::string& type, const CaseOptions& options);
+
+}  // namespace tandem::checker

@@ -1,0 +1,162 @@
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/strings.h"
+#include "core/check/check.h"
+#include "core/cli/arguments.h"
+#include "core/cli/commands.h"
+#include "core/cli/plugin_template.h"
+
+namespace tandem::cli {
+namespace {
+
+using checker::CheckOptions;
+using checker::Finding;
+using checker::Outcome;
+using nlohmann::json;
+
+struct PluginArguments {
+  std::string what;
+  std::vector<std::string> names, set, inputs;
+  CheckOptions check;
+  std::string with;
+  int64_t outputs = 0;
+  bool as_json = false;
+};
+
+// "2x8x3x3"
+Shape parse_shape(const std::string& text) {
+  std::vector<int64_t> sizes;
+  for (const std::string& part : split(text, 'x')) {
+    int64_t size = 0;
+    if (!parse_integer(part, &size) || size < 1) {
+      throw error("--input {}: a shape is written as 2x8x3x3: rows, channels, height, width", text);
+    }
+    sizes.push_back(size);
+  }
+  if (sizes.size() != 4) {
+    throw error("--input {}: {} sizes are given, but a shape has 4, as 2x8x3x3", text,
+                sizes.size());
+  }
+  return {sizes[0], sizes[1], sizes[2], sizes[3]};
+}
+
+const char* word(Outcome::Verdict verdict) {
+  switch (verdict) {
+    case Outcome::Verdict::kept:
+      return "kept";
+    case Outcome::Verdict::broken:
+      return "broken";
+    default:
+      return "not applicable";
+  }
+}
+
+class Printer {
+ public:
+  explicit Printer(bool as_json) : as_json_(as_json) {}
+
+  void operator()(const Finding& finding) {
+    const Outcome::Verdict verdict = finding.outcome.verdict;
+    if (verdict == Outcome::Verdict::kept) ++kept_;
+    if (verdict == Outcome::Verdict::broken) ++broken_;
+    if (as_json_) {
+      tree_.push_back({{"layer", finding.layer},
+                       {"promise", finding.promise},
+                       {"meaning", finding.text},
+                       {"verdict", word(verdict)},
+                       {"detail", finding.outcome.detail},
+                       {"command", finding.command}});
+      return;
+    }
+    if (verdict == Outcome::Verdict::not_applicable) return;
+    if (finding.layer != layer_) fmt::print("{}\n", finding.layer);
+    layer_ = finding.layer;
+    fmt::print("  {:<6} {:<17} {}\n", word(verdict), finding.promise, finding.text);
+    if (verdict == Outcome::Verdict::broken) {
+      fmt::print("         {}\n         {}\n", finding.outcome.detail, finding.command);
+    }
+    std::fflush(stdout);
+  }
+
+  int finish() const {
+    if (as_json_) {
+      fmt::print("{}\n", tree_.dump(2));
+    } else {
+      fmt::print("{} promises kept, {} broken\n", kept_, broken_);
+    }
+    if (kept_ + broken_ == 0) throw Error("nothing was checked");
+    return broken_ == 0 ? 0 : 1;
+  }
+
+ private:
+  bool as_json_;
+  json tree_ = json::array();
+  std::string layer_;
+  int64_t kept_ = 0, broken_ = 0;
+};
+
+int check_plugin(PluginArguments& a) {
+  CheckOptions& options = a.check;
+  options.targets = a.names;
+  for (const auto& text : a.set) {
+    const size_t at = text.find('=');
+    if (at == std::string::npos) throw error("--set {}: write it as kernel_size=3", text);
+    options.cases.parameters.emplace_back(text.substr(0, at), text.substr(at + 1));
+  }
+  for (const std::string& text : a.inputs) options.cases.inputs.push_back(parse_shape(text));
+  if (options.cases.inputs.empty() && !options.cases.parameters.empty()) {
+    throw Error("--set needs --input: a case has parameters and the shape of each input");
+  }
+  options.cases.outputs = static_cast<uint32_t>(a.outputs);
+  Printer printer(a.as_json);
+  checker::check_layers(options, [&](const Finding& finding) { printer(finding); });
+  return printer.finish();
+}
+
+int new_plugin(const PluginArguments& a) {
+  if (a.names.size() != 1) {
+    throw Error("'tandem plugin new' needs one name with a prefix of your own, as acme.Swish");
+  }
+  const std::string folder = write_plugin_template(
+      a.names[0], a.with.empty() ? std::vector<std::string>{} : split(a.with, ','));
+  fmt::print(
+      "{0} is written. To build and check it:\n"
+      "  cmake -S {0} -B {0}/build && cmake --build {0}/build\n"
+      "  ctest --test-dir {0}/build --output-on-failure\n",
+      folder);
+  return 0;
+}
+
+}  // namespace
+
+void add_plugin(CommandLine& line) {
+  auto a = std::make_shared<PluginArguments>();
+  Command& command =
+      line.add("plugin", "Check the layers of a plugin, or write the sources of a new one");
+  command
+      .option("action check|new", &a->what,
+              "check: try to break what layers promise; new: write a folder")
+      .required();
+  command.option("names PATH", &a->names,
+                 "check: module files and layer types (none: all types); new: a name");
+  command.option("--layer TYPE", &a->check.layer, "check: only this type of a module");
+  command.option("--promise NAME", &a->check.promise, "check: only this promise");
+  command.option("--input SHAPE", &a->inputs,
+                 "check: the shape of an input, as 2x8x3x3, once for each input; without it cases "
+                 "are generated");
+  command.option("--set NAME=VALUE", &a->set, "check: a parameter of the layer, with --input");
+  command.option("--outputs N", &a->outputs, "check: number of outputs, with --input").range(1, 64);
+  command.option("--device KIND", &a->check.device, "check: kind of device").show_default();
+  command.option("--with PARTS", &a->with,
+                 "new: what the layer has, as weights,two-inputs: " + plugin_template_parts());
+  add_json_option(command, a->as_json);
+  command.action([a] {
+    if (a->what == "check") return check_plugin(*a);
+    if (a->what == "new") return new_plugin(*a);
+    throw error("tandem plugin {}: unknown; there are: check, new", a->what);
+  });
+}
+
+}  // namespace tandem::cli
