@@ -27,7 +27,7 @@ std::string dataset_of(Registry& registry, const std::string& source, const std:
     throw error("data '{}': there is no such folder, nor a data set of that name; data sets: {}{}",
                 source, fmt::join(names, ", "), did_you_mean(source, names));
   }
-  registry.load_all();
+  registry.load_datasets();
   std::vector<std::string> found;
   for (const std::string& name : registry.datasets()) {
     const tandem_dataset_type& type = registry.dataset(name);

@@ -60,6 +60,7 @@ void read_layer_field(const Field& field, LayerDefinition& layer) {
 LayerDefinition read_layer(Message body, const Location& location) {
   LayerDefinition layer;
   layer.location = {location.file, location.line, 0};
+  require_once(body, {"name", "type"}, "layer");
   if (const Field* name = body.find("name")) layer.name = text_of(*name, "layer");
   if (layer.name.empty()) throw error("layer without a name{}", in_file(layer.location));
   if (const Field* type = body.find("type")) layer.type = text_of(*type, layer.title());
@@ -89,6 +90,9 @@ void read_input_dims(const Message& message, NetDefinition& net) {
     net.input_shapes.push_back({dim(0), dim(1), dim(2), dim(3)});
   }
 }
+
+// Far more than any net has. Each takes some kilobytes, and a plan some ten times as much.
+constexpr size_t most_layers = 100000;
 
 // Fields that read_layer() also reads into members, which may have been changed since. They are
 // written from the members, all others from the message.
@@ -160,10 +164,16 @@ NetDefinition parse_net(const Message& message, const std::string& file) {
     throw error("'{}' is a solver, not a net: give it to `tandem train --solver`", file);
   }
   require_known(message, known, "field", "net");
+  require_once(message, {"name", "state"}, "net");
   NetDefinition net;
   net.file = file;
   if (const Field* name = message.find("name")) net.name = text_of(*name, "net");
-  for (Field& layer : current_layers(message)) {
+  std::vector<Field> layers = current_layers(message);
+  if (layers.size() > most_layers) {
+    throw error("net '{}' has {} layers, but at most {} are read{}", net.name, layers.size(),
+                most_layers, in_file(layers[most_layers].location));
+  }
+  for (Field& layer : layers) {
     net.layers.push_back(read_layer(std::move(*layer.message), layer.location));
   }
   for (const Field& field : message.fields) {

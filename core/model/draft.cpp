@@ -79,9 +79,7 @@ void insert_layers(Draft& draft, std::vector<Insertion> insertions) {
 Layer make_inserted_layer(Draft& draft, const std::string& type, const std::string& name) {
   Layer layer;
   layer.name = name;
-  for (int number = 2;
-       draft.net.find_layer(layer.name) >= 0 || !draft.inserted_names.insert(layer.name).second;
-       ++number) {
+  for (int number = 2; !draft.layer_names.insert(layer.name).second; ++number) {
     layer.name = fmt::format("{}_{}", name, number);
   }
   layer.location = {draft.file, 0, 0};

@@ -28,7 +28,7 @@ struct Draft {
   // For each layer and input: whether a gradient may flow into it; after find_gradients(): whether
   // one does.
   std::vector<std::vector<bool>> takes_gradient;
-  std::set<std::string> inserted_names;
+  std::set<std::string> layer_names;  // of all layers, the inserted ones included
 };
 
 // A layer to insert, made by make_inserted_layer().

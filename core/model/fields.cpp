@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "core/base/strings.h"
 
@@ -105,8 +106,25 @@ void require_known(const Message& message, const std::vector<std::string>& known
   }
 }
 
+void require_once(const Message& message, const std::vector<std::string>& names,
+                  const std::string& owner) {
+  std::map<std::string, const Field*> given;
+  for (const Field& field : message.fields) {
+    if (std::find(names.begin(), names.end(), field.name) == names.end()) continue;
+    const auto [first, is_new] = given.emplace(field.name, &field);
+    if (is_new) continue;
+    throw error("{}: {} is given twice, in lines {} and {}, but has one value{}", owner, field.name,
+                first->second->location.line, field.location.line, in_file(field.location));
+  }
+}
+
 void read_fields(const Message& message, const std::string& what, const std::string& owner,
                  const std::vector<FieldReader>& readers) {
+  std::vector<std::string> single;
+  for (const FieldReader& one : readers) {
+    if (!one.repeats) single.emplace_back(one.name);
+  }
+  require_once(message, single, owner);
   for (const Field& field : message.fields) {
     const auto reader =
         std::find_if(readers.begin(), readers.end(),

@@ -38,14 +38,19 @@ namespace tandem {
 // of transform_param".
 void require_known(const Message& message, const std::vector<std::string>& known,
                    const std::string& what, const std::string& owner);
+// Error if a field with one of these names is given twice.
+void require_once(const Message& message, const std::vector<std::string>& names,
+                  const std::string& owner);
 [[nodiscard]] Error unknown_field(const Field& field, const std::vector<std::string>& known,
                                   const std::string& what, const std::string& owner);
 
 struct FieldReader {
   const char* name;
   std::function<void(const Field&)> read;
+  bool repeats = false;  // it may be given several times
 };
-// Calls the reader of each field of the message; the same Error for a field that has none.
+// Calls the reader of each field of the message; the same Error for a field that has none, and one
+// for a field that is given again and may not be.
 void read_fields(const Message& message, const std::string& what, const std::string& owner,
                  const std::vector<FieldReader>& readers);
 

@@ -55,15 +55,16 @@ TransformDefinition read_transform(const LayerDefinition& layer) {
     if (transform.crop_size < 0) throw wrong_value(f, owner, "at least 0");
   };
   for (const Field* block : layer.body.all("transform_param")) {
-    read_fields(block_of(*block, owner), "field of transform_param", owner,
-                {{"scale", [&](const Field& f) { transform.scale = number_of(f, owner); }},
-                 {"mirror", [&](const Field& f) { transform.mirror = boolean_of(f, owner); }},
-                 {"crop_size", read_crop},
-                 {"mean_file", [&](const Field&) { transform.has_mean_file = true; }},
-                 {"mean_value",
-                  [&](const Field& f) { transform.mean_values.push_back(number_of(f, owner)); }},
-                 {"force_color", [](const Field&) {}},
-                 {"force_gray", [&](const Field& f) { transform.gray = boolean_of(f, owner); }}});
+    read_fields(
+        block_of(*block, owner), "field of transform_param", owner,
+        {{"scale", [&](const Field& f) { transform.scale = number_of(f, owner); }},
+         {"mirror", [&](const Field& f) { transform.mirror = boolean_of(f, owner); }},
+         {"crop_size", read_crop},
+         {"mean_file", [&](const Field&) { transform.has_mean_file = true; }},
+         {"mean_value",
+          [&](const Field& f) { transform.mean_values.push_back(number_of(f, owner)); }, true},
+         {"force_color", [](const Field&) {}},
+         {"force_gray", [&](const Field& f) { transform.gray = boolean_of(f, owner); }}});
   }
   return transform;
 }

@@ -46,22 +46,23 @@ StateRule read_rule(const Field& field, const std::string& owner) {
   const auto level = [&](const char* name, std::optional<int64_t>* target) {
     return FieldReader{name, [&owner, target](const Field& f) { *target = integer_of(f, owner); }};
   };
-  read_fields(
-      block_of(field, owner), "field of " + field.name, owner,
-      {{"phase", [&](const Field& f) { rule.phase = phase_of(f, owner); }},
-       level("min_level", &rule.minimum_level),
-       level("max_level", &rule.maximum_level),
-       {"stage", [&](const Field& f) { rule.stages.push_back(text_of(f, owner)); }},
-       {"not_stage", [&](const Field& f) { rule.excluded_stages.push_back(text_of(f, owner)); }}});
+  read_fields(block_of(field, owner), "field of " + field.name, owner,
+              {{"phase", [&](const Field& f) { rule.phase = phase_of(f, owner); }},
+               level("min_level", &rule.minimum_level),
+               level("max_level", &rule.maximum_level),
+               {"stage", [&](const Field& f) { rule.stages.push_back(text_of(f, owner)); }, true},
+               {"not_stage",
+                [&](const Field& f) { rule.excluded_stages.push_back(text_of(f, owner)); }, true}});
   return rule;
 }
 
 NetState read_state(const Field& field, const std::string& owner) {
   NetState state;
-  read_fields(block_of(field, owner), "field of " + field.name, owner,
-              {{"phase", [&](const Field& f) { (void)phase_of(f, owner); }},
-               {"level", [&](const Field& f) { state.level = integer_of(f, owner); }},
-               {"stage", [&](const Field& f) { state.stages.push_back(text_of(f, owner)); }}});
+  read_fields(
+      block_of(field, owner), "field of " + field.name, owner,
+      {{"phase", [&](const Field& f) { (void)phase_of(f, owner); }},
+       {"level", [&](const Field& f) { state.level = integer_of(f, owner); }},
+       {"stage", [&](const Field& f) { state.stages.push_back(text_of(f, owner)); }, true}});
   return state;
 }
 

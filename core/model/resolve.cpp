@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/base/strings.h"
 #include "core/model/attributes_reader.h"
@@ -39,6 +40,7 @@ class Resolver {
       throw error("net '{}' has no layers in the {} phase{}", draft_.net.name,
                   phase_name(draft_.net.phase), in_file({definition_.file, 0, 0}));
     }
+    for (const auto& [name, layer] : layer_of_) draft_.layer_names.insert(name);
     relink(draft_);
     return std::move(draft_);
   }
@@ -131,6 +133,8 @@ class Resolver {
       layer.inputs.push_back(find_tensor(layer, bottom));
     }
     const std::vector<std::string> tops = tops_of(definition, layer);
+    const std::set<std::string> bottoms(definition.bottoms.begin(), definition.bottoms.end());
+    std::set<std::string> made_here;
     check_counts(layer, layer.inputs.size(), tops.size());
     layer.loss_weights = loss_weights(definition, layer, tops.size());
 
@@ -138,9 +142,10 @@ class Resolver {
     const std::vector<Shape> inputs = input_shapes(draft_.net, layer);
     const std::vector<Shape> shapes = output_shapes(layer, draft_.net.phase, inputs);
     for (size_t i = 0; i < tops.size(); ++i) {
-      require_new_output(definition, layer, tops, i);
+      if (!made_here.insert(tops[i]).second) throw made_already(layer, tops[i], "itself");
+      if (bottoms.count(tops[i]) == 0) require_new_output(layer, tops[i]);
       layer.outputs[i] = add_tensor(tops[i], shapes[i]);
-      made_by_[tops[i]] = layer.title() + in_file(layer.location);
+      made_by_[tops[i]] = static_cast<int>(draft_.net.layers.size());
     }
     draft_.declared.push_back(declare_weights(definition, layer, draft_.net.phase, inputs));
     if (layer.name != definition.name) require_no_weights(definition);
@@ -151,17 +156,18 @@ class Resolver {
 
   // Caffe lets several layers have one name, and published nets do so. Here names are unique, so
   // the later layers get a number.
-  [[nodiscard]] std::string new_name(const std::string& name) const {
-    std::string result = name;
-    for (int number = 2; draft_.net.find_layer(result) >= 0; ++number) {
-      result = fmt::format("{}_{}", name, number);
+  [[nodiscard]] std::string new_name(const std::string& name) {
+    const int number = static_cast<int>(draft_.net.layers.size());
+    if (layer_of_.emplace(name, number).second) return name;
+    for (int& copy = copies_.try_emplace(name, 2).first->second;; ++copy) {
+      const std::string result = fmt::format("{}_{}", name, copy);
+      if (layer_of_.emplace(result, number).second) return result;
     }
-    return result;
   }
 
   // A weight is found by its layer's name, in files and in the other phase.
   void require_no_weights(const LayerDefinition& definition) const {
-    const auto first = static_cast<size_t>(draft_.net.find_layer(definition.name));
+    const auto first = static_cast<size_t>(layer_of_.at(definition.name));
     if (draft_.declared.back().empty() && draft_.declared[first].empty()) return;
     throw error("{}: another layer has this name{}; names of layers with weights must differ{}",
                 definition.title(), in_file(draft_.net.layers[first].location),
@@ -242,19 +248,16 @@ class Resolver {
     return weights;
   }
 
-  void require_new_output(const LayerDefinition& definition, const Layer& layer,
-                          const std::vector<std::string>& tops, size_t i) const {
-    const std::string& name = tops[i];
-    const auto& bottoms = definition.bottoms;
-    const bool twice = std::find(tops.begin(), tops.begin() + static_cast<ptrdiff_t>(i), name) !=
-                       tops.begin() + static_cast<ptrdiff_t>(i);
-    const bool in_place = std::find(bottoms.begin(), bottoms.end(), name) != bottoms.end();
-    if (!twice && (in_place || tensor_of_.count(name) == 0)) return;
+  static Error made_already(const Layer& layer, const std::string& name, const std::string& maker) {
+    return layer_error(layer, fmt::format("its output '{}' is made already, by {}", name, maker));
+  }
+
+  void require_new_output(const Layer& layer, const std::string& name) const {
+    if (tensor_of_.count(name) == 0) return;
     const auto maker = made_by_.find(name);
-    throw layer_error(layer, fmt::format("its output '{}' is made already, by {}", name,
-                                         twice                     ? "itself"
-                                         : maker == made_by_.end() ? "the data"
-                                                                   : maker->second));
+    if (maker == made_by_.end()) throw made_already(layer, name, "the data");
+    const Layer& other = draft_.net.layer(maker->second);
+    throw made_already(layer, name, other.title() + in_file(other.location));
   }
 
   static std::vector<bool> gradient_inputs(const LayerDefinition& definition, const Layer& layer) {
@@ -275,8 +278,10 @@ class Resolver {
   const Registry& registry_;
   const NetOptions& options_;
   Draft draft_;
-  std::map<std::string, int> tensor_of_;        // the latest tensor of each name
-  std::map<std::string, std::string> made_by_;  // for messages
+  std::map<std::string, int> tensor_of_;  // the latest tensor of each name
+  std::map<std::string, int> made_by_;    // the layer that makes it
+  std::map<std::string, int> layer_of_;   // by its name in the net
+  std::map<std::string, int> copies_;     // of names that occur again: the number to try next
 };
 
 }  // namespace

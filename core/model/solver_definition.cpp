@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "core/base/strings.h"
 #include "core/model/fields.h"
@@ -332,6 +333,12 @@ class Checks {
   const std::map<std::string, Location>& written_;
 };
 
+const std::set<std::string>& repeated_fields() {
+  static const std::set<std::string> fields{"stepvalue",      "test_iter",  "test_net",
+                                            "test_net_param", "test_state", "weights"};
+  return fields;
+}
+
 // ---- Reading ------------------------------------------------------------------------------------
 
 Message changes_as_message(const std::map<std::string, std::string>& changes) {
@@ -352,12 +359,14 @@ void read_fields(const Message& message, const std::map<std::string, std::string
   const auto read_all = [&](const Message& from, bool is_file) {
     std::vector<FieldReader> readers;
     for (const SolverField& known : solver_fields()) {
-      readers.push_back({known.name, [&](const Field& field) {
+      readers.push_back({known.name,
+                         [&](const Field& field) {
                            const bool is_type = field.name == "solver_type";
                            if (is_file && changes.contains(is_type ? "type" : field.name)) return;
                            known.read(field, solver);
                            written[field.name] = field.location;
-                         }});
+                         },
+                         repeated_fields().count(known.name) > 0});
     }
     read_fields(from, "field", owner, readers);
   };

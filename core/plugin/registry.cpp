@@ -1,6 +1,8 @@
 #include "core/plugin/registry.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 
 #include "core/base/folders.h"
 #include "core/base/strings.h"
@@ -34,6 +36,20 @@ fs::path resolved(const fs::path& path) {
   std::error_code failure;
   const auto canonical = fs::weakly_canonical(path, failure);
   return failure ? path : canonical;
+}
+
+// Whether any user may put a plugin there, whose code would run in this program. "" : no, or the
+// user trusts them all.
+std::string why_not_trusted(const fs::path& folder) {
+  const char* trusted = std::getenv("TANDEM_TRUST_PLUGINS");
+  if (trusted != nullptr && std::string_view(trusted) == "1") return "";
+  std::error_code failure;
+  const fs::perms mode = fs::status(folder, failure).permissions();
+  if (failure || (mode & fs::perms::others_write) == fs::perms::none) return "";
+  return fmt::format(
+      "every user of this machine may write to its folder: chmod o-w '{}', or set "
+      "TANDEM_TRUST_PLUGINS=1",
+      folder.string());
 }
 
 template <class Map>
@@ -110,6 +126,7 @@ void Registry::scan(const fs::path& folder) {
       files.push_back(resolved(folder) / entry.path().filename());
   }
   std::sort(files.begin(), files.end());
+  const std::string refusal = files.empty() ? "" : why_not_trusted(folder);
   for (const fs::path& file : files) {
     const fs::path* earlier = nullptr;
     for (const ModuleReport& module : modules_) {
@@ -126,6 +143,11 @@ void Registry::scan(const fs::path& folder) {
       report.shadowed = true;
       report.reason =
           fmt::format("a module of the same file name comes first: {}", earlier->string());
+      modules_.push_back(std::move(report));
+    } else if (!refusal.empty()) {
+      ModuleReport report;
+      report.path = file;
+      report.reason = refusal;
       modules_.push_back(std::move(report));
     } else if (stem.starts_with(dataset_prefix) || stem.starts_with(backend_prefix) ||
                stem.starts_with(kernels_prefix)) {
@@ -364,6 +386,10 @@ void Registry::load_all() {
 
 void Registry::load_kernels() {
   load_deferred_with(kernels_prefix);
+}
+
+void Registry::load_datasets() {
+  load_deferred_with(dataset_prefix);
 }
 
 std::vector<std::string> Registry::backends() const {

@@ -276,6 +276,42 @@ TEST(Refusal, NoDamagedFileEndsTheProgram) {
   EXPECT_GT(refused, 500);
 }
 
+TEST(Resolve, AFieldOfOneValueThatIsGivenTwiceIsRefusedWithItsLines) {
+  EXPECT_THAT(build_failure(data_layer + "layer { name: \"a\"\n type: \"ReLU\"\n name: \"b\" "
+                                         "bottom: \"data\" top: \"a\" }"),
+              HasSubstr("name is given twice, in lines 2 and 4"));
+  EXPECT_THAT(build_failure(data_layer + layer("ip", "InnerProduct", "data", "ip",
+                                               "param { lr_mult: 1 lr_mult: 2 } "
+                                               "inner_product_param { num_output: 2 }")),
+              AllOf(HasSubstr("layer 'ip' (InnerProduct): lr_mult is given twice"),
+                    HasSubstr("has one value (net.prototxt:2")));
+}
+
+TEST(Resolve, FieldsOfSeveralValuesMayBeGivenAgain) {
+  EXPECT_NO_THROW((void)build(
+      data_layer + layer("a", "ReLU", "data", "a", "include { stage: \"x\" stage: \"y\" }") +
+      layer("b", "ReLU", "data", "b")));
+}
+
+TEST(Resolve, ANetWithMoreLayersThanIsReadIsRefusedWithTheLine) {
+  std::string text = data_layer;
+  for (int i = 0; i < 100000; ++i) text += "layer{name:\"r\"type:\"ReLU\"}\n";
+  EXPECT_THAT(build_failure(text), HasSubstr("has 100001 layers, but at most 100000 are read"));
+}
+
+TEST(Resolve, LayersOfOneNameAreNumberedInTheirOrder) {
+  std::string text = data_layer;
+  for (int i = 0; i < 4; ++i) {
+    text +=
+        layer("r", "ReLU", i == 0 ? "data" : "t" + std::to_string(i), "t" + std::to_string(i + 1));
+  }
+  text += layer("r_2", "ReLU", "t4", "end");
+  const Net net = build(text);
+  std::vector<std::string> names;
+  for (const Layer& one : net.layers) names.push_back(one.name);
+  EXPECT_THAT(names, testing::ElementsAre("r", "r_2", "r_3", "r_4", "r_2_2"));
+}
+
 TEST(Resolve, ALossThatAnotherLayerReadsIsRefusedWithBothLayers) {
   EXPECT_THAT(build_failure(data_layer + inner_product("ip", "data", "ip") + loss_layer +
                             layer("after", "ReLU", "loss", "after")),

@@ -199,6 +199,37 @@ TEST(Registry, WorksAfterASecondRegistryAndAfterAMove) {
   EXPECT_STREQ(moved.layer_type("test.Older").parameters[0]->name, "size");
 }
 
+class SharedFolder : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::copy_file(plugin("good"), folder.path() / "good.so");
+    std::filesystem::permissions(folder.path(), std::filesystem::perms::others_write,
+                                 std::filesystem::perm_options::add);
+  }
+  void TearDown() override { unsetenv("TANDEM_TRUST_PLUGINS"); }
+  TempFolder folder;
+};
+
+TEST_F(SharedFolder, ThatEveryUserMayWriteToIsNotTrusted) {
+  Registry registry;
+  registry.scan(folder.path());
+  ASSERT_EQ(registry.modules().size(), 1u);
+  EXPECT_FALSE(registry.modules()[0].loaded);
+  EXPECT_THAT(registry.modules()[0].reason,
+              AllOf(HasSubstr("every user of this machine may write to its folder: chmod o-w '" +
+                              folder.string()),
+                    HasSubstr("TANDEM_TRUST_PLUGINS=1")));
+  EXPECT_THAT(failure_of([&] { (void)registry.layer_type("test.Good"); }),
+              HasSubstr("every user of this machine"));
+}
+
+TEST_F(SharedFolder, IsReadWhereTheUserTrustsIt) {
+  setenv("TANDEM_TRUST_PLUGINS", "1", 1);
+  Registry registry;
+  registry.scan(folder.path());
+  EXPECT_NE(registry.find_layer_type("test.Good"), nullptr);
+}
+
 TEST(DefaultFolders, BeginWithThoseOfTheEnvironment) {
   const TempFolder folder;
   const char* before = std::getenv("TANDEM_PLUGIN_PATH");

@@ -1,9 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+#include <tuple>
+
 #include "core/base/random.h"
 #include "core/schedule/plan/dependencies.h"
 #include "core/schedule/plan/memory_plan.h"
+#include "core/schedule/plan/ordering.h"
 #include "core/schedule/plan/plan.h"
 #include "core/schedule/plan/races.h"
 #include "tests/schedule/handmade.h"
@@ -222,6 +226,64 @@ TEST(Races, PersistentAndTransientArenasAreDifferentPlaces) {
   MemoryPlan memory = plan_memory(maker.plan);
   memory.offsets[0] = memory.offsets[1] = 0;
   EXPECT_THAT(find_races(maker.plan, &memory), IsEmpty());
+}
+
+// The definition of a conflict, pair by pair.
+TEST(Conflicts, AreThoseOfAllPairs) {
+  using Pair = std::tuple<int, int, int, int64_t, int64_t, int64_t, int64_t>;
+  const auto pair_of = [](const Access& a, const Access& b) {
+    return Pair(a.task, b.task, a.buffer, a.bytes.begin, a.bytes.end, b.bytes.begin, b.bytes.end);
+  };
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    const Plan plan = random_plan(seed, 40, 3);
+    std::multiset<Pair> expected, found;
+    const std::vector<Access> list = accesses(plan);
+    for (const Access& a : list) {
+      for (const Access& b : list) {
+        if (a.task < b.task && a.buffer == b.buffer && (a.writes || b.writes) &&
+            a.bytes.overlaps(b.bytes)) {
+          expected.insert(pair_of(a, b));
+        }
+      }
+    }
+    for_each_conflict(plan, [&](const Access& a, const Access& b) { found.insert(pair_of(a, b)); });
+    EXPECT_FALSE(expected.empty()) << seed;
+    EXPECT_EQ(found, expected) << seed;
+  }
+}
+
+// Everything that streams and waits order, node by node.
+TEST(Order, IsTheClosureOfStreamsAndWaits) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Plan plan = random_plan(seed, 25, 3);
+    derive_dependencies(plan);
+    const int apart = unrolled_micro_batches(plan);
+    const size_t tasks = plan.tasks.size(), nodes = tasks * static_cast<size_t>(apart);
+    const auto predecessors = stream_predecessors(plan);
+    std::vector<std::vector<bool>> before(nodes, std::vector<bool>(nodes));
+    for (size_t node = 0; node < nodes; ++node) {
+      for (const auto* list : {&predecessors[node % tasks], &plan.tasks[node % tasks].after}) {
+        for (const Dependency& wait : *list) {
+          const auto back = static_cast<size_t>(wait.micro_batches_back);
+          if (back > node / tasks) continue;
+          const size_t earlier = (node / tasks - back) * tasks + static_cast<size_t>(wait.task);
+          before[node][earlier] = true;
+          for (size_t i = 0; i < nodes; ++i)
+            before[node][i] = before[node][i] || before[earlier][i];
+        }
+      }
+    }
+    const HappensBefore order(plan, apart);
+    for (int distance = 0; distance < apart; ++distance) {
+      for (size_t a = 0; a < tasks; ++a) {
+        for (size_t b = 0; b < tasks; ++b) {
+          EXPECT_EQ(order.ordered(static_cast<int>(a), static_cast<int>(b), distance),
+                    before[static_cast<size_t>(distance) * tasks + b][a])
+              << seed << " " << a << " " << b << " " << distance;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

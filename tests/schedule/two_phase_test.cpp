@@ -9,6 +9,7 @@
 #include "core/schedule/builder/plan_builder.h"
 #include "core/schedule/plan/buffers.h"
 #include "core/schedule/plan/races.h"
+#include "core/schedule/strategies/fastest_variant.h"
 #include "tests/schedule/plan_checks.h"
 
 namespace tandem::test {
@@ -186,6 +187,20 @@ TEST(WeightRanges, JoinNeighboursAndLeaveOutWhatLiesBetween) {
   ASSERT_EQ(apart.size(), 2U);
   EXPECT_EQ(apart[1].begin, net.weights[2].offset * 4);
   EXPECT_EQ(apart[1].end, (net.weights[4].offset + net.weights[4].count) * 4);
+}
+
+TEST(TwoPhase, InANetOfManyLayersTheSplitIsNoSlowerThanSpacedOnes) {
+  FakeNet layers("deep", 4, {1, 4, 1, 1});
+  for (int i = 0; i < 600; ++i) layers.inner_product("fc" + std::to_string(i), i < 300 ? 4 : 8);
+  const Net net = layers.loss().finish();
+  const auto seconds = [&](const std::string& split) {
+    const StrategyInputs inputs = inputs_of(net, 2);
+    return simulated_step_seconds(inputs, two_phase(net, 2, true, split));
+  };
+  const double chosen = seconds("auto");
+  for (const int i : {1, 100, 200, 300, 400, 500, 599}) {
+    EXPECT_LE(chosen, seconds("fc" + std::to_string(i))) << i;
+  }
 }
 
 }  // namespace

@@ -64,20 +64,10 @@ void StepModel::estimate_tasks(const Net& net, const Plan& plan, const CostTable
 }
 
 void StepModel::find_conflicts(const Plan& plan) {
-  std::vector<std::vector<Access>> by_buffer(plan.buffers.size());
-  for (const Access& access : accesses(plan)) by_buffer[size_t(access.buffer)].push_back(access);
-  for (size_t buffer = 0; buffer < by_buffer.size(); ++buffer) {
-    const std::vector<Access>& list = by_buffer[buffer];
-    for (size_t i = 0; i < list.size(); ++i) {
-      for (size_t j = i + 1; j < list.size(); ++j) {
-        const Access &a = list[i], &b = list[j];
-        if ((!a.writes && !b.writes) || a.task == b.task) continue;
-        if (!a.bytes.overlaps(b.bytes)) continue;
-        tasks_[size_t(b.task)].before.push_back({a.task, 0});
-        tasks_[size_t(a.task)].before.push_back({b.task, plan.buffers[buffer].slots});
-      }
-    }
-  }
+  for_each_conflict(plan, [&](const Access& a, const Access& b) {
+    tasks_[size_t(b.task)].before.push_back({a.task, 0});
+    tasks_[size_t(a.task)].before.push_back({b.task, plan.buffers[size_t(a.buffer)].slots});
+  });
   for (TimedTask& task : tasks_) {
     const auto less = [](const Dependency& a, const Dependency& b) {
       return std::pair(a.micro_batches_back, a.task) < std::pair(b.micro_batches_back, b.task);

@@ -1,6 +1,7 @@
 #include "core/schedule/execution/kernels.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,8 +32,10 @@ void cut(const PlanBinding& binding, LayerBinding& result) {
   }
 }
 
-LayerBinding layer_binding(const Net& net, const PlanBinding& binding) {
-  LayerBinding result(net, net.layer(binding.layer), net.shapes(binding.rows.count()));
+// `shapes`: of all tensors, for the binding's rows.
+LayerBinding layer_binding(const Net& net, const PlanBinding& binding,
+                           const std::vector<Shape>& shapes) {
+  LayerBinding result(net, net.layer(binding.layer), shapes);
   cut(binding, result);
   tandem_binding& raw = result.raw;
   if (binding.adds_to_output) raw.flags |= TANDEM_ADD_TO_OUTPUT;
@@ -189,6 +192,7 @@ struct Kernels::State {
 
   void bind_all(const Plan& plan, const Net& net, const Registry& registry) {
     kernels.resize(plan.bindings.size());
+    std::map<int64_t, std::vector<Shape>> shapes;  // by rows
     for (size_t i = 0; i < kernels.size(); ++i) {
       const PlanBinding& binding = plan.bindings[i];
       const Layer& layer = net.layers[static_cast<size_t>(binding.layer)];
@@ -200,7 +204,9 @@ struct Kernels::State {
         unaware_of_graphs =
             reason_against_graphs(registry, layer.type->name, runtime.machine().kind());
       }
-      kernels[i].binding = layer_binding(net, binding);
+      const int64_t rows = binding.rows.count();
+      if (shapes.count(rows) == 0) shapes[rows] = net.shapes(rows);
+      kernels[i].binding = layer_binding(net, binding, shapes.at(rows));
     }
   }
 

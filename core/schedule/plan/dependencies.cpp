@@ -19,31 +19,16 @@ bool share_a_stream(const Task& a, const Task& b) {
 // For each task its conflicts with earlier instances, nearest first. Of one task only the nearest
 // instance: those farther back come before it on the streams they share.
 std::vector<std::vector<Dependency>> conflicts(const Plan& plan) {
-  std::vector<std::vector<Access>> by_buffer(plan.buffers.size());
-  for (const Access& access : accesses(plan)) {
-    by_buffer[static_cast<size_t>(access.buffer)].push_back(access);
-  }
   std::vector<std::vector<Dependency>> result(plan.tasks.size());
-  const auto add = [&](const Access& earlier, const Access& later, int back) {
-    result[static_cast<size_t>(later.task)].push_back({earlier.task, back});
-  };
-  for (size_t buffer = 0; buffer < by_buffer.size(); ++buffer) {
-    const int slots = plan.buffers[buffer].slots;
-    const std::vector<Access>& list = by_buffer[buffer];
-    for (size_t i = 0; i < list.size(); ++i) {
-      for (size_t j = i + 1; j < list.size(); ++j) {
-        const Access &a = list[i], &b = list[j];
-        if (!a.writes && !b.writes) continue;
-        if (a.task == b.task || !a.bytes.overlaps(b.bytes)) continue;
-        if (share_a_stream(plan.tasks[static_cast<size_t>(a.task)],
-                           plan.tasks[static_cast<size_t>(b.task)])) {
-          continue;
-        }
-        add(a, b, 0);
-        add(b, a, slots);
-      }
+  for_each_conflict(plan, [&](const Access& a, const Access& b) {
+    if (share_a_stream(plan.tasks[static_cast<size_t>(a.task)],
+                       plan.tasks[static_cast<size_t>(b.task)])) {
+      return;
     }
-  }
+    result[static_cast<size_t>(b.task)].push_back({a.task, 0});
+    const int slots = plan.buffers[static_cast<size_t>(a.buffer)].slots;
+    result[static_cast<size_t>(a.task)].push_back({b.task, slots});
+  });
   for (std::vector<Dependency>& list : result) {
     std::sort(list.begin(), list.end(), [](const Dependency& a, const Dependency& b) {
       return a.micro_batches_back != b.micro_batches_back
@@ -61,7 +46,7 @@ void derive_dependencies(Plan& plan) {
   const size_t tasks = plan.tasks.size(), runs = static_cast<size_t>(unrolled_micro_batches(plan));
   const auto predecessors = stream_predecessors(plan);
   const auto candidates = conflicts(plan);
-  Ancestors ancestors(tasks * runs);
+  Ancestors ancestors(plan, runs);
   // The same waits are found in every micro-batch; the last one sees the farthest back.
   for (size_t node = 0; node < tasks * runs; ++node) {
     const size_t run = node / tasks, task = node % tasks;

@@ -4,6 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "core/schedule/plan/plan.h"
@@ -22,21 +25,34 @@ constexpr int64_t far_end = int64_t{1} << 48;
 // All of the plan's, in the order of the tasks, reads before writes; empty regions are left out.
 [[nodiscard]] std::vector<Access> accesses(const Plan& plan);
 
+// Calls visit(a, b) for each two accesses of different tasks to overlapping bytes of one buffer,
+// one of which writes, in no particular order; a's task comes before b's. The time is that of
+// sorting the accesses, and proportional to the number of calls.
+void for_each_conflict(const Plan& plan,
+                       const std::function<void(const Access& a, const Access& b)>& visit);
+
 // The number of consecutive micro-batches that show every order: one more than the most slots of a
 // buffer, after which its first slot is used again.
 [[nodiscard]] int unrolled_micro_batches(const Plan& plan);
 
-// For every node what is known to come before it. Nodes are added in order, each once.
+// For every node, micro_batch * tasks + task, what is known to come before it. Nodes are added in
+// order, each after its predecessors on all its streams. So of each stream the nodes before a node
+// are the stream's first ones, and only the last of them is kept.
 class Ancestors {
  public:
-  explicit Ancestors(size_t nodes);
+  Ancestors(const Plan& plan, size_t micro_batches);
   // `earlier` and everything before it are before `node`.
   void add(size_t node, size_t earlier);
   [[nodiscard]] bool has(size_t node, size_t earlier) const;
 
  private:
-  size_t words_;
-  std::vector<uint64_t> bits_;
+  [[nodiscard]] const std::vector<size_t>& streams_of(size_t node) const {
+    return streams_of_[node % streams_of_.size()];
+  }
+
+  std::vector<std::vector<size_t>> streams_of_;  // by task
+  size_t streams_ = 0;
+  std::vector<uint32_t> last_;  // by node and stream: 1 + the last node; 0: none
 };
 
 // For each task the last task before it on each of its streams. A stream's first task follows its

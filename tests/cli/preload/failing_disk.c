@@ -53,3 +53,18 @@ ssize_t pread(int descriptor, void* target, size_t count, off_t offset) {
 ssize_t pread64(int descriptor, void* target, size_t count, off64_t offset) {
   return pread(descriptor, target, count, offset);
 }
+
+/* What _FORTIFY_SOURCE makes of these calls. */
+ssize_t __read_chk(int descriptor, void* target, size_t count, size_t size) {
+  if (count > size) abort();
+  return read(descriptor, target, count);
+}
+
+ssize_t __pread_chk(int descriptor, void* target, size_t count, off_t offset, size_t size) {
+  if (count > size) abort();
+  return pread(descriptor, target, count, offset);
+}
+
+ssize_t __pread64_chk(int descriptor, void* target, size_t count, off64_t offset, size_t size) {
+  return __pread_chk(descriptor, target, count, offset, size);
+}

@@ -1,5 +1,6 @@
 #include "core/schedule/strategies/data_parallel/two_phase.h"
 
+#include <algorithm>
 #include <set>
 
 #include "core/base/strings.h"
@@ -58,6 +59,10 @@ Plan plan_with(const StrategyInputs& inputs, const Parts& parts, bool hidden) {
   return builder.take();
 }
 
+// In a net with more places to split than this only some are tried: evenly spaced ones, then ever
+// closer ones around the best. The time of a trial is proportional to the layers, too.
+constexpr size_t most_places = 512, spaced_places = 16, closer = 8;
+
 ChosenParts fastest_parts(const StrategyInputs& inputs, bool hidden) {
   const Net& net = *inputs.net;
   const std::vector<int> candidates = split_candidates(net);
@@ -72,12 +77,26 @@ ChosenParts fastest_parts(const StrategyInputs& inputs, bool hidden) {
   tried.micro_batches_per_step = 1;  // so that every simulated step has an update
   Parts best;
   double best_seconds = 0;
-  for (size_t i = candidates.size(); i-- > 1;) {
-    Parts parts = parts_at(net, candidates[i]);
-    const double seconds = simulated_step_seconds(tried, plan_with(tried, parts, hidden));
-    if (!best.fc_weights.empty() && seconds >= best_seconds) continue;
-    best = std::move(parts);
-    best_seconds = seconds;
+  size_t best_place = 0, stride = 1;
+  // From the last place down, the later of two equal ones.
+  const auto try_places = [&](size_t first, size_t last) {
+    for (size_t i = last; i >= first; i -= std::min(i, stride)) {
+      Parts parts = parts_at(net, candidates[i]);
+      const double seconds = simulated_step_seconds(tried, plan_with(tried, parts, hidden));
+      if (!best.fc_weights.empty() && seconds >= best_seconds) continue;
+      best = std::move(parts);
+      best_seconds = seconds;
+      best_place = i;
+    }
+  };
+  const size_t last = candidates.size() - 1;
+  if (last > most_places) stride = (last + spaced_places - 1) / spaced_places;
+  try_places(1, last);
+  while (stride > 1) {
+    const size_t first = best_place > stride ? best_place - stride + 1 : 1;
+    const size_t end = std::min(last, best_place + stride - 1);
+    stride = (stride + closer - 1) / closer;
+    try_places(first, end);
   }
   return {best,
           name(best.split_layer),

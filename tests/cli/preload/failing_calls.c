@@ -1,0 +1,262 @@
+/* Preloaded by tests. The FAIL_AT-th call of the kind FAIL_KIND fails, and each one after it if
+ * FAIL_ALL is set:
+ *   memory   malloc, calloc, realloc, aligned_alloc, posix_memalign (ENOMEM)
+ *   map      anonymous mmap (ENOMEM)
+ *   thread   pthread_create (EAGAIN)
+ *   io       open, read, write, fsync, rename, link, ftruncate, close and mmap of files (EIO)
+ * Writes to standard streams do not count. If FAIL_COUNT names a file, the number of calls is
+ * written to it when the program exits. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { unknown, none, memory, map, thread, io };
+static atomic_int kind;
+static atomic_long calls;
+static long fail_at, fail_all;
+extern char** environ;
+
+/* The environment is there before any constructor runs, and this may be called before them. */
+static int wanted_kind(void) {
+  const int known = kind;
+  if (known != unknown || environ == NULL) return known;
+  const char* name = getenv("FAIL_KIND");
+  const char* at = getenv("FAIL_AT");
+  fail_at = at == NULL ? 0 : atol(at);
+  fail_all = getenv("FAIL_ALL") != NULL;
+  int result = none;
+  if (name != NULL) {
+    result = strcmp(name, "memory") == 0   ? memory
+             : strcmp(name, "map") == 0    ? map
+             : strcmp(name, "thread") == 0 ? thread
+             : strcmp(name, "io") == 0     ? io
+                                           : none;
+  }
+  kind = result;
+  return result;
+}
+
+static int fails(int of_kind, int error) {
+  if (wanted_kind() != of_kind) return 0;
+  const long number = atomic_fetch_add(&calls, 1) + 1;
+  if (fail_at == 0 || (fail_all ? number < fail_at : number != fail_at)) return 0;
+  errno = error;
+  return 1;
+}
+
+__attribute__((destructor)) static void write_count(void) {
+  const char* path = getenv("FAIL_COUNT");
+  const long count = calls;
+  kind = none;
+  if (path == NULL) return;
+  FILE* file = fopen(path, "w");
+  if (file == NULL) return;
+  fprintf(file, "%ld\n", count);
+  fclose(file);
+}
+
+#define REAL(result, name, ...)       \
+  static result (*real)(__VA_ARGS__); \
+  if (real == NULL) real = (result(*)(__VA_ARGS__))dlsym(RTLD_NEXT, name)
+
+void* malloc(size_t bytes) {
+  REAL(void*, "malloc", size_t);
+  return fails(memory, ENOMEM) ? NULL : real(bytes);
+}
+
+void* calloc(size_t count, size_t bytes) {
+  REAL(void*, "calloc", size_t, size_t);
+  return fails(memory, ENOMEM) ? NULL : real(count, bytes);
+}
+
+void* realloc(void* old, size_t bytes) {
+  REAL(void*, "realloc", void*, size_t);
+  return bytes != 0 && fails(memory, ENOMEM) ? NULL : real(old, bytes);
+}
+
+void* aligned_alloc(size_t alignment, size_t bytes) {
+  REAL(void*, "aligned_alloc", size_t, size_t);
+  return fails(memory, ENOMEM) ? NULL : real(alignment, bytes);
+}
+
+int posix_memalign(void** target, size_t alignment, size_t bytes) {
+  REAL(int, "posix_memalign", void**, size_t, size_t);
+  return fails(memory, ENOMEM) ? ENOMEM : real(target, alignment, bytes);
+}
+
+void* mmap(void* address, size_t bytes, int protection, int flags, int file, off_t offset) {
+  REAL(void*, "mmap", void*, size_t, int, int, int, off_t);
+  if (fails(file < 0 ? map : io, ENOMEM)) return MAP_FAILED;
+  return real(address, bytes, protection, flags, file, offset);
+}
+
+void* mmap64(void* address, size_t bytes, int protection, int flags, int file, off64_t offset) {
+  return mmap(address, bytes, protection, flags, file, offset);
+}
+
+int pthread_create(pthread_t* id, const pthread_attr_t* attributes, void* (*run)(void*),
+                   void* argument) {
+  REAL(int, "pthread_create", pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  return fails(thread, EAGAIN) ? EAGAIN : real(id, attributes, run, argument);
+}
+
+static int mode_of(int flags, va_list arguments) {
+  const int has_mode = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+  return has_mode ? va_arg(arguments, int) : 0;
+}
+
+int openat(int folder, const char* path, int flags, ...) {
+  REAL(int, "openat", int, const char*, int, ...);
+  va_list arguments;
+  va_start(arguments, flags);
+  const int mode = mode_of(flags, arguments);
+  va_end(arguments);
+  return fails(io, EIO) ? -1 : real(folder, path, flags, mode);
+}
+
+int open(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const int mode = mode_of(flags, arguments);
+  va_end(arguments);
+  return openat(AT_FDCWD, path, flags, mode);
+}
+
+int open64(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const int mode = mode_of(flags, arguments);
+  va_end(arguments);
+  return openat(AT_FDCWD, path, flags, mode);
+}
+
+int openat64(int folder, const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const int mode = mode_of(flags, arguments);
+  va_end(arguments);
+  return openat(folder, path, flags, mode);
+}
+
+/* What _FORTIFY_SOURCE makes of these calls. */
+int __open_2(const char* path, int flags) {
+  return openat(AT_FDCWD, path, flags);
+}
+int __open64_2(const char* path, int flags) {
+  return openat(AT_FDCWD, path, flags);
+}
+int __openat_2(int folder, const char* path, int flags) {
+  return openat(folder, path, flags);
+}
+int __openat64_2(int folder, const char* path, int flags) {
+  return openat(folder, path, flags);
+}
+
+FILE* fopen(const char* path, const char* mode) {
+  REAL(FILE*, "fopen", const char*, const char*);
+  return fails(io, EIO) ? NULL : real(path, mode);
+}
+
+FILE* fopen64(const char* path, const char* mode) {
+  return fopen(path, mode);
+}
+
+ssize_t read(int file, void* target, size_t count) {
+  REAL(ssize_t, "read", int, void*, size_t);
+  return fails(io, EIO) ? -1 : real(file, target, count);
+}
+
+ssize_t __read_chk(int file, void* target, size_t count, size_t size) {
+  if (count > size) abort();
+  return read(file, target, count);
+}
+
+ssize_t pread(int file, void* target, size_t count, off_t offset) {
+  REAL(ssize_t, "pread", int, void*, size_t, off_t);
+  return fails(io, EIO) ? -1 : real(file, target, count, offset);
+}
+
+ssize_t pread64(int file, void* target, size_t count, off64_t offset) {
+  return pread(file, target, count, offset);
+}
+
+ssize_t __pread_chk(int file, void* target, size_t count, off_t offset, size_t size) {
+  if (count > size) abort();
+  return pread(file, target, count, offset);
+}
+
+ssize_t __pread64_chk(int file, void* target, size_t count, off64_t offset, size_t size) {
+  return __pread_chk(file, target, count, offset, size);
+}
+
+ssize_t write(int file, const void* source, size_t count) {
+  REAL(ssize_t, "write", int, const void*, size_t);
+  return file > STDERR_FILENO && fails(io, EIO) ? -1 : real(file, source, count);
+}
+
+ssize_t pwrite(int file, const void* source, size_t count, off_t offset) {
+  REAL(ssize_t, "pwrite", int, const void*, size_t, off_t);
+  return fails(io, EIO) ? -1 : real(file, source, count, offset);
+}
+
+ssize_t pwrite64(int file, const void* source, size_t count, off64_t offset) {
+  return pwrite(file, source, count, offset);
+}
+
+int fsync(int file) {
+  REAL(int, "fsync", int);
+  return fails(io, EIO) ? -1 : real(file);
+}
+
+int fdatasync(int file) {
+  REAL(int, "fdatasync", int);
+  return fails(io, EIO) ? -1 : real(file);
+}
+
+int ftruncate(int file, off_t bytes) {
+  REAL(int, "ftruncate", int, off_t);
+  return fails(io, EIO) ? -1 : real(file, bytes);
+}
+
+int ftruncate64(int file, off64_t bytes) {
+  return ftruncate(file, bytes);
+}
+
+int rename(const char* from, const char* to) {
+  REAL(int, "rename", const char*, const char*);
+  return fails(io, EIO) ? -1 : real(from, to);
+}
+
+int renameat2(int from_folder, const char* from, int to_folder, const char* to,
+              unsigned int flags) {
+  REAL(int, "renameat2", int, const char*, int, const char*, unsigned int);
+  return fails(io, EIO) ? -1 : real(from_folder, from, to_folder, to, flags);
+}
+
+int link(const char* from, const char* to) {
+  REAL(int, "link", const char*, const char*);
+  return fails(io, EIO) ? -1 : real(from, to);
+}
+
+int linkat(int from_folder, const char* from, int to_folder, const char* to, int flags) {
+  REAL(int, "linkat", int, const char*, int, const char*, int);
+  return fails(io, EIO) ? -1 : real(from_folder, from, to_folder, to, flags);
+}
+
+/* The file is closed all the same, as Linux does. */
+int close(int file) {
+  REAL(int, "close", int);
+  if (!fails(io, EIO)) return real(file);
+  real(file);
+  errno = EIO;
+  return -1;
+}

@@ -1,0 +1,144 @@
+// What programs do when a call fails: an allocation, a thread, a file. A sample of the calls; all
+// of them are gone through by scripts/faults.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "tests/cli/program.h"
+
+namespace tandem {
+namespace {
+
+using test::Desk;
+using test::Outcome;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const std::string failing_calls =
+    "ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=" TANDEM_FAILING_CALLS;
+
+class Shortage : public testing::Test {
+ protected:
+  void SetUp() override {
+    desk.draw_two_classes("tree");
+    const Outcome made = desk.tandem(training("base"));
+    ASSERT_EQ(made.code, 0) << made.errors;
+  }
+
+  [[nodiscard]] static std::string training(const std::string& out) {
+    return "train --data tree --net tiny.prototxt --steps 2 --devices cpu:2 --threads 2 --seed 1 "
+           "--out " +
+           out;
+  }
+  [[nodiscard]] static std::string prediction() {
+    return "predict --run base --json tree/val/red/1.ppm";
+  }
+
+  // How many calls of the kind the command makes.
+  [[nodiscard]] int64_t calls(const std::string& kind, const std::string& command) const {
+    const Outcome whole = desk.tandem(
+        command, failing_calls + " FAIL_KIND=" + kind + " FAIL_COUNT=" + (desk / "count").string());
+    EXPECT_EQ(whole.code, 0) << whole.errors;
+    return std::atoll(desk.read("count").c_str());
+  }
+
+  [[nodiscard]] Outcome with_failure(const std::string& kind, int64_t number,
+                                     const std::string& command) const {
+    return desk.tandem(command,
+                       fmt::format("{} FAIL_KIND={} FAIL_AT={}", failing_calls, kind, number));
+  }
+
+  // Exit code 0, or 1 and one line besides notes.
+  static void expect_well_ended(const Outcome& outcome, const std::string& what) {
+    if (outcome.code == 0) return;
+    EXPECT_EQ(outcome.code, 1) << what << "\n" << outcome.errors;
+    int lines = 0;
+    for (size_t at = 0; at < outcome.errors.size();) {
+      const size_t end = std::min(outcome.errors.find('\n', at), outcome.errors.size());
+      const std::string line = outcome.errors.substr(at, end - at);
+      if (line.rfind("tandem: ", 0) == 0) ++lines;
+      EXPECT_EQ(line.find("terminate"), std::string::npos) << what << "\n" << outcome.errors;
+      at = end + 1;
+    }
+    EXPECT_EQ(lines, 1) << what << "\n" << outcome.errors;
+  }
+
+  void try_some(const std::string& kind, const std::string& command, int count) const {
+    const int64_t all = calls(kind, command);
+    ASSERT_GT(all, 0);
+    std::set<int64_t> numbers{1, all};
+    for (int i = 1; i < count; ++i) numbers.insert(1 + all * i / count);
+    for (const int64_t number : numbers) {
+      std::filesystem::remove_all(desk / "out");
+      expect_well_ended(with_failure(kind, number, command),
+                        fmt::format("{} {} of {}: {}", kind, number, all, command));
+    }
+  }
+
+  Desk desk;
+};
+
+TEST_F(Shortage, AnAllocationThatFailsEndsANetsDescriptionWithOneLine) {
+  try_some("memory", "net tiny.prototxt", 12);
+}
+
+TEST_F(Shortage, AnAllocationThatFailsEndsPredictionWithOneLine) {
+  try_some("memory", prediction(), 8);
+}
+
+TEST_F(Shortage, AnAllocationThatFailsEndsTrainingWithOneLine) {
+  try_some("memory", training("out"), 10);
+}
+
+TEST_F(Shortage, AThreadThatCannotBeStartedEndsTrainingWithOneLine) {
+  try_some("thread", training("out"), 5);
+}
+
+TEST_F(Shortage, MemoryThatCannotBeMappedEndsTrainingWithOneLine) {
+  try_some("map", training("out"), 6);
+}
+
+TEST_F(Shortage, AFileOperationThatFailsEndsPredictionWithOneLineOrChangesNothing) {
+  const std::string right = desk.tandem(prediction()).output;
+  const int64_t all = calls("io", prediction());
+  for (int i = 0; i < 12; ++i) {
+    const int64_t number = 1 + all * i / 12;
+    const Outcome outcome = with_failure("io", number, prediction());
+    expect_well_ended(outcome, fmt::format("io {} of {}", number, all));
+    if (outcome.code == 0) EXPECT_EQ(outcome.output, right) << number;
+  }
+}
+
+TEST_F(Shortage, AFileOperationThatFailsEndsTrainingWithOneLineOrChangesNothing) {
+  const std::string right = desk.read("base/last.safetensors");
+  const int64_t all = calls("io", training("out"));
+  for (int i = 0; i < 16; ++i) {
+    const int64_t number = 1 + all * i / 16;
+    std::filesystem::remove_all(desk / "out");
+    const Outcome outcome = with_failure("io", number, training("out"));
+    expect_well_ended(outcome, fmt::format("io {} of {}", number, all));
+    if (outcome.code == 0) EXPECT_EQ(desk.read("out/last.safetensors"), right) << number;
+  }
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_F(Shortage, LittleAddressSpaceEndsANetsDescriptionWithOneLine) {
+  for (const int kibibytes : {150000, 204800, 250000, 350000, 450000}) {
+    const Outcome outcome = desk.tandem("net googlenet", fmt::format("ulimit -v {};", kibibytes));
+    expect_well_ended(outcome, fmt::format("ulimit -v {}", kibibytes));
+  }
+}
+
+TEST_F(Shortage, TheMessageOfAFailedAllocationSaysHowManyBytes) {
+  const std::string message =
+      desk.refusal("net tiny.prototxt", failing_calls + " FAIL_KIND=memory FAIL_AT=1000");
+  EXPECT_THAT(message, StartsWith("out of memory: "));
+  EXPECT_THAT(message, HasSubstr(" bytes cannot be allocated"));
+}
+#endif
+
+}  // namespace
+}  // namespace tandem
