@@ -20,7 +20,7 @@ install(EXPORT TandemSdk NAMESPACE Tandem:: DESTINATION ${package_folder} COMPON
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/tandem DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   COMPONENT sdk FILES_MATCHING PATTERN "*.h")
 install(FILES ${CMAKE_SOURCE_DIR}/plugins/abi.h ${CMAKE_SOURCE_DIR}/plugins/sdk.h
-  ${CMAKE_SOURCE_DIR}/plugins/random.h
+  ${CMAKE_SOURCE_DIR}/plugins/random.h ${CMAKE_SOURCE_DIR}/plugins/transport.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem/plugins COMPONENT sdk)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/TandemConfig.cmake.in
   ${CMAKE_BINARY_DIR}/package/TandemConfig.cmake INSTALL_DESTINATION ${package_folder}
