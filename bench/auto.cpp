@@ -2,7 +2,7 @@
 //   bench_auto NET=COSTS... [--batch-per-device 32] [--devices 2,4] [--links 0.5GB/s,4GB/s]
 //              [--latency 10us] [--steps 4]
 // COSTS is what `tandem profile --costs` wrote for that net. The pick is from the simulator's
-// prices alone, before anything is paced.
+// forecasts alone, before anything is paced.
 #include <CLI/CLI.hpp>
 #include <set>
 
@@ -47,18 +47,19 @@ class Bench {
   void row(bench::PacedNet& net, int devices, const std::string& bandwidth) {
     const LinkSpec link{parse_bandwidth(bandwidth, "--links"),
                         parse_latency(arguments_.latency, "--latency")};
-    const PriceList list = net.prices(devices, arguments_.batch_per_device, link);
-    const Price& pick = fastest(list);
+    const ForecastList list = net.forecasts(devices, arguments_.batch_per_device, link);
+    const Forecast& pick = fastest(list);
     std::set<std::string> seen;
-    const Price* best = nullptr;
+    const Forecast* best = nullptr;
     double best_seconds = 0, pick_seconds = 0;
-    for (const Price& price : list.prices) {  // fastest first: each strategy's best comes first
-      if (!price.refusal.empty() || !seen.insert(price.strategy).second) continue;
+    for (const Forecast& forecast :
+         list.forecasts) {  // fastest first: each strategy's best comes first
+      if (!forecast.refusal.empty() || !seen.insert(forecast.strategy).second) continue;
       const double seconds =
-          net.paced_step(price, arguments_.batch_per_device * devices, link, arguments_.steps);
-      if (&price == &pick) pick_seconds = seconds;
+          net.paced_step(forecast, arguments_.batch_per_device * devices, link, arguments_.steps);
+      if (&forecast == &pick) pick_seconds = seconds;
       if (best != nullptr && seconds >= best_seconds) continue;
-      best = &price;
+      best = &forecast;
       best_seconds = seconds;
     }
     ++cases_;

@@ -12,7 +12,7 @@
 #include "core/base/strings.h"
 #include "core/model/models.h"
 #include "core/schedule/cost/bounds.h"
-#include "core/train/price.h"
+#include "core/train/forecast.h"
 
 namespace tandem::bench {
 
@@ -43,11 +43,12 @@ class PacedNet {
     return o;
   }
 
-  [[nodiscard]] PriceList prices(int devices, int64_t batch_per_device, const LinkSpec& link) {
-    PriceOptions how;
+  [[nodiscard]] ForecastList forecasts(int devices, int64_t batch_per_device,
+                                       const LinkSpec& link) {
+    ForecastOptions how;
     how.batch_per_device = batch_per_device;
     how.kernel_devices = DeviceSpec{"cpu", {}};  // memory is not looked at
-    return price_strategies(
+    return forecast_strategies(
         registry_, definition_,
         options(fmt::format("sim:{}", devices), batch_per_device * devices, link), how);
   }
@@ -59,12 +60,12 @@ class PacedNet {
     // Paced events tell model time; what is compared is what passed on the clock.
     return o.devices.starts_with("sim") ? measured.step_seconds : measured.wall_seconds;
   }
-  // Of a priced strategy, on paced devices.
-  [[nodiscard]] double paced_step(const Price& price, int64_t batch, const LinkSpec& link,
+  // Of a forecast strategy, on paced devices.
+  [[nodiscard]] double paced_step(const Forecast& forecast, int64_t batch, const LinkSpec& link,
                                   int steps) {
-    SessionOptions o = options(fmt::format("cpu:{}", price.plan.devices), batch, link);
-    o.strategy = price.strategy;
-    o.strategy_options = price.options;
+    SessionOptions o = options(fmt::format("cpu:{}", forecast.plan.devices), batch, link);
+    o.strategy = forecast.strategy;
+    o.strategy_options = forecast.options;
     return step(o, 3, steps);
   }
 

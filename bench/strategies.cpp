@@ -46,35 +46,36 @@ class Bench {
   void rows(int devices, const std::string& bandwidth) {
     const LinkSpec link{parse_bandwidth(bandwidth, "--links"),
                         parse_latency(arguments_.latency, "--latency")};
-    PriceList list = net_.prices(devices, arguments_.batch_per_device, link);
-    std::stable_partition(list.prices.begin(), list.prices.end(),
-                          [](const Price& price) { return price.strategy == "sequential"; });
+    ForecastList list = net_.forecasts(devices, arguments_.batch_per_device, link);
+    std::stable_partition(
+        list.forecasts.begin(), list.forecasts.end(),
+        [](const Forecast& forecast) { return forecast.strategy == "sequential"; });
     double sequential = 0;
-    for (const Price& price : list.prices) {
-      const bool wanted = arguments_.strategy.empty() || price.strategy == arguments_.strategy;
-      if (!price.refusal.empty() || !(wanted || price.strategy == "sequential")) continue;
+    for (const Forecast& forecast : list.forecasts) {
+      const bool wanted = arguments_.strategy.empty() || forecast.strategy == arguments_.strategy;
+      if (!forecast.refusal.empty() || !(wanted || forecast.strategy == "sequential")) continue;
       const std::string load = bench::load();
-      const double seconds = measured(price, link);
-      if (price.strategy == "sequential") sequential = seconds;
+      const double seconds = measured(forecast, link);
+      if (forecast.strategy == "sequential") sequential = seconds;
       const StepBounds bounds =
-          bounds_of(net_.net(list.batch), price.plan, net_.costs(), link.bandwidth);
+          bounds_of(net_.net(list.batch), forecast.plan, net_.costs(), link.bandwidth);
       fmt::print(
           "| {} | {} | {} | {:.1f} | {:.1f} | {:+.1f} % | {:.1f} | {:.1f} | {:+.1f} % | {:.1f} % | "
           "{:.2f} | {} |\n",
-          devices, bandwidth, price.name, 1e3 * seconds, 1e3 * price.step_seconds(),
-          100 * (price.step_seconds() / seconds - 1), 1e3 * bounds.compute, 1e3 * bounds.link,
-          100 * (seconds / bounds.step() - 1), 100 * (1 - price.alone_seconds / seconds),
+          devices, bandwidth, forecast.name, 1e3 * seconds, 1e3 * forecast.step_seconds(),
+          100 * (forecast.step_seconds() / seconds - 1), 1e3 * bounds.compute, 1e3 * bounds.link,
+          100 * (seconds / bounds.step() - 1), 100 * (1 - forecast.alone_seconds / seconds),
           seconds / sequential, load);
       std::fflush(stdout);
     }
   }
 
-  double measured(const Price& price, const LinkSpec& link) {
-    SessionOptions o = net_.options(fmt::format("cpu:{}", price.plan.devices),
-                                    arguments_.batch_per_device * price.plan.devices, link);
+  double measured(const Forecast& forecast, const LinkSpec& link) {
+    SessionOptions o = net_.options(fmt::format("cpu:{}", forecast.plan.devices),
+                                    arguments_.batch_per_device * forecast.plan.devices, link);
     o.machine.paced = !arguments_.real;
-    o.strategy = price.strategy;
-    o.strategy_options = price.options;
+    o.strategy = forecast.strategy;
+    o.strategy_options = forecast.options;
     return net_.step(o, 3, arguments_.steps);
   }
 

@@ -48,20 +48,20 @@ std::string memory_text(const MemoryPlan& memory) {
   return text;
 }
 
-json to_json(const Price& price) {
-  json tree = {{"strategy", price.strategy}, {"name", price.name}};
-  if (!price.refusal.empty()) {
-    tree["refused"] = price.refusal;
+json to_json(const Forecast& forecast) {
+  json tree = {{"strategy", forecast.strategy}, {"name", forecast.name}};
+  if (!forecast.refusal.empty()) {
+    tree["refused"] = forecast.refusal;
     return tree;
   }
-  tree["predicted_step_seconds"] = price.step_seconds();
-  tree["images_per_second"] = price.measured.images_per_second;
-  tree["speed_up"] = price.speed_up;
-  tree["exposed_communication_seconds"] = price.exposed_seconds();
-  tree["memory_bytes"] = price.memory;
-  tree["fits"] = price.fits;
+  tree["predicted_step_seconds"] = forecast.step_seconds();
+  tree["images_per_second"] = forecast.measured.images_per_second;
+  tree["speed_up"] = forecast.speed_up;
+  tree["exposed_communication_seconds"] = forecast.exposed_seconds();
+  tree["memory_bytes"] = forecast.memory;
+  tree["fits"] = forecast.fits;
   tree["path"] = json::array();
-  for (const PathPart& part : price.path) {
+  for (const PathPart& part : forecast.path) {
     tree["path"].push_back({{"stage", to_string(part.stage)}, {"share", part.share}});
   }
   return tree;

@@ -1,4 +1,4 @@
-// What `tandem plan` prints of plans and prices, as lines of text and as JSON.
+// What `tandem plan` prints of plans and forecasts, as lines of text and as JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -6,7 +6,7 @@
 
 #include "core/schedule/cost/bounds.h"
 #include "core/schedule/plan/memory_plan.h"
-#include "core/train/price.h"
+#include "core/train/forecast.h"
 
 namespace tandem::cli {
 
@@ -17,7 +17,7 @@ namespace tandem::cli {
                                       double step);
 [[nodiscard]] std::string memory_text(const MemoryPlan& memory);
 
-[[nodiscard]] nlohmann::json to_json(const Price& price);
+[[nodiscard]] nlohmann::json to_json(const Forecast& forecast);
 [[nodiscard]] nlohmann::json tasks_json(const Plan& plan);
 
 }  // namespace tandem::cli

@@ -37,7 +37,7 @@ bool sums_products(const Net& net, const Layer& layer) {
 }
 
 // A kernel does not report whether it uses the flag; only those of backends with the capability do.
-// Layers without the flag are priced as float32.
+// Layers without the flag are estimated as float32.
 void allow_tf32(Net& net, const Registry& registry, const std::string& device_kind) {
   const std::vector<std::string> able = registry.backends_with(TANDEM_COMPUTES_TF32);
   if (std::find(able.begin(), able.end(), device_kind) == able.end()) {

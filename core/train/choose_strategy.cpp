@@ -29,33 +29,33 @@ bool is_auto(const SessionOptions& options) {
 std::string choose_strategy(Registry& registry, const NetDefinition& definition,
                             SessionOptions& options) {
   const DeviceSpec devices = parse_devices(options.devices, registry);
-  SessionOptions priced = options;
+  SessionOptions simulated = options;
   const bool is_measured = options.costs && !options.costs->empty();
   const tandem_backend& backend = registry.backend(devices.kind);
   const bool computes = (backend.capabilities & TANDEM_VIRTUAL_TIME) == 0;
-  if (!is_measured && computes) measure_sequential(registry, definition, priced);
-  PriceOptions how;
+  if (!is_measured && computes) measure_sequential(registry, definition, simulated);
+  ForecastOptions how;
   {
     const Machine machine(backend, devices, MachineOptions{});
     how.available_bytes = machine.device_info(0).available_bytes;
     how.is_shared_memory = machine.has(TANDEM_HOST_ADDRESSABLE);
-    if (!priced.costs) priced.costs.emplace(roofline_of(machine));
+    if (!simulated.costs) simulated.costs.emplace(roofline_of(machine));
   }
-  const PriceList list = price_strategies(registry, definition, priced, how);
-  const Price& best = fastest(list);
+  const ForecastList list = forecast_strategies(registry, definition, simulated, how);
+  const Forecast& best = fastest(list);
   options.strategy = best.strategy;
   options.strategy_options = best.plan.options;  // costs measured anew would choose others
-  options.costs = priced.costs;
-  options.tuning = priced.tuning;
-  options.machine.topology = priced.machine.topology;
-  const LinkSpec& link = priced.machine.link;
+  options.costs = simulated.costs;
+  options.tuning = simulated.tuning;
+  options.machine.topology = simulated.machine.topology;
+  const LinkSpec& link = simulated.machine.link;
   const std::string speeds =
-      priced.machine.topology != nullptr ? source_text(*priced.machine.topology)
-      : link.bandwidth > 0               ? fmt::format("links of {:.2f} GB/s", link.bandwidth / 1e9)
-                                         : "links as sim takes them to be";
+      simulated.machine.topology != nullptr ? source_text(*simulated.machine.topology)
+      : link.bandwidth > 0 ? fmt::format("links of {:.2f} GB/s", link.bandwidth / 1e9)
+                           : "links as sim takes them to be";
   return fmt::format(
-      "strategy auto, priced on sim by {} measured and {} estimated costs and {}:\n{}chosen: {}",
-      list.measured_costs, list.estimated_costs, speeds, price_table(list), best.name);
+      "strategy auto, simulated with {} measured and {} estimated costs and {}:\n{}chosen: {}",
+      list.measured_costs, list.estimated_costs, speeds, forecast_table(list), best.name);
 }
 
 }  // namespace tandem

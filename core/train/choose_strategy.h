@@ -1,10 +1,10 @@
-// `--strategy auto`: prices every strategy for the session to be made and writes the fastest that
-// fits into its options, and a table for the user.
+// `--strategy auto`: forecasts every strategy for the session to be made and writes the fastest
+// that fits into its options, and a table for the user.
 #pragma once
 
 #include <string>
 
-#include "core/train/price.h"
+#include "core/train/forecast.h"
 
 namespace tandem {
 

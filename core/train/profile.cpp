@@ -9,9 +9,9 @@
 #include "core/schedule/report/report.h"
 #include "core/schedule/report/svg.h"
 #include "core/train/device_options.h"
+#include "core/train/forecast.h"
 #include "core/train/measure.h"
 #include "core/train/net_choice.h"
-#include "core/train/price.h"
 #include "core/train/safetensors.h"
 
 namespace tandem {

@@ -8,7 +8,7 @@ namespace tandem {
 
 // Where the strategy chooses by costs and there are several devices, a few steps are measured
 // first. With strategy `auto`, the strategy is chosen and written into the setup's record, and the
-// table of prices into its messages. The bits of a run depend on neither.
+// table of forecasts into its messages. The bits of a run depend on neither.
 // `ranks`: the job of several processes, or null.
 [[nodiscard]] SessionOptions session_options(Registry& registry, TrainSetup& setup,
                                              const Communicator* ranks = nullptr);

@@ -1,5 +1,4 @@
 # The programs are run as a user runs them, with every built-in plugin and with those that fail.
-find_package(nlohmann_json REQUIRED)
 target_link_libraries(test_cli PRIVATE nlohmann_json::nlohmann_json)
 get_property(test_plugins GLOBAL PROPERTY TANDEM_TEST_PLUGINS)
 get_property(built_in GLOBAL PROPERTY TANDEM_PLUGINS)
@@ -18,7 +17,8 @@ endif()
 target_compile_definitions(test_cli PRIVATE
   TANDEM_CMAKE="${CMAKE_COMMAND}" TANDEM_CXX_COMPILER="${CMAKE_CXX_COMPILER}"
   TANDEM_LIBRARY_FOLDER="${CMAKE_INSTALL_LIBDIR}" TANDEM_SANITIZER_FLAGS="${sanitizer_flags}")
-if(TARGET tandem_transport_mpi)
+# MPI libraries leak, and are not instrumented.
+if(TARGET tandem_transport_mpi AND NOT TANDEM_SANITIZE)
   target_compile_definitions(test_cli PRIVATE TANDEM_HAS_MPI)
 endif()
 if(TANDEM_HAS_CUDA)

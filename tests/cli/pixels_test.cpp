@@ -54,7 +54,7 @@ TEST(Pixels, AsBytesAreKeptByTheRunAndItsTests) {
               HasSubstr("\"pixels\": \"floats\""));
 }
 
-TEST(Pixels, AsBytesArePlannedAndPriced) {
+TEST(Pixels, AsBytesArePlannedAndSimulated) {
   const Desk desk;
   const std::string plan = "plan --net tiny.prototxt --devices sim:2 ";
   EXPECT_THAT(desk.tandem(plan + "--pixels bytes").output, HasSubstr("convert input @1"));

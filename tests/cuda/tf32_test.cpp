@@ -1,4 +1,4 @@
-// Runs in a precision that only GPUs have: strategies priced for it, and continuing without the
+// Runs in a precision that only GPUs have: strategies simulated for it, and continuing without the
 // GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,8 +38,8 @@ class TrainingInTf32 : public testing::Test {
   TempFolder folder_;
 };
 
-// The prices on sim come from measurements on the GPU.
-TEST_F(TrainingInTf32, ByAutoPricesEveryStrategyForTheGpusKernels) {
+// The forecasts on sim come from measurements on the GPU.
+TEST_F(TrainingInTf32, ByAutoSimulatesEveryStrategyForTheGpusKernels) {
   Registry registry = Registry::with_defaults();
   SessionOptions session;
   session.devices = "cuda:0,0";

@@ -147,7 +147,7 @@ TEST(BytesInAPlan, AreForecastInTheMemoryOfHostAndDevices) {
   EXPECT_EQ(bytes.transient_bytes[0] - as_floats.transient_bytes[0], pixels);
 }
 
-TEST(BytesInAPlan, ArePricedByWhatTheirConversionMoves) {
+TEST(BytesInAPlan, CostWhatTheirConversionMoves) {
   const Net net = small_net(9);
   const Plan plan = plan_of({"sequential", 1});
   const Task& convert = task(plan, "convert input @0");

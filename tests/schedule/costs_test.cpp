@@ -1,4 +1,4 @@
-// Prices of tasks, and the file they are kept in.
+// Costs of tasks, and the file they are kept in.
 #include "core/schedule/cost/cost_table.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-struct Priced {
+struct Timed {
   Net net = small_net(8);
   Plan plan = build_plan("two_phase", inputs_of(net, 2));  // 4 rows a device
   CostTable costs{Roofline{1e9, 1e8}};
@@ -30,29 +30,29 @@ struct Priced {
 };
 
 TEST(Costs, OfAMeasuredPassScaleWithItsRows) {
-  Priced priced;
-  priced.costs.set("conv1 forward", {0.5, 10, 0});
-  EXPECT_DOUBLE_EQ(priced.seconds("forward conv1 @1"), 0.2);
-  EXPECT_TRUE(priced.is_measured("forward conv1 @1"));
+  Timed timed;
+  timed.costs.set("conv1 forward", {0.5, 10, 0});
+  EXPECT_DOUBLE_EQ(timed.seconds("forward conv1 @1"), 0.2);
+  EXPECT_TRUE(timed.is_measured("forward conv1 @1"));
 }
 
 TEST(Costs, OfOnePrecisionAreNotTakenForTheOther) {
-  Priced priced;
-  priced.costs.set("conv1 forward", {0.5, 10, 0});
-  const Layer& layer = priced.net.layers[size_t(priced.net.find_layer("conv1"))];
-  priced.net.tensors[size_t(layer.outputs[0])].dtype = TANDEM_BFLOAT16;
-  EXPECT_FALSE(priced.is_measured("forward conv1 @1"));
-  priced.costs.set("conv1 forward bfloat16", {0.25, 10, 0});
-  EXPECT_DOUBLE_EQ(priced.seconds("forward conv1 @1"), 0.1);
+  Timed timed;
+  timed.costs.set("conv1 forward", {0.5, 10, 0});
+  const Layer& layer = timed.net.layers[size_t(timed.net.find_layer("conv1"))];
+  timed.net.tensors[size_t(layer.outputs[0])].dtype = TANDEM_BFLOAT16;
+  EXPECT_FALSE(timed.is_measured("forward conv1 @1"));
+  timed.costs.set("conv1 forward bfloat16", {0.25, 10, 0});
+  EXPECT_DOUBLE_EQ(timed.seconds("forward conv1 @1"), 0.1);
 }
 
 TEST(Costs, OfTf32AreNotTakenForFloat32) {
-  Priced priced;
-  priced.costs.set("conv1 forward", {0.5, 10, 0});
-  priced.net.layers[size_t(priced.net.find_layer("conv1"))].allows_tf32 = true;
-  EXPECT_FALSE(priced.is_measured("forward conv1 @1"));
-  priced.costs.set("conv1 forward tf32", {0.25, 10, 0});
-  EXPECT_DOUBLE_EQ(priced.seconds("forward conv1 @1"), 0.1);
+  Timed timed;
+  timed.costs.set("conv1 forward", {0.5, 10, 0});
+  timed.net.layers[size_t(timed.net.find_layer("conv1"))].allows_tf32 = true;
+  EXPECT_FALSE(timed.is_measured("forward conv1 @1"));
+  timed.costs.set("conv1 forward tf32", {0.25, 10, 0});
+  EXPECT_DOUBLE_EQ(timed.seconds("forward conv1 @1"), 0.1);
 }
 
 TEST(Costs, OfAPassThatDoesAnActivationAlongHaveAKeyOfTheirOwn) {
@@ -72,7 +72,7 @@ TEST(Costs, OfAPassThatDoesAnActivationAlongHaveAKeyOfTheirOwn) {
   costs.set("conv1 forward+relu", {0.5, 8, 0});
   EXPECT_DOUBLE_EQ(costs.seconds(joined, plan, fused), 0.5);
   EXPECT_TRUE(costs.is_measured(joined, plan, fused));
-  // A net for devices whose kernels fuse nothing, priced with the table of one whose kernels do.
+  // A net for devices whose kernels fuse nothing, estimated with the table of one whose kernels do.
   EXPECT_DOUBLE_EQ(costs.seconds(separate, separate_plan, alone), 0.5);
   EXPECT_TRUE(costs.is_measured(separate, separate_plan, alone));
   costs.set("conv1 forward", {0.25, 8, 0});
@@ -119,47 +119,47 @@ TEST(Costs, OfAForwardPassThatAnotherLayersKernelDoesAreNone) {
 }
 
 TEST(Costs, OfAnUnmeasuredPassAreTheLargerOfFlopsAndBytes) {
-  Priced priced;
-  const tandem_layer_cost cost = priced.net.cost(0, 4);
-  EXPECT_DOUBLE_EQ(priced.seconds("forward conv1 @0"),
+  Timed timed;
+  const tandem_layer_cost cost = timed.net.cost(0, 4);
+  EXPECT_DOUBLE_EQ(timed.seconds("forward conv1 @0"),
                    std::max(cost.forward_flops / 1e9, cost.forward_bytes / 1e8));
-  const tandem_layer_cost of_relu = priced.net.cost(priced.net.find_layer("relu1"), 4);
+  const tandem_layer_cost of_relu = timed.net.cost(timed.net.find_layer("relu1"), 4);
   EXPECT_GT(of_relu.backward_data_bytes / 1e8, of_relu.backward_data_flops / 1e9);
-  EXPECT_DOUBLE_EQ(priced.seconds("backward_data relu1 @0"), of_relu.backward_data_bytes / 1e8);
-  EXPECT_FALSE(priced.is_measured("forward conv1 @0"));
+  EXPECT_DOUBLE_EQ(timed.seconds("backward_data relu1 @0"), of_relu.backward_data_bytes / 1e8);
+  EXPECT_FALSE(timed.is_measured("forward conv1 @0"));
 }
 
 TEST(Costs, OfBothHalvesInOneCallAreTheirSumUnlessMeasured) {
-  Priced priced;
-  const int conv2 = priced.net.find_layer("conv2");
-  priced.costs.set("conv2 backward_data", {0.1, 0, 0});
-  priced.costs.set("conv2 backward_weights", {0.2, 0, 0});
-  EXPECT_DOUBLE_EQ(priced.costs.pass_seconds(priced.net, conv2, LayerPass::backward, 4), 0.1 + 0.2);
-  priced.costs.set("conv2 backward", {0.25, 0, 0});
-  EXPECT_DOUBLE_EQ(priced.costs.pass_seconds(priced.net, conv2, LayerPass::backward, 4), 0.25);
+  Timed timed;
+  const int conv2 = timed.net.find_layer("conv2");
+  timed.costs.set("conv2 backward_data", {0.1, 0, 0});
+  timed.costs.set("conv2 backward_weights", {0.2, 0, 0});
+  EXPECT_DOUBLE_EQ(timed.costs.pass_seconds(timed.net, conv2, LayerPass::backward, 4), 0.1 + 0.2);
+  timed.costs.set("conv2 backward", {0.25, 0, 0});
+  EXPECT_DOUBLE_EQ(timed.costs.pass_seconds(timed.net, conv2, LayerPass::backward, 4), 0.25);
 }
 
 TEST(Costs, OfUpdatesScaleWithTheirBytes) {
-  Priced priced;
-  const Task& update = task(priced.plan, "update fc @0");
+  Timed timed;
+  const Task& update = task(timed.plan, "update fc @0");
   // Gradient read, weights and one state read and written, plus the step and found_inf.
-  const int64_t range = priced.plan.bytes(update.writes.front());
-  EXPECT_EQ(cost_bytes(priced.plan, update), 5 * range + int64_t{sizeof(tandem_step)} + 4);
-  EXPECT_DOUBLE_EQ(priced.seconds("update fc @0"),
-                   static_cast<double>(cost_bytes(priced.plan, update)) / 1e8);
-  priced.costs.set("update", {2.0, 0, 1000});
-  EXPECT_DOUBLE_EQ(priced.seconds("update fc @0"),
-                   2.0 * static_cast<double>(cost_bytes(priced.plan, update)) / 1000);
+  const int64_t range = timed.plan.bytes(update.writes.front());
+  EXPECT_EQ(cost_bytes(timed.plan, update), 5 * range + int64_t{sizeof(tandem_step)} + 4);
+  EXPECT_DOUBLE_EQ(timed.seconds("update fc @0"),
+                   static_cast<double>(cost_bytes(timed.plan, update)) / 1e8);
+  timed.costs.set("update", {2.0, 0, 1000});
+  EXPECT_DOUBLE_EQ(timed.seconds("update fc @0"),
+                   2.0 * static_cast<double>(cost_bytes(timed.plan, update)) / 1000);
 }
 
-TEST(Costs, OfInputScaleWithItsBytesAndLinksPriceTheRest) {
-  Priced priced;
-  priced.costs.set("input", {1.0, 0, 100});
-  const Task& copy = task(priced.plan, "copy input @1");
-  EXPECT_DOUBLE_EQ(priced.seconds("copy input @1"),
-                   static_cast<double>(cost_bytes(priced.plan, copy)) / 100);
-  EXPECT_EQ(priced.seconds("send fc gradients @1->@0"), 0);
-  EXPECT_TRUE(priced.is_measured("send fc gradients @1->@0"));
+TEST(Costs, OfInputScaleWithItsBytesAndLinksTimeTheRest) {
+  Timed timed;
+  timed.costs.set("input", {1.0, 0, 100});
+  const Task& copy = task(timed.plan, "copy input @1");
+  EXPECT_DOUBLE_EQ(timed.seconds("copy input @1"),
+                   static_cast<double>(cost_bytes(timed.plan, copy)) / 100);
+  EXPECT_EQ(timed.seconds("send fc gradients @1->@0"), 0);
+  EXPECT_TRUE(timed.is_measured("send fc gradients @1->@0"));
 }
 
 TEST(Costs, OfRowsPutSideBySideAreThoseOfTheirBytesReadAndWritten) {
@@ -179,9 +179,9 @@ TEST(Costs, OfRowsPutSideBySideAreThoseOfTheirBytesReadAndWritten) {
 }
 
 TEST(Costs, HaveKeysThatNameLayerAndPass) {
-  const Priced priced;
+  const Timed timed;
   const auto key = [&](const char* label) {
-    return cost_key(priced.net, priced.plan, task(priced.plan, label));
+    return cost_key(timed.net, timed.plan, task(timed.plan, label));
   };
   EXPECT_EQ(key("backward_weights conv1 @1"), "conv1 backward_weights");
   EXPECT_EQ(key("add fc gradients @0"), "add");

@@ -98,11 +98,11 @@ TEST(ExecutorOnSim, TheNextStepBeginsWhereItsOwnWaitsLetIt) {
 
 TEST(ExecutorOnSim, AWorkWithoutAPredictedTimeIsNamed) {
   Maker maker(1);
-  maker.add("unpriced", compute(0), kibibytes(maker, "a", 0, 1), {});
+  maker.add("without a cost", compute(0), kibibytes(maker, "a", 0, 1), {});
   Rig rig(maker.derived(), sim());
   rig.executor->issue(0, {});
   const std::string text = test::error_of([&] { rig.executor->wait(0); });
-  EXPECT_THAT(text, testing::HasSubstr("'unpriced'"));
+  EXPECT_THAT(text, testing::HasSubstr("'without a cost'"));
 }
 
 TEST(ExecutorOnSim, RunsManyDevices) {

@@ -165,7 +165,7 @@ TEST(FastestVariant, LeavesAloneWhatIsGivenOrNotOpen) {
 }
 
 // What is chosen by is what the backend takes.
-TEST(FastestVariant, IsPricedAsTheBackendSimRunsIt) {
+TEST(FastestVariant, IsTimedAsTheBackendSimRunsIt) {
   const Net convolutions = small_net(13);
   for (const Strategy& strategy : built_in_strategies()) {
     for (const int devices : {1, 2, 4}) {

@@ -96,10 +96,10 @@ TEST(Slices, CoverTheRangeInOrder) {
   }
 }
 
-std::string text_of(const std::vector<Move>& moves) {
+std::string text_of(const std::vector<BucketTransfer>& transfers) {
   std::string text;
-  for (const Move& move : moves)
-    text += fmt::format("{}{} ", move.is_broadcast ? "w" : "g", move.bucket);
+  for (const BucketTransfer& transfer : transfers)
+    text += fmt::format("{}{} ", transfer.is_broadcast ? "w" : "g", transfer.bucket);
   return text;
 }
 
@@ -107,25 +107,25 @@ TEST(Moves, LetWeightsGoBackWhileNoGradientIsReady) {
   const Net net = small_net(8);
   const std::vector<Bucket> buckets = make_buckets(net, 1);
   // The last bucket comes long after the others.
-  const MoveTimes times{{0, 1, 2, 100}, {1, 1, 1, 1}, {1, 1, 1, 1}};
-  EXPECT_EQ(text_of(order_moves(buckets, times, false, false)), "g0 g1 g2 w2 w1 w0 g3 w3 ");
+  const TransferTimes times{{0, 1, 2, 100}, {1, 1, 1, 1}, {1, 1, 1, 1}};
+  EXPECT_EQ(text_of(order_transfers(buckets, times, false, false)), "g0 g1 g2 w2 w1 w0 g3 w3 ");
 }
 
 TEST(Moves, LetGradientsGoFirstAndTheLowestLayersWeightsBackFirst) {
   const Net net = small_net(8);
   const std::vector<Bucket> buckets = make_buckets(net, 1);
-  const MoveTimes times{{0, 0, 0, 0}, {5, 5, 5, 5}, {5, 5, 5, 5}};
-  EXPECT_EQ(text_of(order_moves(buckets, times, false, false)), "g0 g1 g2 g3 w3 w2 w1 w0 ");
-  EXPECT_EQ(text_of(order_moves(buckets, times, true, true)), "g0 g1 g2 g3 w3 w2 w1 w0 ");
+  const TransferTimes times{{0, 0, 0, 0}, {5, 5, 5, 5}, {5, 5, 5, 5}};
+  EXPECT_EQ(text_of(order_transfers(buckets, times, false, false)), "g0 g1 g2 g3 w3 w2 w1 w0 ");
+  EXPECT_EQ(text_of(order_transfers(buckets, times, true, true)), "g0 g1 g2 g3 w3 w2 w1 w0 ");
 }
 
 TEST(Moves, OnLinksOfTheirOwnWeightsGoBackAtOnce) {
   const Net net = small_net(8);
   const std::vector<Bucket> buckets = make_buckets(net, 1);
-  const MoveTimes times{{0, 0, 0, 0}, {5, 5, 5, 5}, {4, 4, 4, 4}};
+  const TransferTimes times{{0, 0, 0, 0}, {5, 5, 5, 5}, {4, 4, 4, 4}};
   std::string returns;
-  for (const Move& move : order_moves(buckets, times, true, false)) {
-    if (move.is_broadcast) returns += fmt::format("w{} ", move.bucket);
+  for (const BucketTransfer& transfer : order_transfers(buckets, times, true, false)) {
+    if (transfer.is_broadcast) returns += fmt::format("w{} ", transfer.bucket);
   }
   EXPECT_EQ(returns, "w0 w1 w2 w3 ");
 }
@@ -214,9 +214,9 @@ TEST(Tree, AddsPairsAndThenPairsOfPairs) {
   const Plan plan = build_plan("layerwise", layerwise(net, 4, "tree", 1 << 20));
   std::vector<std::string> moved;
   for (const Task& task : plan.tasks) {
-    const bool moves =
+    const bool transfers =
         task.stage == Stage::reduce_gradients || task.stage == Stage::broadcast_weights;
-    if (moves && std::holds_alternative<CopyWork>(task.work)) moved.push_back(task.label);
+    if (transfers && std::holds_alternative<CopyWork>(task.work)) moved.push_back(task.label);
   }
   EXPECT_THAT(moved, ElementsAre("reduce conv1..fc2 @1->@0", "reduce conv1..fc2 @3->@2",
                                  "reduce conv1..fc2 @2->@0", "broadcast conv1..fc2 @0->@2",

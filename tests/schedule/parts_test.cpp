@@ -118,7 +118,7 @@ TEST(Split, TellsWhatTheAlexNetTestSaysWhateverIsChosen) {
               ElementsAre("split at 'fc2', as given", HasSubstr("AlexNet-like")));
 }
 
-// By the same simulation that prices strategies, with and without hidden broadcast.
+// By the same simulation that forecasts strategies, with and without hidden broadcast.
 TEST(Split, ByItselfIsSimulatedNoSlowerThanAnyOther) {
   const Net net = alexnet(64);
   const CostTable costs;

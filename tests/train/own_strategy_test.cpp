@@ -1,5 +1,5 @@
-// A strategy of a program's own, from this file alone: it is planned, priced, trained, recorded and
-// resumed as those that are built in.
+// A strategy of a program's own, from this file alone: it is planned, simulated, trained, recorded
+// and resumed as those that are built in.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -107,7 +107,7 @@ TEST_F(OwnStrategy, HasItsOptionOnACommandLine) {
   EXPECT_THROW(built_in_strategies().require_options_of("sequential", {{"messages", 3}}), Error);
 }
 
-TEST_F(OwnStrategy, IsPricedWithTheOthers) {
+TEST_F(OwnStrategy, IsForecastWithTheOthers) {
   Registry registry = Registry::with_defaults();
   SessionOptions options;
   options.devices = "sim:2";
@@ -117,10 +117,10 @@ TEST_F(OwnStrategy, IsPricedWithTheOthers) {
   options.data = net.input_shape();
   options.data.n = 1;
   options.costs.emplace(Roofline{1e9, 1e9});
-  const PriceList list = price_strategies(registry, net, options, {});
+  const ForecastList list = forecast_strategies(registry, net, options, {});
   std::vector<std::string> names;
-  for (const Price& price : list.prices) {
-    if (price.refusal.empty()) names.push_back(price.name);
+  for (const Forecast& forecast : list.forecasts) {
+    if (forecast.refusal.empty()) names.push_back(forecast.name);
   }
   EXPECT_THAT(names, Contains("in_messages"));
   EXPECT_THAT(names, Contains("sequential"));

@@ -7,7 +7,7 @@
 #include "core/cli/commands.h"
 #include "core/model/net_report.h"
 #include "core/plugin/registry.h"
-#include "core/train/price.h"
+#include "core/train/forecast.h"
 #include "core/train/safetensors.h"
 
 namespace tandem::cli {

@@ -9,7 +9,7 @@
 #include "core/device/find_topology.h"
 #include "core/schedule/report/svg.h"
 #include "core/train/device_options.h"
-#include "core/train/price.h"
+#include "core/train/forecast.h"
 #include "core/train/safetensors.h"
 
 namespace tandem::cli {
@@ -32,7 +32,7 @@ struct PlanArguments {
 
 // The options of a session on simulated devices for these arguments.
 SessionOptions session_options(const PlanArguments& a, const Registry& registry,
-                               const NetDefinition& definition, PriceOptions& how) {
+                               const NetDefinition& definition, ForecastOptions& how) {
   const DeviceSpec devices = parse_devices(a.devices, registry);
   const int32_t precision = parse_precision(a.precision);
   how.kernel_devices = kernel_devices(registry, a.devices, precision);
@@ -96,16 +96,17 @@ std::string missing_memory_text(const DeviceSpec& kernels, const std::string& re
 }
 
 int run_all(const PlanArguments& a, Registry& registry, const NetDefinition& definition,
-            const SessionOptions& options, const PriceOptions& how) {
-  const PriceList list = price_strategies(registry, definition, options, how);
-  for (const Price& price : list.prices) {
-    if (!price.refusal.empty()) continue;
-    const std::vector<TraceEvent>& events = price.measured.events;
+            const SessionOptions& options, const ForecastOptions& how) {
+  const ForecastList list = forecast_strategies(registry, definition, options, how);
+  for (const Forecast& forecast : list.forecasts) {
+    if (!forecast.refusal.empty()) continue;
+    const std::vector<TraceEvent>& events = forecast.measured.events;
     if (!a.trace.empty())
-      write_output(file_of_strategy(a.trace, price.name), to_chrome_trace(price.plan, events));
+      write_output(file_of_strategy(a.trace, forecast.name),
+                   to_chrome_trace(forecast.plan, events));
     if (!a.svg.empty())
-      write_output(file_of_strategy(a.svg, price.name), to_svg(price.plan, events));
-    if (!a.dot.empty()) write_output(file_of_strategy(a.dot, price.name), to_dot(price.plan));
+      write_output(file_of_strategy(a.svg, forecast.name), to_svg(forecast.plan, events));
+    if (!a.dot.empty()) write_output(file_of_strategy(a.dot, forecast.name), to_dot(forecast.plan));
   }
   if (a.as_json) {
     json tree = {{"devices", list.devices},
@@ -116,13 +117,13 @@ int run_all(const PlanArguments& a, Registry& registry, const NetDefinition& def
                  {"measured_costs", list.measured_costs},
                  {"estimated_costs", list.estimated_costs},
                  {"strategies", json::array()}};
-    for (const Price& price : list.prices) tree["strategies"].push_back(to_json(price));
+    for (const Forecast& forecast : list.forecasts) tree["strategies"].push_back(to_json(forecast));
     fmt::print("{}\n", tree.dump(2));
     return 0;
   }
   fmt::print("net {} on {} devices, batch {}{}\n\n{}", a.net.net, list.devices, list.batch,
              a.batch_per_device > 0 ? fmt::format(" ({} a device)", a.batch_per_device) : "",
-             price_table(list));
+             forecast_table(list));
   fmt::print("{}{}{}{}", costs_text(a, *options.costs, list.measured_costs, list.estimated_costs),
              links_text(options.machine), pixels_text(a.pixels, options),
              missing_memory_text(*how.kernel_devices, list.kernels_refusal));
@@ -133,15 +134,15 @@ int run_plan(PlanArguments& a, const Command& command) {
   require_strategy_options(command, a.strategy);
   Registry registry = Registry::with_defaults();
   const NetDefinition definition = a.net.definition();
-  PriceOptions how;
+  ForecastOptions how;
   SessionOptions options = session_options(a, registry, definition, how);
   if (a.strategy == "all") return run_all(a, registry, definition, options, how);
   if (a.strategy == "auto") {
-    const PriceList list = price_strategies(registry, definition, options, how);
-    const Price& best = fastest(list);
+    const ForecastList list = forecast_strategies(registry, definition, options, how);
+    const Forecast& best = fastest(list);
     options.strategy = best.strategy;
     options.strategy_options = best.options;
-    if (!a.as_json) fmt::print("{}chosen: {}\n\n", price_table(list), best.name);
+    if (!a.as_json) fmt::print("{}chosen: {}\n\n", forecast_table(list), best.name);
   }
   const int device_count = parse_devices(options.devices, registry).count();
   Session session(registry, definition, options);

@@ -62,11 +62,10 @@ class Chains {
     const std::vector<double> heads = heads_from(task), tails = tails_to(count_ + task);
     std::map<int, std::vector<Job>> result;
     for (size_t node = 0; node < heads.size(); ++node) {
-      const StepModel::PricedTask& priced = model_.tasks()[node % count_];
+      const StepModel::TimedTask& timed = model_.tasks()[node % count_];
       if (node == task || heads[node] == unreached || tails[node] == unreached) continue;
-      if (model_.kind_of(priced.streams[0]) != StreamKind::compute) continue;
-      result[priced.streams[0] / stream_kinds].push_back(
-          {heads[node], priced.seconds, tails[node]});
+      if (model_.kind_of(timed.streams[0]) != StreamKind::compute) continue;
+      result[timed.streams[0] / stream_kinds].push_back({heads[node], timed.seconds, tails[node]});
     }
     return result;
   }

@@ -42,7 +42,7 @@ class CostTable {
                                               int32_t activation) const;
   [[nodiscard]] bool empty() const { return measured_.empty(); }
 
-  // Seconds of a task (a copy between devices: 0; links price it).
+  // Seconds of a task (a copy between devices: 0; links time it).
   [[nodiscard]] double seconds(const Net& net, const Plan& plan, const Task& task) const;
   // False if seconds() uses the roofline for it.
   [[nodiscard]] bool is_measured(const Net& net, const Plan& plan, const Task& task) const;

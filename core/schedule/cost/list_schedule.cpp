@@ -44,9 +44,9 @@ std::vector<double> needs(const StepModel& model, Followers followers,
         const size_t at = step + size_t(follower.micro_batches_back);
         if (at < steps) most = std::max(most, tails[at * count + size_t(follower.task)]);
       }
-      const StepModel::PricedTask& priced = model.tasks()[size_t(*task)];
+      const StepModel::TimedTask& timed = model.tasks()[size_t(*task)];
       tails[step * count + size_t(*task)] =
-          most + priced.seconds * (priced.takes_links() ? copies : 1);
+          most + timed.seconds * (timed.takes_links() ? copies : 1);
     }
   }
   tails.resize(count);
@@ -122,7 +122,7 @@ class Dispatching {
   // that is free now. Otherwise two pairs of devices whose copies end at different times would
   // never change partners.
   void hold_streams(size_t node) {
-    const StepModel::PricedTask& task = model_.tasks()[node % count_];
+    const StepModel::TimedTask& task = model_.tasks()[node % count_];
     if (!task.takes_links()) return;
     for (const int stream : task.streams) {
       const bool is_of_step = stream_step_[size_t(stream)] == node / count_;
@@ -151,7 +151,7 @@ class Dispatching {
   }
   // A copy that would only queue for a link leaves its streams to other tasks meanwhile.
   bool has_link(size_t node) {
-    const StepModel::PricedTask& task = model_.tasks()[node % count_];
+    const StepModel::TimedTask& task = model_.tasks()[node % count_];
     if (!task.takes_links()) return true;
     const double from = links_.free_for(task.source, task.target, task.copies.front());
     if (from <= now_ + 1e-9) return true;
@@ -159,7 +159,7 @@ class Dispatching {
     return false;
   }
   void begin(size_t node) {
-    const StepModel::PricedTask& task = model_.tasks()[node % count_];
+    const StepModel::TimedTask& task = model_.tasks()[node % count_];
     if (node / count_ == taken) order_.push_back(static_cast<int>(node % count_));
     double end = now_ + task.seconds;
     if (task.takes_links()) {
@@ -214,7 +214,7 @@ class Dispatching {
 OrderedStep list_schedule(const StepModel& model, int attempts, double bound) {
   const Followers followers = model.followers();
   Followers before;
-  for (const StepModel::PricedTask& task : model.tasks()) before.push_back(task.before);
+  for (const StepModel::TimedTask& task : model.tasks()) before.push_back(task.before);
   OrderedStep best{model.given_order(), {}};
   best.times = model.in_order(best.order);
   const std::vector<int> given = best.order;

@@ -30,35 +30,35 @@ StepModel::StepModel(const Net& net, const Plan& plan, const CostTable& costs, c
     : tasks_(plan.tasks.size()),
       streams_(plan.devices * stream_kinds),
       links_(simulated_links(plan.devices, link, topology)) {
-  price(net, plan, costs, topology);
+  estimate_tasks(net, plan, costs, topology);
   find_conflicts(plan);
 }
 
-void StepModel::price(const Net& net, const Plan& plan, const CostTable& costs,
-                      const Topology* topology) {
+void StepModel::estimate_tasks(const Net& net, const Plan& plan, const CostTable& costs,
+                               const Topology* topology) {
   const auto device = [&](const Region& region) {
     const Buffer& buffer = plan.buffers[size_t(region.buffer)];
     return buffer.is_extended ? TANDEM_HOST : buffer.device;
   };
   for (size_t i = 0; i < tasks_.size(); ++i) {
     const Task& task = plan.tasks[i];
-    PricedTask& priced = tasks_[i];
+    TimedTask& timed = tasks_[i];
     for (const StreamId& id : task.streams) {
-      priced.streams.push_back(id.device * stream_kinds + static_cast<int>(id.kind));
+      timed.streams.push_back(id.device * stream_kinds + static_cast<int>(id.kind));
     }
     const auto* copy = std::get_if<CopyWork>(&task.work);
     if (copy == nullptr || rearranges(plan, *copy)) {
       const auto on = size_t(task.streams[0].device);
-      priced.seconds = costs.seconds(net, plan, task) / (topology ? topology->speeds[on] : 1);
+      timed.seconds = costs.seconds(net, plan, task) / (topology ? topology->speeds[on] : 1);
       continue;
     }
     for (const CopySegment& segment : copy->segments) {
       const int64_t bytes = plan.bytes(segment.source);
       if (bytes == 0) continue;
-      priced.source = device(segment.source);
-      priced.target = device(segment.target);
-      priced.copies.push_back(bytes);
-      priced.seconds += timing::copy_seconds(links_, priced.source, priced.target, bytes);
+      timed.source = device(segment.source);
+      timed.target = device(segment.target);
+      timed.copies.push_back(bytes);
+      timed.seconds += timing::copy_seconds(links_, timed.source, timed.target, bytes);
     }
   }
 }
@@ -78,7 +78,7 @@ void StepModel::find_conflicts(const Plan& plan) {
       }
     }
   }
-  for (PricedTask& task : tasks_) {
+  for (TimedTask& task : tasks_) {
     const auto less = [](const Dependency& a, const Dependency& b) {
       return std::pair(a.micro_batches_back, a.task) < std::pair(b.micro_batches_back, b.task);
     };
@@ -113,20 +113,20 @@ StepTimes StepModel::in_order(const std::vector<int>& order) const {
   std::vector<timing::Operation*> last(size_t(streams_), nullptr);
   double issued_at = 0;
   const auto issue = [&](size_t step, size_t task) {
-    const PricedTask& priced = tasks_[task];
+    const TimedTask& timed = tasks_[task];
     timing::Operation& operation = operations[step * count + task];
-    operation.stream = static_cast<uint32_t>(priced.streams[0]);
-    operation.source = priced.source;
-    operation.target = priced.target;
-    operation.copies = priced.copies;
-    operation.seconds = priced.copies.empty() ? priced.seconds : 0;
+    operation.stream = static_cast<uint32_t>(timed.streams[0]);
+    operation.source = timed.source;
+    operation.target = timed.target;
+    operation.copies = timed.copies;
+    operation.seconds = timed.copies.empty() ? timed.seconds : 0;
     operation.begin = issued_at;
-    for (const int stream : priced.streams) {
+    for (const int stream : timed.streams) {
       timing::Operation*& before = last[size_t(stream)];
       if (before != nullptr) timing::Simulation::follow(operation, *before);
       before = &operation;
     }
-    for (const Dependency& wait : priced.before) {
+    for (const Dependency& wait : timed.before) {
       if (size_t(wait.micro_batches_back) > step) continue;
       const size_t earlier = (step - size_t(wait.micro_batches_back)) * count + size_t(wait.task);
       timing::Simulation::follow(operation, operations[earlier]);

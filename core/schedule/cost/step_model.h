@@ -25,7 +25,7 @@ struct StepTimes {
 
 class StepModel {
  public:
-  struct PricedTask {
+  struct TimedTask {
     std::vector<int> streams;      // device * stream_kinds + kind
     double seconds = 0;            // alone, with all its copies
     int source = -1, target = -1;  // of copies: devices, TANDEM_HOST for the host
@@ -41,13 +41,13 @@ class StepModel {
   StepModel(const Net& net, const Plan& plan, const CostTable& costs, const LinkSpec& link,
             const Topology* topology);
 
-  [[nodiscard]] const std::vector<PricedTask>& tasks() const { return tasks_; }
+  [[nodiscard]] const std::vector<TimedTask>& tasks() const { return tasks_; }
   [[nodiscard]] int streams() const { return streams_; }
   [[nodiscard]] StreamKind kind_of(int stream) const { return StreamKind(stream % stream_kinds); }
   // Without any reservation.
   [[nodiscard]] const timing::Links& links() const { return links_; }
 
-  // By task, the tasks that wait for it: the inverse of PricedTask::before.
+  // By task, the tasks that wait for it: the inverse of TimedTask::before.
   [[nodiscard]] std::vector<std::vector<Dependency>> followers() const;
 
   // The order of the tasks as they stand.
@@ -57,10 +57,11 @@ class StepModel {
   [[nodiscard]] StepTimes in_order(const std::vector<int>& order) const;
 
  private:
-  void price(const Net& net, const Plan& plan, const CostTable& costs, const Topology* topology);
+  void estimate_tasks(const Net& net, const Plan& plan, const CostTable& costs,
+                      const Topology* topology);
   void find_conflicts(const Plan& plan);
 
-  std::vector<PricedTask> tasks_;
+  std::vector<TimedTask> tasks_;
   int streams_ = 0;
   timing::Links links_;
 };

@@ -360,12 +360,12 @@ void Executor::State::throw_failure() {
 }
 
 void Executor::State::wait_one(int64_t micro_batch) {
-  Patience patience(options.watchdog_seconds);
+  Timeout timeout(options.watchdog_seconds);
   const double seconds = options.watchdog_seconds;
   try {
     const std::vector<const Event*> ends = ends_of(micro_batch);
     if (std::all_of(ends.begin(), ends.end(),
-                    [&](const Event* end) { return patience.wait(*end); })) {
+                    [&](const Event* end) { return timeout.wait(*end); })) {
       return;
     }
     fail(graphs.launched(micro_batch)
@@ -395,7 +395,7 @@ void Executor::State::wait_task(int64_t micro_batch, int task) {
   require_issued(micro_batch);
   if (!held(micro_batch)) return;
   try {
-    if (Patience(options.watchdog_seconds).wait(done(task, micro_batch))) return;
+    if (Timeout(options.watchdog_seconds).wait(done(task, micro_batch))) return;
   } catch (const Error&) {
   }
   wait(micro_batch);  // says what is wrong
@@ -408,12 +408,12 @@ void Executor::State::drain() {
 
 // Whether everything issued is done within the time, without asking whether it went well.
 bool Executor::State::settle(double seconds) {
-  Patience patience(seconds);
+  Timeout timeout(seconds);
   for (const int64_t micro_batch : issued) {
     if (micro_batch < 0) continue;
     for (const Event* end : ends_of(micro_batch)) {
       try {
-        if (!patience.wait(*end)) return false;
+        if (!timeout.wait(*end)) return false;
       } catch (const Error&) {
         // The machine has failed; its works are skipped, its events still come.
       }

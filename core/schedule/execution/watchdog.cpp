@@ -77,7 +77,7 @@ std::string unfinished(const Plan& plan, int64_t micro_batch, double seconds) {
 
 }  // namespace
 
-bool Patience::wait(const Event& event) {
+bool Timeout::wait(const Event& event) {
   constexpr double longest_slice = 1;
   do {
     const double slice = std::clamp(left_, 0.0, longest_slice);

@@ -13,9 +13,9 @@ namespace tandem {
 
 // How long to wait for events in all. Only time in which this process could run counts: after a
 // suspension (Ctrl-Z, a debugger) it goes on waiting where it was.
-class Patience {
+class Timeout {
  public:
-  explicit Patience(double seconds) : left_(seconds) {}
+  explicit Timeout(double seconds) : left_(seconds) {}
 
   // False when the time is used up, or if the device reports that the event will never come.
   [[nodiscard]] bool wait(const Event& event);

@@ -1,7 +1,7 @@
 // A plan: what every device's streams do for one micro-batch of training (or testing), as plain
 // data. Tasks are listed in one valid sequential order. On each stream they run in that order;
-// `after` says what else a task waits for. A plan can be printed, drawn, priced, checked for races
-// and run by the executor on any backend.
+// `after` says what else a task waits for. A plan can be printed, drawn, simulated, checked for
+// races and run by the executor on any backend.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,7 @@ struct StrategyOption {
   std::vector<std::string> words{};  // the allowed values; empty: not a word
   std::string opposite{};            // of a flag: the name of the flag that means the contrary
   // Keys of options whose chosen values depend on this one's; they are chosen again if it changes.
-  std::vector<std::string> frees{};
+  std::vector<std::string> resets{};
   // Its value fits one number of devices: a run that is resumed with another does not keep it.
   bool fits_devices = false;
   // Where the value names a part of the net: Error if the net does not have it.

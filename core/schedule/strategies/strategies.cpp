@@ -164,7 +164,7 @@ void Strategies::overlay(const StrategyOptions& given, const std::set<std::strin
     if (option == nullptr || value == value_of(options, *option)) continue;
     options[key] = value;
     if (value == option->standard) options.erase(key);
-    freed.insert(option->frees.begin(), option->frees.end());
+    freed.insert(option->resets.begin(), option->resets.end());
   }
   for (const std::string& key : freed) {
     if (!kept.contains(key) && !given.contains(key)) options.erase(key);

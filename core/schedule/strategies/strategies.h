@@ -49,7 +49,7 @@ class Strategies {
   // The options that differ from their defaults.
   [[nodiscard]] StrategyOptions explicit_options(const StrategyOptions& options) const;
   // Replaces values in `options` by those in `given`. If a value changes, the options chosen to fit
-  // it (StrategyOption::frees) are removed, except those in `kept` and `given`.
+  // it (StrategyOption::resets) are removed, except those in `kept` and `given`.
   void overlay(const StrategyOptions& given, const std::set<std::string>& kept,
                StrategyOptions& options) const;
   // Checks them against the net (StrategyOption::check).

@@ -239,7 +239,7 @@ const OptionTable<AsymmetricOptions>& asymmetric_options() {
         "--groups",
         "devices that compute gradients of activations (E) and of weights (W), as E=0,2/W=1,3 "
         "(default: by topology or costs)");
-    groups.frees = {"slices"};
+    groups.resets = {"slices"};
     groups.fits_devices = true;
     StrategyOption slices = word_option("--slices",
                                         "layers whose weights the devices of W divide, the others "

@@ -96,10 +96,11 @@ Interval slice_of(Interval range, int index, int count) {
           std::min(range.begin + slice.end * alignment, range.end)};
 }
 
-std::vector<Move> order_moves(const std::vector<Bucket>& buckets, const MoveTimes& times,
-                              bool duplex, bool broadcasts_last) {
+std::vector<BucketTransfer> order_transfers(const std::vector<Bucket>& buckets,
+                                            const TransferTimes& times, bool duplex,
+                                            bool broadcasts_last) {
   constexpr double never = std::numeric_limits<double>::infinity();
-  std::vector<Move> moves;
+  std::vector<BucketTransfer> transfers;
   std::vector<double> reduced(buckets.size(), never);
   std::vector<bool> is_sent(buckets.size(), false);
   double now = 0, gradients_free = 0;  // `now` is of the links that weights travel on
@@ -109,9 +110,9 @@ std::vector<Move> order_moves(const std::vector<Bucket>& buckets, const MoveTime
     gradients_free = reduced[next] = begin + times.reduction[next];
     if (!times.update.empty()) reduced[next] += times.update[next];
     if (!duplex) now = gradients_free;
-    moves.push_back({static_cast<int>(next++), false});
+    transfers.push_back({static_cast<int>(next++), false});
   };
-  while (moves.size() < 2 * buckets.size()) {
+  while (transfers.size() < 2 * buckets.size()) {
     const bool has_ready = next < buckets.size() && times.ready[next] <= now;
     int chosen = -1;
     for (size_t i = 0; i < buckets.size(); ++i) {
@@ -127,7 +128,7 @@ std::vector<Move> order_moves(const std::vector<Bucket>& buckets, const MoveTime
     } else if (may_broadcast) {
       now += times.broadcast[size_t(chosen)];
       is_sent[size_t(chosen)] = true;
-      moves.push_back({chosen, true});
+      transfers.push_back({chosen, true});
     } else {
       const double next_reduced = *std::min_element(
           reduced.begin(), reduced.end(),
@@ -136,7 +137,7 @@ std::vector<Move> order_moves(const std::vector<Bucket>& buckets, const MoveTime
                             : next_reduced;
     }
   }
-  return moves;
+  return transfers;
 }
 
 }  // namespace tandem

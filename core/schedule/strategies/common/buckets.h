@@ -28,26 +28,26 @@ struct Bucket {
 [[nodiscard]] Interval slice_of(Interval range, int index, int count);
 
 // A bucket's reduction, or the broadcast of its new weights.
-struct Move {
+struct BucketTransfer {
   int bucket = 0;
   bool is_broadcast = false;
-  friend bool operator==(const Move&, const Move&) = default;
+  friend bool operator==(const BucketTransfer&, const BucketTransfer&) = default;
 };
 
-struct MoveTimes {                // seconds after the begin of backward
+struct TransferTimes {            // seconds after the begin of backward
   std::vector<double> ready;      // by bucket: its gradient is complete
   std::vector<double> reduction;  // by bucket: how long its gradients use the links
   std::vector<double> broadcast;  // ... its weights
   std::vector<double> update{};   // from its gradients' arrival to its new weights; empty: no time
 };
 
-// The order in which moves use the links. Gradients go first, as they become ready, because the
+// The order in which transfers use the links. Gradients go first, as they become ready, because the
 // end of the step waits for them. While none is ready, new weights are broadcast, those of the
 // lowest layer first, because the next forward needs them first. With `duplex` reductions and
 // broadcasts have links of their own. With `broadcasts_last` no weights travel before all gradients
 // are in.
-[[nodiscard]] std::vector<Move> order_moves(const std::vector<Bucket>& buckets,
-                                            const MoveTimes& times, bool duplex,
-                                            bool broadcasts_last);
+[[nodiscard]] std::vector<BucketTransfer> order_transfers(const std::vector<Bucket>& buckets,
+                                                          const TransferTimes& times, bool duplex,
+                                                          bool broadcasts_last);
 
 }  // namespace tandem

@@ -132,10 +132,10 @@ class Ring final : public Collective {
       : builder_(builder), group_(builder, device_order(builder.inputs())) {}
 
   void emit_reduction(const Bucket& bucket) override {
-    const RingGroup::Shown shown{bucket.name, bucket.layer};
-    group_.emit_reduce_scatter(shown, bucket.range);
+    const RingGroup::Label label{bucket.name, bucket.layer};
+    group_.emit_reduce_scatter(label, bucket.range);
     if (is_owned()) return;
-    group_.emit_all_gather(shown, bucket.range, &PlanBuilder::gradients);
+    group_.emit_all_gather(label, bucket.range, &PlanBuilder::gradients);
     for (int device = 0; device < devices(); ++device) {
       builder_.emit_norms(fmt::format("norms {} @{}", bucket.name, device), Stage::update, device,
                           bucket.weights, StreamKind::update);

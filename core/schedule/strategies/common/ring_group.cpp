@@ -30,32 +30,32 @@ std::string RingGroup::part_name(int part, int half) {
 }
 
 // The sum so far of a part goes to the next member, which adds its own.
-void RingGroup::emit_hop(const Shown& shown, Interval range, int part, int half, int from) {
+void RingGroup::emit_ring_step(const Label& label, Interval range, int part, int half, int from) {
   const Interval bytes = slice(range, part, half);
   if (bytes.is_empty()) return;
   const int source = member(from), target = member(from + 1);
   const Region received = builder_.arriving_gradients(target, "received gradients", bytes);
-  const std::string what = shown.name + " " + part_name(part, half);
-  builder_.emit_transfer("reduce " + what, shown.stage, shown.layer, source, target,
+  const std::string what = label.name + " " + part_name(part, half);
+  builder_.emit_transfer("reduce " + what, label.stage, label.layer, source, target,
                          {{builder_.gradients(source, bytes), received}}, When::last_micro_batch,
                          full_duplex);
-  builder_.emit_add(fmt::format("add {} @{}", what, target), shown.adding,
+  builder_.emit_add(fmt::format("add {} @{}", what, target), label.adding,
                     {target, StreamKind::update}, builder_.gradients(target, bytes), {received},
                     When::last_micro_batch);
 }
 
-void RingGroup::emit_reduce_scatter(const Shown& shown, Interval range) {
+void RingGroup::emit_reduce_scatter(const Label& label, Interval range) {
   // Round by round, so that all parts are under way at once; a part ends at its owner.
   for (int round = 0; round + 1 < size(); ++round) {
     for (int half = 0; half < halves(range); ++half) {
       for (int from = 0; from < size(); ++from) {
-        emit_hop(shown, range, (from + size() - round - 1) % size(), half, from);
+        emit_ring_step(label, range, (from + size() - round - 1) % size(), half, from);
       }
     }
   }
 }
 
-void RingGroup::emit_all_gather(const Shown& shown, Interval range, Array array) {
+void RingGroup::emit_all_gather(const Label& label, Interval range, Array array) {
   for (int round = 0; round + 1 < size(); ++round) {
     for (int half = 0; half < halves(range); ++half) {
       for (int from = 0; from < size(); ++from) {
@@ -64,8 +64,8 @@ void RingGroup::emit_all_gather(const Shown& shown, Interval range, Array array)
         if (bytes.is_empty()) continue;
         const int source = member(from), target = member(from + 1);
         builder_.emit_transfer(
-            fmt::format("all-gather {} {}", shown.name, part_name(part, half)), shown.stage,
-            shown.layer, source, target,
+            fmt::format("all-gather {} {}", label.name, part_name(part, half)), label.stage,
+            label.layer, source, target,
             {{(builder_.*array)(source, bytes), (builder_.*array)(target, bytes)}},
             When::last_micro_batch, full_duplex);
       }
@@ -73,11 +73,11 @@ void RingGroup::emit_all_gather(const Shown& shown, Interval range, Array array)
   }
 }
 
-void RingGroup::emit_all_reduce(const Shown& shown, const std::vector<Interval>& ranges) {
+void RingGroup::emit_all_reduce(const Label& label, const std::vector<Interval>& ranges) {
   if (size() < 2) return;
-  Shown one = shown;
+  Label one = label;
   for (size_t i = 0; i < ranges.size(); ++i) {
-    if (ranges.size() > 1) one.name = fmt::format("{}, range {},", shown.name, i);
+    if (ranges.size() > 1) one.name = fmt::format("{}, range {},", label.name, i);
     emit_reduce_scatter(one, ranges[i]);
     emit_all_gather(one, ranges[i], &PlanBuilder::gradients);
   }

@@ -17,7 +17,7 @@ namespace tandem {
 class RingGroup {
  public:
   // The labels and stages of a range's tasks.
-  struct Shown {
+  struct Label {
     std::string name;  // "conv1 gradients"
     int layer = -1;
     Stage stage = Stage::reduce_gradients, adding = Stage::reduce_gradients;
@@ -28,11 +28,11 @@ class RingGroup {
   RingGroup(PlanBuilder& builder, std::vector<int> members);
 
   // Then every member has the sum of its own part of the range.
-  void emit_reduce_scatter(const Shown& shown, Interval range);
+  void emit_reduce_scatter(const Label& label, Interval range);
   // Every member's part of the array to all others.
-  void emit_all_gather(const Shown& shown, Interval range, Array array);
+  void emit_all_gather(const Label& label, Interval range, Array array);
   // The gradients in these ranges become, on every member, their sum. Nothing for a group of one.
-  void emit_all_reduce(const Shown& shown, const std::vector<Interval>& ranges);
+  void emit_all_reduce(const Label& label, const std::vector<Interval>& ranges);
 
   [[nodiscard]] int size() const { return static_cast<int>(members_.size()); }
   [[nodiscard]] int member(int number) const { return members_[size_t(number % size())]; }
@@ -43,7 +43,7 @@ class RingGroup {
   [[nodiscard]] static std::string part_name(int part, int half);
 
  private:
-  void emit_hop(const Shown& shown, Interval range, int part, int half, int from);
+  void emit_ring_step(const Label& label, Interval range, int part, int half, int from);
 
   PlanBuilder& builder_;
   std::vector<int> members_;

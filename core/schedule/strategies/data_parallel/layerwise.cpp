@@ -54,13 +54,14 @@ std::vector<double> ready_times(const StrategyInputs& in, const std::vector<Buck
   return ready;
 }
 
-std::vector<Move> moves_of(const StrategyInputs& in, const std::vector<Bucket>& buckets,
-                           const Collective& collective) {
-  MoveTimes times;
+std::vector<BucketTransfer> transfers_of(const StrategyInputs& in,
+                                         const std::vector<Bucket>& buckets,
+                                         const Collective& collective) {
+  TransferTimes times;
   times.ready = ready_times(in, buckets);
   for (const Bucket& bucket : buckets) times.reduction.push_back(collective.seconds(bucket));
   times.broadcast = times.reduction;
-  return order_moves(buckets, times, collective.is_duplex(), in.clips_gradients);
+  return order_transfers(buckets, times, collective.is_duplex(), in.clips_gradients);
 }
 
 // With what was left open.
@@ -98,7 +99,7 @@ Plan build_layerwise(const StrategyInputs& inputs) {
   PlanBuilder builder(inputs, "layerwise", PlanBuilder::Purpose::training);
   const std::vector<Bucket> buckets = make_buckets(builder.net(), options.bucket);
   const std::unique_ptr<Collective> collective = Collective::make(options.reduce, builder);
-  const std::vector<Move> moves = moves_of(inputs, buckets, *collective);
+  const std::vector<BucketTransfer> transfers = transfers_of(inputs, buckets, *collective);
   builder.plan().options = layerwise_options().write(options);
   builder.plan().notes.push_back(
       fmt::format("reduction: {}; {} bucket{} of gradients, closed at {}", options.reduce,
@@ -113,10 +114,10 @@ Plan build_layerwise(const StrategyInputs& inputs) {
   size_t next = 0;
   for (int layer = static_cast<int>(builder.net().layers.size()); layer-- > 0;) {
     stages::emit_backward(builder, layer, layer + 1, Stage::backward, StreamKind::control);
-    for (; next < moves.size(); ++next) {
-      const Bucket& bucket = buckets[size_t(moves[next].bucket)];
+    for (; next < transfers.size(); ++next) {
+      const Bucket& bucket = buckets[size_t(transfers[next].bucket)];
       if (bucket.layer < layer) break;
-      if (moves[next].is_broadcast) {
+      if (transfers[next].is_broadcast) {
         // A clipped update waits for all gradients; others follow their reduction.
         if (inputs.clips_gradients) collective->emit_update(bucket);
         collective->emit_broadcast(bucket);
@@ -136,7 +137,7 @@ const OptionTable<LayerwiseOptions>& layerwise_options() {
     StrategyOption reduce = word_option(
         "--reduce", "how gradients are added up: serial (to the root), tree or ring (default)",
         {"serial", "tree", "ring"});
-    reduce.frees = {"bucket"};
+    reduce.resets = {"bucket"};
     return OptionTable<LayerwiseOptions>()
         .add(std::move(reduce), &LayerwiseOptions::reduce)
         .add(size_option("--bucket",

@@ -255,7 +255,7 @@ const OptionTable<FcParallelOptions>& fc_parallel_options() {
     StrategyOption eager = flag_option(
         "--eager",
         "send activation gradients in every round of the backward pass, not once after the last");
-    eager.frees = {"quota"};
+    eager.resets = {"quota"};
     eager.fits_devices = true;
     return OptionTable<FcParallelOptions>()
         .add(std::move(quota), &FcParallelOptions::quota)

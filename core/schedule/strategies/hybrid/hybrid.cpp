@@ -401,7 +401,7 @@ Plan build_hybrid(const StrategyInputs& inputs) {
 // Of devices for one kind of layers; the other's number follows.
 StrategyOption devices_option(const char* name, const char* help, const std::string& other) {
   StrategyOption option = count_option(name, help);
-  option.frees = {key_of(other)};
+  option.resets = {key_of(other)};
   option.fits_devices = true;
   return option;
 }

@@ -1,4 +1,4 @@
-#include "core/train/price.h"
+#include "core/train/forecast.h"
 
 #include <algorithm>
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace tandem {
 
-double Price::exposed_seconds() const {
+double Forecast::exposed_seconds() const {
   return std::max(0.0, step_seconds() - alone_seconds);
 }
 
@@ -82,10 +82,10 @@ class KernelMemory {
   std::map<Key, int64_t> scratch_;
 };
 
-class Pricer {
+class Forecaster {
  public:
-  Pricer(Registry& registry, const NetDefinition& definition, const SessionOptions& options,
-         const PriceOptions& how)
+  Forecaster(Registry& registry, const NetDefinition& definition, const SessionOptions& options,
+             const ForecastOptions& how)
       : registry_(registry),
         definition_(definition),
         options_(options),
@@ -105,8 +105,8 @@ class Pricer {
     options_.rule.micro_batches = 1;  // so that every step has an update
   }
 
-  PriceList list() {
-    price_one_device();
+  ForecastList list() {
+    forecast_one_device();
     const Strategies& known = *options_.strategies;
     for (const Strategy& strategy : known) {
       StrategyInputs inputs;
@@ -116,17 +116,18 @@ class Pricer {
       inputs.options = known.options_of(strategy.name, options_.strategy_options);
       std::vector<StrategyVariant> variants{{"", inputs.options}};
       if (strategy.variants) variants = strategy.variants(inputs);
-      for (const StrategyVariant& variant : variants) price(strategy.name, variant);
+      for (const StrategyVariant& variant : variants) add(strategy.name, variant);
     }
-    std::stable_sort(list_.prices.begin(), list_.prices.end(), [](const Price& a, const Price& b) {
-      if (a.refusal.empty() != b.refusal.empty()) return a.refusal.empty();
-      return a.refusal.empty() && a.step_seconds() < b.step_seconds();
-    });
+    std::stable_sort(list_.forecasts.begin(), list_.forecasts.end(),
+                     [](const Forecast& a, const Forecast& b) {
+                       if (a.refusal.empty() != b.refusal.empty()) return a.refusal.empty();
+                       return a.refusal.empty() && a.step_seconds() < b.step_seconds();
+                     });
     return std::move(list_);
   }
 
  private:
-  void price_one_device() {
+  void forecast_one_device() {
     SessionOptions alone = options_;
     alone.devices = simulated_devices(1);
     alone.strategy = "layerwise";  // every update as soon as it can be
@@ -140,68 +141,71 @@ class Pricer {
     list_.one_device_batch = alone.batch;
   }
 
-  void price(const std::string& strategy, const StrategyVariant& variant) {
-    Price price;
-    price.strategy = strategy;
-    price.options = variant.options;
-    price.name = strategy + (variant.label.empty() ? "" : " " + variant.label);
+  void add(const std::string& strategy, const StrategyVariant& variant) {
+    Forecast forecast;
+    forecast.strategy = strategy;
+    forecast.options = variant.options;
+    forecast.name = strategy + (variant.label.empty() ? "" : " " + variant.label);
     try {
-      simulate(price);
+      simulate(forecast);
     } catch (const Error& refused) {
-      price.refusal = refused.what();
+      forecast.refusal = refused.what();
     }
-    list_.prices.push_back(std::move(price));
+    list_.forecasts.push_back(std::move(forecast));
   }
 
-  void simulate(Price& price) {
+  void simulate(Forecast& forecast) {
     SessionOptions options = options_;
-    options.strategy = price.strategy;
-    options.strategy_options = price.options;
+    options.strategy = forecast.strategy;
+    options.strategy_options = forecast.options;
     {
       Session session(registry_, definition_, options);
-      price.measured = measure(session, warm_up, how_.steps);
-      price.plan = session.training().plan;
-      set_memory(price, session.training().net);
-      price.path = critical_path(price.plan, price.measured.events);
-      const CostSources sources = sources_of(session.training().net, price.plan, *options_.costs);
+      forecast.measured = measure(session, warm_up, how_.steps);
+      forecast.plan = session.training().plan;
+      set_memory(forecast, session.training().net);
+      forecast.path = critical_path(forecast.plan, forecast.measured.events);
+      const CostSources sources =
+          sources_of(session.training().net, forecast.plan, *options_.costs);
       list_.measured_costs = std::max(list_.measured_costs, sources.measured);
       list_.estimated_costs = std::max(list_.estimated_costs, sources.estimated);
     }
-    price.alone_seconds = price.step_seconds();
+    forecast.alone_seconds = forecast.step_seconds();
     if (list_.devices > 1) {
-      price.alone_seconds = step_seconds_without_communication(registry_, definition_, options,
-                                                               price.plan, warm_up, how_.steps);
+      forecast.alone_seconds = step_seconds_without_communication(
+          registry_, definition_, options, forecast.plan, warm_up, how_.steps);
     }
-    price.speed_up = price.measured.images_per_second /
-                     (static_cast<double>(list_.one_device_batch) / list_.one_device_seconds);
+    forecast.speed_up = forecast.measured.images_per_second /
+                        (static_cast<double>(list_.one_device_batch) / list_.one_device_seconds);
   }
 
-  void set_memory(Price& price, const Net& net) {
-    if (!learnt_) list_.kernels_refusal = kernels_.learn(net, price.plan);
+  void set_memory(Forecast& forecast, const Net& net) {
+    if (!learnt_) list_.kernels_refusal = kernels_.learn(net, forecast.plan);
     learnt_ = true;
-    const MemoryPlan memory = kernels_.plan(net, price.plan);
+    const MemoryPlan memory = kernels_.plan(net, forecast.plan);
     int64_t sum = 0, most = 0;
     for (size_t d = 0; d < memory.persistent_bytes.size(); ++d) {
-      price.memory.push_back(memory.persistent_bytes[d] + memory.transient_bytes[d]);
-      sum += price.memory.back();
-      most = std::max(most, price.memory.back());
+      forecast.memory.push_back(memory.persistent_bytes[d] + memory.transient_bytes[d]);
+      sum += forecast.memory.back();
+      most = std::max(most, forecast.memory.back());
     }
     const int64_t needed = how_.is_shared_memory ? sum + memory.prefetched_bytes : most;
-    price.fits = how_.available_bytes == 0 || needed <= how_.available_bytes;
+    forecast.fits = how_.available_bytes == 0 || needed <= how_.available_bytes;
   }
 
   Registry& registry_;
   const NetDefinition& definition_;
   SessionOptions options_;
-  PriceOptions how_;
+  ForecastOptions how_;
   DeviceSpec kernel_devices_;
   KernelMemory kernels_;
   bool learnt_ = false;
-  PriceList list_;
+  ForecastList list_;
 };
 
-int64_t most_memory(const Price& price) {
-  return price.memory.empty() ? 0 : *std::max_element(price.memory.begin(), price.memory.end());
+int64_t most_memory(const Forecast& forecast) {
+  return forecast.memory.empty()
+             ? 0
+             : *std::max_element(forecast.memory.begin(), forecast.memory.end());
 }
 
 }  // namespace
@@ -228,45 +232,46 @@ MemoryPlan memory_on(Registry& registry, const DeviceSpec& devices, const Net& n
   return plan_memory(plan);
 }
 
-PriceList price_strategies(Registry& registry, const NetDefinition& definition,
-                           const SessionOptions& options, const PriceOptions& how) {
-  return Pricer(registry, definition, options, how).list();
+ForecastList forecast_strategies(Registry& registry, const NetDefinition& definition,
+                                 const SessionOptions& options, const ForecastOptions& how) {
+  return Forecaster(registry, definition, options, how).list();
 }
 
-const Price& fastest(const PriceList& list) {
+const Forecast& fastest(const ForecastList& list) {
   std::string needs;
-  for (const Price& price : list.prices) {
-    if (price.refusal.empty() && price.fits) return price;
-    needs += fmt::format(
-        "; {}: {}", price.name,
-        price.refusal.empty() ? human_bytes(most_memory(price)) + " on a device" : price.refusal);
+  for (const Forecast& forecast : list.forecasts) {
+    if (forecast.refusal.empty() && forecast.fits) return forecast;
+    needs +=
+        fmt::format("; {}: {}", forecast.name,
+                    forecast.refusal.empty() ? human_bytes(most_memory(forecast)) + " on a device"
+                                             : forecast.refusal);
   }
   throw error("--strategy auto: no strategy fits{}", needs);
 }
 
-std::string price_table(const PriceList& list) {
+std::string forecast_table(const ForecastList& list) {
   std::string text =
       fmt::format("{:<26} {:>11} {:>9} {:>8} {:>22} {:>22}  {}\n", "strategy", "step", "images/s",
                   "speed-up", "exposed communication", "memory of a device", "bounded by");
-  for (const Price& price : list.prices) {
-    if (!price.refusal.empty()) {
-      text += fmt::format("{:<26} cannot be: {}\n", price.name, price.refusal);
+  for (const Forecast& forecast : list.forecasts) {
+    if (!forecast.refusal.empty()) {
+      text += fmt::format("{:<26} cannot be: {}\n", forecast.name, forecast.refusal);
       continue;
     }
-    const auto [least, most] = std::minmax_element(price.memory.begin(), price.memory.end());
+    const auto [least, most] = std::minmax_element(forecast.memory.begin(), forecast.memory.end());
     const std::string memory = human_bytes(*most) == human_bytes(*least)
                                    ? human_bytes(*most)
                                    : human_bytes(*least) + " to " + human_bytes(*most);
-    const std::string bound = price.path.empty()
-                                  ? ""
-                                  : fmt::format("{} {:.0f} %", to_string(price.path.front().stage),
-                                                100 * price.path.front().share);
+    const std::string bound =
+        forecast.path.empty() ? ""
+                              : fmt::format("{} {:.0f} %", to_string(forecast.path.front().stage),
+                                            100 * forecast.path.front().share);
     text += fmt::format("{:<26} {:>11} {:>9.1f} {:>8.2f} {:>12} ({:>4.1f} %) {:>22}  {}{}\n",
-                        price.name, human_seconds(price.step_seconds()),
-                        price.measured.images_per_second, price.speed_up,
-                        human_seconds(price.exposed_seconds()),
-                        100 * price.exposed_seconds() / price.step_seconds(), memory, bound,
-                        price.fits ? "" : ", does not fit");
+                        forecast.name, human_seconds(forecast.step_seconds()),
+                        forecast.measured.images_per_second, forecast.speed_up,
+                        human_seconds(forecast.exposed_seconds()),
+                        100 * forecast.exposed_seconds() / forecast.step_seconds(), memory, bound,
+                        forecast.fits ? "" : ", does not fit");
   }
   return text + fmt::format("one device alone: {} for a batch of {}\n",
                             human_seconds(list.one_device_seconds), list.one_device_batch);

@@ -1,6 +1,7 @@
-// Strategies priced on `sim`: every one that the net and the devices allow, built and simulated
-// with the given costs and links, beside one device alone. What `tandem plan --strategy all` prints
-// and `auto` chooses by. The strategies are those of the session's options, whichever there are.
+// Forecasts of strategies on `sim`: every one that the net and the devices allow, built and
+// simulated with the given costs and links, beside one device alone. What `tandem plan --strategy
+// all` prints and `auto` chooses by. The strategies are those of the session's options, whichever
+// there are.
 #pragma once
 
 #include <optional>
@@ -12,7 +13,7 @@
 
 namespace tandem {
 
-struct PriceOptions {
+struct ForecastOptions {
   int64_t available_bytes = 0;               // of one device; 0: not known, everything fits
   bool is_shared_memory = false;             // the devices share them
   int64_t batch_per_device = 0;              // what one device alone takes; 0: the whole batch
@@ -20,7 +21,7 @@ struct PriceOptions {
   int steps = 6;
 };
 
-struct Price {
+struct Forecast {
   std::string name;  // "layerwise --reduce ring"
   std::string strategy;
   StrategyOptions options;
@@ -37,12 +38,12 @@ struct Price {
   [[nodiscard]] double exposed_seconds() const;
 };
 
-struct PriceList {
+struct ForecastList {
   double one_device_seconds = 0;  // its step
   int64_t one_device_batch = 0;
   int devices = 1;
   int64_t batch = 0;
-  std::vector<Price> prices;                    // fastest first; what cannot be comes last
+  std::vector<Forecast> forecasts;              // fastest first; what cannot be comes last
   int measured_costs = 0, estimated_costs = 0;  // tasks of the fastest plan
   std::string kernels_refusal;                  // memory_on()'s
 };
@@ -60,11 +61,12 @@ struct PriceList {
 
 // `options` are those of the session to be chosen for: its devices are replaced by as many
 // simulated ones, its strategy by each there is. Errors of a strategy are its refusal.
-[[nodiscard]] PriceList price_strategies(Registry& registry, const NetDefinition& definition,
-                                         const SessionOptions& options, const PriceOptions& how);
+[[nodiscard]] ForecastList forecast_strategies(Registry& registry, const NetDefinition& definition,
+                                               const SessionOptions& options,
+                                               const ForecastOptions& how);
 // The fastest that fits. Error, with what each needs, if none does.
-[[nodiscard]] const Price& fastest(const PriceList& list);
-[[nodiscard]] std::string price_table(const PriceList& list);
+[[nodiscard]] const Forecast& fastest(const ForecastList& list);
+[[nodiscard]] std::string forecast_table(const ForecastList& list);
 
 // Bandwidth and latency of the copies between devices in these events; zeros if there are none.
 [[nodiscard]] LinkSpec link_of(const Plan& plan, const std::vector<TraceEvent>& events);
