@@ -22,7 +22,7 @@ install(EXPORT TandemSdk NAMESPACE Tandem:: DESTINATION ${package_folder} COMPON
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/tandem DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   COMPONENT sdk FILES_MATCHING PATTERN "*.h")
 install(FILES ${CMAKE_SOURCE_DIR}/plugins/abi.h ${CMAKE_SOURCE_DIR}/plugins/sdk.h
-  ${CMAKE_SOURCE_DIR}/plugins/random.h
+  ${CMAKE_SOURCE_DIR}/plugins/random.h ${CMAKE_SOURCE_DIR}/plugins/transport.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem/plugins COMPONENT sdk)
 # Helpers for kernels. They include other headers by their place in the source tree.
 foreach(header pass_elements cpu/bfloat16 cpu/layout cpu/team cpu/vector

@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 #define TANDEM_ABI_MAJOR 1
-#define TANDEM_ABI_MINOR 6
+#define TANDEM_ABI_MINOR 7
 #define TANDEM_ENTRY_SYMBOL "tandem_plugin_entry"
 
 /* ---- Values that cross the ABI --------------------------------------------------------------- */
@@ -739,6 +739,9 @@ typedef struct tandem_plugin {
   uint32_t backend_count;
   const tandem_dataset_type* const* dataset_types;
   uint32_t dataset_type_count;
+  /* Since 1.7. */
+  const struct tandem_transport* const* transports; /* plugins/transport.h */
+  uint32_t transport_count;
 } tandem_plugin;
 
 /* The type of the one exported symbol. It returns NULL, with a reason, if the plugin cannot serve

@@ -678,6 +678,9 @@ class Plugin {
     return *this;
   }
   Plugin& backend(const tandem_backend* table) { return tables_->backends.push_back(table), *this; }
+  Plugin& transport(const struct tandem_transport* table) {
+    return tables_->transports.push_back(table), *this;
+  }
   // D needs a constructor (const tandem_dataset_request&, const Attributes&); static name(),
   // help(), parameters(); size, class_count, shape, class_name, sample_name, notes, get. It may
   // have:
@@ -712,6 +715,8 @@ class Plugin {
     t.backend_count = static_cast<uint32_t>(tables_->backends.size());
     t.dataset_types = tables_->datasets.data();
     t.dataset_type_count = static_cast<uint32_t>(tables_->datasets.size());
+    t.transports = tables_->transports.data();
+    t.transport_count = static_cast<uint32_t>(tables_->transports.size());
     return &t;
   }
 
@@ -722,6 +727,7 @@ class Plugin {
     std::vector<const tandem_kernel*> kernels;
     std::vector<const tandem_backend*> backends;
     std::vector<const tandem_dataset_type*> datasets;
+    std::vector<const struct tandem_transport*> transports;
     std::deque<tandem_kernel> owned_kernels;
     std::deque<tandem_dataset_type> owned_datasets;
     Tables* older = nullptr;

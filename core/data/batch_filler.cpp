@@ -1,6 +1,7 @@
 #include "core/data/batch_filler.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace tandem {
 namespace {
@@ -125,6 +126,12 @@ void BatchFiller::clear(const Row& row) const {
 BatchFiller::BadRows BatchFiller::fill(std::byte* memory, int64_t number, int64_t first,
                                        int64_t last, const std::atomic<bool>& stopping) const {
   BadRows bad;
+  if (!is_read(first, last)) {
+    for (int64_t i = first; i < last; ++i) {
+      *row_of(memory, i).image.label = std::numeric_limits<float>::quiet_NaN();
+    }
+    return bad;
+  }
   const int64_t filled = rows_with_data(number);
   for (int64_t i = first; i < last && !stopping; ++i) {
     const Row row = row_of(memory, i);
@@ -144,6 +151,13 @@ BatchFiller::BadRows BatchFiller::fill(std::byte* memory, int64_t number, int64_
   }
   if (options_.targets.mixes() && !stopping) mix(memory, number, first, last);
   return bad;
+}
+
+bool BatchFiller::is_read(int64_t first, int64_t last) const {
+  return options_.rows.empty() ||
+         std::any_of(options_.rows.begin(), options_.rows.end(), [&](const Interval& rows) {
+           return rows.overlaps({first, last});
+         });
 }
 
 // A row whose neighbour is damaged or missing stays as it is.

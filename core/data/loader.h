@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/interval.h"
 #include "core/base/shape.h"
 #include "core/data/bad_samples.h"
 #include "core/data/dataset.h"
@@ -45,11 +46,14 @@ struct LoaderOptions {
   bool shuffle = true;
   uint64_t seed = 1;
   int slots = ring_slots;
-  int threads = 0;                          // 0: one for every two cores, at least 1
-  double bad_share_limit = 0.05;            // see BadSamples; 1 for evaluation
-  bool balanced = false;                    // see SampleOrder; needs shuffle
-  TargetOptions targets;                    // wanted: the last input is a weight for each class
-  PixelForm pixels = PixelForm::floats;     // bytes cannot be mixed
+  int threads = 0;                       // 0: one for every two cores, at least 1
+  double bad_share_limit = 0.05;         // see BadSamples; 1 for evaluation
+  bool balanced = false;                 // see SampleOrder; needs shuffle
+  TargetOptions targets;                 // wanted: the last input is a weight for each class
+  PixelForm pixels = PixelForm::floats;  // bytes cannot be mixed
+  // The rows of a batch that are read; empty: all. Others get the label NaN, but for those that
+  // BatchFiller fills together with one that is read.
+  std::vector<Interval> rows;
   int64_t timed_from = 0, timed_count = 0;  // batches for Loader::spans()
 };
 
@@ -63,7 +67,7 @@ struct LoadSpan {
 struct Batch {
   int64_t number = 0;
   int64_t epoch = 0;            // of its first row
-  int64_t samples = 0;          // rows that hold one (label >= 0)
+  int64_t samples = 0;          // rows that hold one (label >= 0), or are not read
   std::byte* memory = nullptr;  // as in BatchLayout; the caller writes the tandem_step
   int slot = -1;
 };

@@ -400,6 +400,12 @@ Solver read_solver(const std::filesystem::path& path,
   return solver;
 }
 
+Solver read_solver_text(const std::string& text) {
+  Solver solver;
+  read_fields(parse_text_format(text, "solver"), {}, solver);
+  return solver;
+}
+
 Solver default_solver(const std::string& type, const std::map<std::string, std::string>& changes) {
   Solver solver;
   read_type({"type", type, true, nullptr, {"--solver-type", 0, 0}}, solver);

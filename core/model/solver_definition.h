@@ -61,6 +61,8 @@ struct SolverDefinition {
 // `changes`: values by field name that replace those of the file (--solver-option).
 [[nodiscard]] SolverDefinition read_solver(const std::filesystem::path& path,
                                            const std::map<std::string, std::string>& changes = {});
+// What write_solver() has written.
+[[nodiscard]] SolverDefinition read_solver_text(const std::string& text);
 // Without a file: the usual constants of the type (README), changed likewise.
 [[nodiscard]] SolverDefinition default_solver(
     const std::string& type, const std::map<std::string, std::string>& changes = {});

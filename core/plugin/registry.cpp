@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 const std::string dataset_prefix = "tandem_dataset_";
 const std::string backend_prefix = "tandem_backend_";
 const std::string kernels_prefix = "tandem_kernels_";
+const std::string transport_prefix = "tandem_transport_";
 
 std::string layer_title(const std::string& name) {
   return fmt::format("layer type '{}'", name);
@@ -30,6 +31,10 @@ std::string backend_title(const std::string& kind) {
 }
 std::string dataset_title(const std::string& name) {
   return fmt::format("data set '{}'", name);
+}
+
+std::string transport_title(const std::string& name) {
+  return fmt::format("transport '{}'", name);
 }
 
 fs::path resolved(const fs::path& path) {
@@ -150,7 +155,7 @@ void Registry::scan(const fs::path& folder) {
       report.reason = refusal;
       modules_.push_back(std::move(report));
     } else if (stem.starts_with(dataset_prefix) || stem.starts_with(backend_prefix) ||
-               stem.starts_with(kernels_prefix)) {
+               stem.starts_with(kernels_prefix) || stem.starts_with(transport_prefix)) {
       deferred_[stem] = file;
     } else {
       load(file);
@@ -253,10 +258,13 @@ void Registry::register_tables(const tandem_plugin& plugin, ModuleReport& report
   const Offers<Text, tandem_dataset_type> datasets(plugin.dataset_types, plugin.dataset_type_count,
                                                    keeper,
                                                    [](const auto& t) { return Text(t.name); });
+  const Offers<Text, tandem_transport> transports(plugin.transports, plugin.transport_count, keeper,
+                                                  [](const auto& t) { return Text(t.name); });
   layers.check(layer_types_, layer_title, modules_, report.path, conflicts_);
   kernels.check(kernels_, kernel_title, modules_, report.path, conflicts_);
   backends.check(backends_, backend_title, modules_, report.path, conflicts_);
   datasets.check(datasets_, dataset_title, modules_, report.path, conflicts_);
+  transports.check(transports_, transport_title, modules_, report.path, conflicts_);
 
   const size_t module = modules_.size();
   layers.add(
@@ -268,6 +276,8 @@ void Registry::register_tables(const tandem_plugin& plugin, ModuleReport& report
       backends_, module, [](const Text& n) { return "backend " + n; }, report.offers);
   datasets.add(
       datasets_, module, [](const Text& n) { return "dataset " + n; }, report.offers);
+  transports.add(
+      transports_, module, [](const Text& n) { return "transport " + n; }, report.offers);
   widened_.insert(widened_.end(), keeper.begin(), keeper.end());
 }
 
@@ -360,6 +370,11 @@ const tandem_dataset_type& Registry::dataset(const std::string& name) {
                        &Registry::datasets);
 }
 
+const tandem_transport& Registry::transport(const std::string& name) const {
+  return find_deferred(transports_, name, transport_prefix, transport_title(name), "transport",
+                       &Registry::transports);
+}
+
 std::vector<std::string> Registry::layer_types() const {
   return keys(layer_types_);
 }
@@ -404,6 +419,12 @@ std::vector<std::string> Registry::backends() const {
 std::vector<std::string> Registry::datasets() const {
   std::vector<std::string> names = keys(datasets_);
   for (const auto& [stem, path] : deferred_) add_named(dataset_prefix, stem, names);
+  return each_once(std::move(names));
+}
+
+std::vector<std::string> Registry::transports() const {
+  std::vector<std::string> names = keys(transports_);
+  for (const auto& [stem, path] : deferred_) add_named(transport_prefix, stem, names);
   return each_once(std::move(names));
 }
 

@@ -1,13 +1,14 @@
-// The layer types, kernels, backends and data sets of the loaded plugins, by name. A module that
-// fails to load becomes a report with its path and reason, and an Error only when its content is
-// requested. Two modules that register one name are an Error that names both. Modules are never
-// unloaded.
+// The layer types, kernels, backends, data sets and transports of the loaded plugins, by name. A
+// module that fails to load becomes a report with its path and reason, and an Error only when its
+// content is requested. Two modules that register one name are an Error that names both. Modules
+// are never unloaded.
 //
 // Modules whose file name tells their content are deferred, that is loaded when it is first
 // requested, so that a program needs no library that it does not use:
 //   tandem_dataset_NAME.so       data set NAME
 //   tandem_backend_KIND.so       the backend of devices KIND
 //   tandem_kernels_KIND_*.so     kernels of layers on devices KIND
+//   tandem_transport_NAME.so     the transport NAME
 #pragma once
 
 #include <filesystem>
@@ -20,6 +21,7 @@
 
 #include "core/plugin/module.h"
 #include "plugins/abi.h"
+#include "plugins/transport.h"
 
 namespace tandem {
 
@@ -57,6 +59,7 @@ class Registry {
                                             const std::string& device_kind) const;
   [[nodiscard]] const tandem_backend& backend(const std::string& kind) const;
   [[nodiscard]] const tandem_dataset_type& dataset(const std::string& name);
+  [[nodiscard]] const tandem_transport& transport(const std::string& name) const;
 
   // The module that offers the kernel; null if none is loaded.
   [[nodiscard]] const ModuleReport* module_of_kernel(const std::string& layer_type,
@@ -68,7 +71,8 @@ class Registry {
   [[nodiscard]] std::vector<std::string> backends() const;
   // The backends that load and have this capability (TANDEM_COMPUTES_TF32, ...).
   [[nodiscard]] std::vector<std::string> backends_with(uint64_t capability) const;
-  [[nodiscard]] std::vector<std::string> datasets() const;  // loaded and deferred
+  [[nodiscard]] std::vector<std::string> datasets() const;    // loaded and deferred
+  [[nodiscard]] std::vector<std::string> transports() const;  // loaded and deferred
   [[nodiscard]] const std::vector<ModuleReport>& modules() const { return modules_; }
 
  private:
@@ -102,6 +106,7 @@ class Registry {
   mutable std::map<KernelName, Entry<tandem_kernel>> kernels_;
   mutable std::map<std::string, Entry<tandem_backend>> backends_;
   mutable std::map<std::string, Entry<tandem_dataset_type>> datasets_;
+  mutable std::map<std::string, Entry<tandem_transport>> transports_;
   mutable std::map<std::string, std::filesystem::path> deferred_;  // by file name without ".so"
   mutable std::map<std::string, std::string> conflicts_;      // title -> the error that names both
   mutable std::vector<std::shared_ptr<const void>> widened_;  // our copies of older, smaller tables

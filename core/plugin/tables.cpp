@@ -154,4 +154,19 @@ const tandem_dataset_type* accept(const tandem_dataset_type* table, Keeper& keep
   return dataset;
 }
 
+const tandem_transport* accept(const tandem_transport* table, Keeper& keeper) {
+  const tandem_transport* transport = widen(table, keeper);
+  const std::string owner = require_name(transport->name, "transport");
+  require_all(owner, {{transport->help != nullptr, "help"},
+                      {transport->open != nullptr, "open"},
+                      {transport->close != nullptr, "close"},
+                      {transport->rank != nullptr, "rank"},
+                      {transport->size != nullptr, "size"},
+                      {transport->send != nullptr, "send"},
+                      {transport->receive != nullptr, "receive"},
+                      {transport->broadcast != nullptr, "broadcast"},
+                      {transport->abort != nullptr, "abort"}});
+  return transport;
+}
+
 }  // namespace tandem

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plugins/abi.h"
+#include "plugins/transport.h"
 
 namespace tandem {
 
@@ -29,5 +30,6 @@ using Keeper = std::vector<std::shared_ptr<const void>>;
 [[nodiscard]] const tandem_kernel* accept(const tandem_kernel* table, Keeper& keeper);
 [[nodiscard]] const tandem_backend* accept(const tandem_backend* table, Keeper& keeper);
 [[nodiscard]] const tandem_dataset_type* accept(const tandem_dataset_type* table, Keeper& keeper);
+[[nodiscard]] const tandem_transport* accept(const tandem_transport* table, Keeper& keeper);
 
 }  // namespace tandem

@@ -110,18 +110,22 @@ Evaluation run(Session& session, const Dataset& dataset, const LoaderOptions& lo
   std::optional<Batch> held;
   bool complete = true;
   for (int64_t number = 0; number < loading.batch_count; ++number) {
-    if (options.stop != nullptr && *options.stop) {
+    const bool stops = options.agreement != nullptr ? options.agreement->stopping()
+                                                    : options.stop != nullptr && *options.stop;
+    if (stops) {
       complete = false;
       break;
     }
     const Batch current = loader.next();
-    const tandem_step step{
-        0, static_cast<uint64_t>(number), 0.0F, static_cast<float>(current.samples), 0, 0};
-    std::memcpy(current.memory, &step, sizeof(step));
     auto* labels = reinterpret_cast<float*>(current.memory + layout.label_offset);
+    const int64_t present =
+        options.agreement != nullptr ? options.agreement->agree(labels, batch) : current.samples;
     for (int64_t row = std::max<int64_t>(0, samples - number * batch); row < batch; ++row) {
       labels[row] = -1;
     }
+    const tandem_step step{0, static_cast<uint64_t>(number), 0.0F, static_cast<float>(present), 0,
+                           0};
+    std::memcpy(current.memory, &step, sizeof(step));
     if (flying.size() == 2) {
       phase.executor->wait(flying.front().number);
       tally.add(flying.front().number, flying.front().labels, flying.front().number * batch, sink);
@@ -167,6 +171,7 @@ Evaluation evaluate(Session& session, const Dataset& dataset, const EvaluateOpti
   loading.threads = options.decode_threads;
   loading.bad_share_limit = 1;
   loading.pixels = session.testing().pixels;
+  loading.rows = session.testing().rows;
   auto loader = std::make_unique<Loader>(dataset, loading, session.allocator());
   try {
     Evaluation result = run(session, dataset, loading, *loader, options, sink);
@@ -177,6 +182,7 @@ Evaluation evaluate(Session& session, const Dataset& dataset, const EvaluateOpti
     return result;
   } catch (...) {
     // Copies out of the ring may still run: the executor waits for them, or abandons the machine.
+    if (const Communicator* ranks = session.options().ranks) ranks->abort();
     session.testing().executor.reset();
     if (session.runtime().abandoned()) static_cast<void>(loader.release());
     throw;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/data/loader.h"
+#include "core/train/ranks.h"
 #include "core/train/session.h"
 #include "include/tandem/observer.h"
 
@@ -15,6 +16,7 @@ struct EvaluateOptions {
   int decode_threads = 0;
   bool allow_none = false;                  // no Error if every image is damaged
   const std::atomic<bool>* stop = nullptr;  // becomes true: end early, with the samples so far
+  BatchAgreement* agreement = nullptr;      // of several ranks; it has the stop then
   int64_t sample_limit = 0;  // 0: all; else this number, always the same ones, drawn with `seed`
   uint64_t seed = 1;
 };

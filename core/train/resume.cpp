@@ -72,15 +72,16 @@ void keep_strategy_options(TrainSetup& setup, const TrainOptions& options, bool 
 }
 
 // Whether devices and strategy are the run's.
-bool choose_devices_and_strategy(TrainSetup& setup, const TrainOptions& options) {
+bool choose_devices_and_strategy(TrainSetup& setup, const TrainOptions& options,
+                                 bool other_devices) {
   TrainOptions& chosen = setup.record.options;
   const bool was_chosen = !setup.record.strategy.empty();  // by auto
-  const bool other_devices = !options.devices.empty() && options.devices != chosen.devices;
   std::string strategy = options.strategy;
   if (was_chosen && other_devices && strategy.empty()) strategy = "auto";
   if (was_chosen && !other_devices && strategy == "auto") strategy = chosen.strategy;
   const bool same_devices = !other_devices && (strategy.empty() || strategy == chosen.strategy);
   if (!options.devices.empty()) chosen.devices = options.devices;
+  chosen.ranks = options.ranks;
   if (!strategy.empty()) chosen.strategy = strategy;
   keep_strategy_options(setup, options, same_devices, strategy == "auto");
   if (chosen.strategy != setup.record.strategy) setup.record.strategy.clear();
@@ -147,8 +148,9 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options, cons
   TrainOptions& chosen = setup.record.options;
   setup.strategies = &strategies;
   refuse_changes(setup, options, folder.path());
-  const bool other_devices = !options.devices.empty() && options.devices != chosen.devices;
-  const bool same_devices = choose_devices_and_strategy(setup, options);
+  const bool other_devices = std::max(1, options.ranks) != std::max(1, chosen.ranks) ||
+                             (!options.devices.empty() && options.devices != chosen.devices);
+  const bool same_devices = choose_devices_and_strategy(setup, options, other_devices);
   if (!options.data.empty()) {
     const std::vector<std::string> names = registry.datasets();
     const bool is_name = std::find(names.begin(), names.end(), options.data) != names.end();

@@ -53,8 +53,14 @@ bool wants_measured_costs(const Registry& registry, const SessionOptions& option
 
 }  // namespace
 
-SessionOptions session_options(Registry& registry, TrainSetup& setup) {
+SessionOptions session_options(Registry& registry, TrainSetup& setup, const Communicator* ranks) {
   SessionOptions options = plain_options(setup);
+  options.ranks = ranks;
+  if (ranks != nullptr) {
+    options.finds_links = false;  // between its own devices
+    options.tuning.measures = false;
+    return options;
+  }
   if (is_auto(options)) {
     setup.messages.push_back(choose_strategy(registry, setup.net, options));
     setup.record.strategy = options.strategy;

@@ -9,6 +9,8 @@ namespace tandem {
 // Where the strategy chooses by costs and there are several devices, a few steps are measured
 // first. With strategy `auto`, the strategy is chosen and written into the setup's record, and the
 // table of forecasts into its messages. The bits of a run depend on neither.
-[[nodiscard]] SessionOptions session_options(Registry& registry, TrainSetup& setup);
+// `ranks`: the job of several processes, or null.
+[[nodiscard]] SessionOptions session_options(Registry& registry, TrainSetup& setup,
+                                             const Communicator* ranks = nullptr);
 
 }  // namespace tandem

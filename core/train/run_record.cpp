@@ -99,6 +99,7 @@ json options_json(const TrainOptions& o, const MachineOptions& machine) {
           {"net", o.net},
           {"solver", o.solver},
           {"devices", o.devices},
+          {"ranks", o.ranks},
           {"precision", o.precision},
           {"loss_scale", o.loss_scale ? json(*o.loss_scale) : json()},
           {"pixels", o.pixels},
@@ -130,6 +131,7 @@ TrainOptions options_from(const json& tree) {
   o.net = tree.at("net");
   o.solver = tree.at("solver");
   o.devices = tree.at("devices");
+  o.ranks = tree.value("ranks", 1);
   o.precision = tree.value("precision", std::string("float32"));
   if (tree.contains("loss_scale") && !tree.at("loss_scale").is_null()) {
     o.loss_scale = tree.at("loss_scale").get<double>();

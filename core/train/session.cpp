@@ -7,11 +7,30 @@
 #include "core/model/initial_weights.h"
 #include "core/plugin/host.h"
 #include "core/schedule/plan/buffers.h"
+#include "core/schedule/plan/localize.h"
 #include "core/schedule/strategies/fastest_variant.h"
 #include "core/schedule/strategies/testing_plan.h"
 
 namespace tandem {
 namespace {
+
+// Whoever reads a row of the batch reads its label.
+std::vector<Interval> rows_read(const Phase& phase, int64_t batch) {
+  const BatchLayout layout = make_batch_layout(batch, {});
+  const Interval labels{layout.label_offset, layout.label_offset + batch * buffers::float_bytes};
+  IntervalSet rows;
+  for (const int task : phase.input_tasks) {
+    for (const Region& region : phase.plan.tasks[size_t(task)].reads) {
+      const int64_t end = region.offset + phase.plan.bytes(region);
+      if (region.buffer != phase.batch_buffer || !labels.contains({region.offset, end})) continue;
+      rows.add({(region.offset - labels.begin) / buffers::float_bytes,
+                (end - labels.begin) / buffers::float_bytes});
+    }
+  }
+  std::vector<Interval> result;
+  for (const auto& [begin, end] : rows.intervals()) result.push_back({begin, end});
+  return result;
+}
 
 const std::byte* results_of(const Phase& phase, const char* name, int64_t step) {
   const int buffer = phase.plan.find_buffer(name, TANDEM_HOST);
@@ -79,6 +98,7 @@ Session::Session(Registry& registry, const NetDefinition& definition, const Sess
         devices.kind);
   }
   if (!options_.costs) options_.costs.emplace(roofline_of(*machine_));
+  share_costs();
   if (options_.training) prepare(training_, definition, TANDEM_TRAIN);
   if (options_.testing) prepare(testing_, definition, TANDEM_TEST);
   // Kernels have measured their algorithms by now, which takes memory that is not reserved yet.
@@ -86,6 +106,41 @@ Session::Session(Registry& registry, const NetDefinition& definition, const Sess
   if (options_.testing) reserve(testing_);
   if (options_.training) finish(training_);
   if (options_.testing) finish(testing_);
+}
+
+// Plans depend on the costs, so all ranks take rank 0's.
+void Session::share_costs() {
+  if (options_.ranks == nullptr) return;
+  Roofline roofline = options_.costs->roofline();
+  for (double* value : {&roofline.flops, &roofline.bandwidth}) {
+    options_.ranks->broadcast(value, sizeof(*value));
+  }
+  options_.costs.emplace(roofline);
+}
+
+int Session::first_device() const {
+  return options_.ranks == nullptr ? 0 : options_.ranks->rank() * machine_->device_count();
+}
+
+bool Session::has_device(int device) const {
+  return device >= first_device() && device < first_device() + machine_->device_count();
+}
+
+// Replaces the phase's plan, which is for the devices of all ranks, by this rank's part.
+void Session::divide(Phase& phase) {
+  const uint64_t mine = fingerprint(phase.plan);
+  uint64_t of_root = mine;
+  options_.ranks->broadcast(&of_root, sizeof(of_root));
+  if (mine != of_root) {
+    throw error(
+        "its plan of the {} steps is not that of rank 0: are the versions of tandem and of its "
+        "plugins the same on all hosts?",
+        &phase == &training_ ? "training" : "testing");
+  }
+  const DeviceRanks ranks = equal_ranks(options_.ranks->size(), machine_->device_count());
+  Plan part = localize(phase.plan, ranks, options_.ranks->rank());
+  phase.plan_of_all = std::move(phase.plan);
+  phase.plan = std::move(part);
 }
 
 Session::~Session() {
@@ -108,7 +163,8 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
 
   StrategyInputs inputs;
   inputs.net = &phase.net;
-  inputs.devices = machine_->device_count();
+  inputs.devices =
+      machine_->device_count() * (options_.ranks == nullptr ? 1 : options_.ranks->size());
   inputs.costs = &*options_.costs;
   inputs.link = options_.machine.link;
   inputs.topology = options_.machine.topology.get();
@@ -117,7 +173,7 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   inputs.clips_gradients = options_.rule.clip > 0;
   inputs.micro_batches_per_step = options_.rule.micro_batches;
   inputs.options = options_.strategy_options;
-  inputs.weights_at = training_.plan.weights_at;
+  inputs.weights_at = training_.whole_plan().weights_at;
   phase.pixels = which == TANDEM_TRAIN ? options_.training_pixels : options_.testing_pixels;
   if (phase.pixels == PixelForm::bytes && machine_->backend().convert_pixels == nullptr) {
     phase.pixels = PixelForm::rounded;
@@ -134,6 +190,7 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   } else {
     phase.plan = build_testing_plan(inputs);
   }
+  if (options_.ranks != nullptr) divide(phase);
   if (computes) {
     phase.kernels.emplace(phase.plan, phase.net, registry_, *runtime_, &options_.tuning);
   }
@@ -148,6 +205,7 @@ void Session::finish(Phase& phase) {
   const Kernels* kernels = phase.kernels ? &*phase.kernels : nullptr;
   ExecutorOptions executor = options_.executor;
   if (options_.machine.topology != nullptr) executor.speeds = options_.machine.topology->speeds;
+  executor.ranks = options_.ranks;
   phase.executor = std::make_unique<Executor>(phase.plan, phase.memory, phase.net, *runtime_,
                                               kernels, &*options_.costs, options_.rule, executor);
   if (&phase == &testing_) phase.executor->trace_only(0, 0);  // its times are not used
@@ -157,6 +215,7 @@ void Session::finish(Phase& phase) {
     const bool copies = std::holds_alternative<CopyWork>(task.work);
     if (task.stage == Stage::input && copies) phase.input_tasks.push_back(static_cast<int>(i));
   }
+  if (options_.ranks != nullptr) phase.rows = rows_read(phase, options_.batch);
 }
 
 std::string Session::memory_forecast() const {
@@ -198,18 +257,28 @@ void Session::set_initial_weights(uint64_t seed) {
 }
 
 std::vector<Placement> Session::weights_at() const {
-  const Plan& plan = training_.plan;
+  const Plan& plan = training_.whole_plan();
   if (options_.training && !plan.weights_at.empty()) return plan.weights_at;
   return {{0, {0, buffers::weight_bytes(net())}}};
+}
+
+void Session::read_part(const char* buffer, int device, void* target, int64_t bytes,
+                        int64_t offset) const {
+  const bool is_root = first_device() == 0;
+  if (has_device(device)) {
+    runtime_->read_persistent(buffer, device - first_device(), target, bytes, offset);
+    if (!is_root) options_.ranks->send(0, target, bytes);
+  } else if (is_root) {
+    options_.ranks->receive(device / machine_->device_count(), target, bytes);
+  }
 }
 
 std::vector<float> Session::weights() const {
   std::vector<float> values(static_cast<size_t>(net().weight_floats));
   for (const Placement& place : weights_at()) {
     const Interval& bytes = place.interval;
-    runtime_->read_persistent(buffers::weights, place.device,
-                              values.data() + bytes.begin / buffers::float_bytes, bytes.count(),
-                              bytes.begin);
+    read_part(buffers::weights, place.device, values.data() + bytes.begin / buffers::float_bytes,
+              bytes.count(), bytes.begin);
   }
   return values;
 }
@@ -225,10 +294,11 @@ const char* buffer_of(const StatePlacement& part) {
 void Session::set_state(const std::vector<float>& values) {
   if (values.empty()) return;
   const int64_t floats = net().weight_floats;
-  for (const StatePlacement& part : training_.plan.state_at) {
+  for (const StatePlacement& part : training_.whole_plan().state_at) {
+    if (!has_device(part.device)) continue;
     for (int64_t k = 0; k < options_.rule.states; ++k) {
       runtime_->write_persistent(
-          buffer_of(part), part.device,
+          buffer_of(part), part.device - first_device(),
           values.data() + k * floats + part.weights.begin / buffers::float_bytes,
           part.weights.count(), part.offset + k * part.stride);
     }
@@ -238,12 +308,11 @@ void Session::set_state(const std::vector<float>& values) {
 std::vector<float> Session::state() const {
   if (!options_.training) return {};
   std::vector<float> values(static_cast<size_t>(net().weight_floats * options_.rule.states));
-  for (const StatePlacement& part : training_.plan.state_at) {
+  for (const StatePlacement& part : training_.whole_plan().state_at) {
     for (int64_t k = 0; k < options_.rule.states; ++k) {
-      runtime_->read_persistent(
-          buffer_of(part), part.device,
-          values.data() + k * net().weight_floats + part.weights.begin / buffers::float_bytes,
-          part.weights.count(), part.offset + k * part.stride);
+      read_part(buffer_of(part), part.device,
+                values.data() + k * net().weight_floats + part.weights.begin / buffers::float_bytes,
+                part.weights.count(), part.offset + k * part.stride);
     }
   }
   return values;

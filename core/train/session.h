@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/data/loader.h"
+#include "core/device/communicator.h"
 #include "core/device/machine.h"
 #include "core/model/net.h"
 #include "core/plugin/registry.h"
@@ -47,19 +48,26 @@ struct SessionOptions {
   // The training plan, if another Session has made it of the same net and options.
   std::shared_ptr<const Plan> plan;
   Tuning tuning;  // the Session's own has what its kernels measured
+  // This process as one of several: `devices` are its own, the net and the batch those of all. All
+  // ranks have the same options. Outlives the session.
+  const Communicator* ranks = nullptr;
 };
 
 // One phase: its net, plan and executor.
 struct Phase {
   Net net;
   Plan plan;
+  std::optional<Plan> plan_of_all;  // of several ranks
   MemoryPlan memory;
   PixelForm pixels = PixelForm::floats;  // in the batches it is given
   std::optional<Kernels> kernels;
   std::unique_ptr<Executor> executor;
   int batch_buffer = -1;         // the external buffer of the plan
   std::vector<int> input_tasks;  // the copies that read it
+  std::vector<Interval> rows;    // of the batch, that this rank reads; empty: all
 
+  [[nodiscard]] const Plan& whole_plan() const { return plan_of_all ? *plan_of_all : plan; }
+  // The rest on rank 0 only; on others it is zeros, true and nullptr.
   // Sums of the scalars of a done step (net.scalars order), and whether its loss was finite. For
   // the last two steps.
   [[nodiscard]] std::vector<float> scalars(int64_t step) const;
@@ -89,7 +97,8 @@ class Session {
   [[nodiscard]] std::string memory_forecast() const;
 
   // The net's whole weight array: to every device; from where the plan updates it. No step may be
-  // in flight.
+  // in flight. All ranks call these at the same time; rank 0 gets the whole, others only their
+  // part.
   void set_weights(const std::vector<float>& values);
   // The same with the net's initial weights, drawn straight into the devices' memory.
   void set_initial_weights(uint64_t seed);
@@ -103,9 +112,15 @@ class Session {
   [[nodiscard]] Loader::Allocator allocator();
 
  private:
+  void share_costs();
+  void divide(Phase& phase);
   void prepare(Phase& phase, const NetDefinition& definition, int32_t which);
   void reserve(Phase& phase);
   void finish(Phase& phase);
+  [[nodiscard]] int first_device() const;
+  [[nodiscard]] bool has_device(int device) const;
+  // A part of a persistent buffer of any rank's device, to rank 0.
+  void read_part(const char* buffer, int device, void* target, int64_t bytes, int64_t offset) const;
   // Where the plan leaves the newest weights and their state.
   [[nodiscard]] std::vector<Placement> weights_at() const;
 

@@ -8,6 +8,7 @@
 #include "core/model/initial_weights.h"
 #include "core/train/event_file.h"
 #include "core/train/pretrained.h"
+#include "core/train/ranks.h"
 #include "core/train/resume.h"
 #include "core/train/run_options.h"
 #include "core/train/training_run.h"
@@ -17,7 +18,7 @@ namespace {
 
 // Records what the machine and the strategy have chosen, so that a resumed run has the same.
 void record_choices(RunRecord& record, Session& session) {
-  record.options.strategy_options = session.training().plan.options;
+  record.options.strategy_options = session.training().whole_plan().options;
   record.machine.topology = session.options().machine.topology;
   record.algorithms = session.options().tuning.choices;
   int threads = 0;
@@ -28,14 +29,19 @@ void record_choices(RunRecord& record, Session& session) {
 }
 
 // Random weights, then those of weight files; the messages of the setup list the layers matched.
-void set_first_weights(TrainSetup& setup, Session& session) {
+// Returns them if there are such files.
+std::vector<float> set_first_weights(TrainSetup& setup, Session& session) {
   const uint64_t seed = *setup.record.options.seed;
-  if (setup.solver.weights.empty()) return session.set_initial_weights(seed);
+  if (setup.solver.weights.empty()) {
+    session.set_initial_weights(seed);
+    return {};
+  }
   std::vector<float> weights = initial_weights(session.net(), seed);
   for (const std::string& file : setup.solver.weights) {
     setup.messages.push_back(to_text(read_pretrained(file, session.net(), &weights), file));
   }
   session.set_weights(weights);
+  return weights;
 }
 
 // Writes which images were held out, so that another run can have the same split.
@@ -64,17 +70,25 @@ void remove_unbegun(const std::filesystem::path& run) {
   std::filesystem::remove(run, ignored);  // fails where something is left in it
 }
 
-}  // namespace
-
-TrainResult train(const TrainOptions& options, Observer& observer) {
-  return train(options, observer, built_in_strategies());
+// Gives each rank its share of the cores, unless the user has. Returns where the ranks are.
+std::string divide_cores(const Communicator& ranks, TrainSetup& setup) {
+  const RankHosts hosts = find_hosts(ranks);
+  if (setup.record.machine.threads == 0) setup.record.machine.threads = threads_of_rank(hosts);
+  return hosts.text();
 }
 
-TrainResult train(const TrainOptions& options, Observer& observer, const Strategies& strategies) {
+// "cpu:2", or "2 ranks of cpu:2 (2 ranks on host1)"
+std::string devices_text(const TrainOptions& chosen, const std::string& hosts) {
+  if (hosts.empty()) return chosen.devices;
+  return fmt::format("{} ranks of {} ({})", chosen.ranks, chosen.devices, hosts);
+}
+
+// The only process, or rank 0 of several.
+TrainResult lead(Registry& registry, const TrainOptions& options, Observer& observer,
+                 const Strategies& strategies, const Communicator* ranks) {
   // Reading data and making kernels ready may take a while.
   observer.on_message(options.resume ? fmt::format("reading run '{}'", options.out.string())
                                      : fmt::format("reading data '{}'", options.data));
-  Registry registry = Registry::with_defaults();
   std::optional<RunFolder> folder;
   if (options.resume) {
     folder.emplace(RunFolder::open(options.out));
@@ -84,14 +98,24 @@ TrainResult train(const TrainOptions& options, Observer& observer, const Strateg
                             : resolve(registry, options, strategies);
 
   require_computing(registry, setup.record.options.devices);
+  std::string hosts;
+  if (ranks != nullptr) {
+    TrainOptions given = options;
+    given.devices = setup.record.options.devices;
+    given.strategy = setup.record.options.strategy;
+    require_supported_by_ranks(registry, given);
+    send_setup(*ranks, setup);
+    hosts = divide_cores(*ranks, setup);
+  }
   const KernelChoices known = setup.record.algorithms;
-  Session session(registry, setup.net, session_options(registry, setup));
+  Session session(registry, setup.net, session_options(registry, setup, ranks));
   if (setup.record.options.tune) {
     setup.messages.push_back(
         tuning_text(session.options().tuning, known, session.machine().kind()));
   }
-  const Plan& plan = session.training().plan;
+  const Plan& plan = session.training().whole_plan();
   std::optional<Checkpoint> checkpoint;
+  FirstState first;
   if (folder) {
     if (!has_checkpoint(folder->path(), "last")) {
       throw error(
@@ -105,7 +129,7 @@ TrainResult train(const TrainOptions& options, Observer& observer, const Strateg
     folder->write(setup.record, setup.net, setup.solver);
   } else {
     // Weight files are read before the run folder is made, so that a bad one leaves none.
-    set_first_weights(setup, session);
+    first.checkpoint.weights = set_first_weights(setup, session);
     record_choices(setup.record, session);
     if (setup.record.options.out.empty())
       setup.record.options.out = RunFolder::free_name(setup.record.net_name);
@@ -124,17 +148,17 @@ TrainResult train(const TrainOptions& options, Observer& observer, const Strateg
                   "{} on {}, seed {}",
                   checkpoint ? "continuing" : "training", setup.record.net_name, chosen.data,
                   setup.record.training_samples, setup.record.class_names.size(), chosen.batch,
-                  chosen.steps, chosen.strategy, chosen.devices, *chosen.seed));
+                  chosen.steps, chosen.strategy, devices_text(chosen, hosts), *chosen.seed));
   for (const std::string& message : setup.messages) recorder.on_message(message);
   // With one device nothing travels, and how the work is split has no effect. plan.txt has the
   // notes.
-  if (session.machine().device_count() > 1) {
+  if (plan.devices > 1) {
     for (const std::string& note : plan.notes) recorder.on_message(note);
   }
   recorder.on_message("memory: " + session.memory_forecast());
   recorder.on_message("run folder: " + folder->path().string());
 
-  TrainingRun run(registry, setup, *folder, session, recorder);
+  TrainingRun run(registry, setup, &*folder, session, recorder);
   if (checkpoint) {
     const auto due = checkpoint->metadata.find("test_due");
     const bool test_due = due != checkpoint->metadata.end() && due->second == "1";
@@ -147,6 +171,10 @@ TrainResult train(const TrainOptions& options, Observer& observer, const Strateg
     recorder.on_message(fmt::format("resumed after step {}", checkpoint->step));
     if (!checkpoint->note.empty()) recorder.on_message(checkpoint->note);
   }
+  if (ranks != nullptr) {
+    if (checkpoint) first = {true, *checkpoint};
+    share_first_state(*ranks, first);
+  }
   TrainResult result = run.go();
   if (!checkpoint && result.steps == 0) {
     recorder.on_message("stopped before the first step: nothing is kept");
@@ -158,6 +186,51 @@ TrainResult train(const TrainOptions& options, Observer& observer, const Strateg
                     result.steps, folder->path().string()));
   }
   return result;
+}
+
+// A rank other than 0. It has no folder and says nothing but why it fails.
+TrainResult follow(Registry& registry, const TrainOptions& options, const Strategies& strategies,
+                   const Communicator& ranks) {
+  try {
+    TrainSetup setup = receive_setup(ranks, registry, options, strategies);
+    static_cast<void>(divide_cores(ranks, setup));
+    Session session(registry, setup.net, session_options(registry, setup, &ranks));
+    FirstState first;
+    share_first_state(ranks, first);
+    if (!first.is_resumed && first.checkpoint.weights.empty()) {
+      session.set_initial_weights(*setup.record.options.seed);
+    } else if (!first.is_resumed) {
+      session.set_weights(first.checkpoint.weights);
+    }
+    Observer silent;
+    TrainingRun run(registry, setup, nullptr, session, silent);
+    if (first.is_resumed) run.start_from(first.checkpoint);
+    TrainResult result = run.go();
+    result.rank = ranks.rank();
+    return result;
+  } catch (const Error& failure) {
+    throw error("rank {} of {}: {}", ranks.rank(), ranks.size(), failure.what());
+  }
+}
+
+}  // namespace
+
+TrainResult train(const TrainOptions& options, Observer& observer) {
+  return train(options, observer, built_in_strategies());
+}
+
+TrainResult train(const TrainOptions& options, Observer& observer, const Strategies& strategies) {
+  Registry registry = Registry::with_defaults();
+  const std::unique_ptr<Communicator> ranks = open_ranks(registry, options.ranks);
+  try {
+    TrainOptions present = options;
+    present.ranks = ranks == nullptr ? 1 : ranks->size();
+    if (ranks != nullptr && ranks->rank() > 0) return follow(registry, present, strategies, *ranks);
+    return lead(registry, present, observer, strategies, ranks.get());
+  } catch (...) {
+    if (ranks != nullptr) ranks->abort();  // nobody waits for this rank to close
+    throw;
+  }
 }
 
 }  // namespace tandem

@@ -42,16 +42,19 @@ std::pair<uint64_t, uint64_t> identity_of(const std::string& path) {
 
 }  // namespace
 
-TrainingRun::TrainingRun(Registry& registry, TrainSetup& setup, const RunFolder& folder,
-                         Session& session, Recorder& recorder)
+TrainingRun::TrainingRun(Registry& registry, TrainSetup& setup, const RunFolder* folder,
+                         Session& session, Observer& observer)
     : registry_(registry),
       setup_(setup),
       chosen_(setup.record.options),
       folder_(folder),
       session_(session),
-      recorder_(recorder),
+      recorder_(observer),
       phase_(session.training()),
-      micro_batches_(setup.solver.micro_batches_per_step) {}
+      ranks_(session.options().ranks),
+      micro_batches_(setup.solver.micro_batches_per_step) {
+  if (ranks_ != nullptr) agreement_.emplace(*ranks_, chosen_.stop);
+}
 
 std::vector<double*> TrainingRun::kept_sums(EpochSums& sums) {
   return {&sums.loss, &sums.correct, &sums.steps, &sums.samples};
@@ -77,6 +80,7 @@ LoaderOptions TrainingRun::loading() const {
   loading.balanced = chosen_.balance;
   loading.targets = target_options(setup_);
   loading.pixels = phase_.pixels;
+  loading.rows = phase_.rows;
   loading.bad_share_limit = chosen_.bad_share_limit;
   if (chosen_.timeline) {
     // Includes the batches that are decoded while the traced ones are computed.
@@ -87,7 +91,7 @@ LoaderOptions TrainingRun::loading() const {
 }
 
 TrainResult TrainingRun::go() {
-  result_.run = folder_.path();
+  if (folder_ != nullptr) result_.run = folder_->path();
   data_file_ = identity_of(data_source(registry_, setup_.record));
   loader_ = std::make_unique<Loader>(*setup_.training_data, loading(), session_.allocator());
   try {
@@ -102,6 +106,7 @@ TrainResult TrainingRun::go() {
   } catch (...) {
     report_given_up();
     list_bad_samples();
+    if (ranks_ != nullptr) ranks_->abort();  // tasks that wait for messages end
     // Copies out of the ring may still run: the executor waits for them, or abandons the machine.
     phase_.executor.reset();
     if (session_.runtime().abandoned()) static_cast<void>(loader_.release());
@@ -127,6 +132,7 @@ void TrainingRun::loop() {
   note_replaced_data();
   release_held(true);
   write_timeline();
+  gather_bad_samples();
   list_bad_samples();
 }
 
@@ -191,17 +197,22 @@ void TrainingRun::issue(int64_t step) {
 
 void TrainingRun::issue_batch(int64_t step, int64_t number, double rate) {
   const Batch batch = loader_->next();
+  int64_t samples = batch.samples;
+  if (agreement_) {
+    const int64_t offset = loader_->layout().label_offset;
+    samples = agreement_->agree(reinterpret_cast<float*>(batch.memory + offset), chosen_.batch);
+  }
   const tandem_step control{*chosen_.seed,
                             static_cast<uint64_t>(step),
                             static_cast<float>(rate),
-                            static_cast<float>(batch.samples),
+                            static_cast<float>(samples),
                             static_cast<int32_t>(number % micro_batches_ * chosen_.batch),
                             0};
   std::memcpy(batch.memory, &control, sizeof(control));
   while (pending_.size() >= batches_in_flight) finish_oldest();
   phase_.executor->issue(number, {{phase_.batch_buffer, batch.memory}});
   report_given_up();
-  pending_.push_back({number, step, batch.samples, rate});
+  pending_.push_back({number, step, samples, rate});
   release_held(false);
   held_ = batch;
 }
@@ -305,7 +316,9 @@ void TrainingRun::stop_not_finite(const Pending& done, double loss) {
                               setup_.training_data.get()};
   std::string where;
   try {
-    where = first_not_finite(registry_, setup_.net, session_.weights(), inputs);
+    // The other ranks do not know that there is something to look for.
+    where = ranks_ != nullptr ? "not looked for, as the weights are on several ranks"
+                              : first_not_finite(registry_, setup_.net, session_.weights(), inputs);
   } catch (const Error& failure) {
     where = fmt::format("unknown ({})", failure.what());
   }
@@ -355,14 +368,22 @@ void TrainingRun::report_given_up() {
 
 void TrainingRun::write_timeline() {
   if (trace_.empty()) return;
-  write_text_file(folder_.timeline_file(), to_chrome_trace(phase_.plan, trace_, loading_spans()));
+  if (folder_ == nullptr) return;
+  write_text_file(folder_->timeline_file(), to_chrome_trace(phase_.plan, trace_, loading_spans()));
   trace_.clear();
+}
+
+void TrainingRun::gather_bad_samples() {
+  if (ranks_ == nullptr) return;
+  for (const BadSample& sample : tandem::gather_bad_samples(*ranks_, loader_->bad_samples())) {
+    bad_[sample.name] = sample.reason;
+  }
 }
 
 void TrainingRun::list_bad_samples() {
   for (const BadSample& sample : loader_->bad_samples()) bad_[sample.name] = sample.reason;
-  if (bad_.empty()) return;
-  const std::filesystem::path file = folder_.path() / "skipped.txt";
+  if (bad_.empty() || folder_ == nullptr) return;
+  const std::filesystem::path file = folder_->path() / "skipped.txt";
   std::string text;
   for (const auto& [name, reason] : bad_) text += fmt::format("{}: {}\n", name, reason);
   try {
@@ -396,7 +417,7 @@ void TrainingRun::start_from(const Checkpoint& checkpoint) {
     throw error(
         "the checkpoint in '{}' holds {} values of solver state, but solver type '{}' keeps {}: it "
         "is of another solver",
-        folder_.path().string(), checkpoint.state.size(), setup_.solver.type, wanted);
+        chosen_.out.string(), checkpoint.state.size(), setup_.solver.type, wanted);
   }
   session_.set_weights(checkpoint.weights);
   session_.set_state(checkpoint.state);
@@ -473,10 +494,12 @@ Evaluation TrainingRun::evaluated(int64_t done) {
   EvaluateOptions options;
   options.decode_threads = chosen_.decode_threads;
   options.stop = chosen_.stop;
+  options.agreement = agreement_ ? &*agreement_ : nullptr;
   options.sample_limit = setup_.test_samples;
   options.seed = *chosen_.seed;
   Evaluation now = evaluate(session_, *setup_.validation_data, options);
   report_given_up();
+  if (ranks_ != nullptr) now.bad = tandem::gather_bad_samples(*ranks_, now.bad);
   for (const BadSample& sample : now.bad) bad_[sample.name] = sample.reason;
   if (chosen_.bad_share_limit <= 0 && !now.bad.empty()) {
     throw error("validation image '{}' is damaged, and none may be: {}", now.bad[0].name,
@@ -514,6 +537,7 @@ Checkpoint TrainingRun::checkpoint_of(int64_t done) const {
   checkpoint.step = done;
   checkpoint.weights = session_.weights();
   checkpoint.state = session_.state();
+  if (folder_ == nullptr) return checkpoint;
   for (const WeightArray& weight : phase_.net.weights) {
     for (int64_t i = weight.offset; i < weight.offset + weight.count; ++i) {
       if (std::isfinite(checkpoint.weights[static_cast<size_t>(i)])) continue;
@@ -537,16 +561,18 @@ std::string TrainingRun::way_out(bool weights, double rate) const {
       "bfloat16, "
       "or begin with a smaller learning rate (--lr, here {:.3g}) if float32 fails, too",
       largest_float16 / scale, scale,
-      has_checkpoint(folder_.path(), "last") ? "go on with --resume and" : "begin again with",
+      has_checkpoint(folder_->path(), "last") ? "go on with --resume and" : "begin again with",
       scale > 1 ? "a smaller --loss-scale or " : "", rate);
 }
 
 std::string TrainingRun::where_to_go_back() const {
-  if (!has_checkpoint(folder_.path(), "last")) return "";
-  return fmt::format("; the last good checkpoint is in '{}'", folder_.path().string());
+  if (folder_ == nullptr || !has_checkpoint(folder_->path(), "last")) return "";
+  return fmt::format("; the last good checkpoint is in '{}'", folder_->path().string());
 }
 
 void TrainingRun::save(Checkpoint& checkpoint, bool best) {
+  saved_ = checkpoint.step;
+  if (folder_ == nullptr) return;
   checkpoint.metadata["seed"] = fmt::format("{}", *chosen_.seed);
   checkpoint.metadata["test_due"] = test_due_ ? "1" : "0";
   if (has_best_) {
@@ -561,8 +587,7 @@ void TrainingRun::save(Checkpoint& checkpoint, bool best) {
   if (takes_snapshot(checkpoint.step)) {
     others.push_back(fmt::format("{}_iter_{}", setup_.solver.snapshot_prefix, checkpoint.step));
   }
-  write_checkpoint(folder_.path(), "last", phase_.net, checkpoint, others);
-  saved_ = checkpoint.step;
+  write_checkpoint(folder_->path(), "last", phase_.net, checkpoint, others);
 }
 
 }  // namespace tandem

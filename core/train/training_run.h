@@ -15,6 +15,7 @@
 
 #include "core/schedule/report/report.h"
 #include "core/train/checkpoint.h"
+#include "core/train/ranks.h"
 #include "core/train/recorder.h"
 #include "core/train/session.h"
 #include "core/train/setup.h"
@@ -25,8 +26,9 @@ namespace tandem {
 class TrainingRun {
  public:
   // Everything referred to outlives it.
-  TrainingRun(Registry& registry, TrainSetup& setup, const RunFolder& folder, Session& session,
-              Recorder& recorder);
+  // `folder` is null on ranks other than 0, whose observer says nothing.
+  TrainingRun(Registry& registry, TrainSetup& setup, const RunFolder* folder, Session& session,
+              Observer& observer);
 
   // Throws Error if the checkpoint's solver state is of another rule.
   void start_from(const Checkpoint& checkpoint);
@@ -57,6 +59,7 @@ class TrainingRun {
   [[nodiscard]] double shown_loss(double loss);
   [[noreturn]] void stop_not_finite(const Pending& done, double loss);
   void write_timeline();
+  void gather_bad_samples();
   void list_bad_samples();
   void note_replaced_data();
   // Reports, once per phase, that its steps no longer run as graphs although they should.
@@ -67,7 +70,10 @@ class TrainingRun {
   void count_time();
   void report_epoch(int64_t done);
   void advise(const EpochReport& report);
-  [[nodiscard]] bool stopping() const { return chosen_.stop != nullptr && *chosen_.stop; }
+  [[nodiscard]] bool stopping() const {
+    if (agreement_) return agreement_->stopping();
+    return chosen_.stop != nullptr && *chosen_.stop;
+  }
   [[nodiscard]] int64_t images_of_step() const { return chosen_.batch * micro_batches_; }
   [[nodiscard]] double seconds() const;
 
@@ -93,11 +99,13 @@ class TrainingRun {
   Registry& registry_;
   TrainSetup& setup_;
   const TrainOptions& chosen_;
-  const RunFolder& folder_;
+  const RunFolder* folder_;
   Session& session_;
-  Recorder& recorder_;
+  Observer& recorder_;
   Phase& phase_;
-  const int64_t micro_batches_;  // of one step
+  const Communicator* ranks_;                // null: one process
+  std::optional<BatchAgreement> agreement_;  // of several ranks
+  const int64_t micro_batches_;              // of one step
   std::unique_ptr<Loader> loader_;
   std::map<std::string, std::string> bad_;   // damaged images: why
   std::pair<uint64_t, uint64_t> data_file_;  // device and number of the data's file or folder

@@ -28,6 +28,8 @@ struct TrainOptions {
   std::string solver_type;  // "": the solver's, else SGD
   std::map<std::string, std::string> solver_fields;  // replace those of the solver
   std::string devices;                               // "cpu:2", "cuda:0,1"; "": cpu
+  // Processes of the job that trains, each with `devices` of its own; 0: as many as were started.
+  int ranks = 0;
   std::string precision;  // float32, bfloat16, float16, tf32; "": float32, or the resumed run's
   std::optional<double> loss_scale;  // of float16; else the default, or the resumed run's
   std::string pixels;                // bytes, floats or auto; "": auto, or the resumed run's
@@ -61,6 +63,7 @@ struct TrainOptions {
 
 struct TrainResult {
   std::filesystem::path run;  // the run folder
+  int rank = 0;               // of this process; others than 0 know only the steps
   int64_t steps = 0;          // done in all
   bool stopped = false;       // by options.stop, before the end
   double loss = 0;            // of the last step

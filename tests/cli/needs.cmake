@@ -17,6 +17,10 @@ endif()
 target_compile_definitions(test_cli PRIVATE
   TANDEM_CMAKE="${CMAKE_COMMAND}" TANDEM_CXX_COMPILER="${CMAKE_CXX_COMPILER}"
   TANDEM_LIBRARY_FOLDER="${CMAKE_INSTALL_LIBDIR}" TANDEM_SANITIZER_FLAGS="${sanitizer_flags}")
+# MPI libraries leak, and are not instrumented.
+if(TARGET tandem_transport_mpi AND NOT TANDEM_SANITIZE)
+  target_compile_definitions(test_cli PRIVATE TANDEM_HAS_MPI)
+endif()
 if(TANDEM_HAS_CUDA)
   target_compile_definitions(test_cli PRIVATE TANDEM_HAS_CUDA)
 endif()

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "plugins/abi.h"
+#include "plugins/transport.h"
 
 static_assert(TANDEM_ABI_MAJOR == 1);
 
@@ -338,3 +339,20 @@ static_assert(offsetof(tandem_plugin, backends) == 64);
 static_assert(offsetof(tandem_plugin, backend_count) == 72);
 static_assert(offsetof(tandem_plugin, dataset_types) == 80);
 static_assert(offsetof(tandem_plugin, dataset_type_count) == 88);
+static_assert(offsetof(tandem_plugin, transports) == 96);
+static_assert(offsetof(tandem_plugin, transport_count) == 104);
+
+static_assert(offsetof(tandem_part, address) == 0);
+static_assert(offsetof(tandem_part, bytes) == 8);
+
+static_assert(offsetof(tandem_transport, struct_size) == 0);
+static_assert(offsetof(tandem_transport, name) == 8);
+static_assert(offsetof(tandem_transport, help) == 16);
+static_assert(offsetof(tandem_transport, open) == 24);
+static_assert(offsetof(tandem_transport, close) == 32);
+static_assert(offsetof(tandem_transport, rank) == 40);
+static_assert(offsetof(tandem_transport, size) == 48);
+static_assert(offsetof(tandem_transport, send) == 56);
+static_assert(offsetof(tandem_transport, receive) == 64);
+static_assert(offsetof(tandem_transport, broadcast) == 72);
+static_assert(offsetof(tandem_transport, abort) == 80);

@@ -62,6 +62,12 @@ class Declarations {
     reads(work.pixels);
     writes(work.target);
   }
+  void check(const SendWork& work) {
+    for (const Region& region : work.regions) reads(region);
+  }
+  void check(const ReceiveWork& work) {
+    for (const Region& region : work.regions) writes(region);
+  }
   void check(const CheckWork& work) {
     reads(work.values);
     writes(work.found_inf);

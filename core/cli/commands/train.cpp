@@ -6,6 +6,7 @@
 #include "core/cli/process.h"
 #include "core/cli/progress.h"
 #include "core/cli/strategy_arguments.h"
+#include "core/train/ranks.h"
 #include "include/tandem/profile.h"
 
 namespace tandem::cli {
@@ -56,11 +57,14 @@ int run_train(TrainArguments& arguments, const Command& command) {
                 arguments.bad_percent);
   }
   options.bad_share_limit = arguments.strict ? 0 : arguments.bad_percent / 100;
-  options.stop = stop_on_signals(
-      "\ntandem: stopping after this step, whose weights are saved (Ctrl-\\ ends without "
-      "saving)\n");
+  // A launcher sends signals to all ranks, and also ends a job by them in which one has failed.
+  options.stop = stop_on_signals(launched_ranks() > 1 ? ""
+                                                      : "\ntandem: stopping after this step, whose "
+                                                        "weights are saved (Ctrl-\\ ends without "
+                                                        "saving)\n");
   Progress progress(options.display > 0 ? options.display : 20);
   const TrainResult result = train(options, progress);
+  if (result.rank > 0) return result.stopped ? 130 : 0;
   progress.finish();
   fmt::print("{} steps in {}, {:.1f} images/s, peak memory {}\n", result.steps,
              clock_text(result.seconds), result.images_per_second,
@@ -125,6 +129,9 @@ void add_train(CommandLine& line) {
   command.option("--out FOLDER", &o.out, "Run folder (default: runs/<net>-<number>)");
   command.flag("--resume", o.resume, "Continue the run in --out as if it had never stopped");
   command.option("--devices DEVICES", &o.devices, "Devices to train on, e.g. cpu:2 (default: cpu)");
+  command.option("--ranks N", &o.ranks,
+                 "Processes that mpirun or srun has started, each with --devices of its own; "
+                 "another number of them is an error (default: any)");
   add_precision_option(command, o.precision, "float32; with --resume the run's");
   command.flag("--strict", a.strict, "End at the first damaged image");
 

@@ -130,19 +130,18 @@ void PendingActivations::follow(const Net& net, const Plan& plan, const Task& ta
     if (pending_.empty()) return;
     for (const Region& region : task.reads) require_done(net, plan, task, region);
   };
-  std::visit(
-      overloaded{
-          [&](const LayerWork& work) {
-            work.pass == LayerPass::forward ? follow_forward(net, plan, task, work) : only_reads();
-          },
-          [&](const CopyWork& work) {
-            if (!pending_.empty()) follow_copy(net, plan, task, work);
-          },
-          [&](const OneOf<AddWork, MergeWork, NormWork, UpdateWork, CheckWork, ConvertWork> auto&) {
-            only_reads();
-          },
-      },
-      task.work);
+  std::visit(overloaded{
+                 [&](const LayerWork& work) {
+                   work.pass == LayerPass::forward ? follow_forward(net, plan, task, work)
+                                                   : only_reads();
+                 },
+                 [&](const CopyWork& work) {
+                   if (!pending_.empty()) follow_copy(net, plan, task, work);
+                 },
+                 [&](const OneOf<AddWork, MergeWork, NormWork, UpdateWork, CheckWork, ConvertWork,
+                                 SendWork, ReceiveWork> auto&) { only_reads(); },
+             },
+             task.work);
 }
 
 }  // namespace tandem

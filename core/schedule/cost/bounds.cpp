@@ -115,7 +115,9 @@ const CopyWork* transfer_of(const Task& task) {
       overloaded{
           [&](const CopyWork& copy) { return task.streams.size() > 1 ? &copy : nullptr; },
           [](const OneOf<LayerWork, AddWork, MergeWork, NormWork, UpdateWork, CheckWork,
-                         ConvertWork> auto&) -> const CopyWork* { return nullptr; },
+                         ConvertWork, SendWork, ReceiveWork> auto&) -> const CopyWork* {
+            return nullptr;
+          },
       },
       task.work);
 }

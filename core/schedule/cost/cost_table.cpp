@@ -171,6 +171,7 @@ std::string cost_key(const Net& net, const Plan& plan, const Task& task) {
                         [](const UpdateWork&) { return std::string("update"); },
                         [](const CheckWork&) { return std::string("check"); },
                         [](const ConvertWork&) { return std::string("convert"); },
+                        [](const RankMessage&) { return std::string(); },
                     },
                     task.work);
 }
@@ -185,7 +186,9 @@ int64_t cost_bytes(const Plan& plan, const Task& task) {
           [&](const OneOf<AddWork, MergeWork, NormWork, UpdateWork, CheckWork> auto&) {
             return sum_of(plan, task.reads) + 2 * written;
           },
-          [&](const ConvertWork&) { return sum_of(plan, task.reads) + written; },
+          [&](const OneOf<ConvertWork, SendWork, ReceiveWork> auto&) {
+            return sum_of(plan, task.reads) + written;
+          },
       },
       task.work);
 }

@@ -77,7 +77,7 @@ class CostTable {
 [[nodiscard]] bool rearranges(const Plan& plan, const CopyWork& copy);
 // Of a layer's pass with this activation fused into it (TANDEM_ACTIVATION_NONE: none).
 [[nodiscard]] std::string pass_key(const Net& net, int layer, LayerPass pass, int32_t activation);
-// "" for a copy between devices, and for a copy of one segment within a device.
+// "" for a copy between devices, for a message, and for a copy of one segment within a device.
 [[nodiscard]] std::string cost_key(const Net& net, const Plan& plan, const Task& task);
 // The memory traffic of a task, with which measured costs scale: the bytes that it reads, and those
 // that it writes (twice if it reads them first); of a copy the bytes copied. 0 for a layer's pass.

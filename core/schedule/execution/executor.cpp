@@ -133,7 +133,8 @@ Executor::State::State(const Plan& plan, const MemoryPlan& memory, const Net& ne
     : plan(plan),
       runtime(runtime),
       options(options),
-      lowering(plan, memory, net, runtime, kernels, costs, rule, options.communication),
+      lowering(plan, memory, net, runtime, kernels, costs, rule, options.ranks,
+               options.communication),
       events(runtime.machine(), plan),
       round(round_of(plan)),
       graphs(runtime, plan, events, options.graphs, kernels, round),
@@ -314,7 +315,7 @@ void Executor::State::submit(int task, const Stream& stream, Lowered& work) {
   const char* label = plan.tasks[static_cast<size_t>(task)].label.c_str();
   for (const tandem_rows& rows : work.copies) stream.copy_rows(label, rows);
   if (!work.run) return;
-  stream.submit({sizeof(tandem_work), TANDEM_WORK_COMPUTE, label,
+  stream.submit({sizeof(tandem_work), work.kind, label,
                  varied_seconds(task, work.micro_batch, work.predicted_seconds),
                  &Lowered::trampoline, &work});
 }

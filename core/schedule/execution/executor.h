@@ -20,6 +20,7 @@
 
 namespace tandem {
 
+class Communicator;
 class Kernels;
 class Runtime;
 
@@ -36,6 +37,7 @@ struct ExecutorOptions {
   std::vector<double> speeds;
   double variation = 0;
   uint64_t variation_seed = 1;
+  const Communicator* ranks = nullptr;  // for a plan with messages; outlives the executor
   // `on` is an Error where plan or backend cannot; `automatic` runs such plans task by task.
   GraphUse graphs = GraphUse::off;
 };

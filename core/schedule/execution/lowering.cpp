@@ -110,7 +110,7 @@ tandem_status Lowered::trampoline(void* context, const tandem_call* call) {
 
 Lowering::Lowering(const Plan& plan, const MemoryPlan& memory, const Net& net,
                    const Runtime& runtime, const Kernels* kernels, const CostTable* costs,
-                   const UpdateRule& rule, bool communication)
+                   const UpdateRule& rule, const Communicator* ranks, bool communication)
     : plan_(plan),
       memory_(memory),
       net_(net),
@@ -118,6 +118,7 @@ Lowering::Lowering(const Plan& plan, const MemoryPlan& memory, const Net& net,
       kernels_(kernels),
       costs_(costs),
       rule_(rule),
+      ranks_(ranks),
       communication_(communication),
       touches_(sanitizes_threads && runtime.machine().has(TANDEM_HOST_ADDRESSABLE)) {}
 
@@ -158,6 +159,12 @@ Lowered Lowering::lower(int task_index, int64_t micro_batch,
                  [&](const UpdateWork& work) { lower_update(work, at, result); },
                  [&](const CheckWork& work) { lower_check(work, at, result); },
                  [&](const ConvertWork& work) { lower_conversion(work, at, result); },
+                 [&](const SendWork& work) {
+                   lower_message(task, work, &tandem_transport::send, at, result);
+                 },
+                 [&](const ReceiveWork& work) {
+                   lower_message(task, work, &tandem_transport::receive, at, result);
+                 },
              },
              task.work);
   if (!result.run) return result;
@@ -205,6 +212,26 @@ void Lowering::lower_copies(const CopyWork& work, const Resolver& at, Lowered& r
     result.copies.push_back(one_row(target, at(segment.target), source, at(segment.source), bytes));
   }
   if (rearranges(plan_, work)) result.copies = joined_rows(result.copies);
+}
+
+void Lowering::lower_message(const Task& task, const RankMessage& work,
+                             MessageFunction tandem_transport::*call, const Resolver& at,
+                             Lowered& result) const {
+  if (!communication_) return;
+  if (ranks_ == nullptr || !runtime_.machine().has(TANDEM_HOST_ADDRESSABLE)) {
+    throw error("task '{}': devices '{}' send no messages to other ranks", task.label,
+                runtime_.machine().kind());
+  }
+  std::vector<tandem_part> parts;
+  for (const Region& region : work.regions) {
+    if (const int64_t bytes = plan_.bytes(region); bytes > 0) parts.push_back({at(region), bytes});
+  }
+  result.kind = TANDEM_WORK_HOST;
+  result.run = [function = ranks_->transport().*call, ranks = ranks_->handle(), peer = work.peer,
+                channel = Communicator::channel_of(work.channel),
+                parts = std::move(parts)](const tandem_call&) {
+    return function(ranks, peer, channel, parts.data(), static_cast<uint32_t>(parts.size()));
+  };
 }
 
 void Lowering::lower_layer(const Task& task, const LayerWork& work, const Resolver& at,

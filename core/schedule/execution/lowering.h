@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include "core/device/communicator.h"
 #include "core/model/net.h"
 #include "core/schedule/cost/cost_table.h"
 #include "core/schedule/execution/kernels.h"
@@ -30,6 +31,7 @@ struct Lowered {
   };
   std::vector<tandem_rows> copies;
   std::function<tandem_status(const tandem_call&)> run;  // empty: only copies
+  int32_t kind = TANDEM_WORK_COMPUTE;                    // of tandem_work
   double predicted_seconds = -1;
   // The micro-batch it is issued for, and where the first micro-batch with a failing work is noted.
   int64_t micro_batch = -1;
@@ -46,7 +48,7 @@ class Lowering {
  public:
   Lowering(const Plan& plan, const MemoryPlan& memory, const Net& net, const Runtime& runtime,
            const Kernels* kernels, const CostTable* costs, const UpdateRule& rule,
-           bool communication);
+           const Communicator* ranks, bool communication);
 
   // `externals` has the address of every external buffer, by buffer.
   [[nodiscard]] std::byte* address(const Region& region, int64_t micro_batch,
@@ -71,6 +73,10 @@ class Lowering {
   [[nodiscard]] tandem_update update_of(const UpdateWork& work, const Resolver& at) const;
   void lower_check(const CheckWork& work, const Resolver& at, Lowered& result) const;
   void lower_conversion(const ConvertWork& work, const Resolver& at, Lowered& result) const;
+  using MessageFunction = decltype(tandem_transport::send);
+  void lower_message(const Task& task, const RankMessage& work,
+                     MessageFunction tandem_transport::*call, const Resolver& at,
+                     Lowered& result) const;
   void note_touches(const Task& task, const Resolver& at, Lowered& result) const;
 
   const Plan& plan_;
@@ -80,6 +86,7 @@ class Lowering {
   const Kernels* kernels_;
   const CostTable* costs_;
   UpdateRule rule_;
+  const Communicator* ranks_;
   bool communication_;
   bool touches_;
 };

@@ -83,6 +83,7 @@ class Packing {
   void move(LayerWork&) {}
   void move(CheckWork& work) { move(work.values); }
   void move(ConvertWork&) {}
+  void move(RankMessage& work) { move(work.regions); }
   void move(CopyWork& work) {
     for (CopySegment& segment : work.segments) {
       move(segment.source);

@@ -236,6 +236,13 @@ void validate_norms(const Plan& plan, const Task& task, const NormWork& work) {
   }
 }
 
+void validate_message(const Plan& plan, const Task& task, const RankMessage& message) {
+  for (const Region& region : message.regions) validate_region(plan, task, region);
+  if (message.peer >= 0 && message.channel >= 0) return;
+  throw error("task '{}' is a message with rank {} on channel {}: both count from 0", task.label,
+              message.peer, message.channel);
+}
+
 void validate_work(const Plan& plan, const Task& task) {
   std::visit(overloaded{
                  [&](const LayerWork& work) { validate_binding(plan, task, work.binding); },
@@ -252,6 +259,7 @@ void validate_work(const Plan& plan, const Task& task) {
                    validate_region(plan, task, work.found_inf);
                  },
                  [&](const ConvertWork& work) { validate_conversion(plan, task, work); },
+                 [&](const RankMessage& work) { validate_message(plan, task, work); },
              },
              task.work);
 }

@@ -165,8 +165,17 @@ struct ConvertWork {  // target = the pixels, which are bytes, as floats
   Region pixels, target;
   PixelScale scale;
 };
+// Between devices of two ranks. The regions' bytes, one after the other, are the message. A channel
+// carries messages between a pair of streams, in the order of the plan on both sides.
+struct RankMessage {
+  int peer = -1;  // the other rank
+  int channel = -1;
+  std::vector<Region> regions;
+};
+struct SendWork : RankMessage {};
+struct ReceiveWork : RankMessage {};
 using Work = std::variant<LayerWork, CopyWork, AddWork, MergeWork, NormWork, UpdateWork, CheckWork,
-                          ConvertWork>;
+                          ConvertWork, SendWork, ReceiveWork>;
 
 // A step is one update; it takes the gradients of micro_batches_per_step micro-batches (iter_size).
 // The executor runs the whole plan for every micro-batch. `When` says in which of them a task does

@@ -1,0 +1,225 @@
+#include "core/train/ranks.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/parallel.h"
+#include "core/base/strings.h"
+#include "core/device/parse.h"
+
+namespace tandem {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* default_transport = "mpi";
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+// The processors that this process may use, as a text that is the same where they are.
+std::string processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::string text;
+  if (::sched_getaffinity(0, sizeof(set), &set) != 0) return text;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) text += CPU_ISSET(cpu, &set) ? '1' : '0';
+  return text;
+}
+
+bool is_root(const Communicator& ranks) {
+  return ranks.rank() == 0;
+}
+
+void broadcast_floats(const Communicator& ranks, std::vector<float>& values) {
+  auto count = static_cast<int64_t>(values.size());
+  ranks.broadcast(&count, sizeof(count));
+  values.resize(static_cast<size_t>(count));
+  ranks.broadcast(values.data(), count * static_cast<int64_t>(sizeof(float)));
+}
+
+}  // namespace
+
+// The variables are those of Open MPI, of MPICH and Intel MPI, and of MPICH's launcher.
+int launched_ranks() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"}) {
+    const char* text = std::getenv(name);
+    double number = 0;
+    if (text != nullptr && parse_number(text, &number) && number > 1) {
+      return static_cast<int>(number);
+    }
+  }
+  return 1;
+}
+
+std::unique_ptr<Communicator> open_ranks(const Registry& registry, int wanted) {
+  if (wanted < 0) throw error("--ranks {}: there must be at least 1", wanted);
+  const int launched = launched_ranks();
+  if (launched == 1) {
+    if (wanted <= 1) return nullptr;
+    throw error(
+        "--ranks {}: this process was started alone; start the job with: mpirun -n {} tandem "
+        "train ...",
+        wanted, wanted);
+  }
+  if (wanted > 0 && wanted != launched) {
+    throw error("--ranks {}: the job was started with {} processes", wanted, launched);
+  }
+  auto ranks = std::make_unique<Communicator>(registry.transport(default_transport));
+  if (ranks->size() == launched) return ranks;
+  throw error(
+      "the launcher has started {} processes, but transport '{}' finds a job of {}: launcher and "
+      "library are of two MPIs. Use the mpirun of the MPI that Tandem was built with",
+      launched, default_transport, ranks->size());
+}
+
+void require_supported_by_ranks(const Registry& registry, const TrainOptions& options) {
+  const auto refuse = [](bool given, const std::string& option, const char* instead) {
+    if (given) throw error("{} is for one process, not for several ranks: {}", option, instead);
+  };
+  refuse(options.strategy == "auto", "--strategy auto",
+         "name a strategy; 'tandem plan' compares them");
+  refuse(options.tune, "--tune", "leave it out");
+  refuse(!options.machine.link.empty(), "--link", "messages between ranks have real links");
+  refuse(!options.machine.topology.empty(), "--topology", "leave it out");
+  refuse(options.graphs == GraphUse::on, "--graphs on", "leave it out");
+  if (options.devices.empty()) return;
+  const DeviceSpec devices = parse_devices(options.devices, registry);
+  const bool reaches = (registry.backend(devices.kind).capabilities & TANDEM_HOST_ADDRESSABLE) != 0;
+  refuse(!reaches, fmt::format("--devices {}", options.devices),
+         "their memory cannot be sent to other ranks; use cpu:N");
+}
+
+std::string RankHosts::text() const {
+  std::map<std::string, int> counts;
+  for (const std::string& name : names) ++counts[name];
+  std::string text;
+  for (const auto& [name, count] : counts) {
+    text += fmt::format("{}{} rank{} on {}", text.empty() ? "" : ", ", count, count == 1 ? "" : "s",
+                        name);
+  }
+  return text;
+}
+
+RankHosts find_hosts(const Communicator& ranks) {
+  const std::string own = json::array({host_name(), processors()}).dump();
+  json all = json::array();
+  if (is_root(ranks)) {
+    all.push_back(json::parse(own));
+    for (int peer = 1; peer < ranks.size(); ++peer) {
+      all.push_back(json::parse(ranks.receive_text(peer)));
+    }
+  } else {
+    ranks.send_text(0, own);
+  }
+  all = json::parse(ranks.broadcast_text(all.dump()));
+  RankHosts hosts;
+  for (const json& one : all) hosts.names.push_back(one.at(0).get<std::string>());
+  const json mine = json::parse(own);
+  hosts.sharing = static_cast<int>(std::count(all.begin(), all.end(), mine));
+  return hosts;
+}
+
+int threads_of_rank(const RankHosts& hosts) {
+  return std::max(1, processor_count() / hosts.sharing);
+}
+
+void send_setup(const Communicator& ranks, const TrainSetup& setup) {
+  const json tree = {
+      {"record", to_json(setup.record)},
+      {"net", write_net(setup.net)},
+      {"solver", write_solver(setup.solver)},
+      {"test_samples", setup.test_samples},
+      {"validates", setup.validation_data != nullptr},
+      {"validation_samples", setup.validation_data == nullptr ? 0 : setup.validation_data->size()}};
+  static_cast<void>(ranks.broadcast_text(tree.dump()));
+}
+
+TrainSetup receive_setup(const Communicator& ranks, Registry& registry, const TrainOptions& options,
+                         const Strategies& strategies) {
+  const json tree = json::parse(ranks.broadcast_text(""));
+  TrainSetup setup;
+  setup.record = run_record_from_json(tree.at("record").get<std::string>(), "of rank 0");
+  setup.net = read_net_text(tree.at("net").get<std::string>());
+  setup.solver = read_solver_text(tree.at("solver").get<std::string>());
+  setup.strategies = &strategies;
+  setup.test_samples = tree.at("test_samples");
+  TrainOptions& chosen = setup.record.options;
+  chosen.watchdog_seconds = options.watchdog_seconds;
+  chosen.timeline = false;
+  setup.record.machine.delay_seed = options.machine.delay_seed;
+  setup.record.machine.delay_seconds = options.machine.delay_seconds;
+  open_datasets(registry, setup);
+  if (!tree.at("validates").get<bool>()) setup.validation_data.reset();
+  const int64_t wanted = tree.at("validation_samples");
+  const int64_t validated = setup.validation_data == nullptr ? 0 : setup.validation_data->size();
+  if (setup.training_data->size() == setup.record.training_samples && validated == wanted &&
+      setup.training_data->class_names() == setup.record.class_names) {
+    return setup;
+  }
+  throw error(
+      "the data in '{}' are not those of rank 0: {} training and {} validation images here, {} and "
+      "{} there, or other classes",
+      chosen.data, setup.training_data->size(), validated, setup.record.training_samples, wanted);
+}
+
+void share_first_state(const Communicator& ranks, FirstState& state) {
+  std::array<int64_t, 3> numbers{state.is_resumed ? 1 : 0, state.checkpoint.step,
+                                 state.checkpoint.metadata["test_due"] == "1" ? 1 : 0};
+  ranks.broadcast(numbers.data(), sizeof(numbers));
+  state.is_resumed = numbers[0] != 0;
+  state.checkpoint.step = numbers[1];
+  state.checkpoint.metadata["test_due"] = numbers[2] != 0 ? "1" : "0";
+  broadcast_floats(ranks, state.checkpoint.weights);
+  broadcast_floats(ranks, state.checkpoint.state);
+}
+
+std::vector<BadSample> gather_bad_samples(const Communicator& ranks,
+                                          const std::vector<BadSample>& mine) {
+  json own = json::array();
+  for (const BadSample& sample : mine) own.push_back(json::array({sample.name, sample.reason}));
+  std::vector<BadSample> all = mine;
+  if (!is_root(ranks)) {
+    ranks.send_text(0, own.dump(-1, ' ', false, json::error_handler_t::replace));
+    return all;
+  }
+  for (int peer = 1; peer < ranks.size(); ++peer) {
+    for (const json& one : json::parse(ranks.receive_text(peer))) {
+      all.push_back({one.at(0).get<std::string>(), one.at(1).get<std::string>()});
+    }
+  }
+  return all;
+}
+
+int64_t BatchAgreement::agree(float* labels, int64_t rows) {
+  const int64_t bytes = rows * static_cast<int64_t>(sizeof(float));
+  std::array<int64_t, 2> word{};
+  if (is_root(ranks_)) {
+    std::vector<float> others(static_cast<size_t>(rows));
+    for (int peer = 1; peer < ranks_.size(); ++peer) {
+      ranks_.receive(peer, others.data(), bytes);
+      for (int64_t row = 0; row < rows; ++row) {
+        if (std::isnan(labels[row])) labels[row] = others[static_cast<size_t>(row)];
+      }
+    }
+    word[0] = std::count_if(labels, labels + rows, [](float label) { return label >= 0; });
+    word[1] = stop_ != nullptr && *stop_ ? 1 : 0;
+  } else {
+    ranks_.send(0, labels, bytes);
+  }
+  ranks_.broadcast(word.data(), sizeof(word));
+  stopping_ = word[1] != 0;
+  return word[0];
+}
+
+}  // namespace tandem

@@ -1,0 +1,76 @@
+// A training run of several processes ("ranks"), each with devices of its own. Rank 0 has the
+// user's options, the run folder and the log; it tells the others what to do, and what no plan has:
+// how many samples a batch has, when to stop.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/device/communicator.h"
+#include "core/plugin/registry.h"
+#include "core/train/checkpoint.h"
+#include "core/train/setup.h"
+
+namespace tandem {
+
+// The job that this process is a rank of; null if it was started alone. `wanted`: the number of
+// ranks that the user says there are; 0: any. Errors: another number; a job of a launcher whose
+// messages no transport here can send.
+[[nodiscard]] std::unique_ptr<Communicator> open_ranks(const Registry& registry, int wanted);
+
+// The number of processes that the launcher of this one has started; 1 if it was started alone.
+[[nodiscard]] int launched_ranks();
+
+// Error that names the first option that one process supports and several do not.
+void require_supported_by_ranks(const Registry& registry, const TrainOptions& options);
+
+// Where the ranks run, gathered once by all of them.
+struct RankHosts {
+  std::vector<std::string> names;  // by rank
+  int sharing = 1;                 // ranks that share this one's processors, with it
+  // "2 ranks on host1, 1 rank on host2"
+  [[nodiscard]] std::string text() const;
+};
+[[nodiscard]] RankHosts find_hosts(const Communicator& ranks);
+// Cores for each of the ranks that share this one's processors.
+[[nodiscard]] int threads_of_rank(const RankHosts& hosts);
+
+// Rank 0's setup to the others, which open their own data sets. Error on a rank whose data are not
+// rank 0's.
+void send_setup(const Communicator& ranks, const TrainSetup& setup);
+[[nodiscard]] TrainSetup receive_setup(const Communicator& ranks, Registry& registry,
+                                       const TrainOptions& options, const Strategies& strategies);
+
+// What a run begins with: rank 0's to all. Without weights each rank draws the initial ones.
+struct FirstState {
+  bool is_resumed = false;
+  Checkpoint checkpoint;
+};
+void share_first_state(const Communicator& ranks, FirstState& state);
+
+// The samples that any rank could not read, to rank 0; called by all.
+[[nodiscard]] std::vector<BadSample> gather_bad_samples(const Communicator& ranks,
+                                                        const std::vector<BadSample>& mine);
+
+// What all ranks agree on for each batch before it is issued.
+class BatchAgreement {
+ public:
+  // `stop` (of rank 0; may be null) becomes true: all ranks stop after the same batch.
+  BatchAgreement(const Communicator& ranks, const std::atomic<bool>* stop)
+      : ranks_(ranks), stop_(stop) {}
+
+  // `labels`: of the batch, NaN in the rows that this rank has not read. Returns the number of rows
+  // of the batch that hold a sample. Rank 0 then has the labels of all rows. Called by all ranks.
+  [[nodiscard]] int64_t agree(float* labels, int64_t rows);
+  // As of the last batch.
+  [[nodiscard]] bool stopping() const { return stopping_; }
+
+ private:
+  const Communicator& ranks_;
+  const std::atomic<bool>* stop_;
+  bool stopping_ = false;
+};
+
+}  // namespace tandem

@@ -1,0 +1,133 @@
+// Training by several processes, as mpirun starts them: the bits of one process with all devices.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/program.h"
+
+namespace tandem {
+namespace {
+
+using test::Desk;
+using test::Outcome;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// Ranks outnumber cores. A container may forbid processes to read each other's memory.
+std::string mpirun(int ranks) {
+  return "OMPI_MCA_btl_vader_single_copy_mechanism=none mpirun --allow-run-as-root --oversubscribe "
+         "--bind-to none -n " +
+         std::to_string(ranks);
+}
+
+class Ranks : public testing::Test {
+ protected:
+  void SetUp() override {
+#ifndef TANDEM_HAS_MPI
+    GTEST_SKIP() << "built without MPI, or with a sanitizer, which MPI libraries do not pass";
+#endif
+  }
+
+  const std::string tiny =
+      "train --net tiny.prototxt --data synthetic --data-option samples=40 --batch 12 --seed 3 ";
+
+  // Trains in the folder `name`; both files of its checkpoint.
+  std::string trained(const Desk& desk, const std::string& name, const std::string& options,
+                      int ranks) const {
+    const Outcome outcome = desk.tandem(tiny + "--threads 1 --out " + name + " " + options,
+                                        ranks > 1 ? mpirun(ranks) : "");
+    EXPECT_EQ(outcome.code, 0) << options << " on " << ranks << " ranks\n"
+                               << outcome.output << outcome.errors;
+    return outcome.code == 0 ? checkpoint(desk, name) : name;
+  }
+  static std::string checkpoint(const Desk& desk, const std::string& name) {
+    return desk.read(name + "/last.safetensors") + desk.read(name + "/last.state.safetensors");
+  }
+};
+
+struct Job {
+  int ranks, devices;
+  const char* options;
+};
+
+TEST_F(Ranks, HaveTheBitsOfOneProcessForEveryStrategy) {
+  const Desk desk;
+  const std::vector<Job> jobs{
+      {2, 1, "--strategy two_phase"},
+      {3, 1, "--strategy sequential"},
+      {2, 2, "--strategy layerwise --reduce ring"},
+      {2, 1, "--strategy layerwise --reduce tree --solver-option iter_size=2"},
+      {2, 2, "--strategy hybrid"},
+      {4, 1, "--strategy asymmetric"},
+      {2, 1, "--strategy fc_parallel"},
+      {2, 2, "--strategy two_phase --solver-type LARS --mixup 0.4"},
+  };
+  int number = 0;
+  for (const Job& job : jobs) {
+    const std::string options = std::string(job.options) + " --steps 4 --devices cpu:";
+    const std::string name = "run" + std::to_string(number++);
+    EXPECT_TRUE(trained(desk, name, options + std::to_string(job.devices), job.ranks) ==
+                trained(desk, name + "alone", options + std::to_string(job.ranks * job.devices), 1))
+        << job.options << " on " << job.ranks << " ranks of " << job.devices;
+  }
+}
+
+TEST_F(Ranks, ResumeWithAnyNumberOfRanks) {
+  const Desk desk;
+  const std::string options = "--strategy layerwise --steps ";
+  (void)trained(desk, "run", options + "3 --devices cpu:1", 2);
+  (void)trained(desk, "alone", options + "3 --devices cpu:2", 1);
+  const std::string more = "train --resume --steps 6 --threads 1 --devices ";
+  const Outcome two = desk.tandem(more + "cpu:2 --out run", mpirun(2));
+  EXPECT_EQ(two.code, 0) << two.output << two.errors;
+  EXPECT_THAT(two.output, HasSubstr("resumed after step 3"));
+  EXPECT_EQ(desk.tandem(more + "cpu:4 --out alone").code, 0);
+  EXPECT_TRUE(checkpoint(desk, "run") == checkpoint(desk, "alone"));
+  EXPECT_EQ(desk.tandem("train --resume --steps 7 --threads 1 --out run").code, 0);
+}
+
+TEST_F(Ranks, ValidateEveryImageOnceAndOnlyTheFirstOneSpeaks) {
+  const Desk desk;
+  desk.draw_two_classes("data");
+  const std::string options =
+      "train --net tiny.prototxt --data data --batch 5 --epochs 2 --threads 1 --out ";
+  const Outcome two = desk.tandem(options + "two --devices cpu:1", mpirun(2));
+  const Outcome one = desk.tandem(options + "one --devices cpu:2");
+  ASSERT_EQ(two.code, 0) << two.output << two.errors;
+  ASSERT_EQ(one.code, 0) << one.errors;
+  const auto validation = [](const std::string& text) {
+    const size_t at = text.find("validation after");
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  EXPECT_THAT(validation(two.output), StartsWith("validation after"));
+  EXPECT_EQ(validation(two.output), validation(one.output));
+  EXPECT_EQ(two.errors, "");
+  const auto count = [](const std::string& text, const std::string& part) {
+    int times = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+      ++times;
+    }
+    return times;
+  };
+  EXPECT_EQ(count(two.output, "run folder: two"), count(one.output, "run folder: one"));
+  EXPECT_THAT(two.output, HasSubstr("2 ranks of cpu:1 (2 ranks on "));
+}
+
+TEST_F(Ranks, OfAnotherNumberAreRefused) {
+  const Desk desk;
+  EXPECT_THAT(desk.refusal(tiny + "--ranks 2"),
+              HasSubstr("--ranks 2: this process was started alone; start the job with: mpirun"));
+  const Outcome outcome = desk.tandem(tiny + "--ranks 3", mpirun(2));
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_THAT(outcome.errors, HasSubstr("--ranks 3: the job was started with 2 processes"));
+}
+
+TEST_F(Ranks, RefuseWhatOnlyOneProcessCanDo) {
+  const Desk desk;
+  const Outcome outcome = desk.tandem(tiny + "--strategy auto --devices cpu:2", mpirun(2));
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_THAT(outcome.errors,
+              HasSubstr("tandem: --strategy auto is for one process, not for several ranks"));
+}
+
+}  // namespace
+}  // namespace tandem

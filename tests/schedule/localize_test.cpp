@@ -1,0 +1,117 @@
+// What each rank runs of a plan: all ranks together do what one process does.
+#include "core/schedule/plan/localize.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/schedule/handmade.h"
+#include "tests/schedule/plan_promises.h"
+#include "tests/schedule/rank_simulation.h"
+
+namespace tandem::test {
+namespace {
+
+using testing::HasSubstr;
+
+// Adds and copies on all streams of several devices. A copy runs on a stream of either side, or on
+// both; sums stay within a device.
+Plan random_plan(uint64_t seed, int devices) {
+  Random random(seed, stream_of("plans of ranks"));
+  const auto below = [&](int count) {
+    return static_cast<int>(random.below(static_cast<uint64_t>(count)));
+  };
+  Maker maker(devices);
+  std::vector<std::vector<Region>> buffers(static_cast<size_t>(devices));
+  for (int device = 0; device < devices; ++device) {
+    for (int i = 0; i < 3; ++i) {
+      const auto kind = below(2) == 0 ? BufferKind::persistent : BufferKind::transient;
+      buffers[size_t(device)].push_back(
+          maker.floats(fmt::format("b{}", i), device, 16, kind, 1 + below(2)));
+      buffers[size_t(device)].back().bytes = 64;
+    }
+  }
+  const auto any = [&](int device) { return buffers[size_t(device)][size_t(below(3))]; };
+  const auto part = [&](Region region, int part) { return Region{region.buffer, part * 16, 16}; };
+  const auto stream = [&](int device) {
+    return StreamId{device, static_cast<StreamKind>(below(4))};
+  };
+  for (int i = 0; i < 40; ++i) {
+    const int a = below(devices), b = below(devices);
+    if (a == b) {
+      const Region target = any(a), source = any(a);
+      maker.touch(fmt::format("t{}", i), {stream(a)}, {source}, {target});
+      maker.plan.tasks.back().work = AddWork{target, {source}};
+      continue;
+    }
+    CopyWork work;
+    std::vector<Region> reads, writes;
+    const Region from = any(a), to = any(b);
+    for (int p = 0; p < 1 + below(3); ++p) {
+      work.segments.push_back({part(from, below(4)), part(to, below(4))});
+      reads.push_back(work.segments.back().source);
+      writes.push_back(work.segments.back().target);
+    }
+    std::vector<StreamId> streams{stream(b), stream(a)};
+    if (below(3) == 0) streams.pop_back();
+    if (streams.size() == 2 && below(3) == 0) std::swap(streams[0], streams[1]);
+    maker.task(fmt::format("t{}", i), streams, reads, writes, std::move(work));
+    maker.plan.tasks.back().when = std::vector{When::every_micro_batch, When::first_micro_batch,
+                                               When::last_micro_batch}[size_t(below(3))];
+  }
+  maker.plan.micro_batches_per_step = 1 + below(2);
+  return maker.derived();
+}
+
+TEST(Localize, RanksOfRandomPlansDoWhatOneProcessDoesAndNeverWaitInACircle) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    const Plan plan = random_plan(seed, 4);
+    for (const DeviceRanks& ranks :
+         {equal_ranks(4, 1), equal_ranks(2, 2), DeviceRanks{{1, 0, 1, 2}}}) {
+      expect_ranks_do_what_one_process_does(plan, ranks, seed);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(Localize, RanksOfRandomPlansHaveNoRace) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    for (int rank = 0; rank < 2; ++rank) {
+      expect_no_race(localize(random_plan(seed, 4), equal_ranks(2, 2), rank));
+    }
+  }
+}
+
+TEST(Localize, RefusesATaskThatAddsMemoryOfAnotherRank) {
+  Maker maker(2);
+  const Region a = maker.persistent("a", 0, 4), b = maker.persistent("b", 1, 4);
+  maker.add("sum", compute(0), a, {b});
+  EXPECT_THAT(error_of([&] { (void)localize(maker.plan, equal_ranks(2, 1), 0); }),
+              HasSubstr("task 'sum' of rank 0 touches memory of rank 1, but only copies may"));
+}
+
+TEST(Localize, NumbersARanksDevicesAmongThemselves) {
+  Maker maker(4);
+  const Region a = maker.persistent("a", 3, 4), b = maker.persistent("b", 3, 4);
+  maker.add("sum", compute(3), a, {b});
+  maker.plan.weights_at = {{1, {0, 8}}, {3, {8, 16}}};
+  const Plan local = localize(maker.derived(), equal_ranks(2, 2), 1);
+  ASSERT_EQ(local.tasks.size(), 1U);
+  EXPECT_EQ(local.devices, 2);
+  EXPECT_EQ(local.tasks[0].label, "sum");
+  EXPECT_EQ(local.tasks[0].streams[0], compute(1));
+  EXPECT_EQ(local.buffers[0].device, 1);
+  EXPECT_THAT(local.weights_at, testing::ElementsAre(Placement{1, {8, 16}}));
+}
+
+TEST(Fingerprint, DiffersBetweenPlans) {
+  Plan plan = random_plan(1, 4);
+  const uint64_t before = fingerprint(plan);
+  EXPECT_EQ(before, fingerprint(random_plan(1, 4)));
+  EXPECT_NE(before, fingerprint(random_plan(2, 4)));
+  plan.tasks.back().streams[0].kind = StreamKind::control;
+  EXPECT_NE(before, fingerprint(plan));
+}
+
+}  // namespace
+}  // namespace tandem::test
