@@ -262,7 +262,8 @@ TEST(Order, IsTheClosureOfStreamsAndWaits) {
     const auto predecessors = stream_predecessors(plan);
     std::vector<std::vector<bool>> before(nodes, std::vector<bool>(nodes));
     for (size_t node = 0; node < nodes; ++node) {
-      for (const auto* list : {&predecessors[node % tasks], &plan.tasks[node % tasks].after}) {
+      for (const auto* list :
+           {&predecessors[node % tasks], &std::as_const(plan).tasks[node % tasks].after}) {
         for (const Dependency& wait : *list) {
           const auto back = static_cast<size_t>(wait.micro_batches_back);
           if (back > node / tasks) continue;
