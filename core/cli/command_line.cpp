@@ -50,7 +50,7 @@ const std::map<std::string, std::string>& similar_names() {
   return names;
 }
 
-std::vector<std::string> options_of(const CLI::App& app) {
+std::vector<std::string> long_names_of(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& one : option->get_lnames()) names.push_back("--" + one);
@@ -58,16 +58,16 @@ std::vector<std::string> options_of(const CLI::App& app) {
   return names;
 }
 
-bool contains(const std::vector<std::string>& names, const std::string& name) {
+bool is_among(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 // An option that `app` does not have, and the one that may be meant.
 std::string unknown_option(const CLI::App& app, const std::string& argument) {
   const std::string name = argument.substr(0, argument.find('='));
-  const std::vector<std::string> known = options_of(app);
+  const std::vector<std::string> known = long_names_of(app);
   const std::string here = name_here(name, similar_names());
-  if (contains(known, here)) return fmt::format("'{}' (here it is '{}')", name, here);
+  if (is_among(known, here)) return fmt::format("'{}' (here it is '{}')", name, here);
   return fmt::format("'{}'{}", name, did_you_mean(name, known));
 }
 
@@ -75,12 +75,12 @@ std::string unknown_option(const CLI::App& app, const std::string& argument) {
 void take_other_names(const CLI::App& app, std::vector<std::string>& arguments) {
   for (const CLI::App* command : app.get_subcommands({})) {
     if (command->get_name() != arguments.front()) continue;
-    const std::vector<std::string> known = options_of(*command);
+    const std::vector<std::string> known = long_names_of(*command);
     for (std::string& argument : arguments) {
       const size_t end = argument.find('=');
       const std::string name = argument.substr(0, end);
       const std::string here = name_here(name, other_names());
-      if (here.empty() || contains(known, name) || !contains(known, here)) continue;
+      if (here.empty() || is_among(known, name) || !is_among(known, here)) continue;
       argument = here + (end == std::string::npos ? "" : argument.substr(end));
     }
   }

@@ -17,7 +17,7 @@ int run(int argc, char** argv) {
       "Trains convolutional networks on one machine. One graph drives the compute and\n"
       "communication streams of all devices, so that gradients travel while others are still\n"
       "being computed.\n"
-      "Begin with: tandem train --data FOLDER --net cifar10_quick");
+      "Begin with: tandem train --data FOLDER");
   tandem::cli::add_train(line);
   tandem::cli::add_test(line);
   tandem::cli::add_predict(line);
@@ -27,6 +27,7 @@ int run(int argc, char** argv) {
   tandem::cli::add_plan(line);
   tandem::cli::add_export(line);
   tandem::cli::add_net(line);
+  tandem::cli::add_models(line);
   tandem::cli::add_layers(line);
   tandem::cli::add_datasets(line);
   tandem::cli::add_plugins(line);

@@ -71,9 +71,15 @@ void check_targets(const TargetOptions& options, int64_t classes) {
     throw error("{} {}: shares are drawn from Beta(x, x), with x above 0 and at most {}; 0 is none",
                 name, alpha, most_alpha);
   }
-  if ((options.mixes() || !options.class_weights.empty()) && !options.wanted) {
+  if (!(options.smoothing >= 0 && options.smoothing < 1)) {
+    throw error("--label-smoothing {}: a share of at least 0 and below 1; 0.1 is usual",
+                options.smoothing);
+  }
+  const bool writes = options.mixes() || !options.class_weights.empty() || options.smoothing > 0;
+  if (writes && !options.wanted) {
     throw error(
-        "--mixup, --cutmix and --class-weights need a net that reads a weight for each class");
+        "--mixup, --cutmix, --class-weights and --label-smoothing need a net that reads a weight "
+        "for each class");
   }
   const auto count = static_cast<int64_t>(options.class_weights.size());
   if (count != 0 && count != classes) {
@@ -93,7 +99,12 @@ void write_target(const TargetOptions& options, int64_t classes, const TargetRow
   std::fill_n(row.target, classes, 0.0F);
   if (*row.label < 0) return;
   const auto label = static_cast<size_t>(*row.label);
-  row.target[label] = options.class_weights.empty() ? 1.0F : options.class_weights[label];
+  const float weight = options.class_weights.empty() ? 1.0F : options.class_weights[label];
+  row.target[label] = weight;
+  if (options.smoothing == 0) return;
+  const auto part = static_cast<float>(options.smoothing / static_cast<double>(classes)) * weight;
+  std::fill_n(row.target, classes, part);
+  row.target[label] = part + static_cast<float>(1 - options.smoothing) * weight;
 }
 
 void mix_rows(const TargetOptions& options, const Shape& sample, int64_t classes, uint64_t seed,

@@ -16,6 +16,9 @@ struct TargetOptions {
   // a share from Beta(cutmix, cutmix). 0: off. With both, each for half of the pairs.
   double mixup = 0, cutmix = 0;
   std::vector<float> class_weights;  // of a sample of each class; empty: 1
+  // Label smoothing (Szegedy et al., 2016): this share of a sample's weight is spread over all
+  // classes.
+  double smoothing = 0;
 
   [[nodiscard]] bool mixes() const { return mixup > 0 || cutmix > 0; }
   bool operator==(const TargetOptions&) const = default;
@@ -31,7 +34,8 @@ struct TargetRow {
   float* target = nullptr;
 };
 
-// From the label: its class's weight, zeros for the others; all zeros for a row without a sample.
+// From the label: its class's weight, zeros for the others, then smoothed; all zeros for a row
+// without a sample.
 void write_target(const TargetOptions& options, int64_t classes, const TargetRow& row);
 
 // Mixes two rows with samples, after write_target(). The label of a row is the class of its larger

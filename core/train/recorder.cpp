@@ -117,8 +117,7 @@ void Recorder::on_epoch(const EpochReport& r) {
 }
 
 std::string epoch_text(const EpochReport& r) {
-  // A run of less than an epoch ends within it.
-  const double done = r.epoch > 0 ? static_cast<double>(r.epoch) : r.epochs;
+  const double done = r.is_partial ? r.epochs : static_cast<double>(r.epoch);
   std::string text =
       fmt::format("epoch {:.4g}/{:.4g}: training loss {:.4f}", done, r.epochs, r.loss);
   if (r.has_accuracy) text += fmt::format(" top-1 {:.2f} %", 100 * r.top1);

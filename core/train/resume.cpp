@@ -37,6 +37,10 @@ void refuse_changes(const TrainSetup& setup, const TrainOptions& options,
   refuse(options.cutmix != 0 && options.cutmix != chosen.cutmix, "--cutmix");
   refuse(!options.class_weights.empty() && options.class_weights != chosen.class_weights,
          "--class-weights");
+  refuse(options.label_smoothing != 0 && options.label_smoothing != chosen.label_smoothing,
+         "--label-smoothing");
+  refuse(!options.recipe.empty() && options.recipe != chosen.recipe, "--recipe");
+  refuse(!options.augment.empty() && options.augment != chosen.augment, "--augment");
 }
 
 // What the strategy was given or has chosen stays, unless it is given anew. On other devices, or
@@ -108,6 +112,7 @@ void choose_amounts(TrainOptions& chosen, const TrainOptions& options) {
     chosen.steps = options.steps;
     chosen.epochs = options.epochs;
   }
+  if (options.patience > 0) chosen.patience = options.patience;
   if (options.test_interval > 0) chosen.test_interval = options.test_interval;
   if (options.snapshot > 0) chosen.snapshot = options.snapshot;
   if (options.display > 0) chosen.display = options.display;

@@ -119,6 +119,10 @@ json options_json(const TrainOptions& o, const MachineOptions& machine) {
           {"mixup", o.mixup},
           {"cutmix", o.cutmix},
           {"class_weights", o.class_weights},
+          {"label_smoothing", o.label_smoothing},
+          {"patience", o.patience},
+          {"recipe", o.recipe},
+          {"augment", o.augment},
           {"bad_share_limit", o.bad_share_limit},
           {"data_parameters", o.data_parameters},
           {"tune", o.tune},
@@ -155,6 +159,10 @@ TrainOptions options_from(const json& tree) {
   o.mixup = tree.value("mixup", 0.0);
   o.cutmix = tree.value("cutmix", 0.0);
   o.class_weights = tree.value("class_weights", std::string());
+  o.label_smoothing = tree.value("label_smoothing", 0.0);
+  o.patience = tree.value("patience", int64_t{0});
+  o.recipe = tree.value("recipe", std::string());
+  o.augment = tree.value("augment", std::string());
   o.bad_share_limit = tree.value("bad_share_limit", o.bad_share_limit);
   o.data_parameters = tree.at("data_parameters").get<std::map<std::string, std::string>>();
   o.tune = tree.value("tune", false);

@@ -14,6 +14,7 @@
 #include "core/schedule/strategies/strategies.h"
 #include "core/train/class_weights.h"
 #include "core/train/device_options.h"
+#include "core/train/recipe.h"
 #include "core/train/setup_solver.h"
 
 namespace tandem {
@@ -51,7 +52,17 @@ std::map<std::string, std::string> data_parameters(const TrainSetup& setup, bool
       means += (means.empty() ? "" : ",") + number_text(value);
     if (!means.empty()) parameters["mean"] = means;
   }
-  for (const auto& [name, value] : setup.record.options.data_parameters) parameters[name] = value;
+  const auto& given = setup.record.options.data_parameters;
+  if (!synthetic) {
+    for (const auto& [name, value] :
+         augmentation(setup.record.options.augment, setup.net.input_shape().h, setup.mirrors)) {
+      parameters[name] = value;
+    }
+    // They exclude each other, and what is given counts.
+    if (given.contains("crop_area")) parameters.erase("pad");
+    if (given.contains("pad")) parameters.erase("crop_area");
+  }
+  for (const auto& [name, value] : given) parameters[name] = value;
   *measure_mean =
       !synthetic && parameters.count("mean") == 0 && (transform.has_mean_file || is_model);
   return parameters;
@@ -143,7 +154,7 @@ void resolve_targets(const Registry& registry, TrainSetup& setup) {
   if (!chosen.class_weights.empty()) {
     setup.record.class_weights = read_class_weights(chosen.class_weights, *setup.training_data);
   }
-  const bool mixes = chosen.mixup != 0 || chosen.cutmix != 0;
+  const bool mixes = chosen.mixup != 0 || chosen.cutmix != 0 || chosen.label_smoothing != 0;
   if (mixes || !setup.record.class_weights.empty()) {
     setup.net = with_class_targets(setup.net, registry, setup.training_data->class_count());
   }
@@ -156,6 +167,7 @@ TargetOptions target_options(const TrainSetup& setup) {
   targets.mixup = setup.record.options.mixup;
   targets.cutmix = setup.record.options.cutmix;
   targets.class_weights = setup.record.class_weights;
+  targets.smoothing = setup.record.options.label_smoothing;
   return targets;
 }
 
@@ -203,19 +215,22 @@ void resolve_amount(TrainSetup& setup, const TrainOptions& options) {
   }
   if (options.epochs < 0)
     throw error("--epochs {}: there must be at least 1 epoch", options.epochs);
+  const bool is_photos = chosen.recipe == "photos" && !options.resume;
+  if (chosen.batch == 0 && is_photos) chosen.batch = photos_batch(setup);
   if (chosen.batch == 0) chosen.batch = setup.net.batch_size(TANDEM_TRAIN).value_or(default_batch);
   const int64_t size = setup.record.training_samples;
   const int64_t images = chosen.batch * setup.solver.micro_batches_per_step;  // of a step
   const auto steps_of = [&](int64_t epochs) { return (epochs * size + images - 1) / images; };
   if (chosen.steps == 0 && chosen.epochs > 0) chosen.steps = steps_of(chosen.epochs);
   if (chosen.steps == 0) chosen.steps = setup.solver.max_steps;
-  if (chosen.steps == 0) chosen.steps = steps_of(default_epochs);
+  if (chosen.steps == 0) chosen.steps = steps_of(is_photos ? photos_epochs : default_epochs);
   if (setup.solver.micro_batches_per_step > 1) {
     setup.messages.push_back(
         fmt::format("iter_size {}: every step adds up {} batches of {}, {} images",
                     setup.solver.micro_batches_per_step, setup.solver.micro_batches_per_step,
                     chosen.batch, images));
   }
+  if (is_photos) fit_photos(options, setup);
   fit_recipe(options, setup);
   note_changes(options, setup);
   resolve_tests(setup);
@@ -306,6 +321,7 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options, const Strate
   bool measure_mean = false;
   const bool is_model = resolve_solver_and_net(options, setup);
   if (!record.options.seed) record.options.seed = setup.solver.seed.value_or(1);
+  choose_image_size(registry, options, setup);
   const bool synthetic = options.data == "synthetic";
   record.data = setup.net.input_shape();
   record.data.n = 1;

@@ -25,6 +25,7 @@ struct TrainSetup {
   std::unique_ptr<Dataset> training_data, validation_data;  // validation_data may be null
   // Whether the order of rings and groups is chosen; a run resumed on its devices keeps its own.
   bool finds_links = true;
+  bool mirrors = true;                // whether augmentation may mirror the images
   int64_t test_samples = 0;           // of an evaluation during the run; 0: all
   std::vector<std::string> messages;  // for the log: decisions, and what was left out
 };

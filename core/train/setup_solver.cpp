@@ -6,13 +6,16 @@
 #include "core/base/strings.h"
 #include "core/model/adapted.h"
 #include "core/model/models.h"
+#include "core/train/recipe.h"
 
 namespace tandem {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* default_net = "alexnet";
+// Synthetic data serve measurements, for which AlexNet is the usual net.
+constexpr const char* default_net = "resnet18";
+constexpr const char* synthetic_net = "alexnet";
 
 // Caffe's solvers name files relative to the folder that Caffe runs in, usually its root, which is
 // above the solver. The files usually lie beside the solver.
@@ -75,7 +78,12 @@ void read_net_of_run(const TrainOptions& options, TrainSetup& setup, std::string
     setup.net = net_of_solver(setup.solver, &chosen.net);
     *is_model = false;
   } else {
-    chosen.net = options.net.empty() ? default_net : options.net;
+    chosen.net = options.net;
+    if (options.net.empty()) {
+      chosen.net = options.data == "synthetic" ? synthetic_net : default_net;
+      setup.messages.push_back(
+          fmt::format("model {} (--model; 'tandem models' lists them)", chosen.net));
+    }
     setup.net = read_net(find_net(chosen.net));
     *model = is_model_name(chosen.net) ? chosen.net : model_of_net(setup.net.name);
     *is_model = !model->empty();
@@ -101,7 +109,14 @@ void read_model_solver(const TrainOptions& options, TrainSetup& setup, const std
   if (!model.empty()) own = find_net(model).parent_path() / (model + "_solver.prototxt");
   std::error_code code;
   const bool has_own = fs::exists(own, code);
-  if (has_own && options.solver_type.empty()) {
+  const std::string& recipe = setup.record.options.recipe;
+  if (recipe == "photos") {
+    std::map<std::string, std::string> fields = options.solver_fields;
+    fields.emplace("weight_decay", "0.0005");
+    const std::string type = options.solver_type.empty() ? "Nesterov" : options.solver_type;
+    const bool has_decay = type == "SGD" || type == "Nesterov";
+    setup.solver = default_solver(type, has_decay ? fields : options.solver_fields);
+  } else if (recipe == "caffe" && has_own && options.solver_type.empty()) {
     setup.solver = read_solver(own, options.solver_fields);
   } else {
     const std::string type = options.solver_type.empty() ? "SGD" : options.solver_type;
@@ -150,6 +165,7 @@ bool resolve_solver_and_net(const TrainOptions& options, TrainSetup& setup) {
   std::string model;
   bool is_model = false;
   read_net_of_run(options, setup, &model, &is_model);
+  choose_recipe(options, model, setup);
   if (options.solver.empty()) read_model_solver(options, setup, model);
   if (options.rate && (!std::isfinite(*options.rate) || *options.rate < 0)) {
     throw error("--lr {}: the learning rate must be a finite number of at least 0", *options.rate);

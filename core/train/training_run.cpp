@@ -113,7 +113,7 @@ TrainResult TrainingRun::go() {
     throw;
   }
   loader_.reset();
-  result_.stopped = result_.steps < chosen_.steps || test_due_;
+  result_.stopped = (result_.steps < chosen_.steps && !lost_patience()) || test_due_;
   result_.seconds = seconds();
   return result_;
 }
@@ -123,12 +123,18 @@ void TrainingRun::loop() {
   issued_ = saved_ = first_;           // nothing to save before a step is done
   if (test_due_) pause(first_, true);  // the evaluation that the interrupted run did not finish
   if (first_ == 0) first_test();
-  recent_.emplace_back(seconds() - paused_, first_);
-  for (int64_t step = first_; step < chosen_.steps && !stopping(); ++step) {
+  counted_to_ = seconds();
+  recent_.emplace_back(counted_to_ - paused_, first_);
+  for (int64_t step = first_; step < chosen_.steps && !stopping() && !lost_patience(); ++step) {
     issue(step);
     if (due(step + 1)) pause(step + 1, tests(step + 1));
   }
   if (issued_ > saved_) pause(issued_, false);
+  if (lost_patience() && issued_ < chosen_.steps) {
+    recorder_.on_message(fmt::format(
+        "ended after step {}: {} evaluations were not better than that of step {} (--patience)",
+        issued_, tests_without_better_, result_.best.step));
+  }
   note_replaced_data();
   release_held(true);
   write_timeline();
@@ -153,6 +159,7 @@ void TrainingRun::report_epoch(int64_t done) {
   r.step = done;
   r.epoch = done * images_of_step() / setup_.record.training_samples;
   r.epochs = static_cast<double>(chosen_.steps) * images / size;
+  r.is_partial = !ends_epoch(done);
   r.loss = epoch_.loss / std::max(1.0, epoch_.steps);
   r.has_accuracy = accuracy_ >= 0;
   r.top1 = epoch_.correct / std::max(1.0, epoch_.samples);
@@ -430,9 +437,16 @@ void TrainingRun::start_from(const Checkpoint& checkpoint) {
   const auto due = checkpoint.metadata.find("test_due");
   test_due_ =
       due != checkpoint.metadata.end() && due->second == "1" && setup_.validation_data != nullptr;
+  double tests = 0, best_step = 0;
+  if (read("best_step", &best_step)) result_.best.step = static_cast<int64_t>(best_step);
+  if (read("tests_without_better", &tests)) tests_without_better_ = static_cast<int64_t>(tests);
   has_best_ = read("best_loss", &result_.best.loss) && read("best_top1", &result_.best.top1);
   const auto sums = checkpoint.metadata.find("epoch_sums");
   if (sums != checkpoint.metadata.end()) read_sums(sums->second, kept_sums(epoch_));
+}
+
+bool TrainingRun::lost_patience() const {
+  return chosen_.patience > 0 && tests_without_better_ >= chosen_.patience;
 }
 
 bool TrainingRun::tests(int64_t done) const {
@@ -521,6 +535,7 @@ bool TrainingRun::run_test(int64_t done) {
                           : now.loss < old.loss;
   now.ends_epoch = done == chosen_.steps || ends_epoch(done);
   now.best = std::isfinite(now.loss) && (!has_best_ || better);
+  tests_without_better_ = now.best ? 0 : tests_without_better_ + 1;
   result_.last = now;
   if (now.best) {
     result_.best = now;
@@ -574,8 +589,10 @@ void TrainingRun::save(Checkpoint& checkpoint, bool best) {
   saved_ = checkpoint.step;
   if (folder_ == nullptr) return;
   checkpoint.metadata["seed"] = fmt::format("{}", *chosen_.seed);
+  checkpoint.metadata["tests_without_better"] = fmt::format("{}", tests_without_better_);
   checkpoint.metadata["test_due"] = test_due_ ? "1" : "0";
   if (has_best_) {
+    checkpoint.metadata["best_step"] = fmt::format("{}", result_.best.step);
     checkpoint.metadata["best_loss"] = fmt::format("{:.17g}", result_.best.loss);
     checkpoint.metadata["best_top1"] = fmt::format("{:.17g}", result_.best.top1);
   }

@@ -88,6 +88,7 @@ class TrainingRun {
   [[nodiscard]] bool due(int64_t done) const;
   void pause(int64_t done, bool with_test);
   void first_test();
+  [[nodiscard]] bool lost_patience() const;
   [[nodiscard]] bool run_test(int64_t done);
   [[nodiscard]] Evaluation evaluated(int64_t done);
   [[nodiscard]] Checkpoint checkpoint_of(int64_t done) const;
@@ -117,6 +118,7 @@ class TrainingRun {
   bool has_advised_ = false;
   int64_t first_ = 0, issued_ = 0, saved_ = -1;  // steps
   bool has_best_ = false;
+  int64_t tests_without_better_ = 0;
   bool test_due_ = false;  // an evaluation was cut short
   std::deque<Pending> pending_;
   std::optional<Batch> held_;

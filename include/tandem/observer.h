@@ -46,6 +46,7 @@ struct Evaluation {
 struct EpochReport {
   int64_t epoch = 0;             // done, counted from 1
   double epochs = 0;             // of the run
+  bool is_partial = false;       // the run ends within the epoch after these
   int64_t step = 0;              // done
   double loss = 0;               // mean over the steps of the epoch
   bool has_accuracy = false;     // if the net computes it in training

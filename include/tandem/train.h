@@ -19,7 +19,7 @@ namespace tandem {
 // run can be resumed, tested and used for predictions.
 struct TrainOptions {
   std::string data;      // a folder of images or another data set, or "synthetic"
-  std::string net;       // a model's name or a prototxt file; "": the solver's, else alexnet
+  std::string net;       // a model's name or a prototxt file; "": the solver's, else resnet18
   std::string net_text;  // instead of `net`: a net as prototxt, of a NetWriter
   // The state in which the net of each phase is built; else the solver's train_state and first
   // test_state.
@@ -47,10 +47,14 @@ struct TrainOptions {
   int64_t test_interval = 0;     // steps between evaluations; 0: the solver's, else every epoch
   int64_t display = 0;   // steps between lines of the log and the metrics; 0: the solver's, else 20
   int64_t snapshot = 0;  // steps between extra checkpoints; 0: the solver's
-  int decode_threads = 0;         // 0: by the number of cores
-  bool balance = false;           // draw every class equally often
-  double mixup = 0, cutmix = 0;   // 0: neither
-  std::string class_weights;      // balanced, numbers, or a file; "": all alike
+  int decode_threads = 0;        // 0: by the number of cores
+  bool balance = false;          // draw every class equally often
+  double mixup = 0, cutmix = 0;  // 0: neither
+  std::string class_weights;     // balanced, numbers, or a file; "": all alike
+  double label_smoothing = 0;    // share of a target that all classes have in equal parts
+  int64_t patience = 0;  // evaluations without a better one after which the run ends; 0: any number
+  std::string recipe;    // plain, photos or caffe; "": by the model (docs/reference/solvers.md)
+  std::string augment;   // none, light, photos or strong; "": by the recipe
   double bad_share_limit = 0.05;  // share of damaged images that ends the run; 0: the first one
   std::map<std::string, std::string> data_parameters;  // of the data set: {"resize", "256"}
   DeviceOptions machine;

@@ -22,11 +22,11 @@ namespace tandem::cli {
 namespace {
 
 struct DataArguments {
-  std::string source, html, preview, net;
+  std::string source, html, preview, net, recipe, augment;
   std::vector<std::string> options;
   uint64_t seed = 1;
   int threads = 0;
-  int64_t pictures = 32;
+  int64_t pictures = 32, image_size = 0;
   double mixup = 0, cutmix = 0;
   bool as_json = false;
 };
@@ -103,6 +103,9 @@ void draw_preview(Registry& registry, const DataArguments& arguments) {
   options.net = arguments.net;
   options.seed = arguments.seed;
   options.adapt_classes = true;
+  options.recipe = arguments.recipe;
+  options.augment = arguments.augment;
+  options.image_size = arguments.image_size;
   options.mixup = arguments.mixup;
   options.cutmix = arguments.cutmix;
   options.data_parameters = read_pairs(arguments.options, "--data-option", "mirror=true");
@@ -176,7 +179,11 @@ void add_data(CommandLine& line) {
   command.option("--html FILE", &a.html, "Write a page with pictures of every class");
   command.option("--preview FILE", &a.preview,
                  "Instead of inspecting, write a PNG with images as a net receives them");
-  command.option("--net FILE", &a.net, "For --preview: the net (default: alexnet)");
+  command.option("--net FILE", &a.net, "For --preview: the net (default: resnet18)");
+  command.option("--image-size N", &a.image_size, "For --preview: as of 'tandem train'");
+  command.option("--augment none|light|photos|strong", &a.augment,
+                 "For --preview: as of 'tandem train'");
+  command.option("--recipe plain|photos|caffe", &a.recipe, "For --preview: as of 'tandem train'");
   command.option("--mixup X", &a.mixup, "For --preview: as of 'tandem train'");
   command.option("--cutmix X", &a.cutmix, "For --preview: as of 'tandem train'");
   command.option("--images N", &a.pictures, "For --preview: number of images")

@@ -5,6 +5,7 @@
 #include "core/base/strings.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
+#include "core/cli/net_costs.h"
 #include "core/model/net_report.h"
 #include "core/plugin/registry.h"
 #include "core/train/forecast.h"
@@ -41,12 +42,6 @@ Totals totals_of(const std::vector<LayerSummary>& rows) {
 // Without the batch, which is printed once.
 std::string size_text(const Shape& s) {
   return s.h == 1 && s.w == 1 ? fmt::format("{}", s.c) : fmt::format("{}x{}x{}", s.c, s.h, s.w);
-}
-
-std::string flops_text(double flops) {
-  if (flops >= 1e9) return fmt::format("{:.2f} G", flops / 1e9);
-  if (flops >= 1e6) return fmt::format("{:.2f} M", flops / 1e6);
-  return flops > 0 ? fmt::format("{:.2f} k", flops / 1e3) : "-";
 }
 
 void print_json(const Net& net, const std::vector<LayerSummary>& rows, int64_t training_bytes) {
@@ -158,19 +153,7 @@ int run_net(const NetCommandArguments& a) {
   int64_t training_bytes = 0;
   std::string refusal;
   if (options.phase == TANDEM_TRAIN && !net.scalars.empty()) {
-    SessionOptions session;
-    session.devices = simulated_devices(1);
-    session.kernels = kernels.kind;
-    session.strategy = "sequential";
-    session.batch = options.batch;
-    session.data = options.data;
-    session.precision = options.precision;
-    session.testing = false;
-    session.rule.states = 1;
-    Session planned(registry, definition, session);
-    const Phase& phase = planned.training();
-    const MemoryPlan memory = memory_on(registry, kernels, phase.net, phase.plan, &refusal);
-    training_bytes = memory.persistent_bytes[0] + memory.transient_bytes[0];
+    training_bytes = training_memory(registry, definition, options, kernels, &refusal);
   }
   if (!a.dot.empty()) write_output(a.dot, to_dot(net));
   if (!why.empty() && !a.as_json) fmt::print("shown for testing: {}\n\n", why);

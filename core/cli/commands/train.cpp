@@ -93,6 +93,9 @@ void add_train(CommandLine& line) {
       .range(1, 16384);
   command.option("--data-option NAME=VALUE", &a.data_options,
                  "A parameter of the data set: resize, mirror, mean, scale, val_fraction, ...");
+  command.option("--augment none|light|photos|strong", &o.augment,
+                 "Augmentation: light mirrors and crops, photos also resizes and recolors, strong "
+                 "is for long runs (default: by the recipe)");
   command.flag("--balance", o.balance,
                "Draw every class equally often, rare ones several times per epoch");
   command.option("--class-weights WEIGHTS", &o.class_weights,
@@ -105,7 +108,7 @@ void add_train(CommandLine& line) {
 
   command.group("Model");
   command.option("--net,--model FILE", &o.net,
-                 "A model's name or a prototxt file (default: the solver's, else alexnet)");
+                 "A model's name or a prototxt file (default: the solver's, else resnet18)");
   command.option("--weights FILE", &a.weights,
                  "Initial weights, layers by name: a .caffemodel or .safetensors file");
   command.flag("--adapt-classes", o.adapt_classes,
@@ -117,12 +120,21 @@ void add_train(CommandLine& line) {
   command.option("--steps N", &o.steps, "Steps, instead of epochs");
   command.option("--batch N", &o.batch,
                  "Images in the global batch, however many devices share it");
+  command.option("--recipe plain|photos|caffe", &o.recipe,
+                 "photos: warm-up, half a cosine, sizes and augmentation by the images (default "
+                 "for models with BatchNorm); caffe: the model's own solver; plain: neither");
   command.option("--lr X", &a.rate, "Base learning rate (default: the solver's)");
   command.option(
       "--solver-type,--optimizer SGD|Nesterov|AdaGrad|RMSProp|AdaDelta|Adam|AdamW|LARS",
       &o.solver_type,
       "Type of the solver (default: the solver's); without --solver it has its usual constants");
   command.option("--solver FILE", &o.solver, "A Caffe solver file (default: the model's own)");
+  command.option("--label-smoothing X", &o.label_smoothing,
+                 "Share of each target that is spread over all classes; 0.1 is usual");
+  command
+      .option("--patience N", &o.patience,
+              "End after so many evaluations without a better one (default: never)")
+      .range(1);
   command.option("--seed N", &a.seed, "Seed of weights, order, augmentation, dropout and split");
 
   command.group("Run");
