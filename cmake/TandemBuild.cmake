@@ -62,18 +62,6 @@ elseif(TANDEM_SANITIZE STREQUAL "thread")
   add_link_options(-fsanitize=thread)
 endif()
 
-# Hardening of every program, library and plugin (tests/cli/hardening_test.cpp reads the files). Sanitizers find more
-# without the checks of _FORTIFY_SOURCE, which need an optimised build.
-include(CheckPIESupported)
-check_pie_supported(LANGUAGES C CXX)
-set(harden -fstack-protector-strong)
-if(NOT TANDEM_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
-  list(APPEND harden -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
-endif()
-list(JOIN harden "," harden_cuda)
-add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:${harden}>" $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${harden_cuda}>)
-add_link_options(LINKER:-z,relro,-z,now)
-
 # OpenMP for modules: teams of g++'s library, which oneDNN uses, with every compiler (plugins/cpu/team.h), and loops that
 # OpenMP's simd directive vectorises.
 add_library(tandem_openmp INTERFACE)

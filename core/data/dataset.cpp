@@ -16,6 +16,16 @@ namespace {
 
 constexpr const char* folder_dataset = "image_folder";
 
+// Not one whose module does not load: who asks for it by its name gets the reason.
+bool recognizes(Registry& registry, const std::string& name, const std::string& source) {
+  try {
+    const tandem_dataset_type& type = registry.dataset(name);
+    return type.recognizes != nullptr && type.recognizes(source.c_str()) != 0;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 // The data set for a source: the one of that name, the one that recognizes the file or folder, or
 // the reader of folders. The source of the split "predict" is a list of paths.
 std::string dataset_of(Registry& registry, const std::string& source, const std::string& split) {
@@ -27,11 +37,9 @@ std::string dataset_of(Registry& registry, const std::string& source, const std:
     throw error("data '{}': there is no such folder, nor a data set of that name; data sets: {}{}",
                 source, fmt::join(names, ", "), did_you_mean(source, names));
   }
-  registry.load_datasets();
   std::vector<std::string> found;
-  for (const std::string& name : registry.datasets()) {
-    const tandem_dataset_type& type = registry.dataset(name);
-    if (type.recognizes != nullptr && type.recognizes(source.c_str()) != 0) found.push_back(name);
+  for (const std::string& name : names) {
+    if (recognizes(registry, name, source)) found.push_back(name);
   }
   if (found.size() > 1) {
     throw error("data '{}': {} would each read it", source, fmt::join(found, " and "));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
+#include <system_error>
 
 #include "core/base/folders.h"
 #include "core/base/strings.h"
@@ -129,6 +130,10 @@ void Registry::scan(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder, failure)) {
     if (entry.path().extension() == ".so")
       files.push_back(resolved(folder) / entry.path().filename());
+  }
+  if (failure && failure != std::errc::no_such_file_or_directory &&
+      failure != std::errc::not_a_directory) {
+    throw error("plugin folder '{}' cannot be read: {}", folder.string(), failure.message());
   }
   std::sort(files.begin(), files.end());
   const std::string refusal = files.empty() ? "" : why_not_trusted(folder);
@@ -401,10 +406,6 @@ void Registry::load_all() {
 
 void Registry::load_kernels() {
   load_deferred_with(kernels_prefix);
-}
-
-void Registry::load_datasets() {
-  load_deferred_with(dataset_prefix);
 }
 
 std::vector<std::string> Registry::backends() const {

@@ -46,10 +46,9 @@ class Registry {
   const ModuleReport& load(const std::filesystem::path& path);
   // Loads a plugin that is linked into the program; its report has no path.
   const ModuleReport& load(tandem_plugin_entry_function entry);
-  // Loads all deferred modules (`tandem plugins` shows everything), or those of kernels or data sets.
+  // Loads all deferred modules (`tandem plugins` shows everything), or those of kernels.
   void load_all();
   void load_kernels();
-  void load_datasets();
 
   // Each throws Error for an unknown name, with near names and the modules that failed to load, and
   // for a name that two modules register, naming both. Each may load a deferred module, so two
