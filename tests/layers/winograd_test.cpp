@@ -1,6 +1,8 @@
 // Convolutions by Winograd's algorithm, compared with sums in float64 and with direct convolutions.
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+
 #include "tests/support/layer_test.h"
 
 namespace tandem::test {
@@ -211,7 +213,9 @@ TEST(Winograd, UsesNoMoreInstructionsThanOneDnnMay) {
   if (std::string(cap) == "AVX2" || std::string(cap) == "SSE41") {
     EXPECT_THAT(algorithm, testing::Not(testing::HasSubstr("AVX3")));
   }
-  if (std::string(cap) == "SSE41") EXPECT_THAT(algorithm, testing::Not(testing::HasSubstr("AVX")));
+  if (std::string(cap) == "SSE41") {
+    EXPECT_THAT(algorithm, testing::Not(testing::HasSubstr("AVX")));
+  }
 }
 
 TEST(Winograd, HasTheSameBitsForEveryNumberOfThreads) {
