@@ -40,7 +40,7 @@ TrainingRun::TrainingRun(Registry& registry, TrainSetup& setup, const RunFolder*
       phase_(session.training()),
       ranks_(session.options().ranks),
       micro_batches_(setup.solver.micro_batches_per_step) {
-  if (ranks_ != nullptr) agreement_.emplace(*ranks_, chosen_.stop);
+  if (ranks_ != nullptr) agreement_.emplace(*ranks_, chosen_.stop, chosen_.watchdog_seconds);
 }
 
 double TrainingRun::seconds() const {
