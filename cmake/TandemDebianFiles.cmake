@@ -30,7 +30,7 @@ function(compress file)
   execute_process(COMMAND gzip -9nf ${file} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-foreach(component runtime library dev cuda)
+foreach(component runtime library dev cuda mpi)
   set(folder ${CPACK_TEMPORARY_DIRECTORY}/${component}/usr)
   if(NOT IS_DIRECTORY ${folder})
     continue()

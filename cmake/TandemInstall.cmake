@@ -5,6 +5,7 @@
 #   development  what programs that use the library are built with: Tandem::tandem, tandem.pc
 #   runtime      the programs, their completion scripts and manual page, the built-in plugins, the net definitions
 #   cuda         the plugins for NVIDIA GPUs
+#   mpi          the plugin for several processes
 # Plugins join by: set_property(GLOBAL APPEND PROPERTY TANDEM_PLUGINS target). Installed files find
 # each other by relative paths, so the prefix may be moved. The target `uninstall` removes them.
 
@@ -59,7 +60,7 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/tandem.pc.in ${CMAKE_BINARY_DIR}/packag
 install(FILES ${CMAKE_BINARY_DIR}/package/tandem.pc
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
-# ---- runtime and cuda
+# ---- runtime, cuda and mpi
 
 if(TARGET tandem)
   set_target_properties(tandem PROPERTIES INSTALL_RPATH "\$ORIGIN/${bin_to_lib}")
@@ -95,6 +96,8 @@ get_property(built_in_plugins GLOBAL PROPERTY TANDEM_PLUGINS)
 foreach(plugin ${built_in_plugins})
   if(plugin MATCHES "_cuda(_|$)")
     set(component cuda)
+  elseif(plugin STREQUAL "tandem_transport_mpi")
+    set(component mpi)
   else()
     set(component runtime)
   endif()

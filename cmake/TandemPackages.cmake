@@ -1,5 +1,5 @@
-# `cpack` makes packages of what is installed: Debian's tandem, libtandem0, libtandem-dev and, where modules for NVIDIA
-# GPUs were built, tandem-cuda; and one .tar.gz of the same tree, which runs from any folder. scripts/packages calls it.
+# `cpack` makes packages of what is installed: Debian's tandem, libtandem0, libtandem-dev and, where these modules were
+# built, tandem-cuda and tandem-mpi; and one .tar.gz of the same tree, which runs from any folder. scripts/packages calls it.
 # Debian's packages need CMAKE_INSTALL_PREFIX=/usr (preset packages), so that libraries lie where Debian has them.
 
 set(TANDEM_PACKAGE_MAINTAINER "Tandem maintainers <tandem@packages.invalid>" CACHE STRING
@@ -33,6 +33,9 @@ set(CPACK_PACKAGE_FILE_NAME tandem-${PROJECT_VERSION}-${distribution}-${CMAKE_SY
 set(CPACK_COMPONENTS_ALL runtime library sdk development)
 if(TANDEM_HAS_CUDA)
   list(APPEND CPACK_COMPONENTS_ALL cuda)
+endif()
+if(TARGET tandem_transport_mpi)
+  list(APPEND CPACK_COMPONENTS_ALL mpi)
 endif()
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENT_SDK_GROUP dev)
@@ -84,6 +87,14 @@ if(TANDEM_HAS_CUDA)
 endif()
 set(CPACK_DEBIAN_CUDA_DESCRIPTION "trainer for convolutional networks (NVIDIA GPUs)\n${about}\
 This package contains the modules for NVIDIA GPUs. To use them, install the\ndriver, CUDA's libraries and cuDNN 9.")
+
+set(CPACK_DEBIAN_MPI_PACKAGE_NAME tandem-mpi)
+set(CPACK_DEBIAN_MPI_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_MPI_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "tandem (= ${version})")
+set(CPACK_DEBIAN_MPI_PACKAGE_RECOMMENDS "openmpi-bin")
+set(CPACK_DEBIAN_MPI_DESCRIPTION "trainer for convolutional networks (several processes)\n${about}\
+This package contains the module for training by several processes, on one or\nmore hosts, which mpirun starts.")
 
 # What Debian wants of each package besides: TandemDebianFiles.cmake adds it to what is installed.
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/TandemDebianFiles.cmake)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <map>
@@ -201,13 +202,59 @@ std::vector<BadSample> gather_bad_samples(const Communicator& ranks,
   return all;
 }
 
+MessageWatchdog::MessageWatchdog(const Communicator& ranks, double seconds)
+    : ranks_(ranks), seconds_(seconds), thread_([this] { run(); }) {}
+
+MessageWatchdog::~MessageWatchdog() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_ending_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void MessageWatchdog::run() {
+  std::unique_lock lock(mutex_);
+  while (!is_ending_) {
+    changed_.wait(lock, [&] { return is_waiting_ || is_ending_; });
+    const int64_t watched = waits_;
+    const auto is_over = [&] { return !is_waiting_ || waits_ != watched || is_ending_; };
+    if (changed_.wait_for(lock, std::chrono::duration<double>(seconds_), is_over)) continue;
+    has_expired_ = true;
+    ranks_.abort();
+    return;
+  }
+}
+
+void MessageWatchdog::watch(int peer, const std::function<void()>& receive) {
+  const auto set_waiting = [&](bool is_waiting) {
+    const std::lock_guard lock(mutex_);
+    is_waiting_ = is_waiting;
+    waits_ += is_waiting ? 1 : 0;
+    return has_expired_;
+  };
+  static_cast<void>(set_waiting(true));
+  changed_.notify_all();
+  try {
+    receive();
+  } catch (const Error&) {
+    if (!set_waiting(false)) throw;
+    throw error(
+        "rank {} has sent nothing for {} seconds (--watchdog): it is stuck or stopped, or its host "
+        "cannot be reached",
+        peer, seconds_);
+  }
+  static_cast<void>(set_waiting(false));
+}
+
 int64_t BatchAgreement::agree(float* labels, int64_t rows) {
   const int64_t bytes = rows * static_cast<int64_t>(sizeof(float));
   std::array<int64_t, 2> word{};
   if (is_root(ranks_)) {
     std::vector<float> others(static_cast<size_t>(rows));
     for (int peer = 1; peer < ranks_.size(); ++peer) {
-      ranks_.receive(peer, others.data(), bytes);
+      watchdog_.watch(peer, [&] { ranks_.receive(peer, others.data(), bytes); });
       for (int64_t row = 0; row < rows; ++row) {
         if (std::isnan(labels[row])) labels[row] = others[static_cast<size_t>(row)];
       }
@@ -217,7 +264,8 @@ int64_t BatchAgreement::agree(float* labels, int64_t rows) {
   } else {
     ranks_.send(0, labels, bytes);
   }
-  ranks_.broadcast(word.data(), sizeof(word));
+  const auto share = [&] { ranks_.broadcast(word.data(), sizeof(word)); };
+  is_root(ranks_) ? share() : watchdog_.watch(0, share);
   stopping_ = word[1] != 0;
   return word[0];
 }

@@ -4,8 +4,12 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/device/communicator.h"
@@ -54,12 +58,36 @@ void share_first_state(const Communicator& ranks, FirstState& state);
 [[nodiscard]] std::vector<BadSample> gather_bad_samples(const Communicator& ranks,
                                                         const std::vector<BadSample>& mine);
 
+// Makes this rank give up if it waits too long for a message of another.
+class MessageWatchdog {
+ public:
+  MessageWatchdog(const Communicator& ranks, double seconds);
+  ~MessageWatchdog();
+  MessageWatchdog(const MessageWatchdog&) = delete;
+  MessageWatchdog& operator=(const MessageWatchdog&) = delete;
+
+  // Calls receive(), which waits for that rank. Error that names it after so many seconds.
+  void watch(int peer, const std::function<void()>& receive);
+
+ private:
+  void run();
+
+  const Communicator& ranks_;
+  const double seconds_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_waiting_ = false, has_expired_ = false, is_ending_ = false;
+  int64_t waits_ = 0;   // so far
+  std::thread thread_;  // last: it uses the others
+};
+
 // What all ranks agree on for each batch before it is issued.
 class BatchAgreement {
  public:
-  // `stop` (of rank 0; may be null) becomes true: all ranks stop after the same batch.
-  BatchAgreement(const Communicator& ranks, const std::atomic<bool>* stop)
-      : ranks_(ranks), stop_(stop) {}
+  // `stop` (of rank 0; may be null) becomes true: all ranks stop after the same batch. A rank that
+  // sends nothing for `watchdog_seconds` is an Error.
+  BatchAgreement(const Communicator& ranks, const std::atomic<bool>* stop, double watchdog_seconds)
+      : ranks_(ranks), stop_(stop), watchdog_(ranks, watchdog_seconds) {}
 
   // `labels`: of the batch, NaN in the rows that this rank has not read. Returns the number of rows
   // of the batch that hold a sample. Rank 0 then has the labels of all rows. Called by all ranks.
@@ -71,6 +99,7 @@ class BatchAgreement {
   const Communicator& ranks_;
   const std::atomic<bool>* stop_;
   bool stopping_ = false;
+  MessageWatchdog watchdog_;
 };
 
 }  // namespace tandem

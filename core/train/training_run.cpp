@@ -53,7 +53,7 @@ TrainingRun::TrainingRun(Registry& registry, TrainSetup& setup, const RunFolder*
       phase_(session.training()),
       ranks_(session.options().ranks),
       micro_batches_(setup.solver.micro_batches_per_step) {
-  if (ranks_ != nullptr) agreement_.emplace(*ranks_, chosen_.stop);
+  if (ranks_ != nullptr) agreement_.emplace(*ranks_, chosen_.stop, chosen_.watchdog_seconds);
 }
 
 std::vector<double*> TrainingRun::kept_sums(EpochSums& sums) {
