@@ -1,11 +1,18 @@
 // Layers that load and go wrong later, each in its own way; and one that is right, with two inputs,
 // a trained weight and a kink, for strategies.
+#include <cstdint>
 #include <cstdlib>
 #include <stdexcept>
 
 #include "plugins/sdk.h"
 
 namespace {
+
+// The address is volatile, so that the compiler does not know and warn.
+void write_to_unmapped_memory() {
+  volatile uintptr_t address = 16;
+  *reinterpret_cast<volatile float*>(address) = 1;
+}
 
 using namespace tandem::sdk;
 
@@ -72,7 +79,7 @@ struct EndsCpu : Copies {
   void backward_data(const Call& call, const Pass& pass) const {
     if (by == "throw") throw std::runtime_error("no luck today");
     if (by == "abort") std::abort();
-    if (by == "write") *reinterpret_cast<volatile float*>(16) = 1;
+    if (by == "write") write_to_unmapped_memory();
     Copies::backward_data(call, pass);
   }
   std::string by;

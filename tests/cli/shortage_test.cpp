@@ -108,7 +108,9 @@ TEST_F(Shortage, AFileOperationThatFailsEndsPredictionWithOneLineOrChangesNothin
     const int64_t number = 1 + all * i / 12;
     const Outcome outcome = with_failure("io", number, prediction());
     expect_well_ended(outcome, fmt::format("io {} of {}", number, all));
-    if (outcome.code == 0) EXPECT_EQ(outcome.output, right) << number;
+    if (outcome.code == 0) {
+      EXPECT_EQ(outcome.output, right) << number;
+    }
   }
 }
 
@@ -120,7 +122,9 @@ TEST_F(Shortage, AFileOperationThatFailsEndsTrainingWithOneLineOrChangesNothing)
     std::filesystem::remove_all(desk / "out");
     const Outcome outcome = with_failure("io", number, training("out"));
     expect_well_ended(outcome, fmt::format("io {} of {}", number, all));
-    if (outcome.code == 0) EXPECT_EQ(desk.read("out/last.safetensors"), right) << number;
+    if (outcome.code == 0) {
+      EXPECT_EQ(desk.read("out/last.safetensors"), right) << number;
+    }
   }
 }
 

@@ -230,7 +230,7 @@ TEST(Convolution, HasNoReferenceKernelForSmallImagesOfManyChannelsOnACpu) {
     const std::vector<PlainTensor> blocked = blocked_run.backward_weights({gradient});
     const std::vector<PlainTensor> expected = plain_run.backward_weights({gradient});
     for (size_t i = 0; i < 2; ++i) {
-      EXPECT_LE(relative_difference(blocked[i], expected[i]), 1e-6) << stride;
+      EXPECT_LE(relative_difference(blocked[i].values, expected[i].values), 1e-6) << stride;
     }
   }
 }
