@@ -2,9 +2,35 @@
 # program per module. Sources are found by folder, so adding a file needs no edit here.
 
 find_package(Threads REQUIRED)
-find_package(TBB REQUIRED)
-find_package(fmt REQUIRED)
-find_package(Protobuf REQUIRED)
+
+# tandem_find(PACKAGE DEBIAN...): find_package, which notes in missing_packages which packages of Debian have it.
+set(missing_packages "")
+macro(tandem_find package)
+  find_package(${package} QUIET)
+  if(NOT ${package}_FOUND)
+    list(APPEND missing_packages ${ARGN})
+  endif()
+endmacro()
+tandem_find(TBB libtbb-dev)
+tandem_find(fmt libfmt-dev)
+tandem_find(Protobuf libprotobuf-dev protobuf-compiler)
+if(Protobuf_FOUND AND NOT TARGET protobuf::protoc)
+  list(APPEND missing_packages protobuf-compiler)
+endif()
+tandem_find(dnnl libdnnl-dev ocl-icd-opencl-dev)  # its CMake files ask for OpenCL's headers
+tandem_find(hwy libhwy-dev)
+tandem_find(CLI11 libcli11-dev)
+tandem_find(nlohmann_json nlohmann-json3-dev)
+if(TANDEM_TESTS)
+  tandem_find(GTest libgtest-dev libgmock-dev)
+  if(GTest_FOUND AND NOT TARGET GTest::gmock)
+    list(APPEND missing_packages libgmock-dev)
+  endif()
+endif()
+if(missing_packages)
+  list(JOIN missing_packages " " missing_packages)
+  message(FATAL_ERROR "libraries are missing: install them (Debian: apt-get install ${missing_packages})")
+endif()
 find_program(TANDEM_CCACHE ccache)
 if(TANDEM_CCACHE)
   # Without pch_defines and time_macros, ccache does not cache a file that uses a precompiled header.

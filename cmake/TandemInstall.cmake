@@ -1,8 +1,10 @@
-# What `cmake --install` lays down, in two components:
-#   sdk      the headers, find_package(Tandem) with Tandem::sdk and tandem_add_plugin(): what the author
-#            of a layer needs; it can be installed before anything is built
-#   runtime  the tandem program, its completion scripts and manual page, libtandem-core
-#            (Tandem::tandem, tandem.pc), the built-in plugins, the net definitions
+# What `cmake --install` lays down, in components (TandemPackages.cmake makes packages of them):
+#   sdk          the headers, find_package(Tandem) with Tandem::sdk and tandem_add_plugin(), the examples: what the
+#                author of a layer needs; it can be installed before anything is built
+#   library      libtandem.so.N
+#   development  what programs that use the library are built with: Tandem::tandem, tandem.pc
+#   runtime      the programs, their completion scripts and manual page, the built-in plugins, the net definitions
+#   cuda         the plugins for NVIDIA GPUs
 # Plugins join by: set_property(GLOBAL APPEND PROPERTY TANDEM_PLUGINS target). Installed files find
 # each other by relative paths, so the prefix may be moved. The target `uninstall` removes them.
 
@@ -42,18 +44,23 @@ install(FILES
   ${CMAKE_BINARY_DIR}/package/TandemConfig.cmake ${CMAKE_BINARY_DIR}/package/TandemConfigVersion.cmake
   ${CMAKE_CURRENT_LIST_DIR}/TandemPlugin.cmake ${CMAKE_CURRENT_LIST_DIR}/plugin.map
   DESTINATION ${package_folder} COMPONENT sdk)
+foreach(example alexnet custom_layer shapes)
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/${example}
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem/examples COMPONENT sdk PATTERN "*.1" EXCLUDE)
+endforeach()
 
-# ---- runtime
+# ---- library and development
 
-set_target_properties(tandem-core PROPERTIES
-  EXPORT_NAME tandem INSTALL_RPATH "\$ORIGIN"
-  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+set_target_properties(tandem-core PROPERTIES EXPORT_NAME tandem)
 install(TARGETS tandem-core EXPORT TandemRuntime
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
-install(EXPORT TandemRuntime NAMESPACE Tandem:: DESTINATION ${package_folder} COMPONENT runtime)
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development)
+install(EXPORT TandemRuntime NAMESPACE Tandem:: DESTINATION ${package_folder} COMPONENT development)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/tandem.pc.in ${CMAKE_BINARY_DIR}/package/tandem.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/package/tandem.pc
-  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT runtime)
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+
+# ---- runtime and cuda
+
 if(TARGET tandem)
   set_target_properties(tandem PROPERTIES INSTALL_RPATH "\$ORIGIN/${bin_to_lib}")
   install(TARGETS tandem RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
@@ -78,10 +85,21 @@ if(TARGET tandem)
   install(FILES ${completion_folder}/tandem.1
     DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT runtime)
 endif()
+foreach(example alexnet shapes)
+  if(TARGET tandem-${example})
+    install(FILES ${CMAKE_SOURCE_DIR}/examples/${example}/tandem-${example}.1
+      DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT runtime)
+  endif()
+endforeach()
 get_property(built_in_plugins GLOBAL PROPERTY TANDEM_PLUGINS)
 foreach(plugin ${built_in_plugins})
+  if(plugin MATCHES "_cuda(_|$)")
+    set(component cuda)
+  else()
+    set(component runtime)
+  endif()
   install(TARGETS ${plugin}
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tandem/plugins COMPONENT runtime)
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tandem/plugins COMPONENT ${component})
 endforeach()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/models
   DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem COMPONENT runtime)

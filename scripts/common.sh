@@ -6,7 +6,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cores=$(nproc)
 
 packages=(g++ cmake ninja-build ccache libtbb-dev libfmt-dev libdnnl-dev ocl-icd-opencl-dev
-  libopencv-core-dev libopencv-imgproc-dev libopencv-imgcodecs-dev libturbojpeg0-dev libjpeg62-turbo-dev
+  libhwy-dev libopencv-core-dev libopencv-imgproc-dev libopencv-imgcodecs-dev libturbojpeg0-dev libjpeg-dev
   libcli11-dev nlohmann-json3-dev libprotobuf-dev protobuf-compiler libgtest-dev libgmock-dev libbenchmark-dev pkg-config)
 
 say() { printf '\n== %s\n' "$*"; }
@@ -38,8 +38,16 @@ require_space() {
   [ -z "$free" ] || [ "$free" -ge "$2" ] || fail "$3 needs $2 MiB, but the disk of $1 has $free MiB left"
 }
 
-# The last line in which apt or dpkg says what is wrong.
-apt_error() { grep -E '^(E:|W:|dpkg: error|sudo:)' "$1" | tail -n 1 | cut -c 1-300; }
+# The line in which apt, dpkg or sudo says what is wrong: what could not be fetched, else the last error.
+apt_error() {
+  local fetch
+  fetch=$(grep -E '^E: Failed to fetch|^W: Failed to fetch' "$1" | sort | head -n 1)
+  if [ -n "$fetch" ]; then
+    echo "no network? ${fetch:0:300}"
+  else
+    grep -E '^(E:|W:|dpkg: error|sudo:)' "$1" | tail -n 1 | cut -c 1-300
+  fi
+}
 
 install_packages() {
   [ -z "${TANDEM_NO_INSTALL:-}" ] || return 0
@@ -65,7 +73,7 @@ install_packages() {
     local why
     why=$(apt_error "$log")
     rm -f "$log"
-    fail "the packages could not be installed (no network?): ${why:-apt-get install failed}"
+    fail "the packages could not be installed: ${why:-apt-get install failed}"
   fi
   rm -f "$log"
   finish packages
@@ -82,15 +90,22 @@ require_tools() {
     || fail "CMake $version ($(command -v cmake)) is too old: 3.25 is needed"
 }
 
+# step_name WHAT: what ninja says it does, in short: the target and the file of an object file, else the last word.
+step_name() {
+  local file=${1##*[ /]}
+  if [[ $1 =~ CMakeFiles/([^/]*)\.dir/ ]]; then file=${BASH_REMATCH[1]}/${file%.o}; fi
+  echo "$file"
+}
+
 # Reads ninja's output. On a terminal one line is updated, elsewhere there is a line for every 10 %. Anything that is
-# not progress is passed on.
+# not progress is passed on. The exit status is 28 (ENOSPC) if a tool found the disk full, otherwise 0.
 show_progress() { # show_progress WHAT
-  local what=$1 line percent done_of step last=-1 on_terminal='' width
+  local result=0 what=$1 line percent done_of step last=-1 on_terminal='' width
   if [ -t 1 ]; then on_terminal=1; width=$(tput cols 2>/dev/null || echo 80); fi
   while IFS= read -r line; do
+    [[ $line != *Re-checking\ globbed\ directories... ]] || continue
     if [[ $line =~ ^@\ *([0-9]+)%\ ([0-9]+/[0-9]+)\ (.*)$ ]]; then
-      percent=${BASH_REMATCH[1]} done_of=${BASH_REMATCH[2]} step=${BASH_REMATCH[3]##*/}
-      step=${step##* }
+      percent=${BASH_REMATCH[1]} done_of=${BASH_REMATCH[2]} step=$(step_name "${BASH_REMATCH[3]}")
       if [ -n "$on_terminal" ]; then
         line="$what: $percent % ($done_of) $step"
         printf '\r\033[K%s' "${line:0:$((width - 1))}"
@@ -101,18 +116,26 @@ show_progress() { # show_progress WHAT
     else
       [ -z "$on_terminal" ] || printf '\r\033[K'
       case $line in
+        *'No space left on device'*) result=28; printf '%s\n' "$line" ;;
         'ninja: no work to do.' | 'ninja: Entering directory'* | '') ;;
         *) printf '%s\n' "$line" ;;
       esac
     fi
   done
   [ -z "$on_terminal" ] || printf '\r\033[K'
+  return $result
 }
 
-# A configuration that failed at first is removed, so that the next one starts afresh.
+# A configuration that failed at first is removed, so that the next one starts afresh, and one that was copied or moved
+# here with the tree, which CMake refuses.
 configure() { # configure PRESET FOLDER [option...]
-  local preset=$1 folder=$2 log new=''
+  local preset=$1 folder=$2 log new='' home
   shift 2
+  home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:[A-Z]*=//p' "$folder/CMakeCache.txt" 2>/dev/null) || true
+  if [ -n "$home" ] && ! [ "$home" -ef "$root" ]; then
+    echo "-- $folder was configured as $home: building all of it again"
+    rm -rf "$folder/CMakeCache.txt" "$folder/CMakeFiles" "$folder/build.ninja"
+  fi
   [ -e "$folder/build.ninja" ] || new=1
   begin "configuring ($preset)"
   mkdir -p "$folder" 2>/dev/null || fail "$folder cannot be made: is $root writable?"
@@ -124,6 +147,7 @@ configure() { # configure PRESET FOLDER [option...]
                found && !NF && text != "" { exit }
                END { print text }' "$log" | cut -c 1-400)
     if [ -n "$new" ]; then rm -rf "$folder/CMakeCache.txt" "$folder/CMakeFiles"; fi
+    require_space "$folder" 20 "configuring"
     fail "configuring failed: ${why:-$(tail -n 1 "$log")} (all of it: $log)"
   fi
   grep -E 'NVIDIA GPUs|: not built|^-- Without' "$log" | sort -u || true
@@ -142,11 +166,11 @@ build() { # build PRESET [target...]
   fi
   configure "$preset" "$folder" ${options[@]+"${options[@]}"}
   begin "building ($preset)"
-  local status=0
+  local results=(0 0)
   NINJA_STATUS='@%p %f/%t ' cmake --build "$folder" -j "$cores" ${1:+--target "$@"} 2>&1 | show_progress building \
-    || status=${PIPESTATUS[0]}
-  if [ "$status" -ne 0 ]; then
-    require_space "$root" 20 "building"
+    || results=("${PIPESTATUS[@]}")
+  if [ "${results[0]}" -ne 0 ]; then
+    [ "${results[1]}" -ne 28 ] || fail "building failed: no space is left on a disk (make some; running this again continues)"
     fail "building failed; the reason is above (running this again continues)"
   fi
   finish "build ($preset)"

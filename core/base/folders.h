@@ -6,7 +6,7 @@
 
 namespace tandem {
 
-// The folder of this program, and of the file that holds core: libtandem-core, or the program
+// The folder of this program, and of the file that holds core: libtandem, or the program
 // itself. Empty if the system does not tell.
 [[nodiscard]] std::filesystem::path program_folder();
 [[nodiscard]] std::filesystem::path library_folder();

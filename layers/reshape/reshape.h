@@ -87,7 +87,8 @@ class ReshapedExtents {
   static std::string text_of(const std::vector<int64_t>& extents) {
     std::string text;
     for (const int64_t extent : extents) {
-      text += (text.empty() ? "" : "x") + std::to_string(extent);
+      if (!text.empty()) text += 'x';
+      text += std::to_string(extent);
     }
     return text;
   }

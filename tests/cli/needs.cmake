@@ -1,5 +1,4 @@
 # The programs are run as a user runs them, with every built-in plugin and with those that fail.
-find_package(nlohmann_json REQUIRED)
 target_link_libraries(test_cli PRIVATE nlohmann_json::nlohmann_json)
 get_property(test_plugins GLOBAL PROPERTY TANDEM_TEST_PLUGINS)
 get_property(built_in GLOBAL PROPERTY TANDEM_PLUGINS)

@@ -206,7 +206,7 @@ TEST(Programs, DoNotLinkCudasLibraries) {
   const auto root = std::filesystem::path(tandem_program()).parent_path().parent_path();
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "lib")) {
     const std::string name = entry.path().filename().string();
-    if (!entry.is_symlink() && name.starts_with("libtandem-core.so")) {
+    if (!entry.is_symlink() && name.starts_with("libtandem.so")) {
       files.push_back(entry.path().string());
     }
   }
