@@ -141,8 +141,11 @@ class Child {
       if (!options_.promise.empty() && options_.promise != promise.name) {
         channel_.write("skip");
       } else if (!subject.has_value()) {
-        if (i == 0) channel_.write("broken", refusal);
-        if (i > 0) channel_.write("none");
+        if (i == 0 || !options_.promise.empty()) {
+          channel_.write("broken", refusal);
+        } else {
+          channel_.write("none");
+        }
       } else {
         run(*subject, promise);
       }

@@ -140,10 +140,10 @@ layer {
   {%two-inputs:bottom: "conv2"
   %}top: "own"
 }
-]%}]layer {
+%}%}layer {
   name: "score"
   type: "InnerProduct"
-  bottom: "{%dataset:data%}{%!dataset:{%loss:conv1%}{%!loss:own]%}]"
+  bottom: "{%dataset:data%}{%!dataset:{%loss:conv1%}{%!loss:own%}%}"
   top: "score"
   inner_product_param { num_output: 10 weight_filler { type: "xavier" } }
 }

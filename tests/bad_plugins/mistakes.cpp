@@ -203,6 +203,7 @@ float draw(const Pass& pass, int64_t begin, int64_t row) {
 }
 
 const float* kept_pointer = nullptr;
+char* volatile leaked = nullptr;  // otherwise the compiler leaves the allocations out
 
 template <Mistake m>
 class Cpu : public Needs {
@@ -216,7 +217,7 @@ class Cpu : public Needs {
         wants_data_(binding.has(TANDEM_WANTS_BACKWARD_DATA)) {
     saved_bytes = m == Mistake::NegativeSaved ? -4 : 4 * shape_.n;
     scratch_bytes = 4 * shape_.n;
-    if (m == Mistake::LeaksEachPrepare) static_cast<void>(new char[100]);
+    if (m == Mistake::LeaksEachPrepare) leaked = new char[100];
     if (m == Mistake::LeaksFiles) static_cast<void>(::open("/dev/null", O_RDONLY));
   }
 
@@ -255,7 +256,7 @@ class Cpu : public Needs {
     if (m == Mistake::WritesInput) const_cast<float*>(a)[0] = 1;
     if (m == Mistake::WritesWeight) pass.state(0)[0] = 1;
     if (m == Mistake::KeepsPointer) kept_pointer = a;
-    if (m == Mistake::LeaksEachPass) static_cast<void>(new char[64]);
+    if (m == Mistake::LeaksEachPass) leaked = new char[64];
     if (m == Mistake::ReadsUnwrittenScratch) y[0] += 1e-30F * pass.scratch()[0];
   }
 
