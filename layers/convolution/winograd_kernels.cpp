@@ -28,6 +28,7 @@ constexpr int64_t lanes = HWY_MAX_BYTES / sizeof(float);
 // a. Rows divide the lanes.
 constexpr int row_block = lanes == 16 ? 8 : 4;
 constexpr int panel = 3;
+static_assert(lanes % row_block == 0);
 
 // ---- products with the algorithm's matrices
 
