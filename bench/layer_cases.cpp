@@ -37,6 +37,33 @@ std::vector<LayerCase> alexnet(int64_t n) {
   };
 }
 
+// Of other nets, at the sizes where algorithms differ.
+std::vector<LayerCase> convolutions(int64_t n) {
+  const auto square = [](const char* outputs, const char* kernel, const char* pad) {
+    return Parameters{{"num_output", {outputs}}, {"kernel_size", {kernel}}, {"pad", {pad}}};
+  };
+  return {
+      {"cifar1", "Convolution", {n, 3, 32, 32}, square("32", "5", "2")},
+      {"cifar2", "Convolution", {n, 32, 16, 16}, square("32", "5", "2")},
+      {"cifar3", "Convolution", {n, 32, 8, 8}, square("64", "5", "2")},
+      {"google3", "Convolution", {n, 64, 56, 56}, square("192", "3", "1")},
+      {"google5", "Convolution", {n, 16, 28, 28}, square("32", "5", "2")},
+      {"res2", "Convolution", {n, 64, 56, 56}, square("64", "3", "1")},
+      {"res5", "Convolution", {n, 512, 7, 7}, square("512", "3", "1")},
+      {"few2x2", "Convolution", {n, 512, 2, 2}, square("512", "3", "1")},
+      {"few1x1", "Convolution", {n, 512, 1, 1}, square("512", "3", "1")},
+  };
+}
+
+std::vector<LayerCase> poolings(int64_t n) {
+  const Shape image{n, 192, 28, 28};
+  const auto pool = [](const char* stride, const char* pad) {
+    return Parameters{{"kernel_size", {"3"}}, {"stride", {stride}}, {"pad", {pad}}};
+  };
+  return {{"pool3s1", "Pooling", image, pool("1", "1")},
+          {"pool3s2", "Pooling", image, pool("2", "0")}};
+}
+
 std::vector<LayerCase> elementwise(int64_t n) {
   const Shape block{n, 64, 56, 56};
   return {
@@ -60,8 +87,9 @@ std::vector<LayerCase> elementwise(int64_t n) {
 
 std::vector<LayerCase> layer_cases(int64_t n) {
   std::vector<LayerCase> cases = alexnet(n);
-  const std::vector<LayerCase> more = elementwise(n);
-  cases.insert(cases.end(), more.begin(), more.end());
+  for (const auto& more : {convolutions(n), poolings(n), elementwise(n)}) {
+    cases.insert(cases.end(), more.begin(), more.end());
+  }
   return cases;
 }
 

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/plugin/host.h"
+
 namespace tandem::bench {
 
 std::string to_string(const TimedPass& timed) {

@@ -1,5 +1,6 @@
-// bench_layers: times the layers of AlexNet, and element-wise layers at the size of ResNet's first
-// block, each pass in every layout of its kernel, with Google Benchmark, whose options it takes
+// bench_layers: times the layers of AlexNet, convolutions and poolings of other nets, and
+// element-wise layers at the size of ResNet's first block, each pass in every layout of its kernel,
+// with Google Benchmark, whose options it takes
 // (--benchmark_filter, --benchmark_out). Every time is printed next to the limits of this machine,
 // measured in the same run. A list at the end has the passes that lose most time against them.
 #include <benchmark/benchmark.h>
@@ -14,6 +15,7 @@
 
 #include "bench/layer_run.h"
 #include "bench/peak.h"
+#include "plugins/cpu/team.h"
 
 namespace {
 
@@ -128,8 +130,12 @@ void print_losses(const Measuring& measuring) {
 int run(int argc, char** argv) {
   CLI::App app("Times layers and passes against this machine's limits");
   int64_t batch = 128;
+  auto threads = static_cast<int32_t>(std::max(1U, std::thread::hardware_concurrency()));
   std::string precision = "float32";
   app.add_option("--batch", batch, "Images per batch")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--threads", threads, "Threads of a layer")
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
   app.add_option("--precision", precision, "float32 or bfloat16, of tensors")
@@ -157,7 +163,8 @@ int run(int argc, char** argv) {
   registry.scan(TANDEM_PLUGIN_DIR);
   Measuring measuring;
   measuring.dtype = dtype;
-  measuring.threads = static_cast<int32_t>(std::max(1U, std::thread::hardware_concurrency()));
+  measuring.threads = threads;
+  cpu::set_team_size(threads);  // of oneDNN on this thread
   std::vector<std::unique_ptr<CaseType>> types;
   for (LayerCase& layer : layer_cases(batch)) {
     types.push_back(std::make_unique<CaseType>(registry, std::move(layer), dtype));

@@ -18,6 +18,7 @@ if(Protobuf_FOUND AND NOT TARGET protobuf::protoc)
   list(APPEND missing_packages protobuf-compiler)
 endif()
 tandem_find(dnnl libdnnl-dev ocl-icd-opencl-dev)  # its CMake files ask for OpenCL's headers
+tandem_find(hwy libhwy-dev)
 tandem_find(CLI11 libcli11-dev)
 tandem_find(nlohmann_json nlohmann-json3-dev)
 if(TANDEM_TESTS)

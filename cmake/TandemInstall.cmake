@@ -25,6 +25,17 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/tandem DESTINATION ${CMAKE_INSTALL
 install(FILES ${CMAKE_SOURCE_DIR}/plugins/abi.h ${CMAKE_SOURCE_DIR}/plugins/sdk.h
   ${CMAKE_SOURCE_DIR}/plugins/random.h ${CMAKE_SOURCE_DIR}/plugins/transport.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem/plugins COMPONENT sdk)
+# Helpers for kernels. They include other headers by their place in the source tree.
+foreach(header pass_elements cpu/bfloat16 cpu/layout cpu/team cpu/vector
+    cuda/elements cuda/indexing cuda/launch cuda/status cuda/sums cuda/teams)
+  set(copy ${CMAKE_BINARY_DIR}/package/plugins/${header}.h)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/plugins/${header}.h)
+  file(READ ${CMAKE_SOURCE_DIR}/plugins/${header}.h text)
+  string(REPLACE "#include \"plugins/" "#include \"tandem/plugins/" text "${text}")
+  file(CONFIGURE OUTPUT ${copy} CONTENT "${text}" @ONLY)
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES ${copy} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem/plugins/${folder} COMPONENT sdk)
+endforeach()
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/TandemConfig.cmake.in
   ${CMAKE_BINARY_DIR}/package/TandemConfig.cmake INSTALL_DESTINATION ${package_folder}
   PATH_VARS CMAKE_INSTALL_LIBDIR)

@@ -1,22 +1,29 @@
 # tandem_add_plugin(NAME SOURCES... [LIBRARIES ...] [FOLDER dir])
 # Builds a Tandem plugin: a module NAME.so with one exported symbol, tandem_plugin_entry. It has hidden visibility
 # and a version script, since either alone exports C++ symbols that two plugins would then share, and no undefined
-# symbols, so that a missing library is an error now and not when the plugin is loaded.
+# symbols, so that a missing library is an error now and not when the plugin is loaded. C++ and CUDA sources are
+# compiled as C++20; a project with CUDA sources enables the language (project(... LANGUAGES CXX CUDA)).
 #
 # LIBRARIES: what the plugin links besides. FOLDER: where NAME.so is built; default: CMake's.
 # Tandem's own plugins are installed by: set_property(GLOBAL APPEND PROPERTY TANDEM_PLUGINS NAME).
 
 set(TANDEM_PLUGIN_VERSION_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/plugin.map)
+if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc knows it
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+endif()
 
 function(tandem_add_plugin name)
   cmake_parse_arguments(ARG "" "FOLDER" "LIBRARIES" ${ARGN})
   add_library(${name} MODULE ${ARG_UNPARSED_ARGUMENTS})
   set_target_properties(${name} PROPERTIES
-    PREFIX "" SUFFIX ".so"
+    PREFIX "" SUFFIX ".so" CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON
     C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON
     LINK_DEPENDS ${TANDEM_PLUGIN_VERSION_SCRIPT})
   target_compile_features(${name} PRIVATE cxx_std_20)
+  # Formulas that host and device share use constexpr functions of the standard library.
+  target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
   target_link_options(${name} PRIVATE -Wl,--version-script=${TANDEM_PLUGIN_VERSION_SCRIPT})
   if(NOT TANDEM_SANITIZE)  # the sanitizers' run-time library is the program's
     target_link_options(${name} PRIVATE -Wl,--no-undefined)

@@ -6,7 +6,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cores=$(nproc)
 
 packages=(g++ cmake ninja-build ccache libtbb-dev libfmt-dev libdnnl-dev ocl-icd-opencl-dev
-  libopencv-core-dev libopencv-imgproc-dev libopencv-imgcodecs-dev libturbojpeg0-dev libjpeg-dev
+  libhwy-dev libopencv-core-dev libopencv-imgproc-dev libopencv-imgcodecs-dev libturbojpeg0-dev libjpeg-dev
   libcli11-dev nlohmann-json3-dev libprotobuf-dev protobuf-compiler libgtest-dev libgmock-dev libbenchmark-dev pkg-config
   libopenmpi-dev openmpi-bin)
 
@@ -127,10 +127,16 @@ show_progress() { # show_progress WHAT
   return $result
 }
 
-# A configuration that failed at first is removed, so that the next one starts afresh.
+# A configuration that failed at first is removed, so that the next one starts afresh, and one that was copied or moved
+# here with the tree, which CMake refuses.
 configure() { # configure PRESET FOLDER [option...]
-  local preset=$1 folder=$2 log new=''
+  local preset=$1 folder=$2 log new='' home
   shift 2
+  home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:[A-Z]*=//p' "$folder/CMakeCache.txt" 2>/dev/null) || true
+  if [ -n "$home" ] && ! [ "$home" -ef "$root" ]; then
+    echo "-- $folder was configured as $home: building all of it again"
+    rm -rf "$folder/CMakeCache.txt" "$folder/CMakeFiles" "$folder/build.ninja"
+  fi
   [ -e "$folder/build.ninja" ] || new=1
   begin "configuring ($preset)"
   mkdir -p "$folder" 2>/dev/null || fail "$folder cannot be made: is $root writable?"
@@ -142,6 +148,7 @@ configure() { # configure PRESET FOLDER [option...]
                found && !NF && text != "" { exit }
                END { print text }' "$log" | cut -c 1-400)
     if [ -n "$new" ]; then rm -rf "$folder/CMakeCache.txt" "$folder/CMakeFiles"; fi
+    require_space "$folder" 20 "configuring"
     fail "configuring failed: ${why:-$(tail -n 1 "$log")} (all of it: $log)"
   fi
   grep -E 'NVIDIA GPUs|: not built|^-- Without' "$log" | sort -u || true

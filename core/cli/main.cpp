@@ -5,6 +5,7 @@
 #include <string>
 #include <system_error>
 
+#include "core/base/running_note.h"
 #include "core/cli/commands.h"
 #include "core/cli/process.h"
 
@@ -52,6 +53,7 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   // A run goes on when the reader of its output ends (`| head`).
   std::signal(SIGPIPE, SIG_IGN);
+  tandem::report_crashes("tandem");
   int code = 1;
   try {
     code = run(argc, argv);

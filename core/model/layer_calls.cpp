@@ -44,6 +44,19 @@ void require_shape(const Layer& layer, const Shape& shape, const std::string& wh
                                        positive ? "more than any memory holds" : "which is empty"));
 }
 
+// A type that is wrong here would be found out by a later layer, which would be blamed.
+void require_rows(const Layer& layer, const std::vector<Shape>& inputs,
+                  const std::vector<Shape>& outputs) {
+  if (!layer.has(TANDEM_PER_SAMPLE) || layer.is_result() || inputs.empty()) return;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].n == inputs[0].n) continue;
+    throw layer_error(
+        layer, fmt::format("output {} would have {} rows, but its input has {}: its type promises "
+                           "that a row of an output belongs to the same row of the inputs",
+                           i, outputs[i].n, inputs[0].n));
+  }
+}
+
 }  // namespace
 
 Error layer_error(const Layer& layer, const std::string& reason) {
@@ -67,6 +80,7 @@ std::vector<Shape> output_shapes(const Layer& layer, int32_t phase,
   for (size_t i = 0; i < outputs.size(); ++i) {
     require_shape(layer, outputs[i], fmt::format("output {}", i));
   }
+  require_rows(layer, inputs, outputs);
   return outputs;
 }
 

@@ -16,6 +16,7 @@ struct ModuleReport {
   std::string name, version;             // empty if it did not load
   int32_t abi_major = 0, abi_minor = 0;  // the ABI it was built for; 0.0: not known
   bool loaded = false;
+  bool built_in = false;  // in a folder of Tandem's own plugins
   bool shadowed = false;  // ignored: an earlier folder has a module of the same file name
   std::string reason;     // why it is not loaded, and the fix
   // "layer Convolution", "kernel Convolution/cpu", "backend cpu", ...

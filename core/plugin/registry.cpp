@@ -61,24 +61,48 @@ std::vector<std::string> each_once(std::vector<std::string> names) {
 
 }  // namespace
 
-std::vector<fs::path> Registry::default_folders() {
+namespace {
+
+// Each once, in their order.
+std::vector<fs::path> absolute_folders(const std::vector<fs::path>& named) {
   std::vector<fs::path> folders;
-  const auto add = [&](const fs::path& folder) {
+  for (const fs::path& folder : named) {
     const auto path = fs::absolute(folder).lexically_normal();
     if (std::find(folders.begin(), folders.end(), path) == folders.end()) folders.push_back(path);
-  };
-  for (const fs::path& folder : program_plugins().folders) add(folder);
-  for (const fs::path& folder : listed_folders("TANDEM_PLUGIN_PATH")) add(folder);
-  const fs::path program = program_folder(), library = library_folder();
-  if (!program.empty()) add(program / "../lib/tandem/plugins");
-  if (!library.empty()) add(library / "../lib/tandem/plugins");
-  if (!library.empty()) add(library / "tandem/plugins");
+  }
   return folders;
+}
+
+}  // namespace
+
+std::vector<fs::path> Registry::own_folders() {
+  const fs::path program = program_folder(), library = library_folder();
+  std::vector<fs::path> folders;
+  if (!program.empty()) folders.push_back(program / "../lib/tandem/plugins");
+  if (!library.empty()) folders.push_back(library / "../lib/tandem/plugins");
+  if (!library.empty()) folders.push_back(library / "tandem/plugins");
+  return absolute_folders(folders);
+}
+
+std::vector<fs::path> Registry::default_folders() {
+  std::vector<fs::path> folders = program_plugins().folders;
+  for (const auto& more : {listed_folders("TANDEM_PLUGIN_PATH"), own_folders()}) {
+    folders.insert(folders.end(), more.begin(), more.end());
+  }
+  return absolute_folders(folders);
 }
 
 Registry Registry::with_defaults() {
   Registry registry;
   for (const auto entry : program_plugins().entries) registry.load(entry);
+  for (const fs::path& folder : listed_folders("TANDEM_PLUGIN_PATH")) {
+    std::error_code ignored;
+    if (fs::is_directory(folder, ignored)) continue;
+    ModuleReport report;
+    report.path = folder;
+    report.reason = "TANDEM_PLUGIN_PATH names this folder, but there is no such folder";
+    registry.modules_.push_back(std::move(report));
+  }
   for (const fs::path& folder : default_folders()) registry.scan(folder);
   return registry;
 }
@@ -128,6 +152,8 @@ const ModuleReport& Registry::load(tandem_plugin_entry_function entry) {
 const ModuleReport& Registry::load_module(const fs::path& path) const {
   ModuleReport report;
   report.path = fs::absolute(path);
+  const fs::path folder = resolved(report.path.parent_path());
+  for (const fs::path& own : own_folders()) report.built_in |= resolved(own) == folder;
   return add(std::move(report), [](ModuleReport& r) { return open_module(r.path, r); });
 }
 
@@ -274,6 +300,12 @@ const tandem_kernel& Registry::kernel(const std::string& layer_type,
       kinds.empty() ? "no kernel at all" : fmt::format("one on {}", fmt::join(kinds, ", "));
   throw error("layer type '{}' has no kernel on device kind '{}', it has {}{}", layer_type,
               device_kind, others, failures());
+}
+
+const ModuleReport* Registry::module_of_kernel(const std::string& layer_type,
+                                               const std::string& device_kind) const {
+  const auto found = kernels_.find(KernelName(layer_type, device_kind));
+  return found == kernels_.end() ? nullptr : &modules_[found->second.module];
 }
 
 template <class T>

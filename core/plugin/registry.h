@@ -31,8 +31,11 @@ class Registry {
   // (colon-separated), then <program's or library's folder>/../lib/tandem/plugins and <library's
   // folder>/tandem/plugins.
   [[nodiscard]] static std::vector<std::filesystem::path> default_folders();
+  // The last of them: those of Tandem's own plugins.
+  [[nodiscard]] static std::vector<std::filesystem::path> own_folders();
 
-  // Loads the program's own plugins (program_plugins.h) and scans the default folders.
+  // Loads the program's own plugins (program_plugins.h) and scans the default folders. A folder of
+  // TANDEM_PLUGIN_PATH that does not exist is reported like a module that does not load.
   [[nodiscard]] static Registry with_defaults();
 
   // Loads every *.so of a folder that is not deferred, in order of file name; a missing folder is
@@ -57,6 +60,9 @@ class Registry {
   [[nodiscard]] const tandem_dataset_type& dataset(const std::string& name);
   [[nodiscard]] const tandem_transport& transport(const std::string& name) const;
 
+  // The module that offers the kernel; null if none is loaded.
+  [[nodiscard]] const ModuleReport* module_of_kernel(const std::string& layer_type,
+                                                     const std::string& device_kind) const;
   // Null if it is unknown; throws Error only for a name that two modules register.
   [[nodiscard]] const tandem_layer_type* find_layer_type(const std::string& name) const;
   [[nodiscard]] std::vector<std::string> layer_types() const;

@@ -29,20 +29,21 @@ class ConvolutionCpu : public Needs {
 
  public:
   ConvolutionCpu(const Binding& binding, const Call& call)
-      : winograd_(WinogradConvolution::make(binding)) {
+      : winograd_(WinogradConvolution::make(binding, call)) {
     if (winograd_ == nullptr) direct_ = std::make_unique<Direct>(binding, call);
     static_cast<Needs&>(*this) =
         winograd_ ? static_cast<const Needs&>(*winograd_) : static_cast<const Needs&>(*direct_);
   }
   static constexpr uint32_t dtypes = Direct::dtypes;
-  // The cost of a layout without Winograd's algorithm: measured, direct convolution takes twice as
-  // long.
+  // Winograd's algorithm reads and writes vectors of channels. Plain NCHW takes longer by the time of
+  // copying both tensors a few times.
   static LayoutOptions layouts(const Binding& binding) {
     LayoutOptions options = Direct::layouts(binding);
     if (!WinogradConvolution::suits(binding)) return options;
+    const double bytes = 4 * static_cast<double>(count(binding.input(0).shape));
     for (tandem_layout_option& option : options) {
-      const bool blocked = option.input == TANDEM_NCHW16C && option.output == TANDEM_NCHW16C;
-      if (!blocked) option.extra_bytes += Direct::direct_bytes(binding) / 2;
+      const bool plain = option.input == TANDEM_NCHW || option.output == TANDEM_NCHW;
+      option.extra_bytes = plain ? 10 * bytes : option.input == TANDEM_NHWC ? bytes / 8 : 0;
     }
     return options;
   }

@@ -1,196 +1,335 @@
 #include "layers/convolution/winograd.h"
 
 #include <algorithm>
+#include <atomic>
 
-#include "layers/convolution/winograd_passes.h"
+#include "plugins/cpu/layout.h"
 #include "plugins/cpu/team.h"
 
 namespace tandem::layers {
 
+using winograd::algorithms;
+using winograd::Channels;
+using winograd::Grid;
+using winograd::Product;
+using winograd::Range;
+using winograd::Transformed;
+using winograd::Weights;
+
 namespace {
 
-// Beyond this size, the working memory for the rows costs more than smaller blocks of the batch
-// lose. The memory for the weights in Winograd's form, up to three times, does not depend on the
-// rows.
-constexpr int64_t most_scratch_of_rows = int64_t{128} << 20;
+// Working memory, in bytes: of a part of the tiles on one thread, which should stay in its own
+// cache, and of a part whose products all threads add up.
+constexpr int64_t thread_part = int64_t{4} << 20, shared_part = int64_t{16} << 20;
 
-float* at(std::byte* scratch, int64_t offset) {
-  return reinterpret_cast<float*>(scratch + offset);
+int64_t divide_up(int64_t count, int64_t by) {
+  return (count + by - 1) / by;
+}
+
+Grid grid_of(const sdk::Shape& outputs, int64_t step) {
+  return {divide_up(outputs.h, step), divide_up(outputs.w, step), step, 0, 0};
+}
+
+int64_t tiles_of(const sdk::Shape& outputs, int64_t step) {
+  const Grid grid = grid_of(outputs, step);
+  return outputs.n * grid.rows * grid.columns;
+}
+
+// The index of the algorithm with the fewest products for these outputs; -1: none has the kernel.
+int best_algorithm(const Window& window, const sdk::Shape& outputs) {
+  int best = -1;
+  int64_t fewest = 0;
+  for (int i = 0; i < winograd::algorithm_count; ++i) {
+    if (algorithms[i].kernel != window.kernel.h || algorithms[i].kernel != window.kernel.w)
+      continue;
+    const int64_t products = tiles_of(outputs, algorithms[i].outputs) * algorithms[i].values();
+    if (best < 0 || products < fewest) {
+      best = i;
+      fewest = products;
+    }
+  }
+  return best;
+}
+
+Channels channels_of(const tandem_tensor& tensor, int64_t groups) {
+  const sdk::Shape& s = tensor.shape;
+  return {cpu::block_of(tensor.layout, s.c), s.h, s.w, 0, s.c / groups, s.c * s.h * s.w};
+}
+
+Channels of_group(Channels channels, int64_t group) {
+  channels.first = group * channels.count;
+  return channels;
+}
+
+// As many tiles as fit, so that parts differ little, and a product's rows are whole blocks.
+int64_t part_of(int64_t tiles, int64_t most, int64_t row_block) {
+  most = std::max(most, 2 * row_block);
+  const int64_t parts = divide_up(tiles, most);
+  return divide_up(divide_up(tiles, parts), row_block) * row_block;
 }
 
 }  // namespace
 
 bool WinogradConvolution::suits(const sdk::Binding& binding) {
-  if (binding.input(0).dtype != TANDEM_FLOAT32 || !cpu::has_winograd()) return false;
+  if (binding.input(0).dtype != TANDEM_FLOAT32) return false;
   const sdk::Shape& in = binding.input(0).shape;
   const ConvolutionSettings settings(binding.attributes, in);
   if (settings.direct) return false;
-  const auto is = [](const Axes& axes, int64_t value) {
-    return axes.h == value && axes.w == value;
-  };
+  const auto is_one = [](const Axes& axes) { return axes.h == 1 && axes.w == 1; };
   const Window& window = settings.window;
-  const bool fits = is(window.kernel, 3) && is(window.stride, 1) && is(window.dilation, 1) &&
-                    window.pad.h <= 1 && window.pad.w <= 1 && in.c / settings.group % 16 == 0 &&
-                    settings.outputs / settings.group % 16 == 0;
-  // With fewer tiles, the transforms of the weights take as long as direct convolution.
-  constexpr int64_t enough_tiles = 64;
+  if (!is_one(window.stride) || !is_one(window.dilation)) return false;
   const sdk::Shape out = settings.output_shape(in);
-  return fits && out.n * ((out.h + 3) / 4) * ((out.w + 3) / 4) >= enough_tiles;
+  const int best = best_algorithm(window, out);
+  if (best < 0) return false;
+  // With few channels, transforms cost more than products save. With few tiles, those of the
+  // weights do.
+  constexpr int64_t enough_channels = 16, enough_tiles = 64;
+  return in.c / settings.group >= enough_channels &&
+         settings.outputs / settings.group >= enough_channels &&
+         tiles_of(out, algorithms[best].outputs) >= enough_tiles;
 }
 
-std::unique_ptr<WinogradConvolution> WinogradConvolution::make(const sdk::Binding& binding) {
-  const bool blocked =
-      binding.input(0).layout == TANDEM_NCHW16C && binding.output(0).layout == TANDEM_NCHW16C;
-  if (!blocked || !suits(binding)) return nullptr;
-  std::unique_ptr<WinogradConvolution> kernel(new WinogradConvolution(binding));
-  return kernel->divide(binding) ? std::move(kernel) : nullptr;
+std::unique_ptr<WinogradConvolution> WinogradConvolution::make(const sdk::Binding& binding,
+                                                               const sdk::Call& call) {
+  if (!suits(binding)) return nullptr;
+  const sdk::Shape& in = binding.input(0).shape;
+  const ConvolutionSettings settings(binding.attributes, in);
+  const int best = best_algorithm(settings.window, settings.output_shape(in));
+  return std::unique_ptr<WinogradConvolution>(new WinogradConvolution(binding, call, best));
 }
 
-WinogradConvolution::WinogradConvolution(const sdk::Binding& binding) {
+WinogradConvolution::WinogradConvolution(const sdk::Binding& binding, const sdk::Call& call,
+                                         int best)
+    : kernels_(winograd::kernels()),
+      algorithm_(algorithms[best]),
+      transforms_(kernels_.transforms[best]),
+      threads_(std::max(1, call.threads)) {
   const sdk::Shape &in = binding.input(0).shape, &out = binding.output(0).shape;
   const ConvolutionSettings settings(binding.attributes, in);
-  rows_ = in.n;
+  images_ = in.n;
   groups_ = settings.group;
-  outputs_ = settings.outputs / groups_;
-  weights_ = sdk::count(settings.weight_shape(in)) / groups_;
   bias_ = settings.bias;
-  input_ = {in.c * in.h * in.w / groups_, in.c * in.h * in.w};
-  output_ = {out.c * out.h * out.w / groups_, out.c * out.h * out.w};
+  input_ = channels_of(binding.input(0), groups_);
+  output_ = channels_of(binding.output(0), groups_);
+  weights_ = output_.count * input_.count * algorithm_.kernel * algorithm_.kernel;
+  const int64_t area = algorithm_.kernel * algorithm_.kernel, last = algorithm_.kernel - 1;
+  const Axes& pad = settings.window.pad;
+  const Weights plain{output_.count, input_.count, input_.count * area, area, false};
+  Grid grid = grid_of(out, algorithm_.outputs);
+  grid.pad_h = pad.h;
+  grid.pad_w = pad.w;
+  forward_ = plan_images(input_, output_, grid, plain);
+  scratch_bytes = bytes(forward_);
+  if (binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)) {
+    gradient_ = plan_gradient(grid);
+    gradient_.weights = plain;
+    scratch_bytes = std::max(scratch_bytes, bytes(gradient_));
+  }
+  if (binding.has(TANDEM_WANTS_BACKWARD_DATA)) {
+    Grid reverse = grid_of(in, algorithm_.outputs);
+    reverse.pad_h = last - pad.h;
+    reverse.pad_w = last - pad.w;
+    const Weights flipped{input_.count, output_.count, area, input_.count * area, true};
+    backward_ = plan_images(output_, input_, reverse, flipped);
+    scratch_bytes = std::max(scratch_bytes, bytes(backward_));
+  }
+  algorithm = sdk::text("winograd F(", algorithm_.outputs, "x", algorithm_.outputs, ", ",
+                        algorithm_.kernel, "x", algorithm_.kernel, "), ", kernels_.instructions,
+                        ", ", forward_.tiles_at_a_time, " tiles at a time");
 }
 
-WinogradConvolution::~WinogradConvolution() = default;
-
-// Divides the batch into the fewest blocks, whose sizes differ by at most one, with sufficiently
-// little working memory.
-bool WinogradConvolution::divide(const sdk::Binding& binding) {
-  const int64_t scratch_of_weights = 3 * weights_ / 9 * 36 * static_cast<int64_t>(sizeof(float));
-  const int64_t most_scratch = scratch_of_weights + most_scratch_of_rows;
-  int64_t count = 1;
-  for (;; count *= 2) {
-    const int64_t largest = (rows_ + count - 1) / count;
-    passes_.clear();
-    passes_.emplace_back(engine_, binding, largest);
-    if (!passes_.back().exists()) return false;
-    if (passes_.back().scratch_bytes() <= most_scratch || largest <= 4) break;
-  }
-  const int64_t larger = rows_ % count == 0 ? count : rows_ % count;
-  if (larger < count) {
-    passes_.emplace_back(engine_, binding, rows_ / count);
-    if (!passes_.back().exists()) return false;
-  }
-  for (int64_t i = 0; i < count; ++i) block_passes_.push_back(i < larger ? 0 : 1);
-  for (const WinogradPasses& passes : passes_) {
-    scratch_bytes = std::max(scratch_bytes, passes.scratch_bytes());
-  }
-  algorithm = "forward " + passes_[0].forward.name();
-  if (passes_[0].backward_data) algorithm += ", backward data " + passes_[0].backward_data.name();
-  if (passes_[0].backward_weights) {
-    algorithm += ", backward weights " + passes_[0].backward_weights.name();
-  }
-  if (count > 1) algorithm += sdk::text(", ", passes_[0].rows(), " rows at a time");
-  return true;
+int64_t WinogradConvolution::chunks(int64_t channels) const {
+  return divide_up(channels, kernels_.lanes);
 }
 
-template <class Body>
-void WinogradConvolution::for_blocks(const Body& body) {
-  for (int64_t group = 0; group < groups_; ++group) {
-    int64_t row = 0;
-    for (size_t i = 0; i < block_passes_.size(); ++i) {
-      WinogradPasses& passes = passes_[block_passes_[i]];
-      body(Block{passes, group, row, i == 0 || block_passes_[i] != block_passes_[i - 1], i == 0});
-      row += passes.rows();
+// The values of an item are not a power of two apart, since stores of all values of an item would
+// then replace each other in a cache.
+Transformed WinogradConvolution::form(int64_t items, int64_t channels) const {
+  constexpr int64_t line = 16;
+  return {items, divide_up(chunks(channels) * items * kernels_.lanes, line) * line + line};
+}
+
+int64_t WinogradConvolution::floats(const Transformed& form) const {
+  return algorithm_.values() * form.value_stride;
+}
+
+WinogradConvolution::Images WinogradConvolution::plan_images(const Channels& source,
+                                                             const Channels& target,
+                                                             Grid source_grid,
+                                                             const Weights& weights) const {
+  Images plan{source, target, source_grid, source_grid, weights, {}, {}, {}, 0, 0};
+  plan.target_grid.pad_h = plan.target_grid.pad_w = 0;
+  plan.tiles = images_ * source_grid.rows * source_grid.columns;
+  const int64_t both = (chunks(source.count) + chunks(target.count)) * kernels_.lanes;
+  const int64_t tile = both * algorithm_.values() * static_cast<int64_t>(sizeof(float));
+  plan.tiles_at_a_time = part_of(plan.tiles, thread_part / tile, kernels_.row_block);
+  plan.weight_form = form(chunks(source.count) * kernels_.lanes, target.count);
+  plan.source_form = form(plan.tiles_at_a_time, source.count);
+  plan.target_form = form(plan.tiles_at_a_time, target.count);
+  return plan;
+}
+
+WinogradConvolution::Gradient WinogradConvolution::plan_gradient(Grid input_grid) const {
+  Gradient plan{};
+  plan.input_grid = plan.output_grid = input_grid;
+  plan.output_grid.pad_h = plan.output_grid.pad_w = 0;
+  plan.tiles = images_ * input_grid.rows * input_grid.columns;
+  const int64_t both = (chunks(input_.count) + chunks(output_.count)) * kernels_.lanes;
+  const int64_t tile = both * algorithm_.values() * static_cast<int64_t>(sizeof(float));
+  plan.tiles_at_a_time = part_of(plan.tiles, shared_part / tile, kernels_.row_block);
+  plan.input_form = form(plan.tiles_at_a_time, input_.count);
+  plan.output_form = form(plan.tiles_at_a_time, output_.count);
+  plan.weight_form = form(chunks(input_.count) * kernels_.lanes, output_.count);
+  return plan;
+}
+
+int64_t WinogradConvolution::bytes(const Images& plan) const {
+  return (groups_ * floats(plan.weight_form) +
+          threads_ * (floats(plan.source_form) + floats(plan.target_form))) *
+         static_cast<int64_t>(sizeof(float));
+}
+
+int64_t WinogradConvolution::bytes(const Gradient& plan) const {
+  return (groups_ * floats(plan.weight_form) + floats(plan.input_form) + floats(plan.output_form)) *
+         static_cast<int64_t>(sizeof(float));
+}
+
+void WinogradConvolution::convolve_part(const Images& plan, int64_t group, const Range& tiles,
+                                        const float* source, const float* weights,
+                                        const float* bias, float* target, float* scratch) const {
+  const Channels from = of_group(plan.source, group), to = of_group(plan.target, group);
+  float* products = scratch + floats(plan.source_form);
+  for (int64_t chunk = 0; chunk < chunks(from.count); ++chunk) {
+    transforms_.inputs(source, from, plan.source_grid, tiles, chunk, plan.source_form, scratch);
+  }
+  const int64_t rows = divide_up(tiles.end - tiles.begin, kernels_.row_block) * kernels_.row_block;
+  const int64_t item = kernels_.lanes, depth = plan.weight_form.items;
+  for (int64_t value = 0; value < algorithm_.values(); ++value) {
+    kernels_.multiply_channels({scratch + value * plan.source_form.value_stride,
+                                weights + value * plan.weight_form.value_stride,
+                                products + value * plan.target_form.value_stride,
+                                rows,
+                                depth,
+                                plan.source_form.items * item,
+                                plan.weight_form.items * item,
+                                plan.target_form.items * item,
+                                {0, chunks(to.count)},
+                                false});
+  }
+  const float* first_bias = bias == nullptr ? nullptr : bias + to.first;
+  for (int64_t chunk = 0; chunk < chunks(to.count); ++chunk) {
+    transforms_.outputs(products, plan.target_form, plan.target_grid, tiles, chunk, first_bias, to,
+                        target);
+  }
+}
+
+void WinogradConvolution::convolve(const sdk::Call& call, const Images& plan, const float* source,
+                                   const float* weights, const float* bias, float* target,
+                                   float* scratch) {
+  const int64_t columns = chunks(plan.weights.columns), form = floats(plan.weight_form);
+  cpu::for_parts(call.threads, groups_ * columns, [&](int64_t part) {
+    const int64_t group = part / columns;
+    transforms_.weights(weights + group * weights_, plan.weights, part % columns, plan.weight_form,
+                        scratch + group * form);
+  });
+  // A thread takes the next part when it has finished one, in its own memory.
+  const int64_t parts = divide_up(plan.tiles, plan.tiles_at_a_time);
+  const int64_t slots = std::min<int64_t>(threads_, call.threads);
+  const int64_t slot_floats = floats(plan.source_form) + floats(plan.target_form);
+  std::atomic<int64_t> next = 0;
+  cpu::for_parts(call.threads, slots, [&](int64_t slot) {
+    for (int64_t part = next++; part < groups_ * parts; part = next++) {
+      const int64_t group = part / parts, begin = part % parts * plan.tiles_at_a_time;
+      const Range tiles{begin, std::min(begin + plan.tiles_at_a_time, plan.tiles)};
+      convolve_part(plan, group, tiles, source, scratch + group * form, bias, target,
+                    scratch + groups_ * form + slot * slot_floats);
     }
-  }
-}
-
-const float* WinogradConvolution::gather(const sdk::Call& call, const Block& block,
-                                         const Side& side, const float* tensor,
-                                         float* scratch) const {
-  const float* first = tensor + block.row * side.row + block.group * side.group_row;
-  if (groups_ == 1) return first;
-  cpu::for_items(
-      call.threads, block.passes.rows(), side.group_row, [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) {
-          std::copy_n(first + row * side.row, side.group_row, scratch + row * side.group_row);
-        }
-      });
-  return scratch;
-}
-
-float* WinogradConvolution::target(const Block& block, const Side& side, float* tensor,
-                                   float* scratch) const {
-  return groups_ == 1 ? tensor + block.row * side.row : scratch;
-}
-
-void WinogradConvolution::scatter(const sdk::Call& call, const Block& block, const Side& side,
-                                  const float* scratch, float* tensor) const {
-  if (groups_ == 1) return;
-  float* first = tensor + block.row * side.row + block.group * side.group_row;
-  cpu::for_items(
-      call.threads, block.passes.rows(), side.group_row, [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) {
-          std::copy_n(scratch + row * side.group_row, side.group_row, first + row * side.row);
-        }
-      });
+  });
 }
 
 void WinogradConvolution::forward(const sdk::Call& call, const sdk::Pass& pass) {
-  auto* scratch = pass.scratch<std::byte>();
-  for_blocks([&](const Block& block) {
-    WinogradPasses& passes = block.passes;
-    float *weights = at(scratch, passes.weights), *made = at(scratch, passes.output);
-    if (block.is_first_of_size) {
-      passes.fetch.run(scratch, {{DNNL_ARG_FROM, pass.weight(0) + block.group * weights_},
-                                 {DNNL_ARG_TO, weights}});
-    }
-    const float* x = gather(call, block, input_, pass.input(0), at(scratch, passes.input));
-    float* y = target(block, output_, pass.output(0), made);
-    const float* bias = bias_ ? pass.weight(1) + block.group * outputs_ : nullptr;
-    passes.forward.run(
-        scratch,
-        {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_BIAS, bias}, {DNNL_ARG_DST, y}});
-    scatter(call, block, output_, made, pass.output(0));
-  });
+  convolve(call, forward_, pass.input(0), pass.weight(0), bias_ ? pass.weight(1) : nullptr,
+           pass.output(0), pass.scratch<float>());
 }
 
 void WinogradConvolution::backward_data(const sdk::Call& call, const sdk::Pass& pass) {
-  auto* scratch = pass.scratch<std::byte>();
-  for_blocks([&](const Block& block) {
-    WinogradPasses& passes = block.passes;
-    float *weights = at(scratch, passes.weights), *made = at(scratch, passes.input);
-    if (block.is_first_of_size) {
-      passes.backward_fetch.run(scratch, {{DNNL_ARG_FROM, pass.weight(0) + block.group * weights_},
-                                          {DNNL_ARG_TO, weights}});
-    }
-    const float* dy =
-        gather(call, block, output_, pass.output_gradient(0), at(scratch, passes.output));
-    passes.backward_data.run(
-        scratch, {{DNNL_ARG_DIFF_DST, dy},
-                  {DNNL_ARG_WEIGHTS, weights},
-                  {DNNL_ARG_DIFF_SRC, target(block, input_, pass.input_gradient(0), made)}});
-    scatter(call, block, input_, made, pass.input_gradient(0));
-  });
+  convolve(call, backward_, pass.output_gradient(0), pass.weight(0), nullptr,
+           pass.input_gradient(0), pass.scratch<float>());
+}
+
+// The products of a group, summed over all tiles in a fixed order: all threads work on the same
+// tiles.
+void WinogradConvolution::sum_products(const sdk::Call& call, int64_t group, const float* input,
+                                       const float* output_gradient, float* sums, float* scratch) {
+  const Gradient& plan = gradient_;
+  const Channels in = of_group(input_, group), out = of_group(output_, group);
+  const int64_t inputs = chunks(in.count), outputs = chunks(out.count), item = kernels_.lanes;
+  const int64_t panels = divide_up(outputs, kernels_.panel);
+  float* gradients = scratch + floats(plan.input_form);
+  for (int64_t begin = 0; begin < plan.tiles; begin += plan.tiles_at_a_time) {
+    const Range tiles{begin, std::min(begin + plan.tiles_at_a_time, plan.tiles)};
+    cpu::for_parts(call.threads, inputs + outputs, [&](int64_t part) {
+      if (part < inputs) {
+        transforms_.inputs(input, in, plan.input_grid, tiles, part, plan.input_form, scratch);
+      } else {
+        transforms_.gradients(output_gradient, out, plan.output_grid, tiles, part - inputs,
+                              plan.output_form, gradients);
+      }
+    });
+    cpu::for_parts(call.threads, algorithm_.values() * panels, [&](int64_t part) {
+      const int64_t value = part / panels, panel = part % panels;
+      kernels_.multiply_items({scratch + value * plan.input_form.value_stride,
+                               gradients + value * plan.output_form.value_stride,
+                               sums + value * plan.weight_form.value_stride,
+                               inputs * item,
+                               tiles.end - tiles.begin,
+                               plan.input_form.items * item,
+                               plan.output_form.items * item,
+                               plan.weight_form.items * item,
+                               {panel * outputs / panels, (panel + 1) * outputs / panels},
+                               begin > 0});
+    });
+  }
 }
 
 void WinogradConvolution::backward_weights(const sdk::Call& call, const sdk::Pass& pass) {
-  auto* scratch = pass.scratch<std::byte>();
-  for_blocks([&](const Block& block) {
-    WinogradPasses& passes = block.passes;
-    float *weights = at(scratch, passes.weights), *fresh_bias = at(scratch, passes.bias_gradient);
-    const float* x = gather(call, block, input_, pass.input(0), at(scratch, passes.input));
-    const float* dy =
-        gather(call, block, output_, pass.output_gradient(0), at(scratch, passes.output));
-    passes.backward_weights.run(scratch, {{DNNL_ARG_SRC, x},
-                                          {DNNL_ARG_DIFF_DST, dy},
-                                          {DNNL_ARG_DIFF_WEIGHTS, weights},
-                                          {DNNL_ARG_DIFF_BIAS, fresh_bias}});
-    const bool adds = pass.accumulate() || !block.is_first;
-    (adds ? passes.add : passes.store)
-        .run(scratch, {{DNNL_ARG_FROM, weights},
-                       {DNNL_ARG_TO, pass.weight_gradient(0) + block.group * weights_}});
-    if (!bias_) return;
-    float* bias = pass.weight_gradient(1) + block.group * outputs_;
-    for (int64_t i = 0; i < outputs_; ++i) bias[i] = adds ? bias[i] + fresh_bias[i] : fresh_bias[i];
+  auto* scratch = pass.scratch<float>();
+  const int64_t form = floats(gradient_.weight_form);
+  for (int64_t group = 0; group < groups_; ++group) {
+    sum_products(call, group, pass.input(0), pass.output_gradient(0), scratch + group * form,
+                 scratch + groups_ * form);
+  }
+  write_weight_gradient(call, scratch, pass.accumulate(), pass.weight_gradient(0));
+  if (bias_) {
+    write_bias_gradient(call, pass.output_gradient(0), pass.accumulate(), pass.weight_gradient(1));
+  }
+}
+
+void WinogradConvolution::write_weight_gradient(const sdk::Call& call, const float* sums, bool adds,
+                                                float* target) {
+  const Gradient& plan = gradient_;
+  const int64_t columns = chunks(output_.count), form = floats(plan.weight_form);
+  cpu::for_parts(call.threads, groups_ * columns, [&](int64_t part) {
+    const int64_t group = part / columns;
+    transforms_.weight_gradients(sums + group * form, plan.weight_form, plan.weights,
+                                 part % columns, {0, plan.weights.depths}, adds,
+                                 target + group * weights_);
+  });
+}
+
+void WinogradConvolution::write_bias_gradient(const sdk::Call& call, const float* output_gradient,
+                                              bool adds, float* target) {
+  const int64_t columns = chunks(output_.count);
+  cpu::for_parts(call.threads, groups_ * columns, [&](int64_t part) {
+    constexpr int64_t most_lanes = 64;
+    float sums[most_lanes];
+    const Channels out = of_group(output_, part / columns);
+    const int64_t chunk = part % columns, first = chunk * kernels_.lanes;
+    kernels_.sum_channels(output_gradient, out, images_, chunk, sums);
+    float* bias = target + out.first + first;
+    for (int64_t i = 0; i < std::min(kernels_.lanes, out.count - first); ++i) {
+      bias[i] = adds ? bias[i] + sums[i] : sums[i];
+    }
   });
 }
 

@@ -1,68 +1,79 @@
-// Convolution by Winograd's F(4x4, 3x3) on the cpu (Lavin, Gray: Fast Algorithms for Convolutional
-// Neural Networks, 2016). It needs 36 multiplications where direct convolution needs 144. It uses
-// oneDNN's kernels, on blocks of the batch, so that the working memory stays small, and on one
-// group at a time, since the kernels do not support groups. oneDNN has them before version 3.2
-// only; with a newer one such convolutions are direct. docs/reports/performance.md has its
-// accuracy.
+// Convolution by Winograd's algorithms on the cpu, in all three passes, for any layout, batch and
+// groups (winograd_kernels.h has the algorithms and the loops). F(4x4, 3x3) needs 36
+// multiplications where direct convolution needs 144, F(2x2, 5x5) 36 instead of 100. The batch is
+// processed in parts of so few tiles that the working memory stays in the caches. Parts depend on
+// extents only, so that results do not depend on the number of threads.
+// docs/reports/performance.md has its accuracy.
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "layers/convolution/convolution.h"
-#include "plugins/cpu/onednn.h"
+#include "layers/convolution/winograd_kernels.h"
 
 namespace tandem::layers {
 
-class WinogradPasses;
-
 class WinogradConvolution : public sdk::Needs {
  public:
-  // Whether Winograd's algorithm is faster for this convolution, by its extents and the machine.
-  // The number of rows matters only if it is very small.
+  // Whether this is faster than direct convolution, by extents and instruction set, whatever the
+  // layout.
   static bool suits(const sdk::Binding& binding);
-  // Null if oneDNN has no such kernels for these extents.
-  static std::unique_ptr<WinogradConvolution> make(const sdk::Binding& binding);
-  ~WinogradConvolution();
+  // Null if it does not suit.
+  static std::unique_ptr<WinogradConvolution> make(const sdk::Binding& binding,
+                                                   const sdk::Call& call);
 
   void forward(const sdk::Call& call, const sdk::Pass& pass);
   void backward_data(const sdk::Call& call, const sdk::Pass& pass);
   void backward_weights(const sdk::Call& call, const sdk::Pass& pass);
 
  private:
-  // Inputs or outputs: the floats of one group in a row, and those of a whole row.
-  struct Side {
-    int64_t group_row = 0, row = 0;
+  // A pass whose result is an image: forward, and backward by the input. Tensors are those of the
+  // first group, with the distance to the next group's channels.
+  struct Images {
+    winograd::Channels source, target;
+    winograd::Grid source_grid, target_grid;
+    winograd::Weights weights;
+    winograd::Transformed weight_form, source_form, target_form;
+    int64_t tiles, tiles_at_a_time;
   };
-  // A block of rows of one group.
-  struct Block {
-    WinogradPasses& passes;
-    int64_t group, row;
-    // The first block with this number of rows in its group: it prepares what does not depend on
-    // the rows.
-    bool is_first_of_size;
-    bool is_first;  // of its group
+  struct Gradient {
+    winograd::Grid input_grid, output_grid;
+    winograd::Transformed input_form, output_form, weight_form;
+    winograd::Weights weights;
+    int64_t tiles, tiles_at_a_time;
   };
 
-  explicit WinogradConvolution(const sdk::Binding& binding);
-  bool divide(const sdk::Binding& binding);
-  template <class Body>
-  void for_blocks(const Body& body);
-  // The block's elements as one tensor: in `tensor` itself, or copied to `scratch`.
-  const float* gather(const sdk::Call& call, const Block& block, const Side& side,
-                      const float* tensor, float* scratch) const;
-  // Where a pass writes the block's elements, and the copy from there to `tensor`.
-  float* target(const Block& block, const Side& side, float* tensor, float* scratch) const;
-  void scatter(const sdk::Call& call, const Block& block, const Side& side, const float* scratch,
-               float* tensor) const;
+  WinogradConvolution(const sdk::Binding& binding, const sdk::Call& call, int algorithm);
+  [[nodiscard]] Images plan_images(const winograd::Channels& source,
+                                   const winograd::Channels& target, winograd::Grid source_grid,
+                                   const winograd::Weights& weights) const;
+  [[nodiscard]] Gradient plan_gradient(winograd::Grid input_grid) const;
+  [[nodiscard]] int64_t bytes(const Images& plan) const;
+  [[nodiscard]] int64_t bytes(const Gradient& plan) const;
+  [[nodiscard]] int64_t chunks(int64_t channels) const;
+  [[nodiscard]] winograd::Transformed form(int64_t items, int64_t channels) const;
+  [[nodiscard]] int64_t floats(const winograd::Transformed& form) const;
 
-  dnnl::engine engine_ = cpu::cpu_engine();
-  int64_t rows_, groups_;
-  int64_t outputs_, weights_;  // of one group
+  void convolve(const sdk::Call& call, const Images& plan, const float* source,
+                const float* weights, const float* bias, float* target, float* scratch);
+  void convolve_part(const Images& plan, int64_t group, const winograd::Range& tiles,
+                     const float* source, const float* weights, const float* bias, float* target,
+                     float* scratch) const;
+  void sum_products(const sdk::Call& call, int64_t group, const float* input,
+                    const float* output_gradient, float* sums, float* scratch);
+  void write_weight_gradient(const sdk::Call& call, const float* sums, bool adds, float* target);
+  void write_bias_gradient(const sdk::Call& call, const float* output_gradient, bool adds,
+                           float* target);
+
+  const winograd::Kernels& kernels_;
+  const winograd::Algorithm& algorithm_;
+  const winograd::Transforms& transforms_;
+  int64_t images_, groups_, threads_;
+  int64_t weights_;  // of one group
   bool bias_;
-  Side input_, output_;
-  std::vector<WinogradPasses> passes_;  // one for each number of rows
-  std::vector<size_t> block_passes_;    // for each block of the batch, its index in passes_
+  winograd::Channels input_, output_;
+  Images forward_{}, backward_{};
+  Gradient gradient_{};
 };
 
 }  // namespace tandem::layers

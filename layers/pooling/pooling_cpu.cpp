@@ -4,6 +4,7 @@
 #include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/onednn.h"
 #include "plugins/cpu/team.h"
+#include "plugins/cpu/vector.h"
 
 namespace {
 
@@ -29,10 +30,23 @@ std::vector<float> stick_out_factors(int64_t windows, int64_t extent, int64_t ke
   return factors;
 }
 
+// Whether one of the elements is NaN.
+TANDEM_CPU_VECTOR bool holds_nan(const float* values, int64_t count) {
+  int32_t found = 0;
+  for (int64_t i = 0; i < count; ++i) found |= values[i] != values[i] ? 1 : 0;
+  return found != 0;
+}
+TANDEM_CPU_VECTOR bool holds_nan(const bfloat16* values, int64_t count) {
+  int32_t found = 0;
+  for (int64_t i = 0; i < count; ++i) found |= (values[i].bits & 0x7fff) > 0x7f80 ? 1 : 0;
+  return found != 0;
+}
+
 class PoolingCpu : public Needs {
  public:
   PoolingCpu(const Binding& binding, const Call&)
       : settings_(binding.attributes, binding.input(0).shape),
+        input_(named_as(binding.input(0), binding.output(0))),
         output_(named_as(binding.output(0), binding.input(0))) {
     require_computable(binding.input(0).dtype);
     const Shape& in = binding.input(0).shape;
@@ -42,7 +56,7 @@ class PoolingCpu : public Needs {
       rows_ = stick_out_factors(out.h, in.h, w.kernel.h, w.stride.h, w.pad.h);
       columns_ = stick_out_factors(out.w, in.w, w.kernel.w, w.stride.w, w.pad.w);
     }
-    prepare(binding, descriptor(named_as(binding.input(0), binding.output(0))));
+    prepare(binding, descriptor(input_));
   }
 
   static constexpr uint32_t dtypes = float32_and_bfloat16;
@@ -53,6 +67,10 @@ class PoolingCpu : public Needs {
                                              {DNNL_ARG_DST, pass.raw.outputs[0]},
                                              {DNNL_ARG_WORKSPACE, pass.saved()}});
     if (sticks_out()) scale(call, pass.raw.outputs[0], pass.raw.outputs[0]);
+    if (settings_.maximum) {
+      with_elements(input_.dtype,
+                    [&](auto element) { pass_nan_on<decltype(element)>(call, pass); });
+    }
   }
 
   void backward_data(const Call& call, const Pass& pass) {
@@ -80,10 +98,14 @@ class PoolingCpu : public Needs {
   }
   template <class T>
   void scale_of(const Call& call, const T* source, T* target) const;
+  template <class T>
+  void pass_nan_on(const Call& call, const Pass& pass) const;
+  template <class T>
+  void pass_nan_of(const T* x, T* y) const;
 
   dnnl::engine engine_ = cpu_engine();
   PoolingSettings settings_;
-  tandem_tensor output_;
+  tandem_tensor input_, output_;
   std::vector<float> rows_, columns_;  // AVE: the factors of output rows and columns
   int64_t offset_ = 0;
   Operation forward_, backward_;
@@ -147,6 +169,50 @@ void PoolingCpu::scale_of(const Call& call, const T* source, T* target) const {
       }
     }
   });
+}
+
+// oneDNN's maximum ignores a NaN, so that training would go on with other weights. Here it makes
+// every maximum whose window contains it NaN. Without one, the input is only read once more.
+template <class T>
+void PoolingCpu::pass_nan_on(const Call& call, const Pass& pass) const {
+  const int64_t block = block_of(input_.layout, input_.shape.c);
+  const int64_t from = input_.shape.h * input_.shape.w * block,
+                to = output_.shape.h * output_.shape.w * block;
+  const T* x = input<T>(pass, 0);
+  T* y = output<T>(pass, 0);
+  for_items(call.threads, count(input_.shape) / from, from, [&](int64_t begin, int64_t end) {
+    for (int64_t plane = begin; plane < end; ++plane) {
+      if (holds_nan(x + plane * from, from)) pass_nan_of(x + plane * from, y + plane * to);
+    }
+  });
+}
+
+// For the pixels of a channel or block of channels.
+template <class T>
+void PoolingCpu::pass_nan_of(const T* x, T* y) const {
+  struct Range {
+    int64_t begin, end;
+  };
+  // The windows of an axis that contain the pixel.
+  const auto windows_of = [](int64_t pixel, int64_t kernel, int64_t stride, int64_t pad,
+                             int64_t windows) {
+    const int64_t place = pixel + pad;
+    return Range{place < kernel ? 0 : (place - kernel) / stride + 1,
+                 std::min(windows, place / stride + 1)};
+  };
+  const auto& w = settings_.window;
+  const Shape &in = input_.shape, &out = output_.shape;
+  const int64_t block = block_of(input_.layout, in.c);
+  for (int64_t i = 0; i < in.h * in.w * block; ++i) {
+    if (!holds_nan(x + i, 1)) continue;
+    const Range rows = windows_of(i / block / in.w, w.kernel.h, w.stride.h, w.pad.h, out.h);
+    const Range columns = windows_of(i / block % in.w, w.kernel.w, w.stride.w, w.pad.w, out.w);
+    for (int64_t h = rows.begin; h < rows.end; ++h) {
+      for (int64_t k = columns.begin; k < columns.end; ++k) {
+        y[(h * out.w + k) * block + i % block] = x[i];
+      }
+    }
+  }
 }
 
 LayoutOptions PoolingCpu::layouts(const Binding& binding) {

@@ -10,7 +10,8 @@ struct ThresholdFormula {
   explicit ThresholdFormula(const sdk::Attributes& attributes)
       : threshold(static_cast<float>(attributes.number("threshold"))) {}
   [[nodiscard]] TANDEM_HOST_DEVICE float value(float x) const {
-    return x > threshold ? 1.0F : 0.0F;
+    const float below = x == x ? 0.0F : x;  // a NaN stays NaN
+    return x > threshold ? 1.0F : below;
   }
   float threshold;
 };

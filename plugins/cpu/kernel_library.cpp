@@ -24,8 +24,7 @@ const std::string& kernel_library() {
   static const std::string text = [] {
     const dnnl_version_t* version = dnnl_version();
     return sdk::text("oneDNN ", version->major, ".", version->minor, ".", version->patch, " with ",
-                     instructions(), "; ", has_bfloat16() ? "" : "no ", "bfloat16, ",
-                     has_winograd() ? "" : "no ", "Winograd convolution");
+                     instructions(), "; ", has_bfloat16() ? "" : "no ", "bfloat16");
   }();
   return text;
 }

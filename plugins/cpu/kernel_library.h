@@ -5,7 +5,7 @@
 
 namespace tandem::cpu {
 
-// Such as "oneDNN 3.7.2 with AVX2; no bfloat16, no Winograd convolution". Found when it is first
+// Such as "oneDNN 3.7.2 with AVX2; no bfloat16". Found when it is first
 // called; what a layer does depends on the same functions (onednn.h).
 [[nodiscard]] const std::string& kernel_library();
 

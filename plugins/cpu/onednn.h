@@ -108,23 +108,6 @@ inline dnnl::engine cpu_engine() {
   return {dnnl::engine::kind::cpu, 0};
 }
 
-// Whether oneDNN has Winograd's algorithm for float32 on this CPU, in the blocked layout. It takes
-// AVX-512, and oneDNN 3.2 removed it for x86-64.
-inline bool has_winograd() {
-  static const bool has = [] {
-    if (!may_use(dnnl::cpu_isa::avx512_core)) return false;
-    constexpr auto float32 = dnnl::memory::data_type::f32;
-    const dnnl::memory::desc image({4, 32, 16, 16}, float32, tag_of(TANDEM_NCHW16C));
-    const dnnl::memory::desc weight({32, 32, 3, 3}, float32, dnnl::memory::format_tag::any);
-    const dnnl::memory::dims ones{1, 1};
-    return static_cast<bool>(describe<dnnl::convolution_forward>(
-        Making{cpu_engine(), user_scratchpad(), true}, dnnl::prop_kind::forward_training,
-        dnnl::algorithm::convolution_winograd, image, weight, dnnl::memory::desc(), image, ones,
-        ones, ones));
-  }();
-  return has;
-}
-
 // Reserves 64-byte aligned ranges of the scratch memory of one pass; they are byte offsets.
 class ScratchPlan {
  public:

@@ -63,11 +63,70 @@ TEST(PluginErrors, AFailedPluginMattersOnlyWhereItIsNeeded) {
   EXPECT_EQ(outcome.code, 0) << outcome.errors;
 }
 
+// What is said when the net's ReLU is replaced by a layer that goes wrong when it runs.
+test::Outcome train_with(const Desk& desk, const std::string& type, const std::string& parameters) {
+  desk.write("net.prototxt",
+             replaced(tiny_net(), "type: \"ReLU\"", "type: \"" + type + "\" " + parameters));
+  return desk.tandem("train --net net.prototxt --data synthetic --steps 2 --out run",
+                     "exec env " + with_plugins(bad_plugin("run_time")));
+}
+
+TEST(PluginErrors, ALayerWithAnotherNumberOfRowsIsNamed) {
+  const Desk desk;
+  EXPECT_THAT(train_with(desk, "test.MoreRows", "").errors,
+              AllOf(HasSubstr("(test.MoreRows): output 0 would have"), HasSubstr("net.prototxt:")));
+}
+
+TEST(PluginErrors, LessThanNoMemoryIsRefused) {
+  const Desk desk;
+  EXPECT_THAT(train_with(desk, "test.Saved", "").errors,
+              AllOf(HasSubstr("asks for -8 bytes of saved memory"), HasSubstr("net.prototxt:")));
+  EXPECT_THAT(train_with(desk, "test.Scratch", "").errors,
+              HasSubstr("asks for -8 bytes of scratch memory"));
+}
+
+TEST(PluginErrors, AtRunTimeNameTypeLineAndModule) {
+  const Desk desk;
+  const test::Outcome outcome = train_with(desk, "test.Ends", "");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.errors,
+              AllOf(HasSubstr("(test.Ends): no luck today (net.prototxt:"), HasSubstr("module"),
+                    HasSubstr("run_time.so"), HasSubstr("backward_data")));
+}
+
+// Programs of a sanitizer have its handlers.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(PluginErrors, ACrashIsReportedInOneLineWithPassLayerTypeAndModule) {
+  for (const auto& [by, pass, name, code] : {std::tuple{"write", "backward_data", "SIGSEGV", 139},
+                                             {"abort", "backward_data", "SIGABRT", 134},
+                                             {"prepare", "prepare", "SIGABRT", 134}}) {
+    const Desk desk;
+    const test::Outcome outcome =
+        train_with(desk, "test.Ends", "test_param { by: \"" + std::string(by) + "\" }");
+    EXPECT_EQ(outcome.code, code) << by;
+    EXPECT_THAT(outcome.errors, AllOf(HasSubstr("tandem: " + std::string(pass) + " of layer '"),
+                                      HasSubstr("(test.Ends)"), HasSubstr("net.prototxt:"),
+                                      HasSubstr("run_time.so crashed ("), HasSubstr(name)));
+    EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 1) << outcome.errors;
+  }
+}
+#endif
+
+TEST(Plugins, OfAFolderThatDoesNotExistAreReported) {
+  const Desk desk;
+  const test::Outcome listed = desk.tandem("plugins", with_plugins("nowhere"));
+  EXPECT_EQ(listed.code, 1);
+  EXPECT_THAT(listed.output,
+              AllOf(HasSubstr("TANDEM_PLUGIN_PATH names this folder"), HasSubstr("nowhere")));
+  EXPECT_THAT(refusal_with("nowhere"), AllOf(HasSubstr("'acme.Swish'"), HasSubstr("nowhere")));
+  EXPECT_EQ(desk.tandem("plugins").code, 0);
+}
+
 TEST(Plugins, AreListedAsJsonWithReasonsOfFailures) {
   const Desk desk;
   const test::Outcome outcome =
       desk.tandem("plugins --json", with_plugins(bad_plugin("wrong_major")));
-  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_EQ(outcome.code, 1) << "one did not load";
   bool found_failure = false, found_convolution = false;
   for (const auto& module : nlohmann::json::parse(outcome.output)) {
     const std::string path = module.at("path");

@@ -266,6 +266,29 @@ TEST(Pooling, RoundsDownOnRequest) {
   EXPECT_EQ(to_string(LayerRun(setup).output_shapes()[0]), "1x2x2x3");
 }
 
+TEST(Pooling, PassesANanOnToEveryWindowThatContainsIt) {
+  for (const char* size : {"1", "2", "3"}) {  // of the stride; the last one leaves pixels out
+    const LayerSetup plain{.type = "Pooling",
+                           .parameters = {{"kernel_size", "2"}, {"stride", size}, {"pad", "1"}},
+                           .inputs = {random_tensor({2, 16, 7, 5}, 1)}};
+    for (LayerSetup setup : in_every_layout(plain)) {
+      SCOPED_TRACE(setup.parameters[1].second + " " + layout_text(setup));
+      std::vector<float>& x = setup.inputs[0].values;
+      for (const size_t at : {size_t{0}, size_t{37}, x.size() / 2, x.size() - 1}) {
+        const float number = x[at];
+        x[at] = 1000;  // the maximum of every window that contains it
+        const std::vector<float> highest = forward(setup);
+        x[at] = NAN;
+        const std::vector<float> with_nan = forward(setup);
+        x[at] = number;
+        for (size_t i = 0; i < highest.size(); ++i) {
+          EXPECT_EQ(std::isnan(with_nan[i]), highest[i] == 1000) << at << ", output " << i;
+        }
+      }
+    }
+  }
+}
+
 TEST(Weights, AreDeclaredWithTheirFillersAndFans) {
   LayerSetup setup = convolution();
   setup.parameters.emplace_back("weight_filler", "xavier");

@@ -52,5 +52,64 @@ TEST(Package, AStrangersLayerBuildsOutOfTreeAndLoads) {
   EXPECT_STREQ(registry.layer_type("acme.Swish").parameters[0]->block, "acme_swish_param");
 }
 
+// Kernels of their own for both kinds of device, with the installed helpers. It is compiled, but no
+// GPU is needed.
+TEST(Package, ACudaKernelBuildsOutOfTreeWithTheInstalledHelpers) {
+  if (std::system("nvcc --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "there is no nvcc";
+  const TempFolder folder;
+  const std::string cmake = quoted(TANDEM_CMAKE);
+  ASSERT_EQ(failure_of(cmake + " --install " + quoted(test::build_folder()) +
+                           " --component sdk --prefix " + quoted(folder / "package"),
+                       folder),
+            "");
+  std::filesystem::create_directories(folder / "acme");
+  (void)folder.write("acme/CMakeLists.txt",
+                     "cmake_minimum_required(VERSION 3.25)\n"
+                     "project(Acme LANGUAGES CXX CUDA)\n"
+                     "find_package(Tandem 0.1 REQUIRED)\n"
+                     "find_package(CUDAToolkit REQUIRED)\n"
+                     "tandem_add_plugin(acme twice.cu LIBRARIES CUDA::cudart)\n");
+  (void)folder.write("acme/twice.cu", R"(
+#include <tandem/plugins/cpu/layout.h>
+#include <tandem/plugins/cuda/elements.h>
+#include <tandem/plugins/cuda/indexing.h>
+#include <tandem/plugins/cuda/sums.h>
+#include <tandem/plugins/cuda/teams.h>
+#include <tandem/plugins/sdk.h>
+using namespace tandem;
+struct Twice : sdk::LayerType {
+  const char* name() const override { return "acme.Twice"; }
+  const char* help() const override { return "2 x"; }
+};
+struct Body {
+  TANDEM_HOST_DEVICE void operator()(int64_t i) const { y[i] = 2 * x[i]; }
+  const float* x;
+  float* y;
+};
+struct TwiceCuda {
+  TwiceCuda(const sdk::Binding& b, const sdk::Call&) : elements(sdk::count(b.input(0).shape)) {}
+  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+    cuda::for_each(call, elements, Body{pass.input(0), pass.output(0)});
+  }
+  int64_t elements;
+};
+extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
+  return sdk::Plugin(host, "acme", "1").layer<Twice>().kernel<Twice, TwiceCuda>("cuda").table();
+}
+)");
+  ASSERT_EQ(
+      failure_of(cmake + " -S " + quoted(folder / "acme") + " -B " + quoted(folder / "build") +
+                     " -DCMAKE_PREFIX_PATH=" + quoted(folder / "package") +
+                     " -DCMAKE_CUDA_ARCHITECTURES=75-virtual -DCMAKE_CXX_COMPILER=" +
+                     quoted(TANDEM_CXX_COMPILER),
+                 folder),
+      "");
+  ASSERT_EQ(failure_of(cmake + " --build " + quoted(folder / "build"), folder), "");
+  Registry registry;
+  const ModuleReport report = registry.load(folder / "build/acme.so");
+  EXPECT_THAT(report.offers, ElementsAre("layer acme.Twice", "kernel acme.Twice/cuda"))
+      << report.reason;
+}
+
 }  // namespace
 }  // namespace tandem

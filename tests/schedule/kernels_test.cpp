@@ -95,9 +95,11 @@ TEST(Kernels, AFailingPassSaysWhichTaskFailed) {
   on.runtime.reserve(plan, memory, 5);
   Executor executor(plan, memory, net, on.runtime, &kernels, nullptr, {}, {});
   executor.issue(0, {});
-  EXPECT_THAT(error_of([&] { executor.drain(); }),
-              testing::AllOf(testing::StartsWith("step 0: "),
-                             HasSubstr("'backward @0': no place for the input's gradient")));
+  EXPECT_THAT(
+      error_of([&] { executor.drain(); }),
+      testing::AllOf(testing::StartsWith("step 0: "),
+                     HasSubstr("'backward @0': layer 'double1' (probe.Double): no place for the "
+                               "input's gradient")));
 }
 
 TEST(Kernels, WithoutThemALayersWorkFailsAndSaysSo) {

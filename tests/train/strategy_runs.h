@@ -13,6 +13,8 @@
 
 #include "core/model/classes.h"
 #include "include/tandem/net.h"
+#include "include/tandem/plugins.h"
+#include "tests/support/folders.h"
 
 namespace tandem::test {
 
@@ -62,10 +64,44 @@ inline NetDefinition normalised_strategy_net() {
           .text());
 }
 
+// With test.Join, which has two inputs, a trained weight and a kink, as the first layer, as the
+// last one before the FC layers (of which a strategy may take it for the last convolution), or
+// after them.
+inline NetDefinition joined_strategy_net(const std::string& place) {
+  const std::string filler = "weight_filler { type: \"xavier\" }";
+  const std::string filter =
+      "convolution_param { num_output: 6 kernel_size: 5 stride: 4 " + filler + " }";
+  const std::string dense = "inner_product_param { num_output: 16 " + filler + " }";
+  NetWriter net(place);
+  net.data(20);
+  if (place == "join_first") {
+    net.layer("join", "test.Join", {"data", "data"}, {"join"})
+        .layer("conv1", "Convolution", filter);
+  } else {
+    net.layer("conv1", "Convolution", {"data"}, {"conv1"}, filter);
+  }
+  if (place == "join_last_convolution") {
+    net.layer("conv2", "Convolution", {"data"}, {"conv2"}, filter)
+        .layer("join", "test.Join", {"conv1", "conv2"}, {"join"});
+  }
+  if (place == "join_dense") {
+    net.layer("fc1", "InnerProduct", {"conv1"}, {"fc1"}, dense)
+        .layer("fc2", "InnerProduct", {"conv1"}, {"fc2"}, dense)
+        .layer("join", "test.Join", {"fc1", "fc2"}, {"join"});
+  } else {
+    net.layer("fc1", "InnerProduct", dense);
+  }
+  return read_net_text(
+      net.layer("score", "InnerProduct", "inner_product_param { num_output: 5 " + filler + " }")
+          .loss()
+          .text());
+}
+
 // "small": a narrow AlexNet; "mlp": fully connected, with dropout in place below what runs in
 // place, too; "speech": deep, with sigmoids; "norm": as above.
 inline NetDefinition strategy_net(const std::string& name) {
   if (name == "small") return with_class_count(small_net(), 5);
+  if (name.starts_with("join_")) return joined_strategy_net(name);
   if (name == "norm") return normalised_strategy_net();
   const bool speech = name == "speech";
   const std::string filler = " weight_filler { type: \"xavier\" }";
@@ -91,6 +127,7 @@ class StrategyRuns : public Runs {
  protected:
   static constexpr int classes = 5;
   static void SetUpTestSuite() {
+    add_plugin_folder(test::test_plugin_folder() / "run_time");
     folder_ = new TempFolder;
     make_image_folder(folder_->path() / "data", "train", classes, 10);
     make_image_folder(folder_->path() / "data", "val", classes, 3);
@@ -199,6 +236,11 @@ inline std::vector<StrategyCase> strategy_cases() {
   cases.push_back({"fc_parallel", 2, eager(1), "mlp"});
   cases.push_back({"fc_parallel", 3, eager(2), "speech"});
   cases.push_back({"fc_parallel", 4, eager(2), "mlp", {{"clip_gradients", "0.3"}}, 2});
+  for (const char* net : {"join_first", "join_last_convolution", "join_dense"}) {
+    for (const Strategy& strategy : built_in_strategies()) {
+      cases.push_back({strategy.name, 3, strategy.lossless_cases(3).front(), net});
+    }
+  }
   cases.push_back({"hybrid", 4, extended(2, 2), "small", {{"type", "Adam"}}});
   cases.push_back({"hybrid", 3, extended(2, 1), "norm", {{"clip_gradients", "0.3"}}, 2});
   return cases;

@@ -1,5 +1,7 @@
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "core/cli/arguments.h"
@@ -38,7 +40,10 @@ int list_plugins(bool as_json) {
     fmt::print("no plugin found; these folders were searched (TANDEM_PLUGIN_PATH adds more):{}\n",
                folders);
   }
-  return 0;
+  return std::all_of(registry.modules().begin(), registry.modules().end(),
+                     [](const ModuleReport& m) { return m.loaded || m.shadowed; })
+             ? 0
+             : 1;
 }
 
 }  // namespace

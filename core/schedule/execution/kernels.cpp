@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/running_note.h"
 #include "core/model/layer_calls.h"
 #include "core/plugin/host.h"
 #include "core/plugin/registry.h"
@@ -48,6 +49,7 @@ struct Prepared {
   const tandem_kernel* table = nullptr;
   void* handle = nullptr;
   tandem_kernel_report report{};
+  KernelOwner owner;
   std::string algorithm;
   std::string given, key;  // the algorithm of an earlier run, and the use's name; "": none
   StreamId stream;
@@ -61,6 +63,7 @@ struct Prepared {
     static_cast<void>(take_reason());
     self.report.struct_size = sizeof self.report;
     self.binding.raw.algorithm = self.given.empty() ? nullptr : self.given.c_str();
+    const RunningNote note("prepare", self.owner.whole.c_str());
     self.status = self.table->prepare(&self.binding.raw, call, &self.handle, &self.report);
     if (self.status != TANDEM_OK) self.reason = take_reason();
     if (self.status == TANDEM_OK && self.report.algorithm != nullptr) {
@@ -105,6 +108,12 @@ void require(const Layer& layer, const Prepared& prepared, int64_t statistics) {
     throw Error(message);
   }
   require_given(layer, prepared);
+  for (const auto& [bytes, what] : {std::pair{prepared.report.saved_bytes, "saved"},
+                                    {prepared.report.scratch_bytes, "scratch"}}) {
+    if (bytes >= 0) continue;
+    throw error("{}: its kernel asks for {} bytes of {} memory, but the least is 0{}",
+                prepared.owner.layer, bytes, what, prepared.owner.place);
+  }
   if (prepared.report.statistics > statistics) {
     throw error("{}: its kernel writes {} statistics of the batch, but its type says {}{}",
                 layer.title(), prepared.report.statistics, statistics, in_file(layer.location));
@@ -127,6 +136,14 @@ void require_activation(const Layer& layer, const tandem_kernel& kernel, int32_t
   throw error(
       "{}: its kernel for {} devices does not fuse {}, but the net was made for one that does{}",
       layer.title(), kernel.device_kind, activation_name(activation), in_file(layer.location));
+}
+
+KernelOwner owner_of(const Registry& registry, const Layer& layer, const std::string& device_kind) {
+  const ModuleReport* module = registry.module_of_kernel(layer.type->name, device_kind);
+  const bool is_named = module != nullptr && !module->built_in && !module->path.empty();
+  const std::string place =
+      in_file(layer.location) + (is_named ? fmt::format(", module {}", module->path.string()) : "");
+  return {layer.title(), place, layer.title() + place};
 }
 
 // Why the type's kernel may not be captured: its module is of a plugin ABI before graphs; "" if
@@ -177,6 +194,7 @@ struct Kernels::State {
       const Layer& layer = net.layers[static_cast<size_t>(binding.layer)];
       kernels[i].table = &registry.kernel(layer.type->name, runtime.machine().kind());
       require_activation(layer, *kernels[i].table, binding.activation);
+      kernels[i].owner = owner_of(registry, layer, runtime.machine().kind());
       kernels[i].stream = {binding.device, StreamKind::compute};
       if (unaware_of_graphs.empty()) {
         unaware_of_graphs =
@@ -265,6 +283,9 @@ const tandem_kernel& Kernels::table(int binding) const {
 }
 void* Kernels::handle(int binding) const {
   return state_->kernels[static_cast<size_t>(binding)].handle;
+}
+const KernelOwner& Kernels::owner(int binding) const {
+  return state_->kernels[static_cast<size_t>(binding)].owner;
 }
 const std::string& Kernels::unaware_of_graphs() const {
   return state_->unaware_of_graphs;

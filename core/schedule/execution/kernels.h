@@ -21,6 +21,12 @@ class Unsupported : public Error {
   using Error::Error;
 };
 
+struct KernelOwner {
+  std::string layer;  // "layer 'swish1' (acme.Swish)"
+  std::string place;  // " (net.prototxt:12), module /path/acme_swish.so"; no built-in module
+  std::string whole;  // both
+};
+
 class Kernels {
  public:
   // Error, prefixed with the layer's title and location, if a kernel is missing or refuses;
@@ -34,6 +40,8 @@ class Kernels {
 
   [[nodiscard]] const tandem_kernel& table(int binding) const;
   [[nodiscard]] void* handle(int binding) const;
+  // Whose kernel it is, for messages. Lives as long as the kernels.
+  [[nodiscard]] const KernelOwner& owner(int binding) const;
   [[nodiscard]] const std::string& algorithm(int binding) const;
   // Names the first kernel whose module does not know of captures (capture.h), and the module; ""
   // if all do.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/overloaded.h"
+#include "core/base/running_note.h"
 #include "core/model/loss_scale.h"
 #include "core/plugin/host.h"
 #include "core/plugin/registry.h"
@@ -47,6 +48,17 @@ std::vector<tandem_pass_function> functions(const tandem_kernel& table, LayerPas
 tandem_status no_kernel(const tandem_call&) {
   host_table().explain("the executor was made without kernels");
   return TANDEM_FAILED;
+}
+
+// Adds whose reason it is to the reason that the kernel gave.
+void explain_with(const KernelOwner& owner, tandem_status status) {
+  const std::string reason = take_reason();
+  host_table().explain(
+      fmt::format("{}: {}{}", owner.layer,
+                  reason.empty() ? fmt::format("it failed with status {}, without a reason", status)
+                                 : reason,
+                  owner.place)
+          .c_str());
 }
 
 }  // namespace
@@ -261,12 +273,15 @@ void Lowering::lower_layer(const Task& task, const LayerWork& work, const Resolv
     throw error("task '{}': {} has no {} on '{}'", task.label, layer.title(), to_string(work.pass),
                 runtime_.machine().kind());
   }
-  result.run = [handle = kernels_->handle(work.binding), pointers,
-                passes](const tandem_call& call) {
+  result.run = [handle = kernels_->handle(work.binding), pointers, passes,
+                name = to_string(work.pass),
+                owner = &kernels_->owner(work.binding)](const tandem_call& call) {
+    const RunningNote note(name, owner->whole.c_str());
     tandem_status status = TANDEM_OK;
     for (size_t i = 0; i < passes.size() && status == TANDEM_OK; ++i) {
       status = passes[i](handle, &call, &pointers->pass);
     }
+    if (status != TANDEM_OK) explain_with(*owner, status);
     return status;
   };
 }

@@ -1,0 +1,119 @@
+#include "core/base/running_note.h"
+
+#include <csignal>
+#include <cstring>
+#include <initializer_list>
+
+#include <unistd.h>
+
+namespace tandem {
+
+namespace {
+
+// All that a signal handler may touch. Threads of a kernel's own team have no note: for them all
+// notes are reported.
+constexpr size_t most_notes = 64;
+std::atomic<const RunningNote*> running[most_notes];
+thread_local const RunningNote* innermost = nullptr;
+const char* reporting_program = "";
+
+const char* signal_text(int number) {
+  switch (number) {
+    case SIGSEGV:
+      return "SIGSEGV: invalid memory access";
+    case SIGBUS:
+      return "SIGBUS: invalid memory access";
+    case SIGFPE:
+      return "SIGFPE: arithmetic error";
+    case SIGILL:
+      return "SIGILL: invalid instruction";
+    default:
+      return "SIGABRT: aborted";
+  }
+}
+
+}  // namespace
+
+// One line, collected in a buffer, since only write() is allowed in a signal handler.
+struct CrashReport {
+  void add(const char* text) {
+    while (*text != '\0' && used < sizeof line - 1) line[used++] = *text++;
+  }
+  void add(const RunningNote& note) {
+    add(note.pass_);
+    add(" of ");
+    add(note.owner_);
+  }
+  void write() {
+    line[used++] = '\n';
+    [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, line, used);
+  }
+
+  static void report(int number) {
+    CrashReport report;
+    report.add(reporting_program);
+    report.add(": ");
+    if (innermost != nullptr) {
+      report.add(*innermost);
+      report.add(" crashed (");
+    } else {
+      bool any = false;
+      for (const auto& place : running) {
+        const RunningNote* note = place.load();
+        if (note == nullptr) continue;
+        report.add(any ? ", or " : "while running ");
+        report.add(*note);
+        any = true;
+      }
+      report.add(any ? ", the program crashed (" : "the program crashed (");
+    }
+    report.add(signal_text(number));
+    report.add(")");
+    report.write();
+  }
+
+  char line[4000];
+  size_t used = 0;
+};
+
+namespace {
+
+extern "C" void on_crash(int number) {
+  CrashReport::report(number);
+  std::signal(number, SIG_DFL);
+  std::raise(number);
+}
+
+}  // namespace
+
+RunningNote::RunningNote(const char* pass, const char* owner) noexcept
+    : place_(nullptr), outer_(innermost), pass_(pass), owner_(owner) {
+  innermost = this;
+  if (outer_ != nullptr) return;
+  for (auto& place : running) {
+    const RunningNote* none = nullptr;
+    if (!place.compare_exchange_strong(none, this)) continue;
+    place_ = &place;
+    return;
+  }
+}
+
+RunningNote::~RunningNote() {
+  if (place_ != nullptr) place_->store(nullptr);
+  innermost = outer_;
+}
+
+void report_crashes(const char* program) {
+  reporting_program = program;
+  for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
+    struct sigaction before {};
+    if (::sigaction(number, nullptr, &before) != 0 || before.sa_handler != SIG_DFL) continue;
+    struct sigaction action {};
+    action.sa_handler = &on_crash;
+    action.sa_flags = SA_NODEFER;
+    sigemptyset(&action.sa_mask);
+    ::sigaction(number, &action, nullptr);
+  }
+}
+
+}  // namespace tandem

@@ -1,0 +1,98 @@
+// The loops of Winograd's algorithm F(m, r) for convolutions with r x r kernels and stride 1
+// (Lavin, Gray: Fast Algorithms for Convolutional Neural Networks, 2016), one function for each
+// step and pass. A tile of m x m outputs depends on a patch of e x e inputs, e = m + r - 1. With
+// the matrices B, G and A of the algorithm, the output of a tile is A^T [(G g G^T) * (B^T d B)] A,
+// where the products are summed over channels. Its gradient by the kernel g is G^T [(A dy A^T) *
+// (B^T d B)] G, summed over tiles.
+//
+// A transformed tensor has e * e values for each item and channel, where items are tiles, or the
+// channels of the weights' other side. Channels are in chunks of as many as a vector has lanes:
+// value, chunk, item, lane. Everything runs on the calling thread and allocates nothing.
+#pragma once
+
+#include <cstdint>
+
+namespace tandem::layers::winograd {
+
+// F(outputs, kernel). F(1, r) is direct convolution as a product of matrices.
+struct Algorithm {
+  int64_t outputs, kernel;
+  [[nodiscard]] int64_t edge() const { return outputs + kernel - 1; }
+  [[nodiscard]] int64_t values() const { return edge() * edge(); }
+};
+inline constexpr int algorithm_count = 4;
+inline constexpr Algorithm algorithms[algorithm_count] = {{4, 3}, {2, 3}, {1, 3}, {2, 5}};
+
+// `count` channels from `first` on in a row of a tensor, whose layout has blocks of `block`
+// channels (plugins/cpu/layout.h).
+struct Channels {
+  int64_t block, height, width, first, count, row;  // row: the floats of a row of all channels
+};
+
+// The patches of tiles begin at (row * step - pad, column * step - pad) of the image.
+struct Grid {
+  int64_t rows, columns, step, pad_h, pad_w;
+};
+
+// Tiles of all images, numbered by image, row and column.
+struct Range {
+  int64_t begin, end;
+};
+
+struct Transformed {
+  int64_t items, value_stride;  // in floats
+};
+
+// Weights: columns become lanes, depths become items. Offsets are in floats. `flipped`: the kernel
+// is rotated by 180 degrees, as the gradient by the input needs it.
+struct Weights {
+  int64_t columns, depths, column_stride, depth_stride;
+  bool flipped;
+};
+
+// c = a b, or c += a b. Chunk strides are in floats; of b and c the chunks of `columns` are used.
+struct Product {
+  const float *a, *b;
+  float* c;
+  int64_t rows, depth, a_chunk, b_chunk, c_chunk;
+  Range columns;
+  bool adds;
+};
+
+struct Transforms {
+  // A chunk of the tiles' patches, e x e (of an input) or m x m (of an output gradient), beyond the
+  // image 0. The chunk's items that have no tile, and lanes without a channel, become 0.
+  using Patches = void (*)(const float* tensor, const Channels& channels, const Grid& grid,
+                           const Range& tiles, int64_t chunk, const Transformed& form,
+                           float* transformed);
+  Patches inputs, gradients;
+  // The reverse of a chunk: tiles of m x m outputs. `bias`, of the first channel, may be null.
+  void (*outputs)(const float* transformed, const Transformed& form, const Grid& grid,
+                  const Range& tiles, int64_t chunk, const float* bias, const Channels& channels,
+                  float* tensor);
+  void (*weights)(const float* plain, const Weights& weights, int64_t chunk,
+                  const Transformed& form, float* transformed);
+  void (*weight_gradients)(const float* transformed, const Transformed& form,
+                           const Weights& weights, int64_t chunk, const Range& depths, bool adds,
+                           float* plain);
+};
+
+struct Kernels {
+  const char* instructions;  // such as "AVX2"
+  int64_t lanes;
+  int64_t row_block;  // a product's rows are a multiple of it
+  int64_t panel;      // chunks of columns that a product takes at a time, at most
+  Transforms transforms[algorithm_count];
+  // One row of `a` for each item, and its channels are the depth: a multiple of `lanes`.
+  void (*multiply_channels)(const Product& product);
+  // One row of `a` for each channel, and its items are the depth.
+  void (*multiply_items)(const Product& product);
+  // sums[lane] = the sum of a chunk's channels over all images.
+  void (*sum_channels)(const float* tensor, const Channels& channels, int64_t images, int64_t chunk,
+                       float* sums);
+};
+
+// The best that this CPU has and ONEDNN_MAX_CPU_ISA does not exclude.
+[[nodiscard]] const Kernels& kernels();
+
+}  // namespace tandem::layers::winograd
