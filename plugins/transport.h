@@ -3,7 +3,7 @@
  * one channel arrive in the order in which they were sent. */
 #pragma once
 
-#include "plugins/abi.h"
+#include "abi.h"
 
 #ifdef __cplusplus
 extern "C" {

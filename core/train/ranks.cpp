@@ -51,9 +51,9 @@ void broadcast_floats(const Communicator& ranks, std::vector<float>& values) {
 
 }  // namespace
 
-// The variables are those of Open MPI, of MPICH and Intel MPI, and of MPICH's launcher.
+// The variables are those of Open MPI, of MPICH and Intel MPI, and of Slurm's srun.
 int launched_ranks() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"}) {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
     const char* text = std::getenv(name);
     double number = 0;
     if (text != nullptr && parse_number(text, &number) && number > 1) {

@@ -97,7 +97,9 @@ class Job {
       bytes_.emplace_back(local);
       done_.emplace_back(static_cast<size_t>(micro_batches) * local.tasks.size());
       before_.push_back(stream_predecessors(local));
+      left_.push_back(std::vector<size_t>(micro_batches, local.tasks.size()));
     }
+    for (int rank = 0; rank < ranks.count(); ++rank) line_up(rank);
   }
 
   static constexpr int64_t micro_batches = 3;
@@ -106,22 +108,15 @@ class Job {
     for (;;) {
       std::vector<Instance> ready;
       bool is_finished = true;
-      for (int rank = 0; rank < static_cast<int>(plans_.size()); ++rank) {
-        for (int64_t m = 0; m < micro_batches; ++m) {
-          for (int task = 0; task < static_cast<int>(plan(rank).tasks.size()); ++task) {
-            if (is_done(rank, m, task)) continue;
-            is_finished = false;
-            if (is_ready({rank, task, m})) ready.push_back({rank, task, m});
-          }
-        }
+      for (auto& [stream, queue] : queues_) {
+        while (!queue.empty() && is_done(queue.front())) queue.pop_front();
+        if (queue.empty()) continue;
+        is_finished = false;
+        if (is_ready(queue.front())) ready.push_back(queue.front());
       }
       if (is_finished) return;
       ASSERT_FALSE(ready.empty()) << "the ranks wait for each other" << left();
-      // Several at a time, so that large plans do not take for ever.
-      for (size_t i = 0; i < 1 + ready.size() / 2; ++i) {
-        const Instance chosen = ready[random_.below(ready.size())];
-        if (!is_done(chosen.rank, chosen.micro_batch, chosen.task)) perform(chosen);
-      }
+      perform(ready[random_.below(ready.size())]);
     }
   }
 
@@ -151,12 +146,29 @@ class Job {
     int64_t micro_batch;
   };
 
+  // Each stream's tasks in their order, and each channel's receives.
+  void line_up(int rank) {
+    for (int64_t m = 0; m < micro_batches; ++m) {
+      for (int t = 0; t < static_cast<int>(plan(rank).tasks.size()); ++t) {
+        const Task& task = plan(rank).tasks[size_t(t)];
+        const StreamId& stream = task.streams[0];
+        queues_[{rank, stream.device, static_cast<int>(stream.kind)}].push_back({rank, t, m});
+        if (const auto* work = std::get_if<ReceiveWork>(&task.work)) {
+          receives_[{work->peer, rank, work->channel}].push_back({rank, t, m});
+        }
+      }
+    }
+  }
+
   [[nodiscard]] const Plan& plan(int rank) const { return plans_[size_t(rank)]; }
   [[nodiscard]] size_t index(int rank, int64_t m, int task) const {
     return size_t(m) * plan(rank).tasks.size() + size_t(task);
   }
   [[nodiscard]] bool is_done(int rank, int64_t m, int task) const {
     return done_[size_t(rank)][index(rank, m, task)];
+  }
+  [[nodiscard]] bool is_done(const Instance& i) const {
+    return is_done(i.rank, i.micro_batch, i.task);
   }
   [[nodiscard]] const Task& task_of(const Instance& i) const {
     return plan(i.rank).tasks[size_t(i.task)];
@@ -172,26 +184,16 @@ class Job {
     const auto& after = task_of(i).after;
     if (!std::all_of(streams.begin(), streams.end(), holds)) return false;
     if (!std::all_of(after.begin(), after.end(), holds)) return false;
-    for (size_t t = 0; i.micro_batch >= 2 && t < plan(i.rank).tasks.size(); ++t) {
-      if (!is_done(i.rank, i.micro_batch - 2, static_cast<int>(t))) return false;
-    }
-    return true;
+    return i.micro_batch < 2 || left_[size_t(i.rank)][size_t(i.micro_batch - 2)] == 0;
   }
 
-  // The task at the other end of a message: the first on the channel that is not done.
-  [[nodiscard]] Instance other_end(const Instance& i) const {
-    const RankMessage& mine = *message_of(task_of(i));
-    const bool sends = std::holds_alternative<SendWork>(task_of(i).work);
-    for (int64_t m = 0; m < micro_batches; ++m) {
-      for (int t = 0; t < static_cast<int>(plan(mine.peer).tasks.size()); ++t) {
-        const Instance other{mine.peer, t, m};
-        const RankMessage* message = message_of(task_of(other));
-        if (message == nullptr || is_done(mine.peer, m, t) || message->peer != i.rank ||
-            message->channel != mine.channel) {
-          continue;
-        }
-        if (sends != std::holds_alternative<SendWork>(task_of(other).work)) return other;
-      }
+  // The first open receive of the channel that the send uses.
+  [[nodiscard]] Instance receiver_of(const Instance& send) const {
+    const RankMessage& message = *message_of(task_of(send));
+    const auto found = receives_.find({send.rank, message.peer, message.channel});
+    if (found == receives_.end()) return {-1, -1, -1};
+    for (const Instance& one : found->second) {
+      if (!is_done(one)) return one;
     }
     return {-1, -1, -1};
   }
@@ -202,7 +204,7 @@ class Job {
     if (message == nullptr) return true;
     if (std::holds_alternative<SendWork>(task_of(i).work)) {
       if (!sends_wait_) return true;
-      const Instance other = other_end(i);
+      const Instance other = receiver_of(i);
       return other.task >= 0 && may_start(other);
     }
     // With sends that wait, the sender's turn moves the message.
@@ -222,8 +224,7 @@ class Job {
       sent_[{i.rank, message.peer, message.channel}].push_back(text);
       mark(i);
       if (!sends_wait_) return;
-      // Done are both, the send already; the receive is the first open one of the channel.
-      const Instance other = receiver_of(message, i.rank);
+      const Instance other = receiver_of(i);
       ASSERT_GE(other.task, 0);
       receive(other);
     } else if (std::holds_alternative<ReceiveWork>(task.work)) {
@@ -232,19 +233,6 @@ class Job {
       bytes_[size_t(i.rank)].run(task, i.micro_batch);
       mark(i);
     }
-  }
-
-  [[nodiscard]] Instance receiver_of(const RankMessage& sent, int from) const {
-    for (int64_t m = 0; m < micro_batches; ++m) {
-      for (int t = 0; t < static_cast<int>(plan(sent.peer).tasks.size()); ++t) {
-        const auto* work = std::get_if<ReceiveWork>(&plan(sent.peer).tasks[size_t(t)].work);
-        if (work != nullptr && work->peer == from && work->channel == sent.channel &&
-            !is_done(sent.peer, m, t)) {
-          return {sent.peer, t, m};
-        }
-      }
-    }
-    return {-1, -1, -1};
   }
 
   void receive(const Instance& i) {
@@ -272,6 +260,7 @@ class Job {
 
   void mark(const Instance& i) {
     done_[size_t(i.rank)][index(i.rank, i.micro_batch, i.task)] = true;
+    --left_[size_t(i.rank)][size_t(i.micro_batch)];
   }
 
   [[nodiscard]] std::string left() const {
@@ -292,7 +281,10 @@ class Job {
   bool sends_wait_;
   std::deque<Plan> plans_;
   std::deque<Bytes> bytes_;
-  std::vector<std::vector<bool>> done_;  // by rank, then micro-batch and task
+  std::vector<std::vector<bool>> done_;    // by rank, then micro-batch and task
+  std::vector<std::vector<size_t>> left_;  // tasks, by rank and micro-batch
+  std::map<std::tuple<int, int, int>, std::deque<Instance>> queues_;     // by rank and stream
+  std::map<std::tuple<int, int, int>, std::vector<Instance>> receives_;  // by ranks and channel
   std::vector<std::vector<std::vector<Dependency>>> before_;
   std::map<std::tuple<int, int, int>, std::deque<std::string>> sent_;  // by ranks and channel
 };
