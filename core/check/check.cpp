@@ -270,7 +270,7 @@ class Parent {
     if (verdict == Outcome::Verdict::broken) {
       command = fmt::format("tandem plugin check {}{}{} --promise '{}'{}", target_,
                             is_file(target_) ? " --layer " + type_ : "",
-                            options_.device == "cpu" ? "" : " --device " + options_.device,
+                            options_.device == default_kind ? "" : " --device " + options_.device,
                             promise_, case_);
     }
     report_({type_, promise_, found->text, {verdict, detail}, command});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/check/promises.h"
+#include "core/device/parse.h"
 
 namespace tandem::checker {
 
@@ -15,7 +16,7 @@ struct CheckOptions {
   std::string layer;                 // of a module only this type
   std::string promise;               // only this one
   CaseOptions cases;
-  std::string device = "cpu";
+  std::string device = default_kind;
   int patience = 120;  // seconds without a result after which the child is ended
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/check/guarded_memory.h"
+#include "core/device/parse.h"
 #include "plugins/abi.h"
 
 namespace tandem::checker {
@@ -32,7 +33,7 @@ class KernelDevice {
 // This thread of the cpu. A team of a kernel has as many threads as OpenMP decides.
 class ThisThread : public KernelDevice {
  public:
-  [[nodiscard]] std::string kind() const override { return "cpu"; }
+  [[nodiscard]] std::string kind() const override { return default_kind; }
   [[nodiscard]] bool has_own_memory() const override { return false; }
   tandem_status run(int32_t threads,
                     const std::function<tandem_status(const tandem_call*)>& function) override;

@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/strings.h"
+#include "core/device/parse.h"
 
 namespace tandem::cli {
 
@@ -62,7 +63,8 @@ std::string filled(std::string text, const Names& names, const Parts& parts) {
   }
   for (const auto& [mark, value] : {std::pair<std::string, std::string>{"@TYPE@", names.type},
                                     {"@MODULE@", names.module},
-                                    {"@WORD@", names.word}}) {
+                                    {"@WORD@", names.word},
+                                    {"@DEVICE@", default_kind}}) {
     for (size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at)) {
       text.replace(at, mark.size(), value);
     }
@@ -116,7 +118,7 @@ layer {
   type: "Data"
   top: "data"
   top: "label"
-  transform_param { crop_size: 16 }
+  transform_param { crop_size: 16{%!dataset: scale: 0.004%} }
   data_param { batch_size: 16 }
 }
 {%!dataset:layer {
@@ -239,7 +241,7 @@ class @WORD@Cpu{%random: : public Needs%} {
     const auto position = static_cast<uint64_t>(first_row_ + pass.step().first_row + row);
     const tandem_random4 numbers =
         tandem_random_block(pass.step().seed, pass.step().step, layer_, position, 0);
-    return tandem_uniform(numbers.value[0]) < 0.5F ? 0.5F : 1.5F;
+    return 0.5F + tandem_uniform(numbers.value[0]);
   }
 %}  static float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
 
@@ -252,7 +254,7 @@ class @WORD@Cpu{%random: : public Needs%} {
 }  // namespace
 
 extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
-  return Plugin(host, "@MODULE@", "1.0").layer<@WORD@>().kernel<@WORD@, @WORD@Cpu>("cpu").table();
+  return Plugin(host, "@MODULE@", "1.0").layer<@WORD@>().kernel<@WORD@, @WORD@Cpu>("@DEVICE@").table();
 }
 )";
 
@@ -329,7 +331,7 @@ class @WORD@Cpu {
 }  // namespace
 
 extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
-  return Plugin(host, "@MODULE@", "1.0").layer<@WORD@>().kernel<@WORD@, @WORD@Cpu>("cpu").table();
+  return Plugin(host, "@MODULE@", "1.0").layer<@WORD@>().kernel<@WORD@, @WORD@Cpu>("@DEVICE@").table();
 }
 )";
 
@@ -349,7 +351,8 @@ class @WORD@ {
   static const char* name() { return "@MODULE@"; }
   static const char* help() { return "pictures of one bright row; --data @MODULE@"; }
   static std::vector<Parameter> parameters() {
-    return {integer("", "pictures").by_default("1000").range(1, 1e9).help("number of pictures")};
+    return {integer("", "pictures").by_default("1000").range(1, 1e9).help("number of pictures"),
+            integer("", "resize").by_default("0").help("a net may ask for it; changes nothing")};
   }
 
   // Once for each split. request.source is what the user wrote after --data. What it throws is the
@@ -491,7 +494,7 @@ __attribute__((visibility("default"))) const tandem_plugin* tandem_plugin_entry(
                                          .cost = cost};
   static const tandem_kernel kernel = {.struct_size = sizeof kernel,
                                        .layer_type = "@TYPE@",
-                                       .device_kind = "cpu",
+                                       .device_kind = "@DEVICE@",
                                        .prepare = prepare,
                                        .release = release,
                                        .forward = forward,

@@ -1,5 +1,5 @@
-// What the program does when memory or threads run short. oneDNN, libgomp, the dynamic loader and
-// static initialisers do not survive a small allocation that fails: they crash, or compute by
+// What the program does when memory or threads run short. Libraries of kernels and of
+// threads, the dynamic loader and static initialisers do not survive a small allocation that fails: they crash, or compute by
 // another kernel. So this program's malloc ends the program there, with one line and exit code 1.
 // Files are then as after a kill: whole. Large requests fail as usual, since whoever makes them
 // checks them and can say what they were for. Other programs on the library, and builds with
@@ -123,7 +123,7 @@ int posix_memalign(void** memory, size_t alignment, size_t bytes) {
   return status;
 }
 
-// oneDNN maps memory for the code that it generates, and writes to it unchecked.
+// A library maps memory for the code that it generates, and writes to it unchecked.
 void* mmap(void* address, size_t bytes, int protection, int flags, int file, off_t offset) {
   using Function = void*(void*, size_t, int, int, int, off_t);
   static std::atomic<Function*> function;
@@ -133,7 +133,7 @@ void* mmap(void* address, size_t bytes, int protection, int flags, int file, off
   return memory;
 }
 
-// libgomp ends the program where a thread cannot be started, and oneTBB aborts it.
+// Some libraries end the program where a thread cannot be started, and oneTBB aborts it.
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
                    void* argument) {
   using Function = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);

@@ -38,7 +38,9 @@ std::string dataset_of(Registry& registry, const std::string& source, const std:
                 source, fmt::join(names, ", "), did_you_mean(source, names));
   }
   std::vector<std::string> found;
-  for (const std::string& name : names) {
+  // Once a module is loaded, the list has all of its data sets.
+  for (const std::string& name : names) static_cast<void>(recognizes(registry, name, source));
+  for (const std::string& name : registry.datasets()) {
     if (recognizes(registry, name, source)) found.push_back(name);
   }
   if (found.size() > 1) {

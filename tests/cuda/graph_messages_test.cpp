@@ -10,7 +10,6 @@ namespace tandem::test {
 namespace {
 
 using testing::AllOf;
-using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -60,7 +59,7 @@ TEST_P(MessagesOfTrainingByGraphs, ReportOncePerPhaseThatStepsRunTaskByTask) {
   const int64_t testing_phase = said.position_of("testing steps run task by task, not as graphs: ");
   ASSERT_GE(training, 0);
   EXPECT_THAT(said.lines[static_cast<size_t>(training)],
-              AllOf(HasSubstr("task '"), EndsWith(": it allocates in every pass")));
+              AllOf(HasSubstr("task '"), HasSubstr(": it allocates in every pass")));
   EXPECT_LT(training, said.position_of("step 2")) << "the third step is the first to be captured";
   ASSERT_GE(testing_phase, 0);
   EXPECT_LT(testing_phase, said.position_of("step 9")) << "the second test captures";

@@ -52,7 +52,7 @@ TEST_F(TrainingInTf32, ByAutoSimulatesEveryStrategyForTheGpusKernels) {
   const std::string text = choose_strategy(registry, net, session);
   EXPECT_THAT(text, HasSubstr("chosen: "));
   // Except for tasks that sequential, which was measured, does not have.
-  EXPECT_THAT(text, ContainsRegex("by [0-9]{2,} measured and [0-9] estimated costs"));
+  EXPECT_THAT(text, ContainsRegex("with [0-9]{2,} measured and [0-9] estimated costs"));
   EXPECT_NO_THROW((void)run(options("cuda:0,0", "auto", 3)));
 }
 

@@ -290,7 +290,7 @@ TEST(Resolve, AFieldOfOneValueThatIsGivenTwiceIsRefusedWithItsLines) {
 TEST(Resolve, FieldsOfSeveralValuesMayBeGivenAgain) {
   EXPECT_NO_THROW((void)build(
       data_layer + layer("a", "ReLU", "data", "a", "include { stage: \"x\" stage: \"y\" }") +
-      layer("b", "ReLU", "data", "b")));
+      inner_product("ip", "data", "ip") + loss_layer));
 }
 
 TEST(Resolve, ANetWithMoreLayersThanIsReadIsRefusedWithTheLine) {
@@ -306,10 +306,10 @@ TEST(Resolve, LayersOfOneNameAreNumberedInTheirOrder) {
         layer("r", "ReLU", i == 0 ? "data" : "t" + std::to_string(i), "t" + std::to_string(i + 1));
   }
   text += layer("r_2", "ReLU", "t4", "end");
-  const Net net = build(text);
+  const Net net = build(text + inner_product("ip", "end", "ip") + loss_layer);
   std::vector<std::string> names;
   for (const Layer& one : net.layers) names.push_back(one.name);
-  EXPECT_THAT(names, testing::ElementsAre("r", "r_2", "r_3", "r_4", "r_2_2"));
+  EXPECT_THAT(names, testing::ElementsAre("r", "r_2", "r_3", "r_4", "r_2_2", "ip", "loss"));
 }
 
 TEST(Resolve, ALossThatAnotherLayerReadsIsRefusedWithBothLayers) {

@@ -193,9 +193,12 @@ TEST(TwoPhase, InANetOfManyLayersTheSplitIsNoSlowerThanSpacedOnes) {
   FakeNet layers("deep", 4, {1, 4, 1, 1});
   for (int i = 0; i < 600; ++i) layers.inner_product("fc" + std::to_string(i), i < 300 ? 4 : 8);
   const Net net = layers.loss().finish();
+  const CostTable costs;
   const auto seconds = [&](const std::string& split) {
-    const StrategyInputs inputs = inputs_of(net, 2);
-    return simulated_step_seconds(inputs, two_phase(net, 2, true, split));
+    StrategyInputs inputs = inputs_of(net, 2);
+    inputs.costs = &costs;
+    inputs.options["split"] = split;
+    return simulated_step_seconds(inputs, build_plan("two_phase", inputs));
   };
   const double chosen = seconds("auto");
   for (const int i : {1, 100, 200, 300, 400, 500, 599}) {

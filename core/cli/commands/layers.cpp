@@ -9,6 +9,7 @@
 #include "core/check/subject.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
+#include "core/device/parse.h"
 #include "core/plugin/registry.h"
 
 namespace tandem::cli {
@@ -48,7 +49,7 @@ const std::vector<TraitText>& trait_texts() {
 std::vector<std::string> weight_names(const Registry& registry, const tandem_layer_type& type) {
   std::vector<std::string> names;
   try {
-    checker::BackendDevice device(registry.backend("cpu"));
+    checker::BackendDevice device(registry.backend(default_kind));
     const auto cases = checker::cases_of(registry, device, type.name, {});
     const checker::LayerRun run(cases.front().setup, registry, device);
     for (const tandem_weight& weight : run.declared_weights()) {

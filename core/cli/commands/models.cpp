@@ -6,6 +6,7 @@
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/net_costs.h"
+#include "core/device/parse.h"
 #include "core/model/models.h"
 #include "core/model/net_report.h"
 #include "core/train/forecast.h"
@@ -15,7 +16,7 @@ namespace {
 
 struct ModelsArguments {
   int64_t image_size = 0, batch = 0;
-  std::string devices = "cpu";
+  std::string devices = default_kind;
   bool measures = false, as_json = false;
 };
 
