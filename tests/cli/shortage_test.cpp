@@ -85,10 +85,6 @@ TEST_F(Shortage, AnAllocationThatFailsEndsANetsDescriptionWithOneLine) {
   try_some("memory", "net tiny.prototxt", 12);
 }
 
-TEST_F(Shortage, AnAllocationThatFailsEndsPredictionWithOneLine) {
-  try_some("memory", prediction(), 8);
-}
-
 TEST_F(Shortage, AnAllocationThatFailsEndsTrainingWithOneLine) {
   try_some("memory", training("out"), 10);
 }
