@@ -66,7 +66,7 @@ set(CPACK_DEBIAN_DEV_PACKAGE_NAME libtandem-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libtandem0 (= ${version})")
-set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "tandem, cmake, g++, pkg-config")
+set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "tandem, cmake, g++, pkgconf")
 set(CPACK_DEBIAN_DEV_DESCRIPTION "trainer for convolutional networks (development files)\n${about}\
 This package contains what programs that use the library and plugins with\nlayers of your own are built with: \
 the headers, CMake and pkg-config files,\nand examples.")
