@@ -14,7 +14,7 @@ namespace {
 int run(int argc, char** argv) {
   tandem::cli::CommandLine line(
       "tandem", TANDEM_VERSION,
-      "Trains convolutional networks on one machine. One graph drives the compute and\n"
+      "Trains convolutional networks on one machine or several. One graph drives the compute and\n"
       "communication streams of all devices, so that gradients travel while others are still\n"
       "being computed.\n"
       "Begin with: tandem train --data FOLDER");

@@ -1,9 +1,9 @@
 // What the program does when memory or threads run short. Libraries of kernels and of
-// threads, the dynamic loader and static initialisers do not survive a small allocation that fails: they crash, or compute by
-// another kernel. So this program's malloc ends the program there, with one line and exit code 1.
-// Files are then as after a kill: whole. Large requests fail as usual, since whoever makes them
-// checks them and can say what they were for. Other programs on the library, and builds with
-// sanitizers, keep the usual functions.
+// threads, the dynamic loader and static initialisers do not survive a small allocation that fails:
+// they crash, or compute by another kernel. So this program's malloc ends the program there, with
+// one line and exit code 1. Files are then as after a kill: whole. Large requests fail as usual,
+// since whoever makes them checks them and can say what they were for. Other programs on the
+// library, and builds with sanitizers, keep the usual functions.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -48,15 +48,38 @@ class LastLine {
   size_t length_ = 0;
 };
 
-// The function of that name of the library that comes next: glibc, or a preloaded allocator.
+// The function of one name of the library that comes next: glibc, or a preloaded allocator.
 template <class Function>
-Function* next(std::atomic<Function*>& known, const char* name) {
-  Function* function = known.load(std::memory_order_relaxed);
-  if (function != nullptr) return function;
-  function = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
-  known.store(function, std::memory_order_relaxed);
-  return function;
-}
+class Next {
+ public:
+  constexpr explicit Next(const char* name) : name_(name) {}
+  void find() {
+    function_.store(reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name_)),
+                    std::memory_order_relaxed);
+  }
+  template <class... Arguments>
+  auto operator()(Arguments... arguments) {
+    Function* function = function_.load(std::memory_order_relaxed);
+    if (function == nullptr) {
+      find();
+      function = function_.load(std::memory_order_relaxed);
+    }
+    return function(arguments...);
+  }
+
+ private:
+  const char* name_;
+  std::atomic<Function*> function_ = nullptr;
+};
+
+constinit Next<void*(size_t)> next_malloc("malloc");
+constinit Next<void*(size_t, size_t)> next_calloc("calloc");
+constinit Next<void*(void*, size_t)> next_realloc("realloc");
+constinit Next<void*(size_t, size_t)> next_aligned_alloc("aligned_alloc");
+constinit Next<int(void**, size_t, size_t)> next_posix_memalign("posix_memalign");
+constinit Next<void*(void*, size_t, int, int, int, off_t)> next_mmap("mmap");
+constinit Next<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)> next_pthread_create(
+    "pthread_create");
 
 void* checked(void* memory, size_t bytes) {
   if (memory == nullptr && bytes != 0 && bytes < large) {
@@ -83,51 +106,53 @@ void* checked(void* memory, size_t bytes) {
   line.end_program();
 }
 
-void set_terminate() {
+// All functions are found here: dlerror() allocates, and a dlsym() inside it frees the message that
+// it returns.
+void prepare() {
+  next_malloc.find();
+  next_calloc.find();
+  next_realloc.find();
+  next_aligned_alloc.find();
+  next_posix_memalign.find();
+  next_mmap.find();
+  next_pthread_create.find();
   std::set_terminate(&on_terminate);
 }
 
 // Before the initialisers of any library.
-[[gnu::section(".preinit_array"), gnu::used]] void (*const first_initialiser)() = &set_terminate;
+[[gnu::section(".preinit_array"), gnu::used]] void (*const first_initialiser)() = &prepare;
 
 }  // namespace
 
 extern "C" {
 
 void* malloc(size_t bytes) {
-  static std::atomic<void* (*)(size_t)> function;
-  return checked(next(function, "malloc")(bytes), bytes);
+  return checked(next_malloc(bytes), bytes);
 }
 
 void* calloc(size_t count, size_t bytes) {
-  static std::atomic<void* (*)(size_t, size_t)> function;
   size_t all = 0;
   if (__builtin_mul_overflow(count, bytes, &all)) all = large;
-  return checked(next(function, "calloc")(count, bytes), all);
+  return checked(next_calloc(count, bytes), all);
 }
 
 void* realloc(void* memory, size_t bytes) {
-  static std::atomic<void* (*)(void*, size_t)> function;
-  return checked(next(function, "realloc")(memory, bytes), bytes);
+  return checked(next_realloc(memory, bytes), bytes);
 }
 
 void* aligned_alloc(size_t alignment, size_t bytes) {
-  static std::atomic<void* (*)(size_t, size_t)> function;
-  return checked(next(function, "aligned_alloc")(alignment, bytes), bytes);
+  return checked(next_aligned_alloc(alignment, bytes), bytes);
 }
 
 int posix_memalign(void** memory, size_t alignment, size_t bytes) {
-  static std::atomic<int (*)(void**, size_t, size_t)> function;
-  const int status = next(function, "posix_memalign")(memory, alignment, bytes);
+  const int status = next_posix_memalign(memory, alignment, bytes);
   if (status == ENOMEM) checked(nullptr, bytes);
   return status;
 }
 
 // A library maps memory for the code that it generates, and writes to it unchecked.
 void* mmap(void* address, size_t bytes, int protection, int flags, int file, off_t offset) {
-  using Function = void*(void*, size_t, int, int, int, off_t);
-  static std::atomic<Function*> function;
-  void* const memory = next(function, "mmap")(address, bytes, protection, flags, file, offset);
+  void* const memory = next_mmap(address, bytes, protection, flags, file, offset);
   const bool is_plain = file < 0 && (flags & MAP_HUGETLB) == 0;
   if (memory == MAP_FAILED && errno == ENOMEM && is_plain) checked(nullptr, bytes);
   return memory;
@@ -136,9 +161,7 @@ void* mmap(void* address, size_t bytes, int protection, int flags, int file, off
 // Some libraries end the program where a thread cannot be started, and oneTBB aborts it.
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
                    void* argument) {
-  using Function = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-  static std::atomic<Function*> function;
-  const int status = next(function, "pthread_create")(thread, attributes, run, argument);
+  const int status = next_pthread_create(thread, attributes, run, argument);
   if (status == EAGAIN) {
     (LastLine() << "tandem: a thread cannot be started: too little memory, or too many threads "
                    "(ulimit -v, ulimit -u, or the limits of a container)")

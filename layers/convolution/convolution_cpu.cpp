@@ -35,8 +35,8 @@ class ConvolutionCpu : public Needs {
         winograd_ ? static_cast<const Needs&>(*winograd_) : static_cast<const Needs&>(*direct_);
   }
   static constexpr uint32_t dtypes = Direct::dtypes;
-  // Winograd's algorithm reads and writes vectors of channels. Plain NCHW takes longer by the time of
-  // copying both tensors a few times.
+  // Winograd's algorithm reads and writes vectors of channels. Plain NCHW takes longer by the time
+  // of copying both tensors a few times.
   static LayoutOptions layouts(const Binding& binding) {
     LayoutOptions options = Direct::layouts(binding);
     if (!WinogradConvolution::suits(binding)) return options;

@@ -84,11 +84,11 @@ TEST_F(Installation, HasThePublicHeadersAndNoneOfTheCores) {
     run(fmt::format("{} -std=c++20 -Wall -Wextra -Werror -fsyntax-only -Iusr/include one.cpp",
                     quoted(TANDEM_CXX_COMPILER)));
   }
-  EXPECT_THAT(
-      plugin_headers,
-      testing::ElementsAre("abi.h", "cpu/bfloat16.h", "cpu/layout.h", "cpu/team.h", "cpu/vector.h",
-                           "cuda/elements.h", "cuda/indexing.h", "cuda/launch.h", "cuda/status.h",
-                           "cuda/sums.h", "cuda/teams.h", "pass_elements.h", "random.h", "sdk.h", "transport.h"));
+  EXPECT_THAT(plugin_headers,
+              testing::ElementsAre("abi.h", "cpu/bfloat16.h", "cpu/layout.h", "cpu/team.h",
+                                   "cpu/vector.h", "cuda/elements.h", "cuda/indexing.h",
+                                   "cuda/launch.h", "cuda/status.h", "cuda/sums.h", "cuda/teams.h",
+                                   "pass_elements.h", "random.h", "sdk.h", "transport.h"));
   EXPECT_THAT(headers, testing::Contains("tandem.h"));
   EXPECT_LE(headers.size(), 12U);
 }

@@ -55,6 +55,18 @@ TEST(PluginErrors, AFileThatIsNoLibraryIsNamed) {
               AllOf(HasSubstr("text.so"), HasSubstr("not a shared library")));
 }
 
+// The loader's message is as long as the path. One that was freed while it was made crashed the
+// program at some lengths only.
+TEST(PluginErrors, AFileThatIsNoLibraryIsNamedWhateverTheLengthOfItsPath) {
+  const Desk plugins;
+  for (size_t length = 1; length <= 64; length += 7) {
+    const std::string folder(length, 'p');
+    plugins.make_folder(folder);
+    plugins.write(folder + "/text.so", "hello");
+    EXPECT_THAT(refusal_with((plugins / folder).string()), HasSubstr("not a shared library"));
+  }
+}
+
 TEST(PluginErrors, AFailedPluginMattersOnlyWhereItIsNeeded) {
   const Desk desk;
   const test::Outcome outcome =

@@ -216,7 +216,7 @@ std::string manual_page(const CommandTable& table) {
       "too.\n.TP\n\\fBTANDEM_PLAIN\\fR\nIf it is set, "
       "training prints lines also on a terminal, not a progress bar.\n.SH EXIT STATUS\n0: done. "
       "1: an error, with one line on standard error. 130: training was interrupted, and is "
-      "saved.\n");
+      "saved. 128 + a signal: the program crashed; one line says where.\n");
   return page;
 }
 
