@@ -75,7 +75,7 @@ class EltwiseCpu : public Needs {
         elements_(count(binding.input(0).shape)),
         dtype_(binding.input(0).dtype),
         stable_(binding.attributes.boolean("stable_prod_grad")),
-        fuses_relu_(fuses_relu(binding)) {
+        fuses_relu_(binding.fuses_relu()) {
     for (const double value : binding.attributes.numbers("coeff")) {
       coefficients_.push_back(static_cast<float>(value));
     }
@@ -91,7 +91,7 @@ class EltwiseCpu : public Needs {
   }
 
   static constexpr uint32_t dtypes = float32_and_bfloat16;
-  static constexpr uint64_t fused_activations = relu_only;
+  static constexpr uint32_t fused_activations = relu_only;
   static LayoutOptions layouts(const Binding& binding) {
     return any_layout(binding.input(0).shape.c);
   }
@@ -111,8 +111,8 @@ class EltwiseCpu : public Needs {
       with_fused_relu<T>(
           fuses_relu_, [](float a, float b) { return a + b; },
           [&](const auto& function) {
-            map(call.threads, elements_, input<T>(pass, 0), input<T>(pass, 1), output<T>(pass, 0),
-                function);
+            map(call.threads, elements_, pass.input<T>(0).data(), pass.input<T>(1).data(),
+                pass.output<T>(0).data(), function);
           });
       return;
     }

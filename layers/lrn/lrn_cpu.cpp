@@ -53,19 +53,19 @@ class WithinChannel : public Needs {
     float* scales = backward_ ? pass.saved() : pass.scratch();
     if (!copies_) return lrn_.forward(call, pass.input(0), pass.output(0), scales);
     float* y = copy(pass, 1);
-    lrn_.forward(call, widened(call, input<bfloat16>(pass, 0), copy(pass, 0)), y, scales);
-    narrow_all(call, y, output<bfloat16>(pass, 0));
+    lrn_.forward(call, widened(call, pass.input<bfloat16>(0).data(), copy(pass, 0)), y, scales);
+    narrow_all(call, y, pass.output<bfloat16>(0).data());
   }
   void backward_data(const Call& call, const Pass& pass) const {
     if (!copies_) {
       return lrn_.backward(call, pass.input(0), pass.output_gradient(0), pass.saved(),
                            pass.scratch(), pass.input_gradient(0));
     }
-    const float* x = widened(call, input<bfloat16>(pass, 0), copy(pass, 0));
-    const float* dy = widened(call, output_gradient<bfloat16>(pass, 0), copy(pass, 1));
+    const float* x = widened(call, pass.input<bfloat16>(0).data(), copy(pass, 0));
+    const float* dy = widened(call, pass.output_gradient<bfloat16>(0).data(), copy(pass, 1));
     float* dx = copy(pass, 2);
     lrn_.backward(call, x, dy, pass.saved(), pass.scratch(), dx);
-    narrow_all(call, dx, input_gradient<bfloat16>(pass, 0));
+    narrow_all(call, dx, pass.input_gradient<bfloat16>(0).data());
   }
 
  private:

@@ -1,5 +1,6 @@
-// A ReLU that is fused into a kernel (tandem_binding.activation) gives the bits of a separate ReLU
-// layer, also for NaN and for values that round to -0, and does not change the backward passes.
+// A ReLU that is fused into a kernel (tandem_binding.fused_activation) gives the bits of a separate
+// ReLU layer, also for NaN and for values that round to -0, and does not change the backward
+// passes.
 #include <gtest/gtest.h>
 
 #include <bit>
