@@ -28,22 +28,22 @@ class Tile {
   [[nodiscard]] int64_t size() const { return size_; }
   // Of bfloat16: valid until the next input with the same `copy`, 0 or 1.
   const float* input(size_t k, size_t copy) {
-    return read(tandem::cpu::input<T>(pass_, k) + at_, copies_[copy]);
+    return read(pass_.input<T>(k) + at_, copies_[copy]);
   }
   const float* output_gradient() {
-    return read(tandem::cpu::output_gradient<T>(pass_, 0) + at_, copies_[0]);
+    return read(pass_.output_gradient<T>(0) + at_, copies_[0]);
   }
   // write(floats) fills the floats, which are then stored in the output or gradient.
   template <class Write>
   void output(bool fuses_relu, const Write& write) {
-    write_to(tandem::cpu::output<T>(pass_, 0) + at_, [&](float* y) {
+    write_to(pass_.output<T>(0) + at_, [&](float* y) {
       write(y);
       if (fuses_relu) std::transform(y, y + size_, y, [](float v) { return rounded_relu<T>(v); });
     });
   }
   template <class Write>
   void input_gradient(size_t k, const Write& write) {
-    write_to(tandem::cpu::input_gradient<T>(pass_, k) + at_, write);
+    write_to(pass_.input_gradient<T>(k) + at_, write);
   }
 
  private:

@@ -53,7 +53,7 @@ class PreluCpu : public Needs {
       sum_values(
           call.threads, broadcast_, pass.input<T>(0).data(), pass.output_gradient<T>(0).data(),
           [](float value, float g) { return select(value > 0, 0, value * g); },
-          pass.scratch<double>(), pass.weight_gradient(0), pass.accumulate());
+          pass.scratch<double>(), pass.weight_gradient(0).data(), pass.accumulate());
     });
   }
 

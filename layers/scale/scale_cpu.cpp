@@ -83,14 +83,14 @@ class ScaleCpu : public Needs {
     }
     if (biased_ && pass.weight_gradient(1) != nullptr) {
       sum_values(call.threads, broadcast_, dy, dy, second, pass.scratch<double>(),
-                 pass.weight_gradient(1), pass.accumulate());
+                 pass.weight_gradient(1).data(), pass.accumulate());
     }
   }
 
   // body(factors): trained ones are float32, those of a second input have its type.
   template <class T, class Body>
   void with_factors(const Pass& pass, const Body& body) const {
-    trained_ ? body(pass.weight(0)) : body(pass.input<T>(1).data());
+    trained_ ? body(pass.weight(0).data()) : body(pass.input<T>(1).data());
   }
 
   static constexpr auto product = [](float x, float dy) { return x * dy; };
