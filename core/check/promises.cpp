@@ -43,7 +43,7 @@ Outcome declares(const Subject& subject, const Case& one) {
     return broken("the type has trained weights, but the kernel has no backward_weights");
   }
   if (subject.kernel.backward_data == nullptr && has_data_gradient(subject.type) &&
-      run.output_shapes().size() > 0) {
+      !run.output_shapes().empty()) {
     return broken(
         "the kernel has no backward_data; a type without one says so by TANDEM_METRIC or by inputs "
         "that are TANDEM_INPUT_NON_DIFFERENTIABLE");
