@@ -135,8 +135,15 @@ TEST(Sdk, RowsOfATensorAreSpans) {
 }
 
 // What lies on a device cannot be read here by accident.
-static_assert(!requires(sdk::DevicePointer<float> p) { *p; });
-static_assert(!requires(sdk::DevicePointer<float> p) { p[0]; });
+template <class Pointer>
+concept IsReadable = requires(Pointer p) {
+  *p;
+}
+|| requires(Pointer p) {
+  p[0];
+};
+static_assert(IsReadable<sdk::TensorView<float>>);
+static_assert(!IsReadable<sdk::DevicePointer<float>>);
 static_assert(!std::is_convertible_v<sdk::DevicePointer<float>, const float*>);
 
 TEST(Sdk, AKernelThatDeclaresNoActivationsSupportsNone) {
