@@ -85,7 +85,7 @@ TEST_P(Arithmetic, PixelsAreConvertedToTheSameBitsAsOnTheCpu) {
       tandem_pixels pixels{sizeof(tandem_pixels),           shape,
                            bytes.data() + skipped,          expected.data() + skipped,
                            {104.25F, 117.5F, 123.7F, 0.3F}, 0.0173F};
-      ASSERT_EQ(cpu().convert_pixels(&cpu_call, &pixels), TANDEM_OK);
+      ASSERT_EQ(cpu().arithmetic->convert_pixels(&cpu_call, &pixels), TANDEM_OK);
       const DeviceArray<uint8_t> source(machine, 1, bytes);
       const DeviceArray<> target(machine, 1, Floats(count + skipped + 1, -5));
       pixels.pixels = source.data() + skipped;
@@ -207,7 +207,7 @@ Solved on_cpu(tandem_update update) {
   for (int i = 0; i < steps; ++i) {
     const tandem_step step = step_of(i);
     update.step = &step;
-    EXPECT_EQ(cpu().update(&cpu_call, &update), TANDEM_OK);
+    EXPECT_EQ(cpu().arithmetic->update(&cpu_call, &update), TANDEM_OK);
   }
   return s;
 }
