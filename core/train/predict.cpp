@@ -1,14 +1,19 @@
 #include "include/tandem/predict.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
+#include <set>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/png.h"
 #include "core/base/shape.h"
 #include "core/base/strings.h"
+#include "core/data/display.h"
 #include "core/train/checkpoint.h"
 #include "core/train/evaluate.h"
+#include "core/train/report/class_map.h"
+#include "core/train/report/findings.h"
 #include "core/train/run_folder.h"
 #include "core/train/session.h"
 #include "core/train/setup.h"
@@ -21,23 +26,6 @@ namespace fs = std::filesystem;
 
 constexpr size_t worst_mistakes = 20;
 constexpr int64_t prediction_batch = 32;
-
-// Whether the scores are probabilities: those of a net that ends in a Softmax.
-bool gives_probabilities(const Net& net) {
-  const int producer = net.tensors[static_cast<size_t>(net.prediction)].producer;
-  return producer >= 0 &&
-         std::string(net.layers[static_cast<size_t>(producer)].type->name) == "Softmax";
-}
-
-std::vector<double> probabilities(const float* scores, int64_t classes, bool already) {
-  std::vector<double> values(scores, scores + classes);
-  if (already) return values;
-  const double largest = *std::max_element(values.begin(), values.end());
-  double sum = 0;
-  for (double& value : values) sum += value = std::exp(value - largest);
-  for (double& value : values) value /= sum;
-  return values;
-}
 
 // A run loaded for use: its record, and once it is opened a session with its weights.
 struct Loaded {
@@ -129,36 +117,41 @@ TestResult test_run(const TestOptions& options, Observer& observer) {
   result.notes = dataset->notes();
   if (!run.note.empty())
     result.notes = run.note + (result.notes.empty() ? "" : "\n" + result.notes);
-  const bool already =
-      run.session->net().prediction >= 0 && gives_probabilities(run.session->net());
-
-  const auto more_confident = [](const TestResult::Mistake& a, const TestResult::Mistake& b) {
-    return a.probability > b.probability;
-  };
-  const PredictionSink sink = [&](int64_t index, int64_t label, const float* scores,
-                                  int64_t classes) {
-    const std::vector<double> p = probabilities(scores, classes, already);
-    const auto best = std::max_element(p.begin(), p.end()) - p.begin();
-    if (best == label) return;
-    result.worst.push_back(
-        {dataset->sample_name(index), result.class_names.at(static_cast<size_t>(label)),
-         result.class_names.at(static_cast<size_t>(best)), p[static_cast<size_t>(best)]});
-    if (result.worst.size() > 4 * worst_mistakes) {
-      std::stable_sort(result.worst.begin(), result.worst.end(), more_confident);
-      result.worst.resize(worst_mistakes);
-    }
-  };
+  FindingsCollector collector(run.session->net(), dataset->class_count(), worst_mistakes);
   result.evaluation =
-      evaluate(*run.session, *dataset, {options.decode_threads, false, nullptr}, sink);
-  std::stable_sort(result.worst.begin(), result.worst.end(), more_confident);
-  if (result.worst.size() > worst_mistakes) result.worst.resize(worst_mistakes);
+      evaluate(*run.session, *dataset, {options.decode_threads, false, nullptr}, collector.sink());
+  for (const Judgement& one : collector.take().mistakes) {
+    result.worst.push_back(
+        {dataset->sample_name(one.index), result.class_names.at(static_cast<size_t>(one.label)),
+         result.class_names.at(static_cast<size_t>(one.predicted)), one.probability});
+  }
   observer.on_evaluation(result.evaluation);
   return result;
 }
 
 struct Predictor::State {
   Loaded run;
+  std::optional<ClassMapper> mapper{};
+  fs::path folder{};  // of its pictures
+  std::set<std::string> names{};
+
+  // Writes the picture of a sample and returns its path. Two images of one name get two pictures.
+  std::string explain(const std::vector<float>& pixels, const fs::path& image, int64_t label);
 };
+
+std::string Predictor::State::explain(const std::vector<float>& pixels, const fs::path& image,
+                                      int64_t label) {
+  const Display display(run.record.data_parameters, run.record.data);
+  const ClassMap map = mapper->map(pixels, label);
+  const Picture picture = explained_picture(display.picture(pixels.data()), map);
+  std::string name = image.stem().string();
+  for (int number = 2; !names.insert(name).second; ++number) {
+    name = fmt::format("{}-{}", image.stem().string(), number);
+  }
+  const fs::path file = folder / (name + ".explained.png");
+  write_text_file(file, to_png(picture.width, picture.height, picture.pixels));
+  return file.string();
+}
 
 Predictor::Predictor(const fs::path& run, const std::string& devices, const std::string& weights)
     : state_(new State{Loaded(run, devices, weights)}) {
@@ -182,6 +175,20 @@ const std::string& Predictor::note() const {
   return state_->run.note;
 }
 
+std::string Predictor::explain(const fs::path& folder) {
+  Loaded& run = state_->run;
+  (void)Display(run.record.data_parameters, run.record.data);  // refuses what cannot be drawn
+  state_->mapper.emplace(run.registry, run.folder.net(), run.record.data, run.session->weights(),
+                         true);
+  std::error_code code;
+  fs::create_directories(folder, code);
+  if (!fs::is_directory(folder, code)) {
+    throw error("'{}' is no folder and cannot be made one", folder.string());
+  }
+  state_->folder = folder;
+  return state_->mapper->method();
+}
+
 std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, int top) {
   Loaded& run = state_->run;
   std::string source;
@@ -202,6 +209,7 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
 
   const bool already = gives_probabilities(run.session->net());
   std::vector<bool> seen(result.size(), false);
+  std::vector<int64_t> first(result.size());  // classes
   const PredictionSink sink = [&](int64_t index, int64_t, const float* scores, int64_t classes) {
     const std::vector<double> p = probabilities(scores, classes, already);
     std::vector<size_t> order(p.size());
@@ -209,6 +217,7 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return p[a] > p[b]; });
     Prediction& prediction = result[static_cast<size_t>(index)];
     seen[static_cast<size_t>(index)] = true;
+    first[static_cast<size_t>(index)] = static_cast<int64_t>(order[0]);
     for (size_t i = 0; i < order.size() && i < static_cast<size_t>(top); ++i) {
       const std::vector<std::string>& names = run.record.class_names;
       const std::string name =
@@ -218,10 +227,14 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
   };
   (void)evaluate(*run.session, *dataset, {0, true, nullptr}, sink);
   for (size_t i = 0; i < result.size(); ++i) {
-    if (seen[i]) continue;
+    if (seen[i] && !state_->mapper) continue;
     float label = 0;
     dataset->get(static_cast<int64_t>(i), 0, pixels.data(), &label, &result[i].error);
-    if (result[i].error.empty()) result[i].error = "the image could not be used";
+    if (seen[i] && result[i].error.empty()) {
+      result[i].explanation = state_->explain(pixels, result[i].path, first[i]);
+    } else if (result[i].error.empty()) {
+      result[i].error = "the image could not be used";
+    }
   }
   return result;
 }

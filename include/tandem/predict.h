@@ -16,6 +16,7 @@ struct Prediction {
     double probability = 0;
   };
   std::vector<Score> scores;  // the best first, at most `top`
+  std::string explanation;    // the picture written, after Predictor::explain()
 };
 
 class Predictor {
@@ -32,6 +33,10 @@ class Predictor {
   // cannot be used is a Prediction with its error.
   [[nodiscard]] std::vector<Prediction> predict(const std::vector<std::filesystem::path>& paths,
                                                 int top = 5);
+  // From now on predict() writes a PNG for each image into the folder, which is made: the image as
+  // the net sees it, and beside it what speaks for its first class. Returns how that is found:
+  // class activation maps, or occlusion. Throws Error for a net that cannot be explained.
+  std::string explain(const std::filesystem::path& folder);
 
  private:
   struct State;
