@@ -12,6 +12,8 @@
 #include "tests/train/run_support.h"
 
 #include "core/model/classes.h"
+#include "core/model/frozen.h"
+#include "core/model/net.h"
 #include "include/tandem/net.h"
 #include "include/tandem/plugins.h"
 #include "tests/support/folders.h"
@@ -64,6 +66,16 @@ inline NetDefinition normalised_strategy_net() {
           .text());
 }
 
+// The same with its first layer and one in the middle not trained. What is below the first trained
+// layer has no backward pass.
+inline NetDefinition frozen_strategy_net() {
+  const NetDefinition net = normalised_strategy_net();
+  NetOptions options;
+  options.data = {1, 3, 20, 20};
+  return with_frozen_layers(net, build_net(net, Registry::with_defaults(), options),
+                            {"conv1", "fc3"});
+}
+
 // With test.Join, which has two inputs, a trained weight and a kink, as the first layer, as the
 // last one before the FC layers (of which a strategy may take it for the last convolution), or
 // after them.
@@ -103,6 +115,7 @@ inline NetDefinition strategy_net(const std::string& name) {
   if (name == "small") return with_class_count(small_net(), 5);
   if (name.starts_with("join_")) return joined_strategy_net(name);
   if (name == "norm") return normalised_strategy_net();
+  if (name == "frozen") return frozen_strategy_net();
   const bool speech = name == "speech";
   const std::string filler = " weight_filler { type: \"xavier\" }";
   const auto dense = [&](int outputs) {
@@ -240,6 +253,9 @@ inline std::vector<StrategyCase> strategy_cases() {
     for (const Strategy& strategy : built_in_strategies()) {
       cases.push_back({strategy.name, 3, strategy.lossless_cases(3).front(), net});
     }
+  }
+  for (const Strategy& strategy : built_in_strategies()) {
+    cases.push_back({strategy.name, 3, strategy.lossless_cases(3).front(), "frozen"});
   }
   cases.push_back({"hybrid", 4, extended(2, 2), "small", {{"type", "Adam"}}});
   cases.push_back({"hybrid", 3, extended(2, 1), "norm", {{"clip_gradients", "0.3"}}, 2});
