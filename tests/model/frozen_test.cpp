@@ -60,7 +60,7 @@ TEST(FrozenLayers, FreezeTheLayersThatShareTheirWeights) {
   const std::string shared = "param { name: 'w' lr_mult: 1 } param { lr_mult: 1 }";
   const std::string text = data_layer + inner_product("a", "data", "a", shared) +
                            inner_product("b", "data", "b", shared) +
-                           layer("ip", "Eltwise", "a", "ip", "bottom: 'b'") + loss_layer;
+                           layer("ip", "test.Add", "a", "ip", "bottom: 'b'") + loss_layer;
   const Net net = build(write_net(freeze(text, {"a"})));
   EXPECT_FALSE(net.weight(layer_of(net, "a").weights[0]).trained());
   EXPECT_FALSE(net.weight(layer_of(net, "a").weights[1]).trained());

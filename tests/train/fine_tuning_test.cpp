@@ -44,7 +44,7 @@ TEST_F(FineTuning, FrozenLayersKeepTheirBitsAndTheOthersLearn) {
   for (const char* name : {"conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias"}) {
     EXPECT_EQ(after.at(name), before.at(name)) << name;
   }
-  for (const char* name : {"fc3.weight", "score.weight", "score.bias"}) {
+  for (const char* name : {"fc3.weight", "score_5.weight", "score_5.bias"}) {
     EXPECT_NE(after.at(name), before.at(name)) << name;
   }
 }
