@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "plugins/sdk.h"
+#include "plugins/update_rules.h"
 
 namespace tandem::rules {
 
@@ -17,10 +18,15 @@ struct RuleEntry {
 };
 
 inline constexpr RuleEntry known_rules[] = {
-    {TANDEM_UPDATE_SGD, "SGD", 1},           {TANDEM_UPDATE_NESTEROV, "Nesterov", 1},
-    {TANDEM_UPDATE_ADAGRAD, "AdaGrad", 1},   {TANDEM_UPDATE_RMSPROP, "RMSProp", 1},
-    {TANDEM_UPDATE_ADADELTA, "AdaDelta", 2}, {TANDEM_UPDATE_ADAM, "Adam", 2},
-    {TANDEM_UPDATE_ADAMW, "AdamW", 2},       {TANDEM_UPDATE_LARS, "LARS", 1},
+    {TANDEM_UPDATE_SGD, "SGD", 1},
+    {TANDEM_UPDATE_NESTEROV, "Nesterov", 1},
+    {TANDEM_UPDATE_ADAGRAD, "AdaGrad", 1},
+    {TANDEM_UPDATE_RMSPROP, "RMSProp", 1},
+    {TANDEM_UPDATE_ADADELTA, "AdaDelta", 2},
+    {TANDEM_UPDATE_ADAM, "Adam", 2},
+    {TANDEM_UPDATE_ADAMW, "AdamW", 2},
+    {TANDEM_UPDATE_LARS, "LARS", 1},
+    {average_rule, "average", 1},
 };
 
 // Sets the fields that a caller of 1.0 does not give to their defaults.

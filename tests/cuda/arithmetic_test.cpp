@@ -277,7 +277,7 @@ TEST_P(Updates, OfAnUnknownRuleAreRefused) {
   const std::string message = message_of([&] {
     run(machine, [&](const tandem_call& call) { return machine.backend().update(&call, &update); });
   });
-  EXPECT_THAT(message, testing::HasSubstr("update rule 77; this backend knows 1 (SGD) to 8"));
+  EXPECT_THAT(message, testing::HasSubstr("update rule 77; this backend knows 1 (SGD) to 9"));
 }
 
 }  // namespace
