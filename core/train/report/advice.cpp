@@ -25,13 +25,14 @@ std::string class_text(const RunFigures& run, int64_t c) {
   return index < names.size() ? "'" + names[index] + "'" : fmt::format("class {}", c);
 }
 
-// Whether it has learnt too little, too much, or not long enough.
-void judge_course(const RunFigures& run, const Course& course, std::vector<std::string>& lines) {
+// Whether it has learnt too little, too much, or not long enough. False if it has learnt nothing,
+// so that its mistakes say nothing.
+bool judge_course(const RunFigures& run, const Course& course, std::vector<std::string>& lines) {
   if (course.last == nullptr) {
     lines.emplace_back(
         "there is no validation: put images into val/, or give the folder without train/ and a "
         "share is held out");
-    return;
+    return true;
   }
   const MetricRow& last = *course.last;
   const double chance = 1.0 / std::max<double>(1, double(run.record.class_names.size()));
@@ -41,7 +42,7 @@ void judge_course(const RunFigures& run, const Course& course, std::vector<std::
         "the net does no better than chance ({:.1f} % of {} classes): try a learning rate ten "
         "times smaller (--lr), or one of the smaller models",
         100 * last.top1, run.record.class_names.size()));
-    return;
+    return false;
   }
   const double training = course.epochs.empty() ? no_figure : course.epochs.back().top1;
   if (training - last.top1 > 0.15) {
@@ -66,6 +67,7 @@ void judge_course(const RunFigures& run, const Course& course, std::vector<std::
     lines.push_back(fmt::format(
         "the last evaluation was the best: a longer run may be better (--epochs {})", more));
   }
+  return true;
 }
 
 // Of how many images the result is, and what they say.
@@ -141,8 +143,7 @@ std::vector<std::string> advice(const RunFigures& run) {
   std::erase_if(course.tests, [](const MetricRow& row) { return row.step == 0; });
   course.best = best_of(course.tests);
   if (!course.tests.empty()) course.last = &course.tests.back();
-  judge_course(run, course, lines);
-  judge_findings(run, lines);
+  if (judge_course(run, course, lines)) judge_findings(run, lines);
   judge_speed(run, lines);
   return lines;
 }
