@@ -107,6 +107,8 @@ double StepParts::sequential() const {
   return forward + backward_fc + backward_conv + fc_gradients + conv_gradients + broadcast;
 }
 
+namespace {
+
 // Runs the same steps once more as captured graphs, which have an end time but no times of tasks.
 void measure_graphs(Phase& phase, StandingBatch& batch, int64_t first, int steps,
                     Measurement& result) {
@@ -135,6 +137,8 @@ void measure_graphs(Phase& phase, StandingBatch& batch, int64_t first, int steps
   result.fastest = times.front();
   result.slowest = times.back();
 }
+
+}  // namespace
 
 Measurement measure(Session& session, int warm_up, int steps) {
   Phase& phase = session.training();

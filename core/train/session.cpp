@@ -32,27 +32,27 @@ std::vector<Interval> rows_read(const Phase& phase, int64_t batch) {
   return result;
 }
 
-const std::byte* results_of(const Phase& phase, const char* name, int64_t step) {
+const std::byte* results_of(const Phase& phase, const char* name, int64_t micro_batch) {
   const int buffer = phase.plan.find_buffer(name, TANDEM_HOST);
   if (buffer < 0) return nullptr;
   const Buffer& b = phase.plan.buffers[static_cast<size_t>(buffer)];
-  return phase.executor->address({buffer, 0, b.bytes}, step);
+  return phase.executor->address({buffer, 0, b.bytes}, micro_batch);
 }
 
 }  // namespace
 
-std::vector<float> Phase::scalars(int64_t step) const {
+std::vector<float> Phase::scalars(int64_t micro_batch) const {
   std::vector<float> values(net.scalars.size());
-  const std::byte* at = results_of(*this, buffers::results, step);
+  const std::byte* at = results_of(*this, buffers::results, micro_batch);
   for (size_t i = 0; at != nullptr && i < values.size(); ++i) {
     std::memcpy(&values[i], at + static_cast<int64_t>(i) * buffers::scalar_bytes, sizeof(float));
   }
   return values;
 }
 
-bool Phase::finite(int64_t step) const {
+bool Phase::finite(int64_t micro_batch) const {
   int32_t found_inf = 0;
-  const std::byte* at = results_of(*this, buffers::results, step);
+  const std::byte* at = results_of(*this, buffers::results, micro_batch);
   if (at != nullptr) {
     std::memcpy(&found_inf, at + static_cast<int64_t>(net.scalars.size()) * buffers::scalar_bytes,
                 sizeof(found_inf));
@@ -60,8 +60,8 @@ bool Phase::finite(int64_t step) const {
   return found_inf == 0;
 }
 
-const float* Phase::predictions(int64_t step) const {
-  return reinterpret_cast<const float*>(results_of(*this, "predictions", step));
+const float* Phase::predictions(int64_t micro_batch) const {
+  return reinterpret_cast<const float*>(results_of(*this, "predictions", micro_batch));
 }
 
 void require_computing(const Registry& registry, const std::string& devices) {

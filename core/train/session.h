@@ -68,13 +68,13 @@ struct Phase {
 
   [[nodiscard]] const Plan& whole_plan() const { return plan_of_all ? *plan_of_all : plan; }
   // The rest on rank 0 only; on others it is zeros, true and nullptr.
-  // Sums of the scalars of a done step (net.scalars order), and whether its loss was finite. For
-  // the last two steps.
-  [[nodiscard]] std::vector<float> scalars(int64_t step) const;
-  [[nodiscard]] bool finite(int64_t step) const;
-  // Class scores of a done testing step, batch rows x classes floats; nullptr if the net predicts
-  // nothing.
-  [[nodiscard]] const float* predictions(int64_t step) const;
+  // Sums of the scalars of a done micro-batch (net.scalars order), and whether its loss was finite.
+  // For the last two micro-batches.
+  [[nodiscard]] std::vector<float> scalars(int64_t micro_batch) const;
+  [[nodiscard]] bool finite(int64_t micro_batch) const;
+  // Class scores of a done micro-batch of testing, batch rows x classes floats; nullptr if the net
+  // predicts nothing.
+  [[nodiscard]] const float* predictions(int64_t micro_batch) const;
 };
 
 class Session {

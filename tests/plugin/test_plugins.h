@@ -1,4 +1,4 @@
-// The small plugins that the tests of this room load, and what a failing call says.
+// The small plugins that the tests of this folder load, and what a failing call says.
 #pragma once
 
 #include <filesystem>

@@ -10,15 +10,15 @@ namespace tandem {
 
 namespace {
 
-// The tasks that wait for a task directly, so many steps later.
+// The tasks that wait for a task directly, so many micro-batches later.
 using Followers = std::vector<std::vector<Dependency>>;
 
-// By task: the seconds from its begin to the end of a few steps, on the longest chain of tasks that
-// wait for it or, except copies, follow it on its stream. The order of copies is what the search is
-// for; `copies` is how much longer than alone these take.
+// By task: the seconds from its begin to the end of a few micro-batches, on the longest chain of
+// tasks that wait for it or, except copies, follow it on its stream. The order of copies is what
+// the search is for; `copies` is how much longer than alone these take.
 std::vector<double> needs(const StepModel& model, Followers followers,
                           const std::vector<int>& order, double copies) {
-  constexpr size_t steps = 4;
+  constexpr size_t micro_batches = 4;
   std::vector<int> last(size_t(model.streams()), -1), first(last);
   for (const int task : order) {
     if (model.tasks()[size_t(task)].takes_links()) continue;
@@ -36,16 +36,16 @@ std::vector<double> needs(const StepModel& model, Followers followers,
     if (last[stream] >= 0) followers[size_t(last[stream])].push_back({first[stream], 1});
   }
   const size_t count = model.tasks().size();
-  std::vector<double> tails(count * steps, 0);
-  for (size_t step = steps; step-- > 0;) {
+  std::vector<double> tails(count * micro_batches, 0);
+  for (size_t micro_batch = micro_batches; micro_batch-- > 0;) {
     for (auto task = order.rbegin(); task != order.rend(); ++task) {
       double most = 0;
       for (const Dependency& follower : followers[size_t(*task)]) {
-        const size_t at = step + size_t(follower.micro_batches_back);
-        if (at < steps) most = std::max(most, tails[at * count + size_t(follower.task)]);
+        const size_t at = micro_batch + size_t(follower.micro_batches_back);
+        if (at < micro_batches) most = std::max(most, tails[at * count + size_t(follower.task)]);
       }
       const StepModel::TimedTask& timed = model.tasks()[size_t(*task)];
-      tails[step * count + size_t(*task)] =
+      tails[micro_batch * count + size_t(*task)] =
           most + timed.seconds * (timed.takes_links() ? copies : 1);
     }
   }
@@ -53,8 +53,8 @@ std::vector<double> needs(const StepModel& model, Followers followers,
   return tails;
 }
 
-// Simulates some steps in which a stream that is free takes, of the tasks of its step that can
-// begin, the one with the greatest need.
+// Simulates some micro-batches in which a stream that is free takes, of the tasks of its
+// micro-batch that can begin, the one with the greatest need.
 class Dispatching {
  public:
   Dispatching(const StepModel& model, const Followers& before, const Followers& followers,
@@ -65,18 +65,19 @@ class Dispatching {
         patience_(patience),
         count_(model.tasks().size()),
         links_(model.links()),
-        missing_(count_ * steps, 0),
+        missing_(count_ * micro_batches, 0),
         stream_free_(size_t(model.streams()), true),
         stream_until_(size_t(model.streams()), 0),
         held_(size_t(model.streams()), false),
-        stream_step_(size_t(model.streams()), 0),
+        stream_micro_batch_(size_t(model.streams()), 0),
         tasks_on_(size_t(model.streams()), 0),
         left_on_(size_t(model.streams()), 0) {
     for (size_t task = 0; task < count_; ++task) {
       for (const int stream : model_.tasks()[task].streams) ++tasks_on_[size_t(stream)];
-      for (size_t step = 0; step < steps; ++step) {
+      for (size_t micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
         for (const Dependency& wait : before[task]) {
-          missing_[step * count_ + task] += size_t(wait.micro_batches_back) <= step ? 1 : 0;
+          missing_[micro_batch * count_ + task] +=
+              size_t(wait.micro_batches_back) <= micro_batch ? 1 : 0;
         }
       }
     }
@@ -86,7 +87,7 @@ class Dispatching {
     }
   }
 
-  // The order in which the tasks of a step under way begin.
+  // The order in which the tasks of a micro-batch under way begin.
   const std::vector<int>& run() {
     ends_.assign(count_, 0);
     begin_what_can();
@@ -105,17 +106,17 @@ class Dispatching {
   [[nodiscard]] const std::vector<double>& ends() const { return ends_; }
 
  private:
-  static constexpr size_t steps = 4, taken = 2, waking = ~size_t{0};
-  using Ready = std::tuple<size_t, double, size_t>;  // step, -need, node
+  static constexpr size_t micro_batches = 4, taken = 2, waking = ~size_t{0};
+  using Ready = std::tuple<size_t, double, size_t>;  // micro-batch, -need, node
   using Event = std::pair<double, size_t>;           // time, the node that is then done
 
   void make_ready(size_t node) { ready_.emplace(node / count_, -needs_[node % count_], node); }
-  // Its streams are free, and done with the steps before.
+  // Its streams are free, and done with the micro-batches before.
   [[nodiscard]] bool has_streams(size_t node) const {
     const std::vector<int>& streams = model_.tasks()[node % count_].streams;
     return std::all_of(streams.begin(), streams.end(), [&](int stream) {
       return stream_free_[size_t(stream)] && !held_[size_t(stream)] &&
-             stream_step_[size_t(stream)] == node / count_;
+             stream_micro_batch_[size_t(stream)] == node / count_;
     });
   }
   // A copy whose other end will be free soon (within `patience` times its seconds) holds the end
@@ -125,8 +126,8 @@ class Dispatching {
     const StepModel::TimedTask& task = model_.tasks()[node % count_];
     if (!task.takes_links()) return;
     for (const int stream : task.streams) {
-      const bool is_of_step = stream_step_[size_t(stream)] == node / count_;
-      if (!is_of_step || held_[size_t(stream)]) return;
+      const bool is_of_micro_batch = stream_micro_batch_[size_t(stream)] == node / count_;
+      if (!is_of_micro_batch || held_[size_t(stream)]) return;
       const bool is_free = stream_free_[size_t(stream)];
       if (!is_free && stream_until_[size_t(stream)] > now_ + patience_ * task.seconds) return;
     }
@@ -173,7 +174,7 @@ class Dispatching {
       stream_until_[size_t(stream)] = end;
       if (--left_on_[size_t(stream)] > 0) continue;
       left_on_[size_t(stream)] = tasks_on_[size_t(stream)];
-      ++stream_step_[size_t(stream)];
+      ++stream_micro_batch_[size_t(stream)];
     }
     if (node / count_ == taken) ends_[node % count_] = end;
     events_.emplace(end, node);
@@ -184,7 +185,7 @@ class Dispatching {
     }
     for (const Dependency& follower : followers_[node % count_]) {
       const size_t at = node / count_ + size_t(follower.micro_batches_back);
-      if (at >= steps) continue;
+      if (at >= micro_batches) continue;
       const size_t next = at * count_ + size_t(follower.task);
       if (--missing_[next] == 0) make_ready(next);
     }
@@ -196,12 +197,13 @@ class Dispatching {
   double patience_;
   size_t count_;
   timing::Links links_;
-  std::vector<int> missing_;  // by node: a task of a step
+  std::vector<int> missing_;  // by node: a task of a micro-batch
   std::vector<bool> stream_free_;
   std::vector<double> stream_until_;
   std::vector<bool> held_;
-  std::vector<size_t> stream_step_;
-  std::vector<int> tasks_on_, left_on_;  // by stream: of a step; not yet begun of its step
+  std::vector<size_t> stream_micro_batch_;
+  std::vector<int> tasks_on_,
+      left_on_;  // by stream: of a micro-batch; not yet begun of its micro-batch
   std::set<Ready> ready_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   double now_ = 0;

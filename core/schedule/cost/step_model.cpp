@@ -93,18 +93,19 @@ std::vector<int> StepModel::given_order() const {
   return order;
 }
 
-// Issues steps as the executor does, which is at most two steps ahead of the devices. The mean is
-// over an even number of steps, because some plans alternate between two step times.
+// Issues micro-batches as the executor does, which is at most two micro-batches ahead of the
+// devices. The mean is over an even number of micro-batches, because some plans alternate between
+// two times.
 StepTimes StepModel::in_order(const std::vector<int>& order) const {
-  constexpr size_t steps = 8, first = 3;
+  constexpr size_t micro_batches = 8, first = 3;
   const size_t count = tasks_.size();
   timing::Simulation simulation(links_);
-  std::vector<timing::Operation> operations(count * steps), ends(steps);
+  std::vector<timing::Operation> operations(count * micro_batches), ends(micro_batches);
   std::vector<timing::Operation*> last(size_t(streams_), nullptr);
   double issued_at = 0;
-  const auto issue = [&](size_t step, size_t task) {
+  const auto issue = [&](size_t micro_batch, size_t task) {
     const TimedTask& timed = tasks_[task];
-    timing::Operation& operation = operations[step * count + task];
+    timing::Operation& operation = operations[micro_batch * count + task];
     operation.stream = static_cast<uint32_t>(timed.streams[0]);
     operation.source = timed.source;
     operation.target = timed.target;
@@ -117,25 +118,26 @@ StepTimes StepModel::in_order(const std::vector<int>& order) const {
       before = &operation;
     }
     for (const Dependency& wait : timed.before) {
-      if (size_t(wait.micro_batches_back) > step) continue;
-      const size_t earlier = (step - size_t(wait.micro_batches_back)) * count + size_t(wait.task);
+      if (size_t(wait.micro_batches_back) > micro_batch) continue;
+      const size_t earlier =
+          (micro_batch - size_t(wait.micro_batches_back)) * count + size_t(wait.task);
       timing::Simulation::follow(operation, operations[earlier]);
     }
-    timing::Simulation::follow(ends[step], operation);
+    timing::Simulation::follow(ends[micro_batch], operation);
     simulation.issue(operation);
   };
-  for (size_t step = 0; step < steps; ++step) {
-    if (step >= 2) {
-      simulation.run([&] { return ends[step - 2].is_done; });
-      issued_at = ends[step - 2].end;
+  for (size_t micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
+    if (micro_batch >= 2) {
+      simulation.run([&] { return ends[micro_batch - 2].is_done; });
+      issued_at = ends[micro_batch - 2].end;
     }
-    for (const int task : order) issue(step, size_t(task));
-    simulation.issue(ends[step]);
+    for (const int task : order) issue(micro_batch, size_t(task));
+    simulation.issue(ends[micro_batch]);
   }
   simulation.run([&] { return ends.back().is_done; });
   StepTimes result;
   result.step_seconds =
-      (ends.back().end - ends[first].end) / static_cast<double>(steps - 1 - first);
+      (ends.back().end - ends[first].end) / static_cast<double>(micro_batches - 1 - first);
   double from = std::numeric_limits<double>::infinity();
   for (size_t task = 0; task < count; ++task) {
     from = std::min(from, operations[first * count + task].begin);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/schedule/cost/bounds.h"
-#include "core/schedule/strategies/strategy.h"
+#include "core/schedule/builder/strategy_inputs.h"
 
 namespace tandem {
 
