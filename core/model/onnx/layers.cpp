@@ -69,6 +69,11 @@ class Chain {
   OnnxValue value_;
 };
 
+// Of values for each channel, to be combined with x. OpenCV 4.6 takes no leading axis of extent 1.
+std::vector<int64_t> channel_extents(const OnnxValue& x, int64_t count) {
+  return x.is_flat ? std::vector<int64_t>{count} : std::vector<int64_t>{count, 1, 1};
+}
+
 // ---- element by element
 
 void relu(OnnxNet& model, const Layer& layer) {
@@ -84,10 +89,8 @@ void elu(OnnxNet& model, const Layer& layer) {
 void prelu(OnnxNet& model, const Layer& layer) {
   const OnnxValue x = model.in(layer);
   const int64_t count = model.weight_count(layer, 0);
-  const std::vector<int64_t> extents =
-      x.is_flat ? std::vector<int64_t>{count} : std::vector<int64_t>{count, 1, 1};
-  const std::string slopes =
-      model.graph.constant(layer.name + ".slope", extents, model.weight(layer, 0));
+  const std::string slopes = model.graph.constant(layer.name + ".slope", channel_extents(x, count),
+                                                  model.weight(layer, 0));
   model.set(layer, {model.graph.add("PRelu", layer.name, {x.name, slopes}), x.is_flat});
 }
 
@@ -263,11 +266,12 @@ void flatten(OnnxNet& model, const Layer& layer) {
   reshape(model, layer);
 }
 
+// Not the operator Tile, which OpenCV 4.6 does not have.
 void tile(OnnxNet& model, const Layer& layer) {
-  std::vector<int64_t> repeats(4, 1);
-  repeats.at(static_cast<size_t>(axis_of(layer))) = layer.attributes->integer("tiles");
-  const std::string times = model.graph.integers(layer.name + "/repeats", repeats);
-  model.set(layer, {model.graph.add("Tile", layer.name, {model.image(layer), times}), false});
+  const std::vector<std::string> inputs(static_cast<size_t>(layer.attributes->integer("tiles")),
+                                        model.image(layer));
+  model.set(layer,
+            {model.graph.add("Concat", layer.name, inputs, {{"axis", axis_of(layer)}}), false});
 }
 
 void softmax(OnnxNet& model, const Layer& layer) {
@@ -280,8 +284,7 @@ void softmax(OnnxNet& model, const Layer& layer) {
 void per_channel(OnnxNet& model, const Layer& layer, const float* factors, const float* biases,
                  int64_t count) {
   OnnxValue x = model.in(layer);
-  std::vector<int64_t> extents{1, count};
-  if (!x.is_flat) extents.insert(extents.end(), {1, 1});
+  const std::vector<int64_t> extents = channel_extents(x, count);
   if (factors != nullptr) {
     const std::string weight = model.graph.constant(layer.name + ".weight", extents, factors);
     x.name = model.graph.add("Mul", layer.name + "/Mul", {x.name, weight});
@@ -413,8 +416,7 @@ void layer_norm(OnnxNet& model, const Layer& layer) {
   model.set(layer, result);
   if (layer.weights.empty()) return;
   const int64_t channels = model.weight_count(layer, 0);
-  std::vector<int64_t> extents{1, channels};
-  if (!x.is_flat) extents.insert(extents.end(), {1, 1});
+  const std::vector<int64_t> extents = channel_extents(x, channels);
   result.name = graph.add(
       "Mul", name("scaled"),
       {result.name, graph.constant(layer.name + ".weight", extents, model.weight(layer, 0))});
