@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -64,6 +66,14 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) double bfloat16_
   return 4.0 * 16 * chains * rounds / seconds;
 }
 
+// Whether the environment caps the kernels below AVX-512.
+bool excludes_avx512() {
+  const char* cap = std::getenv("ONEDNN_MAX_CPU_ISA");
+  if (cap == nullptr) return false;
+  const std::string_view name(cap);
+  return name.starts_with("SSE") || name == "AVX" || name.starts_with("AVX2");
+}
+
 double best_of_team(int threads, double (*rate)()) {
   double best = 0;
   for (int attempt = 0; attempt < 5; ++attempt) {
@@ -82,12 +92,13 @@ double best_of_team(int threads, double (*rate)()) {
 
 Peak measure_peak(int threads) {
   Peak peak;
-  if (__builtin_cpu_supports("avx512f")) {
+  const bool wide = !excludes_avx512();
+  if (wide && __builtin_cpu_supports("avx512f")) {
     peak.float32 = best_of_team(threads, &avx512_rate);
   } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
     peak.float32 = best_of_team(threads, &avx2_rate);
   }
-  if (__builtin_cpu_supports("avx512bf16")) {
+  if (wide && __builtin_cpu_supports("avx512bf16")) {
     peak.bfloat16 = best_of_team(threads, &bfloat16_rate);
   }
   return peak;

@@ -1,5 +1,6 @@
 // The peak of this machine's cores in multiply-adds without memory access, and of its memory: the
-// limits that training is compared with.
+// limits that training is compared with. ONEDNN_MAX_CPU_ISA caps their instructions as it caps
+// those of the kernels.
 #pragma once
 
 namespace tandem::bench {

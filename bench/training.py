@@ -3,7 +3,7 @@
 
     cmake --build --preset release --target bench_training
     python3 bench/training.py [--python PYTHON] [--nets alexnet,googlenet,resnet18,cifar10_quick]
-                              [--precisions float32,bfloat16] [--rounds 3] [--steps 5] [--out FOLDER]
+                              [--precisions float32,bfloat16] [--isa avx2] [--rounds 3] [--steps 5] [--out FOLDER]
 
 PYTHON is an interpreter that has torch and numpy (`python3 -m venv peers && peers/bin/pip install torch numpy`);
 without one the peer is left out, with a message. All do the same work: the net from the same prototxt, the same
@@ -11,6 +11,9 @@ initial weights and batch, SGD with momentum and decay; the number of weights an
 compared, and the loss must fall. PyTorch runs stock (no environment but the number of threads) and tuned by hand
 (training_torch.py says how; here: the allocator keeps its memory). The limit is the rate of multiply-adds of
 this machine's cores, measured in the same run, over the net's convolutions and inner products done directly.
+--isa avx2 caps both sides and the limit, so that an AVX-512 machine measures as one without: ONEDNN_MAX_CPU_ISA
+for Tandem's kernels and for oneDNN on both sides, ATEN_CPU_CAPABILITY and MKL_ENABLE_INSTRUCTIONS for PyTorch. A
+few loops of ours that only move memory, such as the update, are not capped.
 Each number is the median over all steps of all rounds. Writes training.csv and training.svg to FOLDER.
 """
 import argparse
@@ -33,16 +36,20 @@ FIRST_LOSS_TOLERANCE = 0.02
 COLOURS = {"tandem": "#1f78b4", "PyTorch tuned": "#fdbf6f", "PyTorch stock": "#cab2d6"}
 
 
-def environment(kind, threads):
+# What --isa sets for every program.
+CAPS = {"avx2": {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}}
+
+
+def environment(kind, threads, isa):
     """What a program runs with. OPENBLAS_* may hold choices for another library and slow the peer down."""
     result = {k: v for k, v in os.environ.items() if not k.startswith(("OPENBLAS_", "OMP_", "MKL_", "KMP_", "MALLOC_"))}
     if kind != "tandem":
         result["OMP_NUM_THREADS"] = str(threads)
     if kind == "PyTorch tuned":
-        result.update(ATEN_CPU_CAPABILITY="avx512" if "avx512" in cpu()[1] else "default", MALLOC_MMAP_MAX_="0",
-                      MALLOC_TRIM_THRESHOLD_=str(1 << 40), MALLOC_TOP_PAD_=str(1 << 26))
-        if "avx512" not in cpu()[1]:
-            del result["ATEN_CPU_CAPABILITY"]
+        result.update(MALLOC_MMAP_MAX_="0", MALLOC_TRIM_THRESHOLD_=str(1 << 40), MALLOC_TOP_PAD_=str(1 << 26))
+        if "avx512" in cpu()[1]:
+            result["ATEN_CPU_CAPABILITY"] = "avx512"
+    result.update(CAPS.get(isa, {}))
     return result
 
 
@@ -107,7 +114,7 @@ class Case:
 def measure(a, kinds, folder):
     cases = [Case(net, precision) for net in a.nets for precision in a.precisions]
     for net in a.nets:
-        ask([a.program, net, "--batch", BATCHES.get(net, 32), "--write", folder / net])
+        ask([a.program, net, "--batch", BATCHES.get(net, 32), "--write", folder / net], environment("tandem", a.threads, a.isa))
     for number in range(a.rounds):
         for case in cases:
             for kind in kinds:
@@ -117,7 +124,7 @@ def measure(a, kinds, folder):
                 else:
                     command = [a.python, ROOT / "bench" / "training_torch.py", ROOT / "examples" / "models" / f"{case.net}.prototxt",
                                folder / case.net, "--mode", kind.split()[1], *counts]
-                case.add(kind, ask(command, environment(kind, a.threads)))
+                case.add(kind, ask(command, environment(kind, a.threads, a.isa)))
                 print(f"round {number + 1}: {case.net} {case.precision} {kind}: {case.rate(kind):.1f} images/s",
                       file=sys.stderr, flush=True)
     return cases
@@ -176,19 +183,23 @@ def arguments():
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build" / "bin" / "bench_training")
     parser.add_argument("--python", default=sys.executable, help="an interpreter that has torch and numpy")
     parser.add_argument("--nets", default=",".join(BATCHES))
-    parser.add_argument("--precisions", default="float32,bfloat16")
+    parser.add_argument("--precisions", help="float32,bfloat16; with --isa avx2 float32")
+    parser.add_argument("--isa", choices=sorted(CAPS), help="cap both sides and the limit to these instructions")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--warm-up", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
     a = parser.parse_args()
-    a.nets, a.precisions = a.nets.split(","), a.precisions.split(",")
+    a.nets = a.nets.split(",")
+    a.precisions = (a.precisions or ("float32" if a.isa else "float32,bfloat16")).split(",")
     if not a.program.exists():
         raise SystemExit(f"{a.program} is not there: cmake --build --preset release --target bench_training")
     for precision in a.precisions:
         if precision not in ("float32", "bfloat16"):
             raise SystemExit(f"--precisions {precision}: there are float32 and bfloat16")
+        if a.isa and precision == "bfloat16":
+            raise SystemExit(f"--precisions bfloat16 needs AVX-512, which --isa {a.isa} excludes")
     if min(a.rounds, a.steps, a.warm_up, a.threads) < 1:
         raise SystemExit("--rounds, --steps, --warm-up and --threads: at least 1 each")
     return a
@@ -202,13 +213,15 @@ def main():
         kinds += ["PyTorch tuned", "PyTorch stock"]
     else:
         print(f"{a.python} has no torch with numpy: PyTorch is left out (--python names an interpreter that has it)", file=sys.stderr)
-    before = ask([a.program, "--peak", "--threads", a.threads])
+    peak_of_machine = lambda: ask([a.program, "--peak", "--threads", a.threads], environment("tandem", a.threads, a.isa))
+    before = peak_of_machine()
     with tempfile.TemporaryDirectory() as folder:
         cases = measure(a, kinds, pathlib.Path(folder))
-    after = ask([a.program, "--peak", "--threads", a.threads])
+    after = peak_of_machine()
     peak = {p: max(before[p], after[p]) for p in ("float32", "bfloat16")}
     rows = list(rows_of(cases, peak))
-    print(f"{cpu()[0]}, {a.threads} threads: {peak['float32'] / 1e9:.0f} GFLOP/s float32"
+    capped = f", capped to {a.isa.upper()}" if a.isa else ""
+    print(f"{cpu()[0]}{capped}, {a.threads} threads: {peak['float32'] / 1e9:.0f} GFLOP/s float32"
           + (f", {peak['bfloat16'] / 1e9:.0f} bfloat16" if peak["bfloat16"] else ", no bfloat16 products")
           + f"; {'PyTorch ' + torch if torch else 'no PyTorch'}; {a.rounds} rounds of {a.steps} steps after {a.warm_up}\n")
     print_table(rows)
@@ -217,7 +230,7 @@ def main():
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows(rows)
-    write_svg(a.out / "training.svg", rows, f"Images a second in training, {a.threads} threads")
+    write_svg(a.out / "training.svg", rows, f"Images a second in training, {a.threads} threads{capped}")
     print(f"\nwritten: {a.out / 'training.csv'}, {a.out / 'training.svg'}")
     problems = [text for case in cases for text in case.check()]
     for text in problems:

@@ -93,17 +93,42 @@ void add_tile(const Broadcast& s, const T* x, const T* g, double* sums, const Te
   for (const double lane : lane_sums) *sums += lane;
 }
 
+// What is summed, and where the sums go.
+template <class V, class Term>
+struct SumOf {
+  const Term& term;
+  V* sums;
+};
+
 // Sum number `index` of groups * period: over one group of the batch, for the values of one tile of
-// the period.
-template <class T, class Term>
+// the period. The sums of each term are `distance` doubles after those of the term before. A tile
+// is read from memory for the first term and from the cache for the others.
+template <class T, class... Terms>
 void add_group(const Broadcast& s, int64_t index, int64_t groups, const T* x, const T* g,
-               double* sums, const Term& term) {
-  std::fill_n(sums, s.width, 0.0);
+               double* sums, int64_t distance, const Terms&... terms) {
+  for (size_t i = 0; i < sizeof...(Terms); ++i) {
+    std::fill_n(sums + static_cast<int64_t>(i) * distance, s.width, 0.0);
+  }
   const int64_t group = index / s.period, end = (group + 1) * s.repeats() / groups;
   for (int64_t r = group * s.repeats() / groups; r < end; ++r) {
     const int64_t at = (r * s.period + index % s.period) * s.pixels * s.width;
-    add_tile(s, x + at, g + at, sums, term);
+    double* to = sums;
+    ((add_tile(s, x + at, g + at, to, terms.term), to += distance), ...);
   }
+}
+
+// The sum of all groups, for each value.
+template <class V>
+void store_sums(int32_t threads, int64_t values, int64_t groups, const double* group_sums, V* sums,
+                bool accumulate) {
+  cpu::for_ranges(threads, values, [=](int64_t begin, int64_t end) {
+    for (int64_t v = begin; v < end; ++v) {
+      double sum = 0;
+      for (int64_t group = 0; group < groups; ++group) sum += group_sums[group * values + v];
+      const float before = accumulate ? cpu::load(sums[v]) : 0.0F;
+      cpu::store(before + static_cast<float>(sum), sums[v]);
+    }
+  });
 }
 
 }  // namespace detail
@@ -127,32 +152,39 @@ void apply_values(int32_t threads, const Broadcast& s, const T* x, const T* g, c
 inline int64_t sum_groups(const Broadcast& s) {
   return s.period >= 16 ? 1 : std::min<int64_t>(16, s.repeats());
 }
-inline int64_t sum_scratch_bytes(const Broadcast& s) {
-  return sum_groups(s) * s.values() * static_cast<int64_t>(sizeof(double));
+inline int64_t sum_scratch_bytes(const Broadcast& s, int64_t terms = 1) {
+  return terms * sum_groups(s) * s.values() * static_cast<int64_t>(sizeof(double));
 }
 
-// For every value: sums = the sum of term(x, g) over its elements, or sums += it. `scratch` has
-// sum_scratch_bytes.
+// For every value and term: sums = the sum of term(x, g) over its elements, or sums += it.
+// `scratch` has sum_scratch_bytes for all terms.
+template <class T, class... Terms>
+void sum_terms(int32_t threads, const Broadcast& s, const T* x, const T* g, double* scratch,
+               bool accumulate, const Terms&... terms) {
+  const int64_t groups = sum_groups(s), values = s.values();
+  const int64_t group_sums = groups * s.period, distance = groups * values;
+  cpu::for_items(threads, group_sums, s.elements() / group_sums, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      detail::add_group(s, i, groups, x, g, scratch + i * s.width, distance, terms...);
+    }
+  });
+  const double* sums = scratch;
+  ((detail::store_sums(threads, values, groups, sums, terms.sums, accumulate), sums += distance),
+   ...);
+}
+
 template <class T, class V, class Term>
 void sum_values(int32_t threads, const Broadcast& s, const T* x, const T* g, const Term& term,
                 double* scratch, V* sums, bool accumulate) {
-  const int64_t groups = sum_groups(s);
-  const int64_t group_sums = groups * s.period;
-  cpu::for_items(threads, group_sums, s.elements() / group_sums,
-                 [=, &s](int64_t begin, int64_t end) {
-                   for (int64_t i = begin; i < end; ++i) {
-                     detail::add_group(s, i, groups, x, g, scratch + i * s.width, term);
-                   }
-                 });
-  const int64_t values = s.values();
-  cpu::for_ranges(threads, values, [=](int64_t begin, int64_t end) {
-    for (int64_t v = begin; v < end; ++v) {
-      double sum = 0;
-      for (int64_t group = 0; group < groups; ++group) sum += scratch[group * values + v];
-      const float before = accumulate ? cpu::load(sums[v]) : 0.0F;
-      cpu::store(before + static_cast<float>(sum), sums[v]);
-    }
-  });
+  sum_terms(threads, s, x, g, scratch, accumulate, detail::SumOf<V, Term>{term, sums});
+}
+// Of two terms, with the same bits as one after the other.
+template <class T, class V, class First, class Second>
+void sum_values(int32_t threads, const Broadcast& s, const T* x, const T* g, const First& first,
+                V* first_sums, const Second& second, V* second_sums, double* scratch,
+                bool accumulate) {
+  sum_terms(threads, s, x, g, scratch, accumulate, detail::SumOf<V, First>{first, first_sums},
+            detail::SumOf<V, Second>{second, second_sums});
 }
 
 }  // namespace tandem::layers

@@ -42,7 +42,7 @@ Outcome declares(const Subject& subject, const Case& one) {
     return broken("the type has trained weights, but the kernel has no backward_weights");
   }
   if (subject.kernel.backward_data == nullptr &&
-      !subject.has(TANDEM_METRIC | TANDEM_NO_DATA_GRADIENT) && run.output_shapes().size() > 0) {
+      !subject.has(TANDEM_METRIC | TANDEM_NO_DATA_GRADIENT) && !run.output_shapes().empty()) {
     return broken(
         "the kernel has no backward_data; a type without one says so by TANDEM_METRIC or "
         "TANDEM_NO_DATA_GRADIENT");

@@ -81,7 +81,7 @@ void take_other_names(const CLI::App& app, std::vector<std::string>& arguments) 
       const std::string name = argument.substr(0, end);
       const std::string here = name_here(name, other_names());
       if (here.empty() || is_among(known, name) || !is_among(known, here)) continue;
-      argument = here + (end == std::string::npos ? "" : argument.substr(end));
+      argument.replace(0, name.size(), here);
     }
   }
 }

@@ -9,6 +9,8 @@
 //   };
 #pragma once
 
+#include <cstring>
+
 #include "layers/window.h"
 #include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/onednn.h"
@@ -21,7 +23,9 @@ struct ConvolutionDescription {
   explicit ConvolutionDescription(const sdk::Binding& binding)
       : settings(binding.attributes, binding.input(0).shape),
         input(cpu::descriptor(cpu::named_as(binding.input(0), binding.output(0)))),
-        output(cpu::descriptor(cpu::named_as(binding.output(0), binding.input(0)))) {
+        output(cpu::descriptor(cpu::named_as(binding.output(0), binding.input(0)))),
+        plain_input(cpu::descriptor(in_plain(binding.input(0)))),
+        plain_output(cpu::descriptor(in_plain(binding.output(0)))) {
     const int64_t inputs = binding.input(0).shape.c, group = settings.group;
     const auto float32 = dnnl::memory::data_type::f32;
     const Axes& kernel = settings.window.kernel;
@@ -38,8 +42,15 @@ struct ConvolutionDescription {
   }
 
   typename Primitives::Settings settings;
-  dnnl::memory::desc input, output, plain_weight, any_weight, any_weight_gradient, bias;
+  dnnl::memory::desc input, output, plain_input, plain_output;
+  dnnl::memory::desc plain_weight, any_weight, any_weight_gradient, bias;
   dnnl::memory::dims stride, pad, dilation;
+
+ private:
+  static tandem_tensor in_plain(tandem_tensor tensor) {
+    tensor.layout = TANDEM_NCHW;
+    return tensor;
+  }
 };
 
 template <class Primitives>
@@ -90,8 +101,10 @@ class ConvolutionKernel : public sdk::Needs {
     auto* fresh_bias = reinterpret_cast<float*>(scratch + bias_offset_);
     const bool in_place = !add && !store_;
     void* weight = in_place ? static_cast<void*>(pass.weight_gradient(0)) : scratch + offset_;
-    backward_weights_.run(scratch, {{DNNL_ARG_SRC, pass.raw.inputs[0]},
-                                    {DNNL_ARG_DIFF_DST, pass.raw.output_gradients[0]},
+    const void* input = input_.fetch(scratch, pass.raw.inputs[0]);
+    const void* gradient = output_gradient_.fetch(scratch, pass.raw.output_gradients[0]);
+    backward_weights_.run(scratch, {{DNNL_ARG_SRC, input},
+                                    {DNNL_ARG_DIFF_DST, gradient},
                                     {DNNL_ARG_DIFF_WEIGHTS, weight},
                                     {DNNL_ARG_DIFF_BIAS, add ? fresh_bias : bias}});
     if (!in_place) {
@@ -104,19 +117,19 @@ class ConvolutionKernel : public sdk::Needs {
   }
 
  private:
-  // Weights in the format of a primitive: reordered, and rounded to its dtype, in scratch memory,
-  // unless plain float32 is that format.
-  struct FetchedWeight {
-    FetchedWeight() = default;
-    FetchedWeight(const dnnl::engine& engine, const dnnl::memory::desc& plain,
-                  const dnnl::memory::desc& wanted, cpu::ScratchPlan& plan) {
-      if (plain == wanted) return;
+  // A tensor in the format of a primitive: reordered, and rounded to its dtype, in scratch memory,
+  // unless it has that format.
+  struct Fetched {
+    Fetched() = default;
+    Fetched(const dnnl::engine& engine, const dnnl::memory::desc& given,
+            const dnnl::memory::desc& wanted, cpu::ScratchPlan& plan) {
+      if (given == wanted) return;
       offset = plan.reserve(static_cast<int64_t>(wanted.get_size()));
-      reorder = cpu::reorder_operation(engine, plain, wanted, false, plan);
+      reorder = cpu::reorder_operation(engine, given, wanted, false, plan);
     }
-    const void* fetch(std::byte* scratch, const float* weight) {
-      if (!reorder) return weight;
-      reorder.run(scratch, {{DNNL_ARG_FROM, weight}, {DNNL_ARG_TO, scratch + offset}});
+    const void* fetch(std::byte* scratch, const void* tensor) {
+      if (!reorder) return tensor;
+      reorder.run(scratch, {{DNNL_ARG_FROM, tensor}, {DNNL_ARG_TO, scratch + offset}});
       return scratch + offset;
     }
     int64_t offset = 0;
@@ -152,9 +165,17 @@ class ConvolutionKernel : public sdk::Needs {
   void prepare_backward_weights(const ConvolutionDescription<Primitives>& d,
                                 const ForwardDescriptor& hint) {
     cpu::ScratchPlan plan;
-    const auto chosen = cpu::describe_backward<typename Primitives::BackwardWeights>(
-        {engine_}, hint, Primitives::algorithm, d.input, d.any_weight_gradient, d.bias, d.output,
-        d.stride, d.dilation, d.pad, d.pad);
+    auto chosen = describe_backward_weights(d, hint, d.input, d.output);
+    // Without a direct kernel oneDNN takes reference code, a hundred times as long as reorders and
+    // products of plain matrices.
+    if (is_reference(chosen)) {
+      const auto plain = describe_backward_weights(d, hint, d.plain_input, d.plain_output);
+      if (!is_reference(plain)) {
+        chosen = plain;
+        input_ = {engine_, d.input, d.plain_input, plan};
+        output_gradient_ = {engine_, d.output, d.plain_output, plan};
+      }
+    }
     const dnnl::memory::desc made = chosen.diff_weights_desc();
     const typename Primitives::BackwardWeights primitive(chosen);
     const auto source = DNNL_ARG_SRC, gradient = DNNL_ARG_DIFF_DST, weight = DNNL_ARG_DIFF_WEIGHTS;
@@ -169,6 +190,17 @@ class ConvolutionKernel : public sdk::Needs {
     report(", backward weights ", backward_weights_, plan);
   }
 
+  auto describe_backward_weights(const ConvolutionDescription<Primitives>& d,
+                                 const ForwardDescriptor& hint, const dnnl::memory::desc& input,
+                                 const dnnl::memory::desc& output) {
+    return cpu::describe_backward<typename Primitives::BackwardWeights>(
+        {engine_}, hint, Primitives::algorithm, input, d.any_weight_gradient, d.bias, output,
+        d.stride, d.dilation, d.pad, d.pad);
+  }
+  static bool is_reference(const dnnl::primitive_desc_base& chosen) {
+    return std::strncmp(chosen.impl_info_str(), "ref", 3) == 0;
+  }
+
   void report(const char* pass, const cpu::Operation& operation, const cpu::ScratchPlan& plan) {
     scratch_bytes = std::max(scratch_bytes, plan.bytes());
     algorithm += pass + operation.name();
@@ -177,7 +209,8 @@ class ConvolutionKernel : public sdk::Needs {
   dnnl::engine engine_ = cpu::cpu_engine();
   bool bias_ = false;
   int64_t outputs_ = 0;
-  FetchedWeight forward_weight_, backward_weight_;
+  Fetched forward_weight_, backward_weight_;
+  Fetched input_, output_gradient_;  // for backward weights
   cpu::Operation forward_, backward_data_, backward_weights_;
   // From oneDNN's format of the weight gradient to plain.
   cpu::Operation store_, add_;

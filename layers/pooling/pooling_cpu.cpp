@@ -1,6 +1,8 @@
-// Pooling on the cpu: oneDNN, and a correction where Caffe differs: a window that extends beyond
-// the padding, because extents are rounded up, averages over fewer elements.
+// Pooling on the cpu: maxima by vectors of channels, everything else by oneDNN, with a correction
+// where Caffe differs: a window that extends beyond the padding, because extents are rounded up,
+// averages over fewer elements.
 #include "layers/pooling/pooling.h"
+#include "layers/pooling/vector_max_pooling.h"
 #include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/onednn.h"
 #include "plugins/cpu/team.h"
@@ -16,6 +18,7 @@ using dnnl::pooling_forward;
 using tandem::layers::Axes;
 using tandem::layers::Pooling;
 using tandem::layers::PoolingSettings;
+using tandem::layers::VectorMaxPooling;
 
 // kernel / length for every window of an axis, where `length` is that of its part in the padded
 // image.
@@ -49,6 +52,11 @@ class PoolingCpu : public Needs {
         input_(named_as(binding.input(0), binding.output(0))),
         output_(named_as(binding.output(0), binding.input(0))) {
     require_computable(binding.input(0).dtype);
+    vectors_ = VectorMaxPooling::make(binding);
+    if (vectors_ != nullptr) {
+      static_cast<Needs&>(*this) = static_cast<const Needs&>(*vectors_);
+      return;
+    }
     const Shape& in = binding.input(0).shape;
     const Shape& out = binding.output(0).shape;
     const auto& w = settings_.window;
@@ -63,6 +71,7 @@ class PoolingCpu : public Needs {
   static LayoutOptions layouts(const Binding& binding);
 
   void forward(const Call& call, const Pass& pass) {
+    if (vectors_ != nullptr) return vectors_->forward(call, pass);
     forward_.run(pass.scratch<std::byte>(), {{DNNL_ARG_SRC, pass.raw.inputs[0]},
                                              {DNNL_ARG_DST, pass.raw.outputs[0]},
                                              {DNNL_ARG_WORKSPACE, pass.saved()}});
@@ -74,6 +83,7 @@ class PoolingCpu : public Needs {
   }
 
   void backward_data(const Call& call, const Pass& pass) {
+    if (vectors_ != nullptr) return vectors_->backward_data(call, pass);
     auto* scratch = pass.scratch<std::byte>();
     const void* gradient = pass.raw.output_gradients[0];
     if (sticks_out()) {
@@ -103,6 +113,7 @@ class PoolingCpu : public Needs {
   template <class T>
   void pass_nan_of(const T* x, T* y) const;
 
+  std::unique_ptr<VectorMaxPooling> vectors_;
   dnnl::engine engine_ = cpu_engine();
   PoolingSettings settings_;
   tandem_tensor input_, output_;

@@ -21,7 +21,7 @@ class ScaleCpu : public Needs {
         fuses_relu_(fuses_relu(binding)) {
     const bool sums =
         binding.has(trained_ ? TANDEM_WANTS_BACKWARD_WEIGHTS : TANDEM_WANTS_BACKWARD_DATA);
-    if (sums) scratch_bytes = sum_scratch_bytes(broadcast_);
+    if (sums) scratch_bytes = sum_scratch_bytes(broadcast_, biased_ ? 2 : 1);
   }
 
   static constexpr uint32_t dtypes = float32_and_bfloat16;
@@ -77,13 +77,16 @@ class ScaleCpu : public Needs {
   template <class T>
   void weights_of(const Call& call, const Pass& pass) const {
     const T *x = input<T>(pass, 0), *dy = output_gradient<T>(pass, 0);
-    if (float* da = pass.weight_gradient(0)) {
-      sum_values(call.threads, broadcast_, x, dy, product, pass.scratch<double>(), da,
-                 pass.accumulate());
-    }
-    if (biased_ && pass.weight_gradient(1) != nullptr) {
-      sum_values(call.threads, broadcast_, dy, dy, second, pass.scratch<double>(),
-                 pass.weight_gradient(1), pass.accumulate());
+    float* da = pass.weight_gradient(0);
+    float* db = biased_ ? pass.weight_gradient(1) : nullptr;
+    auto* scratch = pass.scratch<double>();
+    const bool adds = pass.accumulate();
+    if (da != nullptr && db != nullptr) {
+      sum_values(call.threads, broadcast_, x, dy, product, da, second, db, scratch, adds);
+    } else if (da != nullptr) {
+      sum_values(call.threads, broadcast_, x, dy, product, scratch, da, adds);
+    } else if (db != nullptr) {
+      sum_values(call.threads, broadcast_, dy, dy, second, scratch, db, adds);
     }
   }
 

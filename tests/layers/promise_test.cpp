@@ -209,6 +209,32 @@ TEST(Convolution, PrefersNoLayoutWithReferenceKernelsOnACpu) {
   }
 }
 
+// oneDNN 2.6 has no such kernel of AVX2 for the blocked layout; its reference code takes a second.
+TEST(Convolution, HasNoReferenceKernelForSmallImagesOfManyChannelsOnACpu) {
+  if (!has_blocked_backward_kernels()) GTEST_SKIP() << "no blocked kernels with these instructions";
+  for (const char* stride : {"1", "2"}) {
+    const LayerSetup setup{
+        .type = "Convolution",
+        .parameters = {{"num_output", "512"},
+                       {"kernel_size", "3"},
+                       {"pad", "1"},
+                       {"stride", stride}},
+        .inputs = {random_tensor({2, 512, 2, 2}, 1)},
+        .weights = {random_tensor({512, 512, 3, 3}, 2), random_tensor({512, 1, 1, 1}, 3)}};
+    LayerSetup plain = setup;
+    plain.input_layout = plain.output_layout = TANDEM_NCHW;
+    LayerRun blocked_run(in_every_layout(setup).front()), plain_run(plain);
+    EXPECT_THAT(blocked_run.algorithm(), testing::Not(testing::HasSubstr("ref"))) << stride;
+    const PlainTensor gradient = random_tensor(blocked_run.forward()[0].shape, 4);
+    (void)plain_run.forward();
+    const std::vector<PlainTensor> blocked = blocked_run.backward_weights({gradient});
+    const std::vector<PlainTensor> expected = plain_run.backward_weights({gradient});
+    for (size_t i = 0; i < 2; ++i) {
+      EXPECT_LE(relative_difference(blocked[i].values, expected[i].values), 1e-6) << stride;
+    }
+  }
+}
+
 TEST(Convolution, AndPoolingSupportOneByOneImagesBesideBlockedOnes) {
   const LayerSetup plain{
       .type = "Convolution",

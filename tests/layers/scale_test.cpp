@@ -32,6 +32,26 @@ void check_in_every_layout(const LayerSetup& setup, size_t layouts) {
   for (const LayerSetup& one : setups) check_gradients(one);
 }
 
+TEST(Scale, HasTheBitsOfTheGradientsOfAScaleAndABias) {
+  const PlainTensor x = random_tensor({3, 24, 15, 13}, 41), dy = random_tensor(x.shape, 42);
+  const PlainTensor factors = random_tensor({24, 1, 1, 1}, 43), biases = factors;
+  const auto gradients = [&](LayerSetup setup) {
+    LayerRun run(setup);
+    (void)run.forward();
+    return run.backward_weights({dy});
+  };
+  for (const LayerSetup& layout :
+       in_every_layout({.type = "Scale", .inputs = {x}, .weights = {factors}})) {
+    LayerSetup both = layout, bias = layout;
+    both.parameters = {{"bias_term", "true"}};
+    both.weights = {factors, biases};
+    bias.type = "Bias";
+    const std::vector<PlainTensor> together = gradients(both);
+    EXPECT_EQ(together[0].values, gradients(layout)[0].values) << layout_text(layout);
+    EXPECT_EQ(together[1].values, gradients(bias)[0].values) << layout_text(layout);
+  }
+}
+
 TEST(Scale, GradientsMatchDifferences) {
   check_in_every_layout(
       {.type = "Scale",

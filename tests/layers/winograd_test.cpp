@@ -1,6 +1,8 @@
 // Convolutions by Winograd's algorithm, compared with sums in float64 and with direct convolutions.
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+
 #include "tests/support/layer_test.h"
 
 namespace tandem::test {
