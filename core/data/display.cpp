@@ -42,8 +42,8 @@ std::array<unsigned char, 3> Display::color(const float* pixels, int64_t at) con
   return result;
 }
 
-Picture Display::picture(const float* pixels) const {
-  Picture picture{sample_.w, sample_.h, {}};
+DrawnPicture Display::picture(const float* pixels) const {
+  DrawnPicture picture{sample_.w, sample_.h, {}};
   picture.pixels.reserve(static_cast<size_t>(3 * sample_.h * sample_.w));
   for (int64_t at = 0; at < sample_.h * sample_.w; ++at) {
     const auto one = color(pixels, at);
@@ -52,12 +52,12 @@ Picture Display::picture(const float* pixels) const {
   return picture;
 }
 
-Picture shrunk(const Picture& picture, int64_t side) {
+DrawnPicture shrunk(const DrawnPicture& picture, int64_t side) {
   const int64_t longest = std::max(picture.width, picture.height);
   if (longest <= side) return picture;
-  Picture small{std::max<int64_t>(1, picture.width * side / longest),
-                std::max<int64_t>(1, picture.height * side / longest),
-                {}};
+  DrawnPicture small{std::max<int64_t>(1, picture.width * side / longest),
+                     std::max<int64_t>(1, picture.height * side / longest),
+                     {}};
   for (int64_t y = 0; y < small.height; ++y) {
     const int64_t top = y * picture.height / small.height;
     const int64_t bottom = (y + 1) * picture.height / small.height;

@@ -12,7 +12,7 @@
 namespace tandem {
 
 // Rows of R,G,B bytes.
-struct Picture {
+struct DrawnPicture {
   int64_t width = 0, height = 0;
   std::vector<unsigned char> pixels;
 };
@@ -24,7 +24,7 @@ class Display {
   Display(const std::map<std::string, std::string>& parameters, const Shape& sample);
 
   // Of a sample's floats (C,H,W).
-  [[nodiscard]] Picture picture(const float* pixels) const;
+  [[nodiscard]] DrawnPicture picture(const float* pixels) const;
 
  private:
   [[nodiscard]] std::array<unsigned char, 3> color(const float* pixels, int64_t at) const;
@@ -36,6 +36,6 @@ class Display {
 };
 
 // Shrunk by means of areas until no side is longer than `side`; as it is if it is smaller.
-[[nodiscard]] Picture shrunk(const Picture& picture, int64_t side);
+[[nodiscard]] DrawnPicture shrunk(const DrawnPicture& picture, int64_t side);
 
 }  // namespace tandem

@@ -125,9 +125,9 @@ TEST_F(ClassMaps, OfAnotherNetAreMadeByOcclusion) {
 }
 
 TEST(ExplainedPicture, IsThePictureBesideItsMap) {
-  const Picture picture{2, 2, std::vector<unsigned char>(12, 100)};
+  const DrawnPicture picture{2, 2, std::vector<unsigned char>(12, 100)};
   const ClassMap map{1, 1, {1}};
-  const Picture both = explained_picture(picture, map);
+  const DrawnPicture both = explained_picture(picture, map);
   EXPECT_EQ(both.width, 2 * both.height);
   EXPECT_EQ(both.pixels.size(), static_cast<size_t>(3 * both.width * both.height));
   EXPECT_EQ(both.pixels.front(), 100);

@@ -90,7 +90,7 @@ void draw_preview(Registry& registry, const DataArguments& arguments) {
     if (labels[i] < 0) continue;
     const int64_t left = i % columns * (shape.w + border) + border;
     const int64_t top = i / columns * (shape.h + border) + border;
-    const Picture one = display.picture(pixels);
+    const DrawnPicture one = display.picture(pixels);
     for (int64_t y = 0; y < shape.h; ++y) {
       std::copy_n(one.pixels.begin() + 3 * y * shape.w, 3 * shape.w,
                   picture.begin() + 3 * ((top + y) * width + left));

@@ -148,8 +148,8 @@ std::array<double, 3> map_color(double value) {
 
 }  // namespace
 
-Picture map_picture(const ClassMap& map) {
-  Picture picture{map.width, map.height, {}};
+DrawnPicture map_picture(const ClassMap& map) {
+  DrawnPicture picture{map.width, map.height, {}};
   for (const float value : map.values) {
     for (const double c : map_color(static_cast<double>(value))) {
       picture.pixels.push_back(static_cast<unsigned char>(std::lround(c)));
@@ -158,14 +158,15 @@ Picture map_picture(const ClassMap& map) {
   return picture;
 }
 
-Picture explained_picture(const Picture& picture, const ClassMap& map) {
+DrawnPicture explained_picture(const DrawnPicture& picture, const ClassMap& map) {
   constexpr double opacity = 0.5;
   constexpr int64_t readable_side = 224;
   // Each pixel of a small picture becomes a square.
   const int64_t zoom =
       std::max<int64_t>(1, readable_side / std::max(picture.width, picture.height));
   const int64_t width = zoom * picture.width, height = zoom * picture.height;
-  Picture result{2 * width, height, std::vector<unsigned char>(size_t(3 * 2 * width * height))};
+  DrawnPicture result{2 * width, height,
+                      std::vector<unsigned char>(size_t(3 * 2 * width * height))};
   for (int64_t y = 0; y < height; ++y) {
     for (int64_t x = 0; x < width; ++x) {
       const auto color = map_color(static_cast<double>(

@@ -23,9 +23,9 @@ struct ClassMap {
 };
 
 // Dark where the map is 0, over red to light yellow where it is 1.
-[[nodiscard]] Picture map_picture(const ClassMap& map);
+[[nodiscard]] DrawnPicture map_picture(const ClassMap& map);
 // The picture, and beside it the same with the map over it, interpolated.
-[[nodiscard]] Picture explained_picture(const Picture& picture, const ClassMap& map);
+[[nodiscard]] DrawnPicture explained_picture(const DrawnPicture& picture, const ClassMap& map);
 
 // Computes maps on the default kind of device, in float32.
 class ClassMapper {

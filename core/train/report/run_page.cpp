@@ -113,14 +113,14 @@ std::string class_of(const RunFigures& run, int64_t c) {
 }
 
 std::string map_png(const ClassMap& map) {
-  const Picture picture = map_picture(map);
+  const DrawnPicture picture = map_picture(map);
   return to_base64(to_png(picture.width, picture.height, picture.pixels));
 }
 
 std::string picture_card(const RunFigures& run, const JudgedPicture& one) {
   constexpr int64_t small_side = 64;
   const Judgement& j = one.judgement;
-  const Picture& p = one.picture;
+  const DrawnPicture& p = one.picture;
   std::string html = fmt::format(
       "<div class=picture><div class=both><img{} alt=\"\" src=\"data:image/png;base64,{}\">",
       std::max(p.width, p.height) <= small_side ? " class=small" : "",

@@ -20,7 +20,7 @@ namespace tandem {
 struct JudgedPicture {
   Judgement judgement;
   std::string name;
-  Picture picture;
+  DrawnPicture picture;
   std::optional<ClassMap> map;  // of the predicted class
 };
 
