@@ -132,5 +132,6 @@ function(tandem_test name)
   tandem_use_precompiled(tandem_test_headers test_${name})
   include(${CMAKE_SOURCE_DIR}/tests/${name}/needs.cmake OPTIONAL)  # what else test_${name} needs
   include(GoogleTest)
-  gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
+  gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600
+    ENVIRONMENT "CMAKE_GENERATOR=${CMAKE_GENERATOR}")  # for tests that build: this one is there
 endfunction()

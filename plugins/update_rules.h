@@ -73,6 +73,10 @@ TANDEM_HOST_DEVICE inline void adamw(const Terms& t, float& w, float g, float& m
   w -= t.shrink * w + t.rate * (m / (sqrtf(v) * t.correction + t.delta));
 }
 
+TANDEM_HOST_DEVICE inline void average(const Terms& t, float& w, float /*g*/, float& a) {
+  a = t.keep * a + t.take * w;
+}
+
 TANDEM_HOST_DEVICE inline double clipped_scale(const tandem_update& update) {
   if (update.clip <= 0) return update.gradient_scale;
   double sum = 0;
@@ -92,7 +96,7 @@ TANDEM_HOST_DEVICE inline double local_rate(const tandem_update& update, double 
 
 // Reads the device memory that the update refers to: the step and the sums of squares.
 TANDEM_HOST_DEVICE inline Terms terms_of(const tandem_update& update) {
-  const double momentum = static_cast<double>(update.momentum);
+  double momentum = static_cast<double>(update.momentum);
   const double scale = clipped_scale(update);
   const double decay = static_cast<double>(update.decay);
   double rate =
@@ -100,6 +104,7 @@ TANDEM_HOST_DEVICE inline Terms terms_of(const tandem_update& update) {
   const double plain_rate = rate;
   double correction = 1;
   const double steps = static_cast<double>(update.step->step) + 1;
+  if (update.rule == TANDEM_UPDATE_AVERAGE) momentum = fmin(momentum, (1 + steps) / (10 + steps));
   if (update.rule == TANDEM_UPDATE_ADAM || update.rule == TANDEM_UPDATE_ADAMW) {
     const double second = sqrt(1 - pow(update.momentum2, steps));
     rate /= 1 - pow(momentum, steps);
@@ -114,7 +119,7 @@ TANDEM_HOST_DEVICE inline Terms terms_of(const tandem_update& update) {
           static_cast<float>(scale),
           update.decay,
           update.l1_decay,
-          update.momentum,
+          static_cast<float>(momentum),
           static_cast<float>(1 - momentum),
           static_cast<float>(update.momentum2),
           static_cast<float>(1 - update.momentum2),

@@ -10,12 +10,6 @@ namespace tandem {
 
 namespace {
 
-// Copies of a definition share their blocks, so a changed block is a new one.
-Message& own_block(Field& field) {
-  field.message = std::make_shared<Message>(*field.message);
-  return *field.message;
-}
-
 void set_scalar(Message& block, const std::string& name, int64_t value) {
   std::erase_if(block.fields, [&](const Field& field) { return field.name == name; });
   block.add(name, fmt::format("{}", value));

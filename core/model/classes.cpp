@@ -72,12 +72,10 @@ int64_t outputs_of(const LayerDefinition& layer) {
   return positive_of(*num_output(layer), layer.title());
 }
 
-// Copies of a definition share their blocks, so a changed block is a new one.
 void set_outputs(LayerDefinition& layer, int64_t classes) {
   for (Field& block : layer.body.fields) {
     if (!block.message || block.message->find("num_output") == nullptr) continue;
-    block.message = std::make_shared<Message>(*block.message);
-    for (Field& field : block.message->fields) {
+    for (Field& field : own_block(block).fields) {
       if (field.name == "num_output") field.text = fmt::format("{}", classes);
     }
   }
@@ -134,6 +132,12 @@ bool has_classes(const NetDefinition& net) {
 
 int64_t class_count(const NetDefinition& net) {
   return outputs_of(net.layers[*classifiers(net).rbegin()]);
+}
+
+std::vector<std::string> classifier_names(const NetDefinition& net) {
+  std::vector<std::string> names;
+  for (const size_t i : classifiers(net)) names.push_back(net.layers[i].name);
+  return names;
 }
 
 NetDefinition with_class_count(const NetDefinition& net, int64_t classes) {

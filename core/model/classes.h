@@ -13,6 +13,9 @@ namespace tandem {
 // The number of outputs (num_output) of the classifier: the last layer before the loss that has
 // one. Error if there is none.
 [[nodiscard]] int64_t class_count(const NetDefinition& net);
+// The classifiers: the last layer with outputs before each loss and accuracy. Error if there is
+// none.
+[[nodiscard]] std::vector<std::string> classifier_names(const NetDefinition& net);
 // A copy whose classifiers have `classes` outputs and the name "<name>_<classes>", so that weights
 // are never taken for those of another number of classes.
 [[nodiscard]] NetDefinition with_class_count(const NetDefinition& net, int64_t classes);

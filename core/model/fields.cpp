@@ -63,6 +63,11 @@ const Message& block_of(const Field& field, const std::string& owner) {
   return *field.message;
 }
 
+Message& own_block(Field& field) {
+  field.message = std::make_shared<Message>(*field.message);
+  return *field.message;
+}
+
 int32_t phase_of(const Field& field, const std::string& owner) {
   const std::string& text = text_of(field, owner);
   if (text == "TRAIN" || text == "0") return TANDEM_TRAIN;

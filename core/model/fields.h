@@ -27,6 +27,9 @@ namespace tandem {
 [[nodiscard]] double number_of(const Field& field, const std::string& owner);  // finite
 [[nodiscard]] bool boolean_of(const Field& field, const std::string& owner);
 [[nodiscard]] const Message& block_of(const Field& field, const std::string& owner);
+// The field's block, to be changed. Copies of a definition share their blocks, so it becomes a
+// block of this field's own.
+Message& own_block(Field& field);
 [[nodiscard]] int32_t phase_of(const Field& field, const std::string& owner);
 // BlobShape: 1 to 4 dims, missing ones are 1.
 [[nodiscard]] Shape shape_of(const Field& field, const std::string& owner);

@@ -41,6 +41,10 @@ void refuse_changes(const TrainSetup& setup, const TrainOptions& options,
          "--label-smoothing");
   refuse(!options.recipe.empty() && options.recipe != chosen.recipe, "--recipe");
   refuse(!options.augment.empty() && options.augment != chosen.augment, "--augment");
+  refuse(!options.freeze.empty() && options.freeze != chosen.freeze, "--freeze");
+  refuse(options.freeze_batch_norm && !chosen.freeze_batch_norm, "--freeze-bn");
+  refuse(options.head_rate != 1 && options.head_rate != chosen.head_rate, "--head-lr");
+  refuse(options.average_decay != 0 && options.average_decay != chosen.average_decay, "--ema");
 }
 
 // What the strategy was given or has chosen stays, unless it is given anew. On other devices, or

@@ -36,12 +36,21 @@ void require_no_run(const fs::path& path) {
   }
 }
 
+// Whether anything is in the folder besides the curve of --find-lr.
+bool holds_others(const fs::path& path) {
+  std::error_code code;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, code)) {
+    if (entry.path().stem() != "find_lr") return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 RunFolder RunFolder::create(const fs::path& path) {
   std::error_code code;
   require_no_run(path);
-  if (fs::is_directory(path, code) && !fs::is_empty(path, code)) {
+  if (fs::is_directory(path, code) && holds_others(path)) {
     throw error(
         "run folder '{}' holds files that are not a run's: choose an empty or a new folder (--out)",
         path.string());

@@ -35,6 +35,7 @@ SessionOptions plain_options(const TrainSetup& setup) {
   options.executor.graphs = chosen.graphs;
   options.executor.watchdog_seconds = chosen.watchdog_seconds;
   options.rule = make_update_rule(setup.solver);
+  if (chosen.average_decay > 0) options.rule.keep_average(chosen.average_decay);
   options.finds_links = setup.finds_links;
   options.tuning = {chosen.tune, setup.record.algorithms};
   options.batch = chosen.batch;

@@ -123,6 +123,10 @@ json options_json(const TrainOptions& o, const MachineOptions& machine) {
           {"patience", o.patience},
           {"recipe", o.recipe},
           {"augment", o.augment},
+          {"freeze", o.freeze},
+          {"freeze_bn", o.freeze_batch_norm},
+          {"head_lr", o.head_rate},
+          {"ema", o.average_decay},
           {"bad_share_limit", o.bad_share_limit},
           {"data_parameters", o.data_parameters},
           {"tune", o.tune},
@@ -163,6 +167,10 @@ TrainOptions options_from(const json& tree) {
   o.patience = tree.value("patience", int64_t{0});
   o.recipe = tree.value("recipe", std::string());
   o.augment = tree.value("augment", std::string());
+  o.freeze = tree.value("freeze", std::vector<std::string>());
+  o.freeze_batch_norm = tree.value("freeze_bn", false);
+  o.head_rate = tree.value("head_lr", 1.0);
+  o.average_decay = tree.value("ema", 0.0);
   o.bad_share_limit = tree.value("bad_share_limit", o.bad_share_limit);
   o.data_parameters = tree.at("data_parameters").get<std::map<std::string, std::string>>();
   o.tune = tree.value("tune", false);

@@ -313,6 +313,20 @@ std::vector<float> Session::state() const {
   return values;
 }
 
+void Session::begin_average() {
+  if (options_.rule.average_decay == 0) return;
+  std::vector<float> values;
+  for (const StatePlacement& part : training_.whole_plan().state_at) {
+    if (!has_device(part.device)) continue;
+    const int device = part.device - first_device();
+    const int64_t bytes = part.weights.count();
+    values.resize(static_cast<size_t>(bytes / buffers::float_bytes));
+    runtime_->read_persistent(buffers::weights, device, values.data(), bytes, part.weights.begin);
+    runtime_->write_persistent(buffer_of(part), device, values.data(), bytes,
+                               part.offset + (options_.rule.states - 1) * part.stride);
+  }
+}
+
 Loader::Allocator Session::allocator() {
   Machine* machine = machine_.get();
   return {[machine](int64_t bytes) {

@@ -107,6 +107,8 @@ class Session {
   // them.
   void set_state(const std::vector<float>& values);
   [[nodiscard]] std::vector<float> state() const;
+  // The average that the rule keeps begins with the weights of now.
+  void begin_average();
 
   // Pinned host memory for a Loader.
   [[nodiscard]] Loader::Allocator allocator();

@@ -14,6 +14,7 @@
 #include "core/schedule/strategies/strategies.h"
 #include "core/train/class_weights.h"
 #include "core/train/device_options.h"
+#include "core/train/fine_tuning.h"
 #include "core/train/recipe.h"
 #include "core/train/setup_solver.h"
 
@@ -111,6 +112,24 @@ void fit_classes(TrainSetup& setup, int64_t classes, bool may_adapt) {
   setup.net = with_class_count(setup.net, classes);
   setup.messages.push_back(fmt::format(
       "the net's last layer has {} outputs, one a class (its file says {})", classes, outputs));
+}
+
+void require_average(TrainSetup& setup) {
+  const double decay = setup.record.options.average_decay;
+  if (decay == 0) return;
+  if (!(decay > 0 && decay < 1)) {
+    throw error("--ema {}: a decay above 0 and below 1, as 0.999", decay);
+  }
+  if (setup.validation_data == nullptr) {
+    throw error(
+        "--ema {}: the average is kept as the best weights of the validation, and nothing is "
+        "validated; give validation images, or leave --ema out",
+        decay);
+  }
+  setup.messages.push_back(fmt::format(
+      "the weights are averaged with decay {} (--ema): the average is validated, and kept as the "
+      "best weights",
+      decay));
 }
 
 // `options`: the user's. A resumed run keeps its form of pixels.
@@ -353,6 +372,8 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options, const Strate
   if (is_model && options.net_text.empty()) setup.net = with_training_accuracy(setup.net);
   record.net_name = setup.net.name;
   resolve_targets(registry, setup);
+  resolve_fine_tuning(registry, setup);
+  require_average(setup);
   resolve_amount(setup, options);
   resolve_pixels(registry, setup, options);
   return setup;

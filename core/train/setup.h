@@ -27,6 +27,8 @@ struct TrainSetup {
   bool finds_links = true;
   bool mirrors = true;                // whether augmentation may mirror the images
   int64_t test_samples = 0;           // of an evaluation during the run; 0: all
+  std::vector<float> first_weights;   // with those of weight files; empty: random ones
+  bool ends_at_infinity = false;      // a loss that is not finite ends the run without an Error
   std::vector<std::string> messages;  // for the log: decisions, and what was left out
 };
 

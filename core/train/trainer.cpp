@@ -1,13 +1,12 @@
 #include "core/train/trainer.h"
 
 #include <optional>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/data/splits.h"
-#include "core/model/initial_weights.h"
 #include "core/train/event_file.h"
-#include "core/train/pretrained.h"
 #include "core/train/ranks.h"
 #include "core/train/resume.h"
 #include "core/train/run_options.h"
@@ -28,22 +27,6 @@ void record_choices(RunRecord& record, Session& session) {
   record.machine.threads = threads;
 }
 
-// Random weights, then those of weight files; the messages of the setup list the layers matched.
-// Returns them if there are such files.
-std::vector<float> set_first_weights(TrainSetup& setup, Session& session) {
-  const uint64_t seed = *setup.record.options.seed;
-  if (setup.solver.weights.empty()) {
-    session.set_initial_weights(seed);
-    return {};
-  }
-  std::vector<float> weights = initial_weights(session.net(), seed);
-  for (const std::string& file : setup.solver.weights) {
-    setup.messages.push_back(to_text(read_pretrained(file, session.net(), &weights), file));
-  }
-  session.set_weights(weights);
-  return weights;
-}
-
 // Writes which images were held out, so that another run can have the same split.
 void keep_split(TrainSetup& setup, const RunFolder& folder) {
   if (setup.validation_data == nullptr || !setup.training_data->split_is_drawn()) return;
@@ -58,7 +41,7 @@ void keep_split(TrainSetup& setup, const RunFolder& folder) {
 void remove_unbegun(const std::filesystem::path& run) {
   std::error_code ignored;
   for (const char* file : {"run.json", "net.prototxt", "solver.prototxt", "plan.txt", "metrics.csv",
-                           "log.txt", "classes.txt", "split.csv", "skipped.txt"}) {
+                           "log.txt", "classes.txt", "split.csv", "skipped.txt", report_file}) {
     std::filesystem::remove(run / file, ignored);
   }
   std::vector<std::filesystem::path> events;
@@ -128,8 +111,12 @@ TrainResult lead(Registry& registry, const TrainOptions& options, Observer& obse
     record_choices(setup.record, session);
     folder->write(setup.record, setup.net, setup.solver);
   } else {
-    // Weight files are read before the run folder is made, so that a bad one leaves none.
-    first.checkpoint.weights = set_first_weights(setup, session);
+    if (setup.first_weights.empty()) {
+      session.set_initial_weights(*setup.record.options.seed);
+    } else {
+      session.set_weights(setup.first_weights);
+      first.checkpoint.weights = std::move(setup.first_weights);
+    }
     record_choices(setup.record, session);
     if (setup.record.options.out.empty())
       setup.record.options.out = RunFolder::free_name(setup.record.net_name);

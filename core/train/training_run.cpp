@@ -54,6 +54,7 @@ TrainingRun::TrainingRun(Registry& registry, TrainSetup& setup, const RunFolder*
       ranks_(session.options().ranks),
       micro_batches_(setup.solver.micro_batches_per_step) {
   if (ranks_ != nullptr) agreement_.emplace(*ranks_, chosen_.stop, chosen_.watchdog_seconds);
+  if (folder_ != nullptr) report_.emplace(registry_, setup_, *folder_, recorder_);
 }
 
 std::vector<double*> TrainingRun::kept_sums(EpochSums& sums) {
@@ -120,7 +121,8 @@ TrainResult TrainingRun::go() {
 
 void TrainingRun::loop() {
   begin_ = Clock::now();
-  issued_ = saved_ = first_;           // nothing to save before a step is done
+  issued_ = saved_ = first_;  // nothing to save before a step is done
+  if (first_ == 0) session_.begin_average();
   if (test_due_) pause(first_, true);  // the evaluation that the interrupted run did not finish
   if (first_ == 0) first_test();
   counted_to_ = seconds();
@@ -241,8 +243,13 @@ void TrainingRun::finish_oldest() {
   double loss = 0;
   for (size_t i = 0; i < scalars.size(); ++i)
     loss += phase_.net.scalars[i].loss_weight * scalars[i];
-  if (!phase_.finite(done.number)) stop_not_finite(done, loss);
+  const bool is_finite = phase_.finite(done.number);
+  if (!is_finite && !setup_.ends_at_infinity) stop_not_finite(done, loss);
   pending_.pop_front();
+  if (!is_finite) {
+    is_at_infinity_ = true;
+    return;
+  }
   trace(done);
   step_loss_ += loss;
   if (accuracy_ >= 0) {
@@ -481,7 +488,7 @@ void TrainingRun::pause(int64_t done, bool with_test) {
   count_time();
   bool best = false;
   try {
-    if (with_test) best = run_test(done);
+    if (with_test) best = run_test(checkpoint);
   } catch (...) {
     save(checkpoint, false);
     throw;
@@ -490,7 +497,18 @@ void TrainingRun::pause(int64_t done, bool with_test) {
   const bool is_over = done > 0 && (done == chosen_.steps || ends_epoch(done));
   if (is_over && !test_due_ && epoch_.steps > 0) report_epoch(done);
   save(checkpoint, best);
+  if (is_over || with_test || stopping()) write_report(checkpoint);
   paused_ += seconds() - begin;
+}
+
+void TrainingRun::write_report(const Checkpoint& checkpoint) {
+  if (!report_) return;
+  const bool is_last = checkpoint.step == chosen_.steps || lost_patience();
+  const ReportMoment moment = is_last      ? ReportMoment::end
+                              : stopping() ? ReportMoment::stopped
+                                           : ReportMoment::during;
+  report_->write(keeps_average() ? averaged(checkpoint).weights : checkpoint.weights,
+                 loader_->bad_samples(), moment);
 }
 
 // Caffe's test_initialization: an evaluation of the initial weights, which never counts as the
@@ -511,7 +529,13 @@ Evaluation TrainingRun::evaluated(int64_t done) {
   options.agreement = agreement_ ? &*agreement_ : nullptr;
   options.sample_limit = setup_.test_samples;
   options.seed = *chosen_.seed;
-  Evaluation now = evaluate(session_, *setup_.validation_data, options);
+  constexpr size_t pictures = 12;
+  std::optional<FindingsCollector> collector;
+  if (report_) {
+    collector.emplace(session_.testing().net, setup_.validation_data->class_count(), pictures);
+  }
+  Evaluation now = evaluate(session_, *setup_.validation_data, options,
+                            collector ? collector->sink() : PredictionSink());
   report_given_up();
   if (ranks_ != nullptr) now.bad = tandem::gather_bad_samples(*ranks_, now.bad);
   for (const BadSample& sample : now.bad) bad_[sample.name] = sample.reason;
@@ -521,12 +545,39 @@ Evaluation TrainingRun::evaluated(int64_t done) {
   }
   now.step = done;
   now.epoch = done * images_of_step() / setup_.record.training_samples;
+  if (report_ && !stopping()) {
+    report_->judge(collector->take(), fmt::format("validation after step {}", done), now.bad);
+  }
   return now;
 }
 
+Checkpoint TrainingRun::averaged(const Checkpoint& checkpoint) const {
+  Checkpoint result;
+  result.step = checkpoint.step;
+  result.weights = checkpoint.weights;
+  const auto whole = static_cast<size_t>(phase_.net.weight_floats);
+  const float* average = checkpoint.state.data() + (checkpoint.state.size() - whole);
+  for (const WeightArray& weight : phase_.net.weights) {
+    if (!weight.trained()) continue;
+    std::copy_n(average + weight.offset, weight.count, result.weights.begin() + weight.offset);
+  }
+  return result;
+}
+
+// Only rank 0 knows the weights of all.
+void TrainingRun::set_weights_of_all(std::vector<float> weights) {
+  if (ranks_ != nullptr) {
+    ranks_->broadcast(weights.data(), static_cast<int64_t>(weights.size() * sizeof(float)));
+  }
+  session_.set_weights(weights);
+}
+
 // True if it is the best so far. If it is stopped, it has no result and stays due.
-bool TrainingRun::run_test(int64_t done) {
+bool TrainingRun::run_test(const Checkpoint& checkpoint) {
+  const int64_t done = checkpoint.step;
+  if (keeps_average()) set_weights_of_all(averaged(checkpoint).weights);
   Evaluation now = evaluated(done);
+  if (keeps_average()) set_weights_of_all(checkpoint.weights);
   if (stopping()) return false;
   test_due_ = false;
   const Evaluation& old = result_.best;
@@ -600,7 +651,13 @@ void TrainingRun::save(Checkpoint& checkpoint, bool best) {
   for (const double* value : kept_sums(epoch_)) sums.push_back(fmt::format("{:.17g}", *value));
   checkpoint.metadata["epoch_sums"] = fmt::format("{}", fmt::join(sums, ","));
   std::vector<std::string> others;
-  if (best) others.emplace_back("best");
+  if (best && keeps_average()) {
+    Checkpoint average = averaged(checkpoint);
+    average.metadata = checkpoint.metadata;
+    write_checkpoint(folder_->path(), "best", phase_.net, average);
+  } else if (best) {
+    others.emplace_back("best");
+  }
   if (takes_snapshot(checkpoint.step)) {
     others.push_back(fmt::format("{}_iter_{}", setup_.solver.snapshot_prefix, checkpoint.step));
   }

@@ -17,6 +17,7 @@
 #include "core/train/checkpoint.h"
 #include "core/train/ranks.h"
 #include "core/train/recorder.h"
+#include "core/train/report/run_report.h"
 #include "core/train/session.h"
 #include "core/train/setup.h"
 #include "core/train/trainer.h"
@@ -71,6 +72,7 @@ class TrainingRun {
   void report_epoch(int64_t done);
   void advise(const EpochReport& report);
   [[nodiscard]] bool stopping() const {
+    if (is_at_infinity_) return true;
     if (agreement_) return agreement_->stopping();
     return chosen_.stop != nullptr && *chosen_.stop;
   }
@@ -89,10 +91,15 @@ class TrainingRun {
   void pause(int64_t done, bool with_test);
   void first_test();
   [[nodiscard]] bool lost_patience() const;
-  [[nodiscard]] bool run_test(int64_t done);
+  [[nodiscard]] bool run_test(const Checkpoint& checkpoint);
+  [[nodiscard]] bool keeps_average() const { return chosen_.average_decay > 0; }
+  // With the average of the weights in their place, as it is evaluated and kept.
+  [[nodiscard]] Checkpoint averaged(const Checkpoint& checkpoint) const;
   [[nodiscard]] Evaluation evaluated(int64_t done);
   [[nodiscard]] Checkpoint checkpoint_of(int64_t done) const;
   void save(Checkpoint& checkpoint, bool best);
+  void write_report(const Checkpoint& checkpoint);
+  void set_weights_of_all(std::vector<float> weights);
   [[nodiscard]] std::string where_to_go_back() const;
   // Advice about values that are not finite; `weights`: they were the first.
   [[nodiscard]] std::string way_out(bool weights, double rate) const;
@@ -104,6 +111,7 @@ class TrainingRun {
   Session& session_;
   Observer& recorder_;
   Phase& phase_;
+  std::optional<RunReport> report_;          // on rank 0
   const Communicator* ranks_;                // null: one process
   std::optional<BatchAgreement> agreement_;  // of several ranks
   const int64_t micro_batches_;              // of one step
@@ -119,7 +127,8 @@ class TrainingRun {
   int64_t first_ = 0, issued_ = 0, saved_ = -1;  // steps
   bool has_best_ = false;
   int64_t tests_without_better_ = 0;
-  bool test_due_ = false;  // an evaluation was cut short
+  bool test_due_ = false;        // an evaluation was cut short
+  bool is_at_infinity_ = false;  // a loss was not finite, which the setup allows
   std::deque<Pending> pending_;
   std::optional<Batch> held_;
   double step_loss_ = 0;       // of the micro-batches of the step so far

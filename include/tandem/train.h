@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "devices.h"
 #include "net.h"
@@ -55,6 +56,14 @@ struct TrainOptions {
   int64_t patience = 0;  // evaluations without a better one after which the run ends; 0: any number
   std::string recipe;    // plain, photos or caffe; "": by the model (docs/reference/solvers.md)
   std::string augment;   // none, light, photos or strong; "": by the recipe
+  // Fine-tuning, with weight files of the solver. Layers whose names match a pattern ("conv*") keep
+  // their weights; so do all BatchNorms. `head_rate`: factor of the learning rate of layers that no
+  // weight file has, and of the last one.
+  std::vector<std::string> freeze;
+  bool freeze_batch_norm = false;
+  double head_rate = 1;
+  // Decay of a moving average of the weights, which is evaluated and kept as the best; 0: none.
+  double average_decay = 0;
   double bad_share_limit = 0.05;  // share of damaged images that ends the run; 0: the first one
   std::map<std::string, std::string> data_parameters;  // of the data set: {"resize", "256"}
   DeviceOptions machine;
@@ -79,5 +88,22 @@ struct TrainResult {
 // Trains and writes a run folder. Throws Error for options that contradict each other, the net or
 // the data, and for a loss that is not finite, with the step and the first layer.
 TrainResult train(const TrainOptions& options, Observer& observer);
+
+// The loss of a short run whose learning rate rises with every step.
+struct RateCurve {
+  struct Point {
+    double rate = 0, loss = 0, smoothed = 0;
+  };
+  std::vector<Point> points;
+  double lowest = 0;                     // the rate of the lowest smoothed loss
+  double suggestion = 0;                 // a tenth of it
+  bool diverged = false;                 // the loss rose far above the lowest, or was not finite
+  std::filesystem::path table, picture;  // the curve as CSV and as SVG
+};
+
+// Tries learning rates from 1e-6 to 10 on the first batches of the run that the options describe,
+// whose weights and folder it leaves alone. Writes find_lr.csv and find_lr.svg to options.out, or
+// to the working folder. Throws Error as train(), and for a run that is to be resumed.
+RateCurve find_rate(const TrainOptions& options, Observer& observer);
 
 }  // namespace tandem

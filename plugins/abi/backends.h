@@ -102,7 +102,10 @@ enum {
  *   ADAMW     m, v as ADAM's with G = s g;  w -= r decay w;
  *             w -= r / (1 - momentum^t) m / (sqrt(v / (1 - momentum2^t)) + delta)   (m, v)
  *   LARS      SGD with r times trust_coefficient W / (s N + decay W); times 1 if N or W is 0.
- *             N and W are the norms of this array's g and w                         (h) */
+ *             N and W are the norms of this array's g and w                         (h)
+ *   AVERAGE   d = min(momentum, (1 + t) / (10 + t));  a = d a + (1 - d) w           (a)
+ *             The weights stay as they are; early steps decay faster, so that the first weights
+ *             are soon forgotten. The gradient is not used */
 enum {
   TANDEM_UPDATE_SGD = 1,
   TANDEM_UPDATE_NESTEROV = 2,
@@ -111,7 +114,8 @@ enum {
   TANDEM_UPDATE_ADADELTA = 5,
   TANDEM_UPDATE_ADAM = 6,
   TANDEM_UPDATE_ADAMW = 7,
-  TANDEM_UPDATE_LARS = 8
+  TANDEM_UPDATE_LARS = 8,
+  TANDEM_UPDATE_AVERAGE = 9
 };
 
 /* One solver update of `count` float32 values. */

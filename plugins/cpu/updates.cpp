@@ -65,10 +65,13 @@ TANDEM_CPU_VECTOR void adam(const Arrays& a, const Terms& t) {
 TANDEM_CPU_VECTOR void adamw(const Arrays& a, const Terms& t) {
   for_elements<&rules::adamw>(a, t);
 }
+TANDEM_CPU_VECTOR void average(const Arrays& a, const Terms& t) {
+  for_elements<&rules::average>(a, t);
+}
 
 // In the order of rules::known_rules.
-constexpr void (*runs[])(const Arrays&, const Terms&) = {&sgd,      &nesterov, &adagrad, &rmsprop,
-                                                         &adadelta, &adam,     &adamw,   &sgd};
+constexpr void (*runs[])(const Arrays&, const Terms&) = {
+    &sgd, &nesterov, &adagrad, &rmsprop, &adadelta, &adam, &adamw, &sgd, &average};
 static_assert(std::size(runs) == std::size(rules::known_rules));
 
 }  // namespace

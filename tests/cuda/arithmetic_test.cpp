@@ -281,7 +281,7 @@ TEST_P(Updates, OfAnUnknownRuleAreRefused) {
       return machine.backend().arithmetic->update(&call, &update);
     });
   });
-  EXPECT_THAT(message, testing::HasSubstr("update rule 77; this backend knows 1 (SGD) to 8"));
+  EXPECT_THAT(message, testing::HasSubstr("update rule 77; this backend knows 1 (SGD) to 9"));
 }
 
 }  // namespace

@@ -12,6 +12,8 @@
 #include "tests/train/run_support.h"
 
 #include "core/model/classes.h"
+#include "core/model/frozen.h"
+#include "core/model/net.h"
 #include "include/tandem/net.h"
 #include "include/tandem/plugins.h"
 #include "tests/support/folders.h"
@@ -97,11 +99,14 @@ inline NetDefinition joined_strategy_net(const std::string& place) {
           .text());
 }
 
+inline NetDefinition frozen_strategy_net(const std::string& name);
+
 // "small": a narrow AlexNet; "mlp": fully connected, with dropout in place below what runs in
 // place, too; "speech": deep, with sigmoids; "norm": as above.
 inline NetDefinition strategy_net(const std::string& name) {
   if (name == "small") return with_class_count(small_net(), 5);
   if (name.starts_with("join_")) return joined_strategy_net(name);
+  if (name.starts_with("frozen_")) return frozen_strategy_net(name);
   if (name == "norm") return normalised_strategy_net();
   const bool speech = name == "speech";
   const std::string filler = " weight_filler { type: \"xavier\" }";
@@ -120,6 +125,15 @@ inline NetDefinition strategy_net(const std::string& name) {
     net.layer(fmt::format("act{}", i), speech ? "Sigmoid" : "ReLU", {fc}, {fc});
   }
   return read_net_text(net.layer("score", "InnerProduct", dense(5)).loss().text());
+}
+
+// "frozen_norm", "frozen_small": the net with its first layer and one in the middle not trained.
+inline NetDefinition frozen_strategy_net(const std::string& name) {
+  const NetDefinition net = strategy_net(name.substr(name.find('_') + 1));
+  NetOptions options;
+  options.data = {1, 3, 20, 20};
+  return with_frozen_layers(net, build_net(net, Registry::with_defaults(), options),
+                            {"conv1", "fc3"});
 }
 
 // Five classes, so that the last layer can be divided over four devices.
@@ -240,6 +254,11 @@ inline std::vector<StrategyCase> strategy_cases() {
     for (const Strategy& strategy : built_in_strategies()) {
       cases.push_back({strategy.name, 3, strategy.lossless_cases(3).front(), net});
     }
+  }
+  for (const Strategy& strategy : built_in_strategies()) {
+    // Asymmetric refuses statistics of the batch.
+    const char* net = strategy.name == "asymmetric" ? "frozen_small" : "frozen_norm";
+    cases.push_back({strategy.name, 3, strategy.lossless_cases(3).front(), net});
   }
   cases.push_back({"hybrid", 4, extended(2, 2), "small", {{"type", "Adam"}}});
   cases.push_back({"hybrid", 3, extended(2, 1), "norm", {{"clip_gradients", "0.3"}}, 2});

@@ -19,9 +19,21 @@ struct TrainArguments {
   uint64_t seed = 1;
   std::vector<std::string> data_options, solver_options;
   std::string weights;
-  bool strict = false;
+  bool strict = false, finds_rate = false;
   double bad_percent = 5;
 };
+
+int run_find_rate(const TrainOptions& options) {
+  Progress progress(options.display > 0 ? options.display : 20);
+  const RateCurve curve = find_rate(options, progress);
+  progress.finish();
+  fmt::print("suggested: --lr {:.2g}, a tenth of {:.2g}, where the smoothed loss was lowest{}\n",
+             curve.suggestion, curve.lowest,
+             curve.diverged ? fmt::format("; from {:.2g} on it diverged", curve.points.back().rate)
+                            : "; it did not diverge");
+  fmt::print("curve: {} and {}\n", curve.picture.string(), curve.table.string());
+  return 0;
+}
 
 int run_train(TrainArguments& arguments, const Command& command) {
   TrainOptions& options = arguments.options;
@@ -58,6 +70,7 @@ int run_train(TrainArguments& arguments, const Command& command) {
   }
   options.bad_share_limit = arguments.strict ? 0 : arguments.bad_percent / 100;
   // A launcher sends signals to all ranks, and also ends a job by them in which one has failed.
+  if (arguments.finds_rate) return run_find_rate(options);
   options.stop = stop_on_signals(launched_ranks() > 1 ? ""
                                                       : "\ntandem: stopping after this step, whose "
                                                         "weights are saved (Ctrl-\\ ends without "
@@ -72,7 +85,9 @@ int run_train(TrainArguments& arguments, const Command& command) {
   if (result.best.samples > 0) {
     fmt::print("best validation (step {}): {}\n", result.best.step, evaluation_text(result.best));
   }
-  if (!result.run.empty()) fmt::print("run folder: {}\n", result.run.string());
+  if (!result.run.empty()) {
+    fmt::print("run folder: {} (report.html shows the run)\n", result.run.string());
+  }
   return result.stopped ? 130 : 0;
 }
 
@@ -111,6 +126,16 @@ void add_train(CommandLine& line) {
                  "A model's name or a prototxt file (default: the solver's, else resnet18)");
   command.option("--weights FILE", &a.weights,
                  "Initial weights, layers by name: a .caffemodel or .safetensors file");
+  command
+      .option("--freeze PATTERN", &o.freeze,
+              "Layers that keep the weights of --weights, by name or pattern, e.g. 'conv*,res2*'")
+      .separator(',');
+  command.flag("--freeze-bn", o.freeze_batch_norm,
+               "BatchNorm keeps and uses the running statistics of --weights, and the factors and "
+               "biases after it are frozen");
+  command.option("--head-lr FACTOR", &o.head_rate,
+                 "Factor of the learning rate of layers that --weights does not have, and of the "
+                 "last layer; 10 is usual (default: 1)");
   command.flag("--adapt-classes", o.adapt_classes,
                "If a net's file has another number of classes than the data: train an adapted "
                "copy (models, and copies of their files, always follow the data)");
@@ -124,11 +149,17 @@ void add_train(CommandLine& line) {
                  "photos: warm-up, half a cosine, sizes and augmentation by the images (default "
                  "for models with BatchNorm); caffe: the model's own solver; plain: neither");
   command.option("--lr X", &a.rate, "Base learning rate (default: the solver's)");
+  command.flag("--find-lr", a.finds_rate,
+               "Do not train: try rising rates for 100 steps, suggest one for --lr, and write the "
+               "curve (find_lr.csv, find_lr.svg, in --out or here)");
   command.option(
       "--solver-type,--optimizer SGD|Nesterov|AdaGrad|RMSProp|AdaDelta|Adam|AdamW|LARS",
       &o.solver_type,
       "Type of the solver (default: the solver's); without --solver it has its usual constants");
   command.option("--solver FILE", &o.solver, "A Caffe solver file (default: the model's own)");
+  command.option("--ema DECAY", &o.average_decay,
+                 "Average the weights over the steps with this decay, 0.999 is usual: the average "
+                 "is validated and kept as the best weights");
   command.option("--label-smoothing X", &o.label_smoothing,
                  "Share of each target that is spread over all classes; 0.1 is usual");
   command

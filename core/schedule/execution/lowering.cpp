@@ -323,8 +323,7 @@ void Lowering::lower_conversion(const ConvertWork& work, const Resolver& at,
                                 Lowered& result) const {
   const auto convert = runtime_.machine().backend().arithmetic->convert_pixels;
   if (convert == nullptr) {
-    throw error("backend '{}' makes no floats of bytes",
-                runtime_.machine().kind());
+    throw error("backend '{}' makes no floats of bytes", runtime_.machine().kind());
   }
   tandem_pixels pixels{};
   pixels.struct_size = sizeof(pixels);
@@ -425,6 +424,27 @@ tandem_update Lowering::update_of(const UpdateWork& work, const Resolver& at) co
   return update;
 }
 
+namespace {
+
+// The update of the average of the weights, after that of the weights; it is their last state.
+tandem_update average_of(const tandem_update& weights, double decay) {
+  tandem_update average{};
+  average.struct_size = sizeof average;
+  average.rule = TANDEM_UPDATE_AVERAGE;
+  average.count = weights.count;
+  average.weights = weights.weights;
+  average.gradient = weights.weights;  // not used
+  average.state = weights.state + weights.state_count - 1;
+  average.state_count = 1;
+  average.momentum = static_cast<float>(decay);
+  average.gradient_scale = 1;
+  average.step = weights.step;
+  average.found_inf = weights.found_inf;
+  return average;
+}
+
+}  // namespace
+
 void Lowering::lower_update(const UpdateWork& work, const Resolver& at, Lowered& result) const {
   struct Updates {
     std::vector<std::vector<float*>> states;
@@ -448,9 +468,14 @@ void Lowering::lower_update(const UpdateWork& work, const Resolver& at, Lowered&
     update.decay = static_cast<float>(rule_.weight_decay * weights.decay_multiplier);
     update.l1_decay = static_cast<float>(rule_.l1_decay * weights.decay_multiplier);
     update.rate_multiplier = static_cast<float>(weights.rate_multiplier);
-    if (norms == nullptr) continue;
-    update.gradient_square = norms + array.weight;
-    update.weight_square = norms + net_.weights.size() + array.weight;
+    if (norms != nullptr) {
+      update.gradient_square = norms + array.weight;
+      update.weight_square = norms + net_.weights.size() + array.weight;
+    }
+    if (rule_.average_decay > 0) {
+      const tandem_update average = average_of(update, rule_.average_decay);
+      all->updates.push_back(average);
+    }
   }
   result.run = [update = runtime_.machine().backend().arithmetic->update,
                 all](const tandem_call& call) {

@@ -17,8 +17,15 @@ struct UpdateRule {
   double momentum2 = 0, delta = 0;
   double clip = 0;  // 0: gradients are not clipped
   double trust_coefficient = 0;
+  // Of a moving average of the weights, which is the last of the states; 0: none.
+  double average_decay = 0;
   int micro_batches = 1;  // iter_size: the gradient is the mean over so many
 
+  // Adds the average to the states.
+  void keep_average(double decay) {
+    average_decay = decay;
+    ++states;
+  }
   // The update reads its arrays' norms.
   [[nodiscard]] bool needs_norms() const { return clip > 0 || rule == TANDEM_UPDATE_LARS; }
 };

@@ -1,0 +1,106 @@
+// Fine-tuning as a user does: what is told, what is kept, what is refused; and the rate to begin
+// with.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace tandem {
+namespace {
+
+using nlohmann::json;
+using test::Desk;
+using test::Outcome;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* tuned =
+    "train --data images --net tiny.prototxt --weights first/last.safetensors --steps 2 ";
+
+class FineTuningCommand : public testing::Test {
+ protected:
+  FineTuningCommand() {
+    desk_.draw_two_classes("images");
+    const Outcome first =
+        desk_.tandem("train --data images --net tiny.prototxt --steps 2 --out first");
+    EXPECT_EQ(first.code, 0) << first.errors;
+  }
+  Desk desk_;
+};
+
+TEST_F(FineTuningCommand, WhatIsFrozenIsToldAndKept) {
+  const Outcome outcome =
+      desk_.tandem(std::string(tuned) + "--freeze 'conv*' --head-lr 10 --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("1 of 2 layers are frozen (--freeze, --freeze-bn)"),
+                                    HasSubstr("the backward pass ends at layer 'score'"),
+                                    HasSubstr("score learns at 10 times the rate (--head-lr)")));
+  const json record = json::parse(desk_.read("run/run.json"));
+  EXPECT_EQ(record.at("options").at("freeze"), json({"conv*"}));
+  EXPECT_EQ(record.at("options").at("head_lr"), 10);
+  EXPECT_THAT(desk_.read("run/net.prototxt"),
+              AllOf(HasSubstr("lr_mult: 0"), HasSubstr("lr_mult: 10")));
+  EXPECT_EQ(desk_.tandem("train --resume --out run --steps 4").code, 0);
+  EXPECT_THAT(desk_.refusal("train --resume --out run --steps 5 --freeze score"),
+              HasSubstr("--freeze cannot change"));
+}
+
+TEST_F(FineTuningCommand, NamesThatNoLayerHasAreRefused) {
+  EXPECT_THAT(desk_.refusal(std::string(tuned) + "--freeze conv9 --out run"),
+              AllOf(HasSubstr("--freeze conv9"), HasSubstr("conv1, score")));
+  EXPECT_THAT(desk_.refusal(std::string(tuned) + "--freeze '*' --out run"),
+              HasSubstr("leave out the last one, 'score'"));
+  EXPECT_THAT(desk_.refusal("train --data images --net tiny.prototxt --freeze conv1"),
+              HasSubstr("give --weights FILE"));
+}
+
+TEST_F(FineTuningCommand, APlanOfTheFrozenNetIsShorterAndSmaller) {
+  ASSERT_EQ(desk_.tandem(std::string(tuned) + "--freeze 'conv*' --out run").code, 0);
+  const auto plan = [this](const std::string& net) {
+    const Outcome outcome = desk_.tandem("plan --json --image-size 8 --net " + net);
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    return json::parse(outcome.output);
+  };
+  const json whole = plan("first/net.prototxt"), frozen = plan("run/net.prototxt");
+  EXPECT_LT(frozen.at("tasks").size(), whole.at("tasks").size());
+  EXPECT_LT(frozen.at("predicted_step_seconds"), whole.at("predicted_step_seconds"));
+  EXPECT_LT(frozen.at("memory_bytes")[0], whole.at("memory_bytes")[0]);
+}
+
+TEST_F(FineTuningCommand, TheAverageIsRecordedAndKeptAsTheBest) {
+  const Outcome outcome =
+      desk_.tandem("train --data images --net tiny.prototxt --steps 4 --ema 0.9 --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("averaged with decay 0.9 (--ema)"));
+  EXPECT_EQ(json::parse(desk_.read("run/run.json")).at("options").at("ema"), 0.9);
+  EXPECT_NE(desk_.read("run/best.safetensors"), desk_.read("run/last.safetensors"));
+  EXPECT_EQ(desk_.tandem("test --run run --data images").code, 0);
+  EXPECT_THAT(desk_.refusal("train --resume --out run --steps 5 --ema 0.5"),
+              HasSubstr("--ema cannot change"));
+}
+
+TEST_F(FineTuningCommand, FindLrSuggestsARateAndLeavesTheRunToBegin) {
+  const Outcome outcome =
+      desk_.tandem("train --data images --net tiny.prototxt --find-lr --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("suggested: --lr "), HasSubstr("run/find_lr.svg")));
+  EXPECT_THAT(desk_.read("run/find_lr.csv"), HasSubstr("rate,loss,smoothed\n1e-06,"));
+  EXPECT_THAT(desk_.read("run/find_lr.svg"), HasSubstr("</svg>"));
+  EXPECT_FALSE(std::filesystem::exists(desk_ / "run/run.json"));
+  EXPECT_EQ(desk_.tandem("train --data images --net tiny.prototxt --steps 1 --out run").code, 0);
+}
+
+TEST_F(FineTuningCommand, FindLrLeavesARunAsItIs) {
+  const std::string weights = desk_.read("first/last.safetensors"),
+                    log = desk_.read("first/log.txt");
+  ASSERT_EQ(desk_.tandem("train --data images --net tiny.prototxt --find-lr --out first").code, 0);
+  EXPECT_EQ(desk_.read("first/last.safetensors"), weights);
+  EXPECT_EQ(desk_.read("first/log.txt"), log);
+  EXPECT_THAT(desk_.refusal("train --resume --out first --find-lr"), HasSubstr("leave one"));
+}
+
+}  // namespace
+}  // namespace tandem
