@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "plugins/cuda/arithmetic.h"
+#include "plugins/cuda/elements.h"
 #include "plugins/cuda/event.h"
 #include "plugins/cuda/hardware.h"
 #include "plugins/cuda/machine.h"

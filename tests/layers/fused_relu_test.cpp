@@ -82,7 +82,7 @@ std::vector<LayerSetup> setups() {
 
 bool can_fuse(const LayerSetup& setup) {
   const tandem_kernel& kernel = layer_registry().kernel(setup.type, kernel_device().kind());
-  return (kernel.activations >> TANDEM_ACTIVATION_RELU & 1U) != 0;
+  return (kernel.fused_activations >> TANDEM_ACTIVATION_RELU & 1U) != 0;
 }
 
 LayerSetup with_relu(LayerSetup setup) {
