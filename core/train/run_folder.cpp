@@ -100,7 +100,7 @@ RunFolder RunFolder::open(const fs::path& path) {
 
 fs::path RunFolder::free_name(const std::string& net) {
   for (int number = 1;; ++number) {
-    const fs::path path = fs::path("runs") / fmt::format("{}-{}", net, number);
+    fs::path path = fs::path("runs") / fmt::format("{}-{}", net, number);
     std::error_code code;
     if (!fs::exists(path, code)) return path;
   }
