@@ -40,4 +40,20 @@ UpdateRule make_update_rule(const SolverDefinition& solver) {
   throw error("solver type '{}' has no update rule", solver.type);
 }
 
+tandem_update average_of(const tandem_update& weights, double decay) {
+  tandem_update average{};
+  average.struct_size = sizeof average;
+  average.rule = TANDEM_UPDATE_AVERAGE;
+  average.count = weights.count;
+  average.weights = weights.weights;
+  average.gradient = weights.weights;  // not used
+  average.state = weights.state + weights.state_count - 1;
+  average.state_count = 1;
+  average.momentum = static_cast<float>(decay);
+  average.gradient_scale = 1;
+  average.step = weights.step;
+  average.found_inf = weights.found_inf;
+  return average;
+}
+
 }  // namespace tandem
