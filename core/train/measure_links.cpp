@@ -72,7 +72,34 @@ class Bench {
   std::vector<std::unique_ptr<End>> ends_;
 };
 
+LinkMeasurement measure_pair(Bench& bench, const Pair& pair, int devices) {
+  LinkMeasurement link;
+  const double shortest = bench.seconds({pair}, small);
+  // A copy without measurable time is below the resolution of the clock.
+  const auto speed = [&](double seconds) {
+    return static_cast<double>(large - small) / std::max(seconds - shortest, 1e-9);
+  };
+  const double alone = speed(bench.seconds({pair}, large));
+  const double latency = std::max(0.0, shortest - static_cast<double>(small) / alone);
+  link.alone = {pair.source, pair.target, alone, latency};
+  link.both_ways = speed(bench.seconds({pair, {pair.target, pair.source}}, large));
+  if (devices > 2) {
+    std::vector<Pair> all{pair};
+    for (int d = 0; d < devices; ++d) {
+      const Pair next{d, (d + 1) % devices};
+      if (next.target != pair.target) all.push_back(next);
+    }
+    link.contended = speed(bench.seconds(all, large));
+  }
+  return link;
+}
+
 }  // namespace
+
+LinkMeasurement measure_link(const Machine& machine, int source, int target) {
+  Bench bench(machine);
+  return measure_pair(bench, {source, target}, machine.device_count());
+}
 
 std::vector<LinkMeasurement> measure_links(const Machine& machine) {
   const int devices = machine.device_count();
@@ -80,27 +107,7 @@ std::vector<LinkMeasurement> measure_links(const Machine& machine) {
   std::vector<LinkMeasurement> result;
   for (int source = 0; source < devices; ++source) {
     for (int target = 0; target < devices; ++target) {
-      if (source == target) continue;
-      const Pair pair{source, target};
-      LinkMeasurement link;
-      const double shortest = bench.seconds({pair}, small);
-      // A copy without measurable time is below the resolution of the clock.
-      const auto speed = [&](double seconds) {
-        return static_cast<double>(large - small) / std::max(seconds - shortest, 1e-9);
-      };
-      const double alone = speed(bench.seconds({pair}, large));
-      const double latency = std::max(0.0, shortest - static_cast<double>(small) / alone);
-      link.alone = {source, target, alone, latency};
-      link.both_ways = speed(bench.seconds({pair, {target, source}}, large));
-      if (devices > 2) {
-        std::vector<Pair> all{pair};
-        for (int d = 0; d < devices; ++d) {
-          const Pair next{d, (d + 1) % devices};
-          if (next.target != target) all.push_back(next);
-        }
-        link.contended = speed(bench.seconds(all, large));
-      }
-      result.push_back(link);
+      if (source != target) result.push_back(measure_pair(bench, {source, target}, devices));
     }
   }
   return result;

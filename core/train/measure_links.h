@@ -15,6 +15,9 @@ struct LinkMeasurement {
   double contended = 0;  // ... while every device sends; 0 for two devices
 };
 
+// Of one pair of the machine's devices.
+[[nodiscard]] LinkMeasurement measure_link(const Machine& machine, int source, int target);
+
 // Every ordered pair of the machine's devices, with some copies of 16 MiB for each.
 [[nodiscard]] std::vector<LinkMeasurement> measure_links(const Machine& machine);
 

@@ -88,11 +88,8 @@ void require_supported_by_ranks(const Registry& registry, const TrainOptions& op
   const auto refuse = [](bool given, const std::string& option, const char* instead) {
     if (given) throw error("{} is for one process, not for several ranks: {}", option, instead);
   };
-  refuse(options.strategy == "auto", "--strategy auto",
-         "name a strategy; 'tandem plan' compares them");
   refuse(options.tune, "--tune", "leave it out");
   refuse(!options.machine.link.empty(), "--link", "messages between ranks have real links");
-  refuse(!options.machine.topology.empty(), "--topology", "leave it out");
   refuse(options.graphs == GraphUse::on, "--graphs on", "leave it out");
   if (options.devices.empty()) return;
   const DeviceSpec devices = parse_devices(options.devices, registry);

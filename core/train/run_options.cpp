@@ -1,6 +1,11 @@
 #include "core/train/run_options.h"
 
+#include "core/base/error.h"
+#include "core/schedule/cost/topology_file.h"
 #include "core/train/choose_strategy.h"
+#include "core/train/measure_links.h"
+#include "core/train/rank_links.h"
+#include "core/train/ranks.h"
 
 namespace tandem {
 namespace {
@@ -48,8 +53,83 @@ SessionOptions plain_options(const TrainSetup& setup) {
 // Whether the strategy chooses by costs, between several devices.
 bool wants_measured_costs(const Registry& registry, const SessionOptions& options) {
   const Strategy& strategy = options.strategies->at(options.strategy);
+  const int ranks = options.ranks == nullptr ? 1 : options.ranks->size();
   return strategy.wants_measured_costs && strategy.wants_measured_costs(options.strategy_options) &&
-         parse_devices(options.devices, registry).count() >= 2;
+         ranks * parse_devices(options.devices, registry).count() >= 2;
+}
+
+// A given topology is of the devices of all ranks. Else what connects them is measured.
+std::shared_ptr<const Topology> rank_topology(const Registry& registry,
+                                              const SessionOptions& options, bool measures) {
+  const Communicator& ranks = *options.ranks;
+  const DeviceSpec spec = parse_devices(options.devices, registry);
+  const int devices = spec.count();
+  if (const auto& given = options.machine.topology; given != nullptr) {
+    if (given->device_count() == ranks.size() * devices) return given;
+    throw error(
+        "{} has {} devices, but {} ranks of {} have {}: it describes the devices of all ranks",
+        source_text(*given), given->device_count(), ranks.size(), options.devices,
+        ranks.size() * devices);
+  }
+  if (!measures) return nullptr;
+  RankLinks links = measure_rank_links(ranks, find_hosts(ranks).names);
+  std::string text;
+  if (ranks.rank() == 0) {
+    if (devices > 1) {
+      const Machine machine(registry.backend(spec.kind), spec, MachineOptions{});
+      const MeasuredLink copies = measure_link(machine, 0, 1).alone;
+      links.copies = {copies.bandwidth, copies.latency};
+    }
+    text = rank_topology_text(links, devices);
+  }
+  return std::make_shared<Topology>(
+      parse_topology(ranks.broadcast_text(text), "measured between ranks"));
+}
+
+// Costs of rank 0's devices, each with as many rows of the batch as in the whole job.
+std::optional<CostTable> costs_of_root(Registry& registry, const TrainSetup& setup,
+                                       const SessionOptions& options) {
+  SessionOptions alone = options;
+  const int64_t ranks = options.ranks->size();
+  alone.ranks = nullptr;
+  alone.strategy = "sequential";
+  alone.strategy_options = {};
+  alone.batch = (options.batch + ranks - 1) / ranks;
+  SessionOptions measured = alone;
+  measure_costs(registry, setup.net, alone, 3, measured);
+  return measured.costs;
+}
+
+void choose_strategy_of_ranks(Registry& registry, TrainSetup& setup, SessionOptions& options) {
+  const DeviceSpec spec = parse_devices(options.devices, registry);
+  SessionOptions whole = options;
+  whole.ranks = nullptr;
+  whole.devices = fmt::format("{}:{}", spec.kind, spec.count() * options.ranks->size());
+  whole.machine.topology = options.rank_topology;
+  setup.messages.push_back(choose_strategy(registry, setup.net, whole));
+  setup.record.strategy = whole.strategy;
+  setup.record.options.strategy = whole.strategy;
+  setup.record.options.strategy_options = whole.strategy_options;
+}
+
+// What the plan of several ranks is chosen by: rank 0 measures and chooses, and tells the others.
+void choose_for_ranks(Registry& registry, TrainSetup& setup, SessionOptions& options) {
+  const Communicator& ranks = *options.ranks;
+  options.finds_links = false;  // between its own devices
+  options.tuning.measures = false;
+  const bool chooses = is_auto(options);
+  const bool measures = chooses || wants_measured_costs(registry, options);
+  options.rank_topology = rank_topology(registry, options, measures);
+  options.machine.topology = nullptr;
+  if (!measures) return;
+  if (ranks.rank() == 0) {
+    options.costs = costs_of_root(registry, setup, options);
+    if (chooses) choose_strategy_of_ranks(registry, setup, options);
+  }
+  const std::string record = ranks.broadcast_text(ranks.rank() == 0 ? to_json(setup.record) : "");
+  const TrainOptions chosen = run_record_from_json(record, "of rank 0").options;
+  options.strategy = chosen.strategy;
+  options.strategy_options = chosen.strategy_options;
 }
 
 }  // namespace
@@ -58,8 +138,7 @@ SessionOptions session_options(Registry& registry, TrainSetup& setup, const Comm
   SessionOptions options = plain_options(setup);
   options.ranks = ranks;
   if (ranks != nullptr) {
-    options.finds_links = false;  // between its own devices
-    options.tuning.measures = false;
+    choose_for_ranks(registry, setup, options);
     return options;
   }
   if (is_auto(options)) {

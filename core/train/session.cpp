@@ -109,7 +109,8 @@ void Session::share_costs() {
   for (double* value : {&roofline.flops, &roofline.bandwidth}) {
     options_.ranks->broadcast(value, sizeof(*value));
   }
-  options_.costs.emplace(roofline);
+  const std::string table = options_.ranks->broadcast_text(options_.costs->text());
+  options_.costs = CostTable::parse(table, "of rank 0", roofline);
 }
 
 int Session::first_device() const {
@@ -161,7 +162,8 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
       machine_->device_count() * (options_.ranks == nullptr ? 1 : options_.ranks->size());
   inputs.costs = &*options_.costs;
   inputs.link = options_.machine.link;
-  inputs.topology = options_.machine.topology.get();
+  inputs.topology =
+      options_.ranks == nullptr ? options_.machine.topology.get() : options_.rank_topology.get();
   inputs.solver_states = options_.rule.states;
   inputs.needs_norms = options_.rule.needs_norms();
   inputs.clips_gradients = options_.rule.clip > 0;

@@ -51,6 +51,8 @@ struct SessionOptions {
   // This process as one of several: `devices` are its own, the net and the batch those of all. All
   // ranks have the same options. Outlives the session.
   const Communicator* ranks = nullptr;
+  // What connects the devices of all ranks; `machine` has no topology then. May be null.
+  std::shared_ptr<const Topology> rank_topology;
 };
 
 // One phase: its net, plan and executor.

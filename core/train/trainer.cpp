@@ -18,7 +18,9 @@ namespace {
 // Records what the machine and the strategy have chosen, so that a resumed run has the same.
 void record_choices(RunRecord& record, Session& session) {
   record.options.strategy_options = session.training().whole_plan().options;
-  record.machine.topology = session.options().machine.topology;
+  const SessionOptions& options = session.options();
+  record.machine.topology =
+      options.ranks == nullptr ? options.machine.topology : options.rank_topology;
   record.algorithms = session.options().tuning.choices;
   int threads = 0;
   for (int device = 0; device < session.machine().device_count(); ++device) {

@@ -122,12 +122,42 @@ TEST_F(Ranks, OfAnotherNumberAreRefused) {
   EXPECT_THAT(outcome.errors, HasSubstr("--ranks 3: the job was started with 2 processes"));
 }
 
+// Devices 0 and 2 are near each other, and 1 and 3, so that a ring has another order.
+TEST_F(Ranks, FollowATopologyOfTheDevicesOfAllRanks) {
+  const Desk desk;
+  desk.write("links.txt", R"(device { name: "a" name: "b" name: "c" name: "d" }
+switch { name: "left" } switch { name: "right" }
+link { between: "a" between: "c" and: "left" bandwidth: "10GB/s" }
+link { between: "b" between: "d" and: "right" bandwidth: "10GB/s" }
+link { between: "left" and: "right" bandwidth: "1GB/s" }
+)");
+  const std::string options = "--strategy layerwise --reduce ring --steps 4 --topology links.txt ";
+  EXPECT_TRUE(trained(desk, "ranks", options + "--devices cpu:2", 2) ==
+              trained(desk, "alone", options + "--devices cpu:4", 1));
+  const Outcome three = desk.tandem(tiny + options + "--devices cpu:1", mpirun(3));
+  EXPECT_NE(three.code, 0);
+  EXPECT_THAT(three.errors, HasSubstr("has 4 devices, but 3 ranks of cpu:1 have 3"));
+}
+
+TEST_F(Ranks, ChooseAStrategyByWhatRankZeroMeasures) {
+  const Desk desk;
+  const Outcome outcome = desk.tandem(
+      tiny + "--strategy auto --devices cpu:2 --threads 1 --steps 3 --out run", mpirun(2));
+  ASSERT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("measured between ranks"));
+  EXPECT_THAT(outcome.output, HasSubstr("chosen: "));
+  const Outcome more =
+      desk.tandem("train --resume --steps 6 --threads 1 --out run --devices cpu:2", mpirun(2));
+  EXPECT_EQ(more.code, 0) << more.output << more.errors;
+  EXPECT_THAT(more.output, HasSubstr("resumed after step 3"));
+}
+
 TEST_F(Ranks, RefuseWhatOnlyOneProcessCanDo) {
   const Desk desk;
-  const Outcome outcome = desk.tandem(tiny + "--strategy auto --devices cpu:2", mpirun(2));
+  const Outcome outcome = desk.tandem(tiny + "--link 1GB/s --devices cpu:2", mpirun(2));
   EXPECT_NE(outcome.code, 0);
   EXPECT_THAT(outcome.errors,
-              HasSubstr("tandem: --strategy auto is for one process, not for several ranks"));
+              HasSubstr("tandem: --link is for one process, not for several ranks"));
 }
 
 }  // namespace

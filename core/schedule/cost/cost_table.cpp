@@ -279,31 +279,41 @@ bool CostTable::is_measured(const Net& net, const Plan& plan, const Task& task) 
          (!l.wants_backward_weights || has(LayerPass::backward_weights));
 }
 
-void CostTable::write(const std::filesystem::path& path,
-                      const std::vector<std::string>& comments) const {
-  if (!may_replace(path)) {
-    throw error("costs file '{}' exists and is another kind of file: choose another name",
-                path.string());
-  }
+std::string CostTable::text(const std::vector<std::string>& comments) const {
   std::string text = fmt::format("{}\n", title);
   for (const std::string& comment : comments) text += fmt::format("# {}\n", comment);
   text += fmt::format("{}\n", header);
   for (const auto& [key, cost] : measured_) {
     text += fmt::format("{},{},{},{}\n", quoted(key), cost.seconds, cost.rows, cost.bytes);
   }
-  write_text_file(path, text);
+  return text;
+}
+
+void CostTable::write(const std::filesystem::path& path,
+                      const std::vector<std::string>& comments) const {
+  if (!may_replace(path)) {
+    throw error("costs file '{}' exists and is another kind of file: choose another name",
+                path.string());
+  }
+  write_text_file(path, text(comments));
 }
 
 CostTable CostTable::read(const std::filesystem::path& path, const Roofline& roofline,
                           const std::string& precision) {
-  std::istringstream file;
+  std::string text;
   try {
-    file.str(read_text_file(path, "costs file"));
+    text = read_text_file(path, "costs file");
   } catch (const Error& failure) {
     throw error("{}; `tandem profile --costs FILE` writes one", failure.what());
   }
+  return parse(text, path.string(), roofline, precision);
+}
+
+CostTable CostTable::parse(const std::string& text, const std::string& source,
+                           const Roofline& roofline, const std::string& precision) {
+  std::istringstream file(text);
   CostTable table(roofline);
-  Location where{path.string(), 0, 0};
+  Location where{source, 0, 0};
   bool has_header = false;
   std::vector<std::string> fields;
   for (std::string line; std::getline(file, line);) {
@@ -329,7 +339,7 @@ CostTable CostTable::read(const std::filesystem::path& path, const Roofline& roo
     table.set(fields[0], cost);
   }
   if (!has_header) {
-    throw error("{}: no header line \"{}\"; is it a costs file?", path.string(), header);
+    throw error("{}: no header line \"{}\"; is it a costs file?", source, header);
   }
   return table;
 }

@@ -55,6 +55,10 @@ class CostTable {
                                           int64_t rows) const;
   [[nodiscard]] double moving_seconds(const std::string& key, int64_t bytes) const;
 
+  // As read() and write() have it in a file; `source` is named in errors.
+  [[nodiscard]] std::string text(const std::vector<std::string>& comments = {}) const;
+  [[nodiscard]] static CostTable parse(const std::string& text, const std::string& source,
+                                       const Roofline& roofline, const std::string& precision = "");
   // CSV with the header line key,seconds,rows,bytes and comment lines "# ..." for net, devices,
   // machine and precision. Errors name file and line. write() replaces an existing cost table
   // atomically, and refuses to replace any other file. read() refuses a table whose comments name
