@@ -176,7 +176,16 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
   replace_file(pending_file(path), path);
 }
 
-SafetensorsFile read_safetensors(const std::filesystem::path& path) {
+namespace {
+
+bool holds_integers(const json& entry) {
+  const std::string dtype = entry.is_object() ? entry.value("dtype", std::string()) : "";
+  return dtype.starts_with('I') || dtype.starts_with('U') || dtype == "BOOL";
+}
+
+}  // namespace
+
+SafetensorsFile read_safetensors(const std::filesystem::path& path, Integers integers) {
   const InputFile input(path);
   const Header header = read_header(input, path);
   SafetensorsFile file;
@@ -185,6 +194,7 @@ SafetensorsFile read_safetensors(const std::filesystem::path& path) {
   file.has_checksums = metadata.contains(checksum_key);
   for (const auto& [name, entry] : header.tree.items()) {
     if (name == "__metadata__") continue;
+    if (integers == Integers::left_out && holds_integers(entry)) continue;
     const auto& array = file.arrays[name] = read_array(input, header, name, entry, path);
     if (file.has_checksums) require_checksum(metadata, name, array.values, path);
   }
