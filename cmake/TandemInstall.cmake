@@ -45,7 +45,7 @@ install(FILES
   ${CMAKE_BINARY_DIR}/package/TandemConfig.cmake ${CMAKE_BINARY_DIR}/package/TandemConfigVersion.cmake
   ${CMAKE_CURRENT_LIST_DIR}/TandemPlugin.cmake ${CMAKE_CURRENT_LIST_DIR}/plugin.map
   DESTINATION ${package_folder} COMPONENT sdk)
-foreach(example alexnet custom_layer shapes)
+foreach(example alexnet custom_layer predict_in_c shapes)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/${example}
     DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem/examples COMPONENT sdk PATTERN "*.1" EXCLUDE)
 endforeach()
@@ -103,6 +103,10 @@ foreach(plugin ${built_in_plugins})
   endif()
   install(TARGETS ${plugin}
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tandem/plugins COMPONENT ${component})
+endforeach()
+get_property(onnx_runners GLOBAL PROPERTY TANDEM_ONNX_RUNNERS)
+foreach(runner ${onnx_runners})
+  install(TARGETS ${runner} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tandem/onnx COMPONENT runtime)
 endforeach()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/models
   DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem COMPONENT runtime)

@@ -10,6 +10,7 @@ namespace tandem::cli {
 void add_train(CommandLine& line);
 void add_test(CommandLine& line);
 void add_predict(CommandLine& line);
+void add_compare(CommandLine& line);
 void add_data(CommandLine& line);
 void add_pack(CommandLine& line);
 void add_profile(CommandLine& line);

@@ -12,12 +12,4 @@ namespace tandem::cli {
 [[nodiscard]] nlohmann::json to_json(const Audit& audit, const std::string& source);
 [[nodiscard]] std::string to_html(const Audit& audit, const std::string& source);
 
-// Damaged samples by reason, the most frequent first.
-struct ReasonCount {
-  std::string reason;
-  int64_t count = 0;
-  std::string example;
-};
-[[nodiscard]] std::vector<ReasonCount> by_reason(const std::vector<BadSample>& bad);
-
 }  // namespace tandem::cli

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "core/base/running_note.h"
+#include "core/base/version.h"
 #include "core/cli/commands.h"
 #include "core/cli/process.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 int run(int argc, char** argv) {
   tandem::cli::CommandLine line(
-      "tandem", TANDEM_VERSION,
+      "tandem", tandem::version(),
       "Trains convolutional networks on one machine or several. One graph drives the compute and\n"
       "communication streams of all devices, so that gradients travel while others are still\n"
       "being computed.\n"
@@ -21,6 +22,7 @@ int run(int argc, char** argv) {
   tandem::cli::add_train(line);
   tandem::cli::add_test(line);
   tandem::cli::add_predict(line);
+  tandem::cli::add_compare(line);
   tandem::cli::add_data(line);
   tandem::cli::add_pack(line);
   tandem::cli::add_profile(line);

@@ -70,6 +70,14 @@ std::vector<unsigned char> to_rgb(const std::vector<float>& pixels, int64_t chan
   return result;
 }
 
+void set_sides(SplitAudit& split, std::vector<int64_t> sides) {
+  if (sides.empty()) return;
+  std::sort(sides.begin(), sides.end());
+  split.least_side = sides.front();
+  split.median_side = sides[sides.size() / 2];
+  split.most_side = sides.back();
+}
+
 class Auditor {
  public:
   Auditor(Registry& registry, const AuditOptions& options)
@@ -171,11 +179,7 @@ class Auditor {
       if (stored.width > 0) sides.push_back(std::min(stored.width, stored.height));
       if (stored.bytes > 0) samples_of_[stored.content].push_back({number, index});
     }
-    if (sides.empty()) return;
-    std::sort(sides.begin(), sides.end());
-    split.least_side = sides.front();
-    split.median_side = sides[sides.size() / 2];
-    split.most_side = sides.back();
+    set_sides(split, std::move(sides));
   }
 
   Duplicate duplicate(const SampleId& a, const SampleId& b) const {
@@ -282,6 +286,55 @@ std::vector<std::string> suggestions(const Audit& audit) {
         train.median_side));
   }
   return lines;
+}
+
+std::vector<ReasonCount> by_reason(const std::vector<BadSample>& bad) {
+  std::vector<ReasonCount> reasons;
+  for (const BadSample& sample : bad) {
+    const auto same = [&](const ReasonCount& one) { return one.reason == sample.reason; };
+    const auto found = std::find_if(reasons.begin(), reasons.end(), same);
+    if (found == reasons.end()) {
+      reasons.push_back({sample.reason, 1, sample.name});
+    } else {
+      ++found->count;
+    }
+  }
+  std::stable_sort(reasons.begin(), reasons.end(),
+                   [](const auto& a, const auto& b) { return a.count > b.count; });
+  return reasons;
+}
+
+Audit outline(const std::vector<KnownSplit>& splits, int64_t described_samples) {
+  Audit audit;
+  audit.type = splits.at(0).dataset->type_name();
+  audit.class_names = splits[0].dataset->class_names();
+  for (const auto& [name, dataset] : splits) {
+    SplitAudit split;
+    split.name = name;
+    split.samples = dataset->size();
+    split.notes = dataset->notes();
+    split.class_counts.assign(audit.class_names.size(), 0);
+    for (int64_t i = 0; i < dataset->size(); ++i) {
+      const auto label = dataset->label(i);
+      if (!label) break;
+      if (*label >= 0 && *label < static_cast<int64_t>(split.class_counts.size())) {
+        ++split.class_counts[static_cast<size_t>(*label)];
+      }
+    }
+    std::vector<int64_t> sides;
+    const int64_t described = std::min(described_samples, dataset->size());
+    for (int64_t i = 0; i < described; ++i) {
+      std::string reason;
+      const auto stored = dataset->describe(i * dataset->size() / described, &reason);
+      if (!stored) continue;
+      if (!stored->format.empty()) ++split.formats[stored->format];
+      ++split.channels[stored->channels];
+      if (stored->width > 0) sides.push_back(std::min(stored->width, stored->height));
+    }
+    set_sides(split, std::move(sides));
+    audit.splits.push_back(std::move(split));
+  }
+  return audit;
 }
 
 std::string image_count(size_t count) {

@@ -71,6 +71,22 @@ struct Audit {
 // Advice for the user on the findings; audit() calls it.
 [[nodiscard]] std::vector<std::string> suggestions(const Audit& audit);
 
+// Damaged samples by reason, the most frequent first.
+struct ReasonCount {
+  std::string reason;
+  int64_t count = 0;
+  std::string example;
+};
+[[nodiscard]] std::vector<ReasonCount> by_reason(const std::vector<BadSample>& bad);
+
+// What is known of the data sets of some splits, the first of them for training, without reading
+// pixels: the images of each class, and sizes and formats of some evenly spaced samples.
+struct KnownSplit {
+  std::string name;
+  const Dataset* dataset = nullptr;
+};
+[[nodiscard]] Audit outline(const std::vector<KnownSplit>& splits, int64_t described_samples);
+
 // "1 image", "2 images"
 [[nodiscard]] std::string image_count(size_t count);
 

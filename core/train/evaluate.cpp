@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/base/error.h"
+#include "core/data/sample_order.h"
 
 namespace tandem {
 namespace {
@@ -25,8 +26,9 @@ class Tally {
     }
   }
 
-  void add(int64_t number, const std::vector<float>& labels, int64_t first_index,
-           const PredictionSink& sink) {
+  // `first`: the place of the first sample in `order`.
+  void add(int64_t number, const std::vector<float>& labels, int64_t first,
+           const SampleOrder& order, const PredictionSink& sink) {
     const std::vector<float> scalars = phase_.scalars(number);
     // Each is a mean over the samples of its batch.
     const auto samples =
@@ -42,7 +44,7 @@ class Tally {
       const auto label = static_cast<int64_t>(labels[row]);
       const float* mine = scores + static_cast<int64_t>(row) * width_;
       rank(label, mine);
-      if (sink) sink(first_index + static_cast<int64_t>(row), label, mine, width_);
+      if (sink) sink(order.index(first + static_cast<int64_t>(row)), label, mine, width_);
     }
   }
 
@@ -106,6 +108,7 @@ Evaluation run(Session& session, const Dataset& dataset, const LoaderOptions& lo
   require_sample(phase.net, layout.sample);
 
   Tally tally(phase, dataset.class_count());
+  const SampleOrder order(dataset.size(), loading.seed, loading.shuffle);  // the loader's
   std::vector<InFlight> flying;
   std::optional<Batch> held;
   bool complete = true;
@@ -128,7 +131,8 @@ Evaluation run(Session& session, const Dataset& dataset, const LoaderOptions& lo
     std::memcpy(current.memory, &step, sizeof(step));
     if (flying.size() == 2) {
       phase.executor->wait(flying.front().number);
-      tally.add(flying.front().number, flying.front().labels, flying.front().number * batch, sink);
+      const InFlight& oldest = flying.front();
+      tally.add(oldest.number, oldest.labels, oldest.number * batch, order, sink);
       flying.erase(flying.begin());
     }
     phase.executor->issue(number, {{phase.batch_buffer, current.memory}});
@@ -141,7 +145,7 @@ Evaluation run(Session& session, const Dataset& dataset, const LoaderOptions& lo
   }
   phase.executor->drain();
   for (const InFlight& left : flying)
-    tally.add(left.number, left.labels, left.number * batch, sink);
+    tally.add(left.number, left.labels, left.number * batch, order, sink);
   if (held) loader.release(*held);
   Evaluation result = tally.finish(samples, complete);
   result.bad = loader.bad_samples();

@@ -24,7 +24,8 @@ struct EvaluateOptions {
 // Error unless a batch's samples have the shape that the net was built for.
 void require_sample(const Net& net, const Shape& sample);
 
-// Called for every sample in order (drawn samples: in the order drawn) with its class scores.
+// Called for every sample in order (drawn samples: in the order drawn) with its index in the data
+// set and its class scores.
 using PredictionSink =
     std::function<void(int64_t index, int64_t label, const float* scores, int64_t classes)>;
 

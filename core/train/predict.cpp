@@ -1,16 +1,21 @@
 #include "include/tandem/predict.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
+#include <mutex>
+#include <set>
 
 #include "core/base/error.h"
-#include "core/base/shape.h"
-#include "core/base/strings.h"
-#include "core/train/checkpoint.h"
+#include "core/base/files.h"
+#include "core/base/memory_file.h"
+#include "core/base/parallel.h"
+#include "core/base/png.h"
+#include "core/data/display.h"
 #include "core/train/evaluate.h"
-#include "core/train/run_folder.h"
-#include "core/train/session.h"
+#include "core/train/loaded_run.h"
+#include "core/train/net_runner.h"
+#include "core/train/report/class_map.h"
+#include "core/train/report/findings.h"
 #include "core/train/setup.h"
 #include "include/tandem/evaluate.h"
 
@@ -20,103 +25,29 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t worst_mistakes = 20;
-constexpr int64_t prediction_batch = 32;
 
-// Whether the scores are probabilities: those of a net that ends in a Softmax.
-bool gives_probabilities(const Net& net) {
-  const int producer = net.tensors[static_cast<size_t>(net.prediction)].producer;
-  return producer >= 0 &&
-         std::string(net.layers[static_cast<size_t>(producer)].type->name) == "Softmax";
+// The bytes as a file that the data set reads. Throws Error for a picture that makes no sense.
+MemoryFile as_file(const Picture& picture, size_t index) {
+  if (picture.data == nullptr) throw error("picture {} has no data", index);
+  if (picture.height == 0) return {picture.data, picture.bytes};
+  constexpr int64_t longest = 1 << 20;
+  const auto [data, bytes, height, width, channels] = picture;
+  if (height < 1 || width < 1 || height > longest || width > longest ||
+      (channels != 1 && channels != 3) || bytes != static_cast<size_t>(height * width * channels)) {
+    throw error(
+        "picture {} has {} bytes, but {} rows of {} pixels with {} channels: channels are 1 or 3, "
+        "and bytes rows times pixels times channels",
+        index, bytes, height, width, channels);
+  }
+  return MemoryFile::picture(static_cast<const uint8_t*>(data), height, width, channels);
 }
-
-std::vector<double> probabilities(const float* scores, int64_t classes, bool already) {
-  std::vector<double> values(scores, scores + classes);
-  if (already) return values;
-  const double largest = *std::max_element(values.begin(), values.end());
-  double sum = 0;
-  for (double& value : values) sum += value = std::exp(value - largest);
-  for (double& value : values) value /= sum;
-  return values;
-}
-
-// A run loaded for use: its record, and once it is opened a session with its weights.
-struct Loaded {
-  Loaded(const fs::path& run, std::string on, const std::string& which)
-      : registry(Registry::with_defaults()),
-        folder(RunFolder::open(run)),
-        record(folder.record()),
-        devices(std::move(on)) {
-    if (which != "best" && which != "last") {
-      throw error("weights '{}': there are 'best' and 'last'", which);
-    }
-    name = which == "best" && has_checkpoint(run, "best") ? "best" : "last";
-    if (!has_checkpoint(run, name)) {
-      throw error("run '{}' has no checkpoint yet ('{}')", run.string(),
-                  (run / "last.safetensors").string());
-    }
-    require_computing(registry, devices);
-  }
-
-  // precision: "" is the run's.
-  void open(int64_t batch, const std::string& precision, PixelForm pixels,
-            const PixelScale& scale) {
-    SessionOptions options;
-    options.devices = devices;
-    options.testing_pixels = pixels;
-    options.pixel_scale = scale;
-    options.batch = batch > 0 ? batch : record.options.batch;
-    options.data = record.data;
-    options.precision = parse_precision(precision.empty() ? record.options.precision : precision);
-    options.training = false;
-    open_session(options, !precision.empty());
-    const Checkpoint checkpoint = read_checkpoint(folder.path(), name, session->net(), false);
-    session->set_weights(checkpoint.weights);
-    if (!checkpoint.note.empty()) add_note(checkpoint.note);
-  }
-
-  // `given`: --pixels. Default: as the run was trained, if the data can be.
-  PixelForm pixels_of(const Dataset& dataset, const std::string& given) {
-    const bool decides = !given.empty() && given != "auto";
-    if (decides) require_pixels_word(given);
-    const std::string& pixels = decides ? given : record.options.pixels;
-    if (pixels == "bytes" && !dataset.has_bytes()) {
-      const std::string reason = dataset.why_no_bytes();
-      if (decides) throw error("--pixels bytes: {}", reason);
-      add_note(fmt::format("pixels are floats, not bytes as in the run: {}", reason));
-    }
-    return pixel_form(pixels, dataset);
-  }
-
-  void add_note(const std::string& text) { note += (note.empty() ? "" : "\n") + text; }
-
-  // Where the devices cannot compute in the run's precision, float32 replaces it, unless it was
-  // given explicitly.
-  void open_session(SessionOptions options, bool is_explicit) {
-    try {
-      session.emplace(registry, folder.net(), options);
-    } catch (const Error& refused) {
-      if (is_explicit || options.precision == TANDEM_FLOAT32) throw;
-      options.precision = TANDEM_FLOAT32;
-      session.emplace(registry, folder.net(), options);
-      add_note(fmt::format("in float32, not in the run's {}: {}", record.options.precision,
-                           refused.what()));
-    }
-  }
-
-  Registry registry;
-  RunFolder folder;
-  RunRecord record;
-  std::string devices;
-  std::string name, note;
-  std::optional<Session> session;
-};
 
 }  // namespace
 
 TestResult test_run(const TestOptions& options, Observer& observer) {
   if (options.batch < 0)
     throw error("--batch {}: the batch must have at least 1 image", options.batch);
-  Loaded run(options.run, options.devices, options.weights);
+  LoadedRun run(options.run, options.devices, options.weights);
   const auto dataset = open_dataset(run.registry, run.folder.net(), run.record, options.data,
                                     options.split, TANDEM_TEST);
   run.open(options.batch, options.precision, run.pixels_of(*dataset, options.pixels),
@@ -129,48 +60,59 @@ TestResult test_run(const TestOptions& options, Observer& observer) {
   result.notes = dataset->notes();
   if (!run.note.empty())
     result.notes = run.note + (result.notes.empty() ? "" : "\n" + result.notes);
-  const bool already =
-      run.session->net().prediction >= 0 && gives_probabilities(run.session->net());
-
-  const auto more_confident = [](const TestResult::Mistake& a, const TestResult::Mistake& b) {
-    return a.probability > b.probability;
-  };
-  const PredictionSink sink = [&](int64_t index, int64_t label, const float* scores,
-                                  int64_t classes) {
-    const std::vector<double> p = probabilities(scores, classes, already);
-    const auto best = std::max_element(p.begin(), p.end()) - p.begin();
-    if (best == label) return;
-    result.worst.push_back(
-        {dataset->sample_name(index), result.class_names.at(static_cast<size_t>(label)),
-         result.class_names.at(static_cast<size_t>(best)), p[static_cast<size_t>(best)]});
-    if (result.worst.size() > 4 * worst_mistakes) {
-      std::stable_sort(result.worst.begin(), result.worst.end(), more_confident);
-      result.worst.resize(worst_mistakes);
-    }
-  };
+  FindingsCollector collector(run.session->net(), dataset->class_count(), worst_mistakes);
   result.evaluation =
-      evaluate(*run.session, *dataset, {options.decode_threads, false, nullptr}, sink);
-  std::stable_sort(result.worst.begin(), result.worst.end(), more_confident);
-  if (result.worst.size() > worst_mistakes) result.worst.resize(worst_mistakes);
+      evaluate(*run.session, *dataset, {options.decode_threads, false, nullptr}, collector.sink());
+  for (const Judgement& one : collector.take().mistakes) {
+    result.worst.push_back(
+        {dataset->sample_name(one.index), result.class_names.at(static_cast<size_t>(one.label)),
+         result.class_names.at(static_cast<size_t>(one.predicted)), one.probability});
+  }
   observer.on_evaluation(result.evaluation);
   return result;
 }
 
 struct Predictor::State {
-  Loaded run;
+  State(const fs::path& folder, const std::string& devices, const std::string& weights)
+      : run(folder, devices, weights) {}
+  // Pictures [first, end), as Predictor::probabilities().
+  void predict(const std::vector<Picture>& pictures, size_t first, size_t end, float* results,
+               std::vector<std::string>& errors);
+
+  // Writes the picture of a sample and returns its path. Two images of one name get two pictures.
+  std::string explain(const std::vector<float>& pixels, const fs::path& image, int64_t label);
+
+  LoadedRun run;
+  std::optional<NetRunner> runner;
+  std::mutex opening;    // of data sets, for which the registry may load modules
+  std::mutex computing;  // one batch at a time
+  std::optional<ClassMapper> mapper;
+  fs::path explanations;  // the folder of the mapper's pictures
+  std::set<std::string> names;
 };
 
-Predictor::Predictor(const fs::path& run, const std::string& devices, const std::string& weights)
-    : state_(new State{Loaded(run, devices, weights)}) {
+std::string Predictor::State::explain(const std::vector<float>& pixels, const fs::path& image,
+                                      int64_t label) {
+  const Display display(run.record.data_parameters, run.record.data);
+  const ClassMap map = mapper->map(pixels, label);
+  const DrawnPicture picture = explained_picture(display.picture(pixels.data()), map);
+  std::string name = image.stem().string();
+  for (int number = 2; !names.insert(name).second; ++number) {
+    name = fmt::format("{}-{}", image.stem().string(), number);
+  }
+  const fs::path file = explanations / (name + ".explained.png");
+  write_text_file(file, to_png(picture.width, picture.height, picture.pixels));
+  return file.string();
+}
+
+Predictor::Predictor(const fs::path& run, const std::string& devices, const std::string& weights,
+                     int64_t batch)
+    : state_(new State(run, devices, weights)) {
+  if (batch < 1) throw error("batch {}: a predictor computes at least 1 picture at a time", batch);
   // The files are not known yet, so the loader converts bytes to floats, with the same bits.
-  const bool as_bytes = state_->run.record.options.pixels == "bytes";
-  state_->run.open(prediction_batch, dtype_name(TANDEM_FLOAT32),
-                   as_bytes ? PixelForm::rounded : PixelForm::floats, {});
-  if (state_->run.session->net().prediction >= 0) return;
-  throw error(
-      "net '{}' gives no class scores: it has neither a loss with labels nor an accuracy; `tandem "
-      "test` measures its losses",
-      state_->run.record.net_name);
+  state_->run.open(batch, dtype_name(TANDEM_FLOAT32),
+                   state_->run.rounds_pixels() ? PixelForm::rounded : PixelForm::floats, {});
+  state_->runner.emplace(*state_->run.session);
 }
 Predictor::~Predictor() = default;
 
@@ -178,12 +120,76 @@ const std::vector<std::string>& Predictor::class_names() const {
   return state_->run.record.class_names;
 }
 
+int64_t Predictor::class_count() const {
+  return state_->runner->classes();
+}
+
 const std::string& Predictor::note() const {
   return state_->run.note;
 }
 
+std::string Predictor::explain(const fs::path& folder) {
+  const std::lock_guard lock(state_->computing);
+  LoadedRun& run = state_->run;
+  (void)Display(run.record.data_parameters, run.record.data);  // refuses what cannot be drawn
+  state_->mapper.emplace(run.registry, run.folder.net(), run.record.data, run.session->weights(),
+                         true);
+  std::error_code code;
+  fs::create_directories(folder, code);
+  if (!fs::is_directory(folder, code)) {
+    throw error("'{}' is no folder and cannot be made one", folder.string());
+  }
+  state_->explanations = folder;
+  return state_->mapper->method();
+}
+
+void Predictor::probabilities(const std::vector<Picture>& pictures, float* results,
+                              std::vector<std::string>* errors) {
+  // A picture takes a descriptor while it is read.
+  constexpr size_t at_once = 128;
+  errors->assign(pictures.size(), "");
+  std::fill_n(results, pictures.size() * static_cast<size_t>(class_count()), 0.0F);
+  for (size_t first = 0; first < pictures.size(); first += at_once) {
+    const size_t end = std::min(first + at_once, pictures.size());
+    state_->predict(pictures, first, end, results, *errors);
+  }
+}
+
+void Predictor::State::predict(const std::vector<Picture>& pictures, size_t first, size_t end,
+                               float* results, std::vector<std::string>& errors) {
+  std::vector<MemoryFile> files;
+  std::string paths;
+  for (size_t i = first; i < end; ++i) {
+    files.push_back(as_file(pictures[i], i));
+    paths += files.back().path() + "\n";
+  }
+  std::unique_lock open_lock(opening);
+  const auto dataset = run.open_pictures(paths);
+  open_lock.unlock();
+  const auto elements = static_cast<size_t>(runner->row_elements());
+  const auto classes = static_cast<size_t>(runner->classes());
+  const auto count = static_cast<int64_t>(end - first);
+  std::vector<float> rows((end - first) * elements), scores((end - first) * classes);
+  const auto threads = static_cast<int>(std::min<int64_t>(count, processor_count()));
+  parallel_for(count, threads, [&](int64_t i, int) {
+    const auto at = static_cast<size_t>(i);
+    (void)read_row(*dataset, i, run.rounds_pixels(), rows.data() + at * elements,
+                   &errors[first + at]);
+  });
+  std::unique_lock compute_lock(computing);
+  runner->run(rows.data(), count, scores.data());
+  compute_lock.unlock();
+  const bool already = gives_probabilities(run.session->net());
+  for (size_t i = first; i < end; ++i) {
+    if (!errors[i].empty()) continue;
+    const auto p = tandem::probabilities(scores.data() + (i - first) * classes,
+                                         static_cast<int64_t>(classes), already);
+    std::copy(p.begin(), p.end(), results + i * classes);
+  }
+}
+
 std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, int top) {
-  Loaded& run = state_->run;
+  LoadedRun& run = state_->run;
   std::string source;
   for (const fs::path& path : paths) {
     std::error_code code;
@@ -191,10 +197,9 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
     if (code || !fs::exists(absolute, code)) throw error("'{}' does not exist", path.string());
     source += absolute.string() + "\n";
   }
-  // The data set's split "predict" takes a list of files and folders, one per line, and gives every
-  // file label 0.
-  const auto dataset =
-      open_dataset(run.registry, run.folder.net(), run.record, source, "predict", TANDEM_TEST);
+  std::unique_lock opening(state_->opening);
+  const auto dataset = run.open_pictures(source);
+  opening.unlock();
   std::vector<Prediction> result(static_cast<size_t>(dataset->size()));
   std::vector<float> pixels(static_cast<size_t>(element_count(run.record.data)));
   for (size_t i = 0; i < result.size(); ++i)
@@ -202,13 +207,15 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
 
   const bool already = gives_probabilities(run.session->net());
   std::vector<bool> seen(result.size(), false);
+  std::vector<int64_t> first(result.size());  // classes
   const PredictionSink sink = [&](int64_t index, int64_t, const float* scores, int64_t classes) {
-    const std::vector<double> p = probabilities(scores, classes, already);
+    const std::vector<double> p = tandem::probabilities(scores, classes, already);
     std::vector<size_t> order(p.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return p[a] > p[b]; });
     Prediction& prediction = result[static_cast<size_t>(index)];
     seen[static_cast<size_t>(index)] = true;
+    first[static_cast<size_t>(index)] = static_cast<int64_t>(order[0]);
     for (size_t i = 0; i < order.size() && i < static_cast<size_t>(top); ++i) {
       const std::vector<std::string>& names = run.record.class_names;
       const std::string name =
@@ -216,12 +223,17 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
       prediction.scores.push_back({name, p[order[i]]});
     }
   };
+  const std::lock_guard computing(state_->computing);
   (void)evaluate(*run.session, *dataset, {0, true, nullptr}, sink);
   for (size_t i = 0; i < result.size(); ++i) {
-    if (seen[i]) continue;
+    if (seen[i] && !state_->mapper) continue;
     float label = 0;
     dataset->get(static_cast<int64_t>(i), 0, pixels.data(), &label, &result[i].error);
-    if (result[i].error.empty()) result[i].error = "the image could not be used";
+    if (seen[i] && result[i].error.empty()) {
+      result[i].explanation = state_->explain(pixels, result[i].path, first[i]);
+    } else if (result[i].error.empty()) {
+      result[i].error = "the image could not be used";
+    }
   }
   return result;
 }

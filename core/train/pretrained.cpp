@@ -11,6 +11,7 @@
 #include "core/model/caffemodel.h"
 #include "core/plugin/registry.h"
 #include "core/train/checkpoint.h"
+#include "core/train/export_onnx.h"
 #include "core/train/run_folder.h"
 #include "core/train/safetensors.h"
 #include "include/tandem/predict.h"
@@ -199,11 +200,20 @@ void write_weights(const fs::path& path, const Net& net, const std::vector<float
     }
     write_safetensors(path, arrays, {{"format", "tandem"}, {"net", net.name}});
   } else {
-    throw error("'{}': weights are written as .safetensors or .caffemodel", path.string());
+    throw error(
+        "'{}': weights are written as .safetensors or .caffemodel, a net with them as .onnx",
+        path.string());
   }
 }
 
 ExportResult export_run(const ExportOptions& options) {
+  if (options.onnx || options.file.extension() == ".onnx") return export_onnx(options);
+  if (options.softmax || options.fold_batch_norm || options.picture_height > 0 || !options.check) {
+    throw error(
+        "'{}' holds weights only: --softmax, --fold-batch-norm, --preprocess and --no-check "
+        "are for ONNX files (.onnx)",
+        options.file.string());
+  }
   if (options.weights != "best" && options.weights != "last") {
     throw error("weights '{}': there are 'best' and 'last'", options.weights);
   }
@@ -221,7 +231,7 @@ ExportResult export_run(const ExportOptions& options) {
   }
   const Checkpoint checkpoint = read_checkpoint(options.run, name, net, false);
   write_weights(options.file, net, checkpoint.weights);
-  return {name, checkpoint.note};
+  return {name, checkpoint.note, {}};
 }
 
 }  // namespace tandem

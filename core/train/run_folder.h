@@ -14,6 +14,8 @@
 
 namespace tandem {
 
+constexpr const char* report_file = "report.html";
+
 class RunFolder {
  public:
   // Makes the folder for a new run, and locks it. Throws Error if it cannot be written, already

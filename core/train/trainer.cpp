@@ -41,7 +41,7 @@ void keep_split(TrainSetup& setup, const RunFolder& folder) {
 void remove_unbegun(const std::filesystem::path& run) {
   std::error_code ignored;
   for (const char* file : {"run.json", "net.prototxt", "solver.prototxt", "plan.txt", "metrics.csv",
-                           "log.txt", "classes.txt", "split.csv", "skipped.txt"}) {
+                           "log.txt", "classes.txt", "split.csv", "skipped.txt", report_file}) {
     std::filesystem::remove(run / file, ignored);
   }
   std::vector<std::filesystem::path> events;

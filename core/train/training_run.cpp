@@ -54,6 +54,7 @@ TrainingRun::TrainingRun(Registry& registry, TrainSetup& setup, const RunFolder*
       ranks_(session.options().ranks),
       micro_batches_(setup.solver.micro_batches_per_step) {
   if (ranks_ != nullptr) agreement_.emplace(*ranks_, chosen_.stop, chosen_.watchdog_seconds);
+  if (folder_ != nullptr) report_.emplace(registry_, setup_, *folder_, recorder_);
 }
 
 std::vector<double*> TrainingRun::kept_sums(EpochSums& sums) {
@@ -496,7 +497,18 @@ void TrainingRun::pause(int64_t done, bool with_test) {
   const bool is_over = done > 0 && (done == chosen_.steps || ends_epoch(done));
   if (is_over && !test_due_ && epoch_.steps > 0) report_epoch(done);
   save(checkpoint, best);
+  if (is_over || with_test || stopping()) write_report(checkpoint);
   paused_ += seconds() - begin;
+}
+
+void TrainingRun::write_report(const Checkpoint& checkpoint) {
+  if (!report_) return;
+  const bool is_last = checkpoint.step == chosen_.steps || lost_patience();
+  const ReportMoment moment = is_last      ? ReportMoment::end
+                              : stopping() ? ReportMoment::stopped
+                                           : ReportMoment::during;
+  report_->write(keeps_average() ? averaged(checkpoint).weights : checkpoint.weights,
+                 loader_->bad_samples(), moment);
 }
 
 // Caffe's test_initialization: an evaluation of the initial weights, which never counts as the
@@ -517,7 +529,13 @@ Evaluation TrainingRun::evaluated(int64_t done) {
   options.agreement = agreement_ ? &*agreement_ : nullptr;
   options.sample_limit = setup_.test_samples;
   options.seed = *chosen_.seed;
-  Evaluation now = evaluate(session_, *setup_.validation_data, options);
+  constexpr size_t pictures = 12;
+  std::optional<FindingsCollector> collector;
+  if (report_) {
+    collector.emplace(session_.testing().net, setup_.validation_data->class_count(), pictures);
+  }
+  Evaluation now = evaluate(session_, *setup_.validation_data, options,
+                            collector ? collector->sink() : PredictionSink());
   report_given_up();
   if (ranks_ != nullptr) now.bad = tandem::gather_bad_samples(*ranks_, now.bad);
   for (const BadSample& sample : now.bad) bad_[sample.name] = sample.reason;
@@ -527,6 +545,9 @@ Evaluation TrainingRun::evaluated(int64_t done) {
   }
   now.step = done;
   now.epoch = done * images_of_step() / setup_.record.training_samples;
+  if (report_ && !stopping()) {
+    report_->judge(collector->take(), fmt::format("validation after step {}", done), now.bad);
+  }
   return now;
 }
 

@@ -17,6 +17,7 @@
 #include "core/train/checkpoint.h"
 #include "core/train/ranks.h"
 #include "core/train/recorder.h"
+#include "core/train/report/run_report.h"
 #include "core/train/session.h"
 #include "core/train/setup.h"
 #include "core/train/trainer.h"
@@ -97,6 +98,7 @@ class TrainingRun {
   [[nodiscard]] Evaluation evaluated(int64_t done);
   [[nodiscard]] Checkpoint checkpoint_of(int64_t done) const;
   void save(Checkpoint& checkpoint, bool best);
+  void write_report(const Checkpoint& checkpoint);
   void set_weights_of_all(std::vector<float> weights);
   [[nodiscard]] std::string where_to_go_back() const;
   // Advice about values that are not finite; `weights`: they were the first.
@@ -109,6 +111,7 @@ class TrainingRun {
   Session& session_;
   Observer& recorder_;
   Phase& phase_;
+  std::optional<RunReport> report_;          // on rank 0
   const Communicator* ranks_;                // null: one process
   std::optional<BatchAgreement> agreement_;  // of several ranks
   const int64_t micro_batches_;              // of one step

@@ -1,6 +1,8 @@
 // Using the weights of a run: predictions for images, and the weights as one file.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -16,22 +18,44 @@ struct Prediction {
     double probability = 0;
   };
   std::vector<Score> scores;  // the best first, at most `top`
+  std::string explanation;    // the picture written, after Predictor::explain()
 };
 
+// A picture in memory: the bytes of an image file (JPEG, PNG, ...); or, where a height is given,
+// rows of bytes from the top, R,G,B (channels 3) or gray (1).
+struct Picture {
+  const void* data = nullptr;
+  size_t bytes = 0;  // of a file; of rows they must be height * width * channels
+  int64_t height = 0, width = 0, channels = 3;
+};
+
+// What a run has learned, ready for use. All functions may be called by several threads at the same
+// time, and give each of them the bits that it would get alone. Pictures are decoded by the calling
+// threads; the net is computed for one call after the other, with all of the device's threads.
 class Predictor {
  public:
-  // Loads the weights "best" (else last) or "last" of a run. Throws Error for a folder without
-  // them.
+  // Loads the weights "best" (else last) or "last" of a run. `batch`: pictures that are computed
+  // together; 1 answers soonest for single ones. Throws Error for a folder without weights.
   explicit Predictor(const std::filesystem::path& run, const std::string& devices = "cpu",
-                     const std::string& weights = "best");
+                     const std::string& weights = "best", int64_t batch = 32);
   ~Predictor();
   [[nodiscard]] const std::vector<std::string>& class_names() const;
+  // Values of a row of scores(). A net may have more than there are names.
+  [[nodiscard]] int64_t class_count() const;
   // What the user should know of the run's weights, or "".
   [[nodiscard]] const std::string& note() const;
   // Files and folders (searched, in natural order). Throws Error if there is no image; one that
   // cannot be used is a Prediction with its error.
   [[nodiscard]] std::vector<Prediction> predict(const std::vector<std::filesystem::path>& paths,
                                                 int top = 5);
+  // From now on predict() writes a PNG for each image into the folder, which is made: the image as
+  // the net sees it, and beside it what speaks for its first class. Returns how that is found:
+  // class activation maps, or occlusion. Throws Error for a net that cannot be explained.
+  std::string explain(const std::filesystem::path& folder);
+  // Probabilities of all classes: class_count() floats for each picture. One that cannot be used
+  // has zeros, and its reason in `errors`, which gets one text for each picture.
+  void probabilities(const std::vector<Picture>& pictures, float* results,
+                     std::vector<std::string>* errors);
 
  private:
   struct State;
@@ -41,13 +65,24 @@ class Predictor {
 struct ExportOptions {
   std::filesystem::path run, file;
   std::string weights = "best";  // best (else last) or last
+  // The rest is for ONNX, the format of a file that ends in .onnx or of any with `onnx`.
+  bool onnx = false;
+  bool softmax = false;          // probabilities instead of scores
+  bool fold_batch_norm = false;  // into the weights before them
+  // The size of the pictures that the model takes, R,G,B or gray, 0 to 255. It resizes, crops and
+  // normalises them as predict() does. 0: it takes what the net takes.
+  int64_t picture_height = 0, picture_width = 0;
+  // Another library must give the net's scores before the file gets its name.
+  bool check = true;
 };
 struct ExportResult {
-  std::string weights;  // which: "best" or "last"
-  std::string note;     // what the user should know of them, or ""
+  std::string weights;             // which: "best" or "last"
+  std::string note;                // what the user should know of them, or ""
+  std::vector<std::string> lines;  // what was done, for the user
 };
-// Writes a run's weights in the format of the file's ending, .caffemodel or .safetensors. Throws
-// Error for a file that exists.
+// Writes a run's weights in the format of the file's ending, .caffemodel or .safetensors, or its
+// net with them, .onnx. Throws Error for a file that exists, and for a net that another library
+// would compute differently; it then leaves no file.
 ExportResult export_run(const ExportOptions& options);
 
 struct ImportOptions {

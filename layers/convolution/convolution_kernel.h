@@ -9,7 +9,7 @@
 //   };
 #pragma once
 
-#include <cstring>
+#include <string_view>
 
 #include "layers/window.h"
 #include "plugins/cpu/bfloat16.h"
@@ -63,10 +63,13 @@ class ConvolutionKernel : public sdk::Needs {
     const ConvolutionDescription<Primitives> d(binding);
     const auto kind =
         binding.training() ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
-    const auto hint = cpu::describe<typename Primitives::Forward>(
-        {engine_}, kind, Primitives::algorithm, d.input, d.any_weight, d.bias, d.output, d.stride,
-        d.dilation, d.pad, d.pad);
-    prepare_forward(d, hint);
+    const auto describe = [&](const dnnl::memory::desc& input, const dnnl::memory::desc& output) {
+      return cpu::describe<typename Primitives::Forward>({engine_}, kind, Primitives::algorithm,
+                                                         input, d.any_weight, d.bias, output,
+                                                         d.stride, d.dilation, d.pad, d.pad);
+    };
+    const ForwardDescriptor hint = describe(d.input, d.output);
+    prepare_forward(d, choose(d, describe));
     if (binding.has(TANDEM_WANTS_BACKWARD_DATA)) prepare_backward_data(d, hint);
     if (binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)) prepare_backward_weights(d, hint);
   }
@@ -80,18 +83,23 @@ class ConvolutionKernel : public sdk::Needs {
   void forward(const sdk::Call&, const sdk::Pass& pass) {
     auto* scratch = pass.scratch<std::byte>();
     const void* weight = forward_weight_.fetch(scratch, pass.weight(0));
-    forward_.run(scratch, {{DNNL_ARG_SRC, pass.raw.inputs[0]},
+    const void* input = input_.fetch(scratch, pass.raw.inputs[0]);
+    forward_.run(scratch, {{DNNL_ARG_SRC, input},
                            {DNNL_ARG_WEIGHTS, weight},
                            {DNNL_ARG_BIAS, bias_ ? pass.weight(1) : nullptr},
-                           {DNNL_ARG_DST, pass.raw.outputs[0]}});
+                           {DNNL_ARG_DST, output_.target(scratch, pass.raw.outputs[0])}});
+    output_.store(scratch, pass.raw.outputs[0]);
   }
 
   void backward_data(const sdk::Call&, const sdk::Pass& pass) {
     auto* scratch = pass.scratch<std::byte>();
     const void* weight = backward_weight_.fetch(scratch, pass.weight(0));
-    backward_data_.run(scratch, {{DNNL_ARG_DIFF_DST, pass.raw.output_gradients[0]},
+    const void* gradient = data_output_gradient_.fetch(scratch, pass.raw.output_gradients[0]);
+    void* result = pass.raw.input_gradients[0];
+    backward_data_.run(scratch, {{DNNL_ARG_DIFF_DST, gradient},
                                  {DNNL_ARG_WEIGHTS, weight},
-                                 {DNNL_ARG_DIFF_SRC, pass.raw.input_gradients[0]}});
+                                 {DNNL_ARG_DIFF_SRC, input_gradient_.target(scratch, result)}});
+    input_gradient_.store(scratch, result);
   }
 
   void backward_weights(const sdk::Call&, const sdk::Pass& pass) {
@@ -101,8 +109,8 @@ class ConvolutionKernel : public sdk::Needs {
     auto* fresh_bias = reinterpret_cast<float*>(scratch + bias_offset_);
     const bool in_place = !add && !store_;
     void* weight = in_place ? static_cast<void*>(pass.weight_gradient(0)) : scratch + offset_;
-    const void* input = input_.fetch(scratch, pass.raw.inputs[0]);
-    const void* gradient = output_gradient_.fetch(scratch, pass.raw.output_gradients[0]);
+    const void* input = weights_input_.fetch(scratch, pass.raw.inputs[0]);
+    const void* gradient = weights_output_gradient_.fetch(scratch, pass.raw.output_gradients[0]);
     backward_weights_.run(scratch, {{DNNL_ARG_SRC, input},
                                     {DNNL_ARG_DIFF_DST, gradient},
                                     {DNNL_ARG_DIFF_WEIGHTS, weight},
@@ -135,6 +143,38 @@ class ConvolutionKernel : public sdk::Needs {
     int64_t offset = 0;
     cpu::Operation reorder;
   };
+  // The reverse: a primitive's result, made in scratch memory unless its format is the given one.
+  struct Stored {
+    Stored() = default;
+    Stored(const dnnl::engine& engine, const dnnl::memory::desc& made,
+           const dnnl::memory::desc& given, cpu::ScratchPlan& plan) {
+      if (made == given) return;
+      offset = plan.reserve(static_cast<int64_t>(made.get_size()));
+      reorder = cpu::reorder_operation(engine, made, given, false, plan);
+    }
+    void* target(std::byte* scratch, void* tensor) const {
+      return reorder ? scratch + offset : tensor;
+    }
+    void store(std::byte* scratch, void* tensor) {
+      if (reorder) reorder.run(scratch, {{DNNL_ARG_FROM, scratch + offset}, {DNNL_ARG_TO, tensor}});
+    }
+    int64_t offset = 0;
+    cpu::Operation reorder;
+  };
+
+  // What describe(input, output) makes for the given tensors. Without a kernel for them oneDNN
+  // takes reference code, which may take a hundred times as long as reorders and products of plain
+  // matrices; then for plain tensors.
+  template <class Describe>
+  static auto choose(const ConvolutionDescription<Primitives>& d, const Describe& describe) {
+    const auto given = describe(d.input, d.output);
+    if (!is_reference(given)) return given;
+    const auto plain = describe(d.plain_input, d.plain_output);
+    return is_reference(plain) ? given : plain;
+  }
+  static bool is_reference(const dnnl::primitive_desc_base& chosen) {
+    return std::string_view(chosen.impl_info_str()).find("ref:any") != std::string_view::npos;
+  }
 
   void prepare_forward(const ConvolutionDescription<Primitives>& d,
                        const ForwardDescriptor& chosen) {
@@ -142,6 +182,8 @@ class ConvolutionKernel : public sdk::Needs {
     bias_ = d.settings.bias;
     outputs_ = d.settings.outputs;
     forward_weight_ = {engine_, d.plain_weight, chosen.weights_desc(), plan};
+    input_ = {engine_, d.input, chosen.src_desc(), plan};
+    output_ = {engine_, chosen.dst_desc(), d.output, plan};
     forward_ =
         bias_ ? cpu::Operation(chosen, typename Primitives::Forward(chosen),
                                {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST}, plan)
@@ -153,10 +195,15 @@ class ConvolutionKernel : public sdk::Needs {
   void prepare_backward_data(const ConvolutionDescription<Primitives>& d,
                              const ForwardDescriptor& hint) {
     cpu::ScratchPlan plan;
-    const auto chosen = cpu::describe_backward<typename Primitives::BackwardData>(
-        {engine_}, hint, Primitives::algorithm, d.input, d.any_weight, d.output, d.stride,
-        d.dilation, d.pad, d.pad);
+    const auto chosen =
+        choose(d, [&](const dnnl::memory::desc& input, const dnnl::memory::desc& output) {
+          return cpu::describe_backward<typename Primitives::BackwardData>(
+              {engine_}, hint, Primitives::algorithm, input, d.any_weight, output, d.stride,
+              d.dilation, d.pad, d.pad);
+        });
     backward_weight_ = {engine_, d.plain_weight, chosen.weights_desc(), plan};
+    data_output_gradient_ = {engine_, d.output, chosen.diff_dst_desc(), plan};
+    input_gradient_ = {engine_, chosen.diff_src_desc(), d.input, plan};
     backward_data_ = cpu::Operation(chosen, typename Primitives::BackwardData(chosen),
                                     {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC}, plan);
     report(", backward data ", backward_data_, plan);
@@ -165,17 +212,14 @@ class ConvolutionKernel : public sdk::Needs {
   void prepare_backward_weights(const ConvolutionDescription<Primitives>& d,
                                 const ForwardDescriptor& hint) {
     cpu::ScratchPlan plan;
-    auto chosen = describe_backward_weights(d, hint, d.input, d.output);
-    // Without a direct kernel oneDNN takes reference code, a hundred times as long as reorders and
-    // products of plain matrices.
-    if (is_reference(chosen)) {
-      const auto plain = describe_backward_weights(d, hint, d.plain_input, d.plain_output);
-      if (!is_reference(plain)) {
-        chosen = plain;
-        input_ = {engine_, d.input, d.plain_input, plan};
-        output_gradient_ = {engine_, d.output, d.plain_output, plan};
-      }
-    }
+    const auto chosen =
+        choose(d, [&](const dnnl::memory::desc& input, const dnnl::memory::desc& output) {
+          return cpu::describe_backward<typename Primitives::BackwardWeights>(
+              {engine_}, hint, Primitives::algorithm, input, d.any_weight_gradient, d.bias, output,
+              d.stride, d.dilation, d.pad, d.pad);
+        });
+    weights_input_ = {engine_, d.input, chosen.src_desc(), plan};
+    weights_output_gradient_ = {engine_, d.output, chosen.diff_dst_desc(), plan};
     const dnnl::memory::desc made = chosen.diff_weights_desc();
     const typename Primitives::BackwardWeights primitive(chosen);
     const auto source = DNNL_ARG_SRC, gradient = DNNL_ARG_DIFF_DST, weight = DNNL_ARG_DIFF_WEIGHTS;
@@ -190,17 +234,6 @@ class ConvolutionKernel : public sdk::Needs {
     report(", backward weights ", backward_weights_, plan);
   }
 
-  auto describe_backward_weights(const ConvolutionDescription<Primitives>& d,
-                                 const ForwardDescriptor& hint, const dnnl::memory::desc& input,
-                                 const dnnl::memory::desc& output) {
-    return cpu::describe_backward<typename Primitives::BackwardWeights>(
-        {engine_}, hint, Primitives::algorithm, input, d.any_weight_gradient, d.bias, output,
-        d.stride, d.dilation, d.pad, d.pad);
-  }
-  static bool is_reference(const dnnl::primitive_desc_base& chosen) {
-    return std::strncmp(chosen.impl_info_str(), "ref", 3) == 0;
-  }
-
   void report(const char* pass, const cpu::Operation& operation, const cpu::ScratchPlan& plan) {
     scratch_bytes = std::max(scratch_bytes, plan.bytes());
     algorithm += pass + operation.name();
@@ -209,8 +242,11 @@ class ConvolutionKernel : public sdk::Needs {
   dnnl::engine engine_ = cpu::cpu_engine();
   bool bias_ = false;
   int64_t outputs_ = 0;
-  Fetched forward_weight_, backward_weight_;
-  Fetched input_, output_gradient_;  // for backward weights
+  Fetched forward_weight_, input_;
+  Stored output_;
+  Fetched backward_weight_, data_output_gradient_;
+  Stored input_gradient_;
+  Fetched weights_input_, weights_output_gradient_;
   cpu::Operation forward_, backward_data_, backward_weights_;
   // From oneDNN's format of the weight gradient to plain.
   cpu::Operation store_, add_;

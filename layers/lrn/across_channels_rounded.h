@@ -1,5 +1,5 @@
-// LRN across channels in bfloat16 on the cpu: oneDNN's, which is fast in the blocked layout, and in
-// NHWC if the cpu has AVX-512.
+// LRN across channels in bfloat16 on the cpu, of whole blocks of channels: oneDNN's, which is fast
+// in the blocked layout, and in NHWC if the cpu has AVX-512.
 #pragma once
 
 #include "plugins/cpu/onednn.h"
@@ -69,8 +69,7 @@ class RoundedAcrossChannels : public sdk::Needs {
 inline sdk::LayoutOptions RoundedAcrossChannels::layouts(const sdk::Binding& binding) {
   const sdk::Shape& shape = binding.input(0).shape;
   const int32_t blocked = cpu::blocked_layout(TANDEM_BFLOAT16);
-  sdk::LayoutOptions options;
-  if (shape.c % cpu::block_of(blocked, 0) == 0) options.push_back({blocked, blocked, 0});
+  sdk::LayoutOptions options{{blocked, blocked, 0}};
   // In plain layouts the backward pass is oneDNN's reference kernel, except in NHWC with AVX-512.
   // Measured, it is as slow as moving the tensor three hundred times. Forward is fast in all
   // layouts.

@@ -17,84 +17,113 @@ using tandem::layers::LocalResponseNormalisation;
 using tandem::layers::RoundedAcrossChannels;
 using tandem::layers::WithinChannelLrn;
 
+// Both algorithms compute in float32: a bfloat16 tensor is read and written through copies, which
+// follow the algorithm's own scratch memory.
+class Copies {
+ public:
+  explicit Copies(const Binding& binding)
+      : elements_(count(binding.input(0).shape)),
+        needed_(binding.input(0).dtype == TANDEM_BFLOAT16) {}
+
+  [[nodiscard]] int64_t floats() const { return needed_ ? 3 * elements_ : 0; }
+  [[nodiscard]] float* at(float* begin, int64_t number) const { return begin + number * elements_; }
+  // The tensor's values: its own memory, or the copy.
+  const float* read(const Call& call, const void* tensor, float* copy) const {
+    if (!needed_) return static_cast<const float*>(tensor);
+    const auto* values = static_cast<const bfloat16*>(tensor);
+    for_ranges(call.threads, elements_, [=](int64_t begin, int64_t end) {
+      widen(values + begin, copy + begin, end - begin);
+    });
+    return copy;
+  }
+  // Calls compute(float* to write to), and brings the copy to its place.
+  template <class Compute>
+  void write(const Call& call, void* tensor, float* copy, const Compute& compute) const {
+    if (!needed_) return compute(static_cast<float*>(tensor));
+    compute(copy);
+    auto* values = static_cast<bfloat16*>(tensor);
+    for_ranges(call.threads, elements_, [=](int64_t begin, int64_t end) {
+      narrow(copy + begin, values + begin, end - begin);
+    });
+  }
+
+ private:
+  int64_t elements_;
+  bool needed_;
+};
+
 class AcrossChannels : public Needs {
  public:
   AcrossChannels(const Binding& binding, const Call& call)
-      : lrn_(binding.attributes, binding.input(0)) {
-    scratch_bytes = lrn_.scratch_bytes(call.threads);
+      : lrn_(binding.attributes, binding.input(0)),
+        copies_(binding),
+        own_(lrn_.scratch_bytes(call.threads) / static_cast<int64_t>(sizeof(float))) {
+    scratch_bytes = (own_ + copies_.floats()) * static_cast<int64_t>(sizeof(float));
     algorithm = "tiles in the cache";
   }
   void forward(const Call& call, const Pass& pass) const {
-    lrn_.forward(call, pass.input(0), pass.output(0), pass.scratch());
+    float* const copies = pass.scratch() + own_;
+    const float* x = copies_.read(call, pass.raw.inputs[0], copies);
+    copies_.write(call, pass.raw.outputs[0], copies_.at(copies, 1),
+                  [&](float* y) { lrn_.forward(call, x, y, pass.scratch()); });
   }
   void backward_data(const Call& call, const Pass& pass) const {
-    lrn_.backward(call, pass.input(0), pass.output_gradient(0), pass.input_gradient(0),
-                  pass.scratch());
+    float* const copies = pass.scratch() + own_;
+    const float* x = copies_.read(call, pass.raw.inputs[0], copies);
+    const float* dy = copies_.read(call, pass.raw.output_gradients[0], copies_.at(copies, 1));
+    copies_.write(call, pass.raw.input_gradients[0], copies_.at(copies, 2),
+                  [&](float* dx) { lrn_.backward(call, x, dy, dx, pass.scratch()); });
   }
 
  private:
   AcrossChannelsLrn lrn_;
+  Copies copies_;
+  int64_t own_;  // floats
 };
 
-// In bfloat16 it works on float32 copies, which follow its own scratch memory.
 class WithinChannel : public Needs {
  public:
   explicit WithinChannel(const Binding& binding)
       : lrn_(binding.attributes, binding.input(0)),
-        copies_(binding.input(0).dtype == TANDEM_BFLOAT16),
-        backward_(binding.has(TANDEM_WANTS_BACKWARD_DATA)) {
-    const int64_t tensor = lrn_.elements() * static_cast<int64_t>(sizeof(float));
-    own_ = (backward_ ? 2 : 1) * lrn_.elements();
-    if (backward_) saved_bytes = tensor;
-    scratch_bytes = own_ * static_cast<int64_t>(sizeof(float)) + (copies_ ? 3 * tensor : 0);
+        copies_(binding),
+        backward_(binding.has(TANDEM_WANTS_BACKWARD_DATA)),
+        own_((backward_ ? 2 : 1) * lrn_.elements()) {
+    if (backward_) saved_bytes = lrn_.elements() * static_cast<int64_t>(sizeof(float));
+    scratch_bytes = (own_ + copies_.floats()) * static_cast<int64_t>(sizeof(float));
     algorithm = "sums of rows and columns";
   }
   void forward(const Call& call, const Pass& pass) const {
+    float* const copies = pass.scratch() + own_;
     float* scales = backward_ ? pass.saved() : pass.scratch();
-    if (!copies_) return lrn_.forward(call, pass.input(0), pass.output(0), scales);
-    float* y = copy(pass, 1);
-    lrn_.forward(call, widened(call, input<bfloat16>(pass, 0), copy(pass, 0)), y, scales);
-    narrow_all(call, y, output<bfloat16>(pass, 0));
+    const float* x = copies_.read(call, pass.raw.inputs[0], copies);
+    copies_.write(call, pass.raw.outputs[0], copies_.at(copies, 1),
+                  [&](float* y) { lrn_.forward(call, x, y, scales); });
   }
   void backward_data(const Call& call, const Pass& pass) const {
-    if (!copies_) {
-      return lrn_.backward(call, pass.input(0), pass.output_gradient(0), pass.saved(),
-                           pass.scratch(), pass.input_gradient(0));
-    }
-    const float* x = widened(call, input<bfloat16>(pass, 0), copy(pass, 0));
-    const float* dy = widened(call, output_gradient<bfloat16>(pass, 0), copy(pass, 1));
-    float* dx = copy(pass, 2);
-    lrn_.backward(call, x, dy, pass.saved(), pass.scratch(), dx);
-    narrow_all(call, dx, input_gradient<bfloat16>(pass, 0));
+    float* const copies = pass.scratch() + own_;
+    const float* x = copies_.read(call, pass.raw.inputs[0], copies);
+    const float* dy = copies_.read(call, pass.raw.output_gradients[0], copies_.at(copies, 1));
+    copies_.write(call, pass.raw.input_gradients[0], copies_.at(copies, 2),
+                  [&](float* dx) { lrn_.backward(call, x, dy, pass.saved(), pass.scratch(), dx); });
   }
 
  private:
-  [[nodiscard]] float* copy(const Pass& pass, int64_t number) const {
-    return pass.scratch() + own_ + number * lrn_.elements();
-  }
-  const float* widened(const Call& call, const bfloat16* values, float* target) const {
-    for_ranges(call.threads, lrn_.elements(), [=](int64_t begin, int64_t end) {
-      widen(values + begin, target + begin, end - begin);
-    });
-    return target;
-  }
-  void narrow_all(const Call& call, const float* values, bfloat16* target) const {
-    for_ranges(call.threads, lrn_.elements(), [=](int64_t begin, int64_t end) {
-      narrow(values + begin, target + begin, end - begin);
-    });
-  }
-
   WithinChannelLrn lrn_;
-  bool copies_, backward_;
-  int64_t own_ = 0;  // floats
+  Copies copies_;
+  bool backward_;
+  int64_t own_;  // floats
 };
 
 bool is_across(const Binding& binding) {
   return binding.attributes.text("norm_region") == "ACROSS_CHANNELS";
 }
 
+// oneDNN's kernel is taken for whole blocks of channels only: with others the input gradients of
+// oneDNN 3.7 are wrong in plain layouts (24 channels, 1x1, AVX-512).
 bool is_rounded(const Binding& binding) {
-  return is_across(binding) && binding.input(0).dtype == TANDEM_BFLOAT16;
+  const int64_t block = block_of(blocked_layout(TANDEM_BFLOAT16), 0);
+  return is_across(binding) && binding.input(0).dtype == TANDEM_BFLOAT16 &&
+         binding.input(0).shape.c % block == 0;
 }
 
 class LrnCpu : public Needs {

@@ -90,7 +90,7 @@ TEST_F(Installation, HasThePublicHeadersAndNoneOfTheCores) {
                                    "cuda/launch.h", "cuda/status.h", "cuda/sums.h", "cuda/teams.h",
                                    "pass_elements.h", "random.h", "sdk.h", "transport.h"));
   EXPECT_THAT(headers, testing::Contains("tandem.h"));
-  EXPECT_LE(headers.size(), 12U);
+  EXPECT_LE(headers.size(), 13U);
 }
 
 TEST_F(Installation, IsEnoughForTheAlexNetExample) {
@@ -113,6 +113,29 @@ TEST_F(Installation, IsEnoughForTheShapesExample) {
   EXPECT_TRUE(fs::exists(desk_ / "drawn/train/circle/00001.jpg"));
 }
 #endif
+
+// A program in C, with CMake and with pkg-config, on a run of the installed program.
+TEST_F(Installation, IsEnoughForPredictionsInC) {
+  install();
+  desk_.draw_two_classes("images");
+  run("usr/bin/tandem train --net tiny.prototxt --data images --batch 4 --steps 2 --out run");
+  fs::copy(test::source_folder() / "examples/predict_in_c", desk_ / "in_c",
+           fs::copy_options::recursive);
+  build("in_c");
+  run("in_c/build/predict run images/val/red/1.ppm images/val/blue/1.ppm");
+  EXPECT_THAT(desk_.read("log.txt"),
+              testing::ContainsRegex("red/1.ppm: (red|blue) [0-9.]+ %\nimages/val/blue/1.ppm: "));
+  if (std::system("command -v pkg-config > /dev/null 2>&1") != 0) return;
+  const std::string library = quoted(desk_ / "usr" / TANDEM_LIBRARY_FOLDER);
+  const std::string config = fmt::format("PKG_CONFIG_PATH={}/pkgconfig pkg-config", library);
+  run(
+      fmt::format("{} -x c -std=c11 -Wall -Wextra -Werror {} $({} --cflags tandem) -c in_c/main.c "
+                  "-o in_c/main.o",
+                  quoted(TANDEM_CXX_COMPILER), TANDEM_SANITIZER_FLAGS, config));
+  run(fmt::format("{} {} in_c/main.o $({} --libs tandem) -Wl,-rpath,{} -o in_c/by_pkg_config",
+                  quoted(TANDEM_CXX_COMPILER), TANDEM_SANITIZER_FLAGS, config, library));
+  run("in_c/by_pkg_config run images/val/red/1.ppm");
+}
 
 TEST_F(Installation, IsEnoughForTheReadmesProgramWithCMake) {
   install();

@@ -14,7 +14,8 @@ using testing::StartsWith;
 
 // Ranks outnumber cores. A container may forbid processes to read each other's memory.
 std::string mpirun(int ranks) {
-  return "OMPI_MCA_btl_vader_single_copy_mechanism=none mpirun --allow-run-as-root --oversubscribe "
+  return "OMPI_MCA_btl=^tcp OMPI_MCA_btl_vader_single_copy_mechanism=none mpirun "
+         "--allow-run-as-root --oversubscribe "
          "--bind-to none -n " +
          std::to_string(ranks);
 }

@@ -158,14 +158,15 @@ TEST(Bits, AreTheSameWhenALayerIsPreparedAgain) {
   }
 }
 
-// On CPUs without AVX2 there are only forward kernels.
+// On CPUs without AVX2 there are only forward kernels, and the other passes are products of plain
+// matrices.
 bool has_blocked_backward_kernels() {
   LayerSetup setup{.type = "Convolution",
                    .parameters = {{"num_output", "8"}, {"kernel_size", "1"}},
                    .inputs = {random_tensor({1, 8, 2, 2}, 1)},
                    .weights = {random_tensor({8, 8, 1, 1}, 2), random_tensor({8, 1, 1, 1}, 3)}};
   setup.input_layout = setup.output_layout = TANDEM_NCHW8C;
-  return LayerRun(setup).algorithm().find("ref") == std::string::npos;
+  return LayerRun(setup).algorithm().find("gemm") == std::string::npos;
 }
 
 TEST(Convolution, PrefersABlockedLayoutIfTheGroupsAllowItOnACpu) {
@@ -209,28 +210,50 @@ TEST(Convolution, PrefersNoLayoutWithReferenceKernelsOnACpu) {
   }
 }
 
-// oneDNN 2.6 has no such kernel of AVX2 for the blocked layout; its reference code takes a second.
-TEST(Convolution, HasNoReferenceKernelForSmallImagesOfManyChannelsOnACpu) {
-  if (!has_blocked_backward_kernels()) GTEST_SKIP() << "no blocked kernels with these instructions";
-  for (const char* stride : {"1", "2"}) {
-    const LayerSetup setup{
-        .type = "Convolution",
-        .parameters = {{"num_output", "512"},
-                       {"kernel_size", "3"},
-                       {"pad", "1"},
-                       {"stride", stride}},
-        .inputs = {random_tensor({2, 512, 2, 2}, 1)},
-        .weights = {random_tensor({512, 512, 3, 3}, 2), random_tensor({512, 1, 1, 1}, 3)}};
-    LayerSetup plain = setup;
-    plain.input_layout = plain.output_layout = TANDEM_NCHW;
-    LayerRun blocked_run(in_every_layout(setup).front()), plain_run(plain);
-    EXPECT_THAT(blocked_run.algorithm(), testing::Not(testing::HasSubstr("ref"))) << stride;
-    const PlainTensor gradient = random_tensor(blocked_run.forward()[0].shape, 4);
-    (void)plain_run.forward();
-    const std::vector<PlainTensor> blocked = blocked_run.backward_weights({gradient});
-    const std::vector<PlainTensor> expected = plain_run.backward_weights({gradient});
+// Extents for which some oneDNN has kernels of some passes for plain images only.
+TEST(Convolution, HasNoReferenceKernelInTheBestLayoutOnACpu) {
+  struct Extents {
+    int64_t channels, image;
+    const char *kernel, *pad, *stride, *dilation;
+    int64_t group;
+  };
+  for (const Extents& e : {Extents{512, 2, "3", "1", "1", "1", 1},
+                           {512, 2, "3", "1", "2", "1", 1},
+                           {64, 20, "7", "12", "2", "4", 1},
+                           {64, 13, "5", "4", "1", "2", 64},
+                           {16, 4, "9", "4", "1", "1", 16},
+                           {64, 10, "1", "0", "2", "2", 4}}) {
+    SCOPED_TRACE(testing::Message()
+                 << e.channels << " channels, kernel " << e.kernel << ", stride " << e.stride
+                 << ", dilation " << e.dilation << ", group " << e.group);
+    LayerSetup plain{.type = "Convolution",
+                     .parameters = {{"num_output", std::to_string(e.channels)},
+                                    {"kernel_size", e.kernel},
+                                    {"pad", e.pad},
+                                    {"stride", e.stride},
+                                    {"dilation", e.dilation},
+                                    {"group", std::to_string(e.group)},
+                                    {"algorithm", "DIRECT"}},
+                     .inputs = {random_tensor({2, e.channels, e.image, e.image}, 1)}};
+    const int64_t side = std::stoll(e.kernel);
+    plain.weights = {random_tensor({e.channels, e.channels / e.group, side, side}, 2),
+                     random_tensor({e.channels, 1, 1, 1}, 3)};
+    LayerRun best_run(in_every_layout(plain).front()), plain_run(plain);
+    EXPECT_THAT(best_run.algorithm(), testing::Not(testing::HasSubstr("ref:any")));
+    const PlainTensor y = best_run.forward()[0], gradient = random_tensor(y.shape, 4);
+    const auto expect_near = [](const PlainTensor& actual, const PlainTensor& expected) {
+      EXPECT_LE(relative_difference(actual.values, expected.values), 2e-6);
+    };
+    expect_near(y, plain_run.forward()[0]);
+    expect_near(best_run.backward_data({gradient})[0], plain_run.backward_data({gradient})[0]);
+    const std::vector<PlainTensor> actual = best_run.backward_weights({gradient}),
+                                   expected = plain_run.backward_weights({gradient}),
+                                   twice = best_run.backward_weights({gradient}, actual);
     for (size_t i = 0; i < 2; ++i) {
-      EXPECT_LE(relative_difference(blocked[i].values, expected[i].values), 1e-6) << stride;
+      expect_near(actual[i], expected[i]);
+      for (size_t k = 0; k < actual[i].values.size(); ++k) {
+        EXPECT_NEAR(twice[i].values[k], 2 * actual[i].values[k], 1e-3);
+      }
     }
   }
 }

@@ -2,8 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
@@ -14,6 +12,7 @@
 #include "core/cli/commands.h"
 #include "core/cli/data_report.h"
 #include "core/cli/progress.h"
+#include "core/data/display.h"
 #include "core/data/loader.h"
 #include "core/plugin/registry.h"
 #include "core/train/setup.h"
@@ -52,49 +51,6 @@ Audit inspect(Registry& registry, const DataArguments& arguments) {
   return found;
 }
 
-// Undoes the subtraction of means and the scaling of the net, for display.
-class Display {
- public:
-  Display(const std::map<std::string, std::string>& parameters, int64_t channels)
-      : channels_(channels) {
-    const auto number = [&](const char* name, double otherwise) {
-      const auto found = parameters.find(name);
-      return found == parameters.end() ? otherwise : std::stod(found->second);
-    };
-    scale_ = number("scale", 1);
-    const auto mean = parameters.find("mean");
-    if (mean != parameters.end()) {
-      for (const std::string& part : split(mean->second, ',')) {
-        if (!part.empty()) means_.push_back(std::stod(part));
-      }
-    }
-    const auto color = parameters.find("color");
-    rgb_ = color != parameters.end() && color->second == "rgb";
-  }
-  // Of pixel `at` of a plane of `plane` pixels: R, G, B.
-  [[nodiscard]] std::array<unsigned char, 3> color(const float* pixels, int64_t plane,
-                                                   int64_t at) const {
-    std::array<unsigned char, 3> result{};
-    for (int64_t c = 0; c < 3; ++c) {
-      const int64_t bgr = channels_ == 3 ? 2 - c : 0;
-      const int64_t stored = channels_ == 3 && rgb_ ? c : bgr;
-      const double mean = means_.empty()       ? 0
-                          : means_.size() == 1 ? means_[0]
-                                               : means_[static_cast<size_t>(bgr)];
-      const double value = pixels[stored * plane + at] / (scale_ == 0 ? 1 : scale_) + mean;
-      result[static_cast<size_t>(c)] =
-          static_cast<unsigned char>(std::lround(std::clamp(value, 0.0, 255.0)));
-    }
-    return result;
-  }
-
- private:
-  int64_t channels_;
-  double scale_ = 1;
-  std::vector<double> means_;
-  bool rgb_ = false;
-};
-
 // Draws the first images of the first epoch, as `tandem train` with the same options reads them.
 void draw_preview(Registry& registry, const DataArguments& arguments) {
   constexpr int64_t border = 2, most_columns = 8;
@@ -112,10 +68,7 @@ void draw_preview(Registry& registry, const DataArguments& arguments) {
   const TrainSetup setup = resolve(registry, options);
   const Dataset& data = *setup.training_data;
   const Shape shape = data.shape();
-  if (shape.c != 1 && shape.c != 3) {
-    throw error("--preview: samples have {} channels; 1 or 3 can be drawn", shape.c);
-  }
-  const Display display(setup.record.data_parameters, shape.c);
+  const Display display(setup.record.data_parameters, shape);
   const int64_t count = std::min(arguments.pictures, data.size());
   const int64_t columns = std::min(count, most_columns), rows = (count + columns - 1) / columns;
   const int64_t width = columns * (shape.w + border) + border;
@@ -137,11 +90,10 @@ void draw_preview(Registry& registry, const DataArguments& arguments) {
     if (labels[i] < 0) continue;
     const int64_t left = i % columns * (shape.w + border) + border;
     const int64_t top = i / columns * (shape.h + border) + border;
+    const DrawnPicture one = display.picture(pixels);
     for (int64_t y = 0; y < shape.h; ++y) {
-      for (int64_t x = 0; x < shape.w; ++x) {
-        const auto color = display.color(pixels, shape.h * shape.w, y * shape.w + x);
-        std::copy(color.begin(), color.end(), picture.begin() + 3 * ((top + y) * width + left + x));
-      }
+      std::copy_n(one.pixels.begin() + 3 * y * shape.w, 3 * shape.w,
+                  picture.begin() + 3 * ((top + y) * width + left));
     }
   }
   write_output(arguments.preview, to_png(width, height, picture));

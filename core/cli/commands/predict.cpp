@@ -14,6 +14,7 @@ using nlohmann::json;
 struct PredictArguments {
   std::filesystem::path run;
   std::vector<std::filesystem::path> paths;
+  std::filesystem::path explain;  // folder; "": nothing is explained
   std::string devices = default_kind, weights = "best";
   int top = 5;
   bool as_json = false;
@@ -22,6 +23,7 @@ struct PredictArguments {
 json prediction_json(const Prediction& prediction) {
   json entry = {{"path", prediction.path}};
   if (!prediction.error.empty()) entry["error"] = prediction.error;
+  if (!prediction.explanation.empty()) entry["explanation"] = prediction.explanation;
   for (const auto& score : prediction.scores) {
     entry["scores"].push_back({{"class", score.name}, {"probability", score.probability}});
   }
@@ -42,6 +44,10 @@ std::string to_text(const Prediction& prediction) {
 int run_predict(const PredictArguments& a) {
   Predictor predictor(a.run, a.devices, a.weights);
   if (!predictor.note().empty()) fmt::print(stderr, "note: {}\n", predictor.note());
+  if (!a.explain.empty()) {
+    const std::string how = predictor.explain(a.explain);
+    if (!a.as_json) fmt::print("pictures in {}: {}\n", a.explain.string(), how);
+  }
   bool all_good = true;
   json tree = json::array();
   for (const Prediction& prediction : predictor.predict(a.paths, a.top)) {
@@ -65,6 +71,8 @@ void add_predict(CommandLine& line) {
   command.option("--run FOLDER", &a.run, "Run folder").required();
   command.option("paths PATH", &a.paths, "Image files or folders").required();
   command.option("--top N", &a.top, "Classes to print for each image").show_default().range(1);
+  command.option("--explain FOLDER", &a.explain,
+                 "Write a picture for each image there: what speaks for its first class");
   add_devices_option(command, a.devices);
   command.option("--weights best|last", &a.weights, "Weights of the best or the last step")
       .show_default();

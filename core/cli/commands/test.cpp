@@ -3,30 +3,13 @@
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/progress.h"
+#include "core/train/report/confusion.h"
 #include "include/tandem/evaluate.h"
 
 namespace tandem::cli {
 namespace {
 
 using nlohmann::json;
-
-struct ClassScore {
-  double precision = 0, recall = 0;
-  int64_t count = 0;
-};
-
-ClassScore class_score(const std::vector<std::vector<int64_t>>& confusion, size_t c) {
-  ClassScore score;
-  int64_t predicted = 0;
-  for (size_t other = 0; other < confusion.size(); ++other) {
-    score.count += confusion[c][other];
-    predicted += confusion[other][c];
-  }
-  const auto right = static_cast<double>(confusion[c][c]);
-  score.precision = predicted > 0 ? right / static_cast<double>(predicted) : 0;
-  score.recall = score.count > 0 ? right / static_cast<double>(score.count) : 0;
-  return score;
-}
 
 json result_json(const TestResult& result) {
   const Evaluation& e = result.evaluation;
@@ -40,12 +23,13 @@ json result_json(const TestResult& result) {
                {"top5", e.top5},
                {"classes", json::array()}};
   for (const auto& [name, value] : e.scalars) tree["scalars"][name] = value;
-  for (size_t c = 0; c < e.confusion.size(); ++c) {
-    const ClassScore score = class_score(e.confusion, c);
+  const std::vector<ClassScore> scores = Confusion(e.confusion).scores();
+  for (size_t c = 0; c < scores.size(); ++c) {
+    const ClassScore& score = scores[c];
     tree["classes"].push_back({{"name", result.class_names[c]},
                                {"images", score.count},
-                               {"precision", score.precision},
-                               {"recall", score.recall}});
+                               {"precision", score.precision()},
+                               {"recall", score.recall()}});
   }
   tree["confusion"] = e.confusion;
   for (const TestResult::Mistake& m : result.worst) {
@@ -68,10 +52,11 @@ void print(const TestResult& result) {
   constexpr size_t most = 30;
   if (!e.confusion.empty() && e.confusion.size() <= most) {
     fmt::print("\n{:<20} {:>8} {:>10} {:>8}\n", "class", "images", "precision", "recall");
-    for (size_t c = 0; c < e.confusion.size(); ++c) {
-      const ClassScore score = class_score(e.confusion, c);
+    const std::vector<ClassScore> scores = Confusion(e.confusion).scores();
+    for (size_t c = 0; c < scores.size(); ++c) {
+      const ClassScore& score = scores[c];
       fmt::print("{:<20} {:>8} {:>8.2f} % {:>6.2f} %\n", result.class_names[c], score.count,
-                 100 * score.precision, 100 * score.recall);
+                 100 * score.precision(), 100 * score.recall());
     }
   }
   if (!result.worst.empty()) fmt::print("\nmost confident mistakes:\n");

@@ -85,7 +85,9 @@ int run_train(TrainArguments& arguments, const Command& command) {
   if (result.best.samples > 0) {
     fmt::print("best validation (step {}): {}\n", result.best.step, evaluation_text(result.best));
   }
-  if (!result.run.empty()) fmt::print("run folder: {}\n", result.run.string());
+  if (!result.run.empty()) {
+    fmt::print("run folder: {} (report.html shows the run)\n", result.run.string());
+  }
   return result.stopped ? 130 : 0;
 }
 

@@ -1,0 +1,121 @@
+#include "core/model/onnx/picture.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+
+namespace tandem {
+namespace onnx_picture {
+namespace {
+
+// A part of a picture along one axis, and how many pixels are made of it.
+struct Span {
+  int64_t begin = 0, length = 0, whole = 0, count = 0;
+};
+
+// The share of each pixel of the part, which begins at `first`, in each pixel of the result:
+// pixels x results. The same triangle filter as the data set's (datasets/picture/axis.h).
+struct Shares {
+  int64_t first = 0, pixels = 0;
+  std::vector<float> values;
+  bool is_copy = false;
+};
+
+Shares shares_of(const Span& span) {
+  const double step = static_cast<double>(span.length) / static_cast<double>(span.count);
+  const double reach = std::max(1.0, step);
+  const auto centre = [&](int64_t i) {
+    return static_cast<double>(span.begin) + (static_cast<double>(i) + 0.5) * step - 0.5;
+  };
+  const auto low = [&](int64_t i) {
+    return std::clamp<int64_t>(std::llround(std::floor(centre(i) - reach + 1e-9)) + 1, 0,
+                               span.whole - 1);
+  };
+  const auto high = [&](int64_t i) {
+    return std::clamp<int64_t>(std::llround(std::ceil(centre(i) + reach - 1e-9)) - 1, 0,
+                               span.whole - 1);
+  };
+  Shares shares;
+  shares.is_copy = span.length == span.count;
+  shares.first = shares.is_copy ? span.begin : low(0);
+  shares.pixels = shares.is_copy ? span.length : high(span.count - 1) + 1 - shares.first;
+  if (shares.is_copy) return shares;
+  shares.values.assign(static_cast<size_t>(shares.pixels * span.count), 0);
+  for (int64_t i = 0; i < span.count; ++i) {
+    const auto weight = [&](int64_t pixel) {
+      return std::max(0.0, 1 - std::abs(static_cast<double>(pixel) - centre(i)) / reach);
+    };
+    double sum = 0;
+    for (int64_t pixel = low(i); pixel <= high(i); ++pixel) sum += weight(pixel);
+    for (int64_t pixel = low(i); pixel <= high(i); ++pixel) {
+      shares.values[static_cast<size_t>((pixel - shares.first) * span.count + i)] =
+          static_cast<float>(sum > 0 ? weight(pixel) / sum : (pixel == low(i) ? 1 : 0));
+    }
+  }
+  return shares;
+}
+
+// The part of a picture that becomes the crop, rows and columns: its middle.
+std::pair<Span, Span> middle_of(const OnnxOptions::Size& size, const Shape& crop, int64_t resize) {
+  const auto rows = static_cast<double>(size.height), columns = static_cast<double>(size.width);
+  const auto height = static_cast<double>(crop.h), width = static_cast<double>(crop.w);
+  const double scale = resize > 0 ? static_cast<double>(resize) / std::min(columns, rows)
+                                  : std::max(width / columns, height / rows);
+  const auto part = [&](double whole, double result) {
+    Span span;
+    span.length = std::llround(std::clamp(std::round(result / scale), 1.0, whole));
+    span.whole = std::llround(whole);
+    span.begin = (span.whole - span.length) / 2;
+    span.count = std::llround(result);
+    return span;
+  };
+  return {part(rows, height), part(columns, width)};
+}
+
+}  // namespace
+}  // namespace onnx_picture
+
+std::string add_picture_steps(OnnxGraph& graph, const std::string& picture,
+                              const OnnxOptions::Size& size, const Shape& crop,
+                              const PictureSteps& steps) {
+  using onnx_picture::Shares;
+  const auto [down, across] = onnx_picture::middle_of(size, crop, steps.resize);
+  const Shares rows = onnx_picture::shares_of(down), columns = onnx_picture::shares_of(across);
+  const auto name = [](const std::string& part) { return "picture/" + part; };
+  std::string value = graph.add(
+      "Slice", name("crop"),
+      {picture, graph.integers(name("starts"), {rows.first, columns.first}),
+       graph.integers(name("ends"), {rows.first + rows.pixels, columns.first + columns.pixels}),
+       graph.integers(name("axes"), {2, 3})});
+  // First down the rows, as the data set does it. They are the last axis only after a
+  // transposition: runtimes differ in what they multiply from the left.
+  const std::vector<OnnxAttribute> turned{{"perm", std::vector<int64_t>{0, 1, 3, 2}}};
+  if (!rows.is_copy) {
+    const std::string shares = graph.constant(name("rows"), {rows.pixels, crop.h}, rows.values);
+    value = graph.add("Transpose", name("turn"), {value}, turned);
+    value = graph.add("MatMul", name("resize_down"), {value, shares});
+    value = graph.add("Transpose", name("turn_back"), {value}, turned);
+  }
+  if (!columns.is_copy) {
+    const std::string shares =
+        graph.constant(name("columns"), {columns.pixels, crop.w}, columns.values);
+    value = graph.add("MatMul", name("resize_across"), {value, shares});
+  }
+  if (steps.rounds && !(rows.is_copy && columns.is_copy)) {
+    value = graph.add("Round", name("round"), {value});
+  }
+  // Order of the channels, mean and scale are one product of each pixel's channels.
+  const auto channels = static_cast<size_t>(crop.c);
+  std::vector<float> matrix(channels * channels, 0), biases(channels, 0);
+  for (size_t to = 0; to < channels; ++to) {
+    matrix[to * channels + (steps.is_rgb ? to : channels - 1 - to)] = steps.scale;
+    if (!steps.means.empty()) biases[to] = -steps.means.at(to) * steps.scale;
+  }
+  return graph.add("Conv", name("normalise"),
+                   {value, graph.constant(name("factors"), {crop.c, crop.c, 1, 1}, matrix),
+                    graph.constant(name("shifts"), {crop.c}, biases)},
+                   {{"kernel_shape", std::vector<int64_t>{1, 1}}});
+}
+
+}  // namespace tandem

@@ -1,0 +1,94 @@
+// report.html of a run folder, tandem compare and tandem predict --explain, as a user sees them.
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace tandem {
+namespace {
+
+using test::Desk;
+using test::Outcome;
+using test::RunningProgram;
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+const char* const train_tiny = "train --net tiny.prototxt --data images --lr 0.01 --seed 3 ";
+
+TEST(Report, IsInTheRunFolder) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  const Outcome outcome = desk.tandem(std::string(train_tiny) + "--epochs 3 --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("run folder: run (report.html shows the run)"));
+  EXPECT_THAT(desk.read("run/report.html"),
+              AllOf(StartsWith("<!doctype html>"), HasSubstr("<title>Run run</title>"),
+                    HasSubstr("Loss</figcaption>"), HasSubstr("Which class is taken for which"),
+                    HasSubstr("Least certain hits"), HasSubstr("data:image/png;base64,"),
+                    HasSubstr("images/val/"), HasSubstr("12 training images of 2 classes"),
+                    EndsWith("</html>\n")));
+}
+
+TEST(Report, IsWholeAfterAKill) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  RunningProgram run(desk, std::string(train_tiny) + "--epochs 100000 --out run");
+  ASSERT_TRUE(run.wait_for_file(desk / "run/report.html"));
+  (void)run.stop(SIGKILL);
+  EXPECT_THAT(desk.read("run/report.html"), AllOf(StartsWith("<!doctype"), EndsWith("</html>\n")));
+}
+
+TEST(Report, ThatCannotBeWrittenDoesNotEndTheRun) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem(std::string(train_tiny) + "--epochs 1 --out run").code, 0);
+  std::filesystem::remove(desk / "run/report.html");
+  desk.write("run/report.html/mine.txt", "a folder of this name\n");
+  const Outcome more = desk.tandem("train --resume --out run --epochs 4");
+  EXPECT_EQ(more.code, 0) << more.errors;
+  const std::string text = more.output + more.errors;
+  const size_t first = text.find("no report.html, and training goes on: ");
+  ASSERT_NE(first, std::string::npos) << text;
+  EXPECT_EQ(text.find("no report.html", first + 1), std::string::npos);  // one line
+}
+
+TEST(Compare, WritesOnePageOfTwoRuns) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem(std::string(train_tiny) + "--epochs 2 --out one").code, 0);
+  ASSERT_EQ(desk.tandem(std::string(train_tiny) + "--epochs 3 --batch 6 --out two").code, 0);
+  const Outcome outcome = desk.tandem("compare one two");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("one "), HasSubstr("page: compare.html")));
+  EXPECT_THAT(desk.read("compare.html"),
+              AllOf(HasSubstr("Options that differ"), HasSubstr("<td>batch</td>"),
+                    HasSubstr("Validation loss</figcaption>"), EndsWith("</html>\n")));
+  EXPECT_THAT(desk.refusal("compare one"), HasSubstr("at least two run folders"));
+  EXPECT_THAT(desk.refusal("compare one images"), HasSubstr("folder 'images' holds no run"));
+}
+
+TEST(Explain, WritesAPictureForEachImage) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem(std::string(train_tiny) + "--steps 20 --out run").code, 0);
+  // Two images of one name.
+  const Outcome outcome = desk.tandem(
+      "predict --run run --explain why --json images/val/red/1.ppm images/val/blue/1.ppm");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  const auto tree = nlohmann::json::parse(outcome.output);
+  EXPECT_EQ(tree.at(0).at("explanation"), "why/1.explained.png");
+  EXPECT_EQ(tree.at(1).at("explanation"), "why/1-2.explained.png");
+  EXPECT_THAT(desk.read("why/1-2.explained.png"), StartsWith("\x89PNG"));
+  desk.write("file", "not a folder\n");
+  EXPECT_THAT(desk.refusal("predict --run run --explain file images/val/red/1.ppm"),
+              HasSubstr("'file' is no folder"));
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,137 @@
+// Predictions for programs: one predictor serves several threads, and no exception leaves its C
+// functions.
+#include "include/tandem/predictor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <thread>
+
+#include "include/tandem/predict.h"
+#include "tests/train/run_support.h"
+
+namespace tandem::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int side = 24;
+
+std::vector<uint8_t> drawn_picture(uint64_t seed) {
+  Random random(seed, 1);
+  std::vector<uint8_t> bytes(side * side * 3);
+  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random.below(256));
+  return bytes;
+}
+
+tandem_picture picture_of(const std::vector<uint8_t>& bytes) {
+  return {sizeof(tandem_picture), side, side, 3, bytes.data(), bytes.size()};
+}
+
+class InC : public Runs {
+ protected:
+  void SetUp() override {
+    Runs::SetUp();
+    if (IsSkipped()) return;
+    TrainOptions o = options(3);
+    Observer quiet;
+    run_ = train(o, quiet).run;
+  }
+  [[nodiscard]] tandem_predictor* open(int32_t batch = 4) const {
+    return tandem_predictor_open(run_.c_str(), nullptr, nullptr, batch);
+  }
+  std::filesystem::path run_;
+};
+
+TEST_F(InC, APictureInMemoryGivesThePredictionOfItsFile) {
+  const std::string text = read_text(run_.parent_path() / "data/val/b/val1_2.ppm");
+  Predictor predictor(run_);
+  const auto expected = predictor.predict({run_.parent_path() / "data/val/b/val1_2.ppm"}).at(0);
+  tandem_predictor* opened = open(32);
+  ASSERT_NE(opened, nullptr) << tandem_predictor_error();
+  ASSERT_EQ(tandem_predictor_class_count(opened), 3);
+  const size_t head = text.size() - side * side * 3;
+  const tandem_picture pictures[] = {
+      {sizeof(tandem_picture), 0, 0, 0, text.data(), text.size()},
+      {sizeof(tandem_picture), side, side, 3, text.data() + head, text.size() - head}};
+  float probabilities[6] = {};
+  EXPECT_EQ(tandem_predictor_run(opened, pictures, 2, probabilities), 0);
+  for (const auto& score : expected.scores) {
+    for (int32_t i = 0; i < 3; ++i) {
+      if (score.name != tandem_predictor_class_name(opened, i)) continue;
+      EXPECT_EQ(probabilities[i], static_cast<float>(score.probability));
+      EXPECT_EQ(probabilities[3 + i], static_cast<float>(score.probability));
+    }
+  }
+  tandem_predictor_close(opened);
+}
+
+TEST_F(InC, SeveralThreadsGetTheBitsThatOneGets) {
+  tandem_predictor* opened = open();
+  ASSERT_NE(opened, nullptr) << tandem_predictor_error();
+  constexpr size_t threads = 4, each = 7;
+  std::vector<std::vector<std::vector<uint8_t>>> pixels(threads);
+  std::vector<std::vector<float>> alone(threads, std::vector<float>(each * 3)), together = alone;
+  const auto predict = [&](size_t thread, std::vector<float>& results) {
+    std::vector<tandem_picture> pictures;
+    for (const auto& bytes : pixels[thread]) pictures.push_back(picture_of(bytes));
+    EXPECT_EQ(tandem_predictor_run(opened, pictures.data(), each, results.data()), 0);
+  };
+  for (size_t t = 0; t < threads; ++t) {
+    for (size_t i = 0; i < each; ++i) pixels[t].push_back(drawn_picture(t * each + i));
+    predict(t, alone[t]);
+  }
+  std::vector<std::thread> running;
+  for (size_t t = 0; t < threads; ++t) {
+    running.emplace_back([&, t] {
+      for (int i = 0; i < 10; ++i) predict(t, together[t]);
+    });
+  }
+  for (std::thread& thread : running) thread.join();
+  EXPECT_EQ(together, alone);
+  EXPECT_NE(alone[0], alone[1]);
+  tandem_predictor_close(opened);
+}
+
+TEST_F(InC, ADamagedPictureIsCountedAndTheOthersArePredicted) {
+  tandem_predictor* opened = open();
+  ASSERT_NE(opened, nullptr) << tandem_predictor_error();
+  const std::vector<uint8_t> good = drawn_picture(1);
+  const std::string bad = "no picture";
+  const tandem_picture pictures[] = {picture_of(good),
+                                     {sizeof(tandem_picture), 0, 0, 0, bad.data(), bad.size()},
+                                     picture_of(good)};
+  float p[9] = {};
+  EXPECT_EQ(tandem_predictor_run(opened, pictures, 3, p), 1);
+  EXPECT_THAT(tandem_predictor_error(), HasSubstr("picture 1: "));
+  EXPECT_NEAR(std::accumulate(p, p + 3, 0.0), 1, 1e-5);
+  EXPECT_THAT(std::vector<float>(p + 3, p + 6), testing::Each(0.0F));
+  EXPECT_EQ(std::vector<float>(p, p + 3), std::vector<float>(p + 6, p + 9));
+  tandem_predictor_close(opened);
+}
+
+TEST_F(InC, AFailureHasAReasonAndNoException) {
+  EXPECT_EQ(tandem_predictor_open("no/such/run", nullptr, nullptr, 0), nullptr);
+  EXPECT_THAT(tandem_predictor_error(), HasSubstr("no/such/run"));
+  EXPECT_EQ(tandem_predictor_open(nullptr, nullptr, nullptr, 0), nullptr);
+  EXPECT_THAT(tandem_predictor_error(), HasSubstr("run is NULL"));
+  tandem_predictor* opened = open();
+  ASSERT_NE(opened, nullptr) << tandem_predictor_error();
+  const std::vector<uint8_t> bytes = drawn_picture(1);
+  tandem_picture picture = picture_of(bytes);
+  float p[3] = {};
+  picture.bytes -= 1;
+  EXPECT_EQ(tandem_predictor_run(opened, &picture, 1, p), -1);
+  EXPECT_THAT(tandem_predictor_error(), HasSubstr("picture 0 has 1727 bytes"));
+  picture = picture_of(bytes);
+  picture.struct_size = 0;
+  EXPECT_EQ(tandem_predictor_run(opened, &picture, 1, p), -1);
+  EXPECT_THAT(tandem_predictor_error(), HasSubstr("struct_size"));
+  EXPECT_EQ(tandem_predictor_class_name(opened, 3), nullptr);
+  tandem_predictor_close(opened);
+  tandem_predictor_close(nullptr);
+}
+
+}  // namespace
+}  // namespace tandem::test
