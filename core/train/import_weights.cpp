@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/strings.h"
+#include "core/model/adapted.h"
 #include "core/model/classes.h"
 #include "core/model/initial_weights.h"
 #include "core/model/models.h"
@@ -56,7 +57,7 @@ std::vector<std::string> names_of_classes(const ImportOptions& options, int64_t 
 RunRecord record_of(const ImportOptions& options, const NetDefinition& net,
                     const std::optional<PublishedWeights>& published) {
   RunRecord record;
-  record.options.net = options.net;
+  record.options.net = published ? published->architecture : options.net;
   record.options.devices = "cpu";
   record.options.precision = "float32";
   record.options.pixels = "floats";
@@ -86,8 +87,9 @@ ImportResult import_weights(const ImportOptions& options) {
         options.weights.string());
   }
   NetDefinition definition = read_net(published ? published->net : find_net(options.net));
-  if (published && published->classes > 0) {
-    definition = with_outputs(definition, published->classes);
+  if (published) {
+    definition = with_image_size(definition, published->image_size);
+    if (published->classes > 0) definition = with_outputs(definition, published->classes);
   }
   RunRecord record = record_of(options, definition, published);
   record.class_names = names_of_classes(options, class_count(definition));

@@ -25,6 +25,7 @@ const std::vector<Use>& differentiable() {
       {"Sigmoid", {}},
       {"TanH", {}},
       {"ELU", {{"alpha", "0.7"}}},
+      {"Clip", {{"min", "-20"}, {"max", "0.05"}}},
       {"Swish", {{"beta", "1.3"}}},
       {"SiLU", {}},
       {"GELU", {}},
@@ -183,11 +184,21 @@ TEST(Elementwise, ParametersOutOfTheirRangeAreRefused) {
   EXPECT_THAT(refusal("Sigmoid", {{"engine", "GPU"}}), HasSubstr("engine is 'GPU'"));
 }
 
+TEST(Elementwise, ClipKeepsToItsBoundsAndANanStaysANan) {
+  const Use relu6{"Clip", {{"min", "0"}, {"max", "6"}}};
+  EXPECT_EQ(value_at(relu6, -3), 0);
+  EXPECT_EQ(value_at(relu6, 5.5F), 5.5F);
+  EXPECT_EQ(value_at(relu6, 7), 6);
+  EXPECT_TRUE(std::isnan(value_at(relu6, std::numeric_limits<float>::quiet_NaN())));
+  EXPECT_EQ(refusal("Clip", {{"min", "6"}, {"max", "6"}}), "Clip: min 6 is not below max 6");
+}
+
 TEST(Elementwise, LayersAgreeWithTheReferenceInEveryLayout) {
   const std::vector<std::pair<const char*, const char*>> files{
-      {"sigmoid", "Sigmoid"}, {"tanh", "TanH"}, {"elu", "ELU"},     {"swish", "Swish"},
-      {"silu", "SiLU"},       {"gelu", "GELU"}, {"bnll", "BNLL"},   {"absval", "AbsVal"},
-      {"exp", "Exp"},         {"log", "Log"},   {"power", "Power"}, {"threshold", "Threshold"}};
+      {"sigmoid", "Sigmoid"},    {"tanh", "TanH"}, {"elu", "ELU"},   {"clip", "Clip"},
+      {"swish", "Swish"},        {"silu", "SiLU"}, {"gelu", "GELU"}, {"bnll", "BNLL"},
+      {"absval", "AbsVal"},      {"exp", "Exp"},   {"log", "Log"},   {"power", "Power"},
+      {"threshold", "Threshold"}};
   for (const auto& [file, type] : files) {
     SCOPED_TRACE(type);
     expect_reference(file, type);

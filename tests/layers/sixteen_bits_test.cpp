@@ -152,6 +152,7 @@ TEST_P(SixteenBits, ReluRoundsItsResultsOnly) {
 TEST_P(SixteenBits, ElementwiseLayersRoundTheirResultsOnly) {
   expect_reference("absval", "AbsVal");
   expect_reference("bnll", "BNLL");
+  expect_reference("clip", "Clip");
   expect_reference("gelu", "GELU");
   expect_reference("log", "Log");
   expect_reference("power", "Power");

@@ -184,6 +184,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         LayerCase{"AbsVal", one_layer("AbsVal")}, LayerCase{"BNLL", one_layer("BNLL")},
         LayerCase{"BatchNorm", one_layer("BatchNorm")}, LayerCase{"Bias", one_layer("Bias")},
+        LayerCase{"Clip", one_layer("Clip", "clip_param { min: -0.5 max: 0.75 }")},
         LayerCase{"Concat", convolution_x +
                                 "layer { name: 'x' type: 'Concat' bottom: 'data' bottom: 'c' "
                                 "top: 'last' }"},

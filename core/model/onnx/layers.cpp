@@ -86,6 +86,13 @@ void elu(OnnxNet& model, const Layer& layer) {
   simple(model, layer, "Elu", {{"alpha", static_cast<float>(number(layer, "alpha"))}});
 }
 
+void clip(OnnxNet& model, const Layer& layer) {
+  const OnnxValue x = model.in(layer);
+  const std::string min = model.graph.scalar(layer.name + "/min", number(layer, "min"));
+  const std::string max = model.graph.scalar(layer.name + "/max", number(layer, "max"));
+  model.set(layer, {model.graph.add("Clip", layer.name, {x.name, min, max}), x.is_flat});
+}
+
 void prelu(OnnxNet& model, const Layer& layer) {
   const OnnxValue x = model.in(layer);
   const int64_t count = model.weight_count(layer, 0);
@@ -578,6 +585,7 @@ constexpr NamedForm forms[] = {
     {"BNLL", [](OnnxNet& m, const Layer& l) { simple(m, l, "Softplus"); }},
     {"BatchNorm", batch_norm},
     {"Bias", bias},
+    {"Clip", clip},
     {"Concat", concat},
     {"Convolution", convolution},
     {"Crop", crop},
