@@ -135,7 +135,7 @@ class PublishedWeights : public testing::Test {
   void write(const Arrays& arrays) {
     desk_.write("dot.safetensors", safetensors(arrays));
     desk_.write("timm/model.safetensors", safetensors(arrays));
-    configure({});
+    configure(json::object());
   }
   // timm's config.json with these entries changed; null takes one away.
   void configure(const json& changes) {
@@ -166,7 +166,8 @@ class PublishedWeights : public testing::Test {
     EXPECT_EQ(outcome.code, 0) << outcome.errors;
     if (outcome.code != 0) return {};
     std::map<std::string, double> found;
-    for (const json& score : json::parse(outcome.output)[0].at("scores")) {
+    const json tree = json::parse(outcome.output);
+    for (const json& score : tree.at(0).at("scores")) {
       found[score.at("class")] = score.at("probability");
     }
     std::vector<double> result;
