@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/strings.h"
+#include "core/model/definition.h"
 #include "core/model/models.h"
 #include "core/train/safetensors.h"
 
@@ -185,6 +186,7 @@ std::optional<PublishedWeights> find_published(const fs::path& path, const std::
   published.file = path;
   published.architecture = model;
   published.net = net;
+  published.image_size = read_net(net).input_shape().h;
   return published;
 }
 

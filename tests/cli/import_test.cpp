@@ -201,6 +201,7 @@ TEST_F(PublishedWeights, OfAFileAloneHaveTheArchitectureNamedAndThePreparationOf
   EXPECT_THAT(refusal("import dot.safetensors --out run"), HasSubstr("--model is missing"));
   const Outcome outcome = tandem("import dot.safetensors --model dot --out run");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("resized to 9 and cropped to 8"));
   const std::vector<double> right = expected(colour, of_imagenet_mean, of_imagenet_std);
   const std::vector<double> found = probabilities();
   ASSERT_EQ(found.size(), 3U);
