@@ -103,9 +103,8 @@ std::string photos(int64_t count) {
 }
 
 // Where the data cannot be read any more, made-up pictures must do.
-std::string made_up(const Error& why) {
-  return fmt::format("{} made-up pictures (the run's data cannot be read: {})", checked_rows,
-                     why.what());
+std::string made_up() {
+  return fmt::format("{} made-up pictures, since the run's data cannot be read", checked_rows);
 }
 
 Rows rows_of_net(LoadedRun& run, const Shape& data, const PictureSteps& steps) {
@@ -114,12 +113,12 @@ Rows rows_of_net(LoadedRun& run, const Shape& data, const PictureSteps& steps) {
     rows.for_net = validation_rows(run, run.record, steps.rounds);
     rows.count = row_count(rows.for_net, data);
     rows.what = photos(rows.count);
-  } catch (const Error& why) {
+  } catch (const Error&) {
     rows.for_net = made_up_rows(element_count(data));
     rows.count = checked_rows;
     const float mean = steps.means.empty() ? 0 : steps.means.front();
     for (float& value : rows.for_net) value = (value - mean) * steps.scale;
-    rows.what = made_up(why);
+    rows.what = made_up();
   }
   rows.for_model = rows.for_net;
   return rows;
@@ -137,10 +136,10 @@ Rows pictures_of_size(LoadedRun& run, const Shape& picture) {
     rows.count = row_count(rows.for_model, picture);
     rows.what = photos(rows.count);
     for (float& value : rows.for_model) value = std::clamp(std::nearbyint(value), 0.0F, 255.0F);
-  } catch (const Error& why) {
+  } catch (const Error&) {
     rows.for_model = made_up_rows(element_count(picture));
     rows.count = checked_rows;
-    rows.what = made_up(why);
+    rows.what = made_up();
   }
   return rows;
 }
@@ -277,8 +276,8 @@ std::vector<const tandem_onnx_runner*> runners_for(const ExportOptions& options)
   const OnnxRunners runners = find_onnx_runners();
   if (!runners.found.empty()) return runners.found;
   const std::string why = runners.failures.empty()
-                              ? "Tandem was built without OpenCV's DNN module (Debian: "
-                                "libopencv-dnn-dev)"
+                              ? "Tandem was built without a library that runs such "
+                                "nets (docs/guide/install.md names it)"
                               : fmt::format("{}", fmt::join(runners.failures, "; "));
   throw error("nothing is here to check the exported net with: {}; --no-check exports without",
               why);

@@ -26,10 +26,10 @@ namespace fs = std::filesystem;
 
 constexpr size_t worst_mistakes = 20;
 
-// The bytes as a file that the data set reads. Throws Error for a picture that makes no sense.
-MemoryFile as_file(const Picture& picture, size_t index) {
+// Throws Error for a picture without data, or whose bytes are not those of its extents.
+void require_sense(const Picture& picture, size_t index) {
   if (picture.data == nullptr) throw error("picture {} has no data", index);
-  if (picture.height == 0) return {picture.data, picture.bytes};
+  if (picture.height == 0) return;
   constexpr int64_t longest = 1 << 20;
   const auto [data, bytes, height, width, channels] = picture;
   if (height < 1 || width < 1 || height > longest || width > longest ||
@@ -39,7 +39,13 @@ MemoryFile as_file(const Picture& picture, size_t index) {
         "and bytes rows times pixels times channels",
         index, bytes, height, width, channels);
   }
-  return MemoryFile::picture(static_cast<const uint8_t*>(data), height, width, channels);
+}
+
+// The bytes as a file that the data set reads.
+MemoryFile as_file(const Picture& picture) {
+  if (picture.height == 0) return {picture.data, picture.bytes};
+  return MemoryFile::picture(static_cast<const uint8_t*>(picture.data), picture.height,
+                             picture.width, picture.channels);
 }
 
 }  // namespace
@@ -129,24 +135,25 @@ const std::string& Predictor::note() const {
 }
 
 std::string Predictor::explain(const fs::path& folder) {
-  const std::lock_guard lock(state_->computing);
+  const std::scoped_lock lock(state_->opening, state_->computing);
   LoadedRun& run = state_->run;
   (void)Display(run.record.data_parameters, run.record.data);  // refuses what cannot be drawn
-  state_->mapper.emplace(run.registry, run.folder.net(), run.record.data, run.session->weights(),
-                         true);
   std::error_code code;
   fs::create_directories(folder, code);
   if (!fs::is_directory(folder, code)) {
     throw error("'{}' is no folder and cannot be made one", folder.string());
   }
+  state_->mapper.emplace(run.registry, run.folder.net(), run.record.data, run.session->weights(),
+                         true);
   state_->explanations = folder;
   return state_->mapper->method();
 }
 
 void Predictor::probabilities(const std::vector<Picture>& pictures, float* results,
                               std::vector<std::string>* errors) {
-  // A picture takes a descriptor while it is read.
-  constexpr size_t at_once = 128;
+  // A picture takes a descriptor while it is read, and many threads may call this.
+  constexpr size_t at_once = 16;
+  for (size_t i = 0; i < pictures.size(); ++i) require_sense(pictures[i], i);
   errors->assign(pictures.size(), "");
   std::fill_n(results, pictures.size() * static_cast<size_t>(class_count()), 0.0F);
   for (size_t first = 0; first < pictures.size(); first += at_once) {
@@ -160,7 +167,7 @@ void Predictor::State::predict(const std::vector<Picture>& pictures, size_t firs
   std::vector<MemoryFile> files;
   std::string paths;
   for (size_t i = first; i < end; ++i) {
-    files.push_back(as_file(pictures[i], i));
+    files.push_back(as_file(pictures[i]));
     paths += files.back().path() + "\n";
   }
   std::unique_lock open_lock(opening);
@@ -176,6 +183,7 @@ void Predictor::State::predict(const std::vector<Picture>& pictures, size_t firs
     (void)read_row(*dataset, i, run.rounds_pixels(), rows.data() + at * elements,
                    &errors[first + at]);
   });
+  files.clear();  // none is kept open while other calls compute
   std::unique_lock compute_lock(computing);
   runner->run(rows.data(), count, scores.data());
   compute_lock.unlock();

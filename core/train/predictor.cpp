@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/device/parse.h"
 #include "include/tandem/predict.h"
 
 struct tandem_predictor {
@@ -27,10 +28,10 @@ Result without_exceptions(Result failed, const Function& function) noexcept {
     try {
       last_failure = failure.what();
     } catch (...) {
-      last_failure.clear();
+      last_failure = "out of memory";  // short texts need none
     }
   } catch (...) {
-    last_failure.clear();
+    last_failure = "unknown failure";
   }
   return failed;
 }
@@ -66,9 +67,9 @@ tandem_predictor* tandem_predictor_open(const char* run, const char* devices, co
   return tandem::without_exceptions<tandem_predictor*>(nullptr, [&] {
     tandem::require_given(run, "run");
     constexpr int32_t usual_batch = 32;
-    return new tandem_predictor{tandem::Predictor(run, devices != nullptr ? devices : "cpu",
-                                                  weights != nullptr ? weights : "best",
-                                                  batch == 0 ? usual_batch : batch)};
+    return new tandem_predictor{
+        tandem::Predictor(run, devices != nullptr ? devices : tandem::default_kind,
+                          weights != nullptr ? weights : "best", batch == 0 ? usual_batch : batch)};
   });
 }
 

@@ -11,8 +11,10 @@ namespace {
 constexpr size_t least_points = 10;
 constexpr double keeps = 0.9;  // of the smoothed loss, at each step
 
+// The first points are means over few losses, and may be low by chance.
 const RateCurve::Point& lowest_point(const RateCurve& curve) {
-  return *std::min_element(curve.points.begin(), curve.points.end(),
+  const auto first = static_cast<std::ptrdiff_t>(std::min(least_points, curve.points.size()) - 1);
+  return *std::min_element(curve.points.begin() + first, curve.points.end(),
                            [](const auto& a, const auto& b) { return a.smoothed < b.smoothed; });
 }
 
@@ -36,7 +38,8 @@ struct Axes {
     high += 2 * margin;
   }
   [[nodiscard]] double x(double rate) const {
-    return left + (std::log10(rate) - first_decade) / (last_decade - first_decade) * (right - left);
+    const double share = (std::log10(rate) - first_decade) / (last_decade - first_decade);
+    return left + std::clamp(share, 0.0, 1.0) * (right - left);
   }
   [[nodiscard]] double y(double loss) const {
     return bottom - (std::min(loss, high) - low) / (high - low) * (bottom - top);

@@ -52,8 +52,9 @@ class Predictor {
   // the net sees it, and beside it what speaks for its first class. Returns how that is found:
   // class activation maps, or occlusion. Throws Error for a net that cannot be explained.
   std::string explain(const std::filesystem::path& folder);
-  // Probabilities of all classes: class_count() floats for each picture. One that cannot be used
-  // has zeros, and its reason in `errors`, which gets one text for each picture.
+  // Probabilities of all classes: class_count() floats for each picture. One that cannot be decoded
+  // has zeros, and its reason in `errors`, which gets one text for each picture. Throws Error,
+  // before anything is computed, for one without data or whose bytes are not those of its extents.
   void probabilities(const std::vector<Picture>& pictures, float* results,
                      std::vector<std::string>* errors);
 

@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "tests/cli/program.h"
 
@@ -33,6 +35,25 @@ TEST(Report, IsInTheRunFolder) {
                     HasSubstr("Least certain hits"), HasSubstr("data:image/png;base64,"),
                     HasSubstr("images/val/"), HasSubstr("12 training images of 2 classes"),
                     EndsWith("</html>\n")));
+}
+
+TEST(Report, OfAResumedRunKeepsItsFindingsUntilTheNextEvaluation) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem(std::string(train_tiny) + "--steps 6 --out run").code, 0);
+  ASSERT_THAT(desk.read("run/report.html"), HasSubstr("Which class is taken"));
+  // Epochs end, and none of them is evaluated before the program is told to stop.
+  RunningProgram run(desk, "train --resume --steps 1000000 --test-interval 900000 --out run");
+  ASSERT_TRUE(run.wait_for_file(desk / "running_stdout.txt"));
+  const auto says_epoch = [&] {
+    return desk.read("running_stdout.txt").find("epoch 5") != std::string::npos;
+  };
+  for (int i = 0; i < 600 && !says_epoch(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  ASSERT_TRUE(says_epoch());
+  EXPECT_EQ(run.stop(SIGINT).code, 130);
+  EXPECT_THAT(desk.read("run/report.html"), HasSubstr("Which class is taken"));
 }
 
 TEST(Report, IsWholeAfterAKill) {

@@ -29,6 +29,16 @@ TEST(RateCurve, SuggestsATenthOfTheRateWithTheLowestSmoothedLoss) {
   EXPECT_NEAR(curve.suggestion, curve.lowest / 10, 1e-12);
 }
 
+TEST(RateCurve, ALowFirstLossByChanceIsNotTheLowest) {
+  RateCurve curve;
+  for (int i = 0; i <= 30; ++i) {
+    const double loss = i == 0 ? 0.01 : i <= 25 ? 3 - 0.04 * i : 50;
+    add_point(curve, std::pow(10, -4 + i / 10.0), loss);
+  }
+  suggest_rate(curve);
+  EXPECT_NEAR(curve.lowest, std::pow(10, -1.5), 1e-9);
+}
+
 TEST(RateCurve, SmoothsAsAMeanOfTheLossesBefore) {
   RateCurve curve;
   for (const double loss : {4.0, 4.0, 4.0}) add_point(curve, 1, loss);

@@ -10,7 +10,7 @@ namespace {
 
 // "480x640"
 void read_picture_size(const std::string& text, ExportOptions& options) {
-  constexpr int64_t largest = 16384;
+  constexpr int64_t largest = 4096;
   const std::vector<std::string> sides = split(text, 'x');
   int64_t height = 0, width = 0;
   if (sides.size() != 2 || !parse_integer(sides[0], &height) || !parse_integer(sides[1], &width) ||

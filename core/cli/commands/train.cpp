@@ -70,11 +70,11 @@ int run_train(TrainArguments& arguments, const Command& command) {
   }
   options.bad_share_limit = arguments.strict ? 0 : arguments.bad_percent / 100;
   // A launcher sends signals to all ranks, and also ends a job by them in which one has failed.
-  if (arguments.finds_rate) return run_find_rate(options);
   options.stop = stop_on_signals(launched_ranks() > 1 ? ""
                                                       : "\ntandem: stopping after this step, whose "
                                                         "weights are saved (Ctrl-\\ ends without "
                                                         "saving)\n");
+  if (arguments.finds_rate) return run_find_rate(options);
   Progress progress(options.display > 0 ? options.display : 20);
   const TrainResult result = train(options, progress);
   if (result.rank > 0) return result.stopped ? 130 : 0;

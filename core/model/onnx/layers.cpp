@@ -69,7 +69,8 @@ class Chain {
   OnnxValue value_;
 };
 
-// Of values for each channel, to be combined with x. OpenCV 4.6 takes no leading axis of extent 1.
+// Of values for each channel, to be combined with x. Some runtimes take no leading axis of
+// extent 1.
 std::vector<int64_t> channel_extents(const OnnxValue& x, int64_t count) {
   return x.is_flat ? std::vector<int64_t>{count} : std::vector<int64_t>{count, 1, 1};
 }
@@ -273,7 +274,7 @@ void flatten(OnnxNet& model, const Layer& layer) {
   reshape(model, layer);
 }
 
-// Not the operator Tile, which OpenCV 4.6 does not have.
+// Not the operator Tile, which some runtimes do not have.
 void tile(OnnxNet& model, const Layer& layer) {
   const std::vector<std::string> inputs(static_cast<size_t>(layer.attributes->integer("tiles")),
                                         model.image(layer));

@@ -22,7 +22,7 @@ std::string add_average(OnnxGraph& graph, const std::string& name, const std::st
                         const OnnxWindow& window, OnnxAxes beyond) {
   std::string padded = x;
   const OnnxAxes before = window.before, after = window.after;
-  // Not by count_include_pad, which OpenCV 4.6 ignores.
+  // Not by count_include_pad, which some runtimes ignore.
   if (before.h + before.w + after.h + after.w > 0) {
     const std::string pads =
         graph.integers(name + "/pads", {0, 0, before.h, before.w, 0, 0, after.h, after.w});

@@ -54,7 +54,7 @@ bool judge_course(const RunFigures& run, const Course& course, std::vector<std::
   const auto lowest =
       std::min_element(course.tests.begin(), course.tests.end(),
                        [](const MetricRow& a, const MetricRow& b) { return a.loss < b.loss; });
-  if (last.loss > 1.1 * lowest->loss && lowest->step < last.step) {
+  if (lowest->loss > 0 && last.loss > 1.1 * lowest->loss && lowest->step < last.step) {
     lines.push_back(fmt::format(
         "the validation loss was lowest after {:.3g} epochs and has risen by {:.0f} % since: "
         "--patience ends a run there, --label-smoothing 0.1 makes the net less sure of itself",

@@ -26,8 +26,10 @@ double RunReport::seconds() const {
 
 void RunReport::judge(Findings findings, const std::string& judged,
                       const std::vector<BadSample>& bad) {
-  if (findings.samples > 0) findings_ = std::move(findings);
-  judged_ = judged;
+  if (findings.samples > 0) {
+    findings_ = std::move(findings);
+    judged_ = judged;
+  }
   validation_bad_ = bad;
 }
 
@@ -36,6 +38,13 @@ void RunReport::write(const std::vector<float>& weights, const std::vector<BadSa
   const double begin = seconds();
   const bool has_time = spent_ <= most_of_the_time * begin;
   if (moment == ReportMoment::during && is_written_ && !has_time) return;
+  // A resumed run has no findings before its first evaluation; the page it left has.
+  const bool awaits_findings = !findings_ && setup_.validation_data != nullptr;
+  std::error_code code;
+  if (moment != ReportMoment::end && awaits_findings && !is_written_ &&
+      std::filesystem::exists(folder_.path() / report_file, code)) {
+    return;
+  }
   try {
     if (!data_) {
       std::vector<KnownSplit> splits{{"train", setup_.training_data.get()}};

@@ -68,29 +68,48 @@ __attribute__((destructor)) static void write_count(void) {
   static result (*real)(__VA_ARGS__); \
   if (real == NULL) real = (result(*)(__VA_ARGS__))dlsym(RTLD_NEXT, name)
 
+/* All of these are found at the first call of one of them: dlerror() allocates, and a dlsym()
+ * inside it frees the message that it makes. */
+static struct {
+  void* (*malloc)(size_t);
+  void* (*calloc)(size_t, size_t);
+  void* (*realloc)(void*, size_t);
+  void* (*aligned_alloc)(size_t, size_t);
+  int (*posix_memalign)(void**, size_t, size_t);
+} allocator;
+
+static void find_allocator(void) {
+  if (allocator.malloc != NULL) return;
+  allocator.calloc = (void* (*)(size_t, size_t))dlsym(RTLD_NEXT, "calloc");
+  allocator.realloc = (void* (*)(void*, size_t))dlsym(RTLD_NEXT, "realloc");
+  allocator.aligned_alloc = (void* (*)(size_t, size_t))dlsym(RTLD_NEXT, "aligned_alloc");
+  allocator.posix_memalign = (int (*)(void**, size_t, size_t))dlsym(RTLD_NEXT, "posix_memalign");
+  allocator.malloc = (void* (*)(size_t))dlsym(RTLD_NEXT, "malloc");
+}
+
 void* malloc(size_t bytes) {
-  REAL(void*, "malloc", size_t);
-  return fails(memory, ENOMEM) ? NULL : real(bytes);
+  find_allocator();
+  return fails(memory, ENOMEM) ? NULL : allocator.malloc(bytes);
 }
 
 void* calloc(size_t count, size_t bytes) {
-  REAL(void*, "calloc", size_t, size_t);
-  return fails(memory, ENOMEM) ? NULL : real(count, bytes);
+  find_allocator();
+  return fails(memory, ENOMEM) ? NULL : allocator.calloc(count, bytes);
 }
 
 void* realloc(void* old, size_t bytes) {
-  REAL(void*, "realloc", void*, size_t);
-  return bytes != 0 && fails(memory, ENOMEM) ? NULL : real(old, bytes);
+  find_allocator();
+  return bytes != 0 && fails(memory, ENOMEM) ? NULL : allocator.realloc(old, bytes);
 }
 
 void* aligned_alloc(size_t alignment, size_t bytes) {
-  REAL(void*, "aligned_alloc", size_t, size_t);
-  return fails(memory, ENOMEM) ? NULL : real(alignment, bytes);
+  find_allocator();
+  return fails(memory, ENOMEM) ? NULL : allocator.aligned_alloc(alignment, bytes);
 }
 
 int posix_memalign(void** target, size_t alignment, size_t bytes) {
-  REAL(int, "posix_memalign", void**, size_t, size_t);
-  return fails(memory, ENOMEM) ? ENOMEM : real(target, alignment, bytes);
+  find_allocator();
+  return fails(memory, ENOMEM) ? ENOMEM : allocator.posix_memalign(target, alignment, bytes);
 }
 
 void* mmap(void* address, size_t bytes, int protection, int flags, int file, off_t offset) {

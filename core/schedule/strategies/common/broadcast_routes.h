@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "core/schedule/cost/bounds.h"
 #include "core/schedule/builder/strategy_inputs.h"
+#include "core/schedule/cost/bounds.h"
 
 namespace tandem {
 
