@@ -44,7 +44,8 @@ void fill(float* values, int64_t count, const Draw& draw) {
 // Caffe's bilinear filler: 1 at the kernel's centre, falling linearly to its edge. A Deconvolution
 // with these weights enlarges the image bilinearly.
 double bilinear(const Shape& shape, int64_t index) {
-  const auto factor = static_cast<double>((shape.w + 1) / 2);
+  const int64_t half = (shape.w + 1) / 2;
+  const auto factor = static_cast<double>(half);
   const double centre = (2 * factor - 1 - std::fmod(factor, 2)) / (2 * factor);
   const auto along = [&](int64_t at) {
     return 1 - std::abs(static_cast<double>(at) / factor - centre);

@@ -21,7 +21,7 @@ using LayoutChoice = std::vector<tandem_layout_option>;
 // How the elements of a tensor are stored.
 struct Form {
   int32_t layout = TANDEM_NCHW, dtype = TANDEM_FLOAT32;
-  auto operator<=>(const Form&) const = default;
+  auto operator<=>(const Form&) const = default;  // NOLINT(modernize-use-nullptr): of clang-tidy 14
 };
 
 constexpr uint32_t most_options = 64;

@@ -124,8 +124,7 @@ Filler filler_of(const LayerDefinition& layer, size_t top) {
   }
   if (fillers.empty()) return {};
   const Field& field = *fillers[fillers.size() == 1 ? 0 : top];
-  const Filler filler =
-      read_filler(block_of(field, layer.title()), layer.title() + ": data_filler");
+  Filler filler = read_filler(block_of(field, layer.title()), layer.title() + ": data_filler");
   if (filler.type == "constant" || filler.type == "gaussian" || filler.type == "uniform") {
     return filler;
   }

@@ -160,7 +160,7 @@ class Resolver {
     const int number = static_cast<int>(draft_.net.layers.size());
     if (layer_of_.emplace(name, number).second) return name;
     for (int& copy = copies_.try_emplace(name, 2).first->second;; ++copy) {
-      const std::string result = fmt::format("{}_{}", name, copy);
+      std::string result = fmt::format("{}_{}", name, copy);
       if (layer_of_.emplace(result, number).second) return result;
     }
   }

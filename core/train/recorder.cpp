@@ -23,7 +23,7 @@ size_t columns(const std::string& line) {
 
 // The lines up to this step; the header alone for a new run.
 std::string kept_lines(const std::filesystem::path& path, int64_t step) {
-  const std::string first = std::string(header) + "\n";
+  std::string first = std::string(header) + "\n";
   std::error_code ignored;
   if (step == 0 || !std::filesystem::exists(path, ignored)) return first;
   std::istringstream stream(read_text_file(path));

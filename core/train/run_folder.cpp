@@ -40,7 +40,8 @@ void require_no_run(const fs::path& path) {
 bool holds_others(const fs::path& path) {
   std::error_code code;
   for (const fs::directory_entry& entry : fs::directory_iterator(path, code)) {
-    if (entry.path().stem() != "find_lr") return true;
+    const fs::path name = entry.path().filename();
+    if (name != "find_lr.csv" && name != "find_lr.svg") return true;
   }
   return false;
 }
@@ -100,7 +101,7 @@ RunFolder RunFolder::open(const fs::path& path) {
 
 fs::path RunFolder::free_name(const std::string& net) {
   for (int number = 1;; ++number) {
-    const fs::path path = fs::path("runs") / fmt::format("{}-{}", net, number);
+    fs::path path = fs::path("runs") / fmt::format("{}-{}", net, number);
     std::error_code code;
     if (!fs::exists(path, code)) return path;
   }

@@ -13,7 +13,6 @@
 #include "core/plugin/registry.h"
 #include "core/schedule/execution/joined_rows.h"
 #include "core/schedule/plan/buffers.h"
-#include "plugins/update_rules.h"
 
 namespace tandem {
 
@@ -425,27 +424,6 @@ tandem_update Lowering::update_of(const UpdateWork& work, const Resolver& at) co
   update.gradient_square_count = static_cast<uint32_t>(net_.weights.size());
   return update;
 }
-
-namespace {
-
-// The update of the average of the weights, after that of the weights; it is their last state.
-tandem_update average_of(const tandem_update& weights, double decay) {
-  tandem_update average{};
-  average.struct_size = sizeof average;
-  average.rule = rules::average_rule;
-  average.count = weights.count;
-  average.weights = weights.weights;
-  average.gradient = weights.weights;  // not used
-  average.state = weights.state + weights.state_count - 1;
-  average.state_count = 1;
-  average.momentum = static_cast<float>(decay);
-  average.gradient_scale = 1;
-  average.step = weights.step;
-  average.found_inf = weights.found_inf;
-  return average;
-}
-
-}  // namespace
 
 void Lowering::lower_update(const UpdateWork& work, const Resolver& at, Lowered& result) const {
   struct Updates {

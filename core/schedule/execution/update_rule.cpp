@@ -1,6 +1,7 @@
 #include "core/schedule/execution/update_rule.h"
 
 #include "core/base/error.h"
+#include "plugins/update_rules.h"
 
 namespace tandem {
 
@@ -38,6 +39,22 @@ UpdateRule make_update_rule(const SolverDefinition& solver) {
     return rule;
   }
   throw error("solver type '{}' has no update rule", solver.type);
+}
+
+tandem_update average_of(const tandem_update& weights, double decay) {
+  tandem_update average{};
+  average.struct_size = sizeof average;
+  average.rule = rules::average_rule;
+  average.count = weights.count;
+  average.weights = weights.weights;
+  average.gradient = weights.weights;  // not used
+  average.state = weights.state + weights.state_count - 1;
+  average.state_count = 1;
+  average.momentum = static_cast<float>(decay);
+  average.gradient_scale = 1;
+  average.step = weights.step;
+  average.found_inf = weights.found_inf;
+  return average;
 }
 
 }  // namespace tandem

@@ -38,4 +38,8 @@ struct UpdateRule {
 // Error for a type that is none of solver_types().
 [[nodiscard]] UpdateRule make_update_rule(const SolverDefinition& solver);
 
+// The update of the average of the weights, which follows that of the weights. It is their last
+// state; the arrays are those of `weights`.
+[[nodiscard]] tandem_update average_of(const tandem_update& weights, double decay);
+
 }  // namespace tandem

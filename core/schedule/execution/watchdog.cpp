@@ -102,8 +102,8 @@ std::string explain_stuck_graph(const Plan& plan, const CaptureSplit& split,
                                 const TaskEvents& events, const Event& end, int64_t micro_batch,
                                 double seconds) {
   const bool is_after = reached(end);
-  const std::string first = first_unfinished(plan, events, is_after ? split.after : split.before,
-                                             micro_batch, seconds, false);
+  std::string first = first_unfinished(plan, events, is_after ? split.after : split.before,
+                                       micro_batch, seconds, false);
   if (!first.empty()) return first;
   if (is_after) return unfinished(plan, micro_batch, seconds);
   const auto label = [&](int task) { return plan.tasks[static_cast<size_t>(task)].label; };

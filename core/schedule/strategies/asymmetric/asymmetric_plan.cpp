@@ -108,7 +108,7 @@ class Asymmetric {
       const std::string rows =
           some.count() == both.count() ? "" : fmt::format(", rows {}-{}", some.begin, some.end);
       builder_.emit_transfer(
-          "send " + name + rows, Stage::send_activations, layer, from, to,
+          fmt::format("send {}{}", name, rows), Stage::send_activations, layer, from, to,
           {{builder_.tensor(from, tensor, some), builder_.tensor(work.shard, tensor, some)}},
           When::every_micro_batch, full_duplex);
     }

@@ -32,9 +32,9 @@ WeightDivision::WeightDivision(const Net& net, const std::vector<int>& devices, 
   for (size_t i = 0; i < net.layers.size(); ++i) {
     const Layer& layer = net.layers[i];
     if (!layer.wants_backward_weights) continue;
-    const bool slices =
-        division == Division::slices || (division == Division::slices_of_large &&
-                                         2 * count * weights_of(static_cast<int>(i)) > all);
+    const bool slices = division == Division::slices ||
+                        (division == Division::slices_of_large &&
+                         int64_t{2} * count * weights_of(static_cast<int>(i)) > all);
     const int64_t channels = net.tensors[size_t(layer.outputs[0])].shape.c;
     if (slices && count > 1 && layer.has(TANDEM_SLICED_OUTPUTS) && channels >= count &&
         !is_shared(static_cast<int>(i))) {

@@ -194,7 +194,7 @@ void ColumnParallelLinear::emit_reduce_rows(int device, const ReduceScatter& sca
     const int source = (device + turn) % devices();
     const Region part = slices_.input_gradient(source, input_, scatter, builder_.rows(device));
     parts.push_back(slices_.received_input_gradient(device, input_, source, scatter));
-    builder_.emit_transfer("send " + what + suffix, stage, index_, source, device,
+    builder_.emit_transfer(fmt::format("send {}{}", what, suffix), stage, index_, source, device,
                            {{part, parts.back()}}, When::every_micro_batch, full_duplex);
   }
   // Where several rounds send, the next round must not wait for the sum.

@@ -83,7 +83,7 @@ std::vector<ReduceScatter> BackwardRounds::number_and_send(std::vector<Round>& r
     round.sent = options_.eager ? ReduceScatter{round.number, round.rows, round.name}
                                 : ReduceScatter{0, batch, ""};
     const bool has_earlier =
-        std::any_of(rounds.begin(), rounds.begin() + i,
+        std::any_of(rounds.begin(), rounds.begin() + round.number,
                     [&](const Round& earlier) { return earlier.rows == round.rows; });
     (options_.eager ? round.sent.adds : round.adds_to_sent) = has_earlier;
     round.completes_sent = options_.eager || i + 1 == rounds.size();
