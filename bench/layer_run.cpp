@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/plugin/host.h"
+#include "core/plugin/layer_questions.h"
 
 namespace tandem::bench {
 
@@ -30,10 +31,11 @@ CaseType::CaseType(const Registry& registry, LayerCase layer, int32_t dtype)
   const tandem_layer_query query{sizeof query,         TANDEM_TRAIN, attributes_.handle(),
                                  input_shapes_.data(), case_.inputs, 1};
   check(type_.shapes(&query, &output_), case_.name);
-  check(type_.weights(&query, weights_, 4, &weight_count_), case_.name);
-  cost_.struct_size = sizeof cost_;
-  check(type_.cost(&query, &cost_), case_.name);
-  for (uint32_t i = 0; i < weight_count_; ++i) weight_shapes_[i] = weights_[i].shape;
+  std::vector<tandem_weight> weights;
+  check(ask_weights(type_, query, weights), case_.name);
+  check(ask_cost(type_, query, cost_), case_.name);
+  weight_count_ = static_cast<uint32_t>(std::min<size_t>(weights.size(), 4));
+  for (uint32_t i = 0; i < weight_count_; ++i) weight_shapes_[i] = weights[i].shape;
 }
 
 bool CaseType::knows_dtype() const {
@@ -41,12 +43,8 @@ bool CaseType::knows_dtype() const {
 }
 
 std::vector<tandem_layout_option> CaseType::options() {
-  if (kernel_.layouts == nullptr) return {{TANDEM_NCHW, TANDEM_NCHW, 0}};
-  std::vector<tandem_layout_option> options(16);
-  uint32_t count = 0;
-  const tandem_binding binding = bind({TANDEM_NCHW, TANDEM_NCHW, 0});
-  check(kernel_.layouts(&binding, options.data(), 16, &count), case_.name);
-  options.resize(std::min<size_t>(count, options.size()));
+  std::vector<tandem_layout_option> options;
+  check(ask_layouts(kernel_, bind({TANDEM_NCHW, TANDEM_NCHW, 0}), options), case_.name);
   return options;
 }
 
@@ -91,6 +89,7 @@ tandem_binding CaseType::bind(const tandem_layout_option& option) {
   binding.attributes = attributes_.handle();
   binding.inputs = input_tensors_.data();
   binding.input_count = case_.inputs;
+  binding.tensor_size = sizeof(tandem_tensor);
   binding.outputs = &output_tensor_;
   binding.output_count = 1;
   binding.weights = weight_shapes_;

@@ -50,7 +50,6 @@ class CaseType {
   Attributes attributes_;
   Shape output_{};
   uint32_t weight_count_ = 0;
-  tandem_weight weights_[4]{};
   Shape weight_shapes_[4]{};
   tandem_layer_cost cost_{};
   std::vector<Shape> input_shapes_;

@@ -9,7 +9,7 @@ namespace {
 
 using namespace tandem::sdk;
 
-class Stalling {
+class Stalling : public DatasetType {
  public:
   Stalling(const tandem_dataset_request& request, const Attributes& attributes)
       : shape_(request.shape),
@@ -28,13 +28,12 @@ class Stalling {
             integer(block, "stalled").by_default("-1"),
             integer(block, "milliseconds").by_default("1000").range(0, 600000)};
   }
-  int64_t size() const { return size_; }
-  int64_t class_count() const { return 2; }
-  tandem_shape shape() const { return shape_; }
-  const char* class_name(int64_t index) const { return index == 0 ? "even" : "odd"; }
-  const char* sample_name(int64_t) const { return "noise"; }
-  const char* notes() const { return ""; }
-  void get(int64_t index, uint64_t, float* pixels, float* label) const {
+  int64_t size() const override { return size_; }
+  int64_t class_count() const override { return 2; }
+  tandem_shape shape() const override { return shape_; }
+  const char* class_name(int64_t index) const override { return index == 0 ? "even" : "odd"; }
+  const char* sample_name(int64_t) const override { return "noise"; }
+  void get(int64_t index, uint64_t, float* pixels, float* label) const override {
     if (index == stalled_) std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds_));
     auto bits = static_cast<uint32_t>(index);
     for (int64_t i = 0; i < count(shape_); ++i) {

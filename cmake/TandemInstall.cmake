@@ -23,10 +23,12 @@ install(EXPORT TandemSdk NAMESPACE Tandem:: DESTINATION ${package_folder} COMPON
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/tandem DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   COMPONENT sdk FILES_MATCHING PATTERN "*.h")
 install(FILES ${CMAKE_SOURCE_DIR}/plugins/abi.h ${CMAKE_SOURCE_DIR}/plugins/sdk.h
-  ${CMAKE_SOURCE_DIR}/plugins/random.h ${CMAKE_SOURCE_DIR}/plugins/transport.h
+  ${CMAKE_SOURCE_DIR}/plugins/random.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem/plugins COMPONENT sdk)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/plugins/abi
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem/plugins COMPONENT sdk FILES_MATCHING PATTERN "*.h")
 # Helpers for kernels. They include other headers by their place in the source tree.
-foreach(header pass_elements cpu/bfloat16 cpu/layout cpu/team cpu/vector
+foreach(header cpu/bfloat16 cpu/layout cpu/team cpu/vector
     cuda/elements cuda/indexing cuda/launch cuda/status cuda/sums cuda/teams)
   set(copy ${CMAKE_BINARY_DIR}/package/plugins/${header}.h)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/plugins/${header}.h)

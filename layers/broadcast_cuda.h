@@ -107,14 +107,14 @@ class BroadcastKernelCuda : public sdk::Needs {
       : broadcast_(binding.input(0), axes_of(binding)),
         dtype_(binding.input(0).dtype),
         trained_(binding.input_count() == 1),
-        fuses_relu_(fuses_relu(binding)) {
+        fuses_relu_(binding.fuses_relu()) {
     if (trained_ || !broadcast_.one_value_per_element()) {
       scratch_bytes = sums_over(broadcast_).scratch_bytes();
     }
   }
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint64_t fused_activations = relu_only;
+  static constexpr uint32_t fused_activations = relu_only;
 
   static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
     if (axes_of(binding).fits_any_layout()) return cuda::plain_layouts();

@@ -87,7 +87,7 @@ class ElementwiseCpu {
     cpu::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
       with_function(formula_, [&](const auto& function) {
-        map(call.threads, elements_, cpu::input<T>(pass, 0), cpu::output<T>(pass, 0),
+        map(call.threads, elements_, pass.input<T>(0).data(), pass.output<T>(0).data(),
             [function](float x) { return function.value(x); });
       });
     });
@@ -97,11 +97,11 @@ class ElementwiseCpu {
                      const sdk::Pass& pass) const requires Differentiable<Formula> {
     cpu::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      const T* v = Formula::slope_from == SlopeFrom::input ? cpu::input<T>(pass, 0)
-                                                           : cpu::output<T>(pass, 0);
+      const T* v = Formula::slope_from == SlopeFrom::input ? pass.input<T>(0).data()
+                                                           : pass.output<T>(0).data();
       with_function(formula_, [&](const auto& function) {
-        map(call.threads, elements_, v, cpu::output_gradient<T>(pass, 0),
-            cpu::input_gradient<T>(pass, 0),
+        map(call.threads, elements_, v, pass.output_gradient<T>(0).data(),
+            pass.input_gradient<T>(0).data(),
             [function](float value, float dy) { return gradient_of(function, value, dy); });
       });
     });

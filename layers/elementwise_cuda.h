@@ -50,30 +50,30 @@ class ElementwiseCuda {
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
       with_function(formula_, [&](const auto& function) {
         using Function = std::decay_t<decltype(function)>;
         cuda::for_each(call, elements_,
-                       detail::ElementwiseForward<Function, T>{function, cuda::input<T>(pass, 0),
-                                                               cuda::output<T>(pass, 0)});
+                       detail::ElementwiseForward<Function, T>{function, pass.input<T>(0).get(),
+                                                               pass.output<T>(0).get()});
       });
     });
   }
 
   void backward_data(const sdk::Call& call,
-                     const sdk::Pass& pass) const requires Differentiable<Formula> {
+                     const sdk::DevicePass& pass) const requires Differentiable<Formula> {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      const T* v = Formula::slope_from == SlopeFrom::input ? cuda::input<T>(pass, 0)
-                                                           : cuda::output<T>(pass, 0);
+      const T* v = Formula::slope_from == SlopeFrom::input ? pass.input<T>(0).get()
+                                                           : pass.output<T>(0).get();
       with_function(formula_, [&](const auto& function) {
         using Function = std::decay_t<decltype(function)>;
         cuda::for_each(
             call, elements_,
-            detail::ElementwiseBackward<Function, T>{function, v, cuda::output_gradient<T>(pass, 0),
-                                                     cuda::input_gradient<T>(pass, 0)});
+            detail::ElementwiseBackward<Function, T>{function, v, pass.output_gradient<T>(0).get(),
+                                                     pass.input_gradient<T>(0).get()});
       });
     });
   }

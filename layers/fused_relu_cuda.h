@@ -1,6 +1,6 @@
-// Kernels on a GPU with a fused ReLU (tandem_binding.activation). The ReLU is applied to the value
-// after its rounding, so that the bits are those of a separate ReLU layer. Whether it is applied is
-// decided at run time, so that the other arithmetic is the same code in both cases.
+// Kernels on a GPU with a fused ReLU (tandem_binding.fused_activation). The ReLU is applied to the
+// value after its rounding, so that the bits are those of a separate ReLU layer. Whether it is
+// applied is decided at run time, so that the other arithmetic is the same code in both cases.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,6 @@
 
 namespace tandem::layers {
 
-using sdk::fuses_relu;
 using sdk::relu_only;
 
 template <class T>

@@ -25,13 +25,13 @@ class RenamedAxesCpu {
   void forward(const sdk::Call& call, const sdk::Pass& pass) const {
     cpu::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      cpu::copy(call.threads, cpu::input<T>(pass, 0), cpu::output<T>(pass, 0), elements_);
+      cpu::copy(call.threads, pass.input<T>(0).data(), pass.output<T>(0).data(), elements_);
     });
   }
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
     cpu::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      cpu::copy(call.threads, cpu::output_gradient<T>(pass, 0), cpu::input_gradient<T>(pass, 0),
+      cpu::copy(call.threads, pass.output_gradient<T>(0).data(), pass.input_gradient<T>(0).data(),
                 elements_);
     });
   }

@@ -20,16 +20,16 @@ class RenamedAxesCuda {
     return {{TANDEM_NCHW, TANDEM_NCHW, 0}};
   }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      cuda::copy(call, cuda::input<T>(pass, 0), cuda::output<T>(pass, 0), elements_);
+      cuda::copy(call, pass.input<T>(0).get(), pass.output<T>(0).get(), elements_);
     });
   }
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      cuda::copy(call, cuda::output_gradient<T>(pass, 0), cuda::input_gradient<T>(pass, 0),
+      cuda::copy(call, pass.output_gradient<T>(0).get(), pass.input_gradient<T>(0).get(),
                  elements_);
     });
   }

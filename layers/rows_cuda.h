@@ -13,13 +13,9 @@ namespace tandem::layers {
 
 // Rows that hold a sample.
 struct SampleRows {
-  explicit SampleRows(const sdk::Pass& pass) : labels(row_labels(pass)) {}
+  explicit SampleRows(const sdk::DevicePass& pass) : labels(pass.row_labels().get()) {}
   [[nodiscard]] TANDEM_HOST_DEVICE bool holds_sample(int64_t row) const {
     return labels == nullptr || !(labels[row] < 0);
-  }
-  static const float* row_labels(const sdk::Pass& pass) {
-    const bool known = pass.raw.struct_size >= offsetof(tandem_pass, row_labels) + sizeof(void*);
-    return known ? pass.raw.row_labels : nullptr;
   }
   const float* labels;
 };
@@ -42,12 +38,12 @@ class DeviceLabels {
   static constexpr int64_t none = -1;      // does not count
   static constexpr int64_t no_class = -2;  // is not a whole number below the number of classes
 
-  DeviceLabels(const LabelSettings& settings, const sdk::Pass& pass)
+  DeviceLabels(const LabelSettings& settings, const sdk::DevicePass& pass)
       : settings_(settings),
         labels_of_row_(settings.shape.labels_of_row()),
         inner_(settings.shape.inner),
         classes_(settings.shape.classes),
-        labels_(pass.input(1)),
+        labels_(pass.input(1).get()),
         rows_(pass) {}
 
   // The class of label `index`, or one of the two constants.
@@ -101,14 +97,14 @@ struct StoreStatistic {
 class DeviceNormaliser {
  public:
   // The number of samples of the whole batch.
-  explicit DeviceNormaliser(const sdk::Pass& pass) : samples_(pass.raw.normaliser) {}
+  explicit DeviceNormaliser(const sdk::DevicePass& pass) : samples_(pass.raw.normaliser) {}
   // As Normaliser in loss.h; `labels`: per sample.
   DeviceNormaliser(const sdk::Attributes& attributes, int64_t labels)
       : how_(normalization_of(attributes)),
         counts_(counts_labels(attributes)),
         labels_(static_cast<double>(labels)) {}
 
-  [[nodiscard]] DeviceNormaliser of(const sdk::Pass& pass) const {
+  [[nodiscard]] DeviceNormaliser of(const sdk::DevicePass& pass) const {
     DeviceNormaliser result = *this;
     result.samples_ = pass.raw.normaliser;
     result.counted_ = pass.raw.statistics;

@@ -12,7 +12,15 @@
 //     tandem::sdk::Plugin plugin(host, "acme-swish", "1.0");
 //     return plugin.layer<Swish>().kernel<Swish, SwishCpu>("cpu").table();
 //   }
+//
+// Pointers of a Pass lie in memory that the host reads and writes. A kernel of a device with memory
+// of its own takes a DevicePass instead, whose pointers cannot be read by accident.
 #pragma once
+
+#if !defined(__cplusplus) || __cplusplus < 202002L
+#error \
+    "plugins/sdk.h needs C++20: use tandem_add_plugin, set CMAKE_CXX_STANDARD 20, or pass -std=c++20"
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -22,9 +30,11 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -82,10 +92,9 @@ Refusal failed(const Values&... values) {
 // The host's table, set by Plugin's constructor. One per module, since modules hide their symbols.
 inline const tandem_host* host = nullptr;
 
-// The last text that this thread explained; "" if there is none or if the host is too old.
+// The last text that this thread explained; "" if there is none.
 inline std::string explained() {
-  const bool offered = host->struct_size >= offsetof(tandem_host, explained) + sizeof(void*);
-  return offered && host->explained != nullptr ? host->explained() : "";
+  return host->explained();
 }
 
 // Runs the function. An exception becomes a status, whose reason is explained to the host.
@@ -167,9 +176,6 @@ class Attributes {
     return {values, values + size};
   }
   std::vector<double> numbers(const char* name) const {
-    if (host->struct_size < offsetof(tandem_host, get_numbers) + sizeof(void*)) {
-      throw failed("parameter '", name, "' is a list of numbers, which needs Tandem's ABI 1.1");
-    }
     const double* values = nullptr;
     uint32_t size = 0;
     require(host->get_numbers(attributes_, name, &values, &size), name);
@@ -206,6 +212,26 @@ struct Query {
   Attributes attributes;
 };
 
+// A declared input: Input("scores"), Input("label").label(). Strings must be literals.
+class Input : public tandem_input {
+ public:
+  explicit Input(const char* input_name) : tandem_input{} {
+    struct_size = sizeof(tandem_input);
+    role = TANDEM_INPUT_DATA;
+    name = input_name;
+  }
+  Input& label() { return role = TANDEM_INPUT_LABEL, *this; }
+  Input& targets() { return role = TANDEM_INPUT_TARGETS, *this; }
+  Input& shape_only() { return role = TANDEM_INPUT_SHAPE, *this; }
+  Input& non_differentiable() { return role = TANDEM_INPUT_NON_DIFFERENTIABLE, *this; }
+  Input& optional() { return is_optional = true, *this; }  // all after it must be, too
+  Input& repeated() { return is_repeated = true, *this; }  // once or more often; the last one only
+
+  bool is_optional = false, is_repeated = false;
+};
+using Inputs = std::vector<Input>;
+
+// The number of outputs.
 struct Arity {
   int minimum = 1, maximum = 1;  // maximum -1: any number
 };
@@ -231,20 +257,16 @@ class LayerType {
   virtual const char* name() const = 0;
   virtual const char* help() const = 0;
   virtual std::vector<Parameter> parameters() const { return {}; }
-  virtual Arity inputs() const { return {}; }
+  virtual Inputs inputs() const { return {Input("data")}; }
   virtual Arity outputs() const { return {}; }
   virtual uint64_t traits() const { return TANDEM_PER_SAMPLE | TANDEM_BACKWARD_READS_INPUTS; }
   virtual std::vector<Shape> shapes(const Query& query) const {
     return std::vector<Shape>(query.output_count(), query.input(0));
   }
   virtual std::vector<Weight> weights(const Query&) const { return {}; }
-  // Default: that of an element-wise layer, with one operation, one read and one write per element.
-  virtual tandem_layer_cost cost(const Query& query) const {
-    double elements = 0;
-    for (size_t i = 0; i < query.input_count(); ++i)
-      elements += static_cast<double>(count(query.input(i)));
-    return make_cost(elements, elements, 0, 8 * elements, 12 * elements, 0);
-  }
+  // Of a type that does not define it, the host assumes one operation, one read and one write for
+  // each element of the inputs.
+  virtual tandem_layer_cost cost(const Query&) const { return make_cost(0, 0, 0, 0, 0, 0); }
   // The result must not depend on the number of rows.
   virtual Statistics statistics(const Query&) const { return {}; }
   // The TANDEM_ACTIVATION_... that its forward pass computes, if it computes nothing else.
@@ -264,10 +286,18 @@ class LayerType {
 
 using Call = tandem_call;
 
+// Element `i` of an array whose elements, of a caller with another minor version, may be larger
+// than ours.
+template <class T>
+T& element(T* array, size_t i, uint32_t size) {
+  using Byte = std::conditional_t<std::is_const_v<T>, const std::byte, std::byte>;
+  return *reinterpret_cast<T*>(reinterpret_cast<Byte*>(array) + i * size);
+}
+
 struct Binding {
   explicit Binding(const tandem_binding& binding) : raw(binding), attributes(binding.attributes) {}
-  const tandem_tensor& input(size_t i) const { return raw.inputs[i]; }
-  const tandem_tensor& output(size_t i) const { return raw.outputs[i]; }
+  const tandem_tensor& input(size_t i) const { return element(raw.inputs, i, raw.tensor_size); }
+  const tandem_tensor& output(size_t i) const { return element(raw.outputs, i, raw.tensor_size); }
   const Shape& weight(size_t i) const { return raw.weights[i]; }
   size_t input_count() const { return raw.input_count; }
   size_t output_count() const { return raw.output_count; }
@@ -275,36 +305,130 @@ struct Binding {
   bool training() const { return raw.phase == TANDEM_TRAIN; }
   bool has(uint32_t flag) const { return (raw.flags & flag) != 0; }
   // The element of a whole row at which a sliced input 0 begins.
-  int64_t input_begin() const {
-    return raw.struct_size > offsetof(tandem_binding, input_begin) ? raw.input_begin : 0;
-  }
+  int64_t input_begin() const { return raw.input_begin; }
   // The algorithm of an earlier run, which must be used again. nullptr: the kernel chooses.
-  const char* algorithm() const {
-    return raw.struct_size > offsetof(tandem_binding, algorithm) ? raw.algorithm : nullptr;
-  }
+  const char* algorithm() const { return raw.algorithm; }
   // The activation that forward applies to each element of output 0.
-  int32_t activation() const {
-    return raw.struct_size > offsetof(tandem_binding, activation) ? raw.activation
-                                                                  : TANDEM_ACTIVATION_NONE;
-  }
+  int32_t activation() const { return raw.fused_activation; }
+  bool fuses_relu() const { return activation() == TANDEM_ACTIVATION_RELU; }
 
   const tandem_binding& raw;
   Attributes attributes;
 };
 
-struct Pass {
-  explicit Pass(const tandem_pass& pass) : raw(pass) {}
-  const float* input(size_t i) const { return static_cast<const float*>(raw.inputs[i]); }
-  float* output(size_t i) const { return static_cast<float*>(raw.outputs[i]); }
-  const float* weight(size_t i) const { return static_cast<const float*>(raw.weights[i]); }
-  // A TANDEM_STATE weight.
-  float* state(size_t i) const { return static_cast<float*>(raw.weights[i]); }
-  float* input_gradient(size_t i) const { return static_cast<float*>(raw.input_gradients[i]); }
-  const float* output_gradient(size_t i) const {
-    return static_cast<const float*>(raw.output_gradients[i]);
+// The `fused_activations` of a kernel that can fuse a ReLU.
+constexpr uint32_t relu_only = 1U << TANDEM_ACTIVATION_RELU;
+
+// The values of a tensor in memory that the host reads and writes, n rows of equal size in the
+// layout of the binding. Null where a gradient is not wanted. It converts to a pointer and, as a
+// range, to a std::span.
+template <class T>
+class TensorView {
+ public:
+  TensorView(T* data, int64_t rows, int64_t size) : data_(data), rows_(rows), size_(size) {}
+  operator T*() const { return data_; }
+  T* data() const { return data_; }
+  size_t size() const { return data_ == nullptr ? 0 : static_cast<size_t>(size_); }
+  T* begin() const { return data_; }
+  T* end() const { return data_ + size(); }
+  int64_t rows() const { return rows_; }
+  std::span<T> row(int64_t i) const {
+    const int64_t length = rows_ == 0 ? 0 : size_ / rows_;
+    return {data_ + i * length, static_cast<size_t>(length)};
   }
-  float* weight_gradient(size_t i) const { return static_cast<float*>(raw.weight_gradients[i]); }
+
+ private:
+  T* data_;
+  int64_t rows_, size_;
+};
+
+// An address in the memory of a device, for a kernel that runs there. Null where a gradient is not
+// wanted.
+template <class T>
+class DevicePointer {
+ public:
+  explicit DevicePointer(T* address) : address_(address) {}
+  T* get() const { return address_; }
+  explicit operator bool() const { return address_ != nullptr; }
+
+ private:
+  T* address_;
+};
+
+// What a pass knows of its tensors, from the binding.
+struct TensorSizes {
+  struct One {
+    int64_t rows = 0, size = 0;
+    int32_t dtype = TANDEM_FLOAT32;
+  };
+  explicit TensorSizes(const Binding& binding) {
+    for (size_t i = 0; i < binding.input_count(); ++i) inputs.push_back(of(binding.input(i)));
+    for (size_t i = 0; i < binding.output_count(); ++i) outputs.push_back(of(binding.output(i)));
+    for (size_t i = 0; i < binding.weight_count(); ++i) {
+      weights.push_back({binding.weight(i).n, count(binding.weight(i)), TANDEM_FLOAT32});
+    }
+  }
+  static One of(const tandem_tensor& tensor) {
+    return {tensor.shape.n, count(tensor.shape), tensor.dtype};
+  }
+  std::vector<One> inputs, outputs, weights;
+};
+
+inline size_t bytes_of(int32_t dtype) {
+  if (dtype == TANDEM_UINT8) return 1;
+  return dtype == TANDEM_BFLOAT16 || dtype == TANDEM_FLOAT16 ? 2 : 4;
+}
+
+// What Pass and DevicePass share: the tandem_pass, and a check that elements are read as what they
+// are.
+class PassBase {
+ public:
+  PassBase(const tandem_pass& pass, const TensorSizes& tensor_sizes)
+      : raw(pass), sizes(tensor_sizes) {}
   bool accumulate() const { return (raw.flags & TANDEM_ACCUMULATE) != 0; }
+
+  const tandem_pass& raw;
+  const TensorSizes& sizes;
+
+ protected:
+  template <class T>
+  static void require_elements(const TensorSizes::One& tensor, const char* what, size_t i) {
+    if (sizeof(T) == bytes_of(tensor.dtype)) return;
+    throw failed("the kernel reads ", what, " ", i, " as elements of ", sizeof(T),
+                 " bytes, but it has elements of ", bytes_of(tensor.dtype));
+  }
+};
+
+// The memory of one pass, which the host reads and writes: of kernels on a cpu.
+struct Pass : PassBase {
+  using PassBase::PassBase;
+
+  template <class T = float>
+  TensorView<const T> input(size_t i) const {
+    return view<const T>(raw.inputs[i], sizes.inputs[i], "input", i);
+  }
+  template <class T = float>
+  TensorView<T> output(size_t i) const {
+    return view<T>(raw.outputs[i], sizes.outputs[i], "output", i);
+  }
+  TensorView<const float> weight(size_t i) const {
+    return view<const float>(raw.weights[i], sizes.weights[i], "weight", i);
+  }
+  // A TANDEM_STATE weight.
+  TensorView<float> state(size_t i) const {
+    return view<float>(raw.weights[i], sizes.weights[i], "weight", i);
+  }
+  template <class T = float>
+  TensorView<T> input_gradient(size_t i) const {
+    return view<T>(raw.input_gradients[i], sizes.inputs[i], "input gradient", i);
+  }
+  template <class T = float>
+  TensorView<const T> output_gradient(size_t i) const {
+    return view<const T>(raw.output_gradients[i], sizes.outputs[i], "output gradient", i);
+  }
+  TensorView<float> weight_gradient(size_t i) const {
+    return view<float>(raw.weight_gradients[i], sizes.weights[i], "weight gradient", i);
+  }
   template <class T = float>
   T* saved() const {
     return static_cast<T*>(raw.saved);
@@ -313,20 +437,80 @@ struct Pass {
   T* scratch() const {
     return static_cast<T*>(raw.scratch);
   }
-  const tandem_step& step() const { return *raw.step; }
-  float normaliser() const { return *raw.normaliser; }
   template <class T = float>
   T* statistics() const {
     return reinterpret_cast<T*>(raw.statistics);
   }
+  const tandem_step& step() const { return *raw.step; }
+  float normaliser() const { return *raw.normaliser; }
   // False: the row holds no sample, and a loss or metric must ignore it.
   bool holds_sample(int64_t row) const {
-    const bool known = raw.struct_size >= offsetof(tandem_pass, row_labels) + sizeof(void*) &&
-                       raw.row_labels != nullptr;
-    return !known || !(raw.row_labels[row] < 0);
+    return raw.row_labels == nullptr || !(raw.row_labels[row] < 0);
   }
 
-  const tandem_pass& raw;
+ private:
+  template <class T, class Address>
+  static TensorView<T> view(Address* address, const TensorSizes::One& tensor, const char* what,
+                            size_t i) {
+    require_elements<T>(tensor, what, i);
+    return {static_cast<T*>(address), tensor.rows, tensor.size};
+  }
+};
+
+// The memory of one pass on a device with memory of its own: addresses to hand to what runs there.
+struct DevicePass : PassBase {
+  using PassBase::PassBase;
+
+  template <class T = float>
+  DevicePointer<const T> input(size_t i) const {
+    return pointer<const T>(raw.inputs[i], sizes.inputs[i], "input", i);
+  }
+  template <class T = float>
+  DevicePointer<T> output(size_t i) const {
+    return pointer<T>(raw.outputs[i], sizes.outputs[i], "output", i);
+  }
+  DevicePointer<const float> weight(size_t i) const {
+    return DevicePointer(static_cast<const float*>(raw.weights[i]));
+  }
+  // A TANDEM_STATE weight.
+  DevicePointer<float> state(size_t i) const {
+    return DevicePointer(static_cast<float*>(raw.weights[i]));
+  }
+  template <class T = float>
+  DevicePointer<T> input_gradient(size_t i) const {
+    return pointer<T>(raw.input_gradients[i], sizes.inputs[i], "input gradient", i);
+  }
+  template <class T = float>
+  DevicePointer<const T> output_gradient(size_t i) const {
+    return pointer<const T>(raw.output_gradients[i], sizes.outputs[i], "output gradient", i);
+  }
+  DevicePointer<float> weight_gradient(size_t i) const {
+    return DevicePointer(static_cast<float*>(raw.weight_gradients[i]));
+  }
+  template <class T = float>
+  DevicePointer<T> saved() const {
+    return DevicePointer(static_cast<T*>(raw.saved));
+  }
+  template <class T = float>
+  DevicePointer<T> scratch() const {
+    return DevicePointer(static_cast<T*>(raw.scratch));
+  }
+  template <class T = float>
+  DevicePointer<T> statistics() const {
+    return DevicePointer(reinterpret_cast<T*>(raw.statistics));
+  }
+  DevicePointer<const tandem_step> step() const { return DevicePointer(raw.step); }
+  DevicePointer<const float> normaliser() const { return DevicePointer(raw.normaliser); }
+  // One for each row, below zero where it holds no sample; null: all rows hold samples.
+  DevicePointer<const float> row_labels() const { return DevicePointer(raw.row_labels); }
+
+ private:
+  template <class T, class Address>
+  static DevicePointer<T> pointer(Address* address, const TensorSizes::One& tensor,
+                                  const char* what, size_t i) {
+    require_elements<T>(tensor, what, i);
+    return DevicePointer<T>(static_cast<T*>(address));
+  }
 };
 
 // A base class for kernels that need more memory than their tensors.
@@ -348,13 +532,70 @@ inline LayoutOptions any_layout(int64_t channels) {
   return options;
 }
 
+// ---- Data sets ----------------------------------------------------------------------------------
+
+// An opened data set. A type derives from it, and has a constructor (const tandem_dataset_request&,
+// const Attributes&), static const char* name() and static const char* help(). It may have
+// - static std::vector<Parameter> parameters();
+// - static bool recognizes(const std::string& source), if it reads files or folders;
+// - static void pack(const tandem_pack_request&).
+// All functions are called by several threads at a time.
+class DatasetType {
+ public:
+  virtual ~DatasetType() = default;
+  static std::vector<Parameter> parameters() { return {}; }
+
+  virtual int64_t size() const = 0;
+  virtual int64_t class_count() const = 0;
+  virtual Shape shape() const = 0;  // of one sample: n = 1
+  virtual const char* class_name(int64_t index) const = 0;
+  virtual const char* sample_name(int64_t index) const = 0;  // for messages
+  // Lines for the user: what was skipped and why.
+  virtual const char* notes() const { return ""; }
+  // Writes c*h*w floats and the class: a function of index and seed alone. skip() says that the
+  // sample is damaged.
+  virtual void get(int64_t index, uint64_t seed, float* pixels, float* label) const = 0;
+
+  // Whether the request's seed decides which samples it holds.
+  virtual bool split_is_drawn() const { return false; }
+
+  // Offered to the host only by a type that defines them.
+  // The further inputs of the request, if a sample is more than an image and a label.
+  virtual void get_inputs(int64_t, uint64_t, float* const*) const {}
+  // The label that get() gives, without reading pixels.
+  virtual int64_t label(int64_t) const { return -1; }
+  virtual void describe(int64_t, tandem_sample_info&) const {}
+  // Like get(), but pixels are rounded to bytes. describe_bytes sets has_bytes and the fields after
+  // it.
+  virtual void get_bytes(int64_t, uint64_t, uint8_t*, float*) const {}
+  virtual void describe_bytes(tandem_dataset_info&) const {}
+};
+
+// Thrown by a data set's get(): this sample is damaged and is to be skipped.
+template <class... Values>
+Refusal skip(const Values&... values) {
+  return {TANDEM_SKIP, text(values...)};
+}
+
 namespace detail {
 
-inline std::vector<const tandem_parameter*> addresses(const std::vector<Parameter>& parameters) {
-  std::vector<const tandem_parameter*> result;
-  for (const Parameter& parameter : parameters) result.push_back(&parameter);
+template <class Table, class Declared>
+std::vector<const Table*> addresses(const std::vector<Declared>& declared) {
+  std::vector<const Table*> result;
+  for (const Declared& one : declared) result.push_back(&one);
   return result;
 }
+
+// Writes element `i` of an array of the host, whose elements may be smaller or larger than ours.
+template <class T>
+void write(const T& value, T* array, size_t i, uint32_t size) {
+  std::memcpy(static_cast<void*>(&element(array, i, size)), &value,
+              std::min<size_t>(size, sizeof value));
+}
+
+// Whether a class has a member function of its own instead of its base class's.
+template <class Own, class Inherited>
+constexpr bool overrides = !std::is_same_v<Own, Inherited>;
 
 template <class T>
 struct LayerTable {
@@ -368,13 +609,14 @@ struct LayerTable {
     });
   }
   static tandem_status weights(const tandem_layer_query* query, tandem_weight* weights,
-                               uint32_t capacity, uint32_t* size) {
+                               uint32_t weight_size, uint32_t capacity, uint32_t* size) {
     return guarded([&] {
       const std::vector<Weight> result = T{}.weights(Query(*query));
       *size = static_cast<uint32_t>(result.size());
       for (size_t i = 0; i < result.size() && i < capacity; ++i) {
         const Weight& w = result[i];
-        weights[i] = {w.name, w.shape, w.filler, w.initial, w.fan_in, w.fan_out, w.kind};
+        const tandem_weight raw{w.name, w.shape, w.filler, w.initial, w.fan_in, w.fan_out, w.kind};
+        write(raw, weights, i, weight_size);
       }
     });
   }
@@ -392,31 +634,53 @@ struct LayerTable {
   static tandem_status activation(const tandem_layer_query* query, int32_t* activation) {
     return guarded([&] { *activation = T{}.activation(Query(*query)); });
   }
+  static int32_t minimum(const Inputs& inputs) {
+    return static_cast<int32_t>(std::count_if(
+        inputs.begin(), inputs.end(), [](const Input& input) { return !input.is_optional; }));
+  }
+  static int32_t maximum(const Inputs& inputs) {
+    const bool is_open = !inputs.empty() && inputs.back().is_repeated;
+    return is_open ? -1 : static_cast<int32_t>(inputs.size());
+  }
   static const tandem_layer_type* table() {
     static const T type{};
     static const std::vector<Parameter> parameters = type.parameters();
-    static const std::vector<const tandem_parameter*> pointers = addresses(parameters);
-    static const tandem_layer_type table{sizeof(tandem_layer_type),
-                                         type.name(),
-                                         type.help(),
-                                         pointers.data(),
-                                         static_cast<uint32_t>(pointers.size()),
-                                         type.inputs().minimum,
-                                         type.inputs().maximum,
-                                         type.outputs().minimum,
-                                         type.outputs().maximum,
-                                         type.traits(),
-                                         &shapes,
-                                         &weights,
-                                         &cost,
-                                         &statistics,
-                                         &activation};
+    static const auto parameter_pointers = addresses<tandem_parameter>(parameters);
+    static const Inputs inputs = type.inputs();
+    static const auto input_pointers = addresses<tandem_input>(inputs);
+    static const tandem_layer_type table{
+        sizeof(tandem_layer_type),
+        type.name(),
+        type.help(),
+        parameter_pointers.data(),
+        static_cast<uint32_t>(parameter_pointers.size()),
+        input_pointers.data(),
+        static_cast<uint32_t>(input_pointers.size()),
+        minimum(inputs),
+        maximum(inputs),
+        type.outputs().minimum,
+        type.outputs().maximum,
+        type.traits(),
+        &shapes,
+        overrides<decltype(&T::weights), decltype(&LayerType::weights)> ? &weights : nullptr,
+        overrides<decltype(&T::cost), decltype(&LayerType::cost)> ? &cost : nullptr,
+        &statistics,
+        &activation};
     return &table;
   }
 };
 
+// What the handle of a prepared kernel points to.
+template <class K>
+struct Prepared {
+  Prepared(const Binding& binding, const Call& call) : kernel(binding, call), sizes(binding) {}
+  K kernel;
+  TensorSizes sizes;
+};
+
 template <class K>
 struct KernelTable {
+  static Prepared<K>& self(void* handle) { return *static_cast<Prepared<K>*>(handle); }
   static constexpr uint32_t dtypes() {
     if constexpr (requires { K::dtypes; }) {
       return K::dtypes;
@@ -424,7 +688,7 @@ struct KernelTable {
       return 0;
     }
   }
-  static constexpr uint64_t activations() {
+  static constexpr uint32_t activations() {
     if constexpr (requires { K::fused_activations; }) {
       return K::fused_activations;
     } else {
@@ -432,7 +696,7 @@ struct KernelTable {
     }
   }
   static tandem_status layouts(const tandem_binding* binding, tandem_layout_option* options,
-                               uint32_t capacity, uint32_t* size) {
+                               uint32_t option_size, uint32_t capacity, uint32_t* size) {
     return guarded([&] {
       static_assert(
           !requires { &K::layouts; } || requires { K::layouts(Binding(*binding)); },
@@ -440,46 +704,53 @@ struct KernelTable {
       if constexpr (requires { K::layouts(Binding(*binding)); }) {
         const LayoutOptions result = K::layouts(Binding(*binding));
         *size = static_cast<uint32_t>(std::min<size_t>(result.size(), capacity));
-        std::copy_n(result.begin(), *size, options);
+        for (size_t i = 0; i < *size; ++i) write(result[i], options, i, option_size);
       } else {
         *size = capacity > 0 ? 1 : 0;
-        if (capacity > 0) options[0] = {TANDEM_NCHW, TANDEM_NCHW, 0};
+        if (capacity > 0) write({TANDEM_NCHW, TANDEM_NCHW, 0}, options, 0, option_size);
       }
     });
   }
   static tandem_status prepare(const tandem_binding* binding, const tandem_call* call,
                                void** handle, tandem_kernel_report* report) {
     return guarded([&] {
-      auto kernel = std::make_unique<K>(Binding(*binding), *call);
+      auto prepared = std::make_unique<Prepared<K>>(Binding(*binding), *call);
       if constexpr (std::is_base_of_v<Needs, K>) {
-        report->saved_bytes = kernel->saved_bytes;
-        report->scratch_bytes = kernel->scratch_bytes;
-        report->statistics = kernel->statistics;
-        report->algorithm = kernel->algorithm.c_str();
+        const Needs& needs = prepared->kernel;
+        report->saved_bytes = needs.saved_bytes;
+        report->scratch_bytes = needs.scratch_bytes;
+        report->statistics = needs.statistics;
+        report->algorithm = needs.algorithm.c_str();
       }
-      *handle = kernel.release();
+      *handle = prepared.release();
     });
   }
-  static void release(void* handle) { delete static_cast<K*>(handle); }
+  static void release(void* handle) { delete &self(handle); }
 
 // A pass with another signature is a compile error. If it were ignored, the net would train wrongly
 // without a message.
-#define TANDEM_SDK_PASS(name)                                                                 \
-  static tandem_status name(void* handle, const tandem_call* call, const tandem_pass* pass) { \
-    return guarded([&] { static_cast<K*>(handle)->name(*call, Pass(*pass)); });               \
-  }                                                                                           \
-  static tandem_pass_function name##_or_null() {                                              \
-    constexpr bool callable = requires(K & kernel, const Call& call, const Pass& pass) {      \
-      kernel.name(call, pass);                                                                \
-    };                                                                                        \
-    static_assert(                                                                            \
-        callable || !requires { &K::name; },                                                  \
-        #name " must be: void " #name "(const Call&, const Pass&)");                          \
-    if constexpr (callable) {                                                                 \
-      return &name;                                                                           \
-    } else {                                                                                  \
-      return nullptr;                                                                         \
-    }                                                                                         \
+#define TANDEM_SDK_PASS(name)                                                                     \
+  template <class AnyPass>                                                                        \
+  static tandem_status name(void* handle, const tandem_call* call, const tandem_pass* pass) {     \
+    return guarded([&] { self(handle).kernel.name(*call, AnyPass(*pass, self(handle).sizes)); }); \
+  }                                                                                               \
+  static tandem_pass_function name##_or_null() {                                                  \
+    constexpr bool on_host = requires(K & kernel, const Call& call, const Pass& pass) {           \
+      kernel.name(call, pass);                                                                    \
+    };                                                                                            \
+    constexpr bool on_device = requires(K & kernel, const Call& call, const DevicePass& pass) {   \
+      kernel.name(call, pass);                                                                    \
+    };                                                                                            \
+    static_assert(                                                                                \
+        on_host || on_device || !requires { &K::name; },                                          \
+        #name " must be: void " #name "(const Call&, const Pass&), or with const DevicePass&");   \
+    if constexpr (on_host) {                                                                      \
+      return &name<Pass>;                                                                         \
+    } else if constexpr (on_device) {                                                             \
+      return &name<DevicePass>;                                                                   \
+    } else {                                                                                      \
+      return nullptr;                                                                             \
+    }                                                                                             \
   }
   TANDEM_SDK_PASS(forward)
   TANDEM_SDK_PASS(backward_data)
@@ -492,7 +763,7 @@ struct KernelTable {
   static tandem_status merge(void* handle, const tandem_call* call, float* target,
                              const float* const* sources, uint32_t source_count) {
     return guarded([&] {
-      static_cast<K*>(handle)->merge_forward_statistics(*call, target, sources, source_count);
+      self(handle).kernel.merge_forward_statistics(*call, target, sources, source_count);
     });
   }
   static tandem_merge_function merge_or_null() {
@@ -521,16 +792,8 @@ struct DatasetTable {
       info->size = dataset->size();
       info->class_count = dataset->class_count();
       info->shape = dataset->shape();
-      if constexpr (requires(const D& d) { d.split_is_drawn(); }) {
-        if (info->struct_size > offsetof(tandem_dataset_info, split_is_drawn)) {
-          info->split_is_drawn = dataset->split_is_drawn() ? 1 : 0;
-        }
-      }
-      if constexpr (requires(const D& d, tandem_dataset_info& i) { d.describe_bytes(i); }) {
-        if (info->struct_size > offsetof(tandem_dataset_info, byte_scale)) {
-          dataset->describe_bytes(*info);
-        }
-      }
+      info->split_is_drawn = dataset->split_is_drawn() ? 1 : 0;
+      dataset->describe_bytes(*info);
       *handle = dataset.release();
     });
   }
@@ -554,26 +817,20 @@ struct DatasetTable {
                            float* label) {
     return guarded([&] { self(handle).get(index, seed, pixels, label); });
   }
-  template <class T = D>
-  static auto get_inputs_or_null() -> decltype(tandem_dataset_type::get_inputs) {
-    if constexpr (requires(const T& d, float* const* inputs) { d.get_inputs(0, 0, inputs); }) {
-      return [](void* handle, int64_t index, uint64_t seed, float* const* inputs) -> tandem_status {
-        return guarded([&] { self(handle).get_inputs(index, seed, inputs); });
-      };
-    } else {
-      return nullptr;
-    }
+  static tandem_status get_inputs(void* handle, int64_t index, uint64_t seed,
+                                  float* const* inputs) {
+    return guarded([&] { self(handle).get_inputs(index, seed, inputs); });
   }
-  template <class T = D>
-  static auto get_bytes_or_null() -> decltype(tandem_dataset_type::get_bytes) {
-    if constexpr (requires(const T& d, uint8_t* p, float* l) { d.get_bytes(0, 0, p, l); }) {
-      return [](void* handle, int64_t index, uint64_t seed, uint8_t* pixels,
-                float* label) -> tandem_status {
-        return guarded([&] { self(handle).get_bytes(index, seed, pixels, label); });
-      };
-    } else {
-      return nullptr;
-    }
+  static tandem_status get_bytes(void* handle, int64_t index, uint64_t seed, uint8_t* pixels,
+                                 float* label) {
+    return guarded([&] { self(handle).get_bytes(index, seed, pixels, label); });
+  }
+  static int64_t label(void* handle, int64_t index) {
+    int64_t label = -1;
+    return guarded([&] { label = self(handle).label(index); }) == TANDEM_OK ? label : -1;
+  }
+  static tandem_status describe(void* handle, int64_t index, tandem_sample_info* info) {
+    return guarded([&] { self(handle).describe(index, *info); });
   }
   template <class T = D>
   static auto recognizes_or_null() -> decltype(tandem_dataset_type::recognizes) {
@@ -581,27 +838,6 @@ struct DatasetTable {
       return [](const char* source) -> int32_t {
         bool known = false;
         return guarded([&] { known = T::recognizes(source); }) == TANDEM_OK && known ? 1 : 0;
-      };
-    } else {
-      return nullptr;
-    }
-  }
-  template <class T = D>
-  static auto label_or_null() -> decltype(tandem_dataset_type::label) {
-    if constexpr (requires(const T& d) { d.label(0); }) {
-      return [](void* handle, int64_t index) -> int64_t {
-        int64_t label = -1;
-        return guarded([&] { label = self(handle).label(index); }) == TANDEM_OK ? label : -1;
-      };
-    } else {
-      return nullptr;
-    }
-  }
-  template <class T = D>
-  static auto describe_or_null() -> decltype(tandem_dataset_type::describe) {
-    if constexpr (requires(const T& d, tandem_sample_info& info) { d.describe(0, info); }) {
-      return [](void* handle, int64_t index, tandem_sample_info* info) -> tandem_status {
-        return guarded([&] { self(handle).describe(index, *info); });
       };
     } else {
       return nullptr;
@@ -617,15 +853,34 @@ struct DatasetTable {
       return nullptr;
     }
   }
+
+  static const tandem_dataset_type* table() {
+    static const std::vector<Parameter> parameters = D::parameters();
+    static const auto pointers = addresses<tandem_parameter>(parameters);
+    using Base = DatasetType;
+    static const tandem_dataset_type table{
+        sizeof(tandem_dataset_type),
+        D::name(),
+        D::help(),
+        pointers.data(),
+        static_cast<uint32_t>(pointers.size()),
+        &open,
+        &close,
+        &class_name,
+        &sample_name,
+        &notes,
+        &get,
+        overrides<decltype(&D::get_inputs), decltype(&Base::get_inputs)> ? &get_inputs : nullptr,
+        recognizes_or_null(),
+        overrides<decltype(&D::label), decltype(&Base::label)> ? &label : nullptr,
+        overrides<decltype(&D::describe), decltype(&Base::describe)> ? &describe : nullptr,
+        pack_or_null(),
+        overrides<decltype(&D::get_bytes), decltype(&Base::get_bytes)> ? &get_bytes : nullptr};
+    return &table;
+  }
 };
 
 }  // namespace detail
-
-// Thrown by a data set's get(): this sample is damaged and is to be skipped.
-template <class... Values>
-Refusal skip(const Values&... values) {
-  return {TANDEM_SKIP, text(values...)};
-}
 
 // For a plugin that cannot serve this machine: `return not_here(host, "no CUDA device found");`
 inline const tandem_plugin* not_here(const tandem_host* host_table, const std::string& reason) {
@@ -650,26 +905,27 @@ class Plugin {
   }
   template <class T>
   Plugin& layer() {
-    tables_->layers.push_back(detail::LayerTable<T>::table());
+    tables_->types.push_back(detail::LayerTable<T>::table());
     return *this;
   }
-  // K needs a constructor (const Binding&, const Call&) and forward(const Call&, const Pass&). It
-  // may have, with the signature of forward: backward_data, backward_weights, backward,
-  // forward_statistics, backward_statistics. It may also have:
+  // K needs a constructor (const Binding&, const Call&) and forward(const Call&, const Pass&), or
+  // with a const DevicePass& where the host cannot read the device's memory. It may have, with the
+  // signature of forward: backward_data, backward_weights, backward, forward_statistics,
+  // backward_statistics. It may also have:
   // - merge_forward_statistics(const Call&, float* target, const float* const* sources, uint32_t
   //   source_count), if its statistics cannot be added;
   // - static LayoutOptions layouts(const Binding&), if it supports more than NCHW;
   // - static constexpr uint32_t dtypes, bits 1 << TANDEM_FLOAT32 and so on, if it supports more
   //   than float32;
-  // - static constexpr uint64_t fused_activations, bits 1 << TANDEM_ACTIVATION_RELU and so on, if
+  // - static constexpr uint32_t fused_activations, bits 1 << TANDEM_ACTIVATION_RELU and so on, if
   //   it can fuse them.
   template <class T, class K>
   Plugin& kernel(const char* device_kind) {
     using Table = detail::KernelTable<K>;
     static_assert(
-        requires(K & kernel, const Call& call, const Pass& pass) { kernel.forward(call, pass); },
+        requires { &K::forward; },
         "a kernel needs a public void forward(const Call&, const Pass&)");
-    tables_->kernels.push_back(tables_->keep(tandem_kernel{
+    tables_->kernels.push_back(&tables_->owned_kernels.emplace_back(tandem_kernel{
         sizeof(tandem_kernel), T{}.name(), device_kind, &Table::layouts, &Table::prepare,
         &Table::release, Table::forward_or_null(), Table::backward_data_or_null(),
         Table::backward_weights_or_null(), Table::backward_or_null(),
@@ -678,66 +934,61 @@ class Plugin {
     return *this;
   }
   Plugin& backend(const tandem_backend* table) { return tables_->backends.push_back(table), *this; }
-  Plugin& transport(const struct tandem_transport* table) {
+  Plugin& transport(const tandem_transport* table) {
     return tables_->transports.push_back(table), *this;
   }
-  // D needs a constructor (const tandem_dataset_request&, const Attributes&); static name(),
-  // help(), parameters(); size, class_count, shape, class_name, sample_name, notes, get. It may
-  // have:
-  // - get_inputs(index, seed, float* const*) const, if a sample is more than an image and a label;
-  // - static bool recognizes(const std::string& source);
-  // - label(index) const, which reads no pixels;
-  // - describe(index, tandem_sample_info&) const;
-  // - split_is_drawn() const: true if the request's seed decides which samples it holds;
-  // - static pack(const tandem_pack_request&);
-  // - get_bytes(index, seed, uint8_t* pixels, float* label) const, together with
-  //   describe_bytes(tandem_dataset_info&) const, which sets has_bytes and the fields after it.
+  // D derives from DatasetType.
   template <class D>
   Plugin& dataset() {
-    using Table = detail::DatasetTable<D>;
-    static const std::vector<Parameter> parameters = D::parameters();
-    static const std::vector<const tandem_parameter*> pointers = detail::addresses(parameters);
-    tables_->datasets.push_back(tables_->keep(tandem_dataset_type{
-        sizeof(tandem_dataset_type), D::name(), D::help(), pointers.data(),
-        static_cast<uint32_t>(pointers.size()), &Table::open, &Table::close, &Table::class_name,
-        &Table::sample_name, &Table::notes, &Table::get, Table::get_inputs_or_null(),
-        Table::recognizes_or_null(), Table::label_or_null(), Table::describe_or_null(),
-        Table::pack_or_null(), Table::get_bytes_or_null()}));
+    static_assert(std::is_base_of_v<DatasetType, D>, "a data set derives from sdk::DatasetType");
+    tables_->datasets.push_back(detail::DatasetTable<D>::table());
     return *this;
   }
   const tandem_plugin* table() {
-    tandem_plugin& t = tables_->table;
-    t.layer_types = tables_->layers.data();
-    t.layer_type_count = static_cast<uint32_t>(tables_->layers.size());
-    t.kernels = tables_->kernels.data();
-    t.kernel_count = static_cast<uint32_t>(tables_->kernels.size());
-    t.backends = tables_->backends.data();
-    t.backend_count = static_cast<uint32_t>(tables_->backends.size());
-    t.dataset_types = tables_->datasets.data();
-    t.dataset_type_count = static_cast<uint32_t>(tables_->datasets.size());
-    t.transports = tables_->transports.data();
-    t.transport_count = static_cast<uint32_t>(tables_->transports.size());
-    return &t;
+    Tables& t = *tables_;
+    if (!t.types.empty() || !t.kernels.empty()) {
+      t.layer_part = {sizeof(tandem_layers), TANDEM_LAYERS_MAJOR, TANDEM_LAYERS_MINOR,
+                      size(t.types),         size(t.kernels),     t.types.data(),
+                      t.kernels.data()};
+      t.table.layers = &t.layer_part;
+    }
+    if (!t.datasets.empty()) {
+      t.dataset_part = {sizeof(tandem_datasets), TANDEM_DATASETS_MAJOR, TANDEM_DATASETS_MINOR,
+                        size(t.datasets), t.datasets.data()};
+      t.table.datasets = &t.dataset_part;
+    }
+    if (!t.backends.empty()) {
+      t.backend_part = {sizeof(tandem_backends), TANDEM_BACKENDS_MAJOR, TANDEM_BACKENDS_MINOR,
+                        size(t.backends), t.backends.data()};
+      t.table.backends = &t.backend_part;
+    }
+    if (!t.transports.empty()) {
+      t.transport_part = {sizeof(tandem_transports), TANDEM_TRANSPORTS_MAJOR,
+                          TANDEM_TRANSPORTS_MINOR, size(t.transports), t.transports.data()};
+      t.table.transports = &t.transport_part;
+    }
+    return &t.table;
   }
 
  private:
+  template <class T>
+  static uint32_t size(const std::vector<const T*>& tables) {
+    return static_cast<uint32_t>(tables.size());
+  }
+
   struct Tables {
     tandem_plugin table{};
-    std::vector<const tandem_layer_type*> layers;
+    tandem_layers layer_part{};
+    tandem_datasets dataset_part{};
+    tandem_backends backend_part{};
+    tandem_transports transport_part{};
+    std::vector<const tandem_layer_type*> types;
     std::vector<const tandem_kernel*> kernels;
-    std::vector<const tandem_backend*> backends;
     std::vector<const tandem_dataset_type*> datasets;
-    std::vector<const struct tandem_transport*> transports;
+    std::vector<const tandem_backend*> backends;
+    std::vector<const tandem_transport*> transports;
     std::deque<tandem_kernel> owned_kernels;
-    std::deque<tandem_dataset_type> owned_datasets;
     Tables* older = nullptr;
-
-    const tandem_kernel* keep(const tandem_kernel& kernel) {
-      return &owned_kernels.emplace_back(kernel);
-    }
-    const tandem_dataset_type* keep(const tandem_dataset_type& dataset) {
-      return &owned_datasets.emplace_back(dataset);
-    }
   };
   // The host uses the tables as long as the process lives, and two registries call the entry twice.
   // So nothing is freed, and everything stays reachable from here.

@@ -18,18 +18,14 @@ struct RuleEntry {
 };
 
 inline constexpr RuleEntry known_rules[] = {
-    {TANDEM_UPDATE_SGD, "SGD", 1},
-    {TANDEM_UPDATE_NESTEROV, "Nesterov", 1},
-    {TANDEM_UPDATE_ADAGRAD, "AdaGrad", 1},
-    {TANDEM_UPDATE_RMSPROP, "RMSProp", 1},
-    {TANDEM_UPDATE_ADADELTA, "AdaDelta", 2},
-    {TANDEM_UPDATE_ADAM, "Adam", 2},
-    {TANDEM_UPDATE_ADAMW, "AdamW", 2},
-    {TANDEM_UPDATE_LARS, "LARS", 1},
-    {average_rule, "average", 1},
+    {TANDEM_UPDATE_SGD, "SGD", 1},           {TANDEM_UPDATE_NESTEROV, "Nesterov", 1},
+    {TANDEM_UPDATE_ADAGRAD, "AdaGrad", 1},   {TANDEM_UPDATE_RMSPROP, "RMSProp", 1},
+    {TANDEM_UPDATE_ADADELTA, "AdaDelta", 2}, {TANDEM_UPDATE_ADAM, "Adam", 2},
+    {TANDEM_UPDATE_ADAMW, "AdamW", 2},       {TANDEM_UPDATE_LARS, "LARS", 1},
+    {TANDEM_UPDATE_AVERAGE, "average", 1},
 };
 
-// Sets the fields that a caller of 1.0 does not give to their defaults.
+// Sets the fields that a caller of an earlier minor version does not give to their defaults.
 inline tandem_update completed(const tandem_update& given) {
   tandem_update full{};
   full.gradient_scale = 1;

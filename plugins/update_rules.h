@@ -11,11 +11,6 @@
 
 namespace tandem::rules {
 
-// A rule beside those of abi.h. The weights stay as they are, and state[0], a, follows them with
-// the decay d = momentum; early steps decay faster, so that the first weights are soon forgotten:
-//   m = min(d, (1 + t) / (10 + t));  a = m a + (1 - m) w
-inline constexpr int32_t average_rule = 9;
-
 // The numbers of a rule, rounded once.
 struct Terms {
   float rate, scale, decay, l1_decay;
@@ -109,7 +104,7 @@ TANDEM_HOST_DEVICE inline Terms terms_of(const tandem_update& update) {
   const double plain_rate = rate;
   double correction = 1;
   const double steps = static_cast<double>(update.step->step) + 1;
-  if (update.rule == average_rule) momentum = fmin(momentum, (1 + steps) / (10 + steps));
+  if (update.rule == TANDEM_UPDATE_AVERAGE) momentum = fmin(momentum, (1 + steps) / (10 + steps));
   if (update.rule == TANDEM_UPDATE_ADAM || update.rule == TANDEM_UPDATE_ADAMW) {
     const double second = sqrt(1 - pow(update.momentum2, steps));
     rate /= 1 - pow(momentum, steps);

@@ -4,6 +4,7 @@
 
 #include "core/base/strings.h"
 #include "core/check/subject.h"
+#include "core/plugin/layer_questions.h"
 #include "core/plugin/registry.h"
 
 namespace tandem::checker {
@@ -106,11 +107,11 @@ class Maker {
     setup.output_count = outputs;
     setup.normaliser = static_cast<float>(shapes.empty() ? 1 : shapes[0].n);
     for (size_t i = 0; i < shapes.size(); ++i) {
-      const Values kind = i < values.size()                             ? values[i]
-                          : i == 1 && has(TANDEM_SECOND_INPUT_IS_LABEL) ? Values::labels
-                                                                        : Values::normal;
+      const Values kind = i < values.size()    ? values[i]
+                          : is_label(type_, i) ? Values::labels
+                                               : Values::normal;
       setup.inputs.push_back(values_of(kind, shapes[i], shapes[0].c, static_cast<unsigned>(i) + 1));
-      const bool is_shape = i == 1 && has(TANDEM_SECOND_INPUT_IS_SHAPE);
+      const bool is_shape = input_role(type_, i) == TANDEM_INPUT_SHAPE;
       one.plain.push_back((kind == Values::normal || kind == Values::positive) && !is_shape);
     }
     try {
@@ -141,12 +142,10 @@ class Maker {
     const tandem_layer_query query{
         sizeof(tandem_layer_query),           setup.phase,       attributes.handle(), shapes.data(),
         static_cast<uint32_t>(shapes.size()), setup.output_count};
-    std::vector<tandem_weight> weights(64);
-    uint32_t count = 0;
-    tandem::check(type_.weights(&query, weights.data(), 64, &count), type_.name);
-    if (count > 64) throw error("{}: it declares {} weights; 64 are checked", type_.name, count);
-    for (uint32_t i = 0; i < count; ++i) {
-      PlainTensor tensor = random_tensor(weights[i].shape, 50 + i, 0.5F);
+    std::vector<tandem_weight> weights;
+    tandem::check(ask_weights(type_, query, weights), type_.name);
+    for (size_t i = 0; i < weights.size(); ++i) {
+      PlainTensor tensor = random_tensor(weights[i].shape, 50 + static_cast<unsigned>(i), 0.5F);
       for (float& value : tensor.values) {
         if (weights[i].kind == TANDEM_STATE) value = 0.5F + std::abs(value);
       }
@@ -206,12 +205,16 @@ std::vector<std::vector<Shape>> input_sets(const tandem_layer_type& type, const 
                                            int count) {
   std::vector<Shape> same(static_cast<size_t>(count), first);
   std::vector<std::vector<Shape>> result;
-  if ((type.traits & TANDEM_SECOND_INPUT_IS_LABEL) != 0 && count > 1) {
+  // A label for each row, or for each pixel.
+  for (const Shape& label : {Shape{first.n, 1, 1, 1}, Shape{first.n, 1, first.h, first.w}}) {
     std::vector<Shape> labelled = same;
-    labelled[1] = {first.n, 1, 1, 1};
-    result.push_back(labelled);
-    labelled[1] = {first.n, 1, first.h, first.w};
-    result.push_back(labelled);
+    bool has_label = false;
+    for (size_t i = 0; i < labelled.size(); ++i) {
+      if (!is_label(type, i)) continue;
+      labelled[i] = label;
+      has_label = true;
+    }
+    if (has_label) result.push_back(std::move(labelled));
   }
   result.push_back(same);
   return result;

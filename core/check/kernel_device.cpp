@@ -20,15 +20,15 @@ struct BackendDevice::Rig {
     options.ordinals = &first;
     options.threads = threads;
     require(backend.open(&options, &machine));
-    require(backend.create_stream(machine, 0, 1, "compute", &stream));
-    require(backend.create_event(machine, &event));
+    require(backend.streams->create_stream(machine, 0, 1, "compute", &stream));
+    require(backend.streams->create_event(machine, &event));
     // In a run, kernels are prepared by works of this kind. It makes the stream of a GPU create its
     // library handles.
     submit(TANDEM_WORK_HOST, [](const tandem_call*) { return tandem_status{TANDEM_OK}; });
   }
   ~Rig() {
-    if (stream != nullptr) backend.destroy_stream(stream);
-    if (event != nullptr) backend.destroy_event(event);
+    if (stream != nullptr) backend.streams->destroy_stream(stream);
+    if (event != nullptr) backend.streams->destroy_event(event);
     if (machine != nullptr) backend.close(machine);
   }
   Rig(const Rig&) = delete;
@@ -36,8 +36,8 @@ struct BackendDevice::Rig {
 
   void require(tandem_status status) const { check(status, backend.kind); }
   void wait() const {
-    require(backend.record(stream, event));
-    require(backend.synchronize(event, -1));
+    require(backend.streams->record(stream, event));
+    require(backend.streams->synchronize(event, -1));
   }
 
   // If the function refuses, this must not fail the machine, which later calls use.
@@ -61,7 +61,7 @@ struct BackendDevice::Rig {
       return tandem_status{TANDEM_OK};
     };
     work.context = &kept;
-    require(backend.submit(stream, &work));
+    require(backend.streams->submit(stream, &work));
     wait();
     host_table().explain(kept.reason.c_str());
     return kept.status;
@@ -87,20 +87,20 @@ BackendDevice::Rig& BackendDevice::rig(int32_t threads) {
 void* BackendDevice::allocate(int64_t bytes) {
   void* address = nullptr;
   const Rig& r = rig(1);
-  r.require(backend_.allocate(r.machine, 0, TANDEM_MEMORY_DEVICE, bytes, &address));
+  r.require(backend_.buffers->allocate(r.machine, 0, TANDEM_MEMORY_DEVICE, bytes, &address));
   return address;
 }
 void BackendDevice::free(void* address) {
-  backend_.free(rig(1).machine, 0, TANDEM_MEMORY_DEVICE, address);
+  backend_.buffers->free(rig(1).machine, 0, TANDEM_MEMORY_DEVICE, address);
 }
 void BackendDevice::upload(const void* host, void* device, int64_t bytes) {
   const Rig& r = rig(1);
-  r.require(backend_.copy(r.stream, "upload", 0, device, TANDEM_HOST, host, bytes));
+  r.require(backend_.streams->copy(r.stream, "upload", 0, device, TANDEM_HOST, host, bytes));
   r.wait();
 }
 void BackendDevice::download(const void* device, void* host, int64_t bytes) {
   const Rig& r = rig(1);
-  r.require(backend_.copy(r.stream, "download", TANDEM_HOST, host, 0, device, bytes));
+  r.require(backend_.streams->copy(r.stream, "download", TANDEM_HOST, host, 0, device, bytes));
   r.wait();
 }
 tandem_status BackendDevice::run(int32_t threads,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/check/guarded_memory.h"
+#include "core/device/machine.h"
 #include "core/device/parse.h"
 #include "plugins/abi.h"
 
@@ -50,9 +51,7 @@ class BackendDevice : public KernelDevice {
   BackendDevice& operator=(const BackendDevice&) = delete;
 
   [[nodiscard]] std::string kind() const override { return backend_.kind; }
-  [[nodiscard]] bool has_own_memory() const override {
-    return (backend_.capabilities & TANDEM_HOST_ADDRESSABLE) == 0;
-  }
+  [[nodiscard]] bool has_own_memory() const override { return !is_host_addressable(backend_); }
   void* allocate(int64_t bytes) override;
   void free(void* address) override;
   void upload(const void* host, void* device, int64_t bytes) override;

@@ -13,6 +13,7 @@
 #include "core/check/kernel_device.h"
 #include "core/check/tensor.h"
 #include "core/plugin/host.h"
+#include "core/plugin/layer_questions.h"
 #include "core/plugin/registry.h"
 
 namespace tandem::checker {
@@ -110,21 +111,16 @@ class LayerBinding {
 
   // The layouts that the kernel offers for this binding, best first.
   [[nodiscard]] std::vector<tandem_layout_option> layouts() const {
-    if (kernel_.layouts == nullptr) return {{TANDEM_NCHW, TANDEM_NCHW, 0}};
-    std::vector<tandem_layout_option> options(32);
-    uint32_t count = 0;
-    check(kernel_.layouts(&binding_, options.data(), 32, &count), setup_.type);
-    options.resize(count);
+    std::vector<tandem_layout_option> options;
+    check(ask_layouts(kernel_, binding_, options), setup_.type);
     return options;
   }
 
   // The weights that the type declares.
   [[nodiscard]] std::vector<tandem_weight> declared_weights() const {
     const tandem_layer_query query = this->query();
-    std::vector<tandem_weight> weights(8);
-    uint32_t count = 0;
-    check(type_.weights(&query, weights.data(), 8, &count), setup_.type);
-    weights.resize(count);
+    std::vector<tandem_weight> weights;
+    check(ask_weights(type_, query, weights), setup_.type);
     return weights;
   }
 
@@ -159,7 +155,7 @@ class LayerBinding {
     const tandem_layer_query query = this->query();
     check(type_.shapes(&query, output_shapes_.data()), setup_.type);
     statistics_floats_.struct_size = sizeof statistics_floats_;
-    if ((type_.traits & TANDEM_BATCH_STATISTICS) != 0) {
+    if ((type_.traits & TANDEM_BATCH_STATISTICS) != 0 && type_.statistics != nullptr) {
       check(type_.statistics(&query, &statistics_floats_), setup_.type);
     }
     const std::vector<tandem_weight> declared = declared_weights();
@@ -199,8 +195,8 @@ class LayerBinding {
     for (const Shape& s : input_shapes_) {
       inputs_of_binding_.push_back(tensor(s, setup_.input_layout, setup_.input_dtype));
     }
-    if ((type_.traits & TANDEM_SECOND_INPUT_IS_SHAPE) != 0) {
-      inputs_of_binding_[1].layout = TANDEM_NCHW;
+    for (size_t i = 0; i < inputs_of_binding_.size(); ++i) {
+      if (input_role(type_, i) == TANDEM_INPUT_SHAPE) inputs_of_binding_[i].layout = TANDEM_NCHW;
     }
     for (const Shape& s : output_shapes_) {
       outputs_of_binding_.push_back(tensor(s, setup_.output_layout, setup_.output_dtype));
@@ -214,6 +210,7 @@ class LayerBinding {
                 attributes_.handle(),
                 inputs_of_binding_.data(),
                 static_cast<uint32_t>(inputs_of_binding_.size()),
+                sizeof(tandem_tensor),
                 outputs_of_binding_.data(),
                 static_cast<uint32_t>(outputs_of_binding_.size()),
                 weight_shapes_.data(),

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/check/layer_binding.h"
+#include "core/plugin/layer_questions.h"
 
 namespace tandem::checker {
 
@@ -79,8 +80,9 @@ class LayerRun : public LayerBinding {
     }
     const std::vector<GuardedMemory> results = make(inputs_of_binding_);
     std::vector<void*> addresses = pointers(results);
-    constexpr uint64_t without_second = TANDEM_SECOND_INPUT_IS_LABEL | TANDEM_SECOND_INPUT_IS_SHAPE;
-    if ((type_.traits & without_second) != 0) addresses[1] = nullptr;
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      if (is_label(type_, i) || input_role(type_, i) == TANDEM_INPUT_SHAPE) addresses[i] = nullptr;
+    }
     // A host that runs in place also gives the gradients the same memory.
     if (in_place()) addresses[0] = gradients[0].data();
     for (size_t i = 0; i < unwanted_.size(); ++i) {

@@ -7,6 +7,7 @@
 
 #include "core/check/gradients.h"
 #include "core/check/passes.h"
+#include "core/plugin/layer_questions.h"
 
 namespace tandem::checker {
 
@@ -41,11 +42,11 @@ Outcome declares(const Subject& subject, const Case& one) {
   if (is_trained(run) && subject.kernel.backward_weights == nullptr) {
     return broken("the type has trained weights, but the kernel has no backward_weights");
   }
-  if (subject.kernel.backward_data == nullptr &&
-      !subject.has(TANDEM_METRIC | TANDEM_NO_DATA_GRADIENT) && !run.output_shapes().empty()) {
+  if (subject.kernel.backward_data == nullptr && has_data_gradient(subject.type) &&
+      !run.output_shapes().empty()) {
     return broken(
-        "the kernel has no backward_data; a type without one says so by TANDEM_METRIC or "
-        "TANDEM_NO_DATA_GRADIENT");
+        "the kernel has no backward_data; a type without one says so by TANDEM_METRIC or by inputs "
+        "that are TANDEM_INPUT_NON_DIFFERENTIABLE");
   }
   std::vector<Shape> shapes;
   for (const PlainTensor& input : one.setup.inputs) shapes.push_back(input.shape);
@@ -57,8 +58,7 @@ Outcome declares(const Subject& subject, const Case& one) {
                                  static_cast<uint32_t>(shapes.size()),
                                  one.setup.output_count};
   tandem_layer_cost cost{};
-  cost.struct_size = sizeof cost;
-  tandem::check(subject.type.cost(&query, &cost), "cost");
+  tandem::check(ask_cost(subject.type, query, cost), "cost");
   for (const double number :
        {cost.forward_flops, cost.backward_data_flops, cost.backward_weights_flops,
         cost.forward_bytes, cost.backward_data_bytes, cost.backward_weights_bytes}) {
@@ -466,7 +466,7 @@ Outcome equal_in_every_layout(const Subject& subject, const Case& one) {
 }
 
 Outcome equal_in_every_dtype(const Subject& subject, const Case& one) {
-  if (subject.has(TANDEM_LOSS | TANDEM_METRIC | TANDEM_SECOND_INPUT_IS_LABEL)) {
+  if (subject.has(TANDEM_LOSS | TANDEM_METRIC) || is_label(subject.type, 1)) {
     return not_applicable();
   }
   bool looked = false;
@@ -627,7 +627,7 @@ Outcome passes_nan_on(const Subject& subject, const Case& one) {
   LayerSetup& setup = run.setup();
   const auto forward = [&] { return run.forward(); };
   for (size_t i = 0; i < setup.inputs.size() && !run.output_shapes().empty(); ++i) {
-    if (!one.plain[i] || subject.has(TANDEM_NO_DATA_GRADIENT)) continue;
+    if (!one.plain[i] || input_role(subject.type, i) == TANDEM_INPUT_NON_DIFFERENTIABLE) continue;
     const std::string hidden =
         hides_nan(setup.inputs[i].values, fmt::format("input {}", i), forward);
     if (!hidden.empty()) return broken(hidden);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/check/layer_run.h"
+#include "core/plugin/layer_questions.h"
 
 namespace tandem::checker {
 
@@ -32,7 +33,7 @@ struct Subject {
 
   [[nodiscard]] bool has(uint64_t trait) const { return (type.traits & trait) != 0; }
   [[nodiscard]] bool has_data_gradient() const {
-    return kernel.backward_data != nullptr && !has(TANDEM_METRIC | TANDEM_NO_DATA_GRADIENT);
+    return kernel.backward_data != nullptr && tandem::has_data_gradient(type);
   }
 };
 

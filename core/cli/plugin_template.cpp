@@ -11,6 +11,7 @@
 #include "core/base/files.h"
 #include "core/base/strings.h"
 #include "core/device/parse.h"
+#include "plugins/abi.h"
 
 namespace tandem::cli {
 
@@ -61,10 +62,12 @@ std::string filled(std::string text, const Names& names, const Parts& parts) {
     text.replace(begin, end + 2 - begin,
                  is_kept ? text.substr(colon + 1, end - colon - 1) : std::string());
   }
-  for (const auto& [mark, value] : {std::pair<std::string, std::string>{"@TYPE@", names.type},
-                                    {"@MODULE@", names.module},
-                                    {"@WORD@", names.word},
-                                    {"@DEVICE@", default_kind}}) {
+  for (const auto& [mark, value] :
+       {std::pair<std::string, std::string>{"@TYPE@", names.type},
+        {"@MODULE@", names.module},
+        {"@WORD@", names.word},
+        {"@ABI@", fmt::format("{}.{}", TANDEM_ABI_MAJOR, TANDEM_ABI_MINOR)},
+        {"@DEVICE@", default_kind}}) {
     for (size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at)) {
       text.replace(at, mark.size(), value);
     }
@@ -79,7 +82,7 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 find_package(Tandem 0.1 REQUIRED)  # if it is not found: -DCMAKE_PREFIX_PATH=<where Tandem is installed>
-tandem_add_plugin({%dataset:tandem_dataset_%}@MODULE@ @MODULE@.{%c:c%}{%!c:cpp%})
+tandem_add_plugin({%dataset:tandem_dataset_%}@MODULE@ @MODULE@.{%c:c%}{%!c:cpp%} ABI @ABI@)
 
 # The tests run the program of the same installation, or that of PATH.
 enable_testing()
@@ -172,7 +175,7 @@ using namespace tandem::sdk;
 struct @WORD@ : LayerType {
   const char* name() const override { return "@TYPE@"; }
   const char* help() const override { return "a * sigmoid(a){%weights: times a trained factor%}{%two-inputs:, plus b%}"; }
-{%two-inputs:  Arity inputs() const override { return {2, 2}; }
+{%two-inputs:  Inputs inputs() const override { return {Input("a"), Input("b")}; }
 %}{%random:  uint64_t traits() const override {
     return TANDEM_PER_SAMPLE | TANDEM_BACKWARD_READS_INPUTS | TANDEM_RANDOM;
   }
@@ -272,10 +275,9 @@ using namespace tandem::sdk;
 struct @WORD@ : LayerType {
   const char* name() const override { return "@TYPE@"; }
   const char* help() const override { return "half the squared distance from the label's class"; }
-  Arity inputs() const override { return {2, 2}; }
+  Inputs inputs() const override { return {Input("scores"), Input("label").label()}; }
   uint64_t traits() const override {
-    return TANDEM_PER_SAMPLE | TANDEM_LOSS | TANDEM_SECOND_INPUT_IS_LABEL |
-           TANDEM_BACKWARD_READS_INPUTS | TANDEM_SAVES_NOTHING;
+    return TANDEM_PER_SAMPLE | TANDEM_LOSS | TANDEM_BACKWARD_READS_INPUTS | TANDEM_SAVES_NOTHING;
   }
   std::vector<Shape> shapes(const Query& query) const override {
     const Shape &scores = query.input(0), &labels = query.input(1);
@@ -346,13 +348,12 @@ namespace {
 
 using namespace tandem::sdk;
 
-class @WORD@ {
+class @WORD@ : public DatasetType {
  public:
   static const char* name() { return "@MODULE@"; }
   static const char* help() { return "pictures of one bright row; --data @MODULE@"; }
   static std::vector<Parameter> parameters() {
-    return {integer("", "pictures").by_default("1000").range(1, 1e9).help("number of pictures"),
-            integer("", "resize").by_default("0").help("a net may ask for it; changes nothing")};
+    return {integer("", "pictures").by_default("1000").range(1, 1e9).help("number of pictures")};
   }
 
   // Once for each split. request.source is what the user wrote after --data. What it throws is the
@@ -362,19 +363,18 @@ class @WORD@ {
         shape_{1, request.shape.c > 0 ? request.shape.c : 3, request.shape.h > 0 ? request.shape.h : 16,
                request.shape.w > 0 ? request.shape.w : 16} {}
 
-  int64_t size() const { return size_; }
-  int64_t class_count() const { return 10; }
-  Shape shape() const { return shape_; }
-  const char* class_name(int64_t index) const {
+  int64_t size() const override { return size_; }
+  int64_t class_count() const override { return 10; }
+  Shape shape() const override { return shape_; }
+  const char* class_name(int64_t index) const override {
     static const std::vector<std::string> names{"row 0", "row 1", "row 2", "row 3", "row 4",
                                                 "row 5", "row 6", "row 7", "row 8", "row 9"};
     return names[static_cast<size_t>(index)].c_str();
   }
-  const char* sample_name(int64_t) const { return "made up"; }
-  const char* notes() const { return ""; }
+  const char* sample_name(int64_t) const override { return "made up"; }
 
   // Called by several threads: a function of index and seed alone. `seed` is for augmentation.
-  void get(int64_t index, uint64_t seed, float* pixels, float* label) const {
+  void get(int64_t index, uint64_t seed, float* pixels, float* label) const override {
     const int64_t row = index % class_count();
     *label = static_cast<float>(row);
     const int64_t area = shape_.h * shape_.w;
@@ -412,20 +412,6 @@ typedef struct leaky {
 
 static tandem_status shapes(const tandem_layer_query* query, tandem_shape* outputs) {
   outputs[0] = query->inputs[0];
-  return TANDEM_OK;
-}
-static tandem_status weights(const tandem_layer_query* query, tandem_weight* weights,
-                             uint32_t capacity, uint32_t* count) {
-  (void)query, (void)weights, (void)capacity;
-  *count = 0;
-  return TANDEM_OK;
-}
-static tandem_status cost(const tandem_layer_query* query, tandem_layer_cost* cost) {
-  const tandem_shape s = query->inputs[0];
-  const double elements = (double)s.n * (double)s.c * (double)s.h * (double)s.w;
-  cost->forward_flops = cost->backward_data_flops = elements;
-  cost->forward_bytes = 8 * elements;
-  cost->backward_data_bytes = 12 * elements;
   return TANDEM_OK;
 }
 
@@ -489,9 +475,7 @@ __attribute__((visibility("default"))) const tandem_plugin* tandem_plugin_entry(
                                          .maximum_outputs = 1,
                                          .traits = TANDEM_PER_SAMPLE | TANDEM_SAVES_NOTHING |
                                                    TANDEM_BACKWARD_READS_INPUTS,
-                                         .shapes = shapes,
-                                         .weights = weights,
-                                         .cost = cost};
+                                         .shapes = shapes};
   static const tandem_kernel kernel = {.struct_size = sizeof kernel,
                                        .layer_type = "@TYPE@",
                                        .device_kind = "@DEVICE@",
@@ -501,15 +485,19 @@ __attribute__((visibility("default"))) const tandem_plugin* tandem_plugin_entry(
                                        .backward_data = backward_data};
   static const tandem_layer_type* const types[] = {&type};
   static const tandem_kernel* const kernels[] = {&kernel};
+  static const tandem_layers layers = {.struct_size = sizeof layers,
+                                       .major = TANDEM_LAYERS_MAJOR,
+                                       .minor = TANDEM_LAYERS_MINOR,
+                                       .types = types,
+                                       .type_count = 1,
+                                       .kernels = kernels,
+                                       .kernel_count = 1};
   static const tandem_plugin plugin = {.abi_major = TANDEM_ABI_MAJOR,
                                        .abi_minor = TANDEM_ABI_MINOR,
                                        .struct_size = sizeof plugin,
                                        .name = "@MODULE@",
                                        .version = "1.0",
-                                       .layer_types = types,
-                                       .layer_type_count = 1,
-                                       .kernels = kernels,
-                                       .kernel_count = 1};
+                                       .layers = &layers};
   return &plugin;
 }
 )";

@@ -138,6 +138,13 @@ void check_bytes(const tandem_dataset_type& type, const tandem_dataset_info& inf
 
 }  // namespace
 
+std::set<std::string> declared_parameters(Registry& registry, const std::string& source) {
+  const tandem_dataset_type& type = registry.dataset(dataset_of(registry, source, "train"));
+  std::set<std::string> names;
+  for (uint32_t i = 0; i < type.parameter_count; ++i) names.insert(type.parameters[i]->name);
+  return names;
+}
+
 Dataset::Dataset(Registry& registry, const DatasetOptions& options) {
   type_ = &registry.dataset(dataset_of(registry, options.source, options.split));
   // The parameters of a run may be of another data set than the one that reads single files.

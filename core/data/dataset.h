@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,10 @@ struct DatasetOptions {
   std::map<std::string, std::string> parameters;  // declared parameters, as text: {"mirror", "1"}
   std::vector<MoreInput> more;
 };
+
+// The parameters that the data set for a source declares. Errors: as for opening it.
+[[nodiscard]] std::set<std::string> declared_parameters(Registry& registry,
+                                                        const std::string& source);
 
 enum class SampleStatus { good, skipped };
 

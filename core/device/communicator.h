@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "plugins/transport.h"
+#include "plugins/abi.h"
 
 namespace tandem {
 

@@ -6,9 +6,9 @@
 namespace tandem {
 
 std::shared_ptr<const Topology> find_topology(const Machine& machine) {
-  if (machine.backend().find_topology == nullptr || machine.device_count() < 2) return nullptr;
+  if (machine.backend().links == nullptr || machine.device_count() < 2) return nullptr;
   const tandem_topology* found = nullptr;
-  check(machine.backend().find_topology(machine.handle(), &found),
+  check(machine.backend().links->find_topology(machine.handle(), &found),
         fmt::format("the links of {} devices", machine.kind()));
   if (found == nullptr) return nullptr;
   auto topology = std::make_shared<Topology>();

@@ -42,11 +42,6 @@ Machine::Machine(const tandem_backend& backend, const DeviceSpec& devices,
   check(backend_.open(&raw, &machine_), fmt::format("devices '{}'", to_string(devices)));
 }
 
-bool Machine::captures_graphs() const {
-  return backend_.begin_capture != nullptr && backend_.end_capture != nullptr &&
-         backend_.launch != nullptr && backend_.destroy_graph != nullptr;
-}
-
 Machine::~Machine() {
   if (!abandoned_) backend_.close(machine_);
 }
@@ -61,13 +56,14 @@ tandem_device_info Machine::device_info(int device) const {
 
 Memory::Memory(const Machine& machine, int device, int32_t kind, int64_t bytes)
     : machine_(&machine), device_(device), kind_(kind), bytes_(bytes) {
-  check(machine.backend().allocate(machine.handle(), device, kind, bytes, &address_),
+  check(machine.backend().buffers->allocate(machine.handle(), device, kind, bytes, &address_),
         fmt::format("{}memory of {}:{}", kind == TANDEM_MEMORY_PINNED ? "pinned host " : "",
                     machine.kind(), device));
 }
 
 Memory::~Memory() {
-  if (address_ != nullptr) machine_->backend().free(machine_->handle(), device_, kind_, address_);
+  if (address_ != nullptr)
+    machine_->backend().buffers->free(machine_->handle(), device_, kind_, address_);
 }
 
 Memory::Memory(Memory&& other) noexcept
@@ -87,18 +83,18 @@ Memory& Memory::operator=(Memory&& other) noexcept {
 }
 
 Event::Event(const Machine& machine) : machine_(&machine) {
-  check(machine.backend().create_event(machine.handle(), &event_), "making an event");
+  check(machine.backend().streams->create_event(machine.handle(), &event_), "making an event");
 }
 
 Event::~Event() {
-  if (event_ != nullptr) machine_->backend().destroy_event(event_);
+  if (event_ != nullptr) machine_->backend().streams->destroy_event(event_);
 }
 
 Event::Event(Event&& other) noexcept
     : machine_(other.machine_), event_(std::exchange(other.event_, nullptr)) {}
 
 bool Event::synchronize(double seconds) const {
-  const tandem_status status = machine_->backend().synchronize(event_, seconds);
+  const tandem_status status = machine_->backend().streams->synchronize(event_, seconds);
   if (status == TANDEM_TIMEOUT && seconds >= 0) {
     static_cast<void>(take_reason());
     return false;
@@ -109,12 +105,12 @@ bool Event::synchronize(double seconds) const {
 
 double Event::time() const {
   double seconds = 0;
-  check(machine_->backend().event_time(event_, &seconds), "the time of an event");
+  check(machine_->backend().streams->event_time(event_, &seconds), "the time of an event");
   return seconds;
 }
 
 Graph::~Graph() {
-  if (graph_ != nullptr) machine_->backend().destroy_graph(graph_);
+  if (graph_ != nullptr) machine_->backend().capture->destroy_graph(graph_);
 }
 
 Graph::Graph(Graph&& other) noexcept
@@ -122,12 +118,13 @@ Graph::Graph(Graph&& other) noexcept
 
 Stream::Stream(const Machine& machine, int device, int priority, const std::string& name)
     : machine_(&machine), device_(device) {
-  check(machine.backend().create_stream(machine.handle(), device, priority, name.c_str(), &stream_),
+  check(machine.backend().streams->create_stream(machine.handle(), device, priority, name.c_str(),
+                                                 &stream_),
         fmt::format("stream '{}' of {}:{}", name, machine.kind(), device));
 }
 
 Stream::~Stream() {
-  if (stream_ != nullptr) machine_->backend().destroy_stream(stream_);
+  if (stream_ != nullptr) machine_->backend().streams->destroy_stream(stream_);
 }
 
 Stream::Stream(Stream&& other) noexcept
@@ -136,19 +133,19 @@ Stream::Stream(Stream&& other) noexcept
       stream_(std::exchange(other.stream_, nullptr)) {}
 
 void Stream::submit(const tandem_work& work) const {
-  check(machine_->backend().submit(stream_, &work),
+  check(machine_->backend().streams->submit(stream_, &work),
         fmt::format("task '{}'", work.label == nullptr ? "" : work.label));
 }
 
 void Stream::copy(const char* label, int target_device, void* target, int source_device,
                   const void* source, int64_t bytes) const {
-  check(
-      machine_->backend().copy(stream_, label, target_device, target, source_device, source, bytes),
-      fmt::format("copy '{}'", label == nullptr ? "" : label));
+  check(machine_->backend().streams->copy(stream_, label, target_device, target, source_device,
+                                          source, bytes),
+        fmt::format("copy '{}'", label == nullptr ? "" : label));
 }
 
 void Stream::copy_rows(const char* label, const tandem_rows& rows) const {
-  if (const auto at_once = machine_->backend().copy_rows;
+  if (const auto at_once = machine_->backend().streams->copy_rows;
       at_once != nullptr && rows.row_count > 1) {
     return check(at_once(stream_, label, &rows),
                  fmt::format("copy '{}'", label == nullptr ? "" : label));
@@ -161,28 +158,28 @@ void Stream::copy_rows(const char* label, const tandem_rows& rows) const {
 }
 
 void Stream::wait(const Event& event) const {
-  check(machine_->backend().wait(stream_, event.handle()), "waiting for an event");
+  check(machine_->backend().streams->wait(stream_, event.handle()), "waiting for an event");
 }
 
 void Stream::record(const Event& event) const {
-  check(machine_->backend().record(stream_, event.handle()), "recording an event");
+  check(machine_->backend().streams->record(stream_, event.handle()), "recording an event");
 }
 
 void Stream::begin_capture() const {
   require_graphs(*machine_);
-  check(machine_->backend().begin_capture(stream_), "beginning a capture");
+  check(machine_->backend().capture->begin(stream_), "beginning a capture");
 }
 
 Graph Stream::end_capture() const {
   require_graphs(*machine_);
   tandem_graph* graph = nullptr;
-  check(machine_->backend().end_capture(stream_, &graph), "a capture");
+  check(machine_->backend().capture->end(stream_, &graph), "a capture");
   return {*machine_, graph};
 }
 
 void Stream::launch(const char* label, const Graph& graph) const {
   require_graphs(*machine_);
-  check(machine_->backend().launch(stream_, label, graph.handle()),
+  check(machine_->backend().capture->launch(stream_, label, graph.handle()),
         fmt::format("graph '{}'", label == nullptr ? "" : label));
 }
 

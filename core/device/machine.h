@@ -26,6 +26,22 @@ struct MachineOptions {
   std::shared_ptr<const Topology> topology;  // instead of `link`; null: every pair is alike
 };
 
+// It computes nothing: works take their predicted times, and device memory is addresses only.
+[[nodiscard]] inline bool has_virtual_time(const tandem_backend& backend) {
+  return backend.streams->virtual_time != 0;
+}
+// The host reads and writes device memory, and all devices share it.
+[[nodiscard]] inline bool is_host_addressable(const tandem_backend& backend) {
+  return backend.buffers->host_addressable != 0;
+}
+// Some of its kernels compute in that dtype, or round factors of products to TF32.
+[[nodiscard]] inline bool computes_in(const tandem_backend& backend, int32_t dtype) {
+  return (backend.arithmetic->dtypes >> dtype & 1U) != 0;
+}
+[[nodiscard]] inline bool computes_tf32(const tandem_backend& backend) {
+  return backend.arithmetic->tf32 != 0;
+}
+
 class Machine {
  public:
   Machine(const tandem_backend& backend, const DeviceSpec& devices, const MachineOptions& options);
@@ -37,13 +53,11 @@ class Machine {
   [[nodiscard]] tandem_machine* handle() const { return machine_; }
   [[nodiscard]] int device_count() const { return device_count_; }
   [[nodiscard]] std::string kind() const { return backend_.kind; }
-  // Whether its backend has one of these (TANDEM_VIRTUAL_TIME | ...).
-  [[nodiscard]] bool has(uint64_t capabilities) const {
-    return (backend_.capabilities & capabilities) != 0;
-  }
+  [[nodiscard]] bool has_virtual_time() const { return tandem::has_virtual_time(backend_); }
+  [[nodiscard]] bool is_host_addressable() const { return tandem::is_host_addressable(backend_); }
   [[nodiscard]] tandem_device_info device_info(int device) const;
   // Whether begin_capture() works.
-  [[nodiscard]] bool captures_graphs() const;
+  [[nodiscard]] bool captures_graphs() const { return backend_.capture != nullptr; }
   // Its destructor will leave the backend's machine open: for when a work on a stream never ends.
   void abandon() { abandoned_ = true; }
 
@@ -57,8 +71,8 @@ class Machine {
 // Whether samples should travel to its devices as bytes where the choice is free: these have memory
 // of their own to copy to, and make floats of bytes.
 [[nodiscard]] inline bool prefers_bytes(const tandem_backend& backend) {
-  return (backend.capabilities & (TANDEM_VIRTUAL_TIME | TANDEM_HOST_ADDRESSABLE)) == 0 &&
-         backend.convert_pixels != nullptr;
+  return !has_virtual_time(backend) && !is_host_addressable(backend) &&
+         backend.arithmetic->convert_pixels != nullptr;
 }
 
 // Bytes on a device (or pinned on the host), freed with it.
@@ -134,8 +148,8 @@ class Stream {
   void wait(const Event& event) const;
   void record(const Event& event) const;
   // What this thread issues on the stream in between, and on streams that wait for it, does not
-  // happen but becomes the graph (abi.h has the rules). Throws what failed meanwhile, in which case
-  // the capture has ended, too.
+  // happen but becomes the graph (tandem_capture has the rules). Throws what failed meanwhile, in
+  // which case the capture has ended, too.
   void begin_capture() const;
   [[nodiscard]] Graph end_capture() const;
   // The whole graph, in the order of the stream.

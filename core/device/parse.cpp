@@ -66,7 +66,7 @@ double parse_quantity(const std::string& where, const std::string& field, const 
 
 DeviceSpec parse_devices(const std::string& text, const Registry& registry) {
   return parse_devices(text, registry.backends(), [&](const std::string& kind) {
-    return (registry.backend(kind).capabilities & TANDEM_COUNTED_DEVICES) != 0;
+    return registry.backend(kind).counted_devices != 0;
   });
 }
 

@@ -23,7 +23,7 @@ struct DeviceSpec {
 };
 
 // "KIND", "KIND:4", "KIND:0,1": a kind, and how many devices or which, as its backend's
-// TANDEM_COUNTED_DEVICES says. Errors: an unknown kind, with the known ones; what is no number of
+// counted_devices says. Errors: an unknown kind, with the known ones; what is no number of
 // devices or no list; a backend that does not load.
 [[nodiscard]] DeviceSpec parse_devices(const std::string& text, const Registry& registry);
 // The same where these are the kinds; `is_counted` is asked for one of them.

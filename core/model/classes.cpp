@@ -105,17 +105,18 @@ LayerDefinition input_layer(int64_t classes, const std::string& file) {
   return parse_net(parse_text_format(text, file), file).layers.front();
 }
 
-// 0 for an unknown type, which build_net() refuses.
-uint64_t traits_of(const Registry& registry, const LayerDefinition& layer) {
-  const tandem_layer_type* type = registry.find_layer_type(layer.type);
-  return type == nullptr ? 0 : type->traits;
+// Whether one of its inputs may be targets.
+bool takes_targets(const tandem_layer_type& type) {
+  const auto* const end = type.inputs + type.input_count;
+  return std::any_of(type.inputs, end,
+                     [](const tandem_input* input) { return input->role == TANDEM_INPUT_TARGETS; });
 }
 
 std::string types_with_targets(const Registry& registry) {
   std::vector<std::string> names;
   for (const std::string& name : registry.layer_types()) {
     const tandem_layer_type* type = registry.find_layer_type(name);
-    if (type != nullptr && (type->traits & TANDEM_LABEL_OR_TARGETS) != 0) names.push_back(name);
+    if (type != nullptr && takes_targets(*type)) names.push_back(name);
   }
   return fmt::format("{} can", fmt::join(names, ", "));
 }
@@ -170,13 +171,15 @@ NetDefinition with_class_targets(const NetDefinition& net, const Registry& regis
   result.layers.clear();
   bool found = false;
   for (const LayerDefinition& layer : net.layers) {
-    const uint64_t traits = traits_of(registry, layer);
-    const bool is_loss = (traits & TANDEM_LOSS) != 0 && layer.in_phase(TANDEM_TRAIN);
+    // build_net() refuses an unknown type.
+    const tandem_layer_type* type = registry.find_layer_type(layer.type);
+    const bool is_loss =
+        type != nullptr && (type->traits & TANDEM_LOSS) != 0 && layer.in_phase(TANDEM_TRAIN);
     if (!is_loss || !contains(layer.bottoms, label)) {
       result.layers.push_back(layer);
       continue;
     }
-    if ((traits & TANDEM_LABEL_OR_TARGETS) == 0) {
+    if (!takes_targets(*type)) {
       throw error(
           "{}: takes class numbers, but with --mixup, --cutmix or --class-weights a sample has a "
           "weight for each class; {}{}",

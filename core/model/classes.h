@@ -23,7 +23,7 @@ namespace tandem {
 // The input with a value for each class of each sample; the last one of the net.
 constexpr const char* class_targets_input = "class_targets";
 // A copy whose losses of the label read that input instead in training; testing is unchanged. Error
-// if such a loss reads labels only (no TANDEM_LABEL_OR_TARGETS), or if there is none.
+// if such a loss reads labels only (no TANDEM_INPUT_TARGETS), or if there is none.
 [[nodiscard]] NetDefinition with_class_targets(const NetDefinition& net, const Registry& registry,
                                                int64_t classes);
 [[nodiscard]] bool reads_class_targets(const NetDefinition& net);

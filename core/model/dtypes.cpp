@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <deque>
 
+#include "core/device/machine.h"
 #include "core/model/layer_calls.h"
+#include "core/plugin/layer_questions.h"
 #include "core/plugin/registry.h"
 
 namespace tandem {
@@ -39,7 +41,7 @@ bool sums_products(const Net& net, const Layer& layer) {
 // A kernel does not report whether it uses the flag; only those of backends with the capability do.
 // Layers without the flag are estimated as float32.
 void allow_tf32(Net& net, const Registry& registry, const std::string& device_kind) {
-  const std::vector<std::string> able = registry.backends_with(TANDEM_COMPUTES_TF32);
+  const std::vector<std::string> able = registry.backends_with(&computes_tf32);
   if (std::find(able.begin(), able.end(), device_kind) == able.end()) {
     throw error(
         "precision tf32: {} devices do not support it{}: use --precision float32 or bfloat16 here",
@@ -53,10 +55,9 @@ void allow_tf32(Net& net, const Registry& registry, const std::string& device_ki
 }  // namespace
 
 int32_t wanted_dtype(const Net& net, const Layer& layer, size_t input, int32_t given) {
-  if (input == 1 && layer.has(TANDEM_SECOND_INPUT_IS_SHAPE)) return given;
-  const bool label = input == 1 && layer.has(TANDEM_SECOND_INPUT_IS_LABEL);
-  const bool is_label = label || layer.inputs[input] == net.label;
-  return is_label ? static_cast<int32_t>(TANDEM_FLOAT32) : layer.dtype;
+  if (input_role(*layer.type, input) == TANDEM_INPUT_SHAPE) return given;
+  const bool is_plain = is_label(*layer.type, input) || layer.inputs[input] == net.label;
+  return is_plain ? static_cast<int32_t>(TANDEM_FLOAT32) : layer.dtype;
 }
 
 void choose_dtypes(Draft& draft, const std::string& device_kind, int32_t precision) {
@@ -76,7 +77,10 @@ void choose_dtypes(Draft& draft, const std::string& device_kind, int32_t precisi
   }
   if (chosen.empty()) {
     std::vector<std::string> able;
-    if (precision == TANDEM_FLOAT16) able = draft.registry->backends_with(TANDEM_COMPUTES_FLOAT16);
+    if (precision == TANDEM_FLOAT16) {
+      able = draft.registry->backends_with(
+          [](const tandem_backend& backend) { return computes_in(backend, TANDEM_FLOAT16); });
+    }
     throw error(
         "net '{}': none of its layers with weights computes in {} on device kind '{}': use "
         "--precision float32{}",

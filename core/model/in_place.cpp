@@ -98,7 +98,7 @@ void fuse_activations(Draft& draft, const std::string& device_kind) {
     if (activation != TANDEM_ACTIVATION_RELU) continue;  // none, or one of a newer ABI
     Layer& maker = net.layer(producer);
     const tandem_kernel& kernel = kernel_of(maker, *draft.registry, device_kind);
-    if ((kernel.activations >> activation & 1U) == 0) continue;
+    if ((kernel.fused_activations >> activation & 1U) == 0) continue;
     maker.activation = activation;
     follower.fused_into = producer;
   }

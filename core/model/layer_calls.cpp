@@ -4,14 +4,12 @@
 #include <set>
 
 #include "core/plugin/host.h"
+#include "core/plugin/layer_questions.h"
 #include "core/plugin/registry.h"
 
 namespace tandem {
 
 namespace {
-
-constexpr uint32_t usual_weights = 8;
-constexpr uint32_t most_weights = 1024;
 
 // More floats than any memory holds; sums of smaller numbers do not overflow.
 constexpr double most_elements = 1e15;
@@ -87,19 +85,8 @@ std::vector<Shape> output_shapes(const Layer& layer, int32_t phase,
 std::vector<tandem_weight> declared_weights(const Layer& layer, int32_t phase,
                                             const std::vector<Shape>& inputs) {
   const tandem_layer_query query = make_query(layer, phase, inputs);
-  std::vector<tandem_weight> weights(usual_weights);
-  uint32_t count = 0;
-  require(layer, layer.type->weights(&query, weights.data(), usual_weights, &count), "its weights");
-  if (count > most_weights) {
-    throw layer_error(layer, fmt::format("its plugin declares {} weights", count));
-  }
-  if (count > usual_weights) {
-    const uint32_t capacity = count;
-    weights.resize(capacity);
-    require(layer, layer.type->weights(&query, weights.data(), capacity, &count), "its weights");
-    count = std::min(count, capacity);
-  }
-  weights.resize(count);
+  std::vector<tandem_weight> weights;
+  require(layer, ask_weights(*layer.type, query, weights), "its weights");
   std::set<std::string> names;
   for (const tandem_weight& weight : weights) {
     if (weight.name == nullptr) throw layer_error(layer, "its plugin declares a nameless weight");
@@ -122,8 +109,7 @@ const tandem_kernel& kernel_of(const Layer& layer, const Registry& registry,
 tandem_layer_cost layer_cost(const Layer& layer, int32_t phase, const std::vector<Shape>& inputs) {
   const tandem_layer_query query = make_query(layer, phase, inputs);
   tandem_layer_cost cost{};
-  cost.struct_size = sizeof(cost);
-  require(layer, layer.type->cost(&query, &cost), "its cost");
+  require(layer, ask_cost(*layer.type, query, cost), "its cost");
   return cost;
 }
 
@@ -171,6 +157,7 @@ LayerBinding::LayerBinding(const Net& net, const Layer& layer, const std::vector
   raw.attributes = layer.attributes ? layer.attributes->handle() : nullptr;
   raw.inputs = inputs.data();
   raw.input_count = static_cast<uint32_t>(inputs.size());
+  raw.tensor_size = sizeof(tandem_tensor);
   raw.outputs = outputs.data();
   raw.output_count = static_cast<uint32_t>(outputs.size());
   raw.weights = weights.data();

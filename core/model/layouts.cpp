@@ -8,6 +8,7 @@
 #include "core/model/layer_calls.h"
 #include "core/model/results.h"
 #include "core/plugin/host.h"
+#include "core/plugin/layer_questions.h"
 #include "core/plugin/registry.h"
 
 namespace tandem {
@@ -24,15 +25,12 @@ struct Form {
   auto operator<=>(const Form&) const = default;  // NOLINT(modernize-use-nullptr): of clang-tidy 14
 };
 
-constexpr uint32_t most_options = 64;
-
 bool is_label(const Net& net, const Layer& layer, size_t input) {
-  return layer.inputs[input] == net.label ||
-         (input == 1 && layer.has(TANDEM_SECOND_INPUT_IS_LABEL));
+  return layer.inputs[input] == net.label || tandem::is_label(*layer.type, input);
 }
 
 bool is_shape_only(const Layer& layer, size_t input) {
-  return input == 1 && layer.has(TANDEM_SECOND_INPUT_IS_SHAPE);
+  return input_role(*layer.type, input) == TANDEM_INPUT_SHAPE;
 }
 
 bool can_have(const Shape& shape, int32_t layout) {
@@ -64,16 +62,13 @@ bool can_have(const Net& net, const Layer& layer, const tandem_layout_option& op
 std::vector<tandem_layout_option> ask(const Net& net, const Layer& layer,
                                       const tandem_kernel& kernel,
                                       const std::vector<Shape>& shapes) {
-  if (kernel.layouts == nullptr) return {{TANDEM_NCHW, TANDEM_NCHW, 0}};
   LayerBinding binding(net, layer, shapes);
   for (size_t i = 0; i < layer.inputs.size(); ++i) {
     binding.inputs[i].dtype = wanted_dtype(net, layer, i, net.tensor(layer.inputs[i]).dtype);
   }
-  std::vector<tandem_layout_option> options(most_options);
-  uint32_t count = 0;
-  const tandem_status status = kernel.layouts(&binding.raw, options.data(), most_options, &count);
+  std::vector<tandem_layout_option> options;
+  const tandem_status status = ask_layouts(kernel, binding.raw, options);
   if (status != TANDEM_OK) throw layer_error(layer, take_reason());
-  options.resize(std::min(count, most_options));
   std::erase_if(options,
                 [&](const tandem_layout_option& option) { return !can_have(net, layer, option); });
   if (options.empty()) {

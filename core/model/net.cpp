@@ -13,6 +13,7 @@
 #include "core/model/resolve.h"
 #include "core/model/results.h"
 #include "core/model/weight_arrays.h"
+#include "core/plugin/layer_questions.h"
 
 namespace tandem {
 
@@ -21,8 +22,7 @@ std::string Layer::title() const {
 }
 
 bool Layer::may_take_gradient(size_t input) const {
-  if (has(TANDEM_METRIC) || has(TANDEM_NO_DATA_GRADIENT)) return false;
-  return input != 1 || !(has(TANDEM_SECOND_INPUT_IS_LABEL) || has(TANDEM_SECOND_INPUT_IS_SHAPE));
+  return takes_gradient(*type, input);
 }
 
 std::vector<Shape> Net::shapes(int64_t rows) const {

@@ -248,23 +248,45 @@ class Offers {
   std::vector<std::pair<Name, const T*>> items_;
 };
 
+// The part of that kind that a module offers; empty if it offers none. Throws for one of another
+// major version, of which nothing else may be read.
+template <class Part>
+Part part_of(const Part* part, const char* what, int32_t major, int32_t minor) {
+  if (part == nullptr) return {};
+  if (part->major != major) {
+    throw error(
+        "its {} were built for version {}.{} of plugins/abi.h, and this Tandem has {}.{} of them: "
+        "rebuild it with the plugins/abi.h of this Tandem",
+        what, part->major, part->minor, major, minor);
+  }
+  return covered_part(*part);
+}
+
 }  // namespace
 
 void Registry::register_tables(const tandem_plugin& plugin, ModuleReport& report) const {
   using Text = std::string;
   Keeper keeper;
-  const Offers<Text, tandem_layer_type> layers(plugin.layer_types, plugin.layer_type_count, keeper,
-                                               [](const auto& t) { return Text(t.name); });
+  const auto name_of = [](const auto& t) { return Text(t.name); };
+  const tandem_layers layer_part =
+      part_of(plugin.layers, "layers", TANDEM_LAYERS_MAJOR, TANDEM_LAYERS_MINOR);
+  const tandem_datasets dataset_part =
+      part_of(plugin.datasets, "data sets", TANDEM_DATASETS_MAJOR, TANDEM_DATASETS_MINOR);
+  const tandem_backends backend_part =
+      part_of(plugin.backends, "backends", TANDEM_BACKENDS_MAJOR, TANDEM_BACKENDS_MINOR);
+  const tandem_transports transport_part =
+      part_of(plugin.transports, "transports", TANDEM_TRANSPORTS_MAJOR, TANDEM_TRANSPORTS_MINOR);
+  const Offers<Text, tandem_layer_type> layers(layer_part.types, layer_part.type_count, keeper,
+                                               name_of);
   const Offers<KernelName, tandem_kernel> kernels(
-      plugin.kernels, plugin.kernel_count, keeper,
+      layer_part.kernels, layer_part.kernel_count, keeper,
       [](const auto& t) { return KernelName(t.layer_type, t.device_kind); });
-  const Offers<Text, tandem_backend> backends(plugin.backends, plugin.backend_count, keeper,
-                                              [](const auto& t) { return Text(t.kind); });
-  const Offers<Text, tandem_dataset_type> datasets(plugin.dataset_types, plugin.dataset_type_count,
-                                                   keeper,
-                                                   [](const auto& t) { return Text(t.name); });
-  const Offers<Text, tandem_transport> transports(plugin.transports, plugin.transport_count, keeper,
-                                                  [](const auto& t) { return Text(t.name); });
+  const Offers<Text, tandem_backend> backends(backend_part.backends, backend_part.backend_count,
+                                              keeper, [](const auto& t) { return Text(t.kind); });
+  const Offers<Text, tandem_dataset_type> datasets(dataset_part.types, dataset_part.type_count,
+                                                   keeper, name_of);
+  const Offers<Text, tandem_transport> transports(transport_part.transports,
+                                                  transport_part.transport_count, keeper, name_of);
   layers.check(layer_types_, layer_title, modules_, report.path, conflicts_);
   kernels.check(kernels_, kernel_title, modules_, report.path, conflicts_);
   backends.check(backends_, backend_title, modules_, report.path, conflicts_);
@@ -358,11 +380,12 @@ const tandem_backend& Registry::backend(const std::string& kind) const {
                        &Registry::backends);
 }
 
-std::vector<std::string> Registry::backends_with(uint64_t capability) const {
+std::vector<std::string> Registry::backends_with(
+    const std::function<bool(const tandem_backend&)>& capability) const {
   std::vector<std::string> result;
   for (const std::string& kind : backends()) {
     try {
-      if ((backend(kind).capabilities & capability) != 0) result.push_back(kind);
+      if (capability(backend(kind))) result.push_back(kind);
     } catch (const Error&) {
       continue;  // whoever asks for this backend gets the reason
     }

@@ -21,7 +21,6 @@
 
 #include "core/plugin/module.h"
 #include "plugins/abi.h"
-#include "plugins/transport.h"
 
 namespace tandem {
 
@@ -68,8 +67,9 @@ class Registry {
   [[nodiscard]] std::vector<std::string> layer_types() const;
   // Loaded, deferred, and those whose module did not load.
   [[nodiscard]] std::vector<std::string> backends() const;
-  // The backends that load and have this capability (TANDEM_COMPUTES_TF32, ...).
-  [[nodiscard]] std::vector<std::string> backends_with(uint64_t capability) const;
+  // The backends that load and of which that is true (computes_tf32, ...).
+  [[nodiscard]] std::vector<std::string> backends_with(
+      const std::function<bool(const tandem_backend&)>& capability) const;
   [[nodiscard]] std::vector<std::string> datasets() const;    // loaded and deferred
   [[nodiscard]] std::vector<std::string> transports() const;  // loaded and deferred
   [[nodiscard]] const std::vector<ModuleReport>& modules() const { return modules_; }

@@ -1,5 +1,6 @@
 #include "core/plugin/tables.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -38,17 +39,24 @@ std::string require_name(const char* name, const char* what) {
   return fmt::format("{} '{}'", what, name);
 }
 
+// As widen(); `least`: the size that it had in version 2.0.
+template <class T>
+const T* widen_element(const T* element, size_t least, const std::string& owner, const char* what,
+                       Keeper& keeper) {
+  if (element == nullptr) throw error("{}: one of its {} is NULL", owner, what);
+  if (element->struct_size < least) {
+    throw error(
+        "{}: one of its {} has a struct_size of {}, but it is at least {}: set it, and "
+        "rebuild the plugin",
+        owner, what, element->struct_size, least);
+  }
+  return widen(element, keeper);
+}
+
 const tandem_parameter* accept_parameter(const tandem_parameter* parameter,
                                          const std::string& owner, Keeper& keeper) {
-  if (parameter == nullptr) throw error("{}: one of its parameters is NULL", owner);
-  if (parameter->struct_size < sizeof(tandem_parameter)) {
-    tandem_parameter copy = covered_part(*parameter);
-    if (parameter->struct_size < offsetof(tandem_parameter, choices)) {
-      copy.minimum = 1;  // no range
-      copy.maximum = 0;
-    }
-    parameter = keep(copy, keeper);
-  }
+  constexpr size_t least = offsetof(tandem_parameter, help) + sizeof(tandem_parameter::help);
+  parameter = widen_element(parameter, least, owner, "parameters", keeper);
   if (parameter->help == nullptr) {
     tandem_parameter copy = *parameter;
     copy.help = "";
@@ -66,40 +74,69 @@ const tandem_parameter* accept_parameter(const tandem_parameter* parameter,
   return parameter;
 }
 
-// Accepts the declared parameters of a layer type or a data set. Replaces `table` by a copy if one
-// of them was smaller than ours.
-template <class T>
-void accept_parameters(const T*& table, const std::string& owner, Keeper& keeper) {
-  if (table->parameter_count == 0) return;
-  require(table->parameters != nullptr, owner, "parameters");
-  auto accepted = std::make_shared<std::vector<const tandem_parameter*>>();
-  std::set<std::string> names;
-  bool changed = false;
-  for (uint32_t i = 0; i < table->parameter_count; ++i) {
-    accepted->push_back(accept_parameter(table->parameters[i], owner, keeper));
-    changed |= accepted->back() != table->parameters[i];
-    if (!names.insert(accepted->back()->name).second) {
-      throw error("{} declares the parameter '{}' twice", owner, accepted->back()->name);
-    }
+const tandem_input* accept_input(const tandem_input* input, const std::string& owner,
+                                 Keeper& keeper) {
+  constexpr size_t least = offsetof(tandem_input, name) + sizeof(tandem_input::name);
+  input = widen_element(input, least, owner, "inputs", keeper);
+  require(input->name != nullptr && *input->name != '\0', owner, "inputs' name");
+  if (input->role < TANDEM_INPUT_DATA || input->role > TANDEM_INPUT_NON_DIFFERENTIABLE) {
+    throw error(
+        "{}: input '{}' has role {}, which version {}.{} of the layer tables does not know; use a "
+        "newer Tandem",
+        owner, input->name, input->role, TANDEM_LAYERS_MAJOR, TANDEM_LAYERS_MINOR);
   }
-  if (!changed) return;
-  T copy = *table;
-  copy.parameters = accepted->data();
+  return input;
+}
+
+// Replaces a list by what `accept_one` makes of its elements, if that changes one of them.
+template <class Element, class Accept>
+void accept_list(const Element* const*& list, uint32_t count, Keeper& keeper,
+                 const Accept& accept_one) {
+  auto accepted = std::make_shared<std::vector<const Element*>>();
+  for (uint32_t i = 0; i < count; ++i) accepted->push_back(accept_one(list[i]));
+  if (std::equal(accepted->begin(), accepted->end(), list)) return;
+  list = accepted->data();
   keeper.push_back(accepted);
-  table = keep(copy, keeper);
+}
+
+// Accepts the declared parameters of a layer type or a data set.
+template <class T>
+void accept_parameters(T& table, const std::string& owner, Keeper& keeper) {
+  require(table.parameter_count == 0 || table.parameters != nullptr, owner, "parameters");
+  accept_list(table.parameters, table.parameter_count, keeper,
+              [&](const auto* parameter) { return accept_parameter(parameter, owner, keeper); });
+  std::set<std::string> names;
+  for (uint32_t i = 0; i < table.parameter_count; ++i) {
+    if (names.insert(table.parameters[i]->name).second) continue;
+    throw error("{} declares the parameter '{}' twice", owner, table.parameters[i]->name);
+  }
+}
+
+// A copy of the fields that the table covers.
+template <class T>
+T copy_of(const T* table) {
+  if (table == nullptr) throw Error("one of its tables is NULL");
+  return covered_part(*table);
+}
+
+// The small table, as it is or widened.
+template <class T>
+void accept_part(const T*& part, const std::string& owner, const char* field, Keeper& keeper) {
+  require(part != nullptr, owner, field);
+  part = widen(part, keeper);
 }
 
 }  // namespace
 
 const tandem_layer_type* accept(const tandem_layer_type* table, Keeper& keeper) {
-  const tandem_layer_type* type = widen(table, keeper);
-  const std::string owner = require_name(type->name, "layer type");
-  require_all(owner, {{type->help != nullptr, "help"},
-                      {type->shapes != nullptr, "shapes"},
-                      {type->weights != nullptr, "weights"},
-                      {type->cost != nullptr, "cost"}});
+  tandem_layer_type type = copy_of(table);
+  const std::string owner = require_name(type.name, "layer type");
+  require_all(owner, {{type.help != nullptr, "help"}, {type.shapes != nullptr, "shapes"}});
+  require(type.input_count == 0 || type.inputs != nullptr, owner, "inputs");
+  accept_list(type.inputs, type.input_count, keeper,
+              [&](const auto* input) { return accept_input(input, owner, keeper); });
   accept_parameters(type, owner, keeper);
-  return type;
+  return keep(type, keeper);
 }
 
 const tandem_kernel* accept(const tandem_kernel* table, Keeper& keeper) {
@@ -113,45 +150,62 @@ const tandem_kernel* accept(const tandem_kernel* table, Keeper& keeper) {
 }
 
 const tandem_backend* accept(const tandem_backend* table, Keeper& keeper) {
-  const tandem_backend* backend = widen(table, keeper);
-  const std::string owner = require_name(backend->kind, "backend");
-  require_all(owner, {{backend->help != nullptr, "help"},
-                      {backend->count != nullptr, "count"},
-                      {backend->describe != nullptr, "describe"},
-                      {backend->open != nullptr, "open"},
-                      {backend->close != nullptr, "close"},
-                      {backend->device_info != nullptr, "device_info"},
-                      {backend->allocate != nullptr, "allocate"},
-                      {backend->free != nullptr, "free"},
-                      {backend->create_stream != nullptr, "create_stream"},
-                      {backend->destroy_stream != nullptr, "destroy_stream"},
-                      {backend->create_event != nullptr, "create_event"},
-                      {backend->destroy_event != nullptr, "destroy_event"},
-                      {backend->submit != nullptr, "submit"},
-                      {backend->copy != nullptr, "copy"},
-                      {backend->wait != nullptr, "wait"},
-                      {backend->record != nullptr, "record"},
-                      {backend->synchronize != nullptr, "synchronize"},
-                      {backend->event_time != nullptr, "event_time"},
-                      {backend->fill != nullptr, "fill"},
-                      {backend->add != nullptr, "add"},
-                      {backend->update != nullptr, "update"},
-                      {backend->check_finite != nullptr, "check_finite"}});
-  return backend;
+  tandem_backend backend = copy_of(table);
+  const std::string owner = require_name(backend.kind, "backend");
+  require_all(owner, {{backend.help != nullptr, "help"},
+                      {backend.count != nullptr, "count"},
+                      {backend.describe != nullptr, "describe"},
+                      {backend.open != nullptr, "open"},
+                      {backend.close != nullptr, "close"},
+                      {backend.device_info != nullptr, "device_info"}});
+  accept_part(backend.buffers, owner, "buffers", keeper);
+  require_all(owner, {{backend.buffers->allocate != nullptr, "buffers->allocate"},
+                      {backend.buffers->free != nullptr, "buffers->free"}});
+  accept_part(backend.streams, owner, "streams", keeper);
+  const tandem_streams& streams = *backend.streams;
+  require_all(owner, {{streams.create_stream != nullptr, "streams->create_stream"},
+                      {streams.destroy_stream != nullptr, "streams->destroy_stream"},
+                      {streams.create_event != nullptr, "streams->create_event"},
+                      {streams.destroy_event != nullptr, "streams->destroy_event"},
+                      {streams.submit != nullptr, "streams->submit"},
+                      {streams.copy != nullptr, "streams->copy"},
+                      {streams.wait != nullptr, "streams->wait"},
+                      {streams.record != nullptr, "streams->record"},
+                      {streams.synchronize != nullptr, "streams->synchronize"},
+                      {streams.event_time != nullptr, "streams->event_time"}});
+  accept_part(backend.arithmetic, owner, "arithmetic", keeper);
+  const tandem_arithmetic& arithmetic = *backend.arithmetic;
+  require_all(owner, {{arithmetic.fill != nullptr, "arithmetic->fill"},
+                      {arithmetic.add != nullptr, "arithmetic->add"},
+                      {arithmetic.update != nullptr, "arithmetic->update"},
+                      {arithmetic.check_finite != nullptr, "arithmetic->check_finite"},
+                      {arithmetic.sum_of_squares != nullptr, "arithmetic->sum_of_squares"}});
+  if (backend.links != nullptr) {
+    backend.links = widen(backend.links, keeper);
+    require(backend.links->find_topology != nullptr, owner, "links->find_topology");
+  }
+  if (backend.capture != nullptr) {
+    backend.capture = widen(backend.capture, keeper);
+    require_all(owner, {{backend.capture->begin != nullptr, "capture->begin"},
+                        {backend.capture->end != nullptr, "capture->end"},
+                        {backend.capture->launch != nullptr, "capture->launch"},
+                        {backend.capture->destroy_graph != nullptr, "capture->destroy_graph"}});
+  }
+  return keep(backend, keeper);
 }
 
 const tandem_dataset_type* accept(const tandem_dataset_type* table, Keeper& keeper) {
-  const tandem_dataset_type* dataset = widen(table, keeper);
-  const std::string owner = require_name(dataset->name, "data set");
-  require_all(owner, {{dataset->help != nullptr, "help"},
-                      {dataset->open != nullptr, "open"},
-                      {dataset->close != nullptr, "close"},
-                      {dataset->class_name != nullptr, "class_name"},
-                      {dataset->sample_name != nullptr, "sample_name"},
-                      {dataset->notes != nullptr, "notes"},
-                      {dataset->get != nullptr, "get"}});
+  tandem_dataset_type dataset = copy_of(table);
+  const std::string owner = require_name(dataset.name, "data set");
+  require_all(owner, {{dataset.help != nullptr, "help"},
+                      {dataset.open != nullptr, "open"},
+                      {dataset.close != nullptr, "close"},
+                      {dataset.class_name != nullptr, "class_name"},
+                      {dataset.sample_name != nullptr, "sample_name"},
+                      {dataset.notes != nullptr, "notes"},
+                      {dataset.get != nullptr, "get"}});
   accept_parameters(dataset, owner, keeper);
-  return dataset;
+  return keep(dataset, keeper);
 }
 
 const tandem_transport* accept(const tandem_transport* table, Keeper& keeper) {

@@ -1,6 +1,6 @@
-// A plugin's tables as the structs of this Tandem, whichever minor ABI the plugin was built for.
-// Fields beyond a table's struct_size are NULL or zero. Larger tables of a newer minor are used as
-// they are; their extra fields are not read.
+// A plugin's tables as the structs of this Tandem, whichever minor version the plugin was built
+// for. Fields beyond a table's struct_size are NULL or zero. Larger tables of a newer minor are
+// used as they are; their extra fields are not read.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "plugins/abi.h"
-#include "plugins/transport.h"
 
 namespace tandem {
 

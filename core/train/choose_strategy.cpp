@@ -32,13 +32,13 @@ std::string choose_strategy(Registry& registry, const NetDefinition& definition,
   SessionOptions simulated = options;
   const bool is_measured = options.costs && !options.costs->empty();
   const tandem_backend& backend = registry.backend(devices.kind);
-  const bool computes = (backend.capabilities & TANDEM_VIRTUAL_TIME) == 0;
+  const bool computes = !has_virtual_time(backend);
   if (!is_measured && computes) measure_sequential(registry, definition, simulated);
   ForecastOptions how;
   {
     const Machine machine(backend, devices, MachineOptions{});
     how.available_bytes = machine.device_info(0).available_bytes;
-    how.is_shared_memory = machine.has(TANDEM_HOST_ADDRESSABLE);
+    how.is_shared_memory = machine.is_host_addressable();
     if (!simulated.costs) simulated.costs.emplace(roofline_of(machine));
   }
   const ForecastList list = forecast_strategies(registry, definition, simulated, how);

@@ -31,7 +31,7 @@ std::string prepare_kernels(Registry& registry, const DeviceSpec& devices, const
   try {
     const Kernels kernels(plan, net, registry, runtime);
   } catch (const Unsupported& refused) {
-    if (!machine.has(TANDEM_HOST_ADDRESSABLE)) throw;
+    if (!machine.is_host_addressable()) throw;
     plan.buffers = unwritten;
     return refused.what();
   }
@@ -212,13 +212,13 @@ int64_t most_memory(const Forecast& forecast) {
 
 DeviceSpec kernel_devices(const Registry& registry, const std::string& devices, int32_t precision) {
   DeviceSpec spec = parse_devices(devices, registry);
-  if ((registry.backend(spec.kind).capabilities & TANDEM_VIRTUAL_TIME) == 0) return spec;
+  if (!has_virtual_time(registry.backend(spec.kind))) return spec;
   spec.kind = default_kind;
-  const uint64_t needed = precision == tf32_precision   ? TANDEM_COMPUTES_TF32
-                          : precision == TANDEM_FLOAT16 ? TANDEM_COMPUTES_FLOAT16
-                                                        : 0;
-  if (needed == 0) return spec;
-  if (const std::vector<std::string> able = registry.backends_with(needed); !able.empty()) {
+  if (precision != tf32_precision && precision != TANDEM_FLOAT16) return spec;
+  const auto computes = [precision](const tandem_backend& backend) {
+    return precision == tf32_precision ? computes_tf32(backend) : computes_in(backend, precision);
+  };
+  if (const std::vector<std::string> able = registry.backends_with(computes); !able.empty()) {
     spec.kind = able.front();
     spec.ordinals.clear();
   }

@@ -23,7 +23,7 @@ class StandingBatch {
  public:
   StandingBatch(Session& session, const Phase& phase) : allocator_(session.allocator()) {
     const Net& net = phase.net;
-    const bool is_virtual = session.machine().has(TANDEM_VIRTUAL_TIME);
+    const bool is_virtual = session.machine().has_virtual_time();
     Shape sample = net.tensors[static_cast<size_t>(net.data)].shape;
     sample.n = 1;
     std::vector<Shape> more;
@@ -143,9 +143,8 @@ void measure_graphs(Phase& phase, StandingBatch& batch, int64_t first, int steps
 Measurement measure(Session& session, int warm_up, int steps) {
   Phase& phase = session.training();
   StandingBatch batch(session, phase);
-  if (!session.machine().has(TANDEM_VIRTUAL_TIME)) session.set_initial_weights(1);
-  const double first_step_at =
-      session.machine().has(TANDEM_VIRTUAL_TIME) ? 0 : seconds_since_start();
+  if (!session.machine().has_virtual_time()) session.set_initial_weights(1);
+  const double first_step_at = session.machine().has_virtual_time() ? 0 : seconds_since_start();
   std::vector<std::vector<TraceEvent>> traces;
   std::vector<std::chrono::steady_clock::time_point> done_at;
   for (int64_t step = 0; step < warm_up + steps; ++step) {
@@ -157,7 +156,7 @@ Measurement measure(Session& session, int warm_up, int steps) {
     phase.executor->issue(step, {{phase.batch_buffer, batch.for_step(step)}});
     // The step's control lies in the one batch, which may be written again when it has been copied.
     // In virtual time nothing is copied.
-    if (session.machine().has(TANDEM_VIRTUAL_TIME)) continue;
+    if (session.machine().has_virtual_time()) continue;
     for (const int task : phase.input_tasks) phase.executor->wait_task(step, task);
   }
   phase.executor->drain();

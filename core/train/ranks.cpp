@@ -96,7 +96,7 @@ void require_supported_by_ranks(const Registry& registry, const TrainOptions& op
   refuse(options.graphs == GraphUse::on, "--graphs on", "leave it out");
   if (options.devices.empty()) return;
   const DeviceSpec devices = parse_devices(options.devices, registry);
-  const bool reaches = (registry.backend(devices.kind).capabilities & TANDEM_HOST_ADDRESSABLE) != 0;
+  const bool reaches = is_host_addressable(registry.backend(devices.kind));
   refuse(!reaches, fmt::format("--devices {}", options.devices),
          "their memory cannot be sent to other ranks; use cpu:N");
 }

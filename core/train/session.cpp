@@ -66,7 +66,7 @@ const float* Phase::predictions(int64_t micro_batch) const {
 
 void require_computing(const Registry& registry, const std::string& devices) {
   const std::string kind = parse_devices(devices, registry).kind;
-  if ((registry.backend(kind).capabilities & TANDEM_VIRTUAL_TIME) == 0) return;
+  if (!has_virtual_time(registry.backend(kind))) return;
   throw error(
       "devices '{}' simulate time and compute nothing: use cpu here, and sim with 'tandem plan'",
       devices);
@@ -91,12 +91,6 @@ Session::Session(Registry& registry, const NetDefinition& definition, const Sess
   const bool is_explicit =
       options_.machine.topology != nullptr || link.bandwidth > 0 || link.latency > 0;
   if (options_.finds_links && !is_explicit) options_.machine.topology = find_topology(*machine_);
-  if (!options_.rule.is_plain() && machine_->backend().sum_of_squares == nullptr) {
-    throw error(
-        "backend '{}' is of plugin ABI 1.0, which supports only SGD without clipping, L1 and "
-        "iter_size: use a newer one",
-        devices.kind);
-  }
   if (!options_.costs) options_.costs.emplace(roofline_of(*machine_));
   share_costs();
   if (options_.training) prepare(training_, definition, TANDEM_TRAIN);
@@ -150,7 +144,7 @@ Session::~Session() {
 }
 
 void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t which) {
-  const bool computes = !machine_->has(TANDEM_VIRTUAL_TIME);
+  const bool computes = !machine_->has_virtual_time();
   NetOptions net_options;
   net_options.phase = which;
   net_options.batch = options_.batch;
@@ -175,7 +169,8 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   inputs.options = options_.strategy_options;
   inputs.weights_at = training_.whole_plan().weights_at;
   phase.pixels = which == TANDEM_TRAIN ? options_.training_pixels : options_.testing_pixels;
-  if (phase.pixels == PixelForm::bytes && machine_->backend().convert_pixels == nullptr) {
+  if (phase.pixels == PixelForm::bytes &&
+      machine_->backend().arithmetic->convert_pixels == nullptr) {
     phase.pixels = PixelForm::rounded;
   }
   if (phase.pixels == PixelForm::bytes) inputs.bytes = options_.pixel_scale;
@@ -336,13 +331,13 @@ Loader::Allocator Session::allocator() {
   Machine* machine = machine_.get();
   return {[machine](int64_t bytes) {
             void* address = nullptr;
-            check(machine->backend().allocate(machine->handle(), 0, TANDEM_MEMORY_PINNED, bytes,
-                                              &address),
+            check(machine->backend().buffers->allocate(machine->handle(), 0, TANDEM_MEMORY_PINNED,
+                                                       bytes, &address),
                   "memory for prefetched batches");
             return address;
           },
           [machine](void* address) {
-            machine->backend().free(machine->handle(), 0, TANDEM_MEMORY_PINNED, address);
+            machine->backend().buffers->free(machine->handle(), 0, TANDEM_MEMORY_PINNED, address);
           }};
 }
 

@@ -32,8 +32,9 @@ std::string number_text(double value) {
 }
 
 // The net's own transform_param as parameters of the data set; the user's come last.
-std::map<std::string, std::string> data_parameters(const TrainSetup& setup, bool synthetic,
-                                                   bool is_model, bool* measure_mean) {
+std::map<std::string, std::string> data_parameters(Registry& registry, const TrainSetup& setup,
+                                                   bool synthetic, bool is_model,
+                                                   bool* measure_mean) {
   std::map<std::string, std::string> parameters;
   const TransformDefinition transform =
       setup.net.transform(TANDEM_TRAIN).value_or(TransformDefinition{});
@@ -70,9 +71,13 @@ std::map<std::string, std::string> data_parameters(const TrainSetup& setup, bool
     if (given.contains("crop_area")) parameters.erase("pad");
     if (given.contains("pad")) parameters.erase("crop_area");
   }
+  // What the net suggests, a data set may not have. What the user gives, it must.
+  const std::set<std::string> declared =
+      declared_parameters(registry, data_source(registry, setup.record));
+  std::erase_if(parameters, [&](const auto& each) { return !declared.contains(each.first); });
   for (const auto& [name, value] : given) parameters[name] = value;
-  *measure_mean =
-      !synthetic && parameters.count("mean") == 0 && (transform.has_mean_file || is_model);
+  *measure_mean = !synthetic && declared.contains("mean") && parameters.count("mean") == 0 &&
+                  (transform.has_mean_file || is_model);
   return parameters;
 }
 
@@ -352,7 +357,7 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options, const Strate
   record.data = setup.net.input_shape();
   record.data.n = 1;
   if (synthetic) choose_synthetic_shape(registry, setup);
-  record.data_parameters = data_parameters(setup, synthetic, is_model, &measure_mean);
+  record.data_parameters = data_parameters(registry, setup, synthetic, is_model, &measure_mean);
 
   if (measure_mean) {
     // Caffe subtracts the mean before it scales.

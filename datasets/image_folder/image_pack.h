@@ -8,7 +8,7 @@
 
 namespace tandem::image_folder {
 
-class ImagePack {
+class ImagePack : public sdk::DatasetType {
  public:
   ImagePack(const tandem_dataset_request& request, const sdk::Attributes& attributes);
 
@@ -20,27 +20,29 @@ class ImagePack {
   // By its first bytes.
   static bool recognizes(const std::string& source);
 
-  [[nodiscard]] int64_t size() const { return static_cast<int64_t>(pictures_.size()); }
-  [[nodiscard]] int64_t class_count() const { return static_cast<int64_t>(class_names_.size()); }
-  [[nodiscard]] tandem_shape shape() const {
+  [[nodiscard]] int64_t size() const override { return static_cast<int64_t>(pictures_.size()); }
+  [[nodiscard]] int64_t class_count() const override {
+    return static_cast<int64_t>(class_names_.size());
+  }
+  [[nodiscard]] tandem_shape shape() const override {
     return {1, transform_.channels, transform_.height, transform_.width};
   }
-  [[nodiscard]] const char* class_name(int64_t index) const {
+  [[nodiscard]] const char* class_name(int64_t index) const override {
     return class_names_.at(static_cast<size_t>(index)).c_str();
   }
-  [[nodiscard]] const char* sample_name(int64_t index) const {
+  [[nodiscard]] const char* sample_name(int64_t index) const override {
     return pictures_.at(static_cast<size_t>(index)).name.c_str();
   }
-  [[nodiscard]] const char* notes() const { return notes_.c_str(); }
-  [[nodiscard]] int64_t label(int64_t index) const {
+  [[nodiscard]] const char* notes() const override { return notes_.c_str(); }
+  [[nodiscard]] int64_t label(int64_t index) const override {
     return pictures_.at(static_cast<size_t>(index)).label;
   }
-  void get(int64_t index, uint64_t seed, float* pixels, float* label) const;
-  void get_bytes(int64_t index, uint64_t seed, uint8_t* pixels, float* label) const;
-  void describe_bytes(tandem_dataset_info& info) const {
+  void get(int64_t index, uint64_t seed, float* pixels, float* label) const override;
+  void get_bytes(int64_t index, uint64_t seed, uint8_t* pixels, float* label) const override;
+  void describe_bytes(tandem_dataset_info& info) const override {
     picture::describe_bytes(transform_, info);
   }
-  void describe(int64_t index, tandem_sample_info& info) const;
+  void describe(int64_t index, tandem_sample_info& info) const override;
 
  private:
   void take_split(const PackIndex& index, const std::string& split);

@@ -18,34 +18,38 @@
 
 namespace tandem::image_folder {
 
-class ImageSet {
+class ImageSet : public sdk::DatasetType {
  public:
-  [[nodiscard]] int64_t size() const { return static_cast<int64_t>(listing_.images.size()); }
-  [[nodiscard]] int64_t class_count() const {
+  [[nodiscard]] int64_t size() const override {
+    return static_cast<int64_t>(listing_.images.size());
+  }
+  [[nodiscard]] int64_t class_count() const override {
     return static_cast<int64_t>(listing_.class_names.size());
   }
-  [[nodiscard]] tandem_shape shape() const {
+  [[nodiscard]] tandem_shape shape() const override {
     return {1, transform_.channels, transform_.height, transform_.width};
   }
-  [[nodiscard]] const char* class_name(int64_t index) const {
+  [[nodiscard]] const char* class_name(int64_t index) const override {
     return listing_.class_names.at(static_cast<size_t>(index)).c_str();
   }
-  [[nodiscard]] const char* sample_name(int64_t index) const { return image(index).path.c_str(); }
+  [[nodiscard]] const char* sample_name(int64_t index) const override {
+    return image(index).path.c_str();
+  }
   // The same however the path of the source was written: from its folder on, or absolute.
   [[nodiscard]] std::string name_in_source(int64_t index) const;
-  [[nodiscard]] const char* notes() const { return notes_.c_str(); }
-  [[nodiscard]] int64_t label(int64_t index) const { return image(index).label; }
-  [[nodiscard]] bool split_is_drawn() const { return listing_.split_is_drawn; }
-  void get(int64_t index, uint64_t seed, float* pixels, float* label) const {
+  [[nodiscard]] const char* notes() const override { return notes_.c_str(); }
+  [[nodiscard]] int64_t label(int64_t index) const override { return image(index).label; }
+  [[nodiscard]] bool split_is_drawn() const override { return listing_.split_is_drawn; }
+  void get(int64_t index, uint64_t seed, float* pixels, float* label) const override {
     read(index, seed, pixels, label);
   }
-  void get_bytes(int64_t index, uint64_t seed, uint8_t* pixels, float* label) const {
+  void get_bytes(int64_t index, uint64_t seed, uint8_t* pixels, float* label) const override {
     read(index, seed, pixels, label);
   }
-  void describe_bytes(tandem_dataset_info& info) const {
+  void describe_bytes(tandem_dataset_info& info) const override {
     picture::describe_bytes(transform_, info);
   }
-  void describe(int64_t index, tandem_sample_info& info) const;
+  void describe(int64_t index, tandem_sample_info& info) const override;
 
  protected:
   // Called by derived classes with their listing.

@@ -22,24 +22,27 @@ struct RawForm {
   bool rgb_planes = false;  // planes of R, G, B; else one of gray
 };
 
-class RawPictures {
+class RawPictures : public sdk::DatasetType {
  public:
-  [[nodiscard]] int64_t size() const { return static_cast<int64_t>(samples_.size()); }
-  [[nodiscard]] int64_t class_count() const { return static_cast<int64_t>(class_names_.size()); }
-  [[nodiscard]] tandem_shape shape() const {
+  [[nodiscard]] int64_t size() const override { return static_cast<int64_t>(samples_.size()); }
+  [[nodiscard]] int64_t class_count() const override {
+    return static_cast<int64_t>(class_names_.size());
+  }
+  [[nodiscard]] tandem_shape shape() const override {
     return {1, transform_.channels, transform_.height, transform_.width};
   }
-  [[nodiscard]] const char* class_name(int64_t index) const;
-  [[nodiscard]] const char* sample_name(int64_t index) const;  // "data_batch_1.bin, picture 17"
-  [[nodiscard]] const char* notes() const { return notes_.c_str(); }
-  [[nodiscard]] int64_t label(int64_t index) const;
-  [[nodiscard]] bool split_is_drawn() const { return split_is_drawn_; }
-  void get(int64_t index, uint64_t seed, float* pixels, float* label) const;
-  void get_bytes(int64_t index, uint64_t seed, uint8_t* pixels, float* label) const;
-  void describe_bytes(tandem_dataset_info& info) const {
+  [[nodiscard]] const char* class_name(int64_t index) const override;
+  [[nodiscard]] const char* sample_name(
+      int64_t index) const override;  // "data_batch_1.bin, picture 17"
+  [[nodiscard]] const char* notes() const override { return notes_.c_str(); }
+  [[nodiscard]] int64_t label(int64_t index) const override;
+  [[nodiscard]] bool split_is_drawn() const override { return split_is_drawn_; }
+  void get(int64_t index, uint64_t seed, float* pixels, float* label) const override;
+  void get_bytes(int64_t index, uint64_t seed, uint8_t* pixels, float* label) const override;
+  void describe_bytes(tandem_dataset_info& info) const override {
     picture::describe_bytes(transform_, info);
   }
-  void describe(int64_t index, tandem_sample_info& info) const;
+  void describe(int64_t index, tandem_sample_info& info) const override;
 
  protected:
   struct Sample {

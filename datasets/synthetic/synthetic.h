@@ -13,7 +13,7 @@
 
 namespace tandem::synthetic {
 
-class Synthetic {
+class Synthetic : public sdk::DatasetType {
  public:
   Synthetic(const tandem_dataset_request& request, const sdk::Attributes& attributes);
 
@@ -23,17 +23,18 @@ class Synthetic {
   }
   static std::vector<sdk::Parameter> parameters();
 
-  [[nodiscard]] int64_t size() const { return size_; }
-  [[nodiscard]] int64_t class_count() const { return static_cast<int64_t>(class_names_.size()); }
-  [[nodiscard]] tandem_shape shape() const { return shape_; }
-  [[nodiscard]] const char* class_name(int64_t index) const;
-  [[nodiscard]] const char* sample_name(int64_t index) const;
-  [[nodiscard]] const char* notes() const { return ""; }
-  [[nodiscard]] int64_t label(int64_t index) const { return index % class_count(); }
+  [[nodiscard]] int64_t size() const override { return size_; }
+  [[nodiscard]] int64_t class_count() const override {
+    return static_cast<int64_t>(class_names_.size());
+  }
+  [[nodiscard]] tandem_shape shape() const override { return shape_; }
+  [[nodiscard]] const char* class_name(int64_t index) const override;
+  [[nodiscard]] const char* sample_name(int64_t index) const override;
+  [[nodiscard]] int64_t label(int64_t index) const override { return index % class_count(); }
   // Sample i is of class i mod class_count. The seed changes nothing: there is no augmentation.
-  void get(int64_t index, uint64_t seed, float* pixels, float* label) const;
+  void get(int64_t index, uint64_t seed, float* pixels, float* label) const override;
   // Other inputs of the net: a single number is the class, as the label; anything larger is noise.
-  void get_inputs(int64_t index, uint64_t seed, float* const* inputs) const;
+  void get_inputs(int64_t index, uint64_t seed, float* const* inputs) const override;
 
  private:
   void read_classes(const tandem_dataset_request& request, int64_t class_count);

@@ -15,7 +15,9 @@ struct Accuracy : sdk::LayerType {
   const char* help() const override {
     return "fraction of labels whose class is among the top_k scores";
   }
-  sdk::Arity inputs() const override { return {2, 2}; }
+  sdk::Inputs inputs() const override {
+    return {sdk::Input("scores"), sdk::Input("label").label()};
+  }
   sdk::Arity outputs() const override { return {1, 2}; }
 
   std::vector<sdk::Parameter> parameters() const override {
@@ -29,9 +31,7 @@ struct Accuracy : sdk::LayerType {
         sdk::integer(block, "ignore_label").help("elements with this label do not count"),
     };
   }
-  uint64_t traits() const override {
-    return TANDEM_METRIC | TANDEM_SECOND_INPUT_IS_LABEL | TANDEM_BATCH_STATISTICS;
-  }
+  uint64_t traits() const override { return TANDEM_METRIC | TANDEM_BATCH_STATISTICS; }
 
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
     const ScoreShape shape = require_labels(query, query.attributes.integer("axis"));

@@ -88,37 +88,39 @@ class AccuracyCuda : public sdk::Needs {
     statistics = Accuracy::statistics(binding.attributes, binding.output_count(), labels_.shape);
   }
 
-  void forward_statistics(const sdk::Call& call, const sdk::Pass& pass) const {
+  void forward_statistics(const sdk::Call& call, const sdk::DevicePass& pass) const {
     const DeviceLabels labels(labels_, pass);
-    auto* right = pass.scratch<double>();
+    auto* right = pass.scratch<double>().get();
     const int64_t classes = labels_.shape.classes;
     total_.run(call, CountedLabel{labels}, right + labels_.shape.labels(),
-               StoreStatistic{pass.statistics()});
+               StoreStatistic{pass.statistics().get()});
     if (!by_class_) return;
     find_right(call, pass);
-    cuda::for_teams(
-        call, {classes, labels_.shape.labels()},
-        AccuracyOfClass{labels, right, pass.statistics() + 1, pass.statistics() + 1 + classes});
+    cuda::for_teams(call, {classes, labels_.shape.labels()},
+                    AccuracyOfClass{labels, right, pass.statistics().get() + 1,
+                                    pass.statistics().get() + 1 + classes});
   }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     const ScoreShape& shape = labels_.shape;
-    auto* right = pass.scratch<double>();
+    auto* right = pass.scratch<double>().get();
     find_right(call, pass);
-    total_.run(call, AccuracyTerm{right}, right + shape.labels(),
-               AccuracyStore{statistics > 0 ? pass.statistics() : nullptr, pass.raw.normaliser,
-                             static_cast<double>(shape.labels_of_row()), pass.output(0)});
+    total_.run(
+        call, AccuracyTerm{right}, right + shape.labels(),
+        AccuracyStore{statistics > 0 ? pass.statistics().get() : nullptr, pass.raw.normaliser,
+                      static_cast<double>(shape.labels_of_row()), pass.output(0).get()});
     if (!by_class_) return;
-    const float* all = pass.statistics() + 1;
-    cuda::for_each(call, shape.classes, AccuracyByClass{all, all + shape.classes, pass.output(1)});
+    const float* all = pass.statistics().get() + 1;
+    cuda::for_each(call, shape.classes,
+                   AccuracyByClass{all, all + shape.classes, pass.output(1).get()});
   }
 
  private:
-  void find_right(const sdk::Call& call, const sdk::Pass& pass) const {
+  void find_right(const sdk::Call& call, const sdk::DevicePass& pass) const {
     const ScoreShape& shape = labels_.shape;
-    cuda::for_teams(
-        call, {shape.labels(), shape.classes, shape.inner > 1},
-        AccuracyRight{DeviceLabels(labels_, pass), top_, pass.input(0), pass.scratch<double>()});
+    cuda::for_teams(call, {shape.labels(), shape.classes, shape.inner > 1},
+                    AccuracyRight{DeviceLabels(labels_, pass), top_, pass.input(0).get(),
+                                  pass.scratch<double>().get()});
   }
 
   LabelSettings labels_;

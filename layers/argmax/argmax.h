@@ -23,7 +23,8 @@ struct ArgMax : sdk::LayerType {
         sdk::integer(block, "axis").range(-4, 3).help("the axis; default: the whole row"),
     };
   }
-  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_NO_DATA_GRADIENT; }
+  sdk::Inputs inputs() const override { return {sdk::Input("data").non_differentiable()}; }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE; }
 
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
     const sdk::Shape& input = query.input(0);

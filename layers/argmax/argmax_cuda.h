@@ -52,10 +52,10 @@ class ArgMaxCuda {
  public:
   ArgMaxCuda(const sdk::Binding& binding, const sdk::Call&) : geometry_(binding) {}
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     const ArgMaxGeometry& g = geometry_;
     cuda::for_teams(call, {g.outer * g.inner, g.extent, g.inner > 1},
-                    ArgMaxForward{g, g.inner, pass.input(0), pass.output(0)});
+                    ArgMaxForward{g, g.inner, pass.input(0).get(), pass.output(0).get()});
   }
 
  private:

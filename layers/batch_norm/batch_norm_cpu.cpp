@@ -90,7 +90,7 @@ class BatchNormCpu : public Needs {
         training_(binding.training()),
         kept_(BatchNorm::uses_kept_statistics(binding.attributes, training_)),
         per_device_(!kept_ && binding.attributes.boolean("per_device")),
-        fuses_relu_(fuses_relu(binding)),
+        fuses_relu_(binding.fuses_relu()),
         eps_(binding.attributes.number("eps")),
         fraction_(static_cast<float>(binding.attributes.number("moving_average_fraction"))) {
     const int64_t c = channels_.count;
@@ -101,7 +101,7 @@ class BatchNormCpu : public Needs {
   }
 
   static constexpr uint32_t dtypes = float32_and_bfloat16;
-  static constexpr uint64_t fused_activations = relu_only;
+  static constexpr uint32_t fused_activations = relu_only;
   static LayoutOptions layouts(const Binding& binding) {
     return any_layout(binding.input(0).shape.c);
   }
@@ -143,8 +143,8 @@ class BatchNormCpu : public Needs {
     if (saved_bytes > 0) std::copy_n(scale, channels_.count, pass.saved());
     with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      const T* x = input<T>(pass, 0);
-      T* y = output<T>(pass, 0);
+      const T* x = pass.input<T>(0);
+      T* y = pass.output<T>(0);
       if (fuses_relu_) {
         channels_.visit_all(call.threads, Normalise<T, true>{x, y, high, low, scale});
       } else {
@@ -166,8 +166,8 @@ class BatchNormCpu : public Needs {
   template <class T>
   void backward_of(const Call& call, const Pass& pass) const {
     const float* scale = pass.saved();
-    const T* dy = output_gradient<T>(pass, 0);
-    T* dx = input_gradient<T>(pass, 0);
+    const T* dy = pass.output_gradient<T>(0);
+    T* dx = pass.input_gradient<T>(0);
     if (kept_) {
       float* zero = coefficients(pass);
       std::fill_n(zero, channels_.count, 0.0F);
@@ -184,7 +184,7 @@ class BatchNormCpu : public Needs {
       product[c] = sums[channels_.count + c] * factor;
     }
     channels_.visit_all(call.threads,
-                        Backward<T>{dy, output<T>(pass, 0), dx, mean, product, scale});
+                        Backward<T>{dy, pass.output<T>(0).data(), dx, mean, product, scale});
   }
 
   // Scratch: the two sums of every part, then local statistics, then coefficients.
@@ -203,7 +203,7 @@ class BatchNormCpu : public Needs {
     double* sums = pass.scratch<double>();
     with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      const T* x = input<T>(pass, 0);
+      const T* x = pass.input<T>(0);
       for (int64_t c = 0; c < count; ++c) about[c] = load(x[channels_.first(c)]);
       sums_.sum(call.threads, Moments<T>{x, about}, sums);
     });
@@ -224,7 +224,8 @@ class BatchNormCpu : public Needs {
     double* sums = pass.scratch<double>();
     with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      sums_.sum(call.threads, Products<T>{output_gradient<T>(pass, 0), output<T>(pass, 0)}, sums);
+      sums_.sum(call.threads,
+                Products<T>{pass.output_gradient<T>(0).data(), pass.output<T>(0).data()}, sums);
     });
     for (int64_t i = 0; i < 2 * channels_.count; ++i) target[i] = static_cast<float>(sums[i]);
     return target;

@@ -12,32 +12,32 @@ class BatchNormCuda : public sdk::Needs {
   BatchNormCuda(const sdk::Binding& binding, const sdk::Call&);
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint64_t fused_activations = relu_only;
+  static constexpr uint32_t fused_activations = relu_only;
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
-  void forward_statistics(const sdk::Call& call, const sdk::Pass& pass) const {
-    moments(call, pass, pass.statistics<double>());
+  void forward_statistics(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    moments(call, pass, pass.statistics<double>().get());
   }
   void merge_forward_statistics(const sdk::Call& call, float* target, const float* const* sources,
                                 uint32_t source_count) const;
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const;
-  void backward_statistics(const sdk::Call& call, const sdk::Pass& pass) const {
-    gradient_sums(call, pass, pass.statistics());
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const;
+  void backward_statistics(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    gradient_sums(call, pass, pass.statistics().get());
   }
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const;
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const;
 
  private:
   // Scratch: the partial sums, then local statistics, then coefficients.
   template <class T>
-  T* local(const sdk::Pass& pass) const {
-    return reinterpret_cast<T*>(pass.scratch<char>() + sums_.scratch_bytes());
+  T* local(const sdk::DevicePass& pass) const {
+    return reinterpret_cast<T*>(pass.scratch<char>().get() + sums_.scratch_bytes());
   }
-  float* coefficients(const sdk::Pass& pass) const {
+  float* coefficients(const sdk::DevicePass& pass) const {
     return reinterpret_cast<float*>(local<double>(pass) + 1 + 2 * channels_);
   }
-  void moments(const sdk::Call& call, const sdk::Pass& pass, double* target) const;
-  void gradient_sums(const sdk::Call& call, const sdk::Pass& pass, float* target) const;
+  void moments(const sdk::Call& call, const sdk::DevicePass& pass, double* target) const;
+  void gradient_sums(const sdk::Call& call, const sdk::DevicePass& pass, float* target) const;
 
   Broadcast broadcast_;
   BroadcastIndex index_;
@@ -58,7 +58,7 @@ inline BatchNormCuda::BatchNormCuda(const sdk::Binding& binding, const sdk::Call
       training_(binding.training()),
       kept_(BatchNorm::uses_kept_statistics(binding.attributes, training_)),
       per_device_(!kept_ && binding.attributes.boolean("per_device")),
-      fuses_relu_(fuses_relu(binding)),
+      fuses_relu_(binding.fuses_relu()),
       eps_(binding.attributes.number("eps")),
       fraction_(static_cast<float>(binding.attributes.number("moving_average_fraction"))) {
   scratch_bytes = sums_.scratch_bytes() + (1 + 2 * channels_) * 8 + 3 * channels_ * 4;
@@ -66,24 +66,24 @@ inline BatchNormCuda::BatchNormCuda(const sdk::Binding& binding, const sdk::Call
   if (!kept_ && !per_device_) statistics = BatchNorm::forward_statistics(channels_);
 }
 
-inline void BatchNormCuda::moments(const sdk::Call& call, const sdk::Pass& pass,
+inline void BatchNormCuda::moments(const sdk::Call& call, const sdk::DevicePass& pass,
                                    double* target) const {
   const auto each = static_cast<double>(broadcast_.elements() / channels_);
   cuda::with_elements(dtype_, [&](auto element) {
     using T = decltype(element);
-    const T* x = cuda::input<T>(pass, 0);
-    sums_.run(call, BatchNormMomentTerm<T>{index_, x}, pass.scratch<cuda::Pair>(),
+    const T* x = pass.input<T>(0).get();
+    sums_.run(call, BatchNormMomentTerm<T>{index_, x}, pass.scratch<cuda::Pair>().get(),
               BatchNormStoreMoments<T>{index_, x, channels_, each, target});
   });
 }
 
-inline void BatchNormCuda::gradient_sums(const sdk::Call& call, const sdk::Pass& pass,
+inline void BatchNormCuda::gradient_sums(const sdk::Call& call, const sdk::DevicePass& pass,
                                          float* target) const {
   cuda::with_elements(dtype_, [&](auto element) {
     using T = decltype(element);
-    const T* y = cuda::output<T>(pass, 0);
-    sums_.run(call, BatchNormGradientTerm<T>{index_, cuda::output_gradient<T>(pass, 0), y},
-              pass.scratch<cuda::Pair>(), BatchNormStoreGradients{channels_, target});
+    const T* y = pass.output<T>(0).get();
+    sums_.run(call, BatchNormGradientTerm<T>{index_, pass.output_gradient<T>(0).get(), y},
+              pass.scratch<cuda::Pair>().get(), BatchNormStoreGradients{channels_, target});
   });
 }
 
@@ -98,20 +98,20 @@ inline void BatchNormCuda::merge_forward_statistics(const sdk::Call& call, float
   }
 }
 
-inline void BatchNormCuda::forward(const sdk::Call& call, const sdk::Pass& pass) const {
+inline void BatchNormCuda::forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
   BatchNormCoefficients body{channels_,
                              eps_,
                              fraction_,
                              nullptr,
-                             pass.state(0),
-                             pass.state(1),
-                             pass.state(2),
+                             pass.state(0).get(),
+                             pass.state(1).get(),
+                             pass.state(2).get(),
                              coefficients(pass),
-                             saved_bytes > 0 ? pass.saved() : nullptr};
+                             saved_bytes > 0 ? pass.saved().get() : nullptr};
   if (kept_) {
     cuda::for_each(call, channels_, BatchNormKeptCoefficients{body});
   } else {
-    body.statistics = per_device_ ? local<double>(pass) : pass.statistics<double>();
+    body.statistics = per_device_ ? local<double>(pass) : pass.statistics<double>().get();
     if (per_device_) moments(call, pass, local<double>(pass));
     if (!training_) body.kept_mean = nullptr;
     cuda::for_each(call, channels_, body);
@@ -119,25 +119,25 @@ inline void BatchNormCuda::forward(const sdk::Call& call, const sdk::Pass& pass)
   cuda::with_elements(dtype_, [&](auto element) {
     using T = decltype(element);
     cuda::for_each(call, broadcast_.elements(),
-                   BatchNormForward<T>{index_, channels_, cuda::input<T>(pass, 0),
-                                       coefficients(pass), cuda::output<T>(pass, 0), fuses_relu_});
+                   BatchNormForward<T>{index_, channels_, pass.input<T>(0).get(),
+                                       coefficients(pass), pass.output<T>(0).get(), fuses_relu_});
   });
 }
 
-inline void BatchNormCuda::backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+inline void BatchNormCuda::backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
   const float* sums = nullptr;
   if (per_device_) {
     gradient_sums(call, pass, local<float>(pass));
     sums = local<float>(pass);
   } else if (!kept_) {
-    sums = pass.statistics();
+    sums = pass.statistics().get();
   }
   cuda::with_elements(dtype_, [&](auto element) {
     using T = decltype(element);
     cuda::for_each(call, broadcast_.elements(),
-                   BatchNormBackward<T>{index_, channels_, cuda::output_gradient<T>(pass, 0),
-                                        cuda::output<T>(pass, 0), pass.saved(), sums,
-                                        cuda::input_gradient<T>(pass, 0)});
+                   BatchNormBackward<T>{index_, channels_, pass.output_gradient<T>(0).get(),
+                                        pass.output<T>(0).get(), pass.saved().get(), sums,
+                                        pass.input_gradient<T>(0).get()});
   });
 }
 

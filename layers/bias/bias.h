@@ -18,7 +18,9 @@ struct Bias : sdk::LayerType {
         sdk::filler("bias_param", "filler").by_default("constant").help("initial values"));
     return result;
   }
-  sdk::Arity inputs() const override { return {1, 2}; }
+  sdk::Inputs inputs() const override {
+    return {sdk::Input("data"), sdk::Input("term").optional()};
+  }
   uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE; }
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
     static_cast<void>(axes_of(query));

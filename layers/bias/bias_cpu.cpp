@@ -27,28 +27,29 @@ class BiasCpu : public Needs {
   void forward(const Call& call, const Pass& pass) const {
     with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      trained_ ? add<T>(call, pass, pass.weight(0)) : add<T>(call, pass, input<T>(pass, 1));
+      trained_ ? add<T>(call, pass, pass.weight(0).data())
+               : add<T>(call, pass, pass.input<T>(1).data());
     });
   }
 
   void backward_data(const Call& call, const Pass& pass) const {
     with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      const T* dy = output_gradient<T>(pass, 0);
-      T* db = trained_ ? nullptr : input_gradient<T>(pass, 1);
+      const T* dy = pass.output_gradient<T>(0);
+      T* db = trained_ ? nullptr : pass.input_gradient<T>(1).data();
       if (db != nullptr && broadcast_.one_value_per_element()) {
         copy(call.threads, dy, db, broadcast_.elements());
       } else if (db != nullptr) {
         sum(call, pass, dy, db, false);
       }
-      if (T* dx = input_gradient<T>(pass, 0)) copy(call.threads, dy, dx, broadcast_.elements());
+      if (T* dx = pass.input_gradient<T>(0)) copy(call.threads, dy, dx, broadcast_.elements());
     });
   }
 
   void backward_weights(const Call& call, const Pass& pass) const {
     with_elements(dtype_, [&](auto element) {
-      sum(call, pass, output_gradient<decltype(element)>(pass, 0), pass.weight_gradient(0),
-          pass.accumulate());
+      sum(call, pass, pass.output_gradient<decltype(element)>(0).data(),
+          pass.weight_gradient(0).data(), pass.accumulate());
     });
   }
 
@@ -56,8 +57,8 @@ class BiasCpu : public Needs {
   // V: trained values are float32, those of a second input have its type.
   template <class T, class V>
   void add(const Call& call, const Pass& pass, const V* b) const {
-    const T* x = input<T>(pass, 0);
-    apply_values(call.threads, broadcast_, x, x, b, b, output<T>(pass, 0),
+    const T* x = pass.input<T>(0);
+    apply_values(call.threads, broadcast_, x, x, b, b, pass.output<T>(0).data(),
                  [](float value, float, float bias, float) { return value + bias; });
   }
   template <class T, class V>

@@ -22,7 +22,7 @@ struct Concat : sdk::LayerType {
         sdk::integer(block, "concat_dim").by_default("1").range(0, 3).help("former name of axis"),
     };
   }
-  sdk::Arity inputs() const override { return {1, -1}; }
+  sdk::Inputs inputs() const override { return {sdk::Input("data").repeated()}; }
   uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_SAVES_NOTHING; }
 
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {

@@ -37,7 +37,7 @@ class ConcatCpu {
     with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
       for (size_t i = 0; i < parts_.size(); ++i) {
-        parts_[i].copy(call, input<T>(pass, i), output<T>(pass, 0));
+        parts_[i].copy(call, pass.input<T>(i).data(), pass.output<T>(0).data());
       }
     });
   }
@@ -45,8 +45,8 @@ class ConcatCpu {
     with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
       for (size_t i = 0; i < gradients_.size(); ++i) {
-        T* dx = input_gradient<T>(pass, i);
-        if (dx != nullptr) gradients_[i].copy(call, output_gradient<T>(pass, 0), dx);
+        T* dx = pass.input_gradient<T>(i);
+        if (dx != nullptr) gradients_[i].copy(call, pass.output_gradient<T>(0).data(), dx);
       }
     });
   }

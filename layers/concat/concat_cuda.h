@@ -25,21 +25,21 @@ class ConcatCuda {
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
       for (size_t i = 0; i < parts_.size(); ++i) {
-        copy_box(call, parts_[i], cuda::input<T>(pass, i), cuda::output<T>(pass, 0));
+        copy_box(call, parts_[i], pass.input<T>(i).get(), pass.output<T>(0).get());
       }
     });
   }
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
       for (size_t i = 0; i < parts_.size(); ++i) {
-        if (cuda::input_gradient<T>(pass, i) == nullptr) continue;
-        copy_box(call, parts_[i].reversed(), cuda::output_gradient<T>(pass, 0),
-                 cuda::input_gradient<T>(pass, i));
+        if (pass.input_gradient<T>(i).get() == nullptr) continue;
+        copy_box(call, parts_[i].reversed(), pass.output_gradient<T>(0).get(),
+                 pass.input_gradient<T>(i).get());
       }
     });
   }

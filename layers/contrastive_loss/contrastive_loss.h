@@ -13,7 +13,9 @@ namespace tandem::layers {
 struct ContrastiveLoss : sdk::LayerType {
   const char* name() const override { return "ContrastiveLoss"; }
   const char* help() const override { return "pulls similar pairs together, pushes others apart"; }
-  sdk::Arity inputs() const override { return {3, 3}; }
+  sdk::Inputs inputs() const override {
+    return {sdk::Input("data"), sdk::Input("other"), sdk::Input("alike")};
+  }
   std::vector<sdk::Parameter> parameters() const override {
     const char* block = "contrastive_loss_param";
     return {sdk::number(block, "margin")

@@ -47,7 +47,7 @@ class ContrastiveLossCpu : public Needs {
       }
     });
     // The flag has no gradient.
-    if (pass.input_gradient(2) != nullptr) std::fill_n(pass.input_gradient(2), rows_, 0.0F);
+    if (pass.input_gradient(2) != nullptr) std::fill_n(pass.input_gradient(2).data(), rows_, 0.0F);
   }
 
  private:

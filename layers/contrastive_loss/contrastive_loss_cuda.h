@@ -87,24 +87,26 @@ class ContrastiveLossCuda : public sdk::Needs {
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    auto* losses = pass.scratch<double>();
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    auto* losses = pass.scratch<double>().get();
     cuda::for_teams(call, {rows_, size_}, ContrastiveLosses{pairs(pass), losses});
     total_.run(call, ContrastiveTerm{losses}, losses + rows_,
-               StoreLoss{DeviceNormaliser(pass), 0.5, pass.output(0), nullptr});
+               StoreLoss{DeviceNormaliser(pass), 0.5, pass.output(0).get(), nullptr});
   }
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::for_teams(
         call, {rows_, size_},
-        ContrastiveGradient{pairs(pass), DeviceNormaliser(pass), pass.output_gradient(0),
-                            pass.input_gradient(0), pass.input_gradient(1)});
+        ContrastiveGradient{pairs(pass), DeviceNormaliser(pass), pass.output_gradient(0).get(),
+                            pass.input_gradient(0).get(), pass.input_gradient(1).get()});
     // The flag has no gradient.
-    if (pass.input_gradient(2) != nullptr) cuda::clear(call, pass.input_gradient(2), rows_);
+    if (pass.input_gradient(2).get() != nullptr)
+      cuda::clear(call, pass.input_gradient(2).get(), rows_);
   }
 
  private:
-  [[nodiscard]] ContrastivePairs pairs(const sdk::Pass& pass) const {
-    return {SampleRows(pass), size_, margin_, legacy_, pass.input(0), pass.input(1), pass.input(2)};
+  [[nodiscard]] ContrastivePairs pairs(const sdk::DevicePass& pass) const {
+    return {SampleRows(pass),   size_, margin_, legacy_, pass.input(0).get(), pass.input(1).get(),
+            pass.input(2).get()};
   }
 
   int64_t rows_, size_;

@@ -63,17 +63,18 @@ class FilterPasses {
   }
   [[nodiscard]] std::string algorithm() const { return convolution_.algorithm(); }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass, const void* x, void* y) const {
-    const void* weight = filter_.fetch(call, pass.weight(0), pass.raw.scratch);
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass, const void* x, void* y) const {
+    const void* weight = filter_.fetch(call, pass.weight(0).get(), pass.raw.scratch);
     convolution_.forward(call, x, weight, y, work(pass));
   }
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass, const void* dy, void* dx) const {
-    const void* weight = filter_.fetch(call, pass.weight(0), pass.raw.scratch);
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass, const void* dy,
+                     void* dx) const {
+    const void* weight = filter_.fetch(call, pass.weight(0).get(), pass.raw.scratch);
     convolution_.backward_data(call, weight, dy, dx, work(pass));
   }
-  void backward_weights(const sdk::Call& call, const sdk::Pass& pass, const void* x,
+  void backward_weights(const sdk::Call& call, const sdk::DevicePass& pass, const void* x,
                         const void* dy) const {
-    float* gradient = pass.weight_gradient(0);
+    float* gradient = pass.weight_gradient(0).get();
     if (!filter_.is_copy()) {
       return convolution_.backward_weights(call, x, dy, gradient, pass.accumulate(), work(pass));
     }
@@ -82,8 +83,8 @@ class FilterPasses {
   }
 
  private:
-  [[nodiscard]] void* work(const sdk::Pass& pass) const {
-    return pass.scratch<char>() + filter_.bytes();
+  [[nodiscard]] void* work(const sdk::DevicePass& pass) const {
+    return pass.scratch<char>().get() + filter_.bytes();
   }
 
   FetchedFilter filter_;
@@ -97,18 +98,18 @@ class ConvolutionBias {
       : broadcast_(binding.output(0), {1, 1}),
         dtype_(binding.output(0).dtype),
         present_(present),
-        fuses_relu_(fuses_relu(binding)) {}
+        fuses_relu_(binding.fuses_relu()) {}
 
   [[nodiscard]] int64_t scratch_bytes() const {
     return present_ ? sums_over(broadcast_).scratch_bytes() : 0;
   }
-  void add(const sdk::Call& call, const sdk::Pass& pass) const {
+  void add(const sdk::Call& call, const sdk::DevicePass& pass) const {
     if (!present_ && !fuses_relu_) return;
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      T* y = cuda::output<T>(pass, 0);
+      T* y = pass.output<T>(0).get();
       if (present_) {
-        const float* bias = pass.weight(1);
+        const float* bias = pass.weight(1).get();
         apply_values<T>(call, broadcast_, y, y, bias, bias, y, AddedBias(), fuses_relu_);
       } else {
         const int64_t elements = broadcast_.elements();
@@ -116,12 +117,12 @@ class ConvolutionBias {
       }
     });
   }
-  void gradient(const sdk::Call& call, const sdk::Pass& pass) const {
-    if (!present_ || pass.weight_gradient(1) == nullptr) return;
+  void gradient(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    if (!present_ || pass.weight_gradient(1).get() == nullptr) return;
     cuda::with_elements(dtype_, [&](auto element) {
-      const auto* dy = cuda::output_gradient<decltype(element)>(pass, 0);
-      sum_values(call, broadcast_, dy, dy, SecondOf(), pass.scratch<double>(),
-                 pass.weight_gradient(1), pass.accumulate());
+      const auto* dy = pass.output_gradient<decltype(element)>(0).get();
+      sum_values(call, broadcast_, dy, dy, SecondOf(), pass.scratch<double>().get(),
+                 pass.weight_gradient(1).get(), pass.accumulate());
     });
   }
 
@@ -140,20 +141,20 @@ class ConvolutionLikeCuda : public sdk::Needs {
       : ConvolutionLikeCuda(binding, call, Settings(binding.attributes, binding.input(0).shape)) {}
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint64_t fused_activations = relu_only;
+  static constexpr uint32_t fused_activations = relu_only;
 
   static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
     return convolution_layouts(binding);
   }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     apply<transposed>(call, pass, pass.raw.inputs[0], pass.raw.outputs[0]);
     bias_.add(call, pass);
   }
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
     apply<!transposed>(call, pass, pass.raw.output_gradients[0], pass.raw.input_gradients[0]);
   }
-  void backward_weights(const sdk::Call& call, const sdk::Pass& pass) const {
+  void backward_weights(const sdk::Call& call, const sdk::DevicePass& pass) const {
     const void *x = pass.raw.inputs[0], *dy = pass.raw.output_gradients[0];
     passes_.backward_weights(call, pass, transposed ? dy : x, transposed ? x : dy);
     bias_.gradient(call, pass);
@@ -175,7 +176,7 @@ class ConvolutionLikeCuda : public sdk::Needs {
   static const tandem_shape& output(const sdk::Binding& binding) { return binding.output(0).shape; }
 
   template <bool by_data>
-  void apply(const sdk::Call& call, const sdk::Pass& pass, const void* from, void* to) const {
+  void apply(const sdk::Call& call, const sdk::DevicePass& pass, const void* from, void* to) const {
     if constexpr (by_data) {
       passes_.backward_data(call, pass, from, to);
     } else {

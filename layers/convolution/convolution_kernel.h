@@ -86,7 +86,7 @@ class ConvolutionKernel : public sdk::Needs {
     const void* input = input_.fetch(scratch, pass.raw.inputs[0]);
     forward_.run(scratch, {{DNNL_ARG_SRC, input},
                            {DNNL_ARG_WEIGHTS, weight},
-                           {DNNL_ARG_BIAS, bias_ ? pass.weight(1) : nullptr},
+                           {DNNL_ARG_BIAS, bias_ ? pass.weight(1).data() : nullptr},
                            {DNNL_ARG_DST, output_.target(scratch, pass.raw.outputs[0])}});
     output_.store(scratch, pass.raw.outputs[0]);
   }
@@ -105,7 +105,7 @@ class ConvolutionKernel : public sdk::Needs {
   void backward_weights(const sdk::Call&, const sdk::Pass& pass) {
     auto* scratch = pass.scratch<std::byte>();
     const bool add = pass.accumulate();
-    float* bias = bias_ ? pass.weight_gradient(1) : nullptr;
+    float* bias = bias_ ? pass.weight_gradient(1).data() : nullptr;
     auto* fresh_bias = reinterpret_cast<float*>(scratch + bias_offset_);
     const bool in_place = !add && !store_;
     void* weight = in_place ? static_cast<void*>(pass.weight_gradient(0)) : scratch + offset_;

@@ -248,7 +248,7 @@ void WinogradConvolution::convolve(const sdk::Call& call, const Images& plan, co
 }
 
 void WinogradConvolution::forward(const sdk::Call& call, const sdk::Pass& pass) {
-  convolve(call, forward_, pass.input(0), pass.weight(0), bias_ ? pass.weight(1) : nullptr,
+  convolve(call, forward_, pass.input(0), pass.weight(0), bias_ ? pass.weight(1).data() : nullptr,
            pass.output(0), pass.scratch<float>());
 }
 

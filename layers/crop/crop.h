@@ -49,8 +49,10 @@ struct Crop : sdk::LayerType {
             .help("first index: one value, or one per axis; default 0"),
     };
   }
-  sdk::Arity inputs() const override { return {2, 2}; }
-  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_SECOND_INPUT_IS_SHAPE; }
+  sdk::Inputs inputs() const override {
+    return {sdk::Input("data"), sdk::Input("size").shape_only()};
+  }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE; }
 
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
     return {shape_of(CropBox(query.attributes, query.input(0), query.input(1)).extent)};

@@ -22,14 +22,14 @@ class CropCpu {
   }
 
   void forward(const Call& call, const Pass& pass) const {
-    part_.copy(call, pass.input(0), pass.output(0));
+    part_.copy(call, pass.input(0).data(), pass.output(0).data());
   }
   void backward_data(const Call& call, const Pass& pass) const {
     float* dx = pass.input_gradient(0);
     tandem::cpu::for_ranges(call.threads, elements_, [dx](int64_t begin, int64_t end) {
       std::fill(dx + begin, dx + end, 0.0F);
     });
-    gradient_.copy(call, pass.output_gradient(0), dx);
+    gradient_.copy(call, pass.output_gradient(0).data(), dx);
   }
 
  private:

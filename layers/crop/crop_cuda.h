@@ -13,12 +13,12 @@ class CropCuda {
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    copy_box(call, box_, pass.input(0), pass.output(0));
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    copy_box(call, box_, pass.input(0).get(), pass.output(0).get());
   }
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    cuda::clear(call, pass.input_gradient(0), elements_);
-    copy_box(call, box_.reversed(), pass.output_gradient(0), pass.input_gradient(0));
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    cuda::clear(call, pass.input_gradient(0).get(), elements_);
+    copy_box(call, box_.reversed(), pass.output_gradient(0).get(), pass.input_gradient(0).get());
   }
 
  private:

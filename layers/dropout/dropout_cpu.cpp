@@ -59,8 +59,8 @@ class DropoutCpu : public Needs {
  private:
   template <class T>
   void forward_of(const Call& call, const Pass& pass) const {
-    const T* x = input<T>(pass, 0);
-    T* y = output<T>(pass, 0);
+    const T* x = pass.input<T>(0);
+    T* y = pass.output<T>(0);
     if (!training_) return copy(call.threads, x, y, elements_);
     auto* mask = saved_bytes > 0 ? pass.saved<uint8_t>() : nullptr;
     // The random blocks that contain elements of the slice.
@@ -87,8 +87,8 @@ class DropoutCpu : public Needs {
 
   template <class T>
   void backward_of(const Call& call, const Pass& pass) const {
-    const T* dy = output_gradient<T>(pass, 0);
-    T* dx = input_gradient<T>(pass, 0);
+    const T* dy = pass.output_gradient<T>(0);
+    T* dx = pass.input_gradient<T>(0);
     if (!training_) return copy(call.threads, dy, dx, elements_);
     const auto* mask = pass.saved<uint8_t>();
     const float factor = 1 / (1 - ratio_);

@@ -61,13 +61,13 @@ class DropoutCuda : public sdk::Needs {
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      const T* x = cuda::input<T>(pass, 0);
-      T* y = cuda::output<T>(pass, 0);
+      const T* x = pass.input<T>(0).get();
+      T* y = pass.output<T>(0).get();
       if (!training_) return cuda::copy(call, x, y, elements_);
-      uint8_t* mask = saved_bytes > 0 ? pass.saved<uint8_t>() : nullptr;
+      uint8_t* mask = saved_bytes > 0 ? pass.saved<uint8_t>().get() : nullptr;
       const int64_t blocks = formula_.blocks();
       cuda::for_each(call, rows_ * blocks,
                      DropoutForward<T>{formula_,
@@ -78,14 +78,15 @@ class DropoutCuda : public sdk::Needs {
     });
   }
 
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      const T* dy = cuda::output_gradient<T>(pass, 0);
-      T* dx = cuda::input_gradient<T>(pass, 0);
+      const T* dy = pass.output_gradient<T>(0).get();
+      T* dx = pass.input_gradient<T>(0).get();
       if (!training_) return cuda::copy(call, dy, dx, elements_);
-      cuda::for_each(call, elements_,
-                     DropoutBackward<T>{formula_.factor(), pass.saved<const uint8_t>(), dy, dx});
+      cuda::for_each(
+          call, elements_,
+          DropoutBackward<T>{formula_.factor(), pass.saved<const uint8_t>().get(), dy, dx});
     });
   }
 

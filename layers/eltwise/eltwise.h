@@ -24,7 +24,9 @@ struct Eltwise : sdk::LayerType {
             .help("PROD: the gradient multiplies the other inputs; else output / input"),
     };
   }
-  sdk::Arity inputs() const override { return {2, -1}; }
+  sdk::Inputs inputs() const override {
+    return {sdk::Input("data"), sdk::Input("other").repeated()};
+  }
   uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE; }
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
     for (size_t i = 1; i < query.input_count(); ++i) {

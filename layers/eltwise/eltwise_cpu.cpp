@@ -28,22 +28,22 @@ class Tile {
   [[nodiscard]] int64_t size() const { return size_; }
   // Of bfloat16: valid until the next input with the same `copy`, 0 or 1.
   const float* input(size_t k, size_t copy) {
-    return read(tandem::cpu::input<T>(pass_, k) + at_, copies_[copy]);
+    return read(pass_.input<T>(k) + at_, copies_[copy]);
   }
   const float* output_gradient() {
-    return read(tandem::cpu::output_gradient<T>(pass_, 0) + at_, copies_[0]);
+    return read(pass_.output_gradient<T>(0) + at_, copies_[0]);
   }
   // write(floats) fills the floats, which are then stored in the output or gradient.
   template <class Write>
   void output(bool fuses_relu, const Write& write) {
-    write_to(tandem::cpu::output<T>(pass_, 0) + at_, [&](float* y) {
+    write_to(pass_.output<T>(0) + at_, [&](float* y) {
       write(y);
       if (fuses_relu) std::transform(y, y + size_, y, [](float v) { return rounded_relu<T>(v); });
     });
   }
   template <class Write>
   void input_gradient(size_t k, const Write& write) {
-    write_to(tandem::cpu::input_gradient<T>(pass_, k) + at_, write);
+    write_to(pass_.input_gradient<T>(k) + at_, write);
   }
 
  private:
@@ -75,7 +75,7 @@ class EltwiseCpu : public Needs {
         elements_(count(binding.input(0).shape)),
         dtype_(binding.input(0).dtype),
         stable_(binding.attributes.boolean("stable_prod_grad")),
-        fuses_relu_(fuses_relu(binding)) {
+        fuses_relu_(binding.fuses_relu()) {
     for (const double value : binding.attributes.numbers("coeff")) {
       coefficients_.push_back(static_cast<float>(value));
     }
@@ -91,7 +91,7 @@ class EltwiseCpu : public Needs {
   }
 
   static constexpr uint32_t dtypes = float32_and_bfloat16;
-  static constexpr uint64_t fused_activations = relu_only;
+  static constexpr uint32_t fused_activations = relu_only;
   static LayoutOptions layouts(const Binding& binding) {
     return any_layout(binding.input(0).shape.c);
   }
@@ -111,8 +111,8 @@ class EltwiseCpu : public Needs {
       with_fused_relu<T>(
           fuses_relu_, [](float a, float b) { return a + b; },
           [&](const auto& function) {
-            map(call.threads, elements_, input<T>(pass, 0), input<T>(pass, 1), output<T>(pass, 0),
-                function);
+            map(call.threads, elements_, pass.input<T>(0).data(), pass.input<T>(1).data(),
+                pass.output<T>(0).data(), function);
           });
       return;
     }

@@ -123,7 +123,7 @@ class EltwiseCuda : public sdk::Needs {
         stable_(binding.attributes.boolean("stable_prod_grad")),
         product_(binding.attributes.text("operation") == "PROD"),
         maximum_(binding.attributes.text("operation") == "MAX"),
-        fuses_relu_(fuses_relu(binding)) {
+        fuses_relu_(binding.fuses_relu()) {
     if (inputs_ > most_eltwise_inputs) {
       throw sdk::unsupported("takes at most ", most_eltwise_inputs, " inputs on a GPU, not ",
                              inputs_, ": add them up in two layers");
@@ -138,35 +138,35 @@ class EltwiseCuda : public sdk::Needs {
   }
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint64_t fused_activations = relu_only;
+  static constexpr uint32_t fused_activations = relu_only;
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) { combine<decltype(element)>(call, pass); });
   }
 
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) { gradients<decltype(element)>(call, pass); });
   }
 
  private:
   template <class T>
-  void combine(const sdk::Call& call, const sdk::Pass& pass) const {
+  void combine(const sdk::Call& call, const sdk::DevicePass& pass) const {
     EltwiseInputs<T> inputs{{}, inputs_};
     for (int64_t k = 0; k < inputs_; ++k) {
-      inputs.x[k] = cuda::input<T>(pass, static_cast<size_t>(k));
+      inputs.x[k] = pass.input<T>(static_cast<size_t>(k)).get();
     }
-    T* y = cuda::output<T>(pass, 0);
+    T* y = pass.output<T>(0).get();
     const bool saves = saved_bytes > 0;
     if (product_) {
-      float* factors = saves ? pass.saved() : nullptr;
+      float* factors = saves ? pass.saved().get() : nullptr;
       cuda::for_each(call, elements_,
                      EltwiseProduct<T>{inputs, stable_, elements_, factors, y, fuses_relu_});
     } else if (maximum_) {
       cuda::for_each(
           call, elements_,
-          EltwiseMaximum<T>{inputs, saves ? pass.saved<uint8_t>() : nullptr, y, fuses_relu_});
+          EltwiseMaximum<T>{inputs, saves ? pass.saved<uint8_t>().get() : nullptr, y, fuses_relu_});
     } else {
       EltwiseSum<T> sum{inputs, {}, y, fuses_relu_};
       std::copy(coefficients_.begin(), coefficients_.end(), sum.coefficients);
@@ -176,18 +176,18 @@ class EltwiseCuda : public sdk::Needs {
 
   // From the last to the first, since input gradient 0 may use the output gradient's memory.
   template <class T>
-  void gradients(const sdk::Call& call, const sdk::Pass& pass) const {
-    const T* dy = cuda::output_gradient<T>(pass, 0);
+  void gradients(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    const T* dy = pass.output_gradient<T>(0).get();
     for (int64_t k = inputs_; k-- > 0;) {
-      T* dx = cuda::input_gradient<T>(pass, static_cast<size_t>(k));
+      T* dx = pass.input_gradient<T>(static_cast<size_t>(k)).get();
       if (dx == nullptr) continue;
       const float coefficient = coefficients_[static_cast<size_t>(k)];
       if (product_) {
         cuda::for_each(call, elements_,
-                       EltwiseProductGradient<T>{pass.saved() + k * elements_, dy, dx});
+                       EltwiseProductGradient<T>{pass.saved().get() + k * elements_, dy, dx});
       } else if (maximum_) {
         cuda::for_each(call, elements_,
-                       EltwiseMaximumGradient<T>{k, pass.saved<uint8_t>(), dy, dx});
+                       EltwiseMaximumGradient<T>{k, pass.saved<uint8_t>().get(), dy, dx});
       } else if (coefficient == 1) {
         cuda::copy(call, dy, dx, elements_);
       } else {

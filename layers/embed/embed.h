@@ -27,9 +27,8 @@ struct Embed : sdk::LayerType {
         sdk::filler(block, "bias_filler").help("initial bias"),
     };
   }
-  uint64_t traits() const override {
-    return TANDEM_PER_SAMPLE | TANDEM_NO_DATA_GRADIENT | TANDEM_BACKWARD_READS_INPUTS;
-  }
+  sdk::Inputs inputs() const override { return {sdk::Input("index").non_differentiable()}; }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_BACKWARD_READS_INPUTS; }
 
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
     const sdk::Shape& input = query.input(0);

@@ -29,7 +29,7 @@ class EmbedCpu {
           continue;
         }
         const float* vector = pass.weight(0) + index * outputs_;
-        const float* bias = bias_ ? pass.weight(1) : nullptr;
+        const float* bias = bias_ ? pass.weight(1).data() : nullptr;
         for (int64_t k = 0; k < outputs_; ++k) y[k] = vector[k] + (bias_ ? bias[k] : 0.0F);
       }
     });
@@ -37,7 +37,7 @@ class EmbedCpu {
 
   void backward_weights(const Call& call, const Pass& pass) const {
     float* dw = pass.weight_gradient(0);
-    float* db = bias_ ? pass.weight_gradient(1) : nullptr;
+    float* db = bias_ ? pass.weight_gradient(1).data() : nullptr;
     if (!pass.accumulate()) {
       tandem::cpu::for_ranges(call.threads, indices_ * outputs_, [dw](int64_t begin, int64_t end) {
         std::fill(dw + begin, dw + end, 0.0F);

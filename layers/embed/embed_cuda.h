@@ -67,26 +67,26 @@ class EmbedCuda {
         indices_(binding.attributes.integer("input_dim")),
         bias_(binding.attributes.boolean("bias_term")) {}
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::for_each(call, count_ * outputs_,
-                   EmbedForward{{indices_, pass.input(0)},
+                   EmbedForward{{indices_, pass.input(0).get()},
                                 outputs_,
-                                pass.weight(0),
-                                bias_ ? pass.weight(1) : nullptr,
-                                pass.output(0)});
+                                pass.weight(0).get(),
+                                bias_ ? pass.weight(1).get() : nullptr,
+                                pass.output(0).get()});
   }
 
-  void backward_weights(const sdk::Call& call, const sdk::Pass& pass) const {
-    float* dw = pass.weight_gradient(0);
+  void backward_weights(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    float* dw = pass.weight_gradient(0).get();
     if (!pass.accumulate()) cuda::clear(call, dw, indices_ * outputs_);
     cuda::for_each(call, outputs_,
-                   EmbedBackward{{indices_, pass.input(0)},
+                   EmbedBackward{{indices_, pass.input(0).get()},
                                  count_,
                                  outputs_,
                                  pass.accumulate(),
-                                 pass.output_gradient(0),
+                                 pass.output_gradient(0).get(),
                                  dw,
-                                 bias_ ? pass.weight_gradient(1) : nullptr});
+                                 bias_ ? pass.weight_gradient(1).get() : nullptr});
   }
 
  private:

@@ -12,7 +12,7 @@ namespace tandem::layers {
 struct EuclideanLoss : sdk::LayerType {
   const char* name() const override { return "EuclideanLoss"; }
   const char* help() const override { return "half the squared distance, mean over the samples"; }
-  sdk::Arity inputs() const override { return {2, 2}; }
+  sdk::Inputs inputs() const override { return {sdk::Input("data"), sdk::Input("target")}; }
   uint64_t traits() const override { return TANDEM_LOSS | TANDEM_BACKWARD_READS_INPUTS; }
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
     require_pairs(query.input(0), query.input(1), "value");

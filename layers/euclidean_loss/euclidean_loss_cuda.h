@@ -49,19 +49,21 @@ class EuclideanLossCuda : public sdk::Needs {
     return layouts_of_pairs(binding);
   }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    total_.run(call, SquaredDistance{SampleRows(pass), size_, pass.input(0), pass.input(1)},
-               pass.scratch<double>(),
-               StoreLoss{DeviceNormaliser(pass), 0.5, pass.output(0), nullptr});
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    total_.run(call,
+               SquaredDistance{SampleRows(pass), size_, pass.input(0).get(), pass.input(1).get()},
+               pass.scratch<double>().get(),
+               StoreLoss{DeviceNormaliser(pass), 0.5, pass.output(0).get(), nullptr});
   }
 
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
     for (const size_t input : {size_t{0}, size_t{1}}) {
-      if (pass.input_gradient(input) == nullptr) continue;
-      cuda::for_each(call, elements_,
-                     EuclideanGradient{SampleRows(pass), DeviceNormaliser(pass), size_,
-                                       pass.output_gradient(0), pass.input(input),
-                                       pass.input(1 - input), pass.input_gradient(input)});
+      if (pass.input_gradient(input).get() == nullptr) continue;
+      cuda::for_each(
+          call, elements_,
+          EuclideanGradient{SampleRows(pass), DeviceNormaliser(pass), size_,
+                            pass.output_gradient(0).get(), pass.input(input).get(),
+                            pass.input(1 - input).get(), pass.input_gradient(input).get()});
     }
   }
 

@@ -13,16 +13,16 @@ namespace tandem::layers {
 struct HingeLoss : sdk::LayerType {
   const char* name() const override { return "HingeLoss"; }
   const char* help() const override { return "one-against-all hinge of scores and a label"; }
-  sdk::Arity inputs() const override { return {2, 2}; }
+  sdk::Inputs inputs() const override {
+    return {sdk::Input("scores"), sdk::Input("label").label()};
+  }
   std::vector<sdk::Parameter> parameters() const override {
     return {sdk::word("hinge_loss_param", "norm")
                 .by_default("L1")
                 .one_of("L1|L2")
                 .help("the margin's violation, or its square")};
   }
-  uint64_t traits() const override {
-    return TANDEM_LOSS | TANDEM_SECOND_INPUT_IS_LABEL | TANDEM_BACKWARD_READS_INPUTS;
-  }
+  uint64_t traits() const override { return TANDEM_LOSS | TANDEM_BACKWARD_READS_INPUTS; }
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
     (void)require_labels(query, 1);
     return {{1, 1, 1, 1}};

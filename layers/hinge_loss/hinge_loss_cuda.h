@@ -64,19 +64,19 @@ class HingeLossCuda : public sdk::Needs {
     scratch_bytes = total_.scratch_bytes();
   }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    total_.run(call, HingeTerm{violation(pass)}, pass.scratch<double>(),
-               StoreLoss{DeviceNormaliser(pass), 1, pass.output(0), nullptr});
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    total_.run(call, HingeTerm{violation(pass)}, pass.scratch<double>().get(),
+               StoreLoss{DeviceNormaliser(pass), 1, pass.output(0).get(), nullptr});
   }
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::for_each(call, elements_,
-                   HingeGradient{violation(pass), DeviceNormaliser(pass), pass.output_gradient(0),
-                                 pass.input_gradient(0)});
+                   HingeGradient{violation(pass), DeviceNormaliser(pass),
+                                 pass.output_gradient(0).get(), pass.input_gradient(0).get()});
   }
 
  private:
-  [[nodiscard]] HingeViolation violation(const sdk::Pass& pass) const {
-    return {DeviceLabels(labels_, pass), squares_, pass.input(0)};
+  [[nodiscard]] HingeViolation violation(const sdk::DevicePass& pass) const {
+    return {DeviceLabels(labels_, pass), squares_, pass.input(0).get()};
   }
 
   LabelSettings labels_;

@@ -58,9 +58,9 @@ class InnerProductCpu : public Needs {
   // As W x^T: the product packs the larger matrix in its order, which takes half the time of x W^T.
   void forward(const Call& call, const Pass& pass) {
     if (rounded_) {
-      return rounded_->forward(pass.scratch<std::byte>(), input<bfloat16>(pass, 0),
-                               pass.weight(0) + first_input_, bias_ ? pass.weight(1) : nullptr,
-                               output<bfloat16>(pass, 0) + first_output_);
+      return rounded_->forward(
+          pass.scratch<std::byte>(), pass.input<bfloat16>(0).data(), pass.weight(0) + first_input_,
+          bias_ ? pass.weight(1).data() : nullptr, pass.output<bfloat16>(0).data() + first_output_);
     }
     float* x = pass.scratch();
     float* product = x + rows_ * inputs_;
@@ -68,7 +68,7 @@ class InnerProductCpu : public Needs {
     multiply({pass.weight(0) + first_input_, weight_stride_}, {x, rows_}, product, rows_, outputs_,
              rows_, inputs_, 0.0F);
     float* y = pass.output(0) + first_output_;
-    const float* bias = bias_ && !adds_ ? pass.weight(1) : nullptr;
+    const float* bias = bias_ && !adds_ ? pass.weight(1).data() : nullptr;
     tandem::layers::for_tiles(
         call.threads, outputs_, rows_, [=, this](int64_t output, int64_t row) {
           float& target = y[row * output_stride_ + output];
@@ -80,8 +80,8 @@ class InnerProductCpu : public Needs {
   void backward_data(const Call&, const Pass& pass) {
     if (rounded_) {
       return rounded_->backward_data(
-          pass.scratch<std::byte>(), output_gradient<bfloat16>(pass, 0) + first_output_,
-          pass.weight(0) + first_input_, input_gradient<bfloat16>(pass, 0));
+          pass.scratch<std::byte>(), pass.output_gradient<bfloat16>(0).data() + first_output_,
+          pass.weight(0) + first_input_, pass.input_gradient<bfloat16>(0).data());
     }
     multiply({pass.output_gradient(0) + first_output_, output_stride_},
              {pass.weight(0) + first_input_, weight_stride_}, pass.input_gradient(0), inputs_,
@@ -90,8 +90,8 @@ class InnerProductCpu : public Needs {
 
   void backward_weights(const Call&, const Pass& pass) {
     if (rounded_) {
-      const bfloat16* dy = output_gradient<bfloat16>(pass, 0) + first_output_;
-      rounded_->backward_weights(pass.scratch<std::byte>(), input<bfloat16>(pass, 0), dy,
+      const bfloat16* dy = pass.output_gradient<bfloat16>(0).data() + first_output_;
+      rounded_->backward_weights(pass.scratch<std::byte>(), pass.input<bfloat16>(0).data(), dy,
                                  pass.weight_gradient(0) + first_input_, pass.accumulate());
       return backward_bias(pass, dy);
     }

@@ -86,7 +86,7 @@ class InnerProductCuda : public sdk::Needs {
         bias_(binding.attributes.boolean("bias_term")),
         adds_(binding.has(TANDEM_ADD_TO_OUTPUT)),
         tf32_(binding.has(TANDEM_ALLOWS_TF32)),
-        fuses_relu_(fuses_relu(binding)),
+        fuses_relu_(binding.fuses_relu()),
         bias_sums_(outputs_, rows_, true) {
     cuda::require_computable(dtype_, tf32_);
     if (bias_ && !adds_ && binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)) {
@@ -104,33 +104,33 @@ class InnerProductCuda : public sdk::Needs {
   }
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint64_t fused_activations = relu_only;
+  static constexpr uint32_t fused_activations = relu_only;
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::with_elements(dtype_,
                         [&](auto element) { multiply_forward<decltype(element)>(call, pass); });
   }
 
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      const cuda::Matrix<T> dy{cuda::output_gradient<T>(pass, 0) + first_output_, output_stride_};
-      cuda::multiply(call, dy, weights<T>(call, pass), cuda::input_gradient<T>(pass, 0), inputs_,
+      const cuda::Matrix<T> dy{pass.output_gradient<T>(0).get() + first_output_, output_stride_};
+      cuda::multiply(call, dy, weights<T>(call, pass), pass.input_gradient<T>(0).get(), inputs_,
                      rows_, inputs_, outputs_, 0.0F, tf32_);
     });
   }
 
-  void backward_weights(const sdk::Call& call, const sdk::Pass& pass) const {
+  void backward_weights(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      const T* dy = cuda::output_gradient<T>(pass, 0) + first_output_;
+      const T* dy = pass.output_gradient<T>(0).get() + first_output_;
       cuda::multiply(call, cuda::Matrix<T>{dy, output_stride_, true},
-                     cuda::Matrix<T>{cuda::input<T>(pass, 0), inputs_},
-                     pass.weight_gradient(0) + first_input_, weight_stride_, outputs_, inputs_,
-                     rows_, pass.accumulate() ? 1.0F : 0.0F, tf32_);
+                     cuda::Matrix<T>{pass.input<T>(0).get(), inputs_},
+                     pass.weight_gradient(0).get() + first_input_, weight_stride_, outputs_,
+                     inputs_, rows_, pass.accumulate() ? 1.0F : 0.0F, tf32_);
       if (!bias_ || adds_) return;
-      bias_sums_.run(call, ColumnTerm<T>{output_stride_, dy}, pass.scratch<double>(),
-                     ColumnStore{pass.weight_gradient(1), pass.accumulate()});
+      bias_sums_.run(call, ColumnTerm<T>{output_stride_, dy}, pass.scratch<double>().get(),
+                     ColumnStore{pass.weight_gradient(1).get(), pass.accumulate()});
     });
   }
 
@@ -147,12 +147,12 @@ class InnerProductCuda : public sdk::Needs {
   [[nodiscard]] int64_t rounded_bytes() const { return (outputs_ * inputs_ * 2 + 255) / 256 * 256; }
 
   template <class T>
-  cuda::Matrix<T> weights(const sdk::Call& call, const sdk::Pass& pass) const {
-    const float* weight = pass.weight(0) + first_input_;
+  cuda::Matrix<T> weights(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    const float* weight = pass.weight(0).get() + first_input_;
     if constexpr (std::is_same_v<T, float>) {
       return {weight, weight_stride_};
     } else {
-      T* rounded = pass.scratch<T>();
+      T* rounded = pass.scratch<T>().get();
       cuda::for_each(call, outputs_ * inputs_,
                      RoundedWeights<T>{inputs_, weight_stride_, weight, rounded});
       return {rounded, inputs_};
@@ -160,27 +160,28 @@ class InnerProductCuda : public sdk::Needs {
   }
 
   template <class T>
-  void multiply_forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    const cuda::Matrix<T> x{cuda::input<T>(pass, 0), inputs_};
+  void multiply_forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    const cuda::Matrix<T> x{pass.input<T>(0).get(), inputs_};
     cuda::Matrix<T> weight = weights<T>(call, pass);
     weight.transposed = true;
-    T* y = cuda::output<T>(pass, 0) + first_output_;
+    T* y = pass.output<T>(0).get() + first_output_;
     const bool adds_bias = bias_ && !adds_;
     if constexpr (std::is_same_v<T, float>) {
       if (biased_product_ != nullptr) {
-        biased_product_->run(call, x.values, weight.values, pass.weight(1), y, pass.raw.scratch);
+        biased_product_->run(call, x.values, weight.values, pass.weight(1).get(), y,
+                             pass.raw.scratch);
         return apply_relu(call, y);
       }
       if (adds_bias) {
         cuda::for_each(call, rows_ * outputs_,
-                       RowsOfBias{outputs_, output_stride_, pass.weight(1), y});
+                       RowsOfBias{outputs_, output_stride_, pass.weight(1).get(), y});
       }
     } else if (adds_bias) {
-      auto* sums = reinterpret_cast<float*>(pass.scratch<char>() + rounded_bytes());
+      auto* sums = reinterpret_cast<float*>(pass.scratch<char>().get() + rounded_bytes());
       cuda::multiply(call, x, weight, sums, outputs_, rows_, outputs_, inputs_, 0.0F);
       cuda::for_each(
           call, rows_ * outputs_,
-          RoundedRows<T>{outputs_, output_stride_, sums, pass.weight(1), y, fuses_relu_});
+          RoundedRows<T>{outputs_, output_stride_, sums, pass.weight(1).get(), y, fuses_relu_});
       return;
     }
     cuda::multiply(call, x, weight, y, output_stride_, rows_, outputs_, inputs_,

@@ -117,22 +117,26 @@ class LayerNormCuda : public sdk::Needs {
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    cuda::for_teams(
-        call, teams(),
-        LayerNormForward{places_, eps_, pass.input(0), affine_ ? pass.weight(0) : nullptr,
-                         affine_ ? pass.weight(1) : nullptr, pass.output(0), pass.saved()});
-  }
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::for_teams(call, teams(),
-                    LayerNormBackward{places_, pass.input(0), pass.output_gradient(0),
-                                      affine_ ? pass.weight(0) : nullptr, pass.saved(),
-                                      pass.input_gradient(0)});
+                    LayerNormForward{places_, eps_, pass.input(0).get(),
+                                     affine_ ? pass.weight(0).get() : nullptr,
+                                     affine_ ? pass.weight(1).get() : nullptr, pass.output(0).get(),
+                                     pass.saved().get()});
   }
-  void backward_weights(const sdk::Call& call, const sdk::Pass& pass) const {
-    sums_.run(call, LayerNormTerm{places_, pass.input(0), pass.output_gradient(0), pass.saved()},
-              pass.scratch<cuda::Pair>(),
-              LayerNormStore{pass.weight_gradient(0), pass.weight_gradient(1), pass.accumulate()});
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    cuda::for_teams(call, teams(),
+                    LayerNormBackward{places_, pass.input(0).get(), pass.output_gradient(0).get(),
+                                      affine_ ? pass.weight(0).get() : nullptr, pass.saved().get(),
+                                      pass.input_gradient(0).get()});
+  }
+  void backward_weights(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    sums_.run(call,
+              LayerNormTerm{places_, pass.input(0).get(), pass.output_gradient(0).get(),
+                            pass.saved().get()},
+              pass.scratch<cuda::Pair>().get(),
+              LayerNormStore{pass.weight_gradient(0).get(), pass.weight_gradient(1).get(),
+                             pass.accumulate()});
   }
 
  private:

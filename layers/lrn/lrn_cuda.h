@@ -131,25 +131,25 @@ class LrnCuda : public sdk::Needs {
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
       cuda::for_each(
           call, elements_,
-          LrnForward<T>{neighbours_, scale_, beta_, k_, cuda::input<T>(pass, 0),
-                        cuda::output<T>(pass, 0), saved_bytes > 0 ? pass.saved() : nullptr});
+          LrnForward<T>{neighbours_, scale_, beta_, k_, pass.input<T>(0).get(),
+                        pass.output<T>(0).get(), saved_bytes > 0 ? pass.saved().get() : nullptr});
     });
   }
 
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      const T *x = cuda::input<T>(pass, 0), *dy = cuda::output_gradient<T>(pass, 0);
-      const float* saved = pass.saved();
-      cuda::for_each(call, elements_, LrnRatio<T>{beta_, x, dy, saved, pass.scratch()});
+      const T *x = pass.input<T>(0).get(), *dy = pass.output_gradient<T>(0).get();
+      const float* saved = pass.saved().get();
+      cuda::for_each(call, elements_, LrnRatio<T>{beta_, x, dy, saved, pass.scratch().get()});
       cuda::for_each(call, elements_,
                      LrnBackward<T>{neighbours_, 2 * scale_ * beta_, beta_, x, dy, saved,
-                                    pass.scratch(), cuda::input_gradient<T>(pass, 0)});
+                                    pass.scratch().get(), pass.input_gradient<T>(0).get()});
     });
   }
 

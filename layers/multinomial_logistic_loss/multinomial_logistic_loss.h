@@ -12,10 +12,10 @@ namespace tandem::layers {
 struct MultinomialLogisticLoss : sdk::LayerType {
   const char* name() const override { return "MultinomialLogisticLoss"; }
   const char* help() const override { return "cross entropy of probabilities and a label"; }
-  sdk::Arity inputs() const override { return {2, 2}; }
-  uint64_t traits() const override {
-    return TANDEM_LOSS | TANDEM_SECOND_INPUT_IS_LABEL | TANDEM_BACKWARD_READS_INPUTS;
+  sdk::Inputs inputs() const override {
+    return {sdk::Input("probabilities"), sdk::Input("label").label()};
   }
+  uint64_t traits() const override { return TANDEM_LOSS | TANDEM_BACKWARD_READS_INPUTS; }
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
     (void)require_labels(query, 1);
     return {{1, 1, 1, 1}};

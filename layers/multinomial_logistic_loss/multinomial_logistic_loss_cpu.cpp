@@ -28,7 +28,7 @@ class MultinomialLogisticLossCpu {
 
   void backward_data(const Call&, const Pass& pass) const {
     const double factor = static_cast<double>(pass.output_gradient(0)[0]) / divisor(pass);
-    std::fill_n(pass.input_gradient(0), shape_.labels() * shape_.classes, 0.0F);
+    std::fill_n(pass.input_gradient(0).data(), shape_.labels() * shape_.classes, 0.0F);
     for (int64_t i = 0; i < shape_.labels(); ++i) {
       const int64_t label = labels_.of(pass, i);
       if (label < 0) continue;

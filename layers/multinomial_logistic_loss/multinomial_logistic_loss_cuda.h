@@ -52,20 +52,21 @@ class MultinomialLogisticLossCuda : public sdk::Needs {
     scratch_bytes = total_.scratch_bytes();
   }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    total_.run(call, MultinomialTerm{probability(pass)}, pass.scratch<double>(),
-               StoreLoss{DeviceNormaliser(pass), 1, pass.output(0), nullptr});
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    total_.run(call, MultinomialTerm{probability(pass)}, pass.scratch<double>().get(),
+               StoreLoss{DeviceNormaliser(pass), 1, pass.output(0).get(), nullptr});
   }
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    cuda::clear(call, pass.input_gradient(0), elements_);
-    cuda::for_each(call, labels_.shape.labels(),
-                   MultinomialGradient{probability(pass), DeviceNormaliser(pass),
-                                       pass.output_gradient(0), pass.input_gradient(0)});
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    cuda::clear(call, pass.input_gradient(0).get(), elements_);
+    cuda::for_each(
+        call, labels_.shape.labels(),
+        MultinomialGradient{probability(pass), DeviceNormaliser(pass),
+                            pass.output_gradient(0).get(), pass.input_gradient(0).get()});
   }
 
  private:
-  [[nodiscard]] LabelledProbability probability(const sdk::Pass& pass) const {
-    return {DeviceLabels(labels_, pass), pass.input(0)};
+  [[nodiscard]] LabelledProbability probability(const sdk::DevicePass& pass) const {
+    return {DeviceLabels(labels_, pass), pass.input(0).get()};
   }
 
   LabelSettings labels_;

@@ -87,15 +87,16 @@ class MvnCuda : public sdk::Needs {
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::for_teams(call, teams_for(groups_),
-                    MvnForward{GroupIndex(groups_), eps_, pass.input(0), pass.output(0),
-                               normalises_ ? pass.saved() : nullptr});
+                    MvnForward{GroupIndex(groups_), eps_, pass.input(0).get(), pass.output(0).get(),
+                               normalises_ ? pass.saved().get() : nullptr});
   }
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    cuda::for_teams(call, teams_for(groups_),
-                    MvnBackward{GroupIndex(groups_), pass.output(0), pass.output_gradient(0),
-                                normalises_ ? pass.saved() : nullptr, pass.input_gradient(0)});
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    cuda::for_teams(
+        call, teams_for(groups_),
+        MvnBackward{GroupIndex(groups_), pass.output(0).get(), pass.output_gradient(0).get(),
+                    normalises_ ? pass.saved().get() : nullptr, pass.input_gradient(0).get()});
   }
 
  private:

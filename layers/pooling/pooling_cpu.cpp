@@ -189,8 +189,8 @@ void PoolingCpu::pass_nan_on(const Call& call, const Pass& pass) const {
   const int64_t block = block_of(input_.layout, input_.shape.c);
   const int64_t from = input_.shape.h * input_.shape.w * block,
                 to = output_.shape.h * output_.shape.w * block;
-  const T* x = input<T>(pass, 0);
-  T* y = output<T>(pass, 0);
+  const T* x = pass.input<T>(0);
+  T* y = pass.output<T>(0);
   for_items(call.threads, count(input_.shape) / from, from, [&](int64_t begin, int64_t end) {
     for (int64_t plane = begin; plane < end; ++plane) {
       if (holds_nan(x + plane * from, from)) pass_nan_of(x + plane * from, y + plane * to);

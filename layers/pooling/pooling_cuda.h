@@ -181,29 +181,29 @@ class PoolingCuda : public sdk::Needs {
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     const cuda::Teams teams{outputs_, geometry_.h.kernel * geometry_.w.kernel, true};
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      const T* x = cuda::input<T>(pass, 0);
-      T* y = cuda::output<T>(pass, 0);
+      const T* x = pass.input<T>(0).get();
+      T* y = pass.output<T>(0).get();
       if (settings_.maximum) {
-        cuda::for_teams(
-            call, teams,
-            MaximumPooling<T>{geometry_, x, y, saved_bytes > 0 ? pass.saved<int32_t>() : nullptr});
+        cuda::for_teams(call, teams,
+                        MaximumPooling<T>{geometry_, x, y,
+                                          saved_bytes > 0 ? pass.saved<int32_t>().get() : nullptr});
       } else {
         cuda::for_teams(call, teams, AveragePooling<T>{geometry_, x, y});
       }
     });
   }
 
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      const int32_t* pixels = settings_.maximum ? pass.saved<const int32_t>() : nullptr;
+      const int32_t* pixels = settings_.maximum ? pass.saved<const int32_t>().get() : nullptr;
       cuda::for_each(call, inputs_,
-                     PoolingBackward<T>{geometry_, cuda::output_gradient<T>(pass, 0), pixels,
-                                        cuda::input_gradient<T>(pass, 0)});
+                     PoolingBackward<T>{geometry_, pass.output_gradient<T>(0).get(), pixels,
+                                        pass.input_gradient<T>(0).get()});
     });
   }
 

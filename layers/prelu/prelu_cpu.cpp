@@ -27,9 +27,10 @@ class PreluCpu : public Needs {
   void forward(const Call& call, const Pass& pass) const {
     const float* slopes = pass.weight(0);
     with_elements(dtype_, [&](auto element) {
-      const auto* x = input<decltype(element)>(pass, 0);
+      const auto* x = pass.input<decltype(element)>(0).data();
       apply_values(call.threads, broadcast_, x, x, slopes, slopes,
-                   output<decltype(element)>(pass, 0), [](float value, float, float slope, float) {
+                   pass.output<decltype(element)>(0).data(),
+                   [](float value, float, float slope, float) {
                      return select(value > 0, value, slope * value);
                    });
     });
@@ -40,8 +41,8 @@ class PreluCpu : public Needs {
     with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
       apply_values(
-          call.threads, broadcast_, input<T>(pass, 0), output_gradient<T>(pass, 0), slopes, slopes,
-          input_gradient<T>(pass, 0),
+          call.threads, broadcast_, pass.input<T>(0).data(), pass.output_gradient<T>(0).data(),
+          slopes, slopes, pass.input_gradient<T>(0).data(),
           [](float value, float g, float slope, float) { return select(value > 0, g, slope * g); });
     });
   }
@@ -50,9 +51,9 @@ class PreluCpu : public Needs {
     with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
       sum_values(
-          call.threads, broadcast_, input<T>(pass, 0), output_gradient<T>(pass, 0),
+          call.threads, broadcast_, pass.input<T>(0).data(), pass.output_gradient<T>(0).data(),
           [](float value, float g) { return select(value > 0, 0, value * g); },
-          pass.scratch<double>(), pass.weight_gradient(0), pass.accumulate());
+          pass.scratch<double>(), pass.weight_gradient(0).data(), pass.accumulate());
     });
   }
 

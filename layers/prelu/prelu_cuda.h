@@ -34,27 +34,27 @@ class PreluCuda : public sdk::Needs {
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    const float* slopes = pass.weight(0);
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    const float* slopes = pass.weight(0).get();
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      const T* x = cuda::input<T>(pass, 0);
-      apply_values(call, broadcast_, x, x, slopes, slopes, cuda::output<T>(pass, 0), PreluValue());
+      const T* x = pass.input<T>(0).get();
+      apply_values(call, broadcast_, x, x, slopes, slopes, pass.output<T>(0).get(), PreluValue());
     });
   }
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    const float* slopes = pass.weight(0);
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    const float* slopes = pass.weight(0).get();
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      apply_values(call, broadcast_, cuda::input<T>(pass, 0), cuda::output_gradient<T>(pass, 0),
-                   slopes, slopes, cuda::input_gradient<T>(pass, 0), PreluGradient());
+      apply_values(call, broadcast_, pass.input<T>(0).get(), pass.output_gradient<T>(0).get(),
+                   slopes, slopes, pass.input_gradient<T>(0).get(), PreluGradient());
     });
   }
-  void backward_weights(const sdk::Call& call, const sdk::Pass& pass) const {
+  void backward_weights(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      sum_values(call, broadcast_, cuda::input<T>(pass, 0), cuda::output_gradient<T>(pass, 0),
-                 PreluSlopeGradient(), pass.scratch<double>(), pass.weight_gradient(0),
+      sum_values(call, broadcast_, pass.input<T>(0).get(), pass.output_gradient<T>(0).get(),
+                 PreluSlopeGradient(), pass.scratch<double>().get(), pass.weight_gradient(0).get(),
                  pass.accumulate());
     });
   }

@@ -61,16 +61,16 @@ class ReductionCuda {
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    cuda::for_teams(
-        call, teams_for(groups_),
-        ReductionForward{GroupIndex(groups_), what_, factor_, pass.input(0), pass.output(0)});
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    cuda::for_teams(call, teams_for(groups_),
+                    ReductionForward{GroupIndex(groups_), what_, factor_, pass.input(0).get(),
+                                     pass.output(0).get()});
   }
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    cuda::for_each(
-        call, groups_.count() * groups_.reduced,
-        ReductionBackward{GroupIndex(groups_), what_, static_cast<float>(factor_), pass.input(0),
-                          pass.output_gradient(0), pass.input_gradient(0)});
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    cuda::for_each(call, groups_.count() * groups_.reduced,
+                   ReductionBackward{GroupIndex(groups_), what_, static_cast<float>(factor_),
+                                     pass.input(0).get(), pass.output_gradient(0).get(),
+                                     pass.input_gradient(0).get()});
   }
 
  private:

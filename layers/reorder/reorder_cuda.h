@@ -21,10 +21,10 @@ class ReorderCuda {
     return {{TANDEM_NCHW, TANDEM_NHWC, 0}, {TANDEM_NHWC, TANDEM_NCHW, 0}};
   }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     convert(call, there_, from_, to_, pass.raw.inputs[0], pass.raw.outputs[0]);
   }
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
     convert(call, back_, to_, from_, pass.raw.output_gradients[0], pass.raw.input_gradients[0]);
   }
 

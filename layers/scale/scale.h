@@ -22,7 +22,9 @@ struct Scale : sdk::LayerType {
         sdk::filler("scale_param", "bias_filler").by_default("constant").help("initial biases"));
     return result;
   }
-  sdk::Arity inputs() const override { return {1, 2}; }
+  sdk::Inputs inputs() const override {
+    return {sdk::Input("data"), sdk::Input("factor").optional()};
+  }
   uint64_t traits() const override {
     return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_BACKWARD_READS_INPUTS;
   }

@@ -18,14 +18,14 @@ class ScaleCpu : public Needs {
         dtype_(binding.input(0).dtype),
         trained_(binding.input_count() == 1),
         biased_(binding.weight_count() == 2),
-        fuses_relu_(fuses_relu(binding)) {
+        fuses_relu_(binding.fuses_relu()) {
     const bool sums =
         binding.has(trained_ ? TANDEM_WANTS_BACKWARD_WEIGHTS : TANDEM_WANTS_BACKWARD_DATA);
     if (sums) scratch_bytes = sum_scratch_bytes(broadcast_, biased_ ? 2 : 1);
   }
 
   static constexpr uint32_t dtypes = float32_and_bfloat16;
-  static constexpr uint64_t fused_activations = relu_only;
+  static constexpr uint32_t fused_activations = relu_only;
 
   static LayoutOptions layouts(const Binding& binding) { return layouts_for(binding); }
 
@@ -42,8 +42,8 @@ class ScaleCpu : public Needs {
  private:
   template <class T>
   void forward_of(const Call& call, const Pass& pass) const {
-    const T* x = input<T>(pass, 0);
-    T* y = output<T>(pass, 0);
+    const T* x = pass.input<T>(0);
+    T* y = pass.output<T>(0);
     if (biased_) {
       const float *a = pass.weight(0), *b = pass.weight(1);
       with_fused_relu<T>(fuses_relu_, scaled_and_biased, [&](const auto& function) {
@@ -60,14 +60,14 @@ class ScaleCpu : public Needs {
 
   template <class T>
   void data_of(const Call& call, const Pass& pass) const {
-    const T *x = input<T>(pass, 0), *dy = output_gradient<T>(pass, 0);
-    T* da = trained_ ? nullptr : input_gradient<T>(pass, 1);
+    const T *x = pass.input<T>(0), *dy = pass.output_gradient<T>(0);
+    T* da = trained_ ? nullptr : pass.input_gradient<T>(1).data();
     if (da != nullptr && broadcast_.one_value_per_element()) {
       map(call.threads, broadcast_.elements(), x, dy, da, product);
     } else if (da != nullptr) {
       sum_values(call.threads, broadcast_, x, dy, product, pass.scratch<double>(), da, false);
     }
-    if (T* dx = input_gradient<T>(pass, 0)) {
+    if (T* dx = pass.input_gradient<T>(0)) {
       with_factors<T>(pass, [&](const auto* a) {
         apply_values(call.threads, broadcast_, dy, dy, a, a, dx, scaled);
       });
@@ -76,9 +76,9 @@ class ScaleCpu : public Needs {
 
   template <class T>
   void weights_of(const Call& call, const Pass& pass) const {
-    const T *x = input<T>(pass, 0), *dy = output_gradient<T>(pass, 0);
+    const T *x = pass.input<T>(0), *dy = pass.output_gradient<T>(0);
     float* da = pass.weight_gradient(0);
-    float* db = biased_ ? pass.weight_gradient(1) : nullptr;
+    float* db = biased_ ? pass.weight_gradient(1).data() : nullptr;
     auto* scratch = pass.scratch<double>();
     const bool adds = pass.accumulate();
     if (da != nullptr && db != nullptr) {
@@ -93,7 +93,7 @@ class ScaleCpu : public Needs {
   // body(factors): trained ones are float32, those of a second input have its type.
   template <class T, class Body>
   void with_factors(const Pass& pass, const Body& body) const {
-    trained_ ? body(pass.weight(0)) : body(input<T>(pass, 1));
+    trained_ ? body(pass.weight(0).data()) : body(pass.input<T>(1).data());
   }
 
   static constexpr auto product = [](float x, float dy) { return x * dy; };

@@ -13,11 +13,12 @@ namespace tandem::layers {
 struct SigmoidCrossEntropyLoss : sdk::LayerType {
   const char* name() const override { return "SigmoidCrossEntropyLoss"; }
   const char* help() const override { return "cross entropy of sigmoid scores and targets"; }
-  sdk::Arity inputs() const override { return {2, 2}; }
+  sdk::Inputs inputs() const override {
+    return {sdk::Input("scores"), sdk::Input("label").label()};
+  }
   std::vector<sdk::Parameter> parameters() const override { return loss_parameters("BATCH_SIZE"); }
   uint64_t traits() const override {
-    return TANDEM_LOSS | TANDEM_SECOND_INPUT_IS_LABEL | TANDEM_BACKWARD_READS_INPUTS |
-           TANDEM_BATCH_STATISTICS;
+    return TANDEM_LOSS | TANDEM_BACKWARD_READS_INPUTS | TANDEM_BATCH_STATISTICS;
   }
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {
     require_pairs(query.input(0), query.input(1), "target");

@@ -63,24 +63,26 @@ class SigmoidCrossEntropyLossCuda : public sdk::Needs {
     return layouts_of_pairs(binding);
   }
 
-  void forward_statistics(const sdk::Call& call, const sdk::Pass& pass) const {
-    total_.run(call, SigmoidLossCount{targets(pass)}, pass.scratch<double>(),
-               StoreStatistic{pass.statistics()});
+  void forward_statistics(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    total_.run(call, SigmoidLossCount{targets(pass)}, pass.scratch<double>().get(),
+               StoreStatistic{pass.statistics().get()});
   }
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    total_.run(call, SigmoidLossTerm{targets(pass), pass.input(0)}, pass.scratch<double>(),
-               StoreLoss{normaliser_.of(pass), 1, pass.output(0),
-                         saved_bytes > 0 ? pass.saved() : nullptr});
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    total_.run(call, SigmoidLossTerm{targets(pass), pass.input(0).get()},
+               pass.scratch<double>().get(),
+               StoreLoss{normaliser_.of(pass), 1, pass.output(0).get(),
+                         saved_bytes > 0 ? pass.saved().get() : nullptr});
   }
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    cuda::for_each(call, elements_,
-                   SigmoidLossGradient{targets(pass), pass.output_gradient(0), pass.saved(),
-                                       pass.input(0), pass.input_gradient(0)});
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    cuda::for_each(
+        call, elements_,
+        SigmoidLossGradient{targets(pass), pass.output_gradient(0).get(), pass.saved().get(),
+                            pass.input(0).get(), pass.input_gradient(0).get()});
   }
 
  private:
-  [[nodiscard]] CountedTargets targets(const sdk::Pass& pass) const {
-    return {SampleRows(pass), size_, ignores_, ignored_, pass.input(1)};
+  [[nodiscard]] CountedTargets targets(const sdk::DevicePass& pass) const {
+    return {SampleRows(pass), size_, ignores_, ignored_, pass.input(1).get()};
   }
 
   int64_t elements_, size_;

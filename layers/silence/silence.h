@@ -9,9 +9,11 @@ namespace tandem::layers {
 struct Silence : sdk::LayerType {
   const char* name() const override { return "Silence"; }
   const char* help() const override { return "consumes inputs and has no outputs"; }
-  sdk::Arity inputs() const override { return {1, -1}; }
+  sdk::Inputs inputs() const override {
+    return {sdk::Input("data").non_differentiable().repeated()};
+  }
   sdk::Arity outputs() const override { return {0, 0}; }
-  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_NO_DATA_GRADIENT; }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE; }
   tandem_layer_cost cost(const sdk::Query&) const override { return make_cost(0, 0, 0, 0, 0, 0); }
 };
 

@@ -9,7 +9,7 @@ namespace tandem::layers {
 struct SilenceCuda {
   SilenceCuda(const sdk::Binding&, const sdk::Call&) {}
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
-  void forward(const sdk::Call&, const sdk::Pass&) const {}
+  void forward(const sdk::Call&, const sdk::DevicePass&) const {}
 };
 
 }  // namespace tandem::layers

@@ -30,14 +30,15 @@ class SliceCpu {
   }
 
   void forward(const Call& call, const Pass& pass) const {
-    for (size_t i = 0; i < parts_.size(); ++i) parts_[i].copy(call, pass.input(0), pass.output(i));
+    for (size_t i = 0; i < parts_.size(); ++i)
+      parts_[i].copy(call, pass.input(0).data(), pass.output(i).data());
   }
   void backward_data(const Call& call, const Pass& pass) const {
     for (size_t i = 0; i < gradients_.size(); ++i) {
       if (pass.output_gradient(i) == nullptr) {
-        gradients_[i].clear(call, pass.input_gradient(0));
+        gradients_[i].clear(call, pass.input_gradient(0).data());
       } else {
-        gradients_[i].copy(call, pass.output_gradient(i), pass.input_gradient(0));
+        gradients_[i].copy(call, pass.output_gradient(i).data(), pass.input_gradient(0).data());
       }
     }
   }

@@ -23,15 +23,16 @@ class SliceCuda {
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     for (size_t i = 0; i < parts_.size(); ++i) {
-      copy_box(call, parts_[i], pass.input(0), pass.output(i));
+      copy_box(call, parts_[i], pass.input(0).get(), pass.output(i).get());
     }
   }
   // An output without a gradient counts as one with gradient zero.
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
     for (size_t i = 0; i < parts_.size(); ++i) {
-      copy_box(call, parts_[i].reversed(), pass.output_gradient(i), pass.input_gradient(0));
+      copy_box(call, parts_[i].reversed(), pass.output_gradient(i).get(),
+               pass.input_gradient(0).get());
     }
   }
 

@@ -72,14 +72,14 @@ class SoftmaxCuda {
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::for_teams(call, teams_for(groups_),
-                    SoftmaxForward{GroupIndex(groups_), pass.input(0), pass.output(0)});
+                    SoftmaxForward{GroupIndex(groups_), pass.input(0).get(), pass.output(0).get()});
   }
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::for_teams(call, teams_for(groups_),
-                    SoftmaxBackward{GroupIndex(groups_), pass.output(0), pass.output_gradient(0),
-                                    pass.input_gradient(0)});
+                    SoftmaxBackward{GroupIndex(groups_), pass.output(0).get(),
+                                    pass.output_gradient(0).get(), pass.input_gradient(0).get()});
   }
 
  private:

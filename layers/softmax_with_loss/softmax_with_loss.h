@@ -24,7 +24,9 @@ inline bool reads_targets(const sdk::Shape& scores, const sdk::Shape& second, in
 struct SoftmaxWithLoss : sdk::LayerType {
   const char* name() const override { return "SoftmaxWithLoss"; }
   const char* help() const override { return "cross entropy of softmax scores and a label"; }
-  sdk::Arity inputs() const override { return {2, 2}; }
+  sdk::Inputs inputs() const override {
+    return {sdk::Input("scores"), sdk::Input("label").targets()};
+  }
   sdk::Arity outputs() const override { return {1, 2}; }
 
   std::vector<sdk::Parameter> parameters() const override {
@@ -34,8 +36,7 @@ struct SoftmaxWithLoss : sdk::LayerType {
     return result;
   }
   uint64_t traits() const override {
-    return TANDEM_LOSS | TANDEM_SECOND_INPUT_IS_LABEL | TANDEM_BACKWARD_READS_INPUTS |
-           TANDEM_BATCH_STATISTICS | TANDEM_LABEL_OR_TARGETS;
+    return TANDEM_LOSS | TANDEM_BACKWARD_READS_INPUTS | TANDEM_BATCH_STATISTICS;
   }
 
   std::vector<sdk::Shape> shapes(const sdk::Query& query) const override {

@@ -46,7 +46,7 @@ class SoftmaxWithLossCpu : public Needs {
   void forward(const Call& call, const Pass& pass) const {
     has_targets_ ? check_targets(pass) : static_cast<void>(labels_.check(pass));
     float* saved = saved_bytes > 0 ? pass.saved() + header : nullptr;
-    float* output = outputs_ == 2 ? pass.output(1) : nullptr;
+    float* output = outputs_ == 2 ? pass.output(1).data() : nullptr;
     const double loss = tandem::layers::sum_of(
         call.threads, shape_.outer * tiles_, shape_.classes * width_ * 16, pass.scratch<double>(),
         [&](int64_t unit) { return tile(pass, unit, saved, output); });

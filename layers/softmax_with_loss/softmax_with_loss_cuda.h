@@ -132,40 +132,42 @@ class SoftmaxWithLossCuda : public sdk::Needs {
     statistics = normaliser_.counts() ? 1 : 0;
   }
 
-  void forward_statistics(const sdk::Call& call, const sdk::Pass& pass) const {
-    total_.run(call, CountedLabel{DeviceLabels(labels_, pass)}, pass.scratch<double>(),
-               StoreStatistic{pass.statistics()});
+  void forward_statistics(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    total_.run(call, CountedLabel{DeviceLabels(labels_, pass)}, pass.scratch<double>().get(),
+               StoreStatistic{pass.statistics().get()});
   }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     const ScoreShape& shape = labels_.shape;
-    auto* losses = pass.scratch<double>();
+    auto* losses = pass.scratch<double>().get();
     const bool saves = saved_bytes > 0;
-    const SoftmaxLosses body{DeviceLabels(labels_, pass), pass.input(0),
-                             saves ? pass.saved() + header : nullptr,
-                             outputs_ == 2 ? pass.output(1) : nullptr, losses};
+    const SoftmaxLosses body{DeviceLabels(labels_, pass), pass.input(0).get(),
+                             saves ? pass.saved().get() + header : nullptr,
+                             outputs_ == 2 ? pass.output(1).get() : nullptr, losses};
     if (has_targets_) {
-      cuda::for_teams(call, teams(), SoftmaxTargetLosses{body, SampleRows(pass), pass.input(1)});
+      cuda::for_teams(call, teams(),
+                      SoftmaxTargetLosses{body, SampleRows(pass), pass.input(1).get()});
     } else {
       cuda::for_teams(call, teams(), body);
     }
     total_.run(call, SoftmaxLossTerm{losses}, losses + shape.labels(),
-               StoreLoss{normaliser_.of(pass), 1, pass.output(0), saves ? pass.saved() : nullptr});
+               StoreLoss{normaliser_.of(pass), 1, pass.output(0).get(),
+                         saves ? pass.saved().get() : nullptr});
   }
 
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
     if (has_targets_) {
-      cuda::for_teams(
-          call, teams(),
-          SoftmaxTargetGradient{DeviceLabels(labels_, pass), SampleRows(pass),
-                                pass.output_gradient(0), pass.saved(), pass.saved() + header,
-                                pass.input(1), pass.input_gradient(0)});
+      cuda::for_teams(call, teams(),
+                      SoftmaxTargetGradient{DeviceLabels(labels_, pass), SampleRows(pass),
+                                            pass.output_gradient(0).get(), pass.saved().get(),
+                                            pass.saved().get() + header, pass.input(1).get(),
+                                            pass.input_gradient(0).get()});
       return;
     }
-    cuda::for_each(
-        call, elements_,
-        SoftmaxLossGradient{DeviceLabels(labels_, pass), pass.output_gradient(0), pass.saved(),
-                            pass.saved() + header, pass.input_gradient(0)});
+    cuda::for_each(call, elements_,
+                   SoftmaxLossGradient{DeviceLabels(labels_, pass), pass.output_gradient(0).get(),
+                                       pass.saved().get(), pass.saved().get() + header,
+                                       pass.input_gradient(0).get()});
   }
 
  private:

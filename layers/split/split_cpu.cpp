@@ -35,10 +35,10 @@ class SplitCpu {
 
   template <class T>
   void copy(const Call& call, const Pass& pass) const {
-    const T* x = input<T>(pass, 0);
+    const T* x = pass.input<T>(0);
     tandem::cpu::for_ranges(call.threads, elements_, [&](int64_t begin, int64_t end) {
       for (size_t output = 0; output < outputs_; ++output) {
-        T* y = tandem::cpu::output<T>(pass, output);
+        T* y = pass.output<T>(output).data();
         if (y != x) std::copy(x + begin, x + end, y + begin);
       }
     });
@@ -46,7 +46,7 @@ class SplitCpu {
 
   template <class T>
   void sum(const Call& call, const Pass& pass) const {
-    T* dx = input_gradient<T>(pass, 0);
+    T* dx = pass.input_gradient<T>(0);
     tandem::cpu::for_ranges(call.threads, elements_, [&](int64_t begin, int64_t end) {
       for (int64_t first = begin; first < end; first += part) {
         const int64_t last = std::min(end, first + part);
@@ -76,11 +76,11 @@ class SplitCpu {
     for (size_t output = 0; output < outputs_; ++output) {
       if (pass.output_gradient(output) == nullptr) continue;
       if (!has_one) {
-        widen(output_gradient<bfloat16>(pass, output) + first, total, size);
+        widen(pass.output_gradient<bfloat16>(output).data() + first, total, size);
         has_one = true;
         continue;
       }
-      widen(output_gradient<bfloat16>(pass, output) + first, dy, size);
+      widen(pass.output_gradient<bfloat16>(output).data() + first, dy, size);
       for (int64_t i = 0; i < size; ++i) total[i] += dy[i];
     }
     narrow(total, dx, size);

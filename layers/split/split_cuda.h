@@ -37,30 +37,30 @@ class SplitCuda {
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
       for (int64_t i = 0; i < outputs_; ++i) {
-        cuda::copy(call, cuda::input<T>(pass, 0), cuda::output<T>(pass, static_cast<size_t>(i)),
+        cuda::copy(call, pass.input<T>(0).get(), pass.output<T>(static_cast<size_t>(i)).get(),
                    elements_);
       }
     });
   }
 
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::with_elements(dtype_,
                         [&](auto element) { add_gradients<decltype(element)>(call, pass); });
   }
 
  private:
   template <class T>
-  void add_gradients(const sdk::Call& call, const sdk::Pass& pass) const {
-    T* dx = cuda::input_gradient<T>(pass, 0);
+  void add_gradients(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    T* dx = pass.input_gradient<T>(0).get();
     int64_t number = 0;
     // The next gradient that exists; nullptr after the last one.
     const auto next = [&]() -> const T* {
       while (number < outputs_) {
-        const T* dy = cuda::output_gradient<T>(pass, static_cast<size_t>(number++));
+        const T* dy = pass.output_gradient<T>(static_cast<size_t>(number++)).get();
         if (dy != nullptr) return dy;
       }
       return nullptr;

@@ -39,14 +39,15 @@ class SumLossCuda : public sdk::Needs {
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    total_.run(call, SumLossTerm{SampleRows(pass), size_, pass.input(0)}, pass.scratch<double>(),
-               StoreLoss{normaliser_.of(pass), 1, pass.output(0), nullptr});
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    total_.run(call, SumLossTerm{SampleRows(pass), size_, pass.input(0).get()},
+               pass.scratch<double>().get(),
+               StoreLoss{normaliser_.of(pass), 1, pass.output(0).get(), nullptr});
   }
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::for_each(call, elements_,
                    SumLossGradient{SampleRows(pass), normaliser_.of(pass), size_,
-                                   pass.output_gradient(0), pass.input_gradient(0)});
+                                   pass.output_gradient(0).get(), pass.input_gradient(0).get()});
   }
 
  private:

@@ -16,9 +16,8 @@ struct Threshold : sdk::LayerType {
                 .by_default("0")
                 .help("an input above it gives 1")};
   }
-  uint64_t traits() const override {
-    return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE | TANDEM_NO_DATA_GRADIENT;
-  }
+  sdk::Inputs inputs() const override { return {sdk::Input("data").non_differentiable()}; }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_IN_PLACE; }
 };
 
 }  // namespace tandem::layers

@@ -25,12 +25,12 @@ class TileCpu {
   }
 
   void forward(const Call& call, const Pass& pass) const {
-    for (const BoxCopy& tile : tiles_) tile.copy(call, pass.input(0), pass.output(0));
+    for (const BoxCopy& tile : tiles_) tile.copy(call, pass.input(0).data(), pass.output(0).data());
   }
   void backward_data(const Call& call, const Pass& pass) const {
-    gradients_[0].copy(call, pass.output_gradient(0), pass.input_gradient(0));
+    gradients_[0].copy(call, pass.output_gradient(0).data(), pass.input_gradient(0).data());
     for (size_t i = 1; i < gradients_.size(); ++i) {
-      gradients_[i].add(call, pass.output_gradient(0), pass.input_gradient(0));
+      gradients_[i].add(call, pass.output_gradient(0).data(), pass.input_gradient(0).data());
     }
   }
 

@@ -44,13 +44,14 @@ class TileCuda {
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::for_each(call, geometry_.elements * geometry_.tiles,
-                   TileForward{geometry_, pass.input(0), pass.output(0)});
+                   TileForward{geometry_, pass.input(0).get(), pass.output(0).get()});
   }
-  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
-    cuda::for_each(call, geometry_.elements,
-                   TileBackward{geometry_, pass.output_gradient(0), pass.input_gradient(0)});
+  void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    cuda::for_each(
+        call, geometry_.elements,
+        TileBackward{geometry_, pass.output_gradient(0).get(), pass.input_gradient(0).get()});
   }
 
  private:

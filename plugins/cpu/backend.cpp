@@ -179,7 +179,22 @@ tandem_status convert_pixels(const tandem_call* call, const tandem_pixels* pixel
   return guarded([&] { tandem::cpu::convert_pixels(call->threads, *pixels); });
 }
 
+constexpr tandem_buffers buffers{sizeof(tandem_buffers), 1, &allocate, &release};
+constexpr tandem_streams streams{
+    sizeof(tandem_streams), 0,           &create_stream, &destroy_stream, &create_event,
+    &destroy_event,         &submit,     &copy,          &wait,           &record,
+    &synchronize,           &event_time, nullptr};
+constexpr tandem_arithmetic arithmetic{sizeof(tandem_arithmetic),
+                                       1U << TANDEM_FLOAT32 | 1U << TANDEM_BFLOAT16,
+                                       0,
+                                       &fill,
+                                       &add,
+                                       &update,
+                                       &check_finite,
+                                       &sum_of_squares,
+                                       &convert_pixels};
 constexpr tandem_backend backend{sizeof(tandem_backend),
+                                 1,
                                  "cpu",
                                  "this computer's cores, shared by N devices (cpu:N)",
                                  &count,
@@ -187,31 +202,11 @@ constexpr tandem_backend backend{sizeof(tandem_backend),
                                  &open,
                                  &close,
                                  &device_info,
-                                 &allocate,
-                                 &release,
-                                 &create_stream,
-                                 &destroy_stream,
-                                 &create_event,
-                                 &destroy_event,
-                                 &submit,
-                                 &copy,
-                                 &wait,
-                                 &record,
-                                 &synchronize,
-                                 &event_time,
-                                 &fill,
-                                 &add,
-                                 &update,
-                                 &check_finite,
-                                 &sum_of_squares,
-                                 &convert_pixels,
+                                 &buffers,
+                                 &streams,
+                                 &arithmetic,
                                  nullptr,
-                                 nullptr,
-                                 nullptr,
-                                 nullptr,
-                                 nullptr,
-                                 nullptr,
-                                 TANDEM_HOST_ADDRESSABLE | TANDEM_COUNTED_DEVICES};
+                                 nullptr};
 
 }  // namespace
 

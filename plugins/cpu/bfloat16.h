@@ -8,7 +8,6 @@
 #include <cstdint>
 
 #include "plugins/cpu/vector.h"
-#include "plugins/pass_elements.h"
 #include "plugins/sdk.h"
 
 namespace tandem::cpu {
@@ -50,11 +49,6 @@ TANDEM_CPU_VECTOR static void narrow(const float* source, bfloat16* target, int6
   for (int64_t i = 0; i < count; ++i) store(source[i], target[i]);
 }
 #pragma GCC diagnostic pop
-
-using sdk::input;
-using sdk::input_gradient;
-using sdk::output;
-using sdk::output_gradient;
 
 // body(T{}) with the element type T of the dtype. Throws Refusal for other dtypes.
 template <class Body>

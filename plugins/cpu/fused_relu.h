@@ -1,15 +1,15 @@
-// Kernels on the cpu with a fused ReLU (tandem_binding.activation). The ReLU is applied to the
-// value after its rounding to the stored type, so that the bits are those of a separate ReLU layer.
+// Kernels on the cpu with a fused ReLU (tandem_binding.fused_activation). The ReLU is applied to
+// the value after its rounding to the stored type, so that the bits are those of a separate ReLU
+// layer.
 #pragma once
 
 #include <cstdint>
 
 #include "plugins/cpu/bfloat16.h"
-#include "plugins/pass_elements.h"
+#include "plugins/sdk.h"
 
 namespace tandem::cpu {
 
-using sdk::fuses_relu;
 using sdk::relu_only;
 
 // The ReLU of a value after its rounding to T. A NaN stays NaN.

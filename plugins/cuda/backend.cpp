@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "plugins/cuda/arithmetic.h"
+#include "plugins/cuda/elements.h"
 #include "plugins/cuda/event.h"
 #include "plugins/cuda/hardware.h"
 #include "plugins/cuda/machine.h"
@@ -56,26 +57,9 @@ tandem_status issued(Machine& machine, Function&& function) {
   });
 }
 
-constexpr tandem_backend backend = [] {
-  tandem_backend table{};
+constexpr tandem_buffers buffers = [] {
+  tandem_buffers table{};
   table.struct_size = sizeof table;
-  table.kind = "cuda";
-  table.help = "NVIDIA GPUs by number (cuda:0,1); a GPU can be several devices (cuda:0,0)";
-  table.capabilities = TANDEM_COMPUTES_FLOAT16 | TANDEM_COMPUTES_TF32;
-  table.count = [](int32_t* count) { return guarded([&] { *count = tandem::cuda::gpu_count(); }); };
-  table.describe = [](int32_t ordinal, tandem_device_info* info) {
-    return guarded([&] { give(tandem::cuda::describe_gpu(ordinal), info); });
-  };
-  table.open = [](const tandem_machine_options* options, tandem_machine** machine) {
-    return guarded([&] { *machine = reinterpret_cast<tandem_machine*>(new Machine(*options)); });
-  };
-  table.close = [](tandem_machine* machine) { delete &of(machine); };
-  table.device_info = [](tandem_machine* machine, int32_t device, tandem_device_info* info) {
-    return guarded([&] { give(of(machine).device_info(device), info); });
-  };
-  table.find_topology = [](tandem_machine* machine, const tandem_topology** topology) {
-    return guarded([&] { *topology = of(machine).topology(); });
-  };
   table.allocate = [](tandem_machine* machine, int32_t device, int32_t memory, int64_t bytes,
                       void** address) {
     return guarded([&] { *address = of(machine).allocate(device, memory, bytes); });
@@ -83,6 +67,12 @@ constexpr tandem_backend backend = [] {
   table.free = [](tandem_machine* machine, int32_t device, int32_t memory, void* address) {
     static_cast<void>(guarded([&] { of(machine).release(device, memory, address); }));
   };
+  return table;
+}();
+
+constexpr tandem_streams streams = [] {
+  tandem_streams table{};
+  table.struct_size = sizeof table;
   table.create_stream = [](tandem_machine* machine, int32_t device, int32_t priority,
                            const char* name, tandem_stream** stream) {
     return guarded([&] {
@@ -128,6 +118,14 @@ constexpr tandem_backend backend = [] {
   table.event_time = [](tandem_event* event, double* seconds) {
     return guarded([&] { *seconds = of(event).time(); });
   };
+  return table;
+}();
+
+constexpr tandem_arithmetic arithmetic = [] {
+  tandem_arithmetic table{};
+  table.struct_size = sizeof table;
+  table.dtypes = tandem::cuda::all_dtypes;
+  table.tf32 = 1;
   table.fill = [](const tandem_call* call, float* target, float value, int64_t count) {
     return guarded([&] { tandem::cuda::fill(*call, target, value, count); });
   };
@@ -149,10 +147,23 @@ constexpr tandem_backend backend = [] {
   table.convert_pixels = [](const tandem_call* call, const tandem_pixels* pixels) {
     return guarded([&] { tandem::cuda::convert_pixels(*call, *pixels); });
   };
-  table.begin_capture = [](tandem_stream* stream) {
-    return guarded([&] { of(stream).begin_capture(); });
+  return table;
+}();
+
+constexpr tandem_links links = [] {
+  tandem_links table{};
+  table.struct_size = sizeof table;
+  table.find_topology = [](tandem_machine* machine, const tandem_topology** topology) {
+    return guarded([&] { *topology = of(machine).topology(); });
   };
-  table.end_capture = [](tandem_stream* stream, tandem_graph** graph) {
+  return table;
+}();
+
+constexpr tandem_capture capture = [] {
+  tandem_capture table{};
+  table.struct_size = sizeof table;
+  table.begin = [](tandem_stream* stream) { return guarded([&] { of(stream).begin_capture(); }); };
+  table.end = [](tandem_stream* stream, tandem_graph** graph) {
     return guarded(
         [&] { *graph = reinterpret_cast<tandem_graph*>(of(stream).end_capture().release()); });
   };
@@ -160,6 +171,30 @@ constexpr tandem_backend backend = [] {
     return issued(of(stream).machine(), [&] { of(stream).launch(label, of(graph)); });
   };
   table.destroy_graph = [](tandem_graph* graph) { delete &of(graph); };
+  return table;
+}();
+
+constexpr tandem_backend backend = [] {
+  tandem_backend table{};
+  table.struct_size = sizeof table;
+  table.kind = "cuda";
+  table.help = "NVIDIA GPUs by number (cuda:0,1); a GPU can be several devices (cuda:0,0)";
+  table.count = [](int32_t* count) { return guarded([&] { *count = tandem::cuda::gpu_count(); }); };
+  table.describe = [](int32_t ordinal, tandem_device_info* info) {
+    return guarded([&] { give(tandem::cuda::describe_gpu(ordinal), info); });
+  };
+  table.open = [](const tandem_machine_options* options, tandem_machine** machine) {
+    return guarded([&] { *machine = reinterpret_cast<tandem_machine*>(new Machine(*options)); });
+  };
+  table.close = [](tandem_machine* machine) { delete &of(machine); };
+  table.device_info = [](tandem_machine* machine, int32_t device, tandem_device_info* info) {
+    return guarded([&] { give(of(machine).device_info(device), info); });
+  };
+  table.buffers = &buffers;
+  table.streams = &streams;
+  table.arithmetic = &arithmetic;
+  table.links = &links;
+  table.capture = &capture;
   return table;
 }();
 

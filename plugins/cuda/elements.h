@@ -11,7 +11,6 @@
 #include <cuda_fp16.h>
 #endif
 
-#include "plugins/pass_elements.h"
 #include "plugins/sdk.h"
 
 namespace tandem::cuda {
@@ -80,11 +79,6 @@ TANDEM_HOST_DEVICE inline void store(float value, float16& target) {
   target.bits = static_cast<uint16_t>(half | (bits >> 16 & 0x8000U));
 #endif
 }
-
-using sdk::input;
-using sdk::input_gradient;
-using sdk::output;
-using sdk::output_gradient;
 
 // body(T{}) with the element type T of the dtype. Throws Refusal for other dtypes.
 template <class Body>

@@ -29,7 +29,7 @@ __device__ void step_element(const Terms& t, float& w, float g, float* first, fl
     rules::adadelta(t, w, g, first[i], second[i]);
   } else if constexpr (rule == TANDEM_UPDATE_ADAM) {
     rules::adam(t, w, g, first[i], second[i]);
-  } else if constexpr (rule == rules::average_rule) {
+  } else if constexpr (rule == TANDEM_UPDATE_AVERAGE) {
     rules::average(t, w, g, first[i]);
   } else {
     static_assert(rule == TANDEM_UPDATE_ADAMW);
@@ -60,7 +60,7 @@ constexpr Kernel kernels[] = {
     &update_kernel<TANDEM_UPDATE_ADAGRAD>,  &update_kernel<TANDEM_UPDATE_RMSPROP>,
     &update_kernel<TANDEM_UPDATE_ADADELTA>, &update_kernel<TANDEM_UPDATE_ADAM>,
     &update_kernel<TANDEM_UPDATE_ADAMW>,    &update_kernel<TANDEM_UPDATE_LARS>,
-    &update_kernel<rules::average_rule>};
+    &update_kernel<TANDEM_UPDATE_AVERAGE>};
 static_assert(std::size(kernels) == std::size(rules::known_rules));
 
 }  // namespace

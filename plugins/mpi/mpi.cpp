@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/abi.h"
 #include "plugins/sdk.h"
-#include "plugins/transport.h"
 
 namespace {
 

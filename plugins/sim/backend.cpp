@@ -175,7 +175,16 @@ tandem_status convert_pixels(const tandem_call*, const tandem_pixels*) {
   return no_arithmetic();
 }
 
+constexpr tandem_buffers buffers{sizeof(tandem_buffers), 0, &allocate, &release};
+constexpr tandem_streams streams{
+    sizeof(tandem_streams), 1,           &create_stream, &destroy_stream, &create_event,
+    &destroy_event,         &submit,     &copy,          &wait,           &record,
+    &synchronize,           &event_time, nullptr};
+constexpr tandem_arithmetic arithmetic{
+    sizeof(tandem_arithmetic), 1U << TANDEM_FLOAT32, 0, &fill, &add, &update, &check_finite,
+    &sum_of_squares,           &convert_pixels};
 constexpr tandem_backend backend{sizeof(tandem_backend),
+                                 1,
                                  "sim",
                                  "N simulated devices in virtual time (sim:N)",
                                  &count,
@@ -183,31 +192,11 @@ constexpr tandem_backend backend{sizeof(tandem_backend),
                                  &open,
                                  &close,
                                  &device_info,
-                                 &allocate,
-                                 &release,
-                                 &create_stream,
-                                 &destroy_stream,
-                                 &create_event,
-                                 &destroy_event,
-                                 &submit,
-                                 &copy,
-                                 &wait,
-                                 &record,
-                                 &synchronize,
-                                 &event_time,
-                                 &fill,
-                                 &add,
-                                 &update,
-                                 &check_finite,
-                                 &sum_of_squares,
-                                 &convert_pixels,
+                                 &buffers,
+                                 &streams,
+                                 &arithmetic,
                                  nullptr,
-                                 nullptr,
-                                 nullptr,
-                                 nullptr,
-                                 nullptr,
-                                 nullptr,
-                                 TANDEM_VIRTUAL_TIME | TANDEM_COUNTED_DEVICES};
+                                 nullptr};
 
 }  // namespace
 

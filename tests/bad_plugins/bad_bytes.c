@@ -53,6 +53,7 @@ TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   static const tandem_parameter* parameters[] = {&fault};
   static tandem_dataset_type sets[2];
   static const tandem_dataset_type* both[] = {&sets[0], &sets[1]};
+  static tandem_datasets datasets;
   static tandem_plugin plugin;
   int i;
   host_ = host;
@@ -77,7 +78,7 @@ TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   sets[0].get_bytes = get_bytes;
   sets[1].name = "no_get_bytes";
   plugin = test_plugin("bad_bytes");
-  plugin.dataset_types = both;
-  plugin.dataset_type_count = 2;
+  datasets = test_datasets(both, 2);
+  plugin.datasets = &datasets;
   return &plugin;
 }

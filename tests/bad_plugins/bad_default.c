@@ -6,6 +6,7 @@ TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   static const tandem_parameter* parameters[] = {&parameter};
   static tandem_layer_type type;
   static const tandem_layer_type* types[] = {&type};
+  static tandem_layers layers;
   static tandem_plugin plugin;
   (void)host;
   parameter.struct_size = sizeof parameter;
@@ -20,7 +21,7 @@ TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   type.parameters = parameters;
   type.parameter_count = 1;
   plugin = test_plugin("bad_default");
-  plugin.layer_types = types;
-  plugin.layer_type_count = 1;
+  layers = test_layers(types, 1, 0, 0);
+  plugin.layers = &layers;
   return &plugin;
 }

@@ -29,6 +29,7 @@ static tandem_status get(void* handle, int64_t index, uint64_t seed, float* pixe
 TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   static tandem_dataset_type set;
   static const tandem_dataset_type* sets[] = {&set};
+  static tandem_datasets datasets;
   static tandem_plugin plugin;
   (void)host;
   set.struct_size = sizeof set;
@@ -40,7 +41,7 @@ TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   set.notes = notes;
   set.get = get;
   plugin = test_plugin("drawn");
-  plugin.dataset_types = sets;
-  plugin.dataset_type_count = 1;
+  datasets = test_datasets(sets, 1);
+  plugin.datasets = &datasets;
   return &plugin;
 }

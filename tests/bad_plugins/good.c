@@ -6,14 +6,13 @@ TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   static const tandem_layer_type* types[] = {&type};
   static tandem_kernel kernel;
   static const tandem_kernel* kernels[] = {&kernel};
+  static tandem_layers layers;
   static tandem_plugin plugin;
   (void)host;
   type = test_layer_type("test.Good");
   kernel = test_kernel("test.Good", "cpu");
   plugin = test_plugin("good");
-  plugin.layer_types = types;
-  plugin.layer_type_count = 1;
-  plugin.kernels = kernels;
-  plugin.kernel_count = 1;
+  layers = test_layers(types, 1, kernels, 1);
+  plugin.layers = &layers;
   return &plugin;
 }

@@ -9,17 +9,6 @@ static inline tandem_status test_shapes(const tandem_layer_query* query, tandem_
   outputs[0] = query->inputs[0];
   return TANDEM_OK;
 }
-static inline tandem_status test_weights(const tandem_layer_query* query, tandem_weight* weights,
-                                         uint32_t capacity, uint32_t* count) {
-  (void)query, (void)weights, (void)capacity;
-  *count = 0;
-  return TANDEM_OK;
-}
-static inline tandem_status test_cost(const tandem_layer_query* query, tandem_layer_cost* cost) {
-  (void)query;
-  cost->forward_flops = 1;
-  return TANDEM_OK;
-}
 static inline tandem_status test_prepare(const tandem_binding* binding, const tandem_call* call,
                                          void** handle, tandem_kernel_report* report) {
   (void)binding, (void)call, (void)report;
@@ -44,8 +33,6 @@ static inline tandem_layer_type test_layer_type(const char* name) {
   type.minimum_outputs = type.maximum_outputs = 1;
   type.traits = TANDEM_PER_SAMPLE;
   type.shapes = test_shapes;
-  type.weights = test_weights;
-  type.cost = test_cost;
   return type;
 }
 
@@ -58,6 +45,31 @@ static inline tandem_kernel test_kernel(const char* layer_type, const char* devi
   kernel.release = test_release;
   kernel.forward = test_forward;
   return kernel;
+}
+
+static inline tandem_layers test_layers(const tandem_layer_type* const* types, uint32_t type_count,
+                                        const tandem_kernel* const* kernels,
+                                        uint32_t kernel_count) {
+  tandem_layers layers = {0};
+  layers.struct_size = sizeof layers;
+  layers.major = TANDEM_LAYERS_MAJOR;
+  layers.minor = TANDEM_LAYERS_MINOR;
+  layers.types = types;
+  layers.type_count = type_count;
+  layers.kernels = kernels;
+  layers.kernel_count = kernel_count;
+  return layers;
+}
+
+static inline tandem_datasets test_datasets(const tandem_dataset_type* const* types,
+                                            uint32_t type_count) {
+  tandem_datasets datasets = {0};
+  datasets.struct_size = sizeof datasets;
+  datasets.major = TANDEM_DATASETS_MAJOR;
+  datasets.minor = TANDEM_DATASETS_MINOR;
+  datasets.types = types;
+  datasets.type_count = type_count;
+  return datasets;
 }
 
 static inline tandem_plugin test_plugin(const char* name) {

@@ -4,12 +4,13 @@
 TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   static tandem_layer_type type;
   static const tandem_layer_type* types[] = {&type};
+  static tandem_layers layers;
   static tandem_plugin plugin;
   (void)host;
   type = test_layer_type("test.Shapeless");
   type.shapes = 0;
   plugin = test_plugin("missing_field");
-  plugin.layer_types = types;
-  plugin.layer_type_count = 1;
+  layers = test_layers(types, 1, 0, 0);
+  plugin.layers = &layers;
   return &plugin;
 }

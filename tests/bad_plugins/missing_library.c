@@ -7,6 +7,6 @@ TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   static tandem_plugin plugin;
   (void)host;
   plugin = test_plugin("missing_library");
-  plugin.layer_type_count = (uint32_t)tandem_test_absent();
+  plugin.abi_minor = tandem_test_absent();
   return &plugin;
 }

@@ -7,6 +7,6 @@ TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   static tandem_plugin plugin;
   (void)host;
   plugin = test_plugin("missing_symbol");
-  plugin.layer_type_count = (uint32_t)a_function_nobody_defines();
+  plugin.abi_minor = a_function_nobody_defines();
   return &plugin;
 }

@@ -154,7 +154,9 @@ template <Mistake m>
 struct Type : LayerType {
   const char* name() const override { return names[static_cast<int>(m)]; }
   const char* help() const override { return "a mistake to be found"; }
-  Arity inputs() const override { return is_plain(m) ? Arity{1, 1} : Arity{2, 2}; }
+  Inputs inputs() const override {
+    return is_plain(m) ? Inputs{Input("a")} : Inputs{Input("a"), Input("b")};
+  }
   uint64_t traits() const override {
     uint64_t traits = TANDEM_PER_SAMPLE;
     if (m != Mistake::MissingReadsInputs) traits |= TANDEM_BACKWARD_READS_INPUTS;
@@ -294,7 +296,7 @@ class Cpu : public Needs {
   }
 
   void backward_weights(const Call&, const Pass& pass) const {
-    const float* a = m == Mistake::KeepsPointer ? kept_pointer : pass.input(0);
+    const float* a = m == Mistake::KeepsPointer ? kept_pointer : pass.input(0).data();
     const float *b = pass.input(1), *dy = pass.output_gradient(0);
     std::vector<double> sums(static_cast<size_t>(shape_.c) + 1);
     for (int64_t row = 0; row < shape_.n; ++row) {
@@ -372,10 +374,10 @@ struct WithoutBackwardWeights {
     tandem_pass raw = pass.raw;
     float unused[64];
     raw.saved = unused;
-    whole.forward(call, Pass(raw));
+    whole.forward(call, Pass(raw, pass.sizes));
   }
   void backward_data(const Call&, const Pass& pass) const {
-    std::fill_n(pass.input_gradient(0), 1, 0.0F);
+    std::fill_n(pass.input_gradient(0).data(), 1, 0.0F);
   }
   Cpu<Mistake::None> whole;
 };

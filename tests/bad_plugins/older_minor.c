@@ -26,44 +26,28 @@ static tandem_status never_say(const tandem_layer_query* query, tandem_layer_sta
 }
 
 TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
-  static tandem_parameter parameter;
-  static const tandem_parameter* parameters[] = {&parameter};
   static tandem_layer_type type;
   static const tandem_layer_type* types[] = {&type};
   static tandem_kernel kernel;
   static const tandem_kernel* kernels[] = {&kernel};
+  static tandem_layers layers;
   static tandem_plugin plugin;
   (void)host;
-  parameter.struct_size = offsetof(tandem_parameter, minimum);
-  parameter.type = TANDEM_PARAMETER_INTEGER;
-  parameter.block = "test_param";
-  parameter.name = "size";
-  parameter.default_value = "3";
-  parameter.minimum = 100; /* beyond the end: no range */
-  parameter.maximum = 200;
-  parameter.choices = (const char*)POISON;
-  parameter.help = (const char*)POISON;
   type = test_layer_type("test.Older");
   type.struct_size = offsetof(tandem_layer_type, statistics);
   type.statistics = never_say;
   type.activation = never_act;
-  type.parameters = parameters;
-  type.parameter_count = 1;
   kernel = test_kernel("test.Older", "cpu");
   kernel.struct_size = offsetof(tandem_kernel, backward);
   kernel.backward = kernel.forward_statistics = kernel.backward_statistics = never;
   kernel.merge_forward_statistics = never_merge;
-  kernel.activations = ~UINT64_C(0);
+  kernel.fused_activations = ~UINT32_C(0);
   plugin = test_plugin("older_minor");
-  plugin.abi_minor = 3;
-  plugin.struct_size = offsetof(tandem_plugin, backends);
-  plugin.layer_types = types;
-  plugin.layer_type_count = 1;
-  plugin.kernels = kernels;
-  plugin.kernel_count = 1;
-  plugin.backends = (const tandem_backend* const*)POISON;
-  plugin.backend_count = 9;
-  plugin.dataset_types = (const tandem_dataset_type* const*)POISON;
-  plugin.dataset_type_count = 9;
+  layers = test_layers(types, 1, kernels, 1);
+  plugin.struct_size = offsetof(tandem_plugin, datasets);
+  plugin.layers = &layers;
+  plugin.datasets = (const tandem_datasets*)POISON;
+  plugin.backends = (const tandem_backends*)POISON;
+  plugin.transports = (const tandem_transports*)POISON;
   return &plugin;
 }

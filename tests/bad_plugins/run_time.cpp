@@ -43,7 +43,7 @@ struct Ends : LayerType {
 struct Join : LayerType {
   const char* name() const override { return "test.Join"; }
   const char* help() const override { return "the larger of two inputs times a trained factor"; }
-  Arity inputs() const override { return {2, 2}; }
+  Inputs inputs() const override { return {Input("a"), Input("b")}; }
   uint64_t traits() const override {
     return TANDEM_PER_SAMPLE | TANDEM_BACKWARD_READS_INPUTS | TANDEM_SAVES_NOTHING;
   }
@@ -55,10 +55,10 @@ struct Join : LayerType {
 struct Copies {
   Copies(const Binding& binding, const Call&) : elements(count(binding.input(0).shape)) {}
   void forward(const Call&, const Pass& pass) const {
-    std::copy_n(pass.input(0), elements, pass.output(0));
+    std::copy_n(pass.input(0).data(), elements, pass.output(0).data());
   }
   void backward_data(const Call&, const Pass& pass) const {
-    std::copy_n(pass.output_gradient(0), elements, pass.input_gradient(0));
+    std::copy_n(pass.output_gradient(0).data(), elements, pass.input_gradient(0).data());
   }
   int64_t elements;
 };

@@ -4,12 +4,13 @@
 TEST_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   static tandem_layer_type own, taken;
   static const tandem_layer_type* types[] = {&own, &taken};
+  static tandem_layers layers;
   static tandem_plugin plugin;
   (void)host;
   own = test_layer_type("test.Own");
   taken = test_layer_type("test.Good");
   plugin = test_plugin("taken_name");
-  plugin.layer_types = types;
-  plugin.layer_type_count = 2;
+  layers = test_layers(types, 2, 0, 0);
+  plugin.layers = &layers;
   return &plugin;
 }

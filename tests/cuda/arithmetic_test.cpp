@@ -43,7 +43,7 @@ TEST_P(Arithmetic, FillSetsAllValuesAndNothingElse) {
   for (const float value : {2.5F, 0.0F, -0.0F}) {
     const DeviceArray<> array(machine, 1, Floats(odd_count + 1, 5));
     run(machine, [&](const tandem_call& call) {
-      return machine.backend().fill(&call, array.data(), value, odd_count);
+      return machine.backend().arithmetic->fill(&call, array.data(), value, odd_count);
     });
     Floats expected(odd_count, value);
     expected.push_back(5);
@@ -66,7 +66,7 @@ TEST_P(Arithmetic, AddSupportsAnyNumberOfSourcesInOrder) {
       for (size_t i = 0; i < values.size(); ++i) expected[i] += values[i];
     }
     run(machine, [&](const tandem_call& call) {
-      return machine.backend().add(&call, target.data(), addresses.data(), count, 1003);
+      return machine.backend().arithmetic->add(&call, target.data(), addresses.data(), count, 1003);
     });
     EXPECT_EQ(target.values(), expected) << count;
   }
@@ -85,13 +85,13 @@ TEST_P(Arithmetic, PixelsAreConvertedToTheSameBitsAsOnTheCpu) {
       tandem_pixels pixels{sizeof(tandem_pixels),           shape,
                            bytes.data() + skipped,          expected.data() + skipped,
                            {104.25F, 117.5F, 123.7F, 0.3F}, 0.0173F};
-      ASSERT_EQ(cpu().convert_pixels(&cpu_call, &pixels), TANDEM_OK);
+      ASSERT_EQ(cpu().arithmetic->convert_pixels(&cpu_call, &pixels), TANDEM_OK);
       const DeviceArray<uint8_t> source(machine, 1, bytes);
       const DeviceArray<> target(machine, 1, Floats(count + skipped + 1, -5));
       pixels.pixels = source.data() + skipped;
       pixels.target = target.data() + skipped;
       run(machine, [&](const tandem_call& call) {
-        return machine.backend().convert_pixels(&call, &pixels);
+        return machine.backend().arithmetic->convert_pixels(&call, &pixels);
       });
       EXPECT_EQ(target.values(), expected) << to_string(shape) << ", skipped " << skipped;
     }
@@ -103,7 +103,7 @@ TEST_P(Arithmetic, PixelsOfFiveChannelsAreRefused) {
   const tandem_pixels pixels{sizeof(tandem_pixels), {1, 5, 2, 2}, nullptr, nullptr, {}, 1};
   tandem_status status = TANDEM_OK;
   run(machine, [&](const tandem_call& call) {
-    status = machine.backend().convert_pixels(&call, &pixels);
+    status = machine.backend().arithmetic->convert_pixels(&call, &pixels);
     return TANDEM_OK;
   });
   EXPECT_EQ(status, TANDEM_INVALID);
@@ -116,7 +116,8 @@ TEST_P(Arithmetic, CheckFiniteFindsOneBadValueAnywhereAndOtherwiseKeepsTheFlag) 
     const DeviceArray<> array(machine, 1, values);
     const DeviceArray<int32_t> found_inf(machine, 1, {before});
     run(machine, [&](const tandem_call& call) {
-      return machine.backend().check_finite(&call, array.data(), array.count(), found_inf.data());
+      return machine.backend().arithmetic->check_finite(&call, array.data(), array.count(),
+                                                        found_inf.data());
     });
     return found_inf.values()[0];
   };
@@ -146,8 +147,8 @@ TEST_P(Arithmetic, SumOfSquaresIsRightAndTheSameEachTime) {
     const DeviceArray<double> sums(machine, 1, {0, 0});
     run(machine, [&](const tandem_call& call) {
       for (int i = 0; i < 2; ++i) {
-        const tandem_status status =
-            machine.backend().sum_of_squares(&call, array.data(), array.count(), sums.data() + i);
+        const tandem_status status = machine.backend().arithmetic->sum_of_squares(
+            &call, array.data(), array.count(), sums.data() + i);
         if (status != TANDEM_OK) return status;
       }
       return static_cast<tandem_status>(TANDEM_OK);
@@ -206,7 +207,7 @@ Solved on_cpu(tandem_update update) {
   for (int i = 0; i < steps; ++i) {
     const tandem_step step = step_of(i);
     update.step = &step;
-    EXPECT_EQ(cpu().update(&cpu_call, &update), TANDEM_OK);
+    EXPECT_EQ(cpu().arithmetic->update(&cpu_call, &update), TANDEM_OK);
   }
   return s;
 }
@@ -229,8 +230,9 @@ class Updates : public Arithmetic {
     for (int i = 0; i < steps; ++i) {
       const DeviceArray<tandem_step> step(machine, 1, {step_of(i)});
       update.step = step.data();
-      run(machine,
-          [&](const tandem_call& call) { return machine.backend().update(&call, &update); });
+      run(machine, [&](const tandem_call& call) {
+        return machine.backend().arithmetic->update(&call, &update);
+      });
     }
     return {weights.values(), first.values(), second.values()};
   }
@@ -275,7 +277,9 @@ TEST_P(Updates, OfAnUnknownRuleAreRefused) {
   const Machine machine = open();
   tandem_update update = constants_of(77);
   const std::string message = message_of([&] {
-    run(machine, [&](const tandem_call& call) { return machine.backend().update(&call, &update); });
+    run(machine, [&](const tandem_call& call) {
+      return machine.backend().arithmetic->update(&call, &update);
+    });
   });
   EXPECT_THAT(message, testing::HasSubstr("update rule 77; this backend knows 1 (SGD) to 9"));
 }

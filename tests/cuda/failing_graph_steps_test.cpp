@@ -8,6 +8,7 @@
 
 #include "tests/cuda/graph_rig.h"
 #include "tests/schedule/capture_plans.h"
+#include "tests/support/backend_copy.h"
 
 namespace tandem::test {
 namespace {
@@ -44,17 +45,17 @@ tandem_status hold(const tandem_call* call, float*, const float* const*, uint32_
 }
 tandem_status break_down(const tandem_call* call, float* target, const float* const* sources,
                          uint32_t count, int64_t floats) {
-  if (++calls != fails_at) return cuda().add(call, target, sources, count, floats);
+  if (++calls != fails_at) return cuda().arithmetic->add(call, target, sources, count, floats);
   host_table().explain("the sum overflows");
   return TANDEM_FAILED;
 }
 
 // The cuda backend, except that its add counts its calls from now on and fails at the nth.
-tandem_backend failing_at(int nth, decltype(tandem_backend::add) add) {
+BackendCopy failing_at(int nth, decltype(tandem_arithmetic::add) add) {
   calls = 0;
   fails_at = nth;
-  tandem_backend backend = cuda();
-  backend.add = add;
+  BackendCopy backend = cuda();
+  backend.arithmetic.add = add;
   return backend;
 }
 
@@ -68,8 +69,8 @@ Plan adding() {
 }
 
 TEST_P(GraphStepsOfTrainingThatFail, ReportOfAStuckStepThatItsTasksRanAsOneGraph) {
-  tandem_backend backend = cuda();
-  backend.add = &hold;
+  BackendCopy backend = cuda();
+  backend.arithmetic.add = &hold;
   ExecutorOptions options = with_graphs(GraphUse::on);
   options.watchdog_seconds = 0.2;
   is_held = false;
@@ -89,7 +90,7 @@ TEST_P(GraphStepsOfTrainingThatFail, ReportOfAStuckStepThatItsTasksRanAsOneGraph
 }
 
 TEST_P(GraphStepsOfTrainingThatFail, ReportWhichTaskFailsInTheCapture) {
-  const tandem_backend backend = failing_at(3, &break_down);
+  const BackendCopy backend = failing_at(3, &break_down);
   GpuRig rig(GetParam(), adding(), backend, with_graphs(GraphUse::on));
   rig.executor->issue(0, {});
   rig.executor->issue(1, {});
@@ -101,7 +102,7 @@ TEST_P(GraphStepsOfTrainingThatFail, ReportWhichTaskFailsInTheCapture) {
 }
 
 TEST_P(GraphStepsOfTrainingThatFail, RunTaskByTaskAfterAFailedCaptureThatWasNotRequired) {
-  const tandem_backend backend = failing_at(3, &break_down);
+  const BackendCopy backend = failing_at(3, &break_down);
   GpuRig rig(GetParam(), adding(), backend, with_graphs(GraphUse::automatic));
   for (int64_t step = 0; step < 6; ++step) {
     rig.executor->issue(step, {});
@@ -125,7 +126,7 @@ TEST_P(GraphStepsOfTrainingThatFail, RunTaskByTaskAfterAFailedCaptureThatWasNotR
 tandem_status grow(const tandem_call* call, float* target, const float* const* sources,
                    uint32_t count, int64_t floats) {
   void* memory = nullptr;
-  if (++calls != fails_at) return cuda().add(call, target, sources, count, floats);
+  if (++calls != fails_at) return cuda().arithmetic->add(call, target, sources, count, floats);
   if (cudaMalloc(&memory, 256) == cudaSuccess) return TANDEM_OK;
   host_table().explain("it needs more memory");
   return TANDEM_FAILED;
@@ -133,7 +134,7 @@ tandem_status grow(const tandem_call* call, float* target, const float* const* s
 
 // The streams that join keep records of the first.
 TEST_P(GraphStepsOfTrainingThatFail, ReportAlsoTheFailureOfALaterCapture) {
-  const tandem_backend backend = failing_at(4, &grow);
+  const BackendCopy backend = failing_at(4, &grow);
   GpuRig rig(GetParam(), adding(), backend, with_graphs(GraphUse::on));
   for (int64_t step = 0; step < 3; ++step) rig.executor->issue(step, {});
   EXPECT_TRUE(rig.executor->ran_as_graph(2));
@@ -144,20 +145,20 @@ TEST_P(GraphStepsOfTrainingThatFail, ReportAlsoTheFailureOfALaterCapture) {
 
 bool refuses_waits;
 tandem_status refuse_wait(tandem_stream* stream, tandem_event* event) {
-  if (!refuses_waits) return cuda().wait(stream, event);
+  if (!refuses_waits) return cuda().streams->wait(stream, event);
   host_table().explain("the event is of another capture");
   return TANDEM_INVALID;
 }
 tandem_status end_with_reason(tandem_stream* stream, tandem_graph** graph) {
-  if (cuda().end_capture(stream, graph) == TANDEM_OK) cuda().destroy_graph(*graph);
+  if (cuda().capture->end(stream, graph) == TANDEM_OK) cuda().capture->destroy_graph(*graph);
   host_table().explain("task 'sum': it needs more memory");
   return TANDEM_FAILED;
 }
 
 TEST_P(GraphStepsOfTrainingThatFail, ReportFirstTheErrorFromTheEndOfTheCapture) {
-  tandem_backend backend = cuda();
-  backend.wait = &refuse_wait;
-  backend.end_capture = &end_with_reason;
+  BackendCopy backend = cuda();
+  backend.streams.wait = &refuse_wait;
+  backend.capture.end = &end_with_reason;
   refuses_waits = false;
   GpuRig rig(GetParam(), adding(), backend, with_graphs(GraphUse::on));
   for (int64_t step = 0; step < 2; ++step) rig.executor->issue(step, {});

@@ -17,7 +17,7 @@ inline bool runs_on_stand_in() {
   return dlsym(RTLD_DEFAULT, "tandem_fake_graph_launches") != nullptr;
 }
 
-inline tandem_backend cuda() {
+inline const tandem_backend& cuda() {
   return all_modules().backend("cuda");
 }
 

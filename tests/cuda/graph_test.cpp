@@ -14,7 +14,7 @@ class GraphsOfStreams : public OnDevices {
                   const DeviceArray<>& source) {
     return works_.work("add", [&](const tandem_call& call) {
       const float* sources[] = {source.data()};
-      return machine.backend().add(&call, target.data(), sources, 1, target.count());
+      return machine.backend().arithmetic->add(&call, target.data(), sources, 1, target.count());
     });
   }
   Works works_;
@@ -61,7 +61,7 @@ class Fork {
   tandem_work add(const DeviceArray<>& source) {
     return works_.work("add", [this, &source](const tandem_call& call) {
       const float* sources[] = {source.data()};
-      return machine_.backend().add(&call, sum.data(), sources, 1, sum.count());
+      return machine_.backend().arithmetic->add(&call, sum.data(), sources, 1, sum.count());
     });
   }
 
@@ -123,7 +123,8 @@ TEST_P(GraphsOfStreams, RefuseWorksThatAllocateOrWait) {
   stream.begin_capture();
   stream.submit(works_.work("grows", [&](const tandem_call&) {
     void* address = nullptr;
-    return machine.backend().allocate(machine.handle(), 0, TANDEM_MEMORY_DEVICE, 256, &address);
+    return machine.backend().buffers->allocate(machine.handle(), 0, TANDEM_MEMORY_DEVICE, 256,
+                                               &address);
   }));
   const std::string message = message_of([&] { static_cast<void>(stream.end_capture()); });
   EXPECT_THAT(message, HasSubstr("task 'grows': cuda:0: cudaMalloc: "));

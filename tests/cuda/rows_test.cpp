@@ -8,6 +8,7 @@
 
 #include "tests/cuda/graph_rig.h"
 #include "tests/cuda/machines.h"
+#include "tests/support/backend_copy.h"
 
 namespace tandem::test {
 namespace {
@@ -138,12 +139,12 @@ TEST_P(RowsOnStreams, AreRefusedIfTheyAreInvalid) {
 std::atomic<int> row_copies, plain_copies;
 tandem_status count_rows(tandem_stream* stream, const char* label, const tandem_rows* given) {
   ++row_copies;
-  return cuda().copy_rows(stream, label, given);
+  return cuda().streams->copy_rows(stream, label, given);
 }
 tandem_status count_copy(tandem_stream* stream, const char* label, int32_t to, void* target,
                          int32_t from, const void* source, int64_t bytes) {
   ++plain_copies;
-  return cuda().copy(stream, label, to, target, from, source, bytes);
+  return cuda().streams->copy(stream, label, to, target, from, source, bytes);
 }
 
 // Two blocks of 6 rows, 2 and 3 floats wide, are put side by side, as fc_parallel does with logits.
@@ -172,9 +173,9 @@ class RowsOfPlans : public OnDevices {
     int rows, copies;  // of the first step
   };
   static Outcome run(const tandem_backend& given, GraphUse use) {
-    tandem_backend backend = given;
-    if (backend.copy_rows != nullptr) backend.copy_rows = &count_rows;
-    backend.copy = &count_copy;
+    BackendCopy backend = given;
+    if (backend.streams.copy_rows != nullptr) backend.streams.copy_rows = &count_rows;
+    backend.streams.copy = &count_copy;
     GpuRig rig(GetParam(), gathering(), backend, with_graphs(use));
     row_copies = plain_copies = 0;
     rig.executor->issue(0, {});
@@ -202,8 +203,8 @@ TEST_P(RowsOfPlans, AreOneCallForEachBlock) {
 }
 
 TEST_P(RowsOfPlans, AreCopiedOneByOneOnABackendWithoutRowCopies) {
-  tandem_backend older = cuda();
-  older.copy_rows = nullptr;
+  BackendCopy older = cuda();
+  older.streams.copy_rows = nullptr;
   const Outcome each = run(older, GraphUse::off);
   EXPECT_EQ(each.rows, 0);
   EXPECT_EQ(each.copies, 12);

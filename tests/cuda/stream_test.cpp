@@ -14,7 +14,7 @@ class Streams : public OnDevices {
  protected:
   tandem_work fill(const Machine& machine, const DeviceArray<>& array, float value) {
     return works_.work("fill", [&machine, &array, value](const tandem_call& call) {
-      return machine.backend().fill(&call, array.data(), value, array.count());
+      return machine.backend().arithmetic->fill(&call, array.data(), value, array.count());
     });
   }
   // Streams that are busy for some tenths of a second.

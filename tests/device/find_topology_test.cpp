@@ -6,6 +6,7 @@
 
 #include "core/device/find_topology.h"
 #include "tests/device/backends.h"
+#include "tests/support/backend_copy.h"
 
 namespace tandem::test {
 namespace {
@@ -26,8 +27,10 @@ class ToldLinks : public testing::Test {
     bandwidths = {4e9, 2e9};
     begins = {0, 0, 2, 3, 3};
     channels = {0, 1, 1};
-    table_ = backend("cpu");
-    table_.find_topology = [](tandem_machine*, const tandem_topology** topology) -> tandem_status {
+    table_.table.links = &table_.links;
+    table_.links.struct_size = sizeof table_.links;
+    table_.links.find_topology = [](tandem_machine*,
+                                    const tandem_topology** topology) -> tandem_status {
       static tandem_topology table;
       table = {sizeof table,    2,           bandwidths.data(), latencies.data(), begins.data(),
                channels.data(), names.data()};
@@ -44,7 +47,7 @@ class ToldLinks : public testing::Test {
     }
     return "";
   }
-  tandem_backend table_{};
+  test::BackendCopy table_ = backend("cpu");
 };
 
 TEST_F(ToldLinks, AreChannelsAndPathsWithTheirNames) {
@@ -87,12 +90,13 @@ TEST_F(ToldLinks, ThatMakeNoSenseAreTheBackendsFault) {
 }
 
 TEST_F(ToldLinks, ThatTheBackendDoesNotKnowAreNone) {
-  table_.find_topology = [](tandem_machine*, const tandem_topology** topology) -> tandem_status {
+  table_.links.find_topology = [](tandem_machine*,
+                                  const tandem_topology** topology) -> tandem_status {
     *topology = nullptr;
     return TANDEM_OK;
   };
   EXPECT_EQ(find_topology(Machine(table_, {"cpu", {0, 1}}, {})), nullptr);
-  table_.find_topology = nullptr;
+  table_.table.links = nullptr;
   EXPECT_EQ(find_topology(Machine(table_, {"cpu", {0, 1}}, {})), nullptr);
 }
 

@@ -26,7 +26,7 @@ struct Pictures {
     const tandem_call call{sizeof(tandem_call), 0, threads, nullptr, nullptr, nullptr};
     tandem_pixels pixels{sizeof(tandem_pixels),           shape,  bytes.data(), floats.data(),
                          {104.25F, 117.5F, 123.7F, 0.3F}, 0.0173F};
-    return test::backend("cpu").convert_pixels(&call, &pixels);
+    return test::backend("cpu").arithmetic->convert_pixels(&call, &pixels);
   }
   [[nodiscard]] float expected(size_t i) const {
     constexpr float means[]{104.25F, 117.5F, 123.7F, 0.3F};
@@ -69,7 +69,7 @@ TEST(SimPixels, AreNotComputed) {
   const tandem_call call{sizeof(tandem_call), 0, 1, nullptr, nullptr, nullptr};
   const tandem_pixels pixels{sizeof(tandem_pixels), one.shape, one.bytes.data(),
                              one.floats.data(),     {},        1};
-  EXPECT_EQ(test::backend("sim").convert_pixels(&call, &pixels), TANDEM_UNSUPPORTED);
+  EXPECT_EQ(test::backend("sim").arithmetic->convert_pixels(&call, &pixels), TANDEM_UNSUPPORTED);
 }
 
 }  // namespace

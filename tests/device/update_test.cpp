@@ -47,8 +47,10 @@ class Solver {
     const tandem_call call{sizeof(tandem_call), 0, threads, nullptr, nullptr, nullptr};
     const auto count = static_cast<int64_t>(weights.size());
     double squares[2] = {};
-    EXPECT_EQ(cpu().sum_of_squares(&call, gradient.data(), count, &squares[0]), TANDEM_OK);
-    EXPECT_EQ(cpu().sum_of_squares(&call, weights.data(), count, &squares[1]), TANDEM_OK);
+    EXPECT_EQ(cpu().arithmetic->sum_of_squares(&call, gradient.data(), count, &squares[0]),
+              TANDEM_OK);
+    EXPECT_EQ(cpu().arithmetic->sum_of_squares(&call, weights.data(), count, &squares[1]),
+              TANDEM_OK);
     const tandem_step step{1, steps_++, rate, 1, 0, 0};
     float* addresses[]{states[0].data(), states[1].data()};
     update_.count = count;
@@ -61,7 +63,7 @@ class Solver {
     update_.gradient_square_count = 1;
     update_.gradient_square = &squares[0];
     update_.weight_square = &squares[1];
-    return cpu().update(&call, &update_);
+    return cpu().arithmetic->update(&call, &update_);
   }
 
   Floats weights;
@@ -169,7 +171,7 @@ TEST(Update, WithoutTheStateOrTheNormsOfItsRuleIsRefused) {
   update.state_count = 1;
   update.step = &step;
   const auto reason = [&] {
-    EXPECT_EQ(cpu().update(&call, &update), TANDEM_INVALID);
+    EXPECT_EQ(cpu().arithmetic->update(&call, &update), TANDEM_INVALID);
     return take_reason();
   };
   update.rule = TANDEM_UPDATE_ADAM;
@@ -196,8 +198,9 @@ TEST(SumOfSquares, IsExactInFloat64AndTheSameOnAnyNumberOfThreads) {
     for (const int threads : {1, 2, 5}) {
       const tandem_call call{sizeof(tandem_call), 0, threads, nullptr, nullptr, nullptr};
       double sum = -1;
-      ASSERT_EQ(cpu().sum_of_squares(&call, values.data(), static_cast<int64_t>(count), &sum),
-                TANDEM_OK);
+      ASSERT_EQ(
+          cpu().arithmetic->sum_of_squares(&call, values.data(), static_cast<int64_t>(count), &sum),
+          TANDEM_OK);
       if (threads == 1) first = sum;
       EXPECT_NEAR(sum, expected, 1e-12 * expected) << count;
       EXPECT_EQ(sum, first) << count << " on " << threads;

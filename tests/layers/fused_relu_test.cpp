@@ -1,5 +1,6 @@
-// A ReLU that is fused into a kernel (tandem_binding.activation) gives the bits of a separate ReLU
-// layer, also for NaN and for values that round to -0, and does not change the backward passes.
+// A ReLU that is fused into a kernel (tandem_binding.fused_activation) gives the bits of a separate
+// ReLU layer, also for NaN and for values that round to -0, and does not change the backward
+// passes.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -81,7 +82,7 @@ std::vector<LayerSetup> setups() {
 
 bool can_fuse(const LayerSetup& setup) {
   const tandem_kernel& kernel = layer_registry().kernel(setup.type, kernel_device().kind());
-  return (kernel.activations >> TANDEM_ACTIVATION_RELU & 1U) != 0;
+  return (kernel.fused_activations >> TANDEM_ACTIVATION_RELU & 1U) != 0;
 }
 
 LayerSetup with_relu(LayerSetup setup) {

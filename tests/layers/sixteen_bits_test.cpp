@@ -73,7 +73,7 @@ class SixteenBits : public testing::TestWithParam<int32_t> {
       LayerRun actual(half), expected(whole);
       expect_rounded(actual.forward(), expected.forward(), roundings.output, "output");
       if (gradients.empty()) continue;
-      if ((actual.type().traits & TANDEM_NO_DATA_GRADIENT) == 0) {
+      if (has_data_gradient(actual.type())) {
         expect_rounded(actual.backward_data(gradients), expected.backward_data(gradients),
                        roundings.input_gradient, "input gradient ");
       }

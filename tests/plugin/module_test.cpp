@@ -48,6 +48,8 @@ TEST(Module, OfANewerMinorWithLargerTablesLoads) {
   ASSERT_EQ(type.parameter_count, 1u);
   EXPECT_STREQ(type.parameters[0]->name, "slope");
   EXPECT_STREQ(type.parameters[0]->help, "how steep");
+  ASSERT_EQ(type.input_count, 1u);
+  EXPECT_EQ(type.inputs[0]->role, TANDEM_INPUT_NON_DIFFERENTIABLE);
   EXPECT_NE(registry.kernel("test.Newer", "cpu").forward, nullptr);
 }
 
@@ -62,20 +64,36 @@ TEST(Module, OfAnOlderMinorLoadsWithItsMissingFieldsAsNull) {
   EXPECT_EQ(kernel.forward_statistics, nullptr);
   EXPECT_EQ(kernel.backward_statistics, nullptr);
   EXPECT_EQ(kernel.merge_forward_statistics, nullptr);
-  EXPECT_EQ(kernel.activations, 0u);
+  EXPECT_EQ(kernel.fused_activations, 0u);
   EXPECT_EQ(registry.layer_type("test.Older").statistics, nullptr);
   EXPECT_EQ(registry.layer_type("test.Older").activation, nullptr);
-  const tandem_parameter& parameter = *registry.layer_type("test.Older").parameters[0];
-  EXPECT_GT(parameter.minimum, parameter.maximum);  // no range
-  EXPECT_EQ(parameter.choices, nullptr);
-  EXPECT_STREQ(parameter.help, "");
 }
 
 TEST(Module, OfAnotherMajorIsRefusedWithBothVersionsAndTheFix) {
   EXPECT_THAT(reason_of("wrong_major"),
-              AllOf(HasSubstr(fmt::format("built for plugin ABI 99.4, and this Tandem has 1.{}",
+              AllOf(HasSubstr(fmt::format("built for plugin ABI 100.4, and this Tandem has 2.{}",
                                           TANDEM_ABI_MINOR)),
-                    HasSubstr("rebuild it"), HasSubstr("use a Tandem with ABI 99")));
+                    HasSubstr("rebuild it"), HasSubstr("use a Tandem with ABI 100")));
+}
+
+TEST(Module, OfMajor1IsToldToRebuildInOneLine) {
+  EXPECT_EQ(
+      reason_of("major_1"),
+      fmt::format("it was built for plugin ABI 1.7, and this Tandem has 2.{}: rebuild it with "
+                  "the plugins/abi.h of this Tandem, or use a Tandem with ABI 1",
+                  TANDEM_ABI_MINOR));
+}
+
+TEST(Module, WithLayersOfAnotherMajorVersionIsRefused) {
+  EXPECT_EQ(reason_of("other_layers"),
+            "its layers were built for version 3.1 of plugins/abi.h, and this Tandem has 2.0 of "
+            "them: rebuild it with the plugins/abi.h of this Tandem");
+}
+
+TEST(Module, WithAnInputOfAnUnknownRoleIsRefused) {
+  EXPECT_EQ(reason_of("unknown_role"),
+            "layer type 'test.Unknown': input 'data' has role 9, which version 2.0 of the layer "
+            "tables does not know; use a newer Tandem");
 }
 
 TEST(Module, WithAnUndefinedSymbolIsRefusedNamingTheSymbol) {

@@ -88,8 +88,8 @@ struct Body {
 };
 struct TwiceCuda {
   TwiceCuda(const sdk::Binding& b, const sdk::Call&) : elements(sdk::count(b.input(0).shape)) {}
-  void forward(const sdk::Call& call, const sdk::Pass& pass) const {
-    cuda::for_each(call, elements, Body{pass.input(0), pass.output(0)});
+  void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    cuda::for_each(call, elements, Body{pass.input(0).get(), pass.output(0).get()});
   }
   int64_t elements;
 };

@@ -10,6 +10,7 @@
 #include "core/base/attributes.h"
 #include "core/base/shape.h"
 #include "core/plugin/host.h"
+#include "core/plugin/layer_questions.h"
 #include "core/plugin/registry.h"
 #include "plugins/sdk.h"
 #include "tests/support/folders.h"
@@ -53,6 +54,7 @@ struct Bound {
     binding.layer_name = "under test";
     binding.inputs = &tensor;
     binding.input_count = 1;
+    binding.tensor_size = sizeof tensor;
     binding.outputs = &tensor;
     binding.output_count = 1;
     binding.batch_size = shape.n;
@@ -71,17 +73,81 @@ struct Bound {
   }
 };
 
-TEST(Sdk, ABindingOfAnOlderHostHasNoActivation) {
+// A tandem_tensor of a later minor version.
+struct LargerTensor {
+  tandem_tensor known;
+  double later[3];
+};
+
+TEST(Sdk, ABindingOfANewerHostHasItsTensorsFartherApart) {
+  const LargerTensor tensors[]{{{{1, 2, 3, 4}, TANDEM_FLOAT32, TANDEM_NCHW}, {}},
+                               {{{5, 6, 7, 8}, TANDEM_BFLOAT16, TANDEM_NHWC}, {}}};
   tandem_binding binding{};
-  binding.struct_size = offsetof(tandem_binding, activation);
-  binding.activation = TANDEM_ACTIVATION_RELU;  // what lies past the end of an older host's binding
-  EXPECT_EQ(sdk::Binding(binding).activation(), TANDEM_ACTIVATION_NONE);
   binding.struct_size = sizeof binding;
-  EXPECT_EQ(sdk::Binding(binding).activation(), TANDEM_ACTIVATION_RELU);
+  binding.inputs = &tensors[0].known;
+  binding.input_count = 2;
+  binding.tensor_size = sizeof(LargerTensor);
+  EXPECT_EQ(sdk::Binding(binding).input(1).shape.w, 8);
+  EXPECT_EQ(sdk::Binding(binding).input(1).dtype, TANDEM_BFLOAT16);
 }
 
+TEST(Sdk, OptionsAreWrittenAsFarApartAsTheHostSays) {
+  struct LargerOption {
+    tandem_layout_option known;
+    double later;
+  };
+  Bound elu("elu", "sample.ELU", {1, 8, 2, 2});
+  LargerOption options[3];
+  for (LargerOption& option : options) option.later = 7;
+  uint32_t count = 0;
+  ASSERT_EQ(elu.kernel->layouts(&elu.binding, &options[0].known, sizeof options[0], 3, &count),
+            TANDEM_OK);
+  ASSERT_EQ(count, 3u);
+  EXPECT_EQ(options[1].known.input, TANDEM_NHWC);
+  EXPECT_EQ(options[2].known.input, TANDEM_NCHW8C);
+  for (const LargerOption& option : options) EXPECT_EQ(option.later, 7);
+}
+
+TEST(Sdk, AnInputReadAsElementsOfAnotherSizeIsRefused) {
+  Bound elu("elu", "sample.ELU", {1, 1, 1, 2});
+  elu.tensor.dtype = TANDEM_BFLOAT16;
+  ASSERT_EQ(elu.prepare(), TANDEM_OK);
+  std::vector<uint16_t> x(2), y(2);
+  void* inputs[] = {x.data()};
+  void* outputs[] = {y.data()};
+  tandem_pass pass{};
+  pass.struct_size = sizeof pass;
+  pass.inputs = inputs;
+  pass.outputs = outputs;
+  EXPECT_EQ(elu.kernel->forward(elu.handle, &elu.call, &pass), TANDEM_FAILED);
+  EXPECT_EQ(take_reason(),
+            "the kernel reads input 0 as elements of 4 bytes, but it has elements of 2");
+}
+
+TEST(Sdk, RowsOfATensorAreSpans) {
+  float values[6]{0, 1, 2, 3, 4, 5};
+  const sdk::TensorView<float> view(values, 2, 6);
+  const std::span<float> all = view;
+  EXPECT_EQ(all.size(), 6u);
+  EXPECT_EQ(view.rows(), 2);
+  EXPECT_THAT(view.row(1), ElementsAre(3, 4, 5));
+  EXPECT_EQ(sdk::TensorView<float>(nullptr, 2, 6).size(), 0u);
+}
+
+// What lies on a device cannot be read here by accident.
+template <class Pointer>
+concept IsReadable = requires(Pointer p) {
+  *p;
+}
+|| requires(Pointer p) {
+  p[0];
+};
+static_assert(IsReadable<sdk::TensorView<float>>);
+static_assert(!IsReadable<sdk::DevicePointer<float>>);
+static_assert(!std::is_convertible_v<sdk::DevicePointer<float>, const float*>);
+
 TEST(Sdk, AKernelThatDeclaresNoActivationsSupportsNone) {
-  EXPECT_EQ(Bound("elu", "sample.ELU", {2, 3, 4, 5}).kernel->activations, 0u);
+  EXPECT_EQ(Bound("elu", "sample.ELU", {2, 3, 4, 5}).kernel->fused_activations, 0u);
 }
 
 TEST(Sdk, ALayerTypeDeclaresItsParametersTraitsAndShapes) {
@@ -101,9 +167,12 @@ TEST(Sdk, ALayerTypeDeclaresItsParametersTraitsAndShapes) {
   Shape output{};
   ASSERT_EQ(type.shapes(&query, &output), TANDEM_OK);
   EXPECT_TRUE(equal(output, input));
+  EXPECT_EQ(type.weights, nullptr);
+  EXPECT_EQ(type.cost, nullptr);
   tandem_layer_cost cost{};
-  ASSERT_EQ(type.cost(&query, &cost), TANDEM_OK);
+  ASSERT_EQ(ask_cost(type, query, cost), TANDEM_OK);
   EXPECT_EQ(cost.forward_bytes, 8 * 120);
+  EXPECT_EQ(cost.backward_data_flops, 120);
 }
 
 TEST(Sdk, AKernelWithoutAPassHasNullThere) {
@@ -122,10 +191,10 @@ TEST(Sdk, AnElementWiseKernelSupportsEveryLayoutItsChannelsAllow) {
   tandem_layout_option options[8];
   uint32_t count = 0;
   elu.binding.attributes = elu.attributes.handle();
-  ASSERT_EQ(elu.kernel->layouts(&elu.binding, options, 8, &count), TANDEM_OK);
+  ASSERT_EQ(elu.kernel->layouts(&elu.binding, options, sizeof options[0], 8, &count), TANDEM_OK);
   ASSERT_EQ(count, 3u);  // 24 channels: no blocks of 16
   EXPECT_EQ(options[2].input, TANDEM_NCHW8C);
-  ASSERT_EQ(elu.kernel->layouts(&elu.binding, options, 1, &count), TANDEM_OK);
+  ASSERT_EQ(elu.kernel->layouts(&elu.binding, options, sizeof options[0], 1, &count), TANDEM_OK);
   EXPECT_EQ(count, 1u);
 }
 
@@ -174,10 +243,10 @@ TEST(Sdk, WeightsAreCountedBeyondTheCapacityGiven) {
   query.input_count = query.output_count = 1;
   const tandem_layer_type& type = registry.layer_type("sample.ChannelScale");
   uint32_t count = 0;
-  ASSERT_EQ(type.weights(&query, nullptr, 0, &count), TANDEM_OK);
+  ASSERT_EQ(type.weights(&query, nullptr, sizeof(tandem_weight), 0, &count), TANDEM_OK);
   EXPECT_EQ(count, 1u);
   tandem_weight weight{};
-  ASSERT_EQ(type.weights(&query, &weight, 1, &count), TANDEM_OK);
+  ASSERT_EQ(type.weights(&query, &weight, sizeof weight, 1, &count), TANDEM_OK);
   EXPECT_STREQ(weight.name, "scale");
   EXPECT_TRUE(equal(weight.shape, {3, 1, 1, 1}));
   EXPECT_EQ(weight.filler, nullptr);

@@ -4,13 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <memory>
 #include <string>
 
 #include "core/schedule/plan/ordering.h"
 #include "tests/schedule/capture_plans.h"
-#include "tests/support/folders.h"
 
 namespace tandem {
 namespace {
@@ -115,73 +112,6 @@ TEST(MicroBatchesAsGraphs, AreRefusedWhereTheBackendHasNoneAndTheUserInsists) {
       "--graphs on: backend 'cpu' captures no graphs; leave the option out, or say --graphs off");
   options.graphs = GraphUse::automatic;
   EXPECT_FALSE(run());
-}
-
-// The cpu backend, which claims to capture graphs. Nothing is captured here.
-tandem_backend with_captures() {
-  tandem_backend backend = test::registry().backend("cpu");
-  backend.begin_capture = [](tandem_stream*) -> tandem_status { return TANDEM_FAILED; };
-  backend.end_capture = [](tandem_stream*, tandem_graph**) -> tandem_status {
-    return TANDEM_FAILED;
-  };
-  backend.launch = [](tandem_stream*, const char*, tandem_graph*) -> tandem_status {
-    return TANDEM_FAILED;
-  };
-  backend.destroy_graph = [](tandem_graph*) {};
-  return backend;
-}
-
-// input -> a layer -> output, on one device.
-struct OneLayer {
-  OneLayer(const Registry& registry, const std::string& type) {
-    net.batch = 1;
-    net.layers.resize(1);
-    net.tensors.resize(2);
-    net.layers[0].type = &registry.layer_type(type);
-    net.layers[0].attributes = std::make_shared<Attributes>();
-    net.layers[0].inputs = {0};
-    net.layers[0].outputs = {1};
-    for (Tensor& tensor : net.tensors) tensor.shape = {1, 1, 1, 1};
-    Maker maker(1);
-    PlanBinding binding;
-    binding.layer = 0;
-    binding.rows.end = 1;
-    binding.inputs = {maker.persistent("in", 0, 1)};
-    binding.outputs = {maker.persistent("out", 0, 1)};
-    maker.plan.bindings.push_back(binding);
-    maker.task("forward", {compute(0)}, binding.inputs, binding.outputs,
-               LayerWork{0, LayerPass::forward});
-    plan = maker.derived();
-  }
-  Net net;
-  Plan plan;
-};
-
-TEST(MicroBatchesAsGraphs, LeaveOutKernelsOfModulesOlderThanGraphsUnlessTheUserInsists) {
-  Registry registry;
-  registry.load(test::plugin_folder() / "tandem_backend_cpu.so");
-  registry.load(test::plugin_folder() / "tandem_layer_absval.so");
-  registry.load(test::test_plugin_folder() / "older_minor/older_minor.so");
-  const tandem_backend backend = with_captures();
-  const auto reason = [&](const std::string& type, GraphUse use, bool has_graphs) {
-    OneLayer one(registry, type);
-    Machine machine(backend, test::devices("cpu", 1), {});
-    Runtime runtime(machine);
-    const Kernels kernels(one.plan, one.net, registry, runtime);
-    const MemoryPlan memory = plan_memory(one.plan);
-    runtime.reserve(one.plan, memory, 1);
-    ExecutorOptions options;
-    options.graphs = use;
-    const Executor executor(one.plan, memory, one.net, runtime, &kernels, nullptr, {}, options);
-    EXPECT_EQ(executor.has_graphs(), has_graphs);
-    return executor.graphs_given_up();
-  };
-  EXPECT_EQ(reason("AbsVal", GraphUse::automatic, true), "");
-  EXPECT_EQ(reason("test.Older", GraphUse::automatic, false),
-            "the kernel of 'test.Older' is of older_minor.so, built for plugin ABI 1.3, before "
-            "graphs; --graphs on captures it all the same");
-  EXPECT_EQ(reason("test.Older", GraphUse::on, true), "");
-  EXPECT_EQ(reason("test.Older", GraphUse::off, false), "");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/plugin/layer_questions.h"
 #include "core/schedule/plan/buffers.h"
 #include "tests/schedule/plan_checks.h"
 
@@ -129,7 +130,7 @@ class Declarations {
       }
     }
     for (size_t i = 0; i < use.inputs.size(); ++i) {
-      const bool is_label = i == 1 && layer.has(TANDEM_SECOND_INPUT_IS_LABEL);
+      const bool is_label = tandem::is_label(*layer.type, i);
       if (is_forward || is_label || layer.has(TANDEM_BACKWARD_READS_INPUTS)) reads(use.inputs[i]);
     }
     for (const Region& output : use.outputs) {

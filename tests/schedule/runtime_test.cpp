@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/schedule/handmade.h"
+#include "tests/support/backend_copy.h"
 
 namespace tandem {
 namespace {
@@ -105,16 +106,16 @@ tandem_status little_memory(tandem_machine*, int32_t, tandem_device_info* info) 
   return TANDEM_OK;
 }
 
-tandem_backend small_backend() {
-  tandem_backend backend = test::registry().backend("cpu");
-  backend.device_info = &little_memory;
+test::BackendCopy small_backend() {
+  test::BackendCopy backend = test::registry().backend("cpu");
+  backend.table.device_info = &little_memory;
   return backend;
 }
 
 constexpr int64_t mebi_floats = int64_t{1} << 18;  // one MiB
 
 TEST(Runtime, ForecastsWhichBatchFits) {
-  const tandem_backend backend = small_backend();
+  const test::BackendCopy backend = small_backend();
   Maker maker(1);
   maker.persistent("weights", 0, 112 * mebi_floats);
   add_used(maker, "activations", 0, 500 * mebi_floats);
@@ -124,7 +125,7 @@ TEST(Runtime, ForecastsWhichBatchFits) {
 }
 
 TEST(Runtime, TheCpusDevicesShareOneMemory) {
-  const tandem_backend backend = small_backend();
+  const test::BackendCopy backend = small_backend();
   Maker maker(2);
   for (const int device : {0, 1}) add_used(maker, "activations", device, 300 * mebi_floats);
   OnCpu on(2, backend);
@@ -133,9 +134,9 @@ TEST(Runtime, TheCpusDevicesShareOneMemory) {
 }
 
 TEST(Runtime, OtherDevicesHaveTheirOwnMemory) {
-  tandem_backend backend = small_backend();
-  backend.kind = "other";
-  backend.capabilities = 0;
+  test::BackendCopy backend = small_backend();
+  backend.table.kind = "other";
+  backend.buffers.host_addressable = 0;
   Maker maker(2);
   add_used(maker, "activations", 0, 300 * mebi_floats);
   maker.persistent("weights", 1, 600 * mebi_floats);

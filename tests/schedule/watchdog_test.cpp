@@ -9,6 +9,7 @@
 #include "core/plugin/host.h"
 #include "core/schedule/execution/executor.h"
 #include "tests/schedule/handmade.h"
+#include "tests/support/backend_copy.h"
 
 namespace tandem {
 namespace {
@@ -38,9 +39,9 @@ tandem_status break_down(const tandem_call*, float*, const float* const*, uint32
   return TANDEM_FAILED;
 }
 
-tandem_backend with_add(decltype(tandem_backend::add) add) {
-  tandem_backend backend = cpu();
-  backend.add = add;
+test::BackendCopy with_add(decltype(tandem_arithmetic::add) add) {
+  test::BackendCopy backend = cpu();
+  backend.arithmetic.add = add;
   return backend;
 }
 
@@ -53,7 +54,7 @@ Plan adding(Maker& maker) {
 }
 
 TEST(Watchdog, NamesTheTaskThatRunsAndTheOneThatWaitsForIt) {
-  const tandem_backend backend = with_add(&hold);
+  const test::BackendCopy backend = with_add(&hold);
   Maker maker(1);
   ExecutorOptions options;
   options.watchdog_seconds = 0.2;
@@ -71,7 +72,7 @@ TEST(Watchdog, NamesTheTaskThatRunsAndTheOneThatWaitsForIt) {
 }
 
 TEST(Watchdog, LetsASlowStepPass) {
-  const tandem_backend backend = with_add(&hold);
+  const test::BackendCopy backend = with_add(&hold);
   Maker maker(1);
   is_held = true;
   is_reached = false;
@@ -83,7 +84,7 @@ TEST(Watchdog, LetsASlowStepPass) {
 }
 
 TEST(Watchdog, AfterItNothingMoreIsIssued) {
-  const tandem_backend backend = with_add(&hold);
+  const test::BackendCopy backend = with_add(&hold);
   Maker maker(1);
   ExecutorOptions options;
   options.watchdog_seconds = 0.05;
@@ -102,7 +103,7 @@ TEST(Watchdog, AWorkThatNeverEndsIsAbandoned) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "what is abandoned on purpose would be reported as leaked";
 #endif
-  static const tandem_backend backend = with_add(&hold);
+  static const test::BackendCopy backend = with_add(&hold);
   static Maker maker(1);  // outlives the test, as the work does
   ExecutorOptions options;
   options.watchdog_seconds = 0.05;
@@ -120,7 +121,7 @@ TEST(Watchdog, AWorkThatNeverEndsIsAbandoned) {
 }
 
 TEST(Executor, AFailingWorkSaysItsStepItsTaskAndItsReason) {
-  const tandem_backend backend = with_add(&break_down);
+  const test::BackendCopy backend = with_add(&break_down);
   Maker maker(1);
   Rig rig(adding(maker), backend);
   rig.executor->issue(41, {});
@@ -131,7 +132,7 @@ TEST(Executor, AFailingWorkSaysItsStepItsTaskAndItsReason) {
 }
 
 TEST(Executor, AFailureIsOfTheStepThatFailedAndNotOfTheOneWaitedFor) {
-  const tandem_backend backend = with_add(&break_down);
+  const test::BackendCopy backend = with_add(&break_down);
   Maker maker(1);
   Rig rig(adding(maker), backend);
   rig.executor->issue(7, {});
@@ -148,14 +149,14 @@ tandem_status refuse(tandem_stream*, const tandem_work*) {
 }
 
 TEST(Executor, AnErrorOnAThreadOfTheGraphComesOutOfIssue) {
-  tandem_backend backend = cpu();
+  test::BackendCopy backend = cpu();
   Maker maker(1);
   const Region a = maker.persistent("a", 0, 1);
   maker.add("sum", compute(0), a, {a});
   maker.copy("send", {communication(0)}, maker.persistent("c", 0, 1), a);
   Rig rig(maker.derived(), backend);
   rig.run(2);
-  backend.submit = &refuse;
+  backend.streams.submit = &refuse;
   const std::string text = error_of([&] { rig.executor->issue(2, {}); });
   EXPECT_THAT(text, testing::AllOf(HasSubstr("step 2: task 'sum'"), HasSubstr("queue is full")));
   EXPECT_EQ(error_of([&] { rig.executor->issue(3, {}); }), text);

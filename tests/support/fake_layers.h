@@ -74,6 +74,8 @@ inline tandem_layer_type make_type(const char* name, int32_t inputs, uint64_t tr
           "",
           nullptr,
           0,
+          nullptr,
+          0,
           inputs,
           inputs,
           1,
@@ -108,12 +110,21 @@ inline const tandem_layer_type batch_norm = [] {
   type.statistics = &channel_statistics;
   return type;
 }();
-inline const tandem_layer_type loss = make_type(
-    "SoftmaxWithLoss", 2,
-    TANDEM_PER_SAMPLE | TANDEM_LOSS | TANDEM_SECOND_INPUT_IS_LABEL | TANDEM_LABEL_OR_TARGETS,
-    &scalar_shapes, &element_cost);
-inline const tandem_layer_type accuracy =
-    make_type("Accuracy", 2, TANDEM_PER_SAMPLE | TANDEM_METRIC | TANDEM_SECOND_INPUT_IS_LABEL,
-              &scalar_shapes, &element_cost);
+inline constexpr tandem_input scores{sizeof(tandem_input), TANDEM_INPUT_DATA, "scores"};
+inline constexpr tandem_input label{sizeof(tandem_input), TANDEM_INPUT_LABEL, "label"};
+inline constexpr tandem_input targets{sizeof(tandem_input), TANDEM_INPUT_TARGETS, "label"};
+inline tandem_layer_type labelled(tandem_layer_type type, const tandem_input* const (&inputs)[2]) {
+  type.inputs = inputs;
+  type.input_count = 2;
+  return type;
+}
+inline constexpr const tandem_input* of_loss[] = {&scores, &targets};
+inline constexpr const tandem_input* of_accuracy[] = {&scores, &label};
+inline const tandem_layer_type loss = labelled(
+    make_type("SoftmaxWithLoss", 2, TANDEM_PER_SAMPLE | TANDEM_LOSS, &scalar_shapes, &element_cost),
+    of_loss);
+inline const tandem_layer_type accuracy = labelled(
+    make_type("Accuracy", 2, TANDEM_PER_SAMPLE | TANDEM_METRIC, &scalar_shapes, &element_cost),
+    of_accuracy);
 
 }  // namespace tandem::test::fake

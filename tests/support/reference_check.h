@@ -38,7 +38,7 @@ inline void compare(const LayerSetup& setup, const ReferenceCase& reference, dou
   expect_near(setup.type, run.forward(), reference, "output", tolerance);
   if (!reference.has("output_gradient0")) return;
   const std::vector<PlainTensor> gradients = reference.all("output_gradient");
-  if ((run.type().traits & TANDEM_NO_DATA_GRADIENT) == 0) {
+  if (has_data_gradient(run.type())) {
     expect_near(setup.type, run.backward_data(gradients), reference, "input_gradient", tolerance);
   }
   if (!setup.weights.empty()) {

@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "core/plugin/host.h"
-#include "plugins/transport.h"
+#include "plugins/abi.h"
 
 namespace tandem::test {
 

@@ -89,7 +89,7 @@ TEST(RunPage, HasEachPart) {
               AllOf(HasSubstr("Most confident mistakes"), HasSubstr("Least certain hits"),
                     HasSubstr("val/a/2.jpg"), HasSubstr("class=map"), HasSubstr("image_folder"),
                     HasSubstr("Options and versions"), HasSubstr("bad_share_limit"),
-                    HasSubstr("plugin ABI 1."), Not(HasSubstr("http"))));
+                    HasSubstr("plugin ABI 2."), Not(HasSubstr("http"))));
 }
 
 TEST(RunPage, StaysBelowThreeMegabytesForAnyNumberOfClasses) {

@@ -100,8 +100,8 @@ int print_links(const std::string& text) {
   const std::shared_ptr<const Topology> topology = find_topology(machine);
   if (topology == nullptr) {
     fmt::print("{} devices report nothing about their links: {}\n", spec.kind,
-               machine.has(TANDEM_VIRTUAL_TIME) ? "describe them with --link or --topology"
-                                                : "measure them with --measure FILE");
+               machine.has_virtual_time() ? "describe them with --link or --topology"
+                                          : "measure them with --measure FILE");
     return 0;
   }
   for (int device = 0; device < spec.count(); ++device) {
@@ -117,7 +117,7 @@ int measure_devices(const std::string& text, const std::string& file,
                     const DeviceOptions& options) {
   const Registry registry = Registry::with_defaults();
   const DeviceSpec spec = require_several(registry, text);
-  if ((registry.backend(spec.kind).capabilities & TANDEM_VIRTUAL_TIME) != 0) {
+  if (has_virtual_time(registry.backend(spec.kind))) {
     throw error("--devices {}: simulated devices copy nothing, so there is nothing to measure",
                 text);
   }

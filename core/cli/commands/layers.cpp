@@ -34,15 +34,27 @@ const std::vector<TraitText>& trait_texts() {
       {TANDEM_METRIC, "METRIC", "its output is shown; it has no backward pass"},
       {TANDEM_BACKWARD_READS_INPUTS, "BACKWARD_READS_INPUTS", "backward passes read the inputs"},
       {TANDEM_BACKWARD_READS_OUTPUTS, "BACKWARD_READS_OUTPUTS", "backward passes read the outputs"},
-      {TANDEM_SECOND_INPUT_IS_LABEL, "SECOND_INPUT_IS_LABEL",
-       "input 1 is a label, below zero where a row holds no sample"},
-      {TANDEM_LABEL_OR_TARGETS, "LABEL_OR_TARGETS", "input 1 may hold a value for each class"},
       {TANDEM_RANDOM, "RANDOM", "draws random numbers in training"},
-      {TANDEM_SECOND_INPUT_IS_SHAPE, "SECOND_INPUT_IS_SHAPE", "only the shape of input 1 is used"},
-      {TANDEM_NO_DATA_GRADIENT, "NO_DATA_GRADIENT", "no gradient flows into an input"},
       {TANDEM_SAVES_NOTHING, "SAVES_NOTHING", "backward passes need no memory of forward"},
   };
   return texts;
+}
+
+// What an input's role says, for people.
+struct RoleText {
+  int32_t role;
+  const char* name;
+  const char* text;
+};
+const RoleText& role_text(int32_t role) {
+  static const std::vector<RoleText> texts{
+      {TANDEM_INPUT_DATA, "data", ""},
+      {TANDEM_INPUT_LABEL, "label", "a label, below zero where a row holds no sample"},
+      {TANDEM_INPUT_TARGETS, "targets", "a label, or a value for each class"},
+      {TANDEM_INPUT_SHAPE, "shape", "only its shape is used"},
+      {TANDEM_INPUT_NON_DIFFERENTIABLE, "non_differentiable", "no gradient flows into it"}};
+  return *std::find_if(texts.begin(), texts.end(),
+                       [role](const RoleText& text) { return text.role == role; });
 }
 
 // The names of its weights in a usual case; empty if that cannot be found out.
@@ -158,6 +170,9 @@ void print_one(const Registry& registry, const tandem_layer_type& type,
   };
   fmt::print("  inputs: {}, outputs: {}\n", arity(type.minimum_inputs, type.maximum_inputs),
              arity(type.minimum_outputs, type.maximum_outputs));
+  for (uint32_t i = 0; i < type.input_count; ++i) {
+    fmt::print("  input {:<16} {}\n", type.inputs[i]->name, role_text(type.inputs[i]->role).text);
+  }
   if (const auto names = weight_names(registry, type); !names.empty()) {
     fmt::print("  weights: {}\n", fmt::join(names, ", "));
   }
@@ -184,9 +199,13 @@ void print_one(const Registry& registry, const tandem_layer_type& type,
 }
 
 json layer_json(const tandem_layer_type& type, const std::vector<KernelOffer>& offers) {
-  json entry = {{"name", type.name},        {"help", type.help},
-                {"devices", json::array()}, {"dtypes", json::object()},
-                {"traits", json::array()},  {"parameters", json::array()}};
+  json entry = {{"name", type.name},          {"help", type.help},       {"devices", json::array()},
+                {"dtypes", json::object()},   {"inputs", json::array()}, {"traits", json::array()},
+                {"parameters", json::array()}};
+  for (uint32_t i = 0; i < type.input_count; ++i) {
+    const tandem_input& input = *type.inputs[i];
+    entry["inputs"].push_back({{"name", input.name}, {"role", role_text(input.role).name}});
+  }
   for (const TraitText& trait : trait_texts()) {
     if ((type.traits & trait.trait) != 0) entry["traits"].push_back(trait.name);
   }

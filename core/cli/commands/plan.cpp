@@ -39,12 +39,12 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
   Roofline roofline;
   MachineOptions machine = machine_options(a.machine);
   const tandem_backend& backend = registry.backend(devices.kind);
-  const bool is_simulated = (backend.capabilities & TANDEM_VIRTUAL_TIME) != 0;
+  const bool is_simulated = has_virtual_time(backend);
   if (!is_simulated) {
     const Machine real(backend, devices, MachineOptions{});
     roofline = roofline_of(real);
     how.available_bytes = real.device_info(0).available_bytes;
-    how.is_shared_memory = real.has(TANDEM_HOST_ADDRESSABLE);
+    how.is_shared_memory = real.is_host_addressable();
     const bool is_explicit = machine.topology != nullptr || machine.link.bandwidth > 0;
     if (!is_explicit) machine.topology = find_topology(real);
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/plugin/layer_questions.h"
 #include "core/schedule/plan/buffers.h"
 
 namespace tandem {
@@ -125,8 +126,10 @@ void PlanBuilder::emit_pass(const std::string& label, Stage stage, const LayerWo
     append(task.reads, {{use.saved, 0, whole_buffer}});
     if (l.has(TANDEM_BACKWARD_READS_INPUTS)) {
       append(task.reads, use.inputs);
-    } else if (l.has(TANDEM_SECOND_INPUT_IS_LABEL) && use.inputs.size() > 1) {
-      append(task.reads, {use.inputs[1]});
+    } else {
+      for (size_t i = 0; i < use.inputs.size(); ++i) {
+        if (is_label(*l.type, i)) append(task.reads, {use.inputs[i]});
+      }
     }
     if (l.has(TANDEM_BACKWARD_READS_OUTPUTS)) append(task.reads, use.outputs);
     const bool both = work.pass == LayerPass::backward;

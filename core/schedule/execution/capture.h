@@ -10,9 +10,6 @@
 
 namespace tandem {
 
-// Modules of this minor version of the ABI or newer promise what abi.h says at begin_capture.
-// GraphUse::automatic captures only if the module of every kernel makes that promise.
-constexpr int minor_with_graphs = 4;
 // "auto", "on", "off"; Error on anything else.
 [[nodiscard]] GraphUse parse_graph_use(const std::string& text);
 

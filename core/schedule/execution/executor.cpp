@@ -117,7 +117,7 @@ struct Executor::State {
   // ThreadSanitizer does not see how oneTBB, which is not instrumented, hands tasks from thread to
   // thread. There the graph has one thread; what the streams' threads do is checked all the same. A
   // simulation runs under one lock, for which several threads would only compete.
-  oneapi::tbb::task_arena arena{sanitizes_threads || runtime.machine().has(TANDEM_VIRTUAL_TIME)
+  oneapi::tbb::task_arena arena{sanitizes_threads || runtime.machine().has_virtual_time()
                                     ? 1
                                     : oneapi::tbb::task_arena::automatic};
   std::unique_ptr<flow::graph> graph_in_arena =
@@ -137,7 +137,7 @@ Executor::State::State(const Plan& plan, const MemoryPlan& memory, const Net& ne
                options.communication),
       events(runtime.machine(), plan),
       round(round_of(plan)),
-      graphs(runtime, plan, events, options.graphs, kernels, round),
+      graphs(runtime, plan, events, options.graphs, round),
       works(plan.tasks.size()),
       externals(static_cast<size_t>(round), std::vector<void*>(plan.buffers.size())) {
   for (const Task& task : plan.tasks) {

@@ -10,7 +10,6 @@
 #include "core/model/layer_calls.h"
 #include "core/plugin/host.h"
 #include "core/plugin/registry.h"
-#include "core/schedule/execution/capture.h"
 #include "core/schedule/execution/runtime.h"
 #include "core/schedule/plan/buffers.h"
 
@@ -43,7 +42,7 @@ LayerBinding layer_binding(const Net& net, const PlanBinding& binding,
   raw.slice_begin = binding.slice.begin;
   raw.slice_end = binding.slice.end;
   raw.input_begin = binding.input_slice.begin;
-  raw.activation = binding.activation;
+  raw.fused_activation = binding.activation;
   if (raw.slice_end < 0) raw.slice_end = result.outputs.empty() ? 0 : result.outputs[0].shape.c;
   return result;
 }
@@ -135,7 +134,8 @@ void need(Plan& plan, int buffer, int64_t bytes) {
 
 // A net is made for the kernels of one kind of device.
 void require_activation(const Layer& layer, const tandem_kernel& kernel, int32_t activation) {
-  if (activation == TANDEM_ACTIVATION_NONE || (kernel.activations >> activation & 1U) != 0) return;
+  if (activation == TANDEM_ACTIVATION_NONE || (kernel.fused_activations >> activation & 1U) != 0)
+    return;
   throw error(
       "{}: its kernel for {} devices does not fuse {}, but the net was made for one that does{}",
       layer.title(), kernel.device_kind, activation_name(activation), in_file(layer.location));
@@ -147,22 +147,6 @@ KernelOwner owner_of(const Registry& registry, const Layer& layer, const std::st
   const std::string place =
       in_file(layer.location) + (is_named ? fmt::format(", module {}", module->path.string()) : "");
   return {layer.title(), place, layer.title() + place};
-}
-
-// Why the type's kernel may not be captured: its module is of a plugin ABI before graphs; "" if
-// not.
-std::string reason_against_graphs(const Registry& registry, const std::string& layer_type,
-                                  const std::string& device_kind) {
-  const std::string offer = fmt::format("kernel {}/{}", layer_type, device_kind);
-  for (const ModuleReport& module : registry.modules()) {
-    const auto& offers = module.offers;
-    if (std::find(offers.begin(), offers.end(), offer) == offers.end()) continue;
-    if (module.abi_minor >= minor_with_graphs) return "";
-    return fmt::format("the kernel of '{}' is of {}, built for plugin ABI {}.{}, before graphs",
-                       layer_type, module.path.filename().string(), module.abi_major,
-                       module.abi_minor);
-  }
-  return "";
 }
 
 }  // namespace
@@ -200,10 +184,6 @@ struct Kernels::State {
       require_activation(layer, *kernels[i].table, binding.activation);
       kernels[i].owner = owner_of(registry, layer, runtime.machine().kind());
       kernels[i].stream = {binding.device, StreamKind::compute};
-      if (unaware_of_graphs.empty()) {
-        unaware_of_graphs =
-            reason_against_graphs(registry, layer.type->name, runtime.machine().kind());
-      }
       const int64_t rows = binding.rows.count();
       if (shapes.count(rows) == 0) shapes[rows] = net.shapes(rows);
       kernels[i].binding = layer_binding(net, binding, shapes.at(rows));
@@ -255,7 +235,6 @@ struct Kernels::State {
 
   Runtime& runtime;
   std::vector<Prepared> kernels;
-  std::string unaware_of_graphs;
 };
 
 Kernels::Kernels(Plan& plan, const Net& net, const Registry& registry, Runtime& runtime,
@@ -292,9 +271,6 @@ void* Kernels::handle(int binding) const {
 }
 const KernelOwner& Kernels::owner(int binding) const {
   return state_->kernels[static_cast<size_t>(binding)].owner;
-}
-const std::string& Kernels::unaware_of_graphs() const {
-  return state_->unaware_of_graphs;
 }
 const std::string& Kernels::algorithm(int binding) const {
   return state_->kernels[static_cast<size_t>(binding)].algorithm;

@@ -43,9 +43,6 @@ class Kernels {
   // Whose kernel it is, for messages. Lives as long as the kernels.
   [[nodiscard]] const KernelOwner& owner(int binding) const;
   [[nodiscard]] const std::string& algorithm(int binding) const;
-  // Names the first kernel whose module does not know of captures (capture.h), and the module; ""
-  // if all do.
-  [[nodiscard]] const std::string& unaware_of_graphs() const;
 
  private:
   struct State;

@@ -120,7 +120,7 @@ Lowering::Lowering(const Plan& plan, const MemoryPlan& memory, const Net& net,
       rule_(rule),
       ranks_(ranks),
       communication_(communication),
-      touches_(sanitizes_threads && runtime.machine().has(TANDEM_HOST_ADDRESSABLE)) {}
+      touches_(sanitizes_threads && runtime.machine().is_host_addressable()) {}
 
 std::byte* Lowering::address(const Region& region, int64_t micro_batch,
                              const std::vector<void*>& externals) const {
@@ -177,8 +177,8 @@ Lowered Lowering::lower(int task_index, int64_t micro_batch,
 // as copies of the backend each of them would take longer to issue than to do. A paced or simulated
 // device takes the time that the costs say.
 bool Lowering::copies_on_host(const CopyWork& work) const {
-  constexpr uint64_t by_host = TANDEM_HOST_ADDRESSABLE | TANDEM_VIRTUAL_TIME;
-  return rearranges(plan_, work) && runtime_.machine().has(by_host);
+  const Machine& machine = runtime_.machine();
+  return rearranges(plan_, work) && (machine.is_host_addressable() || machine.has_virtual_time());
 }
 
 void Lowering::lower_rows(const CopyWork& work, const Resolver& at, Lowered& result) const {
@@ -218,7 +218,7 @@ void Lowering::lower_message(const Task& task, const RankMessage& work,
                              MessageFunction tandem_transport::*call, const Resolver& at,
                              Lowered& result) const {
   if (!communication_) return;
-  if (ranks_ == nullptr || !runtime_.machine().has(TANDEM_HOST_ADDRESSABLE)) {
+  if (ranks_ == nullptr || !runtime_.machine().is_host_addressable()) {
     throw error("task '{}': devices '{}' send no messages to other ranks", task.label,
                 runtime_.machine().kind());
   }
@@ -288,7 +288,7 @@ void Lowering::lower_layer(const Task& task, const LayerWork& work, const Resolv
 
 void Lowering::lower_sum(const Region& target, const std::vector<Region>& sources,
                          const Resolver& at, Lowered& result) const {
-  result.run = [add = runtime_.machine().backend().add, to = at.as<float>(target),
+  result.run = [add = runtime_.machine().backend().arithmetic->add, to = at.as<float>(target),
                 from = at.all<const float>(sources),
                 count = plan_.bytes(target) / buffers::float_bytes](const tandem_call& call) {
     return add(&call, to, from.data(), static_cast<uint32_t>(from.size()), count);
@@ -311,7 +311,7 @@ void Lowering::lower_merge(const MergeWork& work, const Resolver& at, Lowered& r
 }
 
 void Lowering::lower_check(const CheckWork& work, const Resolver& at, Lowered& result) const {
-  result.run = [check = runtime_.machine().backend().check_finite,
+  result.run = [check = runtime_.machine().backend().arithmetic->check_finite,
                 values = at.as<const float>(work.values),
                 count = plan_.bytes(work.values) / buffers::float_bytes,
                 found_inf = at.as<int32_t>(work.found_inf)](const tandem_call& call) {
@@ -321,10 +321,9 @@ void Lowering::lower_check(const CheckWork& work, const Resolver& at, Lowered& r
 
 void Lowering::lower_conversion(const ConvertWork& work, const Resolver& at,
                                 Lowered& result) const {
-  const auto convert = runtime_.machine().backend().convert_pixels;
+  const auto convert = runtime_.machine().backend().arithmetic->convert_pixels;
   if (convert == nullptr) {
-    throw error("backend '{}' is of a plugin ABI before 1.4, which makes no floats of bytes",
-                runtime_.machine().kind());
+    throw error("backend '{}' makes no floats of bytes", runtime_.machine().kind());
   }
   tandem_pixels pixels{};
   pixels.struct_size = sizeof(pixels);
@@ -398,7 +397,7 @@ void Lowering::lower_norms(const NormWork& work, const Resolver& at, Lowered& re
     sums.push_back({at.as<const float>(array.gradient), weights.count, target});
     sums.push_back({at.as<const float>(array.values), weights.count, target + count});
   }
-  const auto function = runtime_.machine().backend().sum_of_squares;
+  const auto function = runtime_.machine().backend().arithmetic->sum_of_squares;
   result.run = [function, sums = std::move(sums)](const tandem_call& call) {
     tandem_status status = TANDEM_OK;
     for (size_t i = 0; i < sums.size() && status == TANDEM_OK; ++i) {
@@ -457,7 +456,8 @@ void Lowering::lower_update(const UpdateWork& work, const Resolver& at, Lowered&
       all->updates.push_back(average);
     }
   }
-  result.run = [update = runtime_.machine().backend().update, all](const tandem_call& call) {
+  result.run = [update = runtime_.machine().backend().arithmetic->update,
+                all](const tandem_call& call) {
     tandem_status status = TANDEM_OK;
     for (size_t i = 0; i < all->updates.size() && status == TANDEM_OK; ++i) {
       status = update(&call, &all->updates[i]);

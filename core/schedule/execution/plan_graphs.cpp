@@ -58,7 +58,7 @@ std::vector<int> last_of_streams(const Plan& plan, const std::vector<int>& tasks
 }  // namespace
 
 PlanGraphs::PlanGraphs(const Runtime& runtime, const Plan& plan, const TaskEvents& events,
-                       GraphUse use, const Kernels* kernels, int64_t round)
+                       GraphUse use, int64_t round)
     : runtime_(runtime),
       events_(events),
       use_(use),
@@ -68,10 +68,6 @@ PlanGraphs::PlanGraphs(const Runtime& runtime, const Plan& plan, const TaskEvent
       graphs_(static_cast<size_t>(round)),
       ran_(static_cast<size_t>(round)) {
   if (!possible_) return;
-  if (use == GraphUse::automatic && kernels != nullptr && !kernels->unaware_of_graphs().empty()) {
-    give_up(kernels->unaware_of_graphs() + "; --graphs on captures it all the same");
-    return;
-  }
   const Machine& machine = runtime.machine();
   for (const int task : split_.captured) is_captured_[static_cast<size_t>(task)] = true;
   std::vector<int> outside = split_.before;

@@ -13,7 +13,6 @@
 
 #include "core/device/machine.h"
 #include "core/schedule/execution/capture.h"
-#include "core/schedule/execution/kernels.h"
 #include "core/schedule/execution/runtime.h"
 #include "core/schedule/execution/task_events.h"
 
@@ -21,10 +20,10 @@ namespace tandem {
 
 class PlanGraphs {
  public:
-  // No graphs if `use` or the plan leaves no task to capture. `kernels` may be null. Error if `use`
+  // No graphs if `use` or the plan leaves no task to capture. Error if `use`
   // is `on` and nothing can be captured. `events` are those of all tasks outside of captures.
   PlanGraphs(const Runtime& runtime, const Plan& plan, const TaskEvents& events, GraphUse use,
-             const Kernels* kernels, int64_t round);
+             int64_t round);
 
   [[nodiscard]] bool possible() const { return possible_; }
   [[nodiscard]] const CaptureSplit& split() const { return split_; }

@@ -34,8 +34,8 @@ struct Clear {
       std::memset(clear.address, 0, static_cast<size_t>(clear.bytes));
       return TANDEM_OK;
     }
-    return clear.backend->fill(call, static_cast<float*>(clear.address), 0,
-                               clear.bytes / buffers::float_bytes);
+    return clear.backend->arithmetic->fill(call, static_cast<float*>(clear.address), 0,
+                                           clear.bytes / buffers::float_bytes);
   }
 };
 
@@ -141,7 +141,7 @@ void Runtime::State::forecast(const Plan& plan, const MemoryPlan& memory, int64_
     (key.second < 0 ? persistent_bytes.back()
                     : persistent_bytes[static_cast<size_t>(key.second)]) += held.bytes();
   }
-  const bool shares_memory = machine.has(TANDEM_HOST_ADDRESSABLE);
+  const bool shares_memory = machine.is_host_addressable();
   // While a run evaluates, the rings of both phases are full.
   prefetched += memory.prefetched_bytes;
   int64_t all_persistent = persistent_bytes.back(), all_transient = prefetched;
@@ -165,12 +165,12 @@ void Runtime::State::make_extended(const Buffer& buffer) {
   const Key key(buffer.name, buffer.device);
   const int64_t bytes = total_bytes(buffer);
   if (extended.contains(key) || bytes == 0) return;
-  if (machine.has(TANDEM_HOST_ADDRESSABLE)) {
+  if (machine.is_host_addressable()) {
     extended[key] = {Memory(), MappedFile(bytes)};
     return;
   }
   Extended& memory = extended[key] = {allocate(TANDEM_HOST, bytes), MappedFile()};
-  if (!machine.has(TANDEM_VIRTUAL_TIME)) std::memset(memory.data(), 0, static_cast<size_t>(bytes));
+  if (!machine.has_virtual_time()) std::memset(memory.data(), 0, static_cast<size_t>(bytes));
 }
 
 void Runtime::State::clear(int device, const Memory& memory) const {

@@ -1,7 +1,6 @@
 #include "core/schedule/execution/update_rule.h"
 
 #include "core/base/error.h"
-#include "plugins/update_rules.h"
 
 namespace tandem {
 
@@ -44,7 +43,7 @@ UpdateRule make_update_rule(const SolverDefinition& solver) {
 tandem_update average_of(const tandem_update& weights, double decay) {
   tandem_update average{};
   average.struct_size = sizeof average;
-  average.rule = rules::average_rule;
+  average.rule = TANDEM_UPDATE_AVERAGE;
   average.count = weights.count;
   average.weights = weights.weights;
   average.gradient = weights.weights;  // not used

@@ -28,11 +28,6 @@ struct UpdateRule {
   }
   // The update reads its arrays' norms.
   [[nodiscard]] bool needs_norms() const { return clip > 0 || rule == TANDEM_UPDATE_LARS; }
-  // Whether a backend of plugin ABI 1.0 can apply it.
-  [[nodiscard]] bool is_plain() const {
-    return rule == TANDEM_UPDATE_SGD && l1_decay == 0 && clip == 0 && average_decay == 0 &&
-           micro_batches == 1;
-  }
 };
 
 // Error for a type that is none of solver_types().

@@ -47,7 +47,7 @@ void update(const tandem_update& u, float* first, float* second) {
       case TANDEM_UPDATE_ADAMW:
         rules::adamw(t, w, g, first[i], second[i]);
         break;
-      case rules::average_rule:
+      case TANDEM_UPDATE_AVERAGE:
         rules::average(t, w, g, first[i]);
         break;
       default:

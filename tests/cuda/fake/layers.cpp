@@ -147,10 +147,11 @@ tandem_status prepare(const tandem_binding* binding, const tandem_call* call, vo
     }
     const tandem_call its_call = on_cpu(*call);
     tandem_binding its_binding = *binding;
-    if (binding->activation != TANDEM_ACTIVATION_NONE && self->kernel->activations == 0) {
+    if (binding->fused_activation != TANDEM_ACTIVATION_NONE &&
+        self->kernel->fused_activations == 0) {
       self->fuses_relu = true;
       self->output = binding->outputs[0];
-      its_binding.activation = TANDEM_ACTIVATION_NONE;
+      its_binding.fused_activation = TANDEM_ACTIVATION_NONE;
     }
     const tandem_status status =
         self->kernel->prepare(&its_binding, &its_call, &self->handle, report);
@@ -164,7 +165,7 @@ template <int index>
 tandem_kernel wrapped() {
   tandem_kernel kernel = *of_cpu[index];
   kernel.device_kind = "cuda";
-  kernel.activations = uint64_t{1} << TANDEM_ACTIVATION_RELU;
+  kernel.fused_activations = 1U << TANDEM_ACTIVATION_RELU;
   kernel.prepare = &prepare<index>;
   kernel.release = &release;
   const auto replace = [](tandem_pass_function& function, tandem_pass_function by) {
@@ -203,9 +204,9 @@ void load_layers(const tandem_host* host) {
     if (library == nullptr) throw tandem::sdk::failed(dlerror());
     const auto entry =
         reinterpret_cast<tandem_plugin_entry_function>(dlsym(library, TANDEM_ENTRY_SYMBOL));
-    const tandem_plugin* plugin = entry(host);
+    const tandem_layers& layers = *entry(host)->layers;
     std::copy_if(
-        plugin->kernels, plugin->kernels + plugin->kernel_count, std::back_inserter(of_cpu),
+        layers.kernels, layers.kernels + layers.kernel_count, std::back_inserter(of_cpu),
         [](const tandem_kernel* kernel) { return std::string(kernel->device_kind) == "cpu"; });
   }
   if (of_cpu.size() > most_kernels) throw tandem::sdk::failed("raise most_kernels");
@@ -217,6 +218,8 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
   static std::vector<tandem_kernel> kernels;
   static std::vector<const tandem_kernel*> addresses;
   static tandem_plugin table{};
+  static tandem_layers layers{
+      sizeof layers, TANDEM_LAYERS_MAJOR, TANDEM_LAYERS_MINOR, 0, 0, nullptr, nullptr};
   tandem::sdk::host = host;
   table.abi_major = TANDEM_ABI_MAJOR;
   table.abi_minor = TANDEM_ABI_MINOR;
@@ -224,11 +227,12 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
   table.name = "tandem-fake-cuda";
   table.version = "0";
   const bool is_copy = this_file().stem() != "tandem_kernels_cuda_fake";
-  if (is_copy || table.kernel_count > 0) return &table;
+  if (is_copy || layers.kernel_count > 0) return &table;
   if (guarded([&] { load_layers(host); }) != TANDEM_OK) return nullptr;
   kernels = wrapped_all(std::make_integer_sequence<int, most_kernels>());
   for (const tandem_kernel& kernel : kernels) addresses.push_back(&kernel);
-  table.kernels = addresses.data();
-  table.kernel_count = static_cast<uint32_t>(addresses.size());
+  layers.kernels = addresses.data();
+  layers.kernel_count = static_cast<uint32_t>(addresses.size());
+  table.layers = &layers;
   return &table;
 }

@@ -14,7 +14,7 @@ namespace {
 
 using namespace tandem::sdk;
 
-class Scripted {
+class Scripted : public DatasetType {
  public:
   Scripted(const tandem_dataset_request& request, const Attributes& attributes)
       : size_(attributes.integer("size")),
@@ -45,17 +45,17 @@ class Scripted {
             integers(b, "gated"),
             word(b, "gate").by_default("")};
   }
-  int64_t size() const { return size_; }
-  int64_t class_count() const { return classes_; }
-  tandem_shape shape() const { return {1, channels_, 2, 2}; }
-  const char* class_name(int64_t index) const { return index == 0 ? "even" : "odd"; }
-  const char* sample_name(int64_t index) const {
+  int64_t size() const override { return size_; }
+  int64_t class_count() const override { return classes_; }
+  tandem_shape shape() const override { return {1, channels_, 2, 2}; }
+  const char* class_name(int64_t index) const override { return index == 0 ? "even" : "odd"; }
+  const char* sample_name(int64_t index) const override {
     thread_local std::string name;
     name = "sample-" + std::to_string(index);
     return name.c_str();
   }
-  const char* notes() const { return "as given"; }
-  void get(int64_t index, uint64_t seed, float* pixels, float* label) const {
+  const char* notes() const override { return "as given"; }
+  void get(int64_t index, uint64_t seed, float* pixels, float* label) const override {
     if (has(slow_, index)) std::this_thread::sleep_for(std::chrono::milliseconds(delay_));
     while (has(gated_, index) && !std::filesystem::exists(gate_)) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -68,7 +68,7 @@ class Scripted {
     *label = has(alien_, index) ? 99 : static_cast<float>(index % 2);
   }
   // Input k of sample i is filled with 100 k + i.
-  void get_inputs(int64_t index, uint64_t, float* const* inputs) const {
+  void get_inputs(int64_t index, uint64_t, float* const* inputs) const override {
     for (size_t k = 0; k < inputs_.size(); ++k) {
       const int64_t values = inputs_[k].c == 0 ? channels_ * 4 : count(inputs_[k]);
       std::fill_n(inputs[k], values, static_cast<float>(100 * k) + static_cast<float>(index));
@@ -87,19 +87,18 @@ class Scripted {
 };
 
 // Has an image and a label for each sample, and nothing else.
-class PlainOnly {
+class PlainOnly : public DatasetType {
  public:
   PlainOnly(const tandem_dataset_request&, const Attributes&) {}
   static const char* name() { return "plain"; }
   static const char* help() { return "one sample"; }
   static std::vector<Parameter> parameters() { return {}; }
-  int64_t size() const { return 1; }
-  int64_t class_count() const { return 1; }
-  tandem_shape shape() const { return {1, 1, 1, 1}; }
-  const char* class_name(int64_t) const { return "all"; }
-  const char* sample_name(int64_t) const { return "sample"; }
-  const char* notes() const { return ""; }
-  void get(int64_t, uint64_t, float* pixels, float* label) const { *pixels = *label = 0; }
+  int64_t size() const override { return 1; }
+  int64_t class_count() const override { return 1; }
+  tandem_shape shape() const override { return {1, 1, 1, 1}; }
+  const char* class_name(int64_t) const override { return "all"; }
+  const char* sample_name(int64_t) const override { return "sample"; }
+  void get(int64_t, uint64_t, float* pixels, float* label) const override { *pixels = *label = 0; }
 };
 
 }  // namespace

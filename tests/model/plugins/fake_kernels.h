@@ -44,7 +44,7 @@ struct Half : Kernel {  // knows bfloat16, too
 template <class Kernel>
 struct Rectifying : Kernel {  // fuses a ReLU
   using Kernel::Kernel;
-  static constexpr uint64_t fused_activations = uint64_t{1} << TANDEM_ACTIVATION_RELU;
+  static constexpr uint32_t fused_activations = uint64_t{1} << TANDEM_ACTIVATION_RELU;
 };
 struct OnlyBlocked : NoWork {
   using NoWork::NoWork;

@@ -136,7 +136,7 @@ struct Square : LayerType {
 struct Add : LayerType {
   const char* name() const override { return "test.Add"; }
   const char* help() const override { return "the sum of its inputs"; }
-  Arity inputs() const override { return {2, -1}; }
+  Inputs inputs() const override { return {Input("a"), Input("b").repeated()}; }
   uint64_t traits() const override { return TANDEM_PER_SAMPLE; }
 };
 
@@ -144,15 +144,16 @@ struct Add : LayerType {
 struct Like : LayerType {
   const char* name() const override { return "test.Like"; }
   const char* help() const override { return "cuts input 0 to the extents of input 1"; }
-  Arity inputs() const override { return {2, 2}; }
-  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_SECOND_INPUT_IS_SHAPE; }
+  Inputs inputs() const override { return {Input("data"), Input("size").shape_only()}; }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE; }
 };
 
 // An index for each pixel, without a gradient.
 struct Index : LayerType {
   const char* name() const override { return "test.Index"; }
   const char* help() const override { return "which value is the largest"; }
-  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_NO_DATA_GRADIENT; }
+  Inputs inputs() const override { return {Input("data").non_differentiable()}; }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE; }
 };
 
 struct Nested : LayerType {
@@ -197,11 +198,9 @@ struct Softmax : LayerType {
 struct SoftmaxWithLoss : LayerType {
   const char* name() const override { return "SoftmaxWithLoss"; }
   const char* help() const override { return "cross entropy"; }
-  Arity inputs() const override { return {2, 2}; }
+  Inputs inputs() const override { return {Input("scores"), Input("label").targets()}; }
   Arity outputs() const override { return {1, 2}; }
-  uint64_t traits() const override {
-    return TANDEM_PER_SAMPLE | TANDEM_LOSS | TANDEM_SECOND_INPUT_IS_LABEL | TANDEM_LABEL_OR_TARGETS;
-  }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_LOSS; }
   std::vector<Shape> shapes(const Query& query) const override {
     std::vector<Shape> result{{1, 1, 1, 1}};
     if (query.output_count() > 1) result.push_back(query.input(0));
@@ -211,9 +210,7 @@ struct SoftmaxWithLoss : LayerType {
 
 struct HingeLoss : SoftmaxWithLoss {
   const char* name() const override { return "HingeLoss"; }
-  uint64_t traits() const override {
-    return TANDEM_PER_SAMPLE | TANDEM_LOSS | TANDEM_SECOND_INPUT_IS_LABEL;
-  }
+  Inputs inputs() const override { return {Input("scores"), Input("label").label()}; }
 };
 
 struct Accuracy : LayerType {
@@ -222,10 +219,8 @@ struct Accuracy : LayerType {
   std::vector<Parameter> parameters() const override {
     return {integer("accuracy_param", "top_k").by_default("1")};
   }
-  Arity inputs() const override { return {2, 2}; }
-  uint64_t traits() const override {
-    return TANDEM_PER_SAMPLE | TANDEM_METRIC | TANDEM_SECOND_INPUT_IS_LABEL;
-  }
+  Inputs inputs() const override { return {Input("scores"), Input("label").label()}; }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_METRIC; }
   std::vector<Shape> shapes(const Query&) const override { return {{1, 1, 1, 1}}; }
 };
 

@@ -1,4 +1,5 @@
 #include "core/schedule/strategies/common/backward_needs.h"
+#include "core/plugin/layer_questions.h"
 
 #include <algorithm>
 
@@ -69,8 +70,10 @@ class Search {
     if (!layer.has(TANDEM_SAVES_NOTHING)) run_again(index);
     if (layer.has(TANDEM_BACKWARD_READS_INPUTS)) {
       for (const int input : layer.inputs) want(input);
-    } else if (layer.has(TANDEM_SECOND_INPUT_IS_LABEL) && layer.inputs.size() > 1) {
-      want(layer.inputs[1]);
+    } else {
+      for (size_t i = 0; i < layer.inputs.size(); ++i) {
+        if (is_label(*layer.type, i)) want(layer.inputs[i]);
+      }
     }
     if (!layer.has(TANDEM_BACKWARD_READS_OUTPUTS) || reports(layer)) return;
     for (const int output : layer.outputs) want(output);

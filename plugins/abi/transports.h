@@ -1,18 +1,21 @@
-/* Messages between the processes ("ranks") of one job, as a plugin offers them: part of the plugin
- * ABI, whose promises abi.h has. Every rank opens the transport once; messages between two ranks on
+/* Transports: messages between the processes ("ranks") of one job. A part of the plugin ABI with a
+ * version of its own. Every rank opens the transport once; messages between two ranks on
  * one channel arrive in the order in which they were sent. */
 #pragma once
 
-#include "abi.h"
+#include "common.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+#define TANDEM_TRANSPORTS_MAJOR 2
+#define TANDEM_TRANSPORTS_MINOR 0
+
 /* One rank's end of the job. */
 typedef struct tandem_communicator tandem_communicator;
 
-/* Bytes in memory that the host can address. */
+/* Bytes in memory that the host can address. It never grows: arrays of it have no stride. */
 typedef struct tandem_part {
   void* address;
   int64_t bytes;
@@ -42,6 +45,14 @@ typedef struct tandem_transport {
    * then ends, the job's launcher ends the other ranks. Thread-safe. */
   void (*abort)(tandem_communicator*);
 } tandem_transport;
+
+/* What a module offers. */
+typedef struct tandem_transports {
+  uint32_t struct_size;
+  int32_t major, minor; /* TANDEM_TRANSPORTS_MAJOR and _MINOR of the header it was built with */
+  uint32_t transport_count;
+  const tandem_transport* const* transports;
+} tandem_transports;
 
 #ifdef __cplusplus
 }
