@@ -12,6 +12,8 @@
 #include "layers/exp/exp_formula.h"
 #include "layers/gelu/gelu.h"
 #include "layers/gelu/gelu_formula.h"
+#include "layers/hard_swish/hard_swish.h"
+#include "layers/hard_swish/hard_swish_formula.h"
 #include "layers/log/log.h"
 #include "layers/log/log_formula.h"
 #include "layers/power/power.h"
@@ -39,6 +41,8 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
       .kernel<Elu, ElementwiseCuda<EluFormula>>(kind)
       .kernel<Exponential, ElementwiseCuda<ExponentialFormula>>(kind)
       .kernel<Gelu, ElementwiseCuda<GeluFormula>>(kind)
+      .kernel<HardSigmoid, ElementwiseCuda<HardSigmoidFormula>>(kind)
+      .kernel<HardSwish, ElementwiseCuda<HardSwishFormula>>(kind)
       .kernel<Logarithm, ElementwiseCuda<LogarithmFormula>>(kind)
       .kernel<Power, ElementwiseCuda<PowerFormula>>(kind)
       .kernel<Relu, ElementwiseCuda<ReluFormula>>(kind)

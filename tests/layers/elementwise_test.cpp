@@ -30,6 +30,8 @@ const std::vector<Use>& differentiable() {
       {"SiLU", {}},
       {"GELU", {}},
       {"GELU", {{"approximate", "tanh"}}},
+      {"HardSigmoid", {}},
+      {"HardSwish", {}},
       {"BNLL", {}},
       {"AbsVal", {}},
       {"Exp", {{"base", "2"}, {"scale", "-0.5"}, {"shift", "0.3"}}},
@@ -119,6 +121,10 @@ TEST(Elementwise, SaturatedFunctionsReachTheirLimits) {
   EXPECT_EQ(value_at({"GELU", {}}, 200), 200);
   EXPECT_EQ(value_at({"GELU", {}}, -200), 0);
   EXPECT_EQ(value_at({"Swish", {}}, -200), 0);
+  EXPECT_EQ(value_at({"HardSigmoid", {}}, 200), 1);
+  EXPECT_EQ(value_at({"HardSigmoid", {}}, -200), 0);
+  EXPECT_EQ(value_at({"HardSwish", {}}, 200), 200);
+  EXPECT_EQ(value_at({"HardSwish", {}}, -200), 0);
   EXPECT_EQ(value_at({"Exp", {}}, 200), INFINITY);
   EXPECT_EQ(value_at({"Exp", {}}, -200), 0);
   EXPECT_EQ(value_at({"Log", {}}, 0), -INFINITY);
@@ -194,11 +200,21 @@ TEST(Elementwise, ClipKeepsToItsBoundsAndANanStaysANan) {
 }
 
 TEST(Elementwise, LayersAgreeWithTheReferenceInEveryLayout) {
-  const std::vector<std::pair<const char*, const char*>> files{
-      {"sigmoid", "Sigmoid"},    {"tanh", "TanH"}, {"elu", "ELU"},   {"clip", "Clip"},
-      {"swish", "Swish"},        {"silu", "SiLU"}, {"gelu", "GELU"}, {"bnll", "BNLL"},
-      {"absval", "AbsVal"},      {"exp", "Exp"},   {"log", "Log"},   {"power", "Power"},
-      {"threshold", "Threshold"}};
+  const std::vector<std::pair<const char*, const char*>> files{{"sigmoid", "Sigmoid"},
+                                                               {"tanh", "TanH"},
+                                                               {"elu", "ELU"},
+                                                               {"clip", "Clip"},
+                                                               {"swish", "Swish"},
+                                                               {"silu", "SiLU"},
+                                                               {"gelu", "GELU"},
+                                                               {"bnll", "BNLL"},
+                                                               {"hard_sigmoid", "HardSigmoid"},
+                                                               {"hard_swish", "HardSwish"},
+                                                               {"absval", "AbsVal"},
+                                                               {"exp", "Exp"},
+                                                               {"log", "Log"},
+                                                               {"power", "Power"},
+                                                               {"threshold", "Threshold"}};
   for (const auto& [file, type] : files) {
     SCOPED_TRACE(type);
     expect_reference(file, type);

@@ -73,6 +73,14 @@ def gelu(writer):
                        lambda rng, shape: normal(rng, shape, 2.0))
 
 
+def hard_sigmoid(writer):
+    write_function(writer, "usual", {}, torch.nn.functional.hardsigmoid, wide)
+
+
+def hard_swish(writer):
+    write_function(writer, "usual", {}, torch.nn.functional.hardswish, wide)
+
+
 def bnll(writer):
     write_function(writer, "usual", {}, torch.nn.functional.softplus, lambda rng, shape: normal(rng, shape, 3.0))
 
@@ -235,7 +243,8 @@ def eltwise(writer):
                 write_inputs_case(writer, case, parameters, function, list(values))
 
 
-LAYERS = (prelu, scale, bias, scale_by_input, bias_by_input, eltwise, sigmoid, tanh, elu, clip, swish, silu, gelu, bnll, absval, exp, log, power, threshold)
+LAYERS = (prelu, scale, bias, scale_by_input, bias_by_input, eltwise, sigmoid, tanh, elu, clip, swish, silu, gelu,
+          hard_sigmoid, hard_swish, bnll, absval, exp, log, power, threshold)
 
 
 def main():

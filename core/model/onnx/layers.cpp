@@ -154,6 +154,19 @@ void gelu(OnnxNet& model, const Layer& layer) {
   chain.line(1, 1).apply_with("Mul", x).line(0, 0.5).finish();
 }
 
+// x / 6 + 1/2 between 0 and 1.
+std::vector<Attribute> hard_slope() {
+  return {{"alpha", 1.0F / 6}, {"beta", 0.5F}};
+}
+
+void hard_sigmoid(OnnxNet& model, const Layer& layer) {
+  simple(model, layer, "HardSigmoid", hard_slope());
+}
+void hard_swish(OnnxNet& model, const Layer& layer) {
+  const std::string x = model.in(layer).name;
+  Chain(model, layer).apply("HardSigmoid", hard_slope()).apply_with("Mul", x).finish();
+}
+
 // ---- several inputs
 
 bool any_flat(const OnnxNet& model, const Layer& layer) {
@@ -597,6 +610,8 @@ constexpr NamedForm forms[] = {
     {"Exp", exp},
     {"Flatten", flatten},
     {"GELU", gelu},
+    {"HardSigmoid", hard_sigmoid},
+    {"HardSwish", hard_swish},
     {"InnerProduct", inner_product},
     {"LRN", lrn},
     {"LayerNorm", layer_norm},
