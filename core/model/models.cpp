@@ -29,11 +29,12 @@ std::vector<fs::path> model_folders() {
 constexpr const char* of_models = "";
 constexpr const char* of_pretrained_nets = "pretrained";
 
-// The net's file in that folder of the models' folders, or "".
-fs::path find_model(const std::string& name, const char* within = of_models) {
+// The file with that name and ending in that folder of the models' folders, or "".
+fs::path find_model(const std::string& name, const char* within = of_models,
+                    const char* ending = ".prototxt") {
   if (name.empty() || name.find('/') != std::string::npos) return {};
   for (const fs::path& folder : model_folders()) {
-    fs::path file = folder / within / (name + ".prototxt");
+    fs::path file = folder / within / (name + ending);
     std::error_code failure;
     if (fs::is_regular_file(file, failure)) return file;
   }
@@ -65,6 +66,10 @@ std::vector<std::string> pretrained_net_names() {
 
 fs::path find_pretrained_net(const std::string& architecture) {
   return find_model(architecture, of_pretrained_nets);
+}
+
+fs::path find_pretrained_names(const std::string& architecture) {
+  return find_model(architecture, of_pretrained_nets, ".names");
 }
 
 bool is_model_name(const std::string& name_or_path) {

@@ -81,6 +81,11 @@ RunRecord record_of(const ImportOptions& options, const NetDefinition& net,
 
 ImportResult import_weights(const ImportOptions& options) {
   const std::optional<PublishedWeights> published = find_published(options.weights, options.net);
+  if (published && published->is_run) {
+    throw error(
+        "'{}' is a run folder already: 'tandem train --weights' and others take it as it is",
+        options.weights.string());
+  }
   if (!published && options.net.empty()) {
     throw error(
         "--model is missing: '{}' does not say of which net it is. Name a model or a prototxt file",

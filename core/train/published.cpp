@@ -10,6 +10,8 @@
 #include "core/base/strings.h"
 #include "core/model/definition.h"
 #include "core/model/models.h"
+#include "core/train/checkpoint.h"
+#include "core/train/run_folder.h"
 #include "core/train/safetensors.h"
 
 namespace tandem {
@@ -25,9 +27,13 @@ constexpr const char* not_needed = "-";
 struct NameRule {
   std::string from, to;
 };
-
-std::vector<NameRule> read_name_rules(const fs::path& file) {
+struct NameRules {
   std::vector<NameRule> rules;
+  std::string net;  // of an architecture under another name, by the line "net NAME"
+};
+
+NameRules read_name_rules(const fs::path& file) {
+  NameRules result;
   std::istringstream lines(read_text_file(file));
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -40,9 +46,13 @@ std::vector<NameRule> read_name_rules(const fs::path& file) {
       throw error("{}:{}: a rule is two names, as '*.running_mean *.normalize.mean'", file.string(),
                   number);
     }
-    rules.push_back(rule);
+    if (rule.from == "net") {
+      result.net = rule.to;
+    } else {
+      result.rules.push_back(rule);
+    }
   }
-  return rules;
+  return result;
 }
 
 // The name by the rule; nullopt if it does not fit.
@@ -99,8 +109,15 @@ std::string without_tag(const std::string& name) {
   return name.substr(0, name.find('.'));
 }
 
+// "" if there is none.
+fs::path find_net_of(const std::string& architecture) {
+  const fs::path names = find_pretrained_names(architecture);
+  const std::string other = names.empty() ? "" : read_name_rules(names).net;
+  return find_pretrained_net(other.empty() ? architecture : other);
+}
+
 fs::path net_of_architecture(const std::string& architecture, const fs::path& where) {
-  const fs::path net = find_pretrained_net(architecture);
+  const fs::path net = find_net_of(architecture);
   if (!net.empty()) return net;
   const std::vector<std::string> known = pretrained_net_names();
   throw error(
@@ -131,6 +148,30 @@ void require_preparation(const PublishedWeights& published, const fs::path& conf
   }
   throw error("'{}': std, crop_pct and input_size must be above 0, crop_pct at most 1",
               config.string());
+}
+
+// A run's weights and how its images were prepared.
+PublishedWeights read_run_folder(const fs::path& folder) {
+  const RunFolder run = RunFolder::open(folder);
+  const RunRecord record = run.record();
+  const std::string name = has_checkpoint(folder, "best") ? "best" : "last";
+  if (!has_checkpoint(folder, name)) throw error("run '{}' has no checkpoint yet", folder.string());
+  PublishedWeights published;
+  published.is_run = true;
+  published.file = folder / (name + ".safetensors");
+  published.architecture = record.net_name;
+  published.net = run.net_file();
+  published.image_size = record.data.h;
+  for (const char* one : {"mean", "scale", "color", "interpolation"}) {
+    const auto found = record.data_parameters.find(one);
+    if (found != record.data_parameters.end()) published.run_parameters.insert(*found);
+  }
+  double resize = 0;
+  const auto found = record.data_parameters.find("resize");
+  if (found != record.data_parameters.end()) (void)parse_number(found->second, &resize);
+  const auto crop = static_cast<double>(record.data.h);
+  published.crop_share = resize > crop ? crop / resize : 1;
+  return published;
 }
 
 PublishedWeights read_timm_folder(const fs::path& folder) {
@@ -167,17 +208,22 @@ int64_t PublishedWeights::resize_for(int64_t crop) const {
 }
 
 std::map<std::string, std::string> PublishedWeights::data_parameters() const {
-  return {
+  if (is_run) return run_parameters;
+  std::map<std::string, std::string> parameters{
       {"mean", fmt::format("{:.9g},{:.9g},{:.9g}", 255 * mean[2], 255 * mean[1], 255 * mean[0])},
       {"scale", fmt::format("{:.9g}", 1.0 / 255)},
       {"color", "rgb"}};
+  if (interpolation == "bicubic") parameters["interpolation"] = interpolation;
+  return parameters;
 }
 
 std::optional<PublishedWeights> find_published(const fs::path& path, const std::string& model) {
   std::error_code code;
-  if (fs::is_directory(path, code)) return read_timm_folder(path);
+  if (fs::is_directory(path, code)) {
+    return RunFolder::holds_run(path) ? read_run_folder(path) : read_timm_folder(path);
+  }
   if (path.extension() != ".safetensors" || !fs::is_regular_file(path, code)) return std::nullopt;
-  const fs::path net = find_pretrained_net(model);
+  const fs::path net = find_net_of(model);
   if (net.empty()) return std::nullopt;
   const auto metadata = read_safetensors_metadata(path);
   const auto format = metadata.find("format");
@@ -192,9 +238,12 @@ std::optional<PublishedWeights> find_published(const fs::path& path, const std::
 
 Pretrained read_published(const PublishedWeights& published, const Net& net,
                           std::vector<float>* values) {
-  SafetensorsFile file =
-      with_names_of_net(read_safetensors(published.file, Integers::left_out),
-                        read_name_rules(published.net.parent_path() / names_file));
+  if (published.is_run) return read_pretrained(published.file, net, values);
+  SafetensorsFile file = read_safetensors(published.file, Integers::left_out);
+  const fs::path own = find_pretrained_names(published.architecture);
+  for (const fs::path& names : {own, published.net.parent_path() / names_file}) {
+    if (!names.empty()) file = with_names_of_net(std::move(file), read_name_rules(names).rules);
+  }
   file.arrays["std.weight"] = {{3}, {}};
   for (const double value : published.std) {
     file.arrays["std.weight"].values.push_back(static_cast<float>(1 / value));
@@ -204,14 +253,21 @@ Pretrained read_published(const PublishedWeights& published, const Net& net,
 }
 
 std::string to_text(const PublishedWeights& published) {
+  if (published.is_run) {
+    return fmt::format(
+        "net '{}' and weights of run '{}', its images resized to {} and cropped to {}",
+        published.architecture, published.file.parent_path().string(),
+        published.resize_for(published.image_size), published.image_size);
+  }
   std::string text = fmt::format(
-      "{} of '{}'{}: mean {:.4g}, std {:.4g}, color rgb, resized to {} and cropped to {}",
+      "{} of '{}'{}: mean {:.4g}, std {:.4g}, color rgb, resized to {} ({}) and cropped to {}",
       published.architecture, published.file.string(),
       published.license.empty() ? "" : fmt::format(", license {}", published.license),
       fmt::join(published.mean, " "), fmt::join(published.std, " "),
-      published.resize_for(published.image_size), published.image_size);
-  if (published.interpolation != "bilinear") {
-    text += fmt::format(" (the weights were trained with {} resizing, here it is bilinear)",
+      published.resize_for(published.image_size),
+      published.interpolation == "bicubic" ? "bicubic" : "bilinear", published.image_size);
+  if (published.interpolation != "bilinear" && published.interpolation != "bicubic") {
+    text += fmt::format("; the weights were trained with {} resizing, which there is not here",
                         published.interpolation);
   }
   return text;

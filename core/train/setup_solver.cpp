@@ -73,6 +73,12 @@ void find_published_weights(const TrainOptions& options, TrainSetup& setup) {
   if (!setup.published) return;
   const PublishedWeights& published = *setup.published;
   const bool other = !options.net.empty() && options.net != published.architecture;
+  if (published.is_run && (!options.net.empty() || !options.net_text.empty())) {
+    throw error(
+        "--weights '{}' is a run, which has a net of its own: leave --net out, or give its weights "
+        "alone, as --weights '{}'",
+        given->second, published.file.string());
+  }
   if (other || !options.net_text.empty()) {
     throw error("--net {} and --weights '{}', which are of architecture {}: leave --net out",
                 options.net, given->second, published.architecture);
@@ -151,8 +157,8 @@ void find_weights(const TrainOptions& options, SolverDefinition& solver) {
       std::error_code code;
       if (is_option && !fs::is_regular_file(one, code)) {
         throw error(
-            "--weights '{}' {}: a .caffemodel or .safetensors file, or a folder of timm's, is "
-            "needed",
+            "--weights '{}' {}: a .caffemodel or .safetensors file, a run folder or a folder of "
+            "timm's is needed",
             one, fs::is_directory(one, code) ? "is a folder" : "is not there");
       }
       files.push_back(

@@ -189,8 +189,8 @@ TEST_F(PublishedWeights, OfATimmFolderGiveTheProbabilitiesOfItsPreparation) {
   EXPECT_THAT(outcome.output,
               AllOf(HasSubstr("dot of 'timm/model.safetensors', license apache-2.0"),
                     HasSubstr("mean 0.5 0.4 0.3, std 0.25 0.5 0.2"),
-                    HasSubstr("resized to 10 and cropped to 8"), HasSubstr("run folder: run"),
-                    Not(HasSubstr("num_batches_tracked"))));
+                    HasSubstr("resized to 10 (bicubic) and cropped to 8"),
+                    HasSubstr("run folder: run"), Not(HasSubstr("num_batches_tracked"))));
   const std::vector<double> right = expected(colour, {0.5, 0.4, 0.3}, {0.25, 0.5, 0.2});
   const std::vector<double> found = probabilities();
   ASSERT_EQ(found.size(), 3U);
@@ -201,7 +201,7 @@ TEST_F(PublishedWeights, OfAFileAloneHaveTheArchitectureNamedAndThePreparationOf
   EXPECT_THAT(refusal("import dot.safetensors --out run"), HasSubstr("--model is missing"));
   const Outcome outcome = tandem("import dot.safetensors --model dot --out run");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
-  EXPECT_THAT(outcome.output, HasSubstr("resized to 9 and cropped to 8"));
+  EXPECT_THAT(outcome.output, HasSubstr("resized to 9 (bilinear) and cropped to 8"));
   const std::vector<double> right = expected(colour, of_imagenet_mean, of_imagenet_std);
   const std::vector<double> found = probabilities();
   ASSERT_EQ(found.size(), 3U);
@@ -274,9 +274,52 @@ TEST_F(PublishedWeights, AreFineTunedWithTheirPreparation) {
   EXPECT_EQ(record.at("mean"), "76.5,102,127.5");
   EXPECT_EQ(record.at("resize"), "10");
   EXPECT_EQ(record.at("color"), "rgb");
+  EXPECT_EQ(record.at("interpolation"), "bicubic");
   fs::remove_all(desk_ / "run");
   EXPECT_THAT(refusal(train + "--net resnet18 --out run"),
               AllOf(HasSubstr("--net resnet18"), HasSubstr("of architecture dot")));
+}
+
+TEST_F(PublishedWeights, UnderOtherNamesAreReadByTheFileOfTheirArchitecture) {
+  Arrays arrays = dot_arrays();
+  for (const char* part : {"weight", "bias", "running_mean", "running_var"}) {
+    auto found = arrays.extract(std::string("bn1.") + part);
+    found.key() = std::string("stem.norm.") + part;
+    arrays.insert(std::move(found));
+  }
+  write(arrays);
+  configure({{"architecture", "dot_of_timm.a1"}});
+  desk_.write("models/pretrained/dot_of_timm.names", "# timm's\nnet dot\nstem.norm.*  bn1.*\n");
+  const Outcome outcome = tandem("import timm --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  const std::vector<double> right = expected(colour, {0.5, 0.4, 0.3}, {0.25, 0.5, 0.2});
+  const std::vector<double> found = probabilities();
+  ASSERT_EQ(found.size(), 3U);
+  for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(found[i], right[i], 1e-6) << i;
+  fs::remove_all(desk_ / "run");
+  desk_.write("models/pretrained/dot_of_timm.names", "net dot\nstem.norm.* bn1.* more\n");
+  EXPECT_THAT(refusal("import timm --out run"), HasSubstr("dot_of_timm.names:2: a rule is two"));
+}
+
+TEST_F(PublishedWeights, OfARunAreFineTunedWithItsNetAndItsPreparation) {
+  desk_.draw_two_classes("images");
+  ASSERT_EQ(tandem("import timm --out imported").code, 0);
+  const std::string train = "train --data images --weights imported --steps 2 ";
+  const Outcome outcome = tandem(train + "--freeze 'conv1,bn1*' --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output,
+              AllOf(HasSubstr("net 'dot' and weights of run 'imported'"),
+                    HasSubstr("resized to 10 and cropped to 8"), HasSubstr("layers are frozen")));
+  const json record = json::parse(desk_.read("run/run.json")).at("data_parameters");
+  EXPECT_EQ(record.at("mean"), "76.5,102,127.5");
+  EXPECT_EQ(record.at("resize"), "10");
+  EXPECT_EQ(record.at("color"), "rgb");
+  EXPECT_EQ(record.at("interpolation"), "bicubic");
+  fs::remove_all(desk_ / "run");
+  EXPECT_THAT(refusal(train + "--net resnet18 --out run"),
+              AllOf(HasSubstr("is a run, which has a net of its own: leave --net out"),
+                    HasSubstr("imported/best.safetensors")));
+  EXPECT_THAT(refusal("import imported --out run"), HasSubstr("is a run folder already"));
 }
 
 }  // namespace
