@@ -77,6 +77,35 @@ RunRecord record_of(const ImportOptions& options, const NetDefinition& net,
   return record;
 }
 
+void require_weights_and_net(const ImportOptions& options) {
+  std::error_code code;
+  if (!fs::exists(options.weights, code)) {
+    throw error("weights '{}' are not there", options.weights.string());
+  }
+  if (options.net.empty()) {
+    throw error(
+        "--model is missing: '{}' does not say of which net it is. Name a model or a prototxt file",
+        options.weights.string());
+  }
+  if (is_model_name(options.net) || fs::exists(options.net, code)) return;
+  const std::vector<std::string> known = pretrained_net_names();
+  throw error(
+      "--model {}: neither a file nor a model's name nor an architecture of published weights{}; "
+      "of published weights there are {}",
+      options.net, did_you_mean(options.net, known), fmt::join(known, ", "));
+}
+
+void require_all_weights(const Pretrained& report, const ImportOptions& options, const Net& net) {
+  if (report.missing.empty()) return;
+  constexpr size_t shown = 5;
+  std::vector<std::string> names = report.missing;
+  const size_t more = names.size() > shown ? names.size() - shown : 0;
+  names.resize(names.size() - more);
+  throw error("'{}' has no weights for {}{} of net '{}'", options.weights.string(),
+              fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more layers", more) : "",
+              net.name);
+}
+
 }  // namespace
 
 ImportResult import_weights(const ImportOptions& options) {
@@ -86,11 +115,7 @@ ImportResult import_weights(const ImportOptions& options) {
         "'{}' is a run folder already: 'tandem train --weights' and others take it as it is",
         options.weights.string());
   }
-  if (!published && options.net.empty()) {
-    throw error(
-        "--model is missing: '{}' does not say of which net it is. Name a model or a prototxt file",
-        options.weights.string());
-  }
+  if (!published) require_weights_and_net(options);
   NetDefinition definition = read_net(published ? published->net : find_net(options.net));
   if (published) {
     definition = with_image_size(definition, published->image_size);
@@ -107,10 +132,7 @@ ImportResult import_weights(const ImportOptions& options) {
   checkpoint.weights = initial_weights(net, 1);
   const Pretrained report = published ? read_published(*published, net, &checkpoint.weights)
                                       : read_pretrained(options.weights, net, &checkpoint.weights);
-  if (!report.missing.empty()) {
-    throw error("'{}' has no weights for {} of net '{}'", options.weights.string(),
-                fmt::join(report.missing, ", "), net.name);
-  }
+  require_all_weights(report, options, net);
   const RunFolder folder =
       RunFolder::create(options.out.empty() ? RunFolder::free_name(net.name) : options.out);
   folder.write(record, definition, default_solver("SGD"));

@@ -182,7 +182,7 @@ PublishedWeights read_timm_folder(const fs::path& folder) {
   for (const fs::path& file : {config, published.file}) {
     if (fs::is_regular_file(file, code)) continue;
     throw error(
-        "--weights '{}' is a folder without {}: a folder of timm's has config.json and "
+        "weights '{}' is a folder without {}: a folder of timm's has config.json and "
         "model.safetensors; else give a .caffemodel or .safetensors file",
         folder.string(), file.filename().string());
   }

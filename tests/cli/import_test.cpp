@@ -199,6 +199,9 @@ TEST_F(PublishedWeights, OfATimmFolderGiveTheProbabilitiesOfItsPreparation) {
 
 TEST_F(PublishedWeights, OfAFileAloneHaveTheArchitectureNamedAndThePreparationOfImagenet) {
   EXPECT_THAT(refusal("import dot.safetensors --out run"), HasSubstr("--model is missing"));
+  EXPECT_THAT(refusal("import nowhere.safetensors --out run"), HasSubstr("are not there"));
+  EXPECT_THAT(refusal("import dot.safetensors --model dots --out run"),
+              AllOf(HasSubstr("--model dots"), HasSubstr("did you mean 'dot'")));
   const Outcome outcome = tandem("import dot.safetensors --model dot --out run");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
   EXPECT_THAT(outcome.output, HasSubstr("resized to 9 (bilinear) and cropped to 8"));
