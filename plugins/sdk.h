@@ -19,7 +19,7 @@
 
 #if !defined(__cplusplus) || __cplusplus < 202002L
 #error \
-    "plugins/sdk.h needs C++20: use tandem_add_plugin, set CMAKE_CXX_STANDARD 20, or pass -std=c++20"
+    "sdk.h needs C++20: use tandem_add_plugin, set CMAKE_CXX_STANDARD 20, or pass -std=c++20"
 #endif
 
 #include <algorithm>

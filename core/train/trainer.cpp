@@ -66,6 +66,96 @@ std::string devices_text(const TrainOptions& chosen, const std::string& hosts) {
   return fmt::format("{} ranks of {} ({})", chosen.ranks, chosen.devices, hosts);
 }
 
+// Of a run that is continued: its last checkpoint.
+Checkpoint continue_in(const RunFolder& folder, TrainSetup& setup, Session& session) {
+  if (!has_checkpoint(folder.path(), "last")) {
+    throw error(
+        "run '{}' has no checkpoint to resume from: it stopped before its first one. Remove the "
+        "folder, or name another with --out, and begin again",
+        folder.path().string());
+  }
+  Checkpoint checkpoint = read_checkpoint(folder.path(), "last", session.net(), true);
+  record_choices(setup.record, session);
+  folder.write(setup.record, setup.net, setup.solver);
+  return checkpoint;
+}
+
+// A new run: its folder, and its first weights in the session.
+RunFolder begin_run(TrainSetup& setup, Session& session) {
+  TrainOptions& chosen = setup.record.options;
+  if (setup.first_weights.empty()) {
+    session.set_initial_weights(*chosen.seed);
+  } else {
+    session.set_weights(setup.first_weights);
+  }
+  record_choices(setup.record, session);
+  if (chosen.out.empty()) chosen.out = RunFolder::free_name(setup.record.net_name);
+  RunFolder folder = RunFolder::create(chosen.out);
+  folder.write(setup.record, setup.net, setup.solver);
+  keep_split(setup, folder);
+  return folder;
+}
+
+// What is trained, on what, and what was chosen.
+void introduce(const TrainSetup& setup, Session& session, const RunFolder& folder,
+               const std::string& hosts, bool is_continued, Observer& observer) {
+  const TrainOptions& chosen = setup.record.options;
+  observer.on_message(
+      fmt::format("{} net '{}' on {}: {} training images, {} classes, batch {}, {} steps, strategy "
+                  "{} on {}, seed {}",
+                  is_continued ? "continuing" : "training", setup.record.net_name, chosen.data,
+                  setup.record.training_samples, setup.record.class_names.size(), chosen.batch,
+                  chosen.steps, chosen.strategy, devices_text(chosen, hosts), *chosen.seed));
+  for (const std::string& message : setup.messages) observer.on_message(message);
+  // With one device nothing travels, and how the work is split has no effect. plan.txt has the
+  // notes.
+  const Plan& plan = session.training().whole_plan();
+  if (plan.devices > 1) {
+    for (const std::string& note : plan.notes) observer.on_message(note);
+  }
+  observer.on_message("memory: " + session.memory_forecast());
+  observer.on_message("run folder: " + folder.path().string());
+}
+
+// Error if the run is complete.
+void start_from(const Checkpoint& checkpoint, const TrainOptions& chosen, const RunFolder& folder,
+                TrainingRun& run, Observer& observer) {
+  const auto due = checkpoint.metadata.find("test_due");
+  const bool test_due = due != checkpoint.metadata.end() && due->second == "1";
+  if (checkpoint.step >= chosen.steps && !test_due) {
+    throw error(
+        "run '{}' is complete: it has done {} of {} steps; ask for more with --steps or --epochs",
+        folder.path().string(), checkpoint.step, chosen.steps);
+  }
+  run.start_from(checkpoint);
+  observer.on_message(fmt::format("resumed after step {}", checkpoint.step));
+  if (!checkpoint.note.empty()) observer.on_message(checkpoint.note);
+}
+
+// Sends the setup to the other ranks. Returns the text of their hosts.
+std::string invite(const Communicator& ranks, Registry& registry, const TrainOptions& options,
+                   TrainSetup& setup) {
+  TrainOptions given = options;
+  given.devices = setup.record.options.devices;
+  given.strategy = setup.record.options.strategy;
+  require_supported_by_ranks(registry, given);
+  send_setup(ranks, setup);
+  return divide_cores(ranks, setup);
+}
+
+// Says how the run ended. A run that has not begun leaves nothing.
+void conclude(TrainResult& result, bool is_new, const RunFolder& folder, Observer& observer) {
+  if (is_new && result.steps == 0) {
+    observer.on_message("stopped before the first step: nothing is kept");
+    remove_unbegun(folder.path());
+    result.run.clear();
+  } else if (result.stopped) {
+    observer.on_message(
+        fmt::format("stopped after step {} and saved; go on with: tandem train --out {} --resume",
+                    result.steps, folder.path().string()));
+  }
+}
+
 // The only process, or rank 0 of several.
 TrainResult lead(Registry& registry, const TrainOptions& options, Observer& observer,
                  const Strategies& strategies, const Communicator* ranks) {
@@ -79,99 +169,39 @@ TrainResult lead(Registry& registry, const TrainOptions& options, Observer& obse
   }
   TrainSetup setup = folder ? resolve_resumed(registry, options, *folder, strategies)
                             : resolve(registry, options, strategies);
-
-  require_computing(registry, setup.record.options.devices);
-  std::string hosts;
-  if (ranks != nullptr) {
-    TrainOptions given = options;
-    given.devices = setup.record.options.devices;
-    given.strategy = setup.record.options.strategy;
-    require_supported_by_ranks(registry, given);
-    send_setup(*ranks, setup);
-    hosts = divide_cores(*ranks, setup);
-  }
+  const TrainOptions& chosen = setup.record.options;
+  require_computing(registry, chosen.devices);
+  const std::string hosts = ranks != nullptr ? invite(*ranks, registry, options, setup) : "";
   const KernelChoices known = setup.record.algorithms;
   Session session(registry, setup.net, session_options(registry, setup, ranks));
-  if (setup.record.options.tune) {
+  if (chosen.tune) {
     setup.messages.push_back(
         tuning_text(session.options().tuning, known, session.machine().kind()));
   }
-  const Plan& plan = session.training().whole_plan();
   std::optional<Checkpoint> checkpoint;
-  FirstState first;
   if (folder) {
-    if (!has_checkpoint(folder->path(), "last")) {
-      throw error(
-          "run '{}' has no checkpoint to resume from: it stopped before its first one. Remove the "
-          "folder, or name "
-          "another with --out, and begin again",
-          folder->path().string());
-    }
-    checkpoint = read_checkpoint(folder->path(), "last", session.net(), true);
-    record_choices(setup.record, session);
-    folder->write(setup.record, setup.net, setup.solver);
+    checkpoint = continue_in(*folder, setup, session);
   } else {
-    if (setup.first_weights.empty()) {
-      session.set_initial_weights(*setup.record.options.seed);
-    } else {
-      session.set_weights(setup.first_weights);
-      first.checkpoint.weights = std::move(setup.first_weights);
-    }
-    record_choices(setup.record, session);
-    if (setup.record.options.out.empty())
-      setup.record.options.out = RunFolder::free_name(setup.record.net_name);
-    folder.emplace(RunFolder::create(setup.record.options.out));
-    folder->write(setup.record, setup.net, setup.solver);
-    keep_split(setup, *folder);
+    folder.emplace(begin_run(setup, session));
   }
-  const TrainOptions& chosen = setup.record.options;
   const int64_t first_step = checkpoint ? checkpoint->step : 0;
   Recorder recorder(*folder, observer, chosen.display, first_step,
                     first_step * chosen.batch * setup.solver.micro_batches_per_step /
                         setup.record.training_samples);
-  write_text_file(folder->plan_file(), to_text(plan));
-  recorder.on_message(
-      fmt::format("{} net '{}' on {}: {} training images, {} classes, batch {}, {} steps, strategy "
-                  "{} on {}, seed {}",
-                  checkpoint ? "continuing" : "training", setup.record.net_name, chosen.data,
-                  setup.record.training_samples, setup.record.class_names.size(), chosen.batch,
-                  chosen.steps, chosen.strategy, devices_text(chosen, hosts), *chosen.seed));
-  for (const std::string& message : setup.messages) recorder.on_message(message);
-  // With one device nothing travels, and how the work is split has no effect. plan.txt has the
-  // notes.
-  if (plan.devices > 1) {
-    for (const std::string& note : plan.notes) recorder.on_message(note);
-  }
-  recorder.on_message("memory: " + session.memory_forecast());
-  recorder.on_message("run folder: " + folder->path().string());
+  write_text_file(folder->plan_file(), to_text(session.training().whole_plan()));
+  introduce(setup, session, *folder, hosts, checkpoint.has_value(), recorder);
 
   TrainingRun run(registry, setup, &*folder, session, recorder);
-  if (checkpoint) {
-    const auto due = checkpoint->metadata.find("test_due");
-    const bool test_due = due != checkpoint->metadata.end() && due->second == "1";
-    if (checkpoint->step >= chosen.steps && !test_due) {
-      throw error(
-          "run '{}' is complete: it has done {} of {} steps; ask for more with --steps or --epochs",
-          folder->path().string(), checkpoint->step, chosen.steps);
-    }
-    run.start_from(*checkpoint);
-    recorder.on_message(fmt::format("resumed after step {}", checkpoint->step));
-    if (!checkpoint->note.empty()) recorder.on_message(checkpoint->note);
-  }
+  if (checkpoint) start_from(*checkpoint, chosen, *folder, run, recorder);
   if (ranks != nullptr) {
-    if (checkpoint) first = {true, *checkpoint};
+    FirstState first;
+    first.is_resumed = checkpoint.has_value();
+    if (checkpoint) first.checkpoint = *checkpoint;
+    if (!checkpoint) first.checkpoint.weights = std::move(setup.first_weights);
     share_first_state(*ranks, first);
   }
   TrainResult result = run.go();
-  if (!checkpoint && result.steps == 0) {
-    recorder.on_message("stopped before the first step: nothing is kept");
-    remove_unbegun(folder->path());
-    result.run.clear();
-  } else if (result.stopped) {
-    recorder.on_message(
-        fmt::format("stopped after step {} and saved; go on with: tandem train --out {} --resume",
-                    result.steps, folder->path().string()));
-  }
+  conclude(result, !checkpoint, *folder, recorder);
   return result;
 }
 

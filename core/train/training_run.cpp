@@ -2,8 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -22,16 +20,7 @@
 namespace tandem {
 namespace {
 
-constexpr int64_t traced_batches = 4;
 constexpr size_t batches_in_flight = 2;
-
-// Values with commas between them; those that are missing stay as they are.
-void read_sums(const std::string& text, const std::vector<double*>& values) {
-  const std::vector<std::string> parts = split(text, ',');
-  for (size_t i = 0; i < std::min(parts.size(), values.size()); ++i) {
-    (void)parse_number(parts[i], values[i]);
-  }
-}
 
 // Device and number of a file or folder; zeros if there is none.
 std::pair<uint64_t, uint64_t> identity_of(const std::string& path) {
@@ -52,13 +41,11 @@ TrainingRun::TrainingRun(Registry& registry, TrainSetup& setup, const RunFolder*
       recorder_(observer),
       phase_(session.training()),
       ranks_(session.options().ranks),
-      micro_batches_(setup.solver.micro_batches_per_step) {
+      micro_batches_(setup.solver.micro_batches_per_step),
+      progress_({chosen_.steps, chosen_.batch * micro_batches_, setup.record.training_samples,
+                 setup.solver.average_loss}) {
   if (ranks_ != nullptr) agreement_.emplace(*ranks_, chosen_.stop, chosen_.watchdog_seconds);
   if (folder_ != nullptr) report_.emplace(registry_, setup_, *folder_, recorder_);
-}
-
-std::vector<double*> TrainingRun::kept_sums(EpochSums& sums) {
-  return {&sums.loss, &sums.correct, &sums.steps, &sums.samples};
 }
 
 void TrainingRun::find_accuracy() {
@@ -66,10 +53,6 @@ void TrainingRun::find_accuracy() {
   for (size_t i = 0; i < phase_.net.scalars.size() && !name.empty(); ++i) {
     if (phase_.net.scalars[i].name == name) accuracy_ = static_cast<int>(i);
   }
-}
-
-double TrainingRun::seconds() const {
-  return std::chrono::duration<double>(Clock::now() - begin_).count();
 }
 
 LoaderOptions TrainingRun::loading() const {
@@ -83,22 +66,20 @@ LoaderOptions TrainingRun::loading() const {
   loading.pixels = phase_.pixels;
   loading.rows = phase_.rows;
   loading.bad_share_limit = chosen_.bad_share_limit;
-  if (chosen_.timeline) {
-    // Includes the batches that are decoded while the traced ones are computed.
-    loading.timed_from = first_traced();
-    loading.timed_count = traced_batches + ring_slots;
-  }
+  if (chosen_.timeline) timeline_->ask(&loading);
   return loading;
 }
 
 TrainResult TrainingRun::go() {
   if (folder_ != nullptr) result_.run = folder_->path();
   data_file_ = identity_of(data_source(registry_, setup_.record));
+  timeline_.emplace(session_, first_ * micro_batches_, chosen_.steps * micro_batches_,
+                    folder_ != nullptr ? folder_->timeline_file().string() : "");
   loader_ = std::make_unique<Loader>(*setup_.training_data, loading(), session_.allocator());
   try {
     require_sample(phase_.net, loader_->layout().sample);
-    compare_clocks();
-    phase_.executor->trace_only(first_traced(), first_traced() + traced_batches);
+    timeline_->compare_clocks();
+    phase_.executor->trace_only(timeline_->begin(), timeline_->end());
     if (phase_.executor->has_graphs()) {
       recorder_.on_message("steps run as captured graphs (--graphs off: task by task)");
     }
@@ -115,18 +96,17 @@ TrainResult TrainingRun::go() {
   }
   loader_.reset();
   result_.stopped = (result_.steps < chosen_.steps && !lost_patience()) || test_due_;
-  result_.seconds = seconds();
+  result_.seconds = progress_.seconds();
   return result_;
 }
 
 void TrainingRun::loop() {
-  begin_ = Clock::now();
+  progress_.begin(first_);
   issued_ = saved_ = first_;  // nothing to save before a step is done
   if (first_ == 0) session_.begin_average();
   if (test_due_) pause(first_, true);  // the evaluation that the interrupted run did not finish
   if (first_ == 0) first_test();
-  counted_to_ = seconds();
-  recent_.emplace_back(counted_to_ - paused_, first_);
+  progress_.begin_steps();
   for (int64_t step = first_; step < chosen_.steps && !stopping() && !lost_patience(); ++step) {
     issue(step);
     if (due(step + 1)) pause(step + 1, tests(step + 1));
@@ -139,43 +119,19 @@ void TrainingRun::loop() {
   }
   note_replaced_data();
   release_held(true);
-  write_timeline();
+  timeline_->write(*loader_);
   gather_bad_samples();
   list_bad_samples();
 }
 
-// Adds the time since the last pause to the epoch.
-void TrainingRun::count_time() {
-  const double now = seconds(), waited = loader_->waited_seconds();
-  epoch_.seconds += now - counted_to_;
-  epoch_.waited += waited - waited_before_;
-  counted_to_ = now;
-  waited_before_ = waited;
-}
-
 void TrainingRun::report_epoch(int64_t done) {
-  count_time();
-  const auto images = static_cast<double>(images_of_step());
-  const auto size = static_cast<double>(setup_.record.training_samples);
-  EpochReport r;
-  r.step = done;
-  r.epoch = done * images_of_step() / setup_.record.training_samples;
-  r.epochs = static_cast<double>(chosen_.steps) * images / size;
-  r.is_partial = !ends_epoch(done);
-  r.loss = epoch_.loss / std::max(1.0, epoch_.steps);
-  r.has_accuracy = accuracy_ >= 0;
-  r.top1 = epoch_.correct / std::max(1.0, epoch_.samples);
-  r.rate = learning_rate(setup_.solver, done - 1);
-  r.seconds = epoch_.seconds;
-  const double training = epoch_.seconds - epoch_.tested;
-  r.images_per_second = training > 0 ? epoch_.timed_steps * images / training : 0;
-  r.waiting_share = training > 0 ? epoch_.waited / training : 0;
-  r.has_validation = result_.last.step == done && result_.last.samples > 0;
-  if (r.has_validation) r.validation = result_.last;
-  // A run that ends within an epoch may be continued.
-  if (ends_epoch(done)) epoch_ = {};
-  recorder_.on_epoch(r);
-  advise(r);
+  progress_.count_time(loader_->waited_seconds());
+  EpochReport report = progress_.end_epoch(done, learning_rate(setup_.solver, done - 1));
+  report.has_accuracy = accuracy_ >= 0;
+  report.has_validation = result_.last.step == done && result_.last.samples > 0;
+  if (report.has_validation) report.validation = result_.last;
+  recorder_.on_epoch(report);
+  advise(report);
 }
 
 // Once, after the first epoch of the process.
@@ -250,12 +206,10 @@ void TrainingRun::finish_oldest() {
     is_at_infinity_ = true;
     return;
   }
-  trace(done);
+  if (chosen_.timeline) timeline_->add(done.number, *loader_);
   step_loss_ += loss;
   if (accuracy_ >= 0) {
-    const auto samples = static_cast<double>(done.samples);
-    epoch_.correct += samples * static_cast<double>(scalars[static_cast<size_t>(accuracy_)]);
-    epoch_.samples += samples;
+    progress_.add_accuracy(done.samples, scalars[static_cast<size_t>(accuracy_)]);
   }
   skipped_ += chosen_.batch - done.samples;
   if ((done.number + 1) % micro_batches_ != 0) return;
@@ -264,55 +218,14 @@ void TrainingRun::finish_oldest() {
   skipped_ = 0;
 }
 
-// The first batches are slower and are left out, except in a short run.
-int64_t TrainingRun::first_traced() const {
-  const int64_t first = first_ * micro_batches_, all = (chosen_.steps - first_) * micro_batches_;
-  return first + (all > 2 * traced_batches ? traced_batches - 1 : 0);
-}
-
-void TrainingRun::trace(const Pending& done) {
-  const int64_t begin = first_traced();
-  if (!chosen_.timeline || done.number < begin || done.number >= begin + traced_batches) return;
-  const std::vector<TraceEvent> events = phase_.executor->trace(done.number);
-  trace_.insert(trace_.end(), events.begin(), events.end());
-  if (done.number + 1 == begin + traced_batches) write_timeline();
-}
-
-// The mean over the last average_loss steps.
-double TrainingRun::shown_loss(double loss) {
-  losses_.push_back(loss);
-  if (static_cast<int64_t>(losses_.size()) > setup_.solver.average_loss) losses_.pop_front();
-  double sum = 0;
-  for (const double one : losses_) sum += one;
-  return sum / static_cast<double>(losses_.size());
-}
-
 void TrainingRun::report(const Pending& done, double loss) {
   result_.steps = done.step + 1;
   result_.loss = loss;
-  epoch_.loss += loss;
-  epoch_.steps += 1;
-  epoch_.timed_steps += 1;
-  const double now = seconds() - paused_;
-  recent_.emplace_back(now, done.step + 1);
-  while (recent_.size() > 20) recent_.pop_front();
-  const double span = now - recent_.front().first;
-  const auto steps = static_cast<double>(done.step + 1 - recent_.front().second);
-  const auto images = static_cast<double>(images_of_step());
-  StepReport r;
-  r.step = done.step + 1;
-  r.steps = chosen_.steps;
-  r.epoch = r.step * images_of_step() / setup_.record.training_samples;
-  const auto size = static_cast<double>(setup_.record.training_samples);
-  r.epochs = static_cast<double>(chosen_.steps) * images / size;
-  r.loss = shown_loss(loss);
-  r.rate = done.rate;
-  r.images_per_second = span > 0 ? steps * images / span : 0;
-  r.seconds_left = steps > 0 ? static_cast<double>(r.steps - r.step) * span / steps : -1;
-  r.waited_seconds = loader_->waited_seconds();
-  r.skipped = skipped_;
-  if (now > 0) result_.images_per_second = static_cast<double>(r.step - first_) * images / now;
-  recorder_.on_step(r);
+  StepReport report = progress_.add_step(done.step + 1, loss, done.rate);
+  report.waited_seconds = loader_->waited_seconds();
+  report.skipped = skipped_;
+  result_.images_per_second = progress_.images_per_second();
+  recorder_.on_step(report);
 }
 
 void TrainingRun::stop_not_finite(const Pending& done, double loss) {
@@ -347,26 +260,6 @@ void TrainingRun::stop_not_finite(const Pending& done, double loss) {
       where_to_go_back(), way_out(weights, done.rate));
 }
 
-// Called while nothing else is on the stream.
-void TrainingRun::compare_clocks() {
-  const Event event(session_.machine());
-  session_.runtime().stream({0, StreamKind::copy}).record(event);
-  event.synchronize(-1);
-  same_time_ = {Clock::now(), event.time()};
-}
-
-std::vector<HostSpan> TrainingRun::loading_spans() const {
-  const auto machine_time = [&](Clock::time_point at) {
-    return same_time_.second + std::chrono::duration<double>(at - same_time_.first).count();
-  };
-  std::vector<HostSpan> spans;
-  for (const LoadSpan& one : loader_->spans()) {
-    spans.push_back({fmt::format("decoder {}", one.thread), fmt::format("load batch {}", one.batch),
-                     machine_time(one.begin), machine_time(one.end)});
-  }
-  return spans;
-}
-
 void TrainingRun::report_given_up(const Phase& phase, const char* steps) {
   if (phase.executor == nullptr || reported_given_up_.contains(&phase)) return;
   const std::string& why = phase.executor->graphs_given_up();
@@ -378,13 +271,6 @@ void TrainingRun::report_given_up(const Phase& phase, const char* steps) {
 void TrainingRun::report_given_up() {
   report_given_up(phase_, "training steps");
   report_given_up(session_.testing(), "testing steps");
-}
-
-void TrainingRun::write_timeline() {
-  if (trace_.empty()) return;
-  if (folder_ == nullptr) return;
-  write_text_file(folder_->timeline_file(), to_chrome_trace(phase_.plan, trace_, loading_spans()));
-  trace_.clear();
 }
 
 void TrainingRun::gather_bad_samples() {
@@ -449,7 +335,7 @@ void TrainingRun::start_from(const Checkpoint& checkpoint) {
   if (read("tests_without_better", &tests)) tests_without_better_ = static_cast<int64_t>(tests);
   has_best_ = read("best_loss", &result_.best.loss) && read("best_top1", &result_.best.top1);
   const auto sums = checkpoint.metadata.find("epoch_sums");
-  if (sums != checkpoint.metadata.end()) read_sums(sums->second, kept_sums(epoch_));
+  if (sums != checkpoint.metadata.end()) progress_.read_sums(sums->second);
 }
 
 bool TrainingRun::lost_patience() const {
@@ -460,20 +346,15 @@ bool TrainingRun::tests(int64_t done) const {
   if (setup_.validation_data == nullptr) return false;
   if (done == chosen_.steps) return true;
   if (chosen_.test_interval > 0) return done % chosen_.test_interval == 0;
-  return ends_epoch(done);
+  return progress_.ends_epoch(done);
 }
 
 bool TrainingRun::takes_snapshot(int64_t done) const {
   return chosen_.snapshot > 0 && done % chosen_.snapshot == 0;
 }
 
-bool TrainingRun::ends_epoch(int64_t done) const {
-  const int64_t size = setup_.record.training_samples;
-  return done * images_of_step() / size != (done - 1) * images_of_step() / size;
-}
-
 bool TrainingRun::due(int64_t done) const {
-  return done == chosen_.steps || takes_snapshot(done) || tests(done) || ends_epoch(done);
+  return done == chosen_.steps || takes_snapshot(done) || tests(done) || progress_.ends_epoch(done);
 }
 
 // If an error ends the evaluation, the steps are saved all the same, and a resumed run begins with
@@ -482,10 +363,10 @@ void TrainingRun::pause(int64_t done, bool with_test) {
   while (!pending_.empty()) finish_oldest();
   phase_.executor->drain();
   note_replaced_data();
-  const double begin = seconds();
+  const double begin = progress_.seconds();
   Checkpoint checkpoint = checkpoint_of(done);
   test_due_ = with_test;
-  count_time();
+  progress_.count_time(loader_->waited_seconds());
   bool best = false;
   try {
     if (with_test) best = run_test(checkpoint);
@@ -493,12 +374,12 @@ void TrainingRun::pause(int64_t done, bool with_test) {
     save(checkpoint, false);
     throw;
   }
-  epoch_.tested += seconds() - begin;
-  const bool is_over = done > 0 && (done == chosen_.steps || ends_epoch(done));
-  if (is_over && !test_due_ && epoch_.steps > 0) report_epoch(done);
+  progress_.add_test(progress_.seconds() - begin);
+  const bool is_over = done > 0 && (done == chosen_.steps || progress_.ends_epoch(done));
+  if (is_over && !test_due_ && progress_.has_steps()) report_epoch(done);
   save(checkpoint, best);
   if (is_over || with_test || stopping()) write_report(checkpoint);
-  paused_ += seconds() - begin;
+  progress_.add_pause(progress_.seconds() - begin);
 }
 
 void TrainingRun::write_report(const Checkpoint& checkpoint) {
@@ -516,10 +397,10 @@ void TrainingRun::write_report(const Checkpoint& checkpoint) {
 void TrainingRun::first_test() {
   const bool wanted = setup_.solver.test_interval > 0 && setup_.solver.test_initialization;
   if (!wanted || setup_.validation_data == nullptr || stopping()) return;
-  const double begin = seconds();
+  const double begin = progress_.seconds();
   Evaluation now = evaluated(0);
   if (!stopping()) recorder_.on_evaluation(now);
-  paused_ += seconds() - begin;
+  progress_.add_pause(progress_.seconds() - begin);
 }
 
 Evaluation TrainingRun::evaluated(int64_t done) {
@@ -544,7 +425,7 @@ Evaluation TrainingRun::evaluated(int64_t done) {
                 now.bad[0].reason);
   }
   now.step = done;
-  now.epoch = done * images_of_step() / setup_.record.training_samples;
+  now.epoch = progress_.epochs_of(done);
   if (report_ && !stopping()) {
     report_->judge(collector->take(), fmt::format("validation after step {}", done), now.bad);
   }
@@ -584,7 +465,7 @@ bool TrainingRun::run_test(const Checkpoint& checkpoint) {
   const bool better = now.has_accuracy
                           ? now.top1 > old.top1 || (now.top1 == old.top1 && now.loss < old.loss)
                           : now.loss < old.loss;
-  now.ends_epoch = done == chosen_.steps || ends_epoch(done);
+  now.ends_epoch = done == chosen_.steps || progress_.ends_epoch(done);
   now.best = std::isfinite(now.loss) && (!has_best_ || better);
   tests_without_better_ = now.best ? 0 : tests_without_better_ + 1;
   result_.last = now;
@@ -647,9 +528,7 @@ void TrainingRun::save(Checkpoint& checkpoint, bool best) {
     checkpoint.metadata["best_loss"] = fmt::format("{:.17g}", result_.best.loss);
     checkpoint.metadata["best_top1"] = fmt::format("{:.17g}", result_.best.top1);
   }
-  std::vector<std::string> sums;
-  for (const double* value : kept_sums(epoch_)) sums.push_back(fmt::format("{:.17g}", *value));
-  checkpoint.metadata["epoch_sums"] = fmt::format("{}", fmt::join(sums, ","));
+  checkpoint.metadata["epoch_sums"] = progress_.sums();
   std::vector<std::string> others;
   if (best && keeps_average()) {
     Checkpoint average = averaged(checkpoint);

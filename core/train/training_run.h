@@ -3,7 +3,6 @@
 // flight.
 #pragma once
 
-#include <chrono>
 #include <deque>
 #include <map>
 #include <memory>
@@ -13,14 +12,15 @@
 #include <utility>
 #include <vector>
 
-#include "core/schedule/report/report.h"
 #include "core/train/checkpoint.h"
+#include "core/train/progress.h"
 #include "core/train/ranks.h"
 #include "core/train/recorder.h"
 #include "core/train/report/run_report.h"
 #include "core/train/session.h"
 #include "core/train/setup.h"
 #include "core/train/trainer.h"
+#include "core/train/training_timeline.h"
 
 namespace tandem {
 
@@ -37,13 +37,6 @@ class TrainingRun {
   TrainResult go();
 
  private:
-  using Clock = std::chrono::steady_clock;
-  // Sums over the steps of an epoch so far. A checkpoint within the epoch keeps the first four.
-  struct EpochSums {
-    double loss = 0, correct = 0, steps = 0, samples = 0;
-    // Of this process, until the last pause; `tested`: of the seconds in evaluations.
-    double seconds = 0, waited = 0, tested = 0, timed_steps = 0;
-  };
   // A micro-batch that was issued and not yet reported.
   struct Pending {
     int64_t number = 0, step = 0, samples = 0;
@@ -55,20 +48,15 @@ class TrainingRun {
   void issue_batch(int64_t step, int64_t number, double rate);
   void release_held(bool drained);
   void finish_oldest();
-  void trace(const Pending& done);
   void report(const Pending& done, double loss);
-  [[nodiscard]] double shown_loss(double loss);
   [[noreturn]] void stop_not_finite(const Pending& done, double loss);
-  void write_timeline();
   void gather_bad_samples();
   void list_bad_samples();
   void note_replaced_data();
   // Reports, once per phase, that its steps no longer run as graphs although they should.
   void report_given_up(const Phase& phase, const char* steps);
   void report_given_up();
-  [[nodiscard]] static std::vector<double*> kept_sums(EpochSums& sums);
   void find_accuracy();
-  void count_time();
   void report_epoch(int64_t done);
   void advise(const EpochReport& report);
   [[nodiscard]] bool stopping() const {
@@ -76,17 +64,11 @@ class TrainingRun {
     if (agreement_) return agreement_->stopping();
     return chosen_.stop != nullptr && *chosen_.stop;
   }
-  [[nodiscard]] int64_t images_of_step() const { return chosen_.batch * micro_batches_; }
-  [[nodiscard]] double seconds() const;
 
   [[nodiscard]] LoaderOptions loading() const;
-  [[nodiscard]] int64_t first_traced() const;
-  void compare_clocks();
-  [[nodiscard]] std::vector<HostSpan> loading_spans() const;
   // Between steps.
   [[nodiscard]] bool tests(int64_t done) const;
   [[nodiscard]] bool takes_snapshot(int64_t done) const;
-  [[nodiscard]] bool ends_epoch(int64_t done) const;
   [[nodiscard]] bool due(int64_t done) const;
   void pause(int64_t done, bool with_test);
   void first_test();
@@ -115,14 +97,12 @@ class TrainingRun {
   const Communicator* ranks_;                // null: one process
   std::optional<BatchAgreement> agreement_;  // of several ranks
   const int64_t micro_batches_;              // of one step
+  TrainingProgress progress_;
   std::unique_ptr<Loader> loader_;
-  std::map<std::string, std::string> bad_;   // damaged images: why
-  std::pair<uint64_t, uint64_t> data_file_;  // device and number of the data's file or folder
-  Clock::time_point begin_;
-  double paused_ = 0;
-  EpochSums epoch_;
-  double counted_to_ = 0, waited_before_ = 0;  // the time that epoch_ has
-  int accuracy_ = -1;                          // index of the training accuracy among the scalars
+  std::optional<TrainingTimeline> timeline_;  // once the run goes
+  std::map<std::string, std::string> bad_;    // damaged images: why
+  std::pair<uint64_t, uint64_t> data_file_;   // device and number of the data's file or folder
+  int accuracy_ = -1;                         // index of the training accuracy among the scalars
   bool has_advised_ = false;
   int64_t first_ = 0, issued_ = 0, saved_ = -1;  // steps
   bool has_best_ = false;
@@ -131,13 +111,9 @@ class TrainingRun {
   bool is_at_infinity_ = false;  // a loss was not finite, which the setup allows
   std::deque<Pending> pending_;
   std::optional<Batch> held_;
-  double step_loss_ = 0;       // of the micro-batches of the step so far
-  std::deque<double> losses_;  // of the last steps, for average_loss
-  int64_t skipped_ = 0;        // damaged samples of the step so far
-  std::deque<std::pair<double, int64_t>> recent_;
-  std::vector<TraceEvent> trace_;
+  double step_loss_ = 0;  // of the micro-batches of the step so far
+  int64_t skipped_ = 0;   // damaged samples of the step so far
   std::set<const Phase*> reported_given_up_;
-  std::pair<Clock::time_point, double> same_time_;  // on the host's clock and on the machine's
   TrainResult result_;
 };
 

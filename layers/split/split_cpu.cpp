@@ -74,7 +74,7 @@ class SplitCpu {
     float total[part] = {}, dy[part];
     bool has_one = false;
     for (size_t output = 0; output < outputs_; ++output) {
-      if (pass.output_gradient(output) == nullptr) continue;
+      if (pass.output_gradient<bfloat16>(output) == nullptr) continue;
       if (!has_one) {
         widen(pass.output_gradient<bfloat16>(output).data() + first, total, size);
         has_one = true;

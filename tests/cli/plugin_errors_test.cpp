@@ -33,7 +33,7 @@ std::string refusal_with(const std::string& folder) {
 
 TEST(PluginErrors, AnotherAbiMajorNamesBothVersionsAndTheFix) {
   EXPECT_THAT(refusal_with(bad_plugin("wrong_major")),
-              AllOf(HasSubstr("'acme.Swish'"), HasSubstr("wrong_major.so"), HasSubstr("99.4"),
+              AllOf(HasSubstr("'acme.Swish'"), HasSubstr("wrong_major.so"), HasSubstr("100.4"),
                     HasSubstr("rebuild it")));
 }
 
@@ -144,7 +144,7 @@ TEST(Plugins, AreListedAsJsonWithReasonsOfFailures) {
     const std::string path = module.at("path");
     if (path.find("wrong_major.so") != std::string::npos) {
       found_failure = !module.at("loaded").get<bool>() &&
-                      module.at("reason").get<std::string>().find("99.4") != std::string::npos;
+                      module.at("reason").get<std::string>().find("100.4") != std::string::npos;
     }
     for (const std::string offer : module.at("offers"))
       found_convolution = found_convolution || offer == "layer Convolution";

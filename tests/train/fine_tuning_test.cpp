@@ -28,13 +28,15 @@ class FineTuning : public StrategyRuns {
     o.solver_fields["weights"] = trained(net).string();
     return o;
   }
-  static Net net_of(const TrainOptions& o) {
-    const Registry registry = Registry::with_defaults();
+  // It refers to the layer types of registry_.
+  Net net_of(const TrainOptions& o) const {
     NetOptions options;
     options.batch = 16;
     options.data = {1, 3, 20, 20};
-    return build_net(read_net(o.out / "net.prototxt"), registry, options);
+    return build_net(read_net(o.out / "net.prototxt"), registry_, options);
   }
+
+  const Registry registry_ = Registry::with_defaults();
 };
 
 TEST_F(FineTuning, FrozenLayersKeepTheirBitsAndTheOthersLearn) {
