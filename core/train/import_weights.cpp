@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/strings.h"
+#include "core/device/parse.h"
 #include "core/model/adapted.h"
 #include "core/model/classes.h"
 #include "core/model/initial_weights.h"
@@ -58,7 +59,7 @@ RunRecord record_of(const ImportOptions& options, const NetDefinition& net,
                     const std::optional<PublishedWeights>& published) {
   RunRecord record;
   record.options.net = published ? published->architecture : options.net;
-  record.options.devices = "cpu";
+  record.options.devices = default_kind;
   record.options.precision = "float32";
   record.options.pixels = "floats";
   record.options.strategy = "two_phase";

@@ -87,11 +87,14 @@ void elu(OnnxNet& model, const Layer& layer) {
   simple(model, layer, "Elu", {{"alpha", static_cast<float>(number(layer, "alpha"))}});
 }
 
+// HardSigmoid limits shift + scale * x to 0 and 1. More runtimes have it than the Clip of opset 13.
 void clip(OnnxNet& model, const Layer& layer) {
-  const OnnxValue x = model.in(layer);
-  const std::string min = model.graph.scalar(layer.name + "/min", number(layer, "min"));
-  const std::string max = model.graph.scalar(layer.name + "/max", number(layer, "max"));
-  model.set(layer, {model.graph.add("Clip", layer.name, {x.name, min, max}), x.is_flat});
+  const double min = number(layer, "min"), width = number(layer, "max") - min;
+  Chain(model, layer)
+      .apply("HardSigmoid",
+             {{"alpha", static_cast<float>(1 / width)}, {"beta", static_cast<float>(-min / width)}})
+      .line(min, width)
+      .finish();
 }
 
 void prelu(OnnxNet& model, const Layer& layer) {

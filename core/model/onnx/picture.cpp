@@ -112,8 +112,10 @@ std::string add_picture_steps(OnnxGraph& graph, const std::string& picture,
     value = graph.add("MatMul", name("resize_across"), {value, shares});
   }
   if (steps.is_cubic && !(rows.is_copy && columns.is_copy)) {
-    value = graph.add("Clip", name("limit"),
-                      {value, graph.scalar(name("least"), 0), graph.scalar(name("most"), 255)});
+    // To 0 and 255, as the layer Clip (core/model/onnx/layers.cpp).
+    value =
+        graph.add("HardSigmoid", name("limit"), {value}, {{"alpha", 1.0F / 255}, {"beta", 0.0F}});
+    value = graph.add("Mul", name("limited"), {value, graph.scalar(name("most"), 255)});
   }
   if (steps.rounds && !(rows.is_copy && columns.is_copy)) {
     value = graph.add("Round", name("round"), {value});
