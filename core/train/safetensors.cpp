@@ -176,7 +176,16 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
   replace_file(pending_file(path), path);
 }
 
-SafetensorsFile read_safetensors(const std::filesystem::path& path) {
+namespace {
+
+bool holds_integers(const json& entry) {
+  const std::string dtype = entry.is_object() ? entry.value("dtype", std::string()) : "";
+  return dtype.starts_with('I') || dtype.starts_with('U') || dtype == "BOOL";
+}
+
+}  // namespace
+
+SafetensorsFile read_safetensors(const std::filesystem::path& path, Integers integers) {
   const InputFile input(path);
   const Header header = read_header(input, path);
   SafetensorsFile file;
@@ -187,6 +196,7 @@ SafetensorsFile read_safetensors(const std::filesystem::path& path) {
   uint64_t left = (header.file_bytes - header.data_begin) / sizeof(float);
   for (const auto& [name, entry] : header.tree.items()) {
     if (name == "__metadata__") continue;
+    if (integers == Integers::left_out && holds_integers(entry)) continue;
     const auto& array = file.arrays[name] = read_array(input, header, name, entry, path);
     if (array.values.size() > left) damaged(path, fmt::format("array '{}' overlaps others", name));
     left -= array.values.size();

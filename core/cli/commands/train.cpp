@@ -125,7 +125,8 @@ void add_train(CommandLine& line) {
   command.option("--net,--model FILE", &o.net,
                  "A model's name or a prototxt file (default: the solver's, else resnet18)");
   command.option("--weights FILE", &a.weights,
-                 "Initial weights, layers by name: a .caffemodel or .safetensors file");
+                 "Initial weights: a .caffemodel or .safetensors file, layers by name; a run folder; "
+                 "or a folder of timm's (model.safetensors, config.json)");
   command
       .option("--freeze PATTERN", &o.freeze,
               "Layers that keep the weights of --weights, by name or pattern, e.g. 'conv*,res2*'")
