@@ -217,6 +217,10 @@ void add_train(CommandLine& line) {
       .option("--watchdog SECONDS", &o.watchdog_seconds,
               "Seconds after which a step that has not finished counts as stuck")
       .show_default();
+  command.flag("--check-plugins", o.check_plugins,
+               "Run the layers of plugins between guards: end where one writes beyond its memory, "
+               "leaves some unwritten or reads what it has not written (cpu); takes time, which "
+               "is printed");
 
   command.experts_group("Strategies (docs/reference/strategies.md)");
   command.option(strategy_option({"auto"}), &o.strategy,
