@@ -179,7 +179,9 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
 namespace {
 
 bool holds_integers(const json& entry) {
-  const std::string dtype = entry.is_object() ? entry.value("dtype", std::string()) : "";
+  const auto found = entry.find("dtype");
+  if (found == entry.end() || !found->is_string()) return false;
+  const auto& dtype = found->get_ref<const std::string&>();
   return dtype.starts_with('I') || dtype.starts_with('U') || dtype == "BOOL";
 }
 
