@@ -53,13 +53,19 @@ target_include_directories(tandem_options INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 add_library(Tandem::sdk ALIAS tandem_options)
 # Instrumented code of libstdc++ raises false alarms of this one.
-set(quiet -Wno-maybe-uninitialized)
+set(quiet $<${gnu}:-Wno-maybe-uninitialized>)
 if(TANDEM_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1 ${quiet})
   add_link_options(-fsanitize=address,undefined)
 elseif(TANDEM_SANITIZE STREQUAL "thread")
   add_compile_options(-fsanitize=thread -g1 ${quiet})
   add_link_options(-fsanitize=thread)
+endif()
+if(TANDEM_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "TANDEM_FUZZ needs clang, which has libFuzzer: this compiler is ${CMAKE_CXX_COMPILER}")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
 # OpenMP for modules: teams of g++'s library, which oneDNN uses, with every compiler (plugins/cpu/team.h), and loops that

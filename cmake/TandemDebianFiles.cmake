@@ -1,5 +1,5 @@
 # Called by CPack before it packs the installed files. It makes Debian's packages as Debian wants them: copyright, changelog
-# and examples in /usr/share/doc/PACKAGE, manual pages compressed, no needless sections in programs and libraries.
+# examples and guides in /usr/share/doc/PACKAGE, manual pages compressed, no needless sections in programs and libraries.
 # SOURCE_DATE_EPOCH sets the date of the changelog.
 
 if(NOT CPACK_GENERATOR STREQUAL "DEB")
@@ -48,6 +48,7 @@ foreach(component runtime library dev cuda mpi)
   endforeach()
   if(component STREQUAL "dev")
     file(RENAME ${folder}/share/tandem/examples ${documents}/examples)
+    file(RENAME ${folder}/share/tandem/guides ${documents}/guides)
     file(REMOVE_RECURSE ${folder}/share/tandem)
   endif()
   file(GLOB_RECURSE binaries ${folder}/bin/* ${folder}/lib/*.so ${folder}/lib/*.so.*)

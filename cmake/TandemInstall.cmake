@@ -1,5 +1,5 @@
 # What `cmake --install` lays down, in components (TandemPackages.cmake makes packages of them):
-#   sdk          the headers, find_package(Tandem) with Tandem::sdk and tandem_add_plugin(), the examples: what the
+#   sdk          the headers, find_package(Tandem) with Tandem::sdk and tandem_add_plugin(), examples, guides: what the
 #                author of a layer needs; it can be installed before anything is built
 #   library      libtandem.so.N
 #   development  what programs that use the library are built with: Tandem::tandem, tandem.pc
@@ -50,6 +50,10 @@ install(FILES
 foreach(example alexnet custom_layer predict_in_c shapes)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/${example}
     DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem/examples COMPONENT sdk PATTERN "*.1" EXCLUDE)
+endforeach()
+foreach(guide write_a_layer layer_with_weights layers_in_depth cuda_kernel write_a_data_set plain_c)
+  install(FILES ${CMAKE_SOURCE_DIR}/docs/guide/${guide}.md
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem/guides COMPONENT sdk)
 endforeach()
 
 # ---- library and development

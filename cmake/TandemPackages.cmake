@@ -72,7 +72,7 @@ set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libtandem0 (= ${version})")
 set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "tandem, cmake, g++, pkgconf")
 set(CPACK_DEBIAN_DEV_DESCRIPTION "trainer for convolutional networks (development files)\n${about}\
 This package contains what programs that use the library and plugins with\nlayers of your own are built with: \
-the headers, CMake and pkg-config files,\nand examples.")
+the headers, CMake and pkg-config files,\nexamples and guides.")
 
 # CUDA's libraries come from NVIDIA's archive, and are not needed to install the modules: `tandem plugins` names a
 # module that does not load, and the reason.

@@ -14,7 +14,7 @@ foreach(manifest ${manifests})
     endif()
     # Of the folders only Tandem's own: others are shared.
     get_filename_component(folder "$ENV{DESTDIR}${file}" DIRECTORY)
-    while(folder MATCHES "/[Tt]andem(/plugins|/onnx|/models|/examples(/[^/]+)?)?$")
+    while(folder MATCHES "/[Tt]andem(/plugins|/onnx|/models(/pretrained)?|/examples(/[^/]+)?)?$")
       execute_process(COMMAND rmdir "${folder}" RESULT_VARIABLE result ERROR_QUIET)
       if(NOT result EQUAL 0)  # there are more files in it
         break()

@@ -4,6 +4,8 @@
 
 #include "core/base/strings.h"
 #include "core/check/subject.h"
+#include "core/model/definition.h"
+#include "core/model/net.h"
 #include "core/plugin/layer_questions.h"
 #include "core/plugin/registry.h"
 
@@ -302,10 +304,47 @@ class Generator {
 
 }  // namespace
 
+std::vector<NetUse> uses_in_net(const Registry& registry, const std::string& file) {
+  const NetDefinition definition = read_net(file);
+  NetOptions options;
+  options.batch = 3;
+  options.device_kind = "";
+  const auto build = [&]() -> Net {
+    try {
+      return build_net(definition, registry, options);
+    } catch (const Error&) {  // of a net that only tests, the reason is the same again
+      options.phase = TANDEM_TEST;
+      return build_net(definition, registry, options);
+    }
+  };
+  const Net net = build();
+  const std::vector<Shape> shapes = net.shapes(options.batch);
+  std::vector<NetUse> uses;
+  for (const Layer& layer : net.layers) {
+    NetUse use{layer.name,
+               layer.type->name,
+               layer.attributes,
+               {},
+               static_cast<uint32_t>(layer.outputs.size())};
+    for (const int tensor : layer.inputs) use.inputs.push_back(shapes[static_cast<size_t>(tensor)]);
+    uses.push_back(std::move(use));
+  }
+  return uses;
+}
+
 std::vector<Case> cases_of(const Registry& registry, KernelDevice& device, const std::string& type,
                            const CaseOptions& options) {
   const tandem_layer_type& table = registry.layer_type(type);
   const Maker maker(registry, device, table);
+  std::vector<Case> of_net;
+  for (const NetUse& use : options.uses) {
+    if (use.type != type) continue;
+    Made made = maker.make({}, use.inputs, use.outputs, {}, use.attributes);
+    if (!made.made.has_value()) throw error("layer '{}': {}", use.layer, made.reason);
+    of_net.push_back(std::move(*made.made));
+    of_net.back().arguments = " --layer " + use.layer;
+  }
+  if (!of_net.empty()) return of_net;
   if (!options.inputs.empty()) {
     const uint32_t outputs = options.outputs > 0
                                  ? options.outputs

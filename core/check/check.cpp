@@ -75,6 +75,32 @@ struct Unit {
   std::string target, type;
 };
 
+// The types of which the net has a layer; each once.
+std::vector<std::string> types_of(const std::vector<NetUse>& uses) {
+  std::vector<std::string> types;
+  for (const NetUse& use : uses) {
+    if (std::count(types.begin(), types.end(), use.type) == 0) types.push_back(use.type);
+  }
+  return types;
+}
+
+// Those of the net, or the one that --layer names; empty without a net.
+std::vector<NetUse> uses_of(const Registry& registry, const CheckOptions& options) {
+  if (options.net.empty()) return {};
+  std::vector<NetUse> uses = uses_in_net(registry, options.net);
+  if (options.layer.empty()) return uses;
+  std::vector<std::string> known;
+  for (const NetUse& use : uses) known.push_back(use.layer);
+  std::erase_if(uses, [&](const NetUse& use) {
+    return use.layer != options.layer && use.type != options.layer;
+  });
+  if (uses.empty()) {
+    throw error("{} has no layer '{}'{}; there are: {}", options.net, options.layer,
+                did_you_mean(options.layer, known), fmt::join(known, ", "));
+  }
+  return uses;
+}
+
 std::vector<Unit> units_of(Registry& registry, const CheckOptions& options) {
   std::vector<Unit> units;
   for (const std::string& target : options.targets) {
@@ -84,8 +110,17 @@ std::vector<Unit> units_of(Registry& registry, const CheckOptions& options) {
     }
     for (const std::string& type : types_of(registry, target)) units.push_back({target, type});
   }
+  const std::vector<std::string> in_net = types_of(options.cases.uses);
   if (options.targets.empty()) {
-    for (const std::string& type : registry.layer_types()) units.push_back({type, type});
+    const std::vector<std::string> all = options.net.empty() ? registry.layer_types() : in_net;
+    for (const std::string& type : all) units.push_back({type, type});
+  }
+  if (!options.net.empty()) {
+    std::erase_if(units, [&](const Unit& unit) {
+      return std::count(in_net.begin(), in_net.end(), unit.type) == 0;
+    });
+    if (units.empty()) throw error("{} has no layer of these types", options.net);
+    return units;
   }
   if (options.layer.empty()) return units;
   std::vector<std::string> known;
@@ -110,7 +145,10 @@ Outcome outcome_of(const Promise& promise, const Subject& subject, const Case& o
 class Child {
  public:
   Child(const CheckOptions& options, int file)
-      : options_(options), channel_(file), registry_(Registry::with_defaults()) {}
+      : options_(options), channel_(file), registry_(Registry::with_defaults()) {
+    load_modules();
+    options_.cases.uses = uses_of(registry_, options_);
+  }
 
   // Units of the types, one for each promise, from `first` on.
   void run(size_t first) {
@@ -166,7 +204,14 @@ class Child {
     channel_.write(any ? "kept" : "none");
   }
 
-  const CheckOptions& options_;
+  // The net may have layers of them.
+  void load_modules() {
+    for (const std::string& target : options_.targets) {
+      if (is_file(target)) static_cast<void>(types_of(registry_, target));
+    }
+  }
+
+  CheckOptions options_;
   Channel channel_;
   Registry registry_;
 };
@@ -268,8 +313,10 @@ class Parent {
                      [&](const Promise& promise) { return promise.name == promise_; });
     std::string command;
     if (verdict == Outcome::Verdict::broken) {
-      command = fmt::format("tandem plugin check {}{}{} --promise '{}'{}", target_,
-                            is_file(target_) ? " --layer " + type_ : "",
+      const bool names_type = is_file(target_) && options_.net.empty();
+      command = fmt::format("tandem plugin check {}{}{}{} --promise '{}'{}", target_,
+                            options_.net.empty() ? "" : " --net " + options_.net,
+                            names_type ? " --layer " + type_ : "",
                             options_.device == default_kind ? "" : " --device " + options_.device,
                             promise_, case_);
     }

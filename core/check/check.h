@@ -13,7 +13,8 @@ namespace tandem::checker {
 
 struct CheckOptions {
   std::vector<std::string> targets;  // module files and layer types; empty: all known types
-  std::string layer;                 // of a module only this type
+  std::string layer;                 // only this type, or this layer of the net
+  std::string net;                   // a net file, whose layers are the cases; "": none
   std::string promise;               // only this one
   CaseOptions cases;
   std::string device = default_kind;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/check/guarded_memory.h"
+#include "core/base/guarded_memory.h"
 #include "core/device/machine.h"
 #include "core/device/parse.h"
 #include "plugins/abi.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/attributes.h"
-#include "core/check/guarded_memory.h"
+#include "core/base/guarded_memory.h"
 #include "core/check/kernel_device.h"
 #include "core/check/tensor.h"
 #include "core/plugin/host.h"

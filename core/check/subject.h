@@ -2,6 +2,7 @@
 // run. A case can be written as arguments of `tandem plugin check`.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,8 +18,21 @@ struct Case {
   std::vector<bool> plain;  // by input: its values are numbers, not labels, indices or a shape
 };
 
+// A layer of a net, as a case: its parameters, and the shapes of its inputs there.
+struct NetUse {
+  std::string layer, type;
+  std::shared_ptr<const Attributes> attributes;
+  std::vector<Shape> inputs;
+  uint32_t outputs = 0;
+};
+
+// The layers of a net file with a few rows of the batch. Throws Error as build_net() does.
+[[nodiscard]] std::vector<NetUse> uses_in_net(const Registry& registry, const std::string& file);
+
 // The author's own cases; empty: they are generated.
 struct CaseOptions {
+  std::vector<NetUse> uses;  // those of the type are its cases
+
   std::vector<std::pair<std::string, std::string>> parameters;
   std::vector<Shape> inputs;
   uint32_t outputs = 0;  // 0: as few as the type allows

@@ -28,6 +28,7 @@ int run(int argc, char** argv) {
   tandem::cli::add_profile(line);
   tandem::cli::add_plan(line);
   tandem::cli::add_export(line);
+  tandem::cli::add_import(line);
   tandem::cli::add_net(line);
   tandem::cli::add_models(line);
   tandem::cli::add_layers(line);

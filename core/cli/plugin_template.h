@@ -2,9 +2,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tandem::cli {
+
+// A file of plugins/templates, "layer.cpp". CMake compiles them into the program.
+struct PluginTemplate {
+  std::string_view name, text;
+};
+[[nodiscard]] const std::vector<PluginTemplate>& plugin_templates();
 
 // The parts that a plugin may have: "weights, two-inputs, ...".
 [[nodiscard]] std::string plugin_template_parts();

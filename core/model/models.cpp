@@ -26,30 +26,50 @@ std::vector<fs::path> model_folders() {
   return folders;
 }
 
-// The model's file, or "".
-fs::path find_model(const std::string& name) {
+constexpr const char* of_models = "";
+constexpr const char* of_pretrained_nets = "pretrained";
+
+// The file with that name and ending in that folder of the models' folders, or "".
+fs::path find_model(const std::string& name, const char* within = of_models,
+                    const char* ending = ".prototxt") {
   if (name.empty() || name.find('/') != std::string::npos) return {};
   for (const fs::path& folder : model_folders()) {
-    fs::path file = folder / (name + ".prototxt");
+    fs::path file = folder / within / (name + ending);
     std::error_code failure;
     if (fs::is_regular_file(file, failure)) return file;
   }
   return {};
 }
 
-}  // namespace
-
-std::vector<std::string> model_names() {
+std::vector<std::string> names_within(const char* within) {
   std::set<std::string> names;
   for (const fs::path& folder : model_folders()) {
     std::error_code failure;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, failure)) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder / within, failure)) {
       const std::string stem = entry.path().stem().string();
       if (entry.path().extension() != ".prototxt" || stem.ends_with(solver_ending)) continue;
       names.insert(stem);
     }
   }
   return {names.begin(), names.end()};
+}
+
+}  // namespace
+
+std::vector<std::string> model_names() {
+  return names_within(of_models);
+}
+
+std::vector<std::string> pretrained_net_names() {
+  return names_within(of_pretrained_nets);
+}
+
+fs::path find_pretrained_net(const std::string& architecture) {
+  return find_model(architecture, of_pretrained_nets);
+}
+
+fs::path find_pretrained_names(const std::string& architecture) {
+  return find_model(architecture, of_pretrained_nets, ".names");
 }
 
 bool is_model_name(const std::string& name_or_path) {

@@ -13,6 +13,12 @@ namespace tandem {
 // is neither.
 [[nodiscard]] std::filesystem::path find_net(const std::string& name_or_path);
 [[nodiscard]] std::vector<std::string> model_names();
+// The net of published weights of this architecture ("resnet50"), in the folder "pretrained" of the
+// models' folders; "" if there is none.
+[[nodiscard]] std::filesystem::path find_pretrained_net(const std::string& architecture);
+[[nodiscard]] std::vector<std::string> pretrained_net_names();
+// The names of this architecture's arrays in another program, in the same folder; or "".
+[[nodiscard]] std::filesystem::path find_pretrained_names(const std::string& architecture);
 [[nodiscard]] bool is_model_name(const std::string& name_or_path);
 // The model whose file has this name in it ("ResNet-18"), as a copy of the file has; "": none.
 [[nodiscard]] std::string model_of_net(const std::string& net_name);

@@ -12,11 +12,13 @@
 
 namespace tandem {
 
-// A copy of the fields that `table` covers, the rest zero.
+// A copy of the fields that `table` covers, the rest zero. A size that no struct can have, since it
+// ends within a field, covers the fields before.
 template <class T>
 [[nodiscard]] T covered_part(const T& table) {
   T result{};
-  std::memcpy(static_cast<void*>(&result), &table, std::min<size_t>(table.struct_size, sizeof(T)));
+  const size_t bytes = std::min<size_t>(table.struct_size, sizeof(T));
+  std::memcpy(static_cast<void*>(&result), &table, bytes - bytes % alignof(T));
   return result;
 }
 

@@ -45,6 +45,7 @@ PictureSteps picture_steps(const RunRecord& record) {
   steps.resize = std::llround(number_or(parameter(record, "resize"), 0));
   steps.scale = static_cast<float>(number_or(parameter(record, "scale"), 1));
   steps.is_rgb = parameter(record, "color") == "rgb";
+  steps.is_cubic = parameter(record, "interpolation") == "bicubic";
   steps.rounds = record.options.pixels == "bytes";
   const std::string mean = parameter(record, "mean");
   if (!mean.empty()) {
@@ -130,7 +131,8 @@ Rows pictures_of_size(LoadedRun& run, const Shape& picture) {
   try {
     RunRecord plain = run.record;
     plain.data = picture;
-    for (const char* name : {"mean", "scale", "resize"}) plain.data_parameters.erase(name);
+    for (const char* name : {"mean", "scale", "resize", "interpolation"})
+      plain.data_parameters.erase(name);
     if (picture.c == 3) plain.data_parameters["color"] = "rgb";
     rows.for_model = validation_rows(run, plain, false);
     rows.count = row_count(rows.for_model, picture);
@@ -229,7 +231,7 @@ std::string steps_json(const PictureSteps& steps, const RunRecord& record, const
   nlohmann::json tree = {{"in_model", is_inside},
                          {"shorter_side", steps.resize},
                          {"crop", {record.data.h, record.data.w}},
-                         {"filter", "triangle"},
+                         {"filter", steps.is_cubic ? "bicubic" : "triangle"},
                          {"channels", record.data.c == 1 ? "gray"
                                       : steps.is_rgb     ? "rgb"
                                                          : "bgr"},

@@ -43,7 +43,9 @@ std::set<std::string> read_first_weights(const Net& net, TrainSetup& setup) {
   if (setup.solver.weights.empty()) return missing;
   setup.first_weights = initial_weights(net, *setup.record.options.seed);
   for (const std::string& file : setup.solver.weights) {
-    const Pretrained report = read_pretrained(file, net, &setup.first_weights);
+    const Pretrained report = setup.published
+                                  ? read_published(*setup.published, net, &setup.first_weights)
+                                  : read_pretrained(file, net, &setup.first_weights);
     for (const std::string& layer : report.copied) missing.erase(layer);
     setup.messages.push_back(to_text(report, file));
   }

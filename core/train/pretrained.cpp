@@ -160,10 +160,14 @@ Pretrained copy(const std::vector<Source>& sources, const fs::path& path, const 
 
 }  // namespace
 
+Pretrained copy_arrays(const SafetensorsFile& file, const fs::path& path, const Net& net,
+                       std::vector<float>* values) {
+  return copy(sources_of(file, net), path, net, true, values);
+}
+
 Pretrained read_pretrained(const fs::path& path, const Net& net, std::vector<float>* values) {
   if (is_safetensors(path)) {
-    const SafetensorsFile file = read_safetensors(path);
-    return copy(sources_of(file, net), path, net, true, values);
+    return copy_arrays(read_safetensors(path), path, net, values);
   }
   const std::vector<CaffeLayer> layers = read_caffemodel(path);
   return copy(sources_of(layers), path, net, false, values);

@@ -10,6 +10,8 @@
 
 namespace tandem {
 
+struct SafetensorsFile;
+
 struct Pretrained {
   std::vector<std::string> copied;   // layers of the net whose weights came from the file
   std::vector<std::string> missing;  // layers of the net that keep their initial values
@@ -22,6 +24,9 @@ struct Pretrained {
 // file that has no layer of the net.
 [[nodiscard]] Pretrained read_pretrained(const std::filesystem::path& path, const Net& net,
                                          std::vector<float>* values);
+// The same with arrays that were read from it already.
+[[nodiscard]] Pretrained copy_arrays(const SafetensorsFile& file, const std::filesystem::path& path,
+                                     const Net& net, std::vector<float>* values);
 // One or two lines: how many layers were copied, the names of those that were not.
 [[nodiscard]] std::string to_text(const Pretrained& report, const std::filesystem::path& path);
 

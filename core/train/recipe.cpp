@@ -84,7 +84,7 @@ void choose_image_size(Registry& registry, const TrainOptions& options, TrainSet
   if (chosen.recipe != "photos" || options.data == "synthetic") return;
   const ImageSizes sizes = find_sizes(registry, setup);
   setup.mirrors = sizes.channels != 1;
-  if (options.image_size == 0) {
+  if (options.image_size == 0 && !setup.published) {
     const int64_t size = size_for(sizes.shorter_side);
     setup.net = with_image_size(setup.net, size);
     setup.messages.push_back(

@@ -19,9 +19,6 @@ namespace fs = std::filesystem;
 fs::path record_file(const fs::path& folder) {
   return folder / "run.json";
 }
-fs::path net_file(const fs::path& folder) {
-  return folder / "net.prototxt";
-}
 fs::path solver_file(const fs::path& folder) {
   return folder / "solver.prototxt";
 }
@@ -88,9 +85,13 @@ void RunFolder::lock() {
   }
 }
 
-RunFolder RunFolder::open(const fs::path& path) {
+bool RunFolder::holds_run(const fs::path& path) {
   std::error_code code;
-  if (!fs::exists(record_file(path), code)) {
+  return fs::exists(record_file(path), code);
+}
+
+RunFolder RunFolder::open(const fs::path& path) {
+  if (!holds_run(path)) {
     throw error(
         "folder '{}' holds no run: it has no run.json (name the folder that `tandem train --out` "
         "wrote)",
@@ -109,7 +110,7 @@ fs::path RunFolder::free_name(const std::string& net) {
 
 void RunFolder::write(const RunRecord& record, const NetDefinition& net,
                       const SolverDefinition& solver) const {
-  write_text_file(net_file(path_), write_net(net));
+  write_text_file(net_file(), write_net(net));
   write_text_file(solver_file(path_), write_solver(solver));
   std::string classes;
   for (const std::string& name : record.class_names) classes += name + "\n";
@@ -123,7 +124,7 @@ RunRecord RunFolder::record() const {
 }
 
 NetDefinition RunFolder::net() const {
-  return read_net(net_file(path_));
+  return read_net(net_file());
 }
 SolverDefinition RunFolder::solver() const {
   return read_solver(solver_file(path_));

@@ -23,6 +23,7 @@ class RunFolder {
   [[nodiscard]] static RunFolder create(const std::filesystem::path& path);
   // An existing run's. Error if it holds none.
   [[nodiscard]] static RunFolder open(const std::filesystem::path& path);
+  [[nodiscard]] static bool holds_run(const std::filesystem::path& path);
   // Keeps other processes from training here until this object and its copies are destroyed, or the
   // process ends. Throws Error if another process trains here.
   void lock();
@@ -34,6 +35,7 @@ class RunFolder {
   [[nodiscard]] std::filesystem::path log_file() const { return path_ / "log.txt"; }
   [[nodiscard]] std::filesystem::path timeline_file() const { return path_ / "timeline.json"; }
   [[nodiscard]] std::filesystem::path plan_file() const { return path_ / "plan.txt"; }
+  [[nodiscard]] std::filesystem::path net_file() const { return path_ / "net.prototxt"; }
 
   void write(const RunRecord& record, const NetDefinition& net,
              const SolverDefinition& solver) const;

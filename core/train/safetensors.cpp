@@ -176,16 +176,32 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
   replace_file(pending_file(path), path);
 }
 
-SafetensorsFile read_safetensors(const std::filesystem::path& path) {
+namespace {
+
+bool holds_integers(const json& entry) {
+  const auto found = entry.find("dtype");
+  if (found == entry.end() || !found->is_string()) return false;
+  const auto& dtype = found->get_ref<const std::string&>();
+  return dtype.starts_with('I') || dtype.starts_with('U') || dtype == "BOOL";
+}
+
+}  // namespace
+
+SafetensorsFile read_safetensors(const std::filesystem::path& path, Integers integers) {
   const InputFile input(path);
   const Header header = read_header(input, path);
   SafetensorsFile file;
   const Metadata metadata = whole_metadata(header, path);
   file.metadata = without_checksums(metadata);
   file.has_checksums = metadata.contains(checksum_key);
+  // Many entries of the same bytes would need more memory than the file has bytes.
+  uint64_t left = (header.file_bytes - header.data_begin) / sizeof(float);
   for (const auto& [name, entry] : header.tree.items()) {
     if (name == "__metadata__") continue;
+    if (integers == Integers::left_out && holds_integers(entry)) continue;
     const auto& array = file.arrays[name] = read_array(input, header, name, entry, path);
+    if (array.values.size() > left) damaged(path, fmt::format("array '{}' overlaps others", name));
+    left -= array.values.size();
     if (file.has_checksums) require_checksum(metadata, name, array.values, path);
   }
   return file;

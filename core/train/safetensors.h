@@ -35,9 +35,12 @@ void write_safetensors_plain(const std::filesystem::path& path,
                              const std::map<std::string, std::string>& metadata);
 void write_safetensors(const std::filesystem::path& path, const std::vector<NamedArray>& arrays,
                        const std::map<std::string, std::string>& metadata);
+// Arrays of integers, which other programs' files have for counters.
+enum class Integers { refused, left_out };
 // Error for a file that is missing, truncated, damaged or not a safetensors file, with its path and
 // why.
-[[nodiscard]] SafetensorsFile read_safetensors(const std::filesystem::path& path);
+[[nodiscard]] SafetensorsFile read_safetensors(const std::filesystem::path& path,
+                                               Integers integers = Integers::refused);
 // Only the metadata: cheap for large files.
 [[nodiscard]] std::map<std::string, std::string> read_safetensors_metadata(
     const std::filesystem::path& path);

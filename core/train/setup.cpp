@@ -60,6 +60,13 @@ std::map<std::string, std::string> data_parameters(Registry& registry, const Tra
          augmentation(setup.record.options.augment, setup.net.input_shape().h, setup.mirrors)) {
       parameters[name] = value;
     }
+    if (setup.published) {
+      for (const auto& [name, value] : setup.published->data_parameters()) {
+        parameters[name] = value;
+      }
+      parameters["resize"] =
+          fmt::format("{}", setup.published->resize_for(setup.net.input_shape().h));
+    }
     // They exclude each other, and what is given counts.
     if (given.contains("crop_area")) parameters.erase("pad");
     if (given.contains("pad")) parameters.erase("crop_area");

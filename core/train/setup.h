@@ -13,6 +13,7 @@
 #include "core/model/solver_definition.h"
 #include "core/plugin/registry.h"
 #include "core/schedule/strategies/strategies.h"
+#include "core/train/published.h"
 #include "core/train/run_folder.h"
 
 namespace tandem {
@@ -25,9 +26,10 @@ struct TrainSetup {
   std::unique_ptr<Dataset> training_data, validation_data;  // validation_data may be null
   // Whether the order of rings and groups is chosen; a run resumed on its devices keeps its own.
   bool finds_links = true;
-  bool mirrors = true;                // whether augmentation may mirror the images
-  int64_t test_samples = 0;           // of an evaluation during the run; 0: all
-  std::vector<float> first_weights;   // with those of weight files; empty: random ones
+  bool mirrors = true;                        // whether augmentation may mirror the images
+  int64_t test_samples = 0;                   // of an evaluation during the run; 0: all
+  std::optional<PublishedWeights> published;  // what --weights names, if it is of another program
+  std::vector<float> first_weights;           // with those of weight files; empty: random ones
   bool ends_at_infinity = false;      // a loss that is not finite ends the run without an Error
   std::vector<std::string> messages;  // for the log: decisions, and what was left out
 };

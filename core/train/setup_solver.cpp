@@ -66,13 +66,36 @@ NetDefinition net_of_solver(const SolverDefinition& solver, std::string* file) {
   return joined(net, read_net(find(solver.test_nets.front())));
 }
 
+void find_published_weights(const TrainOptions& options, TrainSetup& setup) {
+  const auto given = options.solver_fields.find("weights");
+  if (given == options.solver_fields.end()) return;
+  setup.published = find_published(given->second, options.net);
+  if (!setup.published) return;
+  const PublishedWeights& published = *setup.published;
+  const bool other = !options.net.empty() && options.net != published.architecture;
+  if (published.is_run && (!options.net.empty() || !options.net_text.empty())) {
+    throw error(
+        "--weights '{}' is a run, which has a net of its own: leave --net out, or give its weights "
+        "alone, as --weights '{}'",
+        given->second, published.file.string());
+  }
+  if (other || !options.net_text.empty()) {
+    throw error("--net {} and --weights '{}', which are of architecture {}: leave --net out",
+                options.net, given->second, published.architecture);
+  }
+  setup.messages.push_back(to_text(published));
+}
+
 // `model`: the built-in model that the net is, by its name or as a copy of its file; or "".
 // `is_model`: also for a net made in C++.
 void read_net_of_run(const TrainOptions& options, TrainSetup& setup, std::string* model,
                      bool* is_model) {
   TrainOptions& chosen = setup.record.options;
   *is_model = true;
-  if (!options.net_text.empty()) {
+  if (setup.published) {
+    *model = chosen.net = setup.published->architecture;
+    setup.net = with_image_size(read_net(setup.published->net), setup.published->image_size);
+  } else if (!options.net_text.empty()) {
     setup.net = read_net_text(options.net_text);
   } else if (options.net.empty() && names_net(setup.solver)) {
     setup.net = net_of_solver(setup.solver, &chosen.net);
@@ -106,7 +129,7 @@ void choose_states(const TrainOptions& options, TrainSetup& setup) {
 
 void read_model_solver(const TrainOptions& options, TrainSetup& setup, const std::string& model) {
   fs::path own;
-  if (!model.empty()) own = find_net(model).parent_path() / (model + "_solver.prototxt");
+  if (is_model_name(model)) own = find_net(model).parent_path() / (model + "_solver.prototxt");
   std::error_code code;
   const bool has_own = fs::exists(own, code);
   const std::string& recipe = setup.record.options.recipe;
@@ -133,8 +156,10 @@ void find_weights(const TrainOptions& options, SolverDefinition& solver) {
     for (const std::string& one : split(written, ',')) {
       std::error_code code;
       if (is_option && !fs::is_regular_file(one, code)) {
-        throw error("--weights '{}' {}: a .caffemodel or .safetensors file is needed", one,
-                    fs::is_directory(one, code) ? "is a folder" : "is not there");
+        throw error(
+            "--weights '{}' {}: a .caffemodel or .safetensors file, a run folder or a folder of "
+            "timm's is needed",
+            one, fs::is_directory(one, code) ? "is a folder" : "is not there");
       }
       files.push_back(
           file_of_solver(solver, one, "weights", "give the file's path from here").string());
@@ -162,6 +187,7 @@ bool resolve_solver_and_net(const TrainOptions& options, TrainSetup& setup) {
   if (options.image_size < 0) {
     throw error("--image-size {}: images have at least 1 pixel", options.image_size);
   }
+  find_published_weights(options, setup);
   std::string model;
   bool is_model = false;
   read_net_of_run(options, setup, &model, &is_model);
@@ -171,6 +197,7 @@ bool resolve_solver_and_net(const TrainOptions& options, TrainSetup& setup) {
     throw error("--lr {}: the learning rate must be a finite number of at least 0", *options.rate);
   }
   choose_states(options, setup);
+  if (setup.published) setup.solver.weights = {setup.published->file.string()};
   find_weights(options, setup.solver);
   for (const std::string& note : setup.solver.notes) setup.messages.push_back(note);
   return is_model;

@@ -6,6 +6,8 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/data/splits.h"
+#include "core/device/parse.h"
+#include "core/schedule/execution/guarded_pass.h"
 #include "core/train/event_file.h"
 #include "core/train/ranks.h"
 #include "core/train/resume.h"
@@ -66,6 +68,22 @@ std::string divide_cores(const Communicator& ranks, TrainSetup& setup) {
 std::string devices_text(const TrainOptions& chosen, const std::string& hosts) {
   if (hosts.empty()) return chosen.devices;
   return fmt::format("{} ranks of {} ({})", chosen.ranks, chosen.devices, hosts);
+}
+
+// With guards around third parties' kernels, if the user asks for them.
+SessionOptions checked_options(Registry& registry, const TrainOptions& options, TrainSetup& setup,
+                               const Communicator* ranks, PluginGuards& guards) {
+  SessionOptions result = session_options(registry, setup, ranks);
+  if (!options.check_plugins) return result;
+  const std::string kind = parse_devices(setup.record.options.devices, registry).kind;
+  if (!is_host_addressable(registry.backend(kind))) {
+    throw error(
+        "--check-plugins needs devices whose memory the host reaches, and not '{0}': use cpu, or "
+        "'tandem plugin check NAME --device {0}'",
+        kind);
+  }
+  result.executor.guards = &guards;
+  return result;
 }
 
 // Of a run that is continued: its last checkpoint.
@@ -175,7 +193,8 @@ TrainResult lead(Registry& registry, const TrainOptions& options, Observer& obse
   require_computing(registry, chosen.devices);
   const std::string hosts = ranks != nullptr ? invite(*ranks, registry, options, setup) : "";
   const KernelChoices known = setup.record.algorithms;
-  Session session(registry, setup.net, session_options(registry, setup, ranks));
+  PluginGuards guards;
+  Session session(registry, setup.net, checked_options(registry, options, setup, ranks, guards));
   if (chosen.tune) {
     setup.messages.push_back(
         tuning_text(session.options().tuning, known, session.machine().kind()));
@@ -203,6 +222,7 @@ TrainResult lead(Registry& registry, const TrainOptions& options, Observer& obse
     share_first_state(*ranks, first);
   }
   TrainResult result = run.go();
+  if (options.check_plugins) recorder.on_message(guards.text());
   conclude(result, !checkpoint, *folder, recorder);
   return result;
 }
@@ -213,7 +233,8 @@ TrainResult follow(Registry& registry, const TrainOptions& options, const Strate
   try {
     TrainSetup setup = receive_setup(ranks, registry, options, strategies);
     static_cast<void>(divide_cores(ranks, setup));
-    Session session(registry, setup.net, session_options(registry, setup, &ranks));
+    PluginGuards guards;
+    Session session(registry, setup.net, checked_options(registry, options, setup, &ranks, guards));
     FirstState first;
     share_first_state(ranks, first);
     if (!first.is_resumed && first.checkpoint.weights.empty()) {

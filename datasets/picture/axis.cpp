@@ -9,17 +9,28 @@ namespace {
 double step_of(const Span& span, int count) {
   return span.length / count;
 }
-double reach_of(double step) {
-  return std::max(1.0, step);
+// What stretches the filter.
+double stretch_of(const Span& span, int count) {
+  return std::max(1.0, step_of(span, count));
+}
+double reach_of(const Span& span, int count) {
+  return (span.filter == Filter::cubic ? 2 : 1) * stretch_of(span, count);
+}
+// The filter's value at a distance, in pixels of the unstretched filter.
+double filter_at(Filter filter, double distance) {
+  const double x = std::abs(distance);
+  if (filter == Filter::linear) return std::max(0.0, 1 - x);
+  if (x < 1) return (1.5 * x - 2.5) * x * x + 1;
+  return x < 2 ? ((-0.5 * x + 2.5) * x - 4) * x + 2 : 0;
 }
 // An open interval of length x holds at most ceil(x) whole numbers.
 int taps_of(const Span& span, int count) {
-  return std::min(static_cast<int>(std::ceil(2 * reach_of(step_of(span, count)))), span.pixels);
+  return std::min(static_cast<int>(std::ceil(2 * reach_of(span, count))), span.pixels);
 }
 
 // The first and last pixel of position i, clamped to the picture.
 std::pair<int, int> pixels_of(const Span& span, int count, int i) {
-  const double step = step_of(span, count), reach = reach_of(step);
+  const double step = step_of(span, count), reach = reach_of(span, count);
   const double centre = span.begin + (i + 0.5) * step - 0.5;
   const auto low = static_cast<int>(std::floor(centre - reach + 1e-9)) + 1;
   const auto high = static_cast<int>(std::ceil(centre + reach - 1e-9)) - 1;
@@ -28,15 +39,16 @@ std::pair<int, int> pixels_of(const Span& span, int count, int i) {
 
 }  // namespace
 
-Span span_of(double begin, double length, int whole, int shrunk) {
+Span span_of(double begin, double length, int whole, int shrunk, Filter filter) {
   const double last = begin + length;
   const int pixels = (whole + shrunk - 1) / shrunk;
   const bool beyond = begin < -1e-6 || last > whole + 1e-6;
-  return {begin / shrunk, length / shrunk, pixels, beyond};
+  return {begin / shrunk, length / shrunk, pixels, beyond, filter};
 }
 
 void make_axis(const Span& span, int count, int offset, bool mirrored, Axis& axis) {
-  const double step = step_of(span, count), reach = reach_of(step);
+  const double step = step_of(span, count), reach = reach_of(span, count);
+  const double stretch = stretch_of(span, count);
   axis.count = count;
   axis.taps = taps_of(span, count);
   const auto size = static_cast<size_t>(count);
@@ -50,7 +62,7 @@ void make_axis(const Span& span, int count, int offset, bool mirrored, Axis& axi
     // So that all taps are pixels of the picture, though the last may weigh nothing.
     const int first = std::clamp(low, 0, span.pixels - axis.taps);
     double sum = 0, all = 0;
-    const auto weight = [&](int p) { return std::max(0.0, 1 - std::abs(p - centre) / reach); };
+    const auto weight = [&](int p) { return filter_at(span.filter, (p - centre) / stretch); };
     const auto begin = static_cast<int>(std::floor(centre - reach)) + 1;
     const auto end = static_cast<int>(std::ceil(centre + reach));
     for (int p = begin; p < end; ++p) all += weight(p);

@@ -18,6 +18,7 @@ RowFinish<Value> finish_of(const Finish& finish, const PlanesOf<Value>& result, 
   RowFinish<Value> one;
   std::copy(finish.mean.begin(), finish.mean.end(), one.mean.begin());
   one.scale = finish.scale;
+  one.limited = finish.filter == Filter::cubic;
   for (int c = 0; c < result.channels; ++c) {
     const int plane = finish.rgb ? result.channels - 1 - c : c;
     one.planes[static_cast<size_t>(c)] =
@@ -75,10 +76,10 @@ void resample_to(const View& view, const Size& whole, const Region& region, cons
   thread_local Scratch scratch;
   Axis& across = scratch.across;
   Axis& down = scratch.down;
-  make_axis(span_of(region.x, region.width, whole.width, view.shrunk), result.width, view.left,
-            how.mirrored, across);
-  make_axis(span_of(region.y, region.height, whole.height, view.shrunk), result.height, view.top,
-            false, down);
+  make_axis(span_of(region.x, region.width, whole.width, view.shrunk, how.filter), result.width,
+            view.left, how.mirrored, across);
+  make_axis(span_of(region.y, region.height, whole.height, view.shrunk, how.filter), result.height,
+            view.top, false, down);
   const int channels = view.channels;
   const auto [least, most] = std::minmax_element(across.first.begin(), across.first.end());
   const int left = *least, columns = *most + across.taps - left;
@@ -109,11 +110,12 @@ void resample(const View& view, const Size& whole, const Region& region, const F
   resample_to(view, whole, region, finish, result);
 }
 
-Part needed_part(const Size& whole, int shrunk, const Region& region, const Size& size) {
+Part needed_part(const Size& whole, int shrunk, const Region& region, const Size& size,
+                 Filter filter) {
   const auto [left, right] =
-      touched(span_of(region.x, region.width, whole.width, shrunk), size.width);
+      touched(span_of(region.x, region.width, whole.width, shrunk, filter), size.width);
   const auto [top, bottom] =
-      touched(span_of(region.y, region.height, whole.height, shrunk), size.height);
+      touched(span_of(region.y, region.height, whole.height, shrunk, filter), size.height);
   return {left, top, right, bottom};
 }
 

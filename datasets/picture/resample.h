@@ -1,10 +1,11 @@
 // Resamples a region of a picture to planes of another size, in one pass from bytes to floats.
-// Linear interpolation; where the picture shrinks, a triangle filter of the width of one result
-// pixel (as Pillow's BILINEAR), so that fine detail does not become noise.
+// Linear or cubic interpolation; where the picture shrinks, the filter is stretched to the width of
+// one result pixel (as Pillow's BILINEAR and BICUBIC), so that fine detail does not become noise.
 #pragma once
 
 #include <array>
 
+#include "datasets/picture/axis.h"
 #include "datasets/picture/picture.h"
 
 namespace tandem::picture {
@@ -15,11 +16,12 @@ struct Finish {
   float scale = 1;              // multiplied by
   bool rgb = false;             // plane 0 is the picture's last channel
   bool mirrored = false;        // left to right
+  Filter filter = Filter::linear;
 };
 
 // `whole`: the size of the whole picture. A region inside it is continued by its edge, one that
 // reaches beyond it by the mean. `view` must contain the pixels that resample() reads: see
-// needed_part().
+// needed_part(). Values of a cubic filter are kept from 0 to 255.
 void resample(const View& view, const Size& whole, const Region& region, const Finish& finish,
               const Planes& result);
 // The same as bytes, rounded to the nearest (ties to even), without mean and scale; beyond the
@@ -33,6 +35,6 @@ struct Part {
   int left = 0, top = 0, right = 0, bottom = 0;  // right, bottom: the first beyond
 };
 [[nodiscard]] Part needed_part(const Size& whole, int shrunk, const Region& region,
-                               const Size& size);
+                               const Size& size, Filter filter);
 
 }  // namespace tandem::picture

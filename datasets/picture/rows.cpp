@@ -134,7 +134,26 @@ TANDEM_TARGET_CLONES void finish_plain_gray(const float* row, const Axis& axis,
 
 }  // namespace
 
+namespace {
+
+TANDEM_TARGET_CLONES void limit_row(float* __restrict values, int count, float mean, float scale) {
+  for (int i = 0; i < count; ++i) {
+    const float least = values[i] < 0 ? 0 : values[i];
+    values[i] = ((least > 255 ? 255 : least) - mean) * scale;
+  }
+}
+
+void finish_limited(const float* row, const Axis& axis, int channels, const RowFinish<float>& how) {
+  channels == 3 ? finish_plain_color(row, axis, how) : finish_plain_gray(row, axis, how);
+  for (size_t c = 0; c < static_cast<size_t>(channels); ++c) {
+    limit_row(how.planes[c], axis.count, how.mean[c], how.scale);
+  }
+}
+
+}  // namespace
+
 void finish_row(const float* row, const Axis& axis, int channels, const RowFinish<float>& how) {
+  if (how.limited) return finish_limited(row, axis, channels, how);
   channels == 3 ? finish_color(row, axis, how) : finish_gray(row, axis, how);
 }
 
@@ -143,7 +162,7 @@ void finish_row(const float* row, const Axis& axis, int channels,
   thread_local std::vector<float> values;
   const auto count = static_cast<size_t>(axis.count);
   values.resize(static_cast<size_t>(channels) * count);
-  RowFinish<float> plain{how.mean, 1, how.inside_down, {}};
+  RowFinish<float> plain{how.mean, 1, how.inside_down, false, {}};
   for (size_t c = 0; c < static_cast<size_t>(channels); ++c) {
     plain.planes[c] = values.data() + c * count;
   }

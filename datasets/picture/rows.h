@@ -16,6 +16,7 @@ struct RowFinish {
   std::array<float, 4> mean{};
   float scale = 1;
   float inside_down = 1;
+  bool limited = false;  // values are kept from 0 to 255, which negative weights may pass
   std::array<Value*, 3> planes{};
 };
 

@@ -116,7 +116,8 @@ PlanesOf<Pixel> planes_of(const TransformOptions& options, Pixel* pixels) {
 void draw(const View& view, const Size& whole, const Plan& plan, const TransformOptions& options,
           uint64_t index, uint64_t seed, const Planes& result) {
   const bool recolored = options.random && recolors(options);
-  const Finish finish{options.mean, recolored ? 1 : options.scale, options.rgb, plan.mirrored};
+  const Finish finish{options.mean, recolored ? 1 : options.scale, options.rgb, plan.mirrored,
+                      plan.filter};
   if (plan.affine.is_identity()) {
     resample(view, whole, plan.region, finish, result);
   } else {
@@ -138,6 +139,7 @@ void draw(const View& view, const Size& whole, const Plan& plan, const Transform
 Plan make_plan(const Size& whole, const TransformOptions& options, uint64_t index, uint64_t seed) {
   Plan plan;
   plan.size = crop_of(options);
+  plan.filter = options.filter;
   Draws draws = draws_for(placing, index, seed);
   const uint32_t across = draws.bits(), down = draws.bits(), mirroring = draws.bits();
   if (!options.random) {
@@ -177,7 +179,8 @@ void transform(const View& view, const Size& whole, const Plan& plan,
                unsigned char* pixels) {
   const BytePlanes result = planes_of(options, pixels);
   if (plan.affine.is_identity() && !(options.random && recolors(options))) {
-    resample(view, whole, plan.region, {options.mean, 1, options.rgb, plan.mirrored}, result);
+    const Finish finish{options.mean, 1, options.rgb, plan.mirrored, plan.filter};
+    resample(view, whole, plan.region, finish, result);
   } else {
     thread_local std::vector<float> values;
     values.resize(static_cast<size_t>(options.channels * options.height * options.width));

@@ -17,6 +17,7 @@ struct Plan {
   Region region;  // of the picture, resampled to `size`
   Size size;      // the crop's, or more where it is turned
   bool mirrored = false;
+  Filter filter = Filter::linear;
   Affine affine;
 };
 [[nodiscard]] Plan make_plan(const Size& whole, const TransformOptions& options, uint64_t index,

@@ -88,6 +88,10 @@ std::vector<sdk::Parameter> transform_parameters(const char* block) {
           .range(0, 16384)
           .help("shorter side in pixels before cropping; 0: crop the largest region of the crop's "
                 "form"),
+      sdk::word(block, "interpolation")
+          .by_default("bilinear")
+          .one_of("bilinear|bicubic")
+          .help("how pixels are resampled; both average where the picture shrinks"),
       sdk::boolean(block, "mirror")
           .by_default("false")
           .help("mirror half of the samples left to right (training only, as all that follows)"),
@@ -138,6 +142,7 @@ TransformOptions read_transform(const tandem_dataset_request& request,
     throw sdk::invalid("resize ", t.resize, " is below the crop of ", t.height, "x", t.width,
                        "; give at least ", std::max(t.height, t.width));
   }
+  if (attributes.text("interpolation") == "bicubic") t.filter = Filter::cubic;
   t.random = request.phase == TANDEM_TRAIN;
   t.mirror = attributes.boolean("mirror");
   t.pad = static_cast<int>(attributes.integer("pad"));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "datasets/picture/axis.h"
 #include "plugins/sdk.h"
 
 namespace tandem::picture {
@@ -12,6 +13,7 @@ namespace tandem::picture {
 struct TransformOptions {
   int64_t channels = 3, height = 0, width = 0;
   int64_t resize = 0;  // the shorter side before cropping; 0: the largest region of the crop's form
+  Filter filter = Filter::linear;
   bool rgb = false;
   std::array<float, 3> mean{};  // of B, G, R; or of gray
   float scale = 1;

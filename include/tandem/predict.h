@@ -86,4 +86,18 @@ struct ExportResult {
 // would compute differently; it then leaves no file.
 ExportResult export_run(const ExportOptions& options);
 
+struct ImportOptions {
+  std::filesystem::path weights;  // a folder of timm's, or a .safetensors or .caffemodel file
+  std::string net;  // of a file alone: an architecture, a model's name or a prototxt file
+  std::filesystem::path classes;  // a file with a class name on each line; "": class 0, ...
+  std::filesystem::path out;      // the run folder; "": runs/<net>-<number>
+};
+struct ImportResult {
+  std::filesystem::path run;
+  std::string notes;  // lines on what was read
+};
+// Makes a run folder of published weights, which can be tested and used for predictions. Throws
+// Error for weights that do not fit the net, and as train() for the run folder.
+ImportResult import_weights(const ImportOptions& options);
+
 }  // namespace tandem

@@ -70,6 +70,9 @@ struct TrainOptions {
   double watchdog_seconds = 600;  // after which a step that has not finished counts as stuck
   bool tune = false;              // kernels measure which of their algorithms is the fastest
   GraphUse graphs = GraphUse::automatic;
+  // Passes of plugins that are not Tandem's own run on copies of their memory, between guards, and
+  // end the run where they break a promise. On devices whose memory the host reaches.
+  bool check_plugins = false;
   bool timeline = true;  // write the timeline of a few early steps to the run folder
   const std::atomic<bool>* stop = nullptr;  // becomes true: save, and return
 };

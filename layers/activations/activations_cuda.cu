@@ -3,6 +3,8 @@
 #include "layers/absval/absval_formula.h"
 #include "layers/bnll/bnll.h"
 #include "layers/bnll/bnll_formula.h"
+#include "layers/clip/clip.h"
+#include "layers/clip/clip_formula.h"
 #include "layers/elementwise_cuda.h"
 #include "layers/elu/elu.h"
 #include "layers/elu/elu_formula.h"
@@ -10,6 +12,8 @@
 #include "layers/exp/exp_formula.h"
 #include "layers/gelu/gelu.h"
 #include "layers/gelu/gelu_formula.h"
+#include "layers/hard_swish/hard_swish.h"
+#include "layers/hard_swish/hard_swish_formula.h"
 #include "layers/log/log.h"
 #include "layers/log/log_formula.h"
 #include "layers/power/power.h"
@@ -33,9 +37,12 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
   return Plugin(host, "activations-cuda", "1.0")
       .kernel<AbsoluteValue, ElementwiseCuda<AbsoluteValueFormula>>(kind)
       .kernel<Bnll, ElementwiseCuda<BnllFormula>>(kind)
+      .kernel<Clip, ElementwiseCuda<ClipFormula>>(kind)
       .kernel<Elu, ElementwiseCuda<EluFormula>>(kind)
       .kernel<Exponential, ElementwiseCuda<ExponentialFormula>>(kind)
       .kernel<Gelu, ElementwiseCuda<GeluFormula>>(kind)
+      .kernel<HardSigmoid, ElementwiseCuda<HardSigmoidFormula>>(kind)
+      .kernel<HardSwish, ElementwiseCuda<HardSwishFormula>>(kind)
       .kernel<Logarithm, ElementwiseCuda<LogarithmFormula>>(kind)
       .kernel<Power, ElementwiseCuda<PowerFormula>>(kind)
       .kernel<Relu, ElementwiseCuda<ReluFormula>>(kind)

@@ -15,7 +15,7 @@ elseif(TANDEM_SANITIZE STREQUAL "thread")
   set(sanitizer_flags "-fsanitize=thread")
 endif()
 target_compile_definitions(test_cli PRIVATE
-  TANDEM_CMAKE="${CMAKE_COMMAND}" TANDEM_CXX_COMPILER="${CMAKE_CXX_COMPILER}"
+  TANDEM_CMAKE="${CMAKE_COMMAND}" TANDEM_CXX_COMPILER="${CMAKE_CXX_COMPILER}" TANDEM_C_COMPILER="${CMAKE_C_COMPILER}"
   TANDEM_LIBRARY_FOLDER="${CMAKE_INSTALL_LIBDIR}" TANDEM_SANITIZER_FLAGS="${sanitizer_flags}")
 # MPI libraries leak, and are not instrumented.
 if(TARGET tandem_transport_mpi AND NOT TANDEM_SANITIZE)

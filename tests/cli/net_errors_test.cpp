@@ -88,7 +88,8 @@ TEST(NetErrors, WeightsThatAreNoFileAreNamed) {
   const Desk desk;
   desk.make_folder("weights");
   const std::string train = "train --net tiny.prototxt --data synthetic --out run --weights ";
-  EXPECT_THAT(desk.refusal(train + "weights"), HasSubstr("--weights 'weights' is a folder"));
+  EXPECT_THAT(desk.refusal(train + "weights"),
+              HasSubstr("weights 'weights' is a folder without config.json"));
   EXPECT_THAT(desk.refusal(train + "w.caffemodel"),
               HasSubstr("--weights 'w.caffemodel' is not there"));
 }

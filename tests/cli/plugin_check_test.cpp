@@ -5,7 +5,9 @@
 
 #include <cstdlib>
 #include <map>
+#include <regex>
 #include <set>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -36,42 +38,42 @@ std::map<std::string, std::set<std::string>> broken_promises(const std::string& 
 
 // Programs of a sanitizer end at the first of these mistakes, as they should.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// The rows of the table in docs/reports/plugin_mistakes.md: the mistake, and the promise by which
+// the check finds it; "": it does not.
+std::map<std::string, std::string> documented_mistakes() {
+  static const std::regex row(R"(^\| (\w+) \| [^|]* \| (?:`([a-z ]+)`|\*\*silent\*\*)[^|]* \|)");
+  std::map<std::string, std::string> mistakes;
+  std::istringstream text(
+      test::read_text(test::source_folder() / "docs/reports/plugin_mistakes.md"));
+  std::smatch found;
+  for (std::string line; std::getline(text, line);) {
+    if (std::regex_search(line, found, row)) mistakes[found[1]] = found[2];
+  }
+  return mistakes;
+}
+
 TEST(PluginCheck, FindsEveryMistake) {
   const Desk desk;
   const Outcome outcome = desk.tandem("plugin check '" + mistakes_module() + "' --json");
   ASSERT_EQ(outcome.code, 1) << outcome.errors;
   auto broken = broken_promises(outcome.output);
-  EXPECT_GE(broken.size(), 56U);
   EXPECT_THAT(broken.at("mistake.None"), testing::IsEmpty());
   broken.erase("mistake.None");
-  // Not found: no promise asks for the first, and the second writes beyond the guard pages.
-  broken.erase("mistake.SwallowsNanBackward");
-  broken.erase("mistake.WritesFarPastOutput");
-  for (const auto& [layer, promises] : broken) EXPECT_FALSE(promises.empty()) << layer;
-  for (const auto& [layer, promise] :
-       std::map<std::string, std::string>{{"AddsToInputGradient", "overwrite"},
-                                          {"LeavesLastElement", "overwrite"},
-                                          {"WrongInputGradient", "input gradients"},
-                                          {"WrongSecondWeight", "weight gradients"},
-                                          {"IgnoresAccumulate", "accumulate"},
-                                          {"WritesPastOutput", "memory"},
-                                          {"WritesInput", "memory"},
-                                          {"MixesRows", "rows"},
-                                          {"UsesBatchSize", "parts"},
-                                          {"ThreadLocalRandom", "bits"},
-                                          {"MissingRandomTrait", "random"},
-                                          {"RandomByLocalRow", "random"},
-                                          {"MissingReadsInputs", "reads"},
-                                          {"NeedsAllGradients", "skip"},
-                                          {"SwallowsNan", "nan"},
-                                          {"WrongLayout", "layouts"},
-                                          {"WrongSlices", "slices"},
-                                          {"WrongInPlace", "in place"},
-                                          {"LeaksEachPass", "growth"},
-                                          {"LeaksFiles", "growth"},
-                                          {"Crashes", "memory"}}) {
-    EXPECT_THAT(broken["mistake." + layer], testing::Contains(promise)) << layer;
+  EXPECT_GE(broken.size(), 55U);
+  const std::map<std::string, std::string> documented = documented_mistakes();
+  EXPECT_EQ(documented.size(), broken.size())
+      << "docs/reports/plugin_mistakes.md has other mistakes";
+  size_t silent = 0;
+  for (const auto& [mistake, promise] : documented) {
+    const auto found = broken.find("mistake." + mistake);
+    ASSERT_NE(found, broken.end()) << mistake << " is no mistake of tests/bad_plugins";
+    if (promise.empty()) {
+      ++silent;  // a write far past a buffer may also hit memory that is not mapped
+    } else {
+      EXPECT_THAT(found->second, testing::Contains(promise)) << mistake;
+    }
   }
+  EXPECT_LE(silent, 3U);
 }
 
 TEST(PluginCheck, PrintsACommandThatRunsTheFailingCaseAgain) {
@@ -115,9 +117,54 @@ TEST(PluginCheck, RefusesUnknownNamesAndCases) {
   EXPECT_THAT(desk.refusal("plugin chek ReLU"), HasSubstr("check, new"));
 }
 
+TEST(PluginCheck, TakesTheLayersOfANetAsCases) {
+  const Desk desk;
+  const Outcome all = desk.tandem("plugin check --net tiny.prototxt --promise declarations");
+  EXPECT_EQ(all.code, 0) << all.errors;
+  EXPECT_THAT(all.output, AllOf(HasSubstr("Convolution"), HasSubstr("ReLU"),
+                                HasSubstr("InnerProduct"), testing::Not(HasSubstr("Pooling"))));
+  const Outcome one =
+      desk.tandem("plugin check --net tiny.prototxt --layer conv1 --promise memory --json");
+  EXPECT_EQ(one.code, 0) << one.errors;
+  for (const auto& finding : nlohmann::json::parse(one.output)) {
+    EXPECT_EQ(finding.at("layer"), "Convolution");
+  }
+  EXPECT_THAT(desk.refusal("plugin check --net tiny.prototxt --layer conv7"),
+              AllOf(HasSubstr("'conv7'"), HasSubstr("did you mean 'conv1'?")));
+  EXPECT_THAT(desk.refusal("plugin check --net tiny.prototxt --input 1x2x3x4"),
+              HasSubstr("give one of them"));
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(PluginCheck, OfALayerOfANetPrintsACommandThatChecksItAgain) {
+  const Desk desk;
+  desk.write("net.prototxt", test::replaced(test::tiny_net(), "type: \"ReLU\" bottom: \"conv1\"",
+                                            "type: \"mistake.WrongInputGradient\" "
+                                            "bottom: \"conv1\" bottom: \"conv1\""));
+  const Outcome outcome =
+      desk.tandem("plugin check '" + mistakes_module() + "' --net net.prototxt");
+  EXPECT_EQ(outcome.code, 1) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("broken input gradients"));
+  EXPECT_THAT(outcome.output,
+              HasSubstr("--net net.prototxt --promise 'input gradients' --layer relu1"));
+}
+
+// A layer that draws one bit for each row has the same numbers in another step now and then.
+TEST(PluginCheck, DoesNotTakeAChanceForAPromiseBroken) {
+  const Desk desk;
+  const Outcome outcome = desk.tandem(
+      "plugin check '" + (test::source_folder() / "tests/stored_plugins/stored_2_0.so").string() +
+      "' --promise random");
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+}
+#endif
+
 class PluginNew : public testing::TestWithParam<std::string> {};
 
 TEST_P(PluginNew, BuildsTrainsAndPassesItsCheck) {
+  if (GetParam() == "cuda" && std::system("nvcc --version > /dev/null 2>&1") != 0) {
+    GTEST_SKIP() << "there is no nvcc";
+  }
   const Desk desk;
   const auto run = [&](const std::string& command) {
     const std::string log = (desk / "log.txt").string();
@@ -143,7 +190,7 @@ TEST_P(PluginNew, BuildsTrainsAndPassesItsCheck) {
 
 INSTANTIATE_TEST_SUITE_P(Parts, PluginNew,
                          testing::Values("", "weights,two-inputs", "weights,random", "loss",
-                                         "dataset", "c"),
+                                         "dataset", "c", "statistics", "mask", "cuda"),
                          [](const auto& info) {
                            std::string name = info.param.empty() ? "none" : info.param;
                            std::replace_if(

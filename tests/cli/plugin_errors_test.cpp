@@ -200,5 +200,69 @@ TEST(Layers, OfAnUnknownNameGiveTheNearOne) {
               AllOf(HasSubstr("'Poolin'"), HasSubstr("did you mean 'Pooling'?")));
 }
 
+// ---- tandem train --check-plugins
+
+// Trains a net in which a mistake stands between two convolutions and the score.
+test::Outcome train_mistake(const Desk& desk, const std::string& mistake,
+                            const std::string& options) {
+  std::string net = replaced(
+      tiny_net(), "layer { name: \"relu1\" type: \"ReLU\" bottom: \"conv1\" top: \"conv1\" }",
+      "layer {\n  name: \"conv2\" type: \"Convolution\" bottom: \"data\" top: \"conv2\"\n"
+      "  convolution_param { num_output: 4 kernel_size: 3 weight_filler { type: \"xavier\" } }\n}\n"
+      "layer { name: \"own\" type: \"mistake." +
+          mistake + "\" bottom: \"conv1\" bottom: \"conv2\" top: \"own\" }");
+  net = replaced(net, "\"Dropout\" bottom: \"conv1\" top: \"conv1\"",
+                 "\"Dropout\" bottom: \"own\" top: \"own\"");
+  desk.write("net.prototxt", replaced(net, "\"InnerProduct\" bottom: \"conv1\"",
+                                      "\"InnerProduct\" bottom: \"own\""));
+  return desk.tandem(
+      "train --net net.prototxt --data synthetic --devices cpu:2 --steps 3 --out run " + options,
+      "rm -rf run; exec env " + with_plugins(bad_plugin("mistakes")));
+}
+
+TEST(PluginGuards, ChangeNoBitOfALayerWithoutMistakesAndPrintWhatTheyCost) {
+  const Desk desk;
+  const test::Outcome plain = train_mistake(desk, "None", "");
+  ASSERT_EQ(plain.code, 0) << plain.errors;
+  EXPECT_THAT(plain.output, testing::Not(HasSubstr("between guards")));
+  const std::string weights = desk.read("run/last.safetensors");
+  const test::Outcome guarded = train_mistake(desk, "None", "--check-plugins");
+  ASSERT_EQ(guarded.code, 0) << guarded.errors;
+  EXPECT_TRUE(weights == desk.read("run/last.safetensors"));
+  EXPECT_THAT(guarded.output,
+              AllOf(HasSubstr("passes of third parties' kernels ran between guards"),
+                    HasSubstr("ms of their own")));
+  const test::Outcome built_in = desk.tandem(
+      "train --net tiny.prototxt --data synthetic --steps 1 --out other --check-plugins");
+  EXPECT_THAT(built_in.output, HasSubstr("no layer of the net has a kernel of a third party"));
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(PluginGuards, EndARunThatWouldTrainWronglyWithoutAWord) {
+  for (const auto& [mistake, message] : std::vector<std::pair<std::string, std::string>>{
+           {"WritesPastOutput", "output 0: byte 0 after its end was written"},
+           {"WritesBeforeOutput", "in front of it was written"},
+           {"WritesPastGradient", "the gradient of input 0: byte 0 after its end"},
+           {"WritesPastScratch", "scratch memory: byte 0 after its end"},
+           {"WritesPastSaved", "saved memory: byte 0 after its end"},
+           {"WritesInput", "input 0 was written, but this pass may only read it"},
+           {"WritesWeight", "weight 0 was written"},
+           {"WritesOutputGradient", "the gradient of output 0 was written"},
+           {"WritesOutputInBackward", "output 0 was written, but this pass may not use it"},
+           {"LeavesLastElement", "was not written"},
+           {"LeavesSecondGradient", "the gradient of input 1: element 0 was not written"},
+           {"AddsToOutput", "or was made from memory that this pass has not written"},
+           {"AddsToInputGradient", "or was made from memory that this pass has not written"},
+           {"MissingReadsInputs", "or was made from memory that this pass has not written"},
+           {"ReadsUnwrittenScratch", "or was made from memory that this pass has not written"}}) {
+    const Desk desk;
+    const test::Outcome outcome = train_mistake(desk, mistake, "--check-plugins");
+    EXPECT_EQ(outcome.code, 1) << mistake << "\n" << outcome.errors;
+    EXPECT_THAT(outcome.errors, AllOf(HasSubstr("(mistake." + mistake + ")"), HasSubstr(message),
+                                      HasSubstr("mistakes.so")));
+  }
+}
+#endif
+
 }  // namespace
 }  // namespace tandem

@@ -44,6 +44,7 @@ TEST_F(ImageBytes, AreWithinHalfAStepOfTheFloatsForEveryTransform) {
                               {{"mirror", "true"}},
                               {{"resize", "23"}, {"pad", "3"}},
                               {{"crop_area", "0.2,1"}, {"mirror", "true"}},
+                              {{"interpolation", "bicubic"}, {"pad", "3"}},
                               {{"rotation", "30"}},
                               {{"jitter", "0.4,0.4,0.4,0.1"}},
                               {{"randaugment", "2,9"}},

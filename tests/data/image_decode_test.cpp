@@ -158,6 +158,48 @@ TEST(ImageDecoding, WithoutResizeTheLargestCentredRegionIsTaken) {
   EXPECT_NEAR(sample.pixels[400], 255 * 2.5 / 100, 3);
 }
 
+// A gray picture of 7x5 resized by Pillow 13 (mode F), with values kept from 0 to 255.
+TEST(ImageDecoding, ResizingEqualsPillows) {
+  struct Case {
+    const char* interpolation;
+    int width, height;
+    std::vector<float> right;
+  };
+  const Case cases[] = {
+      {"bilinear",
+       4,
+       3,
+       {65.0544F, 75.4343F, 141.423F, 151.803F, 126.873F, 133.556F, 149.778F, 102.28F, 105.68F,
+        116.909F, 84.1771F, 120.483F}},
+      {"bicubic",
+       4,
+       3,
+       {63.1852F, 72.1772F, 144.139F, 150.952F, 132.072F, 135.485F, 154.153F, 99.0398F, 105.635F,
+        120.122F, 78.9634F, 125.052F}},
+      {"bicubic", 10, 7, {0,        9.61674F, 40.1189F, 75.3144F, 100.074F, 122.625F, 147.385F,
+                          182.58F,  213.082F, 230.054F, 40.015F,  93.8301F, 109.049F, 28.9564F,
+                          74.1884F, 137.099F, 170.211F, 103.178F, 123.35F,  176.068F, 122.299F,
+                          149.952F, 141.362F, 62.0237F, 77.3301F, 149.095F, 213.315F, 74.4636F,
+                          47.687F,  84.7242F, 188.844F, 112.584F, 92.75F,   210.322F, 129.814F,
+                          140.314F, 242.126F, 163.25F,  68.9108F, 9.15558F, 45.0671F, 122.625F,
+                          192.972F, 179.503F, 121.555F, 78.9615F, 85.2572F, 196.643F, 189.356F,
+                          131.478F, 38.4104F, 117.069F, 172.772F, 125.426F, 102.136F, 66.6053F,
+                          42.3531F, 142.269F, 159.653F, 131.799F, 114.441F, 103.525F, 92.449F,
+                          90.741F,  88.0199F, 85.8748F, 82.1154F, 67.9199F, 60.8706F, 59.763F}}};
+  cv::Mat picture(5, 7, CV_8UC1);
+  for (int y = 0; y < 5; ++y) {
+    for (int x = 0; x < 7; ++x) {
+      picture.ptr<uchar>(y)[x] = static_cast<uchar>((x * 37 + y * 91 + x * y * 53) % 256);
+    }
+  }
+  for (const Case& one : cases) {
+    DatasetOptions options = size_of(one.height, one.width, 1);
+    options.parameters["interpolation"] = one.interpolation;
+    const Sample sample = read("a.png", encoded(".png", picture), options);
+    EXPECT_LT(largest_difference(sample.pixels, one.right), 1e-3) << one.interpolation;
+  }
+}
+
 TEST(ImageDecoding, TinyAndNarrowPicturesAreEnlarged) {
   for (const cv::Size size : {cv::Size(1, 1), cv::Size(300, 1), cv::Size(2, 500)}) {
     const Sample sample =

@@ -25,10 +25,13 @@ const std::vector<Use>& differentiable() {
       {"Sigmoid", {}},
       {"TanH", {}},
       {"ELU", {{"alpha", "0.7"}}},
+      {"Clip", {{"min", "-20"}, {"max", "0.05"}}},
       {"Swish", {{"beta", "1.3"}}},
       {"SiLU", {}},
       {"GELU", {}},
       {"GELU", {{"approximate", "tanh"}}},
+      {"HardSigmoid", {}},
+      {"HardSwish", {}},
       {"BNLL", {}},
       {"AbsVal", {}},
       {"Exp", {{"base", "2"}, {"scale", "-0.5"}, {"shift", "0.3"}}},
@@ -118,6 +121,10 @@ TEST(Elementwise, SaturatedFunctionsReachTheirLimits) {
   EXPECT_EQ(value_at({"GELU", {}}, 200), 200);
   EXPECT_EQ(value_at({"GELU", {}}, -200), 0);
   EXPECT_EQ(value_at({"Swish", {}}, -200), 0);
+  EXPECT_EQ(value_at({"HardSigmoid", {}}, 200), 1);
+  EXPECT_EQ(value_at({"HardSigmoid", {}}, -200), 0);
+  EXPECT_EQ(value_at({"HardSwish", {}}, 200), 200);
+  EXPECT_EQ(value_at({"HardSwish", {}}, -200), 0);
   EXPECT_EQ(value_at({"Exp", {}}, 200), INFINITY);
   EXPECT_EQ(value_at({"Exp", {}}, -200), 0);
   EXPECT_EQ(value_at({"Log", {}}, 0), -INFINITY);
@@ -183,11 +190,31 @@ TEST(Elementwise, ParametersOutOfTheirRangeAreRefused) {
   EXPECT_THAT(refusal("Sigmoid", {{"engine", "GPU"}}), HasSubstr("engine is 'GPU'"));
 }
 
+TEST(Elementwise, ClipKeepsToItsBoundsAndANanStaysANan) {
+  const Use relu6{"Clip", {{"min", "0"}, {"max", "6"}}};
+  EXPECT_EQ(value_at(relu6, -3), 0);
+  EXPECT_EQ(value_at(relu6, 5.5F), 5.5F);
+  EXPECT_EQ(value_at(relu6, 7), 6);
+  EXPECT_TRUE(std::isnan(value_at(relu6, std::numeric_limits<float>::quiet_NaN())));
+  EXPECT_EQ(refusal("Clip", {{"min", "6"}, {"max", "6"}}), "Clip: min 6 is not below max 6");
+}
+
 TEST(Elementwise, LayersAgreeWithTheReferenceInEveryLayout) {
-  const std::vector<std::pair<const char*, const char*>> files{
-      {"sigmoid", "Sigmoid"}, {"tanh", "TanH"}, {"elu", "ELU"},     {"swish", "Swish"},
-      {"silu", "SiLU"},       {"gelu", "GELU"}, {"bnll", "BNLL"},   {"absval", "AbsVal"},
-      {"exp", "Exp"},         {"log", "Log"},   {"power", "Power"}, {"threshold", "Threshold"}};
+  const std::vector<std::pair<const char*, const char*>> files{{"sigmoid", "Sigmoid"},
+                                                               {"tanh", "TanH"},
+                                                               {"elu", "ELU"},
+                                                               {"clip", "Clip"},
+                                                               {"swish", "Swish"},
+                                                               {"silu", "SiLU"},
+                                                               {"gelu", "GELU"},
+                                                               {"bnll", "BNLL"},
+                                                               {"hard_sigmoid", "HardSigmoid"},
+                                                               {"hard_swish", "HardSwish"},
+                                                               {"absval", "AbsVal"},
+                                                               {"exp", "Exp"},
+                                                               {"log", "Log"},
+                                                               {"power", "Power"},
+                                                               {"threshold", "Threshold"}};
   for (const auto& [file, type] : files) {
     SCOPED_TRACE(type);
     expect_reference(file, type);

@@ -152,7 +152,10 @@ TEST_P(SixteenBits, ReluRoundsItsResultsOnly) {
 TEST_P(SixteenBits, ElementwiseLayersRoundTheirResultsOnly) {
   expect_reference("absval", "AbsVal");
   expect_reference("bnll", "BNLL");
+  expect_reference("clip", "Clip");
   expect_reference("gelu", "GELU");
+  expect_reference("hard_sigmoid", "HardSigmoid");
+  expect_reference("hard_swish", "HardSwish");
   expect_reference("log", "Log");
   expect_reference("power", "Power");
   expect_reference("silu", "SiLU");

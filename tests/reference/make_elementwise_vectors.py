@@ -49,6 +49,13 @@ def elu(writer):
                        lambda rng, shape: away_from_zero(rng, shape) * 2)
 
 
+def clip(writer):
+    for low, high in ((0.0, 6.0), (-1.5, 0.5)):
+        write_function(writer, f"{low:g}_to_{high:g}", {"clip_param.min": low, "clip_param.max": high},
+                       lambda x: torch.nn.functional.hardtanh(x, low, high),
+                       lambda rng, shape: normal(rng, shape, 4.0))
+
+
 def swish(writer):
     for beta in (1.0, 1.7):
         write_function(writer, f"beta_{beta:g}", {"swish_param.beta": beta},
@@ -64,6 +71,14 @@ def gelu(writer):
         write_function(writer, approximate, {"gelu_param.approximate": approximate},
                        lambda x: torch.nn.functional.gelu(x, approximate=approximate),
                        lambda rng, shape: normal(rng, shape, 2.0))
+
+
+def hard_sigmoid(writer):
+    write_function(writer, "usual", {}, torch.nn.functional.hardsigmoid, wide)
+
+
+def hard_swish(writer):
+    write_function(writer, "usual", {}, torch.nn.functional.hardswish, wide)
 
 
 def bnll(writer):
@@ -228,7 +243,8 @@ def eltwise(writer):
                 write_inputs_case(writer, case, parameters, function, list(values))
 
 
-LAYERS = (prelu, scale, bias, scale_by_input, bias_by_input, eltwise, sigmoid, tanh, elu, swish, silu, gelu, bnll, absval, exp, log, power, threshold)
+LAYERS = (prelu, scale, bias, scale_by_input, bias_by_input, eltwise, sigmoid, tanh, elu, clip, swish, silu, gelu,
+          hard_sigmoid, hard_swish, bnll, absval, exp, log, power, threshold)
 
 
 def main():

@@ -184,6 +184,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         LayerCase{"AbsVal", one_layer("AbsVal")}, LayerCase{"BNLL", one_layer("BNLL")},
         LayerCase{"BatchNorm", one_layer("BatchNorm")}, LayerCase{"Bias", one_layer("Bias")},
+        LayerCase{"Clip", one_layer("Clip", "clip_param { min: -0.5 max: 0.75 }")},
         LayerCase{"Concat", convolution_x +
                                 "layer { name: 'x' type: 'Concat' bottom: 'data' bottom: 'c' "
                                 "top: 'last' }"},
@@ -249,6 +250,8 @@ INSTANTIATE_TEST_SUITE_P(
         LayerCase{"Softmax", one_layer("Softmax")},
         LayerCase{"Swish", one_layer("Swish", "swish_param { beta: 1.5 }")},
         LayerCase{"TanH", one_layer("TanH")}, LayerCase{"GELU", one_layer("GELU")},
+        LayerCase{"HardSigmoid", one_layer("HardSigmoid")},
+        LayerCase{"HardSwish", one_layer("HardSwish")},
         LayerCase{"GELUByTanh", one_layer("GELU", "gelu_param { approximate: tanh }")},
         LayerCase{"Tile", one_layer("Tile", "tile_param { tiles: 2 }")}),
     [](const auto& info) { return info.param.name; });
@@ -354,6 +357,12 @@ INSTANTIATE_TEST_SUITE_P(
         PictureCase{"InBGRWithMeansOfChannels", {{"scale", "0.01"}, {"mean", "104,117,123"}}},
         PictureCase{"RoundedToBytes", {{"resize", "22"}, {"scale", "0.02"}}, "bytes"},
         PictureCase{"Enlarged", {{"scale", "0.02"}}, "floats", 9, 12},
+        PictureCase{"Bicubic", {{"resize", "22"}, {"interpolation", "bicubic"}, {"scale", "0.02"}}},
+        PictureCase{"BicubicEnlarged",
+                    {{"interpolation", "bicubic"}, {"scale", "0.02"}, {"mean", "80"}},
+                    "floats",
+                    9,
+                    12},
         PictureCase{"OfTheNetsOwnSize", {{"scale", "0.02"}}, "floats", 20, 20}),
     [](const auto& info) { return info.param.name; });
 

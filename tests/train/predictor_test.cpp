@@ -94,6 +94,40 @@ TEST_F(InC, SeveralThreadsGetTheBitsThatOneGets) {
   tandem_predictor_close(opened);
 }
 
+TEST_F(InC, FilesAndPicturesInMemoryArePredictedAtTheSameTime) {
+  const std::filesystem::path file = run_.parent_path() / "data/val/b/val1_2.ppm";
+  const std::string text = read_text(file);
+  Predictor predictor(run_);
+  (void)predictor.explain(run_.parent_path() / "explained");
+  const auto of_file = [&] {
+    const Prediction prediction = predictor.predict({file}).at(0);
+    std::vector<double> all;
+    for (const auto& score : prediction.scores) all.push_back(score.probability);
+    return all;
+  };
+  const auto in_memory = [&] {
+    std::vector<float> all(3);
+    std::vector<std::string> errors;
+    predictor.probabilities({{text.data(), text.size(), 0, 0, 0}}, all.data(), &errors);
+    return all;
+  };
+  const auto file_alone = of_file();
+  const auto memory_alone = in_memory();
+  std::vector<std::thread> running;
+  for (int t = 0; t < 4; ++t) {
+    running.emplace_back([&, t] {
+      for (int i = 0; i < 3; ++i) {
+        if (t % 2 == 0) {
+          EXPECT_EQ(of_file(), file_alone);
+        } else {
+          EXPECT_EQ(in_memory(), memory_alone);
+        }
+      }
+    });
+  }
+  for (std::thread& thread : running) thread.join();
+}
+
 TEST_F(InC, ADamagedPictureIsCountedAndTheOthersArePredicted) {
   tandem_predictor* opened = open();
   ASSERT_NE(opened, nullptr) << tandem_predictor_error();

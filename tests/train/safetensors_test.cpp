@@ -129,5 +129,31 @@ TEST_F(Safetensors, ADeviceStaysADevice) {
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }
 
+TEST_F(Safetensors, ATypeThatIsNoTextIsAnError) {
+  const std::string header = R"({"a":{"dtype":5,"shape":[1],"data_offsets":[0,4]}})";
+  const uint64_t length = header.size();
+  std::ofstream stream(path_, std::ios::binary);
+  stream.write(reinterpret_cast<const char*>(&length), 8);
+  stream << header << std::string(4, '\0');
+  stream.close();
+  for (const Integers integers : {Integers::refused, Integers::left_out}) {
+    EXPECT_THAT(message_of([&] { (void)read_safetensors(path_, integers); }),
+                HasSubstr("the entry of array 'a' is malformed"));
+  }
+}
+
+// Else a small file with a long header would fill the memory.
+TEST_F(Safetensors, ArraysThatOverlapAreRefused) {
+  const std::string header = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                             R"("b":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
+  const uint64_t length = header.size();
+  std::ofstream stream(path_, std::ios::binary);
+  stream.write(reinterpret_cast<const char*>(&length), 8);
+  stream << header << std::string(8, '\0');
+  stream.close();
+  EXPECT_THAT(message_of([&] { (void)read_safetensors(path_); }),
+              HasSubstr("array 'b' overlaps others"));
+}
+
 }  // namespace
 }  // namespace tandem

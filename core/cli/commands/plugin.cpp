@@ -106,6 +106,9 @@ int check_plugin(PluginArguments& a) {
     options.cases.parameters.emplace_back(text.substr(0, at), text.substr(at + 1));
   }
   for (const std::string& text : a.inputs) options.cases.inputs.push_back(parse_shape(text));
+  if (!options.net.empty() && !options.cases.inputs.empty()) {
+    throw Error("--net and --input each say which shapes to check: give one of them");
+  }
   if (options.cases.inputs.empty() && !options.cases.parameters.empty()) {
     throw Error("--set needs --input: a case has parameters and the shape of each input");
   }
@@ -141,7 +144,11 @@ void add_plugin(CommandLine& line) {
       .required();
   command.option("names PATH", &a->names,
                  "check: module files and layer types (none: all types); new: a name");
-  command.option("--layer TYPE", &a->check.layer, "check: only this type of a module");
+  command.option("--layer NAME", &a->check.layer,
+                 "check: only this type of a module; with --net a layer of the net");
+  command.option("--net FILE", &a->check.net,
+                 "check: the layers of this net, with the parameters and shapes that they have "
+                 "there");
   command.option("--promise NAME", &a->check.promise, "check: only this promise");
   command.option("--input SHAPE", &a->inputs,
                  "check: the shape of an input, as 2x8x3x3, once for each input; without it cases "

@@ -125,7 +125,8 @@ void add_train(CommandLine& line) {
   command.option("--net,--model FILE", &o.net,
                  "A model's name or a prototxt file (default: the solver's, else resnet18)");
   command.option("--weights FILE", &a.weights,
-                 "Initial weights, layers by name: a .caffemodel or .safetensors file");
+                 "Initial weights: a .caffemodel or .safetensors file, layers by name; a run folder; "
+                 "or a folder of timm's (model.safetensors, config.json)");
   command
       .option("--freeze PATTERN", &o.freeze,
               "Layers that keep the weights of --weights, by name or pattern, e.g. 'conv*,res2*'")
@@ -216,6 +217,10 @@ void add_train(CommandLine& line) {
       .option("--watchdog SECONDS", &o.watchdog_seconds,
               "Seconds after which a step that has not finished counts as stuck")
       .show_default();
+  command.flag("--check-plugins", o.check_plugins,
+               "Run the layers of plugins between guards: end where one writes beyond its memory, "
+               "leaves some unwritten or reads what it has not written (cpu); takes time, which "
+               "is printed");
 
   command.experts_group("Strategies (docs/reference/strategies.md)");
   command.option(strategy_option({"auto"}), &o.strategy,

@@ -20,6 +20,7 @@ struct PictureSteps {
   std::vector<float> means;  // of the net's channels, in their order
   float scale = 1;           // (pixel - mean) * scale
   bool is_rgb = false;       // order of the net's channels; else B,G,R
+  bool is_cubic = false;     // the filter; else linear
   bool rounds = false;       // resampled pixels become whole numbers
 };
 

@@ -87,6 +87,16 @@ void elu(OnnxNet& model, const Layer& layer) {
   simple(model, layer, "Elu", {{"alpha", static_cast<float>(number(layer, "alpha"))}});
 }
 
+// HardSigmoid limits shift + scale * x to 0 and 1. More runtimes have it than the Clip of opset 13.
+void clip(OnnxNet& model, const Layer& layer) {
+  const double min = number(layer, "min"), width = number(layer, "max") - min;
+  Chain(model, layer)
+      .apply("HardSigmoid",
+             {{"alpha", static_cast<float>(1 / width)}, {"beta", static_cast<float>(-min / width)}})
+      .line(min, width)
+      .finish();
+}
+
 void prelu(OnnxNet& model, const Layer& layer) {
   const OnnxValue x = model.in(layer);
   const int64_t count = model.weight_count(layer, 0);
@@ -145,6 +155,19 @@ void gelu(OnnxNet& model, const Layer& layer) {
     chain.line(0, 1 / std::numbers::sqrt2).apply("Erf");
   }
   chain.line(1, 1).apply_with("Mul", x).line(0, 0.5).finish();
+}
+
+// x / 6 + 1/2 between 0 and 1.
+std::vector<Attribute> hard_slope() {
+  return {{"alpha", 1.0F / 6}, {"beta", 0.5F}};
+}
+
+void hard_sigmoid(OnnxNet& model, const Layer& layer) {
+  simple(model, layer, "HardSigmoid", hard_slope());
+}
+void hard_swish(OnnxNet& model, const Layer& layer) {
+  const std::string x = model.in(layer).name;
+  Chain(model, layer).apply("HardSigmoid", hard_slope()).apply_with("Mul", x).finish();
 }
 
 // ---- several inputs
@@ -579,6 +602,7 @@ constexpr NamedForm forms[] = {
     {"BNLL", [](OnnxNet& m, const Layer& l) { simple(m, l, "Softplus"); }},
     {"BatchNorm", batch_norm},
     {"Bias", bias},
+    {"Clip", clip},
     {"Concat", concat},
     {"Convolution", convolution},
     {"Crop", crop},
@@ -589,6 +613,8 @@ constexpr NamedForm forms[] = {
     {"Exp", exp},
     {"Flatten", flatten},
     {"GELU", gelu},
+    {"HardSigmoid", hard_sigmoid},
+    {"HardSwish", hard_swish},
     {"InnerProduct", inner_product},
     {"LRN", lrn},
     {"LayerNorm", layer_norm},

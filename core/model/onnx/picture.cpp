@@ -14,17 +14,25 @@ struct Span {
   int64_t begin = 0, length = 0, whole = 0, count = 0;
 };
 
+// The data set's filter (datasets/picture/axis.h) at a distance in pixels.
+double filter_at(bool is_cubic, double distance) {
+  const double x = std::abs(distance);
+  if (!is_cubic) return std::max(0.0, 1 - x);
+  if (x < 1) return (1.5 * x - 2.5) * x * x + 1;
+  return x < 2 ? ((-0.5 * x + 2.5) * x - 4) * x + 2 : 0;
+}
+
 // The share of each pixel of the part, which begins at `first`, in each pixel of the result:
-// pixels x results. The same triangle filter as the data set's (datasets/picture/axis.h).
+// pixels x results.
 struct Shares {
   int64_t first = 0, pixels = 0;
   std::vector<float> values;
   bool is_copy = false;
 };
 
-Shares shares_of(const Span& span) {
+Shares shares_of(const Span& span, bool is_cubic) {
   const double step = static_cast<double>(span.length) / static_cast<double>(span.count);
-  const double reach = std::max(1.0, step);
+  const double stretch = std::max(1.0, step), reach = (is_cubic ? 2 : 1) * stretch;
   const auto centre = [&](int64_t i) {
     return static_cast<double>(span.begin) + (static_cast<double>(i) + 0.5) * step - 0.5;
   };
@@ -44,7 +52,7 @@ Shares shares_of(const Span& span) {
   shares.values.assign(static_cast<size_t>(shares.pixels * span.count), 0);
   for (int64_t i = 0; i < span.count; ++i) {
     const auto weight = [&](int64_t pixel) {
-      return std::max(0.0, 1 - std::abs(static_cast<double>(pixel) - centre(i)) / reach);
+      return filter_at(is_cubic, (static_cast<double>(pixel) - centre(i)) / stretch);
     };
     double sum = 0;
     for (int64_t pixel = low(i); pixel <= high(i); ++pixel) sum += weight(pixel);
@@ -81,7 +89,8 @@ std::string add_picture_steps(OnnxGraph& graph, const std::string& picture,
                               const PictureSteps& steps) {
   using onnx_picture::Shares;
   const auto [down, across] = onnx_picture::middle_of(size, crop, steps.resize);
-  const Shares rows = onnx_picture::shares_of(down), columns = onnx_picture::shares_of(across);
+  const Shares rows = onnx_picture::shares_of(down, steps.is_cubic);
+  const Shares columns = onnx_picture::shares_of(across, steps.is_cubic);
   const auto name = [](const std::string& part) { return "picture/" + part; };
   std::string value = graph.add(
       "Slice", name("crop"),
@@ -101,6 +110,12 @@ std::string add_picture_steps(OnnxGraph& graph, const std::string& picture,
     const std::string shares =
         graph.constant(name("columns"), {columns.pixels, crop.w}, columns.values);
     value = graph.add("MatMul", name("resize_across"), {value, shares});
+  }
+  if (steps.is_cubic && !(rows.is_copy && columns.is_copy)) {
+    // To 0 and 255, as the layer Clip (core/model/onnx/layers.cpp).
+    value =
+        graph.add("HardSigmoid", name("limit"), {value}, {{"alpha", 1.0F / 255}, {"beta", 0.0F}});
+    value = graph.add("Mul", name("limited"), {value, graph.scalar(name("most"), 255)});
   }
   if (steps.rounds && !(rows.is_copy && columns.is_copy)) {
     value = graph.add("Round", name("round"), {value});

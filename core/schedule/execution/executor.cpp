@@ -134,7 +134,7 @@ Executor::State::State(const Plan& plan, const MemoryPlan& memory, const Net& ne
       runtime(runtime),
       options(options),
       lowering(plan, memory, net, runtime, kernels, costs, rule, options.ranks,
-               options.communication),
+               options.communication, options.guards),
       events(runtime.machine(), plan),
       round(round_of(plan)),
       graphs(runtime, plan, events, options.graphs, round),

@@ -22,6 +22,7 @@ namespace tandem {
 
 class Communicator;
 class Kernels;
+class PluginGuards;
 class Runtime;
 
 struct ExecutorOptions {
@@ -40,6 +41,9 @@ struct ExecutorOptions {
   const Communicator* ranks = nullptr;  // for a plan with messages; outlives the executor
   // `on` is an Error where plan or backend cannot; `automatic` runs such plans task by task.
   GraphUse graphs = GraphUse::off;
+  // Not null: passes of third parties' kernels run between guards, where the host reaches the
+  // devices' memory. It outlives the executor.
+  PluginGuards* guards = nullptr;
 };
 
 // An external buffer's address for one micro-batch.

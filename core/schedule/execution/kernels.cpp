@@ -146,7 +146,8 @@ KernelOwner owner_of(const Registry& registry, const Layer& layer, const std::st
   const bool is_named = module != nullptr && !module->built_in && !module->path.empty();
   const std::string place =
       in_file(layer.location) + (is_named ? fmt::format(", module {}", module->path.string()) : "");
-  return {layer.title(), place, layer.title() + place};
+  const bool is_third_party = module != nullptr && !module->built_in;
+  return {layer.title(), place, layer.title() + place, is_third_party};
 }
 
 }  // namespace

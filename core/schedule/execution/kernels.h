@@ -25,6 +25,7 @@ struct KernelOwner {
   std::string layer;  // "layer 'swish1' (acme.Swish)"
   std::string place;  // " (net.prototxt:12), module /path/acme_swish.so"; no built-in module
   std::string whole;  // both
+  bool is_third_party = false;
 };
 
 class Kernels {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/overloaded.h"
@@ -11,19 +12,14 @@
 #include "core/model/loss_scale.h"
 #include "core/plugin/host.h"
 #include "core/plugin/registry.h"
+#include "core/schedule/execution/guarded_pass.h"
 #include "core/schedule/execution/joined_rows.h"
+#include "core/schedule/execution/layer_pointers.h"
 #include "core/schedule/plan/buffers.h"
 
 namespace tandem {
 
 namespace {
-
-// A pass and the arrays that it points to.
-struct LayerPointers {
-  std::vector<void*> inputs, outputs, weights, input_gradients, weight_gradients;
-  std::vector<const void*> output_gradients;
-  tandem_pass pass{};
-};
 
 // Data last: where a layer runs in place, its input gradient overwrites the output gradient.
 std::vector<tandem_pass_function> functions(const tandem_kernel& table, LayerPass pass) {
@@ -110,7 +106,8 @@ tandem_status Lowered::trampoline(void* context, const tandem_call* call) {
 
 Lowering::Lowering(const Plan& plan, const MemoryPlan& memory, const Net& net,
                    const Runtime& runtime, const Kernels* kernels, const CostTable* costs,
-                   const UpdateRule& rule, const Communicator* ranks, bool communication)
+                   const UpdateRule& rule, const Communicator* ranks, bool communication,
+                   PluginGuards* guards)
     : plan_(plan),
       memory_(memory),
       net_(net),
@@ -120,6 +117,7 @@ Lowering::Lowering(const Plan& plan, const MemoryPlan& memory, const Net& net,
       rule_(rule),
       ranks_(ranks),
       communication_(communication),
+      guards_(guards),
       touches_(sanitizes_threads && runtime.machine().is_host_addressable()) {}
 
 std::byte* Lowering::address(const Region& region, int64_t micro_batch,
@@ -253,37 +251,109 @@ void Lowering::lower_layer(const Task& task, const LayerWork& work, const Resolv
   pointers->input_gradients = at.all<void*>(binding.input_gradients, inputs);
   pointers->output_gradients = at.all<const void*>(binding.output_gradients, outputs);
   pointers->weight_gradients = at.all<void*>(binding.weight_gradients, weights);
-  pointers->pass = {sizeof(tandem_pass),
-                    accumulates ? static_cast<uint32_t>(TANDEM_ACCUMULATE) : 0,
-                    pointers->inputs.data(),
-                    pointers->outputs.data(),
-                    pointers->weights.data(),
-                    pointers->input_gradients.data(),
-                    pointers->output_gradients.data(),
-                    pointers->weight_gradients.data(),
-                    at({binding.saved}),
-                    at({scratch_of(binding, work.pass)}),
-                    at.as<const tandem_step>(binding.step),
-                    at.as<const float>(binding.normaliser),
-                    at.as<float>(statistics_of(binding, work.pass)),
-                    at.as<const float>(binding.row_labels)};
+  tandem_pass& pass = pointers->pass;
+  if (accumulates) pass.flags = TANDEM_ACCUMULATE;
+  pass.saved = at({binding.saved});
+  pass.scratch = at({scratch_of(binding, work.pass)});
+  pass.step = at.as<const tandem_step>(binding.step);
+  pass.normaliser = at.as<const float>(binding.normaliser);
+  pass.statistics = at.as<float>(statistics_of(binding, work.pass));
+  pass.row_labels = at.as<const float>(binding.row_labels);
+  pointers->connect();
   const auto passes = functions(kernels_->table(work.binding), work.pass);
   for (const tandem_pass_function function : passes) {
     if (function != nullptr) continue;
     throw error("task '{}': {} has no {} on '{}'", task.label, layer.title(), to_string(work.pass),
                 runtime_.machine().kind());
   }
-  result.run = [handle = kernels_->handle(work.binding), pointers, passes,
-                name = to_string(work.pass),
-                owner = &kernels_->owner(work.binding)](const tandem_call& call) {
-    const RunningNote note(name, owner->whole.c_str());
+  const KernelOwner& owner = kernels_->owner(work.binding);
+  const auto call_all = [handle = kernels_->handle(work.binding), passes](
+                            const tandem_call& call, const tandem_pass* given) {
     tandem_status status = TANDEM_OK;
     for (size_t i = 0; i < passes.size() && status == TANDEM_OK; ++i) {
-      status = passes[i](handle, &call, &pointers->pass);
+      status = passes[i](handle, &call, given);
     }
+    return status;
+  };
+  const bool is_guarded = guards_ != nullptr && owner.is_third_party && !binding.whole_outputs;
+  const GuardedPass guarded =
+      is_guarded ? guarded_pass(work, accumulates, *pointers) : GuardedPass();
+  result.run = [pointers, call_all, guarded, name = to_string(work.pass), owner = &owner,
+                guards = is_guarded && guarded.is_possible() ? guards_
+                                                             : nullptr](const tandem_call& call) {
+    const RunningNote note(name, owner->whole.c_str());
+    const auto pass = [&](const tandem_pass* given) { return call_all(call, given); };
+    const tandem_status status =
+        guards == nullptr ? pass(&pointers->pass) : guarded.run(*pointers, pass, *guards);
     if (status != TANDEM_OK) explain_with(*owner, status);
     return status;
   };
+}
+
+// What the pass may do with each of its memories, by the comments of tandem_pass. A slice of the
+// outputs or of the inputs writes a part only.
+GuardedPass Lowering::guarded_pass(const LayerWork& work, bool accumulates,
+                                   const LayerPointers& pointers) const {
+  using Access = GuardedAccess;
+  const PlanBinding& binding = plan_.bindings[static_cast<size_t>(work.binding)];
+  const Layer& layer = net_.layers[static_cast<size_t>(binding.layer)];
+  const LayerPass pass = work.pass;
+  const bool is_statistics =
+      pass == LayerPass::forward_statistics || pass == LayerPass::backward_statistics;
+  const bool is_forward = pass == LayerPass::forward,
+             reads_all = is_forward || pass == LayerPass::forward_statistics;
+  const bool gives_data = pass == LayerPass::backward_data || pass == LayerPass::backward;
+  const bool gives_weights = pass == LayerPass::backward_weights || pass == LayerPass::backward;
+  const bool is_part =
+      binding.slice.end >= 0 || binding.input_slice.end >= 0 || binding.adds_to_output;
+  const Access whole = is_part ? Access::update : Access::write;
+  const auto readable = [](bool may_read) { return may_read ? Access::read : Access::hidden; };
+
+  GuardedPass result;
+  const auto add = [&](const char* what, auto array, const std::vector<Region>& regions,
+                       const std::vector<int>& tensors, Access access) {
+    const auto& addresses = pointers.*array;
+    for (size_t i = 0; i < addresses.size() && i < regions.size(); ++i) {
+      GuardedPart part{fmt::format("{} {}", what, i), const_cast<void*>(addresses[i]),
+                       addresses[i] == nullptr ? 0 : plan_.bytes(regions[i]),
+                       i < tensors.size() ? net_.tensor(tensors[i]).dtype : TANDEM_FLOAT32, access};
+      if constexpr (std::is_same_v<decltype(array), decltype(&LayerPointers::inputs)>) {
+        if (access == Access::hidden) part.hidden_in = array;
+        const bool is_state = array == &LayerPointers::weights && is_forward &&
+                              !net_.weight(layer.weights[i]).trained();
+        if (is_state) part.access = Access::update;
+      }
+      result.add(std::move(part));
+    }
+  };
+  add("input", &LayerPointers::inputs, binding.inputs, layer.inputs,
+      readable(reads_all || layer.has(TANDEM_BACKWARD_READS_INPUTS)));
+  add("output", &LayerPointers::outputs, binding.outputs, layer.outputs,
+      is_forward ? whole : readable(!reads_all && layer.has(TANDEM_BACKWARD_READS_OUTPUTS)));
+  add("weight", &LayerPointers::weights, binding.weights, {}, Access::read);
+  add("the gradient of input", &LayerPointers::input_gradients, binding.input_gradients,
+      layer.inputs, gives_data ? whole : Access::hidden);
+  add("the gradient of output", &LayerPointers::output_gradients, binding.output_gradients,
+      layer.outputs, Access::read);
+  add("the gradient of weight", &LayerPointers::weight_gradients, binding.weight_gradients, {},
+      !gives_weights ? Access::hidden
+      : accumulates  ? Access::update
+                     : whole);
+  const auto bytes_of = [&](int buffer) {
+    return buffer < 0 ? 0 : plan_.buffers[static_cast<size_t>(buffer)].bytes;
+  };
+  result.add({"saved memory", pointers.pass.saved, bytes_of(binding.saved), 0,
+              is_forward      ? Access::fill
+              : is_statistics ? Access::read
+                              : Access::update});
+  result.add({"scratch memory", pointers.pass.scratch, bytes_of(scratch_of(binding, pass)), 0,
+              Access::scratch});
+  if (pointers.pass.statistics != nullptr) {
+    result.add({"the statistics", pointers.pass.statistics,
+                plan_.bytes(statistics_of(binding, pass)), TANDEM_FLOAT32,
+                is_statistics ? Access::write : Access::read});
+  }
+  return result;
 }
 
 void Lowering::lower_sum(const Region& target, const std::vector<Region>& sources,

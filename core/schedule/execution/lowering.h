@@ -18,6 +18,10 @@
 
 namespace tandem {
 
+class GuardedPass;
+class PluginGuards;
+struct LayerPointers;
+
 #if defined(__SANITIZE_THREAD__)
 constexpr bool sanitizes_threads = true;
 #else
@@ -48,7 +52,7 @@ class Lowering {
  public:
   Lowering(const Plan& plan, const MemoryPlan& memory, const Net& net, const Runtime& runtime,
            const Kernels* kernels, const CostTable* costs, const UpdateRule& rule,
-           const Communicator* ranks, bool communication);
+           const Communicator* ranks, bool communication, PluginGuards* guards);
 
   // `externals` has the address of every external buffer, by buffer.
   [[nodiscard]] std::byte* address(const Region& region, int64_t micro_batch,
@@ -64,6 +68,8 @@ class Lowering {
   void lower_copies(const CopyWork& work, const Resolver& at, Lowered& result) const;
   void lower_layer(const Task& task, const LayerWork& work, const Resolver& at,
                    Lowered& result) const;
+  [[nodiscard]] GuardedPass guarded_pass(const LayerWork& work, bool accumulates,
+                                         const LayerPointers& pointers) const;
   void lower_sum(const Region& target, const std::vector<Region>& sources, const Resolver& at,
                  Lowered& result) const;
   void lower_merge(const MergeWork& work, const Resolver& at, Lowered& result) const;
@@ -88,6 +94,7 @@ class Lowering {
   UpdateRule rule_;
   const Communicator* ranks_;
   bool communication_;
+  PluginGuards* guards_;
   bool touches_;
 };
 

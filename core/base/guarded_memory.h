@@ -1,13 +1,13 @@
-// Memory for the tensors of a kernel under test: filled with NaN and placed between canaries and
-// pages that cannot be accessed. A read of unwritten memory becomes a NaN. A write out of bounds
-// is found by damage(), or is a segmentation fault if it is far away.
+// Memory for the tensors of a kernel that is checked: filled with NaN and placed between canaries
+// and pages that cannot be accessed. A read of unwritten memory becomes a NaN. A write out of
+// bounds is found by damage(), or is a segmentation fault if it is far away.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
-namespace tandem::checker {
+namespace tandem {
 
 // 64-byte aligned. Throws Error if there is no memory.
 class GuardedMemory {
@@ -39,4 +39,4 @@ class GuardedMemory {
   unsigned char* data_ = nullptr;
 };
 
-}  // namespace tandem::checker
+}  // namespace tandem

@@ -1,4 +1,4 @@
-#include "core/check/guarded_memory.h"
+#include "core/base/guarded_memory.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -8,13 +8,13 @@
 
 #include "core/base/error.h"
 
-namespace tandem::checker {
+namespace tandem {
 
 namespace {
 
-constexpr unsigned char mark = 0xA5;
+constexpr unsigned char canary = 0xA5;
 
-size_t rounded_up(size_t bytes, size_t unit) {
+size_t multiple_of(size_t bytes, size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
@@ -31,8 +31,8 @@ int64_t* size_in_front(const void* data) {
 GuardedMemory::GuardedMemory(int64_t bytes, unsigned char fill)
     : bytes_(static_cast<size_t>(bytes)) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  const size_t after = rounded_up(bytes_ + guard, guard);
-  const size_t inside = rounded_up(after + 2 * guard, page);
+  const size_t after = multiple_of(bytes_ + guard, guard);
+  const size_t inside = multiple_of(after + 2 * guard, page);
   mapped_ = inside + 2 * page;
   void* pages = mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED) throw error("there is no memory for {} bytes between guards", bytes);
@@ -42,9 +42,9 @@ GuardedMemory::GuardedMemory(int64_t bytes, unsigned char fill)
     throw error("there is no memory for {} bytes between guards", bytes);
   }
   data_ = pages_ + page + inside - after;
-  std::memset(data_ - guard, mark, guard);
+  std::memset(data_ - guard, canary, guard);
   std::memset(data_, fill, bytes_);
-  std::memset(data_ + bytes_, mark, after - bytes_);
+  std::memset(data_ + bytes_, canary, after - bytes_);
   *size_in_front(data_) = bytes;
 }
 
@@ -66,11 +66,11 @@ std::string GuardedMemory::damage_of(const void* data) {
   const auto* first = static_cast<const unsigned char*>(data);
   const unsigned char* end = first + bytes_of(data);
   for (size_t i = 1; i <= guard; ++i) {
-    if (first[-static_cast<ptrdiff_t>(i)] == mark) continue;
+    if (first[-static_cast<ptrdiff_t>(i)] == canary) continue;
     return fmt::format("byte {} in front of it was written", i);
   }
   for (size_t i = 0; i < guard; ++i) {
-    if (end[i] == mark) continue;
+    if (end[i] == canary) continue;
     return fmt::format("byte {} after its end was written", i);
   }
   return "";
@@ -80,4 +80,4 @@ int64_t GuardedMemory::bytes_of(const void* data) {
   return *size_in_front(data);
 }
 
-}  // namespace tandem::checker
+}  // namespace tandem

@@ -1,0 +1,148 @@
+#include <optional>
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/strings.h"
+#include "core/device/parse.h"
+#include "core/model/adapted.h"
+#include "core/model/classes.h"
+#include "core/model/initial_weights.h"
+#include "core/model/models.h"
+#include "core/plugin/registry.h"
+#include "core/schedule/strategies/strategies.h"
+#include "core/train/checkpoint.h"
+#include "core/train/published.h"
+#include "core/train/run_folder.h"
+#include "include/tandem/predict.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The net with another number of classes under its own names, for a file that has them so.
+NetDefinition with_outputs(const NetDefinition& net, int64_t classes) {
+  const std::vector<std::string> names = classifier_names(net);
+  NetDefinition result = with_class_count(net, classes);
+  const std::vector<std::string> adapted = classifier_names(result);
+  for (LayerDefinition& layer : result.layers) {
+    for (size_t i = 0; i < adapted.size(); ++i) {
+      if (layer.name == adapted[i]) layer.name = names[i];
+    }
+  }
+  return result;
+}
+
+std::vector<std::string> read_class_names(const fs::path& file) {
+  std::vector<std::string> names;
+  for (const std::string& line : split(read_text_file(file, "file of class names"), '\n')) {
+    const std::string name = line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
+    if (!name.empty()) names.push_back(name);
+  }
+  return names;
+}
+
+std::vector<std::string> names_of_classes(const ImportOptions& options, int64_t count) {
+  std::vector<std::string> names;
+  if (!options.classes.empty()) names = read_class_names(options.classes);
+  if (!options.classes.empty() && static_cast<int64_t>(names.size()) != count) {
+    throw error("--classes '{}' has {} names, the net has {} classes", options.classes.string(),
+                names.size(), count);
+  }
+  for (int64_t i = 0; options.classes.empty() && i < count; ++i) {
+    names.push_back(fmt::format("class {}", i));
+  }
+  return names;
+}
+
+RunRecord record_of(const ImportOptions& options, const NetDefinition& net,
+                    const std::optional<PublishedWeights>& published) {
+  RunRecord record;
+  record.options.net = published ? published->architecture : options.net;
+  record.options.devices = default_kind;
+  record.options.precision = "float32";
+  record.options.pixels = "floats";
+  record.options.strategy = "two_phase";
+  record.options.batch = 32;
+  record.options.seed = 1;
+  std::error_code ignored;
+  record.folder = fs::current_path(ignored);
+  record.net_name = net.name;
+  record.data = net.input_shape();
+  record.data.n = 1;
+  if (record.data.c == 0) record.data.c = 3;
+  if (published) {
+    record.data_parameters = published->data_parameters();
+    record.data_parameters["resize"] = fmt::format("{}", published->resize_for(record.data.h));
+  }
+  return record;
+}
+
+void require_weights_and_net(const ImportOptions& options) {
+  std::error_code code;
+  if (!fs::exists(options.weights, code)) {
+    throw error("weights '{}' are not there", options.weights.string());
+  }
+  if (options.net.empty()) {
+    throw error(
+        "--model is missing: '{}' does not say of which net it is. Name a model or a prototxt file",
+        options.weights.string());
+  }
+  if (is_model_name(options.net) || fs::exists(options.net, code)) return;
+  const std::vector<std::string> known = pretrained_net_names();
+  throw error(
+      "--model {}: neither a file nor a model's name nor an architecture of published weights{}; "
+      "of published weights there are {}",
+      options.net, did_you_mean(options.net, known), fmt::join(known, ", "));
+}
+
+void require_all_weights(const Pretrained& report, const ImportOptions& options, const Net& net) {
+  if (report.missing.empty()) return;
+  constexpr size_t shown = 5;
+  std::vector<std::string> names = report.missing;
+  const size_t more = names.size() > shown ? names.size() - shown : 0;
+  names.resize(names.size() - more);
+  throw error("'{}' has no weights for {}{} of net '{}'", options.weights.string(),
+              fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more layers", more) : "",
+              net.name);
+}
+
+}  // namespace
+
+ImportResult import_weights(const ImportOptions& options) {
+  const std::optional<PublishedWeights> published = find_published(options.weights, options.net);
+  if (published && published->is_run) {
+    throw error(
+        "'{}' is a run folder already: 'tandem train --weights' and others take it as it is",
+        options.weights.string());
+  }
+  if (!published) require_weights_and_net(options);
+  NetDefinition definition = read_net(published ? published->net : find_net(options.net));
+  if (published) {
+    definition = with_image_size(definition, published->image_size);
+    if (published->classes > 0) definition = with_outputs(definition, published->classes);
+  }
+  RunRecord record = record_of(options, definition, published);
+  record.class_names = names_of_classes(options, class_count(definition));
+  const Registry registry = Registry::with_defaults();
+  NetOptions net_options;
+  net_options.data = record.data;
+  net_options.device_kind = "";
+  const Net net = build_net(definition, registry, net_options);
+  Checkpoint checkpoint;
+  checkpoint.weights = initial_weights(net, 1);
+  const Pretrained report = published ? read_published(*published, net, &checkpoint.weights)
+                                      : read_pretrained(options.weights, net, &checkpoint.weights);
+  require_all_weights(report, options, net);
+  const RunFolder folder =
+      RunFolder::create(options.out.empty() ? RunFolder::free_name(net.name) : options.out);
+  folder.write(record, definition, default_solver("SGD"));
+  write_checkpoint(folder.path(), "last", net, checkpoint, {"best"});
+  ImportResult result;
+  result.run = folder.path();
+  result.notes = to_text(report, published ? published->file : options.weights);
+  if (published) result.notes = to_text(*published) + "\n" + result.notes;
+  return result;
+}
+
+}  // namespace tandem

@@ -1,0 +1,26 @@
+// Clip's arithmetic, for every kind of device. A NaN stays NaN.
+#pragma once
+
+#include "layers/elementwise.h"
+#include "plugins/sdk.h"
+
+namespace tandem::layers {
+
+struct ClipFormula {
+  explicit ClipFormula(const sdk::Attributes& attributes)
+      : min(static_cast<float>(attributes.number("min"))),
+        max(static_cast<float>(attributes.number("max"))) {}
+  static constexpr SlopeFrom slope_from = SlopeFrom::output;
+  [[nodiscard]] TANDEM_HOST_DEVICE float value(float x) const {
+    const float above = x > max ? max : x;
+    return above < min ? min : above;
+  }
+  // Zero at the bounds, too, as in PyTorch.
+  [[nodiscard]] TANDEM_HOST_DEVICE float gradient(float y, float dy) const {
+    const float below = y < max ? dy : 0.0F;
+    return y > min ? below : 0.0F;
+  }
+  float min, max;
+};
+
+}  // namespace tandem::layers

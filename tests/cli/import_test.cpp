@@ -1,0 +1,329 @@
+// Weights as timm and torchvision publish them, by the whole program: a tiny architecture with
+// PyTorch's names of arrays, whose probabilities are computed here, too.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+#include "tests/support/folders.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::Desk;
+using test::Outcome;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* net_text = R"(name: "dot"
+layer {
+  name: "data" type: "Data" top: "data" top: "label"
+  transform_param { crop_size: 8 }
+  data_param { batch_size: 4 }
+}
+layer { name: "std" type: "Scale" bottom: "data" top: "input" param { lr_mult: 0 } }
+layer {
+  name: "conv1" type: "Convolution" bottom: "input" top: "conv1"
+  convolution_param { num_output: 2 kernel_size: 1 bias_term: false
+                      weight_filler { type: "xavier" } }
+}
+layer {
+  name: "bn1.normalize" type: "BatchNorm" bottom: "conv1" top: "conv1"
+  batch_norm_param { moving_average_fraction: 0.9 }
+}
+layer {
+  name: "bn1" type: "Scale" bottom: "conv1" top: "conv1"
+  scale_param { bias_term: true }
+}
+layer { name: "relu" type: "ReLU" bottom: "conv1" top: "conv1" }
+layer {
+  name: "pool" type: "Pooling" bottom: "conv1" top: "pool"
+  pooling_param { pool: AVE global_pooling: true }
+}
+layer {
+  name: "fc" type: "InnerProduct" bottom: "pool" top: "fc"
+  inner_product_param { num_output: 3 weight_filler { type: "xavier" } }
+}
+layer { name: "loss" type: "SoftmaxWithLoss" bottom: "fc" bottom: "label" top: "loss" }
+)";
+
+using Triple = std::array<double, 3>;
+constexpr Triple of_imagenet_mean{0.485, 0.456, 0.406}, of_imagenet_std{0.229, 0.224, 0.225};
+
+struct Array {
+  std::vector<int64_t> shape;
+  std::vector<float> values;
+};
+using Arrays = std::map<std::string, Array>;
+
+Arrays dot_arrays() {
+  return {{"conv1.weight", {{2, 3, 1, 1}, {0.5F, -0.25F, 1, -0.75F, 0.5F, 0.25F}}},
+          {"bn1.weight", {{2}, {1.5F, 0.5F}}},
+          {"bn1.bias", {{2}, {0.25F, 2}}},
+          {"bn1.running_mean", {{2}, {0.5F, -1}}},
+          {"bn1.running_var", {{2}, {4, 0.25F}}},
+          {"fc.weight", {{3, 2}, {0.5F, 0.25F, -0.5F, 1, 0.125F, -0.25F}}},
+          {"fc.bias", {{3}, {0.1F, -0.2F, 0.3F}}}};
+}
+
+// A safetensors file as PyTorch's, with its counter of steps, which is an integer.
+std::string safetensors(const Arrays& arrays) {
+  json header = {{"__metadata__", {{"format", "pt"}}},
+                 {"bn1.num_batches_tracked",
+                  {{"dtype", "I64"}, {"shape", json::array()}, {"data_offsets", {0, 8}}}}};
+  std::string data(8, '\0');
+  for (const auto& [name, array] : arrays) {
+    const size_t begin = data.size(), bytes = array.values.size() * sizeof(float);
+    data.resize(begin + bytes);
+    std::memcpy(data.data() + begin, array.values.data(), bytes);
+    header[name] = {
+        {"dtype", "F32"}, {"shape", array.shape}, {"data_offsets", {begin, begin + bytes}}};
+  }
+  const std::string text = header.dump();
+  const uint64_t length = text.size();
+  std::string file(sizeof(length), '\0');
+  std::memcpy(file.data(), &length, sizeof(length));
+  return file + text + data;
+}
+
+// What the net makes of a picture of one colour.
+std::vector<double> expected(const Triple& rgb, const Triple& mean, const Triple& deviation) {
+  const Arrays arrays = dot_arrays();
+  const auto value = [&arrays](const char* name, size_t i) {
+    return static_cast<double>(arrays.at(name).values[i]);
+  };
+  std::array<double, 2> pooled{};
+  for (size_t c = 0; c < 2; ++c) {
+    double sum = 0;
+    for (size_t i = 0; i < 3; ++i) {
+      sum += value("conv1.weight", 3 * c + i) * (rgb[i] / 255 - mean[i]) / deviation[i];
+    }
+    const double normal =
+        (sum - value("bn1.running_mean", c)) / std::sqrt(value("bn1.running_var", c) + 1e-5);
+    pooled[c] = std::max(0.0, normal * value("bn1.weight", c) + value("bn1.bias", c));
+  }
+  std::vector<double> result;
+  double total = 0;
+  for (size_t c = 0; c < 3; ++c) {
+    result.push_back(std::exp(value("fc.weight", 2 * c) * pooled[0] +
+                              value("fc.weight", 2 * c + 1) * pooled[1] + value("fc.bias", c)));
+    total += result.back();
+  }
+  for (double& one : result) one /= total;
+  return result;
+}
+
+class PublishedWeights : public testing::Test {
+ protected:
+  PublishedWeights() {
+    desk_.write("models/pretrained/dot.prototxt", net_text);
+    const fs::path names = test::source_folder() / "examples/models/pretrained/torch.names";
+    desk_.write("models/pretrained/torch.names", test::read_text(names));
+    write(dot_arrays());
+    std::string picture = "P6 8 8 255\n";
+    for (int i = 0; i < 64; ++i) picture += {'\xC8', '\x32', '\x64'};
+    desk_.write("picture.ppm", picture);
+  }
+  void write(const Arrays& arrays) {
+    desk_.write("dot.safetensors", safetensors(arrays));
+    desk_.write("timm/model.safetensors", safetensors(arrays));
+    configure(json::object());
+  }
+  // timm's config.json with these entries changed; null takes one away.
+  void configure(const json& changes) {
+    json tree = {{"architecture", "dot"},
+                 {"num_classes", 3},
+                 {"pretrained_cfg",
+                  {{"tag", "a1_in1k"},
+                   {"mean", {0.5, 0.4, 0.3}},
+                   {"std", {0.25, 0.5, 0.2}},
+                   {"crop_pct", 0.8},
+                   {"input_size", {3, 8, 8}},
+                   {"interpolation", "bicubic"},
+                   {"license", "apache-2.0"},
+                   {"num_classes", 3}}}};
+    tree.merge_patch(changes);
+    desk_.write("timm/config.json", tree.dump());
+  }
+  [[nodiscard]] Outcome tandem(const std::string& arguments) const {
+    return desk_.tandem(arguments, models());
+  }
+  [[nodiscard]] std::string refusal(const std::string& arguments) const {
+    const std::string text = desk_.refusal(arguments, models());
+    EXPECT_FALSE(fs::exists(desk_ / "run")) << "it left a run folder";
+    return text;
+  }
+  [[nodiscard]] std::vector<double> probabilities() const {
+    const Outcome outcome = tandem("predict --run run picture.ppm --json");
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    if (outcome.code != 0) return {};
+    std::map<std::string, double> found;
+    const json tree = json::parse(outcome.output);
+    for (const json& score : tree.at(0).at("scores")) {
+      found[score.at("class")] = score.at("probability");
+    }
+    std::vector<double> result;
+    for (const auto& [name, probability] : found) result.push_back(probability);
+    return result;
+  }
+  [[nodiscard]] std::string models() const {
+    return "TANDEM_MODEL_PATH='" + (desk_ / "models").string() + "'";
+  }
+
+  Desk desk_;
+};
+
+constexpr Triple colour{200, 50, 100};
+
+TEST_F(PublishedWeights, OfATimmFolderGiveTheProbabilitiesOfItsPreparation) {
+  const Outcome outcome = tandem("import timm --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output,
+              AllOf(HasSubstr("dot of 'timm/model.safetensors', license apache-2.0"),
+                    HasSubstr("mean 0.5 0.4 0.3, std 0.25 0.5 0.2"),
+                    HasSubstr("resized to 10 (bicubic) and cropped to 8"),
+                    HasSubstr("run folder: run"), Not(HasSubstr("num_batches_tracked"))));
+  const std::vector<double> right = expected(colour, {0.5, 0.4, 0.3}, {0.25, 0.5, 0.2});
+  const std::vector<double> found = probabilities();
+  ASSERT_EQ(found.size(), 3U);
+  for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(found[i], right[i], 1e-6) << i;
+}
+
+TEST_F(PublishedWeights, OfAFileAloneHaveTheArchitectureNamedAndThePreparationOfImagenet) {
+  EXPECT_THAT(refusal("import dot.safetensors --out run"), HasSubstr("--model is missing"));
+  EXPECT_THAT(refusal("import nowhere.safetensors --out run"), HasSubstr("are not there"));
+  EXPECT_THAT(refusal("import dot.safetensors --model dots --out run"),
+              AllOf(HasSubstr("--model dots"), HasSubstr("did you mean 'dot'")));
+  const Outcome outcome = tandem("import dot.safetensors --model dot --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("resized to 9 (bilinear) and cropped to 8"));
+  const std::vector<double> right = expected(colour, of_imagenet_mean, of_imagenet_std);
+  const std::vector<double> found = probabilities();
+  ASSERT_EQ(found.size(), 3U);
+  for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(found[i], right[i], 1e-6) << i;
+}
+
+TEST_F(PublishedWeights, ThatLackAnArrayAreRefused) {
+  Arrays arrays = dot_arrays();
+  arrays.erase("fc.bias");
+  write(arrays);
+  EXPECT_THAT(refusal("import timm --out run"),
+              AllOf(HasSubstr("it has 1 arrays for layer 'fc'"), HasSubstr("needs 2")));
+  arrays.erase("fc.weight");
+  write(arrays);
+  EXPECT_THAT(refusal("import timm --out run"), HasSubstr("has no weights for fc of net 'dot'"));
+}
+
+TEST_F(PublishedWeights, OfAnotherShapeAreRefused) {
+  Arrays arrays = dot_arrays();
+  arrays["conv1.weight"] = {{3, 2, 1, 1}, arrays["conv1.weight"].values};
+  write(arrays);
+  EXPECT_THAT(refusal("import timm --out run"),
+              AllOf(HasSubstr("'conv1.weight' is 3x2x1x1"), HasSubstr("needs 2x3x1x1")));
+}
+
+TEST_F(PublishedWeights, OfAnArchitectureWithoutANetAreRefused) {
+  configure({{"architecture", "resnet18d"}});
+  EXPECT_THAT(refusal("import timm --out run"),
+              AllOf(HasSubstr("architecture 'resnet18d'"), HasSubstr("did you mean 'resnet18'"),
+                    HasSubstr("vgg19_bn")));
+}
+
+TEST_F(PublishedWeights, InAFolderThatTimmHasNotWrittenAreRefused) {
+  configure({{"pretrained_cfg", {{"std", {0.5, 0, 0.5}}}}});
+  EXPECT_THAT(refusal("import timm --out run"),
+              AllOf(HasSubstr("timm/config.json'"), HasSubstr("std")));
+  configure({{"pretrained_cfg", {{"mean", "grey"}}}});
+  EXPECT_THAT(refusal("import timm --out run"), HasSubstr("is not a config.json of timm's"));
+  desk_.write("timm/config.json", "{");
+  EXPECT_THAT(refusal("import timm --out run"), HasSubstr("is not a config.json of timm's"));
+  fs::remove(desk_ / "timm/config.json");
+  EXPECT_THAT(refusal("import timm --out run"), HasSubstr("without config.json"));
+}
+
+TEST_F(PublishedWeights, WithOtherClassesAndClassNamesAreImportedSo) {
+  Arrays arrays = dot_arrays();
+  arrays["fc.weight"] = {{2, 2}, {1, 2, 3, 4}};
+  arrays["fc.bias"] = {{2}, {1, 2}};
+  write(arrays);
+  configure({{"num_classes", 2}, {"pretrained_cfg", {{"num_classes", 2}}}});
+  desk_.write("names.txt", "cat\ndog\n");
+  const Outcome outcome = tandem("import timm --classes names.txt --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(tandem("predict --run run picture.ppm").output,
+              AllOf(HasSubstr("cat "), HasSubstr("dog ")));
+  fs::remove_all(desk_ / "run");
+  desk_.write("names.txt", "cat\n");
+  EXPECT_THAT(refusal("import timm --classes names.txt --out run"),
+              HasSubstr("has 1 names, the net has 2 classes"));
+}
+
+TEST_F(PublishedWeights, AreFineTunedWithTheirPreparation) {
+  desk_.draw_two_classes("images");
+  const std::string train = "train --data images --weights timm --freeze 'conv1,bn1*' --steps 2 ";
+  const Outcome outcome = tandem(train + "--out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("license apache-2.0"), HasSubstr("mean 0.5 0.4 0.3"),
+                                    HasSubstr("layers are frozen")));
+  const json record = json::parse(desk_.read("run/run.json")).at("data_parameters");
+  EXPECT_EQ(record.at("mean"), "76.5,102,127.5");
+  EXPECT_EQ(record.at("resize"), "10");
+  EXPECT_EQ(record.at("color"), "rgb");
+  EXPECT_EQ(record.at("interpolation"), "bicubic");
+  fs::remove_all(desk_ / "run");
+  EXPECT_THAT(refusal(train + "--net resnet18 --out run"),
+              AllOf(HasSubstr("--net resnet18"), HasSubstr("of architecture dot")));
+}
+
+TEST_F(PublishedWeights, UnderOtherNamesAreReadByTheFileOfTheirArchitecture) {
+  Arrays arrays = dot_arrays();
+  for (const char* part : {"weight", "bias", "running_mean", "running_var"}) {
+    auto found = arrays.extract(std::string("bn1.") + part);
+    found.key() = std::string("stem.norm.") + part;
+    arrays.insert(std::move(found));
+  }
+  write(arrays);
+  configure({{"architecture", "dot_of_timm.a1"}});
+  desk_.write("models/pretrained/dot_of_timm.names", "# timm's\nnet dot\nstem.norm.*  bn1.*\n");
+  const Outcome outcome = tandem("import timm --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  const std::vector<double> right = expected(colour, {0.5, 0.4, 0.3}, {0.25, 0.5, 0.2});
+  const std::vector<double> found = probabilities();
+  ASSERT_EQ(found.size(), 3U);
+  for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(found[i], right[i], 1e-6) << i;
+  fs::remove_all(desk_ / "run");
+  desk_.write("models/pretrained/dot_of_timm.names", "net dot\nstem.norm.* bn1.* more\n");
+  EXPECT_THAT(refusal("import timm --out run"), HasSubstr("dot_of_timm.names:2: a rule is two"));
+}
+
+TEST_F(PublishedWeights, OfARunAreFineTunedWithItsNetAndItsPreparation) {
+  desk_.draw_two_classes("images");
+  ASSERT_EQ(tandem("import timm --out imported").code, 0);
+  const std::string train = "train --data images --weights imported --steps 2 ";
+  const Outcome outcome = tandem(train + "--freeze 'conv1,bn1*' --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output,
+              AllOf(HasSubstr("net 'dot' and weights of run 'imported'"),
+                    HasSubstr("resized to 10 and cropped to 8"), HasSubstr("layers are frozen")));
+  const json record = json::parse(desk_.read("run/run.json")).at("data_parameters");
+  EXPECT_EQ(record.at("mean"), "76.5,102,127.5");
+  EXPECT_EQ(record.at("resize"), "10");
+  EXPECT_EQ(record.at("color"), "rgb");
+  EXPECT_EQ(record.at("interpolation"), "bicubic");
+  fs::remove_all(desk_ / "run");
+  EXPECT_THAT(refusal(train + "--net resnet18 --out run"),
+              AllOf(HasSubstr("is a run, which has a net of its own: leave --net out"),
+                    HasSubstr("imported/best.safetensors")));
+  EXPECT_THAT(refusal("import imported --out run"), HasSubstr("is a run folder already"));
+}
+
+}  // namespace
+}  // namespace tandem
