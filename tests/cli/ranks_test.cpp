@@ -154,7 +154,7 @@ TEST_F(Ranks, ChooseAStrategyByWhatRankZeroMeasures) {
 
 TEST_F(Ranks, RefuseWhatOnlyOneProcessCanDo) {
   const Desk desk;
-  const Outcome outcome = desk.tandem(tiny + "--link 1GB/s --devices cpu:2", mpirun(2));
+  const Outcome outcome = desk.tandem(tiny + "--link bandwidth=1GB/s --devices cpu:2", mpirun(2));
   EXPECT_NE(outcome.code, 0);
   EXPECT_THAT(outcome.errors,
               HasSubstr("tandem: --link is for one process, not for several ranks"));
