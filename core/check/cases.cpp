@@ -302,6 +302,16 @@ class Generator {
   std::string reason_;
 };
 
+// The values that a known type needs where it has so many inputs: a logarithm positive ones, an
+// index whole numbers.
+std::vector<Values> values_of(const std::string& type, size_t inputs) {
+  std::vector<Values> values;
+  for (const Known& known : known_types()) {
+    if (known.type == type && known.values.size() == inputs) values = known.values;
+  }
+  return values;
+}
+
 }  // namespace
 
 std::vector<NetUse> uses_in_net(const Registry& registry, const std::string& file) {
@@ -339,7 +349,8 @@ std::vector<Case> cases_of(const Registry& registry, KernelDevice& device, const
   std::vector<Case> of_net;
   for (const NetUse& use : options.uses) {
     if (use.type != type) continue;
-    Made made = maker.make({}, use.inputs, use.outputs, {}, use.attributes);
+    Made made =
+        maker.make({}, use.inputs, use.outputs, values_of(type, use.inputs.size()), use.attributes);
     if (!made.made.has_value()) throw error("layer '{}': {}", use.layer, made.reason);
     of_net.push_back(std::move(*made.made));
     of_net.back().arguments = " --layer " + use.layer;
@@ -350,11 +361,8 @@ std::vector<Case> cases_of(const Registry& registry, KernelDevice& device, const
                                  ? options.outputs
                                  : static_cast<uint32_t>(std::max(
                                        table.minimum_outputs, table.maximum_outputs < 0 ? 2 : 0));
-    std::vector<Values> values;
-    for (const Known& known : known_types()) {
-      if (known.type == type && known.values.size() == options.inputs.size()) values = known.values;
-    }
-    Made made = maker.make(options.parameters, options.inputs, outputs, values);
+    Made made = maker.make(options.parameters, options.inputs, outputs,
+                           values_of(type, options.inputs.size()));
     if (!made.made.has_value()) throw error("{}", made.reason);
     return {std::move(*made.made)};
   }

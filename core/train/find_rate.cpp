@@ -60,6 +60,10 @@ void require_search(const TrainOptions& options) {
     throw error(
         "--find-lr and --resume: a run that has begun keeps its rate; leave one of them out");
   }
+  if (options.check_plugins) {
+    throw error(
+        "--find-lr and --check-plugins: leave one of them out; 'train' alone checks plugins");
+  }
   if (launched_ranks() > 1) throw error("--find-lr is for one process, not for several ranks");
 }
 

@@ -9,7 +9,7 @@
 
 namespace tandem::layers {
 
-struct Clip : ElementwiseLayer<SlopeFrom::output> {
+struct Clip : ElementwiseLayer<SlopeFrom::input> {
   const char* name() const override { return "Clip"; }
   const char* help() const override { return "limits the values; min 0 and max 6 make ReLU6"; }
   std::vector<sdk::Parameter> parameters() const override {

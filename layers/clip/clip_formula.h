@@ -10,15 +10,16 @@ struct ClipFormula {
   explicit ClipFormula(const sdk::Attributes& attributes)
       : min(static_cast<float>(attributes.number("min"))),
         max(static_cast<float>(attributes.number("max"))) {}
-  static constexpr SlopeFrom slope_from = SlopeFrom::output;
+  // The output is rounded to the tensor's dtype, so that it need not equal a bound that was met.
+  static constexpr SlopeFrom slope_from = SlopeFrom::input;
   [[nodiscard]] TANDEM_HOST_DEVICE float value(float x) const {
     const float above = x > max ? max : x;
     return above < min ? min : above;
   }
   // Zero at the bounds, too, as in PyTorch.
-  [[nodiscard]] TANDEM_HOST_DEVICE float gradient(float y, float dy) const {
-    const float below = y < max ? dy : 0.0F;
-    return y > min ? below : 0.0F;
+  [[nodiscard]] TANDEM_HOST_DEVICE float gradient(float x, float dy) const {
+    const float below = x < max ? dy : 0.0F;
+    return x > min ? below : 0.0F;
   }
   float min, max;
 };

@@ -135,6 +135,15 @@ TEST(PluginCheck, TakesTheLayersOfANetAsCases) {
               HasSubstr("give one of them"));
 }
 
+TEST(PluginCheck, GivesALayerOfANetTheValuesThatItsTypeNeeds) {
+  const Desk desk;
+  desk.write("net.prototxt", test::replaced(test::tiny_net(), "type: \"ReLU\" bottom: \"conv1\"",
+                                            "type: \"Log\" bottom: \"conv1\""));
+  const Outcome outcome =
+      desk.tandem("plugin check Log --net net.prototxt --promise 'input gradients'");
+  EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(PluginCheck, OfALayerOfANetPrintsACommandThatChecksItAgain) {
   const Desk desk;

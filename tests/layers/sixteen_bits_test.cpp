@@ -257,6 +257,18 @@ TEST_P(SixteenBits, ReorderConvertsLayoutAndDtypeInBothDirections) {
   }
 }
 
+// 0.7 is no number of 16 bits, so the rounded output of an element beyond it is not equal to it.
+TEST_P(SixteenBits, ClipHasNoGradientBeyondABoundThatIsRounded) {
+  LayerSetup setup{.type = "Clip",
+                   .parameters = {{"min", "-0.7"}, {"max", "0.7"}},
+                   .inputs = {{{1, 16, 1, 2}, std::vector<float>(32, 2.0F)}}};
+  std::fill_n(setup.inputs[0].values.begin(), 16, -2.0F);
+  LayerRun run(in_sixteen_bits(setup));
+  (void)run.forward();
+  const PlainTensor ones{{1, 16, 1, 2}, std::vector<float>(32, 1.0F)};
+  EXPECT_EQ(run.backward_data({ones})[0].values, std::vector<float>(32, 0.0F));
+}
+
 TEST_P(SixteenBits, NanStaysNan) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   PlainTensor values{{1, 16, 1, 2}, std::vector<float>(32, nan)};
