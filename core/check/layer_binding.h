@@ -185,18 +185,24 @@ class LayerBinding {
     input_shapes_[0] = setup_.inputs[0].shape;
   }
 
-  // A 1x1 image is called NCHW whatever its neighbours are; labels are plain.
+  // Labels are plain float32, whatever the layer computes in.
+  [[nodiscard]] tandem_tensor input_tensor(size_t i) const {
+    const Shape& shape = input_shapes_[i];
+    if (is_label(type_, i)) return {shape, TANDEM_FLOAT32, TANDEM_NCHW};
+    const bool is_shape_only = input_role(type_, i) == TANDEM_INPUT_SHAPE;
+    return tensor(shape, is_shape_only ? static_cast<int32_t>(TANDEM_NCHW) : setup_.input_layout,
+                  setup_.input_dtype);
+  }
+
+  // A 1x1 image is called NCHW whatever its neighbours are.
   static tandem_tensor tensor(const Shape& shape, int32_t layout, int32_t dtype) {
     const bool plain = shape.h == 1 && shape.w == 1;
     return {shape, dtype, plain ? TANDEM_NCHW : layout};
   }
 
   void describe() {
-    for (const Shape& s : input_shapes_) {
-      inputs_of_binding_.push_back(tensor(s, setup_.input_layout, setup_.input_dtype));
-    }
-    for (size_t i = 0; i < inputs_of_binding_.size(); ++i) {
-      if (input_role(type_, i) == TANDEM_INPUT_SHAPE) inputs_of_binding_[i].layout = TANDEM_NCHW;
+    for (size_t i = 0; i < input_shapes_.size(); ++i) {
+      inputs_of_binding_.push_back(input_tensor(i));
     }
     for (const Shape& s : output_shapes_) {
       outputs_of_binding_.push_back(tensor(s, setup_.output_layout, setup_.output_dtype));

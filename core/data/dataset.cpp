@@ -106,6 +106,14 @@ void generate(const Filler& filler, Random random, float* values, int64_t count)
   }
 }
 
+// What a function of the data set gave, for the sample or class `index` if that is not -1.
+std::string text_of(const tandem_dataset_type& type, const char* text, const char* function,
+                    int64_t index = -1) {
+  if (text != nullptr) return text;
+  throw error("data set '{}': {}({}) gave NULL instead of a text", type.name, function,
+              index < 0 ? "" : std::to_string(index));
+}
+
 constexpr int64_t most_byte_channels = std::extent_v<decltype(tandem_dataset_info::byte_means)>;
 
 bool fits(int64_t given, int64_t expected) {
@@ -198,8 +206,18 @@ Dataset::~Dataset() {
 
 std::vector<std::string> Dataset::class_names() const {
   std::vector<std::string> names;
-  for (int64_t i = 0; i < info_.class_count; ++i) names.emplace_back(type_->class_name(handle_, i));
+  for (int64_t i = 0; i < info_.class_count; ++i) {
+    names.push_back(text_of(*type_, type_->class_name(handle_, i), "class_name", i));
+  }
   return names;
+}
+
+std::string Dataset::sample_name(int64_t index) const {
+  return text_of(*type_, type_->sample_name(handle_, index), "sample_name", index);
+}
+
+std::string Dataset::notes() const {
+  return text_of(*type_, type_->notes(handle_), "notes");
 }
 
 std::optional<int64_t> Dataset::label(int64_t index) const {
@@ -223,8 +241,12 @@ std::optional<StoredSample> Dataset::describe(int64_t index, std::string* reason
     return std::nullopt;
   }
   if (status != TANDEM_OK) check(status, fmt::format("sample '{}'", sample_name(index)));
-  return StoredSample{info.format, info.channels, info.width,
-                      info.height, info.bytes,    info.content};
+  return StoredSample{text_of(*type_, info.format, "describe", index),
+                      info.channels,
+                      info.width,
+                      info.height,
+                      info.bytes,
+                      info.content};
 }
 
 SampleStatus Dataset::get(int64_t index, uint64_t seed, float* pixels, float* label,

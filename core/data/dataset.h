@@ -68,11 +68,10 @@ class Dataset {
   [[nodiscard]] int64_t size() const { return info_.size; }
   [[nodiscard]] int64_t class_count() const { return info_.class_count; }
   [[nodiscard]] Shape shape() const { return info_.shape; }
+  // The texts of a data set: Error naming it and the function if that gives NULL.
   [[nodiscard]] std::vector<std::string> class_names() const;
-  [[nodiscard]] std::string sample_name(int64_t index) const {
-    return type_->sample_name(handle_, index);
-  }
-  [[nodiscard]] std::string notes() const { return type_->notes(handle_); }
+  [[nodiscard]] std::string sample_name(int64_t index) const;
+  [[nodiscard]] std::string notes() const;
   [[nodiscard]] std::string type_name() const { return type_->name; }  // "image_folder"
   // True if the seed decided which samples this split holds.
   [[nodiscard]] bool split_is_drawn() const { return info_.split_is_drawn != 0; }

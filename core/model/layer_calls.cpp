@@ -25,14 +25,6 @@ tandem_layer_query make_query(const Layer& layer, int32_t phase, const std::vect
   return query;
 }
 
-void require(const Layer& layer, tandem_status status, const char* asked) {
-  if (status == TANDEM_OK) return;
-  const std::string reason = take_reason();
-  throw layer_error(layer, reason.empty()
-                               ? fmt::format("its plugin refused {} without a reason", asked)
-                               : reason);
-}
-
 void require_shape(const Layer& layer, const Shape& shape, const std::string& what) {
   const double elements = static_cast<double>(shape.n) * static_cast<double>(shape.c) *
                           static_cast<double>(shape.h) * static_cast<double>(shape.w);
@@ -61,6 +53,14 @@ Error layer_error(const Layer& layer, const std::string& reason) {
   return error("{}: {}{}", layer.title(), reason, in_file(layer.location));
 }
 
+void require_answer(const Layer& layer, tandem_status status, const char* asked) {
+  if (status == TANDEM_OK) return;
+  const std::string reason = take_reason();
+  throw layer_error(layer, reason.empty()
+                               ? fmt::format("its plugin refused {} without a reason", asked)
+                               : reason);
+}
+
 const tandem_layer_type& find_type(const Registry& registry, const std::string& type,
                                    const std::string& title, const Location& location) {
   try {
@@ -74,7 +74,7 @@ std::vector<Shape> output_shapes(const Layer& layer, int32_t phase,
                                  const std::vector<Shape>& inputs) {
   const tandem_layer_query query = make_query(layer, phase, inputs);
   std::vector<Shape> outputs(layer.outputs.size());
-  require(layer, layer.type->shapes(&query, outputs.data()), "its shapes");
+  require_answer(layer, layer.type->shapes(&query, outputs.data()), "its shapes");
   for (size_t i = 0; i < outputs.size(); ++i) {
     require_shape(layer, outputs[i], fmt::format("output {}", i));
   }
@@ -86,7 +86,7 @@ std::vector<tandem_weight> declared_weights(const Layer& layer, int32_t phase,
                                             const std::vector<Shape>& inputs) {
   const tandem_layer_query query = make_query(layer, phase, inputs);
   std::vector<tandem_weight> weights;
-  require(layer, ask_weights(*layer.type, query, weights), "its weights");
+  require_answer(layer, ask_weights(*layer.type, query, weights), "its weights");
   std::set<std::string> names;
   for (const tandem_weight& weight : weights) {
     if (weight.name == nullptr) throw layer_error(layer, "its plugin declares a nameless weight");
@@ -109,7 +109,7 @@ const tandem_kernel& kernel_of(const Layer& layer, const Registry& registry,
 tandem_layer_cost layer_cost(const Layer& layer, int32_t phase, const std::vector<Shape>& inputs) {
   const tandem_layer_query query = make_query(layer, phase, inputs);
   tandem_layer_cost cost{};
-  require(layer, ask_cost(*layer.type, query, cost), "its cost");
+  require_answer(layer, ask_cost(*layer.type, query, cost), "its cost");
   return cost;
 }
 
@@ -119,7 +119,7 @@ tandem_layer_statistics layer_statistics(const Layer& layer, int32_t phase,
   statistics.struct_size = sizeof(statistics);
   if (!layer.has(TANDEM_BATCH_STATISTICS) || layer.type->statistics == nullptr) return statistics;
   const tandem_layer_query query = make_query(layer, phase, inputs);
-  require(layer, layer.type->statistics(&query, &statistics), "its statistics");
+  require_answer(layer, layer.type->statistics(&query, &statistics), "its statistics");
   for (const int64_t floats : {statistics.forward, statistics.backward}) {
     if (floats >= 0 && static_cast<double>(floats) <= most_elements) continue;
     throw layer_error(layer, fmt::format("its plugin declares {} statistics", floats));
@@ -131,7 +131,7 @@ int32_t layer_activation(const Layer& layer, int32_t phase, const std::vector<Sh
   int32_t activation = TANDEM_ACTIVATION_NONE;
   if (layer.type->activation == nullptr) return activation;
   const tandem_layer_query query = make_query(layer, phase, inputs);
-  require(layer, layer.type->activation(&query, &activation), "its activation");
+  require_answer(layer, layer.type->activation(&query, &activation), "its activation");
   return activation;
 }
 

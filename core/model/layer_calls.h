@@ -14,6 +14,10 @@ class Registry;
 // "layer 'conv1' (Convolution): <reason> (net.prototxt:23)"
 [[nodiscard]] Error layer_error(const Layer& layer, const std::string& reason);
 
+// Throws an Error unless status is TANDEM_OK: with the reason that the plugin gave, or that it
+// refused `asked` ("its shapes") without one.
+void require_answer(const Layer& layer, tandem_status status, const char* asked);
+
 // The type by name. The Error has near names, and the title and location of the layer.
 [[nodiscard]] const tandem_layer_type& find_type(const Registry& registry, const std::string& type,
                                                  const std::string& title,

@@ -7,7 +7,6 @@
 #include "core/model/dtypes.h"
 #include "core/model/layer_calls.h"
 #include "core/model/results.h"
-#include "core/plugin/host.h"
 #include "core/plugin/layer_questions.h"
 #include "core/plugin/registry.h"
 
@@ -67,8 +66,7 @@ std::vector<tandem_layout_option> ask(const Net& net, const Layer& layer,
     binding.inputs[i].dtype = wanted_dtype(net, layer, i, net.tensor(layer.inputs[i]).dtype);
   }
   std::vector<tandem_layout_option> options;
-  const tandem_status status = ask_layouts(kernel, binding.raw, options);
-  if (status != TANDEM_OK) throw layer_error(layer, take_reason());
+  require_answer(layer, ask_layouts(kernel, binding.raw, options), "its layouts");
   std::erase_if(options,
                 [&](const tandem_layout_option& option) { return !can_have(net, layer, option); });
   if (options.empty()) {

@@ -75,14 +75,16 @@ tandem_status ask_cost(const tandem_layer_type& type, const tandem_layer_query& 
 
 tandem_status ask_layouts(const tandem_kernel& kernel, const tandem_binding& binding,
                           std::vector<tandem_layout_option>& options) {
-  options = {{TANDEM_NCHW, TANDEM_NCHW, 0}};
-  if (kernel.layouts == nullptr) return TANDEM_OK;
-  options.assign(most_options, {});
   uint32_t count = 0;
-  const tandem_status status =
-      kernel.layouts(&binding, options.data(), sizeof(tandem_layout_option), most_options, &count);
-  options.resize(status == TANDEM_OK ? std::min(count, most_options) : 0);
-  return status;
+  if (kernel.layouts != nullptr) {
+    options.assign(most_options, {});
+    const tandem_status status = kernel.layouts(&binding, options.data(),
+                                                sizeof(tandem_layout_option), most_options, &count);
+    options.resize(status == TANDEM_OK ? std::min(count, most_options) : 0);
+    if (status != TANDEM_OK) return status;
+  }
+  if (count == 0) options = {{TANDEM_NCHW, TANDEM_NCHW, 0}};
+  return TANDEM_OK;
 }
 
 }  // namespace tandem

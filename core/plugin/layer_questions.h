@@ -24,7 +24,7 @@ namespace tandem {
 // Of a type without a cost: one operation, one read and one write for each element of the inputs.
 [[nodiscard]] tandem_status ask_cost(const tandem_layer_type& type, const tandem_layer_query& query,
                                      tandem_layer_cost& cost);
-// At least one: plain NCHW, if the kernel names none.
+// After TANDEM_OK at least one: plain NCHW, if the kernel names none.
 [[nodiscard]] tandem_status ask_layouts(const tandem_kernel& kernel, const tandem_binding& binding,
                                         std::vector<tandem_layout_option>& options);
 

@@ -31,31 +31,77 @@ std::string number_text(double value) {
   return fmt::format("{:.9g}", value);
 }
 
+// The net's own transform_param as parameters of a data set of images.
+std::map<std::string, std::string> transform_parameters(const TransformDefinition& transform) {
+  std::map<std::string, std::string> parameters;
+  if (transform.scale != 1) parameters["scale"] = number_text(transform.scale);
+  if (transform.mirror) parameters["mirror"] = "true";
+  if (transform.crop_size > 0) {
+    // Caffe's data were made with a shorter side of 256 for a crop of 227.
+    parameters["resize"] =
+        fmt::format("{}", std::lround(static_cast<double>(transform.crop_size) * 256 / 227));
+  }
+  std::string means;
+  for (const double value : transform.mean_values)
+    means += (means.empty() ? "" : ",") + number_text(value);
+  if (!means.empty()) parameters["mean"] = means;
+  return parameters;
+}
+
+// What the net or its weights suggest and the data set does not have. Pixels of other values than
+// the net was written for would train it badly without a word. A crop is not lost: the size that
+// the net expects is required of every data set.
+void report_missing_parameters(const TransformDefinition& transform, const std::string& source,
+                               const std::set<std::string>& declared, bool is_model,
+                               TrainSetup& setup) {
+  std::vector<std::string> wanted, missing;
+  const auto want = [&](const char* parameter, const std::string& field) {
+    if (declared.contains(parameter)) return;
+    wanted.push_back(field);
+    missing.push_back(fmt::format("'{}'", parameter));
+  };
+  if (transform.scale != 1) want("scale", "scale " + number_text(transform.scale));
+  if (!transform.mean_values.empty()) {
+    want("mean", "mean_value " + transform_parameters(transform)["mean"]);
+  } else if (transform.has_mean_file) {
+    want("mean", "mean_file");
+  }
+  if (!missing.empty()) {
+    throw error(
+        "net '{}': its transform_param has {}, but data '{}' cannot do that: its data set has no "
+        "parameter {}; use a net without them if the data set prepares the pixels itself",
+        setup.net.file.empty() ? setup.net.name : setup.net.file, fmt::join(wanted, " and "),
+        source, fmt::join(missing, " and "));
+  }
+  const auto tell = [&](const char* parameter, const std::string& what) {
+    if (declared.contains(parameter)) return;
+    setup.messages.push_back(fmt::format("data '{}': its data set has no parameter '{}', so {}",
+                                         source, parameter, what));
+  };
+  if (transform.mirror) tell("mirror", "no image is mirrored, though the net has mirror: true");
+  if (setup.published && source != "synthetic") {
+    for (const auto& [name, value] : setup.published->data_parameters()) {
+      tell(name.c_str(),
+           fmt::format("{} {}, with which the weights were trained, is not applied", name, value));
+    }
+  } else if (is_model && transform.mean_values.empty()) {
+    tell("mean", "no mean is subtracted from the pixels");
+  }
+}
+
 // The net's own transform_param as parameters of the data set; the user's come last.
-std::map<std::string, std::string> data_parameters(Registry& registry, const TrainSetup& setup,
+std::map<std::string, std::string> data_parameters(Registry& registry, TrainSetup& setup,
                                                    bool synthetic, bool is_model,
                                                    bool* measure_mean) {
-  std::map<std::string, std::string> parameters;
   const TransformDefinition transform =
       setup.net.transform(TANDEM_TRAIN).value_or(TransformDefinition{});
-  if (transform.scale != 1) parameters["scale"] = number_text(transform.scale);
+  std::map<std::string, std::string> parameters = transform_parameters(transform);
+  const auto& given = setup.record.options.data_parameters;
   if (synthetic) {
+    for (const char* of_images : {"mirror", "resize", "mean"}) parameters.erase(of_images);
     parameters["class_count"] =
         fmt::format("{}", has_classes(setup.net) ? class_count(setup.net) : pair_classes);
   } else {
-    if (transform.mirror) parameters["mirror"] = "true";
-    if (transform.crop_size > 0) {
-      // Caffe's data were made with a shorter side of 256 for a crop of 227.
-      parameters["resize"] =
-          fmt::format("{}", std::lround(static_cast<double>(transform.crop_size) * 256 / 227));
-    }
-    std::string means;
-    for (const double value : transform.mean_values)
-      means += (means.empty() ? "" : ",") + number_text(value);
-    if (!means.empty()) parameters["mean"] = means;
-  }
-  const auto& given = setup.record.options.data_parameters;
-  if (!synthetic) {
     for (const auto& [name, value] :
          augmentation(setup.record.options.augment, setup.net.input_shape().h, setup.mirrors)) {
       parameters[name] = value;
@@ -71,9 +117,10 @@ std::map<std::string, std::string> data_parameters(Registry& registry, const Tra
     if (given.contains("crop_area")) parameters.erase("pad");
     if (given.contains("pad")) parameters.erase("crop_area");
   }
-  // What the net suggests, a data set may not have. What the user gives, it must.
-  const std::set<std::string> declared =
-      declared_parameters(registry, data_source(registry, setup.record));
+  // What the user gives, a data set must have.
+  const std::string source = data_source(registry, setup.record);
+  const std::set<std::string> declared = declared_parameters(registry, source);
+  report_missing_parameters(transform, source, declared, is_model, setup);
   std::erase_if(parameters, [&](const auto& each) { return !declared.contains(each.first); });
   for (const auto& [name, value] : given) parameters[name] = value;
   *measure_mean = !synthetic && declared.contains("mean") && parameters.count("mean") == 0 &&

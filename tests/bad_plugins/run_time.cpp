@@ -1,7 +1,8 @@
-// Layers that load and go wrong later, each in its own way; and one that is right, with two inputs,
-// a trained weight and a kink, for strategies.
+// Layers that load and go wrong later, each in its own way; and two that are right: one with two
+// inputs, a trained weight and a kink, for strategies, and one with a label, for the check.
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <stdexcept>
 
 #include "plugins/sdk.h"
@@ -26,10 +27,22 @@ struct MoreRows : LayerType {
   }
 };
 
-template <int64_t saved, int64_t scratch>
-struct NegativeBytes : LayerType {
-  const char* name() const override { return saved < 0 ? "test.Saved" : "test.Scratch"; }
-  const char* help() const override { return "asks for less than no memory"; }
+struct Asks : LayerType {
+  const char* name() const override { return "test.Asks"; }
+  const char* help() const override { return "its kernel reports the given numbers"; }
+  std::vector<Parameter> parameters() const override {
+    return {integer("test_param", "saved").by_default("0"),
+            integer("test_param", "scratch").by_default("0"),
+            integer("test_param", "statistics").by_default("0")};
+  }
+};
+
+// Not a loss, and its label is not input 1.
+struct Labelled : LayerType {
+  const char* name() const override { return "test.Labelled"; }
+  const char* help() const override { return "the sum of two inputs; its label must be plain"; }
+  Inputs inputs() const override { return {Input("a"), Input("b"), Input("label").label()}; }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_SAVES_NOTHING; }
 };
 
 struct Ends : LayerType {
@@ -63,12 +76,62 @@ struct Copies {
   int64_t elements;
 };
 
-template <int64_t saved, int64_t scratch>
-struct NegativeBytesCpu : Needs, Copies {
-  NegativeBytesCpu(const Binding& binding, const Call& call) : Copies(binding, call) {
-    saved_bytes = saved;
-    scratch_bytes = scratch;
+struct AsksCpu : Needs, Copies {
+  AsksCpu(const Binding& binding, const Call& call) : Copies(binding, call) {
+    saved_bytes = binding.attributes.integer("saved");
+    scratch_bytes = binding.attributes.integer("scratch");
+    statistics = binding.attributes.integer("statistics");
   }
+};
+
+// The sum of a and b in float32 or bfloat16, in every layout, whose label is plain float32.
+class LabelledCpu {
+ public:
+  static constexpr uint32_t dtypes = 1U << TANDEM_FLOAT32 | 1U << TANDEM_BFLOAT16;
+  static LayoutOptions layouts(const Binding& binding) {
+    return any_layout(binding.input(0).shape.c);
+  }
+  LabelledCpu(const Binding& binding, const Call&)
+      : elements_(count(binding.input(0).shape)),
+        is_narrow_(binding.input(0).dtype == TANDEM_BFLOAT16) {
+    const tandem_tensor& label = binding.input(2);
+    if (label.dtype != TANDEM_FLOAT32 || label.layout != TANDEM_NCHW) {
+      throw invalid("the label has dtype ", label.dtype, " and layout ", label.layout);
+    }
+  }
+  void forward(const Call&, const Pass& pass) const {
+    for (int64_t i = 0; i < elements_; ++i) {
+      write(pass.raw.outputs[0], i, read(pass.raw.inputs[0], i) + read(pass.raw.inputs[1], i));
+    }
+  }
+  void backward_data(const Call&, const Pass& pass) const {
+    for (int input : {0, 1}) {
+      if (pass.raw.input_gradients[input] == nullptr) continue;
+      for (int64_t i = 0; i < elements_; ++i) {
+        write(pass.raw.input_gradients[input], i, read(pass.raw.output_gradients[0], i));
+      }
+    }
+  }
+
+ private:
+  float read(const void* values, int64_t i) const {
+    if (!is_narrow_) return static_cast<const float*>(values)[i];
+    const uint32_t bits = uint32_t{static_cast<const uint16_t*>(values)[i]} << 16U;
+    float value = 0;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+  void write(void* values, int64_t i, float value) const {
+    if (!is_narrow_) {
+      static_cast<float*>(values)[i] = value;
+      return;
+    }
+    uint32_t bits = 0;
+    std::memcpy(&bits, &value, sizeof bits);
+    static_cast<uint16_t*>(values)[i] = static_cast<uint16_t>(bits >> 16U);
+  }
+  int64_t elements_;
+  bool is_narrow_;
 };
 
 struct EndsCpu : Copies {
@@ -129,10 +192,10 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
   return Plugin(host, "test-run-time", "1.0")
       .layer<MoreRows>()
       .kernel<MoreRows, Copies>("cpu")
-      .layer<NegativeBytes<-8, 0>>()
-      .kernel<NegativeBytes<-8, 0>, NegativeBytesCpu<-8, 0>>("cpu")
-      .layer<NegativeBytes<0, -8>>()
-      .kernel<NegativeBytes<0, -8>, NegativeBytesCpu<0, -8>>("cpu")
+      .layer<Asks>()
+      .kernel<Asks, AsksCpu>("cpu")
+      .layer<Labelled>()
+      .kernel<Labelled, LabelledCpu>("cpu")
       .layer<Ends>()
       .kernel<Ends, EndsCpu>("cpu")
       .layer<Join>()

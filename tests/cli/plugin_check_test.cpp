@@ -108,6 +108,19 @@ TEST(PluginCheck, OfEveryBuiltInLayerPasses) {
   }
 }
 
+TEST(PluginCheck, GivesEveryLabelAsPlainFloat32) {
+  const Desk desk;
+  for (const std::string promise : {"dtypes", "layouts"}) {
+    const Outcome outcome = desk.tandem(
+        "plugin check '" + (test::test_plugin_folder() / "run_time/run_time.so").string() +
+        "' --layer test.Labelled --json --promise " + promise);
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    const auto findings = nlohmann::json::parse(outcome.output);
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].at("verdict"), "kept") << findings[0].at("detail");
+  }
+}
+
 TEST(PluginCheck, RefusesUnknownNamesAndCases) {
   const Desk desk;
   EXPECT_THAT(desk.refusal("plugin check Poolin"), HasSubstr("did you mean 'Pooling'?"));

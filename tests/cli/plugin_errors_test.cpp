@@ -91,10 +91,74 @@ TEST(PluginErrors, ALayerWithAnotherNumberOfRowsIsNamed) {
 
 TEST(PluginErrors, LessThanNoMemoryIsRefused) {
   const Desk desk;
-  EXPECT_THAT(train_with(desk, "test.Saved", "").errors,
+  EXPECT_THAT(train_with(desk, "test.Asks", "test_param { saved: -8 }").errors,
               AllOf(HasSubstr("asks for -8 bytes of saved memory"), HasSubstr("net.prototxt:")));
-  EXPECT_THAT(train_with(desk, "test.Scratch", "").errors,
+  EXPECT_THAT(train_with(desk, "test.Asks", "test_param { scratch: -8 }").errors,
               HasSubstr("asks for -8 bytes of scratch memory"));
+}
+
+TEST(PluginErrors, MoreMemoryThanAnyDeviceAddressesIsRefused) {
+  const Desk desk;
+  for (const char* bytes : {"9223372036854775807", "9223372036854775707", "281474976710657"}) {
+    for (const std::string memory : {"saved", "scratch"}) {
+      const test::Outcome outcome =
+          train_with(desk, "test.Asks", "test_param { " + memory + ": " + bytes + " }");
+      EXPECT_EQ(outcome.code, 1) << memory << " " << bytes;
+      EXPECT_THAT(outcome.errors,
+                  AllOf(HasSubstr("(test.Asks): its kernel asks for " + std::string(bytes) +
+                                  " bytes of " + memory + " memory, but the most is 2814749767"),
+                        HasSubstr("run_time.so")));
+    }
+  }
+}
+
+TEST(PluginErrors, FewerThanNoStatisticsAreRefused) {
+  const Desk desk;
+  EXPECT_THAT(train_with(desk, "test.Asks", "test_param { statistics: -5 }").errors,
+              AllOf(HasSubstr("(test.Asks): its kernel writes -5 statistics of the batch"),
+                    HasSubstr("net.prototxt:")));
+}
+
+// ---- What the net asks of a data set without parameters
+
+test::Outcome train_on_plain_data(const Desk& desk, const std::string& transform) {
+  desk.write("net.prototxt",
+             replaced(tiny_net(), "crop_size: 8 scale: 0.01 mean_value: 128", transform));
+  return desk.tandem("train --net net.prototxt --data plain --steps 2 --out run",
+                     "rm -rf run; exec env " + with_plugins(bad_plugin("null_texts")));
+}
+
+TEST(PluginErrors, ValuesOfPixelsThatADataSetCannotGiveAreRefused) {
+  const Desk desk;
+  for (const auto& [transform, said] : std::vector<std::pair<std::string, std::string>>{
+           {"crop_size: 8 scale: 0.01 mean_value: 128",
+            "has scale 0.01 and mean_value 128, but data 'plain' cannot do that: its data set has "
+            "no parameter 'scale' and 'mean'"},
+           {"scale: 0.5", "has scale 0.5, but data 'plain'"},
+           {"mean_value: 1 mean_value: 2 mean_value: 3", "has mean_value 1,2,3, but data 'plain'"},
+           {"mean_file: \"mean.binaryproto\"", "has mean_file, but data 'plain'"}}) {
+    const test::Outcome outcome = train_on_plain_data(desk, transform);
+    EXPECT_EQ(outcome.code, 1) << transform;
+    EXPECT_THAT(outcome.errors, AllOf(HasSubstr("net.prototxt': its transform_param " + said)))
+        << transform;
+  }
+}
+
+TEST(PluginErrors, ACropOfAnotherSizeThanADataSetGivesIsRefused) {
+  const Desk desk;
+  EXPECT_EQ(train_on_plain_data(desk, "crop_size: 8").code, 0);
+  EXPECT_THAT(train_on_plain_data(desk, "crop_size: 9").errors,
+              HasSubstr("gives samples of 3x8x8, but the net expects"));
+}
+
+TEST(PluginErrors, ImagesThatADataSetCannotMirrorAreReported) {
+  const Desk desk;
+  const std::string message =
+      "data 'plain': its data set has no parameter 'mirror', so no image is mirrored";
+  const test::Outcome mirrored = train_on_plain_data(desk, "mirror: true");
+  EXPECT_EQ(mirrored.code, 0) << mirrored.errors;
+  EXPECT_THAT(mirrored.output, HasSubstr(message));
+  EXPECT_THAT(train_on_plain_data(desk, "mirror: false").output, testing::Not(HasSubstr(message)));
 }
 
 TEST(PluginErrors, AtRunTimeNameTypeLineAndModule) {

@@ -3,7 +3,7 @@ tandem_add_plugin(tandem_dataset_scripted ${CMAKE_CURRENT_LIST_DIR}/plugin/scrip
   FOLDER ${CMAKE_BINARY_DIR}/lib/tandem/test_plugins/data)
 set_property(GLOBAL APPEND PROPERTY TANDEM_TEST_PLUGINS tandem_dataset_scripted)
 if(TARGET test_data)
-  add_dependencies(test_data tandem_dataset_scripted test_plugin_bad_bytes tandem_dataset_synthetic
+  add_dependencies(test_data tandem_dataset_scripted test_plugin_bad_bytes test_plugin_null_texts tandem_dataset_synthetic
     tandem_dataset_cifar10_binary tandem_dataset_mnist_idx)
   if(TARGET tandem_images)
     target_link_libraries(test_data PRIVATE tandem_images)

@@ -87,6 +87,25 @@ TEST(Layouts, AnInputThatIsOnlyReadForItsShapeMayHaveAnyLayout) {
   EXPECT_THAT(reorders(net), ElementsAre("conv2_reorder_NCHW"));
 }
 
+TEST(Layouts, AKernelThatNamesNoneIsPlain) {
+  const Net net = build(data_layer + convolution("conv", "data", "conv", 32) +
+                            layer("own", "test.NamesNoLayout", "conv", "own") +
+                            convolution("conv2", "own", "conv2", 32) +
+                            inner_product("ip", "conv2", "ip") + loss_layer,
+                        fake_options());
+  EXPECT_EQ(output_of(net, "own").layout, TANDEM_NCHW);
+}
+
+TEST(Layouts, ThatAKernelRefusesToTellWithoutAReasonAreAnErrorWithWhatWasAsked) {
+  EXPECT_THAT(thrown([] {
+                (void)build(data_layer + layer("own", "test.RefusesToName", "data", "own") +
+                                inner_product("ip", "own", "ip") + loss_layer,
+                            fake_options());
+              }),
+              HasSubstr("layer 'own' (test.RefusesToName): its plugin refused its layouts without "
+                        "a reason"));
+}
+
 TEST(Layouts, APredictionIsReadPlain) {
   const Net net = build(
       "layer { name: 'd' type: 'Input' top: 'data' }" + convolution("conv", "data", "conv", 32),

@@ -93,6 +93,10 @@ void require_given(const Layer& layer, const Prepared& prepared) {
               prepared.given, prepared.algorithm, in_file(layer.location));
 }
 
+// Of one buffer: more than any device addresses, and few enough that the offsets and sums of a
+// memory plan do not overflow.
+constexpr int64_t most_bytes = int64_t{1} << 48;
+
 // What a kernel lacks is reported before the first step.
 void require(const Layer& layer, const Prepared& prepared, int64_t statistics) {
   if (prepared.status != TANDEM_OK) {
@@ -112,11 +116,13 @@ void require(const Layer& layer, const Prepared& prepared, int64_t statistics) {
   require_given(layer, prepared);
   for (const auto& [bytes, what] : {std::pair{prepared.report.saved_bytes, "saved"},
                                     {prepared.report.scratch_bytes, "scratch"}}) {
-    if (bytes >= 0) continue;
-    throw error("{}: its kernel asks for {} bytes of {} memory, but the least is 0{}",
-                prepared.owner.layer, bytes, what, prepared.owner.place);
+    if (bytes >= 0 && bytes <= most_bytes) continue;
+    const std::string limit =
+        bytes < 0 ? std::string("the least is 0") : fmt::format("the most is {}", most_bytes);
+    throw error("{}: its kernel asks for {} bytes of {} memory, but {}{}", prepared.owner.layer,
+                bytes, what, limit, prepared.owner.place);
   }
-  if (prepared.report.statistics > statistics) {
+  if (prepared.report.statistics < 0 || prepared.report.statistics > statistics) {
     throw error("{}: its kernel writes {} statistics of the batch, but its type says {}{}",
                 layer.title(), prepared.report.statistics, statistics, in_file(layer.location));
   }

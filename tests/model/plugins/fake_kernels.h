@@ -46,6 +46,14 @@ struct Rectifying : Kernel {  // fuses a ReLU
   using Kernel::Kernel;
   static constexpr uint32_t fused_activations = uint64_t{1} << TANDEM_ACTIVATION_RELU;
 };
+struct NoLayouts : NoWork {
+  using NoWork::NoWork;
+  static sdk::LayoutOptions layouts(const sdk::Binding&) { return {}; }
+};
+struct RefusesLayouts : NoWork {
+  using NoWork::NoWork;
+  static sdk::LayoutOptions layouts(const sdk::Binding&) { throw sdk::failed(""); }
+};
 struct OnlyBlocked : NoWork {
   using NoWork::NoWork;
   static sdk::LayoutOptions layouts(const sdk::Binding&) {

@@ -243,6 +243,16 @@ struct NeedsBlocked : LayerType {
   const char* help() const override { return "offers a blocked layout only"; }
 };
 
+struct NamesNoLayout : LayerType {
+  const char* name() const override { return "test.NamesNoLayout"; }
+  const char* help() const override { return "its kernel offers an empty list of layouts"; }
+};
+
+struct RefusesToName : LayerType {
+  const char* name() const override { return "test.RefusesToName"; }
+  const char* help() const override { return "its kernel fails to tell its layouts"; }
+};
+
 struct NoKernel : LayerType {
   const char* name() const override { return "test.NoKernel"; }
   const char* help() const override { return "runs nowhere"; }
@@ -272,6 +282,8 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
   plugin.layer<Split>().kernel<Split, Half<Any>>("fake");
   plugin.layer<Reorder>().kernel<Reorder, Half<Any>>("fake");
   plugin.layer<NeedsBlocked>().kernel<NeedsBlocked, OnlyBlocked>("fake");
+  plugin.layer<NamesNoLayout>().kernel<NamesNoLayout, NoLayouts>("fake");
+  plugin.layer<RefusesToName>().kernel<RefusesToName, RefusesLayouts>("fake");
   plugin.layer<NoKernel>();
   return plugin.table();
 }
