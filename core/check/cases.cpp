@@ -38,6 +38,7 @@ const std::vector<Known>& known_types() {
       {"Pooling", {{"kernel_size", "2"}, {"pool", "AVE"}}, {{3, 4, 3, 5}, {2, 16, 4, 3}}},
       {"Embed", {{"input_dim", "7"}, {"num_output", "4"}}, {{3, 2, 1, 1}}, 1, {Values::indices}},
       {"Slice", {}, {{3, 4, 3, 5}}, 2},
+      {"Clip", {{"min", "-0.7"}, {"max", "0.7"}}, {}},
       {"Crop", {{"offset", "1"}}, {{3, 4, 5, 7}, {3, 4, 3, 4}}},
       {"Reshape", {{"dim", "0"}, {"dim", "-1"}, {"dim", "1"}, {"dim", "1"}}, {{3, 4, 3, 5}}},
       {"Tile", {{"tiles", "2"}}, {{3, 4, 3, 5}}},

@@ -136,6 +136,12 @@ TEST(SlicedInputs, WriteTheirColumnsOfTheWeightGradientAndTheBiasOnce) {
   for (size_t i = 0; i < 2; ++i) expect_near(sum[i].values, whole[i].values);
 }
 
+// The parameters that a type cannot do without.
+using Parameters = std::vector<std::pair<std::string, std::string>>;
+Parameters required_by(const std::string& type) {
+  return type == "Clip" ? Parameters{{"min", "-0.5"}, {"max", "0.5"}} : Parameters{};
+}
+
 // All types with the trait and without weights, also those that do not use the sdk.
 TEST(SlicedLayers, WithoutWeightsGiveTheSameBitsAsTheWhole) {
   int tested = 0;
@@ -149,7 +155,10 @@ TEST(SlicedLayers, WithoutWeightsGiveTheSameBitsAsTheWhole) {
         for (float& value : input.values) value = std::abs(value) + 0.1F;
       }
       const PlainTensor error = random_tensor(shape, 6);
-      const LayerSetup setup{.type = type, .inputs = {input}, .flags = TANDEM_WANTS_BACKWARD_DATA};
+      const LayerSetup setup{.type = type,
+                             .parameters = required_by(type),
+                             .inputs = {input},
+                             .flags = TANDEM_WANTS_BACKWARD_DATA};
       LayerRun whole(setup);
       const PlainTensor output = whole.forward()[0];
       const PlainTensor back = whole.backward_data({error})[0];
@@ -169,10 +178,11 @@ TEST(SavesNothing, IsATraitOnlyOfTypesWhoseKernelsSaveNothing) {
   for (const std::string& type : layer_registry().layer_types()) {
     if ((layer_registry().layer_type(type).traits & TANDEM_SAVES_NOTHING) == 0) continue;
     if ((layer_registry().layer_type(type).traits & TANDEM_SLICED_OUTPUTS) == 0) continue;
-    const LayerSetup setup =
-        type == "InnerProduct"
-            ? inner_product()
-            : LayerSetup{.type = type, .inputs = {random_tensor({2, 4, 3, 3}, 1)}};
+    const LayerSetup setup = type == "InnerProduct"
+                                 ? inner_product()
+                                 : LayerSetup{.type = type,
+                                              .parameters = required_by(type),
+                                              .inputs = {random_tensor({2, 4, 3, 3}, 1)}};
     EXPECT_EQ(LayerRun(setup).report().saved_bytes, 0) << type;
   }
 }
