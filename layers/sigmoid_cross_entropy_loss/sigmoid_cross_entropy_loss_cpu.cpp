@@ -25,13 +25,6 @@ class SigmoidCrossEntropyLossCpu : public Needs {
     statistics = normaliser_.counts() ? 1 : 0;
   }
 
-  static LayoutOptions layouts(const Binding& binding) {
-    if (equal(binding.input(0).shape, binding.input(1).shape)) {
-      return any_layout(binding.input(0).shape.c);
-    }
-    return {{TANDEM_NCHW, TANDEM_NCHW, 0}};
-  }
-
   void forward_statistics(const Call& call, const Pass& pass) const {
     pass.statistics()[0] = static_cast<float>(
         sum(call, pass, [this](float, float target) { return counts(target) ? 1.0 : 0.0; }));

@@ -59,10 +59,6 @@ class SigmoidCrossEntropyLossCuda : public sdk::Needs {
     statistics = normaliser_.counts() ? 1 : 0;
   }
 
-  static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
-    return layouts_of_pairs(binding);
-  }
-
   void forward_statistics(const sdk::Call& call, const sdk::DevicePass& pass) const {
     total_.run(call, SigmoidLossCount{targets(pass)}, pass.scratch<double>().get(),
                StoreStatistic{pass.statistics().get()});
