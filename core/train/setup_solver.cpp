@@ -94,7 +94,11 @@ void read_net_of_run(const TrainOptions& options, TrainSetup& setup, std::string
   *is_model = true;
   if (setup.published) {
     *model = chosen.net = setup.published->architecture;
-    setup.net = with_image_size(read_net(setup.published->net), setup.published->image_size);
+    setup.net = read_net(setup.published->net);
+    // A run's net has the size of its images, which need not be square.
+    if (!setup.published->is_run) {
+      setup.net = with_image_size(setup.net, setup.published->image_size);
+    }
   } else if (!options.net_text.empty()) {
     setup.net = read_net_text(options.net_text);
   } else if (options.net.empty() && names_net(setup.solver)) {
