@@ -1,4 +1,5 @@
 #include <optional>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
@@ -13,6 +14,7 @@
 #include "core/train/checkpoint.h"
 #include "core/train/published.h"
 #include "core/train/run_folder.h"
+#include "core/train/setup.h"
 #include "include/tandem/predict.h"
 
 namespace tandem {
@@ -33,11 +35,26 @@ NetDefinition with_outputs(const NetDefinition& net, int64_t classes) {
   return result;
 }
 
+// As of a data set's classes: they are written to files with a name on each line, and printed.
+void require_class_name(const fs::path& file, const std::string& name) {
+  if (!is_utf8(name)) throw error("--classes '{}': a name in it is not UTF-8", file.string());
+  for (const char c : name) {
+    if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) continue;
+    throw error("--classes '{}': class '{}' has a control character", file.string(), name);
+  }
+}
+
 std::vector<std::string> read_class_names(const fs::path& file) {
   std::vector<std::string> names;
+  std::set<std::string> seen;
   for (const std::string& line : split(read_text_file(file, "file of class names"), '\n')) {
     const std::string name = line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
-    if (!name.empty()) names.push_back(name);
+    if (name.empty()) continue;
+    require_class_name(file, name);
+    if (!seen.insert(name).second) {
+      throw error("--classes '{}': class '{}' is there twice", file.string(), name);
+    }
+    names.push_back(name);
   }
   return names;
 }
@@ -53,6 +70,13 @@ std::vector<std::string> names_of_classes(const ImportOptions& options, int64_t 
     names.push_back(fmt::format("class {}", i));
   }
   return names;
+}
+
+TransformDefinition transform_of(const NetDefinition& net) {
+  for (const int32_t phase : {TANDEM_TRAIN, TANDEM_TEST}) {
+    if (const auto transform = net.transform(phase)) return *transform;
+  }
+  return {};
 }
 
 RunRecord record_of(const ImportOptions& options, const NetDefinition& net,
@@ -74,14 +98,37 @@ RunRecord record_of(const ImportOptions& options, const NetDefinition& net,
   if (published) {
     record.data_parameters = published->data_parameters();
     record.data_parameters["resize"] = fmt::format("{}", published->resize_for(record.data.h));
+  } else {
+    record.data_parameters = image_parameters(transform_of(net));
   }
   return record;
+}
+
+// How the run's images are prepared, as the net's transform_param says.
+std::string preparation_text(const NetDefinition& net, const RunRecord& record) {
+  const TransformDefinition transform = transform_of(net);
+  std::string text;
+  for (const char* name : {"mean", "scale", "resize"}) {
+    const auto found = record.data_parameters.find(name);
+    if (found == record.data_parameters.end()) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, found->second);
+  }
+  if (transform.crop_size > 0) text += fmt::format(", crop {}", transform.crop_size);
+  if (transform.has_mean_file) {
+    return fmt::format(
+        "images: {}; the net's mean_file is not read: write its channel means as mean_value in the "
+        "prototxt file, or predictions are wrong",
+        text.empty() ? "no transform_param" : text);
+  }
+  if (!text.empty()) return fmt::format("images: {} (the net's transform_param)", text);
+  return "images: unknown preparation: the net has no transform_param, so pixels are taken as they "
+         "are, from 0 to 255";
 }
 
 void require_weights_and_net(const ImportOptions& options) {
   std::error_code code;
   if (!fs::exists(options.weights, code)) {
-    throw error("weights '{}' are not there", options.weights.string());
+    throw error("weights '{}' do not exist", options.weights.string());
   }
   if (options.net.empty()) {
     throw error(
@@ -107,6 +154,27 @@ void require_all_weights(const Pretrained& report, const ImportOptions& options,
               net.name);
 }
 
+// A deploy net has no loss: only its testing net can be built.
+Net build_for_weights(const NetDefinition& definition, const Registry& registry,
+                      NetOptions options) {
+  try {
+    return build_net(definition, registry, options);
+  } catch (const Error&) {  // of a net that only tests, the reason is the same again
+    options.phase = TANDEM_TEST;
+    return build_net(definition, registry, options);
+  }
+}
+
+// What an import that failed has left in its folder.
+void remove_contents(const fs::path& folder, bool keeps_folder) {
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    const fs::path name = entry.path().filename();
+    if (name != "find_lr.csv" && name != "find_lr.svg") fs::remove(entry.path(), ignored);
+  }
+  if (!keeps_folder) fs::remove(folder, ignored);
+}
+
 }  // namespace
 
 ImportResult import_weights(const ImportOptions& options) {
@@ -120,7 +188,10 @@ ImportResult import_weights(const ImportOptions& options) {
   NetDefinition definition = read_net(published ? published->net : find_net(options.net));
   if (published) {
     definition = with_image_size(definition, published->image_size);
-    if (published->classes > 0) definition = with_outputs(definition, published->classes);
+    if (published->classes > 0 && published->classes != class_count(definition)) {
+      require_classes(*published, classifier_names(definition).back());
+      definition = with_outputs(definition, published->classes);
+    }
   }
   RunRecord record = record_of(options, definition, published);
   record.class_names = names_of_classes(options, class_count(definition));
@@ -128,20 +199,29 @@ ImportResult import_weights(const ImportOptions& options) {
   NetOptions net_options;
   net_options.data = record.data;
   net_options.device_kind = "";
-  const Net net = build_net(definition, registry, net_options);
+  const Net net = build_for_weights(definition, registry, net_options);
   Checkpoint checkpoint;
   checkpoint.weights = initial_weights(net, 1);
   const Pretrained report = published ? read_published(*published, net, &checkpoint.weights)
                                       : read_pretrained(options.weights, net, &checkpoint.weights);
   require_all_weights(report, options, net);
-  const RunFolder folder =
-      RunFolder::create(options.out.empty() ? RunFolder::free_name(net.name) : options.out);
-  folder.write(record, definition, default_solver("SGD"));
-  write_checkpoint(folder.path(), "last", net, checkpoint, {"best"});
+  const fs::path out = options.out.empty() ? RunFolder::free_name(net.name) : options.out;
+  std::error_code code;
+  const bool existed = fs::exists(out, code);
+  const RunFolder folder = RunFolder::create(out);
+  try {
+    // The record last: a folder with it is a run.
+    write_checkpoint(folder.path(), "last", net, checkpoint, {"best"});
+    folder.write(record, definition, default_solver("SGD"));
+  } catch (...) {
+    remove_contents(out, existed);
+    throw;
+  }
   ImportResult result;
   result.run = folder.path();
   result.notes = to_text(report, published ? published->file : options.weights);
-  if (published) result.notes = to_text(*published) + "\n" + result.notes;
+  result.notes = (published ? to_text(*published) : preparation_text(definition, record)) + "\n" +
+                 result.notes;
   return result;
 }
 

@@ -73,7 +73,8 @@ std::optional<std::string> renamed(const std::string& name, const NameRule& rule
 }
 
 // The file's arrays under the names that they have here.
-SafetensorsFile with_names_of_net(SafetensorsFile file, const std::vector<NameRule>& rules) {
+SafetensorsFile with_names_of_net(const fs::path& path, SafetensorsFile file,
+                                  const std::vector<NameRule>& rules) {
   std::map<std::string, SafetensorsFile::Array> arrays;
   for (auto& [name, array] : file.arrays) {
     std::string here = name;
@@ -83,7 +84,11 @@ SafetensorsFile with_names_of_net(SafetensorsFile file, const std::vector<NameRu
         break;
       }
     }
-    if (here != not_needed) arrays.emplace(here, std::move(array));
+    if (here == not_needed) continue;
+    if (!arrays.emplace(here, std::move(array)).second) {
+      throw error("'{}' has two arrays for '{}' of the net, one of them '{}'", path.string(), here,
+                  name);
+    }
   }
   file.arrays = std::move(arrays);
   return file;
@@ -121,33 +126,122 @@ fs::path net_of_architecture(const std::string& architecture, const fs::path& wh
   if (!net.empty()) return net;
   const std::vector<std::string> known = pretrained_net_names();
   throw error(
-      "weights '{}' are of architecture '{}', of which there is no net here{}; there are {}",
+      "weights '{}' are of architecture '{}', and no net of it is installed{}; installed are {}",
       where.string(), architecture, did_you_mean(architecture, known), fmt::join(known, ", "));
 }
 
-// timm writes these beside each other or in "pretrained_cfg".
-void read_preparation(const json& tree, PublishedWeights& published) {
-  const auto read = [&tree](const char* name, auto& value) {
-    if (tree.contains(name) && !tree.at(name).is_null()) tree.at(name).get_to(value);
-  };
-  read("mean", published.mean);
-  read("std", published.std);
-  read("crop_pct", published.crop_share);
-  read("interpolation", published.interpolation);
-  read("license", published.license);
-  read("num_classes", published.classes);
-  if (tree.contains("input_size")) published.image_size = tree.at("input_size").at(2);
+constexpr int64_t largest_image = 16384;
+constexpr double least_crop = 0.1, least_deviation = 1e-6;
+
+// The fields of a config.json. timm writes them beside each other or in "pretrained_cfg".
+class TimmFields {
+ public:
+  TimmFields(const json& tree, const fs::path& file) : tree_(tree), file_(file) {}
+
+  // Null if there is no such field.
+  [[nodiscard]] const json* find(const char* name) const {
+    const auto found = tree_.find(name);
+    return found == tree_.end() ? nullptr : &*found;
+  }
+
+  void read_colors(const char* name, double least, double most, std::array<double, 3>& values) {
+    const json* field = find(name);
+    if (field == nullptr) return;
+    const auto fits = [&](const json& value) {
+      return value.is_number() && value.get<double>() >= least && value.get<double>() <= most;
+    };
+    require(name,
+            field->is_array() && field->size() == 3 && fits(field->at(0)) && fits(field->at(1)) &&
+                fits(field->at(2)),
+            fmt::format("three numbers from {:g} to {:g}, of red, green and blue", least, most));
+    field->get_to(values);
+  }
+
+  void read_number(const char* name, double least, double most, double& value) {
+    const json* field = find(name);
+    if (field == nullptr) return;
+    require(name,
+            field->is_number() && field->get<double>() >= least && field->get<double>() <= most,
+            fmt::format("a number from {:g} to {:g}", least, most));
+    field->get_to(value);
+  }
+
+  void read_integer(const char* name, int64_t least, int64_t most, int64_t& value) {
+    const json* field = find(name);
+    if (field == nullptr) return;
+    require(name, is_integer(*field, least, most),
+            fmt::format("an integer from {} to {}", least, most));
+    field->get_to(value);
+  }
+
+  void read_image_size(const char* name, int64_t& size) {
+    const json* field = find(name);
+    if (field == nullptr) return;
+    const bool is_shape =
+        field->is_array() && field->size() == 3 && is_integer(field->at(0), 3, 3) &&
+        is_integer(field->at(1), 1, largest_image) && is_integer(field->at(2), 1, largest_image);
+    require(
+        name, is_shape && field->at(1) == field->at(2),
+        fmt::format("[3, size, size] of square color images, of 1 to {} pixels", largest_image));
+    field->at(1).get_to(size);
+  }
+
+  void read_line(const char* name, std::string& text) {
+    const json* field = find(name);
+    if (field == nullptr) return;
+    require(name, field->is_string() && is_line(field->get<std::string>()), "a line of text");
+    field->get_to(text);
+  }
+
+  void require(const char* name, bool fits, const std::string& right) const {
+    if (fits) return;
+    constexpr size_t longest = 60;
+    const json* field = find(name);
+    std::string value = field == nullptr ? "is missing" : field->dump();
+    if (value.size() > longest) value = value.substr(0, longest) + "...";
+    throw error("'{}': '{}' {}: it must be {}", file_.string(), name, value, right);
+  }
+
+ private:
+  static bool is_integer(const json& value, int64_t least, int64_t most) {
+    if (!value.is_number_integer()) return false;
+    const auto number = value.get<double>();  // also of what int64_t cannot hold
+    return number >= static_cast<double>(least) && number <= static_cast<double>(most);
+  }
+  static bool is_line(const std::string& text) {
+    return std::none_of(text.begin(), text.end(),
+                        [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  }
+
+  const json& tree_;
+  const fs::path& file_;
+};
+
+void read_preparation(TimmFields fields, PublishedWeights& published) {
+  constexpr int64_t most_classes = 10'000'000;  // the classifier's size is the exact test
+  fields.read_colors("mean", 0, 1, published.mean);
+  fields.read_colors("std", least_deviation, 1, published.std);
+  fields.read_number("crop_pct", least_crop, 1, published.crop_share);
+  fields.read_image_size("input_size", published.image_size);
+  fields.read_integer("num_classes", 1, most_classes, published.classes);
+  fields.read_line("interpolation", published.interpolation);
+  const json* license = fields.find("license");
+  if (license != nullptr && !license->is_null()) fields.read_line("license", published.license);
+  std::string crop_mode = "center";
+  fields.read_line("crop_mode", crop_mode);
+  fields.require("crop_mode", crop_mode == "center",
+                 "\"center\": other ways to crop are not supported");
 }
 
-void require_preparation(const PublishedWeights& published, const fs::path& config) {
-  const auto positive = [](double value) { return std::isfinite(value) && value > 0; };
-  if (positive(published.std[0]) && positive(published.std[1]) && positive(published.std[2]) &&
-      published.crop_share > 0 && published.crop_share <= 1 && published.image_size > 0 &&
-      published.image_size <= 16384) {
-    return;
+// The file's arrays under the net's names.
+SafetensorsFile arrays_of(const PublishedWeights& published) {
+  SafetensorsFile file = read_safetensors(published.file, Integers::left_out);
+  const fs::path own = find_pretrained_names(published.architecture);
+  for (const fs::path& names : {own, published.net.parent_path() / names_file}) {
+    if (names.empty()) continue;
+    file = with_names_of_net(published.file, std::move(file), read_name_rules(names).rules);
   }
-  throw error("'{}': std, crop_pct and input_size must be above 0, crop_pct at most 1",
-              config.string());
+  return file;
 }
 
 // A run's weights and how its images were prepared.
@@ -160,16 +254,18 @@ PublishedWeights read_run_folder(const fs::path& folder) {
   published.is_run = true;
   published.file = folder / (name + ".safetensors");
   published.architecture = record.net_name;
-  published.net = run.net_file();
+  published.net = run.net_before_tuning(record);
   published.image_size = record.data.h;
+  published.image_width = record.data.w;
   for (const char* one : {"mean", "scale", "color", "interpolation"}) {
     const auto found = record.data_parameters.find(one);
     if (found != record.data_parameters.end()) published.run_parameters.insert(*found);
   }
   double resize = 0;
   const auto found = record.data_parameters.find("resize");
-  if (found != record.data_parameters.end()) (void)parse_number(found->second, &resize);
-  const auto crop = static_cast<double>(record.data.h);
+  published.resizes =
+      found != record.data_parameters.end() && parse_number(found->second, &resize) && resize > 0;
+  const auto crop = static_cast<double>(std::min(record.data.h, record.data.w));
   published.crop_share = resize > crop ? crop / resize : 1;
   return published;
 }
@@ -186,17 +282,27 @@ PublishedWeights read_timm_folder(const fs::path& folder) {
         "model.safetensors; else give a .caffemodel or .safetensors file",
         folder.string(), file.filename().string());
   }
+  json tree;
   try {
-    const json tree = json::parse(read_text_file(config));
-    published.architecture = without_tag(tree.at("architecture").get<std::string>());
-    read_preparation(tree, published);
-    if (tree.contains("pretrained_cfg")) read_preparation(tree.at("pretrained_cfg"), published);
+    tree = json::parse(read_text_file(config));
   } catch (const json::exception& failure) {
     const std::string what = failure.what();
     throw error("'{}' is not a config.json of timm's: {}", config.string(),
                 what.substr(what.find("] ") + 2));
   }
-  require_preparation(published, config);
+  if (!tree.is_object()) {
+    throw error("'{}' is not a config.json of timm's: it must be an object", config.string());
+  }
+  TimmFields fields(tree, config);
+  std::string architecture;
+  fields.read_line("architecture", architecture);
+  fields.require("architecture", !architecture.empty(), "the name of a net, as \"resnet50\"");
+  published.architecture = without_tag(architecture);
+  read_preparation(fields, published);
+  if (const json* own = fields.find("pretrained_cfg")) {
+    fields.require("pretrained_cfg", own->is_object(), "an object with 'mean', 'std' and others");
+    read_preparation(TimmFields(*own, config), published);
+  }
   published.net = net_of_architecture(published.architecture, folder);
   return published;
 }
@@ -236,14 +342,22 @@ std::optional<PublishedWeights> find_published(const fs::path& path, const std::
   return published;
 }
 
+void require_classes(const PublishedWeights& published, const std::string& classifier) {
+  const SafetensorsFile file = arrays_of(published);
+  const auto found = file.arrays.find(classifier + ".weight");
+  if (found == file.arrays.end() || found->second.shape.empty()) {
+    throw error("'{}' has no weights for the classifier '{}'", published.file.string(), classifier);
+  }
+  if (found->second.shape.front() == published.classes) return;
+  throw error("'{}': 'num_classes' {}, but the classifier '{}' of '{}' has {} outputs",
+              (published.file.parent_path() / "config.json").string(), published.classes,
+              classifier, published.file.string(), found->second.shape.front());
+}
+
 Pretrained read_published(const PublishedWeights& published, const Net& net,
                           std::vector<float>* values) {
   if (published.is_run) return read_pretrained(published.file, net, values);
-  SafetensorsFile file = read_safetensors(published.file, Integers::left_out);
-  const fs::path own = find_pretrained_names(published.architecture);
-  for (const fs::path& names : {own, published.net.parent_path() / names_file}) {
-    if (!names.empty()) file = with_names_of_net(std::move(file), read_name_rules(names).rules);
-  }
+  SafetensorsFile file = arrays_of(published);
   file.arrays["std.weight"] = {{3}, {}};
   for (const double value : published.std) {
     file.arrays["std.weight"].values.push_back(static_cast<float>(1 / value));
@@ -254,10 +368,13 @@ Pretrained read_published(const PublishedWeights& published, const Net& net,
 
 std::string to_text(const PublishedWeights& published) {
   if (published.is_run) {
-    return fmt::format(
-        "net '{}' and weights of run '{}', its images resized to {} and cropped to {}",
-        published.architecture, published.file.parent_path().string(),
-        published.resize_for(published.image_size), published.image_size);
+    const int64_t h = published.image_size, w = published.image_width;
+    const std::string resized =
+        published.resizes ? fmt::format("resized to {} and ", published.resize_for(std::min(h, w)))
+                          : "";
+    return fmt::format("net '{}' and weights of run '{}', its images {}cropped to {}",
+                       published.architecture, published.file.parent_path().string(), resized,
+                       h == w ? fmt::format("{}", h) : fmt::format("{}x{}", h, w));
   }
   std::string text = fmt::format(
       "{} of '{}'{}: mean {:.4g}, std {:.4g}, color rgb, resized to {} ({}) and cropped to {}",
@@ -267,7 +384,7 @@ std::string to_text(const PublishedWeights& published) {
       published.resize_for(published.image_size),
       published.interpolation == "bicubic" ? "bicubic" : "bilinear", published.image_size);
   if (published.interpolation != "bilinear" && published.interpolation != "bicubic") {
-    text += fmt::format("; the weights were trained with {} resizing, which there is not here",
+    text += fmt::format("; the weights were trained with {} resizing, which is not supported",
                         published.interpolation);
   }
   return text;

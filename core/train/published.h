@@ -24,9 +24,11 @@ struct PublishedWeights {
   std::array<double, 3> mean{0.485, 0.456, 0.406}, std{0.229, 0.224, 0.225};
   double crop_share = 0.875;              // of the resized image that the crop takes
   int64_t image_size = 224, classes = 0;  // 0: those of the net
+  int64_t image_width = 0;                // of a run, whose images need not be square
   std::string interpolation = "bilinear", license;
   // Of a run folder: its data set's parameters for preparing images; else empty.
   bool is_run = false;
+  bool resizes = true;  // whether its images were resized before they were cropped
   std::map<std::string, std::string> run_parameters;
 
   // The shorter side of the resized image for a crop of this size.
@@ -40,6 +42,10 @@ struct PublishedWeights {
 // architecture without a net here.
 [[nodiscard]] std::optional<PublishedWeights> find_published(const std::filesystem::path& path,
                                                              const std::string& model);
+
+// Error if the file's classifier has another number of outputs than `classes`. Reads no more than
+// the file has.
+void require_classes(const PublishedWeights& published, const std::string& classifier);
 
 // As read_pretrained(). The net's layer "std" and the running statistics are set, too.
 [[nodiscard]] Pretrained read_published(const PublishedWeights& published, const Net& net,

@@ -22,6 +22,16 @@ fs::path record_file(const fs::path& folder) {
 fs::path solver_file(const fs::path& folder) {
   return folder / "solver.prototxt";
 }
+fs::path untuned_net_file(const fs::path& folder) {
+  return folder / "untuned_net.prototxt";
+}
+
+// Whether the options change the layers of the net or its loss.
+bool changes_net(const RunRecord& record) {
+  const TrainOptions& o = record.options;
+  return !o.freeze.empty() || o.freeze_batch_norm || o.head_rate != 1 || o.mixup != 0 ||
+         o.cutmix != 0 || o.label_smoothing != 0 || !record.class_weights.empty();
+}
 
 void require_no_run(const fs::path& path) {
   std::error_code code;
@@ -116,6 +126,21 @@ void RunFolder::write(const RunRecord& record, const NetDefinition& net,
   for (const std::string& name : record.class_names) classes += name + "\n";
   write_text_file(path_ / "classes.txt", classes);
   write_text_file(record_file(path_), to_json(record));
+}
+
+void RunFolder::write_net_before_tuning(const RunRecord& record, const NetDefinition& net) const {
+  if (changes_net(record)) write_text_file(untuned_net_file(path_), write_net(net));
+}
+
+fs::path RunFolder::net_before_tuning(const RunRecord& record) const {
+  if (!changes_net(record)) return net_file();
+  const fs::path file = untuned_net_file(path_);
+  std::error_code code;
+  if (fs::is_regular_file(file, code)) return file;
+  throw error(
+      "run '{}' was trained with --freeze, --head-lr or changed targets, and has no {} with the "
+      "net before these: give the net and the weights alone, as --net NET --weights '{}'",
+      path_.string(), file.filename().string(), (path_ / "last.safetensors").string());
 }
 
 RunRecord RunFolder::record() const {

@@ -39,6 +39,10 @@ class RunFolder {
 
   void write(const RunRecord& record, const NetDefinition& net,
              const SolverDefinition& solver) const;
+  // Keeps the net as it was before the record's fine-tuning and class targets, if there are any.
+  void write_net_before_tuning(const RunRecord& record, const NetDefinition& net) const;
+  // Its file, or net.prototxt of a record without them. Error if the file is missing.
+  [[nodiscard]] std::filesystem::path net_before_tuning(const RunRecord& record) const;
   [[nodiscard]] RunRecord record() const;
   [[nodiscard]] NetDefinition net() const;
   [[nodiscard]] SolverDefinition solver() const;

@@ -31,23 +31,6 @@ std::string number_text(double value) {
   return fmt::format("{:.9g}", value);
 }
 
-// The net's own transform_param as parameters of a data set of images.
-std::map<std::string, std::string> transform_parameters(const TransformDefinition& transform) {
-  std::map<std::string, std::string> parameters;
-  if (transform.scale != 1) parameters["scale"] = number_text(transform.scale);
-  if (transform.mirror) parameters["mirror"] = "true";
-  if (transform.crop_size > 0) {
-    // Caffe's data were made with a shorter side of 256 for a crop of 227.
-    parameters["resize"] =
-        fmt::format("{}", std::lround(static_cast<double>(transform.crop_size) * 256 / 227));
-  }
-  std::string means;
-  for (const double value : transform.mean_values)
-    means += (means.empty() ? "" : ",") + number_text(value);
-  if (!means.empty()) parameters["mean"] = means;
-  return parameters;
-}
-
 // What the net or its weights suggest and the data set does not have. Pixels of other values than
 // the net was written for would train it badly without a word. A crop is not lost: the size that
 // the net expects is required of every data set.
@@ -62,7 +45,7 @@ void report_missing_parameters(const TransformDefinition& transform, const std::
   };
   if (transform.scale != 1) want("scale", "scale " + number_text(transform.scale));
   if (!transform.mean_values.empty()) {
-    want("mean", "mean_value " + transform_parameters(transform)["mean"]);
+    want("mean", "mean_value " + image_parameters(transform)["mean"]);
   } else if (transform.has_mean_file) {
     want("mean", "mean_file");
   }
@@ -89,30 +72,40 @@ void report_missing_parameters(const TransformDefinition& transform, const std::
   }
 }
 
+// The preparation of published weights, for the net's size of images.
+void add_published_preparation(const TrainSetup& setup,
+                               std::map<std::string, std::string>& parameters) {
+  const PublishedWeights& published = *setup.published;
+  for (const auto& [name, value] : published.data_parameters()) parameters[name] = value;
+  const Shape images = setup.net.input_shape();
+  if (published.resizes && images.h > 0) {
+    parameters["resize"] = fmt::format("{}", published.resize_for(std::min(images.h, images.w)));
+  } else if (published.is_run && setup.record.options.image_size == 0) {
+    parameters.erase("resize");
+  }
+}
+
 // The net's own transform_param as parameters of the data set; the user's come last.
 std::map<std::string, std::string> data_parameters(Registry& registry, TrainSetup& setup,
                                                    bool synthetic, bool is_model,
                                                    bool* measure_mean) {
   const TransformDefinition transform =
       setup.net.transform(TANDEM_TRAIN).value_or(TransformDefinition{});
-  std::map<std::string, std::string> parameters = transform_parameters(transform);
-  const auto& given = setup.record.options.data_parameters;
+  std::map<std::string, std::string> parameters;
   if (synthetic) {
-    for (const char* of_images : {"mirror", "resize", "mean"}) parameters.erase(of_images);
+    if (transform.scale != 1) parameters["scale"] = number_text(transform.scale);
     parameters["class_count"] =
         fmt::format("{}", has_classes(setup.net) ? class_count(setup.net) : pair_classes);
   } else {
+    parameters = image_parameters(transform);
+  }
+  const auto& given = setup.record.options.data_parameters;
+  if (!synthetic) {
     for (const auto& [name, value] :
          augmentation(setup.record.options.augment, setup.net.input_shape().h, setup.mirrors)) {
       parameters[name] = value;
     }
-    if (setup.published) {
-      for (const auto& [name, value] : setup.published->data_parameters()) {
-        parameters[name] = value;
-      }
-      parameters["resize"] =
-          fmt::format("{}", setup.published->resize_for(setup.net.input_shape().h));
-    }
+    if (setup.published) add_published_preparation(setup, parameters);
     // They exclude each other, and what is given counts.
     if (given.contains("crop_area")) parameters.erase("pad");
     if (given.contains("pad")) parameters.erase("crop_area");
@@ -221,6 +214,23 @@ void require_utf8(const TrainSetup& setup) {
 }
 
 }  // namespace
+
+std::map<std::string, std::string> image_parameters(const TransformDefinition& transform) {
+  std::map<std::string, std::string> parameters;
+  if (transform.scale != 1) parameters["scale"] = number_text(transform.scale);
+  if (transform.mirror) parameters["mirror"] = "true";
+  if (transform.crop_size > 0) {
+    // Caffe's data were made with a shorter side of 256 for a crop of 227.
+    parameters["resize"] =
+        fmt::format("{}", std::lround(static_cast<double>(transform.crop_size) * 256 / 227));
+  }
+  std::string means;
+  for (const double value : transform.mean_values) {
+    means += (means.empty() ? "" : ",") + number_text(value);
+  }
+  if (!means.empty()) parameters["mean"] = means;
+  return parameters;
+}
 
 void resolve_targets(const Registry& registry, TrainSetup& setup) {
   const TrainOptions& chosen = setup.record.options;
@@ -425,6 +435,7 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options, const Strate
   fit_classes(setup, setup.training_data->class_count(), is_model || options.adapt_classes);
   if (is_model && options.net_text.empty()) setup.net = with_training_accuracy(setup.net);
   record.net_name = setup.net.name;
+  setup.untuned_net = setup.net;
   resolve_targets(registry, setup);
   resolve_fine_tuning(registry, setup);
   require_average(setup);

@@ -22,14 +22,16 @@ struct TrainSetup {
   RunRecord record;
   const Strategies* strategies = nullptr;  // to choose from
   NetDefinition net;
+  NetDefinition untuned_net;  // as it was before fine-tuning and class targets changed it
   SolverDefinition solver;
   std::unique_ptr<Dataset> training_data, validation_data;  // validation_data may be null
   // Whether the order of rings and groups is chosen; a run resumed on its devices keeps its own.
   bool finds_links = true;
-  bool mirrors = true;                        // whether augmentation may mirror the images
-  int64_t test_samples = 0;                   // of an evaluation during the run; 0: all
-  std::optional<PublishedWeights> published;  // what --weights names, if it is of another program
-  std::vector<float> first_weights;           // with those of weight files; empty: random ones
+  bool mirrors = true;       // whether augmentation may mirror the images
+  int64_t test_samples = 0;  // of an evaluation during the run; 0: all
+  // What --weights names, if it is a run folder or of another program.
+  std::optional<PublishedWeights> published;
+  std::vector<float> first_weights;   // with those of weight files; empty: random ones
   bool ends_at_infinity = false;      // a loss that is not finite ends the run without an Error
   std::vector<std::string> messages;  // for the log: decisions, and what was left out
 };
@@ -44,6 +46,10 @@ struct TrainSetup {
                                                     const RunRecord& record,
                                                     const std::string& source,
                                                     const std::string& split, int32_t phase);
+
+// The net's own transform_param as parameters of a data set of images: mean, scale, mirror, resize.
+[[nodiscard]] std::map<std::string, std::string> image_parameters(
+    const TransformDefinition& transform);
 
 // What the loader makes of the labels: mixed samples, class weights.
 [[nodiscard]] TargetOptions target_options(const TrainSetup& setup);

@@ -72,6 +72,12 @@ void find_published_weights(const TrainOptions& options, TrainSetup& setup) {
   setup.published = find_published(given->second, options.net);
   if (!setup.published) return;
   const PublishedWeights& published = *setup.published;
+  if (options.net.empty() && names_net(setup.solver)) {
+    throw error(
+        "--solver {} names a net, and --weights '{}' has a net of its own: remove the solver's "
+        "net, or give the weights alone, as --weights '{}'",
+        options.solver, given->second, published.file.string());
+  }
   const bool other = !options.net.empty() && options.net != published.architecture;
   if (published.is_run && (!options.net.empty() || !options.net_text.empty())) {
     throw error(
@@ -94,7 +100,11 @@ void read_net_of_run(const TrainOptions& options, TrainSetup& setup, std::string
   *is_model = true;
   if (setup.published) {
     *model = chosen.net = setup.published->architecture;
-    setup.net = with_image_size(read_net(setup.published->net), setup.published->image_size);
+    setup.net = read_net(setup.published->net);
+    // A run's net may have a size of its own, which need not be square.
+    const PublishedWeights& published = *setup.published;
+    const bool is_square = !published.is_run || published.image_size == published.image_width;
+    if (is_square) setup.net = with_image_size(setup.net, published.image_size);
   } else if (!options.net_text.empty()) {
     setup.net = read_net_text(options.net_text);
   } else if (options.net.empty() && names_net(setup.solver)) {
@@ -156,10 +166,16 @@ void find_weights(const TrainOptions& options, SolverDefinition& solver) {
     for (const std::string& one : split(written, ',')) {
       std::error_code code;
       if (is_option && !fs::is_regular_file(one, code)) {
+        if (fs::is_directory(one, code)) {
+          throw error(
+              "--weights '{}' names the folder '{}' in a list: a run folder or a folder of timm's "
+              "must be given alone; only .caffemodel and .safetensors files can be several",
+              written, one);
+        }
         throw error(
-            "--weights '{}' {}: a .caffemodel or .safetensors file, a run folder or a folder of "
-            "timm's is needed",
-            one, fs::is_directory(one, code) ? "is a folder" : "is not there");
+            "--weights '{}' does not exist: a .caffemodel or .safetensors file, a run folder or a "
+            "folder of timm's is needed",
+            one);
       }
       files.push_back(
           file_of_solver(solver, one, "weights", "give the file's path from here").string());

@@ -111,6 +111,7 @@ RunFolder begin_run(TrainSetup& setup, Session& session) {
   record_choices(setup.record, session);
   if (chosen.out.empty()) chosen.out = RunFolder::free_name(setup.record.net_name);
   RunFolder folder = RunFolder::create(chosen.out);
+  folder.write_net_before_tuning(setup.record, setup.untuned_net);
   folder.write(setup.record, setup.net, setup.solver);
   keep_split(setup, folder);
   return folder;

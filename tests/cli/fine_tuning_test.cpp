@@ -102,5 +102,47 @@ TEST_F(FineTuningCommand, FindLrLeavesARunAsItIs) {
   EXPECT_THAT(desk_.refusal("train --resume --out first --find-lr"), HasSubstr("leave one"));
 }
 
+TEST_F(FineTuningCommand, WeightsOfATunedRunBeginWithItsNetBeforeTuning) {
+  ASSERT_EQ(
+      desk_.tandem(std::string(tuned) + "--freeze conv1 --head-lr 10 --label-smoothing 0.1 --out a")
+          .code,
+      0);
+  EXPECT_THAT(desk_.read("a/net.prototxt"), HasSubstr("lr_mult: 10"));
+  desk_.draw_two_classes("three");
+  desk_.draw("three/train/green", 6, 20, 200, 20);
+  desk_.draw("three/val/green", 2, 20, 200, 20);
+  const Outcome outcome =
+      desk_.tandem("train --data three --weights a --head-lr 10 --steps 2 --out b");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(desk_.read("b/net.prototxt"),
+              AllOf(HasSubstr("lr_mult: 10"), Not(HasSubstr("lr_mult: 0")),
+                    Not(HasSubstr("lr_mult: 100"))));
+  std::filesystem::remove(desk_ / "a/untuned_net.prototxt");
+  EXPECT_THAT(desk_.refusal("train --data images --weights a --steps 2 --out c"),
+              HasSubstr("has no untuned_net.prototxt"));
+}
+
+TEST_F(FineTuningCommand, WeightsOfARunOfImagesThatAreNotSquareKeepTheirSize) {
+  const std::string tiny = test::tiny_net();
+  desk_.write("wide.prototxt",
+              "layer { name: \"data\" type: \"Input\" top: \"data\" top: \"label\" input_param {\n"
+              "  shape { dim: 4 dim: 3 dim: 8 dim: 10 } shape { dim: 4 } } }\n" +
+                  tiny.substr(tiny.find("layer {\n  name: \"conv1\"")));
+  ASSERT_EQ(desk_.tandem("train --data images --net wide.prototxt --steps 2 --out wide").code, 0);
+  const Outcome outcome = desk_.tandem("train --data images --weights wide --steps 2 --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("its images cropped to 8x10"));
+  EXPECT_FALSE(json::parse(desk_.read("run/run.json")).at("data_parameters").contains("resize"));
+}
+
+TEST_F(FineTuningCommand, ASolverThatNamesANetIsRefusedBesideARun) {
+  desk_.write("solver.prototxt", "net: \"tiny.prototxt\" base_lr: 0.01 max_iter: 2\n");
+  EXPECT_THAT(desk_.refusal("train --data images --solver solver.prototxt --weights first --out r"),
+              AllOf(HasSubstr("--solver solver.prototxt names a net"),
+                    HasSubstr("first/best.safetensors")));
+  EXPECT_THAT(desk_.refusal("train --data images --weights first,first --out r"),
+              HasSubstr("must be given alone"));
+}
+
 }  // namespace
 }  // namespace tandem

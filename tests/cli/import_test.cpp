@@ -199,7 +199,7 @@ TEST_F(PublishedWeights, OfATimmFolderGiveTheProbabilitiesOfItsPreparation) {
 
 TEST_F(PublishedWeights, OfAFileAloneHaveTheArchitectureNamedAndThePreparationOfImagenet) {
   EXPECT_THAT(refusal("import dot.safetensors --out run"), HasSubstr("--model is missing"));
-  EXPECT_THAT(refusal("import nowhere.safetensors --out run"), HasSubstr("are not there"));
+  EXPECT_THAT(refusal("import nowhere.safetensors --out run"), HasSubstr("do not exist"));
   EXPECT_THAT(refusal("import dot.safetensors --model dots --out run"),
               AllOf(HasSubstr("--model dots"), HasSubstr("did you mean 'dot'")));
   const Outcome outcome = tandem("import dot.safetensors --model dot --out run");
@@ -241,8 +241,6 @@ TEST_F(PublishedWeights, InAFolderThatTimmHasNotWrittenAreRefused) {
   configure({{"pretrained_cfg", {{"std", {0.5, 0, 0.5}}}}});
   EXPECT_THAT(refusal("import timm --out run"),
               AllOf(HasSubstr("timm/config.json'"), HasSubstr("std")));
-  configure({{"pretrained_cfg", {{"mean", "grey"}}}});
-  EXPECT_THAT(refusal("import timm --out run"), HasSubstr("is not a config.json of timm's"));
   desk_.write("timm/config.json", "{");
   EXPECT_THAT(refusal("import timm --out run"), HasSubstr("is not a config.json of timm's"));
   fs::remove(desk_ / "timm/config.json");
@@ -323,6 +321,102 @@ TEST_F(PublishedWeights, OfARunAreFineTunedWithItsNetAndItsPreparation) {
               AllOf(HasSubstr("is a run, which has a net of its own: leave --net out"),
                     HasSubstr("imported/best.safetensors")));
   EXPECT_THAT(refusal("import imported --out run"), HasSubstr("is a run folder already"));
+}
+
+TEST_F(PublishedWeights, WhoseConfigHasAFieldOutOfRangeAreRefusedByFieldAndValue) {
+  struct Bad {
+    const char *field, *value;
+  };
+  for (const Bad& bad : std::vector<Bad>{{"mean", "\"grey\""},
+                                         {"mean", "[1e300,0.0,0.0]"},
+                                         {"mean", "[0.5,0.5,0.5,0.5]"},
+                                         {"mean", "[0.5]"},
+                                         {"std", "[0.5,1e-300,0.5]"},
+                                         {"crop_pct", "1e-300"},
+                                         {"crop_pct", "0.0001"},
+                                         {"input_size", "[3,8,12]"},
+                                         {"input_size", "[3,8.9,8.9]"},
+                                         {"input_size", "[1,8,8]"},
+                                         {"crop_mode", "\"squash\""},
+                                         {"license", "\"a\\u001b[31m\""},
+                                         {"num_classes", "-5"},
+                                         {"num_classes", "2147483647"}}) {
+    configure({{"pretrained_cfg", {{bad.field, json::parse(bad.value)}}}});
+    EXPECT_THAT(refusal("import timm --out run"),
+                AllOf(HasSubstr("timm/config.json'"), HasSubstr(std::string("'") + bad.field),
+                      HasSubstr(json::parse(bad.value).dump()), HasSubstr("it must be")));
+  }
+  configure({{"num_classes", 5000000}, {"pretrained_cfg", {{"num_classes", 5000000}}}});
+  EXPECT_THAT(refusal("import timm --out run"),
+              AllOf(HasSubstr("'num_classes' 5000000"), HasSubstr("has 3 outputs")));
+}
+
+TEST_F(PublishedWeights, WithClassNamesThatTrainRefusesAreRefused) {
+  desk_.write("names.txt", "cat\ndog\ncat\n");
+  EXPECT_THAT(refusal("import timm --classes names.txt --out run"),
+              HasSubstr("'cat' is there twice"));
+  desk_.write("names.txt", "cat\ndog\n\xff\n");
+  EXPECT_THAT(refusal("import timm --classes names.txt --out run"), HasSubstr("not UTF-8"));
+  desk_.write("names.txt", "cat\ndog\na\x1b[31m\n");
+  EXPECT_THAT(refusal("import timm --classes names.txt --out run"),
+              HasSubstr("a control character"));
+}
+
+TEST_F(PublishedWeights, OfWhichTwoArraysHaveOneNameAreRefused) {
+  desk_.write("models/pretrained/dot.names", "other.bias fc.bias\n");
+  Arrays arrays = dot_arrays();
+  arrays["other.bias"] = {{3}, {1, 2, 3}};
+  write(arrays);
+  EXPECT_THAT(refusal("import timm --out run"), HasSubstr("two arrays for 'fc.bias'"));
+}
+
+TEST_F(PublishedWeights, OfWhichTheDiskTakesTooLittleLeaveNoRun) {
+  const std::string text =
+      desk_.refusal("import timm --out run", "trap '' XFSZ; ulimit -f 1; " + models());
+  EXPECT_FALSE(fs::exists(desk_ / "run")) << text;
+}
+
+TEST(CaffeWeights, AreImportedWithTheTransformOfTheirNet) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem("train --data images --net tiny.prototxt --steps 2 --out base").code, 0);
+  ASSERT_EQ(desk.tandem("export --run base base.caffemodel").code, 0);
+  const Outcome outcome = desk.tandem("import base.caffemodel --net tiny.prototxt --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("images: mean 128, scale 0.01, resize 9, crop 8"));
+  const json record = json::parse(desk.read("run/run.json")).at("data_parameters");
+  EXPECT_EQ(record.at("mean"), "128");
+  EXPECT_EQ(record.at("scale"), "0.01");
+  const std::string picture = " images/val/red/1.ppm --json";
+  const auto scores = [&](const std::string& run) {
+    std::vector<double> found;
+    const Outcome predicted = desk.tandem("predict --run " + run + picture);
+    EXPECT_EQ(predicted.code, 0) << predicted.errors;
+    for (const json& score : json::parse(predicted.output).at(0).at("scores")) {
+      found.push_back(score.at("probability"));
+    }
+    return found;
+  };
+  EXPECT_EQ(scores("run"), scores("base"));
+}
+
+TEST(CaffeWeights, OfADeployNetAreImportedWithoutALoss) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem("train --data images --net tiny.prototxt --steps 2 --out base").code, 0);
+  const std::string tiny = test::tiny_net();
+  const size_t begin = tiny.find("layer {\n  name: \"conv1\""),
+               end = tiny.find("layer {\n  name: \"accuracy\"");
+  desk.write("deploy.prototxt",
+             "name: \"tiny\"\nlayer {\n  name: \"data\" type: \"Input\" top: \"data\"\n"
+             "  input_param { shape { dim: 1 dim: 3 dim: 8 dim: 8 } }\n}\n" +
+                 tiny.substr(begin, end - begin) +
+                 "layer { name: \"prob\" type: \"Softmax\" bottom: \"score\" top: \"prob\" }\n");
+  const Outcome outcome =
+      desk.tandem("import base/last.safetensors --net deploy.prototxt --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("unknown preparation"));
+  EXPECT_EQ(desk.tandem("predict --run run images/val/red/1.ppm").code, 0);
 }
 
 }  // namespace

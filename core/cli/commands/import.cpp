@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "core/cli/commands.h"
+#include "core/cli/process.h"
 #include "include/tandem/predict.h"
 
 namespace tandem::cli {
@@ -21,7 +22,8 @@ void add_import(CommandLine& line) {
   command.option("--out FOLDER", &options->out, "Run folder (default: runs/<net>-<number>)");
   command.action([options] {
     const ImportResult result = import_weights(*options);
-    fmt::print("{}\nrun folder: {}\n", result.notes, result.run.string());
+    fmt::print("{}\nrun folder: {}\n", printable(result.notes, "\n"),
+               printable(result.run.string()));
     return 0;
   });
 }
