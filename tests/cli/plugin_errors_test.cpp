@@ -134,6 +134,23 @@ TEST(Plugins, OfAFolderThatDoesNotExistAreReported) {
   EXPECT_EQ(desk.tandem("plugins").code, 0);
 }
 
+TEST(Plugins, AreListedWithTheVersionsThatTheyWereBuiltWith) {
+  const Desk desk;
+  const std::string environment = with_plugins(bad_plugin("newer_minor"));
+  EXPECT_THAT(desk.tandem("plugins", environment).output,
+              HasSubstr("newer_minor.so\n  plugin ABI 2.7: layers 2.3\n"));
+  bool found = false;
+  for (const auto& module :
+       nlohmann::json::parse(desk.tandem("plugins --json", environment).output)) {
+    if (module.at("name") != "newer_minor") continue;
+    found = true;
+    EXPECT_EQ(module.at("abi"), "2.7");
+    EXPECT_EQ(module.at("parts"), nlohmann::json::array({"layers 2.3"}));
+    EXPECT_TRUE(module.at("left_out").empty());
+  }
+  EXPECT_TRUE(found);
+}
+
 TEST(Plugins, AreListedAsJsonWithReasonsOfFailures) {
   const Desk desk;
   const test::Outcome outcome =
