@@ -122,6 +122,14 @@ TEST(PluginErrors, ACrashIsReportedInOneLineWithPassLayerTypeAndModule) {
     EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 1) << outcome.errors;
   }
 }
+
+TEST(PluginErrors, ACrashWhileAModuleLoadsNamesTheModule) {
+  const Desk desk;
+  const test::Outcome outcome = desk.tandem("plugins", with_plugins(bad_plugin("crashes")));
+  EXPECT_EQ(outcome.code, 139);
+  EXPECT_THAT(outcome.errors,
+              AllOf(HasSubstr("tandem: loading of "), HasSubstr("crashes.so crashed (SIGSEGV")));
+}
 #endif
 
 TEST(Plugins, OfAFolderThatDoesNotExistAreReported) {
