@@ -123,7 +123,8 @@ TEST(PluginCheck, TakesTheLayersOfANetAsCases) {
   EXPECT_EQ(all.code, 0) << all.errors;
   EXPECT_THAT(all.output, AllOf(HasSubstr("Convolution"), HasSubstr("ReLU"),
                                 HasSubstr("InnerProduct"), testing::Not(HasSubstr("Pooling"))));
-  const Outcome one = desk.tandem("plugin check --net tiny.prototxt --layer conv1 --json");
+  const Outcome one =
+      desk.tandem("plugin check --net tiny.prototxt --layer conv1 --promise memory --json");
   EXPECT_EQ(one.code, 0) << one.errors;
   for (const auto& finding : nlohmann::json::parse(one.output)) {
     EXPECT_EQ(finding.at("layer"), "Convolution");
