@@ -1,21 +1,29 @@
-# tandem_add_plugin(NAME SOURCES... [ABI 2.0] [LIBRARIES ...] [FOLDER dir])
+# tandem_add_plugin(NAME SOURCES... [ABI 2.0] [LAYERS 2.0] [DATASETS 2.0] [BACKENDS 2.0] [TRANSPORTS 2.0]
+#   [LIBRARIES ...] [FOLDER dir])
 # Builds a Tandem plugin: a module NAME.so with one exported symbol, tandem_plugin_entry. It has hidden visibility
 # and a version script, since either alone exports C++ symbols that two plugins would then share, and no undefined
 # symbols, so that a missing library is an error now and not when the plugin is loaded. C++ and CUDA sources are
 # compiled as C++20; a project with CUDA sources enables the language (project(... LANGUAGES CXX CUDA)).
 #
 # ABI: the version of the plugin ABI that the sources were written for. Headers of another major version, or of an
-# older minor, are an error that says so, in place of what the compiler would say. Tandem_ABI_VERSION is that of the
-# headers here.
+# older minor, are an error that says so, in place of what the compiler would say. LAYERS and so on: the same for the
+# parts of the ABI. Tandem_ABI_VERSION, Tandem_LAYERS_VERSION and so on are those of the headers here.
 # LIBRARIES: what the plugin links besides. FOLDER: where NAME.so is built; default: CMake's.
 # Tandem's own plugins are installed by: set_property(GLOBAL APPEND PROPERTY TANDEM_PLUGINS NAME).
 
 set(TANDEM_PLUGIN_VERSION_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/plugin.map)
-if(NOT DEFINED Tandem_ABI_VERSION)  # in Tandem's own tree; an installed TandemConfig.cmake has it
-  file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/../plugins/abi.h numbers REGEX "^#define TANDEM_ABI_(MAJOR|MINOR) ")
-  string(REGEX REPLACE "[^0-9;]" "" numbers "${numbers}")
-  list(JOIN numbers "." Tandem_ABI_VERSION)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/../plugins/abi.h)
+if(NOT DEFINED Tandem_ABI_VERSION)  # in Tandem's own tree; an installed TandemConfig.cmake has them
+  foreach(part ABI LAYERS DATASETS BACKENDS TRANSPORTS)
+    string(TOLOWER ${part} header)
+    set(header ${CMAKE_CURRENT_LIST_DIR}/../plugins/abi/${header}.h)
+    if(part STREQUAL "ABI")
+      set(header ${CMAKE_CURRENT_LIST_DIR}/../plugins/abi.h)
+    endif()
+    file(STRINGS ${header} numbers REGEX "^#define TANDEM_${part}_(MAJOR|MINOR) ")
+    string(REGEX REPLACE "[^0-9;]" "" numbers "${numbers}")
+    list(JOIN numbers "." Tandem_${part}_VERSION)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
+  endforeach()
 endif()
 if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc knows it
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
@@ -23,15 +31,22 @@ if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know
 endif()
 
 function(tandem_add_plugin name)
-  cmake_parse_arguments(ARG "" "FOLDER;ABI" "LIBRARIES" ${ARGN})
-  if(ARG_ABI)
-    string(REGEX REPLACE "[.].*" "" its_major ${ARG_ABI})
-    string(REGEX REPLACE "[.].*" "" our_major ${Tandem_ABI_VERSION})
-    if(NOT its_major EQUAL our_major OR ARG_ABI VERSION_GREATER Tandem_ABI_VERSION)
-      message(FATAL_ERROR "tandem_add_plugin(${name}): its sources are for plugin ABI ${ARG_ABI}, and this Tandem has "
-        "${Tandem_ABI_VERSION}: use a Tandem with ABI ${ARG_ABI}, or adapt the sources and say ABI ${Tandem_ABI_VERSION}")
+  cmake_parse_arguments(ARG "" "FOLDER;ABI;LAYERS;DATASETS;BACKENDS;TRANSPORTS" "LIBRARIES" ${ARGN})
+  foreach(part ABI LAYERS DATASETS BACKENDS TRANSPORTS)
+    if(ARG_${part})
+      set(what "plugin ABI")
+      if(NOT part STREQUAL "ABI")
+        set(what "${part} of the plugin ABI")
+      endif()
+      string(REGEX REPLACE "[.].*" "" its_major ${ARG_${part}})
+      string(REGEX REPLACE "[.].*" "" our_major ${Tandem_${part}_VERSION})
+      if(NOT its_major EQUAL our_major OR ARG_${part} VERSION_GREATER Tandem_${part}_VERSION)
+        message(FATAL_ERROR "tandem_add_plugin(${name}): its sources are for ${what} ${ARG_${part}}, and this Tandem has "
+          "${Tandem_${part}_VERSION}: use a Tandem with ${part} ${ARG_${part}}, or adapt the sources and say ${part} "
+          "${Tandem_${part}_VERSION}")
+      endif()
     endif()
-  endif()
+  endforeach()
   add_library(${name} MODULE ${ARG_UNPARSED_ARGUMENTS})
   set_target_properties(${name} PROPERTIES
     PREFIX "" SUFFIX ".so" CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON

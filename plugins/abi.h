@@ -3,10 +3,16 @@
  * crosses it. docs/reference/abi.md is the promise about versions.
  *
  * The first two fields of tandem_host and tandem_plugin are always abi_major and abi_minor. A
- * struct that begins with struct_size grows only at its end; a reader uses a field only if
- * struct_size covers it. Every call returns a tandem_status. Before a plugin returns a failing
- * status it passes the reason to host->explain(). Strings are UTF-8, NUL-terminated, and owned by
- * whoever passes them. */
+ * struct that begins with struct_size grows only at its end. A reader uses a field only if
+ * struct_size covers it. A writer writes only fields that the receiver's struct_size, or element
+ * size, covers, and leaves struct_size as it is.
+ *
+ * A call that can fail returns a tandem_status. The others cannot fail, or say failure by their
+ * result. Before a plugin returns a failing status it passes the reason to host->explain().
+ *
+ * Strings are UTF-8, NUL-terminated, and owned by whoever passes them. A struct, array or string
+ * that is passed to a call is valid until the call returns, unless its comment says more: whoever
+ * needs it later copies it. A plugin's tables and their strings live as long as the process. */
 #pragma once
 
 #include "abi/backends.h"

@@ -18,8 +18,7 @@
 #pragma once
 
 #if !defined(__cplusplus) || __cplusplus < 202002L
-#error \
-    "sdk.h needs C++20: use tandem_add_plugin, set CMAKE_CXX_STANDARD 20, or pass -std=c++20"
+#error "sdk.h needs C++20: use tandem_add_plugin, set CMAKE_CXX_STANDARD 20, or pass -std=c++20"
 #endif
 
 #include <algorithm>
@@ -63,6 +62,27 @@ std::string text(const Values&... values) {
 }
 inline std::string text_of(const Shape& s) {
   return text(s.n, "x", s.c, "x", s.h, "x", s.w);
+}
+
+// Writes the fields of a struct of the host that its struct_size covers, and leaves its
+// struct_size. The host may be of an older minor version, whose struct ends earlier.
+template <class T>
+void give(const T& value, T* target) {
+  const size_t size = std::min<size_t>(target->struct_size, sizeof value);
+  constexpr size_t after = sizeof(T::struct_size);
+  static_assert(offsetof(T, struct_size) == 0);
+  if (size > after) {
+    std::memcpy(reinterpret_cast<std::byte*>(target) + after,
+                reinterpret_cast<const std::byte*>(&value) + after, size - after);
+  }
+}
+
+// A copy of the fields that the struct_size of a struct of the host covers; the rest is zero.
+template <class T>
+T covered(const T& given) {
+  T result{};
+  std::memcpy(&result, &given, std::min<size_t>(given.struct_size, sizeof result));
+  return result;
 }
 
 // The exception that an author throws: a status, and a reason for the user.
@@ -379,12 +399,22 @@ inline size_t bytes_of(int32_t dtype) {
   return dtype == TANDEM_BFLOAT16 || dtype == TANDEM_FLOAT16 ? 2 : 4;
 }
 
+// Refuses flags of a newer host that change what a kernel has to compute.
+inline void require_known_flags(uint32_t flags) {
+  if ((flags & TANDEM_REQUIRED_FLAGS) == 0) return;
+  throw unsupported("the kernel was built for version ", TANDEM_LAYERS_MAJOR, ".",
+                    TANDEM_LAYERS_MINOR, " of the layer tables and does not know the flags ",
+                    flags & TANDEM_REQUIRED_FLAGS, " of this Tandem: rebuild its plugin");
+}
+
 // What Pass and DevicePass share: the tandem_pass, and a check that elements are read as what they
 // are.
 class PassBase {
  public:
   PassBase(const tandem_pass& pass, const TensorSizes& tensor_sizes)
-      : raw(pass), sizes(tensor_sizes) {}
+      : raw(pass), sizes(tensor_sizes) {
+    require_known_flags(raw.flags);
+  }
   bool accumulate() const { return (raw.flags & TANDEM_ACCUMULATE) != 0; }
 
   const tandem_pass& raw;
@@ -519,6 +549,7 @@ struct Needs {
   int64_t scratch_bytes = 0;
   int64_t statistics = 0;
   std::string algorithm;
+  bool is_measured = false;  // see tandem_kernel_report
 };
 
 using LayoutOptions = std::vector<tandem_layout_option>;
@@ -621,14 +652,13 @@ struct LayerTable {
     });
   }
   static tandem_status cost(const tandem_layer_query* query, tandem_layer_cost* cost) {
-    return guarded([&] { *cost = T{}.cost(Query(*query)); });
+    return guarded([&] { give(T{}.cost(Query(*query)), cost); });
   }
   static tandem_status statistics(const tandem_layer_query* query,
                                   tandem_layer_statistics* statistics) {
     return guarded([&] {
       const Statistics result = T{}.statistics(Query(*query));
-      statistics->forward = result.forward;
-      statistics->backward = result.backward;
+      give({sizeof(tandem_layer_statistics), result.forward, result.backward}, statistics);
     });
   }
   static tandem_status activation(const tandem_layer_query* query, int32_t* activation) {
@@ -714,13 +744,13 @@ struct KernelTable {
   static tandem_status prepare(const tandem_binding* binding, const tandem_call* call,
                                void** handle, tandem_kernel_report* report) {
     return guarded([&] {
+      require_known_flags(binding->flags);
       auto prepared = std::make_unique<Prepared<K>>(Binding(*binding), *call);
       if constexpr (std::is_base_of_v<Needs, K>) {
         const Needs& needs = prepared->kernel;
-        report->saved_bytes = needs.saved_bytes;
-        report->scratch_bytes = needs.scratch_bytes;
-        report->statistics = needs.statistics;
-        report->algorithm = needs.algorithm.c_str();
+        give({sizeof(tandem_kernel_report), needs.saved_bytes, needs.scratch_bytes,
+              needs.statistics, needs.algorithm.c_str(), needs.is_measured ? 1 : 0},
+             report);
       }
       *handle = prepared.release();
     });
@@ -789,11 +819,13 @@ struct DatasetTable {
                             tandem_dataset_info* info) {
     return guarded([&] {
       auto dataset = std::make_unique<D>(*request, Attributes(request->attributes));
-      info->size = dataset->size();
-      info->class_count = dataset->class_count();
-      info->shape = dataset->shape();
-      info->split_is_drawn = dataset->split_is_drawn() ? 1 : 0;
-      dataset->describe_bytes(*info);
+      tandem_dataset_info own = covered(*info);
+      own.size = dataset->size();
+      own.class_count = dataset->class_count();
+      own.shape = dataset->shape();
+      own.split_is_drawn = dataset->split_is_drawn() ? 1 : 0;
+      dataset->describe_bytes(own);
+      give(own, info);
       *handle = dataset.release();
     });
   }
@@ -830,7 +862,11 @@ struct DatasetTable {
     return guarded([&] { label = self(handle).label(index); }) == TANDEM_OK ? label : -1;
   }
   static tandem_status describe(void* handle, int64_t index, tandem_sample_info* info) {
-    return guarded([&] { self(handle).describe(index, *info); });
+    return guarded([&] {
+      tandem_sample_info own = covered(*info);
+      self(handle).describe(index, own);
+      give(own, info);
+    });
   }
   template <class T = D>
   static auto recognizes_or_null() -> decltype(tandem_dataset_type::recognizes) {

@@ -26,7 +26,7 @@ TANDEM_HOST_DEVICE inline float gradient_of(const Terms& t, float gradient, floa
   return t.scale * gradient + t.decay * weight + copysignf(magnitude, weight);
 }
 
-// w: a weight, g: its gradient; h, q, m and p, v: its state, with the names of abi.h.
+// w: a weight, g: its gradient; h, q, m and p, v: its state, with the names of abi/backends.h.
 
 TANDEM_HOST_DEVICE inline void sgd(const Terms& t, float& w, float g, float& h) {
   h = t.keep * h + t.rate * gradient_of(t, g, w);

@@ -232,7 +232,8 @@ class LayerBinding {
   }
 
   void prepare() {
-    report_ = {sizeof(tandem_kernel_report), 0, 0, 0, nullptr};
+    report_ = {};
+    report_.struct_size = sizeof report_;
     call([&](const tandem_call* call) {
       return kernel_.prepare(&binding_, call, &handle_, &report_);
     });

@@ -1,6 +1,7 @@
 #include "core/model/layer_calls.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "core/plugin/host.h"
@@ -32,6 +33,38 @@ void require_shape(const Layer& layer, const Shape& shape, const std::string& wh
   if (positive && elements <= most_elements) return;
   throw layer_error(layer, fmt::format("{} would have the shape {}, {}", what, to_string(shape),
                                        positive ? "more than any memory holds" : "which is empty"));
+}
+
+// The name becomes part of names in weight files and of lines of tables.
+bool is_good_name(const char* name) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  if (name == nullptr || !is_letter(*name)) return false;
+  for (; *name != '\0'; ++name) {
+    const bool is_digit = *name >= '0' && *name <= '9';
+    if (!is_letter(*name) && !is_digit && *name != '_' && *name != '-' && *name != '.')
+      return false;
+  }
+  return true;
+}
+
+void require_weight(const Layer& layer, const tandem_weight& weight, size_t index) {
+  if (!is_good_name(weight.name)) {
+    throw layer_error(layer, fmt::format("its plugin declares weight {} without a name of letters, "
+                                         "digits, '_', '-' and '.' that begins with a letter",
+                                         index));
+  }
+  require_shape(layer, weight.shape, fmt::format("weight '{}'", weight.name));
+  if (weight.kind != TANDEM_TRAINED && weight.kind != TANDEM_STATE) {
+    throw layer_error(
+        layer, fmt::format("weight '{}' has kind {}, which version {}.{} of the layer "
+                           "tables does not know; use a newer Tandem",
+                           weight.name, weight.kind, TANDEM_LAYERS_MAJOR, TANDEM_LAYERS_MINOR));
+  }
+  if (weight.filler == nullptr && !std::isfinite(weight.initial)) {
+    throw layer_error(
+        layer, fmt::format("weight '{}' has the initial value {}, which is not finite", weight.name,
+                           weight.initial));
+  }
 }
 
 // A type that is wrong here would be found out by a later layer, which would be blamed.
@@ -89,8 +122,7 @@ std::vector<tandem_weight> declared_weights(const Layer& layer, int32_t phase,
   require_answer(layer, ask_weights(*layer.type, query, weights), "its weights");
   std::set<std::string> names;
   for (const tandem_weight& weight : weights) {
-    if (weight.name == nullptr) throw layer_error(layer, "its plugin declares a nameless weight");
-    require_shape(layer, weight.shape, fmt::format("weight '{}'", weight.name));
+    require_weight(layer, weight, names.size());
     if (names.insert(weight.name).second) continue;
     throw layer_error(layer, fmt::format("its plugin declares the weight '{}' twice", weight.name));
   }

@@ -91,7 +91,15 @@ const tandem_host& host_table() {
                                      &get_list<int64_t, &Attributes::integers>,
                                      &is_set,
                                      &explained,
-                                     &get_list<double, &Attributes::numbers>};
+                                     &get_list<double, &Attributes::numbers>,
+                                     TANDEM_LAYERS_MAJOR,
+                                     TANDEM_LAYERS_MINOR,
+                                     TANDEM_DATASETS_MAJOR,
+                                     TANDEM_DATASETS_MINOR,
+                                     TANDEM_BACKENDS_MAJOR,
+                                     TANDEM_BACKENDS_MINOR,
+                                     TANDEM_TRANSPORTS_MAJOR,
+                                     TANDEM_TRANSPORTS_MINOR};
   return table;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <regex>
 
+#include "core/base/running_note.h"
 #include "core/plugin/host.h"
 #include "core/plugin/tables.h"
 
@@ -69,6 +70,11 @@ const tandem_plugin* open_plugin(tandem_plugin_entry_function entry,
         plugin->abi_major, plugin->abi_minor, TANDEM_ABI_MAJOR, TANDEM_ABI_MINOR,
         plugin->abi_major);
   }
+  if (plugin->abi_minor < 0) {
+    throw error("it says that it was built for plugin ABI {}.{}: the least minor version is 0",
+                plugin->abi_major, plugin->abi_minor);
+  }
+  require_size(*plugin, "its tandem_plugin");
   const tandem_plugin known = covered_part(*plugin);
   report.name = known.name == nullptr ? default_name : known.name;
   report.version = known.version == nullptr ? "" : known.version;
@@ -76,6 +82,8 @@ const tandem_plugin* open_plugin(tandem_plugin_entry_function entry,
 }
 
 const tandem_plugin* open_module(const std::filesystem::path& path, ModuleReport& report) {
+  const std::string file = path.string();
+  const RunningNote note("loading", file.c_str());
   return open_plugin(entry_of(open_library(path)), path.stem().string(), report);
 }
 

@@ -19,6 +19,10 @@ struct ModuleReport {
   bool built_in = false;  // in a folder of Tandem's own plugins
   bool shadowed = false;  // ignored: an earlier folder has a module of the same file name
   std::string reason;     // why it is not loaded, and the fix
+  // The versions of the parts that it offers: "layers 2.0", "data sets 2.1".
+  std::vector<std::string> parts;
+  // Of a module that is loaded: what is not, since it needs another version of Tandem, and why.
+  std::vector<std::string> left_out;
   // "layer Convolution", "kernel Convolution/cpu", "backend cpu", ...
   std::vector<std::string> offers;
 };

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "core/base/folders.h"
+#include "core/base/running_note.h"
 #include "core/base/strings.h"
 #include "core/plugin/program_plugins.h"
 #include "core/plugin/tables.h"
@@ -187,7 +188,10 @@ const ModuleReport& Registry::load_module(const fs::path& path) const {
 const ModuleReport& Registry::add(
     ModuleReport report, const std::function<const tandem_plugin*(ModuleReport&)>& open) const {
   try {
-    register_tables(covered_part(*open(report)), report);
+    const tandem_plugin* plugin = open(report);
+    const std::string place = report.path.string();
+    const RunningNote note("loading", place.c_str());
+    register_tables(covered_part(*plugin), report);
     report.loaded = true;
   } catch (const Error& failure) {
     report.reason = failure.what();
@@ -197,17 +201,41 @@ const ModuleReport& Registry::add(
 
 namespace {
 
+// What of a module needs another version of Tandem: the title, as "layer type 'X'", and why.
+using LeftOut = std::vector<std::pair<std::string, std::string>>;
+
+std::string title_of(const tandem_layer_type& t) {
+  return layer_title(t.name);
+}
+std::string title_of(const tandem_kernel& t) {
+  return kernel_title({t.layer_type, t.device_kind});
+}
+std::string title_of(const tandem_backend& t) {
+  return backend_title(t.kind);
+}
+std::string title_of(const tandem_dataset_type& t) {
+  return dataset_title(t.name);
+}
+std::string title_of(const tandem_transport& t) {
+  return transport_title(t.name);
+}
+
 // The tables of one kind that a module offers: accepted, checked against the registered names and,
 // when the whole module is correct, registered.
 template <class Name, class T>
 class Offers {
  public:
   template <class NameOf>
-  Offers(const T* const* tables, uint32_t count, Keeper& keeper, NameOf name_of) {
-    if (count > 0 && tables == nullptr) throw Error("one of its lists of tables is NULL");
+  Offers(const T* const* tables, uint32_t count, const char* what, Keeper& keeper,
+         LeftOut& left_out, NameOf name_of) {
+    require_list(tables, count, fmt::format("its {}", what));
     for (uint32_t i = 0; i < count; ++i) {
-      const T* table = accept(tables[i], keeper);
-      items_.emplace_back(name_of(*table), table);
+      try {
+        const T* table = accept(tables[i], keeper);
+        items_.emplace_back(name_of(*table), table);
+      } catch (const NeedsNewer& reason) {  // thrown once the table has its name
+        left_out.emplace_back(title_of(*tables[i]), reason.what());
+      }
     }
   }
 
@@ -248,16 +276,24 @@ class Offers {
   std::vector<std::pair<Name, const T*>> items_;
 };
 
-// The part of that kind that a module offers; empty if it offers none. Throws for one of another
-// major version, of which nothing else may be read.
+// The part of that kind that a module offers; empty if it offers none, or one of another major
+// version, of which nothing else may be read.
 template <class Part>
-Part part_of(const Part* part, const char* what, int32_t major, int32_t minor) {
+Part part_of(const Part* part, const char* what, int32_t major, int32_t minor, ModuleReport& report,
+             LeftOut& left_out) {
   if (part == nullptr) return {};
+  report.parts.push_back(fmt::format("{} {}.{}", what, part->major, part->minor));
   if (part->major != major) {
-    throw error(
-        "its {} were built for version {}.{} of plugins/abi.h, and this Tandem has {}.{} of them: "
-        "rebuild it with the plugins/abi.h of this Tandem",
-        what, part->major, part->minor, major, minor);
+    left_out.emplace_back(
+        what, fmt::format("its {} were built for version {}.{} of plugins/abi.h, and this Tandem "
+                          "has {}.{} of them: rebuild it with the plugins/abi.h of this Tandem",
+                          what, part->major, part->minor, major, minor));
+    return {};
+  }
+  require_size(*part, fmt::format("the table of its {}", what));
+  if (part->minor < 0) {
+    throw error("its {} say that they were built for version {}.{}: the least minor version is 0",
+                what, part->major, part->minor);
   }
   return covered_part(*part);
 }
@@ -268,30 +304,34 @@ void Registry::register_tables(const tandem_plugin& plugin, ModuleReport& report
   using Text = std::string;
   Keeper keeper;
   const auto name_of = [](const auto& t) { return Text(t.name); };
+  LeftOut left_out;
   const tandem_layers layer_part =
-      part_of(plugin.layers, "layers", TANDEM_LAYERS_MAJOR, TANDEM_LAYERS_MINOR);
-  const tandem_datasets dataset_part =
-      part_of(plugin.datasets, "data sets", TANDEM_DATASETS_MAJOR, TANDEM_DATASETS_MINOR);
-  const tandem_backends backend_part =
-      part_of(plugin.backends, "backends", TANDEM_BACKENDS_MAJOR, TANDEM_BACKENDS_MINOR);
+      part_of(plugin.layers, "layers", TANDEM_LAYERS_MAJOR, TANDEM_LAYERS_MINOR, report, left_out);
+  const tandem_datasets dataset_part = part_of(plugin.datasets, "data sets", TANDEM_DATASETS_MAJOR,
+                                               TANDEM_DATASETS_MINOR, report, left_out);
+  const tandem_backends backend_part = part_of(plugin.backends, "backends", TANDEM_BACKENDS_MAJOR,
+                                               TANDEM_BACKENDS_MINOR, report, left_out);
   const tandem_transports transport_part =
-      part_of(plugin.transports, "transports", TANDEM_TRANSPORTS_MAJOR, TANDEM_TRANSPORTS_MINOR);
-  const Offers<Text, tandem_layer_type> layers(layer_part.types, layer_part.type_count, keeper,
-                                               name_of);
+      part_of(plugin.transports, "transports", TANDEM_TRANSPORTS_MAJOR, TANDEM_TRANSPORTS_MINOR,
+              report, left_out);
+  const Offers<Text, tandem_layer_type> layers(layer_part.types, layer_part.type_count,
+                                               "layer types", keeper, left_out, name_of);
   const Offers<KernelName, tandem_kernel> kernels(
-      layer_part.kernels, layer_part.kernel_count, keeper,
+      layer_part.kernels, layer_part.kernel_count, "kernels", keeper, left_out,
       [](const auto& t) { return KernelName(t.layer_type, t.device_kind); });
   const Offers<Text, tandem_backend> backends(backend_part.backends, backend_part.backend_count,
-                                              keeper, [](const auto& t) { return Text(t.kind); });
+                                              "backends", keeper, left_out,
+                                              [](const auto& t) { return Text(t.kind); });
   const Offers<Text, tandem_dataset_type> datasets(dataset_part.types, dataset_part.type_count,
-                                                   keeper, name_of);
+                                                   "data sets", keeper, left_out, name_of);
   const Offers<Text, tandem_transport> transports(transport_part.transports,
-                                                  transport_part.transport_count, keeper, name_of);
-  layers.check(layer_types_, layer_title, modules_, report.path, conflicts_);
-  kernels.check(kernels_, kernel_title, modules_, report.path, conflicts_);
-  backends.check(backends_, backend_title, modules_, report.path, conflicts_);
-  datasets.check(datasets_, dataset_title, modules_, report.path, conflicts_);
-  transports.check(transports_, transport_title, modules_, report.path, conflicts_);
+                                                  transport_part.transport_count, "transports",
+                                                  keeper, left_out, name_of);
+  layers.check(layer_types_, layer_title, modules_, report.path, refusals_);
+  kernels.check(kernels_, kernel_title, modules_, report.path, refusals_);
+  backends.check(backends_, backend_title, modules_, report.path, refusals_);
+  datasets.check(datasets_, dataset_title, modules_, report.path, refusals_);
+  transports.check(transports_, transport_title, modules_, report.path, refusals_);
 
   const size_t module = modules_.size();
   layers.add(
@@ -305,25 +345,34 @@ void Registry::register_tables(const tandem_plugin& plugin, ModuleReport& report
       datasets_, module, [](const Text& n) { return "dataset " + n; }, report.offers);
   transports.add(
       transports_, module, [](const Text& n) { return "transport " + n; }, report.offers);
+  if (report.offers.empty() && !left_out.empty()) throw Error(left_out[0].second);
+  for (const auto& [title, reason] : left_out) {
+    report.left_out.push_back(reason);
+    refusals_[title] = fmt::format("{}: {}", report.path.string(), reason);
+  }
   widened_.insert(widened_.end(), keeper.begin(), keeper.end());
 }
 
-void Registry::refuse_conflict(const std::string& what) const {
-  const auto found = conflicts_.find(what);
-  if (found != conflicts_.end()) throw Error(found->second);
+void Registry::refuse(const std::string& what) const {
+  const auto found = refusals_.find(what);
+  if (found != refusals_.end()) throw Error(found->second);
 }
 
 std::string Registry::failures() const {
   std::string text;
   for (const ModuleReport& module : modules_) {
-    if (module.loaded || module.shadowed) continue;
+    if (module.shadowed) continue;
+    for (const std::string& reason : module.left_out) {
+      text += fmt::format("; not loaded: {}: {}", module.path.string(), reason);
+    }
+    if (module.loaded) continue;
     text += fmt::format("; not loaded: {}: {}", module.path.string(), module.reason);
   }
   return text;
 }
 
 const tandem_layer_type* Registry::find_layer_type(const std::string& name) const {
-  refuse_conflict(layer_title(name));
+  refuse(layer_title(name));
   const auto found = layer_types_.find(name);
   return found == layer_types_.end() ? nullptr : found->second.item;
 }
@@ -338,7 +387,7 @@ const tandem_kernel& Registry::kernel(const std::string& layer_type,
                                       const std::string& device_kind) const {
   const KernelName name(layer_type, device_kind);
   load_deferred_with(kernels_prefix + device_kind + "_");
-  refuse_conflict(kernel_title(name));
+  refuse(kernel_title(name));
   const auto found = kernels_.find(name);
   if (found != kernels_.end()) return *found->second.item;
   std::vector<std::string> kinds;
@@ -363,7 +412,7 @@ const T& Registry::find_deferred(const std::map<std::string, Entry<T>>& entries,
                                  const std::string& title, const char* what,
                                  std::vector<std::string> (Registry::*names)() const) const {
   load_deferred(prefix + name);
-  refuse_conflict(title);
+  refuse(title);
   const auto found = entries.find(name);
   if (found != entries.end()) return *found->second.item;
   for (const ModuleReport& module : modules_) {

@@ -62,7 +62,8 @@ class Registry {
   // The module that offers the kernel; null if none is loaded.
   [[nodiscard]] const ModuleReport* module_of_kernel(const std::string& layer_type,
                                                      const std::string& device_kind) const;
-  // Null if it is unknown; throws Error only for a name that two modules register.
+  // Null if it is unknown; throws Error only for a name that two modules register, or that needs a
+  // newer Tandem.
   [[nodiscard]] const tandem_layer_type* find_layer_type(const std::string& name) const;
   [[nodiscard]] std::vector<std::string> layer_types() const;
   // Loaded, deferred, and those whose module did not load.
@@ -94,8 +95,9 @@ class Registry {
   const T& find_deferred(const std::map<std::string, Entry<T>>& entries, const std::string& name,
                          const std::string& prefix, const std::string& title, const char* what,
                          std::vector<std::string> (Registry::*names)() const) const;
-  // Throws if two modules register `what` ("layer type 'ReLU'").
-  void refuse_conflict(const std::string& what) const;
+  // Throws if two modules register `what` ("layer type 'ReLU'"), or if its module was loaded
+  // without it.
+  void refuse(const std::string& what) const;
   // "; not loaded: <path>: <reason>; ..." or "".
   [[nodiscard]] std::string failures() const;
 
@@ -107,7 +109,7 @@ class Registry {
   mutable std::map<std::string, Entry<tandem_dataset_type>> datasets_;
   mutable std::map<std::string, Entry<tandem_transport>> transports_;
   mutable std::map<std::string, std::filesystem::path> deferred_;  // by file name without ".so"
-  mutable std::map<std::string, std::string> conflicts_;      // title -> the error that names both
+  mutable std::map<std::string, std::string> refusals_;            // title -> why nobody gets it
   mutable std::vector<std::shared_ptr<const void>> widened_;  // our copies of older, smaller tables
 };
 

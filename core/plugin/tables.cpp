@@ -18,8 +18,9 @@ const T* keep(const T& table, Keeper& keeper) {
 }
 
 template <class T>
-const T* widen(const T* table, Keeper& keeper) {
-  if (table == nullptr) throw Error("one of its tables is NULL");
+const T* widen(const T* table, const std::string& what, Keeper& keeper) {
+  if (table == nullptr) throw error("{} is NULL", what);
+  require_size(*table, what);
   return table->struct_size >= sizeof(T) ? table : keep(covered_part(*table), keeper);
 }
 
@@ -39,35 +40,22 @@ std::string require_name(const char* name, const char* what) {
   return fmt::format("{} '{}'", what, name);
 }
 
-// As widen(); `least`: the size that it had in version 2.0.
-template <class T>
-const T* widen_element(const T* element, size_t least, const std::string& owner, const char* what,
-                       Keeper& keeper) {
-  if (element == nullptr) throw error("{}: one of its {} is NULL", owner, what);
-  if (element->struct_size < least) {
-    throw error(
-        "{}: one of its {} has a struct_size of {}, but it is at least {}: set it, and "
-        "rebuild the plugin",
-        owner, what, element->struct_size, least);
-  }
-  return widen(element, keeper);
-}
-
 const tandem_parameter* accept_parameter(const tandem_parameter* parameter,
                                          const std::string& owner, Keeper& keeper) {
-  constexpr size_t least = offsetof(tandem_parameter, help) + sizeof(tandem_parameter::help);
-  parameter = widen_element(parameter, least, owner, "parameters", keeper);
-  if (parameter->help == nullptr) {
+  parameter = widen(parameter, owner + ": one of its parameters", keeper);
+  const bool is_of_no_block = parameter->block != nullptr && *parameter->block == '\0';
+  if (parameter->help == nullptr || is_of_no_block) {
     tandem_parameter copy = *parameter;
-    copy.help = "";
+    if (copy.help == nullptr) copy.help = "";
+    if (is_of_no_block) copy.block = nullptr;
     parameter = keep(copy, keeper);
   }
   require(parameter->name != nullptr && *parameter->name != '\0', owner, "parameters' name");
   if (parameter->type < TANDEM_PARAMETER_INTEGER || parameter->type > TANDEM_PARAMETER_NUMBERS) {
-    throw error(
+    throw NeedsNewer(fmt::format(
         "{}: parameter '{}' has type {}, which plugin ABI {}.{} does not know; use a newer "
         "Tandem",
-        owner, parameter->name, parameter->type, TANDEM_ABI_MAJOR, TANDEM_ABI_MINOR);
+        owner, parameter->name, parameter->type, TANDEM_ABI_MAJOR, TANDEM_ABI_MINOR));
   }
   // Finds a default outside its own range now, and not in a training.
   (void)default_attribute(*parameter, fmt::format("{} (default value)", owner));
@@ -76,14 +64,13 @@ const tandem_parameter* accept_parameter(const tandem_parameter* parameter,
 
 const tandem_input* accept_input(const tandem_input* input, const std::string& owner,
                                  Keeper& keeper) {
-  constexpr size_t least = offsetof(tandem_input, name) + sizeof(tandem_input::name);
-  input = widen_element(input, least, owner, "inputs", keeper);
+  input = widen(input, owner + ": one of its inputs", keeper);
   require(input->name != nullptr && *input->name != '\0', owner, "inputs' name");
   if (input->role < TANDEM_INPUT_DATA || input->role > TANDEM_INPUT_NON_DIFFERENTIABLE) {
-    throw error(
+    throw NeedsNewer(fmt::format(
         "{}: input '{}' has role {}, which version {}.{} of the layer tables does not know; use a "
         "newer Tandem",
-        owner, input->name, input->role, TANDEM_LAYERS_MAJOR, TANDEM_LAYERS_MINOR);
+        owner, input->name, input->role, TANDEM_LAYERS_MAJOR, TANDEM_LAYERS_MINOR));
   }
   return input;
 }
@@ -102,7 +89,7 @@ void accept_list(const Element* const*& list, uint32_t count, Keeper& keeper,
 // Accepts the declared parameters of a layer type or a data set.
 template <class T>
 void accept_parameters(T& table, const std::string& owner, Keeper& keeper) {
-  require(table.parameter_count == 0 || table.parameters != nullptr, owner, "parameters");
+  require_list(table.parameters, table.parameter_count, owner + ": parameters");
   accept_list(table.parameters, table.parameter_count, keeper,
               [&](const auto* parameter) { return accept_parameter(parameter, owner, keeper); });
   std::set<std::string> names;
@@ -114,8 +101,9 @@ void accept_parameters(T& table, const std::string& owner, Keeper& keeper) {
 
 // A copy of the fields that the table covers.
 template <class T>
-T copy_of(const T* table) {
-  if (table == nullptr) throw Error("one of its tables is NULL");
+T copy_of(const T* table, const std::string& what) {
+  if (table == nullptr) throw error("{} is NULL", what);
+  require_size(*table, what);
   return covered_part(*table);
 }
 
@@ -123,16 +111,38 @@ T copy_of(const T* table) {
 template <class T>
 void accept_part(const T*& part, const std::string& owner, const char* field, Keeper& keeper) {
   require(part != nullptr, owner, field);
-  part = widen(part, keeper);
+  part = widen(part, fmt::format("{}: the table '{}'", owner, field), keeper);
+}
+
+void require_counts(const std::string& owner, const char* what, int32_t minimum, int32_t maximum) {
+  if (minimum >= 0 && (maximum == -1 || maximum >= minimum)) return;
+  throw error(
+      "{} takes from {} to {} {}: the least is 0, and the most is -1 (any number) or not below the "
+      "least",
+      owner, minimum, maximum, what);
+}
+
+void require_traits(const std::string& owner, uint64_t traits) {
+  if (const uint64_t unknown = traits & TANDEM_REQUIRED_TRAITS; unknown != 0) {
+    throw NeedsNewer(fmt::format(
+        "{}: it has the traits {:#x}, which version {}.{} of the layer tables does not know; use a "
+        "newer Tandem",
+        owner, unknown, TANDEM_LAYERS_MAJOR, TANDEM_LAYERS_MINOR));
+  }
+  if ((traits & TANDEM_LOSS) == 0 || (traits & TANDEM_METRIC) == 0) return;
+  throw error("{} is both TANDEM_LOSS and TANDEM_METRIC: a type is one of them", owner);
 }
 
 }  // namespace
 
 const tandem_layer_type* accept(const tandem_layer_type* table, Keeper& keeper) {
-  tandem_layer_type type = copy_of(table);
+  tandem_layer_type type = copy_of(table, "one of its layer types");
   const std::string owner = require_name(type.name, "layer type");
   require_all(owner, {{type.help != nullptr, "help"}, {type.shapes != nullptr, "shapes"}});
-  require(type.input_count == 0 || type.inputs != nullptr, owner, "inputs");
+  require_counts(owner, "inputs", type.minimum_inputs, type.maximum_inputs);
+  require_counts(owner, "outputs", type.minimum_outputs, type.maximum_outputs);
+  require_traits(owner, type.traits);
+  require_list(type.inputs, type.input_count, owner + ": inputs");
   accept_list(type.inputs, type.input_count, keeper,
               [&](const auto* input) { return accept_input(input, owner, keeper); });
   accept_parameters(type, owner, keeper);
@@ -140,9 +150,10 @@ const tandem_layer_type* accept(const tandem_layer_type* table, Keeper& keeper) 
 }
 
 const tandem_kernel* accept(const tandem_kernel* table, Keeper& keeper) {
-  const tandem_kernel* kernel = widen(table, keeper);
+  const tandem_kernel* kernel = widen(table, "one of its kernels", keeper);
   const std::string owner = require_name(kernel->layer_type, "kernel for layer type");
-  require_all(owner, {{kernel->device_kind != nullptr, "device_kind"},
+  const bool has_kind = kernel->device_kind != nullptr && *kernel->device_kind != '\0';
+  require_all(owner, {{has_kind, "device_kind"},
                       {kernel->prepare != nullptr, "prepare"},
                       {kernel->release != nullptr, "release"},
                       {kernel->forward != nullptr, "forward"}});
@@ -150,7 +161,7 @@ const tandem_kernel* accept(const tandem_kernel* table, Keeper& keeper) {
 }
 
 const tandem_backend* accept(const tandem_backend* table, Keeper& keeper) {
-  tandem_backend backend = copy_of(table);
+  tandem_backend backend = copy_of(table, "one of its backends");
   const std::string owner = require_name(backend.kind, "backend");
   require_all(owner, {{backend.help != nullptr, "help"},
                       {backend.count != nullptr, "count"},
@@ -181,11 +192,11 @@ const tandem_backend* accept(const tandem_backend* table, Keeper& keeper) {
                       {arithmetic.check_finite != nullptr, "arithmetic->check_finite"},
                       {arithmetic.sum_of_squares != nullptr, "arithmetic->sum_of_squares"}});
   if (backend.links != nullptr) {
-    backend.links = widen(backend.links, keeper);
+    accept_part(backend.links, owner, "links", keeper);
     require(backend.links->find_topology != nullptr, owner, "links->find_topology");
   }
   if (backend.capture != nullptr) {
-    backend.capture = widen(backend.capture, keeper);
+    accept_part(backend.capture, owner, "capture", keeper);
     require_all(owner, {{backend.capture->begin != nullptr, "capture->begin"},
                         {backend.capture->end != nullptr, "capture->end"},
                         {backend.capture->launch != nullptr, "capture->launch"},
@@ -195,7 +206,7 @@ const tandem_backend* accept(const tandem_backend* table, Keeper& keeper) {
 }
 
 const tandem_dataset_type* accept(const tandem_dataset_type* table, Keeper& keeper) {
-  tandem_dataset_type dataset = copy_of(table);
+  tandem_dataset_type dataset = copy_of(table, "one of its data sets");
   const std::string owner = require_name(dataset.name, "data set");
   require_all(owner, {{dataset.help != nullptr, "help"},
                       {dataset.open != nullptr, "open"},
@@ -209,7 +220,7 @@ const tandem_dataset_type* accept(const tandem_dataset_type* table, Keeper& keep
 }
 
 const tandem_transport* accept(const tandem_transport* table, Keeper& keeper) {
-  const tandem_transport* transport = widen(table, keeper);
+  const tandem_transport* transport = widen(table, "one of its transports", keeper);
   const std::string owner = require_name(transport->name, "transport");
   require_all(owner, {{transport->help != nullptr, "help"},
                       {transport->open != nullptr, "open"},

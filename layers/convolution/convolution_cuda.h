@@ -171,6 +171,7 @@ class ConvolutionLikeCuda : public sdk::Needs {
         bias_(binding, settings.bias) {
     scratch_bytes = std::max(passes_.scratch_bytes(), bias_.scratch_bytes());
     algorithm = passes_.algorithm();
+    is_measured = convolution_choice(binding).is_measured();
   }
   static const tandem_shape& input(const sdk::Binding& binding) { return binding.input(0).shape; }
   static const tandem_shape& output(const sdk::Binding& binding) { return binding.output(0).shape; }

@@ -58,14 +58,14 @@ typedef struct tandem_machine_options {
 
 typedef struct tandem_device_info {
   uint32_t struct_size;
-  char name[128];          /* of the hardware */
+  char name[128];          /* of the hardware; NUL-terminated */
   int64_t memory_bytes;    /* in all */
   int64_t available_bytes; /* now */
   int32_t threads;         /* cpu: cores of this device; else 0 */
   double peak_flops;       /* float32 per second, estimated; for the roofline */
   double memory_bandwidth; /* bytes per second, estimated */
   /* The library that kernels compute with, its version, and what it has and lacks on
-   * this device, for people. May be empty. */
+   * this device, for people. NUL-terminated; may be empty. */
   char kernels[128];
 } tandem_device_info;
 
@@ -77,7 +77,7 @@ enum {
 typedef struct tandem_work {
   uint32_t struct_size;
   int32_t kind;
-  const char* label;        /* lives until the work is done */
+  const char* label;        /* for messages, or NULL; lives until the work is done */
   double predicted_seconds; /* its duration in sim and in paced mode; < 0: not known */
   tandem_status (*run)(void* context, const tandem_call*);
   void* context;
@@ -125,7 +125,7 @@ typedef struct tandem_update {
   int64_t count;
   float* weights;
   const float* gradient;
-  float* const* state;
+  float* const* state; /* a host array of device addresses, valid until the call returns */
   uint32_t state_count;
   float momentum, decay, rate_multiplier;
   const tandem_step* step;
@@ -189,7 +189,9 @@ typedef struct tandem_streams {
   tandem_status (*create_event)(tandem_machine*, tandem_event**);
   void (*destroy_event)(tandem_event*);
 
-  /* These four return at once. What they issue happens in the order of their stream. */
+  /* These four return at once. What they issue happens in the order of their stream. The structs
+   * are copied before the call returns. A label is for messages, or NULL, and lives until the work
+   * or copy is done; the name of a stream is copied. One thread at a time uses a stream. */
   tandem_status (*submit)(tandem_stream*, const tandem_work*);
   tandem_status (*copy)(tandem_stream*, const char* label, int32_t target_device, void* target,
                         int32_t source_device, const void* source, int64_t bytes);
@@ -214,7 +216,8 @@ typedef struct tandem_arithmetic {
   uint32_t dtypes;
   int32_t tf32; /* 1: some kernels use TANDEM_ALLOWS_TF32 */
   tandem_status (*fill)(const tandem_call*, float* target, float value, int64_t count);
-  /* target += sources[0] + sources[1] + ..., added in that order. */
+  /* target += sources[0] + sources[1] + ..., added in that order. The array is valid until the call
+   * returns, also in a capture. */
   tandem_status (*add)(const tandem_call*, float* target, const float* const* sources,
                        uint32_t source_count, int64_t count);
   tandem_status (*update)(const tandem_call*, const tandem_update*);
@@ -231,7 +234,7 @@ typedef struct tandem_arithmetic {
 typedef struct tandem_links {
   uint32_t struct_size;
   /* What the hardware reports about the links between the machine's devices. *topology is NULL if
-   * it reports nothing. The machine owns it until close(). */
+   * it reports nothing. The machine owns it, and all that it points to, until close(). */
   tandem_status (*find_topology)(tandem_machine*, const tandem_topology** topology);
 } tandem_links;
 
@@ -248,7 +251,7 @@ typedef struct tandem_capture {
   uint32_t struct_size;
   tandem_status (*begin)(tandem_stream*);
   tandem_status (*end)(tandem_stream*, tandem_graph**);
-  /* Returns at once. The whole graph runs in the order of the stream. */
+  /* Returns at once. The whole graph runs in the order of the stream. The label is as in copy(). */
   tandem_status (*launch)(tandem_stream*, const char* label, tandem_graph*);
   void (*destroy_graph)(tandem_graph*); /* only when its last launch is done */
 } tandem_capture;

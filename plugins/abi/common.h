@@ -64,21 +64,28 @@ typedef struct tandem_step {
 } tandem_step;
 
 /* Where a call runs. On the cpu it runs on a stream's thread, whose OpenMP team has `threads`
- * threads. */
+ * threads. That is the team of the OpenMP runtime that the host's process uses (GNU libgomp where
+ * Tandem was built by g++). A module that brings another OpenMP runtime gets a second team, whose
+ * size nobody sets: it passes `threads` in num_threads(), or uses no OpenMP. */
 typedef struct tandem_call {
   uint32_t struct_size;
   int32_t device;
   int32_t threads;
   void* native_stream; /* cuda: its cudaStream_t */
-  /* The stream's own library handles. cuda: a cublasHandle_t and a cudnnHandle_t.
-   * Otherwise NULL. */
+  /* The stream's own library handles. cuda: a cublasHandle_t and a cudnnHandle_t, of the cuBLAS and
+   * cuDNN that the backend loaded. Otherwise NULL. The ABI does not fix their version: before a
+   * plugin uses a handle it compares what cublasGetVersion() or cudnnGetVersion() says with the
+   * version it was built with, and refuses another major one. */
   void* native_blas;
   void* native_dnn;
 } tandem_call;
 
 /* ---- The host's table ------------------------------------------------------------------------ */
 
-/* A layer's or data set's parameters, already checked. */
+/* A layer's or data set's parameters, already checked. The handle of a layer lives as long as any
+ * kernel that was prepared with it, until release() returns; that of a data set until close()
+ * returns; that of a query until the call returns. What get_text(), get_integers() and
+ * get_numbers() give lives as long as the handle. Any thread may read it. */
 typedef struct tandem_attributes tandem_attributes;
 
 typedef struct tandem_host {
@@ -102,6 +109,11 @@ typedef struct tandem_host {
   const char* (*explained)(void);
   tandem_status (*get_numbers)(const tandem_attributes*, const char* name, const double** values,
                                uint32_t* count);
+  /* The versions of the host's parts, as TANDEM_LAYERS_MAJOR and so on. */
+  int32_t layers_major, layers_minor;
+  int32_t datasets_major, datasets_minor;
+  int32_t backends_major, backends_minor;
+  int32_t transports_major, transports_minor;
 } tandem_host;
 
 /* ---- Declared parameters --------------------------------------------------------------------- */
@@ -119,8 +131,10 @@ enum {
 typedef struct tandem_parameter {
   uint32_t struct_size;
   int32_t type;
-  const char* block; /* the message that holds it: "convolution_param", "reshape_param.shape" */
-  const char* name;  /* unique within its layer type or data set */
+  /* The message that holds it: "convolution_param", "reshape_param.shape". NULL or "": the layer
+   * itself. A data set has no messages and ignores it. */
+  const char* block;
+  const char* name; /* unique within its layer type or data set */
   /* As a user would write it. NULL: none (required, or absent by default). */
   const char* default_value;
   int32_t required;

@@ -10,6 +10,7 @@ extern "C" {
 #define TANDEM_DATASETS_MAJOR 2
 #define TANDEM_DATASETS_MINOR 0
 
+/* It and all that it points to, except the attributes, is valid until open() returns. */
 typedef struct tandem_dataset_request {
   uint32_t struct_size;
   int32_t phase;
@@ -68,7 +69,10 @@ typedef struct tandem_pack_request {
   void* user;
 } tandem_pack_request;
 
-/* Thread-safe after open; get() is a pure function of (index, seed). */
+/* open() and recognizes() may be called by several threads at the same time, for several handles.
+ * All functions of an opened data set are thread-safe, except close(). get() is a pure function of
+ * (index, seed). The texts that class_name(), sample_name() and notes() give are not NULL and live
+ * until close(). */
 typedef struct tandem_dataset_type {
   uint32_t struct_size;
   const char* name; /* "image_folder" */
@@ -78,7 +82,7 @@ typedef struct tandem_dataset_type {
   tandem_status (*open)(const tandem_dataset_request*, void** handle, tandem_dataset_info*);
   void (*close)(void* handle);
   const char* (*class_name)(void* handle, int64_t index);
-  /* A path, for messages; lives until close. */
+  /* A path, for messages. */
   const char* (*sample_name)(void* handle, int64_t index);
   /* Lines for the user: what was skipped and why; "" if nothing was. */
   const char* (*notes)(void* handle);

@@ -18,7 +18,10 @@ enum {
 
 /* ---- Layer types: what a layer is ------------------------------------------------------------ */
 
-/* Traits of a layer type. */
+/* Traits of a layer type. A host may ignore a trait of bits 0 to 31 that it does not know: the type
+ * then does the same, only slower. A host that does not know a trait of TANDEM_REQUIRED_TRAITS
+ * refuses the type. (An enumerator of C11 is an int: a trait from bit 31 on is a macro.) */
+#define TANDEM_REQUIRED_TRAITS UINT64_C(0xffffffff00000000)
 enum {
   /* Row n of every output depends only on row n of the inputs. */
   TANDEM_PER_SAMPLE = 1 << 0,
@@ -81,15 +84,16 @@ enum {
   TANDEM_STATE = 1 /* persistent but not trained, such as running means */
 };
 
-/* It may grow: the host says how many bytes lie from one to the next. */
+/* It may grow: the host says how many bytes lie from one to the next. Its strings live as long as
+ * the process. */
 typedef struct tandem_weight {
-  const char* name; /* "weight", "bias"; static */
+  const char* name; /* "weight", "bias": letters, digits, '_', '-' and '.', a letter first */
   tandem_shape shape;
   /* The FILLER parameter that gives the initial values. NULL: all are `initial`. */
   const char* filler;
   double initial;
   int64_t fan_in, fan_out; /* for xavier and msra */
-  int32_t kind;
+  int32_t kind;            /* TANDEM_TRAINED or TANDEM_STATE; a host refuses any other */
 } tandem_weight;
 
 typedef struct tandem_layer_cost { /* of one pass over the inputs of the query */
@@ -105,6 +109,7 @@ typedef struct tandem_layer_statistics {
   int64_t forward, backward;
 } tandem_layer_statistics;
 
+/* Its functions have no state. Several threads may call them at the same time. */
 typedef struct tandem_layer_type {
   uint32_t struct_size;
   const char* name; /* "Convolution"; with a prefix if it is a third party's: "acme.Swish" */
@@ -136,6 +141,11 @@ typedef struct tandem_layer_type {
 
 /* ---- Kernels: how a layer type runs on a kind of device -------------------------------------- */
 
+/* Of the flags of a binding and of a pass a kernel may ignore bits 0 to 15 that it does not know.
+ * If one of TANDEM_REQUIRED_FLAGS is set that it does not know, it refuses (TANDEM_UNSUPPORTED).
+ * The flags of version 2.0 are known to every kernel. (A flag of bit 31 is a macro.) */
+#define TANDEM_REQUIRED_FLAGS UINT32_C(0xffff0000)
+
 /* Flags of a binding. */
 enum {
   TANDEM_WANTS_BACKWARD_DATA = 1 << 0,
@@ -163,7 +173,10 @@ enum {
  * beginning at element input_begin. Weights and their gradient have the shape for the whole row;
  * the passes touch only the range's part of the gradient. With TANDEM_ADD_TO_OUTPUT the forward
  * pass adds the products of this range to the output and nothing else (no bias).
- * The memory of a sliced binding is aligned for floats only. */
+ * The memory of a sliced binding is aligned for floats only.
+ *
+ * The binding given to layouts() is valid until the call returns. That given to prepare(), and all
+ * that it points to except `algorithm`, is valid until release() returns. */
 typedef struct tandem_binding {
   uint32_t struct_size;
   int32_t phase;
@@ -209,14 +222,23 @@ typedef struct tandem_kernel_report {
   /* Floats that its forward_statistics writes: at most as many as the type declares. 0: as many as
    * the type declares. */
   int64_t statistics;
-  const char* algorithm; /* the chosen algorithm, for people; lives as long as the handle */
+  /* The chosen algorithm: a text for people. It lives as long as the handle. If is_measured is 1
+   * the kernel must understand it again, in the `algorithm` of a later binding. A text that ends
+   * with "; by a model" says that not everything could be measured, which the host tells the user.
+   */
+  const char* algorithm;
+  /* 1: `algorithm` was measured, or taken from the binding. Another measurement might choose
+   * another one, and with it other bits: the host records it, and a resumed run gives it again. */
+  int32_t is_measured;
 } tandem_kernel_report;
 
 enum { TANDEM_ACCUMULATE = 1 << 0 }; /* add to weight gradients instead of overwriting them */
 
 /* The memory of one pass. The host owns it; it lies on the call's device and is 64-byte aligned. A
  * NULL entry of input_gradients or weight_gradients means that this gradient is not wanted. A
- * gradient has its tensor's layout. */
+ * gradient has its tensor's layout.
+ * The struct and its arrays of addresses lie in host memory and are valid until the call returns,
+ * also in a capture: what runs on the device later gets the addresses, not the arrays. */
 typedef struct tandem_pass {
   uint32_t struct_size;
   uint32_t flags;
@@ -243,7 +265,8 @@ typedef struct tandem_pass {
 typedef tandem_status (*tandem_pass_function)(void* handle, const tandem_call*, const tandem_pass*);
 
 /* target = the merged statistics of target and the sources, in this order. Each is what
- * forward_statistics wrote for an interval of the batch. */
+ * forward_statistics wrote for an interval of the batch. The array `sources` is valid until the
+ * call returns, also in a capture. */
 typedef tandem_status (*tandem_merge_function)(void* handle, const tandem_call*, float* target,
                                                const float* const* sources, uint32_t source_count);
 
@@ -256,9 +279,11 @@ typedef struct tandem_kernel {
    * binding are not set yet. */
   tandem_status (*layouts)(const tandem_binding*, tandem_layout_option* options,
                            uint32_t option_size, uint32_t capacity, uint32_t* count);
-  /* Called on the stream that will run the passes. The plugin owns *handle until release(). */
+  /* Called on the stream that will run the passes; at the same time for several devices. The plugin
+   * owns *handle until release(). */
   tandem_status (*prepare)(const tandem_binding*, const tandem_call*, void** handle,
                            tandem_kernel_report*);
+  /* Called on that stream, too, once no pass runs; by any thread if the machine has failed. */
   void (*release)(void* handle);
   tandem_pass_function forward;
   tandem_pass_function backward_data;    /* input gradients. NULL: it has none */

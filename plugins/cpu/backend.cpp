@@ -1,6 +1,5 @@
 // The cpu backend: N devices that share the cores of this computer.
 
-#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -44,20 +43,13 @@ tandem_device_info device(int32_t threads) {
   return info;
 }
 
-// Fields that a host of another minor version does not know are left out.
-void give(const tandem_device_info& info, tandem_device_info* target) {
-  const uint32_t size = std::min<uint32_t>(target->struct_size, sizeof info);
-  std::memcpy(target, &info, size);
-  target->struct_size = size;
-}
-
 tandem_status count(int32_t* count) {
   *count = 1;
   return TANDEM_OK;
 }
 
 tandem_status describe(int32_t, tandem_device_info* info) {
-  return guarded([&] { give(device(tandem::cpu::core_count()), info); });
+  return guarded([&] { tandem::sdk::give(device(tandem::cpu::core_count()), info); });
 }
 
 tandem_status open(const tandem_machine_options* options, tandem_machine** machine) {
@@ -71,7 +63,7 @@ void close(tandem_machine* machine) {
 tandem_status device_info(tandem_machine* machine, int32_t device, tandem_device_info* info) {
   return guarded([&] {
     of(machine).require_device(device);
-    give(::device(of(machine).threads(device)), info);
+    tandem::sdk::give(::device(of(machine).threads(device)), info);
   });
 }
 

@@ -1,8 +1,6 @@
 // The cuda backend: NVIDIA GPUs, or several devices on one (cuda:0,1 and cuda:0,0).
 
-#include <algorithm>
 #include <cstdlib>
-#include <cstring>
 
 #include "plugins/cuda/arithmetic.h"
 #include "plugins/cuda/elements.h"
@@ -34,13 +32,6 @@ Event& of(tandem_event* event) {
 }
 Graph& of(tandem_graph* graph) {
   return *reinterpret_cast<Graph*>(graph);
-}
-
-// Fields that a host of another minor version does not know are left out.
-void give(const tandem_device_info& info, tandem_device_info* target) {
-  const uint32_t size = std::min<uint32_t>(target->struct_size, sizeof info);
-  std::memcpy(target, &info, size);
-  target->struct_size = size;
 }
 
 // An error of the caller is returned to it. A failure of CUDA is the machine's, which synchronize
@@ -181,14 +172,14 @@ constexpr tandem_backend backend = [] {
   table.help = "NVIDIA GPUs by number (cuda:0,1); a GPU can be several devices (cuda:0,0)";
   table.count = [](int32_t* count) { return guarded([&] { *count = tandem::cuda::gpu_count(); }); };
   table.describe = [](int32_t ordinal, tandem_device_info* info) {
-    return guarded([&] { give(tandem::cuda::describe_gpu(ordinal), info); });
+    return guarded([&] { tandem::sdk::give(tandem::cuda::describe_gpu(ordinal), info); });
   };
   table.open = [](const tandem_machine_options* options, tandem_machine** machine) {
     return guarded([&] { *machine = reinterpret_cast<tandem_machine*>(new Machine(*options)); });
   };
   table.close = [](tandem_machine* machine) { delete &of(machine); };
   table.device_info = [](tandem_machine* machine, int32_t device, tandem_device_info* info) {
-    return guarded([&] { give(of(machine).device_info(device), info); });
+    return guarded([&] { tandem::sdk::give(of(machine).device_info(device), info); });
   };
   table.buffers = &buffers;
   table.streams = &streams;

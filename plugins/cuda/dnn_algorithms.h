@@ -41,8 +41,8 @@ struct ConvolutionChoice {
   [[nodiscard]] bool is_measured() const { return recorded != nullptr || may_measure; }
 };
 
-// The prefix of the text of measured algorithms, which the host records. The suffix means that
-// cuDNN's model had to choose after all; the host records this too and reports it.
+// The text of measured algorithms begins and ends with these. The suffix means that cuDNN's model
+// had to choose after all; the host reports it (plugins/abi/layers.h).
 constexpr std::string_view measured_prefix = "measured: ", by_model_suffix = "; by a model";
 
 inline std::string text_of(const ConvolutionAlgorithms& algorithms, bool is_measured,

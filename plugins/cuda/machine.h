@@ -51,7 +51,7 @@ class Machine {
   // that was issued before.
   void fail(cudaError_t error, const char* call, const char* task, int32_t ordinal);
 
-  // At least 256-byte aligned; `memory` as in abi.h. Throws Refusal.
+  // At least 256-byte aligned; `memory` as in abi/backends.h. Throws Refusal.
   [[nodiscard]] void* allocate(int32_t device, int32_t memory, int64_t bytes) const;
   void release(int32_t device, int32_t memory, void* address) const;
 

@@ -40,7 +40,7 @@ class Stream {
   void copy_rows(const char* label, const tandem_rows& rows);
   void wait(Event& event) { event.wait_on(device_, stream_); }
   void record(Event& event) { event.record(device_, stream_); }
-  // See abi.h. They throw Refusal.
+  // See abi/backends.h. They throw Refusal.
   void begin_capture();
   [[nodiscard]] std::unique_ptr<Graph> end_capture();
   void launch(const char* label, const Graph& graph);

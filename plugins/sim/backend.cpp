@@ -51,8 +51,7 @@ tandem_status describe(int32_t, tandem_device_info* target) {
   info.available_bytes = memory_bytes;
   info.peak_flops = peak_flops;
   info.memory_bandwidth = tandem::timing::memory_bandwidth;
-  info.struct_size = std::min<uint32_t>(target->struct_size, sizeof info);
-  std::memcpy(target, &info, info.struct_size);
+  tandem::sdk::give(info, target);
   return TANDEM_OK;
 }
 

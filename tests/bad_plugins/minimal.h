@@ -1,5 +1,7 @@
-/* The minimum of a layer type and of a kernel, in C, for the test plugins. */
+/* The minimum of a layer type and of a kernel, in C that is C++, too, for the test plugins. */
 #pragma once
+
+#include <string.h>
 
 #include "plugins/abi.h"
 
@@ -25,7 +27,8 @@ static inline tandem_status test_forward(void* handle, const tandem_call* call,
 }
 
 static inline tandem_layer_type test_layer_type(const char* name) {
-  tandem_layer_type type = {0};
+  tandem_layer_type type;
+  memset(&type, 0, sizeof type);
   type.struct_size = sizeof type;
   type.name = name;
   type.help = "for tests";
@@ -37,7 +40,8 @@ static inline tandem_layer_type test_layer_type(const char* name) {
 }
 
 static inline tandem_kernel test_kernel(const char* layer_type, const char* device_kind) {
-  tandem_kernel kernel = {0};
+  tandem_kernel kernel;
+  memset(&kernel, 0, sizeof kernel);
   kernel.struct_size = sizeof kernel;
   kernel.layer_type = layer_type;
   kernel.device_kind = device_kind;
@@ -50,7 +54,8 @@ static inline tandem_kernel test_kernel(const char* layer_type, const char* devi
 static inline tandem_layers test_layers(const tandem_layer_type* const* types, uint32_t type_count,
                                         const tandem_kernel* const* kernels,
                                         uint32_t kernel_count) {
-  tandem_layers layers = {0};
+  tandem_layers layers;
+  memset(&layers, 0, sizeof layers);
   layers.struct_size = sizeof layers;
   layers.major = TANDEM_LAYERS_MAJOR;
   layers.minor = TANDEM_LAYERS_MINOR;
@@ -63,7 +68,8 @@ static inline tandem_layers test_layers(const tandem_layer_type* const* types, u
 
 static inline tandem_datasets test_datasets(const tandem_dataset_type* const* types,
                                             uint32_t type_count) {
-  tandem_datasets datasets = {0};
+  tandem_datasets datasets;
+  memset(&datasets, 0, sizeof datasets);
   datasets.struct_size = sizeof datasets;
   datasets.major = TANDEM_DATASETS_MAJOR;
   datasets.minor = TANDEM_DATASETS_MINOR;
@@ -73,7 +79,8 @@ static inline tandem_datasets test_datasets(const tandem_dataset_type* const* ty
 }
 
 static inline tandem_plugin test_plugin(const char* name) {
-  tandem_plugin plugin = {0};
+  tandem_plugin plugin;
+  memset(&plugin, 0, sizeof plugin);
   plugin.abi_major = TANDEM_ABI_MAJOR;
   plugin.abi_minor = TANDEM_ABI_MINOR;
   plugin.struct_size = sizeof plugin;

@@ -186,6 +186,14 @@ TEST(PluginErrors, ACrashIsReportedInOneLineWithPassLayerTypeAndModule) {
     EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 1) << outcome.errors;
   }
 }
+
+TEST(PluginErrors, ACrashWhileAModuleLoadsNamesTheModule) {
+  const Desk desk;
+  const test::Outcome outcome = desk.tandem("plugins", with_plugins(bad_plugin("crashes")));
+  EXPECT_EQ(outcome.code, 139);
+  EXPECT_THAT(outcome.errors,
+              AllOf(HasSubstr("tandem: loading of "), HasSubstr("crashes.so crashed (SIGSEGV")));
+}
 #endif
 
 TEST(Plugins, OfAFolderThatDoesNotExistAreReported) {
@@ -196,6 +204,23 @@ TEST(Plugins, OfAFolderThatDoesNotExistAreReported) {
               AllOf(HasSubstr("TANDEM_PLUGIN_PATH names this folder"), HasSubstr("nowhere")));
   EXPECT_THAT(refusal_with("nowhere"), AllOf(HasSubstr("'acme.Swish'"), HasSubstr("nowhere")));
   EXPECT_EQ(desk.tandem("plugins").code, 0);
+}
+
+TEST(Plugins, AreListedWithTheVersionsThatTheyWereBuiltWith) {
+  const Desk desk;
+  const std::string environment = with_plugins(bad_plugin("newer_minor"));
+  EXPECT_THAT(desk.tandem("plugins", environment).output,
+              HasSubstr("newer_minor.so\n  plugin ABI 2.7: layers 2.3\n"));
+  bool found = false;
+  for (const auto& module :
+       nlohmann::json::parse(desk.tandem("plugins --json", environment).output)) {
+    if (module.at("name") != "newer_minor") continue;
+    found = true;
+    EXPECT_EQ(module.at("abi"), "2.7");
+    EXPECT_EQ(module.at("parts"), nlohmann::json::array({"layers 2.3"}));
+    EXPECT_TRUE(module.at("left_out").empty());
+  }
+  EXPECT_TRUE(found);
 }
 
 TEST(Plugins, AreListedAsJsonWithReasonsOfFailures) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstddef>
 
 #include "core/device/find_topology.h"
 #include "tests/device/backends.h"
@@ -27,13 +28,23 @@ class ToldLinks : public testing::Test {
     bandwidths = {4e9, 2e9};
     begins = {0, 0, 2, 3, 3};
     channels = {0, 1, 1};
+    size_ = sizeof(tandem_topology);
+    missing_ = 0;
     table_.table.links = &table_.links;
     table_.links.struct_size = sizeof table_.links;
     table_.links.find_topology = [](tandem_machine*,
                                     const tandem_topology** topology) -> tandem_status {
       static tandem_topology table;
-      table = {sizeof table,    2,           bandwidths.data(), latencies.data(), begins.data(),
-               channels.data(), names.data()};
+      const auto unless = [](int array, const auto* data) {
+        return missing_ == array ? nullptr : data;
+      };
+      table = {size_,
+               2,
+               unless(1, bandwidths.data()),
+               unless(2, latencies.data()),
+               unless(3, begins.data()),
+               unless(4, channels.data()),
+               names.data()};
       *topology = &table;
       return TANDEM_OK;
     };
@@ -48,6 +59,8 @@ class ToldLinks : public testing::Test {
     return "";
   }
   test::BackendCopy table_ = backend("cpu");
+  inline static uint32_t size_ = sizeof(tandem_topology);
+  inline static int missing_ = 0;  // the array that is NULL, counted from 1
 };
 
 TEST_F(ToldLinks, AreChannelsAndPathsWithTheirNames) {
@@ -87,6 +100,32 @@ TEST_F(ToldLinks, ThatMakeNoSenseAreTheBackendsFault) {
   channels[2] = 1;
   begins = {0, 0, 2, 2, 2};
   EXPECT_EQ(refusal(), "links of the cpu devices: there is no path from cpu1 to cpu0");
+}
+
+TEST_F(ToldLinks, WhoseTableIsIncompleteAreTheBackendsFaultToo) {
+  size_ = offsetof(tandem_topology, path_channels);
+  EXPECT_EQ(refusal(),
+            "links of the cpu devices: the table has a struct_size of 32, but it is at least 40");
+  size_ = offsetof(tandem_topology, channel_names);
+  EXPECT_EQ(refusal(), "") << "a table without names";
+  size_ = sizeof(tandem_topology);
+  missing_ = 1;
+  EXPECT_EQ(refusal(), "links of the cpu devices: the table has no 'bandwidths'");
+  missing_ = 2;
+  EXPECT_EQ(refusal(), "links of the cpu devices: the table has no 'latencies'");
+  missing_ = 3;
+  EXPECT_EQ(refusal(), "links of the cpu devices: the table has no 'path_begins'");
+  missing_ = 4;
+  EXPECT_EQ(refusal(), "links of the cpu devices: the table has no 'path_channels'");
+}
+
+TEST_F(ToldLinks, WhosePathsEndBeforeTheyBeginAreNotRead) {
+  begins = {0, 0, 2, 1, 3};
+  EXPECT_EQ(refusal(),
+            "links of the cpu devices: path 2 begins at 2 and ends at 1 of 'path_channels', with 2 "
+            "channels");
+  begins = {0, 0, 2, 3, 4000000000};
+  EXPECT_THAT(refusal(), HasSubstr("path 3 begins at 3 and ends at 4000000000"));
 }
 
 TEST_F(ToldLinks, ThatTheBackendDoesNotKnowAreNone) {

@@ -58,6 +58,9 @@ static_assert(TANDEM_INPUT_NON_DIFFERENTIABLE == 5);
 static_assert(TANDEM_TRAINED == 0);
 static_assert(TANDEM_STATE == 1);
 
+static_assert(TANDEM_REQUIRED_TRAITS == 0xffffffff00000000);
+static_assert(TANDEM_REQUIRED_FLAGS == 0xffff0000);
+
 static_assert(TANDEM_WANTS_BACKWARD_DATA == 1 << 0);
 static_assert(TANDEM_WANTS_BACKWARD_WEIGHTS == 1 << 1);
 static_assert(TANDEM_RUNS_IN_PLACE == 1 << 2);

@@ -52,7 +52,15 @@ static_assert(offsetof(tandem_host, get_integers) == 48);
 static_assert(offsetof(tandem_host, is_set) == 56);
 static_assert(offsetof(tandem_host, explained) == 64);
 static_assert(offsetof(tandem_host, get_numbers) == 72);
-static_assert(sizeof(tandem_host) == 80);
+static_assert(offsetof(tandem_host, layers_major) == 80);
+static_assert(offsetof(tandem_host, layers_minor) == 84);
+static_assert(offsetof(tandem_host, datasets_major) == 88);
+static_assert(offsetof(tandem_host, datasets_minor) == 92);
+static_assert(offsetof(tandem_host, backends_major) == 96);
+static_assert(offsetof(tandem_host, backends_minor) == 100);
+static_assert(offsetof(tandem_host, transports_major) == 104);
+static_assert(offsetof(tandem_host, transports_minor) == 108);
+static_assert(sizeof(tandem_host) == 112);
 
 static_assert(offsetof(tandem_parameter, struct_size) == 0);
 static_assert(offsetof(tandem_parameter, type) == 4);
@@ -153,7 +161,8 @@ static_assert(offsetof(tandem_kernel_report, saved_bytes) == 8);
 static_assert(offsetof(tandem_kernel_report, scratch_bytes) == 16);
 static_assert(offsetof(tandem_kernel_report, statistics) == 24);
 static_assert(offsetof(tandem_kernel_report, algorithm) == 32);
-static_assert(sizeof(tandem_kernel_report) == 40);
+static_assert(offsetof(tandem_kernel_report, is_measured) == 40);
+static_assert(sizeof(tandem_kernel_report) == 48);
 
 static_assert(offsetof(tandem_pass, struct_size) == 0);
 static_assert(offsetof(tandem_pass, flags) == 4);

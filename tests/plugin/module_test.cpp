@@ -53,22 +53,6 @@ TEST(Module, OfANewerMinorWithLargerTablesLoads) {
   EXPECT_NE(registry.kernel("test.Newer", "cpu").forward, nullptr);
 }
 
-TEST(Module, OfAnOlderMinorLoadsWithItsMissingFieldsAsNull) {
-  Registry registry;
-  const ModuleReport report = registry.load(plugin("older_minor"));
-  ASSERT_TRUE(report.loaded) << report.reason;
-  EXPECT_THAT(report.offers, ElementsAre("layer test.Older", "kernel test.Older/cpu"));
-  const tandem_kernel& kernel = registry.kernel("test.Older", "cpu");
-  EXPECT_NE(kernel.forward, nullptr);
-  EXPECT_EQ(kernel.backward, nullptr);
-  EXPECT_EQ(kernel.forward_statistics, nullptr);
-  EXPECT_EQ(kernel.backward_statistics, nullptr);
-  EXPECT_EQ(kernel.merge_forward_statistics, nullptr);
-  EXPECT_EQ(kernel.fused_activations, 0u);
-  EXPECT_EQ(registry.layer_type("test.Older").statistics, nullptr);
-  EXPECT_EQ(registry.layer_type("test.Older").activation, nullptr);
-}
-
 TEST(Module, OfAnotherMajorIsRefusedWithBothVersionsAndTheFix) {
   EXPECT_THAT(reason_of("wrong_major"),
               AllOf(HasSubstr(fmt::format("built for plugin ABI 100.4, and this Tandem has 2.{}",

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -284,6 +285,31 @@ TEST(Sdk, AModuleOpenedTwiceOffersTheSame) {
   Registry second;
   EXPECT_EQ(second.load(sample("channel_scale")).offers, offers);
   EXPECT_EQ(second.layer_type("sample.ChannelScale").parameter_count, 1u);
+}
+
+// The struct of a host of an older minor version ends earlier; what lies behind it is not ours.
+TEST(Sdk, WritesNoFieldThatTheStructOfTheHostDoesNotCover) {
+  tandem_layer_cost cost{};
+  cost.struct_size = offsetof(tandem_layer_cost, forward_bytes);
+  cost.forward_bytes = -1;
+  sdk::give({sizeof(tandem_layer_cost), 1, 2, 3, 4, 5, 6}, &cost);
+  EXPECT_EQ(cost.struct_size, offsetof(tandem_layer_cost, forward_bytes)) << "it is the host's";
+  EXPECT_EQ(cost.backward_weights_flops, 3);
+  EXPECT_EQ(cost.forward_bytes, -1);
+  const tandem_layer_cost copy = sdk::covered(cost);
+  EXPECT_EQ(copy.forward_flops, 1);
+  EXPECT_EQ(copy.forward_bytes, 0);
+}
+
+TEST(Sdk, RefusesFlagsThatChangeWhatAKernelComputes) {
+  EXPECT_NO_THROW(sdk::require_known_flags(1U << 15U | TANDEM_ADD_TO_OUTPUT));
+  try {
+    sdk::require_known_flags(1U << 16U);
+    ADD_FAILURE() << "it is ignored";
+  } catch (const sdk::Refusal& refusal) {
+    EXPECT_EQ(refusal.status(), TANDEM_UNSUPPORTED);
+    EXPECT_THAT(refusal.what(), testing::HasSubstr("does not know the flags 65536"));
+  }
 }
 
 }  // namespace

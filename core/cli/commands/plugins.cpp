@@ -13,6 +13,12 @@ namespace {
 
 using nlohmann::json;
 
+// The version of plugins/abi.h that the module was built with; "": not known.
+std::string version_text(const ModuleReport& module) {
+  if (module.abi_major == 0) return "";
+  return fmt::format("{}.{}", module.abi_major, module.abi_minor);
+}
+
 int list_plugins(bool as_json) {
   Registry registry = Registry::with_defaults();
   registry.load_all();
@@ -21,13 +27,20 @@ int list_plugins(bool as_json) {
     tree.push_back({{"path", module.path.string()},
                     {"name", module.name},
                     {"version", module.version},
+                    {"abi", version_text(module)},
+                    {"parts", module.parts},
                     {"loaded", module.loaded},
                     {"reason", module.reason},
+                    {"left_out", module.left_out},
                     {"offers", module.offers}});
     if (as_json) continue;
     if (module.loaded) {
-      fmt::print("{} {}: {}\n  {}\n", module.name, module.version, fmt::join(module.offers, ", "),
-                 module.path.string());
+      fmt::print("{} {}: {}\n  {}\n  plugin ABI {}: {}\n", module.name, module.version,
+                 fmt::join(module.offers, ", "), module.path.string(), version_text(module),
+                 fmt::join(module.parts, ", "));
+      for (const std::string& reason : module.left_out) {
+        fmt::print("  NOT LOADED: {}\n", reason);
+      }
     } else {
       fmt::print("NOT LOADED: {}\n  {}\n", module.reason, module.path.string());
     }
@@ -40,8 +53,9 @@ int list_plugins(bool as_json) {
     fmt::print("no plugin found; these folders were searched (TANDEM_PLUGIN_PATH adds more):{}\n",
                folders);
   }
-  return std::all_of(registry.modules().begin(), registry.modules().end(),
-                     [](const ModuleReport& m) { return m.loaded || m.shadowed; })
+  return std::all_of(
+             registry.modules().begin(), registry.modules().end(),
+             [](const ModuleReport& m) { return (m.loaded && m.left_out.empty()) || m.shadowed; })
              ? 0
              : 1;
 }

@@ -19,11 +19,9 @@ struct Tuning {
   KernelChoices choices;  // must be taken again; what is measured is added to them
 };
 
-// A kernel's report of an algorithm that it chose by measuring begins with this; such choices have
-// to be kept.
-constexpr std::string_view measured_prefix = "measured: ";
-// It ends with this where the kernel could not measure everything, for want of memory, say. Such a
-// choice is kept as well: a resumed run may have more memory, but must compute the same bits.
+// The text of a measured algorithm ends with this where the kernel could not measure everything,
+// for want of memory, say (plugins/abi/layers.h). Such a choice is kept as well: a resumed run may
+// have more memory, but must compute the same bits.
 constexpr std::string_view by_model_suffix = "; by a model";
 
 // Everything that decides how fast the algorithms of a use are, and nothing else: "gpu H200: conv1,

@@ -87,7 +87,7 @@ struct Prepared {
 // A kernel that can measure must take the given algorithm or refuse.
 void require_given(const Layer& layer, const Prepared& prepared) {
   const bool takes_another =
-      prepared.algorithm.starts_with(measured_prefix) && prepared.algorithm != prepared.given;
+      prepared.report.is_measured == 1 && prepared.algorithm != prepared.given;
   if (prepared.given.empty() || !takes_another) return;
   throw error("{}: its kernel was to take the algorithm '{}' again, but took '{}'{}", layer.title(),
               prepared.given, prepared.algorithm, in_file(layer.location));
@@ -233,7 +233,7 @@ struct Kernels::State {
       if (prepared.given.empty()) prepared.binding.raw.flags |= TANDEM_MAY_MEASURE;
       submit(prepared);
       runtime.stream(prepared.stream).synchronize();
-      if (prepared.algorithm.starts_with(measured_prefix)) {
+      if (prepared.report.is_measured == 1 && !prepared.algorithm.empty()) {
         tuning.choices.emplace(prepared.key, prepared.algorithm);
       }
     }

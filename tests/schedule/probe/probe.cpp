@@ -59,6 +59,7 @@ class DoubleCpu : public Needs {
 
  private:
   void choose(const Binding& binding) {
+    is_measured = binding.algorithm() != nullptr || binding.has(TANDEM_MAY_MEASURE);
     if (binding.algorithm() != nullptr) {
       algorithm = binding.algorithm();
       if (algorithm == "measured: gone") throw unsupported("there is no algorithm 'gone'");
