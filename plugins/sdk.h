@@ -759,6 +759,7 @@ struct KernelTable {
 
 // A pass with another signature is a compile error. If it were ignored, the net would train wrongly
 // without a message.
+// NOLINTBEGIN(bugprone-macro-parentheses): `name` names a function, also of a template
 #define TANDEM_SDK_PASS(name)                                                                     \
   template <class AnyPass>                                                                        \
   static tandem_status name(void* handle, const tandem_call* call, const tandem_pass* pass) {     \
@@ -782,6 +783,7 @@ struct KernelTable {
       return nullptr;                                                                             \
     }                                                                                             \
   }
+// NOLINTEND(bugprone-macro-parentheses)
   TANDEM_SDK_PASS(forward)
   TANDEM_SDK_PASS(backward_data)
   TANDEM_SDK_PASS(backward_weights)

@@ -13,6 +13,7 @@ using nlohmann::json;
 
 constexpr uint64_t header_limit = 100'000'000;
 
+// NOLINTNEXTLINE(bugprone-exception-escape): moving a json calls functions of its own that may throw
 struct Header {
   json tree;
   uint64_t data_begin = 0, file_bytes = 0;

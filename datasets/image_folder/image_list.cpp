@@ -128,7 +128,7 @@ class FileLister {
   }
 
   [[nodiscard]] std::string require_list(const std::string& split) const {
-    const std::string file = list_of_split(options_.common.source, split);
+    std::string file = list_of_split(options_.common.source, split);
     if (file.empty()) throw sdk::invalid("has no ", split, ".txt or ", split, ".csv");
     return file;
   }

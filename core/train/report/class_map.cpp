@@ -166,7 +166,7 @@ DrawnPicture explained_picture(const DrawnPicture& picture, const ClassMap& map)
       std::max<int64_t>(1, readable_side / std::max(picture.width, picture.height));
   const int64_t width = zoom * picture.width, height = zoom * picture.height;
   DrawnPicture result{2 * width, height,
-                      std::vector<unsigned char>(size_t(3 * 2 * width * height))};
+                      std::vector<unsigned char>(size_t{6} * size_t(width * height))};
   for (int64_t y = 0; y < height; ++y) {
     for (int64_t x = 0; x < width; ++x) {
       const auto color = map_color(static_cast<double>(

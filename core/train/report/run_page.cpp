@@ -194,9 +194,8 @@ std::string data_html(const RunFigures& run) {
 void flatten(const json& tree, const std::string& name,
              std::vector<std::pair<std::string, std::string>>& list) {
   if (tree.is_object()) {
-    for (const auto& [key, value] : tree.items()) {
-      flatten(value, name.empty() ? key : name + "." + key, list);
-    }
+    const std::string prefix = name.empty() ? "" : name + ".";
+    for (const auto& [key, value] : tree.items()) flatten(value, prefix + key, list);
     return;
   }
   const std::string text = tree.is_string()
