@@ -30,7 +30,7 @@ void require_options(const TrainSetup& setup) {
   if ((chosen.freeze.empty() && !chosen.freeze_batch_norm) || !setup.solver.weights.empty()) return;
   throw error(
       "{}: frozen layers keep the weights of a file, and without one they would keep random ones; "
-      "give --weights FILE",
+      "give --weights PATH",
       chosen.freeze.empty() ? "--freeze-bn" : fmt::format("--freeze {}", chosen.freeze.front()));
 }
 

@@ -124,7 +124,7 @@ void add_train(CommandLine& line) {
   command.group("Model");
   command.option("--net,--model FILE", &o.net,
                  "A model's name or a prototxt file (default: the solver's, else resnet18)");
-  command.option("--weights FILE", &a.weights,
+  command.option("--weights PATH", &a.weights,
                  "Initial weights: a .caffemodel or .safetensors file, layers by name; a run folder; "
                  "or a folder of timm's (model.safetensors, config.json)");
   command
