@@ -54,7 +54,7 @@ TEST_F(FineTuningCommand, NamesThatNoLayerHasAreRefused) {
   EXPECT_THAT(desk_.refusal(std::string(tuned) + "--freeze '*' --out run"),
               HasSubstr("leave out the last one, 'score'"));
   EXPECT_THAT(desk_.refusal("train --data images --net tiny.prototxt --freeze conv1"),
-              HasSubstr("give --weights FILE"));
+              HasSubstr("give --weights PATH"));
 }
 
 TEST_F(FineTuningCommand, APlanOfTheFrozenNetIsShorterAndSmaller) {
