@@ -91,7 +91,7 @@ TEST(NetErrors, WeightsThatAreNoFileAreNamed) {
   EXPECT_THAT(desk.refusal(train + "weights"),
               HasSubstr("weights 'weights' is a folder without config.json"));
   EXPECT_THAT(desk.refusal(train + "w.caffemodel"),
-              HasSubstr("--weights 'w.caffemodel' is not there"));
+              HasSubstr("--weights 'w.caffemodel' does not exist"));
 }
 
 TEST(NetErrors, ANetThatCannotBeTrainedIsShownForTesting) {

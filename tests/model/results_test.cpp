@@ -12,7 +12,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 Net build_real(const std::string& text) {
-  const Registry registry = Registry::with_defaults();
+  static const Registry registry = Registry::with_defaults();
   NetOptions options = small_options();
   options.device_kind = "cpu";
   return build_net(parse_definition(text), registry, options);

@@ -42,10 +42,11 @@ class LossScales : public Runs {
     std::ofstream(record) << changed;
     return o.out;
   }
-  static TrainSetup resumed(const TrainOptions& o) {
-    Registry registry = Registry::with_defaults();
-    return resolve_resumed(registry, o, RunFolder::open(o.out));
+  TrainSetup resumed(const TrainOptions& o) {
+    return resolve_resumed(registry_, o, RunFolder::open(o.out));
   }
+
+  Registry registry_ = Registry::with_defaults();  // has the tables of the setup's data sets
 };
 
 TEST_F(LossScales, OfARunStayUntilAnotherIsGiven) {

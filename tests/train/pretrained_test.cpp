@@ -44,7 +44,7 @@ Net two_layers(const std::string& last = "last", const std::string& sharing = ""
   NetOptions options;
   options.data = {1, 1, 2, 2};
   options.batch = 2;
-  const Registry registry = Registry::with_defaults();
+  static const Registry registry = Registry::with_defaults();
   return build_net(parse_net(parse_text_format(text, "two.prototxt"), "two.prototxt"), registry,
                    options);
 }

@@ -187,7 +187,7 @@ TEST_F(SolverRun, BeginsWithTheWeightsThatTheSolverNames) {
     (void)run(o);
     FAIL() << "no error";
   } catch (const Error& failure) {
-    EXPECT_THAT(failure.what(), HasSubstr("--weights 'nowhere.caffemodel' is not there"));
+    EXPECT_THAT(failure.what(), HasSubstr("--weights 'nowhere.caffemodel' does not exist"));
   }
 }
 
