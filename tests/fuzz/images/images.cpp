@@ -1,4 +1,4 @@
-#include "tests/fuzz/libfuzzer/images.h"
+#include "tests/fuzz/images/images.h"
 
 #include <vector>
 
