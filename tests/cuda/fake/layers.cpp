@@ -159,7 +159,10 @@ tandem_status prepare(const tandem_binding* binding, const tandem_call* call, vo
     const tandem_status status =
         self->kernel->prepare(&its_binding, &its_call, &self->handle, report);
     if (status != TANDEM_OK) throw tandem::sdk::Refusal(status, tandem::sdk::explained());
-    if (!self->algorithm.empty()) report->algorithm = self->algorithm.c_str();
+    if (!self->algorithm.empty()) {
+      report->algorithm = self->algorithm.c_str();
+      report->is_measured = 1;
+    }
     *handle = self.release();
   });
 }
