@@ -60,7 +60,7 @@ struct BackendDevice::Rig {
     tandem_status status = TANDEM_OK;
     std::string reason{};
   };
-  void issue(int32_t kind, Work& kept) const {
+  [[nodiscard]] tandem_status issue(int32_t kind, Work& kept) const {
     tandem_work work{};
     work.struct_size = sizeof work;
     work.kind = kind;
@@ -73,13 +73,13 @@ struct BackendDevice::Rig {
       return tandem_status{TANDEM_OK};
     };
     work.context = &kept;
-    require(backend.streams->submit(stream, &work));
+    return backend.streams->submit(stream, &work);
   }
   tandem_status submit(int32_t kind,
                        const std::function<tandem_status(const tandem_call*)>& function) const {
     Work kept{function};
     require(backend.streams->record(stream, begun));
-    issue(kind, kept);
+    require(issue(kind, kept));
     wait();
     host_table().explain(kept.reason.c_str());
     return kept.status;
@@ -88,14 +88,18 @@ struct BackendDevice::Rig {
     Work kept{function};
     tandem_graph* graph = nullptr;
     require(backend.capture->begin(stream));
-    issue(TANDEM_WORK_COMPUTE, kept);
+    if (const tandem_status issued = issue(TANDEM_WORK_COMPUTE, kept); issued != TANDEM_OK) {
+      kept.status = issued;
+      kept.reason = take_reason();
+    }
+    // Also after a failure: the stream must not go on capturing.
     const tandem_status ended = backend.capture->end(stream, &graph);
     const std::string reason = take_reason();
     if (ended != TANDEM_OK || kept.status != TANDEM_OK) {
       if (ended == TANDEM_OK) backend.capture->destroy_graph(graph);
-      const bool refused = kept.status != TANDEM_OK;
-      host_table().explain((refused ? kept.reason : reason).c_str());
-      return refused ? kept.status : ended;
+      const bool is_refusal = kept.status != TANDEM_OK;
+      host_table().explain((is_refusal ? kept.reason : reason).c_str());
+      return is_refusal ? kept.status : ended;
     }
     const std::unique_ptr<tandem_graph, void (*)(tandem_graph*)> owned(
         graph, backend.capture->destroy_graph);

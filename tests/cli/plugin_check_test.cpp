@@ -316,11 +316,10 @@ TEST(PluginTemplate, OfAKeywordOrAWordOfTheSdkCompiles) {
       std::transform(module.begin(), module.end(), module.begin(),
                      [](unsigned char c) { return std::tolower(c); });
       const std::string command = fmt::format(
-          "cd '{}' && mkdir -p include && ln -sfn '{}' include/tandem && '{}' -std=c++20 -I "
-          "include "
-          "-fsyntax-only -Wall -Werror {}/{}.cpp > log.txt 2>&1; status=$?; rm -r {}; exit $status",
-          (desk / "").string(), test::source_folder().string(), TANDEM_CXX_COMPILER, module, module,
-          module);
+          "cd '{0}' && mkdir -p include && ln -sfn '{1}' include/tandem && '{2}' -std=c++20 "
+          "-I include -I '{1}' -fsyntax-only -Wall -Werror {3}/{3}.cpp > log.txt 2>&1; status=$?; "
+          "rm -r {3}; exit $status",
+          (desk / "").string(), test::source_folder().string(), TANDEM_CXX_COMPILER, module);
       ASSERT_EQ(std::system(command.c_str()), 0) << word << "\n" << desk.read("log.txt");
     }
   }
