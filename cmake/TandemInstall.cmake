@@ -27,8 +27,9 @@ install(FILES ${CMAKE_SOURCE_DIR}/plugins/abi.h ${CMAKE_SOURCE_DIR}/plugins/sdk.
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem/plugins COMPONENT sdk)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/plugins/abi
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem/plugins COMPONENT sdk FILES_MATCHING PATTERN "*.h")
-# Helpers for kernels. They include other headers by their place in the source tree.
-foreach(header cpu/bfloat16 cpu/layout cpu/team cpu/vector
+# Parts of sdk.h, and helpers for kernels. They include other headers by their place in the source tree.
+foreach(header sdk/binding sdk/dataset sdk/host sdk/layer_type sdk/parameters sdk/pass sdk/tables
+    cpu/bfloat16 cpu/layout cpu/team cpu/vector
     cuda/elements cuda/indexing cuda/launch cuda/status cuda/sums cuda/teams)
   set(copy ${CMAKE_BINARY_DIR}/package/plugins/${header}.h)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/plugins/${header}.h)

@@ -41,7 +41,7 @@ class RandomBlocks {
       k0 += 0x9E3779B9u;
       k1 += 0xBB67AE85u;
     }
-    for (int i = 0; i < width; ++i) {
+    for (size_t i = 0; i < width; ++i) {
       bits[4 * i] = c0[i];
       bits[4 * i + 1] = c1[i];
       bits[4 * i + 2] = c2[i];

@@ -23,7 +23,7 @@ namespace {
 // What the child writes: one line each, of fields divided by `divider`.
 //   unit LAYER PROMISE       this is next
 //   case ARGUMENTS           in this case
-//   kept | none | broken DETAIL
+//   kept | none | broken DETAIL | note DETAIL NAME VALUE NAME VALUE ...
 //   fail DETAIL              nothing can be checked
 //   end
 constexpr char divider = '\x1f';
@@ -145,7 +145,11 @@ Outcome outcome_of(const Promise& promise, const Subject& subject, const Case& o
 class Child {
  public:
   Child(const CheckOptions& options, int file)
-      : options_(options), channel_(file), registry_(Registry::with_defaults()) {
+      : options_(options),
+        channel_(file),
+        registry_(Registry::with_defaults()),
+        devices_(registry_) {
+    registry_.load_kernels();
     load_modules();
     options_.cases.uses = uses_of(registry_, options_);
   }
@@ -167,7 +171,7 @@ class Child {
     std::optional<Subject> subject;
     std::string refusal;
     try {
-      subject.emplace(Subject{registry_, device, registry_.layer_type(unit.type),
+      subject.emplace(Subject{registry_, devices_, device, registry_.layer_type(unit.type),
                               registry_.kernel(unit.type, device.kind()),
                               cases_of(registry_, device, unit.type, options_.cases)});
     } catch (const Error& failure) {
@@ -199,9 +203,19 @@ class Child {
         channel_.write("broken", outcome.detail);
         return;
       }
+      if (outcome.verdict == Outcome::Verdict::note) return write_note(outcome);
       any |= outcome.verdict == Outcome::Verdict::kept;
     }
     channel_.write(any ? "kept" : "none");
+  }
+
+  void write_note(const Outcome& outcome) const {
+    std::string figures;
+    for (const auto& [name, value] : outcome.figures) {
+      if (!figures.empty()) figures += divider;
+      figures += fmt::format("{}{}{}", name, divider, value);
+    }
+    channel_.write("note", outcome.detail, figures);
   }
 
   // The net may have layers of them.
@@ -214,6 +228,7 @@ class Child {
   CheckOptions options_;
   Channel channel_;
   Registry registry_;
+  OpenDevices devices_;
 };
 
 // Does not return.
@@ -301,18 +316,25 @@ class Parent {
       ended_ = true;
     } else {
       ++next_;
-      if (what == "kept") report(Outcome::Verdict::kept, "");
-      if (what == "none") report(Outcome::Verdict::not_applicable, "");
-      if (what == "broken") report(Outcome::Verdict::broken, more);
+      if (what == "kept") report({Outcome::Verdict::kept, ""});
+      if (what == "none") report({Outcome::Verdict::not_applicable, ""});
+      if (what == "broken") report({Outcome::Verdict::broken, more});
+      if (what == "note") report({Outcome::Verdict::note, more, figures_of(fields)});
     }
   }
 
-  void report(Outcome::Verdict verdict, const std::string& detail) const {
+  static std::map<std::string, double> figures_of(const std::vector<std::string>& fields) {
+    std::map<std::string, double> figures;
+    for (size_t i = 2; i + 1 < fields.size(); i += 2) figures[fields[i]] = std::stod(fields[i + 1]);
+    return figures;
+  }
+
+  void report(Outcome outcome) const {
     const auto found =
         std::find_if(promises().begin(), promises().end(),
                      [&](const Promise& promise) { return promise.name == promise_; });
     std::string command;
-    if (verdict == Outcome::Verdict::broken) {
+    if (outcome.verdict == Outcome::Verdict::broken) {
       const bool names_type = is_file(target_) && options_.net.empty();
       command = fmt::format("tandem plugin check {}{}{}{} --promise '{}'{}", target_,
                             options_.net.empty() ? "" : " --net " + options_.net,
@@ -320,7 +342,7 @@ class Parent {
                             options_.device == default_kind ? "" : " --device " + options_.device,
                             promise_, case_);
     }
-    report_({type_, promise_, found->text, {verdict, detail}, command});
+    report_({type_, promise_, found->text, std::move(outcome), command});
   }
 
   // The rest of a type whose cases cannot even be made is left out.
@@ -328,7 +350,7 @@ class Parent {
     if (type_.empty()) throw error("the plugin cannot be checked: {}", how);
     const bool no_case = promise_.empty();
     if (no_case) promise_ = promises().front().name;
-    report(Outcome::Verdict::broken, case_.empty() ? how + " before the first case" : how);
+    report({Outcome::Verdict::broken, case_.empty() ? how + " before the first case" : how});
     const size_t each = promises().size();
     next_ = no_case ? (next_ / each + 1) * each : next_ + 1;
   }

@@ -1,5 +1,8 @@
 #include "core/check/kernel_device.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "core/plugin/host.h"
 
 namespace tandem::checker {
@@ -22,13 +25,16 @@ struct BackendDevice::Rig {
     require(backend.open(&options, &machine));
     require(backend.streams->create_stream(machine, 0, 1, "compute", &stream));
     require(backend.streams->create_event(machine, &event));
+    require(backend.streams->create_event(machine, &begun));
     // In a run, kernels are prepared by works of this kind. It makes the stream of a GPU create its
     // library handles.
     submit(TANDEM_WORK_HOST, [](const tandem_call*) { return tandem_status{TANDEM_OK}; });
   }
   ~Rig() {
     if (stream != nullptr) backend.streams->destroy_stream(stream);
-    if (event != nullptr) backend.streams->destroy_event(event);
+    for (tandem_event* one : {event, begun}) {
+      if (one != nullptr) backend.streams->destroy_event(one);
+    }
     if (machine != nullptr) backend.close(machine);
   }
   Rig(const Rig&) = delete;
@@ -40,15 +46,21 @@ struct BackendDevice::Rig {
     require(backend.streams->synchronize(event, -1));
   }
 
+  // From the record of `begun` to that of `event`.
+  [[nodiscard]] double seconds() const {
+    double from = 0, to = 0;
+    require(backend.streams->event_time(begun, &from));
+    require(backend.streams->event_time(event, &to));
+    return to - from;
+  }
+
   // If the function refuses, this must not fail the machine, which later calls use.
   struct Work {
     const std::function<tandem_status(const tandem_call*)>& function;
     tandem_status status = TANDEM_OK;
     std::string reason{};
   };
-  tandem_status submit(int32_t kind,
-                       const std::function<tandem_status(const tandem_call*)>& function) const {
-    Work kept{function};
+  [[nodiscard]] tandem_status issue(int32_t kind, Work& kept) const {
     tandem_work work{};
     work.struct_size = sizeof work;
     work.kind = kind;
@@ -61,16 +73,45 @@ struct BackendDevice::Rig {
       return tandem_status{TANDEM_OK};
     };
     work.context = &kept;
-    require(backend.streams->submit(stream, &work));
+    return backend.streams->submit(stream, &work);
+  }
+  tandem_status submit(int32_t kind,
+                       const std::function<tandem_status(const tandem_call*)>& function) const {
+    Work kept{function};
+    require(backend.streams->record(stream, begun));
+    require(issue(kind, kept));
     wait();
     host_table().explain(kept.reason.c_str());
     return kept.status;
+  }
+  tandem_status capture(const std::function<tandem_status(const tandem_call*)>& function) const {
+    Work kept{function};
+    tandem_graph* graph = nullptr;
+    require(backend.capture->begin(stream));
+    if (const tandem_status issued = issue(TANDEM_WORK_COMPUTE, kept); issued != TANDEM_OK) {
+      kept.status = issued;
+      kept.reason = take_reason();
+    }
+    // Also after a failure: the stream must not go on capturing.
+    const tandem_status ended = backend.capture->end(stream, &graph);
+    const std::string reason = take_reason();
+    if (ended != TANDEM_OK || kept.status != TANDEM_OK) {
+      if (ended == TANDEM_OK) backend.capture->destroy_graph(graph);
+      const bool is_refusal = kept.status != TANDEM_OK;
+      host_table().explain((is_refusal ? kept.reason : reason).c_str());
+      return is_refusal ? kept.status : ended;
+    }
+    const std::unique_ptr<tandem_graph, void (*)(tandem_graph*)> owned(
+        graph, backend.capture->destroy_graph);
+    require(backend.capture->launch(stream, "checked", graph));
+    wait();
+    return TANDEM_OK;
   }
 
   const tandem_backend& backend;
   tandem_machine* machine = nullptr;
   tandem_stream* stream = nullptr;
-  tandem_event* event = nullptr;
+  tandem_event *event = nullptr, *begun = nullptr;
 };
 
 BackendDevice::BackendDevice(const tandem_backend& backend) : backend_(backend) {
@@ -105,7 +146,46 @@ void BackendDevice::download(const void* device, void* host, int64_t bytes) {
 }
 tandem_status BackendDevice::run(int32_t threads,
                                  const std::function<tandem_status(const tandem_call*)>& f) {
-  return rig(threads).submit(TANDEM_WORK_COMPUTE, f);
+  const Rig& r = rig(threads);
+  if (is_capturing_) return r.capture(f);
+  const tandem_status status = r.submit(TANDEM_WORK_COMPUTE, f);
+  seconds_ += r.seconds();
+  return status;
+}
+
+double BackendDevice::seconds_of_copy(int32_t threads, int64_t bytes) {
+  const Rig& r = rig(threads);
+  const auto allocate = [&] {
+    void* address = nullptr;
+    r.require(backend_.buffers->allocate(r.machine, 0, TANDEM_MEMORY_DEVICE, bytes, &address));
+    const auto free = [&r, this](void* a) {
+      backend_.buffers->free(r.machine, 0, TANDEM_MEMORY_DEVICE, a);
+    };
+    return std::unique_ptr<void, decltype(free)>(address, free);
+  };
+  const auto source = allocate(), target = allocate();
+  double least = INFINITY;
+  for (int i = 0; i < 6; ++i) {  // the first touches the memory
+    r.require(backend_.streams->record(r.stream, r.begun));
+    r.require(backend_.streams->copy(r.stream, "copy", 0, target.get(), 0, source.get(), bytes));
+    r.wait();
+    least = std::min(least, r.seconds());
+  }
+  return least;
+}
+
+BackendDevice& OpenDevices::of(const std::string& kind) {
+  const auto refused = refusals_.find(kind);
+  if (refused != refusals_.end()) throw Error(refused->second);
+  std::unique_ptr<BackendDevice>& device = devices_[kind];
+  if (device != nullptr) return *device;
+  try {
+    device = std::make_unique<BackendDevice>(registry_.backend(kind));
+  } catch (const Error& failure) {
+    refusals_[kind] = failure.what();
+    throw;
+  }
+  return *device;
 }
 
 OnDevice::~OnDevice() {

@@ -11,6 +11,7 @@
 #include "core/base/guarded_memory.h"
 #include "core/device/machine.h"
 #include "core/device/parse.h"
+#include "core/plugin/registry.h"
 #include "plugins/abi.h"
 
 namespace tandem::checker {
@@ -29,6 +30,10 @@ class KernelDevice {
   // Runs function(call) on a stream and waits for it. `threads` is for a cpu.
   virtual tandem_status run(int32_t threads,
                             const std::function<tandem_status(const tandem_call*)>& function) = 0;
+  // The time that all calls of run() took on the device.
+  [[nodiscard]] virtual double seconds() const { return 0; }
+  // The time of one copy between two arrays of so many bytes on the device; 0: not known.
+  virtual double seconds_of_copy(int32_t, int64_t) { return 0; }
 };
 
 // This thread of the cpu. A team of a kernel has as many threads as OpenMP decides.
@@ -58,12 +63,35 @@ class BackendDevice : public KernelDevice {
   void download(const void* device, void* host, int64_t bytes) override;
   tandem_status run(int32_t threads,
                     const std::function<tandem_status(const tandem_call*)>& function) override;
+  [[nodiscard]] double seconds() const override { return seconds_; }
+  double seconds_of_copy(int32_t threads, int64_t bytes) override;
+
+  // From now on run() captures what the function issues into a graph and launches that, until it
+  // is called with false. The status is that of the function, or else of the capture.
+  void capture_runs(bool on) { is_capturing_ = on; }
 
  private:
   struct Rig;
   Rig& rig(int32_t threads);
   const tandem_backend& backend_;
   std::map<int32_t, std::unique_ptr<Rig>> rigs_;  // by threads; 0 where they are not counted
+  double seconds_ = 0;
+  bool is_capturing_ = false;
+};
+
+// The first device of each kind, opened when it is first asked for.
+class OpenDevices {
+ public:
+  explicit OpenDevices(const Registry& registry) : registry_(registry) {}
+  // Throws Error with the reason why there is none, the same each time.
+  BackendDevice& of(const std::string& kind);
+  // Of a device that may have failed: of() opens it again.
+  void close(const std::string& kind) { devices_.erase(kind); }
+
+ private:
+  const Registry& registry_;
+  std::map<std::string, std::unique_ptr<BackendDevice>> devices_;
+  std::map<std::string, std::string> refusals_;
 };
 
 // For one call: copies the guarded memory of a kernel to its device, guards included.

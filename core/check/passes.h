@@ -11,6 +11,9 @@
 
 namespace tandem::checker {
 
+// What different orders of float32 sums make of a result.
+inline constexpr double rounding = 1e-4;
+
 struct Results {
   std::vector<PlainTensor> outputs, input_gradients, weight_gradients, weights;
 };
@@ -105,6 +108,9 @@ inline Outcome broken(std::string detail) {
 }
 inline Outcome not_applicable() {
   return {Outcome::Verdict::not_applicable, ""};
+}
+inline Outcome note(std::string detail) {
+  return {Outcome::Verdict::note, std::move(detail)};
 }
 inline Outcome kept_unless(std::string detail) {
   return detail.empty() ? kept() : broken(std::move(detail));

@@ -1,7 +1,8 @@
 // The promises that a layer type and its kernel make to the host by plugins/abi.h, each with a
-// function that tries to break it.
+// function that tries to break it. Some of the lines only inform.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,11 @@
 namespace tandem::checker {
 
 struct Outcome {
-  enum class Verdict { kept, broken, not_applicable };
+  // A note is no verdict: a figure, or the reason why something is not checked.
+  enum class Verdict { kept, broken, not_applicable, note };
   Verdict verdict = Verdict::kept;
-  std::string detail;  // how it is broken
+  std::string detail;                       // how it is broken; what the note says
+  std::map<std::string, double> figures{};  // of a note, by name
 };
 
 struct Promise {

@@ -40,6 +40,7 @@ struct CaseOptions {
 
 struct Subject {
   const Registry& registry;
+  OpenDevices& devices;  // for what is checked on another device
   KernelDevice& device;
   const tandem_layer_type& type;
   const tandem_kernel& kernel;

@@ -60,25 +60,51 @@ std::vector<std::string> known_parts() {
 struct Names {
   std::string type;    // acme.Swish
   std::string module;  // acme_swish
-  std::string word;    // Swish
+  std::string word;    // Swish; classes have names that begin with it, as SwishLayer
 };
+
+constexpr size_t longest_name = 100;  // of a file's name the systems take 255 bytes
+
+bool is_letter_or_digit(unsigned char c) {
+  return (std::isalnum(c) != 0 && c < 128) || c == '_';
+}
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_word(const std::string& text) {
+  return !text.empty() && !is_digit(text[0]) &&
+         std::all_of(text.begin(), text.end(), is_letter_or_digit);
+}
+
+// A name that would do: "acme.my_layer" for "my-layer", "own.x" for "own.1x".
+std::string similar_name(const std::string& type) {
+  const std::string prefix = type.substr(0, type.find('.'));
+  std::string word = type.substr(type.rfind('.') + 1, longest_name / 2);
+  std::replace_if(
+      word.begin(), word.end(), [](unsigned char c) { return !is_letter_or_digit(c); }, '_');
+  word.erase(0, std::min(word.find_first_not_of("_0123456789"), word.size()));
+  const bool keeps_prefix = prefix.size() < type.size() && is_word(prefix);
+  return (keeps_prefix ? prefix : "acme") + "." + (is_word(word) ? word : "Swish");
+}
 
 Names names_of(const std::string& type) {
   const size_t dot = type.find('.');
-  const bool is_valid =
-      dot != std::string::npos && dot > 0 && dot + 1 < type.size() &&
-      type.find('.', dot + 1) == std::string::npos &&
-      std::all_of(type.begin(), type.end(),
-                  [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; }) &&
-      std::isdigit(static_cast<unsigned char>(type[0])) == 0 &&
-      std::isdigit(static_cast<unsigned char>(type[dot + 1])) == 0;
-  if (!is_valid) {
+  if (dot == std::string::npos || !is_word(type.substr(0, dot)) || !is_word(type.substr(dot + 1))) {
     throw error(
-        "'{}' is no name for a layer type: write a prefix of your own, a dot and a word of "
-        "letters, as acme.Swish",
-        type);
+        "'{}' is no name for a layer type: write a prefix of your own, a dot and a word, each of "
+        "letters, digits and '_' and not beginning with a digit, as {}",
+        type, similar_name(type));
+  }
+  if (type.size() > longest_name) {
+    throw error("the name {}... has {} characters: a name has {} at most", type.substr(0, 20),
+                type.size(), longest_name);
+  }
+  if (type.starts_with("tandem.") || type.starts_with("tandem_")) {
+    throw error("'{}': the prefix tandem is that of Tandem's own modules: write one of your own",
+                type);
   }
   Names names{type, type, type.substr(dot + 1)};
+  names.word[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(names.word[0])));
   for (char& c : names.module) {
     c = c == '.' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "core/model/layer_calls.h"
 
@@ -9,19 +10,17 @@ namespace tandem {
 
 namespace {
 
-// Whether a backward pass still reads the values in the tensor's memory: that of its producer, or
+// By tensor: whether a backward pass still reads the values in its memory, that of its producer or
 // of an earlier layer that wrote the same memory in place.
-bool is_read_by_its_producers(const Net& net, int tensor) {
-  while (net.tensor(tensor).producer >= 0) {
-    const Layer& maker = net.layer(net.tensor(tensor).producer);
-    if (maker.has(TANDEM_BACKWARD_READS_OUTPUTS) && maker.has_backward()) return true;
-    if (!maker.runs_in_place) return false;
-    tensor = maker.inputs[0];
-  }
-  return false;
+using ReadBackward = std::vector<bool>;
+
+// Of the outputs of a layer, once it is known whether it runs in place.
+bool is_read_backward(const Layer& maker, const ReadBackward& known) {
+  if (maker.has(TANDEM_BACKWARD_READS_OUTPUTS) && maker.has_backward()) return true;
+  return maker.runs_in_place && known[size_t(maker.inputs[0])];
 }
 
-bool may_run_in_place(const Net& net, const Layer& layer) {
+bool may_run_in_place(const Net& net, const Layer& layer, const ReadBackward& read_backward) {
   if (!layer.has(TANDEM_IN_PLACE) || layer.inputs.empty() || layer.outputs.empty()) return false;
   const int input = layer.inputs[0];
   const Tensor& from = net.tensor(input);
@@ -40,7 +39,7 @@ bool may_run_in_place(const Net& net, const Layer& layer) {
   if (net.phase != TANDEM_TRAIN) return true;
   if (from.has_gradient != to.has_gradient) return false;
   if (layer.has(TANDEM_BACKWARD_READS_INPUTS) && layer.has_backward()) return false;
-  return !is_read_by_its_producers(net, input);
+  return !read_backward[size_t(input)];
 }
 
 // The layer whose only output `follower` reads and changes in place; -1: there is none.
@@ -79,12 +78,16 @@ void view_splits(Draft& draft) {
 
 void run_in_place(Draft& draft) {
   Net& net = draft.net;
+  ReadBackward read_backward(net.tensors.size(), false);
   for (Layer& layer : net.layers) {
-    if (!may_run_in_place(net, layer)) continue;
-    layer.runs_in_place = true;
-    const int from = layer.inputs[0];
-    const int root = net.tensor(from).alias_of;
-    net.tensor(layer.outputs[0]).alias_of = root >= 0 ? root : from;
+    if (may_run_in_place(net, layer, read_backward)) {
+      layer.runs_in_place = true;
+      const int from = layer.inputs[0];
+      const int root = net.tensor(from).alias_of;
+      net.tensor(layer.outputs[0]).alias_of = root >= 0 ? root : from;
+    }
+    const bool is_read = is_read_backward(layer, read_backward);
+    for (const int output : layer.outputs) read_backward[size_t(output)] = is_read;
   }
 }
 

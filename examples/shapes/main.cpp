@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <opencv2/imgcodecs.hpp>
@@ -53,9 +54,21 @@ void check_target(const fs::path& folder) {
   }
 }
 
-}  // namespace
+void write_images(const Options& options) {
+  const size_t shapes = tandem::shapes::class_names.size();
+  const int validation = (options.per_class + 3) / 4;
+  check_target(options.folder);
+  cv::setNumThreads(1);
+  for (size_t i = 0; i < shapes; ++i) {
+    write_class(options, "train", i, 0, options.per_class);
+    write_class(options, "val", i, options.per_class, validation);
+  }
+  fmt::print("{}: {} images to train on and {} for validation, of {} shapes, {}x{} pixels\n",
+             options.folder, options.per_class * static_cast<int>(shapes),
+             validation * static_cast<int>(shapes), shapes, options.size, options.size);
+}
 
-int main(int count, char** arguments) {
+int draw_shapes(int count, char** arguments) {
   Options options;
   CLI::App app("Draws an image folder to train on: six shapes in clutter, in train/ and val/.");
   app.add_option("OUT", options.folder, "The folder to make")->required();
@@ -69,21 +82,18 @@ int main(int count, char** arguments) {
   app.add_option("--seed", options.seed, "The same seed draws the same images")
       ->capture_default_str();
   CLI11_PARSE(app, count, arguments);
-  const size_t shapes = tandem::shapes::class_names.size();
-  const int validation = (options.per_class + 3) / 4;
+  write_images(options);
+  return 0;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
   try {
-    check_target(options.folder);
-    cv::setNumThreads(1);
-    for (size_t i = 0; i < shapes; ++i) {
-      write_class(options, "train", i, 0, options.per_class);
-      write_class(options, "val", i, options.per_class, validation);
-    }
+    return draw_shapes(count, arguments);
   } catch (const std::exception& failure) {
-    fmt::print(stderr, "tandem-shapes: {}\n", failure.what());
+    // fmt may throw where standard error is closed.
+    std::fprintf(stderr, "tandem-shapes: %s\n", failure.what());
     return 1;
   }
-  fmt::print("{}: {} images to train on and {} for validation, of {} shapes, {}x{} pixels\n",
-             options.folder, options.per_class * static_cast<int>(shapes),
-             validation * static_cast<int>(shapes), shapes, options.size, options.size);
-  return 0;
 }

@@ -167,7 +167,7 @@ class ConvolutionKernel : public sdk::Needs {
   // matrices; then for plain tensors.
   template <class Describe>
   static auto choose(const ConvolutionDescription<Primitives>& d, const Describe& describe) {
-    const auto given = describe(d.input, d.output);
+    auto given = describe(d.input, d.output);
     if (!is_reference(given)) return given;
     const auto plain = describe(d.plain_input, d.plain_output);
     return is_reference(plain) ? given : plain;

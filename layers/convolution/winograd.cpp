@@ -11,7 +11,6 @@ namespace tandem::layers {
 using winograd::algorithms;
 using winograd::Channels;
 using winograd::Grid;
-using winograd::Product;
 using winograd::Range;
 using winograd::Transformed;
 using winograd::Weights;

@@ -15,7 +15,6 @@ using namespace tandem::cpu;
 using dnnl::memory;
 using dnnl::pooling_backward;
 using dnnl::pooling_forward;
-using tandem::layers::Axes;
 using tandem::layers::Pooling;
 using tandem::layers::PoolingSettings;
 using tandem::layers::VectorMaxPooling;

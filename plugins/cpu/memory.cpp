@@ -18,7 +18,7 @@ namespace tandem::cpu {
 namespace {
 
 std::string mebibytes(int64_t bytes) {
-  constexpr int64_t mebibyte = 1024 * 1024;
+  constexpr int64_t mebibyte = int64_t{1} << 20;
   return sdk::text(bytes / mebibyte, ".", bytes % mebibyte * 10 / mebibyte, " MiB");
 }
 
@@ -27,7 +27,7 @@ sdk::Refusal out_of_memory(int64_t bytes, int64_t available) {
                                           mebibytes(available), " available")};
 }
 
-constexpr int64_t line = 64, huge_page = 2 * 1024 * 1024;
+constexpr int64_t line = 64, huge_page = int64_t{2} << 20;
 
 // AddressSanitizer detects errors only around malloc's memory.
 #if defined(__SANITIZE_ADDRESS__)

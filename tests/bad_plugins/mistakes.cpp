@@ -258,7 +258,7 @@ class Cpu : public Needs {
     if (m == Mistake::WritesInput) const_cast<float*>(a)[0] = 1;
     if (m == Mistake::WritesWeight) pass.state(0)[0] = 1;
     if (m == Mistake::KeepsPointer) kept_pointer = a;
-    if (m == Mistake::LeaksEachPass) leaked = new char[64];
+    if (m == Mistake::LeaksEachPass) leaked = new char[1];
     if (m == Mistake::ReadsUnwrittenScratch) y[0] += 1e-30F * pass.scratch()[0];
   }
 

@@ -1,5 +1,6 @@
-// Layers that load and go wrong later, each in its own way; and two that are right: one with two
-// inputs, a trained weight and a kink, for strategies, and one with a label, for the check.
+// Layers that load and go wrong later, each in its own way; and three that are right: one with two
+// inputs, a trained weight and a kink, for strategies, and for the check one with a label and one
+// that keeps memory for later use.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -53,6 +54,11 @@ struct Ends : LayerType {
   }
 };
 
+struct Keeps : LayerType {
+  const char* name() const override { return "test.Keeps"; }
+  const char* help() const override { return "a copy; keeps memory of its first 200 passes"; }
+};
+
 struct Join : LayerType {
   const char* name() const override { return "test.Join"; }
   const char* help() const override { return "the larger of two inputs times a trained factor"; }
@@ -74,6 +80,15 @@ struct Copies {
     std::copy_n(pass.output_gradient(0).data(), elements, pass.input_gradient(0).data());
   }
   int64_t elements;
+};
+
+struct KeepsCpu : Copies {
+  using Copies::Copies;
+  void forward(const Call& call, const Pass& pass) const {
+    static std::vector<std::unique_ptr<char[]>> kept;
+    if (kept.size() < 200) kept.push_back(std::make_unique<char[]>(100));
+    Copies::forward(call, pass);
+  }
 };
 
 struct AsksCpu : Needs, Copies {
@@ -196,6 +211,8 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
       .kernel<Asks, AsksCpu>("cpu")
       .layer<Labelled>()
       .kernel<Labelled, LabelledCpu>("cpu")
+      .layer<Keeps>()
+      .kernel<Keeps, KeepsCpu>("cpu")
       .layer<Ends>()
       .kernel<Ends, EndsCpu>("cpu")
       .layer<Join>()

@@ -152,6 +152,45 @@ TEST(Guides, OfALayerShowsTheExample) {
   EXPECT_THAT(source, HasSubstr(text.substr(begin, end - begin)));
 }
 
+// What begins with "```", a name of the language, and what follows up to the end of the block.
+std::vector<std::string> blocks_of(const std::string& guide, const std::string& language) {
+  const std::string text = guide_text(guide), begin = "```" + language + "\n";
+  std::vector<std::string> blocks;
+  for (size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at + 1)) {
+    const size_t from = at + begin.size();
+    blocks.push_back(text.substr(from, text.find("```", from) - from));
+  }
+  return blocks;
+}
+
+// The sources of these two guides are those of `tandem plugin new`, below the first comment.
+TEST(Guides, OfCAndCudaShowWhatTheProgramWrites) {
+  const Desk desk;
+  struct Shown {
+    std::string guide, name, part, language, source;
+  };
+  for (const Shown& shown : {Shown{"plain_c.md", "acme.Leaky", "c", "c", "acme_leaky.c"},
+                             {"cuda_kernel.md", "acme.Bend", "cuda", "cpp", "acme_bend.cu"}}) {
+    const Outcome written = desk.tandem("plugin new " + shown.name + " --with " + shown.part);
+    ASSERT_EQ(written.code, 0) << written.errors;
+    const std::string folder = shown.source.substr(0, shown.source.find('.'));
+    const auto below_comment = [](const std::string& text) {
+      return text.substr(text.find("#include"));
+    };
+    const auto sources = blocks_of(shown.guide, shown.language);
+    ASSERT_EQ(sources.size(), 1U) << shown.guide;
+    EXPECT_EQ(below_comment(sources[0]), below_comment(desk.read(folder + "/" + shown.source)))
+        << shown.guide << " and plugins/templates/" << shown.part << ".*.in differ";
+    const auto builds = blocks_of(shown.guide, "cmake");
+    ASSERT_EQ(builds.size(), 1U) << shown.guide;
+    const std::string build = desk.read(folder + "/CMakeLists.txt");
+    std::istringstream lines(builds[0]);
+    std::string line;
+    std::getline(lines, line);  // names the file
+    while (std::getline(lines, line)) EXPECT_THAT(build, HasSubstr(line)) << shown.guide;
+  }
+}
+
 TEST(Guides, HaveLessThan150Lines) {
   std::vector<fs::path> pages;
   for (const std::string& guide : guides) {

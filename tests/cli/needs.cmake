@@ -23,6 +23,7 @@ if(TARGET tandem_transport_mpi AND NOT TANDEM_SANITIZE)
 endif()
 if(TANDEM_HAS_CUDA)
   target_compile_definitions(test_cli PRIVATE TANDEM_HAS_CUDA)
+  add_dependencies(test_cli tandem_fake_cuda tandem_kernels_cuda_fake)
 endif()
 # Stands before the C library in programs that are to meet failing disks.
 add_library(tandem_failing_disk MODULE ${CMAKE_SOURCE_DIR}/tests/cli/preload/failing_disk.c)

@@ -121,6 +121,68 @@ TEST(PluginCheck, GivesEveryLabelAsPlainFloat32) {
   }
 }
 
+TEST(PluginCheck, TellsTheTimeOfAnElementBesideACopy) {
+  const Desk desk;
+  const Outcome outcome = desk.tandem("plugin check ReLU Accuracy --promise time --json");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  const auto findings = nlohmann::json::parse(outcome.output);
+  ASSERT_EQ(findings.size(), 2U);
+  for (const auto& finding : findings) {
+    EXPECT_EQ(finding.at("verdict"), "note");
+    EXPECT_GT(finding.at("figures").at("forward_ns"), 0);
+    EXPECT_GT(finding.at("figures").at("copy_ns"), 0);
+  }
+  EXPECT_GT(findings[0].at("figures").at("backward_ns"), 0);
+  EXPECT_FALSE(findings[1].at("figures").contains("backward_ns"));  // a metric has none
+  const Outcome text = desk.tandem("plugin check ReLU --promise time");
+  EXPECT_THAT(text.output, testing::ContainsRegex("note   time +forward [0-9.]+ ns, backward "
+                                                  "[0-9.]+ ns, a copy [0-9.]+ ns for each"));
+}
+
+#ifdef TANDEM_HAS_CUDA
+TEST(PluginCheck, SaysThatCapturesAreNotCheckedWithoutADevice) {
+  const Desk desk;
+  const Outcome outcome =
+      desk.tandem("plugin check ReLU --promise capture", "CUDA_VISIBLE_DEVICES=");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output,
+              HasSubstr("note   capture           not checked: there is no device (cuda: no "));
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// On the stand-in for CUDA's runtime library, which a sanitizer's would have to precede.
+TEST(PluginCheck, CapturesTheKernelsOfAGpu) {
+  const Desk desk;
+  const auto check = [&](const std::string& environment) {
+    return desk.tandem("plugin check InnerProduct --promise capture",
+                       fmt::format("{} LD_PRELOAD='{}' TANDEM_PLUGIN_PATH='{}'", environment,
+                                   (test::build_folder() / "lib/libtandem_fake_cuda.so").string(),
+                                   (test::build_folder() / "lib/tandem/fake_cuda").string()));
+  };
+  const Outcome kept = check("");
+  EXPECT_EQ(kept.code, 0) << kept.errors;
+  EXPECT_THAT(kept.output, HasSubstr("kept   capture")) << kept.errors;
+  const Outcome refused = check("TANDEM_FAKE_ALLOCATES=1");
+  EXPECT_EQ(refused.code, 0) << refused.errors;
+  EXPECT_THAT(refused.output, AllOf(HasSubstr("note   capture           refused on cuda"),
+                                    HasSubstr("it allocates in every pass")));
+  const Outcome broken = check("TANDEM_FAKE_FORGETS=1");
+  EXPECT_EQ(broken.code, 1) << broken.errors;
+  EXPECT_THAT(broken.output,
+              AllOf(HasSubstr("broken capture"), HasSubstr("if the pass is captured on cuda")));
+}
+#endif
+#endif
+
+// What a layer or a library keeps for later use grows for some time, and then no more.
+TEST(PluginCheck, DoesNotTakeWhatALayerKeepsForALeak) {
+  const Desk desk;
+  const Outcome outcome = desk.tandem(
+      "plugin check '" + (test::test_plugin_folder() / "run_time/run_time.so").string() +
+      "' --layer test.Keeps --promise growth");
+  EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
+}
+
 TEST(PluginCheck, RefusesUnknownNamesAndCases) {
   const Desk desk;
   EXPECT_THAT(desk.refusal("plugin check Poolin"), HasSubstr("did you mean 'Pooling'?"));
@@ -220,6 +282,48 @@ INSTANTIATE_TEST_SUITE_P(Parts, PluginNew,
                                [](char c) { return c == ',' || c == '-'; }, '_');
                            return name;
                          });
+
+TEST(PluginTemplate, RefusesANameInOneLineWithAnotherThatWouldDo) {
+  const Desk desk;
+  for (const auto& [name, similar] : {std::pair<std::string, std::string>{"class", "acme.class"},
+                                      {"my-layer", "acme.my_layer"},
+                                      {"1abc", "acme.abc"},
+                                      {"ReLU", "acme.ReLU"},
+                                      {"''", "acme.Swish"},
+                                      {"own.1abc", "own.abc"},
+                                      {"acme.", "acme.Swish"},
+                                      {".Swish", "acme.Swish"},
+                                      {"acme.Größe", "acme.Gr____e"},
+                                      {"../x", "acme.x"}}) {
+    const std::string refusal = desk.refusal("plugin new " + name);
+    EXPECT_THAT(refusal, AllOf(HasSubstr("is no name for a layer type"),
+                               testing::EndsWith("as " + similar)));
+  }
+  EXPECT_THAT(desk.refusal("plugin new acme." + std::string(300, 'a')),
+              HasSubstr("has 305 characters: a name has 100 at most"));
+  EXPECT_THAT(desk.refusal("plugin new tandem.backend_x"), HasSubstr("write one of your own"));
+}
+
+// Words of C++, of the standard library and of the SDK are names of layers like any other: those of
+// classes only begin with them.
+TEST(PluginTemplate, OfAKeywordOrAWordOfTheSdkCompiles) {
+  const Desk desk;
+  for (const std::string word : {"class", "int", "std", "tandem", "Plugin", "Layer", "NULL", "_"}) {
+    for (const std::string with : {"weights,random", "loss", "statistics", "mask", "dataset"}) {
+      const Outcome written = desk.tandem("plugin new class." + word + " --with " + with);
+      ASSERT_EQ(written.code, 0) << written.errors;
+      std::string module = "class_" + word;
+      std::transform(module.begin(), module.end(), module.begin(),
+                     [](unsigned char c) { return std::tolower(c); });
+      const std::string command = fmt::format(
+          "cd '{0}' && mkdir -p include && ln -sfn '{1}' include/tandem && '{2}' -std=c++20 "
+          "-I include -I '{1}' -fsyntax-only -Wall -Werror {3}/{3}.cpp > log.txt 2>&1; status=$?; "
+          "rm -r {3}; exit $status",
+          (desk / "").string(), test::source_folder().string(), TANDEM_CXX_COMPILER, module);
+      ASSERT_EQ(std::system(command.c_str()), 0) << word << "\n" << desk.read("log.txt");
+    }
+  }
+}
 
 TEST(PluginTemplate, RefusesNamesAndPartsThatDoNotWork) {
   const Desk desk;

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "core/check/kernel_device.h"
 #include "core/check/promises.h"
 #include "tests/support/layer_test.h"
 
@@ -19,8 +20,12 @@ const Promise& promise(const std::string& name) {
 
 TEST(Nan, SurvivesEveryLayer) {
   int layers = 0;
+  OpenDevices devices(layer_registry());
   for (const std::string& type : layer_registry().layer_types()) {
-    const Subject subject{layer_registry(), kernel_device(), layer_registry().layer_type(type),
+    const Subject subject{layer_registry(),
+                          devices,
+                          kernel_device(),
+                          layer_registry().layer_type(type),
                           layer_registry().kernel(type, kernel_device().kind()),
                           cases_of(layer_registry(), kernel_device(), type, {})};
     ++layers;

@@ -10,6 +10,7 @@
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/device/parse.h"
+#include "core/plugin/kernel_kinds.h"
 #include "core/plugin/registry.h"
 
 namespace tandem::cli {
@@ -111,17 +112,6 @@ void print_parameter(const tandem_parameter& p) {
              p.help != nullptr ? p.help : "");
 }
 
-std::vector<std::string> kernels_of(const Registry& registry, const std::string& type) {
-  std::vector<std::string> kinds;
-  for (const ModuleReport& module : registry.modules()) {
-    for (const std::string& offer : module.offers) {
-      const std::string prefix = "kernel " + type + "/";
-      if (offer.rfind(prefix, 0) == 0) kinds.push_back(offer.substr(prefix.size()));
-    }
-  }
-  return kinds;
-}
-
 // A kernel of a layer for a kind of device, with the dtypes of tensors that it takes; none if two
 // plugins register the kernel, so that it cannot be used.
 struct KernelOffer {
@@ -131,7 +121,7 @@ struct KernelOffer {
 
 std::vector<KernelOffer> offers_of(const Registry& registry, const std::string& type) {
   std::vector<KernelOffer> offers;
-  for (const std::string& kind : kernels_of(registry, type)) {
+  for (const std::string& kind : kinds_with_kernel(registry, type)) {
     offers.push_back({kind, {}});
     try {
       const uint32_t dtypes = registry.kernel(type, kind).dtypes;

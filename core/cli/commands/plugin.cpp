@@ -48,6 +48,8 @@ const char* word(Outcome::Verdict verdict) {
       return "kept";
     case Outcome::Verdict::broken:
       return "broken";
+    case Outcome::Verdict::note:
+      return "note";
     default:
       return "not applicable";
   }
@@ -61,19 +63,14 @@ class Printer {
     const Outcome::Verdict verdict = finding.outcome.verdict;
     if (verdict == Outcome::Verdict::kept) ++kept_;
     if (verdict == Outcome::Verdict::broken) ++broken_;
-    if (as_json_) {
-      tree_.push_back({{"layer", finding.layer},
-                       {"promise", finding.promise},
-                       {"meaning", finding.text},
-                       {"verdict", word(verdict)},
-                       {"detail", finding.outcome.detail},
-                       {"command", finding.command}});
-      return;
-    }
+    if (verdict == Outcome::Verdict::note) ++notes_;
+    if (as_json_) return add_to_tree(finding);
     if (verdict == Outcome::Verdict::not_applicable) return;
     if (finding.layer != layer_) fmt::print("{}\n", finding.layer);
     layer_ = finding.layer;
-    fmt::print("  {:<6} {:<17} {}\n", word(verdict), finding.promise, finding.text);
+    const bool is_note = verdict == Outcome::Verdict::note;
+    fmt::print("  {:<6} {:<17} {}\n", word(verdict), finding.promise,
+               is_note ? finding.outcome.detail : finding.text);
     if (verdict == Outcome::Verdict::broken) {
       fmt::print("         {}\n         {}\n", finding.outcome.detail, finding.command);
     }
@@ -86,15 +83,25 @@ class Printer {
     } else {
       fmt::print("{} promises kept, {} broken\n", kept_, broken_);
     }
-    if (kept_ + broken_ == 0) throw Error("nothing was checked");
+    if (kept_ + broken_ + notes_ == 0) throw Error("nothing was checked");
     return broken_ == 0 ? 0 : 1;
   }
 
  private:
+  void add_to_tree(const Finding& finding) {
+    tree_.push_back({{"layer", finding.layer},
+                     {"promise", finding.promise},
+                     {"meaning", finding.text},
+                     {"verdict", word(finding.outcome.verdict)},
+                     {"detail", finding.outcome.detail},
+                     {"command", finding.command}});
+    if (!finding.outcome.figures.empty()) tree_.back()["figures"] = finding.outcome.figures;
+  }
+
   bool as_json_;
   json tree_ = json::array();
   std::string layer_;
-  int64_t kept_ = 0, broken_ = 0;
+  int64_t kept_ = 0, broken_ = 0, notes_ = 0;
 };
 
 int check_plugin(PluginArguments& a) {

@@ -37,11 +37,15 @@ PlanRegions::PlanRegions(const StrategyInputs& inputs, const std::string& strate
 
 PlanRegions::PlanRegions(const StrategyInputs& inputs, const std::string& strategy, Purpose purpose,
                          const std::vector<Interval>& rows)
-    : inputs_(inputs), purpose_(purpose), scalar_of_tensor_(inputs.net->tensors.size(), -1) {
+    : inputs_(inputs),
+      purpose_(purpose),
+      scalar_of_tensor_(inputs.net->tensors.size(), -1),
+      number_of_output_(inputs.net->tensors.size(), -1) {
   for (size_t device = 0; device < rows.size(); ++device) {
     shards_.push_back({static_cast<int>(device), rows[device], ""});
   }
   find_scalars();
+  number_outputs();
   find_last_users();
   plan_.strategy = strategy;
   plan_.options = inputs_.options;
@@ -60,6 +64,17 @@ void PlanRegions::find_scalars() {
                   net().layers[size_t(scalar.layer)].title(), scalar.name, to_string(tensor.shape));
     }
     scalar_of_tensor_[size_t(scalar.tensor)] = static_cast<int>(i);
+  }
+}
+
+void PlanRegions::number_outputs() {
+  for (size_t layer = 0; layer < net().layers.size(); ++layer) {
+    const std::vector<int>& outputs = net().layers[layer].outputs;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const size_t output = size_t(outputs[i]);
+      if (net().tensors[output].producer != static_cast<int>(layer)) continue;
+      number_of_output_[output] = static_cast<int>(i);
+    }
   }
 }
 
@@ -82,20 +97,15 @@ int PlanRegions::add_shard(int device, Interval rows, const std::string& name) {
   return static_cast<int>(shards_.size()) - 1;
 }
 
-namespace {
-
 // Tensor names may come again after a layer run in place, so buffers are named by who produces.
-std::string output_name(const Net& net, int tensor) {
-  const Tensor& t = net.tensors[size_t(tensor)];
-  const Layer& producer = net.layers[size_t(t.producer)];
+std::string PlanRegions::output_name(int tensor) const {
+  const Tensor& t = net().tensors[size_t(tensor)];
+  const Layer& producer = net().layers[size_t(t.producer)];
   if (producer.outputs.size() == 1) return producer.name + " output";
-  for (size_t i = 0; i < producer.outputs.size(); ++i) {
-    if (producer.outputs[i] == tensor) return fmt::format("{} output {}", producer.name, i);
-  }
-  return fmt::format("{} output of {}", t.name, producer.name);
+  const int number = number_of_output_[size_t(tensor)];
+  return number >= 0 ? fmt::format("{} output {}", producer.name, number)
+                     : fmt::format("{} output of {}", t.name, producer.name);
 }
-
-}  // namespace
 
 int PlanRegions::buffer(const Buffer& description) {
   const auto [found, is_new] = buffers_.try_emplace({description.device, description.name},
@@ -225,7 +235,7 @@ Region PlanRegions::tensor(int shard, int index) {
   const int root = net().values_of(index);
   const int64_t bytes = tensor_bytes(shard, root);
   if (net().tensors[size_t(root)].producer >= 0) {
-    return {buffer(at(shard, output_name(net(), root), bytes)), 0, bytes};
+    return {buffer(at(shard, output_name(root), bytes)), 0, bytes};
   }
   const BatchLayout layout = batch_layout(rows(shard).count());
   const Region all = input(shard);
@@ -239,7 +249,7 @@ Region PlanRegions::tensor_gradient(int shard, int index) {
   const int root = net().gradient_of(index);
   const int64_t bytes = tensor_bytes(shard, root);
   const std::string of = net().tensors[size_t(root)].producer >= 0
-                             ? output_name(net(), root)
+                             ? output_name(root)
                              : net().tensors[size_t(root)].name;
   return {buffer(at(shard, of + " gradient", bytes)), 0, bytes};
 }

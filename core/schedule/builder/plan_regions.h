@@ -122,7 +122,9 @@ class PlanRegions {
   };
 
   void find_scalars();
+  void number_outputs();
   void find_last_users();
+  [[nodiscard]] std::string output_name(int tensor) const;
   // Where the binding's tensors, weights and their gradients lie.
   void describe_tensors(PlanBinding& use, int shard);
   [[nodiscard]] const std::vector<Shape>& shapes(int shard);
@@ -144,6 +146,7 @@ class PlanRegions {
   std::map<std::pair<int, int>, int> bindings_;         // (shard, layer)
   std::map<int64_t, std::vector<Shape>> shapes_;        // by row count
   std::vector<int> scalar_of_tensor_;                   // index in net().scalars; -1: none
+  std::vector<int> number_of_output_;                   // by tensor, of its producer's; -1: none
   std::vector<int> last_users_;  // of each weight array: whose backward pass is first
 };
 

@@ -64,9 +64,8 @@ void StepModel::estimate_tasks(const Net& net, const Plan& plan, const CostTable
 }
 
 void StepModel::find_conflicts(const Plan& plan) {
-  for_each_conflict(plan, [&](const Access& a, const Access& b) {
-    tasks_[size_t(b.task)].before.push_back({a.task, 0});
-    tasks_[size_t(a.task)].before.push_back({b.task, plan.buffers[size_t(a.buffer)].slots});
+  for_each_conflict(plan, [&](int earlier, int later, int micro_batches_back) {
+    tasks_[size_t(later)].before.push_back({earlier, micro_batches_back});
   });
   for (TimedTask& task : tasks_) {
     const auto less = [](const Dependency& a, const Dependency& b) {

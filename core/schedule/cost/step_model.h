@@ -30,7 +30,8 @@ class StepModel {
     double seconds = 0;            // alone, with all its copies
     int source = -1, target = -1;  // of copies: devices, TANDEM_HOST for the host
     std::vector<int64_t> copies;   // bytes, one after the other
-    // Tasks that access the same memory, one of the two writing, on any stream.
+    // Tasks that access the same memory, one of the two writing, on any stream; those that others
+    // of them imply are left out.
     std::vector<Dependency> before;
     [[nodiscard]] bool takes_links() const {
       return !copies.empty() && timing::uses_links(source, target);

@@ -85,6 +85,82 @@ std::string broken_promise(const GuardedPart& part, const GuardedMemory& memory)
       part.name, unwritten);
 }
 
+using Parts = std::vector<GuardedPart>;
+using Memories = std::vector<GuardedMemory>;  // of each part
+
+Memories guarded_memories(const Parts& parts) {
+  Memories memories;
+  for (const GuardedPart& part : parts) {
+    if (is_copied_in(part.access)) {
+      memories.emplace_back(part.address, part.bytes);
+    } else {
+      memories.emplace_back(part.bytes);
+    }
+  }
+  return memories;
+}
+
+// The pass with the addresses of the guarded memories.
+void lead_to_copies(const Parts& parts, const Memories& memories, const LayerPointers& pointers,
+                    LayerPointers& copies) {
+  using Array = std::vector<void*> LayerPointers::*;
+  const auto copy_of = [&](const void* address, Array array = nullptr) -> void* {
+    for (const Array hidden_in : {array, Array{nullptr}}) {
+      for (size_t i = 0; i < parts.size(); ++i) {
+        const bool is_it = parts[i].address == address && parts[i].hidden_in == hidden_in;
+        if (is_it) return memories[i].data();
+      }
+    }
+    return const_cast<void*>(address);
+  };
+  for (const Array array :
+       {&LayerPointers::inputs, &LayerPointers::outputs, &LayerPointers::weights,
+        &LayerPointers::input_gradients, &LayerPointers::weight_gradients}) {
+    for (void* address : pointers.*array) (copies.*array).push_back(copy_of(address, array));
+  }
+  for (const void* address : pointers.output_gradients) {
+    copies.output_gradients.push_back(copy_of(address));
+  }
+  copies.pass = pointers.pass;
+  copies.connect();
+  copies.pass.saved = copy_of(pointers.pass.saved);
+  copies.pass.scratch = copy_of(pointers.pass.scratch);
+  copies.pass.statistics = static_cast<float*>(copy_of(pointers.pass.statistics));
+}
+
+// A NaN that was made of finite numbers; "" if there is none.
+std::string new_nan(const Parts& parts, const Memories& memories) {
+  for (const GuardedPart& part : parts) {
+    const bool is_input = is_copied_in(part.access);
+    if (is_input && element_not_finite(part, part.address, false) >= 0) return "";
+  }
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (!is_copied_out(parts[i].access) || parts[i].access == GuardedAccess::fill) continue;
+    const int64_t at = element_not_finite(parts[i], memories[i].data(), true);
+    if (at < 0) continue;
+    return fmt::format(
+        "{}: element {} is NaN, and all that the pass may read is finite: it was made from memory "
+        "that this pass has not written or must not read, or by its arithmetic",
+        parts[i].name, at);
+  }
+  return "";
+}
+
+// What a pass broke; "" if nothing.
+std::string broken_promise(const Parts& parts, const Memories& memories) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (std::string broken = broken_promise(parts[i], memories[i]); !broken.empty()) return broken;
+  }
+  return new_nan(parts, memories);
+}
+
+void copy_out(const Parts& parts, const Memories& memories) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (!is_copied_out(parts[i].access)) continue;
+    std::memcpy(parts[i].address, memories[i].data(), static_cast<size_t>(parts[i].bytes));
+  }
+}
+
 }  // namespace
 
 void PluginGuards::add(double guard_seconds, double kernel_seconds) {
@@ -136,68 +212,22 @@ tandem_status GuardedPass::run(const LayerPointers& pointers,
                                const std::function<tandem_status(const tandem_pass*)>& pass,
                                PluginGuards& guards) const try {
   const GuardClock::time_point begin = GuardClock::now();
-  std::vector<GuardedMemory> memory;
-  for (const GuardedPart& part : parts_) {
-    if (is_copied_in(part.access)) {
-      memory.emplace_back(part.address, part.bytes);
-    } else {
-      memory.emplace_back(part.bytes);
-    }
-  }
-  using Array = std::vector<void*> LayerPointers::*;
-  const auto copy_of = [&](const void* address, Array array = nullptr) -> void* {
-    for (const Array hidden_in : {array, Array{nullptr}}) {
-      for (size_t i = 0; i < parts_.size(); ++i) {
-        const bool is_it = parts_[i].address == address && parts_[i].hidden_in == hidden_in;
-        if (is_it) return memory[i].data();
-      }
-    }
-    return const_cast<void*>(address);
-  };
+  const Memories memories = guarded_memories(parts_);
   LayerPointers copies;
-  for (const Array array :
-       {&LayerPointers::inputs, &LayerPointers::outputs, &LayerPointers::weights,
-        &LayerPointers::input_gradients, &LayerPointers::weight_gradients}) {
-    for (void* address : pointers.*array) (copies.*array).push_back(copy_of(address, array));
-  }
-  for (const void* address : pointers.output_gradients) {
-    copies.output_gradients.push_back(copy_of(address));
-  }
-  copies.pass = pointers.pass;
-  copies.connect();
-  copies.pass.saved = copy_of(pointers.pass.saved);
-  copies.pass.scratch = copy_of(pointers.pass.scratch);
-  copies.pass.statistics = static_cast<float*>(copy_of(pointers.pass.statistics));
+  lead_to_copies(parts_, memories, pointers, copies);
 
   const GuardClock::time_point kernel_begin = GuardClock::now();
   tandem_status status = pass(&copies.pass);
   const double kernel_seconds = seconds_from(kernel_begin);
 
-  std::string broken;
-  bool all_finite = true;
-  for (size_t i = 0; i < parts_.size() && status == TANDEM_OK; ++i) {
-    if (broken.empty()) broken = broken_promise(parts_[i], memory[i]);
-    if (is_copied_in(parts_[i].access)) {
-      all_finite = all_finite && element_not_finite(parts_[i], parts_[i].address, false) < 0;
+  if (status == TANDEM_OK) {
+    const std::string broken = broken_promise(parts_, memories);
+    if (broken.empty()) {
+      copy_out(parts_, memories);
+    } else {
+      host_table().explain(broken.c_str());
+      status = TANDEM_FAILED;
     }
-  }
-  for (size_t i = 0; i < parts_.size() && status == TANDEM_OK && broken.empty() && all_finite;
-       ++i) {
-    if (!is_copied_out(parts_[i].access) || parts_[i].access == GuardedAccess::fill) continue;
-    const int64_t at = element_not_finite(parts_[i], memory[i].data(), true);
-    if (at < 0) continue;
-    broken = fmt::format(
-        "{}: element {} is NaN, and all that the pass may read is finite: it was made from memory "
-        "that this pass has not written or must not read, or by its arithmetic",
-        parts_[i].name, at);
-  }
-  if (!broken.empty()) {
-    host_table().explain(broken.c_str());
-    status = TANDEM_FAILED;
-  }
-  for (size_t i = 0; i < parts_.size() && status == TANDEM_OK; ++i) {
-    if (!is_copied_out(parts_[i].access)) continue;
-    std::memcpy(parts_[i].address, memory[i].data(), static_cast<size_t>(parts_[i].bytes));
   }
   guards.add(seconds_from(begin) - kernel_seconds, kernel_seconds);
   return status;

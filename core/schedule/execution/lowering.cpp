@@ -87,6 +87,28 @@ struct Lowering::Resolver {
     result.resize(count);
     return result;
   }
+  std::shared_ptr<LayerPointers> pointers(const PlanBinding& binding, const Layer& layer,
+                                          LayerPass layer_pass, bool accumulates) const {
+    const size_t inputs = layer.inputs.size(), outputs = layer.outputs.size(),
+                 weights = layer.weights.size();
+    auto result = std::make_shared<LayerPointers>();
+    result->inputs = all<void*>(binding.inputs, inputs);
+    result->outputs = all<void*>(binding.outputs, outputs);
+    result->weights = all<void*>(binding.weights, weights);
+    result->input_gradients = all<void*>(binding.input_gradients, inputs);
+    result->output_gradients = all<const void*>(binding.output_gradients, outputs);
+    result->weight_gradients = all<void*>(binding.weight_gradients, weights);
+    tandem_pass& pass = result->pass;
+    if (accumulates) pass.flags = TANDEM_ACCUMULATE;
+    pass.saved = (*this)({binding.saved});
+    pass.scratch = (*this)({scratch_of(binding, layer_pass)});
+    pass.step = as<const tandem_step>(binding.step);
+    pass.normaliser = as<const float>(binding.normaliser);
+    pass.statistics = as<float>(statistics_of(binding, layer_pass));
+    pass.row_labels = as<const float>(binding.row_labels);
+    result->connect();
+    return result;
+  }
 };
 
 tandem_status Lowered::trampoline(void* context, const tandem_call* call) {
@@ -240,26 +262,9 @@ void Lowering::lower_layer(const Task& task, const LayerWork& work, const Resolv
   }
   const PlanBinding& binding = plan_.bindings[static_cast<size_t>(work.binding)];
   const Layer& layer = net_.layers[static_cast<size_t>(binding.layer)];
-  const size_t inputs = layer.inputs.size(), outputs = layer.outputs.size(),
-               weights = layer.weights.size();
   // The micro-batches of a step after its first add to the gradients of those before.
   const bool accumulates = work.accumulate || at.micro_batch % plan_.micro_batches_per_step != 0;
-  const auto pointers = std::make_shared<LayerPointers>();
-  pointers->inputs = at.all<void*>(binding.inputs, inputs);
-  pointers->outputs = at.all<void*>(binding.outputs, outputs);
-  pointers->weights = at.all<void*>(binding.weights, weights);
-  pointers->input_gradients = at.all<void*>(binding.input_gradients, inputs);
-  pointers->output_gradients = at.all<const void*>(binding.output_gradients, outputs);
-  pointers->weight_gradients = at.all<void*>(binding.weight_gradients, weights);
-  tandem_pass& pass = pointers->pass;
-  if (accumulates) pass.flags = TANDEM_ACCUMULATE;
-  pass.saved = at({binding.saved});
-  pass.scratch = at({scratch_of(binding, work.pass)});
-  pass.step = at.as<const tandem_step>(binding.step);
-  pass.normaliser = at.as<const float>(binding.normaliser);
-  pass.statistics = at.as<float>(statistics_of(binding, work.pass));
-  pass.row_labels = at.as<const float>(binding.row_labels);
-  pointers->connect();
+  const auto pointers = at.pointers(binding, layer, work.pass, accumulates);
   const auto passes = functions(kernels_->table(work.binding), work.pass);
   for (const tandem_pass_function function : passes) {
     if (function != nullptr) continue;

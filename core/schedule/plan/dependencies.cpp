@@ -20,14 +20,9 @@ bool share_a_stream(const Task& a, const Task& b) {
 // instance: those farther back come before it on the streams they share.
 std::vector<std::vector<Dependency>> conflicts(const Plan& plan) {
   std::vector<std::vector<Dependency>> result(plan.tasks.size());
-  for_each_conflict(plan, [&](const Access& a, const Access& b) {
-    if (share_a_stream(plan.tasks[static_cast<size_t>(a.task)],
-                       plan.tasks[static_cast<size_t>(b.task)])) {
-      return;
-    }
-    result[static_cast<size_t>(b.task)].push_back({a.task, 0});
-    const int slots = plan.buffers[static_cast<size_t>(a.buffer)].slots;
-    result[static_cast<size_t>(a.task)].push_back({b.task, slots});
+  for_each_conflict(plan, [&](int earlier, int later, int micro_batches_back) {
+    if (share_a_stream(plan.tasks[size_t(earlier)], plan.tasks[size_t(later)])) return;
+    result[size_t(later)].push_back({earlier, micro_batches_back});
   });
   for (std::vector<Dependency>& list : result) {
     std::sort(list.begin(), list.end(), [](const Dependency& a, const Dependency& b) {

@@ -194,7 +194,7 @@ class Localizer {
     task.writes = std::move(writes);
     move(task.reads);
     move(task.writes);
-    std::visit([this](auto& work) { move(work); }, task.work);
+    std::visit([&](auto& work) { move(work); }, task.work);
     local_.tasks.push_back(std::move(task));
   }
 

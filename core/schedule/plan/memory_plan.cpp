@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "core/data/loader.h"
@@ -64,13 +65,17 @@ struct Occupied {
   Interval tasks, bytes;
 };
 
-// The lowest offset at which that many bytes are free during these tasks.
-int64_t first_fit(const std::vector<Occupied>& occupied, const Interval& tasks, int64_t bytes) {
-  int64_t offset = 0;
-  for (const Occupied& other : occupied) {  // in order of their begin
-    if (!other.tasks.overlaps(tasks)) continue;
-    if (aligned_begin(offset, bytes) + bytes <= other.bytes.begin) break;
-    offset = std::max(offset, other.bytes.end);
+// The lowest offset, at or after `from`, at which that many bytes are free during these tasks.
+int64_t first_fit(const std::vector<Occupied>& occupied, const Interval& tasks, int64_t bytes,
+                  int64_t from) {
+  int64_t offset = from;
+  // In order of their begin.
+  auto other = std::lower_bound(occupied.begin(), occupied.end(), from,
+                                [](const Occupied& a, int64_t at) { return a.bytes.begin < at; });
+  for (; other != occupied.end(); ++other) {
+    if (!other->tasks.overlaps(tasks)) continue;
+    if (aligned_begin(offset, bytes) + bytes <= other->bytes.begin) break;
+    offset = std::max(offset, other->bytes.end);
   }
   return aligned_begin(offset, bytes);
 }
@@ -84,13 +89,18 @@ int64_t pack(const Plan& plan, const std::vector<Life>& lives, std::vector<int> 
   std::stable_sort(buffers.begin(), buffers.end(),
                    [&](int a, int b) { return bytes(a) > bytes(b); });
   std::vector<Occupied> occupied;
+  // Where the last buffer of these bytes and tasks ends: nothing before fits another one. So many
+  // equal buffers do not take quadratic time.
+  std::map<std::tuple<int64_t, int64_t, int64_t>, int64_t> ends;
   int64_t needed = 0;
   for (const int buffer : buffers) {
     const Life& life = lives[static_cast<size_t>(buffer)];
     const Interval tasks = life.carried_over ? Interval{0, static_cast<int64_t>(plan.tasks.size())}
                                              : Interval{life.first, life.last + 1};
-    const int64_t offset = first_fit(occupied, tasks, bytes(buffer));
+    int64_t& end = ends[{bytes(buffer), tasks.begin, tasks.end}];
+    const int64_t offset = first_fit(occupied, tasks, bytes(buffer), end);
     const Occupied mine{tasks, {offset, offset + bytes(buffer)}};
+    end = mine.bytes.end;
     occupied.insert(std::upper_bound(occupied.begin(), occupied.end(), mine,
                                      [](const Occupied& a, const Occupied& b) {
                                        return a.bytes.begin < b.bytes.begin;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <span>
 #include <utility>
 
 #include "core/base/error.h"
@@ -33,42 +35,134 @@ std::vector<Access> accesses(const Plan& plan) {
 
 namespace {
 
-// The accesses that may still overlap those that begin later. Those that end at or before `begin`
-// are dropped, and `visit` is called with the others.
-template <class Visit>
-void visit_open(std::vector<const Access*>& open, int64_t begin, const Visit& visit) {
-  size_t kept = 0;
-  for (const Access* access : open) {
-    if (access->bytes.end <= begin) continue;
-    open[kept++] = access;
-    visit(*access);
+// A part of a buffer whose bytes all have the same history.
+struct Part {
+  int64_t end = 0;
+  int writer = -1;           // the last; -1: none
+  std::vector<int> readers;  // since it wrote
+};
+
+// What the tasks so far have done with the bytes of one buffer.
+class UsedBytes {
+ public:
+  // Calls visit(part) for every part within the bytes; they are split where the bytes begin and
+  // end.
+  template <class Visit>
+  void visit(const Interval& bytes, const Visit& visit) {
+    split(bytes.begin);
+    split(bytes.end);
+    int64_t covered = bytes.begin;
+    for (auto at = parts_.lower_bound(bytes.begin); covered < bytes.end; ++at) {
+      if (at == parts_.end() || at->first > covered) {
+        const int64_t end = at == parts_.end() ? bytes.end : std::min(bytes.end, at->first);
+        at = parts_.emplace_hint(at, covered, Part{end, -1, {}});
+      }
+      visit(at->second);
+      covered = at->second.end;
+    }
   }
-  open.resize(kept);
+  // The bytes become one part.
+  void replace(const Interval& bytes, Part part) {
+    split(bytes.begin);
+    split(bytes.end);
+    parts_.erase(parts_.lower_bound(bytes.begin), parts_.lower_bound(bytes.end));
+    part.end = bytes.end;
+    parts_.emplace(bytes.begin, std::move(part));
+  }
+
+ private:
+  void split(int64_t at) {
+    auto next = parts_.upper_bound(at);
+    if (next == parts_.begin()) return;
+    const auto part = std::prev(next);
+    if (part->first == at || part->second.end <= at) return;
+    Part second = part->second;
+    part->second.end = at;
+    parts_.emplace_hint(next, at, std::move(second));
+  }
+
+  std::map<int64_t, Part> parts_;  // by begin
+};
+
+// The same of a buffer whose accesses are all to the same bytes, as most are: this is faster.
+class UsedWhole {
+ public:
+  template <class Visit>
+  void visit(const Interval&, const Visit& visit) {
+    visit(part_);
+  }
+  void replace(const Interval&, Part part) { part_ = std::move(part); }
+
+ private:
+  Part part_;
+};
+
+// The waits within a micro-batch.
+template <class Used>
+void visit_conflicts(std::span<const Access> list, Used& used, const VisitConflict& visit) {
+  for (const Access& access : list) {
+    used.visit(access.bytes, [&](Part& part) {
+      if (part.writer >= 0 && part.writer != access.task) visit(part.writer, access.task, 0);
+      if (!access.writes) {
+        if (part.readers.empty() || part.readers.back() != access.task) {
+          part.readers.push_back(access.task);
+        }
+        return;
+      }
+      for (const int reader : part.readers) {
+        if (reader != access.task) visit(reader, access.task, 0);
+      }
+    });
+    if (access.writes) used.replace(access.bytes, {0, access.task, {}});
+  }
+}
+
+// The waits for the micro-batch before that used the same slots; `used` is what that one has left.
+// A task comes after itself on its own streams, so it waits for later ones only.
+template <class Used>
+void visit_carried_conflicts(std::span<const Access> list, Used& used, int slots,
+                             const VisitConflict& visit) {
+  for (const Access& access : list) {
+    used.visit(access.bytes, [&](Part& part) {
+      if (part.writer > access.task) visit(part.writer, access.task, slots);
+      if (!access.writes) return;
+      for (const int reader : part.readers) {
+        if (reader > access.task) visit(reader, access.task, slots);
+      }
+    });
+    if (access.writes) used.replace(access.bytes, {});
+  }
+}
+
+template <class Used>
+void visit_all_conflicts(std::span<const Access> list, Used& used, int slots,
+                         const VisitConflict& visit) {
+  visit_conflicts(list, used, visit);
+  visit_carried_conflicts(list, used, slots, visit);
 }
 
 }  // namespace
 
-void for_each_conflict(const Plan& plan,
-                       const std::function<void(const Access& a, const Access& b)>& visit) {
-  std::vector<std::vector<Access>> by_buffer(plan.buffers.size());
-  for (const Access& access : accesses(plan)) {
-    by_buffer[static_cast<size_t>(access.buffer)].push_back(access);
-  }
-  std::vector<const Access*> reads, writes;
-  for (std::vector<Access>& list : by_buffer) {
-    std::stable_sort(list.begin(), list.end(), [](const Access& a, const Access& b) {
-      return a.bytes.begin < b.bytes.begin;
-    });
-    reads.clear();
-    writes.clear();
-    for (const Access& access : list) {
-      const auto meet = [&](const Access& other) {
-        if (access.task == other.task) return;
-        access.task < other.task ? visit(access, other) : visit(other, access);
-      };
-      visit_open(writes, access.bytes.begin, meet);
-      if (access.writes) visit_open(reads, access.bytes.begin, meet);
-      (access.writes ? writes : reads).push_back(&access);
+void for_each_conflict(const Plan& plan, const VisitConflict& visit) {
+  const std::vector<Access> all = accesses(plan);
+  std::vector<size_t> ends(plan.buffers.size() + 1);  // in a list by buffer
+  for (const Access& access : all) ++ends[size_t(access.buffer) + 1];
+  std::partial_sum(ends.begin(), ends.end(), ends.begin());
+  std::vector<Access> by_buffer(all.size());
+  std::vector<size_t> next(ends.begin(), ends.end() - 1);
+  for (const Access& access : all) by_buffer[next[size_t(access.buffer)]++] = access;
+  for (size_t buffer = 0; buffer < plan.buffers.size(); ++buffer) {
+    const std::span<const Access> list(&by_buffer[0] + ends[buffer],
+                                       ends[buffer + 1] - ends[buffer]);
+    if (list.empty()) continue;
+    const auto is_same = [&](const Access& access) { return access.bytes == list[0].bytes; };
+    const int slots = plan.buffers[buffer].slots;
+    if (std::all_of(list.begin(), list.end(), is_same)) {
+      UsedWhole used;
+      visit_all_conflicts(list, used, slots, visit);
+    } else {
+      UsedBytes used;
+      visit_all_conflicts(list, used, slots, visit);
     }
   }
 }

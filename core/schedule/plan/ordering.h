@@ -25,11 +25,14 @@ constexpr int64_t far_end = int64_t{1} << 48;
 // All of the plan's, in the order of the tasks, reads before writes; empty regions are left out.
 [[nodiscard]] std::vector<Access> accesses(const Plan& plan);
 
-// Calls visit(a, b) for each two accesses of different tasks to overlapping bytes of one buffer,
-// one of which writes, in no particular order; a's task comes before b's. The time is that of
-// sorting the accesses, and proportional to the number of calls.
-void for_each_conflict(const Plan& plan,
-                       const std::function<void(const Access& a, const Access& b)>& visit);
+// Calls visit(earlier, later, micro_batches_back) for tasks of which one must be done before the
+// other begins because both access the same bytes and one of them writes, `earlier` so many
+// micro-batches before `later`. Of a chain of such tasks only neighbours are visited: a writer
+// comes after the writer before it and after those that have read since, a reader after the writer.
+// Together with the order of each stream these imply all others. Some are visited more than once.
+// The time is that of sorting the accesses, and proportional to the number of calls.
+using VisitConflict = std::function<void(int earlier, int later, int micro_batches_back)>;
+void for_each_conflict(const Plan& plan, const VisitConflict& visit);
 
 // The number of consecutive micro-batches that show every order: one more than the most slots of a
 // buffer, after which its first slot is used again.

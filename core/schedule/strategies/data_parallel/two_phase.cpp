@@ -1,7 +1,9 @@
 #include "core/schedule/strategies/data_parallel/two_phase.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "core/base/strings.h"
 #include "core/schedule/builder/plan_builder.h"
@@ -59,9 +61,69 @@ Plan plan_with(const StrategyInputs& inputs, const Parts& parts, bool hidden) {
   return builder.take();
 }
 
-// In a net with more places to split than this only some are tried: evenly spaced ones, then ever
-// closer ones around the best. The time of a trial is proportional to the layers, too.
-constexpr size_t most_places = 512, spaced_places = 16, closer = 8;
+// In a net with more places to split than `most_places` only some are tried: evenly spaced ones,
+// then, by golden-section search, some between the neighbours of the best, until they are closer
+// than 1/finest of the net. The time of a trial is proportional to the layers, too.
+constexpr size_t most_places = 128, spaced_places = 8, finest = 64;
+
+// Tries places of the split and keeps the best.
+class SplitSearch {
+ public:
+  SplitSearch(const StrategyInputs& inputs, bool hidden, const std::vector<int>& candidates)
+      : inputs_(inputs), hidden_(hidden), candidates_(candidates) {
+    inputs_.micro_batches_per_step = 1;  // so that every simulated step has an update
+  }
+
+  void search() {
+    const size_t last = candidates_.size() - 1;
+    // From the last place down, the later of two equal ones.
+    const size_t stride = last > most_places ? last / spaced_places : 1;
+    for (size_t i = last; i >= 1; i -= std::min(i, stride)) try_place(i);
+    if (stride == 1) return;
+    narrow(best_place_ > stride ? best_place_ - stride : 1, std::min(last, best_place_ + stride));
+  }
+
+  [[nodiscard]] const Parts& parts() const { return best_; }
+  [[nodiscard]] double seconds() const { return best_seconds_; }
+
+ private:
+  double try_place(size_t place) {
+    const auto [known, is_new] = tried_.try_emplace(place);
+    if (!is_new) return known->second;
+    Parts parts = parts_at(*inputs_.net, candidates_[place]);
+    const double seconds = simulated_step_seconds(inputs_, plan_with(inputs_, parts, hidden_));
+    known->second = seconds;
+    if (best_.fc_weights.empty() || seconds < best_seconds_) {
+      best_ = std::move(parts);
+      best_seconds_ = seconds;
+      best_place_ = place;
+    }
+    return seconds;
+  }
+
+  void narrow(size_t first, size_t last) {
+    constexpr double golden = 0.618;
+    const auto step = static_cast<size_t>(golden * static_cast<double>(last - first));
+    size_t low = last - step, high = first + step;
+    while (low < high && last - first > candidates_.size() / finest) {
+      if (try_place(high) <= try_place(low)) {
+        first = std::exchange(low, high);
+        high = first + last - low;
+      } else {
+        last = std::exchange(high, low);
+        low = first + last - high;
+      }
+    }
+  }
+
+  StrategyInputs inputs_;
+  bool hidden_;
+  const std::vector<int>& candidates_;
+  std::map<size_t, double> tried_;
+  Parts best_;
+  double best_seconds_ = 0;
+  size_t best_place_ = 0;
+};
 
 ChosenParts fastest_parts(const StrategyInputs& inputs, bool hidden) {
   const Net& net = *inputs.net;
@@ -73,35 +135,13 @@ ChosenParts fastest_parts(const StrategyInputs& inputs, bool hidden) {
             {fmt::format("'{}' is the only layer with weights to train: all is FC part",
                          name(candidates.front()))}};
   }
-  StrategyInputs tried = inputs;
-  tried.micro_batches_per_step = 1;  // so that every simulated step has an update
-  Parts best;
-  double best_seconds = 0;
-  size_t best_place = 0, stride = 1;
-  // From the last place down, the later of two equal ones.
-  const auto try_places = [&](size_t first, size_t last) {
-    for (size_t i = last; i >= first; i -= std::min(i, stride)) {
-      Parts parts = parts_at(net, candidates[i]);
-      const double seconds = simulated_step_seconds(tried, plan_with(tried, parts, hidden));
-      if (!best.fc_weights.empty() && seconds >= best_seconds) continue;
-      best = std::move(parts);
-      best_seconds = seconds;
-      best_place = i;
-    }
-  };
-  const size_t last = candidates.size() - 1;
-  if (last > most_places) stride = (last + spaced_places - 1) / spaced_places;
-  try_places(1, last);
-  while (stride > 1) {
-    const size_t first = best_place > stride ? best_place - stride + 1 : 1;
-    const size_t end = std::min(last, best_place + stride - 1);
-    stride = (stride + closer - 1) / closer;
-    try_places(first, end);
-  }
-  return {best,
-          name(best.split_layer),
-          {fmt::format("split at '{}', the smallest predicted step: {}", name(best.split_layer),
-                       human_seconds(best_seconds))}};
+  SplitSearch search(inputs, hidden, candidates);
+  search.search();
+  const std::string split = name(search.parts().split_layer);
+  return {search.parts(),
+          split,
+          {fmt::format("split at '{}', the smallest predicted step: {}", split,
+                       human_seconds(search.seconds()))}};
 }
 
 Plan build_two_phase(const StrategyInputs& inputs) {

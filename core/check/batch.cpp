@@ -1,0 +1,172 @@
+#include "core/check/batch.h"
+
+namespace tandem::checker {
+
+namespace {
+
+LayerSetup part_of(const LayerSetup& whole, int64_t begin, int64_t end) {
+  const int64_t n = whole.inputs[0].shape.n;
+  LayerSetup part = whole;
+  for (PlainTensor& input : part.inputs) {
+    if (input.shape.n == n) input = first_axis_of(input, begin, end);
+  }
+  if (!whole.row_labels.empty()) {
+    part.row_labels = {whole.row_labels.begin() + begin, whole.row_labels.begin() + end};
+  }
+  part.batch_begin = whole.batch_begin + begin;
+  return part;
+}
+
+std::vector<PlainTensor> joined(const std::vector<PlainTensor>& a,
+                                const std::vector<PlainTensor>& b) {
+  std::vector<PlainTensor> result = a;
+  for (size_t i = 0; i < a.size(); ++i) {
+    result[i].shape.n += b[i].shape.n;
+    result[i].values.insert(result[i].values.end(), b[i].values.begin(), b[i].values.end());
+  }
+  return result;
+}
+std::vector<PlainTensor> added(std::vector<PlainTensor> a, const std::vector<PlainTensor>& b) {
+  for (size_t i = 0; i < a.size(); ++i) {
+    for (size_t k = 0; k < a[i].values.size(); ++k) a[i].values[k] += b[i].values[k];
+  }
+  return a;
+}
+
+// The factors of the outputs of one part of the batch.
+std::vector<PlainTensor> factors_of_part(const LayerRun& part, std::vector<PlainTensor> factors,
+                                         int64_t begin, int64_t end) {
+  // A loss or metric has outputs without rows, too: those have the shape that they have of all.
+  for (size_t i = 0; i < factors.size(); ++i) {
+    if (!equal(factors[i].shape, part.output_shapes()[i])) {
+      factors[i] = first_axis_of(factors[i], begin, end);
+    }
+  }
+  return factors;
+}
+
+// Why the results of two parts are not those of the whole; "" if they are.
+std::string differ_together(const Subject& subject, const Case& one, const Results (&parts)[2],
+                            const Results& whole) {
+  std::string differs;
+  if (subject.has(TANDEM_LOSS | TANDEM_METRIC)) {
+    const std::vector<PlainTensor> sum = added({parts[0].outputs[0]}, {parts[1].outputs[0]});
+    differs = differ("the sum of output", sum, {whole.outputs[0]}, rounding);
+  } else {
+    differs = differ("output", joined(parts[0].outputs, parts[1].outputs), whole.outputs, rounding);
+  }
+  if (!differs.empty()) return differs;
+  std::vector<PlainTensor> gradients = joined(parts[0].input_gradients, parts[1].input_gradients);
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const bool has_rows = one.setup.inputs[i].shape.n == one.setup.inputs[0].shape.n;
+    if (!has_rows) gradients[i] = whole.input_gradients[i];
+  }
+  differs = differ("the gradient of input", gradients, whole.input_gradients, rounding);
+  if (!differs.empty()) return differs;
+  return differ("the gradient of weight",
+                added(parts[0].weight_gradients, parts[1].weight_gradients), whole.weight_gradients,
+                10 * rounding);
+}
+
+}  // namespace
+
+Outcome rows_are_independent(const Subject& subject, const Case& one) {
+  const int64_t n = one.setup.inputs.empty() ? 0 : one.setup.inputs[0].shape.n;
+  if (!subject.has(TANDEM_PER_SAMPLE) || n < 2) return not_applicable();
+  const Results before = results_of(subject, one.setup);
+  for (const int64_t changed : {int64_t{0}, n - 1}) {
+    LayerSetup setup = one.setup;
+    for (size_t i = 0; i < setup.inputs.size(); ++i) {
+      PlainTensor& input = setup.inputs[i];
+      if (!one.plain[i] || input.shape.n != n) continue;
+      const int64_t size = element_count(input.shape) / n;
+      for (int64_t k = changed * size; k < (changed + 1) * size; ++k) {
+        input.values[static_cast<size_t>(k)] = 0.3F + 1.7F * input.values[static_cast<size_t>(k)];
+      }
+    }
+    const Results after = results_of(subject, setup);
+    const auto others = [&](const std::vector<PlainTensor>& a, const std::vector<PlainTensor>& b,
+                            const char* what) -> std::string {
+      for (size_t i = 0; i < a.size(); ++i) {
+        if (a[i].values.empty() || a[i].shape.n != n) continue;
+        for (int64_t row = 0; row < n; ++row) {
+          if (row == changed) continue;
+          if (difference(first_axis_of(a[i], row, row + 1).values,
+                         first_axis_of(b[i], row, row + 1).values) <= 1e-6) {
+            continue;
+          }
+          return fmt::format("row {} of {} {} changes with row {} of the inputs", row, what, i,
+                             changed);
+        }
+      }
+      return "";
+    };
+    std::string mixed;
+    if (!subject.has(TANDEM_LOSS | TANDEM_METRIC)) {
+      mixed = others(before.outputs, after.outputs, "output");
+    }
+    if (mixed.empty()) {
+      mixed = others(before.input_gradients, after.input_gradients, "the gradient of input");
+    }
+    if (!mixed.empty()) return broken(mixed);
+  }
+  return kept();
+}
+
+// Devices have parts of the batch, and micro-batches come one after the other.
+Outcome parts_of_the_batch(const Subject& subject, const Case& one) {
+  const int64_t n = one.setup.inputs.empty() ? 0 : one.setup.inputs[0].shape.n;
+  if (!subject.has(TANDEM_PER_SAMPLE) || n < 2) return not_applicable();
+  const int64_t cut = n / 2;
+  LayerRun whole(one.setup, subject.registry, subject.device);
+  whole.tolerate_violations();
+  const std::vector<PlainTensor> factors = factors_of(whole);
+  const Results expected = pass_all(subject, whole, factors);
+  for (const bool later : {false, true}) {  // a later micro-batch instead of another device
+    LayerSetup setups[2] = {part_of(one.setup, 0, cut), part_of(one.setup, cut, n)};
+    if (later) {
+      setups[1].batch_begin = one.setup.batch_begin;
+      setups[1].step.first_row = static_cast<int32_t>(cut);
+    }
+    Results parts[2];
+    for (int i = 0; i < 2; ++i) {
+      LayerRun run(setups[i], subject.registry, subject.device);
+      run.tolerate_violations();
+      parts[i] =
+          pass_all(subject, run, factors_of_part(run, factors, i == 0 ? 0 : cut, i == 0 ? cut : n));
+    }
+    const std::string differs = differ_together(subject, one, parts, expected);
+    if (!differs.empty()) {
+      return broken(fmt::format("{} if rows {} to {} are {}", differs, cut, n - 1,
+                                later ? "a micro-batch of their own (tandem_step.first_row)"
+                                      : "on another device (batch_begin)"));
+    }
+  }
+  return kept();
+}
+
+Outcome statistics_of_parts(const Subject& subject, const Case& one) {
+  const int64_t n = one.setup.inputs.empty() ? 0 : one.setup.inputs[0].shape.n;
+  if (!subject.has(TANDEM_BATCH_STATISTICS) || n < 2) return not_applicable();
+  LayerRun whole(one.setup, subject.registry, subject.device);
+  if (whole.statistics_floats().forward == 0) return not_applicable();
+  whole.tolerate_violations();
+  const std::vector<PlainTensor> expected = whole.forward();
+  LayerRun first(part_of(one.setup, 0, n / 2), subject.registry, subject.device);
+  LayerRun second(part_of(one.setup, n / 2, n), subject.registry, subject.device);
+  first.tolerate_violations();
+  second.tolerate_violations();
+  const std::vector<float> of_second = second.forward_statistics();
+  const std::vector<PlainTensor> outputs = first.forward({of_second});
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (difference(outputs[i].values, first_axis_of(expected[i], 0, n / 2).values) > rounding) {
+      return broken(
+          fmt::format("output {} differs if the batch is on two devices, whose "
+                      "statistics are merged",
+                      i));
+    }
+  }
+  return kept();
+}
+
+}  // namespace tandem::checker

@@ -1,0 +1,54 @@
+#include "core/check/declarations.h"
+
+namespace tandem::checker {
+
+Outcome declares(const Subject& subject, const Case& one) {
+  const LayerRun run(one.setup, subject.registry, subject.device);
+  const bool is_scalar = subject.has(TANDEM_LOSS | TANDEM_METRIC);
+  for (size_t i = 0; i < run.output_shapes().size(); ++i) {
+    const Shape& shape = run.output_shapes()[i];
+    if (is_scalar && i == 0 && element_count(shape) != 1) {
+      return broken("a loss or metric has an output of more than one element");
+    }
+    if (subject.has(TANDEM_PER_SAMPLE) && !is_scalar && shape.n != one.setup.inputs[0].shape.n) {
+      return broken(fmt::format("output {} has {} rows, but the input has {}", i, shape.n,
+                                one.setup.inputs[0].shape.n));
+    }
+  }
+  if (subject.has(TANDEM_SAVES_NOTHING) && run.report().saved_bytes > 0) {
+    return broken(fmt::format("the type says TANDEM_SAVES_NOTHING, but the kernel saves {} bytes",
+                              run.report().saved_bytes));
+  }
+  if (is_trained(run) && subject.kernel.backward_weights == nullptr) {
+    return broken("the type has trained weights, but the kernel has no backward_weights");
+  }
+  if (subject.kernel.backward_data == nullptr && has_data_gradient(subject.type) &&
+      !run.output_shapes().empty()) {
+    return broken(
+        "the kernel has no backward_data; a type without one says so by TANDEM_METRIC or by inputs "
+        "that are TANDEM_INPUT_NON_DIFFERENTIABLE");
+  }
+  std::vector<Shape> shapes;
+  for (const PlainTensor& input : one.setup.inputs) shapes.push_back(input.shape);
+  const Attributes attributes = one.setup.attributes != nullptr
+                                    ? *one.setup.attributes
+                                    : layer_attributes(subject.type, one.setup.parameters);
+  const tandem_layer_query query{sizeof(tandem_layer_query),
+                                 one.setup.phase,
+                                 attributes.handle(),
+                                 shapes.data(),
+                                 static_cast<uint32_t>(shapes.size()),
+                                 one.setup.output_count};
+  tandem_layer_cost cost{};
+  tandem::check(ask_cost(subject.type, query, cost), "cost");
+  for (const double number :
+       {cost.forward_flops, cost.backward_data_flops, cost.backward_weights_flops,
+        cost.forward_bytes, cost.backward_data_bytes, cost.backward_weights_bytes}) {
+    if (!(number >= 0) || !std::isfinite(number)) {
+      return broken(fmt::format("its cost has the number {}", number));
+    }
+  }
+  return kept();
+}
+
+}  // namespace tandem::checker
