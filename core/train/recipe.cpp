@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/strings.h"
 #include "core/model/adapted.h"
+#include "core/train/batch_memory.h"
 
 namespace tandem {
 namespace {
@@ -120,12 +121,21 @@ std::map<std::string, std::string> augmentation(const std::string& word, int64_t
   return parameters;
 }
 
-int64_t photos_batch(const TrainSetup& setup) {
+int64_t photos_batch(Registry& registry, TrainSetup& setup) {
   constexpr int64_t least = 8, least_steps = 8, of_small = 128, of_large = 32;
   const int64_t most = setup.net.input_shape().h <= small_image ? of_small : of_large;
   int64_t batch = most;
   while (batch > least && batch * least_steps > setup.record.training_samples) batch /= 2;
-  return batch;
+  // Other ranks may be on other hosts, whose memory is not known here.
+  if (setup.record.options.ranks > 1) return batch;
+  const int64_t available = available_memory(registry, setup);
+  const int64_t fitting = batch_in_memory(registry, setup, batch, 1, available);
+  if (fitting < batch) {
+    setup.messages.push_back(
+        fmt::format("batch {}, not {}, by the memory: {} are available (--batch)", fitting, batch,
+                    human_bytes(available)));
+  }
+  return fitting;
 }
 
 void fit_photos(const TrainOptions& options, TrainSetup& setup) {

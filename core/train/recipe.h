@@ -28,8 +28,10 @@ void choose_image_size(Registry& registry, const TrainOptions& options, TrainSet
 [[nodiscard]] std::map<std::string, std::string> augmentation(const std::string& word,
                                                               int64_t image_size, bool mirrors);
 
-// The images in a batch, and the epochs of a run, of the recipe "photos".
-[[nodiscard]] int64_t photos_batch(const TrainSetup& setup);
+// The images in a batch, and the epochs of a run, of the recipe "photos". The batch is chosen by
+// the size and number of the images and by the memory of the devices; a message says so if the
+// memory bounds it.
+[[nodiscard]] int64_t photos_batch(Registry& registry, TrainSetup& setup);
 constexpr int64_t photos_epochs = 30;
 
 // Gives the solver of "photos" its rates; when batch and steps are known.

@@ -156,6 +156,12 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options, cons
   setup.solver = folder.solver();
   TrainOptions& chosen = setup.record.options;
   setup.strategies = &strategies;
+  if (is_imported(setup.record)) {
+    throw error(
+        "run '{0}' was imported and has not been trained, so there is nothing to resume; train a "
+        "new run from its weights: tandem train --weights {0} --data FOLDER",
+        folder.path().string());
+  }
   refuse_changes(setup, options, folder.path());
   const bool other_devices = std::max(1, options.ranks) != std::max(1, chosen.ranks) ||
                              (!options.devices.empty() && options.devices != chosen.devices);
@@ -181,7 +187,7 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options, cons
         chosen.data, folder.path().string(), setup.record.training_samples,
         setup.training_data->size());
   }
-  resolve_amount(setup, options);
+  resolve_amount(registry, setup, options);
   resolve_pixels(registry, setup, options);
   return setup;
 }

@@ -33,6 +33,11 @@ struct RunRecord {
   KernelChoices algorithms;  // what kernels measured
 };
 
+// Whether `tandem import` made the run: it has weights, but no data and no steps.
+[[nodiscard]] inline bool is_imported(const RunRecord& record) {
+  return record.options.data.empty();
+}
+
 [[nodiscard]] std::string to_json(const RunRecord& record);
 [[nodiscard]] RunRecord run_record_from_json(const std::string& text, const std::string& file);
 

@@ -287,7 +287,7 @@ void require_loss_scale_of(const std::string& precision, std::optional<double> l
               precision);
 }
 
-void resolve_amount(TrainSetup& setup, const TrainOptions& options) {
+void resolve_amount(Registry& registry, TrainSetup& setup, const TrainOptions& options) {
   TrainOptions& chosen = setup.record.options;
   if (!options.precision.empty()) (void)parse_precision(options.precision);
   if (options.batch < 0)
@@ -304,7 +304,7 @@ void resolve_amount(TrainSetup& setup, const TrainOptions& options) {
   if (options.epochs < 0)
     throw error("--epochs {}: there must be at least 1 epoch", options.epochs);
   const bool is_photos = chosen.recipe == "photos" && !options.resume;
-  if (chosen.batch == 0 && is_photos) chosen.batch = photos_batch(setup);
+  if (chosen.batch == 0 && is_photos) chosen.batch = photos_batch(registry, setup);
   if (chosen.batch == 0) chosen.batch = setup.net.batch_size(TANDEM_TRAIN).value_or(default_batch);
   const int64_t size = setup.record.training_samples;
   const int64_t images = chosen.batch * setup.solver.micro_batches_per_step;  // of a step
@@ -439,7 +439,7 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options, const Strate
   resolve_targets(registry, setup);
   resolve_fine_tuning(registry, setup);
   require_average(setup);
-  resolve_amount(setup, options);
+  resolve_amount(registry, setup, options);
   resolve_pixels(registry, setup, options);
   return setup;
 }

@@ -63,7 +63,7 @@ void open_datasets(Registry& registry, TrainSetup& setup);
 // The run's data: a data set's name, or a path that holds in any working folder.
 [[nodiscard]] std::string data_source(Registry& registry, const RunRecord& record);
 // Batch, steps, epochs and precision, where neither the user nor the run's record gives them.
-void resolve_amount(TrainSetup& setup, const TrainOptions& options);
+void resolve_amount(Registry& registry, TrainSetup& setup, const TrainOptions& options);
 // Replaces the record's --pixels "" and auto: bytes where the devices prefer them, the data have
 // bytes and nothing is mixed, else floats. `options` are the user's. Throws Error where bytes are
 // requested and the data have none.

@@ -52,8 +52,8 @@ void ImagePack::adopt_classes(const char* model_classes) {
 }
 
 void ImagePack::read_size_of_first_picture() {
-  Reader& reader = thread_reader(transform_.channels == 1);
-  const picture::Size first = reader.open(read(pictures_[0]));
+  const ThreadReader reader(transform_.channels == 1);
+  const picture::Size first = reader->open(read(pictures_[0]));
   if (transform_.height == 0) transform_.height = first.height;
   if (transform_.width == 0) transform_.width = first.width;
 }
@@ -75,10 +75,10 @@ picture::Bytes ImagePack::read(const PackedPicture& one) const {
 template <class Pixel>
 void ImagePack::read_to(int64_t index, uint64_t seed, Pixel* pixels, float* label) const {
   const PackedPicture& one = pictures_.at(static_cast<size_t>(index));
-  Reader& reader = thread_reader(transform_.channels == 1);
+  const ThreadReader reader(transform_.channels == 1);
   // Every picture was decoded to its end when it was packed, and its check sum is right.
-  const picture::Size whole = reader.open(read(one), true);
-  read_sample(reader, whole, transform_, index, seed, pixels);
+  const picture::Size whole = reader->open(read(one), true);
+  read_sample(*reader, whole, transform_, index, seed, pixels);
   *label = static_cast<float>(one.label);
 }
 

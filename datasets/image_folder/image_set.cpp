@@ -58,9 +58,9 @@ void ImageSet::begin(const tandem_dataset_request& request, const sdk::Attribute
 void ImageSet::read_size_of_first_image() {
   for (const Image& image : listing_.images) {
     try {
-      Reader& reader = thread_reader(transform_.channels == 1);
-      const picture::Size first = reader.open_file(image.path);
-      (void)reader.decode_all();
+      const ThreadReader reader(transform_.channels == 1);
+      const picture::Size first = reader->open_file(image.path);
+      (void)reader->decode_all();
       if (transform_.height == 0) transform_.height = first.height;
       if (transform_.width == 0) transform_.width = first.width;
       return;
@@ -75,14 +75,14 @@ template <class Pixel>
 void ImageSet::read(int64_t index, uint64_t seed, Pixel* pixels, float* label) const {
   *label = static_cast<float>(image(index).label);
   if (get_kept(index, seed, pixels)) return;
-  Reader& reader = thread_reader(transform_.channels == 1);
-  const Bytes file = reader.load(image(index).path);
+  const ThreadReader reader(transform_.channels == 1);
+  const Bytes file = reader->load(image(index).path);
   // A file that was decoded to its end once is whole as long as its bytes are the same. Never 0.
   const uint64_t content = picture::hash_of(file) | 1U;
   std::atomic<uint64_t>& whole_content = whole_[static_cast<size_t>(index)];
   const bool known_whole = whole_content.load(std::memory_order_relaxed) == content;
-  const picture::Size whole = reader.open(file, known_whole);
-  read_and_keep(reader, whole, index, seed, pixels);
+  const picture::Size whole = reader->open(file, known_whole);
+  read_and_keep(*reader, whole, index, seed, pixels);
   whole_content.store(content, std::memory_order_relaxed);
 }
 
@@ -122,8 +122,8 @@ void ImageSet::read_and_keep(Reader& reader, const picture::Size& whole, int64_t
 }
 
 void ImageSet::describe(int64_t index, tandem_sample_info& info) const {
-  Reader& reader = thread_reader(transform_.channels == 1);
-  const Bytes file = reader.load(image(index).path);
+  const ThreadReader reader(transform_.channels == 1);
+  const Bytes file = reader->load(image(index).path);
   const StoredForm form = stored_form(file);
   info.channels = form.channels;
   info.width = form.size.width;
@@ -133,7 +133,7 @@ void ImageSet::describe(int64_t index, tandem_sample_info& info) const {
   info.format = form.format;
 }
 
-Reader& thread_reader(bool gray) {
+Reader& ThreadReader::of_thread(bool gray) {
   thread_local Reader of_gray(true), of_color(false);
   return gray ? of_gray : of_color;
 }

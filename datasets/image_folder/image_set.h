@@ -98,7 +98,20 @@ void read_sample(Reader& reader, const picture::Size& whole,
   picture::transform(view, whole, plan, options, number, seed, pixels);
 }
 
-// A reader of this thread, for gray or colour.
-[[nodiscard]] Reader& thread_reader(bool gray);
+// The calling thread's reader of gray or of colour pictures, while it is used for one picture.
+class ThreadReader {
+ public:
+  explicit ThreadReader(bool gray) : reader_(of_thread(gray)) {}
+  ~ThreadReader() { reader_.close(); }
+  ThreadReader(const ThreadReader&) = delete;
+  ThreadReader& operator=(const ThreadReader&) = delete;
+  Reader& operator*() const { return reader_; }
+  Reader* operator->() const { return &reader_; }
+
+ private:
+  static Reader& of_thread(bool gray);
+
+  Reader& reader_;
+};
 
 }  // namespace tandem::image_folder

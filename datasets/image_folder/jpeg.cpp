@@ -152,6 +152,10 @@ int Jpeg::channels() const {
   return state_->decoder.num_components;
 }
 
+bool Jpeg::is_buffered() const {
+  return jpeg_has_multiple_scans(&state_->decoder) != 0;
+}
+
 picture::View Jpeg::decode(bool gray, int shrink, const picture::Part& part,
                            std::vector<unsigned char>& buffer) {
   State& s = *state_;

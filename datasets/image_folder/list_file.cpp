@@ -177,7 +177,6 @@ ListFile parse_list(const std::string& text, const std::string& file) {
   list.numbered = !is_csv(file);
   CsvReader csv;
   std::string_view rest = text;
-  if (rest.starts_with("\xef\xbb\xbf")) rest.remove_prefix(3);  // as some editors begin a file
   for (int64_t number = 1; !rest.empty(); ++number) {
     const size_t end = std::min(rest.find('\n'), rest.size());
     const Line place{file, number};
@@ -185,9 +184,6 @@ ListFile parse_list(const std::string& text, const std::string& file) {
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (line.empty()) continue;
     if (line.size() > longest_line) throw wrong(place, "is ", line.size(), " bytes long");
-    if (line.find('\0') != std::string_view::npos) {
-      throw wrong(place, "contains a zero byte: this is no text file");
-    }
     ListEntry entry;
     if (list.numbered) {
       entry = caffe_entry(line, place);

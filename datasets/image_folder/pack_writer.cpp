@@ -143,8 +143,8 @@ class Packer {
   Made make(const Place& place) const {
     const char* name = sets_[place.split]->sample_name(place.index);
     try {
-      Reader& reader = thread_reader(false);
-      return {packed(reader, reader.load(name), request_.shorter_side, request_.quality), ""};
+      const ThreadReader reader(false);
+      return {packed(*reader, reader->load(name), request_.shorter_side, request_.quality), ""};
     } catch (const sdk::Refusal& damaged) {
       if (damaged.status() != TANDEM_SKIP) throw;
       return {"", damaged.what()};

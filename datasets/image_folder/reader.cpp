@@ -9,6 +9,8 @@ namespace tandem::image_folder {
 namespace {
 
 constexpr int64_t byte_limit = int64_t{1} << 30;
+constexpr int64_t large_picture = 32'000'000;    // pixels
+constexpr size_t kept_bytes = size_t{64} << 20;  // of a buffer, after a picture
 
 // A file that is missing or cut costs a sample; a disk that fails ends the run, whose result would
 // otherwise depend on it.
@@ -65,17 +67,35 @@ Bytes Reader::load(const std::string& path) {
   return {bytes_.data(), static_cast<size_t>(size)};
 }
 
-picture::Size Reader::open(Bytes file, bool known_whole) {
+void Reader::close() {
   jpeg_.reset();
   other_.release();
+  for (std::vector<unsigned char>* buffer : {&pixels_, &turned_}) {
+    if (buffer->capacity() > kept_bytes) std::vector<unsigned char>().swap(*buffer);
+  }
+  turn_ = {};
+}
+
+// A picture of unknown size counts as a large one.
+void Reader::take_turn(int64_t width, int64_t height) {
+  static std::mutex one_at_a_time;
+  const bool is_small = width > 0 && height > 0 && width <= large_picture / height;
+  if (!is_small) turn_ = std::unique_lock(one_at_a_time);
+}
+
+picture::Size Reader::open(Bytes file, bool known_whole) {
+  close();
   if (file.empty()) throw sdk::skip("the file is empty (0 bytes)");
   if (!is_jpeg(file)) {
+    const Extent extent = extent_of(file);
+    take_turn(extent.width, extent.height);
     other_ = decode_other(file, gray_);
     size_ = {other_.cols, other_.rows};
     return size_;
   }
   jpeg_ = std::make_unique<Jpeg>(file, known_whole);
   check_extent(jpeg_->size().width, jpeg_->size().height);
+  if (jpeg_->is_buffered()) take_turn(jpeg_->size().width, jpeg_->size().height);
   orientation_ = exif_orientation(file);
   size_ = shown(jpeg_->size(), orientation_);
   return size_;

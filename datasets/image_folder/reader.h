@@ -1,10 +1,12 @@
 // From a file to pixels: 8 bits, B,G,R or gray, the right way up. The content decides how a file is
 // read, not its extension. Every mistake in a file is a Refusal with the status TANDEM_SKIP and the
 // reason; a truncated or damaged picture is never returned half gray. Nothing is printed. A reader
-// is for one thread; its buffers grow to the largest picture and are used again.
+// is for one thread. Its buffers are used again. Of large pictures that are in memory as a whole,
+// however small the part that is wanted, one is decoded at a time in the process.
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <opencv2/core.hpp>
 #include <optional>
 #include <string>
@@ -32,14 +34,19 @@ class Reader {
   [[nodiscard]] picture::View decode_all();
   // Whether it is a JPEG: only JPEGs can be decoded in part or shrunk.
   [[nodiscard]] bool can_shrink() const { return jpeg_ != nullptr; }
+  // Ends the use of the picture. Other threads may be waiting to open theirs.
+  void close();
 
  private:
+  void take_turn(int64_t width, int64_t height);
+
   bool gray_;
   std::vector<unsigned char> bytes_, pixels_, turned_;
   std::unique_ptr<Jpeg> jpeg_;
   int orientation_ = 1;
   picture::Size size_;
-  cv::Mat other_;  // a picture that is not a JPEG
+  cv::Mat other_;                      // a picture that is not a JPEG
+  std::unique_lock<std::mutex> turn_;  // held while a large picture is open
 };
 
 // Format, size and channels as stored, from the headers.

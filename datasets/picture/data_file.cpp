@@ -1,5 +1,7 @@
 #include "datasets/picture/data_file.h"
 
+#include <algorithm>
+
 #include "plugins/sdk.h"
 
 namespace tandem::picture {
@@ -28,6 +30,11 @@ std::string text_of_file(const std::string& path) {
   if (!file.read(0, reinterpret_cast<unsigned char*>(text.data()), text.size())) {
     throw sdk::invalid(path, ": became shorter while it was read");
   }
+  if (const size_t zero = text.find('\0'); zero != std::string::npos) {
+    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<int64_t>(zero), '\n');
+    throw sdk::invalid(path, ":", line, ": contains a zero byte: this is no text file");
+  }
+  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);  // as some editors begin a file
   return text;
 }
 

@@ -27,7 +27,8 @@ class DataFile {
   RegularFile file_;
 };
 
-// The bytes of a file that is read as a whole, at most 4 GiB. Refusal as DataFile's.
+// A text file of at most 4 GiB, without a byte order mark. Refusal as DataFile's, and for a file
+// with a zero byte.
 [[nodiscard]] std::string text_of_file(const std::string& path);
 
 }  // namespace tandem::picture

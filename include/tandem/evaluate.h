@@ -22,6 +22,8 @@ struct TestOptions {
   // Of activations; "": the run's, or float32 where the devices do not have it.
   std::string precision;
   std::string pixels;  // bytes or floats; "" and auto: as the run was trained
+  // Writes the run's report.html again, with the confusion matrix and the mistakes of this test.
+  bool writes_report = false;
 };
 
 struct TestResult {
@@ -37,6 +39,7 @@ struct TestResult {
     double probability = 0;
   };
   std::vector<Mistake> worst;  // at most 20, the most confident first
+  std::string report;          // the page written, or ""
 };
 
 // Throws Error for a folder that is no run, and for data or devices that cannot be used.

@@ -211,6 +211,31 @@ TEST_F(PublishedWeights, OfAFileAloneHaveTheArchitectureNamedAndThePreparationOf
   for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(found[i], right[i], 1e-6) << i;
 }
 
+TEST_F(PublishedWeights, ImportedAreTestedOnGivenDataAndCannotBeResumed) {
+  desk_.draw_two_classes("images");
+  Arrays arrays = dot_arrays();
+  arrays["fc.weight"] = {{2, 2}, {1, 2, 3, 4}};
+  arrays["fc.bias"] = {{2}, {1, 2}};
+  write(arrays);
+  configure({{"num_classes", 2}, {"pretrained_cfg", {{"num_classes", 2}}}});
+  desk_.write("names.txt", "blue\nred\n");
+  ASSERT_EQ(tandem("import timm --classes names.txt --out imported").code, 0);
+  EXPECT_THAT(refusal("test --run imported"),
+              HasSubstr("run 'imported' was imported and has no data of its own: name them with "
+                        "--data FOLDER"));
+  for (const char* data : {"", " --data images"}) {
+    EXPECT_THAT(refusal(std::string("train --resume --out imported") + data),
+                HasSubstr("nothing to resume; train a new run from its weights: tandem train "
+                          "--weights imported --data FOLDER"));
+  }
+  const Outcome outcome = tandem("test --run imported --data images");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("imported/report.html shows this test"));
+  EXPECT_THAT(desk_.read("imported/report.html"),
+              AllOf(HasSubstr("imported: 2 classes"), HasSubstr("of 'images'"),
+                    HasSubstr("imported, not trained here")));
+}
+
 TEST_F(PublishedWeights, ThatLackAnArrayAreRefused) {
   Arrays arrays = dot_arrays();
   arrays.erase("fc.bias");

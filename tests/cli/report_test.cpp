@@ -79,6 +79,36 @@ TEST(Report, ThatCannotBeWrittenDoesNotEndTheRun) {
   EXPECT_EQ(text.find("no report.html", first + 1), std::string::npos);  // one line
 }
 
+TEST(Report, ShowsTheLastTest) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem(std::string(train_tiny) + "--epochs 2 --out run").code, 0);
+  ASSERT_THAT(desk.read("run/report.html"), HasSubstr("Of the validation after step"));
+  const Outcome without = desk.tandem("test --run run --no-report");
+  ASSERT_EQ(without.code, 0) << without.errors;
+  EXPECT_THAT(without.output, Not(HasSubstr("report.html")));
+  EXPECT_THAT(desk.read("run/report.html"), HasSubstr("Of the validation after step"));
+  const Outcome outcome = desk.tandem("test --run run --split train");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("run/report.html shows this test"));
+  EXPECT_THAT(desk.read("run/report.html"),
+              AllOf(HasSubstr("Of the test of the best weights on the split 'train' of 'images'"),
+                    HasSubstr("of 12 images"), HasSubstr("Loss</figcaption>"),
+                    HasSubstr("images/train/"), Not(HasSubstr("Of the validation after"))));
+}
+
+TEST(Report, ThatCannotBeWrittenDoesNotEndTheTest) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem(std::string(train_tiny) + "--epochs 1 --out run").code, 0);
+  std::filesystem::remove(desk / "run/report.html");
+  desk.write("run/report.html/mine.txt", "a folder of this name\n");
+  const Outcome outcome = desk.tandem("test --run run --json");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.errors, HasSubstr("no report.html"));
+  EXPECT_EQ(nlohmann::json::parse(outcome.output).at("images"), 4);
+}
+
 TEST(Compare, WritesOnePageOfTwoRuns) {
   const Desk desk;
   desk.draw_two_classes("images");

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <thread>
+
 #include "tests/data/image_data.h"
 
 namespace tandem {
@@ -108,6 +110,16 @@ TEST(DamagedImages, AFlippedBitInAPngIsLeftOut) {
 
 TEST(DamagedImages, AnEmptyFileIsReportedAsEmpty) {
   EXPECT_EQ(reason_of("a.jpg", ""), "the file is empty (0 bytes)");
+}
+
+// Of large pictures one is decoded at a time.
+TEST(DamagedImages, ALargeOneLetsOtherThreadsReadTheirs) {
+  const std::string header = "P5 6000 6000 255\n";
+  const std::string here = reason_of("a.pgm", header);
+  std::string there;
+  std::thread([&] { there = reason_of("a.pgm", header); }).join();
+  EXPECT_EQ(here, there);
+  EXPECT_THAT(here, HasSubstr("truncated PNM"));
 }
 
 TEST(DamagedImages, TextNamedJpgIsNotAnImage) {

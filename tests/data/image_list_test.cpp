@@ -104,12 +104,15 @@ TEST(ImageList, AFileOfClassesGivesNumbersNames) {
   const TempFolder folder;
   draw_ten(folder);
   const auto list = folder.write("all.txt", ten_lines(" ", "0", "1"));
-  const auto classes = folder.write("synsets.txt", "n01 tench\nn02 goldfish\n");
+  const auto classes = folder.write("synsets.txt", "\xef\xbb\xbfn01 tench\nn02 goldfish\n");
   const Dataset data = open_images(options_of(list, "train", {{"classes", classes.string()}}));
   EXPECT_THAT(data.class_names(), ElementsAre("n01 tench", "n02 goldfish"));
   (void)folder.write("synsets.txt", "n01 tench\n");
   EXPECT_THAT(test::refusal(options_of(list, "train", {{"classes", classes.string()}})),
               AllOf(HasSubstr("all.txt:2: class 1"), HasSubstr("names classes 0 to 0")));
+  (void)folder.write("synsets.txt", std::string("tench\ngold\0fish\n", 16));
+  EXPECT_THAT(test::refusal(options_of(list, "train", {{"classes", classes.string()}})),
+              HasSubstr("synsets.txt:2: contains a zero byte"));
 }
 
 TEST(ImageList, CsvNamesClassesInNaturalOrder) {

@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include "core/base/random.h"
+#ifdef TANDEM_TEST_IMAGES
+#include "tests/fuzz/images/images.h"
+#endif
 #include "tests/fuzz/targets.h"
 #include "tests/support/folders.h"
 #include "tests/support/temp_folder.h"
@@ -24,12 +27,20 @@ std::vector<fs::path> files_of(const std::string& target) {
   return files;
 }
 
+std::map<std::string, Target> all_targets() {
+  std::map<std::string, Target> all = targets();
+#ifdef TANDEM_TEST_IMAGES
+  all.insert(image_targets().begin(), image_targets().end());
+#endif
+  return all;
+}
+
 class Corpus : public testing::TestWithParam<std::string> {};
 
 TEST_P(Corpus, IsReadWholeCutAndChanged) {
   const std::vector<fs::path> files = files_of(GetParam());
   ASSERT_FALSE(files.empty());
-  const Target target = targets().at(GetParam());
+  const Target target = all_targets().at(GetParam());
   for (const fs::path& file : files) {
     SCOPED_TRACE(file.string());
     const std::string bytes = test::read_text(file);
@@ -46,7 +57,7 @@ TEST_P(Corpus, IsReadWholeCutAndChanged) {
 
 std::vector<std::string> names() {
   std::vector<std::string> all;
-  for (const auto& [name, target] : targets()) all.push_back(name);
+  for (const auto& [name, target] : all_targets()) all.push_back(name);
   return all;
 }
 

@@ -20,10 +20,12 @@ using Target = void (*)(std::string_view bytes);
 void caffemodel(std::string_view bytes);
 void checkpoint(std::string_view bytes);
 void cifar(std::string_view bytes);
+void class_names(std::string_view bytes);
 void class_weights(std::string_view bytes);
 void costs(std::string_view bytes);
 void idx(std::string_view bytes);
 void metrics(std::string_view bytes);
+void name_rules(std::string_view bytes);
 void net(std::string_view bytes);
 void options(std::string_view bytes);
 void pretrained(std::string_view bytes);
@@ -31,9 +33,10 @@ void run_record(std::string_view bytes);
 void safetensors(std::string_view bytes);
 void solver(std::string_view bytes);
 void tables(std::string_view bytes);
+void timm_config(std::string_view bytes);
 void topology(std::string_view bytes);
 
-// By name; those of all builds.
+// By name; those of all builds. images/images.h has more, which need the image libraries.
 [[nodiscard]] const std::map<std::string, Target>& targets();
 
 // Calls the reader. True if it returned; false if it refused with a message, which must be

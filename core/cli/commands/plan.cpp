@@ -148,14 +148,15 @@ int run_plan(PlanArguments& a, const Command& command) {
   Session session(registry, definition, options);
   options.strategy_options = session.options().strategy_options;
   Phase& phase = session.training();
+  // First, because kernels and the records of simulated steps take much memory.
+  std::string refusal;
+  const MemoryPlan memory =
+      memory_on(registry, *how.kernel_devices, phase.net, phase.plan, &refusal);
   const Measurement predicted = measure(session, 3, how.steps);
   const double alone = device_count > 1
                            ? step_seconds_without_communication(registry, definition, options,
                                                                 phase.plan, 3, how.steps)
                            : 0;
-  std::string refusal;
-  const MemoryPlan memory =
-      memory_on(registry, *how.kernel_devices, phase.net, phase.plan, &refusal);
   const CostSources sources = sources_of(phase.net, phase.plan, *options.costs);
   const StepBounds bounds =
       bounds_of(phase.net, phase.plan, *options.costs, options.machine.link.bandwidth,

@@ -64,14 +64,24 @@ void print(const TestResult& result) {
     fmt::print("  {:.1f} % {} instead of {}: {}\n", 100 * m.probability, m.predicted, m.truth,
                m.path);
   }
+  if (!result.report.empty()) {
+    fmt::print("\n{} shows this test: the confusion matrix, and mistakes as pictures\n",
+               result.report);
+  }
 }
+
+// What the test has to say besides its result.
+class Messages : public Observer {
+ public:
+  void on_message(const std::string& text) override { fmt::print(stderr, "{}\n", text); }
+};
 
 }  // namespace
 
 void add_test(CommandLine& line) {
   struct Arguments {
     TestOptions options;
-    bool as_json = false;
+    bool as_json = false, no_report = false;
   };
   auto arguments = std::make_shared<Arguments>();
   Command& command = line.add("test", "Measure a run's accuracy on a data set, exactly");
@@ -91,9 +101,12 @@ void add_test(CommandLine& line) {
   add_precision_option(command, o.precision, "the run's");
   add_pixels_option(command, o.pixels, "as the run was trained");
   add_json_option(command, arguments->as_json);
+  command.flag("--no-report", arguments->no_report,
+               "Leave report.html in the run folder as it is");
   command.action([arguments] {
-    Observer quiet;
-    const TestResult result = test_run(arguments->options, quiet);
+    Messages messages;
+    arguments->options.writes_report = !arguments->no_report;
+    const TestResult result = test_run(arguments->options, messages);
     if (arguments->as_json) {
       fmt::print("{}\n", result_json(result).dump(2, ' ', false, json::error_handler_t::replace));
     } else {

@@ -48,7 +48,11 @@ std::string charts_html(const RunFigures& run) {
                      {line_of(run, "learning rate", 3, steps, &MetricRow::rate)});
   html += line_chart({"Seconds for each epoch, with its validation", "epoch", false},
                      {line_of(run, "seconds", 4, epochs, &MetricRow::seconds)});
-  if (html.empty()) html = "<p class=soft>No step was recorded yet.</p>\n";
+  if (html.empty()) {
+    html = fmt::format("<p class=soft>{}</p>\n",
+                       is_imported(run.record) ? "The weights were imported, not trained here."
+                                               : "No step was recorded yet.");
+  }
   return "<div class=charts>" + html + "</div>\n";
 }
 
@@ -151,11 +155,16 @@ std::string pictures_html(const RunFigures& run, const std::vector<JudgedPicture
   return html + "</div>\n";
 }
 
+// The images of each class that the net learns from; empty if they are not known.
+std::vector<int64_t> training_counts(const RunFigures& run) {
+  const bool has_training = !run.data.splits.empty() && run.data.splits[0].name == "train";
+  return has_training ? run.data.splits[0].class_counts : std::vector<int64_t>();
+}
+
 std::string findings_html(const RunFigures& run) {
   if (!run.findings) return "";
   const Findings& found = *run.findings;
-  const auto& counts =
-      run.data.splits.empty() ? std::vector<int64_t>() : run.data.splits[0].class_counts;
+  const std::vector<int64_t> counts = training_counts(run);
   const bool are_known =
       std::any_of(counts.begin(), counts.end(), [](int64_t count) { return count > 0; });
   return fmt::format(
@@ -172,15 +181,17 @@ std::string findings_html(const RunFigures& run) {
 std::string data_html(const RunFigures& run) {
   if (run.data.splits.empty()) return "";
   std::string html = fmt::format(
-      "<h2>Data</h2>\n<p><code>{}</code>: {} classes, read by {}. Sizes and formats are those of "
+      "<h2>Data</h2>\n<p>{}{} classes, read by {}. Sizes and formats are those of "
       "some evenly spaced images; <code>tandem data</code> reads all of them, and finds images "
       "that occur twice.</p>\n",
-      shown(run.record.options.data), run.record.class_names.size(), escape_xml(run.data.type));
+      is_imported(run.record) ? ""
+                              : fmt::format("<code>{}</code>: ", shown(run.record.options.data)),
+      run.record.class_names.size(), escape_xml(run.data.type));
   html += split_table(run.data);
   for (const SplitAudit& split : run.data.splits) {
     if (!split.bad.empty()) html += damage_list(split.bad, split.name);
   }
-  const auto& counts = run.data.splits[0].class_counts;
+  const std::vector<int64_t> counts = training_counts(run);
   if (std::none_of(counts.begin(), counts.end(), [](int64_t count) { return count > 0; })) {
     return html;
   }
@@ -252,10 +263,13 @@ std::string duration_text(double seconds) {
 }
 
 std::string run_page(const RunFigures& run) {
-  std::string html = fmt::format(
-      "<p>Net <code>{}</code> on <code>{}</code>: {} training images of {} classes.</p>\n",
-      shown(run.record.net_name), shown(run.record.options.data), run.record.training_samples,
-      run.record.class_names.size());
+  const std::string data =
+      is_imported(run.record)
+          ? ", imported:"
+          : fmt::format(" on <code>{}</code>: {} training images of",
+                        shown(run.record.options.data), run.record.training_samples);
+  std::string html = fmt::format("<p>Net <code>{}</code>{} {} classes.</p>\n",
+                                 shown(run.record.net_name), data, run.record.class_names.size());
   html += tiles_html(run) + charts_html(run) + evaluations_html(run) + advice_html(run);
   html += findings_html(run) + data_html(run) + options_html(run);
   return html_page("Run " + run.name, html);

@@ -17,8 +17,12 @@ constexpr int64_t picture_side = 96;
 }  // namespace
 
 RunReport::RunReport(Registry& registry, const TrainSetup& setup, const RunFolder& folder,
-                     Observer& observer)
-    : registry_(registry), setup_(setup), folder_(folder), observer_(observer) {}
+                     Observer& observer, std::string judged_split)
+    : registry_(registry),
+      setup_(setup),
+      folder_(folder),
+      observer_(observer),
+      judged_split_(std::move(judged_split)) {}
 
 double RunReport::seconds() const {
   return std::chrono::duration<double>(Clock::now() - begin_).count();
@@ -33,22 +37,24 @@ void RunReport::judge(Findings findings, const std::string& judged,
   validation_bad_ = bad;
 }
 
-void RunReport::write(const std::vector<float>& weights, const std::vector<BadSample>& training_bad,
+bool RunReport::write(const std::vector<float>& weights, const std::vector<BadSample>& training_bad,
                       ReportMoment moment) {
   const double begin = seconds();
   const bool has_time = spent_ <= most_of_the_time * begin;
-  if (moment == ReportMoment::during && is_written_ && !has_time) return;
+  if (moment == ReportMoment::during && is_written_ && !has_time) return false;
   // A resumed run has no findings before its first evaluation; the page it left has.
   const bool awaits_findings = !findings_ && setup_.validation_data != nullptr;
   std::error_code code;
   if (moment != ReportMoment::end && awaits_findings && !is_written_ &&
       std::filesystem::exists(folder_.path() / report_file, code)) {
-    return;
+    return false;
   }
+  bool is_written = false;
   try {
     if (!data_) {
-      std::vector<KnownSplit> splits{{"train", setup_.training_data.get()}};
-      if (setup_.validation_data) splits.push_back({"val", setup_.validation_data.get()});
+      std::vector<KnownSplit> splits;
+      if (setup_.training_data) splits.push_back({"train", setup_.training_data.get()});
+      if (setup_.validation_data) splits.push_back({judged_split_, setup_.validation_data.get()});
       data_ = outline(splits, described_samples);
     }
     RunFigures run = figures(training_bad);
@@ -57,14 +63,16 @@ void RunReport::write(const std::vector<float>& weights, const std::vector<BadSa
         (moment == ReportMoment::during && has_time && begin > least_seconds_for_maps);
     add_pictures(run, weights, with_maps);
     write_text_file(folder_.path() / report_file, run_page(run));
-    is_written_ = true;
+    is_written_ = is_written = true;
   } catch (const std::exception& failure) {
     if (!std::exchange(has_failed_, true)) {
-      observer_.on_message(
-          fmt::format("no {}, and training goes on: {}", report_file, failure.what()));
+      observer_.on_message(fmt::format("no {}{}: {}", report_file,
+                                       setup_.training_data ? ", and training goes on" : "",
+                                       failure.what()));
     }
   }
   spent_ += seconds() - begin;
+  return is_written;
 }
 
 RunFigures RunReport::figures(const std::vector<BadSample>& training_bad) const {
@@ -73,12 +81,13 @@ RunFigures RunReport::figures(const std::vector<BadSample>& training_bad) const 
                                                : folder_.path().filename().string();
   run.record = setup_.record;
   run.epochs_per_step = epochs_per_step(setup_.record, setup_.solver);
-  run.metrics = read_metrics(folder_.metrics_file());
+  if (!is_imported(setup_.record)) run.metrics = read_metrics(folder_.metrics_file());
   run.findings = findings_;
   run.judged = judged_;
   run.data = *data_;
-  run.data.splits[0].bad = training_bad;
-  if (run.data.splits.size() > 1) run.data.splits[1].bad = validation_bad_;
+  const bool has_training = setup_.training_data != nullptr;
+  if (has_training) run.data.splits[0].bad = training_bad;
+  if (setup_.validation_data) run.data.splits.back().bad = validation_bad_;
   return run;
 }
 

@@ -1,6 +1,7 @@
-// Writes report.html of a run while it trains. A reader always sees a whole page. It never ends a
-// run: a page that cannot be written is one message. It takes little time: between the first page
-// and the last, pages are left out where they would take more than 2 % of the run's time.
+// Writes report.html of a run while it trains, and again when the run is tested. A reader always
+// sees a whole page. It never ends a run: a page that cannot be written is one message. It takes
+// little time: between the first page and the last, pages are left out where they would take more
+// than 2 % of the run's time.
 #pragma once
 
 #include <chrono>
@@ -19,14 +20,16 @@ enum class ReportMoment { during, stopped, end };
 
 class RunReport {
  public:
-  // Everything referred to outlives it.
+  // Everything referred to outlives it. The setup may lack its training data; its validation data
+  // are those that are judged, of the split `judged_split`.
   RunReport(Registry& registry, const TrainSetup& setup, const RunFolder& folder,
-            Observer& observer);
+            Observer& observer, std::string judged_split = "val");
 
   // What an evaluation has found, for the next page. `bad`: its damaged samples.
   void judge(Findings findings, const std::string& judged, const std::vector<BadSample>& bad);
   // `weights`: those that the findings are of. `training_bad`: damaged samples.
-  void write(const std::vector<float>& weights, const std::vector<BadSample>& training_bad,
+  // Whether the page was written.
+  bool write(const std::vector<float>& weights, const std::vector<BadSample>& training_bad,
              ReportMoment moment);
 
  private:
@@ -41,6 +44,7 @@ class RunReport {
   const TrainSetup& setup_;
   const RunFolder& folder_;
   Observer& observer_;
+  std::string judged_split_;
   Clock::time_point begin_ = Clock::now();
   double spent_ = 0;  // seconds
   bool is_written_ = false, has_failed_ = false;

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "tests/fuzz/libfuzzer/images.h"
+#include "tests/fuzz/images/images.h"
 #include "tests/fuzz/targets.h"
 
 using namespace tandem;

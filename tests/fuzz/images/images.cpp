@@ -1,4 +1,4 @@
-#include "tests/fuzz/libfuzzer/images.h"
+#include "tests/fuzz/images/images.h"
 
 #include <vector>
 
@@ -35,11 +35,11 @@ void image(std::string_view bytes) {
   options.channels = choice % 2 == 0 ? 3 : 1;
   static std::vector<float> pixels(3 * 64 * 64);
   refuses_or_reads([&] {
-    image_folder::Reader& reader = image_folder::thread_reader(options.channels == 1);
-    const picture::Size whole = reader.open(bytes_of(bytes));
+    const image_folder::ThreadReader reader(options.channels == 1);
+    const picture::Size whole = reader->open(bytes_of(bytes));
     // Large ones are slow, and no different.
     if (static_cast<int64_t>(whole.width) * whole.height > 1'000'000) return;
-    image_folder::read_sample(reader, whole, options, 0, static_cast<uint64_t>(choice),
+    image_folder::read_sample(*reader, whole, options, 0, static_cast<uint64_t>(choice),
                               pixels.data());
   });
 }
