@@ -1,5 +1,7 @@
 #include "datasets/image_folder/image_headers.h"
 
+#include "datasets/image_folder/more_formats.h"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -118,6 +120,20 @@ PnmHeader pnm_header(Bytes file) {
   return header;
 }
 
+// The largest "ispe" property: smaller ones are of tiles and previews. Properties are near the
+// beginning.
+Extent heif_extent(Bytes file) {
+  constexpr size_t searched = size_t{1} << 16, length = 16;
+  Extent extent;
+  for (size_t at = 0; at + length <= std::min(file.size(), searched); ++at) {
+    if (!has(file, at, "ispe", 4)) continue;
+    const auto width = static_cast<int64_t>(big_endian(file, at + 8, 4));
+    const auto height = static_cast<int64_t>(big_endian(file, at + 12, 4));
+    if (width * height > extent.width * extent.height) extent = {width, height};
+  }
+  return extent;
+}
+
 constexpr std::array<uint32_t, 256> make_crc_table() {
   std::array<uint32_t, 256> table{};
   for (uint32_t n = 0; n < 256; ++n) {
@@ -195,6 +211,8 @@ const char* format_name(Bytes file) {
   if (is_bmp(file)) return "BMP";
   if (is_webp(file)) return "WebP";
   if (is_tiff(file)) return "TIFF";
+  if (is_gif(file)) return "GIF";
+  if (const char* name = heif_name(file)) return name;
   return is_pnm(file) ? "PNM" : "unknown";
 }
 
@@ -211,6 +229,8 @@ Extent extent_of(Bytes file) {
   if (is_webp(file)) return webp_extent(file);
   if (is_tiff(file)) return tiff_extent(file);
   if (is_pnm(file)) return pnm_header(file).extent;
+  if (is_gif(file)) return {whole(little_endian(file, 6, 2)), whole(little_endian(file, 8, 2))};
+  if (heif_name(file) != nullptr) return heif_extent(file);
   return {};
 }
 

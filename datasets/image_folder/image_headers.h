@@ -20,7 +20,8 @@ using picture::Bytes;
 struct Extent {
   int64_t width = 0, height = 0;  // 0: not known
 };
-// Of a PNG, BMP, WebP, TIFF or PNM file; zeros for other files and where the header has none.
+// Of a PNG, BMP, WebP, TIFF, PNM, GIF, AVIF or HEIC file; zeros for other files and where the
+// header has none.
 [[nodiscard]] Extent extent_of(Bytes file);
 
 // Why a file of a format with lengths and check sums (PNG, BMP, WebP, PNM) cannot be whole; or

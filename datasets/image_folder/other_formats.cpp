@@ -6,6 +6,7 @@
 #include <streambuf>
 
 #include "datasets/image_folder/image_headers.h"
+#include "datasets/image_folder/more_formats.h"
 #include "plugins/sdk.h"
 
 namespace tandem::image_folder {
@@ -85,11 +86,18 @@ void check_extent(int64_t width, int64_t height) {
 }
 
 cv::Mat decode_other(Bytes file, bool gray) {
-  if (!is_known_format(file)) {
-    throw sdk::skip("not an image that is read here (JPEG, PNG, BMP, WebP, TIFF, PNM)");
+  const bool by_libheif = heif_name(file) != nullptr;
+  if (!is_known_format(file) && !is_gif(file) && !by_libheif) {
+    throw sdk::skip(
+        "not an image that is read here (JPEG, PNG, BMP, WebP, TIFF, PNM, GIF, AVIF, HEIC)");
   }
   const Extent extent = extent_of(file);
   if (extent.width != 0 || extent.height != 0) check_extent(extent.width, extent.height);
+  if (by_libheif) return decode_heif(file, gray);
+  if (is_gif(file)) {
+    check_extent(extent.width, extent.height);
+    return decode_gif(file, gray);
+  }
   if (const char* damage = damage_of(file)) throw sdk::skip(damage);
   const cv::Mat bytes(1, static_cast<int>(file.size()), CV_8U,
                       const_cast<unsigned char*>(file.data()));

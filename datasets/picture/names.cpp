@@ -117,8 +117,9 @@ std::string extension_of(std::string_view name) {
 }
 
 bool is_image(std::string_view name) {
-  static constexpr std::array known{".jpg",  ".jpeg", ".jpe",  ".jfif", ".png", ".bmp", ".dib",
-                                    ".webp", ".tif",  ".tiff", ".ppm",  ".pgm", ".pbm", ".pnm"};
+  static constexpr std::array known{".jpg", ".jpeg", ".jpe", ".jfif", ".png",  ".bmp",
+                                    ".dib", ".webp", ".tif", ".tiff", ".ppm",  ".pgm",
+                                    ".pbm", ".pnm",  ".gif", ".avif", ".heic", ".heif"};
   return std::find(known.begin(), known.end(), extension_of(name)) != known.end();
 }
 

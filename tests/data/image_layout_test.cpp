@@ -152,10 +152,10 @@ TEST(ImageFolder, LitterIsIgnoredAndOtherFilesAreCounted) {
   (void)folder.write("cat/Thumbs.db", "x");
   (void)folder.write("cat/labels.TXT", "x");
   (void)folder.write("dog/b.txt", "x");
-  (void)folder.write("dog/moving.gif", "x");
+  (void)folder.write("dog/moving.mp4", "x");
   const Dataset data = open_images(folder);
   EXPECT_THAT(data.class_names(), ElementsAre("cat", "dog"));
-  EXPECT_THAT(data.notes(), HasSubstr("3 files are no images and left out: 1 .gif, 2 .txt"));
+  EXPECT_THAT(data.notes(), HasSubstr("3 files are no images and left out: 1 .mp4, 2 .txt"));
 }
 
 TEST(ImageFolder, SubfoldersOfAClassAreReadInNaturalOrder) {

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Writes tests/reference/images: one small picture in every form that is read, drawn and encoded by Pillow, and
-beside each what Pillow decodes it to (NAME.ppm, upright, without alpha). Run by hand; needs Pillow and numpy.
+beside each what Pillow decodes it to (NAME.ppm, upright, without alpha). Run by hand; needs Pillow with AVIF and
+numpy, and for HEIC the programs heif-enc and heif-convert of libheif.
 
     python3 tests/reference/draw_images.py tests/reference/images
 """
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +69,14 @@ write("gray.tif", gray)
 write("lossy.webp", color, quality=90)
 write("lossless.webp", color, lossless=True)
 write("alpha.webp", alpha, lossless=True, exact=True)
+write("palette.gif", color.quantize(64), interlace=0)
+write("interlaced.gif", color.quantize(64), interlace=1)
+write("animated.gif", color.quantize(64), save_all=True, append_images=[gray.quantize(16)], duration=50)
+write("color.avif", color, quality=90, subsampling="4:4:4")
+subprocess.run(["heif-enc", "-q", "95", "-p", "chroma=444", "-o", folder / "color.heic", folder / "color.png"], check=True)
+with tempfile.TemporaryDirectory() as here:
+    subprocess.run(["heif-convert", folder / "color.heic", here + "/color.png"], check=True)
+    Image.open(here + "/color.png").convert("RGB").save(folder / "color.heic.ppm")
 write("color.ppm", color)
 write("gray.pgm", gray)
 write("bits.pbm", gray.convert("1"))

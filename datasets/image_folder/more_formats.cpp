@@ -1,0 +1,226 @@
+#include "datasets/image_folder/more_formats.h"
+
+#include <algorithm>
+#include <cstring>
+#include <opencv2/imgproc.hpp>
+#include <string_view>
+#include <vector>
+
+#include "datasets/image_folder/other_formats.h"
+#include "plugins/sdk.h"
+
+#ifdef TANDEM_WITH_GIF
+#include <gif_lib.h>
+#endif
+#ifdef TANDEM_WITH_HEIF
+#include <libheif/heif.h>
+#endif
+
+namespace tandem::image_folder {
+namespace {
+
+using picture::big_endian;
+using picture::has;
+
+#if defined(TANDEM_WITH_GIF) || defined(TANDEM_WITH_HEIF)
+cv::Mat in_channels(const cv::Mat& rgb, bool gray) {
+  cv::Mat result;
+  cv::cvtColor(rgb, result, gray ? cv::COLOR_RGB2GRAY : cv::COLOR_RGB2BGR);
+  return result;
+}
+#endif
+
+#ifdef TANDEM_WITH_GIF
+
+class Gif {
+ public:
+  explicit Gif(Bytes file) : file_(file) {
+    int code = 0;
+    gif_ = DGifOpen(this, &read, &code);
+    if (gif_ == nullptr) refuse(code);
+  }
+  ~Gif() { DGifCloseFile(gif_, nullptr); }
+  Gif(const Gif&) = delete;
+  Gif& operator=(const Gif&) = delete;
+
+  // On the whole canvas, which is black where the frame leaves it free.
+  [[nodiscard]] cv::Mat first_frame() {
+    find_frame();
+    const GifImageDesc frame = gif_->Image;
+    const ColorMapObject* colors = frame.ColorMap != nullptr ? frame.ColorMap : gif_->SColorMap;
+    if (colors == nullptr) throw sdk::skip("damaged GIF: it has no colours");
+    check_extent(frame.Width, frame.Height);
+    cv::Mat canvas(gif_->SHeight, gif_->SWidth, CV_8UC3, cv::Scalar::all(0));
+    std::vector<GifPixelType> row(static_cast<size_t>(frame.Width));
+    // An interlaced picture has every eighth row first, then those between them.
+    struct Pass {
+      int first, step;
+    };
+    const std::vector<Pass> passes = frame.Interlace
+                                         ? std::vector<Pass>{{0, 8}, {4, 8}, {2, 4}, {1, 2}}
+                                         : std::vector<Pass>{{0, 1}};
+    for (const auto [first, step] : passes) {
+      for (int y = first; y < frame.Height; y += step) {
+        if (DGifGetLine(gif_, row.data(), frame.Width) == GIF_ERROR) refuse(gif_->Error);
+        draw(row, frame.Left, frame.Top + y, *colors, canvas);
+      }
+    }
+    return canvas;
+  }
+
+ private:
+  static int read(GifFileType* gif, GifByteType* to, int count) {
+    auto* self = static_cast<Gif*>(gif->UserData);
+    const size_t left = self->file_.size() - self->at_;
+    const size_t taken = std::min(left, static_cast<size_t>(std::max(count, 0)));
+    std::memcpy(to, self->file_.data() + self->at_, taken);
+    self->at_ += taken;
+    return static_cast<int>(taken);
+  }
+
+  [[noreturn]] static void refuse(int code) {
+    const char* text = GifErrorString(code);
+    throw sdk::skip("truncated or damaged GIF: ", text == nullptr ? "it ends early" : text);
+  }
+
+  void find_frame() {
+    while (true) {
+      GifRecordType kind = UNDEFINED_RECORD_TYPE;
+      if (DGifGetRecordType(gif_, &kind) == GIF_ERROR) refuse(gif_->Error);
+      if (kind == TERMINATE_RECORD_TYPE) throw sdk::skip("damaged GIF: it has no frame");
+      if (kind == IMAGE_DESC_RECORD_TYPE) {
+        if (DGifGetImageDesc(gif_) == GIF_ERROR) refuse(gif_->Error);
+        return;
+      }
+      int code = 0;
+      GifByteType* block = nullptr;
+      if (DGifGetExtension(gif_, &code, &block) == GIF_ERROR) refuse(gif_->Error);
+      while (block != nullptr) {
+        if (DGifGetExtensionNext(gif_, &block) == GIF_ERROR) refuse(gif_->Error);
+      }
+    }
+  }
+
+  // What lies outside of the canvas is left out.
+  static void draw(const std::vector<GifPixelType>& row, int left, int y,
+                   const ColorMapObject& colors, cv::Mat& canvas) {
+    if (y < 0 || y >= canvas.rows) return;
+    unsigned char* pixels = canvas.ptr(y);
+    for (size_t i = 0; i < row.size(); ++i) {
+      const int64_t x = left + static_cast<int64_t>(i);
+      if (x < 0 || x >= canvas.cols || row[i] >= colors.ColorCount) continue;
+      const GifColorType& color = colors.Colors[row[i]];
+      pixels[3 * x] = color.Red;
+      pixels[3 * x + 1] = color.Green;
+      pixels[3 * x + 2] = color.Blue;
+    }
+  }
+
+  Bytes file_;
+  size_t at_ = 0;
+  GifFileType* gif_ = nullptr;
+};
+
+#endif
+#ifdef TANDEM_WITH_HEIF
+
+class Heif {
+ public:
+  Heif(Bytes file, const char* name) : name_(name), context_(heif_context_alloc()) {
+    if (context_ == nullptr) throw sdk::failed("out of memory");
+    heif_context_set_max_decoding_threads(context_, 0);  // the loader has threads of its own
+    try {
+      check(
+          heif_context_read_from_memory_without_copy(context_, file.data(), file.size(), nullptr));
+      check(heif_context_get_primary_image_handle(context_, &handle_));
+    } catch (...) {
+      release();
+      throw;
+    }
+  }
+  ~Heif() { release(); }
+  Heif(const Heif&) = delete;
+  Heif& operator=(const Heif&) = delete;
+
+  [[nodiscard]] cv::Mat rgb() {
+    check_extent(heif_image_handle_get_width(handle_), heif_image_handle_get_height(handle_));
+    heif_decoding_options* options = heif_decoding_options_alloc();
+    if (options == nullptr) throw sdk::failed("out of memory");
+    options->convert_hdr_to_8bit = 1;
+    options->strict_decoding = 1;
+    const heif_error status = heif_decode_image(handle_, &image_, heif_colorspace_RGB,
+                                                heif_chroma_interleaved_RGB, options);
+    heif_decoding_options_free(options);
+    check(status);
+    int stride = 0;
+    const uint8_t* pixels =
+        heif_image_get_plane_readonly(image_, heif_channel_interleaved, &stride);
+    const int width = heif_image_get_width(image_, heif_channel_interleaved);
+    const int height = heif_image_get_height(image_, heif_channel_interleaved);
+    check_extent(width, height);
+    if (pixels == nullptr) throw sdk::skip("damaged ", name_, ": it has no pixels");
+    return cv::Mat(height, width, CV_8UC3, const_cast<uint8_t*>(pixels),
+                   static_cast<size_t>(stride))
+        .clone();
+  }
+
+ private:
+  void check(const heif_error& status) const {
+    if (status.code == heif_error_Ok) return;
+    if (status.code == heif_error_Unsupported_filetype ||
+        status.code == heif_error_Unsupported_feature) {
+      throw sdk::skip(name_, ": libheif cannot read it here (", status.message,
+                      "); its decoders are packages of their own, as libheif-plugin-libde265");
+    }
+    throw sdk::skip("truncated or damaged ", name_, ": ", status.message);
+  }
+  void release() {
+    if (image_ != nullptr) heif_image_release(image_);
+    if (handle_ != nullptr) heif_image_handle_release(handle_);
+    heif_context_free(context_);
+  }
+
+  const char* name_;
+  heif_context* context_;
+  heif_image_handle* handle_ = nullptr;
+  heif_image* image_ = nullptr;
+};
+
+#endif
+
+}  // namespace
+
+bool is_gif(Bytes file) {
+  return file.size() >= 13 && (has(file, 0, "GIF87a", 6) || has(file, 0, "GIF89a", 6));
+}
+
+const char* heif_name(Bytes file) {
+  if (file.size() < 16 || !has(file, 4, "ftyp", 4)) return nullptr;
+  const size_t end = std::min<size_t>(file.size(), big_endian(file, 0, 4));
+  bool is_heif = false;
+  for (size_t at = 8; at + 4 <= end; at += at == 8 ? 8 : 4) {  // a version follows the first
+    const std::string_view brand(reinterpret_cast<const char*>(file.data()) + at, 4);
+    if (brand == "avif" || brand == "avis") return "AVIF";
+    is_heif = is_heif || brand == "heic" || brand == "heix" || brand == "heim" || brand == "heis";
+  }
+  return is_heif ? "HEIC" : nullptr;
+}
+
+cv::Mat decode_gif([[maybe_unused]] Bytes file, [[maybe_unused]] bool gray) {
+#ifdef TANDEM_WITH_GIF
+  return in_channels(Gif(file).first_frame(), gray);
+#else
+  throw sdk::skip("GIF: Tandem was built without giflib (Debian: libgif-dev), which reads it");
+#endif
+}
+
+cv::Mat decode_heif([[maybe_unused]] Bytes file, [[maybe_unused]] bool gray) {
+#ifdef TANDEM_WITH_HEIF
+  return in_channels(Heif(file, heif_name(file)).rgb(), gray);
+#else
+  throw sdk::skip(heif_name(file),
+                  ": Tandem was built without libheif (Debian: libheif-dev), which reads it");
+#endif
+}
+
+}  // namespace tandem::image_folder
