@@ -76,11 +76,10 @@ void Reader::close() {
   turn_ = {};
 }
 
-// A picture of unknown size counts as a large one.
+// A picture whose header was not read here (AVIF, HEIC) counts as a small one.
 void Reader::take_turn(int64_t width, int64_t height) {
   static std::mutex one_at_a_time;
-  const bool is_small = width > 0 && height > 0 && width <= large_picture / height;
-  if (!is_small) turn_ = std::unique_lock(one_at_a_time);
+  if (height > 0 && width > large_picture / height) turn_ = std::unique_lock(one_at_a_time);
 }
 
 picture::Size Reader::open(Bytes file, bool known_whole) {
