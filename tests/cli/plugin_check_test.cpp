@@ -308,20 +308,25 @@ TEST(PluginTemplate, RefusesANameInOneLineWithAnotherThatWouldDo) {
 // classes only begin with them.
 TEST(PluginTemplate, OfAKeywordOrAWordOfTheSdkCompiles) {
   const Desk desk;
-  for (const std::string word : {"class", "int", "std", "tandem", "Plugin", "Layer", "NULL", "_"}) {
-    for (const std::string with : {"weights,random", "loss", "statistics", "mask", "dataset"}) {
-      const Outcome written = desk.tandem("plugin new class." + word + " --with " + with);
-      ASSERT_EQ(written.code, 0) << written.errors;
-      std::string module = "class_" + word;
-      std::transform(module.begin(), module.end(), module.begin(),
-                     [](unsigned char c) { return std::tolower(c); });
-      const std::string command = fmt::format(
-          "cd '{0}' && mkdir -p include && ln -sfn '{1}' include/tandem && '{2}' -std=c++20 "
-          "-I include -I '{1}' -fsyntax-only -Wall -Werror {3}/{3}.cpp > log.txt 2>&1; status=$?; "
-          "rm -r {3}; exit $status",
-          (desk / "").string(), test::source_folder().string(), TANDEM_CXX_COMPILER, module);
-      ASSERT_EQ(std::system(command.c_str()), 0) << word << "\n" << desk.read("log.txt");
-    }
+  std::vector<std::pair<std::string, std::string>> cases;  // a word, and what the layer has
+  for (const char* word : {"class", "int", "std", "tandem", "Plugin", "Layer", "NULL", "_"}) {
+    cases.emplace_back(word, "weights,random");
+  }
+  for (const char* with : {"loss", "statistics", "mask", "dataset"}) {
+    cases.emplace_back("class", with);
+  }
+  for (const auto& [word, with] : cases) {
+    const Outcome written = desk.tandem("plugin new class." + word + " --with " + with);
+    ASSERT_EQ(written.code, 0) << written.errors;
+    std::string module = "class_" + word;
+    std::transform(module.begin(), module.end(), module.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
+    const std::string command = fmt::format(
+        "cd '{0}' && mkdir -p include && ln -sfn '{1}' include/tandem && '{2}' -std=c++20 "
+        "-I include -I '{1}' -fsyntax-only -Wall -Werror {3}/{3}.cpp > log.txt 2>&1; status=$?; "
+        "rm -r {3}; exit $status",
+        (desk / "").string(), test::source_folder().string(), TANDEM_CXX_COMPILER, module);
+    ASSERT_EQ(std::system(command.c_str()), 0) << word << "\n" << desk.read("log.txt");
   }
 }
 
