@@ -54,7 +54,12 @@ line-height:1.35}.picture .both{position:relative;width:9.5em;height:9.5em;backg
 border-radius:4px;overflow:hidden}.picture .both img{position:absolute;inset:0;width:100%;
 height:100%;object-fit:fill}.picture .map{opacity:.5;transition:opacity .15s}
 .picture .both:hover .map{opacity:0}.small{image-rendering:pixelated}.bad{color:rgb(var(--bad))}
-img.thumb{width:64px;height:64px;margin:1px;image-rendering:pixelated}ul{padding-left:1.3em}
+.open{border:0;padding:1px;background:none;cursor:zoom-in}
+img.thumb{width:80px;height:80px;display:block}.doubled{list-style:none;padding:0}
+.doubled li{display:flex;align-items:center;gap:.6em}.doubled span{min-width:0;
+overflow-wrap:anywhere}dialog{border:0;border-radius:6px;
+background:var(--box);color:var(--ink);max-width:94vw}dialog::backdrop{background:rgb(0 0 0/.6)}
+dialog img{display:block;width:min(84vw,70vh,30em)}ul{padding-left:1.3em}
 li{margin:.25em 0}details summary{cursor:pointer;color:var(--soft)})";
 
 // Sorts the rows of a table by the column whose heading is clicked; again: the other way round.
@@ -63,7 +68,12 @@ constexpr const char* page_script =
 t.querySelectorAll('th').forEach((h,c)=>{let up=c?1:-1;
 h.addEventListener('click',()=>{const b=t.tBodies[0],v=r=>r.cells[c].textContent;up=-up;
 [...b.rows].sort((x,y)=>{const p=v(x),q=v(y),n=parseFloat(p)-parseFloat(q);
-return up*(isNaN(n)?p.localeCompare(q,undefined,{numeric:true}):n)}).forEach(r=>b.append(r))})})))";
+return up*(isNaN(n)?p.localeCompare(q,undefined,{numeric:true}):n)}).forEach(r=>b.append(r))})}));
+document.querySelectorAll('.open').forEach(o=>o.addEventListener('click',()=>{
+const d=document.createElement('dialog'),i=new Image(),p=document.createElement('p');
+i.src=o.firstChild.src;p.textContent=o.title;d.append(i,p);document.body.append(d);
+d.addEventListener('click',()=>d.close());d.addEventListener('close',()=>d.remove());
+d.showModal()}));)";
 
 }  // namespace
 

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/page.h"
 #include "core/base/png.h"
 #include "core/base/strings.h"
 #include "core/data/audit_page.h"
+#include "core/data/display.h"
 
 namespace tandem::cli {
 namespace {
@@ -182,13 +184,30 @@ nlohmann::json to_json(const Audit& audit, const std::string& source) {
 
 namespace {
 
+// A picture that a click shows large; as large as `side` in the file.
+std::string thumbnail(const std::vector<unsigned char>& pixels, const std::string& name,
+                      int64_t side) {
+  const DrawnPicture small = shrunk({thumbnail_side, thumbnail_side, pixels}, side);
+  return fmt::format(
+      "<button class=open title=\"{0}\"><img class=thumb alt=\"\" "
+      "src=\"data:image/png;base64,{1}\"></button>",
+      escape_xml(name), to_base64(to_png(small.width, small.height, small.pixels)));
+}
+
+// The side at which all pictures of the classes take at most some 2 MB: a pixel has three bytes,
+// which are four in base64.
+int64_t side_of_thumbnails(size_t count) {
+  constexpr double room = 2e6, bytes_of_pixel = 4;
+  const double side =
+      std::sqrt(room / bytes_of_pixel / static_cast<double>(std::max<size_t>(1, count)));
+  return std::min(thumbnail_side, static_cast<int64_t>(side));
+}
+
 std::string pictures(const Audit& audit, int64_t label) {
+  const int64_t side = side_of_thumbnails(audit.thumbnails.size());
   std::string html;
   for (const Thumbnail& one : audit.thumbnails) {
-    if (one.label != label) continue;
-    html += fmt::format("<img class=thumb title=\"{}\" alt=\"\" src=\"data:image/png;base64,{}\">",
-                        escape_xml(one.name),
-                        to_base64(to_png(thumbnail_side, thumbnail_side, one.pixels)));
+    if (one.label == label) html += thumbnail(one.pixels, one.name, side);
   }
   return html;
 }
@@ -213,13 +232,17 @@ std::string classes(const Audit& audit) {
 
 std::string duplicates(const std::vector<Duplicate>& all, const char* title) {
   constexpr size_t most = 200;
+  constexpr int64_t side = 64;
   if (all.empty()) return "";
-  std::string html = fmt::format("<h2>{} {}</h2>\n<ul>\n", image_count(all.size()), title);
+  std::string html =
+      fmt::format("<h2>{} {}</h2>\n<ul class=doubled>\n", image_count(all.size()), title);
   for (size_t i = 0; i < std::min(all.size(), most); ++i) {
-    html += fmt::format("<li><code>{}</code> ({}, {}) = <code>{}</code> ({}, {})</li>\n",
-                        escape_xml(all[i].name), all[i].split, escape_xml(all[i].class_name),
-                        escape_xml(all[i].other_name), all[i].other_split,
-                        escape_xml(all[i].other_class));
+    const std::string picture =
+        all[i].pixels.empty() ? "" : thumbnail(all[i].pixels, all[i].name, side);
+    html += fmt::format(
+        "<li>{}<span><code>{}</code> ({}, {}) = <code>{}</code> ({}, {})</span></li>\n", picture,
+        escape_xml(all[i].name), all[i].split, escape_xml(all[i].class_name),
+        escape_xml(all[i].other_name), all[i].other_split, escape_xml(all[i].other_class));
   }
   return html + "</ul>\n";
 }

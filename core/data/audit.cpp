@@ -14,6 +14,10 @@
 namespace tandem {
 namespace {
 
+// A page has room for some large pictures or for many small ones.
+constexpr size_t few_thumbnails = 64, most_shown_classes = 1000;
+constexpr size_t shown_duplicates = 12;  // of each kind
+
 struct SampleId {
   size_t split;
   int64_t index;
@@ -116,8 +120,10 @@ class Auditor {
   void read(size_t split) {
     const Dataset& dataset = *datasets_[split];
     std::vector<Seen> seen(static_cast<size_t>(dataset.size()));
-    thumbnails_left_.assign(split == 0 ? static_cast<size_t>(dataset.class_count()) : 0,
-                            options_.thumbnails);
+    thumbnails_left_.assign(split == 0 ? static_cast<size_t>(dataset.class_count()) : 0, 0);
+    const auto shown = std::min<size_t>(thumbnails_left_.size(), most_shown_classes);
+    const auto each = static_cast<int>(few_thumbnails / std::max<size_t>(1, shown));
+    std::fill_n(thumbnails_left_.begin(), shown, std::min(options_.thumbnails, std::max(1, each)));
     const int threads = options_.threads > 0 ? options_.threads : processor_count();
     std::vector<Sums> sums(static_cast<size_t>(threads));
     parallel_for(dataset.size(), threads, [&](int64_t index, int thread) {
@@ -189,7 +195,7 @@ class Auditor {
       const auto label = datasets_[p.split]->label(p.index);
       return label ? result_.class_names[static_cast<size_t>(*label)] : std::string();
     };
-    return {split(a), name(a), split(b), name(b), class_name(a), class_name(b)};
+    return {split(a), name(a), split(b), name(b), class_name(a), class_name(b), a.index, {}};
   }
 
   void find_duplicates() {
@@ -211,6 +217,23 @@ class Auditor {
     };
     std::sort(result_.leaks.begin(), result_.leaks.end(), by_name);
     std::sort(result_.conflicts.begin(), result_.conflicts.end(), by_name);
+    if (options_.thumbnails == 0) return;
+    for (auto* all : {&result_.leaks, &result_.conflicts}) {
+      for (size_t i = 0; i < std::min(all->size(), shown_duplicates); ++i) draw(all->at(i));
+    }
+  }
+
+  // Reads the picture of a doubled image, which both samples have.
+  void draw(Duplicate& one) const {
+    for (size_t split = 0; split < datasets_.size(); ++split) {
+      if (result_.splits[split].name != one.split) continue;
+      const Dataset& dataset = *datasets_[split];
+      std::vector<float> pixels(static_cast<size_t>(element_count(dataset.shape())));
+      float label = 0;
+      std::string reason;
+      if (dataset.get(one.index, 0, pixels.data(), &label, &reason) != SampleStatus::good) return;
+      one.pixels = to_rgb(pixels, dataset.shape().c);
+    }
   }
 
   void finish_statistics() {

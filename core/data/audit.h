@@ -19,11 +19,13 @@ struct AuditOptions {
   std::map<std::string, std::string> parameters;  // of the data set
   uint64_t seed = 1;
   int threads = 0;                                          // 0: as many as there are cores
-  int thumbnails = 0;                                       // of each class of the first split
+  // At most so many of each class of the first split, fewer of many classes; and of some doubled
+  // images.
+  int thumbnails = 0;
   std::function<void(int64_t done, int64_t all)> progress;  // may be empty; called by one thread
 };
 
-constexpr int64_t thumbnail_side = 64;
+constexpr int64_t thumbnail_side = 128;
 
 // thumbnail_side squared pixels, R,G,B.
 struct Thumbnail {
@@ -49,6 +51,8 @@ struct SplitAudit {
 struct Duplicate {
   std::string split, name, other_split, other_name;
   std::string class_name, other_class;
+  int64_t index = 0;                  // of the first in its split
+  std::vector<unsigned char> pixels;  // as of a Thumbnail; empty: not read
 };
 
 struct Audit {

@@ -22,6 +22,7 @@ using nlohmann::json;
 
 constexpr const char* names_file = "torch.names";
 constexpr const char* not_needed = "-";
+constexpr int64_t largest_image = 16384;
 
 // A rule for names: one '*' on each side stands for the same text.
 struct NameRule {
@@ -30,6 +31,10 @@ struct NameRule {
 struct NameRules {
   std::vector<NameRule> rules;
   std::string net;  // of an architecture under another name, by the line "net NAME"
+  // How torchvision prepares the images of a file alone, by the lines "resize SIDE" and
+  // "interpolation NAME"; 0 and "": as of most architectures.
+  int64_t resize = 0;
+  std::string interpolation;
 };
 
 NameRules read_name_rules(const fs::path& file) {
@@ -48,6 +53,15 @@ NameRules read_name_rules(const fs::path& file) {
     }
     if (rule.from == "net") {
       result.net = rule.to;
+    } else if (rule.from == "interpolation") {
+      result.interpolation = rule.to;
+    } else if (rule.from == "resize") {
+      double side = 0;
+      if (!parse_number(rule.to, &side) || side < 1 || side > largest_image) {
+        throw error("{}:{}: resize {}: the shorter side in pixels, from 1 to {}", file.string(),
+                    number, rule.to, largest_image);
+      }
+      result.resize = static_cast<int64_t>(side);
     } else {
       result.rules.push_back(rule);
     }
@@ -130,7 +144,6 @@ fs::path net_of_architecture(const std::string& architecture, const fs::path& wh
       where.string(), architecture, did_you_mean(architecture, known), fmt::join(known, ", "));
 }
 
-constexpr int64_t largest_image = 16384;
 constexpr double least_crop = 0.1, least_deviation = 1e-6;
 
 // The fields of a config.json. timm writes them beside each other or in "pretrained_cfg".
@@ -339,6 +352,14 @@ std::optional<PublishedWeights> find_published(const fs::path& path, const std::
   published.architecture = model;
   published.net = net;
   published.image_size = read_net(net).input_shape().h;
+  const fs::path names = find_pretrained_names(model);
+  if (names.empty()) return published;
+  const NameRules rules = read_name_rules(names);
+  if (!rules.interpolation.empty()) published.interpolation = rules.interpolation;
+  if (rules.resize > published.image_size) {
+    published.crop_share =
+        static_cast<double>(published.image_size) / static_cast<double>(rules.resize);
+  }
   return published;
 }
 

@@ -1,4 +1,5 @@
 // tandem data and tandem pack, as a user runs them.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -62,8 +63,24 @@ TEST(DataCommand, WritesASelfContainedPage) {
   const std::string page = desk.read("page.html");
   EXPECT_THAT(page, AllOf(StartsWith("<!doctype html>"), HasSubstr("data:image/png;base64,"),
                           HasSubstr("in two splits"), Not(HasSubstr("http"))));
+  EXPECT_THAT(page, HasSubstr("<li><button class=open title=\"images/train/red/3.ppm\">"));
   desk.write("mine.html", "my own page\n");
   EXPECT_THAT(desk.refusal("data images --html mine.html"), HasSubstr("another kind of file"));
+}
+
+TEST(DataCommand, ThePageOfAThousandClassesHasAPictureOfEachAndLessThan3MB) {
+  const Desk desk;
+  for (int c = 0; c < 1000; ++c) desk.draw(fmt::format("images/train/{}", c), 1, c % 256, 9, 9);
+  const Outcome outcome = desk.tandem("data images --html page.html --data-option val_fraction=0");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  const std::string page = desk.read("page.html");
+  EXPECT_LT(page.size(), 3U << 20);
+  size_t pictures = 0;
+  for (size_t at = page.find("<button"); at != std::string::npos;
+       at = page.find("<button", at + 1)) {
+    ++pictures;
+  }
+  EXPECT_GE(pictures, 1000U);
 }
 
 TEST(DataCommand, DrawsImagesAsANetReceivesThem) {

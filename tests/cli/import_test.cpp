@@ -327,6 +327,17 @@ TEST_F(PublishedWeights, UnderOtherNamesAreReadByTheFileOfTheirArchitecture) {
   EXPECT_THAT(refusal("import timm --out run"), HasSubstr("dot_of_timm.names:2: a rule is two"));
 }
 
+TEST_F(PublishedWeights, OfAFileAloneHaveThePreparationOfTheirArchitecture) {
+  desk_.write("models/pretrained/dot.names", "resize 10\ninterpolation bicubic\n");
+  const Outcome outcome = tandem("import dot.safetensors --model dot --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("resized to 10 (bicubic) and cropped to 8"));
+  fs::remove_all(desk_ / "run");
+  desk_.write("models/pretrained/dot.names", "resize large\n");
+  EXPECT_THAT(refusal("import dot.safetensors --model dot --out run"),
+              HasSubstr("dot.names:1: resize large: the shorter side in pixels"));
+}
+
 TEST_F(PublishedWeights, OfARunAreFineTunedWithItsNetAndItsPreparation) {
   desk_.draw_two_classes("images");
   ASSERT_EQ(tandem("import timm --out imported").code, 0);
