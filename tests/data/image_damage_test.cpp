@@ -22,6 +22,7 @@ using test::size_of;
 using test::TempFolder;
 using test::training;
 using testing::AllOf;
+using testing::AnyOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -128,9 +129,9 @@ TEST(DamagedImages, TextNamedJpgIsNotAnImage) {
   EXPECT_THAT(reason_of("a.jpg", "x"), HasSubstr("not an image"));
 }
 
-TEST(DamagedImages, AGifIsLeftOut) {
+TEST(DamagedImages, AGifWithoutAFrameIsLeftOut) {
   EXPECT_THAT(reason_of("a.jpg", std::string("GIF89a\x01\0\x01\0\0\0\0;", 14)),
-              HasSubstr("not an image that is read here"));
+              AnyOf(HasSubstr("it has no frame"), HasSubstr("built without giflib")));
 }
 
 TEST(DamagedImages, AMissingFileIsLeftOut) {
