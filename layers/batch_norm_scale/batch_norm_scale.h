@@ -47,11 +47,6 @@ struct BatchNormScale : BatchNorm {
   TANDEM_HOST_DEVICE static float share_of_rows(float of_batch, float of_rows) {
     return of_batch / of_rows;
   }
-
-  tandem_layer_cost cost(const sdk::Query& query) const override {
-    const auto elements = static_cast<double>(sdk::count(query.input(0)));
-    return make_cost(7 * elements, 10 * elements, 0, 12 * elements, 20 * elements, 0);
-  }
 };
 
 }  // namespace tandem::layers
