@@ -14,8 +14,7 @@ namespace tandem::layers {
 struct BatchNormScale : BatchNorm {
   const char* name() const override { return "BatchNormScale"; }
   const char* help() const override {
-    return "a BatchNorm with trained factors and biases; also written as BatchNorm with "
-           "batch_norm_param { scale_bias: true }";
+    return "BatchNorm with trained factors and biases (in nets also scale_bias: true)";
   }
   std::vector<sdk::Parameter> parameters() const override {
     std::vector<sdk::Parameter> result = BatchNorm::parameters();
