@@ -77,10 +77,6 @@ std::vector<std::string> each_once(std::vector<std::string> names) {
   return names;
 }
 
-}  // namespace
-
-namespace {
-
 // Each once, in their order.
 std::vector<fs::path> absolute_folders(const std::vector<fs::path>& named) {
   std::vector<fs::path> folders;
