@@ -1,10 +1,9 @@
 #include "core/train/safetensors.h"
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/crc32.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/train/json_text.h"
 
 namespace tandem {
 namespace {
@@ -12,8 +11,11 @@ namespace {
 using nlohmann::json;
 
 constexpr uint64_t header_limit = 100'000'000;
+// Messages contain names and shapes.
+constexpr size_t longest_name = 1000, most_axes = 32;
 
-// NOLINTNEXTLINE(bugprone-exception-escape): moving a json calls functions of its own that may throw
+// NOLINTNEXTLINE(bugprone-exception-escape): moving a json calls functions of its own that may
+// throw
 struct Header {
   json tree;
   uint64_t data_begin = 0, file_bytes = 0;
@@ -39,8 +41,12 @@ Header read_header(const InputFile& file, const std::filesystem::path& path) {
   }
   std::string text(length, '\0');
   (void)file.read(8, text.data(), length);
-  header.tree = json::parse(text, nullptr, false);
-  if (!header.tree.is_object()) damaged(path, "its header is not JSON");
+  try {
+    header.tree = parse_json(text);
+  } catch (const json::exception& failure) {
+    damaged(path, "its header is not JSON: " + reason_of(failure));
+  }
+  if (!header.tree.is_object()) damaged(path, "its header is not a JSON object");
   header.data_begin = 8 + length;
   return header;
 }
@@ -107,9 +113,11 @@ SafetensorsFile::Array read_array(const InputFile& file, const Header& header,
   SafetensorsFile::Array array;
   uint64_t begin = 0, end = 0;
   try {
-    if (entry.at("dtype").get<std::string>() != "F32") {
+    const auto type = entry.at("dtype").get<std::string>();
+    if (type != "F32") {
+      constexpr size_t shown = 20;
       damaged(path, fmt::format("array '{}' has type {}, only F32 is known", name,
-                                entry.at("dtype").dump()));
+                                json(type.substr(0, shown)).dump()));
     }
     array.shape = entry.at("shape").get<std::vector<int64_t>>();
     begin = entry.at("data_offsets").at(0).get<uint64_t>();
@@ -121,6 +129,10 @@ SafetensorsFile::Array read_array(const InputFile& file, const Header& header,
   if (begin > end || end > data_bytes) {
     damaged(path, fmt::format("array '{}' ends at byte {} of {}; the file is truncated", name, end,
                               data_bytes));
+  }
+  if (array.shape.size() > most_axes) {
+    damaged(path, fmt::format("array '{}' has {} axes; there are at most {}", name,
+                              array.shape.size(), most_axes));
   }
   uint64_t count = 1;
   for (const int64_t size : array.shape) {
@@ -199,6 +211,10 @@ SafetensorsFile read_safetensors(const std::filesystem::path& path, Integers int
   uint64_t left = (header.file_bytes - header.data_begin) / sizeof(float);
   for (const auto& [name, entry] : header.tree.items()) {
     if (name == "__metadata__") continue;
+    if (name.size() > longest_name) {
+      damaged(path, fmt::format("the name of an array, '{}...', has {} bytes; the longest has {}",
+                                name.substr(0, 20), name.size(), longest_name));
+    }
     if (integers == Integers::left_out && holds_integers(entry)) continue;
     const auto& array = file.arrays[name] = read_array(input, header, name, entry, path);
     if (array.values.size() > left) damaged(path, fmt::format("array '{}' overlaps others", name));
