@@ -7,6 +7,7 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
+#include <vector>
 
 namespace tandem::image_folder {
 namespace {
@@ -15,9 +16,6 @@ using picture::big_endian;
 using picture::has;
 using picture::little_endian;
 
-bool is_png(Bytes file) {
-  return file.size() >= 33 && has(file, 0, "\x89PNG\r\n\x1a\n", 8);
-}
 bool is_bmp(Bytes file) {
   return file.size() >= 54 && has(file, 0, "BM", 2);
 }
@@ -197,6 +195,10 @@ const char* pnm_damage(Bytes file) {
 
 }  // namespace
 
+bool is_png(Bytes file) {
+  return file.size() >= 33 && has(file, 0, "\x89PNG\r\n\x1a\n", 8);
+}
+
 bool is_jpeg(Bytes file) {
   return has(file, 0, "\xff\xd8\xff", 3);
 }
@@ -240,6 +242,20 @@ const char* damage_of(Bytes file) {
   if (is_webp(file)) return webp_damage(file);
   if (is_pnm(file)) return pnm_damage(file);
   return nullptr;
+}
+
+Bytes without_notes(Bytes png, std::vector<unsigned char>& room) {
+  constexpr size_t signature = 8, around = 12;  // length, name and check sum of a chunk
+  room.assign(png.begin(), png.begin() + signature);
+  for (size_t at = signature; at + around <= png.size();) {
+    const size_t length = big_endian(png, at, 4) + around;
+    const bool is_needed = std::isupper(png[at + 4]) != 0 || has(png, at + 4, "tRNS", 4) ||
+                           has(png, at + 4, "eXIf", 4);
+    const Bytes chunk = png.subspan(at, std::min(length, png.size() - at));
+    if (is_needed) room.insert(room.end(), chunk.begin(), chunk.end());
+    at += chunk.size();
+  }
+  return room;
 }
 
 int exif_orientation(Bytes jpeg) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "datasets/image_folder/hevc_header.h"
 #include "datasets/image_folder/other_formats.h"
 #include "plugins/sdk.h"
 
@@ -172,7 +173,16 @@ class Heif {
       throw sdk::skip(name_, ": libheif cannot read it here (", status.message,
                       "); its decoders are packages of their own, as libheif-plugin-libde265");
     }
-    throw sdk::skip("truncated or damaged ", name_, ": ", status.message);
+    if (status.subcode == heif_suberror_End_of_data) {
+      throw sdk::skip("truncated or damaged ", name_, ": it ends early");
+    }
+    if (status.code == heif_error_Decoder_plugin_error) {
+      throw sdk::skip("truncated or damaged ", name_, ": its compressed pixels cannot be decoded");
+    }
+    // The rest has offsets and ends of lines.
+    const std::string_view text(status.message);
+    throw sdk::skip("truncated or damaged ", name_, ": ",
+                    text.substr(0, text.find_first_of("(\n")));
   }
   void release() {
     if (image_ != nullptr) heif_image_release(image_);
@@ -216,7 +226,12 @@ cv::Mat decode_gif([[maybe_unused]] Bytes file, [[maybe_unused]] bool gray) {
 
 cv::Mat decode_heif([[maybe_unused]] Bytes file, [[maybe_unused]] bool gray) {
 #ifdef TANDEM_WITH_HEIF
-  return in_channels(Heif(file, heif_name(file)).rgb(), gray);
+  const char* name = heif_name(file);
+  if (!has_sound_hevc_header(file)) {
+    throw sdk::skip("truncated or damaged ", name,
+                    ": the sizes in its header contradict each other");
+  }
+  return in_channels(Heif(file, name).rgb(), gray);
 #else
   throw sdk::skip(heif_name(file),
                   ": Tandem was built without libheif (Debian: libheif-dev), which reads it");
