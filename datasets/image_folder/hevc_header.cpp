@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "datasets/image_folder/image_headers.h"
+
 namespace tandem::image_folder {
 namespace {
 
@@ -118,12 +120,13 @@ bool has_sound_units(Bytes box) {
 }  // namespace
 
 bool has_sound_hevc_header(Bytes heic) {
-  constexpr size_t searched = size_t{1} << 16;
-  for (size_t at = 4; at + 4 <= std::min(heic.size(), searched); ++at) {
-    if (!has(heic, at, "hvcC", 4)) continue;
-    const uint64_t length = big_endian(heic, at - 4, 4);
-    if (length < 8 || length > heic.size() - (at - 4)) continue;
-    if (!has_sound_units(heic.subspan(at + 4, length - 8))) return false;
+  constexpr size_t searched = size_t{1} << 20;
+  const Bytes header = heif_header(heic);
+  for (size_t at = 4; at + 4 <= std::min(header.size(), searched); ++at) {
+    if (!has(header, at, "hvcC", 4)) continue;
+    const uint64_t length = big_endian(header, at - 4, 4);
+    if (length < 8 || length > header.size() - (at - 4)) continue;
+    if (!has_sound_units(header.subspan(at + 4, length - 8))) return false;
   }
   return true;
 }

@@ -7,7 +7,7 @@
 
 namespace tandem::image_folder {
 
-// Whether no sequence parameter set (ITU-T H.265, 7.3.2.2) at the beginning of the file breaks the
+// Whether no sequence parameter set (ITU-T H.265, 7.3.2.2) in the header of the file breaks the
 // rules of block sizes and bit depths of 7.4.3.2. What ends early or is not found is left to the
 // decoder.
 [[nodiscard]] bool has_sound_hevc_header(picture::Bytes heic);

@@ -26,6 +26,10 @@ struct Extent {
 // header has none.
 [[nodiscard]] Extent extent_of(Bytes file);
 
+// The box "meta" of a HEIF file, which has the properties; it may follow the pictures. Empty if
+// there is none.
+[[nodiscard]] Bytes heif_header(Bytes file);
+
 // Why a file of a format with lengths and check sums (PNG, BMP, WebP, PNM) cannot be whole; or
 // null.
 [[nodiscard]] const char* damage_of(Bytes file);
