@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct TestOptions {
   std::string pixels;  // bytes or floats; "" and auto: as the run was trained
   // Writes the run's report.html again, with the confusion matrix and the mistakes of this test.
   bool writes_report = false;
+  // Parameters of the data set in place of the run's: "val_fraction" to "1".
+  std::map<std::string, std::string> data_parameters;
 };
 
 struct TestResult {
