@@ -8,6 +8,7 @@
 #include "core/base/files.h"
 #include "core/base/strings.h"
 #include "core/model/adapted.h"
+#include "core/model/batch_norm.h"
 #include "core/model/definition.h"
 #include "core/model/models.h"
 #include "core/train/checkpoint.h"
@@ -50,7 +51,7 @@ NameRules read_name_rules(const fs::path& file) {
     std::string more;
     if (!(words >> rule.from) || rule.from.front() == '#') continue;
     if (!(words >> rule.to) || (words >> more)) {
-      throw error("{}:{}: a rule is two names, as '*.running_mean *.normalize.mean'", file.string(),
+      throw error("{}:{}: a rule is two names, as '*.running_mean *.mean'", file.string(),
                   number);
     }
     if (rule.from == "net") {
@@ -63,12 +64,11 @@ NameRules read_name_rules(const fs::path& file) {
                     file.string(), number, rule.to);
       }
     } else if (rule.from == "resize") {
-      double side = 0;
-      if (!parse_number(rule.to, &side) || side < 1 || side > largest_image) {
+      if (!parse_integer(rule.to, &result.resize) || result.resize < 1 ||
+          result.resize > largest_image) {
         throw error("{}:{}: resize {}: the shorter side in pixels, from 1 to {}", file.string(),
                     number, rule.to, largest_image);
       }
-      result.resize = static_cast<int64_t>(side);
     } else {
       result.rules.push_back(rule);
     }
@@ -119,7 +119,7 @@ SafetensorsFile with_names_of_net(const fs::path& path, SafetensorsFile file,
 // 1 / (1 - fraction), with which the next step counts as much as in PyTorch.
 void add_sums_of_statistics(const Net& net, SafetensorsFile& file) {
   for (const Layer& layer : net.layers) {
-    if (std::string(layer.type->name) != "BatchNorm") continue;
+    if (!is_batch_norm(layer.type->name)) continue;
     const auto mean = file.arrays.find(layer.name + ".mean");
     const auto variance = file.arrays.find(layer.name + ".variance");
     if (mean == file.arrays.end() || variance == file.arrays.end()) continue;
@@ -361,7 +361,11 @@ std::optional<PublishedWeights> find_published(const fs::path& path, const std::
   if (names.empty()) return published;
   const NameRules rules = read_name_rules(names);
   if (!rules.interpolation.empty()) published.interpolation = rules.interpolation;
-  if (rules.resize > published.image_size) {
+  if (rules.resize > 0 && rules.resize < published.image_size) {
+    throw error("{}: resize {} is less than the side of the net's images, {}", names.string(),
+                rules.resize, published.image_size);
+  }
+  if (rules.resize > 0) {
     published.crop_share =
         static_cast<double>(published.image_size) / static_cast<double>(rules.resize);
   }

@@ -36,12 +36,8 @@ layer {
                       weight_filler { type: "xavier" } }
 }
 layer {
-  name: "bn1.normalize" type: "BatchNorm" bottom: "conv1" top: "conv1"
-  batch_norm_param { moving_average_fraction: 0.9 }
-}
-layer {
-  name: "bn1" type: "Scale" bottom: "conv1" top: "conv1"
-  scale_param { bias_term: true }
+  name: "bn1" type: "BatchNorm" bottom: "conv1" top: "conv1"
+  batch_norm_param { moving_average_fraction: 0.9 scale_bias: true }
 }
 layer { name: "relu" type: "ReLU" bottom: "conv1" top: "conv1" }
 layer {
@@ -346,6 +342,13 @@ TEST_F(PublishedWeights, OfAFileAloneHaveThePreparationOfTheirArchitecture) {
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
   EXPECT_THAT(outcome.output, HasSubstr("resized to 10 (bicubic) and cropped to 8"));
   fs::remove_all(desk_ / "run");
+  desk_.write("models/pretrained/dot.names", "resize 8\n");
+  const Outcome whole = tandem("import dot.safetensors --model dot --out run");
+  EXPECT_THAT(whole.output, HasSubstr("resized to 8 (bilinear) and cropped to 8")) << whole.errors;
+  fs::remove_all(desk_ / "run");
+  desk_.write("models/pretrained/dot.names", "resize 7\n");
+  EXPECT_THAT(refusal("import dot.safetensors --model dot --out run"),
+              HasSubstr("dot.names: resize 7 is less than the side of the net's images, 8"));
   desk_.write("models/pretrained/dot.names", "resize large\n");
   EXPECT_THAT(refusal("import dot.safetensors --model dot --out run"),
               HasSubstr("dot.names:1: resize large: the shorter side in pixels"));

@@ -74,9 +74,9 @@ TEST(Report, ThatCannotBeWrittenDoesNotEndTheRun) {
   const Outcome more = desk.tandem("train --resume --out run --epochs 4");
   EXPECT_EQ(more.code, 0) << more.errors;
   const std::string text = more.output + more.errors;
-  const size_t first = text.find("no report.html, and training goes on: ");
+  const size_t first = text.find("report.html was not written: ");
   ASSERT_NE(first, std::string::npos) << text;
-  EXPECT_EQ(text.find("no report.html", first + 1), std::string::npos);  // one line
+  EXPECT_EQ(text.find("report.html was not", first + 1), std::string::npos);  // one line
 }
 
 TEST(Report, ShowsTheLastTest) {
@@ -122,6 +122,21 @@ TEST(Predict, NamesImagesByThePathsThatWereGiven) {
                                     HasSubstr("\nimages/val/blue/"), Not(HasSubstr("//"))));
 }
 
+TEST(Predict, ReadsAnImageFromTheStandardInput) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem(std::string(train_tiny) + "--epochs 1 --out run").code, 0);
+  const auto without_name = [](const std::string& text) { return text.substr(text.find(": ")); };
+  const Outcome file = desk.tandem("predict --run run images/val/red/1.ppm");
+  const Outcome piped = desk.tandem("predict --run run - < images/val/red/1.ppm");
+  ASSERT_EQ(piped.code, 0) << piped.errors;
+  EXPECT_THAT(piped.output, testing::StartsWith("-: "));
+  EXPECT_EQ(without_name(piped.output), without_name(file.output));
+  const Outcome empty = desk.tandem("predict --run run - < /dev/null");
+  EXPECT_EQ(empty.code, 1);
+  EXPECT_THAT(empty.output, HasSubstr("-: not used: the file is empty"));
+}
+
 TEST(Report, ThatCannotBeWrittenDoesNotEndTheTest) {
   const Desk desk;
   desk.draw_two_classes("images");
@@ -130,7 +145,7 @@ TEST(Report, ThatCannotBeWrittenDoesNotEndTheTest) {
   desk.write("run/report.html/mine.txt", "a folder of this name\n");
   const Outcome outcome = desk.tandem("test --run run --json");
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_THAT(outcome.errors, HasSubstr("no report.html"));
+  EXPECT_THAT(outcome.errors, HasSubstr("report.html was not written"));
   EXPECT_EQ(nlohmann::json::parse(outcome.output).at("images"), 4);
 }
 
