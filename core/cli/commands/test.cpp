@@ -93,6 +93,9 @@ void add_test(CommandLine& line) {
       .option("--split test|val|train", &o.split, "Split of the data; test: val if there is none")
       .show_default();
   add_devices_option(command, o.devices);
+  command.option("--ranks N", &o.ranks,
+                 "Processes that mpirun or srun has started, each with --devices of its own; "
+                 "another number of them is an error (default: any)");
   command.option("--weights best|last", &o.weights, "Weights of the best or the last step")
       .show_default();
   command.option("--batch N", &o.batch, "Images in the global batch (default: the run's)");
@@ -100,13 +103,17 @@ void add_test(CommandLine& line) {
                  "Threads that read images (default: by the number of cores)");
   add_precision_option(command, o.precision, "the run's");
   add_pixels_option(command, o.pixels, "as the run was trained");
+  command
+      .option("--watchdog SECONDS", &o.watchdog_seconds,
+              "Seconds after which a batch that has not finished counts as stuck")
+      .show_default();
   add_json_option(command, arguments->as_json);
-  command.flag("--no-report", arguments->no_report,
-               "Leave report.html in the run folder as it is");
+  command.flag("--no-report", arguments->no_report, "Leave report.html in the run folder as it is");
   command.action([arguments] {
     Messages messages;
     arguments->options.writes_report = !arguments->no_report;
     const TestResult result = test_run(arguments->options, messages);
+    if (result.rank > 0) return 0;
     if (arguments->as_json) {
       fmt::print("{}\n", result_json(result).dump(2, ' ', false, json::error_handler_t::replace));
     } else {
