@@ -127,7 +127,8 @@ function(tandem_module name)
   set_property(GLOBAL APPEND PROPERTY TANDEM_CORE_MODULES core_${name})
 endfunction()
 
-# tandem_test(module NEEDS ...): tests/<module>/*_test.cpp as one program test_<module>, linked with the core library.
+# tandem_test(module): tests/<module>/*_test.cpp as one program test_<module>, linked with the core library. Its tests
+# have the module's name as their label, by which scripts/test selects them.
 function(tandem_test name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${name}/*.cpp)
   if(NOT sources)
@@ -138,6 +139,6 @@ function(tandem_test name)
   tandem_use_precompiled(tandem_test_headers test_${name})
   include(${CMAKE_SOURCE_DIR}/tests/${name}/needs.cmake OPTIONAL)  # what else test_${name} needs
   include(GoogleTest)
-  gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600
+  gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600 LABELS ${name}
     ENVIRONMENT "CMAKE_GENERATOR=${CMAKE_GENERATOR}")  # for tests that build: this one is there
 endfunction()

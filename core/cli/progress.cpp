@@ -9,7 +9,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "core/cli/process.h"
 #include "core/train/recorder.h"
@@ -24,11 +26,6 @@ void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
     fmt::print(format, std::forward<Arguments>(arguments)...);
   } catch (const std::exception&) {
   }
-}
-
-// No image recognized is the best result of nothing yet.
-bool is_worth_a_mark(const Evaluation& e) {
-  return e.best && (!e.has_accuracy || e.top1 > 0);
 }
 
 constexpr auto redraw = std::chrono::milliseconds(100);
@@ -50,11 +47,13 @@ std::string clock_text(double seconds) {
 }
 
 std::string evaluation_text(const Evaluation& e) {
-  std::string text = fmt::format("{} images: loss {:.4f}", e.samples, e.loss);
-  if (e.has_accuracy) text += fmt::format(", top-1 {:.2f} %", 100 * e.top1);
-  if (has_top5(e)) text += fmt::format(", top-5 {:.2f} %", 100 * e.top5);
-  if (e.skipped > 0) text += fmt::format(", {} damaged left out", e.skipped);
-  return text;
+  std::vector<std::string> parts;
+  if (e.has_loss) parts.push_back(fmt::format("loss {:.4f}", e.loss));
+  if (e.has_accuracy) parts.push_back(fmt::format("top-1 {:.2f} %", 100 * e.top1));
+  if (has_top5(e)) parts.push_back(fmt::format("top-5 {:.2f} %", 100 * e.top5));
+  if (parts.empty()) parts.emplace_back(no_result);
+  if (e.skipped > 0) parts.push_back(fmt::format("{} damaged left out", e.skipped));
+  return fmt::format("{} images: {}", e.samples, fmt::join(parts, ", "));
 }
 
 Progress::Progress(int64_t display)

@@ -53,6 +53,7 @@ class Tally {
     for (size_t i = 0; i < sums_.size(); ++i) {
       const Scalar& scalar = phase_.net.scalars[i];
       result_.scalars.emplace_back(scalar.name, sums_[i] / samples);
+      result_.has_loss = result_.has_loss || scalar.loss_weight != 0;
       result_.loss += scalar.loss_weight * sums_[i] / samples;
     }
     result_.has_accuracy = width_ > 1;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/base/error.h"
@@ -11,6 +10,7 @@
 #include "core/model/definition.h"
 #include "core/model/models.h"
 #include "core/train/checkpoint.h"
+#include "core/train/json_text.h"
 #include "core/train/run_folder.h"
 #include "core/train/safetensors.h"
 
@@ -297,11 +297,9 @@ PublishedWeights read_timm_folder(const fs::path& folder) {
   }
   json tree;
   try {
-    tree = json::parse(read_text_file(config));
+    tree = parse_json(read_text_file(config));
   } catch (const json::exception& failure) {
-    const std::string what = failure.what();
-    throw error("'{}' is not a config.json of timm's: {}", config.string(),
-                what.substr(what.find("] ") + 2));
+    throw error("'{}' is not a config.json of timm's: {}", config.string(), reason_of(failure));
   }
   if (!tree.is_object()) {
     throw error("'{}' is not a config.json of timm's: it must be an object", config.string());

@@ -90,12 +90,17 @@ void Recorder::on_evaluation(const Evaluation& e) {
   const std::string accuracy =
       fmt::format("{},{}", e.has_accuracy ? fmt::format("{:.6f}", e.top1) : "",
                   has_top5(e) ? fmt::format("{:.6f}", e.top5) : "");
-  line(metrics_, fmt::format("{},{},val,{:.6g},{},,,,{},", e.step, e.epoch, e.loss, accuracy,
-                             e.best ? 1 : 0));
-  log(fmt::format("step {}, epoch {}: validation loss {:.6g}{}{}", e.step, e.epoch, e.loss,
-                  e.has_accuracy ? fmt::format(", top-1 {:.2f} %", 100 * e.top1) : "",
+  const std::string loss = e.has_loss ? fmt::format("{:.6g}", e.loss) : "";
+  line(metrics_,
+       fmt::format("{},{},val,{},{},,,,{},", e.step, e.epoch, loss, accuracy, e.best ? 1 : 0));
+  std::vector<std::string> results;
+  if (e.has_loss) results.push_back("loss " + loss);
+  if (e.has_accuracy) results.push_back(fmt::format("top-1 {:.2f} %", 100 * e.top1));
+  if (results.empty()) results.push_back(std::string("gives ") + no_result);
+  log(fmt::format("step {}, epoch {}: validation {}{}", e.step, e.epoch, fmt::join(results, ", "),
                   e.best ? ", best" : ""));
-  std::vector<std::pair<std::string, double>> figures{{"val/loss", e.loss}};
+  std::vector<std::pair<std::string, double>> figures;
+  if (e.has_loss) figures.emplace_back("val/loss", e.loss);
   if (e.has_accuracy) figures.emplace_back("val/top1", e.top1);
   if (has_top5(e)) figures.emplace_back("val/top5", e.top5);
   events_.write(e.step, figures);
@@ -123,7 +128,8 @@ std::string epoch_text(const EpochReport& r) {
   if (r.has_accuracy) text += fmt::format(" top-1 {:.2f} %", 100 * r.top1);
   if (r.has_validation) {
     const Evaluation& e = r.validation;
-    text += fmt::format(", validation loss {:.4f}", e.loss);
+    if (e.has_loss || e.has_accuracy) text += ", validation";
+    if (e.has_loss) text += fmt::format(" loss {:.4f}", e.loss);
     if (e.has_accuracy) text += fmt::format(" top-1 {:.2f} %", 100 * e.top1);
   }
   text += fmt::format(", lr {:.3g}, {}, {:.0f} images/s", r.rate, human_seconds(r.seconds),
@@ -132,9 +138,7 @@ std::string epoch_text(const EpochReport& r) {
   if (r.waiting_share >= worth_telling) {
     text += fmt::format(", {:.0f} % waiting for data", 100 * r.waiting_share);
   }
-  // No image recognized is the best result of nothing yet.
-  const Evaluation& e = r.validation;
-  if (r.has_validation && e.best && (!e.has_accuracy || e.top1 > 0)) text += " (best so far)";
+  if (r.has_validation && is_worth_a_mark(r.validation)) text += " (best so far)";
   return text;
 }
 

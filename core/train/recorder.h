@@ -18,6 +18,16 @@ namespace tandem {
   return evaluation.has_accuracy && (classes == 0 || classes > 5);
 }
 
+// Whether the text of an evaluation says that it is the best so far. A net without a loss and class
+// scores has no best one, and no image recognized is the best result of nothing yet.
+[[nodiscard]] inline bool is_worth_a_mark(const Evaluation& evaluation) {
+  return evaluation.best && (evaluation.has_accuracy ? evaluation.top1 > 0 : evaluation.has_loss);
+}
+
+// What an evaluation of a net says that has neither loss nor class scores in the test phase.
+constexpr const char* no_result =
+    "no result (the net has no loss and no class scores in the test phase)";
+
 // "epoch 3/10: training loss 1.2345 top-1 56.10 %, validation loss ..., lr 0.01, 12 s, 420
 // images/s (best so far)"
 [[nodiscard]] std::string epoch_text(const EpochReport& report);

@@ -1,10 +1,9 @@
 #include "core/train/run_record.h"
 
-#include <nlohmann/json.hpp>
-
 #include "core/device/find_topology.h"
 #include "core/schedule/cost/topology_file.h"
 #include "core/schedule/strategies/strategies.h"
+#include "core/train/json_text.h"
 
 namespace tandem {
 namespace {
@@ -206,7 +205,7 @@ std::string to_json(const RunRecord& record) {
 
 RunRecord run_record_from_json(const std::string& text, const std::string& file) {
   try {
-    const json tree = json::parse(text);
+    const json tree = parse_json(text);
     RunRecord record;
     record.options = options_from(tree.at("options"));
     record.machine = machine_from(tree.at("options").at("machine"));
@@ -227,8 +226,7 @@ RunRecord run_record_from_json(const std::string& text, const std::string& file)
     record.algorithms = tree.at("choices").value("algorithms", KernelChoices());
     return record;
   } catch (const json::exception& failure) {
-    const std::string what = failure.what();
-    throw error("file '{}' is not a run's record: {}", file, what.substr(what.find("] ") + 2));
+    throw error("file '{}' is not a run's record: {}", file, reason_of(failure));
   }
 }
 

@@ -1,10 +1,9 @@
 #include "core/train/safetensors.h"
 
-#include <nlohmann/json.hpp>
-
 #include "core/base/crc32.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/train/json_text.h"
 
 namespace tandem {
 namespace {
@@ -13,7 +12,8 @@ using nlohmann::json;
 
 constexpr uint64_t header_limit = 100'000'000;
 
-// NOLINTNEXTLINE(bugprone-exception-escape): moving a json calls functions of its own that may throw
+// NOLINTNEXTLINE(bugprone-exception-escape): moving a json calls functions of its own that may
+// throw
 struct Header {
   json tree;
   uint64_t data_begin = 0, file_bytes = 0;
@@ -39,8 +39,12 @@ Header read_header(const InputFile& file, const std::filesystem::path& path) {
   }
   std::string text(length, '\0');
   (void)file.read(8, text.data(), length);
-  header.tree = json::parse(text, nullptr, false);
-  if (!header.tree.is_object()) damaged(path, "its header is not JSON");
+  try {
+    header.tree = parse_json(text);
+  } catch (const json::exception& failure) {
+    damaged(path, "its header is not JSON: " + reason_of(failure));
+  }
+  if (!header.tree.is_object()) damaged(path, "its header is not a JSON object");
   header.data_begin = 8 + length;
   return header;
 }

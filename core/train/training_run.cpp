@@ -462,9 +462,10 @@ bool TrainingRun::run_test(const Checkpoint& checkpoint) {
   if (stopping()) return false;
   test_due_ = false;
   const Evaluation& old = result_.best;
+  // Without a result the last weights are kept as the best.
   const bool better = now.has_accuracy
                           ? now.top1 > old.top1 || (now.top1 == old.top1 && now.loss < old.loss)
-                          : now.loss < old.loss;
+                          : !now.has_loss || now.loss < old.loss;
   now.ends_epoch = done == chosen_.steps || progress_.ends_epoch(done);
   now.best = std::isfinite(now.loss) && (!has_best_ || better);
   tests_without_better_ = now.best ? 0 : tests_without_better_ + 1;

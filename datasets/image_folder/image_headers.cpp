@@ -120,16 +120,33 @@ PnmHeader pnm_header(Bytes file) {
   return header;
 }
 
-// The largest "ispe" property: smaller ones are of tiles and previews. Properties are near the
-// beginning.
+// The box "meta" of a HEIF file, which has the properties; it may follow the pictures. Empty if
+// there is none.
+Bytes meta_box(Bytes file) {
+  for (size_t at = 0; at + 16 <= file.size();) {
+    uint64_t length = big_endian(file, at, 4);
+    if (length == 0) length = file.size();  // the last box
+    if (length == 1) length = big_endian(file, at + 8, 8);
+    if (length < 8) break;
+    const Bytes box = file.subspan(at, std::min<uint64_t>(length, file.size() - at));
+    if (has(box, 4, "meta", 4)) return box;
+    at += box.size();
+  }
+  return {};
+}
+
+// The largest "ispe" property: smaller ones are of tiles and previews.
 Extent heif_extent(Bytes file) {
-  constexpr size_t searched = size_t{1} << 16, length = 16;
+  constexpr size_t searched = size_t{1} << 20, length = 16;
+  const Bytes meta = meta_box(file);
   Extent extent;
-  for (size_t at = 0; at + length <= std::min(file.size(), searched); ++at) {
-    if (!has(file, at, "ispe", 4)) continue;
-    const auto width = static_cast<int64_t>(big_endian(file, at + 8, 4));
-    const auto height = static_cast<int64_t>(big_endian(file, at + 12, 4));
-    if (width * height > extent.width * extent.height) extent = {width, height};
+  uint64_t largest = 0;  // of two numbers of 32 bits, whose product no int64_t has room for
+  for (size_t at = 0; at + length <= std::min(meta.size(), searched); ++at) {
+    if (!has(meta, at, "ispe", 4)) continue;
+    const uint64_t width = big_endian(meta, at + 8, 4), height = big_endian(meta, at + 12, 4);
+    if (width * height <= largest) continue;
+    largest = width * height;
+    extent = {static_cast<int64_t>(width), static_cast<int64_t>(height)};
   }
   return extent;
 }

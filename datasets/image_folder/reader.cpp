@@ -76,7 +76,7 @@ void Reader::close() {
   turn_ = {};
 }
 
-// A picture whose header was not read here (AVIF, HEIC) counts as a small one.
+// A picture whose header gives no size here (a BigTIFF) counts as a small one.
 void Reader::take_turn(int64_t width, int64_t height) {
   static std::mutex one_at_a_time;
   if (height > 0 && width > large_picture / height) turn_ = std::unique_lock(one_at_a_time);

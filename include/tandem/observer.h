@@ -31,6 +31,7 @@ struct Evaluation {
   int64_t step = 0;
   int64_t epoch = 0;
   int64_t samples = 0, skipped = 0;
+  bool has_loss = false;  // whether the net has one in the test phase
   double loss = 0;
   bool has_accuracy = false;
   double top1 = 0, top5 = 0;  // shares of the samples

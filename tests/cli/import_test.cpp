@@ -268,6 +268,9 @@ TEST_F(PublishedWeights, InAFolderThatTimmHasNotWrittenAreRefused) {
               AllOf(HasSubstr("timm/config.json'"), HasSubstr("std")));
   desk_.write("timm/config.json", "{");
   EXPECT_THAT(refusal("import timm --out run"), HasSubstr("is not a config.json of timm's"));
+  desk_.write("timm/config.json",
+              "{\"architecture\": " + std::string(400'000, '[') + std::string(400'000, ']') + "}");
+  EXPECT_THAT(refusal("import timm --out run"), HasSubstr("nested more than 64 deep"));
   fs::remove(desk_ / "timm/config.json");
   EXPECT_THAT(refusal("import timm --out run"), HasSubstr("without config.json"));
 }

@@ -141,6 +141,26 @@ TEST(Use, LogAndMetricsHaveARowOfBothSplitsForEachEpoch) {
   }
 }
 
+TEST(Use, ANetWithoutALossInTheTestPhaseIsReportedWithoutOne) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  desk.write("net.prototxt", test::replaced(test::tiny_net(), "top: \"loss\"",
+                                            "top: \"loss\" include { phase: TRAIN }"));
+  const Outcome trained =
+      desk.tandem("train --net net.prototxt --data images --epochs 2 --test-interval 3 --out run");
+  ASSERT_EQ(trained.code, 0) << trained.errors;
+  for (const std::string& text : {trained.output, desk.read("run/log.txt")}) {
+    EXPECT_THAT(text, AllOf(ContainsRegex("epoch 1/2: training loss [0-9.]+, validation top-1 "),
+                            Not(HasSubstr("validation loss"))));
+  }
+  EXPECT_THAT(trained.output, ContainsRegex("best validation [^\n]*: 4 images: top-1 "));
+  EXPECT_THAT(desk.read("run/metrics.csv"), ContainsRegex("\n3,1,val,,[0-9.]+,"));
+  EXPECT_THAT(desk.read("run/report.html"), Not(HasSubstr(">nan<")));
+  const Outcome tested = desk.tandem("test --run run --data images --json");
+  ASSERT_EQ(tested.code, 0) << tested.errors;
+  EXPECT_TRUE(json::parse(tested.output).at("loss").is_null()) << tested.output;
+}
+
 TEST(Use, EveryEpochHasALineWithTrainingAndValidation) {
   const Desk desk;
   desk.draw_two_classes("images");

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "tests/data/image_data.h"
+#include "tests/support/folders.h"
 
 namespace tandem {
 namespace {
@@ -125,6 +126,31 @@ TEST(ImageDecoding, ASidewaysPhotoIsUpright) {
   cv::rotate(gradient(20, 16), stored, cv::ROTATE_90_COUNTERCLOCKWISE);
   const Sample sample = read("a.jpg", test::with_orientation(encoded(".jpg", stored), 6));
   EXPECT_LT(largest_difference(sample.pixels, plain(gradient(20, 16))), 25);
+}
+
+TEST(ImageDecoding, AnAvifMayHaveItsHeaderBehindItsPixels) {
+  const std::string avif =
+      test::read_text(test::source_folder() / "tests/reference/images/color.avif");
+  const size_t header = avif.find("meta") - 4, pixels = avif.find("mdat") - 4;
+  ASSERT_LT(header, pixels);
+  std::string meta = avif.substr(header, pixels - header);
+  const size_t offset = meta.find(std::string("\0\0\1\x13", 4));  // of the pixels in the file
+  ASSERT_NE(offset, std::string::npos);
+  meta.replace(offset, 4, std::string("\0\0\0\x28", 4));
+  const std::string free = std::string("\0\1\0\0free", 8) + std::string(65536 - 8, '\0');
+  const test::TempFolder folder;
+  DatasetOptions options = size_of(16, 20);
+  options.source =
+      folder.write("a.avif", avif.substr(0, header) + avif.substr(pixels) + free + meta).string();
+  options.class_names = {"a", "b"};
+  const Dataset data = test::open_images(options);
+  std::string reason;
+  const auto stored = data.describe(0, &reason);
+  ASSERT_TRUE(stored) << reason;
+  EXPECT_GT(stored->width, 0);
+#ifdef TANDEM_TEST_HEIF
+  EXPECT_EQ(test::get(data).pixels, read("a.avif", avif).pixels);
+#endif
 }
 
 TEST(ImageDecoding, FourInksBecomeThreeColours) {

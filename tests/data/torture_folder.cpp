@@ -182,6 +182,8 @@ class Maker {
     std::string avif = reference("color.avif");
     avif.replace(avif.find("ispe") + 8, 8, std::string("\0\0\xf0\0\0\0\xf0\0", 8));
     add("huge.avif", avif, "too large: 61440x61440");
+    avif.replace(avif.find("ispe") + 8, 8, std::string(8, '\xff'));
+    add("absurd.avif", avif, "too large: 4294967295x4294967295");
     add("huge.pgm", "P5 99999 99999 255\n", "too large: 99999x99999");
   }
 

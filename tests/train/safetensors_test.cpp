@@ -142,6 +142,20 @@ TEST_F(Safetensors, ATypeThatIsNoTextIsAnError) {
   }
 }
 
+TEST_F(Safetensors, AHeaderThatIsNotJsonIsRefusedInALine) {
+  for (const std::string& header :
+       {"{\"" + std::string(100'000, 'a'), "{\"a\":" + std::string(100'000, '[')}) {
+    const uint64_t length = header.size();
+    std::ofstream stream(path_, std::ios::binary);
+    stream.write(reinterpret_cast<const char*>(&length), 8);
+    stream << header;
+    stream.close();
+    const std::string message = message_of([&] { (void)read_safetensors(path_); });
+    EXPECT_THAT(message, HasSubstr("its header is not JSON: "));
+    EXPECT_LT(message.size(), 500U);
+  }
+}
+
 // Else a small file with a long header would fill the memory.
 TEST_F(Safetensors, ArraysThatOverlapAreRefused) {
   const std::string header = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"

@@ -18,9 +18,9 @@ json result_json(const TestResult& result) {
                {"pixels", result.pixels},
                {"images", e.samples},
                {"skipped", e.skipped},
-               {"loss", e.loss},
-               {"top1", e.top1},
-               {"top5", e.top5},
+               {"loss", e.has_loss ? json(e.loss) : json()},
+               {"top1", e.has_accuracy ? json(e.top1) : json()},
+               {"top5", e.has_accuracy ? json(e.top5) : json()},
                {"classes", json::array()}};
   for (const auto& [name, value] : e.scalars) tree["scalars"][name] = value;
   const std::vector<ClassScore> scores = Confusion(e.confusion).scores();
@@ -45,7 +45,8 @@ void print(const TestResult& result) {
   const Evaluation& e = result.evaluation;
   if (!result.notes.empty()) fmt::print("{}\n", result.notes);
   fmt::print("{} with {}, in {}\n", evaluation_text(e), result.weights, result.precision);
-  const size_t printed = e.has_accuracy ? 2 : 1;  // the line above has the loss and top-1
+  // The line above has the loss and top-1.
+  const size_t printed = (e.has_loss ? 1 : 0) + (e.has_accuracy ? 1 : 0);
   if (e.scalars.size() > printed) {
     for (const auto& [name, value] : e.scalars) fmt::print("  {} {:.4f}\n", name, value);
   }

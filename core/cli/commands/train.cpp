@@ -82,7 +82,7 @@ int run_train(TrainArguments& arguments, const Command& command) {
   fmt::print("{} steps in {}, {:.1f} images/s, peak memory {}\n", result.steps,
              clock_text(result.seconds), result.images_per_second,
              human_bytes(peak_memory_bytes()));
-  if (result.best.samples > 0) {
+  if (result.best.has_loss || result.best.has_accuracy) {
     fmt::print("best validation (step {}): {}\n", result.best.step, evaluation_text(result.best));
   }
   if (!result.run.empty()) {

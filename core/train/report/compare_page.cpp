@@ -59,7 +59,7 @@ BestFigures best_figures(const ComparedRun& run) {
   BestFigures best;
   if (const MetricRow* row = best_of(run.metrics)) {
     if (std::isfinite(row->top1)) best.accuracy = fmt::format("{:.2f} %", 100 * row->top1);
-    best.loss = fmt::format("{:.4f}", row->loss);
+    if (std::isfinite(row->loss)) best.loss = fmt::format("{:.4f}", row->loss);
     best.epoch = fmt::format("{:.4g}", static_cast<double>(row->step) * run.epochs_per_step);
   }
   if (!run.metrics.empty()) {

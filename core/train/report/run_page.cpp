@@ -67,7 +67,9 @@ std::string tiles_html(const RunFigures& run) {
     const double epochs = static_cast<double>(best->step) * run.epochs_per_step;
     const std::string when = fmt::format("after {:.4g} epochs", epochs);
     if (std::isfinite(best->top1)) html += tile(percent(best->top1, 2), "best accuracy, " + when);
-    html += tile(fmt::format("{:.4g}", best->loss), "validation loss, " + when);
+    if (std::isfinite(best->loss)) {
+      html += tile(fmt::format("{:.4g}", best->loss), "validation loss, " + when);
+    }
   }
   if (!run.metrics.empty()) {
     const int64_t done = run.metrics.back().step;
@@ -101,7 +103,8 @@ std::string evaluations_html(const RunFigures& run) {
   for (size_t i = first; i < tests.size(); ++i) {
     const MetricRow& row = tests[i];
     rows.push_back({fmt::format("{:.4g}", static_cast<double>(row.step) * run.epochs_per_step),
-                    fmt::format("{}", row.step), fmt::format("{:.4f}", row.loss),
+                    fmt::format("{}", row.step),
+                    std::isfinite(row.loss) ? fmt::format("{:.4f}", row.loss) : "",
                     percent(row.top1, 2), percent(row.top5, 2), row.best ? "&#9679;" : ""});
   }
   if (rows.empty()) return "";
