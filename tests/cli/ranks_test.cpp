@@ -196,6 +196,23 @@ TEST_F(Ranks, OfAnotherNumberAreRefused) {
   EXPECT_THAT(outcome.errors, HasSubstr("--ranks 3: the job was started with 2 processes"));
 }
 
+TEST_F(Ranks, SayOnceWhatNoneOfThemCanDo) {
+  const Desk desk;
+  desk.write("strange.prototxt", test::replaced(test::tiny_net(), "\"ReLU\"", "\"Strange\""));
+  const auto lines = [&](const std::string& options) {
+    const std::string errors = desk.tandem("train --data synthetic " + options, mpirun(3)).errors;
+    int count = 0;
+    for (size_t at = errors.find("tandem: "); at != std::string::npos;
+         at = errors.find("tandem: ", at + 1)) {
+      ++count;
+    }
+    return count;
+  };
+  EXPECT_EQ(lines("--net tiny.prototxt --batch 2"), 1) << "fewer rows than devices";
+  EXPECT_EQ(lines("--net strange.prototxt"), 1);
+  EXPECT_EQ(lines("--net tiny.prototxt --ranks 4"), 1);
+}
+
 // Devices 0 and 2 are near each other, and 1 and 3, so that a ring has another order.
 TEST_F(Ranks, FollowATopologyOfTheDevicesOfAllRanks) {
   const Desk desk;

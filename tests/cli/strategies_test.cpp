@@ -157,5 +157,14 @@ TEST(Devices, AreMeasuredIntoATopologyThatCanBeUsed) {
   EXPECT_THAT(desk.refusal("devices --measure x.txt --devices cpu:1"), HasSubstr("at least 2"));
 }
 
+TEST(PlanOfManyDevices, SaysTheMemoryOfDevicesThatAreAlikeOnce) {
+  const Desk desk;
+  const std::string plan = "plan --net tiny.prototxt --no-tasks --strategy layerwise --batch 24 ";
+  const std::string many = desk.tandem(plan + "--devices sim:12").output;
+  EXPECT_THAT(many, HasSubstr("\nmemory of each of devices 0 to 11: "));
+  EXPECT_THAT(many, testing::Not(HasSubstr("memory of device ")));
+  EXPECT_THAT(desk.tandem(plan + "--devices sim:4").output, HasSubstr("\nmemory of device 3: "));
+}
+
 }  // namespace
 }  // namespace tandem

@@ -152,11 +152,12 @@ int run_plan(PlanArguments& a, const Command& command) {
   std::string refusal;
   const MemoryPlan memory =
       memory_on(registry, *how.kernel_devices, phase.net, phase.plan, &refusal);
-  const Measurement predicted = measure(session, 3, how.steps);
-  const double alone = device_count > 1
-                           ? step_seconds_without_communication(registry, definition, options,
-                                                                phase.plan, 3, how.steps)
-                           : 0;
+  const SimulatedSteps amount = simulated_steps(phase.plan, how.steps, a.variation > 0);
+  const Measurement predicted = measure(session, amount.warm_up, amount.measured);
+  const double alone = device_count > 1 ? step_seconds_without_communication(
+                                              registry, definition, options, phase.plan,
+                                              amount.warm_up, amount.measured)
+                                        : 0;
   const CostSources sources = sources_of(phase.net, phase.plan, *options.costs);
   const StepBounds bounds =
       bounds_of(phase.net, phase.plan, *options.costs, options.machine.link.bandwidth,
