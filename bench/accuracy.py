@@ -18,6 +18,7 @@ import argparse
 import json
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -61,10 +62,11 @@ def run(command, environment=None):
 
 
 def tandem(options, data, seed):
-    folder = options.out / f"tandem-{seed}"
+    folder = options.out / f"tandem-{options.images}-{options.epochs}-{seed}"
+    shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
     text = run([options.tandem, "train", "--data", data, "--epochs", options.epochs, "--seed", seed, "--devices",
                 "cpu:1", "--threads", options.threads, "--out", folder])
-    (options.out / f"tandem-{seed}.txt").write_text(text)
+    folder.with_suffix(".txt").write_text(text)
     answer = run([options.tandem, "test", "--run", folder, "--data", data, "--split", "val", "--weights", "last",
                   "--json"])
     return json.loads(answer)["top1"]

@@ -25,10 +25,10 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/tandem DESTINATION ${CMAKE_INSTALL
 install(FILES ${CMAKE_SOURCE_DIR}/plugins/abi.h ${CMAKE_SOURCE_DIR}/plugins/sdk.h
   ${CMAKE_SOURCE_DIR}/plugins/random.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem/plugins COMPONENT sdk)
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/plugins/abi
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/plugins/abi ${CMAKE_SOURCE_DIR}/plugins/sdk
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem/plugins COMPONENT sdk FILES_MATCHING PATTERN "*.h")
-# Parts of sdk.h, and helpers for kernels. They include other headers by their place in the source tree.
-foreach(header sdk/binding sdk/dataset sdk/host sdk/layer_type sdk/parameters sdk/pass sdk/tables
+# Helpers for kernels. They include other headers by their place in the source tree.
+foreach(header
     cpu/bfloat16 cpu/layout cpu/team cpu/vector
     cuda/elements cuda/indexing cuda/launch cuda/status cuda/sums cuda/teams)
   set(copy ${CMAKE_BINARY_DIR}/package/plugins/${header}.h)

@@ -76,10 +76,10 @@ TANDEM_HOST_DEVICE inline float logarithm(float x) {
   const bool tiny = x < 1.17549435e-38F;
   const float scaled_up = x * 8388608.0F;
   const float normal = select(tiny, scaled_up, x);
-  // x = 2^n (1 + f) with 1 + f from sqrt(1/2) to sqrt(2).
-  const int32_t offset = std::bit_cast<int32_t>(normal) - 0x3f3504f3;
-  const int32_t n = (offset >> 23) - 23 * static_cast<int32_t>(tiny);
-  const float f = std::bit_cast<float>((offset & 0x007fffff) + 0x3f3504f3) - 1;
+  // x = 2^n (1 + f) with 1 + f from sqrt(1/2) to sqrt(2). Unsigned, as -0 would overflow.
+  const uint32_t offset = std::bit_cast<uint32_t>(normal) - 0x3f3504f3U;
+  const int32_t n = (static_cast<int32_t>(offset) >> 23) - 23 * static_cast<int32_t>(tiny);
+  const float f = std::bit_cast<float>((offset & 0x007fffffU) + 0x3f3504f3U) - 1;
   const float upper =
       0.200030163F +
       f * (-0.166111499F +

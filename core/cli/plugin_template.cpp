@@ -99,14 +99,14 @@ Names names_of(const std::string& type) {
     throw error("the name {}... has {} characters: a name has {} at most", type.substr(0, 20),
                 type.size(), longest_name);
   }
-  if (type.starts_with("tandem.") || type.starts_with("tandem_")) {
-    throw error("'{}': the prefix tandem is that of Tandem's own modules: write one of your own",
-                type);
-  }
   Names names{type, type, type.substr(dot + 1)};
   names.word[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(names.word[0])));
   for (char& c : names.module) {
     c = c == '.' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  if (names.module.starts_with("tandem_")) {
+    throw error("'{}': the prefix tandem is that of Tandem's own modules: write one of your own",
+                type);
   }
   return names;
 }

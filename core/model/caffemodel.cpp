@@ -25,6 +25,11 @@ std::vector<int64_t> shape_of(const format::Blob& blob) {
 }
 
 CaffeBlob take(const format::Blob& blob, const fs::path& path, const std::string& layer) {
+  constexpr int most_axes = 32;  // as Caffe itself has it
+  if (blob.shape().dim_size() > most_axes) {
+    throw damaged(path, fmt::format("layer '{}' has an array with {} axes; there are at most {}",
+                                    layer, blob.shape().dim_size(), most_axes));
+  }
   CaffeBlob taken;
   taken.shape = shape_of(blob);
   int64_t count = 1;
@@ -51,6 +56,12 @@ template <class Blobs>
 void collect(const std::string& name, const Blobs& blobs, const fs::path& path,
              std::vector<CaffeLayer>& layers) {
   if (blobs.empty()) return;
+  constexpr size_t longest_name = 1000;  // messages contain it
+  if (name.size() > longest_name) {
+    throw damaged(path,
+                  fmt::format("the name of a layer, '{}...', has {} bytes; the longest has {}",
+                              name.substr(0, 20), name.size(), longest_name));
+  }
   CaffeLayer layer{name, {}};
   for (const format::Blob& blob : blobs) layer.blobs.push_back(take(blob, path, name));
   layers.push_back(std::move(layer));

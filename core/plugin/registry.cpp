@@ -77,10 +77,6 @@ std::vector<std::string> each_once(std::vector<std::string> names) {
   return names;
 }
 
-}  // namespace
-
-namespace {
-
 // Each once, in their order.
 std::vector<fs::path> absolute_folders(const std::vector<fs::path>& named) {
   std::vector<fs::path> folders;
@@ -239,6 +235,15 @@ class Offers {
     }
   }
 
+  // Leaves out those of types that were left out.
+  void leave_out_of(const LeftOut& left_out) {
+    std::erase_if(items_, [&](const auto& item) {
+      return std::any_of(left_out.begin(), left_out.end(), [&](const auto& one) {
+        return one.first == layer_title(item.second->layer_type);
+      });
+    });
+  }
+
   // Throws for a name that is taken, and records the conflict.
   template <class Map, class Title>
   void check(const Map& known, Title title, const std::vector<ModuleReport>& modules,
@@ -316,9 +321,10 @@ void Registry::register_tables(const tandem_plugin& plugin, ModuleReport& report
               report, left_out);
   const Offers<Text, tandem_layer_type> layers(layer_part.types, layer_part.type_count,
                                                "layer types", keeper, left_out, name_of);
-  const Offers<KernelName, tandem_kernel> kernels(
+  Offers<KernelName, tandem_kernel> kernels(
       layer_part.kernels, layer_part.kernel_count, "kernels", keeper, left_out,
       [](const auto& t) { return KernelName(t.layer_type, t.device_kind); });
+  kernels.leave_out_of(left_out);
   const Offers<Text, tandem_backend> backends(backend_part.backends, backend_part.backend_count,
                                               "backends", keeper, left_out,
                                               [](const auto& t) { return Text(t.kind); });

@@ -1,10 +1,13 @@
 #include "core/plugin/tables.h"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "core/base/attributes.h"
+#include "core/base/strings.h"
 
 namespace tandem {
 
@@ -35,8 +38,18 @@ void require_all(const std::string& owner,
   for (const auto& [present, field] : fields) require(present, owner, field);
 }
 
+// Names are parts of nets, options, lists and messages.
 std::string require_name(const char* name, const char* what) {
   if (name == nullptr || *name == '\0') throw error("it offers a {} without a name", what);
+  const std::string_view text(name);
+  const bool is_word = std::all_of(text.begin(), text.end(), [](char c) {
+    const auto code = static_cast<unsigned char>(c);
+    return code < 0x80 && (std::isalnum(code) != 0 || c == '_' || c == '.' || c == '-');
+  });
+  if (!is_word) {
+    throw error("it offers a {} with the name {}: a name has letters, digits, '_', '.' and '-'",
+                what, quote(text));
+  }
   return fmt::format("{} '{}'", what, name);
 }
 

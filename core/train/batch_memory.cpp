@@ -43,8 +43,10 @@ class StepMemory {
     options.device_kind = devices_.kind;
     if (!chosen.precision.empty()) options.precision = parse_precision(chosen.precision);
     const Net net = build_net(setup_.net, registry_, options);
-    const bool is_named = !chosen.strategy.empty() && chosen.strategy != "auto";
-    const std::string strategy = is_named ? chosen.strategy : "two_phase";
+    // The strategies of data parallelism keep the same tensors, and this one plans only once.
+    const bool is_other =
+        !chosen.strategy.empty() && chosen.strategy != "auto" && chosen.strategy != "two_phase";
+    const std::string strategy = is_other ? chosen.strategy : "layerwise";
     const CostTable costs{Roofline{}};
     StrategyInputs inputs;
     inputs.net = &net;
@@ -52,8 +54,10 @@ class StepMemory {
     inputs.costs = &costs;
     inputs.topology = setup_.record.machine.topology.get();
     inputs.solver_states = make_update_rule(setup_.solver).states;
-    inputs.options = setup_.strategies->options_of(strategy, chosen.strategy_options);
-    inputs.options = fastest_variant(setup_.strategies->at(strategy), inputs).options;
+    if (is_other) {
+      inputs.options = setup_.strategies->options_of(strategy, chosen.strategy_options);
+      inputs.options = fastest_variant(setup_.strategies->at(strategy), inputs).options;
+    }
     const Plan plan = build_plan(strategy, inputs, *setup_.strategies);
     const bool is_shared = is_host_addressable(registry_.backend(devices_.kind));
     const double usable = usable_share * static_cast<double>(available);

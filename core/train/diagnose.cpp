@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/device/machine.h"
+#include "core/model/loss_scale.h"
 #include "core/schedule/execution/executor.h"
 #include "core/schedule/execution/kernels.h"
 #include "core/schedule/execution/runtime.h"
@@ -103,6 +104,25 @@ std::string first_not_finite(Registry& registry, const NetDefinition& definition
   executor.issue(0, {{plan.find_buffer(buffers::batch, TANDEM_HOST), batch.memory}});
   executor.drain();
   return first_in_outputs(net, plan, executor, runtime);
+}
+
+std::string advice_after_not_finite(const Net& net, bool weights, double learning_rate,
+                                    const std::string& last_good_run) {
+  const std::string stop =
+      last_good_run.empty()
+          ? "and the run stops."
+          : fmt::format("and the run stops; the last good checkpoint is in '{}'.", last_good_run);
+  if (!weights || !computes_in_float16(net)) {
+    return fmt::format("{} Try a smaller learning rate (--lr, here {:.3g})", stop, learning_rate);
+  }
+  constexpr double largest_float16 = 65504;
+  const double scale = loss_scale(net);
+  return fmt::format(
+      "{} Gradients above {:.0f} overflow float16, as they are times {:.0f}: {} {}--precision "
+      "bfloat16, or begin with a smaller learning rate (--lr, here {:.3g}) if float32 fails, too",
+      stop, largest_float16 / scale, scale,
+      last_good_run.empty() ? "begin again with" : "go on with --resume and",
+      scale > 1 ? "a smaller --loss-scale or " : "", learning_rate);
 }
 
 }  // namespace tandem

@@ -1,5 +1,5 @@
 // Finds the first layer whose output is not finite: one forward pass on one device, whose outputs
-// are all examined.
+// are all examined. Says what the user can do about it.
 #pragma once
 
 #include <string>
@@ -7,6 +7,7 @@
 
 #include "core/data/loader.h"
 #include "core/model/definition.h"
+#include "core/model/net.h"
 #include "core/plugin/registry.h"
 
 namespace tandem {
@@ -25,5 +26,12 @@ struct DiagnoseInputs {
 [[nodiscard]] std::string first_not_finite(Registry& registry, const NetDefinition& definition,
                                            const std::vector<float>& weights,
                                            const DiagnoseInputs& inputs);
+
+// How the message about a value that is not finite ends: "and the run stops", where the last good
+// checkpoint is (`last_good_run`: the run folder; "" if it has none), and what to try next.
+// `weights`: trained weights were the first such values.
+[[nodiscard]] std::string advice_after_not_finite(const Net& net, bool weights,
+                                                  double learning_rate,
+                                                  const std::string& last_good_run);
 
 }  // namespace tandem

@@ -122,6 +122,15 @@ void require_fit(const fs::path& path, const Net& net, const Layer& layer,
   }
 }
 
+// For messages: a hostile file has any number of names.
+std::string list_of(const std::vector<std::string>& names) {
+  constexpr size_t most = 50;
+  const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(most, names.size()));
+  std::string text = fmt::format("{}", fmt::join(names.begin(), end, ", "));
+  if (names.size() > most) text += fmt::format(" and {} more", names.size() - most);
+  return text;
+}
+
 Pretrained copy(const std::vector<Source>& sources, const fs::path& path, const Net& net,
                 bool by_name, std::vector<float>* values) {
   Pretrained report;
@@ -143,16 +152,12 @@ Pretrained copy(const std::vector<Source>& sources, const fs::path& path, const 
     report.copied.push_back(layer.name);
   }
   for (const Source& source : sources) {
-    const auto& known = report.unused;
-    if (names.count(source.layer) == 0 &&
-        std::find(known.begin(), known.end(), source.layer) == known.end()) {
-      report.unused.push_back(source.layer);
-    }
+    if (names.insert(source.layer).second) report.unused.push_back(source.layer);
   }
   if (report.copied.empty()) {
     throw error(
         "weight file '{}' is of another net: none of its layers ({}) is one of net '{}' ({})",
-        path.string(), fmt::join(report.unused, ", "), net.name, fmt::join(report.missing, ", "));
+        path.string(), list_of(report.unused), net.name, list_of(report.missing));
   }
   *values = std::move(filled);
   return report;
@@ -177,10 +182,10 @@ std::string to_text(const Pretrained& report, const fs::path& path) {
   std::string text =
       fmt::format("weights of {} layers from {}", report.copied.size(), path.string());
   if (!report.missing.empty()) {
-    text += fmt::format("\nnot in it, so with initial values: {}", fmt::join(report.missing, ", "));
+    text += fmt::format("\nnot in it, so with initial values: {}", list_of(report.missing));
   }
   if (!report.unused.empty()) {
-    text += fmt::format("\nin it, but not in the net: {}", fmt::join(report.unused, ", "));
+    text += fmt::format("\nin it, but not in the net: {}", list_of(report.unused));
   }
   return text;
 }

@@ -11,6 +11,8 @@ namespace {
 using nlohmann::json;
 
 constexpr uint64_t header_limit = 100'000'000;
+// Messages contain names and shapes.
+constexpr size_t longest_name = 1000, most_axes = 32;
 
 // NOLINTNEXTLINE(bugprone-exception-escape): moving a json calls functions of its own that may
 // throw
@@ -111,9 +113,11 @@ SafetensorsFile::Array read_array(const InputFile& file, const Header& header,
   SafetensorsFile::Array array;
   uint64_t begin = 0, end = 0;
   try {
-    if (entry.at("dtype").get<std::string>() != "F32") {
+    const auto type = entry.at("dtype").get<std::string>();
+    if (type != "F32") {
+      constexpr size_t shown = 20;
       damaged(path, fmt::format("array '{}' has type {}, only F32 is known", name,
-                                entry.at("dtype").dump()));
+                                json(type.substr(0, shown)).dump()));
     }
     array.shape = entry.at("shape").get<std::vector<int64_t>>();
     begin = entry.at("data_offsets").at(0).get<uint64_t>();
@@ -125,6 +129,10 @@ SafetensorsFile::Array read_array(const InputFile& file, const Header& header,
   if (begin > end || end > data_bytes) {
     damaged(path, fmt::format("array '{}' ends at byte {} of {}; the file is truncated", name, end,
                               data_bytes));
+  }
+  if (array.shape.size() > most_axes) {
+    damaged(path, fmt::format("array '{}' has {} axes; there are at most {}", name,
+                              array.shape.size(), most_axes));
   }
   uint64_t count = 1;
   for (const int64_t size : array.shape) {
@@ -203,6 +211,10 @@ SafetensorsFile read_safetensors(const std::filesystem::path& path, Integers int
   uint64_t left = (header.file_bytes - header.data_begin) / sizeof(float);
   for (const auto& [name, entry] : header.tree.items()) {
     if (name == "__metadata__") continue;
+    if (name.size() > longest_name) {
+      damaged(path, fmt::format("the name of an array, '{}...', has {} bytes; the longest has {}",
+                                name.substr(0, 20), name.size(), longest_name));
+    }
     if (integers == Integers::left_out && holds_integers(entry)) continue;
     const auto& array = file.arrays[name] = read_array(input, header, name, entry, path);
     if (array.values.size() > left) damaged(path, fmt::format("array '{}' overlaps others", name));

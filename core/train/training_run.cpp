@@ -12,7 +12,6 @@
 #include "core/base/strings.h"
 #include "core/model/adapted.h"
 #include "core/model/learning_rate.h"
-#include "core/model/loss_scale.h"
 #include "core/model/solver_definition.h"
 #include "core/train/diagnose.h"
 #include "core/train/evaluate.h"
@@ -251,13 +250,16 @@ void TrainingRun::stop_not_finite(const Pending& done, double loss) {
   }
   if (where.empty()) where = "the loss alone";
   const bool weights = where.starts_with("the weights");
-  throw error(
-      "step {}: the loss is not finite ({}); the first value that is not: {}. {} and the run "
-      "stops{}. {}",
-      done.step + 1, loss, where,
-      weights ? "An earlier update made them so; this step's update was left out,"
-              : "The update was left out",
-      where_to_go_back(), way_out(weights, done.rate));
+  throw error("step {}: the loss is not finite ({}); the first value that is not: {}. {} {}",
+              done.step + 1, loss, where,
+              weights ? "An earlier update made them so; this step's update was left out,"
+                      : "The update was left out",
+              advice_after_not_finite(phase_.net, weights, done.rate, last_good_run()));
+}
+
+std::string TrainingRun::last_good_run() const {
+  const bool has_last = folder_ != nullptr && has_checkpoint(folder_->path(), "last");
+  return has_last ? folder_->path().string() : "";
 }
 
 void TrainingRun::report_given_up(const Phase& phase, const char* steps) {
@@ -489,33 +491,13 @@ Checkpoint TrainingRun::checkpoint_of(int64_t done) const {
   for (const WeightArray& weight : phase_.net.weights) {
     for (int64_t i = weight.offset; i < weight.offset + weight.count; ++i) {
       if (std::isfinite(checkpoint.weights[static_cast<size_t>(i)])) continue;
-      throw error(
-          "step {}: the weights '{}' are not finite after the update, and the run stops{}. {}",
-          done, weight.name, where_to_go_back(),
-          way_out(weight.kind == TANDEM_TRAINED, learning_rate(setup_.solver, done - 1)));
+      throw error("step {}: the weights '{}' are not finite after the update, {}", done,
+                  weight.name,
+                  advice_after_not_finite(phase_.net, weight.kind == TANDEM_TRAINED,
+                                          learning_rate(setup_.solver, done - 1), last_good_run()));
     }
   }
   return checkpoint;
-}
-
-std::string TrainingRun::way_out(bool weights, double rate) const {
-  if (!weights || !computes_in_float16(phase_.net)) {
-    return fmt::format("Try a smaller learning rate (--lr, here {:.3g})", rate);
-  }
-  constexpr double largest_float16 = 65504;
-  const double scale = loss_scale(phase_.net);
-  return fmt::format(
-      "Gradients above {:.0f} overflow float16, as they are times {:.0f}: {} {}--precision "
-      "bfloat16, "
-      "or begin with a smaller learning rate (--lr, here {:.3g}) if float32 fails, too",
-      largest_float16 / scale, scale,
-      has_checkpoint(folder_->path(), "last") ? "go on with --resume and" : "begin again with",
-      scale > 1 ? "a smaller --loss-scale or " : "", rate);
-}
-
-std::string TrainingRun::where_to_go_back() const {
-  if (folder_ == nullptr || !has_checkpoint(folder_->path(), "last")) return "";
-  return fmt::format("; the last good checkpoint is in '{}'", folder_->path().string());
 }
 
 void TrainingRun::save(Checkpoint& checkpoint, bool best) {

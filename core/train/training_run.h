@@ -82,9 +82,7 @@ class TrainingRun {
   void save(Checkpoint& checkpoint, bool best);
   void write_report(const Checkpoint& checkpoint);
   void set_weights_of_all(std::vector<float> weights);
-  [[nodiscard]] std::string where_to_go_back() const;
-  // Advice about values that are not finite; `weights`: they were the first.
-  [[nodiscard]] std::string way_out(bool weights, double rate) const;
+  [[nodiscard]] std::string last_good_run() const;
 
   Registry& registry_;
   TrainSetup& setup_;

@@ -1,7 +1,10 @@
 #include "datasets/image_folder/more_formats.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <opencv2/imgproc.hpp>
 #include <string_view>
 #include <vector>
@@ -50,6 +53,9 @@ class Gif {
     const ColorMapObject* colors = frame.ColorMap != nullptr ? frame.ColorMap : gif_->SColorMap;
     if (colors == nullptr) throw sdk::skip("damaged GIF: it has no colours");
     check_extent(frame.Width, frame.Height);
+    if (frame.Left >= gif_->SWidth || frame.Top >= gif_->SHeight) {
+      throw sdk::skip("damaged GIF: its first frame is outside of the picture");
+    }
     cv::Mat canvas(gif_->SHeight, gif_->SWidth, CV_8UC3, cv::Scalar::all(0));
     std::vector<GifPixelType> row(static_cast<size_t>(frame.Width));
     // An interlaced picture has every eighth row first, then those between them.
@@ -108,7 +114,8 @@ class Gif {
     unsigned char* pixels = canvas.ptr(y);
     for (size_t i = 0; i < row.size(); ++i) {
       const int64_t x = left + static_cast<int64_t>(i);
-      if (x < 0 || x >= canvas.cols || row[i] >= colors.ColorCount) continue;
+      if (row[i] >= colors.ColorCount) throw sdk::skip("damaged GIF: it names a missing colour");
+      if (x < 0 || x >= canvas.cols) continue;
       const GifColorType& color = colors.Colors[row[i]];
       pixels[3 * x] = color.Red;
       pixels[3 * x + 1] = color.Green;
@@ -127,7 +134,7 @@ class Gif {
 class Heif {
  public:
   Heif(Bytes file, const char* name) : name_(name), context_(heif_context_alloc()) {
-    if (context_ == nullptr) throw sdk::failed("out of memory");
+    if (context_ == nullptr) throw std::bad_alloc();
     heif_context_set_max_decoding_threads(context_, 0);  // the loader has threads of its own
     try {
       check(
@@ -142,10 +149,15 @@ class Heif {
   Heif(const Heif&) = delete;
   Heif& operator=(const Heif&) = delete;
 
-  [[nodiscard]] cv::Mat rgb() {
-    check_extent(heif_image_handle_get_width(handle_), heif_image_handle_get_height(handle_));
+  [[nodiscard]] cv::Mat rgb(const BeforePixels& before_pixels) {
+    const int shown_width = heif_image_handle_get_width(handle_);
+    const int shown_height = heif_image_handle_get_height(handle_);
+    check_extent(shown_width, shown_height);
+    limit_to(std::max(shown_width, shown_height));
+    before_pixels(shown_width, shown_height);
+    require_memory(int64_t{shown_width} * shown_height);
     heif_decoding_options* options = heif_decoding_options_alloc();
-    if (options == nullptr) throw sdk::failed("out of memory");
+    if (options == nullptr) throw std::bad_alloc();
     options->convert_hdr_to_8bit = 1;
     options->strict_decoding = 1;
     const heif_error status = heif_decode_image(handle_, &image_, heif_colorspace_RGB,
@@ -165,14 +177,39 @@ class Heif {
   }
 
  private:
+  // The items of which a picture is put together have sizes of their own, which may be lies.
+  void limit_to(int shown) {
+    constexpr int small = 4096;
+    const int stored = std::max(heif_image_handle_get_ispe_width(handle_),
+                                heif_image_handle_get_ispe_height(handle_));
+    heif_context_set_maximum_image_size_limit(context_, std::max({small, shown, stored}));
+  }
+  // Where memory is short inside libheif, its reasons are those of damaged files, and a sample
+  // would be left out.
+  static void require_memory(int64_t pixels) {
+    constexpr int64_t bytes = 12;  // of a pixel: planes, references and the result
+    const std::unique_ptr<void, decltype(&std::free)> tried(
+        std::malloc(static_cast<size_t>(bytes * pixels)), &std::free);
+    if (tried == nullptr) throw std::bad_alloc();
+  }
   void check(const heif_error& status) const {
     if (status.code == heif_error_Ok) return;
+    if (status.code == heif_error_Memory_allocation_error &&
+        status.subcode != heif_suberror_Security_limit_exceeded) {
+      throw std::bad_alloc();
+    }
     if (status.code == heif_error_Unsupported_filetype ||
         status.code == heif_error_Unsupported_feature) {
-      throw sdk::skip(name_, ": libheif cannot read it here (", status.message,
-                      "); its decoders are packages of their own, as libheif-plugin-libde265");
+      throw sdk::skip(name_, ": libheif cannot read it here (", first_line(status.message),
+                      "); it may lack a decoder of this format");
     }
-    throw sdk::skip("truncated or damaged ", name_, ": ", status.message);
+    throw sdk::skip("truncated or damaged ", name_, ": ", first_line(status.message));
+  }
+  // Without the places in the file, so that equal reasons are counted together.
+  static std::string_view first_line(const char* message) {
+    const std::string_view text(message);
+    const std::string_view line = text.substr(0, text.find_first_of("(\n"));
+    return line.substr(0, line.find_last_not_of(" .:") + 1);
   }
   void release() {
     if (image_ != nullptr) heif_image_release(image_);
@@ -214,9 +251,10 @@ cv::Mat decode_gif([[maybe_unused]] Bytes file, [[maybe_unused]] bool gray) {
 #endif
 }
 
-cv::Mat decode_heif([[maybe_unused]] Bytes file, [[maybe_unused]] bool gray) {
+cv::Mat decode_heif([[maybe_unused]] Bytes file, [[maybe_unused]] bool gray,
+                    [[maybe_unused]] const BeforePixels& before_pixels) {
 #ifdef TANDEM_WITH_HEIF
-  return in_channels(Heif(file, heif_name(file)).rgb(), gray);
+  return in_channels(Heif(file, heif_name(file)).rgb(before_pixels), gray);
 #else
   throw sdk::skip(heif_name(file),
                   ": Tandem was built without libheif (Debian: libheif-dev), which reads it");

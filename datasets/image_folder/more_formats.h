@@ -4,19 +4,17 @@
 
 #include <opencv2/core.hpp>
 
-#include "datasets/picture/bytes.h"
+#include "datasets/image_folder/other_formats.h"
 
 namespace tandem::image_folder {
-
-using picture::Bytes;
 
 [[nodiscard]] bool is_gif(Bytes file);
 // "AVIF" or "HEIC" by the brands of the file; null for any other file.
 [[nodiscard]] const char* heif_name(Bytes file);
 
 // 8 bits, gray or B,G,R, for files of these formats whose extent was checked. Transparency is
-// dropped. Throws a Refusal (TANDEM_SKIP).
+// dropped. Throws a Refusal (TANDEM_SKIP), or std::bad_alloc.
 [[nodiscard]] cv::Mat decode_gif(Bytes file, bool gray);
-[[nodiscard]] cv::Mat decode_heif(Bytes file, bool gray);
+[[nodiscard]] cv::Mat decode_heif(Bytes file, bool gray, const BeforePixels& before_pixels);
 
 }  // namespace tandem::image_folder

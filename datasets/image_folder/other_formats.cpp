@@ -1,6 +1,7 @@
 #include "datasets/image_folder/other_formats.h"
 
 #include <iostream>
+#include <new>
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
 #include <streambuf>
@@ -85,7 +86,7 @@ void check_extent(int64_t width, int64_t height) {
   }
 }
 
-cv::Mat decode_other(Bytes file, bool gray) {
+cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels) {
   const bool by_libheif = heif_name(file) != nullptr;
   if (!is_known_format(file) && !is_gif(file) && !by_libheif) {
     throw sdk::skip(
@@ -93,7 +94,7 @@ cv::Mat decode_other(Bytes file, bool gray) {
   }
   const Extent extent = extent_of(file);
   if (extent.width != 0 || extent.height != 0) check_extent(extent.width, extent.height);
-  if (by_libheif) return decode_heif(file, gray);
+  if (by_libheif) return decode_heif(file, gray, before_pixels);
   if (is_gif(file)) {
     check_extent(extent.width, extent.height);
     return decode_gif(file, gray);
@@ -107,6 +108,7 @@ cv::Mat decode_other(Bytes file, bool gray) {
     image =
         cv::imdecode(bytes, (gray ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR) | cv::IMREAD_ANYDEPTH);
   } catch (const cv::Exception& failure) {
+    if (failure.code == cv::Error::StsNoMem) throw std::bad_alloc();
     throw sdk::skip("damaged: OpenCV says ", failure.err);
   }
   if (image.empty()) throw sdk::skip("damaged: OpenCV cannot decode it");

@@ -2,6 +2,8 @@
 // more_formats.h has.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <opencv2/core.hpp>
 
 #include "datasets/picture/bytes.h"
@@ -10,8 +12,12 @@ namespace tandem::image_folder {
 
 using picture::Bytes;
 
-// 8 bits, gray or B,G,R. Throws a Refusal (TANDEM_SKIP).
-[[nodiscard]] cv::Mat decode_other(Bytes file, bool gray);
+// Called with width and height, which were checked, before a decoder takes memory for the pixels.
+using BeforePixels = std::function<void(int64_t, int64_t)>;
+
+// 8 bits, gray or B,G,R. Throws a Refusal (TANDEM_SKIP). Calls `before_pixels` only for formats
+// whose headers extent_of() may not understand.
+[[nodiscard]] cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels);
 
 // Refusal (TANDEM_SKIP) for a picture without pixels or over 100 megapixels.
 void check_extent(int64_t width, int64_t height);

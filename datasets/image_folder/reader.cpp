@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t byte_limit = int64_t{1} << 30;
 constexpr int64_t large_picture = 32'000'000;    // pixels
-constexpr size_t kept_bytes = size_t{64} << 20;  // of a buffer, after a picture
+constexpr size_t kept_bytes = size_t{64} << 20;  // of a buffer, after a picture; also a small file
 
 // A file that is missing or cut costs a sample; a disk that fails ends the run, whose result would
 // otherwise depend on it.
@@ -45,6 +45,10 @@ picture::View turned(const picture::View& view, int orientation,
   return result;
 }
 
+void trim(std::vector<unsigned char>& buffer) {
+  if (buffer.capacity() > kept_bytes) std::vector<unsigned char>().swap(buffer);
+}
+
 picture::Size shown(const picture::Size& stored, int orientation) {
   return orientation >= 5 ? picture::Size{stored.height, stored.width} : stored;
 }
@@ -52,11 +56,13 @@ picture::Size shown(const picture::Size& stored, int orientation) {
 }  // namespace
 
 Bytes Reader::load(const std::string& path) {
+  close();
   const RegularFile file(path);
   if (file.error() != 0) refuse(path, "cannot be read", file.error());
   const int64_t size = file.size();
   if (size == 0) throw sdk::skip("the file is empty (0 bytes)");
   if (size > byte_limit) throw sdk::skip("too large: over 1 GiB");
+  if (static_cast<size_t>(size) > kept_bytes) take_turn();
   if (bytes_.size() < static_cast<size_t>(size)) bytes_.resize(static_cast<size_t>(size));
   size_t done = 0;
   const int error = file.read(0, bytes_.data(), static_cast<size_t>(size), &done);
@@ -68,33 +74,48 @@ Bytes Reader::load(const std::string& path) {
 }
 
 void Reader::close() {
-  jpeg_.reset();
-  other_.release();
-  for (std::vector<unsigned char>* buffer : {&pixels_, &turned_}) {
-    if (buffer->capacity() > kept_bytes) std::vector<unsigned char>().swap(*buffer);
-  }
+  close_picture();
+  trim(bytes_);
   turn_ = {};
 }
 
-// A picture whose header gives no size here (a BigTIFF) counts as a small one.
-void Reader::take_turn(int64_t width, int64_t height) {
+void Reader::close_picture() {
+  jpeg_.reset();
+  other_.release();
+  trim(pixels_);
+  trim(turned_);
+}
+
+void Reader::take_turn() {
   static std::mutex one_at_a_time;
-  if (height > 0 && width > large_picture / height) turn_ = std::unique_lock(one_at_a_time);
+  if (!turn_) turn_ = std::unique_lock(one_at_a_time);
+}
+
+// A picture whose header gives no size here (a BigTIFF) counts as a small one.
+void Reader::take_turn_if_large(int64_t width, int64_t height) {
+  if (height > 0 && width > large_picture / height) take_turn();
 }
 
 picture::Size Reader::open(Bytes file, bool known_whole) {
-  close();
+  if (file.data() == bytes_.data()) {
+    close_picture();
+  } else {
+    close();
+  }
   if (file.empty()) throw sdk::skip("the file is empty (0 bytes)");
   if (!is_jpeg(file)) {
     const Extent extent = extent_of(file);
-    take_turn(extent.width, extent.height);
-    other_ = decode_other(file, gray_);
+    const auto before_pixels = [this](int64_t width, int64_t height) {
+      take_turn_if_large(width, height);
+    };
+    before_pixels(extent.width, extent.height);
+    other_ = decode_other(file, gray_, before_pixels);
     size_ = {other_.cols, other_.rows};
     return size_;
   }
   jpeg_ = std::make_unique<Jpeg>(file, known_whole);
   check_extent(jpeg_->size().width, jpeg_->size().height);
-  if (jpeg_->is_buffered()) take_turn(jpeg_->size().width, jpeg_->size().height);
+  if (jpeg_->is_buffered()) take_turn_if_large(jpeg_->size().width, jpeg_->size().height);
   orientation_ = exif_orientation(file);
   size_ = shown(jpeg_->size(), orientation_);
   return size_;

@@ -1,8 +1,8 @@
 // From a file to pixels: 8 bits, B,G,R or gray, the right way up. The content decides how a file is
 // read, not its extension. Every mistake in a file is a Refusal with the status TANDEM_SKIP and the
 // reason; a truncated or damaged picture is never returned half gray. Nothing is printed. A reader
-// is for one thread. Its buffers are used again. Of large pictures that are in memory as a whole,
-// however small the part that is wanted, one is decoded at a time in the process.
+// is for one thread. Its buffers are used again. Of large files, and of large pictures that are in
+// memory as a whole, however small the part that is wanted, one is read at a time in the process.
 #pragma once
 
 #include <memory>
@@ -38,7 +38,9 @@ class Reader {
   void close();
 
  private:
-  void take_turn(int64_t width, int64_t height);
+  void close_picture();
+  void take_turn();
+  void take_turn_if_large(int64_t width, int64_t height);
 
   bool gray_;
   std::vector<unsigned char> bytes_, pixels_, turned_;
@@ -46,7 +48,7 @@ class Reader {
   int orientation_ = 1;
   picture::Size size_;
   cv::Mat other_;                      // a picture that is not a JPEG
-  std::unique_lock<std::mutex> turn_;  // held while a large picture is open
+  std::unique_lock<std::mutex> turn_;  // held while a large file or picture is open
 };
 
 // Format, size and channels as stored, from the headers.

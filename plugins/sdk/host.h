@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "plugins/abi.h"
+#include "../abi.h"
 
 #define TANDEM_EXPORT __attribute__((visibility("default")))
 

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "tests/data/image_data.h"
+#include "tests/support/folders.h"
 
 namespace tandem {
 namespace {
@@ -133,6 +134,35 @@ TEST(DamagedImages, AGifWithoutAFrameIsLeftOut) {
   EXPECT_THAT(reason_of("a.jpg", std::string("GIF89a\x01\0\x01\0\0\0\0;", 14)),
               AnyOf(HasSubstr("it has no frame"), HasSubstr("built without giflib")));
 }
+
+#ifdef TANDEM_TEST_GIF
+// One pixel with that index into a palette of two colours, at (left, 0).
+std::string tiny_gif(int left, int index) {
+  const int codes = 4 | index << 3 | 5 << 6;  // clear, the index, end; three bits each
+  return std::string("GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff,", 20) +
+         static_cast<char>(left) + std::string("\0\0\0\x01\0\x01\0\0\x02\x02", 10) +
+         static_cast<char>(codes & 255) + static_cast<char>(codes >> 8) + std::string("\0;", 2);
+}
+
+TEST(DamagedImages, AGifWhoseFrameIsOutsideOfThePictureIsLeftOut) {
+  EXPECT_EQ(read("a.gif", tiny_gif(0, 1)).status, SampleStatus::good);
+  EXPECT_THAT(reason_of("a.gif", tiny_gif(1, 1)), HasSubstr("outside of the picture"));
+}
+
+TEST(DamagedImages, AGifThatNamesAMissingColourIsLeftOut) {
+  EXPECT_THAT(reason_of("a.gif", tiny_gif(0, 2)), HasSubstr("names a missing colour"));
+}
+#endif
+
+#ifdef TANDEM_TEST_HEIF
+// Their headers say 24x24 and 64x64; their parts are 32767x32767.
+TEST(DamagedImages, AHeicWhosePartsAreFarLargerThanItSaysIsLeftOut) {
+  for (const char* name : {"overlay_32767.heic", "grid_32767.heic"}) {
+    const auto file = test::source_folder() / "tests/fuzz/corpus/image" / name;
+    EXPECT_THAT(reason_of("a.heic", test::read_text(file)), HasSubstr("damaged HEIC")) << name;
+  }
+}
+#endif
 
 TEST(DamagedImages, AMissingFileIsLeftOut) {
   const TempFolder folder;

@@ -235,6 +235,17 @@ double largest_error(float low, float high, const Function& function, const Trut
   return largest;
 }
 
+// Under UBSan also that no step overflows.
+TEST(VectorMath, HasTheLogarithmsOfZeroNegativeNumbersAndInfinity) {
+  using layers::logarithm;
+  EXPECT_EQ(logarithm(0.0F), -INFINITY);
+  EXPECT_EQ(logarithm(-0.0F), -INFINITY);
+  EXPECT_EQ(logarithm(INFINITY), INFINITY);
+  for (const float x : {-1e-40F, -1e-30F, -1.0F, -3e38F, -INFINITY, NAN}) {
+    EXPECT_TRUE(std::isnan(logarithm(x))) << x;
+  }
+}
+
 TEST(VectorMath, HasTheDocumentedAccuracy) {
   using namespace layers;
   const auto exp = [](double x) { return std::exp(x); };

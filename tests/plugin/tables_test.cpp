@@ -169,6 +169,15 @@ TEST(Tables, WithATraitThatMayBeIgnoredAreUsed) {
   EXPECT_EQ(module.refusal(), "");
 }
 
+TEST(Tables, WithANameThatIsNoWordAreRefused) {
+  for (const auto& [name, shown] : std::vector<std::pair<const char*, const char*>>{
+           {"a b\n", "\"a b\\n\""}, {"acme/Swish", "\"acme/Swish\""}, {"", "without a name"}}) {
+    TableModule module;
+    module.changed.name = name;
+    EXPECT_THAT(module.refusal(), AllOf(HasSubstr("layer type"), HasSubstr(shown)));
+  }
+}
+
 // What needs a newer Tandem is left out; the rest of the module works.
 TEST(Tables, WithARequiredTraitOfANewerVersionAreLeftOut) {
   TableModule module;
@@ -180,8 +189,7 @@ TEST(Tables, WithARequiredTraitOfANewerVersionAreLeftOut) {
       "layer type 'test.Changed': it has the traits 0x10000000000, which version 2.0 of the layer "
       "tables does not know; use a newer Tandem";
   EXPECT_THAT(report.left_out, ElementsAre(reason));
-  EXPECT_THAT(report.offers,
-              ElementsAre("layer test.Plain", "kernel test.Changed/cpu", "kernel test.Plain/cpu"));
+  EXPECT_THAT(report.offers, ElementsAre("layer test.Plain", "kernel test.Plain/cpu"));
   EXPECT_STREQ(registry.layer_type("test.Plain").name, "test.Plain");
   try {
     (void)registry.layer_type("test.Changed");

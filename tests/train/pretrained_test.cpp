@@ -175,5 +175,21 @@ TEST_F(PretrainedWeights, SkipARenamedLastLayer) {
   EXPECT_THAT(report.unused, ElementsAre("last"));
 }
 
+TEST(Pretrained, AFileOfManyUnknownArraysIsRefusedInAShortLine) {
+  const TempFolder folder;
+  const std::vector<float> nothing;
+  std::vector<NamedArray> arrays;
+  for (int i = 0; i < 20'000; ++i) {
+    arrays.push_back({fmt::format("unknown{}.weight", i), {0}, nothing.data()});
+  }
+  const std::filesystem::path file = folder.path() / "many.safetensors";
+  write_safetensors(file, arrays, {});
+  const Net net = two_layers();
+  std::vector<float> values(static_cast<size_t>(net.weight_floats));
+  const std::string message = thrown([&] { (void)read_pretrained(file, net, &values); });
+  EXPECT_THAT(message, AllOf(HasSubstr("is of another net"), HasSubstr(" and 19950 more")));
+  EXPECT_LT(message.size(), 2000U);
+}
+
 }  // namespace
 }  // namespace tandem

@@ -15,6 +15,7 @@
 #include "core/schedule/execution/guarded_pass.h"
 #include "core/schedule/execution/joined_rows.h"
 #include "core/schedule/execution/layer_pointers.h"
+#include "core/schedule/execution/merged_updates.h"
 #include "core/schedule/plan/buffers.h"
 
 namespace tandem {
@@ -410,52 +411,6 @@ void Lowering::lower_conversion(const ConvertWork& work, const Resolver& at,
   result.run = [convert, pixels](const tandem_call& call) { return convert(&call, &pixels); };
 }
 
-namespace {
-
-bool follows(const Region& region, const Region& before, int64_t gap) {
-  return region.buffer == before.buffer && region.offset == before.offset + before.bytes + gap;
-}
-
-bool is_whole(const Net& net, const ArrayUpdate& array) {
-  return array.weights.bytes == buffers::bytes_of(net.weights[size_t(array.weight)]).count();
-}
-
-bool can_be_merged(const Net& net, const ArrayUpdate& before, const ArrayUpdate& array) {
-  const int64_t gap = array.weights.offset - before.weights.offset - before.weights.bytes;
-  const WeightArray& a = net.weights[size_t(before.weight)];
-  const WeightArray& b = net.weights[size_t(array.weight)];
-  return gap >= 0 && gap < memory_alignment && follows(array.weights, before.weights, gap) &&
-         follows(array.gradient, before.gradient, gap) && follows(array.state, before.state, gap) &&
-         array.state_stride == before.state_stride && a.rate_multiplier == b.rate_multiplier &&
-         a.decay_multiplier == b.decay_multiplier;
-}
-
-// Neighbours with one rule are one update, unless each array has its own rate. Only whole arrays
-// are merged: what lies between them is padding, and not another device's part.
-std::vector<ArrayUpdate> merged(const Net& net, const Plan& plan,
-                                const std::vector<ArrayUpdate>& arrays, bool merges) {
-  std::vector<ArrayUpdate> result;
-  bool last_is_whole = false;
-  for (ArrayUpdate array : arrays) {
-    for (Region* region : {&array.weights, &array.gradient, &array.state}) {
-      region->bytes = plan.bytes(*region);
-    }
-    if (!net.weights[size_t(array.weight)].trained() || array.weights.bytes == 0) continue;
-    const bool both_are_whole = last_is_whole && is_whole(net, array);
-    last_is_whole = is_whole(net, array);
-    if (merges && both_are_whole && can_be_merged(net, result.back(), array)) {
-      ArrayUpdate& last = result.back();
-      last.weights.bytes = array.weights.offset + array.weights.bytes - last.weights.offset;
-      last.gradient.bytes = last.state.bytes = last.weights.bytes;
-    } else {
-      result.push_back(array);
-    }
-  }
-  return result;
-}
-
-}  // namespace
-
 void Lowering::lower_norms(const NormWork& work, const Resolver& at, Lowered& result) const {
   struct Sum {
     const float* values;
@@ -507,7 +462,7 @@ void Lowering::lower_update(const UpdateWork& work, const Resolver& at, Lowered&
   const auto all = std::make_shared<Updates>();
   const auto* norms = at.as<const double>(work.norms);
   for (const ArrayUpdate& array :
-       merged(net_, plan_, work.arrays, rule_.rule != TANDEM_UPDATE_LARS)) {
+       merged_updates(net_, plan_, work.arrays, rule_.rule != TANDEM_UPDATE_LARS)) {
     const WeightArray& weights = net_.weights[size_t(array.weight)];
     std::vector<float*>& states = all->states.emplace_back();
     for (int k = 0; k < rule_.states; ++k) {
