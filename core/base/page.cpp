@@ -26,13 +26,15 @@ code{background:var(--box);padding:.05em .3em;border-radius:3px;font-size:.93em}
 font-variant-numeric:tabular-nums}td,th{padding:.18em .7em;text-align:right;vertical-align:middle;
 border-bottom:1px solid var(--line)}th{color:var(--soft);font-weight:600;font-size:.9em;
 vertical-align:bottom}td:first-child,th:first-child,.left{text-align:left}
-td:first-child{max-width:24em;min-width:5em}table.sort th{cursor:pointer}
+td:first-child{max-width:24em;min-width:5em}td{white-space:nowrap}
+td:first-child,.left{white-space:normal}table.sort th{cursor:pointer}
 table.sort th:hover{color:var(--ink)}.tall{max-height:34em;overflow:auto}
 .tall .scroll{overflow:visible}.tall th{position:sticky;top:0;background:var(--back)}
 .bar{display:inline-block;height:.75em;background:var(--s0);border-radius:2px;margin-left:.6em;
 vertical-align:middle}.barbox{display:inline-block;width:9em;text-align:left;white-space:nowrap}
-.tiles{display:flex;flex-wrap:wrap;gap:.7em;margin:1em 0}.tile{background:var(--box);
-border-radius:6px;padding:.6em 1em;min-width:8em}.tile b{display:block;font-size:1.35em;
+.tiles{display:grid;
+grid-template-columns:repeat(auto-fit,minmax(min(13em,45%),1fr));gap:.7em;margin:1em 0}.tile{background:var(--box);
+border-radius:6px;padding:.6em 1em}.tile b{display:block;font-size:1.35em;
 font-weight:600}.tile span{color:var(--soft);font-size:.88em}.charts{display:grid;
 grid-template-columns:repeat(auto-fit,minmax(min(100%,27em),1fr));gap:1.2em}figure{margin:0}
 figcaption{font-weight:600;font-size:.95em}svg{width:100%;height:auto;display:block}
@@ -60,7 +62,15 @@ img.thumb{width:80px;height:80px;display:block}.doubled{list-style:none;padding:
 overflow-wrap:anywhere}dialog{border:0;border-radius:6px;
 background:var(--box);color:var(--ink);max-width:94vw}dialog::backdrop{background:rgb(0 0 0/.6)}
 dialog img{display:block;width:min(84vw,70vh,30em)}ul{padding-left:1.3em}
-li{margin:.25em 0}details summary{cursor:pointer;color:var(--soft)})";
+li{margin:.25em 0}details summary{cursor:pointer;color:var(--soft)}
+@media(max-width:40em){td,th{padding:.18em .45em}.barbox{width:auto}.bar{display:none}
+.matrix th:first-child{max-width:7.5em}.picture,.picture .both{width:8.2em}
+.picture .both{height:8.2em}.classes table,.classes thead,.classes tbody{display:block}
+.classes tr{display:flex;flex-wrap:wrap;
+border-bottom:1px solid var(--line)}.classes td,.classes th{border:0;width:4.5em}
+.classes td:first-child,.classes th:first-child{flex:1;min-width:0;overflow-wrap:anywhere}
+.classes th:nth-last-child(-n+2),.classes td:nth-last-child(2){display:none}
+.classes td:last-child{width:100%}})";
 
 // Sorts the rows of a table by the column whose heading is clicked; again: the other way round.
 constexpr const char* page_script =

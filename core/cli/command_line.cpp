@@ -18,11 +18,26 @@ std::pair<std::string, std::string> name_and_value(const std::string& text) {
   return {text.substr(0, space), text.substr(space + 1)};
 }
 
+// What other programs call a command, and what does it here.
+std::string command_here(const std::string& name) {
+  static const std::map<std::string, std::string> commands{
+      {"fit", "train"},     {"val", "test"},          {"validate", "test"},
+      {"eval", "test"},     {"evaluate", "test"},     {"classify", "predict"},
+      {"infer", "predict"}, {"benchmark", "profile"}, {"summary", "net"}};
+  if (name == "report") {
+    return "training and 'test' write report.html in the run folder; 'compare' shows several runs";
+  }
+  const auto found = commands.find(name);
+  return found == commands.end() ? "" : "here it is '" + found->second + "'";
+}
+
 // CLI11 says of a mistyped command only that one is required. "" if there is such a command.
 std::string unknown_command(const CLI::App& app, const std::string& name) {
   std::vector<std::string> known;
   for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
   if (std::find(known.begin(), known.end(), name) != known.end()) return "";
+  const std::string here = command_here(name);
+  if (!here.empty()) return fmt::format("unknown command '{}': {}", name, here);
   return fmt::format("unknown command '{}'{}; there are {}", name, did_you_mean(name, known),
                      fmt::join(known, ", "));
 }
@@ -270,8 +285,9 @@ int CommandLine::run(int argc, char** argv) {
   } catch (const CLI::Success& asked) {  // --help, --version
     return app_->exit(asked);
   } catch (const CLI::ParseError& failure) {
-    throw error("{} (see '{} --help', or --help after a command)", what_is_wrong(*app_, failure),
-                app_->get_name());
+    const std::vector<CLI::App*> given = app_->get_subcommands();
+    throw error("{} (see '{}{} --help')", what_is_wrong(*app_, failure), app_->get_name(),
+                given.empty() ? "" : " " + given.front()->get_name());
   }
   for (const Command& command : commands_) {
     if (command.app_->parsed()) return command.action_();

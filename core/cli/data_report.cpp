@@ -260,7 +260,8 @@ std::string to_html(const Audit& audit, const std::string& source) {
   html += "<h2>Splits</h2>\n" + split_table(audit) + "<h2>Damaged images</h2>\n";
   for (const SplitAudit& split : audit.splits) html += damage_list(split.bad, split.name);
   html += duplicates(audit.leaks, "in two splits") + duplicates(audit.conflicts, "in two classes");
-  return html_page(source, html + "<h2>Classes</h2>\n" + classes(audit));
+  return html_page(source,
+                   html + "<h2>Classes</h2>\n<div class=classes>" + classes(audit) + "</div>\n");
 }
 
 }  // namespace tandem::cli

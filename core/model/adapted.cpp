@@ -10,7 +10,7 @@ namespace tandem {
 
 namespace {
 
-void set_scalar(Message& block, const std::string& name, int64_t value) {
+void set_scalar(Message& block, const std::string& name, auto value) {
   std::erase_if(block.fields, [&](const Field& field) { return field.name == name; });
   block.add(name, fmt::format("{}", value));
 }
@@ -73,6 +73,20 @@ NetDefinition with_image_size(const NetDefinition& net, int64_t size) {
   if (found) return result;
   throw error("--image-size {}: net '{}' has no input of images{}", size, net.name,
               in_file({net.file, 0, 0}));
+}
+
+NetDefinition with_batch_norm_eps(const NetDefinition& net, double eps) {
+  NetDefinition result = net;
+  for (LayerDefinition& layer : result.layers) {
+    if (layer.type != "BatchNorm") continue;
+    const auto block = std::find_if(
+        layer.body.fields.begin(), layer.body.fields.end(),
+        [](const Field& field) { return field.name == "batch_norm_param" && field.message; });
+    const bool has_block = block != layer.body.fields.end();
+    set_scalar(has_block ? own_block(*block) : layer.body.add_block("batch_norm_param"), "eps",
+               eps);
+  }
+  return result;
 }
 
 std::string training_accuracy(const NetDefinition& net) {

@@ -185,9 +185,8 @@ ImportResult import_weights(const ImportOptions& options) {
         options.weights.string());
   }
   if (!published) require_weights_and_net(options);
-  NetDefinition definition = read_net(published ? published->net : find_net(options.net));
+  NetDefinition definition = published ? net_of(*published) : read_net(find_net(options.net));
   if (published) {
-    definition = with_image_size(definition, published->image_size);
     if (published->classes > 0 && published->classes != class_count(definition)) {
       require_classes(*published, classifier_names(definition).back());
       definition = with_outputs(definition, published->classes);

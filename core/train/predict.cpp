@@ -45,6 +45,26 @@ MemoryFile as_file(const Picture& picture) {
                              picture.width, picture.channels);
 }
 
+// A path that was given, and the absolute one that the data set reads.
+struct GivenPath {
+  std::string given, absolute;
+};
+
+// The names of samples begin with the path that was given, as in the messages of other commands.
+// `at`: the paths before it are done; samples are in the order of the paths.
+std::string as_given(const std::string& sample, const std::vector<GivenPath>& paths, size_t& at) {
+  const auto begins = [&](const GivenPath& path) {
+    return sample.starts_with(path.absolute) &&
+           (sample.size() == path.absolute.size() || path.absolute.ends_with('/') ||
+            sample[path.absolute.size()] == '/');
+  };
+  size_t found = at;
+  while (found < paths.size() && !begins(paths[found])) ++found;
+  if (found == paths.size()) return sample;
+  at = found;
+  return paths[at].given + sample.substr(paths[at].absolute.size());
+}
+
 }  // namespace
 
 struct Predictor::State {
@@ -169,10 +189,12 @@ void Predictor::State::predict(const std::vector<Picture>& pictures, size_t firs
 std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, int top) {
   LoadedRun& run = state_->run;
   std::string source;
+  std::vector<GivenPath> given;
   for (const fs::path& path : paths) {
     std::error_code code;
     const fs::path absolute = fs::absolute(path, code);
     if (code || !fs::exists(absolute, code)) throw error("'{}' does not exist", path.string());
+    given.push_back({path.string(), absolute.string()});
     source += absolute.string() + "\n";
   }
   std::unique_lock opening(state_->opening);
@@ -180,8 +202,9 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
   opening.unlock();
   std::vector<Prediction> result(static_cast<size_t>(dataset->size()));
   std::vector<float> pixels(static_cast<size_t>(element_count(run.record.data)));
+  size_t at = 0;
   for (size_t i = 0; i < result.size(); ++i)
-    result[i].path = dataset->sample_name(static_cast<int64_t>(i));
+    result[i].path = as_given(dataset->sample_name(static_cast<int64_t>(i)), given, at);
 
   const bool already = gives_probabilities(run.session->net());
   std::vector<bool> seen(result.size(), false);

@@ -3,10 +3,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/strings.h"
 
 namespace tandem {
+
+double epochs_after(int64_t step, double per_step) {
+  constexpr double rounding = 1e-9;
+  const double epochs = static_cast<double>(step) * per_step;
+  const double whole = std::floor(epochs + rounding);
+  return whole > 0 && epochs - per_step < whole - rounding ? whole : epochs;
+}
 
 std::vector<double*> TrainingProgress::kept(EpochSums& sums) {
   return {&sums.loss, &sums.correct, &sums.steps, &sums.samples};
@@ -27,8 +35,8 @@ double TrainingProgress::seconds() const {
 }
 
 double TrainingProgress::epochs() const {
-  return static_cast<double>(extents_.steps) * static_cast<double>(extents_.images_of_step) /
-         static_cast<double>(extents_.training_samples);
+  return epochs_after(extents_.steps, static_cast<double>(extents_.images_of_step) /
+                                          static_cast<double>(extents_.training_samples));
 }
 
 int64_t TrainingProgress::epochs_of(int64_t done) const {

@@ -14,6 +14,10 @@
 
 namespace tandem {
 
+// Epochs that `step` steps are, of `per_step` each. The step that completes an epoch is said to end
+// it, though its last images belong to the next.
+[[nodiscard]] double epochs_after(int64_t step, double per_step);
+
 class TrainingProgress {
  public:
   struct Extents {

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/strings.h"
+#include "core/model/adapted.h"
 #include "core/model/definition.h"
 #include "core/model/models.h"
 #include "core/train/checkpoint.h"
@@ -35,6 +36,7 @@ struct NameRules {
   // "interpolation NAME"; 0 and "": as of most architectures.
   int64_t resize = 0;
   std::string interpolation;
+  double eps = 0;  // of each BatchNorm, by the line "eps X"; 0: the net's
 };
 
 NameRules read_name_rules(const fs::path& file) {
@@ -55,6 +57,11 @@ NameRules read_name_rules(const fs::path& file) {
       result.net = rule.to;
     } else if (rule.from == "interpolation") {
       result.interpolation = rule.to;
+    } else if (rule.from == "eps") {
+      if (!parse_number(rule.to, &result.eps) || result.eps <= 0 || result.eps > 1) {
+        throw error("{}:{}: eps {}: what BatchNorm adds to the variance, above 0 and at most 1",
+                    file.string(), number, rule.to);
+      }
     } else if (rule.from == "resize") {
       double side = 0;
       if (!parse_number(rule.to, &side) || side < 1 || side > largest_image) {
@@ -359,6 +366,17 @@ std::optional<PublishedWeights> find_published(const fs::path& path, const std::
         static_cast<double>(published.image_size) / static_cast<double>(rules.resize);
   }
   return published;
+}
+
+NetDefinition net_of(const PublishedWeights& published) {
+  NetDefinition net = read_net(published.net);
+  // A run's net may have a size of its own, which need not be square.
+  const bool is_square = !published.is_run || published.image_size == published.image_width;
+  if (is_square) net = with_image_size(net, published.image_size);
+  const fs::path names = published.is_run ? "" : find_pretrained_names(published.architecture);
+  if (names.empty()) return net;
+  const double eps = read_name_rules(names).eps;
+  return eps > 0 ? with_batch_norm_eps(net, eps) : net;
 }
 
 void require_classes(const PublishedWeights& published, const std::string& classifier) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/model/definition.h"
 #include "core/train/pretrained.h"
 
 namespace tandem {
@@ -42,6 +43,9 @@ struct PublishedWeights {
 // architecture without a net here.
 [[nodiscard]] std::optional<PublishedWeights> find_published(const std::filesystem::path& path,
                                                              const std::string& model);
+
+// The net of the architecture, with the images and the `eps` of BatchNorm that the weights had.
+[[nodiscard]] NetDefinition net_of(const PublishedWeights& published);
 
 // Error if the file's classifier has another number of outputs than `classes`. Reads no more than
 // the file has.

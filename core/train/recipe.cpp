@@ -162,8 +162,9 @@ void fit_photos(const TrainOptions& options, TrainSetup& setup) {
                   chosen.batch, chosen.steps, chosen.augment));
   setup.messages.push_back(
       fmt::format("recipe photos (--recipe plain|photos|caffe): {} (--solver-type), rate {:.4g} "
-                  "(--lr), {} after {} steps of warm-up",
-                  solver.type, rate, solver.rate_policy, solver.warm_up_steps));
+                  "(--lr), {} after {} {} of warm-up",
+                  solver.type, rate, solver.rate_policy, solver.warm_up_steps,
+                  solver.warm_up_steps == 1 ? "step" : "steps"));
 }
 
 }  // namespace tandem

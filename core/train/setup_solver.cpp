@@ -100,11 +100,7 @@ void read_net_of_run(const TrainOptions& options, TrainSetup& setup, std::string
   *is_model = true;
   if (setup.published) {
     *model = chosen.net = setup.published->architecture;
-    setup.net = read_net(setup.published->net);
-    // A run's net may have a size of its own, which need not be square.
-    const PublishedWeights& published = *setup.published;
-    const bool is_square = !published.is_run || published.image_size == published.image_width;
-    if (is_square) setup.net = with_image_size(setup.net, published.image_size);
+    setup.net = net_of(*setup.published);
   } else if (!options.net_text.empty()) {
     setup.net = read_net_text(options.net_text);
   } else if (options.net.empty() && names_net(setup.solver)) {

@@ -37,13 +37,14 @@ bool write_report(LoadedRun& run, const TestOptions& options, std::unique_ptr<Da
   setup.net = run.folder.net();
   setup.solver = run.folder.solver();
   setup.training_data = training_data_of(run);
+  const std::string note = tested->notes();
   setup.validation_data = std::move(tested);
   const std::string source = options.data.empty() ? run.record.options.data : options.data;
   RunReport report(run.registry, setup, run.folder, observer, options.split);
   report.judge(std::move(findings),
                fmt::format("test of the {} weights on the split '{}' of '{}'", run.name,
                            options.split, source),
-               bad);
+               bad, note);
   return report.write(run.session->weights(), {}, ReportMoment::end);
 }
 
@@ -142,15 +143,16 @@ TestResult follow(Registry& registry, const TestOptions& options, const Communic
   return result;
 }
 
-// Makes the run's session, with the other ranks if there are any.
-void open(LoadedRun& run, const TestOptions& options, const Dataset& dataset,
-          const Communicator* ranks, Observer& observer) {
+// Makes the run's session, with the other ranks if there are any. `record`: what the data set was
+// opened with.
+void open(LoadedRun& run, const TestOptions& options, const RunRecord& record,
+          const Dataset& dataset, const Communicator* ranks, Observer& observer) {
   SessionOptions chosen =
       run.testing_options(options.batch, options.precision, run.pixels_of(dataset, options.pixels),
                           dataset.pixel_scale());
   if (ranks != nullptr) {
     require_messages_from(run.registry, run.devices);
-    send(*ranks, {run.record, run.folder.net(), options.data, options.split, run.devices,
+    send(*ranks, {record, run.folder.net(), options.data, options.split, run.devices,
                   options.decode_threads, chosen.batch, dataset.size(), chosen.precision,
                   chosen.testing_pixels});
     const std::string hosts = join(*ranks, options.watchdog_seconds, chosen);
@@ -171,9 +173,11 @@ TestResult lead(Registry& registry, const TestOptions& options, Observer& observ
     throw error("run '{}' was imported and has no data of its own: name them with --data FOLDER",
                 options.run.string());
   }
-  auto dataset = open_dataset(registry, run.folder.net(), run.record, options.data, options.split,
-                              TANDEM_TEST);
-  open(run, options, *dataset, ranks, observer);
+  RunRecord record = run.record;
+  for (const auto& [name, value] : options.data_parameters) record.data_parameters[name] = value;
+  auto dataset =
+      open_dataset(registry, run.folder.net(), record, options.data, options.split, TANDEM_TEST);
+  open(run, options, record, *dataset, ranks, observer);
   TestResult result;
   result.class_names = run.record.class_names;
   result.weights = (options.run / (run.name + ".safetensors")).string();

@@ -64,10 +64,12 @@ class Lister {
     }
     require_train();
     take_part(read_training_classes(), true);
-    if (testing) {
+    if (testing && options_.val_fraction == 1) {
+      listing_.note("no test/ or val/ folder: tested on all images");
+    } else if (testing) {
       listing_.note("no test/ or val/ folder: tested on the ", percent(),
                     " of every class that training holds out (seed ", options_.seed,
-                    "); val_fraction 1 takes all images");
+                    "); --data-option val_fraction=1 tests all images");
     }
   }
 

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
+#include <vector>
 
 namespace tandem::image_folder {
 namespace {
@@ -15,9 +16,6 @@ using picture::big_endian;
 using picture::has;
 using picture::little_endian;
 
-bool is_png(Bytes file) {
-  return file.size() >= 33 && has(file, 0, "\x89PNG\r\n\x1a\n", 8);
-}
 bool is_bmp(Bytes file) {
   return file.size() >= 54 && has(file, 0, "BM", 2);
 }
@@ -120,25 +118,10 @@ PnmHeader pnm_header(Bytes file) {
   return header;
 }
 
-// The box "meta" of a HEIF file, which has the properties; it may follow the pictures. Empty if
-// there is none.
-Bytes meta_box(Bytes file) {
-  for (size_t at = 0; at + 16 <= file.size();) {
-    uint64_t length = big_endian(file, at, 4);
-    if (length == 0) length = file.size();  // the last box
-    if (length == 1) length = big_endian(file, at + 8, 8);
-    if (length < 8) break;
-    const Bytes box = file.subspan(at, std::min<uint64_t>(length, file.size() - at));
-    if (has(box, 4, "meta", 4)) return box;
-    at += box.size();
-  }
-  return {};
-}
-
 // The largest "ispe" property: smaller ones are of tiles and previews.
 Extent heif_extent(Bytes file) {
   constexpr size_t searched = size_t{1} << 20, length = 16;
-  const Bytes meta = meta_box(file);
+  const Bytes meta = heif_header(file);
   Extent extent;
   uint64_t largest = 0;  // of two numbers of 32 bits, whose product no int64_t has room for
   for (size_t at = 0; at + length <= std::min(meta.size(), searched); ++at) {
@@ -214,6 +197,10 @@ const char* pnm_damage(Bytes file) {
 
 }  // namespace
 
+bool is_png(Bytes file) {
+  return file.size() >= 33 && has(file, 0, "\x89PNG\r\n\x1a\n", 8);
+}
+
 bool is_jpeg(Bytes file) {
   return has(file, 0, "\xff\xd8\xff", 3);
 }
@@ -231,6 +218,19 @@ const char* format_name(Bytes file) {
   if (is_gif(file)) return "GIF";
   if (const char* name = heif_name(file)) return name;
   return is_pnm(file) ? "PNM" : "unknown";
+}
+
+Bytes heif_header(Bytes file) {
+  for (size_t at = 0; at + 16 <= file.size();) {
+    uint64_t length = big_endian(file, at, 4);
+    if (length == 0) length = file.size();  // the last box
+    if (length == 1) length = big_endian(file, at + 8, 8);
+    if (length < 8) break;
+    const Bytes box = file.subspan(at, std::min<uint64_t>(length, file.size() - at));
+    if (has(box, 4, "meta", 4)) return box;
+    at += box.size();
+  }
+  return {};
 }
 
 Extent extent_of(Bytes file) {
@@ -257,6 +257,20 @@ const char* damage_of(Bytes file) {
   if (is_webp(file)) return webp_damage(file);
   if (is_pnm(file)) return pnm_damage(file);
   return nullptr;
+}
+
+Bytes without_notes(Bytes png, std::vector<unsigned char>& room) {
+  constexpr size_t signature = 8, around = 12;  // length, name and check sum of a chunk
+  room.assign(png.begin(), png.begin() + signature);
+  for (size_t at = signature; at + around <= png.size();) {
+    const size_t length = big_endian(png, at, 4) + around;
+    const bool is_needed = std::isupper(png[at + 4]) != 0 || has(png, at + 4, "tRNS", 4) ||
+                           has(png, at + 4, "eXIf", 4);
+    const Bytes chunk = png.subspan(at, std::min(length, png.size() - at));
+    if (is_needed) room.insert(room.end(), chunk.begin(), chunk.end());
+    at += chunk.size();
+  }
+  return room;
 }
 
 int exif_orientation(Bytes jpeg) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "datasets/picture/bytes.h"
 
@@ -11,6 +12,7 @@ namespace tandem::image_folder {
 using picture::Bytes;
 
 [[nodiscard]] bool is_jpeg(Bytes file);
+[[nodiscard]] bool is_png(Bytes file);
 // PNG, BMP, WebP, TIFF or PNM. OpenCV's other decoders are rarely needed and write to stderr.
 [[nodiscard]] bool is_known_format(Bytes file);
 
@@ -24,9 +26,17 @@ struct Extent {
 // header has none.
 [[nodiscard]] Extent extent_of(Bytes file);
 
+// The box "meta" of a HEIF file, which has the properties; it may follow the pictures. Empty if
+// there is none.
+[[nodiscard]] Bytes heif_header(Bytes file);
+
 // Why a file of a format with lengths and check sums (PNG, BMP, WebP, PNM) cannot be whole; or
 // null.
 [[nodiscard]] const char* damage_of(Bytes file);
+
+// A whole PNG (damage_of() is null) in `room`, without the chunks that do not change its pixels as
+// they are read here: libpng writes to stderr about colour profiles and texts that it dislikes.
+[[nodiscard]] Bytes without_notes(Bytes png, std::vector<unsigned char>& room);
 
 // A JPEG's EXIF Orientation tag, 1 to 8; 1 if there is none or it is invalid.
 [[nodiscard]] int exif_orientation(Bytes jpeg);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "datasets/image_folder/hevc_header.h"
 #include "datasets/image_folder/other_formats.h"
 #include "plugins/sdk.h"
 
@@ -203,6 +204,12 @@ class Heif {
       throw sdk::skip(name_, ": libheif cannot read it here (", first_line(status.message),
                       "); it may lack a decoder of this format");
     }
+    if (status.subcode == heif_suberror_End_of_data) {
+      throw sdk::skip("truncated or damaged ", name_, ": it ends early");
+    }
+    if (status.code == heif_error_Decoder_plugin_error) {
+      throw sdk::skip("truncated or damaged ", name_, ": its compressed pixels cannot be decoded");
+    }
     throw sdk::skip("truncated or damaged ", name_, ": ", first_line(status.message));
   }
   // Without the places in the file, so that equal reasons are counted together.
@@ -254,7 +261,12 @@ cv::Mat decode_gif([[maybe_unused]] Bytes file, [[maybe_unused]] bool gray) {
 cv::Mat decode_heif([[maybe_unused]] Bytes file, [[maybe_unused]] bool gray,
                     [[maybe_unused]] const BeforePixels& before_pixels) {
 #ifdef TANDEM_WITH_HEIF
-  return in_channels(Heif(file, heif_name(file)).rgb(before_pixels), gray);
+  const char* name = heif_name(file);
+  if (!has_sound_hevc_header(file)) {
+    throw sdk::skip("truncated or damaged ", name,
+                    ": the sizes in its header contradict each other");
+  }
+  return in_channels(Heif(file, name).rgb(before_pixels), gray);
 #else
   throw sdk::skip(heif_name(file),
                   ": Tandem was built without libheif (Debian: libheif-dev), which reads it");

@@ -5,6 +5,7 @@
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
 #include <streambuf>
+#include <vector>
 
 #include "datasets/image_folder/image_headers.h"
 #include "datasets/image_folder/more_formats.h"
@@ -100,6 +101,8 @@ cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels) {
     return decode_gif(file, gray);
   }
   if (const char* damage = damage_of(file)) throw sdk::skip(damage);
+  std::vector<unsigned char> room;
+  if (is_png(file)) file = without_notes(file, room);
   const cv::Mat bytes(1, static_cast<int>(file.size()), CV_8U,
                       const_cast<unsigned char*>(file.data()));
   cv::Mat image;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct TestOptions {
   // Writes the run's report.html again, with the confusion matrix and the mistakes of this test.
   bool writes_report = false;
   double watchdog_seconds = 600;  // after which a batch that has not finished counts as stuck
+  // Parameters of the data set in place of the run's: "val_fraction" to "1".
+  std::map<std::string, std::string> data_parameters;
 };
 
 struct TestResult {

@@ -95,7 +95,8 @@ std::string safetensors(const Arrays& arrays) {
 }
 
 // What the net makes of a picture of one colour.
-std::vector<double> expected(const Triple& rgb, const Triple& mean, const Triple& deviation) {
+std::vector<double> expected(const Triple& rgb, const Triple& mean, const Triple& deviation,
+                             double eps = 1e-5) {
   const Arrays arrays = dot_arrays();
   const auto value = [&arrays](const char* name, size_t i) {
     return static_cast<double>(arrays.at(name).values[i]);
@@ -107,7 +108,7 @@ std::vector<double> expected(const Triple& rgb, const Triple& mean, const Triple
       sum += value("conv1.weight", 3 * c + i) * (rgb[i] / 255 - mean[i]) / deviation[i];
     }
     const double normal =
-        (sum - value("bn1.running_mean", c)) / std::sqrt(value("bn1.running_var", c) + 1e-5);
+        (sum - value("bn1.running_mean", c)) / std::sqrt(value("bn1.running_var", c) + eps);
     pooled[c] = std::max(0.0, normal * value("bn1.weight", c) + value("bn1.bias", c));
   }
   std::vector<double> result;
@@ -326,6 +327,15 @@ TEST_F(PublishedWeights, UnderOtherNamesAreReadByTheFileOfTheirArchitecture) {
   ASSERT_EQ(found.size(), 3U);
   for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(found[i], right[i], 1e-6) << i;
   fs::remove_all(desk_ / "run");
+  desk_.write("models/pretrained/dot_of_timm.names", "net dot\neps 0.5\nstem.norm.*  bn1.*\n");
+  ASSERT_EQ(tandem("import timm --out run").code, 0);
+  const std::vector<double> by_eps = expected(colour, {0.5, 0.4, 0.3}, {0.25, 0.5, 0.2}, 0.5);
+  const std::vector<double> found_by_eps = probabilities();
+  ASSERT_EQ(found_by_eps.size(), 3U);
+  for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(found_by_eps[i], by_eps[i], 1e-6) << i;
+  fs::remove_all(desk_ / "run");
+  desk_.write("models/pretrained/dot_of_timm.names", "net dot\neps large\n");
+  EXPECT_THAT(refusal("import timm --out run"), HasSubstr("dot_of_timm.names:2: eps large: what"));
   desk_.write("models/pretrained/dot_of_timm.names", "net dot\nstem.norm.* bn1.* more\n");
   EXPECT_THAT(refusal("import timm --out run"), HasSubstr("dot_of_timm.names:2: a rule is two"));
 }

@@ -41,6 +41,8 @@ TEST(OptionErrors, NamesOfOtherProgramsGetTheNameHere) {
   EXPECT_THAT(refusal_of("--pretrained x"),
               HasSubstr("unknown option '--pretrained' (here it is '--weights')"));
   const Desk desk;
+  EXPECT_THAT(desk.refusal("evaluate"), HasSubstr("unknown command 'evaluate': here it is 'test'"));
+  EXPECT_THAT(desk.refusal("report"), HasSubstr("report.html"));
   EXPECT_THAT(desk.refusal("plugins here"), HasSubstr("plugins: unexpected argument 'here'"));
 }
 

@@ -97,6 +97,31 @@ TEST(Report, ShowsTheLastTest) {
                     HasSubstr("images/train/"), Not(HasSubstr("Of the validation after"))));
 }
 
+TEST(Report, SaysWhichImagesOfAFolderWithoutSplitsWereTested) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem(std::string(train_tiny) + "--epochs 1 --out run").code, 0);
+  const std::string test = "test --run run --data images/train ";
+  ASSERT_EQ(desk.tandem(test).code, 0);
+  EXPECT_THAT(desk.read("run/report.html"), HasSubstr("tested on the 20 % of every class"));
+  const Outcome all = desk.tandem(test + "--data-option val_fraction=1 --json");
+  ASSERT_EQ(all.code, 0) << all.errors;
+  EXPECT_EQ(nlohmann::json::parse(all.output).at("images"), 12);
+  EXPECT_THAT(desk.read("run/report.html"), HasSubstr("tested on all images"));
+}
+
+TEST(Predict, NamesImagesByThePathsThatWereGiven) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem(std::string(train_tiny) + "--epochs 1 --out run").code, 0);
+  const Outcome outcome =
+      desk.tandem("predict --run run images/val/red ./images/val/blue/1.ppm images/val/");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, AllOf(testing::StartsWith("images/val/red/"),
+                                    HasSubstr("\n./images/val/blue/1.ppm: "),
+                                    HasSubstr("\nimages/val/blue/"), Not(HasSubstr("//"))));
+}
+
 TEST(Report, ThatCannotBeWrittenDoesNotEndTheTest) {
   const Desk desk;
   desk.draw_two_classes("images");

@@ -186,6 +186,8 @@ INSTANTIATE_TEST_SUITE_P(
         LayerCase{"AbsVal", one_layer("AbsVal")}, LayerCase{"BNLL", one_layer("BNLL")},
         LayerCase{"BatchNorm", one_layer("BatchNorm")}, LayerCase{"Bias", one_layer("Bias")},
         LayerCase{"Clip", one_layer("Clip", "clip_param { min: -0.5 max: 0.75 }")},
+        LayerCase{"ClipOfWideBounds", one_layer("Clip", "clip_param { min: -0.5 max: 1e9 }")},
+        LayerCase{"ClipOfHugeBounds", one_layer("Clip", "clip_param { min: -1e30 max: 1e30 }")},
         LayerCase{"Concat", convolution_x +
                                 "layer { name: 'x' type: 'Concat' bottom: 'data' bottom: 'c' "
                                 "top: 'last' }"},
@@ -243,6 +245,10 @@ INSTANTIATE_TEST_SUITE_P(
                                        "reshape_param { shape { dim: 0 dim: 1 dim: 39 "
                                        "dim: -1 } }")},
         LayerCase{"ScaleWithBias", one_layer("Scale", "scale_param { bias_term: true }")},
+        LayerCase{"ScaleByAnInput",
+                  "layer { name: 'p' type: 'Pooling' bottom: 'data' top: 'p' pooling_param "
+                  "{ pool: AVE global_pooling: true } }\nlayer { name: 'x' type: 'Scale' bottom: "
+                  "'data' bottom: 'p' top: 'last' scale_param { axis: 0 } }"},
         LayerCase{"SiLU", one_layer("SiLU")}, LayerCase{"Sigmoid", one_layer("Sigmoid")},
         LayerCase{"Slice",
                   "layer { name: 'x' type: 'Slice' bottom: 'data' top: 'a' top: 'b' slice_param { "

@@ -1,9 +1,11 @@
 // The page of a run, from figures that are made up here.
 #include "core/train/report/run_page.h"
+#include "core/train/progress.h"
 
 #include <gmock/gmock.h>
 
 #include "core/base/random.h"
+#include "core/train/progress.h"
 #include "core/train/report/compare_page.h"
 #include "core/train/report/confusion_page.h"
 
@@ -157,6 +159,17 @@ TEST(Advice, NamesWhatTheFiguresShow) {
   EXPECT_THAT(advice(run), testing::Contains(HasSubstr("was lowest after 2 epochs")));
 }
 
+TEST(Advice, OfAShortRunIsToTrainLonger) {
+  RunFigures run = figures(5);
+  for (MetricRow& one : run.metrics) {
+    if (one.split == "val") one.top1 = 0.25;
+  }
+  EXPECT_THAT(advice(run),
+              testing::Contains(AllOf(HasSubstr("after 50 steps"), HasSubstr("--epochs 20"))));
+  run.record.options.steps = 1000;  // it goes on
+  EXPECT_THAT(advice(run), testing::IsEmpty());
+}
+
 TEST(ConfusedClasses, AreNextToEachOther) {
   Confusion confusion(6);
   for (int64_t c = 0; c < 6; ++c) confusion.add(c, c, 100);
@@ -200,6 +213,18 @@ TEST(ComparedRuns, AreOnOnePage) {
                           HasSubstr("<td>batch</td>"), HasSubstr("77")));
   EXPECT_THAT(page, Not(HasSubstr("<td>devices</td>")));  // does not differ
   EXPECT_THAT(compare_text({one, two}), AllOf(HasSubstr("runs/two"), HasSubstr("25.00 %")));
+}
+
+TEST(RunPage, AStepThatCompletesAnEpochEndsIt) {
+  constexpr double per_step = 8.0 / 37;  // 37 images in batches of 8
+  EXPECT_EQ(epochs_after(5, per_step), 1);
+  EXPECT_EQ(epochs_after(14, per_step), 3);
+  EXPECT_EQ(epochs_after(139, per_step), 30);
+  EXPECT_DOUBLE_EQ(epochs_after(4, per_step), 4 * per_step);
+  EXPECT_DOUBLE_EQ(epochs_after(6, per_step), 6 * per_step);
+  EXPECT_EQ(epochs_after(10, 0.1), 1);
+  EXPECT_DOUBLE_EQ(epochs_after(11, 0.1), 1.1);
+  EXPECT_EQ(epochs_after(2, 64.0 / 37), 3);  // a batch of more than all images
 }
 
 }  // namespace

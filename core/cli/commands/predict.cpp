@@ -44,10 +44,7 @@ std::string to_text(const Prediction& prediction) {
 int run_predict(const PredictArguments& a) {
   Predictor predictor(a.run, a.devices, a.weights);
   if (!predictor.note().empty()) fmt::print(stderr, "note: {}\n", predictor.note());
-  if (!a.explain.empty()) {
-    const std::string how = predictor.explain(a.explain);
-    if (!a.as_json) fmt::print("pictures in {}: {}\n", a.explain.string(), how);
-  }
+  const std::string how = a.explain.empty() ? "" : predictor.explain(a.explain);
   bool all_good = true;
   json tree = json::array();
   for (const Prediction& prediction : predictor.predict(a.paths, a.top)) {
@@ -57,6 +54,9 @@ int run_predict(const PredictArguments& a) {
     } else {
       fmt::print("{}: {}\n", prediction.path, to_text(prediction));
     }
+  }
+  if (!a.as_json && !a.explain.empty()) {
+    fmt::print("pictures in {}: {}\n", a.explain.string(), how);
   }
   if (a.as_json) fmt::print("{}\n", tree.dump(2, ' ', false, json::error_handler_t::replace));
   return all_good ? 0 : 1;

@@ -82,6 +82,7 @@ class Messages : public Observer {
 void add_test(CommandLine& line) {
   struct Arguments {
     TestOptions options;
+    std::vector<std::string> data_options;
     bool as_json = false, no_report = false;
   };
   auto arguments = std::make_shared<Arguments>();
@@ -93,6 +94,8 @@ void add_test(CommandLine& line) {
   command
       .option("--split test|val|train", &o.split, "Split of the data; test: val if there is none")
       .show_default();
+  command.option("--data-option NAME=VALUE", &arguments->data_options,
+                 "A parameter of the data set in place of the run's, as val_fraction=1");
   add_devices_option(command, o.devices);
   command.option("--ranks N", &o.ranks,
                  "Processes that mpirun or srun has started, each with --devices of its own; "
@@ -113,6 +116,8 @@ void add_test(CommandLine& line) {
   command.action([arguments] {
     Messages messages;
     arguments->options.writes_report = !arguments->no_report;
+    arguments->options.data_parameters =
+        read_pairs(arguments->data_options, "--data-option", "val_fraction=1");
     const TestResult result = test_run(arguments->options, messages);
     if (result.rank > 0) return 0;
     if (arguments->as_json) {

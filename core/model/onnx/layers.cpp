@@ -82,9 +82,23 @@ void elu(OnnxNet& model, const Layer& layer) {
   simple(model, layer, "Elu", {{"alpha", static_cast<float>(number(layer, "alpha"))}});
 }
 
-// HardSigmoid limits shift + scale * x to 0 and 1. More runtimes have it than the Clip of opset 13.
+// More runtimes have these operators than the Clip of opset 13. HardSigmoid limits shift + scale *
+// x to 0 and 1, which rounds x to parts of the width between the bounds. Where these are wide, the
+// sum x + relu(min - x) - relu(x - max) keeps x between them as it is.
 void clip(OnnxNet& model, const Layer& layer) {
-  const double min = number(layer, "min"), width = number(layer, "max") - min;
+  constexpr double wide = 16;
+  const double min = number(layer, "min"), max = number(layer, "max"), width = max - min;
+  if (std::max(width, std::abs(min)) > wide) {
+    const OnnxValue x = model.in(layer);
+    OnnxGraph& graph = model.graph;
+    const auto excess = [&](double shift, double scale) {
+      return Chain(model, layer).line(shift, scale).apply("Relu").value().name;
+    };
+    const std::string below = excess(min, -1), above = excess(-max, 1);
+    const std::string risen = graph.add("Add", layer.name + "/risen", {x.name, below});
+    model.set(layer, {graph.add("Sub", layer.name, {risen, above}), x.is_flat});
+    return;
+  }
   Chain(model, layer)
       .apply("HardSigmoid",
              {{"alpha", static_cast<float>(1 / width)}, {"beta", static_cast<float>(-min / width)}})

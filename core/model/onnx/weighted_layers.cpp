@@ -47,6 +47,20 @@ void require_channels(const OnnxNet& model, const Layer& layer) {
                          layer.attributes->integer("axis"), layer.attributes->integer("num_axes")));
 }
 
+// Values of (rows, channels, 1, 1) in as many elements as `shape` has. OpenCV 4.6 takes the product
+// with more than one row of them for an error, or computes another one.
+std::string spread(OnnxNet& model, const Layer& layer, const std::string& values,
+                   const Shape& shape) {
+  OnnxGraph& graph = model.graph;
+  const std::vector<float> factors{1, 1, static_cast<float>(shape.h), static_cast<float>(shape.w)};
+  const std::string no_region = graph.constant(layer.name + ".region", {0}, factors.data());
+  const std::string scales = graph.constant(layer.name + ".scales", {4}, factors.data());
+  return graph.add("Resize", layer.name + "/spread", {values, no_region, scales},
+                   {{"mode", std::string("nearest")},
+                    {"coordinate_transformation_mode", std::string("asymmetric")},
+                    {"nearest_mode", std::string("floor")}});
+}
+
 // The second input has values for each row: (rows, channels) or as the first.
 void with_second_input(OnnxNet& model, const Layer& layer, const char* operation) {
   const Shape& x = model.shape_in(layer);
@@ -57,9 +71,9 @@ void with_second_input(OnnxNet& model, const Layer& layer, const char* operation
                                           "each channel or element has an ONNX form",
                                           to_string(values)));
   }
-  model.set(
-      layer,
-      {model.graph.add(operation, layer.name, {model.image(layer), model.image(layer, 1)}), false});
+  const std::string image = model.image(layer), second = model.image(layer, 1);
+  const std::string all = equal(values, x) ? second : spread(model, layer, second, x);
+  model.set(layer, {model.graph.add(operation, layer.name, {image, all}), false});
 }
 
 }  // namespace

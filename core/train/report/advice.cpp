@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/train/progress.h"
 #include "core/train/report/run_page.h"
 
 namespace tandem {
@@ -16,7 +17,7 @@ struct Course {
 };
 
 double in_epochs(const RunFigures& run, int64_t step) {
-  return static_cast<double>(step) * run.epochs_per_step;
+  return epochs_after(step, run.epochs_per_step);
 }
 
 std::string class_text(const RunFigures& run, int64_t c) {
@@ -36,8 +37,19 @@ bool judge_course(const RunFigures& run, const Course& course, std::vector<std::
   }
   const MetricRow& last = *course.last;
   const double chance = 1.0 / std::max<double>(1, double(run.record.class_names.size()));
-  if (course.tests.size() > 2 && std::isfinite(last.top1) && last.top1 < 1.5 * chance &&
-      chance < 0.6) {
+  const bool is_over = last.step >= run.record.options.steps;
+  const bool is_chance = std::isfinite(last.top1) && last.top1 < 1.5 * chance && chance < 0.6;
+  constexpr int64_t few_steps = 200;
+  if (is_chance && last.step < few_steps) {
+    if (!is_over) return false;
+    const double more = std::max(2 * in_epochs(run, last.step), in_epochs(run, few_steps));
+    lines.push_back(fmt::format(
+        "after {} steps the net does no better than chance ({:.1f} % of {} classes): train longer "
+        "(--epochs {:.0f}), or begin with trained weights (--weights)",
+        last.step, 100 * last.top1, run.record.class_names.size(), std::ceil(more)));
+    return false;
+  }
+  if (course.tests.size() > 2 && is_chance) {
     lines.push_back(fmt::format(
         "the net does no better than chance ({:.1f} % of {} classes): try a learning rate ten "
         "times smaller (--lr), or one of the smaller models",
@@ -60,7 +72,6 @@ bool judge_course(const RunFigures& run, const Course& course, std::vector<std::
         "--patience ends a run there, --label-smoothing 0.1 makes the net less sure of itself",
         in_epochs(run, lowest->step), 100 * (last.loss / lowest->loss - 1)));
   }
-  const bool is_over = last.step >= run.record.options.steps;
   if (is_over && course.best == course.last && course.tests.size() > 2 && !(training > 0.98)) {
     const int64_t more =
         std::max<int64_t>(1, std::llround(2 * in_epochs(run, run.record.options.steps)));

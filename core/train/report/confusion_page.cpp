@@ -138,7 +138,12 @@ std::string class_table(const Confusion& confusion, const std::vector<std::strin
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return scores[a].f1() < scores[b].f1(); });
-  HtmlRow heading{"class", "images", "recall", "precision", "F1", "most often taken for"};
+  HtmlRow heading{"class",
+                  "images",
+                  "<div class=left>recall</div>",
+                  "<div class=left>precision</div>",
+                  "F1",
+                  "most often taken for"};
   const bool has_training = training_counts.size() == scores.size();
   if (has_training) heading.insert(heading.begin() + 1, "to learn from");
   std::vector<HtmlRow> rows;

@@ -12,6 +12,7 @@
 #include "core/base/strings.h"
 #include "core/base/version.h"
 #include "core/data/audit_page.h"
+#include "core/train/progress.h"
 #include "core/train/report/class_map.h"
 #include "core/train/report/confusion_page.h"
 #include "plugins/abi.h"
@@ -64,8 +65,9 @@ std::string tiles_html(const RunFigures& run) {
   std::string html;
   const MetricRow* best = best_of(run.metrics);
   if (best != nullptr) {
-    const double epochs = static_cast<double>(best->step) * run.epochs_per_step;
-    const std::string when = fmt::format("after {:.4g} epochs", epochs);
+    const double epochs = epochs_after(best->step, run.epochs_per_step);
+    const std::string when =
+        fmt::format("after {:.3g} {}", epochs, epochs == 1 ? "epoch" : "epochs");
     if (std::isfinite(best->top1)) html += tile(percent(best->top1, 2), "best accuracy, " + when);
     if (std::isfinite(best->loss)) {
       html += tile(fmt::format("{:.4g}", best->loss), "validation loss, " + when);
@@ -73,8 +75,8 @@ std::string tiles_html(const RunFigures& run) {
   }
   if (!run.metrics.empty()) {
     const int64_t done = run.metrics.back().step;
-    html += tile(fmt::format("{:.4g} of {:.4g}", static_cast<double>(done) * run.epochs_per_step,
-                             static_cast<double>(run.record.options.steps) * run.epochs_per_step),
+    html += tile(fmt::format("{:.3g} of {:.3g}", epochs_after(done, run.epochs_per_step),
+                             epochs_after(run.record.options.steps, run.epochs_per_step)),
                  fmt::format("epochs ({} of {} steps)", done, run.record.options.steps));
   }
   double seconds = 0, speed = no_figure;
@@ -83,7 +85,8 @@ std::string tiles_html(const RunFigures& run) {
     speed = row.images_per_second;
   }
   if (seconds > 0) html += tile(duration_text(seconds), "for the epochs done");
-  if (std::isfinite(speed)) html += tile(fmt::format("{:.0f}", speed), "images/s in the last one");
+  if (std::isfinite(speed))
+    html += tile(fmt::format("{:.0f}", speed), "images/s in the last epoch");
   return "<div class=tiles>" + html + "</div>\n";
 }
 
@@ -102,7 +105,7 @@ std::string evaluations_html(const RunFigures& run) {
   const size_t first = tests.size() > most ? tests.size() - most : 0;
   for (size_t i = first; i < tests.size(); ++i) {
     const MetricRow& row = tests[i];
-    rows.push_back({fmt::format("{:.4g}", static_cast<double>(row.step) * run.epochs_per_step),
+    rows.push_back({fmt::format("{:.4g}", epochs_after(row.step, run.epochs_per_step)),
                     fmt::format("{}", row.step),
                     std::isfinite(row.loss) ? fmt::format("{:.4f}", row.loss) : "",
                     percent(row.top1, 2), percent(row.top5, 2), row.best ? "&#9679;" : ""});
@@ -170,10 +173,12 @@ std::string findings_html(const RunFigures& run) {
   const std::vector<int64_t> counts = training_counts(run);
   const bool are_known =
       std::any_of(counts.begin(), counts.end(), [](int64_t count) { return count > 0; });
+  const std::string note =
+      run.judged_note.empty() ? "" : "<p class=soft>" + escape_xml(run.judged_note) + "</p>\n";
   return fmt::format(
              "<h2>Which class is taken for which</h2>\n<p>Of the {}: {} of {} images are "
-             "recognized.</p>\n",
-             escape_xml(run.judged), found.right, found.samples) +
+             "recognized.</p>\n{}",
+             escape_xml(run.judged), found.right, found.samples, note) +
          confusion_html(found.confusion, run.record.class_names) + "<h2>Classes</h2>\n" +
          class_table(found.confusion, run.record.class_names,
                      are_known ? counts : std::vector<int64_t>()) +

@@ -29,10 +29,11 @@ double RunReport::seconds() const {
 }
 
 void RunReport::judge(Findings findings, const std::string& judged,
-                      const std::vector<BadSample>& bad) {
+                      const std::vector<BadSample>& bad, const std::string& note) {
   if (findings.samples > 0) {
     findings_ = std::move(findings);
     judged_ = judged;
+    judged_note_ = note;
   }
   validation_bad_ = bad;
 }
@@ -84,6 +85,7 @@ RunFigures RunReport::figures(const std::vector<BadSample>& training_bad) const 
   if (!is_imported(setup_.record)) run.metrics = read_metrics(folder_.metrics_file());
   run.findings = findings_;
   run.judged = judged_;
+  run.judged_note = judged_note_;
   run.data = *data_;
   const bool has_training = setup_.training_data != nullptr;
   if (has_training) run.data.splits[0].bad = training_bad;

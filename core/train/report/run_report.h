@@ -25,8 +25,10 @@ class RunReport {
   RunReport(Registry& registry, const TrainSetup& setup, const RunFolder& folder,
             Observer& observer, std::string judged_split = "val");
 
-  // What an evaluation has found, for the next page. `bad`: its damaged samples.
-  void judge(Findings findings, const std::string& judged, const std::vector<BadSample>& bad);
+  // What an evaluation has found, for the next page. `bad`: its damaged samples. `note`: what the
+  // data set says of the samples.
+  void judge(Findings findings, const std::string& judged, const std::vector<BadSample>& bad,
+             const std::string& note = "");
   // `weights`: those that the findings are of. `training_bad`: damaged samples.
   // Whether the page was written.
   bool write(const std::vector<float>& weights, const std::vector<BadSample>& training_bad,
@@ -49,7 +51,7 @@ class RunReport {
   double spent_ = 0;  // seconds
   bool is_written_ = false, has_failed_ = false;
   std::optional<Findings> findings_;
-  std::string judged_;
+  std::string judged_, judged_note_;
   std::vector<BadSample> validation_bad_;
   std::optional<Audit> data_;  // what does not change
 };
