@@ -11,7 +11,8 @@ ONNX Runtime gets what `tandem export --onnx` writes, batches of 32, and all cor
 decoded and resized by as many threads as there are cores, one batch ahead of the net; --decoders pillow,opencv says by
 which library, and both are measured where both are installed. Each side is a process of its own, bound to the same
 cores. A process is measured with all pictures and with one, and the difference is the time of the others: starting,
-and reading the weights, is left out. The classes that both sides name are compared.
+and reading the weights, is left out. The classes that both sides name are compared; as decoders and the rounding of
+sizes differ a little, a few of a net that has learnt little may differ.
 """
 import argparse
 import concurrent.futures

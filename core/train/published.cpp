@@ -63,12 +63,11 @@ NameRules read_name_rules(const fs::path& file) {
                     file.string(), number, rule.to);
       }
     } else if (rule.from == "resize") {
-      double side = 0;
-      if (!parse_number(rule.to, &side) || side < 1 || side > largest_image) {
+      if (!parse_integer(rule.to, &result.resize) || result.resize < 1 ||
+          result.resize > largest_image) {
         throw error("{}:{}: resize {}: the shorter side in pixels, from 1 to {}", file.string(),
                     number, rule.to, largest_image);
       }
-      result.resize = static_cast<int64_t>(side);
     } else {
       result.rules.push_back(rule);
     }
@@ -361,7 +360,11 @@ std::optional<PublishedWeights> find_published(const fs::path& path, const std::
   if (names.empty()) return published;
   const NameRules rules = read_name_rules(names);
   if (!rules.interpolation.empty()) published.interpolation = rules.interpolation;
-  if (rules.resize > published.image_size) {
+  if (rules.resize > 0 && rules.resize < published.image_size) {
+    throw error("{}: resize {} is less than the side of the net's images, {}", names.string(),
+                rules.resize, published.image_size);
+  }
+  if (rules.resize > 0) {
     published.crop_share =
         static_cast<double>(published.image_size) / static_cast<double>(rules.resize);
   }

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <sstream>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
@@ -153,6 +154,24 @@ NetDefinition RunFolder::net() const {
 }
 SolverDefinition RunFolder::solver() const {
   return read_solver(solver_file(path_));
+}
+
+void RunFolder::write_skipped(const std::map<std::string, std::string>& reasons_of_names) const {
+  std::string text;
+  for (const auto& [name, reason] : reasons_of_names) text += fmt::format("{}: {}\n", name, reason);
+  write_text_file(skipped_file(), text);
+}
+
+std::vector<BadSample> RunFolder::skipped() const {
+  std::vector<BadSample> samples;
+  std::error_code code;
+  if (!fs::exists(skipped_file(), code)) return samples;
+  std::istringstream text(read_text_file(skipped_file()));
+  for (std::string line; std::getline(text, line);) {
+    const size_t end = line.find(": ");
+    if (end != std::string::npos) samples.push_back({line.substr(0, end), line.substr(end + 2)});
+  }
+  return samples;
 }
 
 }  // namespace tandem

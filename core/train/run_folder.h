@@ -5,12 +5,15 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/model/definition.h"
 #include "core/model/solver_definition.h"
 #include "core/train/run_record.h"
+#include "include/tandem/observer.h"
 
 namespace tandem {
 
@@ -46,6 +49,11 @@ class RunFolder {
   [[nodiscard]] RunRecord record() const;
   [[nodiscard]] NetDefinition net() const;
   [[nodiscard]] SolverDefinition solver() const;
+  // skipped.txt: the damaged samples of the training data, a line each. Without such a file there
+  // are none.
+  [[nodiscard]] std::filesystem::path skipped_file() const { return path_ / "skipped.txt"; }
+  void write_skipped(const std::map<std::string, std::string>& reasons_of_names) const;
+  [[nodiscard]] std::vector<BadSample> skipped() const;
 
  private:
   explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}

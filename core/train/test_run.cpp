@@ -40,12 +40,21 @@ bool write_report(LoadedRun& run, const TestOptions& options, std::unique_ptr<Da
   const std::string note = tested->notes();
   setup.validation_data = std::move(tested);
   const std::string source = options.data.empty() ? run.record.options.data : options.data;
-  RunReport report(run.registry, setup, run.folder, observer, options.split);
+  RunFolder folder = run.folder;
+  try {
+    folder.lock();
+  } catch (const Error&) {
+    observer.on_message(fmt::format("{} was not written: another process trains or tests in '{}'",
+                                    report_file, run.folder.path().string()));
+    return false;
+  }
+  const std::string split = options.split == "train" ? "train, tested" : options.split;
+  RunReport report(run.registry, setup, folder, observer, split);
   report.judge(std::move(findings),
                fmt::format("test of the {} weights on the split '{}' of '{}'", run.name,
                            options.split, source),
                bad, note);
-  return report.write(run.session->weights(), {}, ReportMoment::end);
+  return report.write(run.session->weights(), folder.skipped(), ReportMoment::end);
 }
 
 // What several ranks test, as rank 0 tells the others: what it has read, and how it was asked to.

@@ -285,18 +285,15 @@ void TrainingRun::gather_bad_samples() {
 void TrainingRun::list_bad_samples() {
   for (const BadSample& sample : loader_->bad_samples()) bad_[sample.name] = sample.reason;
   if (bad_.empty() || folder_ == nullptr) return;
-  const std::filesystem::path file = folder_->path() / "skipped.txt";
-  std::string text;
-  for (const auto& [name, reason] : bad_) text += fmt::format("{}: {}\n", name, reason);
   try {
-    write_text_file(file, text);
+    folder_->write_skipped(bad_);
   } catch (const Error& failure) {
     recorder_.on_message(failure.what());
   }
   recorder_.on_message(
       fmt::format("{} damaged image{} left out, listed in '{}' (the first: {}: {})", bad_.size(),
-                  bad_.size() == 1 ? " was" : "s were", file.string(), bad_.begin()->first,
-                  bad_.begin()->second));
+                  bad_.size() == 1 ? " was" : "s were", folder_->skipped_file().string(),
+                  bad_.begin()->first, bad_.begin()->second));
 }
 
 // Images are read while training, so that a run with two sets of them is like no other.

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "datasets/image_folder/hevc_header.h"
 #include "datasets/image_folder/other_formats.h"
 #include "plugins/sdk.h"
 
@@ -262,10 +261,6 @@ cv::Mat decode_heif([[maybe_unused]] Bytes file, [[maybe_unused]] bool gray,
                     [[maybe_unused]] const BeforePixels& before_pixels) {
 #ifdef TANDEM_WITH_HEIF
   const char* name = heif_name(file);
-  if (!has_sound_hevc_header(file)) {
-    throw sdk::skip("truncated or damaged ", name,
-                    ": the sizes in its header contradict each other");
-  }
   return in_channels(Heif(file, name).rgb(before_pixels), gray);
 #else
   throw sdk::skip(heif_name(file),

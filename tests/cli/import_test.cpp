@@ -346,6 +346,13 @@ TEST_F(PublishedWeights, OfAFileAloneHaveThePreparationOfTheirArchitecture) {
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
   EXPECT_THAT(outcome.output, HasSubstr("resized to 10 (bicubic) and cropped to 8"));
   fs::remove_all(desk_ / "run");
+  desk_.write("models/pretrained/dot.names", "resize 8\n");
+  const Outcome whole = tandem("import dot.safetensors --model dot --out run");
+  EXPECT_THAT(whole.output, HasSubstr("resized to 8 (bilinear) and cropped to 8")) << whole.errors;
+  fs::remove_all(desk_ / "run");
+  desk_.write("models/pretrained/dot.names", "resize 7\n");
+  EXPECT_THAT(refusal("import dot.safetensors --model dot --out run"),
+              HasSubstr("dot.names: resize 7 is less than the side of the net's images, 8"));
   desk_.write("models/pretrained/dot.names", "resize large\n");
   EXPECT_THAT(refusal("import dot.safetensors --model dot --out run"),
               HasSubstr("dot.names:1: resize large: the shorter side in pixels"));

@@ -163,8 +163,7 @@ std::string pictures_html(const RunFigures& run, const std::vector<JudgedPicture
 
 // The images of each class that the net learns from; empty if they are not known.
 std::vector<int64_t> training_counts(const RunFigures& run) {
-  const bool has_training = !run.data.splits.empty() && run.data.splits[0].name == "train";
-  return has_training ? run.data.splits[0].class_counts : std::vector<int64_t>();
+  return run.has_training ? run.data.splits[0].class_counts : std::vector<int64_t>();
 }
 
 std::string findings_html(const RunFigures& run) {
@@ -230,10 +229,12 @@ std::string options_html(const RunFigures& run) {
     rows.push_back({escape_xml(name), "<div class=left>" + shown(value) + "</div>"});
   }
   return fmt::format(
-             "<h2>Options and versions</h2>\n<p>Tandem {}, plugin ABI {}.{}. Run again with the "
-             "same options and seed, it gives the same weights.</p>\n<details><summary>"
-             "Options, with what was chosen</summary>",
-             version(), TANDEM_ABI_MAJOR, TANDEM_ABI_MINOR) +
+             "<h2>Options and versions</h2>\n<p>Tandem {}, plugin ABI {}.{}.{}</p>\n"
+             "<details><summary>Options, with what was chosen</summary>",
+             version(), TANDEM_ABI_MAJOR, TANDEM_ABI_MINOR,
+             is_imported(run.record)
+                 ? ""
+                 : " Run again with the same options and seed, it gives the same weights.") +
          html_table({"option", "<div class=left>value</div>"}, rows) + "</details>\n";
 }
 

@@ -31,9 +31,10 @@ struct RunFigures {
   std::vector<MetricRow> metrics;
   // Of the last evaluation; absent for a net without class scores, and before the first one.
   std::optional<Findings> findings;
-  std::string judged;       // "validation after step 120"
-  std::string judged_note;  // what the data set says of the samples
-  Audit data;               // without pixels: outline()
+  std::string judged;         // "validation after step 120"
+  std::string judged_note;    // what the data set says of the samples
+  Audit data;                 // without pixels: outline()
+  bool has_training = false;  // whether the first split of `data` is that of the training
   std::vector<JudgedPicture> mistakes, doubts;
   std::string pictures_note;  // how the maps were made, or why there are none
 };

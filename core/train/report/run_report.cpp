@@ -67,9 +67,7 @@ bool RunReport::write(const std::vector<float>& weights, const std::vector<BadSa
     is_written_ = is_written = true;
   } catch (const std::exception& failure) {
     if (!std::exchange(has_failed_, true)) {
-      observer_.on_message(fmt::format("no {}{}: {}", report_file,
-                                       setup_.training_data ? ", and training goes on" : "",
-                                       failure.what()));
+      observer_.on_message(fmt::format("{} was not written: {}", report_file, failure.what()));
     }
   }
   spent_ += seconds() - begin;
@@ -87,8 +85,8 @@ RunFigures RunReport::figures(const std::vector<BadSample>& training_bad) const 
   run.judged = judged_;
   run.judged_note = judged_note_;
   run.data = *data_;
-  const bool has_training = setup_.training_data != nullptr;
-  if (has_training) run.data.splits[0].bad = training_bad;
+  run.has_training = setup_.training_data != nullptr;
+  if (run.has_training) run.data.splits[0].bad = training_bad;
   if (setup_.validation_data) run.data.splits.back().bad = validation_bad_;
   return run;
 }
