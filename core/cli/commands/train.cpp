@@ -79,9 +79,9 @@ int run_train(TrainArguments& arguments, const Command& command) {
   const TrainResult result = train(options, progress);
   if (result.rank > 0) return result.stopped ? 130 : 0;
   progress.finish();
-  fmt::print("{} steps in {}, {:.1f} images/s, peak memory {}\n", result.steps,
-             clock_text(result.seconds), result.images_per_second,
-             human_bytes(peak_memory_bytes()));
+  fmt::print("{} {} in {}, {:.1f} images/s, peak memory {}\n", result.steps,
+             result.steps == 1 ? "step" : "steps", clock_text(result.seconds),
+             result.images_per_second, human_bytes(peak_memory_bytes()));
   if (result.best.has_loss || result.best.has_accuracy) {
     fmt::print("best validation (step {}): {}\n", result.best.step, evaluation_text(result.best));
   }
@@ -124,9 +124,10 @@ void add_train(CommandLine& line) {
   command.group("Model");
   command.option("--net,--model FILE", &o.net,
                  "A model's name or a prototxt file (default: the solver's, else resnet18)");
-  command.option("--weights PATH", &a.weights,
-                 "Initial weights: a .caffemodel or .safetensors file, layers by name; a run folder; "
-                 "or a folder of timm's (model.safetensors, config.json)");
+  command.option(
+      "--weights PATH", &a.weights,
+      "Initial weights: a .caffemodel or .safetensors file, layers by name; a run folder; "
+      "or a folder of timm's (model.safetensors, config.json)");
   command
       .option("--freeze PATTERN", &o.freeze,
               "Layers that keep the weights of --weights, by name or pattern, e.g. 'conv*,res2*'")
