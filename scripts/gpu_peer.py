@@ -5,7 +5,8 @@
 
 The net is built from the prototxt as users of PyTorch would write it, with PyTorch's best settings: channels_last,
 cudnn.benchmark, automatic mixed precision, a fused SGD. The batch stays on the GPU, so that no copy is timed.
-A Scale after a BatchNorm becomes the BatchNorm's scale, as in torchvision. Needs only torch. For scripts/gpu-check.
+A BatchNorm, alone or with a Scale after it, has factors and biases, as in torchvision. Needs only torch. For
+scripts/gpu-check.
 """
 
 import argparse

@@ -72,12 +72,7 @@ class LayerRun : public LayerBinding {
   std::vector<PlainTensor> backward_data(const std::vector<PlainTensor>& output_gradients,
                                          const std::vector<std::vector<float>>& others = {}) {
     const std::vector<GuardedMemory> gradients = write(output_gradients, outputs_of_binding_);
-    if (statistics_floats_.backward > 0) {
-      run_statistics(kernel_.backward_statistics, pointers(gradients), statistics_floats_.backward);
-      for (const std::vector<float>& other : others) {
-        for (size_t i = 0; i < other.size(); ++i) statistics_->data()[i] += other[i];
-      }
-    }
+    run_backward_statistics(gradients, others);
     const std::vector<GuardedMemory> results = make(inputs_of_binding_);
     std::vector<void*> addresses = pointers(results);
     for (size_t i = 0; i < addresses.size(); ++i) {
@@ -106,11 +101,14 @@ class LayerRun : public LayerBinding {
     return statistics();
   }
 
-  // After forward(). With `start`, the gradients are added to it.
+  // After forward(). With `start`, the gradients are added to it. With statistics: as in
+  // backward_data().
   std::vector<PlainTensor> backward_weights(const std::vector<PlainTensor>& output_gradients,
-                                            const std::vector<PlainTensor>& start = {}) {
+                                            const std::vector<PlainTensor>& start = {},
+                                            const std::vector<std::vector<float>>& others = {}) {
     const std::vector<tandem_tensor> plain = weights_of_binding();
     const std::vector<GuardedMemory> gradients = write(output_gradients, outputs_of_binding_);
+    run_backward_statistics(gradients, others);
     const std::vector<GuardedMemory> results = start.empty() ? make(plain) : write(start, plain);
     run(kernel_.backward_weights, output_pointers(gradients), {}, pointers(results),
         start.empty() ? 0 : TANDEM_ACCUMULATE);
@@ -162,6 +160,15 @@ class LayerRun : public LayerBinding {
     if (function == nullptr) throw error("{}: its kernel has no statistics pass", setup_.type);
     run(function, output_gradients, std::vector<void*>(input_shapes_.size()),
         std::vector<void*>(weight_shapes_.size()), 0, output_gradients.empty());
+  }
+  void run_backward_statistics(const std::vector<GuardedMemory>& output_gradients,
+                               const std::vector<std::vector<float>>& others) {
+    if (statistics_floats_.backward == 0) return;
+    run_statistics(kernel_.backward_statistics, pointers(output_gradients),
+                   statistics_floats_.backward);
+    for (const std::vector<float>& other : others) {
+      for (size_t i = 0; i < other.size(); ++i) statistics_->data()[i] += other[i];
+    }
   }
   void merge(const std::vector<std::vector<float>>& others) {
     for (const std::vector<float>& other : others) {

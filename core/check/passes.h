@@ -48,7 +48,12 @@ inline Results pass_all(const Subject& subject, LayerRun& run,
   results.weights = run.weights_after();
   if (setup.phase != TANDEM_TRAIN) return results;
   if (wants_data(subject, setup)) results.input_gradients = run.backward_data(factors);
-  if (wants_weights(subject, run, setup)) results.weight_gradients = run.backward_weights(factors);
+  if (!wants_weights(subject, run, setup)) return results;
+  results.weight_gradients = run.backward_weights(factors);
+  const std::vector<tandem_weight> declared = run.declared_weights();
+  for (size_t i = 0; i < declared.size(); ++i) {
+    if (declared[i].kind != TANDEM_TRAINED) results.weight_gradients[i] = {};  // it has none
+  }
   return results;
 }
 

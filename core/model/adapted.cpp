@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "core/model/batch_norm.h"
 #include "core/model/fields.h"
 
 namespace tandem {
@@ -78,7 +79,7 @@ NetDefinition with_image_size(const NetDefinition& net, int64_t size) {
 NetDefinition with_batch_norm_eps(const NetDefinition& net, double eps) {
   NetDefinition result = net;
   for (LayerDefinition& layer : result.layers) {
-    if (layer.type != "BatchNorm") continue;
+    if (!is_batch_norm(layer.type)) continue;
     const auto block = std::find_if(
         layer.body.fields.begin(), layer.body.fields.end(),
         [](const Field& field) { return field.name == "batch_norm_param" && field.message; });

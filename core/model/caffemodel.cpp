@@ -100,7 +100,15 @@ std::vector<CaffeLayer> read_caffemodel(const fs::path& path) {
       collect(layer.name(), layer.blobs(), path, layers);
     }
   }
-  for (const format::Layer& layer : net.layer()) collect(layer.name(), layer.blobs(), path, layers);
+  for (int i = 0; i < net.layer_size(); ++i) {
+    const format::Layer& layer = net.layer(i);
+    if (layer.blobs().empty()) continue;
+    collect(layer.name(), layer.blobs(), path, layers);
+    layers.back().position = i;
+    layers.back().type = layer.type();
+    if (layer.bottom_size() > 0) layers.back().bottom = layer.bottom(0);
+    if (layer.top_size() > 0) layers.back().top = layer.top(0);
+  }
   if (layers.empty()) throw damaged(path, "no layer in it has weights; is it a .caffemodel?");
   return layers;
 }

@@ -19,6 +19,10 @@ struct CaffeBlob {
 struct CaffeLayer {
   std::string name;
   std::vector<CaffeBlob> blobs;
+  // Of the current form: the number among all layers of the file, and the first bottom and top, ""
+  // if the file does not say them.
+  int position = -1;
+  std::string type = {}, bottom = {}, top = {};
 };
 
 // The layers that hold weights, in the file's order. Error for a file that is missing, truncated,

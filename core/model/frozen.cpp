@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/strings.h"
+#include "core/model/batch_norm.h"
 #include "core/model/fields.h"
 
 namespace tandem {
@@ -69,7 +70,7 @@ std::vector<std::string> normalizing_layers(const NetDefinition& definition) {
   for (const LayerDefinition& layer : definition.layers) {
     const bool follows = (layer.type == "Scale" || layer.type == "Bias") &&
                          layer.bottoms.size() == 1 && normalized.contains(layer.bottoms.front());
-    const bool belongs = layer.type == "BatchNorm" || follows;
+    const bool belongs = is_batch_norm(layer.type) || follows;
     if (belongs) found.push_back(layer.name);
     for (const std::string& top : layer.tops) {
       if (belongs) {
@@ -88,10 +89,8 @@ NetDefinition with_frozen_layers(const NetDefinition& definition, const Net& net
   std::set<std::string> shared;
   for (LayerDefinition& layer : result.layers) {
     if (!is_one_of(layer.name, layers)) continue;
-    if (layer.type == "BatchNorm") {
-      use_running_statistics(layer);
-      continue;
-    }
+    if (is_batch_norm(layer.type)) use_running_statistics(layer);
+    if (layer.type == "BatchNorm") continue;  // it has no trained weights
     for (WeightRule& rule : all_rules(layer, net)) {
       rule.rate_written = 0;
       if (!rule.name.empty()) shared.insert(rule.name);

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/model/batch_norm.h"
 #include "core/model/caffemodel.h"
 #include "core/plugin/registry.h"
 #include "core/train/checkpoint.h"
@@ -50,6 +51,28 @@ bool fits(const std::vector<int64_t>& there, const Shape& here) {
   const std::vector<int64_t> b = without_ones({here.n, here.c, here.h, here.w});
   if (a.size() == b.size()) return a == b;
   return !a.empty() && !b.empty() && a.front() == b.front() && count(a) == count(b);
+}
+
+// Whether `scale` is the Scale of the BatchNorm that is directly before it in the file.
+bool belong_together(const CaffeLayer& norm, const CaffeLayer& scale) {
+  if (norm.type != "BatchNorm" || scale.type != "Scale") return false;
+  if (scale.position != norm.position + 1) return false;
+  if (norm.blobs.size() != 3 || scale.blobs.size() != 2) return false;
+  const bool is_fed = norm.top.empty() || scale.bottom.empty() || norm.top == scale.bottom;
+  return is_fed && norm.blobs[0].values.size() == scale.blobs[0].values.size();
+}
+
+// Files for nets with a BatchNorm and a Scale, where the net has one layer of the BatchNorm's name
+// that is both: the Scale's arrays become those of that layer.
+void join_scales(const Net& net, std::vector<CaffeLayer>& layers) {
+  for (size_t i = 0; i + 1 < layers.size(); ++i) {
+    const int index = net.find_layer(layers[i].name);
+    if (index < 0 || !is_batch_norm_scale(net.layer(index).type->name)) continue;
+    CaffeLayer& scale = layers[i + 1];
+    if (!belong_together(layers[i], scale) || net.find_layer(scale.name) >= 0) continue;
+    for (CaffeBlob& blob : scale.blobs) layers[i].blobs.push_back(std::move(blob));
+    layers.erase(layers.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  }
 }
 
 std::vector<Source> sources_of(const std::vector<CaffeLayer>& layers) {
@@ -102,8 +125,12 @@ std::vector<const Source*> sources_for(const Layer& layer, const Net& net,
 void require_fit(const fs::path& path, const Net& net, const Layer& layer,
                  const std::vector<const Source*>& found) {
   if (found.size() != layer.weights.size()) {
-    throw error("weight file '{}' does not fit net '{}': it has {} arrays for {}, which needs {}",
-                path.string(), net.name, found.size(), layer.title(), layer.weights.size());
+    const bool has_no_scale = is_batch_norm_scale(layer.type->name) && found.size() == 3;
+    throw error("weight file '{}' does not fit net '{}': it has {} arrays for {}, which needs {}{}",
+                path.string(), net.name, found.size(), layer.title(), layer.weights.size(),
+                has_no_scale
+                    ? ": the file is for a net with a BatchNorm and a Scale instead of this layer"
+                    : "");
   }
   for (const Source* source : found) {
     const auto is_finite = [](float value) { return std::isfinite(value); };
@@ -174,7 +201,8 @@ Pretrained read_pretrained(const fs::path& path, const Net& net, std::vector<flo
   if (is_safetensors(path)) {
     return copy_arrays(read_safetensors(path), path, net, values);
   }
-  const std::vector<CaffeLayer> layers = read_caffemodel(path);
+  std::vector<CaffeLayer> layers = read_caffemodel(path);
+  join_scales(net, layers);
   return copy(sources_of(layers), path, net, false, values);
 }
 

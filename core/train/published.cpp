@@ -8,6 +8,7 @@
 #include "core/base/files.h"
 #include "core/base/strings.h"
 #include "core/model/adapted.h"
+#include "core/model/batch_norm.h"
 #include "core/model/definition.h"
 #include "core/model/models.h"
 #include "core/train/checkpoint.h"
@@ -50,7 +51,7 @@ NameRules read_name_rules(const fs::path& file) {
     std::string more;
     if (!(words >> rule.from) || rule.from.front() == '#') continue;
     if (!(words >> rule.to) || (words >> more)) {
-      throw error("{}:{}: a rule is two names, as '*.running_mean *.normalize.mean'", file.string(),
+      throw error("{}:{}: a rule is two names, as '*.running_mean *.mean'", file.string(),
                   number);
     }
     if (rule.from == "net") {
@@ -118,7 +119,7 @@ SafetensorsFile with_names_of_net(const fs::path& path, SafetensorsFile file,
 // 1 / (1 - fraction), with which the next step counts as much as in PyTorch.
 void add_sums_of_statistics(const Net& net, SafetensorsFile& file) {
   for (const Layer& layer : net.layers) {
-    if (std::string(layer.type->name) != "BatchNorm") continue;
+    if (!is_batch_norm(layer.type->name)) continue;
     const auto mean = file.arrays.find(layer.name + ".mean");
     const auto variance = file.arrays.find(layer.name + ".variance");
     if (mean == file.arrays.end() || variance == file.arrays.end()) continue;

@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/strings.h"
 #include "core/model/adapted.h"
+#include "core/model/batch_norm.h"
 #include "core/train/batch_memory.h"
 
 namespace tandem {
@@ -24,7 +25,7 @@ void require_word(const char* option, const std::string& word,
 
 bool has_batch_norm(const NetDefinition& net) {
   return std::any_of(net.layers.begin(), net.layers.end(),
-                     [](const LayerDefinition& layer) { return layer.type == "BatchNorm"; });
+                     [](const LayerDefinition& layer) { return is_batch_norm(layer.type); });
 }
 
 struct ImageSizes {

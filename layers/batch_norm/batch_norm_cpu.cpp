@@ -1,31 +1,18 @@
-// BatchNorm on the cpu. Statistics are (count, mean, sum of squared deviations) in double. They can
-// be merged without loss of precision for any mean; sums of x and x * x could not. The backward
-// pass needs only y and 1 / sqrt(variance + eps), so the input's memory may be reused.
+// BatchNorm on the cpu. The backward pass needs only y and 1 / sqrt(variance + eps), so the input's
+// memory may be reused.
 #include "layers/batch_norm/batch_norm.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "layers/batch_norm/channels.h"
+#include "layers/batch_norm/moments_cpu.h"
 #include "plugins/cpu/fused_relu.h"
 
 namespace {
 
 using namespace tandem::cpu;
 using namespace tandem::sdk;
-using tandem::layers::BatchNorm;
-using tandem::layers::Channels;
-using tandem::layers::ChannelSums;
-using tandem::layers::Moments;
-using tandem::layers::Products;
-
-// Views of the statistics as forward_statistics() of the type describes them.
-template <class Double>
-struct ChannelMoments {
-  ChannelMoments(Double* memory, int64_t channels)
-      : count(memory), mean(memory + 1), squares(memory + 1 + channels) {}
-  Double *count, *mean, *squares;
-};
+using namespace tandem::layers;
 
 // y = ((x - high) - low) * scale with the coefficients of the channel; y may be x. The results are
 // local until they are stored, so that the compiler does not have to assume that stores change the
@@ -110,34 +97,23 @@ class BatchNormCpu : public Needs {
     moments_of(call, pass, pass.statistics<double>());
   }
 
-  // The moments of two sets of rows from those of each set (T. Chan, G. Golub, R. LeVeque, 1979).
   void merge_forward_statistics(const Call&, float* target, const float* const* sources,
                                 uint32_t source_count) const {
-    const ChannelMoments<double> all(reinterpret_cast<double*>(target), channels_.count);
-    for (uint32_t s = 0; s < source_count; ++s) {
-      const ChannelMoments<const double> other(reinterpret_cast<const double*>(sources[s]),
-                                               channels_.count);
-      const double count = *all.count + *other.count, weight = *other.count / count;
-      for (int64_t c = 0; c < channels_.count; ++c) {
-        const double distance = other.mean[c] - all.mean[c];
-        all.mean[c] += distance * weight;
-        all.squares[c] += other.squares[c] + distance * distance * *all.count * weight;
-      }
-      *all.count = count;
-    }
+    merge_moments(channels_.count, target, sources, source_count);
   }
 
   void forward(const Call& call, const Pass& pass) const {
     float* high = coefficients(pass);
     float *low = high + channels_.count, *scale = low + channels_.count;
+    const ChannelNorm norm{high, low, scale};
     if (kept_) {
-      coefficients_of_kept(pass, high, low, scale);
+      norm.set_kept(pass, channels_.count, eps_);
     } else {
       const double* memory = pass.statistics<double>();
       if (per_device_) memory = moments_of(call, pass, local(pass));
       const ChannelMoments<const double> moments(memory, channels_.count);
-      coefficients_of(moments, high, low, scale);
-      if (training_) keep(moments, pass);
+      norm.set(moments, channels_.count, eps_);
+      if (training_) keep_moments(moments, channels_.count, fraction_, pass);
       if (saved_bytes > 0) pass.saved()[channels_.count] = static_cast<float>(1 / *moments.count);
     }
     if (saved_bytes > 0) std::copy_n(scale, channels_.count, pass.saved());
@@ -198,7 +174,7 @@ class BatchNormCpu : public Needs {
 
   // Returns `target`.
   const double* moments_of(const Call& call, const Pass& pass, double* target) const {
-    const int64_t count = channels_.count, each = channels_.per_channel();
+    const int64_t count = channels_.count;
     float* about = coefficients(pass);
     double* sums = pass.scratch<double>();
     with_elements(dtype_, [&](auto element) {
@@ -207,16 +183,7 @@ class BatchNormCpu : public Needs {
       for (int64_t c = 0; c < count; ++c) about[c] = load(x[channels_.first(c)]);
       sums_.sum(call.threads, Moments<T>{x, about}, sums);
     });
-    const ChannelMoments<double> moments(target, count);
-    const auto m = static_cast<double>(each);
-    *moments.count = m;
-    for (int64_t c = 0; c < count; ++c) {
-      const double mean = sums[c] / m;
-      moments.mean[c] = static_cast<double>(about[c]) + mean;
-      // Rounding may make this negative for a channel of one value. A NaN stays NaN.
-      const double squares = sums[count + c] - mean * sums[c];
-      moments.squares[c] = squares < 0 ? 0 : squares;
-    }
+    moments_of_sums(sums, about, count, channels_.per_channel(), target);
     return target;
   }
 
@@ -229,37 +196,6 @@ class BatchNormCpu : public Needs {
     });
     for (int64_t i = 0; i < 2 * channels_.count; ++i) target[i] = static_cast<float>(sums[i]);
     return target;
-  }
-
-  // The mean as two floats: x - high is exact for x near it.
-  void set(double mean, double variance, float& high, float& low, float& scale) const {
-    high = static_cast<float>(mean);
-    low = static_cast<float>(mean - static_cast<double>(high));
-    scale = static_cast<float>(1 / std::sqrt(variance + eps_));
-  }
-  void coefficients_of(const ChannelMoments<const double>& moments, float* high, float* low,
-                       float* scale) const {
-    for (int64_t c = 0; c < channels_.count; ++c) {
-      set(moments.mean[c], moments.squares[c] / *moments.count, high[c], low[c], scale[c]);
-    }
-  }
-  void coefficients_of_kept(const Pass& pass, float* high, float* low, float* scale) const {
-    const double total = pass.weight(2)[0], factor = total == 0 ? 0 : 1 / total;
-    for (int64_t c = 0; c < channels_.count; ++c) {
-      set(factor * static_cast<double>(pass.weight(0)[c]),
-          factor * static_cast<double>(pass.weight(1)[c]), high[c], low[c], scale[c]);
-    }
-  }
-
-  // Running sums as in Caffe: earlier steps fade, and the variance is that of the population.
-  void keep(const ChannelMoments<const double>& moments, const Pass& pass) const {
-    const double m = *moments.count, divisor = m > 1 ? m - 1 : 1;
-    float *mean = pass.state(0), *variance = pass.state(1), *factor = pass.state(2);
-    for (int64_t c = 0; c < channels_.count; ++c) {
-      mean[c] = fraction_ * mean[c] + static_cast<float>(moments.mean[c]);
-      variance[c] = fraction_ * variance[c] + static_cast<float>(moments.squares[c] / divisor);
-    }
-    *factor = fraction_ * *factor + 1;
   }
 
   int32_t dtype_;

@@ -27,7 +27,7 @@ class BatchNormCuda : public sdk::Needs {
   }
   void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const;
 
- private:
+ protected:
   // Scratch: the partial sums, then local statistics, then coefficients.
   template <class T>
   T* local(const sdk::DevicePass& pass) const {
@@ -36,8 +36,9 @@ class BatchNormCuda : public sdk::Needs {
   float* coefficients(const sdk::DevicePass& pass) const {
     return reinterpret_cast<float*>(local<double>(pass) + 1 + 2 * channels_);
   }
-  void moments(const sdk::Call& call, const sdk::DevicePass& pass, double* target) const;
-  void gradient_sums(const sdk::Call& call, const sdk::DevicePass& pass, float* target) const;
+  // Of the forward pass, with the running sums updated. saved: nullptr without a backward pass.
+  void find_coefficients(const sdk::Call& call, const sdk::DevicePass& pass, float* coefficients,
+                         float* saved) const;
 
   Broadcast broadcast_;
   BroadcastIndex index_;
@@ -47,6 +48,10 @@ class BatchNormCuda : public sdk::Needs {
   bool training_, kept_, per_device_, fuses_relu_;
   double eps_;
   float fraction_;
+
+ private:
+  void moments(const sdk::Call& call, const sdk::DevicePass& pass, double* target) const;
+  void gradient_sums(const sdk::Call& call, const sdk::DevicePass& pass, float* target) const;
 };
 
 inline BatchNormCuda::BatchNormCuda(const sdk::Binding& binding, const sdk::Call&)
@@ -98,7 +103,8 @@ inline void BatchNormCuda::merge_forward_statistics(const sdk::Call& call, float
   }
 }
 
-inline void BatchNormCuda::forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
+inline void BatchNormCuda::find_coefficients(const sdk::Call& call, const sdk::DevicePass& pass,
+                                             float* coefficients, float* saved) const {
   BatchNormCoefficients body{channels_,
                              eps_,
                              fraction_,
@@ -106,8 +112,8 @@ inline void BatchNormCuda::forward(const sdk::Call& call, const sdk::DevicePass&
                              pass.state(0).get(),
                              pass.state(1).get(),
                              pass.state(2).get(),
-                             coefficients(pass),
-                             saved_bytes > 0 ? pass.saved().get() : nullptr};
+                             coefficients,
+                             saved};
   if (kept_) {
     cuda::for_each(call, channels_, BatchNormKeptCoefficients{body});
   } else {
@@ -116,6 +122,10 @@ inline void BatchNormCuda::forward(const sdk::Call& call, const sdk::DevicePass&
     if (!training_) body.kept_mean = nullptr;
     cuda::for_each(call, channels_, body);
   }
+}
+
+inline void BatchNormCuda::forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
+  find_coefficients(call, pass, coefficients(pass), saved_bytes > 0 ? pass.saved().get() : nullptr);
   cuda::with_elements(dtype_, [&](auto element) {
     using T = decltype(element);
     cuda::for_each(call, broadcast_.elements(),

@@ -44,9 +44,14 @@ struct Channels {
   // All units, by a team, for terms that write only the results of the floats that they get.
   template <class Terms>
   void visit_all(int32_t threads, const Terms& terms) const {
+    for_units(threads, [&](int64_t begin, int64_t end) { visit(begin, end, terms); });
+  }
+  // body(begin, end) for units [begin, end), by a team.
+  template <class Body>
+  void for_units(int32_t threads, const Body& body) const {
     const int64_t unit = chunk * block;
     cpu::for_ranges(threads, units() * unit, [&](int64_t begin, int64_t end) {
-      visit((begin + unit - 1) / unit, (end + unit - 1) / unit, terms);
+      body((begin + unit - 1) / unit, (end + unit - 1) / unit);
     });
   }
 
@@ -158,12 +163,19 @@ class ChannelSums {
   // Writes the two sums to scratch[0..count) and scratch[count..2 count).
   template <class Terms>
   void sum(int32_t threads, const Terms& terms, double* scratch) const {
+    sum_units(threads, scratch, [&](int64_t begin, int64_t end, double* first, double* second) {
+      channels_.visit(begin, end, terms, first, second);
+    });
+  }
+  // The same with body(begin, end, first, second), which adds the sums of units [begin, end) to
+  // those of each channel.
+  template <class Body>
+  void sum_units(int32_t threads, double* scratch, const Body& body) const {
     const int64_t both = 2 * channels_.count, units = channels_.units();
     cpu::for_parts(threads, parts_, [&](int64_t part) {
       double* mine = scratch + part * both;
       std::fill_n(mine, both, 0.0);
-      channels_.visit(part * units / parts_, (part + 1) * units / parts_, terms, mine,
-                      mine + channels_.count);
+      body(part * units / parts_, (part + 1) * units / parts_, mine, mine + channels_.count);
     });
     for (int64_t part = 1; part < parts_; ++part) {
       for (int64_t i = 0; i < both; ++i) scratch[i] += scratch[part * both + i];

@@ -36,12 +36,8 @@ layer {
                       weight_filler { type: "xavier" } }
 }
 layer {
-  name: "bn1.normalize" type: "BatchNorm" bottom: "conv1" top: "conv1"
-  batch_norm_param { moving_average_fraction: 0.9 }
-}
-layer {
-  name: "bn1" type: "Scale" bottom: "conv1" top: "conv1"
-  scale_param { bias_term: true }
+  name: "bn1" type: "BatchNorm" bottom: "conv1" top: "conv1"
+  batch_norm_param { moving_average_fraction: 0.9 scale_bias: true }
 }
 layer { name: "relu" type: "ReLU" bottom: "conv1" top: "conv1" }
 layer {

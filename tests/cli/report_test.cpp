@@ -122,6 +122,21 @@ TEST(Predict, NamesImagesByThePathsThatWereGiven) {
                                     HasSubstr("\nimages/val/blue/"), Not(HasSubstr("//"))));
 }
 
+TEST(Predict, ReadsAnImageFromTheStandardInput) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem(std::string(train_tiny) + "--epochs 1 --out run").code, 0);
+  const auto without_name = [](const std::string& text) { return text.substr(text.find(": ")); };
+  const Outcome file = desk.tandem("predict --run run images/val/red/1.ppm");
+  const Outcome piped = desk.tandem("predict --run run - < images/val/red/1.ppm");
+  ASSERT_EQ(piped.code, 0) << piped.errors;
+  EXPECT_THAT(piped.output, testing::StartsWith("-: "));
+  EXPECT_EQ(without_name(piped.output), without_name(file.output));
+  const Outcome empty = desk.tandem("predict --run run - < /dev/null");
+  EXPECT_EQ(empty.code, 1);
+  EXPECT_THAT(empty.output, HasSubstr("-: not used: the file is empty"));
+}
+
 TEST(Report, ThatCannotBeWrittenDoesNotEndTheTest) {
   const Desk desk;
   desk.draw_two_classes("images");

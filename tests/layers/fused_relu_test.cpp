@@ -77,6 +77,12 @@ std::vector<LayerSetup> setups() {
                                 PlainTensor{{1, 1, 1, 1}, {1.0F}}},
                     .phase = TANDEM_TEST,
                     .flags = 0});
+  const std::vector<PlainTensor> sums{a, PlainTensor{channels, std::vector<float>(16, 2.0F)},
+                                      PlainTensor{{1, 1, 1, 1}, {1.0F}}, small, b};
+  result.push_back(
+      {.type = "BatchNormScale", .inputs = {x}, .weights = sums, .phase = TANDEM_TEST, .flags = 0});
+  result.push_back(
+      {.type = "BatchNormScale", .inputs = {random_tensor(image, 12)}, .weights = sums});
   return result;
 }
 
@@ -189,7 +195,7 @@ TEST(FusedReluOfOneLayer, NanStaysNanAndNegativeNumbersBecomeZero) {
 // See docs/guide/write_a_layer.md.
 TEST(FusedReluOfOneLayer, IsOfferedByTheLayersThatOftenPrecedeOne) {
   const bool on_a_cpu = kernel_device().kind() == "cpu";
-  for (const char* type : {"Scale", "BatchNorm", "Eltwise"}) {
+  for (const char* type : {"Scale", "BatchNorm", "BatchNormScale", "Eltwise"}) {
     EXPECT_TRUE(can_fuse({.type = type})) << type;
   }
   for (const char* type : {"Convolution", "Deconvolution", "InnerProduct", "Bias"}) {

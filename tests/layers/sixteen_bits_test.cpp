@@ -123,10 +123,11 @@ class SixteenBitProducts : public SixteenBits {
 // A kernel that does not state the dtype works in float32 between conversions.
 TEST_P(SixteenBits, KernelsOfCommonLayersStateTheDtype) {
   std::vector<const char*> types{
-      "AbsVal", "BatchNorm", "BNLL",    "Bias",  "Concat",  "Convolution",  "Dropout",
-      "ELU",    "Eltwise",   "Exp",     "GELU",  "Flatten", "InnerProduct", "LRN",
-      "Log",    "PReLU",     "Pooling", "Power", "ReLU",    "Reorder",      "Reshape",
-      "Scale",  "SiLU",      "Sigmoid", "Split", "Swish",   "TanH",         "Threshold"};
+      "AbsVal",   "BatchNorm", "BatchNormScale", "BNLL",    "Bias",  "Concat",  "Convolution",
+      "Dropout",  "ELU",       "Eltwise",        "Exp",     "GELU",  "Flatten", "InnerProduct",
+      "LRN",      "Log",       "PReLU",          "Pooling", "Power", "ReLU",    "Reorder",
+      "Reshape",  "Scale",     "SiLU",           "Sigmoid", "Split", "Swish",   "TanH",
+      "Threshold"};
   for (const char* type : types) {
     const uint32_t known = layer_registry().kernel(type, kernel_device().kind()).dtypes;
     EXPECT_NE(known >> GetParam() & 1U, 0U) << type;

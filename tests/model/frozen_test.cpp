@@ -87,6 +87,8 @@ TEST(NormalizingLayers, AreBatchNormAndTheScaleThatTakesItsOutput) {
                            layer("scale", "Scale", "x", "x") + layer("relu", "ReLU", "x", "x") +
                            layer("other", "Scale", "x", "ip") + loss_layer;
   EXPECT_THAT(normalizing_layers(parse_definition(text)), ElementsAre("norm", "scale"));
+  const std::string one = data_layer + layer("norm", "BatchNormScale", "data", "ip") + loss_layer;
+  EXPECT_THAT(normalizing_layers(parse_definition(one)), ElementsAre("norm"));
   EXPECT_THAT(normalizing_layers(parse_definition(two_convolutions)), IsEmpty());
 }
 

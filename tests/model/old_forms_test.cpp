@@ -20,6 +20,19 @@ std::string failure(const std::string& text) {
   return thrown([&] { (void)parse_definition(text); });
 }
 
+TEST(ScaleBias, OfABatchNormMakesItABatchNormScale) {
+  const auto norm = [](const std::string& type, const std::string& fields) {
+    return "name: 'n' layer { name: 'bn' type: '" + type +
+           "' bottom: 'x' top: 'y' param { lr_mult: 0 } batch_norm_param { " + fields + " } }";
+  };
+  EXPECT_EQ(upgraded(norm("BatchNorm", "eps: 0.1 scale_bias: true")),
+            upgraded(norm("BatchNormScale", "eps: 0.1")));
+  EXPECT_EQ(upgraded(norm("BatchNorm", "scale_bias: false eps: 0.1")),
+            upgraded(norm("BatchNorm", "eps: 0.1")));
+  EXPECT_THAT(failure(norm("BatchNorm", "scale_bias: 7")),
+              HasSubstr("layer 'bn' (BatchNorm): scale_bias is '7'"));
+}
+
 const char* const oldest =
     "name: 'n'\n"
     "layers { layer { name: 'mnist' type: 'data' source: 'db' batchsize: 64 scale: 0.5\n"

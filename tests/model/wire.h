@@ -33,10 +33,12 @@ template <class Number>
   for (const uint64_t size : shape) sizes += wire_varint(size);
   return wire_bytes(7, wire_bytes(1, sizes)) + wire_packed(5, values);
 }
-// A current layer: name (1), type (2), blobs (7), within the net's field 100.
+// A current layer: name (1), type (2), blobs (7), within the net's field 100. `more`: other fields.
 [[nodiscard]] inline std::string wire_layer(const std::string& name,
-                                            const std::vector<std::string>& blobs) {
-  std::string layer = wire_bytes(1, name) + wire_bytes(2, "InnerProduct");
+                                            const std::vector<std::string>& blobs,
+                                            const std::string& type = "InnerProduct",
+                                            const std::string& more = "") {
+  std::string layer = wire_bytes(1, name) + wire_bytes(2, type) + more;
   for (const std::string& blob : blobs) layer += wire_bytes(7, blob);
   return wire_bytes(100, layer);
 }

@@ -130,7 +130,9 @@ class Reference:
 
     def run_BatchNorm(self, name, layer, inputs):
         p = get(layer, "batch_norm_param", [])
-        return F.batch_norm(inputs[0], None, None, training=True, eps=float(get(p, "eps", 1e-5)))
+        scaled = get(p, "scale_bias") == "true"
+        weight, bias = (self.weight(name, "weight"), self.weight(name, "bias")) if scaled else (None, None)
+        return F.batch_norm(inputs[0], None, None, weight, bias, training=True, eps=float(get(p, "eps", 1e-5)))
 
     def run_Scale(self, name, layer, inputs):
         shape = (1, -1, 1, 1)

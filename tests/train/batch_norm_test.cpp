@@ -1,6 +1,6 @@
-// Training with statistics of the whole batch: BatchNorm, and a loss that counts its labels. On any
-// number of devices, with any strategy, the weights and kept statistics of one device come out; the
-// same bits each time, and after an interruption.
+// Training with statistics of the whole batch: BatchNorm, BatchNormScale, and a loss that counts
+// its labels. On any number of devices, with any strategy, the weights and kept statistics of one
+// device come out; the same bits each time, and after an interruption.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,9 @@
 namespace tandem::test {
 namespace {
 
-NetDefinition normalised_net(const std::string& loss_parameters, const std::string& norm = "") {
+// norm2 is a BatchNormScale.
+NetDefinition normalised_net(const std::string& loss_parameters, const std::string& fields = "") {
+  const std::string norm = "batch_norm_param { " + fields + " }";
   const std::string filler = "weight_filler { type: \"xavier\" }";
   return read_net_text(
       NetWriter("normalised")
@@ -28,7 +30,7 @@ NetDefinition normalised_net(const std::string& loss_parameters, const std::stri
           .layer("pool1", "Pooling", "pooling_param { pool: MAX kernel_size: 3 stride: 2 }")
           .layer("conv2", "Convolution",
                  "convolution_param { num_output: 13 kernel_size: 3 pad: 1 " + filler + " }")
-          .layer("norm2", "BatchNorm", norm)
+          .layer("norm2", "BatchNorm", "batch_norm_param { scale_bias: true " + fields + " }")
           .layer("relu2", "ReLU", {"norm2"}, {"norm2"})
           .layer("fc3", "InnerProduct", "inner_product_param { num_output: 32 " + filler + " }")
           .layer("norm3", "BatchNorm", {"fc3"}, {"fc3"}, norm)
@@ -79,7 +81,8 @@ class BatchStatistics : public Runs, public testing::WithParamInterface<Case> {
     still.rate = 0.0;
     r.start = run(still);
     for (auto& [name, values] : r.start) {
-      if (name.starts_with("norm")) std::fill(values.begin(), values.end(), 0.0F);
+      const bool is_trained = name.ends_with(".weight") || name.ends_with(".bias");
+      if (name.starts_with("norm") && !is_trained) std::fill(values.begin(), values.end(), 0.0F);
     }
     r.weights = run(one_device(ignores, 1));
     for (const int threads : {2, 3, 4}) {
@@ -99,8 +102,11 @@ TEST_P(BatchStatistics, GiveTheWeightsOfOneDevice) {
   const double difference = largest_difference(one.weights, weights, one.start);
   EXPECT_LE(difference, 10 * one.reordered) << "reordered runs differ by " << one.reordered;
   EXPECT_GT(std::abs(weights.at("norm1.variance")[0]), 0);
-  EXPECT_FLOAT_EQ(weights.at("norm1.scale_factor")[0],
-                  static_cast<float>((1 - std::pow(0.999, 20)) / 0.001));
+  for (const char* name : {"norm1.scale_factor", "norm2.scale_factor"}) {
+    EXPECT_FLOAT_EQ(weights.at(name)[0], static_cast<float>((1 - std::pow(0.999, 20)) / 0.001));
+  }
+  EXPECT_NE(weights.at("norm2.weight"), one.start.at("norm2.weight"));
+  EXPECT_NE(weights.at("norm2.bias"), one.start.at("norm2.bias"));
 }
 
 TEST_P(BatchStatistics, GiveTheSameBitsWithRandomStreamDelays) {
@@ -172,10 +178,99 @@ TEST_F(BatchNormRuns, KeepTheirStatisticsWhileTesting) {
 }
 
 TEST_F(BatchNormRuns, PerDeviceDifferFromThoseOfTheWholeBatch) {
-  const std::string per_device = "batch_norm_param { per_device: true }";
+  const std::string per_device = "per_device: true";
   const Weights own = run(two_devices(4, per_device));
   EXPECT_EQ(run(two_devices(4, per_device)), own);
   EXPECT_NE(run(two_devices(4)), own);
+}
+
+// ---- BatchNorm and Scale as one layer
+
+// A net whose layer "x" is normalised, scaled and rectified by `layers`.
+std::string scaled_net(const std::string& layers) {
+  return "name: 'scaled' layer { name: 'data' type: 'Data' top: 'data' top: 'label' "
+         "transform_param { crop_size: 20 } } layer { name: 'conv' type: 'Convolution' bottom: "
+         "'data' top: 'x' convolution_param { num_output: 16 kernel_size: 5 bias_term: false "
+         "weight_filler { type: 'xavier' } } } " +
+         layers +
+         " layer { name: 'score' type: 'InnerProduct' bottom: 'x' top: 'score' "
+         "inner_product_param { num_output: 3 weight_filler { type: 'xavier' } } } layer { name: "
+         "'loss' type: 'SoftmaxWithLoss' bottom: 'score' bottom: 'label' top: 'loss' }";
+}
+const char* const relu = "layer { name: 'relu' type: 'ReLU' bottom: 'x' top: 'x' }";
+const std::string two_layers =
+    std::string(
+        "layer { name: 'norm' type: 'BatchNorm' bottom: 'x' top: 'x' } layer { name: "
+        "'scale' type: 'Scale' bottom: 'x' top: 'x' param { lr_mult: 2 } param { lr_mult: "
+        "3 decay_mult: 0 } scale_param { bias_term: true } } ") +
+    relu;
+const std::string one_layer =
+    std::string(
+        "layer { name: 'both' type: 'BatchNorm' bottom: 'x' top: 'x' param { lr_mult: 0 } "
+        "param { lr_mult: 0 } param { lr_mult: 0 } param { lr_mult: 2 } param { lr_mult: 3 "
+        "decay_mult: 0 } batch_norm_param { scale_bias: true } } ") +
+    relu;
+
+class ScaledBatchNorm : public Runs {
+ protected:
+  static TrainOptions net_of(const std::string& layers, int64_t steps) {
+    TrainOptions o = options(steps);
+    o.net_text = scaled_net(layers);
+    o.devices = "cpu:2";
+    return o;
+  }
+};
+
+TEST_F(ScaledBatchNorm, TrainsAsBatchNormAndScaleDo) {
+  TrainOptions still = net_of(two_layers, 1);
+  still.rate = 0.0;
+  const Weights begin = run(still);
+  TrainOptions two = net_of(two_layers, 6), one = net_of(one_layer, 6);
+  for (TrainOptions* o : {&two, &one}) {
+    o->solver_fields["weights"] = (still.out / "last.safetensors").string();
+  }
+  const Weights separate = run(two), together = run(one);
+  Weights start, expected, actual;
+  for (const auto& [here, there] :
+       std::map<std::string, std::string>{{"conv.weight", "conv.weight"},
+                                          {"score.weight", "score.weight"},
+                                          {"both.weight", "scale.weight"},
+                                          {"both.bias", "scale.bias"}}) {
+    start[here] = begin.at(there);
+    expected[here] = separate.at(there);
+    actual[here] = together.at(here);
+  }
+  EXPECT_LE(largest_difference(expected, actual, start), 1e-3);
+}
+
+TEST_F(ScaledBatchNorm, FusesAReluInTrainingToo) {
+  const Registry registry = Registry::with_defaults();
+  for (const int32_t phase : {TANDEM_TRAIN, TANDEM_TEST}) {
+    NetOptions o;
+    o.phase = phase;
+    o.batch = 4;
+    o.data = {1, 3, 20, 20};
+    const Net net = build_net(read_net_text(scaled_net(one_layer)), registry, o);
+    const Layer& layer = net.layer(net.find_layer("both"));
+    EXPECT_STREQ(layer.type->name, "BatchNormScale");
+    EXPECT_EQ(layer.activation, TANDEM_ACTIVATION_RELU);
+    EXPECT_EQ(layer.runs_in_place, phase == TANDEM_TEST);  // the backward pass reads x
+    EXPECT_EQ(net.layer(net.find_layer("relu")).fused_into, net.find_layer("both"));
+  }
+}
+
+TEST_F(ScaledBatchNorm, IsFrozenWithItsFactorsAndRunningStatistics) {
+  TrainOptions first = net_of(one_layer, 2);
+  const Weights before = run(first);
+  TrainOptions o = net_of(one_layer, 2);
+  o.solver_fields["weights"] = (first.out / "last.safetensors").string();
+  o.freeze_batch_norm = true;
+  const Weights after = run(o);
+  for (const char* part : {"mean", "variance", "scale_factor", "weight", "bias"}) {
+    const std::string name = std::string("both.") + part;
+    EXPECT_EQ(after.at(name), before.at(name)) << name;
+  }
+  EXPECT_NE(after.at("conv.weight"), before.at("conv.weight"));
 }
 
 }  // namespace

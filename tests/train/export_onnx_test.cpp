@@ -81,7 +81,7 @@ class Exported {
       if (array.layer < 0) continue;  // of a layer that tests nothing
       const std::string type = net_.layer(array.layer).type->name;
       float* values = weights_.data() + array.offset;
-      const bool is_norm = type == "BatchNorm";
+      const bool is_norm = type == "BatchNorm" || type == "BatchNormScale";
       // The sums of mean and variance are divided by a factor that is not 1.
       const bool is_factor = is_norm && array.count == 1 && array.name.ends_with("scale_factor");
       const bool is_variance = is_norm && array.name.ends_with("variance");
@@ -184,7 +184,9 @@ INSTANTIATE_TEST_SUITE_P(
     Layers, LayerForm,
     testing::Values(
         LayerCase{"AbsVal", one_layer("AbsVal")}, LayerCase{"BNLL", one_layer("BNLL")},
-        LayerCase{"BatchNorm", one_layer("BatchNorm")}, LayerCase{"Bias", one_layer("Bias")},
+        LayerCase{"BatchNorm", one_layer("BatchNorm")},
+        LayerCase{"BatchNormScale", one_layer("BatchNormScale")},
+        LayerCase{"Bias", one_layer("Bias")},
         LayerCase{"Clip", one_layer("Clip", "clip_param { min: -0.5 max: 0.75 }")},
         LayerCase{"ClipOfWideBounds", one_layer("Clip", "clip_param { min: -0.5 max: 1e9 }")},
         LayerCase{"ClipOfHugeBounds", one_layer("Clip", "clip_param { min: -1e30 max: 1e30 }")},
@@ -282,6 +284,19 @@ TEST_F(Onnx, FoldingLeavesNoBatchNormAfterAConvolution) {
                              "bias_term: true } }"),
       {1, 3, 13, 11});
   EXPECT_THAT(exported.model().bytes, HasSubstr("BatchNormalization"));
+  OnnxOptions options;
+  options.fold_batch_norm = true;
+  const OnnxModel model = exported.model(options);
+  EXPECT_THAT(model.bytes, testing::Not(HasSubstr("BatchNormalization")));
+  EXPECT_THAT(model.folded, testing::ElementsAre("n"));
+  EXPECT_LE(exported.difference(model), tolerance);
+}
+
+TEST_F(Onnx, FoldsABatchNormScale) {
+  Exported exported(
+      net_of(convolution_x + "layer { name: 'n' type: 'BatchNorm' bottom: 'c' top: 'last' "
+                             "batch_norm_param { scale_bias: true } }"),
+      {1, 3, 13, 11});
   OnnxOptions options;
   options.fold_batch_norm = true;
   const OnnxModel model = exported.model(options);

@@ -91,6 +91,62 @@ TEST_F(PretrainedWeights, OfCaffeAreCopiedToLayersOfTheSameName) {
                     HasSubstr("not in the net: fc8")));
 }
 
+// ---- a BatchNorm and a Scale
+
+class PretrainedScales : public testing::Test {
+ protected:
+  static Net net() {
+    static const Registry registry = Registry::with_defaults();
+    const std::string text =
+        "layer { name: 'data' type: 'Data' top: 'data' top: 'label' } layer { name: 'bn' type: "
+        "'BatchNorm' bottom: 'data' top: 'x' batch_norm_param { scale_bias: true } } layer { name: "
+        "'last' type: 'InnerProduct' bottom: 'x' top: 'last' inner_product_param { num_output: 2 "
+        "} } layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'last' bottom: 'label' }";
+    NetOptions options;
+    options.data = {1, 2, 2, 2};
+    options.batch = 2;
+    return build_net(parse_net(parse_text_format(text, "bn.prototxt"), "bn.prototxt"), registry,
+                     options);
+  }
+  // bottom (3) and top (4) of the layer, and what lies between both in the file.
+  std::filesystem::path file(const std::string& bottom_of_scale, const std::string& between = "") {
+    const auto two = [](float a, float b) { return wire_blob({2}, {a, b}); };
+    return folder_.write("bn.caffemodel",
+                         wire_layer("bn", {two(1, 2), two(3, 4), wire_blob({1}, {5})}, "BatchNorm",
+                                    wire_bytes(3, "data") + wire_bytes(4, "x")) +
+                             between +
+                             wire_layer("scale", {two(6, 7), two(8, 9)}, "Scale",
+                                        bottom_of_scale.empty()
+                                            ? ""
+                                            : wire_bytes(3, bottom_of_scale) + wire_bytes(4, "x")));
+  }
+  std::string refusal(const std::filesystem::path& path) {
+    std::vector<float> values = initial_weights(net_, 1);
+    return thrown([&] { (void)read_pretrained(path, net_, &values); });
+  }
+  TempFolder folder_;
+  const Net net_ = net();
+};
+
+TEST_F(PretrainedScales, OfACaffemodelBecomePartOfTheBatchNorm) {
+  for (const char* bottom : {"x", ""}) {
+    std::vector<float> values = initial_weights(net_, 1);
+    const Pretrained report = read_pretrained(file(bottom), net_, &values);
+    EXPECT_THAT(report.copied, ElementsAre("bn"));
+    EXPECT_TRUE(report.unused.empty());
+    EXPECT_THAT(values_of(net_, values, "bn.mean"), ElementsAre(1, 2));
+    EXPECT_THAT(values_of(net_, values, "bn.scale_factor"), ElementsAre(5));
+    EXPECT_THAT(values_of(net_, values, "bn.weight"), ElementsAre(6, 7));
+    EXPECT_THAT(values_of(net_, values, "bn.bias"), ElementsAre(8, 9));
+  }
+}
+
+TEST_F(PretrainedScales, OfAnotherLayerAreNotTaken) {
+  const char* const reason = "a BatchNorm and a Scale instead of this layer";
+  EXPECT_THAT(refusal(file("data")), HasSubstr(reason));
+  EXPECT_THAT(refusal(file("x", wire_layer("relu", {}, "ReLU"))), HasSubstr(reason));
+}
+
 TEST_F(PretrainedWeights, WithTheSizesOfOldFilesFit) {
   const auto file = folder_.write(
       "a.caffemodel", wire_layer("first", {wire_blob({1, 1, 3, 4}, std::vector<float>(12, 5)),

@@ -1,7 +1,11 @@
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "core/base/error.h"
+#include "core/base/memory_file.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "include/tandem/predict.h"
@@ -40,14 +44,41 @@ std::string to_text(const Prediction& prediction) {
   return text;
 }
 
+constexpr const char* input_name = "-";
+
+// The image on the standard input.
+MemoryFile read_input() {
+  constexpr size_t most = size_t{1} << 30, step = size_t{1} << 16;
+  std::string bytes;
+  size_t count = step;
+  while (count == step) {
+    const size_t before = bytes.size();
+    if (before > most) throw error("the image on the standard input is larger than 1 GiB");
+    bytes.resize(before + step);
+    count = std::fread(bytes.data() + before, 1, step, stdin);
+    bytes.resize(before + count);
+  }
+  return {bytes.data(), bytes.size()};
+}
+
 // Exit code 1 if an image could not be used.
-int run_predict(const PredictArguments& a) {
+int run_predict(PredictArguments a) {
+  std::optional<MemoryFile> input;
+  for (std::filesystem::path& path : a.paths) {
+    if (path != input_name) continue;
+    if (!a.explain.empty()) {
+      throw error("--explain names pictures by their files, and '-' is none: give the file");
+    }
+    if (!input) input.emplace(read_input());
+    path = input->path();
+  }
   Predictor predictor(a.run, a.devices, a.weights);
   if (!predictor.note().empty()) fmt::print(stderr, "note: {}\n", predictor.note());
   const std::string how = a.explain.empty() ? "" : predictor.explain(a.explain);
   bool all_good = true;
   json tree = json::array();
-  for (const Prediction& prediction : predictor.predict(a.paths, a.top)) {
+  for (Prediction& prediction : predictor.predict(a.paths, a.top)) {
+    if (input && prediction.path == input->path()) prediction.path = input_name;
     all_good = all_good && prediction.error.empty();
     if (a.as_json) {
       tree.push_back(prediction_json(prediction));
@@ -69,7 +100,10 @@ void add_predict(CommandLine& line) {
   PredictArguments& a = *arguments;
   Command& command = line.add("predict", "Classify images with a run's best weights");
   command.option("--run FOLDER", &a.run, "Run folder").required();
-  command.option("paths PATH", &a.paths, "Image files or folders").required();
+  command
+      .option("paths PATH", &a.paths,
+              "Image files or folders; - reads one image from the standard input")
+      .required();
   command.option("--top N", &a.top, "Classes to print for each image").show_default().range(1);
   command.option("--explain FOLDER", &a.explain,
                  "Write a picture for each image there: what speaks for its first class");

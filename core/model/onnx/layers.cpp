@@ -382,6 +382,7 @@ constexpr NamedForm forms[] = {
     {"AbsVal", [](OnnxNet& m, const Layer& l) { simple(m, l, "Abs"); }},
     {"BNLL", [](OnnxNet& m, const Layer& l) { simple(m, l, "Softplus"); }},
     {"BatchNorm", batch_norm},
+    {"BatchNormScale", batch_norm},
     {"Bias", bias},
     {"Clip", clip},
     {"Concat", concat},

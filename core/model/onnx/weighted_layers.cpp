@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/model/batch_norm.h"
 #include "core/model/onnx/windows.h"
 
 namespace tandem::onnx_forms {
@@ -94,7 +95,8 @@ void bias(OnnxNet& model, const Layer& layer) {
 
 namespace {
 
-// A BatchNorm with the Scale that follows it: (x - mean) / sqrt(variance + eps) * factor + bias.
+// A BatchNorm with the Scale that follows it or is part of it: (x - mean) / sqrt(variance + eps) *
+// factor + bias.
 struct ChannelNorm {
   const Layer* norm = nullptr;
   const Layer* scale = nullptr;  // may be null
@@ -120,6 +122,11 @@ ChannelNorm read_norm(const OnnxNet& model, const Layer& layer) {
   for (size_t c = 0; c < channels; ++c) {
     norm.mean.push_back(model.weight(layer, 0)[c] * share);
     norm.variance.push_back(model.weight(layer, 1)[c] * share);
+  }
+  if (is_batch_norm_scale(layer.type->name)) {
+    norm.factor.assign(model.weight(layer, 3), model.weight(layer, 3) + channels);
+    norm.bias.assign(model.weight(layer, 4), model.weight(layer, 4) + channels);
+    return norm;
   }
   norm.factor.assign(channels, 1);
   norm.bias.assign(channels, 0);
@@ -201,7 +208,9 @@ Product read_product(OnnxNet& model, const Layer& layer, bool may_fold) {
     product.biases.assign(biases, biases + model.weight_count(layer, 1));
   }
   product.last = &layer;
-  const Layer* next = may_fold && model.folds() ? model.only_reader(layer, "BatchNorm") : nullptr;
+  if (!may_fold || !model.folds()) return product;
+  const Layer* next = model.only_reader(layer, "BatchNorm");
+  if (next == nullptr) next = model.only_reader(layer, "BatchNormScale");
   if (next == nullptr) return product;
   const ChannelNorm norm = read_norm(model, *next);
   const size_t outputs = norm.mean.size(), each = product.weights.size() / outputs;

@@ -1,0 +1,268 @@
+// Compiled once for each of Highway's targets (plugins/cpu/highway.h). No lambdas: clang would not
+// compile them for the target.
+#include "layers/batch_norm_scale/channel_passes.h"
+
+#include <algorithm>
+
+#include "plugins/cpu/highway.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "layers/batch_norm_scale/channel_passes.cpp"
+#include <hwy/foreach_target.h>
+// After the targets.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tandem::layers::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using cpu::bfloat16;
+
+template <class D>
+HWY_INLINE hn::Vec<D> load(D d, const float* from) {
+  return hn::LoadU(d, from);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load(D d, const bfloat16* from) {
+  const hn::RebindToUnsigned<D> wide;
+  const hn::Rebind<uint16_t, D> narrow;
+  const auto bits = hn::LoadU(narrow, reinterpret_cast<const uint16_t*>(from));
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(wide, bits)));
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> relu(D d, hn::Vec<D> value) {
+  return hn::IfThenElse(hn::Lt(value, hn::Zero(d)), hn::Zero(d), value);  // a NaN stays
+}
+
+// Rounds as cpu::store() does. The ReLU is applied to the rounded value.
+template <bool FusesRelu, class D>
+HWY_INLINE void store(D d, hn::Vec<D> value, float* to) {
+  hn::StoreU(FusesRelu ? relu(d, value) : value, d, to);
+}
+template <bool FusesRelu, class D>
+HWY_INLINE void store(D d, hn::Vec<D> value, bfloat16* to) {
+  const hn::RebindToUnsigned<D> wide;
+  const hn::RebindToSigned<D> integers;
+  const hn::Rebind<int16_t, D> narrow;
+  const auto bits = hn::BitCast(wide, value);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(wide, 1U));
+  const auto rounded = hn::Add(hn::Add(bits, hn::Set(wide, 0x7fffU)), odd);
+  const auto quiet = hn::Or(bits, hn::Set(wide, 0x00400000U));
+  auto kept = hn::IfThenElse(hn::RebindMask(wide, hn::IsNaN(value)), quiet, rounded);
+  if constexpr (FusesRelu) {
+    const auto stored = hn::BitCast(d, hn::And(kept, hn::Set(wide, 0xffff0000U)));
+    kept = hn::BitCast(wide, relu(d, stored));
+  }
+  // The shift keeps the sign, so that the upper half is what a saturating conversion gives.
+  const auto upper = hn::ShiftRight<16>(hn::BitCast(integers, kept));
+  hn::StoreU(hn::DemoteTo(narrow, upper), narrow, reinterpret_cast<int16_t*>(to));
+}
+
+// The rows of a unit that a pass gets are `Lanes` elements wide: vectors of D, side by side.
+template <int Lanes>
+using Tag = hn::CappedTag<float, Lanes>;
+template <int Lanes>
+constexpr int vector_lanes = static_cast<int>(hn::MaxLanes(Tag<Lanes>()));
+template <int Lanes>
+constexpr int vectors = Lanes / vector_lanes<Lanes>;
+
+// The values of the channels of a row: of one channel if step is 0, of neighbours if it is 1.
+template <class D>
+HWY_INLINE hn::Vec<D> load_values(D d, const float* values, int64_t channel, int64_t step) {
+  return step == 0 ? hn::Set(d, values[channel]) : hn::LoadU(d, values + channel);
+}
+template <int Lanes>
+struct RowValues {
+  HWY_INLINE RowValues(const float* values, int64_t channel, int64_t step) {
+    for (int i = 0; i < vectors<Lanes>; ++i) {
+      v[i] = load_values(Tag<Lanes>(), values, channel + i * vector_lanes<Lanes> * step, step);
+    }
+  }
+  hn::Vec<Tag<Lanes>> v[vectors<Lanes>];
+};
+
+template <class T>
+struct MomentTerms {
+  const T* x;
+  const float* about;
+
+  template <int Lanes>
+  void add(int64_t offset, int64_t rows, int64_t stride, int64_t channel, int64_t step,
+           double* first, double* second) const {
+    for (int64_t begin = 0; begin < rows; begin += run) {
+      const int64_t n = std::min(run, rows - begin);
+      const T* at = x + offset + begin * stride;
+      for (int v = 0; v < vectors<Lanes>; ++v) {
+        add_run<Lanes>(at + v * vector_lanes<Lanes>, n, stride,
+                       channel + v * vector_lanes<Lanes> * step, step, first, second);
+      }
+    }
+  }
+
+  // Near the mean of the run, so that the squared deviations from it lose little precision.
+  template <int Lanes>
+  void add_run(const T* at, int64_t rows, int64_t stride, int64_t channel, int64_t step,
+               double* first, double* second) const {
+    constexpr int lanes = vector_lanes<Lanes>;
+    const Tag<Lanes> d;
+    auto centre = hn::Zero(d), rest = hn::Zero(d), squares = hn::Zero(d);
+    for (int64_t i = 0; i < rows; ++i) centre = hn::Add(centre, load(d, at + i * stride));
+    centre = hn::Div(centre, hn::Set(d, static_cast<float>(rows)));
+    for (int64_t i = 0; i < rows; ++i) {
+      const auto distance = hn::Sub(load(d, at + i * stride), centre);
+      rest = hn::Add(rest, distance);
+      squares = hn::MulAdd(distance, distance, squares);
+    }
+    float centres[lanes], rests[lanes], all_squares[lanes];
+    hn::StoreU(centre, d, centres);
+    hn::StoreU(rest, d, rests);
+    hn::StoreU(squares, d, all_squares);
+    for (int k = 0; k < lanes; ++k) {
+      const int64_t c = channel + k * step;
+      const double shift = static_cast<double>(centres[k]) - static_cast<double>(about[c]);
+      const double more = rests[k], all = static_cast<double>(rows) * shift;
+      first[c] += all + more;
+      second[c] += static_cast<double>(all_squares[k]) + shift * (all + 2 * more);
+    }
+  }
+};
+
+template <class T, bool FusesRelu>
+struct NormaliseTerms {
+  const T* x;
+  T* y;
+  const NormValues& values;
+
+  template <int Lanes>
+  void add(int64_t offset, int64_t rows, int64_t stride, int64_t channel, int64_t step) const {
+    const Tag<Lanes> d;
+    const RowValues<Lanes> high(values.high, channel, step), low(values.low, channel, step),
+        factor(values.factor, channel, step), bias(values.bias, channel, step);
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int i = 0; i < vectors<Lanes>; ++i) {
+        const int64_t at = offset + row * stride + i * vector_lanes<Lanes>;
+        const auto distance = hn::Sub(hn::Sub(load(d, x + at), high.v[i]), low.v[i]);
+        store<FusesRelu>(d, hn::MulAdd(distance, factor.v[i], bias.v[i]), y + at);
+      }
+    }
+  }
+};
+
+template <class T>
+struct ProductTerms {
+  const T *x, *dy;
+  const NormValues& values;
+
+  template <int Lanes>
+  void add(int64_t offset, int64_t rows, int64_t stride, int64_t channel, int64_t step,
+           double* first, double* second) const {
+    for (int64_t begin = 0; begin < rows; begin += run) {
+      const int64_t n = std::min(run, rows - begin), at = offset + begin * stride;
+      for (int v = 0; v < vectors<Lanes>; ++v) {
+        add_run<Lanes>(at + v * vector_lanes<Lanes>, n, stride,
+                       channel + v * vector_lanes<Lanes> * step, step, first, second);
+      }
+    }
+  }
+
+  template <int Lanes>
+  void add_run(int64_t at, int64_t rows, int64_t stride, int64_t channel, int64_t step,
+               double* first, double* second) const {
+    constexpr int lanes = vector_lanes<Lanes>;
+    const Tag<Lanes> d;
+    const auto high = load_values(d, values.high, channel, step);
+    const auto low = load_values(d, values.low, channel, step);
+    auto sum = hn::Zero(d), product = hn::Zero(d);
+    for (int64_t i = 0; i < rows; ++i) {
+      const auto gradient = load(d, dy + at + i * stride);
+      const auto distance = hn::Sub(hn::Sub(load(d, x + at + i * stride), high), low);
+      sum = hn::Add(sum, gradient);
+      product = hn::MulAdd(gradient, distance, product);
+    }
+    float sums[lanes], products[lanes];
+    hn::StoreU(sum, d, sums);
+    hn::StoreU(product, d, products);
+    for (int k = 0; k < lanes; ++k) {
+      first[channel + k * step] += static_cast<double>(sums[k]);
+      second[channel + k * step] += static_cast<double>(products[k]);
+    }
+  }
+};
+
+template <class T>
+struct GradientTerms {
+  const T *x, *dy;
+  T* dx;
+  const NormValues& values;
+
+  template <int Lanes>
+  void add(int64_t offset, int64_t rows, int64_t stride, int64_t channel, int64_t step) const {
+    const Tag<Lanes> d;
+    const RowValues<Lanes> high(values.high, channel, step), low(values.low, channel, step),
+        mean(values.mean, channel, step), slope(values.slope, channel, step),
+        factor(values.factor, channel, step);
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int i = 0; i < vectors<Lanes>; ++i) {
+        const int64_t at = offset + row * stride + i * vector_lanes<Lanes>;
+        const auto distance = hn::Sub(hn::Sub(load(d, x + at), high.v[i]), low.v[i]);
+        const auto rest = hn::NegMulAdd(distance, slope.v[i], hn::Sub(load(d, dy + at), mean.v[i]));
+        store<false>(d, hn::Mul(rest, factor.v[i]), dx + at);
+      }
+    }
+  }
+};
+
+template <class T>
+void moments(const Channels& channels, int64_t begin, int64_t end, const T* x, const float* about,
+             double* first, double* second) {
+  channels.visit(begin, end, MomentTerms<T>{x, about}, first, second);
+}
+
+template <class T>
+void normalise(const Channels& channels, int64_t begin, int64_t end, const T* x, T* y,
+               const NormValues& values, bool fuses_relu) {
+  if (fuses_relu) {
+    channels.visit(begin, end, NormaliseTerms<T, true>{x, y, values});
+  } else {
+    channels.visit(begin, end, NormaliseTerms<T, false>{x, y, values});
+  }
+}
+
+template <class T>
+void products(const Channels& channels, int64_t begin, int64_t end, const T* x, const T* dy,
+              const NormValues& values, double* first, double* second) {
+  channels.visit(begin, end, ProductTerms<T>{x, dy, values}, first, second);
+}
+
+template <class T>
+void gradient(const Channels& channels, int64_t begin, int64_t end, const T* x, const T* dy, T* dx,
+              const NormValues& values) {
+  channels.visit(begin, end, GradientTerms<T>{x, dy, dx, values});
+}
+
+template <class T>
+constexpr ChannelPasses<T> passes{moments<T>, normalise<T>, products<T>, gradient<T>};
+
+const ChannelKernels* table() {
+  static const ChannelKernels kernels{hwy::TargetName(HWY_TARGET), passes<float>, passes<bfloat16>};
+  return &kernels;
+}
+
+}  // namespace
+}  // namespace tandem::layers::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tandem::layers {
+
+HWY_EXPORT(table);
+
+const ChannelKernels& channel_kernels() {
+  cpu::cap_highway();
+  return *HWY_DYNAMIC_DISPATCH(table)();
+}
+
+}  // namespace tandem::layers
+#endif
