@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <tuple>
+
 #include "core/base/strings.h"
 #include "core/device/find_topology.h"
 
@@ -35,15 +37,25 @@ std::string bounds_text(const StepBounds& bounds, const ChainBound& chain, doubl
 }
 
 std::string memory_text(const MemoryPlan& memory) {
+  constexpr size_t named = 8;  // more devices alike are one line
   std::string text;
-  for (size_t d = 0; d < memory.persistent_bytes.size(); ++d) {
+  const auto bytes_of = [&](size_t device) {
+    return std::tuple(memory.persistent_bytes[device], memory.transient_bytes[device],
+                      memory.extended_bytes[device]);
+  };
+  const size_t count = memory.persistent_bytes.size();
+  for (size_t first = 0, end = 0; first < count; first = end) {
+    for (end = first + 1; end < count && bytes_of(end) == bytes_of(first);) ++end;
+    const bool is_many = end - first > named;
+    if (!is_many) end = first + 1;
+    const std::string devices = is_many ? fmt::format("each of devices {} to {}", first, end - 1)
+                                        : fmt::format("device {}", first);
+    const auto [persistent, transient, extended] = bytes_of(first);
     text += fmt::format(
-        "memory of device {}: {} (weights and solver state {}, activations and buffers {})\n", d,
-        human_bytes(memory.persistent_bytes[d] + memory.transient_bytes[d]),
-        human_bytes(memory.persistent_bytes[d]), human_bytes(memory.transient_bytes[d]));
-    if (memory.extended_bytes[d] == 0) continue;
-    text +=
-        fmt::format("extended memory of device {}: {}\n", d, human_bytes(memory.extended_bytes[d]));
+        "memory of {}: {} (weights and solver state {}, activations and buffers {})\n", devices,
+        human_bytes(persistent + transient), human_bytes(persistent), human_bytes(transient));
+    if (extended == 0) continue;
+    text += fmt::format("extended memory of {}: {}\n", devices, human_bytes(extended));
   }
   return text;
 }

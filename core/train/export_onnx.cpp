@@ -326,7 +326,8 @@ ExportResult export_onnx(const ExportOptions& options) {
   if (fs::exists(options.file, code)) {
     throw error("'{}' exists already: choose another name for the model", options.file.string());
   }
-  LoadedRun run(options.run, default_kind, options.weights);
+  Registry registry = Registry::with_defaults();
+  LoadedRun run(registry, options.run, default_kind, options.weights);
   const OnnxOptions wanted = onnx_options(options);
   if (wanted.picture && run.record.data.c != 1 && run.record.data.c != 3) {
     throw error("--preprocess: net '{}' reads {} channels; pictures have 1 or 3",

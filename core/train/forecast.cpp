@@ -20,8 +20,6 @@ double Forecast::exposed_seconds() const {
 
 namespace {
 
-constexpr int warm_up = 3;
-
 // Writes into the plan's buffers what its kernels keep. A CPU that cannot do what is planned is no
 // reason not to plan it: then the buffers stay as they are, and the kernel's refusal is returned.
 std::string prepare_kernels(Registry& registry, const DeviceSpec& devices, const Net& net,
@@ -142,7 +140,8 @@ class Forecaster {
     alone.batch = how_.batch_per_device > 0 ? how_.batch_per_device : options_.batch;
     Session session(registry_, definition_, alone);
     options_.strategies->check_options(session.training().net, options_.strategy_options);
-    list_.one_device_seconds = measure(session, warm_up, how_.steps).step_seconds;
+    const SimulatedSteps amount = steps_of(session.training().plan);
+    list_.one_device_seconds = measure(session, amount.warm_up, amount.measured).step_seconds;
     list_.one_device_batch = alone.batch;
   }
 
@@ -165,8 +164,9 @@ class Forecaster {
     options.strategy_options = forecast.options;
     {
       Session session(registry_, definition_, options);
-      forecast.measured = measure(session, warm_up, how_.steps);
       forecast.plan = session.training().plan;
+      const SimulatedSteps amount = steps_of(forecast.plan);
+      forecast.measured = measure(session, amount.warm_up, amount.measured);
       set_memory(forecast, session.training().net);
       forecast.path = critical_path(forecast.plan, forecast.measured.events);
       const CostSources sources =
@@ -176,11 +176,16 @@ class Forecaster {
     }
     forecast.alone_seconds = forecast.step_seconds();
     if (list_.devices > 1) {
+      const SimulatedSteps amount = steps_of(forecast.plan);
       forecast.alone_seconds = step_seconds_without_communication(
-          registry_, definition_, options, forecast.plan, warm_up, how_.steps);
+          registry_, definition_, options, forecast.plan, amount.warm_up, amount.measured);
     }
     forecast.speed_up = forecast.measured.images_per_second /
                         (static_cast<double>(list_.one_device_batch) / list_.one_device_seconds);
+  }
+
+  [[nodiscard]] SimulatedSteps steps_of(const Plan& plan) const {
+    return simulated_steps(plan, how_.steps, options_.executor.variation > 0);
   }
 
   void set_memory(Forecast& forecast, const Net& net) {
@@ -228,6 +233,12 @@ DeviceSpec kernel_devices(const Registry& registry, const std::string& devices, 
     spec.ordinals.clear();
   }
   return spec;
+}
+
+SimulatedSteps simulated_steps(const Plan& plan, int wanted, bool vary) {
+  constexpr size_t large = 20000;  // tasks
+  if (vary || plan.tasks.size() < large) return {3, wanted};
+  return {2, std::min(2, wanted)};
 }
 
 MemoryPlan memory_on(Registry& registry, const DeviceSpec& devices, const Net& net, Plan plan,

@@ -21,6 +21,13 @@ struct ForecastOptions {
   int steps = 6;
 };
 
+// How many steps of a plan are simulated: `wanted` if it has few tasks or if steps `vary`. Else
+// they are alike, so that fewer of a large plan say the same in less time.
+struct SimulatedSteps {
+  int warm_up = 3, measured = 6;
+};
+[[nodiscard]] SimulatedSteps simulated_steps(const Plan& plan, int wanted, bool vary);
+
 struct Forecast {
   std::string name;  // "layerwise --reduce ring"
   std::string strategy;

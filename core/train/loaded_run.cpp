@@ -11,11 +11,8 @@ namespace tandem {
 
 namespace fs = std::filesystem;
 
-LoadedRun::LoadedRun(const fs::path& run, std::string on, const std::string& which)
-    : registry(Registry::with_defaults()),
-      folder(RunFolder::open(run)),
-      record(folder.record()),
-      devices(std::move(on)) {
+LoadedRun::LoadedRun(Registry& all, const fs::path& run, std::string on, const std::string& which)
+    : registry(all), folder(RunFolder::open(run)), record(folder.record()), devices(std::move(on)) {
   if (which != "best" && which != "last") {
     throw error("weights '{}': there are 'best' and 'last'", which);
   }
@@ -27,8 +24,8 @@ LoadedRun::LoadedRun(const fs::path& run, std::string on, const std::string& whi
   require_computing(registry, devices);
 }
 
-void LoadedRun::open(int64_t batch, const std::string& precision, PixelForm pixels,
-                     const PixelScale& scale) {
+SessionOptions LoadedRun::testing_options(int64_t batch, const std::string& precision,
+                                          PixelForm pixels, const PixelScale& scale) const {
   SessionOptions options;
   options.devices = devices;
   options.testing_pixels = pixels;
@@ -37,7 +34,16 @@ void LoadedRun::open(int64_t batch, const std::string& precision, PixelForm pixe
   options.data = record.data;
   options.precision = parse_precision(precision.empty() ? record.options.precision : precision);
   options.training = false;
-  open_session(options, !precision.empty());
+  return options;
+}
+
+void LoadedRun::open(int64_t batch, const std::string& precision, PixelForm pixels,
+                     const PixelScale& scale) {
+  open(testing_options(batch, precision, pixels, scale), !precision.empty());
+}
+
+void LoadedRun::open(const SessionOptions& options, bool is_explicit) {
+  open_session(options, is_explicit);
   const Checkpoint checkpoint = read_checkpoint(folder.path(), name, session->net(), false);
   session->set_weights(checkpoint.weights);
   if (!checkpoint.note.empty()) add_note(checkpoint.note);
@@ -65,6 +71,10 @@ void LoadedRun::open_session(SessionOptions options, bool is_explicit) {
     session.emplace(registry, folder.net(), options);
   } catch (const Error& refused) {
     if (is_explicit || options.precision == TANDEM_FLOAT32) throw;
+    if (options.ranks != nullptr) {  // the others may not refuse
+      throw error("{}. This is the run's precision; --precision float32 computes everywhere",
+                  refused.what());
+    }
     options.precision = TANDEM_FLOAT32;
     session.emplace(registry, folder.net(), options);
     add_note(fmt::format("in float32, not in the run's {}: {}", record.options.precision,

@@ -15,10 +15,17 @@ namespace tandem {
 struct LoadedRun {
   // `which`: "best" (else last) or "last" weights. Throws Error for a folder without them, and for
   // devices that compute nothing.
-  LoadedRun(const std::filesystem::path& run, std::string on, const std::string& which);
+  // The registry outlives the run.
+  LoadedRun(Registry& registry, const std::filesystem::path& run, std::string on,
+            const std::string& which);
 
   // Makes the session. precision: "" is the run's.
   void open(int64_t batch, const std::string& precision, PixelForm pixels, const PixelScale& scale);
+  // The same for other options of a session that tests; `is_explicit`: the precision was given.
+  void open(const SessionOptions& options, bool is_explicit);
+  // The session's for the run's net and data.
+  [[nodiscard]] SessionOptions testing_options(int64_t batch, const std::string& precision,
+                                               PixelForm pixels, const PixelScale& scale) const;
   // The form of the pixels; `given`: --pixels. Default: as the run was trained, if the data can be.
   [[nodiscard]] PixelForm pixels_of(const Dataset& dataset, const std::string& given);
   void add_note(const std::string& text) { note += (note.empty() ? "" : "\n") + text; }
@@ -27,7 +34,7 @@ struct LoadedRun {
   // Files and folders, one on each line, as the net's input.
   [[nodiscard]] std::unique_ptr<Dataset> open_pictures(const std::string& paths);
 
-  Registry registry;
+  Registry& registry;
   RunFolder folder;
   RunRecord record;
   std::string devices;

@@ -16,16 +16,12 @@
 #include "core/train/net_runner.h"
 #include "core/train/report/class_map.h"
 #include "core/train/report/findings.h"
-#include "core/train/report/run_report.h"
 #include "core/train/setup.h"
-#include "include/tandem/evaluate.h"
 
 namespace tandem {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr size_t worst_mistakes = 20;
 
 // Throws Error for a picture without data, or whose bytes are not those of its extents.
 void require_sense(const Picture& picture, size_t index) {
@@ -69,91 +65,11 @@ std::string as_given(const std::string& sample, const std::vector<GivenPath>& pa
   return paths[at].given + sample.substr(paths[at].absolute.size());
 }
 
-// The run's training data, for the figures that the page has of them; null if they are not there
-// any more.
-std::unique_ptr<Dataset> training_data_of(LoadedRun& run) {
-  if (is_imported(run.record)) return nullptr;
-  try {
-    return open_dataset(run.registry, run.folder.net(), run.record, "", "train", TANDEM_TRAIN);
-  } catch (const Error&) {
-    return nullptr;
-  }
-}
-
-// Writes the run's page again, with what the test has found in place of what the last validation
-// has. Whether it could.
-bool write_report(LoadedRun& run, const TestOptions& options, std::unique_ptr<Dataset> tested,
-                  Findings findings, const std::vector<BadSample>& bad, Observer& observer) {
-  if (findings.samples == 0) return false;
-  TrainSetup setup;
-  setup.record = run.record;
-  setup.net = run.folder.net();
-  setup.solver = run.folder.solver();
-  setup.training_data = training_data_of(run);
-  const std::string note = tested->notes();
-  setup.validation_data = std::move(tested);
-  const std::string source = options.data.empty() ? run.record.options.data : options.data;
-  RunFolder folder = run.folder;
-  try {
-    folder.lock();
-  } catch (const Error&) {
-    observer.on_message(fmt::format("{} was not written: another process trains or tests in '{}'",
-                                    report_file, run.folder.path().string()));
-    return false;
-  }
-  const std::string split = options.split == "train" ? "train, tested" : options.split;
-  RunReport report(run.registry, setup, folder, observer, split);
-  report.judge(std::move(findings),
-               fmt::format("test of the {} weights on the split '{}' of '{}'", run.name,
-                           options.split, source),
-               bad, note);
-  return report.write(run.session->weights(), folder.skipped(), ReportMoment::end);
-}
-
 }  // namespace
-
-TestResult test_run(const TestOptions& options, Observer& observer) {
-  if (options.batch < 0)
-    throw error("--batch {}: the batch must have at least 1 image", options.batch);
-  LoadedRun run(options.run, options.devices, options.weights);
-  if (options.data.empty() && is_imported(run.record)) {
-    throw error("run '{}' was imported and has no data of its own: name them with --data FOLDER",
-                options.run.string());
-  }
-  RunRecord record = run.record;
-  for (const auto& [name, value] : options.data_parameters) record.data_parameters[name] = value;
-  auto dataset = open_dataset(run.registry, run.folder.net(), record, options.data, options.split,
-                              TANDEM_TEST);
-  run.open(options.batch, options.precision, run.pixels_of(*dataset, options.pixels),
-           dataset->pixel_scale());
-  TestResult result;
-  result.class_names = run.record.class_names;
-  result.weights = (options.run / (run.name + ".safetensors")).string();
-  result.precision = dtype_name(run.session->options().precision);
-  result.pixels = run.session->options().testing_pixels == PixelForm::floats ? "floats" : "bytes";
-  result.notes = dataset->notes();
-  if (!run.note.empty())
-    result.notes = run.note + (result.notes.empty() ? "" : "\n" + result.notes);
-  FindingsCollector collector(run.session->net(), dataset->class_count(), worst_mistakes);
-  result.evaluation =
-      evaluate(*run.session, *dataset, {options.decode_threads, false, nullptr}, collector.sink());
-  Findings findings = collector.take();
-  for (const Judgement& one : findings.mistakes) {
-    result.worst.push_back(
-        {dataset->sample_name(one.index), result.class_names.at(static_cast<size_t>(one.label)),
-         result.class_names.at(static_cast<size_t>(one.predicted)), one.probability});
-  }
-  observer.on_evaluation(result.evaluation);
-  if (options.writes_report && write_report(run, options, std::move(dataset), std::move(findings),
-                                            result.evaluation.bad, observer)) {
-    result.report = (options.run / report_file).string();
-  }
-  return result;
-}
 
 struct Predictor::State {
   State(const fs::path& folder, const std::string& devices, const std::string& weights)
-      : run(folder, devices, weights) {}
+      : registry(Registry::with_defaults()), run(registry, folder, devices, weights) {}
   // Pictures [first, end), as Predictor::probabilities().
   void predict(const std::vector<Picture>& pictures, size_t first, size_t end, float* results,
                std::vector<std::string>& errors);
@@ -161,6 +77,7 @@ struct Predictor::State {
   // Writes the picture of a sample and returns its path. Two images of one name get two pictures.
   std::string explain(const std::vector<float>& pixels, const fs::path& image, int64_t label);
 
+  Registry registry;
   LoadedRun run;
   std::optional<NetRunner> runner;
   std::mutex opening;    // of data sets, for which the registry may load modules

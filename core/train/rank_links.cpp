@@ -112,7 +112,9 @@ std::string rank_topology_text(const RankLinks& links, int devices) {
   }
   for (size_t rank = 0; rank < links.host_of_rank.size(); ++rank) {
     const auto host = static_cast<size_t>(links.host_of_rank[rank]);
-    LinkSpeed link{1e12, 0};  // a host of one rank: the way to the network alone takes time
+    LinkSpeed link{1e12, 0};  // a host of one device: the way to the network alone takes time
+    // Copies in a rank have links of their own, and no faster way through the host.
+    if (links.copies && devices > 1) link = {links.copies->bandwidth, 0.6 * links.copies->latency};
     if (links.within[host]) link = {links.within[host]->bandwidth, links.within[host]->latency / 2};
     for (int device = 0; device < devices; ++device) {
       network += link_text(device_name(rank, device), fmt::format("host{}", host), link);

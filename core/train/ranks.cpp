@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "core/base/parallel.h"
 #include "core/base/strings.h"
+#include "core/base/version.h"
 #include "core/device/parse.h"
 
 namespace tandem {
@@ -63,39 +64,94 @@ int launched_ranks() {
   return 1;
 }
 
+namespace {
+
+// The number that the launcher has given this process; 0 if it has given none.
+int launched_rank() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+    const char* text = std::getenv(name);
+    double number = 0;
+    if (text != nullptr && parse_number(text, &number) && number > 0) {
+      return static_cast<int>(number);
+    }
+  }
+  return 0;
+}
+
+// What is wrong with the job as a whole rank 0 alone should report. The launcher ends the other
+// processes when it has; else they report it, too.
+Error error_of_job(const std::string& message) {
+  if (launched_rank() > 0) std::this_thread::sleep_for(std::chrono::seconds(3));
+  return Error(message);
+}
+
+const tandem_transport& transport_of_job(const Registry& registry, int launched) {
+  try {
+    return registry.transport(default_transport);
+  } catch (const Error& failure) {
+    throw error_of_job(fmt::format(
+        "the launcher has started {} processes, but they cannot exchange messages: {} (the "
+        "transport 'mpi' is in the package tandem-mpi, or is built where MPI is installed)",
+        launched, failure.what()));
+  }
+}
+
+}  // namespace
+
+void require_same_version(const Communicator& ranks, const std::string& version) {
+  const std::string of_root = ranks.broadcast_text(is_root(ranks) ? version : "");
+  if (version == of_root) return;
+  throw error(
+      "rank {} of {}: this is version {} of Tandem, rank 0 has version {}: install the same one on "
+      "all hosts",
+      ranks.rank(), ranks.size(), version, of_root);
+}
+
 std::unique_ptr<Communicator> open_ranks(const Registry& registry, int wanted) {
   if (wanted < 0) throw error("--ranks {}: there must be at least 1", wanted);
   const int launched = launched_ranks();
   if (launched == 1) {
     if (wanted <= 1) return nullptr;
     throw error(
-        "--ranks {}: this process was started alone; start the job with: mpirun -n {} tandem "
-        "train ...",
+        "--ranks {}: this process was started alone; start the job with: mpirun -n {} tandem ...",
         wanted, wanted);
   }
   if (wanted > 0 && wanted != launched) {
-    throw error("--ranks {}: the job was started with {} processes", wanted, launched);
+    throw error_of_job(
+        fmt::format("--ranks {}: the job was started with {} processes", wanted, launched));
   }
-  auto ranks = std::make_unique<Communicator>(registry.transport(default_transport));
-  if (ranks->size() == launched) return ranks;
+  auto ranks = std::make_unique<Communicator>(transport_of_job(registry, launched));
+  if (ranks->size() != launched) {
+    throw error_of_job(fmt::format(
+        "the launcher has started {} processes, but transport '{}' finds a job of {}: launcher and "
+        "library are of two MPIs. Use the mpirun of the MPI that Tandem was built with",
+        launched, default_transport, ranks->size()));
+  }
+  try {
+    require_same_version(*ranks, version());
+  } catch (...) {
+    ranks->abort();
+    throw;
+  }
+  return ranks;
+}
+
+void require_messages_from(const Registry& registry, const std::string& devices) {
+  if (is_host_addressable(registry.backend(parse_devices(devices, registry).kind))) return;
   throw error(
-      "the launcher has started {} processes, but transport '{}' finds a job of {}: launcher and "
-      "library are of two MPIs. Use the mpirun of the MPI that Tandem was built with",
-      launched, default_transport, ranks->size());
+      "--devices {} is for one process, not for several ranks: their memory cannot be sent to "
+      "other "
+      "ranks; use cpu:N",
+      devices);
 }
 
 void require_supported_by_ranks(const Registry& registry, const TrainOptions& options) {
   const auto refuse = [](bool given, const std::string& option, const char* instead) {
     if (given) throw error("{} is for one process, not for several ranks: {}", option, instead);
   };
-  refuse(options.tune, "--tune", "leave it out");
   refuse(!options.machine.link.empty(), "--link", "messages between ranks have real links");
   refuse(options.graphs == GraphUse::on, "--graphs on", "leave it out");
-  if (options.devices.empty()) return;
-  const DeviceSpec devices = parse_devices(options.devices, registry);
-  const bool reaches = is_host_addressable(registry.backend(devices.kind));
-  refuse(!reaches, fmt::format("--devices {}", options.devices),
-         "their memory cannot be sent to other ranks; use cpu:N");
+  if (!options.devices.empty()) require_messages_from(registry, options.devices);
 }
 
 std::string RankHosts::text() const {
@@ -182,6 +238,13 @@ void share_first_state(const Communicator& ranks, FirstState& state) {
   broadcast_floats(ranks, state.checkpoint.state);
 }
 
+KernelChoices share_choices(const Communicator& ranks, int from, const KernelChoices& mine) {
+  std::string text = ranks.rank() == from ? json(mine).dump() : "";
+  if (from != 0 && ranks.rank() == from) ranks.send_text(0, text);
+  if (from != 0 && is_root(ranks)) text = ranks.receive_text(from);
+  return json::parse(ranks.broadcast_text(text)).get<KernelChoices>();
+}
+
 std::vector<BadSample> gather_bad_samples(const Communicator& ranks,
                                           const std::vector<BadSample>& mine) {
   json own = json::array();
@@ -196,6 +259,10 @@ std::vector<BadSample> gather_bad_samples(const Communicator& ranks,
       all.push_back({one.at(0).get<std::string>(), one.at(1).get<std::string>()});
     }
   }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const BadSample& a, const BadSample& b) { return a.name < b.name; });
+  const auto is_same = [](const BadSample& a, const BadSample& b) { return a.name == b.name; };
+  all.erase(std::unique(all.begin(), all.end(), is_same), all.end());
   return all;
 }
 
@@ -217,7 +284,14 @@ void MessageWatchdog::run() {
     changed_.wait(lock, [&] { return is_waiting_ || is_ending_; });
     const int64_t watched = waits_;
     const auto is_over = [&] { return !is_waiting_ || waits_ != watched || is_ending_; };
-    if (changed_.wait_for(lock, std::chrono::duration<double>(seconds_), is_over)) continue;
+    // In parts, so that time in which this process itself was stopped does not count.
+    constexpr int parts = 20;
+    int waited = 0;
+    while (waited < parts &&
+           !changed_.wait_for(lock, std::chrono::duration<double>(seconds_ / parts), is_over)) {
+      ++waited;
+    }
+    if (waited < parts) continue;
     has_expired_ = true;
     ranks_.abort();
     return;

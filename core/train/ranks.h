@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/device/communicator.h"
 #include "core/plugin/registry.h"
 #include "core/train/checkpoint.h"
@@ -21,14 +22,36 @@ namespace tandem {
 
 // The job that this process is a rank of; null if it was started alone. `wanted`: the number of
 // ranks that the user says there are; 0: any. Errors: another number; a job of a launcher whose
-// messages no transport here can send.
+// messages no transport here can send; ranks of different versions of Tandem.
 [[nodiscard]] std::unique_ptr<Communicator> open_ranks(const Registry& registry, int wanted);
+
+// Error unless all ranks have this version of Tandem; called by all.
+void require_same_version(const Communicator& ranks, const std::string& version);
 
 // The number of processes that the launcher of this one has started; 1 if it was started alone.
 [[nodiscard]] int launched_ranks();
 
+// Error if the memory of these devices cannot be sent to other ranks.
+void require_messages_from(const Registry& registry, const std::string& devices);
 // Error that names the first option that one process supports and several do not.
 void require_supported_by_ranks(const Registry& registry, const TrainOptions& options);
+
+// Calls function(), which is what this process does, as a rank or alone (`ranks` is null). After an
+// Error nobody waits for this rank, and its message says which one it is, unless that is rank 0.
+template <class Function>
+auto as_rank(const Communicator* ranks, const Function& function) {
+  try {
+    return function();
+  } catch (const Error& failure) {
+    if (ranks == nullptr) throw;
+    ranks->abort();
+    if (ranks->rank() == 0) throw;
+    throw error("rank {} of {}: {}", ranks->rank(), ranks->size(), failure.what());
+  } catch (...) {
+    if (ranks != nullptr) ranks->abort();
+    throw;
+  }
+}
 
 // Where the ranks run, gathered once by all of them.
 struct RankHosts {
@@ -54,7 +77,11 @@ struct FirstState {
 };
 void share_first_state(const Communicator& ranks, FirstState& state);
 
-// The samples that any rank could not read, to rank 0; called by all.
+// What rank `from` has measured, to all; called by all.
+[[nodiscard]] KernelChoices share_choices(const Communicator& ranks, int from,
+                                          const KernelChoices& mine);
+
+// The samples that any rank could not read, each once by name, to rank 0; called by all.
 [[nodiscard]] std::vector<BadSample> gather_bad_samples(const Communicator& ranks,
                                                         const std::vector<BadSample>& mine);
 

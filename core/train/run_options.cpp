@@ -86,9 +86,9 @@ std::shared_ptr<const Topology> rank_topology(const Registry& registry,
       parse_topology(ranks.broadcast_text(text), "measured between ranks"));
 }
 
-// Costs of rank 0's devices, each with as many rows of the batch as in the whole job.
-std::optional<CostTable> costs_of_root(Registry& registry, const TrainSetup& setup,
-                                       const SessionOptions& options) {
+// Costs of this rank's devices, each with as many rows of the batch as in the whole job, and the
+// algorithms that their kernels have.
+void measure_costs_alone(Registry& registry, const TrainSetup& setup, SessionOptions& options) {
   SessionOptions alone = options;
   const int64_t ranks = options.ranks->size();
   alone.ranks = nullptr;
@@ -97,7 +97,8 @@ std::optional<CostTable> costs_of_root(Registry& registry, const TrainSetup& set
   alone.batch = (options.batch + ranks - 1) / ranks;
   SessionOptions measured = alone;
   measure_costs(registry, setup.net, alone, 3, measured);
-  return measured.costs;
+  options.costs = measured.costs;
+  options.tuning = measured.tuning;
 }
 
 void choose_strategy_of_ranks(Registry& registry, TrainSetup& setup, SessionOptions& options) {
@@ -116,14 +117,13 @@ void choose_strategy_of_ranks(Registry& registry, TrainSetup& setup, SessionOpti
 void choose_for_ranks(Registry& registry, TrainSetup& setup, SessionOptions& options) {
   const Communicator& ranks = *options.ranks;
   options.finds_links = false;  // between its own devices
-  options.tuning.measures = false;
   const bool chooses = is_auto(options);
   const bool measures = chooses || wants_measured_costs(registry, options);
   options.rank_topology = rank_topology(registry, options, measures);
   options.machine.topology = nullptr;
   if (!measures) return;
   if (ranks.rank() == 0) {
-    options.costs = costs_of_root(registry, setup, options);
+    measure_costs_alone(registry, setup, options);
     if (chooses) choose_strategy_of_ranks(registry, setup, options);
   }
   const std::string record = ranks.broadcast_text(ranks.rank() == 0 ? to_json(setup.record) : "");

@@ -10,6 +10,7 @@
 #include "core/schedule/plan/localize.h"
 #include "core/schedule/strategies/fastest_variant.h"
 #include "core/schedule/strategies/testing_plan.h"
+#include "core/train/ranks.h"
 
 namespace tandem {
 namespace {
@@ -145,6 +146,30 @@ Session::~Session() {
 }
 
 void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t which) {
+  try {
+    make_plan(phase, definition, which);
+  } catch (const Error&) {
+    if (options_.ranks != nullptr && options_.ranks->rank() > 0) await_failure_of_root();
+    throw;
+  }
+  if (options_.ranks != nullptr) divide(phase);
+  if (!machine_->has_virtual_time()) make_kernels(phase);
+}
+
+// What no rank can plan rank 0 alone should report: its launcher ends this process meanwhile.
+// Returns if rank 0 has a plan, or after some seconds.
+void Session::await_failure_of_root() const {
+  constexpr double seconds = 5;
+  MessageWatchdog watchdog(*options_.ranks, seconds);
+  uint64_t plan_of_root = 0;
+  try {
+    watchdog.watch(0, [&] { options_.ranks->broadcast(&plan_of_root, sizeof(plan_of_root)); });
+  } catch (const Error&) {
+    return;
+  }
+}
+
+void Session::make_plan(Phase& phase, const NetDefinition& definition, int32_t which) {
   const bool computes = !machine_->has_virtual_time();
   NetOptions net_options;
   net_options.phase = which;
@@ -185,11 +210,22 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
     phase.plan = build_plan(options_.strategy, inputs, known);
     if (!choice.note.empty()) phase.plan.notes.push_back(std::move(choice.note));
   } else {
-    phase.plan = build_testing_plan(inputs);
+    // Without training set_weights() alone changes them, on every device.
+    phase.plan = build_testing_plan(inputs, options_.training);
   }
-  if (options_.ranks != nullptr) divide(phase);
-  if (computes) {
+}
+
+// Of several ranks one measures at a time, beginning with rank 0, and all take what it has chosen:
+// equal uses have one algorithm everywhere, and the others' cores are idle meanwhile.
+void Session::make_kernels(Phase& phase) {
+  const auto make = [&] {
     phase.kernels.emplace(phase.plan, phase.net, registry_, *runtime_, &options_.tuning);
+  };
+  const Communicator* ranks = options_.ranks;
+  if (ranks == nullptr || !options_.tuning.measures) return make();
+  for (int turn = 0; turn < ranks->size(); ++turn) {
+    if (turn == ranks->rank()) make();
+    options_.tuning.choices = share_choices(*ranks, turn, options_.tuning.choices);
   }
 }
 

@@ -231,27 +231,23 @@ TrainResult lead(Registry& registry, const TrainOptions& options, Observer& obse
 // A rank other than 0. It has no folder and says nothing but why it fails.
 TrainResult follow(Registry& registry, const TrainOptions& options, const Strategies& strategies,
                    const Communicator& ranks) {
-  try {
-    TrainSetup setup = receive_setup(ranks, registry, options, strategies);
-    static_cast<void>(divide_cores(ranks, setup));
-    PluginGuards guards;
-    Session session(registry, setup.net, checked_options(registry, options, setup, &ranks, guards));
-    FirstState first;
-    share_first_state(ranks, first);
-    if (!first.is_resumed && first.checkpoint.weights.empty()) {
-      session.set_initial_weights(*setup.record.options.seed);
-    } else if (!first.is_resumed) {
-      session.set_weights(first.checkpoint.weights);
-    }
-    Observer silent;
-    TrainingRun run(registry, setup, nullptr, session, silent);
-    if (first.is_resumed) run.start_from(first.checkpoint);
-    TrainResult result = run.go();
-    result.rank = ranks.rank();
-    return result;
-  } catch (const Error& failure) {
-    throw error("rank {} of {}: {}", ranks.rank(), ranks.size(), failure.what());
+  TrainSetup setup = receive_setup(ranks, registry, options, strategies);
+  static_cast<void>(divide_cores(ranks, setup));
+  PluginGuards guards;
+  Session session(registry, setup.net, checked_options(registry, options, setup, &ranks, guards));
+  FirstState first;
+  share_first_state(ranks, first);
+  if (!first.is_resumed && first.checkpoint.weights.empty()) {
+    session.set_initial_weights(*setup.record.options.seed);
+  } else if (!first.is_resumed) {
+    session.set_weights(first.checkpoint.weights);
   }
+  Observer silent;
+  TrainingRun run(registry, setup, nullptr, session, silent);
+  if (first.is_resumed) run.start_from(first.checkpoint);
+  TrainResult result = run.go();
+  result.rank = ranks.rank();
+  return result;
 }
 
 }  // namespace
@@ -263,15 +259,12 @@ TrainResult train(const TrainOptions& options, Observer& observer) {
 TrainResult train(const TrainOptions& options, Observer& observer, const Strategies& strategies) {
   Registry registry = Registry::with_defaults();
   const std::unique_ptr<Communicator> ranks = open_ranks(registry, options.ranks);
-  try {
+  return as_rank(ranks.get(), [&] {
     TrainOptions present = options;
     present.ranks = ranks == nullptr ? 1 : ranks->size();
     if (ranks != nullptr && ranks->rank() > 0) return follow(registry, present, strategies, *ranks);
     return lead(registry, present, observer, strategies, ranks.get());
-  } catch (...) {
-    if (ranks != nullptr) ranks->abort();  // nobody waits for this rank to close
-    throw;
-  }
+  });
 }
 
 }  // namespace tandem

@@ -17,6 +17,8 @@ struct TestOptions {
   std::string data;            // a data set or "synthetic"; "": the run's
   std::string split = "test";  // test (else val), val or train
   std::string devices = "cpu";
+  // Processes of the job that tests, each with `devices` of its own; 0: as many as were started.
+  int ranks = 0;
   std::string weights = "best";  // best (else last) or last
   int64_t batch = 0;             // global; 0: the run's
   int decode_threads = 0;        // 0: by the number of cores
@@ -25,11 +27,13 @@ struct TestOptions {
   std::string pixels;  // bytes or floats; "" and auto: as the run was trained
   // Writes the run's report.html again, with the confusion matrix and the mistakes of this test.
   bool writes_report = false;
+  double watchdog_seconds = 600;  // after which a batch that has not finished counts as stuck
   // Parameters of the data set in place of the run's: "val_fraction" to "1".
   std::map<std::string, std::string> data_parameters;
 };
 
 struct TestResult {
+  int rank = 0;  // of this process; others than 0 know nothing else
   Evaluation evaluation;
   std::vector<std::string> class_names;
   std::string weights;    // the file used

@@ -21,6 +21,7 @@ target_compile_definitions(test_cli PRIVATE
 if(TARGET tandem_transport_mpi AND NOT TANDEM_SANITIZE)
   target_compile_definitions(test_cli PRIVATE TANDEM_HAS_MPI)
 endif()
+add_dependencies(test_cli tandem_probe)
 if(TANDEM_HAS_CUDA)
   target_compile_definitions(test_cli PRIVATE TANDEM_HAS_CUDA)
   add_dependencies(test_cli tandem_fake_cuda tandem_kernels_cuda_fake)

@@ -2,7 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
 #include "tests/cli/program.h"
+#include "tests/support/folders.h"
 
 namespace tandem {
 namespace {
@@ -113,6 +119,74 @@ TEST_F(Ranks, ValidateEveryImageOnceAndOnlyTheFirstOneSpeaks) {
   EXPECT_THAT(two.output, HasSubstr("2 ranks of cpu:1 (2 ranks on "));
 }
 
+TEST_F(Ranks, TestEveryImageOnceWithTheFiguresOfOneProcess) {
+  const Desk desk;
+  desk.draw_two_classes("data");
+  desk.draw("more/val/blue", 17, 30, 30, 210);
+  desk.draw("more/val/red", 16, 210, 30, 30);
+  desk.write("more/val/red/2.ppm", "P6 10 10 255\n");  // damaged
+  desk.write("more/val/blue/9.ppm", "P6 10 10 255\n");
+  ASSERT_EQ(desk.tandem("train --net tiny.prototxt --data data --batch 5 --steps 3 --out run").code,
+            0);
+  const std::string test = "test --run run --data more --batch 7 --json ";
+  for (const auto& [ranks, devices] : {std::pair{2, 2}, std::pair{3, 1}}) {
+    const std::string each = "--devices cpu:" + std::to_string(devices);
+    const std::string all = "--devices cpu:" + std::to_string(ranks * devices);
+    const Outcome together = desk.tandem(test + each, mpirun(ranks));
+    EXPECT_EQ(together.code, 0) << together.errors;
+    EXPECT_EQ(together.output, desk.tandem(test + "--no-report " + all).output)
+        << ranks << " ranks of " << devices;
+    EXPECT_THAT(together.output, HasSubstr("\"images\": 31"));
+    EXPECT_THAT(together.output, HasSubstr("\"skipped\": 2"));
+    EXPECT_THAT(together.errors, HasSubstr("testing on " + std::to_string(ranks) + " ranks of "));
+  }
+  EXPECT_THAT(desk.read("run/report.html"), HasSubstr("on the split 'test' of 'more'"));
+}
+
+TEST_F(Ranks, TestOnlyTheDataOfTheFirstOne) {
+  const Desk desk;
+  desk.draw_two_classes("data");
+  desk.draw_two_classes("first/data");
+  desk.draw_two_classes("second/data");
+  desk.draw("second/data/val/red", 9, 210, 30, 30);
+  ASSERT_EQ(desk.tandem("train --net tiny.prototxt --data data --batch 5 --steps 3 --out run").code,
+            0);
+  desk.write("each", R"(case "$OMPI_COMM_WORLD_RANK" in 0) cd first ;; *) cd second ;; esac
+exec "$@")");
+  const Outcome outcome = desk.tandem("test --run ../run --data data", mpirun(2) + " sh each");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_THAT(outcome.errors, HasSubstr("tandem: rank 1 of 2: the data in 'data' are not those of "
+                                        "rank 0: 11 images here, 4 there"));
+}
+
+// The probe's kernel takes another algorithm each time that it measures in a process. Rank 0 has 2
+// rows and 1, rank 1 has 1 and 1.
+TEST_F(Ranks, MeasureInTurnAndTakeWhatOthersHaveChosen) {
+  const Desk desk;
+  desk.write("probe.prototxt", test::replaced(test::tiny_net(), "name: \"relu1\" type: \"ReLU\"",
+                                              "name: \"relu1\" type: \"probe.Double\""));
+  desk.write("plugins/README", "");
+  std::filesystem::copy(test::build_folder() / "lib/tandem/test_plugins/tandem_probe.so",
+                        desk / "plugins/tandem_probe.so");
+  const std::string options =
+      "train --net probe.prototxt --data synthetic --data-option size=40 --batch 5 --tune "
+      "--threads 1 --lr 1e-9 --devices cpu:2 --out run ";
+  const std::string with_plugins = "TANDEM_PLUGIN_PATH=plugins " + mpirun(2);
+  const Outcome outcome = desk.tandem(options + "--steps 2", with_plugins);
+  ASSERT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("algorithms chosen by measuring: 4"));
+  const auto choices = [&] { return nlohmann::json::parse(desk.read("run/run.json"))["choices"]; };
+  const nlohmann::json first = choices();
+  std::set<std::string> names;
+  for (const nlohmann::json& algorithm : first.at("algorithms")) names.insert(algorithm);
+  EXPECT_EQ(names, (std::set<std::string>{"measured: number 1", "measured: number 2",
+                                          "measured: number 3", "measured: number 4"}))
+      << "training with 2 rows and with 1, and testing; all of rank 0";
+  const Outcome more = desk.tandem("train --resume --steps 4 --out run", with_plugins);
+  EXPECT_EQ(more.code, 0) << more.output << more.errors;
+  EXPECT_EQ(choices(), first);
+}
+
 TEST_F(Ranks, OfAnotherNumberAreRefused) {
   const Desk desk;
   EXPECT_THAT(desk.refusal(tiny + "--ranks 2"),
@@ -120,6 +194,23 @@ TEST_F(Ranks, OfAnotherNumberAreRefused) {
   const Outcome outcome = desk.tandem(tiny + "--ranks 3", mpirun(2));
   EXPECT_NE(outcome.code, 0);
   EXPECT_THAT(outcome.errors, HasSubstr("--ranks 3: the job was started with 2 processes"));
+}
+
+TEST_F(Ranks, SayOnceWhatNoneOfThemCanDo) {
+  const Desk desk;
+  desk.write("strange.prototxt", test::replaced(test::tiny_net(), "\"ReLU\"", "\"Strange\""));
+  const auto lines = [&](const std::string& options) {
+    const std::string errors = desk.tandem("train --data synthetic " + options, mpirun(3)).errors;
+    int count = 0;
+    for (size_t at = errors.find("tandem: "); at != std::string::npos;
+         at = errors.find("tandem: ", at + 1)) {
+      ++count;
+    }
+    return count;
+  };
+  EXPECT_EQ(lines("--net tiny.prototxt --batch 2"), 1) << "fewer rows than devices";
+  EXPECT_EQ(lines("--net strange.prototxt"), 1);
+  EXPECT_EQ(lines("--net tiny.prototxt --ranks 4"), 1);
 }
 
 // Devices 0 and 2 are near each other, and 1 and 3, so that a ring has another order.

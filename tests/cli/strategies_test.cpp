@@ -157,5 +157,38 @@ TEST(Devices, AreMeasuredIntoATopologyThatCanBeUsed) {
   EXPECT_THAT(desk.refusal("devices --measure x.txt --devices cpu:1"), HasSubstr("at least 2"));
 }
 
+TEST(PlanOfManyDevices, SaysTheMemoryOfDevicesThatAreAlikeOnce) {
+  const Desk desk;
+  const std::string plan = "plan --net tiny.prototxt --no-tasks --strategy layerwise --batch 24 ";
+  const std::string many = desk.tandem(plan + "--devices sim:12").output;
+  // The last bucket of gradients is shorter.
+  EXPECT_THAT(many, HasSubstr("\nmemory of each of devices 0 to 10: "));
+  EXPECT_THAT(many, HasSubstr("\nmemory of device 11: "));
+  EXPECT_THAT(desk.tandem(plan + "--devices sim:4").output, HasSubstr("\nmemory of device 3: "));
+}
+
+TEST(PlanOfHosts, TakesTheNetworkBetweenThemAndTheLinkWithin) {
+  const Desk desk;
+  const auto seconds = [&](const std::string& options) {
+    const Outcome plan = desk.tandem(
+        "plan --net tiny.prototxt --devices sim:4 --batch 24 --strategy layerwise --json " +
+        options);
+    EXPECT_EQ(plan.code, 0) << plan.errors;
+    return json::parse(plan.output).at("predicted_step_seconds").get<double>();
+  };
+  const std::string slow = "bandwidth=1MB/s", fast = "bandwidth=1GB/s";
+  const double one_host = seconds("--link " + fast);
+  EXPECT_NEAR(seconds("--hosts 1 --network " + slow + " --link " + fast), one_host,
+              0.02 * one_host);
+  EXPECT_GT(seconds("--hosts 1 --network " + fast + " --link " + slow), 2 * one_host);
+  EXPECT_GT(seconds("--hosts 2 --network " + slow + " --link " + fast),
+            2 * seconds("--hosts 2 --network " + fast + " --link " + fast));
+  const std::string plan = "plan --net tiny.prototxt --devices sim:4 ";
+  EXPECT_THAT(desk.refusal(plan + "--hosts 3 --network " + fast),
+              HasSubstr("--hosts 3: 4 devices cannot be divided among them equally"));
+  EXPECT_THAT(desk.refusal(plan + "--hosts 2"), HasSubstr("--hosts 2 needs --network"));
+  EXPECT_THAT(desk.refusal(plan + "--network " + fast), HasSubstr("needs --hosts"));
+}
+
 }  // namespace
 }  // namespace tandem

@@ -25,10 +25,12 @@ TEST(RankLinks, GiveEachPairOfDevicesTheSpeedOfItsSlowestPart) {
   const Topology topology = parse_topology(rank_topology_text(three_ranks(), 2), "test");
   ASSERT_EQ(topology.device_count(), 6);
   EXPECT_DOUBLE_EQ(topology.bandwidth(0, 1), 10e9) << "in one rank";
+  EXPECT_DOUBLE_EQ(topology.bandwidth(4, 5), 10e9) << "in the only rank of a host";
+  EXPECT_DOUBLE_EQ(topology.path(4, 5).latency, 1e-6);
   EXPECT_DOUBLE_EQ(topology.bandwidth(0, 2), 4e9) << "of two ranks of a host";
   EXPECT_DOUBLE_EQ(topology.bandwidth(5, 0), 1e9) << "of two hosts";
   EXPECT_DOUBLE_EQ(topology.path(0, 2).latency, 2e-6);
-  EXPECT_DOUBLE_EQ(topology.path(4, 0).latency, 40e-6 + 1e-6) << "network and host a";
+  EXPECT_DOUBLE_EQ(topology.path(4, 0).latency, 40e-6 + 1e-6 + 0.6e-6) << "network, host a, host b";
 }
 
 TEST(RankLinks, OfOneHostShareTheirWayToTheNetwork) {

@@ -7,10 +7,13 @@
 #include "core/cli/plan_report.h"
 #include "core/cli/strategy_arguments.h"
 #include "core/device/find_topology.h"
+#include "core/schedule/cost/topology_file.h"
 #include "core/schedule/report/svg.h"
 #include "core/train/device_options.h"
 #include "core/train/forecast.h"
+#include "core/train/rank_links.h"
 #include "core/train/safetensors.h"
+#include "plugins/simulation.h"
 
 namespace tandem::cli {
 namespace {
@@ -27,8 +30,45 @@ struct PlanArguments {
   double variation = 0;
   uint64_t variation_seed = 1;
   int64_t batch_per_device = 0;
+  int hosts = 0;        // 0: not given
+  std::string network;  // the links between hosts
   bool tasks = true, as_json = false;
 };
+
+// Replaces the links by those of devices that are divided among hosts.
+void divide_among_hosts(const PlanArguments& a, int devices, MachineOptions& machine) {
+  if (a.hosts == 0 && a.network.empty()) return;
+  if (a.hosts == 0) throw error("--network {} needs --hosts: the number of hosts", a.network);
+  if (a.network.empty()) {
+    throw error(
+        "--hosts {} needs --network, the speed of copies between them: "
+        "--network bandwidth=12.5GB/s,latency=5us",
+        a.hosts);
+  }
+  if (machine.topology != nullptr) {
+    throw error("--hosts {} and --topology {}: both define the links; give one of them", a.hosts,
+                a.machine.topology);
+  }
+  if (a.hosts < 1 || devices % a.hosts != 0) {
+    throw error("--hosts {}: {} devices cannot be divided among them equally", a.hosts, devices);
+  }
+  const LinkSpec network = parse_link(a.network), within = machine.link;
+  RankLinks links;
+  for (int host = 0; host < a.hosts; ++host) {
+    links.host_of_rank.push_back(host);
+    links.hosts.push_back(fmt::format("host{}", host));
+    links.within.emplace_back();
+    links.to_first.emplace_back();
+    if (host > 0) links.to_first.back() = LinkSpeed{network.bandwidth, network.latency};
+  }
+  links.copies = LinkSpeed{within.bandwidth > 0 ? within.bandwidth : timing::default_link_bandwidth,
+                           within.latency};
+  machine.link = {};
+  machine.topology = std::make_shared<Topology>(
+      parse_topology(rank_topology_text(links, devices / a.hosts),
+                     fmt::format("of {} hosts of {} devices, {} between them", a.hosts,
+                                 devices / a.hosts, a.network)));
+}
 
 // The options of a session on simulated devices for these arguments.
 SessionOptions session_options(const PlanArguments& a, const Registry& registry,
@@ -38,6 +78,7 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
   how.kernel_devices = kernel_devices(registry, a.devices, precision);
   Roofline roofline;
   MachineOptions machine = machine_options(a.machine);
+  divide_among_hosts(a, devices.count(), machine);
   const tandem_backend& backend = registry.backend(devices.kind);
   const bool is_simulated = has_virtual_time(backend);
   if (!is_simulated) {
@@ -152,11 +193,12 @@ int run_plan(PlanArguments& a, const Command& command) {
   std::string refusal;
   const MemoryPlan memory =
       memory_on(registry, *how.kernel_devices, phase.net, phase.plan, &refusal);
-  const Measurement predicted = measure(session, 3, how.steps);
-  const double alone = device_count > 1
-                           ? step_seconds_without_communication(registry, definition, options,
-                                                                phase.plan, 3, how.steps)
-                           : 0;
+  const SimulatedSteps amount = simulated_steps(phase.plan, how.steps, a.variation > 0);
+  const Measurement predicted = measure(session, amount.warm_up, amount.measured);
+  const double alone = device_count > 1 ? step_seconds_without_communication(
+                                              registry, definition, options, phase.plan,
+                                              amount.warm_up, amount.measured)
+                                        : 0;
   const CostSources sources = sources_of(phase.net, phase.plan, *options.costs);
   const StepBounds bounds =
       bounds_of(phase.net, phase.plan, *options.costs, options.machine.link.bandwidth,
@@ -241,6 +283,12 @@ void add_plan(CommandLine& line) {
   command.option("--batch-per-device N", &a.batch_per_device,
                  "Images per device, instead of --batch; the one device to compare with takes as "
                  "many");
+  command.option("--hosts N", &a.hosts,
+                 "Hosts that the devices are divided among: --link is the speed of copies in a "
+                 "host, --network that between hosts");
+  command.option("--network SPEED", &a.network,
+                 "Speed of copies between hosts, e.g. bandwidth=12.5GB/s,latency=5us; what a host "
+                 "sends shares it, and so does what it receives");
   add_roofline_options(command, a.roofline);
   command.flag("--no-tasks", a.tasks, "Do not list the tasks", false);
   add_json_option(command, a.as_json);

@@ -97,6 +97,9 @@ void add_test(CommandLine& line) {
   command.option("--data-option NAME=VALUE", &arguments->data_options,
                  "A parameter of the data set in place of the run's, as val_fraction=1");
   add_devices_option(command, o.devices);
+  command.option("--ranks N", &o.ranks,
+                 "Processes that mpirun or srun has started, each with --devices of its own; "
+                 "another number of them is an error (default: any)");
   command.option("--weights best|last", &o.weights, "Weights of the best or the last step")
       .show_default();
   command.option("--batch N", &o.batch, "Images in the global batch (default: the run's)");
@@ -104,6 +107,10 @@ void add_test(CommandLine& line) {
                  "Threads that read images (default: by the number of cores)");
   add_precision_option(command, o.precision, "the run's");
   add_pixels_option(command, o.pixels, "as the run was trained");
+  command
+      .option("--watchdog SECONDS", &o.watchdog_seconds,
+              "Seconds after which a batch that has not finished counts as stuck")
+      .show_default();
   add_json_option(command, arguments->as_json);
   command.flag("--no-report", arguments->no_report, "Leave report.html in the run folder as it is");
   command.action([arguments] {
@@ -112,6 +119,7 @@ void add_test(CommandLine& line) {
     arguments->options.data_parameters =
         read_pairs(arguments->data_options, "--data-option", "val_fraction=1");
     const TestResult result = test_run(arguments->options, messages);
+    if (result.rank > 0) return 0;
     if (arguments->as_json) {
       fmt::print("{}\n", result_json(result).dump(2, ' ', false, json::error_handler_t::replace));
     } else {

@@ -54,11 +54,11 @@ void emit_predictions(PlanBuilder& builder) {
 
 }  // namespace
 
-Plan build_testing_plan(const StrategyInputs& inputs) {
+Plan build_testing_plan(const StrategyInputs& inputs, bool sends_weights) {
   PlanBuilder builder(inputs, "testing", PlanBuilder::Purpose::testing);
   const Net& net = builder.net();
   stages::emit_inputs(builder);
-  emit_weights(builder);
+  if (sends_weights) emit_weights(builder);
   const int layers = static_cast<int>(net.layers.size());
   for (int layer = 0; layer < layers; ++layer) {
     stages::emit_forward(builder, layer);
