@@ -56,6 +56,10 @@ std::vector<std::string> read_class_names(const std::string& file) {
     const std::string name = as_utf8(line);
     const auto where = [&] { return sdk::text(file, ":", names.size() + 1, ": "); };
     if (name.empty()) throw sdk::invalid(where(), "is empty, but every line names a class");
+    if (name.size() > longest_class_name) {
+      throw sdk::invalid(where(), "has ", name.size(), " bytes; a class name has at most ",
+                         longest_class_name);
+    }
     if (!seen.insert(name).second) throw sdk::invalid(where(), "class '", name, "' is there twice");
     names.push_back(name);
   }

@@ -156,6 +156,10 @@ class CsvReader {
     entry.label = as_utf8(fields[columns_.label]);
     if (has_splits()) entry.split = split_of(fields[columns_.split], place);
     if (entry.label.empty()) throw wrong(place, "names no class");
+    if (entry.label.size() > longest_class_name) {
+      throw wrong(place, "names a class by ", entry.label.size(), " bytes; a name has at most ",
+                  longest_class_name);
+    }
     entry.line = place.line;
     return true;
   }

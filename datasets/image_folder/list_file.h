@@ -8,6 +8,8 @@
 
 namespace tandem::image_folder {
 
+constexpr size_t longest_class_name = 1000;  // bytes; messages contain it
+
 struct ListEntry {
   std::string path;   // as written
   std::string label;  // a class's name; in Caffe's lists its number

@@ -192,6 +192,8 @@ TEST(ImageList, MistakesAreReportedWithTheirLine) {
   EXPECT_THAT(refusal_of("a.txt", "pictures/1.png 0\n\npictures/2.png cat\n"),
               AllOf(HasSubstr("a.txt:3: the class 'cat' must be a number"), HasSubstr("CSV")));
   EXPECT_THAT(refusal_of("a.txt", "pictures/1.png -1\n"), HasSubstr("a.txt:1: the class '-1'"));
+  EXPECT_THAT(refusal_of("a.csv", "pictures/1.png," + std::string(20'000, 'c') + "\n"),
+              HasSubstr("a.csv:1: names a class by 20000 bytes; a name has at most 1000"));
   EXPECT_THAT(refusal_of("a.txt", "pictures/1.png 99999999999999999999\n"), HasSubstr(":1: "));
   EXPECT_THAT(refusal_of("a.txt", "pictures/1.png 2000000000\n"), HasSubstr("absurd"));
   EXPECT_THAT(refusal_of("a.txt", std::string("pictures/1.png\0 1\n", 18)),
