@@ -11,8 +11,8 @@
 namespace tandem {
 
 // The layers of a net's message in the current form, each a field with a message of its own. Error
-// for an unknown type, for a V0 field that its type does not have, for a scale_bias that is no
-// boolean, and for a net that mixes `layer` and `layers`.
+// for an unknown type, for a V0 field that its type does not have, for a scale_bias that
+// read_scale_bias() refuses, and for a net that mixes `layer` and `layers`.
 [[nodiscard]] std::vector<Field> current_layers(const Message& net);
 
 }  // namespace tandem
