@@ -4,10 +4,12 @@
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 
 #include <limits>
+#include <string_view>
 
 #include <caffemodel.pb.h>
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/model/batch_norm.h"
 
 namespace tandem {
 namespace {
@@ -126,22 +128,83 @@ std::vector<int64_t> caffe_shape(const Net& net, const Layer& layer, size_t inde
   return sizes;
 }
 
-void write_caffemodel(const fs::path& path, const Net& net, const std::vector<float>& values) {
-  format::Net message;
-  message.set_name(net.name);
-  for (const Layer& layer : net.layers) {
-    if (layer.weights.empty()) continue;
-    format::Layer& entry = *message.add_layer();
-    entry.set_name(layer.name);
-    entry.set_type(layer.type->name);
-    for (size_t i = 0; i < layer.weights.size(); ++i) {
-      const WeightArray& weight = net.weight(layer.weights[i]);
+namespace {
+
+bool has_type(const Layer& layer, std::string_view type) {
+  return layer.type->name == type;
+}
+
+// As the net's author called it: a Reorder is not theirs.
+const std::string& name_of(const Net& net, int tensor) {
+  const int producer = net.tensors[static_cast<size_t>(tensor)].producer;
+  const bool is_reordered = producer >= 0 && has_type(net.layer(producer), "Reorder");
+  return is_reordered ? name_of(net, net.layer(producer).inputs.at(0))
+                      : net.tensors[static_cast<size_t>(tensor)].name;
+}
+
+class Writer {
+ public:
+  Writer(const Net& net, const std::vector<float>& values) : net_(net), values_(values) {
+    message_.set_name(net.name);
+    for (const Layer& layer : net.layers) {
+      if (has_type(layer, "Split") || has_type(layer, "Reorder")) continue;
+      if (is_batch_norm_scale(layer.type->name)) {
+        add_norm_and_scale(layer);
+      } else {
+        format::Layer& entry = add(layer, layer.name, layer.type->name);
+        add_arrays(layer, 0, layer.weights.size(), entry);
+      }
+    }
+  }
+  [[nodiscard]] const format::Net& message() const { return message_; }
+
+ private:
+  format::Layer& add(const Layer& layer, const std::string& name, const char* type) {
+    format::Layer& entry = *message_.add_layer();
+    entry.set_name(name);
+    entry.set_type(type);
+    for (const int tensor : layer.inputs) entry.add_bottom(name_of(net_, tensor));
+    for (const int tensor : layer.outputs) entry.add_top(name_of(net_, tensor));
+    return entry;
+  }
+
+  void add_arrays(const Layer& layer, size_t begin, size_t end, format::Layer& entry) {
+    for (size_t i = begin; i < end; ++i) {
+      const WeightArray& weight = net_.weight(layer.weights[i]);
       format::Blob& blob = *entry.add_blobs();
-      for (const int64_t size : caffe_shape(net, layer, i)) blob.mutable_shape()->add_dim(size);
-      const float* first = values.data() + weight.offset;
+      for (const int64_t size : caffe_shape(net_, layer, i)) blob.mutable_shape()->add_dim(size);
+      const float* first = values_.data() + weight.offset;
       blob.mutable_data()->Add(first, first + weight.count);
     }
   }
+
+  // Caffe has a layer for each.
+  void add_norm_and_scale(const Layer& layer) {
+    constexpr size_t statistics = 3;
+    add_arrays(layer, 0, statistics, add(layer, layer.name, "BatchNorm"));
+    format::Layer& scale = add(layer, caffe_scale_name(net_, layer.name), "Scale");
+    *scale.mutable_bottom() = scale.top();
+    add_arrays(layer, statistics, layer.weights.size(), scale);
+  }
+
+  const Net& net_;
+  const std::vector<float>& values_;
+  format::Net message_;
+};
+
+}  // namespace
+
+std::string caffe_scale_name(const Net& net, const std::string& batch_norm) {
+  constexpr std::string_view prefix = "bn";
+  std::string name = batch_norm.starts_with(prefix) ? "scale" + batch_norm.substr(prefix.size())
+                                                    : batch_norm + "_scale";
+  while (net.find_layer(name) >= 0) name += "_scale";
+  return name;
+}
+
+void write_caffemodel(const fs::path& path, const Net& net, const std::vector<float>& values) {
+  const Writer writer(net, values);
+  const format::Net& message = writer.message();
   constexpr size_t most = std::numeric_limits<int32_t>::max();
   if (message.ByteSizeLong() > most) {
     throw error("'{}' would have {} bytes: a .caffemodel holds at most {}; write .safetensors",

@@ -29,10 +29,15 @@ struct CaffeLayer {
 // damaged or no .caffemodel.
 [[nodiscard]] std::vector<CaffeLayer> read_caffemodel(const std::filesystem::path& path);
 
-// Every layer of the net with its weights; `values` is the net's whole weight array. Written whole
-// or not at all. Error if it cannot be written.
+// Every layer of the net with its weights; `values` is the net's whole weight array. A
+// BatchNormScale becomes a BatchNorm and a Scale, as Caffe has them. Written whole or not at all.
+// Error if it cannot be written.
 void write_caffemodel(const std::filesystem::path& path, const Net& net,
                       const std::vector<float>& values);
+
+// The name of that Scale: that of the BatchNorm with "scale" in place of "bn", as in the published
+// nets (bn_conv1, scale_conv1), or with "_scale" after it; a name that no layer of the net has.
+[[nodiscard]] std::string caffe_scale_name(const Net& net, const std::string& batch_norm);
 
 // The sizes that Caffe's layer gives its blob `index`: of the first two for an InnerProduct or
 // Embed, four for a (de)convolution; of all others (bias, slopes, means) without trailing ones.

@@ -57,7 +57,7 @@ bool fits(const std::vector<int64_t>& there, const Shape& here) {
 bool belong_together(const CaffeLayer& norm, const CaffeLayer& scale) {
   if (norm.type != "BatchNorm" || scale.type != "Scale") return false;
   if (scale.position != norm.position + 1) return false;
-  if (norm.blobs.size() != 3 || scale.blobs.size() != 2) return false;
+  if (norm.blobs.size() != 3 || scale.blobs.empty() || scale.blobs.size() > 2) return false;
   const bool is_fed = norm.top.empty() || scale.bottom.empty() || norm.top == scale.bottom;
   return is_fed && norm.blobs[0].values.size() == scale.blobs[0].values.size();
 }
@@ -70,6 +70,10 @@ void join_scales(const Net& net, std::vector<CaffeLayer>& layers) {
     if (index < 0 || !is_batch_norm_scale(net.layer(index).type->name)) continue;
     CaffeLayer& scale = layers[i + 1];
     if (!belong_together(layers[i], scale) || net.find_layer(scale.name) >= 0) continue;
+    if (scale.blobs.size() == 1) {  // without a bias
+      scale.blobs.push_back(scale.blobs[0]);
+      std::fill(scale.blobs[1].values.begin(), scale.blobs[1].values.end(), 0.0F);
+    }
     for (CaffeBlob& blob : scale.blobs) layers[i].blobs.push_back(std::move(blob));
     layers.erase(layers.begin() + static_cast<std::ptrdiff_t>(i) + 1);
   }
@@ -125,11 +129,12 @@ std::vector<const Source*> sources_for(const Layer& layer, const Net& net,
 void require_fit(const fs::path& path, const Net& net, const Layer& layer,
                  const std::vector<const Source*>& found) {
   if (found.size() != layer.weights.size()) {
-    const bool has_no_scale = is_batch_norm_scale(layer.type->name) && found.size() == 3;
     throw error("weight file '{}' does not fit net '{}': it has {} arrays for {}, which needs {}{}",
                 path.string(), net.name, found.size(), layer.title(), layer.weights.size(),
-                has_no_scale
-                    ? ": the file is for a net with a BatchNorm and a Scale instead of this layer"
+                is_batch_norm_scale(layer.type->name)
+                    ? ": the file is for a net with a BatchNorm and a Scale instead of this layer; "
+                      "a .caffemodel of it (tandem export) fits if the Scale comes directly after "
+                      "the BatchNorm"
                     : "");
   }
   for (const Source* source : found) {

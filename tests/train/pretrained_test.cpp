@@ -147,6 +147,46 @@ TEST_F(PretrainedScales, OfAnotherLayerAreNotTaken) {
   EXPECT_THAT(refusal(file("x", wire_layer("relu", {}, "ReLU"))), HasSubstr(reason));
 }
 
+TEST_F(PretrainedScales, OfAFileThatWasWrittenHereComeBack) {
+  std::vector<float> values = initial_weights(net_, 1), other = initial_weights(net_, 2);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  write_weights(folder_ / "out.caffemodel", net_, values);
+  (void)read_pretrained(folder_ / "out.caffemodel", net_, &other);
+  for (const WeightArray& weight : net_.weights) {
+    EXPECT_EQ(values_of(net_, other, weight.name), values_of(net_, values, weight.name));
+  }
+}
+
+TEST_F(PretrainedScales, AfterAnotherLayerOfAFileThatWasWrittenHereAreNotTaken) {
+  static const Registry registry = Registry::with_defaults();
+  const std::string text =
+      "layer { name: 'data' type: 'Data' top: 'data' top: 'label' } layer { name: 'bn' type: "
+      "'BatchNorm' bottom: 'data' top: 'x' } layer { name: 'relu' type: 'ReLU' bottom: 'x' top: "
+      "'x' } layer { name: 'scale' type: 'Scale' bottom: 'x' top: 'x' scale_param { bias_term: "
+      "true } } layer { name: 'last' type: 'InnerProduct' bottom: 'x' top: 'last' "
+      "inner_product_param { num_output: 2 } } layer { name: 'loss' type: 'SoftmaxWithLoss' "
+      "bottom: 'last' bottom: 'label' }";
+  NetOptions options;
+  options.data = {1, 2, 2, 2};
+  options.batch = 2;
+  const Net apart = build_net(parse_net(parse_text_format(text, "bn.prototxt"), "bn.prototxt"),
+                              registry, options);
+  write_weights(folder_ / "out.caffemodel", apart, initial_weights(apart, 1));
+  EXPECT_THAT(refusal(folder_ / "out.caffemodel"),
+              HasSubstr("a BatchNorm and a Scale instead of this layer"));
+}
+
+TEST_F(PretrainedScales, WithoutABiasHaveOneOfZeros) {
+  const auto two = [](float a, float b) { return wire_blob({2}, {a, b}); };
+  const auto path = folder_.write(
+      "bn.caffemodel", wire_layer("bn", {two(1, 2), two(3, 4), wire_blob({1}, {5})}, "BatchNorm") +
+                           wire_layer("scale", {two(6, 7)}, "Scale"));
+  std::vector<float> values = initial_weights(net_, 1);
+  (void)read_pretrained(path, net_, &values);
+  EXPECT_THAT(values_of(net_, values, "bn.weight"), ElementsAre(6, 7));
+  EXPECT_THAT(values_of(net_, values, "bn.bias"), ElementsAre(0, 0));
+}
+
 TEST_F(PretrainedWeights, WithTheSizesOfOldFilesFit) {
   const auto file = folder_.write(
       "a.caffemodel", wire_layer("first", {wire_blob({1, 1, 3, 4}, std::vector<float>(12, 5)),
