@@ -1,7 +1,8 @@
 // Upgrades Caffe's old net files as Caffe itself does: `layers { type: CONVOLUTION blobs_lr: 1 }`
 // (V1) and `layers { layer { type: "conv" kernelsize: 3 } bottom: "data" }` (V0, with padding
-// layers). A BatchNorm with `scale_bias: true`, as forks of Caffe have it, becomes a BatchNormScale.
-// The result is in the current form with every location kept; no other code knows the other forms.
+// layers). A BatchNorm with `scale_bias: true`, as forks of Caffe have it, becomes a
+// BatchNormScale. The result is in the current form with every location kept; no other code knows
+// the other forms.
 #pragma once
 
 #include <vector>
