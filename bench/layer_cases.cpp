@@ -69,6 +69,7 @@ std::vector<LayerCase> elementwise(int64_t n) {
   return {
       {"scale", "Scale", block, {{"bias_term", {"true"}}}},
       {"bias", "Bias", block, {}},
+      {"bnscale", "BatchNormScale", block, {}},
       {"sum", "Eltwise", block, {}, 2},
       {"coeff", "Eltwise", block, {{"coeff", {"1", "-1"}}}, 2},
       {"prod", "Eltwise", block, {{"operation", {"PROD"}}}, 2},

@@ -5,8 +5,8 @@
 
 The net is built from the prototxt as users of PyTorch would write it, with PyTorch's best settings: channels_last,
 cudnn.benchmark, automatic mixed precision, a fused SGD. The batch stays on the GPU, so that no copy is timed.
-A BatchNorm, alone or with a Scale after it, has factors and biases, as in torchvision. Needs only torch. For
-scripts/gpu-check.
+A BatchNorm, alone or with a Scale after it, and a BatchNormScale have factors and biases, as in torchvision. Needs
+only torch. For scripts/gpu-check.
 """
 
 import argparse
@@ -119,6 +119,7 @@ MAKERS = {
     "BatchNorm": lambda layer: nn.LazyBatchNorm2d(eps=float(get(get(layer, "batch_norm_param", []), "eps", 1e-5))),
     "SoftmaxWithLoss": lambda layer: Loss(float(get(layer, "loss_weight", 1))),
 }
+MAKERS["BatchNormScale"] = MAKERS["BatchNorm"]
 
 
 class Net(nn.Module):

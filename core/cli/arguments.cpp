@@ -119,6 +119,24 @@ void add_graphs_option(Command& command, GraphUse& graphs) {
       "that captures them)");
 }
 
+void add_watchdog_option(Command& command, const std::string& what, double& seconds) {
+  command
+      .option(
+          "--watchdog SECONDS", &seconds,
+          fmt::format("Seconds after which a {} that has not finished counts as stuck; at least 1",
+                      what))
+      .show_default()
+      .check([](const std::string& text) {
+        constexpr double most = 1e9;  // some 30 years, which a clock in nanoseconds can add to now
+        double value = 0;
+        if (!parse_number(text, &value)) {
+          throw error("--watchdog {}: it must be a number of seconds", text);
+        }
+        if (!(value >= 1)) throw error("--watchdog {}: at least 1 second", text);
+        if (value > most) throw error("--watchdog {}: at most {} seconds", text, most);
+      });
+}
+
 void add_devices_option(Command& command, std::string& devices) {
   command
       .option("--devices DEVICES", &devices,

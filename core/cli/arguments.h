@@ -50,6 +50,8 @@ void choose_made_up_pixels(const std::string& pixels, bool prefers_bytes, Sessio
 
 void add_tune_option(Command& command, bool& tune);
 void add_graphs_option(Command& command, GraphUse& graphs);
+// --watchdog, with its default shown. `what`: "step", what has to finish within the time.
+void add_watchdog_option(Command& command, const std::string& what, double& seconds);
 // --devices, of commands that compute.
 void add_devices_option(Command& command, std::string& devices);
 void add_json_option(Command& command, bool& as_json);

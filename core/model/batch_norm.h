@@ -4,6 +4,8 @@
 
 #include <string_view>
 
+#include "core/model/text_format.h"
+
 namespace tandem {
 
 // With two more weights, a factor and a bias for each channel.
@@ -15,5 +17,12 @@ namespace tandem {
 [[nodiscard]] inline bool is_batch_norm(std::string_view type) {
   return type == "BatchNorm" || is_batch_norm_scale(type);
 }
+
+// Makes the message of a BatchNorm with `batch_norm_param { scale_bias: true }` one of a
+// BatchNormScale without that field, as NVIDIA's Caffe reads it: a scale_filler or bias_filler
+// alone has the same effect. Error for a scale_bias that is written twice, is no boolean, or does
+// not agree with a filler or with `type: "BatchNormScale"`, and for param blocks that would train
+// the running sums.
+void read_scale_bias(Message& layer);
 
 }  // namespace tandem

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/base/strings.h"
+#include "core/model/batch_norm.h"
 #include "core/model/fields.h"
 
 namespace tandem {
@@ -311,31 +312,6 @@ Field upgrade(const Field& layer, const std::map<std::string, Padding>& paddings
     if (field.name != "layer") result.message->fields.push_back(field);
   }
   return result;
-}
-
-// ---- scale_bias
-
-// A BatchNorm with `batch_norm_param { scale_bias: true }` has the weights of a Scale, too: here it
-// is a type of its own, without that field.
-void read_scale_bias(Message& layer) {
-  const Field* type = layer.find("type");
-  if (type == nullptr || type->text != "BatchNorm") return;
-  const Field* name = layer.find("name");
-  const std::string owner =
-      fmt::format("layer '{}' (BatchNorm)", name == nullptr ? "" : name->text);
-  bool has_scale = false;
-  for (Field& field : layer.fields) {
-    if (field.name != "batch_norm_param" || !field.message) continue;
-    const Field* scale_bias = field.message->find("scale_bias");
-    if (scale_bias == nullptr) continue;
-    has_scale = boolean_of(*scale_bias, owner);
-    std::erase_if(own_block(field).fields,
-                  [](const Field& one) { return one.name == "scale_bias"; });
-  }
-  if (!has_scale) return;
-  for (Field& field : layer.fields) {
-    if (field.name == "type") field.text = "BatchNormScale";
-  }
 }
 
 // From all fields `layers` of a net: V1 layers, without the padding layers.

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "layers/engine_parameter.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {
@@ -28,11 +29,19 @@ struct BatchNorm : sdk::LayerType {
         sdk::boolean(block, "per_device")
             .by_default("false")
             .help("statistics of each device's rows; the running ones are device 0's"),
+        sdk::boolean(block, "scale_bias")
+            .by_default(has_scale_bias() ? "true" : "false")
+            .help("trained factors and biases: chooses between BatchNorm and BatchNormScale"),
+        engine_parameter(block),
     };
   }
   uint64_t traits() const override {
     return TANDEM_BATCH_STATISTICS | TANDEM_IN_PLACE | TANDEM_BACKWARD_READS_OUTPUTS;
   }
+
+  // Whether this type has trained factors and biases. The reader of nets chooses the type by the
+  // parameter scale_bias; kernels do not read it.
+  virtual bool has_scale_bias() const { return false; }
 
   // The running sums, and the sum of their weights, which divides both.
   std::vector<sdk::Weight> weights(const sdk::Query& query) const override {

@@ -14,7 +14,7 @@ namespace tandem::layers {
 struct BatchNormScale : BatchNorm {
   const char* name() const override { return "BatchNormScale"; }
   const char* help() const override {
-    return "BatchNorm with trained factors and biases (in nets also scale_bias: true)";
+    return "BatchNorm and Scale in one layer; also written as a BatchNorm with scale_bias";
   }
   std::vector<sdk::Parameter> parameters() const override {
     std::vector<sdk::Parameter> result = BatchNorm::parameters();
@@ -24,6 +24,7 @@ struct BatchNormScale : BatchNorm {
         sdk::filler(block, "bias_filler").by_default("constant").help("initial biases"));
     return result;
   }
+  bool has_scale_bias() const override { return true; }
   uint64_t traits() const override {
     return TANDEM_BATCH_STATISTICS | TANDEM_IN_PLACE | TANDEM_BACKWARD_READS_INPUTS;
   }

@@ -38,6 +38,21 @@ TEST(NetErrors, AnUnknownParameterGivesTheNearNameAndPlace) {
                     HasSubstr("did you mean 'kernel_size'?"), HasSubstr("net.prototxt:9")));
 }
 
+TEST(NetErrors, OfABatchNormNameTheFieldsThatNvidiasCaffeHas) {
+  const auto refusal = [](const std::string& fields) {
+    return refusal_of(tiny_net() +
+                      "layer { name: \"bn\" type: \"BatchNorm\" bottom: \"score\" top: \"bn\" "
+                      "batch_norm_param { " +
+                      fields + " } }");
+  };
+  EXPECT_THAT(refusal("scale_bais: true"),
+              AllOf(HasSubstr("did you mean 'scale_bias'?"), HasSubstr("known: use_global_stats, "),
+                    HasSubstr("scale_bias, engine")));
+  EXPECT_THAT(refusal("engine: CUDNN scale_bias: true engine: CAFFE"),
+              HasSubstr("layer 'bn' (BatchNormScale): engine is 'CUDNN, CAFFE'"));
+  EXPECT_THAT(refusal("engine: MKL"), HasSubstr("must be one of DEFAULT, CAFFE, CUDNN"));
+}
+
 TEST(NetErrors, AValueOutOfRangeGivesTheRange) {
   EXPECT_THAT(refusal_of(replaced(tiny_net(), "num_output: 4", "num_output: 0")),
               AllOf(HasSubstr("layer 'conv1' (Convolution)"), HasSubstr("num_output"),

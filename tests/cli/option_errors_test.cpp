@@ -74,6 +74,20 @@ TEST(OptionErrors, AZeroOrNegativeBatchIsRefused) {
               HasSubstr("--batch -3: the batch must have at least 1 image"));
 }
 
+TEST(OptionErrors, AWatchdogThatIsNoTimeToWaitIsRefused) {
+  for (const char* const value : {"0", "0.5", "-1", "nan"}) {
+    const std::string option = std::string("--watchdog ") + value;
+    EXPECT_THAT(refusal_of(option), HasSubstr(option + ": at least 1 second"));
+  }
+  EXPECT_THAT(refusal_of("--watchdog 1e300"),
+              HasSubstr("--watchdog 1e300: at most 1000000000 seconds"));
+  EXPECT_THAT(refusal_of("--watchdog soon"),
+              HasSubstr("--watchdog soon: it must be a number of seconds"));
+  const Desk desk;
+  EXPECT_THAT(desk.refusal("test --run run --watchdog 0"),
+              HasSubstr("--watchdog 0: at least 1 second"));
+}
+
 TEST(OptionErrors, AHugeBatchIsRefusedBeforeAnyAllocation) {
   EXPECT_THAT(refusal_of("--batch 9000000000000000000"), HasSubstr("9000000000000000000"));
 }

@@ -10,6 +10,7 @@ namespace tandem {
 namespace {
 
 using namespace test;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -20,17 +21,56 @@ std::string failure(const std::string& text) {
   return thrown([&] { (void)parse_definition(text); });
 }
 
+std::string norm(const std::string& type, const std::string& fields,
+                 const std::string& rules = "param { lr_mult: 0 }") {
+  return "name: 'n' layer { name: 'bn' type: '" + type + "' bottom: 'x' top: 'y' " + rules +
+         " batch_norm_param { " + fields + " } }";
+}
+
 TEST(ScaleBias, OfABatchNormMakesItABatchNormScale) {
-  const auto norm = [](const std::string& type, const std::string& fields) {
-    return "name: 'n' layer { name: 'bn' type: '" + type +
-           "' bottom: 'x' top: 'y' param { lr_mult: 0 } batch_norm_param { " + fields + " } }";
-  };
-  EXPECT_EQ(upgraded(norm("BatchNorm", "eps: 0.1 scale_bias: true")),
-            upgraded(norm("BatchNormScale", "eps: 0.1")));
+  const std::string expected = upgraded(norm("BatchNormScale", "eps: 0.1"));
+  EXPECT_EQ(upgraded(norm("BatchNorm", "eps: 0.1 scale_bias: true")), expected);
+  EXPECT_EQ(upgraded(norm("BatchNormScale", "scale_bias: true eps: 0.1")), expected);
   EXPECT_EQ(upgraded(norm("BatchNorm", "scale_bias: false eps: 0.1")),
             upgraded(norm("BatchNorm", "eps: 0.1")));
+}
+
+TEST(ScaleBias, IsTrueWhereAFillerIsGiven) {
+  for (const std::string filler : {"scale_filler { value: 2 }", "bias_filler { value: 2 }"}) {
+    EXPECT_EQ(upgraded(norm("BatchNorm", filler)), upgraded(norm("BatchNormScale", filler)));
+  }
+  EXPECT_THAT(failure(norm("BatchNorm", "scale_bias: false bias_filler { value: 2 }")),
+              HasSubstr("layer 'bn' (BatchNorm): bias_filler is given, but scale_bias is 'false'"));
+}
+
+TEST(ScaleBias, OfAnotherValueIsRefused) {
   EXPECT_THAT(failure(norm("BatchNorm", "scale_bias: 7")),
-              HasSubstr("layer 'bn' (BatchNorm): scale_bias is '7'"));
+              HasSubstr("layer 'bn' (BatchNorm): scale_bias is '7', but must be true or false"));
+  EXPECT_THAT(failure(norm("BatchNormScale", "scale_bias: false")),
+              HasSubstr("layer 'bn' (BatchNormScale): scale_bias is 'false', but must be true"));
+}
+
+TEST(ScaleBias, WrittenTwiceIsRefused) {
+  const char* const expected = "scale_bias is 'true, false', but must be true or false, written";
+  EXPECT_THAT(failure(norm("BatchNorm", "scale_bias: true scale_bias: false")),
+              HasSubstr(expected));
+  EXPECT_THAT(failure(norm("BatchNorm", "scale_bias: true } batch_norm_param { scale_bias: false")),
+              HasSubstr(expected));
+}
+
+TEST(ScaleBias, RefusesParamBlocksThatWouldTrainTheRunningSums) {
+  const std::string of_a_scale = "param { lr_mult: 1 decay_mult: 0 } param { lr_mult: 2 }";
+  EXPECT_THAT(failure(norm("BatchNorm", "scale_bias: true", of_a_scale)),
+              AllOf(HasSubstr("layer 'bn' (BatchNorm): lr_mult is '1', but must be 0: the first "
+                              "three param blocks are those of mean, variance and scale_factor"),
+                    HasSubstr("the fourth and fifth those of weight and bias")));
+  EXPECT_THAT(failure(norm("BatchNormScale", "", "param { lr_mult: 0 decay_mult: 3 }")),
+              HasSubstr("decay_mult is '3'"));
+  const std::string zeros = "param { lr_mult: 0 } param { lr_mult: 0 } param { decay_mult: 0 } ";
+  const char* const nothing = "(nothing was thrown)";
+  EXPECT_EQ(failure(norm("BatchNormScale", "", zeros)), nothing);
+  EXPECT_EQ(failure(norm("BatchNormScale", "", zeros + "param { lr_mult: 2 }")), nothing);
+  EXPECT_EQ(failure(norm("BatchNorm", "", of_a_scale)), nothing);
 }
 
 const char* const oldest =

@@ -128,9 +128,12 @@ class Reference:
             return F.max_pool2d(x, kernel, stride, pad, ceil_mode=True)
         return F.avg_pool2d(x, kernel, stride, pad, ceil_mode=True)
 
+    def run_BatchNormScale(self, name, layer, inputs):
+        return self.run_BatchNorm(name, layer, inputs)
+
     def run_BatchNorm(self, name, layer, inputs):
         p = get(layer, "batch_norm_param", [])
-        scaled = get(p, "scale_bias") == "true"
+        scaled = get(layer, "type") == "BatchNormScale" or get(p, "scale_bias") == "true"
         weight, bias = (self.weight(name, "weight"), self.weight(name, "bias")) if scaled else (None, None)
         return F.batch_norm(inputs[0], None, None, weight, bias, training=True, eps=float(get(p, "eps", 1e-5)))
 

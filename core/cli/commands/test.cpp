@@ -107,10 +107,7 @@ void add_test(CommandLine& line) {
                  "Threads that read images (default: by the number of cores)");
   add_precision_option(command, o.precision, "the run's");
   add_pixels_option(command, o.pixels, "as the run was trained");
-  command
-      .option("--watchdog SECONDS", &o.watchdog_seconds,
-              "Seconds after which a batch that has not finished counts as stuck")
-      .show_default();
+  add_watchdog_option(command, "batch", o.watchdog_seconds);
   add_json_option(command, arguments->as_json);
   command.flag("--no-report", arguments->no_report, "Leave report.html in the run folder as it is");
   command.action([arguments] {

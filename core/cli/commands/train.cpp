@@ -132,9 +132,10 @@ void add_train(CommandLine& line) {
       .option("--freeze PATTERN", &o.freeze,
               "Layers that keep the weights of --weights, by name or pattern, e.g. 'conv*,res2*'")
       .separator(',');
-  command.flag("--freeze-bn", o.freeze_batch_norm,
-               "BatchNorm keeps and uses the running statistics of --weights, and the factors and "
-               "biases after it are frozen");
+  command.flag(
+      "--freeze-bn", o.freeze_batch_norm,
+      "BatchNorm keeps and uses the running statistics of --weights; its factors and biases "
+      "(BatchNormScale, or the Scale and Bias layers after it) are frozen");
   command.option("--head-lr FACTOR", &o.head_rate,
                  "Factor of the learning rate of layers that --weights does not have, and of the "
                  "last layer; 10 is usual (default: 1)");
@@ -214,10 +215,7 @@ void add_train(CommandLine& line) {
   add_tune_option(command, o.tune);
   add_graphs_option(command, o.graphs);
   add_device_options(command, o.machine);
-  command
-      .option("--watchdog SECONDS", &o.watchdog_seconds,
-              "Seconds after which a step that has not finished counts as stuck")
-      .show_default();
+  add_watchdog_option(command, "step", o.watchdog_seconds);
   command.flag("--check-plugins", o.check_plugins,
                "Run the layers of plugins between guards: end where one writes beyond its memory, "
                "leaves some unwritten or reads what it has not written (cpu); takes time, which "
