@@ -109,28 +109,6 @@ TEST_F(Caffemodel, ThatWasWrittenReadsBackWithCaffesSizes) {
   }
 }
 
-TEST_F(Caffemodel, HasABatchNormAndAScaleForALayerThatIsBoth) {
-  const Net net =
-      build(data_layer +
-            "layer { name: 'bn_a' type: 'BatchNorm' bottom: 'data' top: 'a' batch_norm_param { "
-            "scale_bias: true } } " +
-            inner_product("ip", "a", "ip") + loss_layer);
-  const std::vector<float> values = initial_weights(net, 3);
-  write_caffemodel(folder_ / "w.caffemodel", net, values);
-  const auto layers = read_caffemodel(folder_ / "w.caffemodel");
-  ASSERT_EQ(layers.size(), 3U);
-  EXPECT_EQ(layers[0].name, "bn_a");
-  EXPECT_EQ(layers[0].type, "BatchNorm");
-  EXPECT_EQ(layers[0].blobs.size(), 3U);
-  EXPECT_EQ(layers[1].name, "scale_a");
-  EXPECT_EQ(layers[1].type, "Scale");
-  EXPECT_EQ(layers[1].position, layers[0].position + 1);
-  EXPECT_EQ(layers[1].bottom, layers[0].top);
-  ASSERT_EQ(layers[1].blobs.size(), 2U);
-  EXPECT_THAT(layers[1].blobs[0].values, testing::Each(1));
-  EXPECT_THAT(layers[1].blobs[1].values, testing::Each(0));
-}
-
 TEST_F(Caffemodel, ThatCannotBeWrittenLeavesNothing) {
   const Net net = build(data_layer + inner_product("ip", "data", "ip") + loss_layer);
   const std::vector<float> values = initial_weights(net, 3);

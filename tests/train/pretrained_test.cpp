@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/model/caffemodel.h"
 #include "core/model/definition.h"
 #include "core/model/initial_weights.h"
 #include "core/plugin/registry.h"
@@ -145,6 +146,22 @@ TEST_F(PretrainedScales, OfAnotherLayerAreNotTaken) {
   const char* const reason = "a BatchNorm and a Scale instead of this layer";
   EXPECT_THAT(refusal(file("data")), HasSubstr(reason));
   EXPECT_THAT(refusal(file("x", wire_layer("relu", {}, "ReLU"))), HasSubstr(reason));
+}
+
+TEST_F(PretrainedScales, AreALayerOfTheirOwnInAFileForCaffe) {
+  write_weights(folder_ / "out.caffemodel", net_, initial_weights(net_, 1));
+  const auto layers = read_caffemodel(folder_ / "out.caffemodel");
+  ASSERT_EQ(layers.size(), 3U);
+  EXPECT_EQ(layers[0].name, "bn");
+  EXPECT_EQ(layers[0].type, "BatchNorm");
+  EXPECT_EQ(layers[0].blobs.size(), 3U);
+  EXPECT_EQ(layers[1].name, "scale");
+  EXPECT_EQ(layers[1].type, "Scale");
+  EXPECT_EQ(layers[1].position, layers[0].position + 1);
+  EXPECT_EQ(layers[1].bottom, layers[0].top);
+  ASSERT_EQ(layers[1].blobs.size(), 2U);
+  EXPECT_THAT(layers[1].blobs[0].values, ElementsAre(1, 1));
+  EXPECT_THAT(layers[1].blobs[1].values, ElementsAre(0, 0));
 }
 
 TEST_F(PretrainedScales, OfAFileThatWasWrittenHereComeBack) {

@@ -48,8 +48,8 @@ void require_channels(const OnnxNet& model, const Layer& layer) {
                          layer.attributes->integer("axis"), layer.attributes->integer("num_axes")));
 }
 
-// Values of (rows, channels, 1, 1) in as many elements as `shape` has. Some runtimes take the product
-// with more than one row of them for an error, or compute another one.
+// Values of (rows, channels, 1, 1) in as many elements as `shape` has. Some runtimes take the
+// product with more than one row of them for an error, or compute another one.
 std::string spread(OnnxNet& model, const Layer& layer, const std::string& values,
                    const Shape& shape) {
   OnnxGraph& graph = model.graph;
