@@ -19,7 +19,7 @@ namespace tandem {
 }
 
 // Makes the message of a BatchNorm with `batch_norm_param { scale_bias: true }` one of a
-// BatchNormScale without that field, as NVIDIA's Caffe reads it: a scale_filler or bias_filler
+// BatchNormScale without that field, as a fork of Caffe reads it: a scale_filler or bias_filler
 // alone has the same effect. Error for a scale_bias that is written twice, is no boolean, or does
 // not agree with a filler or with `type: "BatchNormScale"`, and for param blocks that would train
 // the running sums.
