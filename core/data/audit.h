@@ -18,7 +18,7 @@ struct AuditOptions {
   std::string source;
   std::map<std::string, std::string> parameters;  // of the data set
   uint64_t seed = 1;
-  int threads = 0;                                          // 0: as many as there are cores
+  int threads = 0;  // 0: as many as there are cores
   // At most so many of each class of the first split, fewer of many classes; and of some doubled
   // images.
   int thumbnails = 0;

@@ -51,8 +51,7 @@ NameRules read_name_rules(const fs::path& file) {
     std::string more;
     if (!(words >> rule.from) || rule.from.front() == '#') continue;
     if (!(words >> rule.to) || (words >> more)) {
-      throw error("{}:{}: a rule is two names, as '*.running_mean *.mean'", file.string(),
-                  number);
+      throw error("{}:{}: a rule is two names, as '*.running_mean *.mean'", file.string(), number);
     }
     if (rule.from == "net") {
       result.net = rule.to;

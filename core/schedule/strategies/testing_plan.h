@@ -1,6 +1,6 @@
 // The plan of testing: forward only, data-parallel. The weights go to every device first, from
-// the devices that trained them, if there are such. The scalars are summed on device 0, and the class scores of the
-// whole batch are copied to the host.
+// the devices that trained them, if there are such. The scalars are summed on device 0, and the
+// class scores of the whole batch are copied to the host.
 #pragma once
 
 #include "core/schedule/builder/strategy_inputs.h"
