@@ -4,9 +4,7 @@
 
 #include <algorithm>
 
-#include "layers/batch_norm/channels.h"
-#include "layers/batch_norm/moments_cpu.h"
-#include "plugins/cpu/fused_relu.h"
+#include "layers/batch_norm/norm_kernel_cpu.h"
 
 namespace {
 
@@ -68,42 +66,18 @@ struct Backward {
   }
 };
 
-class BatchNormCpu : public Needs {
+class BatchNormCpu : public NormKernel {
  public:
-  BatchNormCpu(const Binding& binding, const Call&)
-      : dtype_(binding.input(0).dtype),
-        channels_(binding.input(0)),
-        sums_(channels_),
-        training_(binding.training()),
-        kept_(BatchNorm::uses_kept_statistics(binding.attributes, training_)),
-        per_device_(!kept_ && binding.attributes.boolean("per_device")),
-        fuses_relu_(binding.fuses_relu()),
-        eps_(binding.attributes.number("eps")),
-        fraction_(static_cast<float>(binding.attributes.number("moving_average_fraction"))) {
-    const int64_t c = channels_.count;
-    const int64_t doubles = 1 + 2 * c + sums_.scratch();
-    scratch_bytes = doubles * 8 + 3 * c * 4;
-    if (binding.has(TANDEM_WANTS_BACKWARD_DATA)) saved_bytes = (c + 1) * 4;
-    if (!kept_ && !per_device_) statistics = BatchNorm::forward_statistics(c);
-  }
-
-  static constexpr uint32_t dtypes = float32_and_bfloat16;
-  static constexpr uint32_t fused_activations = relu_only;
-  static LayoutOptions layouts(const Binding& binding) {
-    return any_layout(binding.input(0).shape.c);
+  BatchNormCpu(const Binding& binding, const Call&) : NormKernel(binding, 3) {
+    if (binding.has(TANDEM_WANTS_BACKWARD_DATA)) saved_bytes = (channels_.count + 1) * 4;
   }
 
   void forward_statistics(const Call& call, const Pass& pass) const {
     moments_of(call, pass, pass.statistics<double>());
   }
 
-  void merge_forward_statistics(const Call&, float* target, const float* const* sources,
-                                uint32_t source_count) const {
-    merge_moments(channels_.count, target, sources, source_count);
-  }
-
   void forward(const Call& call, const Pass& pass) const {
-    float* high = coefficients(pass);
+    float* high = values(pass, 0);
     float *low = high + channels_.count, *scale = low + channels_.count;
     const ChannelNorm norm{high, low, scale};
     if (kept_) {
@@ -111,10 +85,8 @@ class BatchNormCpu : public Needs {
     } else {
       const double* memory = pass.statistics<double>();
       if (per_device_) memory = moments_of(call, pass, local(pass));
-      const ChannelMoments<const double> moments(memory, channels_.count);
-      norm.set(moments, channels_.count, eps_);
-      if (training_) keep_moments(moments, channels_.count, fraction_, pass);
-      if (saved_bytes > 0) pass.saved()[channels_.count] = static_cast<float>(1 / *moments.count);
+      const float each = set_norm(memory, pass, norm);
+      if (saved_bytes > 0) pass.saved()[channels_.count] = each;
     }
     if (saved_bytes > 0) std::copy_n(scale, channels_.count, pass.saved());
     with_elements(dtype_, [&](auto element) {
@@ -145,14 +117,14 @@ class BatchNormCpu : public Needs {
     const T* dy = pass.output_gradient<T>(0);
     T* dx = pass.input_gradient<T>(0);
     if (kept_) {
-      float* zero = coefficients(pass);
+      float* zero = values(pass, 0);
       std::fill_n(zero, channels_.count, 0.0F);
       channels_.visit_all(call.threads, Normalise<T, false>{dy, dx, zero, zero, scale});
       return;
     }
     const float* sums =
         per_device_ ? sums_of_gradients(call, pass, local<float>(pass)) : pass.statistics();
-    float* mean = coefficients(pass);
+    float* mean = values(pass, 0);
     float* product = mean + channels_.count;
     const float factor = scale[channels_.count];
     for (int64_t c = 0; c < channels_.count; ++c) {
@@ -163,19 +135,10 @@ class BatchNormCpu : public Needs {
                         Backward<T>{dy, pass.output<T>(0).data(), dx, mean, product, scale});
   }
 
-  // Scratch: the two sums of every part, then local statistics, then coefficients.
-  template <class T = double>
-  T* local(const Pass& pass) const {
-    return reinterpret_cast<T*>(pass.scratch<double>() + sums_.scratch());
-  }
-  float* coefficients(const Pass& pass) const {
-    return reinterpret_cast<float*>(local(pass) + 1 + 2 * channels_.count);
-  }
-
   // Returns `target`.
   const double* moments_of(const Call& call, const Pass& pass, double* target) const {
     const int64_t count = channels_.count;
-    float* about = coefficients(pass);
+    float* about = values(pass, 0);
     double* sums = pass.scratch<double>();
     with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
@@ -197,13 +160,6 @@ class BatchNormCpu : public Needs {
     for (int64_t i = 0; i < 2 * channels_.count; ++i) target[i] = static_cast<float>(sums[i]);
     return target;
   }
-
-  int32_t dtype_;
-  Channels channels_;
-  ChannelSums sums_;
-  bool training_, kept_, per_device_, fuses_relu_;
-  double eps_;
-  float fraction_;
 };
 
 }  // namespace

@@ -5,9 +5,8 @@
 
 #include <algorithm>
 
-#include "layers/batch_norm/moments_cpu.h"
+#include "layers/batch_norm/norm_kernel_cpu.h"
 #include "layers/batch_norm_scale/channel_passes.h"
-#include "plugins/cpu/fused_relu.h"
 
 namespace {
 
@@ -15,40 +14,17 @@ using namespace tandem::cpu;
 using namespace tandem::sdk;
 using namespace tandem::layers;
 
-class BatchNormScaleCpu : public Needs {
+class BatchNormScaleCpu : public NormKernel {
  public:
   BatchNormScaleCpu(const Binding& binding, const Call&)
-      : kernels_(channel_kernels()),
-        dtype_(binding.input(0).dtype),
-        channels_(binding.input(0)),
-        sums_(channels_),
-        training_(binding.training()),
-        kept_(BatchNorm::uses_kept_statistics(binding.attributes, training_)),
-        per_device_(!kept_ && binding.attributes.boolean("per_device")),
-        fuses_relu_(binding.fuses_relu()),
-        eps_(binding.attributes.number("eps")),
-        fraction_(static_cast<float>(binding.attributes.number("moving_average_fraction"))) {
-    const int64_t c = channels_.count;
-    const int64_t doubles = 1 + 2 * c + sums_.scratch();
-    scratch_bytes = doubles * 8 + 4 * c * 4;
+      : NormKernel(binding, 4), kernels_(channel_kernels()) {
     if (binding.has(TANDEM_WANTS_BACKWARD_DATA | TANDEM_WANTS_BACKWARD_WEIGHTS)) {
-      saved_bytes = (3 * c + 1) * 4;
+      saved_bytes = (3 * channels_.count + 1) * 4;
     }
-    if (!kept_ && !per_device_) statistics = BatchNorm::forward_statistics(c);
-  }
-
-  static constexpr uint32_t dtypes = float32_and_bfloat16;
-  static constexpr uint32_t fused_activations = relu_only;
-  static LayoutOptions layouts(const Binding& binding) {
-    return any_layout(binding.input(0).shape.c);
   }
 
   void forward_statistics(const Call& call, const Pass& pass) const {
     moments_of(call, pass, pass.statistics<double>());
-  }
-  void merge_forward_statistics(const Call&, float* target, const float* const* sources,
-                                uint32_t source_count) const {
-    merge_moments(channels_.count, target, sources, source_count);
   }
 
   void forward(const Call& call, const Pass& pass) const {
@@ -59,12 +35,8 @@ class BatchNormScaleCpu : public Needs {
     } else {
       const double* memory = pass.statistics<double>();
       if (per_device_) memory = moments_of(call, pass, local(pass));
-      const ChannelMoments<const double> moments(memory, channels_.count);
-      norm.set(moments, channels_.count, eps_);
-      if (training_) keep_moments(moments, channels_.count, fraction_, pass);
-      if (saved_bytes > 0) {
-        pass.saved()[3 * channels_.count] = static_cast<float>(1 / *moments.count);
-      }
+      const float each = set_norm(memory, pass, norm);
+      if (saved_bytes > 0) pass.saved()[3 * channels_.count] = each;
     }
     set_factors(pass, norm, factor);
     with_elements(dtype_, [&](auto element) {
@@ -137,18 +109,9 @@ class BatchNormScaleCpu : public Needs {
   }
 
   // Saved memory: high, low and scale of ChannelNorm, then 1 / the number of values of a channel in
-  // the batch. Scratch: the two sums of every part, then local statistics or sums, then four values
-  // for each channel.
+  // the batch.
   [[nodiscard]] ChannelNorm norm_of(float* memory) const {
     return {memory, memory + channels_.count, memory + 2 * channels_.count};
-  }
-  template <class T = double>
-  T* local(const Pass& pass) const {
-    return reinterpret_cast<T*>(pass.scratch<double>() + sums_.scratch());
-  }
-  float* values(const Pass& pass, int64_t index) const {
-    return reinterpret_cast<float*>(local(pass) + 1 + 2 * channels_.count) +
-           index * channels_.count;
   }
   void set_factors(const Pass& pass, const ChannelNorm& norm, float* factor) const {
     const float* weight = pass.weight(BatchNormScale::factors);
@@ -201,12 +164,6 @@ class BatchNormScaleCpu : public Needs {
   }
 
   const ChannelKernels& kernels_;
-  int32_t dtype_;
-  Channels channels_;
-  ChannelSums sums_;
-  bool training_, kept_, per_device_, fuses_relu_;
-  double eps_;
-  float fraction_;
 };
 
 }  // namespace
