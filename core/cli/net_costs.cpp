@@ -25,7 +25,7 @@ int64_t training_memory(Registry& registry, const NetDefinition& definition,
   session.testing = false;
   session.rule.states = 1;
   Session planned(registry, definition, session);
-  const Phase& phase = planned.training();
+  Phase& phase = planned.training();
   const MemoryPlan memory = memory_on(registry, kernels, phase.net, phase.plan, refusal);
   return memory.persistent_bytes[0] + memory.transient_bytes[0];
 }

@@ -58,7 +58,7 @@ class StepMemory {
       inputs.options = setup_.strategies->options_of(strategy, chosen.strategy_options);
       inputs.options = fastest_variant(setup_.strategies->at(strategy), inputs).options;
     }
-    const Plan plan = build_plan(strategy, inputs, *setup_.strategies);
+    Plan plan = build_plan(strategy, inputs, *setup_.strategies);
     const bool is_shared = is_host_addressable(registry_.backend(devices_.kind));
     const double usable = usable_share * static_cast<double>(available);
     const auto tensors = static_cast<double>(memory_of(plan_memory(plan), is_shared));

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "core/base/error.h"
+#include "core/base/parallel.h"
 #include "core/base/shape.h"
 #include "core/base/strings.h"
 #include "core/schedule/cost/bounds.h"
@@ -20,11 +22,68 @@ double Forecast::exposed_seconds() const {
 
 namespace {
 
+// What the kernel of a binding depends on, other than its device and the position of its rows.
+using KernelUse = std::tuple<int, int64_t, int64_t, int64_t, bool, int64_t, int64_t, bool, int32_t>;
+KernelUse use_of(const PlanBinding& b) {
+  return {b.layer,           b.rows.count(),   b.slice.begin,
+          b.slice.end,       b.whole_outputs,  b.input_slice.begin,
+          b.input_slice.end, b.adds_to_output, b.activation};
+}
+
+// Writes into the plan's buffers what its kernels keep, as one device finds it that has one thread:
+// so do all where there are more devices than processors. Equal uses are asked for once.
+void prepare_on_one_device(Registry& registry, const DeviceSpec& devices, const Net& net,
+                           Plan& plan) {
+  MachineOptions options;
+  options.threads = 1;
+  Machine machine(registry.backend(devices.kind), {devices.kind, {devices.ordinals.front()}},
+                  options);
+  Runtime runtime(machine);
+  Plan distinct;
+  std::map<KernelUse, size_t> index;  // in its bindings
+  const auto place = [&](int buffer, int64_t bytes) {
+    if (buffer < 0) return -1;
+    distinct.buffers.push_back({"", 0, BufferKind::transient, bytes, 1, {}});
+    return static_cast<int>(distinct.buffers.size()) - 1;
+  };
+  for (const PlanBinding& use : plan.bindings) {
+    if (!index.try_emplace(use_of(use), distinct.bindings.size()).second) continue;
+    PlanBinding& one = distinct.bindings.emplace_back(use);
+    one.device = 0;
+    for (int* buffer : {&one.saved, &one.scratch, &one.backward_scratch}) {
+      *buffer = place(*buffer, 0);
+    }
+    const int64_t bytes = plan.bytes(use.forward_statistics);
+    one.forward_statistics = {place(use.forward_statistics.buffer, bytes), 0, bytes};
+  }
+  const Kernels kernels(distinct, net, registry, runtime);
+  for (const PlanBinding& use : plan.bindings) {
+    const PlanBinding& one = distinct.bindings[index.at(use_of(use))];
+    for (const auto& [to, from] : {std::pair{use.saved, one.saved},
+                                   {use.scratch, one.scratch},
+                                   {use.backward_scratch, one.backward_scratch}}) {
+      if (to < 0) continue;
+      int64_t& bytes = plan.buffers[size_t(to)].bytes;
+      bytes = std::max(bytes, distinct.buffers[size_t(from)].bytes);
+    }
+  }
+}
+
 // Writes into the plan's buffers what its kernels keep. A CPU that cannot do what is planned is no
 // reason not to plan it: then the buffers stay as they are, and the kernel's refusal is returned.
 std::string prepare_kernels(Registry& registry, const DeviceSpec& devices, const Net& net,
                             Plan& plan) {
   if (devices.ordinals.empty()) return "";
+  if (is_host_addressable(registry.backend(devices.kind)) && devices.count() > processor_count()) {
+    const std::vector<Buffer> unwritten = plan.buffers;
+    try {
+      prepare_on_one_device(registry, devices, net, plan);
+    } catch (const Unsupported& refused) {
+      plan.buffers = unwritten;
+      return refused.what();
+    }
+    return "";
+  }
   Machine machine(registry.backend(devices.kind), devices, MachineOptions{});
   Runtime runtime(machine);
   const std::vector<Buffer> unwritten = plan.buffers;
@@ -48,18 +107,27 @@ class KernelMemory {
   KernelMemory(Registry& registry, DeviceSpec devices)
       : registry_(registry), devices_(std::move(devices)) {}
 
-  MemoryPlan plan(const Net& net, Plan plan) {
-    return fill(plan) ? plan_memory(plan) : memory_on(registry_, devices_, net, std::move(plan));
+  MemoryPlan plan(const Net& net, Plan& plan) {
+    const std::vector<Buffer> unwritten = plan.buffers;
+    if (!fill(plan)) {
+      plan.buffers = unwritten;
+      return memory_on(registry_, devices_, net, plan);
+    }
+    MemoryPlan memory = plan_memory(plan);
+    plan.buffers = unwritten;
+    return memory;
   }
   // Prepares the kernels of a plan once for all that use them alike. What prepare_kernels()
   // returns.
-  std::string learn(const Net& net, Plan plan) {
+  std::string learn(const Net& net, Plan& plan) {
+    const std::vector<Buffer> unwritten = plan.buffers;
     std::string refusal = prepare_kernels(registry_, devices_, net, plan);
     for (const PlanBinding& use : plan.bindings) {
       const auto bytes = [&](int buffer) { return plan.buffers[size_t(buffer)].bytes; };
       saved_[key(use)] = bytes(use.saved);
       scratch_[key(use)] = bytes(use.scratch);
     }
+    plan.buffers = unwritten;
     return refusal;
   }
 
@@ -101,6 +169,7 @@ class Forecaster {
     options_.devices = simulated_devices(list_.devices);
     options_.kernels = kernel_devices_.kind;
     options_.testing = false;
+    options_.models_large_plans = true;
     options_.machine.paced = false;
     options_.machine.delay_seed = 0;
     options_.executor.trace = true;
@@ -164,9 +233,10 @@ class Forecaster {
     options.strategy_options = forecast.options;
     {
       Session session(registry_, definition_, options);
-      forecast.plan = session.training().plan;
-      const SimulatedSteps amount = steps_of(forecast.plan);
+      const SimulatedSteps amount = steps_of(session.training().plan);
       forecast.measured = measure(session, amount.warm_up, amount.measured);
+      session.training().executor.reset();  // which uses the plan
+      forecast.plan = std::move(session.training().plan);
       set_memory(forecast, session.training().net);
       forecast.path = critical_path(forecast.plan, forecast.measured.events);
       const CostSources sources =
@@ -174,8 +244,9 @@ class Forecaster {
       list_.measured_costs = std::max(list_.measured_costs, sources.measured);
       list_.estimated_costs = std::max(list_.estimated_costs, sources.estimated);
     }
-    forecast.alone_seconds = forecast.step_seconds();
-    if (list_.devices > 1) {
+    forecast.alone_seconds =
+        forecast.measured.without_communication_seconds.value_or(forecast.step_seconds());
+    if (list_.devices > 1 && !forecast.measured.without_communication_seconds) {
       const SimulatedSteps amount = steps_of(forecast.plan);
       forecast.alone_seconds = step_seconds_without_communication(
           registry_, definition_, options, forecast.plan, amount.warm_up, amount.measured);
@@ -236,16 +307,18 @@ DeviceSpec kernel_devices(const Registry& registry, const std::string& devices, 
 }
 
 SimulatedSteps simulated_steps(const Plan& plan, int wanted, bool vary) {
-  constexpr size_t large = 20000;  // tasks
-  if (vary || plan.tasks.size() < large) return {3, wanted};
+  if (vary || plan.tasks.size() < large_plan) return {3, wanted};
   return {2, std::min(2, wanted)};
 }
 
-MemoryPlan memory_on(Registry& registry, const DeviceSpec& devices, const Net& net, Plan plan,
+MemoryPlan memory_on(Registry& registry, const DeviceSpec& devices, const Net& net, Plan& plan,
                      std::string* refusal) {
+  const std::vector<Buffer> unwritten = plan.buffers;
   const std::string reason = prepare_kernels(registry, devices, net, plan);
   if (refusal != nullptr) *refusal = reason;
-  return plan_memory(plan);
+  MemoryPlan memory = plan_memory(plan);
+  plan.buffers = unwritten;
+  return memory;
 }
 
 ForecastList forecast_strategies(Registry& registry, const NetDefinition& definition,

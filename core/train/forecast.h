@@ -62,9 +62,9 @@ struct ForecastList {
                                         int32_t precision);
 // The memory of a plan, with what its kernels keep beside tensors if there are devices to ask.
 // Without it also where this computer's CPU cannot do what is planned, as bfloat16 takes AVX-512:
-// `refusal` becomes the reason, else "".
+// `refusal` becomes the reason, else "". The plan is left as it was.
 [[nodiscard]] MemoryPlan memory_on(Registry& registry, const DeviceSpec& devices, const Net& net,
-                                   Plan plan, std::string* refusal = nullptr);
+                                   Plan& plan, std::string* refusal = nullptr);
 
 // `options` are those of the session to be chosen for: its devices are replaced by as many
 // simulated ones, its strategy by each there is. Errors of a strategy are its refusal.

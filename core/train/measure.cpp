@@ -14,6 +14,7 @@
 #include "core/base/random.h"
 #include "core/base/strings.h"
 #include "core/model/net.h"
+#include "core/schedule/cost/step_model.h"
 
 namespace tandem {
 namespace {
@@ -140,8 +141,34 @@ void measure_graphs(Phase& phase, StandingBatch& batch, int64_t first, int steps
 
 }  // namespace
 
+namespace {
+
+Measurement modelled(const Session& session, const Phase& phase) {
+  const MachineOptions& machine = session.options().machine;
+  StepModel model(phase.net, phase.plan, session.costs(), machine.link, machine.topology.get());
+  Measurement result;
+  {
+    const StepTimes times = model.in_order(model.given_order());
+    result.step_seconds = result.fastest = result.slowest = times.step_seconds;
+    for (size_t task = 0; task < times.tasks.size(); ++task) {
+      result.median_step.push_back(
+          {static_cast<int>(task), 0, times.tasks[task].start, times.tasks[task].end});
+    }
+  }
+  result.events = result.median_step;
+  result.stages = stage_times(phase.plan, result.median_step);
+  result.parts = parts_of(result.stages);
+  result.images_per_second = static_cast<double>(phase.net.batch) / result.step_seconds;
+  model.remove_transfers();
+  result.without_communication_seconds = model.in_order(model.given_order()).step_seconds;
+  return result;
+}
+
+}  // namespace
+
 Measurement measure(Session& session, int warm_up, int steps) {
   Phase& phase = session.training();
+  if (phase.executor == nullptr) return modelled(session, phase);
   StandingBatch batch(session, phase);
   if (!session.machine().has_virtual_time()) session.set_initial_weights(1);
   const double first_step_at = session.machine().has_virtual_time() ? 0 : seconds_since_start();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,12 +27,14 @@ struct Measurement {
   // the time of a step that is issued task by task, as the events are; else 0.
   double live_step_seconds = 0;
   std::string graphs_given_up;  // why steps do not run as graphs although they should
-  double first_step_at = 0;     // seconds_since_start() when the first step was issued; 0 on `sim`
+  // Of a session that models its plan: what step_seconds_without_communication() is of others.
+  std::optional<double> without_communication_seconds;
+  double first_step_at = 0;  // seconds_since_start() when the first step was issued; 0 on `sim`
 };
 
 // Runs `warm_up` steps, then `steps` measured ones of the session's training plan, on one batch of
 // synthetic data that stays in place (so no input is awaited). Works on every backend; on `sim` the
-// times are virtual.
+// times are virtual. A session that models its plan has the times of one step.
 [[nodiscard]] Measurement measure(Session& session, int warm_up, int steps);
 
 // One step of the session's testing plan over such a batch, with the initial weights of seed 1: the

@@ -96,6 +96,10 @@ Session::Session(Registry& registry, const NetDefinition& definition, const Sess
   share_costs();
   if (options_.training) prepare(training_, definition, TANDEM_TRAIN);
   if (options_.testing) prepare(testing_, definition, TANDEM_TEST);
+  if (options_.models_large_plans && machine_->has_virtual_time() && !options_.testing &&
+      training_.plan.tasks.size() >= large_plan && options_.executor.variation <= 0) {
+    return;
+  }
   // Kernels have measured their algorithms by now, which takes memory that is not reserved yet.
   if (options_.training) reserve(training_);
   if (options_.testing) reserve(testing_);

@@ -20,6 +20,9 @@
 
 namespace tandem {
 
+// A plan of so many tasks takes minutes and gigabytes to run on `sim`, task by task.
+constexpr size_t large_plan = 20000;
+
 struct SessionOptions {
   std::string devices = default_kind;
   // Simulated devices only: the kind of device whose kernels the net is made for; "": the default
@@ -44,6 +47,9 @@ struct SessionOptions {
   bool finds_links = true;
   bool training = true;  // false: only the testing plan
   bool testing = true;
+  // In virtual time a large plan gets no executor: measure() takes its step from StepModel, and
+  // nothing else may be asked of it. For forecasts.
+  bool models_large_plans = false;
   std::optional<CostTable> costs;  // else a roofline of the devices
   // The training plan, if another Session has made it of the same net and options.
   std::shared_ptr<const Plan> plan;

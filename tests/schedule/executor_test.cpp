@@ -300,5 +300,25 @@ TEST(Executor, FollowsItsArenaWhenALargerPlanMovesIt) {
   EXPECT_THAT(rig.read("seen", 0, 1), ElementsAre(8));
 }
 
+// As the weights in an evaluation.
+TEST(Executor, DoesTheWorkOfMicroBatch0AgainWhenItBeginsAgain) {
+  Maker maker(2);
+  const Region source = maker.constant("source", 0, {1});
+  const Region target = maker.persistent("target", 1, 1);
+  maker.copy("send", {communication(1), communication(0)}, target, source);
+  maker.plan.tasks.back().when = When::micro_batch_0;
+  maker.add("add", compute(1), maker.constant("sum", 1, {0}), {target});
+  Rig rig(maker.derived(), cpu());
+  rig.run(3);
+  EXPECT_EQ(rig.read("sum", 1, 1), std::vector<float>{3});
+  const float newer = 10;
+  rig.runtime.write_persistent("source", 0, &newer, sizeof(newer));
+  rig.executor->issue(3, {});
+  rig.executor->drain();
+  EXPECT_EQ(rig.read("sum", 1, 1), std::vector<float>{4}) << "nothing was sent";
+  rig.run(2);
+  EXPECT_EQ(rig.read("sum", 1, 1), std::vector<float>{24}) << "sent once more";
+}
+
 }  // namespace
 }  // namespace tandem

@@ -52,6 +52,8 @@ TEST(TestingPlan, GivesEveryDeviceTheMastersWeightsBeforeTheForward) {
     const std::string to = fmt::format("@{}", device);
     const int broadcast = find_task(plan, "broadcast weights @0->" + to);
     ASSERT_GE(broadcast, 0);
+    EXPECT_EQ(plan.tasks[size_t(broadcast)].when, When::micro_batch_0)
+        << "an evaluation changes no weights";
     const auto& copy = std::get<CopyWork>(plan.tasks[size_t(broadcast)].work);
     EXPECT_EQ(plan.bytes(copy.segments[0].target), buffers::weight_bytes(net));
     EXPECT_THAT(task(plan, "forward conv1 " + to).after,

@@ -107,6 +107,7 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
       a.batch_per_device > 0 ? a.batch_per_device * devices.count() : a.net.batch_of(definition);
   options.data = a.net.data(definition);
   options.testing = false;
+  options.models_large_plans = true;
   options.costs =
       a.costs.empty() ? CostTable(roofline) : CostTable::read(a.costs, roofline, a.precision);
   // Simulated devices use the form of the devices that they stand for, or that were measured.
@@ -195,10 +196,13 @@ int run_plan(PlanArguments& a, const Command& command) {
       memory_on(registry, *how.kernel_devices, phase.net, phase.plan, &refusal);
   const SimulatedSteps amount = simulated_steps(phase.plan, how.steps, a.variation > 0);
   const Measurement predicted = measure(session, amount.warm_up, amount.measured);
-  const double alone = device_count > 1 ? step_seconds_without_communication(
-                                              registry, definition, options, phase.plan,
-                                              amount.warm_up, amount.measured)
-                                        : 0;
+  double alone = 0;
+  if (predicted.without_communication_seconds) {
+    alone = *predicted.without_communication_seconds;
+  } else if (device_count > 1) {
+    alone = step_seconds_without_communication(registry, definition, options, phase.plan,
+                                               amount.warm_up, amount.measured);
+  }
   const CostSources sources = sources_of(phase.net, phase.plan, *options.costs);
   const StepBounds bounds =
       bounds_of(phase.net, phase.plan, *options.costs, options.machine.link.bandwidth,

@@ -76,6 +76,14 @@ void StepModel::find_conflicts(const Plan& plan) {
   }
 }
 
+void StepModel::remove_transfers() {
+  for (TimedTask& task : tasks_) {
+    if (!task.takes_links()) continue;
+    task.copies.clear();
+    task.seconds = 0;
+  }
+}
+
 std::vector<std::vector<Dependency>> StepModel::followers() const {
   std::vector<std::vector<Dependency>> result(tasks_.size());
   for (size_t task = 0; task < result.size(); ++task) {
@@ -96,8 +104,9 @@ std::vector<int> StepModel::given_order() const {
 // devices. The mean is over an even number of micro-batches, because some plans alternate between
 // two times.
 StepTimes StepModel::in_order(const std::vector<int>& order) const {
-  constexpr size_t micro_batches = 8, first = 3;
+  constexpr size_t many = 100000;
   const size_t count = tasks_.size();
+  const size_t micro_batches = count < many ? 8 : 5, first = count < many ? 3 : 2;
   timing::Simulation simulation(links_);
   std::vector<timing::Operation> operations(count * micro_batches), ends(micro_batches);
   std::vector<timing::Operation*> last(size_t(streams_), nullptr);

@@ -45,6 +45,8 @@ class StepModel {
   [[nodiscard]] const std::vector<TimedTask>& tasks() const { return tasks_; }
   [[nodiscard]] int streams() const { return streams_; }
   [[nodiscard]] StreamKind kind_of(int stream) const { return StreamKind(stream % stream_kinds); }
+  // From here on copies between devices take no time.
+  void remove_transfers();
   // Without any reservation.
   [[nodiscard]] const timing::Links& links() const { return links_; }
 
@@ -54,7 +56,7 @@ class StepModel {
   // The order of the tasks as they stand.
   [[nodiscard]] std::vector<int> given_order() const;
   // Every stream takes its tasks in this order, in which each task comes after those of its step
-  // that it waits for.
+  // that it waits for. The fewer steps are simulated the more tasks there are.
   [[nodiscard]] StepTimes in_order(const std::vector<int>& order) const;
 
  private:

@@ -100,6 +100,7 @@ struct Executor::State {
   int64_t first_traced = 0, end_of_traced = std::numeric_limits<int64_t>::max();
   std::vector<std::vector<Dependency>> waits;  // by task
   std::vector<bool> has_external;              // by task
+  bool has_first_tasks = false;                // When::micro_batch_0
   std::vector<std::vector<Lowered>> works;     // by task, then by micro-batch of the round
   std::vector<std::vector<void*>> externals;   // by micro-batch of the round, then by buffer
   std::vector<std::byte*> arenas_;             // for which `works` is ready
@@ -143,6 +144,7 @@ Executor::State::State(const Plan& plan, const MemoryPlan& memory, const Net& ne
   for (const Task& task : plan.tasks) {
     waits.push_back(event_waits(plan, task));
     has_external.push_back(touches_external(plan, task));
+    has_first_tasks = has_first_tasks || task.when == When::micro_batch_0;
   }
   for (std::vector<Lowered>& of_task : works) of_task.resize(static_cast<size_t>(round));
   lower_all();
@@ -249,7 +251,9 @@ void Executor::State::leave_graph(int64_t micro_batch) {
 bool Executor::State::takes_graph(int64_t micro_batch) const {
   const bool is_traced =
       options.trace && micro_batch >= first_traced && micro_batch < end_of_traced;
-  return !is_traced && graphs.is_due(micro_batch);
+  // A captured graph repeats what it has captured.
+  const bool is_like_others = micro_batch > 0 || !has_first_tasks;
+  return !is_traced && is_like_others && graphs.is_due(micro_batch);
 }
 
 void Executor::State::issue_graph(int64_t micro_batch) {

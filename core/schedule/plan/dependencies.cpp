@@ -1,6 +1,7 @@
 #include "core/schedule/plan/dependencies.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "core/schedule/plan/ordering.h"
@@ -35,12 +36,34 @@ std::vector<std::vector<Dependency>> conflicts(const Plan& plan) {
   return result;
 }
 
+// By task: those that no later node asks for after it, with the micro-batches from them to it.
+std::vector<std::vector<Dependency>> last_users(
+    const std::vector<std::vector<Dependency>>& predecessors,
+    const std::vector<std::vector<Dependency>>& candidates) {
+  std::vector<std::pair<int, size_t>> last(predecessors.size());  // micro-batches later, task
+  for (size_t task = 0; task < last.size(); ++task) last[task] = {0, task};
+  for (const auto* lists : {&predecessors, &candidates}) {
+    for (size_t task = 0; task < lists->size(); ++task) {
+      for (const Dependency& dependency : (*lists)[task]) {
+        std::pair<int, size_t>& of_earlier = last[size_t(dependency.task)];
+        of_earlier = std::max(of_earlier, {dependency.micro_batches_back, task});
+      }
+    }
+  }
+  std::vector<std::vector<Dependency>> result(last.size());
+  for (size_t task = 0; task < last.size(); ++task) {
+    result[last[task].second].push_back({static_cast<int>(task), last[task].first});
+  }
+  return result;
+}
+
 }  // namespace
 
 void derive_dependencies(Plan& plan) {
   const size_t tasks = plan.tasks.size(), runs = static_cast<size_t>(unrolled_micro_batches(plan));
   const auto predecessors = stream_predecessors(plan);
   const auto candidates = conflicts(plan);
+  const auto forgotten = last_users(predecessors, candidates);
   Ancestors ancestors(plan, runs);
   // The same waits are found in every micro-batch; the last one sees the farthest back.
   for (size_t node = 0; node < tasks * runs; ++node) {
@@ -61,6 +84,10 @@ void derive_dependencies(Plan& plan) {
       if (ancestors.has(node, node_of(candidate))) continue;
       ancestors.add(node, node_of(candidate));
       after.push_back(candidate);
+    }
+    for (const Dependency& dependency : forgotten[task]) {
+      if (static_cast<size_t>(dependency.micro_batches_back) > run) continue;
+      ancestors.forget(node_of(dependency));
     }
   }
 }

@@ -184,22 +184,70 @@ Ancestors::Ancestors(const Plan& plan, size_t micro_batches) {
     }
   }
   streams_ = numbers.size();
-  last_.resize(plan.tasks.size() * micro_batches * streams_);
+  known_.resize(plan.tasks.size() * micro_batches);
+}
+
+uint32_t Ancestors::last_of(const Known& known, size_t stream) {
+  for (uint32_t i = 0; i < known.count; ++i) {
+    if (known.recent[i].stream == stream) return known.recent[i].node;
+  }
+  return known.shared == nullptr ? 0 : (*known.shared)[stream];
+}
+
+void Ancestors::raise(Known& known, const Last& last) const {
+  if (last_of(known, last.stream) >= last.node) return;
+  for (uint32_t i = 0; i < known.count; ++i) {
+    if (known.recent[i].stream != last.stream) continue;
+    known.recent[i].node = last.node;
+    return;
+  }
+  if (known.count < known.recent.size()) {
+    known.recent[known.count++] = last;
+    return;
+  }
+  auto all = known.shared == nullptr ? std::make_shared<std::vector<uint32_t>>(streams_)
+                                     : std::make_shared<std::vector<uint32_t>>(*known.shared);
+  for (const Last& recent : known.recent) (*all)[recent.stream] = recent.node;
+  (*all)[last.stream] = last.node;
+  known = {std::move(all), {}, 0};
+}
+
+void Ancestors::join(Known& to, const Known& from) const {
+  if (to.shared == nullptr) {
+    to.shared = from.shared;  // which may be less than what is recent
+  } else if (from.shared != nullptr && from.shared != to.shared) {
+    if (to.shared.use_count() > 1) {
+      to.shared = std::make_shared<std::vector<uint32_t>>(*to.shared);
+    }
+    for (size_t stream = 0; stream < streams_; ++stream) {
+      (*to.shared)[stream] = std::max((*to.shared)[stream], (*from.shared)[stream]);
+    }
+  }
+  // `recent` hides what is shared, and must not be less.
+  if (to.shared != nullptr) {
+    for (uint32_t i = 0; i < to.count; ++i) {
+      to.recent[i].node = std::max(to.recent[i].node, (*to.shared)[to.recent[i].stream]);
+    }
+  }
+  for (uint32_t i = 0; i < from.count; ++i) raise(to, from.recent[i]);
 }
 
 void Ancestors::add(size_t node, size_t earlier) {
-  uint32_t* to = &last_[node * streams_];
-  const uint32_t* from = &last_[earlier * streams_];
-  for (size_t stream = 0; stream < streams_; ++stream) {
-    to[stream] = std::max(to[stream], from[stream]);
+  if (has(node, earlier)) return;  // and so all that is before it
+  Known& to = known_[node];
+  const bool is_first = to.shared == nullptr && to.count == 0;
+  if (is_first) {
+    to = known_[earlier];
+  } else {
+    join(to, known_[earlier]);
   }
   for (const size_t stream : streams_of(earlier)) {
-    to[stream] = std::max(to[stream], static_cast<uint32_t>(earlier + 1));
+    raise(to, {static_cast<uint32_t>(stream), static_cast<uint32_t>(earlier + 1)});
   }
 }
 
 bool Ancestors::has(size_t node, size_t earlier) const {
-  return last_[node * streams_ + streams_of(earlier).front()] > earlier;
+  return last_of(known_[node], streams_of(earlier).front()) > earlier;
 }
 
 std::vector<std::vector<Dependency>> stream_predecessors(const Plan& plan) {

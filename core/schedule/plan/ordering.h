@@ -3,9 +3,11 @@
 // and the race check share these definitions of "conflict" and "before".
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -40,22 +42,40 @@ void for_each_conflict(const Plan& plan, const VisitConflict& visit);
 
 // For every node, micro_batch * tasks + task, what is known to come before it. Nodes are added in
 // order, each after its predecessors on all its streams. So of each stream the nodes before a node
-// are the stream's first ones, and only the last of them is kept.
+// are the stream's first ones, and only the last of them is kept. Most nodes have one predecessor
+// and share what is known before it, so that memory and time grow with the nodes where streams
+// meet, not with all.
 class Ancestors {
  public:
   Ancestors(const Plan& plan, size_t micro_batches);
   // `earlier` and everything before it are before `node`.
   void add(size_t node, size_t earlier);
   [[nodiscard]] bool has(size_t node, size_t earlier) const;
+  // Frees the node's memory; it must not be asked for any more.
+  void forget(size_t node) { known_[node] = {}; }
 
  private:
+  // Of a stream: 1 + the last node; 0: none.
+  struct Last {
+    uint32_t stream = 0, node = 0;
+  };
+  // What comes before a node: `recent`, where it has the stream, else `shared`, by stream.
+  struct Known {
+    std::shared_ptr<std::vector<uint32_t>> shared;
+    std::array<Last, 3> recent;
+    uint32_t count = 0;  // of `recent`
+  };
+
+  [[nodiscard]] static uint32_t last_of(const Known& known, size_t stream);
+  void raise(Known& known, const Last& last) const;
+  void join(Known& to, const Known& from) const;
   [[nodiscard]] const std::vector<size_t>& streams_of(size_t node) const {
     return streams_of_[node % streams_of_.size()];
   }
 
   std::vector<std::vector<size_t>> streams_of_;  // by task
   size_t streams_ = 0;
-  std::vector<uint32_t> last_;  // by node and stream: 1 + the last node; 0: none
+  std::vector<Known> known_;  // by node
 };
 
 // For each task the last task before it on each of its streams. A stream's first task follows its

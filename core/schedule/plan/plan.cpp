@@ -70,6 +70,7 @@ int64_t Plan::bytes(const Region& region) const {
 bool works_in(const Plan& plan, const Task& task, int64_t micro_batch) {
   const int64_t of_step = micro_batch % plan.micro_batches_per_step;
   if (task.when == When::first_micro_batch) return of_step == 0;
+  if (task.when == When::micro_batch_0) return micro_batch == 0;
   if (task.when == When::last_micro_batch) return of_step == plan.micro_batches_per_step - 1;
   return true;
 }

@@ -14,14 +14,15 @@ namespace tandem {
 
 namespace {
 
-// The weights to every device, from where the training plan has left them.
+// The weights to every device, from where the training plan has left them. Nothing changes them in
+// an evaluation.
 void emit_weights(PlanBuilder& builder) {
   const Net& net = builder.net();
   const std::vector<Placement>& places = builder.inputs().weights_at;
   if (net.weight_floats == 0) return;
   if (places.empty()) {
     return stages::emit_broadcast(builder, "weights", -1, {all_weights(net)},
-                                  When::every_micro_batch);
+                                  When::micro_batch_0);
   }
   std::map<int, std::vector<Interval>> ranges;  // by device
   for (const Placement& place : places) ranges[place.device].push_back(place.interval);
@@ -33,7 +34,7 @@ void emit_weights(PlanBuilder& builder) {
         segments.push_back({builder.weights(source, range), builder.weights(target, range)});
       }
       builder.emit_transfer("broadcast weights", Stage::broadcast, -1, source, target,
-                            std::move(segments), When::every_micro_batch);
+                            std::move(segments), When::micro_batch_0);
     }
   }
 }

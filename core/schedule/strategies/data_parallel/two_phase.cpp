@@ -65,6 +65,10 @@ Plan plan_with(const StrategyInputs& inputs, const Parts& parts, bool hidden) {
 // then, by golden-section search, some between the neighbours of the best, until they are closer
 // than 1/finest of the net. The time of a trial is proportional to the layers, too.
 constexpr size_t most_places = 128, spaced_places = 8, finest = 64;
+// The time of a trial is proportional to the devices, too: of more than `most_devices` only a few
+// evenly spaced places are tried.
+constexpr int most_devices = 128;
+constexpr size_t few_places = 4;
 
 // Tries places of the split and keeps the best.
 class SplitSearch {
@@ -77,14 +81,21 @@ class SplitSearch {
   void search() {
     const size_t last = candidates_.size() - 1;
     // From the last place down, the later of two equal ones.
-    const size_t stride = last > most_places ? last / spaced_places : 1;
+    const bool is_wide = inputs_.devices > most_devices;
+    const size_t places = is_wide ? few_places : last > most_places ? spaced_places : last;
+    const size_t stride = std::max<size_t>(1, last / places);
     for (size_t i = last; i >= 1; i -= std::min(i, stride)) try_place(i);
-    if (stride == 1) return;
+    if (stride == 1 || is_wide) return;
     narrow(best_place_ > stride ? best_place_ - stride : 1, std::min(last, best_place_ + stride));
   }
 
   [[nodiscard]] const Parts& parts() const { return best_; }
   [[nodiscard]] double seconds() const { return best_seconds_; }
+  // "", or " of 5 places that were tried"
+  [[nodiscard]] std::string tried_text() const {
+    if (inputs_.devices <= most_devices) return "";
+    return fmt::format(" of {} places that were tried", tried_.size());
+  }
 
  private:
   double try_place(size_t place) {
@@ -140,8 +151,8 @@ ChosenParts fastest_parts(const StrategyInputs& inputs, bool hidden) {
   const std::string split = name(search.parts().split_layer);
   return {search.parts(),
           split,
-          {fmt::format("split at '{}', the smallest predicted step: {}", split,
-                       human_seconds(search.seconds()))}};
+          {fmt::format("split at '{}', the smallest predicted step{}: {}", split,
+                       search.tried_text(), human_seconds(search.seconds()))}};
 }
 
 Plan build_two_phase(const StrategyInputs& inputs) {
