@@ -146,6 +146,7 @@ namespace {
 Measurement modelled(const Session& session, const Phase& phase) {
   const MachineOptions& machine = session.options().machine;
   StepModel model(phase.net, phase.plan, session.costs(), machine.link, machine.topology.get());
+  if (!session.options().executor.communication) model.remove_transfers();
   Measurement result;
   {
     const StepTimes times = model.in_order(model.given_order());

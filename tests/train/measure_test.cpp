@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "tests/train/run_support.h"
 
 namespace tandem::test {
@@ -44,6 +46,29 @@ TEST(Measuring, WithoutCommunicationStepsOfTheSamePlanAreShorter) {
   options.executor.communication = false;
   Session made_again(registry, small_net(), options);
   EXPECT_EQ(alone, measure(made_again, 2, 3).step_seconds);
+}
+
+TEST(Measuring, OfALargePlanIsThatOfTheModelAndTakesTheSameTime) {
+  Registry registry = Registry::with_defaults();
+  SessionOptions options = on_two_devices();
+  options.devices = "sim:96";
+  options.batch = 96;
+  options.strategy = "layerwise";
+  options.strategy_options = {{"reduce", std::string("ring")}};
+  Session run(registry, small_net(), options);
+  options.models_large_plans = true;
+  Session modelled(registry, small_net(), options);
+  ASSERT_GE(modelled.training().plan.tasks.size(), large_plan);
+  EXPECT_EQ(modelled.training().executor, nullptr);
+  const Measurement of_sim = measure(run, 4, 4), of_model = measure(modelled, 4, 4);
+  EXPECT_NEAR(of_model.step_seconds, of_sim.step_seconds, 1e-9);
+  EXPECT_EQ(of_model.stages.size(), of_sim.stages.size());
+  ASSERT_TRUE(of_model.without_communication_seconds);
+  options.models_large_plans = false;
+  EXPECT_NEAR(
+      *of_model.without_communication_seconds,
+      step_seconds_without_communication(registry, small_net(), options, run.training().plan, 4, 4),
+      1e-9);
 }
 
 }  // namespace
