@@ -94,6 +94,17 @@ TEST(RunPage, HasEachPart) {
                     HasSubstr("plugin ABI 2."), Not(HasSubstr("http"))));
 }
 
+TEST(RunPage, ANetWithoutASoftmaxHasNoConfidentMistakes) {
+  RunFigures run = figures(5);
+  run.mistakes = {judged_picture("val/a/1.jpg")};
+  run.doubts = {judged_picture("val/a/2.jpg")};
+  run.findings->sure_mistakes = run.findings->samples - run.findings->right;
+  run.learns_probabilities = false;
+  EXPECT_THAT(run_page(run), AllOf(HasSubstr("<h2>Mistakes</h2>"), HasSubstr("val/a/1.jpg"),
+                                   Not(HasSubstr("90.0 %")), Not(HasSubstr("val/a/2.jpg")),
+                                   Not(HasSubstr("certainty"))));
+}
+
 TEST(RunPage, StaysBelowThreeMegabytesForAnyNumberOfClasses) {
   for (const int64_t classes : {5, 1000, 20000}) {
     RunFigures run = figures(classes);

@@ -96,7 +96,7 @@ void judge_findings(const RunFigures& run, std::vector<std::string>& lines) {
                     found.samples, error));
   }
   const int64_t wrong = found.samples - found.right;
-  if (found.sure_mistakes > 0 && found.sure_mistakes * 5 >= wrong) {
+  if (run.learns_probabilities && found.sure_mistakes > 0 && found.sure_mistakes * 5 >= wrong) {
     lines.push_back(fmt::format(
         "{} of {} mistakes are made with {:.0f} % certainty or more: look at these pictures first, "
         "their labels may be wrong",
