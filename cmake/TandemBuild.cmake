@@ -131,9 +131,25 @@ function(tandem_module name)
   set_property(GLOBAL APPEND PROPERTY TANDEM_CORE_MODULES core_${name})
 endfunction()
 
-# tandem_test(module): tests/<module>/*_test.cpp as one program test_<module>, linked with the core library. Its tests
-# have the module's name as their label, by which scripts/test selects them.
+# tandem_sharded_test(NAME PROGRAM COUNT [FILTER PATTERN] [ENVIRONMENT NAME=VALUE...] [PROPERTIES...]): the tests of PROGRAM
+# that the pattern selects, as COUNT processes that run a part of them each. Tests that share what a process has to begin
+# with (loaded modules, runs to compare with) take a fifth of the time that a process for each of them takes.
+function(tandem_sharded_test name program count)
+  cmake_parse_arguments(PARSE_ARGV 3 arg "" "FILTER" "ENVIRONMENT;PROPERTIES")
+  math(EXPR last "${count} - 1")
+  foreach(shard RANGE ${last})
+    add_test(NAME ${name}.${shard} COMMAND ${program} --gtest_brief=1 --gtest_filter=${arg_FILTER})
+    set_tests_properties(${name}.${shard} PROPERTIES TIMEOUT 1800 COST 500  # begun first, they do not prolong the suite
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${count};GTEST_SHARD_INDEX=${shard};${arg_ENVIRONMENT}"
+      FAIL_REGULAR_EXPRESSION "from 0 test suites" ${arg_PROPERTIES})
+  endforeach()
+endfunction()
+
+# tandem_test(module [SHARDS COUNT]): tests/<module>/*_test.cpp as one program test_<module>, linked with the core library.
+# Each test runs in a process of its own, but with SHARDS, those with parameters run in COUNT processes. All have the
+# module's name as their label, by which scripts/test selects them.
 function(tandem_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SHARDS" "")
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${name}/*.cpp)
   if(NOT sources)
     return()
@@ -142,7 +158,12 @@ function(tandem_test name)
   target_link_libraries(test_${name} PRIVATE tandem_test_options tandem_test_folders GTest::gtest_main)
   tandem_use_precompiled(tandem_test_headers test_${name})
   include(${CMAKE_SOURCE_DIR}/tests/${name}/needs.cmake OPTIONAL)  # what else test_${name} needs
+  set(filter *)
+  if(arg_SHARDS)
+    set(filter -*/*)
+    tandem_sharded_test(${name}_with_parameters test_${name} ${arg_SHARDS} FILTER */* PROPERTIES LABELS ${name})
+  endif()
   include(GoogleTest)
-  gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600 LABELS ${name}
+  gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST TEST_FILTER ${filter} PROPERTIES TIMEOUT 600 LABELS ${name}
     ENVIRONMENT "CMAKE_GENERATOR=${CMAKE_GENERATOR}")  # for tests that build: this one is there
 endfunction()

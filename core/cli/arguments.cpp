@@ -123,7 +123,8 @@ void add_watchdog_option(Command& command, const std::string& what, double& seco
   command
       .option(
           "--watchdog SECONDS", &seconds,
-          fmt::format("Seconds after which a {} that has not finished counts as stuck; at least 1",
+          fmt::format("Seconds after which a {} that has not finished, or a rank that another one "
+                      "waits for, counts as stuck; at least 1",
                       what))
       .show_default()
       .check([](const std::string& text) {

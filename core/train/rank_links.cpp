@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t small_message = 4 << 10, large_message = int64_t{8} << 20;
 constexpr int rounds = 7;
+constexpr const char* timed_message = "a message whose time is measured";
 
 // Half of the least time that a message to `peer` and back takes; a message that comes later than
 // others was held up.
@@ -19,9 +20,9 @@ double one_way_seconds(const Communicator& ranks, int peer, bool begins,
   double least = -1;
   for (int round = 0; round < rounds; ++round) {
     const auto begin = std::chrono::steady_clock::now();
-    if (begins) ranks.send(peer, message.data(), bytes);
-    ranks.receive(peer, message.data(), bytes);
-    if (!begins) ranks.send(peer, message.data(), bytes);
+    if (begins) ranks.send(peer, message.data(), bytes, timed_message);
+    ranks.receive(peer, message.data(), bytes, timed_message);
+    if (!begins) ranks.send(peer, message.data(), bytes, timed_message);
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
     if (round > 0 && (least < 0 || time.count() < least)) least = time.count();
   }
@@ -47,10 +48,11 @@ LinkSpeed measure(const Communicator& ranks, int first, int second) {
   if (me == first || me == second) {
     link = measure_pair(ranks, me == first ? second : first, me == first);
   }
-  if (first != 0 && me == first) ranks.send(0, &link, sizeof(link));
-  if (first != 0 && me == 0) ranks.receive(first, &link, sizeof(link));
+  const std::string what = fmt::format("the speed of its messages to rank {}", second);
+  if (first != 0 && me == first) ranks.send(0, &link, sizeof(link), what.c_str());
+  if (first != 0 && me == 0) ranks.receive(first, &link, sizeof(link), what.c_str());
   int64_t done = 1;
-  ranks.broadcast(&done, sizeof(done));
+  ranks.broadcast(&done, sizeof(done), "the end of a measurement");
   return link;
 }
 

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <map>
+#include <future>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
@@ -43,14 +43,18 @@ bool is_root(const Communicator& ranks) {
   return ranks.rank() == 0;
 }
 
-void broadcast_floats(const Communicator& ranks, std::vector<float>& values) {
+void broadcast_floats(const Communicator& ranks, std::vector<float>& values, const char* what) {
   auto count = static_cast<int64_t>(values.size());
-  ranks.broadcast(&count, sizeof(count));
+  ranks.broadcast(&count, sizeof(count), what);
   values.resize(static_cast<size_t>(count));
-  ranks.broadcast(values.data(), count * static_cast<int64_t>(sizeof(float)));
+  ranks.broadcast(values.data(), count * static_cast<int64_t>(sizeof(float)), what);
 }
 
 }  // namespace
+
+void let_root_report() {
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+}
 
 // The variables are those of Open MPI, of MPICH and Intel MPI, and of Slurm's srun.
 int launched_ranks() {
@@ -78,10 +82,9 @@ int launched_rank() {
   return 0;
 }
 
-// What is wrong with the job as a whole rank 0 alone should report. The launcher ends the other
-// processes when it has; else they report it, too.
+// What is wrong with the job as a whole.
 Error error_of_job(const std::string& message) {
-  if (launched_rank() > 0) std::this_thread::sleep_for(std::chrono::seconds(3));
+  if (launched_rank() > 0) let_root_report();
   return Error(message);
 }
 
@@ -96,10 +99,56 @@ const tandem_transport& transport_of_job(const Registry& registry, int launched)
   }
 }
 
+// Called by all ranks.
+RankHosts find_hosts(const Communicator& ranks) {
+  const std::string own = json::array({host_name(), processors()}).dump();
+  json all = json::array();
+  if (is_root(ranks)) {
+    all.push_back(json::parse(own));
+    for (int peer = 1; peer < ranks.size(); ++peer) {
+      all.push_back(json::parse(ranks.receive_text(peer, "its host")));
+    }
+  } else {
+    ranks.send_text(0, own, "its host");
+  }
+  all = json::parse(ranks.broadcast_text(all.dump(), "the hosts of all ranks"));
+  RankHosts hosts;
+  for (const json& one : all) hosts.names.push_back(one.at(0).get<std::string>());
+  const json mine = json::parse(own);
+  hosts.sharing = static_cast<int>(std::count(all.begin(), all.end(), mine));
+  return hosts;
+}
+
+// A launcher starts the ranks together, so that the transport opens within seconds. Where a rank is
+// missing, the call that opens it never returns: then its thread is left behind.
+std::unique_ptr<Communicator> open_transport(const tandem_transport& transport, int launched,
+                                             double watchdog_seconds) {
+  using Opened = std::promise<std::unique_ptr<Communicator>>;
+  const auto opened = std::make_shared<Opened>();
+  std::future<std::unique_ptr<Communicator>> result = opened->get_future();
+  std::thread opening([&transport, opened, watchdog_seconds] {
+    try {
+      opened->set_value(std::make_unique<Communicator>(transport, watchdog_seconds));
+    } catch (...) {
+      opened->set_exception(std::current_exception());
+    }
+  });
+  if (result.wait_for(std::chrono::duration<double>(watchdog_seconds)) ==
+      std::future_status::ready) {
+    opening.join();
+    return result.get();
+  }
+  opening.detach();
+  throw error_of_job(fmt::format(
+      "waited {} seconds (--watchdog) for all {} ranks to open transport '{}': one is stopped or "
+      "stuck, or its host cannot be reached",
+      watchdog_seconds, launched, transport.name));
+}
+
 }  // namespace
 
 void require_same_version(const Communicator& ranks, const std::string& version) {
-  const std::string of_root = ranks.broadcast_text(is_root(ranks) ? version : "");
+  const std::string of_root = ranks.broadcast_text(is_root(ranks) ? version : "", "its version");
   if (version == of_root) return;
   throw error(
       "rank {} of {}: this is version {} of Tandem, rank 0 has version {}: install the same one on "
@@ -107,7 +156,8 @@ void require_same_version(const Communicator& ranks, const std::string& version)
       ranks.rank(), ranks.size(), version, of_root);
 }
 
-std::unique_ptr<Communicator> open_ranks(const Registry& registry, int wanted) {
+std::unique_ptr<Communicator> open_ranks(const Registry& registry, int wanted,
+                                         double watchdog_seconds) {
   if (wanted < 0) throw error("--ranks {}: there must be at least 1", wanted);
   const int launched = launched_ranks();
   if (launched == 1) {
@@ -120,7 +170,7 @@ std::unique_ptr<Communicator> open_ranks(const Registry& registry, int wanted) {
     throw error_of_job(
         fmt::format("--ranks {}: the job was started with {} processes", wanted, launched));
   }
-  auto ranks = std::make_unique<Communicator>(transport_of_job(registry, launched));
+  auto ranks = open_transport(transport_of_job(registry, launched), launched, watchdog_seconds);
   if (ranks->size() != launched) {
     throw error_of_job(fmt::format(
         "the launcher has started {} processes, but transport '{}' finds a job of {}: launcher and "
@@ -129,6 +179,7 @@ std::unique_ptr<Communicator> open_ranks(const Registry& registry, int wanted) {
   }
   try {
     require_same_version(*ranks, version());
+    ranks->set_hosts(find_hosts(*ranks));
   } catch (...) {
     ranks->abort();
     throw;
@@ -154,39 +205,15 @@ void require_supported_by_ranks(const Registry& registry, const TrainOptions& op
   if (!options.devices.empty()) require_messages_from(registry, options.devices);
 }
 
-std::string RankHosts::text() const {
-  std::map<std::string, int> counts;
-  for (const std::string& name : names) ++counts[name];
-  std::string text;
-  for (const auto& [name, count] : counts) {
-    text += fmt::format("{}{} rank{} on {}", text.empty() ? "" : ", ", count, count == 1 ? "" : "s",
-                        name);
-  }
-  return text;
-}
-
-RankHosts find_hosts(const Communicator& ranks) {
-  const std::string own = json::array({host_name(), processors()}).dump();
-  json all = json::array();
-  if (is_root(ranks)) {
-    all.push_back(json::parse(own));
-    for (int peer = 1; peer < ranks.size(); ++peer) {
-      all.push_back(json::parse(ranks.receive_text(peer)));
-    }
-  } else {
-    ranks.send_text(0, own);
-  }
-  all = json::parse(ranks.broadcast_text(all.dump()));
-  RankHosts hosts;
-  for (const json& one : all) hosts.names.push_back(one.at(0).get<std::string>());
-  const json mine = json::parse(own);
-  hosts.sharing = static_cast<int>(std::count(all.begin(), all.end(), mine));
-  return hosts;
-}
-
 int threads_of_rank(const RankHosts& hosts) {
   return std::max(1, processor_count() / hosts.sharing);
 }
+
+namespace {
+
+constexpr const char* setup_message = "the options, the net and what it has read of the data";
+
+}  // namespace
 
 void send_setup(const Communicator& ranks, const TrainSetup& setup) {
   const json tree = {
@@ -196,12 +223,12 @@ void send_setup(const Communicator& ranks, const TrainSetup& setup) {
       {"test_samples", setup.test_samples},
       {"validates", setup.validation_data != nullptr},
       {"validation_samples", setup.validation_data == nullptr ? 0 : setup.validation_data->size()}};
-  static_cast<void>(ranks.broadcast_text(tree.dump()));
+  static_cast<void>(ranks.broadcast_text(tree.dump(), setup_message));
 }
 
 TrainSetup receive_setup(const Communicator& ranks, Registry& registry, const TrainOptions& options,
                          const Strategies& strategies) {
-  const json tree = json::parse(ranks.broadcast_text(""));
+  const json tree = json::parse(ranks.broadcast_text("", setup_message));
   TrainSetup setup;
   setup.record = run_record_from_json(tree.at("record").get<std::string>(), "of rank 0");
   setup.net = read_net_text(tree.at("net").get<std::string>());
@@ -230,32 +257,36 @@ TrainSetup receive_setup(const Communicator& ranks, Registry& registry, const Tr
 void share_first_state(const Communicator& ranks, FirstState& state) {
   std::array<int64_t, 3> numbers{state.is_resumed ? 1 : 0, state.checkpoint.step,
                                  state.checkpoint.metadata["test_due"] == "1" ? 1 : 0};
-  ranks.broadcast(numbers.data(), sizeof(numbers));
+  ranks.broadcast(numbers.data(), sizeof(numbers), "the state that the run begins with");
   state.is_resumed = numbers[0] != 0;
   state.checkpoint.step = numbers[1];
   state.checkpoint.metadata["test_due"] = numbers[2] != 0 ? "1" : "0";
-  broadcast_floats(ranks, state.checkpoint.weights);
-  broadcast_floats(ranks, state.checkpoint.state);
+  broadcast_floats(ranks, state.checkpoint.weights, "the first weights");
+  broadcast_floats(ranks, state.checkpoint.state, "the first state of the solver");
+  ranks.meet("the first step");
 }
 
 KernelChoices share_choices(const Communicator& ranks, int from, const KernelChoices& mine) {
+  constexpr const char* what = "the algorithms that it has measured";
   std::string text = ranks.rank() == from ? json(mine).dump() : "";
-  if (from != 0 && ranks.rank() == from) ranks.send_text(0, text);
-  if (from != 0 && is_root(ranks)) text = ranks.receive_text(from);
-  return json::parse(ranks.broadcast_text(text)).get<KernelChoices>();
+  if (from != 0 && ranks.rank() == from) ranks.send_text(0, text, what);
+  if (from != 0 && is_root(ranks)) text = ranks.receive_text(from, what);
+  const std::string of_all = fmt::format("the algorithms that rank {} has measured", from);
+  return json::parse(ranks.broadcast_text(text, of_all.c_str())).get<KernelChoices>();
 }
 
 std::vector<BadSample> gather_bad_samples(const Communicator& ranks,
                                           const std::vector<BadSample>& mine) {
+  constexpr const char* what = "the names of the damaged images that it has met";
   json own = json::array();
   for (const BadSample& sample : mine) own.push_back(json::array({sample.name, sample.reason}));
   std::vector<BadSample> all = mine;
   if (!is_root(ranks)) {
-    ranks.send_text(0, own.dump(-1, ' ', false, json::error_handler_t::replace));
+    ranks.send_text(0, own.dump(-1, ' ', false, json::error_handler_t::replace), what);
     return all;
   }
   for (int peer = 1; peer < ranks.size(); ++peer) {
-    for (const json& one : json::parse(ranks.receive_text(peer))) {
+    for (const json& one : json::parse(ranks.receive_text(peer, what))) {
       all.push_back({one.at(0).get<std::string>(), one.at(1).get<std::string>()});
     }
   }
@@ -266,66 +297,14 @@ std::vector<BadSample> gather_bad_samples(const Communicator& ranks,
   return all;
 }
 
-MessageWatchdog::MessageWatchdog(const Communicator& ranks, double seconds)
-    : ranks_(ranks), seconds_(seconds), thread_([this] { run(); }) {}
-
-MessageWatchdog::~MessageWatchdog() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_ending_ = true;
-  }
-  changed_.notify_all();
-  thread_.join();
-}
-
-void MessageWatchdog::run() {
-  std::unique_lock lock(mutex_);
-  while (!is_ending_) {
-    changed_.wait(lock, [&] { return is_waiting_ || is_ending_; });
-    const int64_t watched = waits_;
-    const auto is_over = [&] { return !is_waiting_ || waits_ != watched || is_ending_; };
-    // In parts, so that time in which this process itself was stopped does not count.
-    constexpr int parts = 20;
-    int waited = 0;
-    while (waited < parts &&
-           !changed_.wait_for(lock, std::chrono::duration<double>(seconds_ / parts), is_over)) {
-      ++waited;
-    }
-    if (waited < parts) continue;
-    has_expired_ = true;
-    ranks_.abort();
-    return;
-  }
-}
-
-void MessageWatchdog::watch(int peer, const std::function<void()>& receive) {
-  const auto set_waiting = [&](bool is_waiting) {
-    const std::lock_guard lock(mutex_);
-    is_waiting_ = is_waiting;
-    waits_ += is_waiting ? 1 : 0;
-    return has_expired_;
-  };
-  static_cast<void>(set_waiting(true));
-  changed_.notify_all();
-  try {
-    receive();
-  } catch (const Error&) {
-    if (!set_waiting(false)) throw;
-    throw error(
-        "rank {} has sent nothing for {} seconds (--watchdog): it is stuck or stopped, or its host "
-        "cannot be reached",
-        peer, seconds_);
-  }
-  static_cast<void>(set_waiting(false));
-}
-
 int64_t BatchAgreement::agree(float* labels, int64_t rows) {
   const int64_t bytes = rows * static_cast<int64_t>(sizeof(float));
   std::array<int64_t, 2> word{};
+  constexpr const char* what = "the labels of a batch";
   if (is_root(ranks_)) {
     std::vector<float> others(static_cast<size_t>(rows));
     for (int peer = 1; peer < ranks_.size(); ++peer) {
-      watchdog_.watch(peer, [&] { ranks_.receive(peer, others.data(), bytes); });
+      ranks_.receive(peer, others.data(), bytes, what);
       for (int64_t row = 0; row < rows; ++row) {
         if (std::isnan(labels[row])) labels[row] = others[static_cast<size_t>(row)];
       }
@@ -333,10 +312,9 @@ int64_t BatchAgreement::agree(float* labels, int64_t rows) {
     word[0] = std::count_if(labels, labels + rows, [](float label) { return label >= 0; });
     word[1] = stop_ != nullptr && *stop_ ? 1 : 0;
   } else {
-    ranks_.send(0, labels, bytes);
+    ranks_.send(0, labels, bytes, what);
   }
-  const auto share = [&] { ranks_.broadcast(word.data(), sizeof(word)); };
-  is_root(ranks_) ? share() : watchdog_.watch(0, share);
+  ranks_.broadcast(word.data(), sizeof(word), "the size of a batch");
   stopping_ = word[1] != 0;
   return word[0];
 }

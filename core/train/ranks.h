@@ -4,12 +4,8 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "core/base/error.h"
@@ -22,8 +18,10 @@ namespace tandem {
 
 // The job that this process is a rank of; null if it was started alone. `wanted`: the number of
 // ranks that the user says there are; 0: any. Errors: another number; a job of a launcher whose
-// messages no transport here can send; ranks of different versions of Tandem.
-[[nodiscard]] std::unique_ptr<Communicator> open_ranks(const Registry& registry, int wanted);
+// messages no transport here can send; ranks of different versions of Tandem; a rank that is waited
+// for longer than `watchdog_seconds`, now or later.
+[[nodiscard]] std::unique_ptr<Communicator> open_ranks(const Registry& registry, int wanted,
+                                                       double watchdog_seconds);
 
 // Error unless all ranks have this version of Tandem; called by all.
 void require_same_version(const Communicator& ranks, const std::string& version);
@@ -36,12 +34,19 @@ void require_messages_from(const Registry& registry, const std::string& devices)
 // Error that names the first option that one process supports and several do not.
 void require_supported_by_ranks(const Registry& registry, const TrainOptions& options);
 
+// What is wrong on every rank rank 0 alone should report: the others call this before they do. The
+// launcher ends them when rank 0 has ended.
+void let_root_report();
+
 // Calls function(), which is what this process does, as a rank or alone (`ranks` is null). After an
 // Error nobody waits for this rank, and its message says which one it is, unless that is rank 0.
+// Without one it returns when all ranks have done theirs.
 template <class Function>
 auto as_rank(const Communicator* ranks, const Function& function) {
   try {
-    return function();
+    auto result = function();
+    if (ranks != nullptr) ranks->meet("the end");
+    return result;
   } catch (const Error& failure) {
     if (ranks == nullptr) throw;
     ranks->abort();
@@ -53,14 +58,6 @@ auto as_rank(const Communicator* ranks, const Function& function) {
   }
 }
 
-// Where the ranks run, gathered once by all of them.
-struct RankHosts {
-  std::vector<std::string> names;  // by rank
-  int sharing = 1;                 // ranks that share this one's processors, with it
-  // "2 ranks on host1, 1 rank on host2"
-  [[nodiscard]] std::string text() const;
-};
-[[nodiscard]] RankHosts find_hosts(const Communicator& ranks);
 // Cores for each of the ranks that share this one's processors.
 [[nodiscard]] int threads_of_rank(const RankHosts& hosts);
 
@@ -70,7 +67,8 @@ void send_setup(const Communicator& ranks, const TrainSetup& setup);
 [[nodiscard]] TrainSetup receive_setup(const Communicator& ranks, Registry& registry,
                                        const TrainOptions& options, const Strategies& strategies);
 
-// What a run begins with: rank 0's to all. Without weights each rank draws the initial ones.
+// What a run begins with: rank 0's to all, when all are ready for the first step. Without weights
+// each rank draws the initial ones.
 struct FirstState {
   bool is_resumed = false;
   Checkpoint checkpoint;
@@ -85,36 +83,12 @@ void share_first_state(const Communicator& ranks, FirstState& state);
 [[nodiscard]] std::vector<BadSample> gather_bad_samples(const Communicator& ranks,
                                                         const std::vector<BadSample>& mine);
 
-// Makes this rank give up if it waits too long for a message of another.
-class MessageWatchdog {
- public:
-  MessageWatchdog(const Communicator& ranks, double seconds);
-  ~MessageWatchdog();
-  MessageWatchdog(const MessageWatchdog&) = delete;
-  MessageWatchdog& operator=(const MessageWatchdog&) = delete;
-
-  // Calls receive(), which waits for that rank. Error that names it after so many seconds.
-  void watch(int peer, const std::function<void()>& receive);
-
- private:
-  void run();
-
-  const Communicator& ranks_;
-  const double seconds_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_waiting_ = false, has_expired_ = false, is_ending_ = false;
-  int64_t waits_ = 0;   // so far
-  std::thread thread_;  // last: it uses the others
-};
-
 // What all ranks agree on for each batch before it is issued.
 class BatchAgreement {
  public:
-  // `stop` (of rank 0; may be null) becomes true: all ranks stop after the same batch. A rank that
-  // sends nothing for `watchdog_seconds` is an Error.
-  BatchAgreement(const Communicator& ranks, const std::atomic<bool>* stop, double watchdog_seconds)
-      : ranks_(ranks), stop_(stop), watchdog_(ranks, watchdog_seconds) {}
+  // `stop` (of rank 0; may be null) becomes true: all ranks stop after the same batch.
+  BatchAgreement(const Communicator& ranks, const std::atomic<bool>* stop)
+      : ranks_(ranks), stop_(stop) {}
 
   // `labels`: of the batch, NaN in the rows that this rank has not read. Returns the number of rows
   // of the batch that hold a sample. Rank 0 then has the labels of all rows. Called by all ranks.
@@ -126,7 +100,6 @@ class BatchAgreement {
   const Communicator& ranks_;
   const std::atomic<bool>* stop_;
   bool stopping_ = false;
-  MessageWatchdog watchdog_;
 };
 
 }  // namespace tandem

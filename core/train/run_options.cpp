@@ -72,7 +72,7 @@ std::shared_ptr<const Topology> rank_topology(const Registry& registry,
         ranks.size() * devices);
   }
   if (!measures) return nullptr;
-  RankLinks links = measure_rank_links(ranks, find_hosts(ranks).names);
+  RankLinks links = measure_rank_links(ranks, ranks.hosts().names);
   std::string text;
   if (ranks.rank() == 0) {
     if (devices > 1) {
@@ -82,8 +82,8 @@ std::shared_ptr<const Topology> rank_topology(const Registry& registry,
     }
     text = rank_topology_text(links, devices);
   }
-  return std::make_shared<Topology>(
-      parse_topology(ranks.broadcast_text(text), "measured between ranks"));
+  return std::make_shared<Topology>(parse_topology(
+      ranks.broadcast_text(text, "the links that were measured"), "measured between ranks"));
 }
 
 // Costs of this rank's devices, each with as many rows of the batch as in the whole job, and the
@@ -126,7 +126,8 @@ void choose_for_ranks(Registry& registry, TrainSetup& setup, SessionOptions& opt
     measure_costs_alone(registry, setup, options);
     if (chooses) choose_strategy_of_ranks(registry, setup, options);
   }
-  const std::string record = ranks.broadcast_text(ranks.rank() == 0 ? to_json(setup.record) : "");
+  const std::string record = ranks.broadcast_text(ranks.rank() == 0 ? to_json(setup.record) : "",
+                                                  "the strategy that it chooses");
   const TrainOptions chosen = run_record_from_json(record, "of rank 0").options;
   options.strategy = chosen.strategy;
   options.strategy_options = chosen.strategy_options;

@@ -106,11 +106,12 @@ Session::Session(Registry& registry, const NetDefinition& definition, const Sess
 // Plans depend on the costs, so all ranks take rank 0's.
 void Session::share_costs() {
   if (options_.ranks == nullptr) return;
+  constexpr const char* what = "the costs of tasks";
   Roofline roofline = options_.costs->roofline();
   for (double* value : {&roofline.flops, &roofline.bandwidth}) {
-    options_.ranks->broadcast(value, sizeof(*value));
+    options_.ranks->broadcast(value, sizeof(*value), what);
   }
-  const std::string table = options_.ranks->broadcast_text(options_.costs->text());
+  const std::string table = options_.ranks->broadcast_text(options_.costs->text(), what);
   options_.costs = CostTable::parse(table, "of rank 0", roofline);
 }
 
@@ -126,7 +127,7 @@ bool Session::has_device(int device) const {
 void Session::divide(Phase& phase) {
   const uint64_t mine = fingerprint(phase.plan);
   uint64_t of_root = mine;
-  options_.ranks->broadcast(&of_root, sizeof(of_root));
+  options_.ranks->broadcast(&of_root, sizeof(of_root), "the plan's hash");
   if (mine != of_root) {
     throw error(
         "its plan of the {} steps is not that of rank 0: are the versions of tandem and of its "
@@ -149,24 +150,11 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   try {
     make_plan(phase, definition, which);
   } catch (const Error&) {
-    if (options_.ranks != nullptr && options_.ranks->rank() > 0) await_failure_of_root();
+    if (options_.ranks != nullptr && options_.ranks->rank() > 0) let_root_report();
     throw;
   }
   if (options_.ranks != nullptr) divide(phase);
   if (!machine_->has_virtual_time()) make_kernels(phase);
-}
-
-// What no rank can plan rank 0 alone should report: its launcher ends this process meanwhile.
-// Returns if rank 0 has a plan, or after some seconds.
-void Session::await_failure_of_root() const {
-  constexpr double seconds = 5;
-  MessageWatchdog watchdog(*options_.ranks, seconds);
-  uint64_t plan_of_root = 0;
-  try {
-    watchdog.watch(0, [&] { options_.ranks->broadcast(&plan_of_root, sizeof(plan_of_root)); });
-  } catch (const Error&) {
-    return;
-  }
 }
 
 void Session::make_plan(Phase& phase, const NetDefinition& definition, int32_t which) {
@@ -298,11 +286,12 @@ std::vector<Placement> Session::weights_at() const {
 void Session::read_part(const char* buffer, int device, void* target, int64_t bytes,
                         int64_t offset) const {
   const bool is_root = first_device() == 0;
+  const std::string what = fmt::format("its part of the {}", buffer);
   if (has_device(device)) {
     runtime_->read_persistent(buffer, device - first_device(), target, bytes, offset);
-    if (!is_root) options_.ranks->send(0, target, bytes);
+    if (!is_root) options_.ranks->send(0, target, bytes, what.c_str());
   } else if (is_root) {
-    options_.ranks->receive(device / machine_->device_count(), target, bytes);
+    options_.ranks->receive(device / machine_->device_count(), target, bytes, what.c_str());
   }
 }
 

@@ -120,7 +120,6 @@ class Session {
   void divide(Phase& phase);
   void make_kernels(Phase& phase);
   void prepare(Phase& phase, const NetDefinition& definition, int32_t which);
-  void await_failure_of_root() const;
   void make_plan(Phase& phase, const NetDefinition& definition, int32_t which);
   void reserve(Phase& phase);
   void finish(Phase& phase);

@@ -68,6 +68,8 @@ struct SharedTest {
   PixelForm pixels = PixelForm::floats;
 };
 
+constexpr const char* test_message = "the options and the net";
+
 void send(const Communicator& ranks, const SharedTest& test) {
   const json tree = {{"record", to_json(test.record)},
                      {"net", write_net(test.net)},
@@ -79,11 +81,11 @@ void send(const Communicator& ranks, const SharedTest& test) {
                      {"samples", test.samples},
                      {"precision", test.precision},
                      {"pixels", static_cast<int>(test.pixels)}};
-  static_cast<void>(ranks.broadcast_text(tree.dump()));
+  static_cast<void>(ranks.broadcast_text(tree.dump(), test_message));
 }
 
 SharedTest receive(const Communicator& ranks) {
-  const json tree = json::parse(ranks.broadcast_text(""));
+  const json tree = json::parse(ranks.broadcast_text("", test_message));
   SharedTest test;
   test.record = run_record_from_json(tree.at("record").get<std::string>(), "of rank 0");
   test.net = read_net_text(tree.at("net").get<std::string>());
@@ -100,23 +102,23 @@ SharedTest receive(const Communicator& ranks) {
 
 // Adds what a rank needs besides the options of one process. Returns where the ranks are.
 std::string join(const Communicator& ranks, double watchdog_seconds, SessionOptions& options) {
-  const RankHosts hosts = find_hosts(ranks);
   options.ranks = &ranks;
-  options.machine.threads = threads_of_rank(hosts);
+  options.machine.threads = threads_of_rank(ranks.hosts());
   options.executor.watchdog_seconds = watchdog_seconds;
-  return hosts.text();
+  return ranks.hosts().text();
 }
 
 // Rank 0 then has the result of all.
 Evaluation evaluate_together(Session& session, const Dataset& dataset, int decode_threads,
-                             double watchdog_seconds, const PredictionSink& sink) {
+                             const PredictionSink& sink) {
   const Communicator& ranks = *session.options().ranks;
   auto weights = ranks.rank() == 0
                      ? session.weights()
                      : std::vector<float>(static_cast<size_t>(session.net().weight_floats));
-  ranks.broadcast(weights.data(), static_cast<int64_t>(weights.size() * sizeof(float)));
+  ranks.broadcast(weights.data(), static_cast<int64_t>(weights.size() * sizeof(float)),
+                  "the weights");
   if (ranks.rank() > 0) session.set_weights(weights);
-  BatchAgreement agreement(ranks, nullptr, watchdog_seconds);
+  BatchAgreement agreement(ranks, nullptr);
   EvaluateOptions how;
   how.decode_threads = decode_threads;
   how.agreement = &agreement;
@@ -145,8 +147,7 @@ TestResult follow(Registry& registry, const TestOptions& options, const Communic
   session_options.training = false;
   static_cast<void>(join(ranks, options.watchdog_seconds, session_options));
   Session session(registry, test.net, session_options);
-  static_cast<void>(
-      evaluate_together(session, *dataset, test.decode_threads, options.watchdog_seconds, {}));
+  static_cast<void>(evaluate_together(session, *dataset, test.decode_threads, {}));
   TestResult result;
   result.rank = ranks.rank();
   return result;
@@ -196,11 +197,11 @@ TestResult lead(Registry& registry, const TestOptions& options, Observer& observ
   if (!run.note.empty())
     result.notes = run.note + (result.notes.empty() ? "" : "\n" + result.notes);
   FindingsCollector collector(run.session->net(), dataset->class_count(), worst_mistakes);
-  result.evaluation = ranks == nullptr
-                          ? evaluate(*run.session, *dataset,
-                                     {options.decode_threads, false, nullptr}, collector.sink())
-                          : evaluate_together(*run.session, *dataset, options.decode_threads,
-                                              options.watchdog_seconds, collector.sink());
+  result.evaluation =
+      ranks == nullptr
+          ? evaluate(*run.session, *dataset, {options.decode_threads, false, nullptr},
+                     collector.sink())
+          : evaluate_together(*run.session, *dataset, options.decode_threads, collector.sink());
   Findings findings = collector.take();
   result.has_probabilities = learns_probabilities(run.folder.net());
   for (const Judgement& one : findings.mistakes) {
@@ -220,7 +221,8 @@ TestResult lead(Registry& registry, const TestOptions& options, Observer& observ
 
 TestResult test_run(const TestOptions& options, Observer& observer) {
   Registry registry = Registry::with_defaults();
-  const std::unique_ptr<Communicator> ranks = open_ranks(registry, options.ranks);
+  const std::unique_ptr<Communicator> ranks =
+      open_ranks(registry, options.ranks, options.watchdog_seconds);
   return as_rank(ranks.get(), [&] {
     if (ranks != nullptr && ranks->rank() > 0) return follow(registry, options, *ranks);
     return lead(registry, options, observer, ranks.get());

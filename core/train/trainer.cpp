@@ -59,9 +59,9 @@ void remove_unbegun(const std::filesystem::path& run) {
 
 // Gives each rank its share of the cores, unless the user has. Returns where the ranks are.
 std::string divide_cores(const Communicator& ranks, TrainSetup& setup) {
-  const RankHosts hosts = find_hosts(ranks);
-  if (setup.record.machine.threads == 0) setup.record.machine.threads = threads_of_rank(hosts);
-  return hosts.text();
+  if (setup.record.machine.threads == 0)
+    setup.record.machine.threads = threads_of_rank(ranks.hosts());
+  return ranks.hosts().text();
 }
 
 // "cpu:2", or "2 ranks of cpu:2 (2 ranks on host1)"
@@ -258,7 +258,8 @@ TrainResult train(const TrainOptions& options, Observer& observer) {
 
 TrainResult train(const TrainOptions& options, Observer& observer, const Strategies& strategies) {
   Registry registry = Registry::with_defaults();
-  const std::unique_ptr<Communicator> ranks = open_ranks(registry, options.ranks);
+  const std::unique_ptr<Communicator> ranks =
+      open_ranks(registry, options.ranks, options.watchdog_seconds);
   return as_rank(ranks.get(), [&] {
     TrainOptions present = options;
     present.ranks = ranks == nullptr ? 1 : ranks->size();

@@ -43,7 +43,7 @@ TrainingRun::TrainingRun(Registry& registry, TrainSetup& setup, const RunFolder*
       micro_batches_(setup.solver.micro_batches_per_step),
       progress_({chosen_.steps, chosen_.batch * micro_batches_, setup.record.training_samples,
                  setup.solver.average_loss}) {
-  if (ranks_ != nullptr) agreement_.emplace(*ranks_, chosen_.stop, chosen_.watchdog_seconds);
+  if (ranks_ != nullptr) agreement_.emplace(*ranks_, chosen_.stop);
   if (folder_ != nullptr) report_.emplace(registry_, setup_, *folder_, recorder_);
 }
 
@@ -447,7 +447,8 @@ Checkpoint TrainingRun::averaged(const Checkpoint& checkpoint) const {
 // Only rank 0 knows the weights of all.
 void TrainingRun::set_weights_of_all(std::vector<float> weights) {
   if (ranks_ != nullptr) {
-    ranks_->broadcast(weights.data(), static_cast<int64_t>(weights.size() * sizeof(float)));
+    ranks_->broadcast(weights.data(), static_cast<int64_t>(weights.size() * sizeof(float)),
+                      "the weights");
   }
   session_.set_weights(weights);
 }

@@ -6,6 +6,7 @@
 #include "datasets/picture/byte_form.h"
 #include "datasets/picture/draws.h"
 #include "datasets/picture/recolor.h"
+#include "plugins/center_crop.h"
 
 namespace tandem::picture {
 namespace {
@@ -17,15 +18,21 @@ Size crop_of(const TransformOptions& options) {
 }
 
 // Where a region of `length` begins within `whole`, given a random number.
-double place(double whole, double length, bool random, uint32_t bits) {
+double place(double whole, double length, uint32_t bits) {
   const double room = whole - length;
-  if (!random) return std::floor(room / 2);
   const auto places = static_cast<uint64_t>(std::llround(std::floor(room))) + 1;
   return static_cast<double>(static_cast<uint64_t>(bits) * places >> 32);
 }
 
-// The region of the picture that becomes the crop. Resizing the whole picture first would give the
-// same pixels and waste work.
+// Of testing and prediction. Resizing the whole picture first would give the same pixels and waste
+// work.
+Region middle_region(const Size& whole, const TransformOptions& options) {
+  const auto [across, down] = center_crop::middle_of(whole.width, whole.height, options.width,
+                                                     options.height, options.resize);
+  return {across.begin, down.begin, across.length, down.length};
+}
+
+// The region of the picture, of whole pixels, that becomes the crop.
 Region plain_region(const Size& whole, const TransformOptions& options, uint32_t across,
                     uint32_t down) {
   const double columns = whole.width, rows = whole.height;
@@ -34,11 +41,10 @@ Region plain_region(const Size& whole, const TransformOptions& options, uint32_t
   const double scale = options.resize > 0
                            ? static_cast<double>(options.resize) / std::min(columns, rows)
                            : std::max(width / columns, height / rows);
-  const double pad = options.random ? options.pad / scale : 0;
+  const double pad = options.pad / scale;
   const double w = std::clamp(std::round(width / scale), 1.0, columns + 2 * pad);
   const double h = std::clamp(std::round(height / scale), 1.0, rows + 2 * pad);
-  return {place(columns + 2 * pad, w, options.random, across) - pad,
-          place(rows + 2 * pad, h, options.random, down) - pad, w, h};
+  return {place(columns + 2 * pad, w, across) - pad, place(rows + 2 * pad, h, down) - pad, w, h};
 }
 
 // Inception's crop: any part of the picture within the limits of area and form, if one fits.
@@ -51,7 +57,7 @@ Region resized_region(const Size& whole, const TransformOptions& options, Draws&
     const double w = std::round(std::sqrt(area * ratio)), h = std::round(std::sqrt(area / ratio));
     const uint32_t across = draws.bits(), down = draws.bits();
     if (w < 1 || h < 1 || w > columns || h > rows) continue;
-    return {place(columns, w, true, across), place(rows, h, true, down), w, h};
+    return {place(columns, w, across), place(rows, h, down), w, h};
   }
   const double ratio = std::clamp(columns / rows, options.least_ratio, options.most_ratio);
   const double w = std::max(1.0, std::round(std::min(columns, rows * ratio)));
@@ -70,8 +76,8 @@ void erase_rectangle(const PlanesOf<Pixel>& planes, Draws& draws, const Value& v
     const auto h = static_cast<int>(std::lround(std::sqrt(area / ratio)));
     const uint32_t across = draws.bits(), down = draws.bits();
     if (w < 1 || h < 1 || w > planes.width || h > planes.height) continue;
-    const auto x = static_cast<int>(place(columns, w, true, across));
-    const auto y = static_cast<int>(place(rows, h, true, down));
+    const auto x = static_cast<int>(place(columns, w, across));
+    const auto y = static_cast<int>(place(rows, h, down));
     for (int c = 0; c < planes.channels; ++c) {
       for (int row = y; row < y + h; ++row) {
         std::fill_n(planes.plane(c) + static_cast<std::ptrdiff_t>(row) * planes.width + x, w,
@@ -140,12 +146,12 @@ Plan make_plan(const Size& whole, const TransformOptions& options, uint64_t inde
   Plan plan;
   plan.size = crop_of(options);
   plan.filter = options.filter;
-  Draws draws = draws_for(placing, index, seed);
-  const uint32_t across = draws.bits(), down = draws.bits(), mirroring = draws.bits();
   if (!options.random) {
-    plan.region = plain_region(whole, options, 0, 0);
+    plan.region = middle_region(whole, options);
     return plan;
   }
+  Draws draws = draws_for(placing, index, seed);
+  const uint32_t across = draws.bits(), down = draws.bits(), mirroring = draws.bits();
   plan.mirrored = options.mirror && (mirroring & 1U) != 0;
   plan.region = options.most_area > 0 ? resized_region(whole, options, draws)
                                       : plain_region(whole, options, across, down);

@@ -27,7 +27,9 @@ struct TestOptions {
   std::string pixels;  // bytes or floats; "" and auto: as the run was trained
   // Writes the run's report.html again, with the confusion matrix and the mistakes of this test.
   bool writes_report = false;
-  double watchdog_seconds = 600;  // after which a batch that has not finished counts as stuck
+  // After which a batch that has not finished, or a rank that another one waits for, counts as
+  // stuck.
+  double watchdog_seconds = 600;
   // Parameters of the data set in place of the run's: "val_fraction" to "1".
   std::map<std::string, std::string> data_parameters;
 };

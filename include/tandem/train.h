@@ -67,8 +67,10 @@ struct TrainOptions {
   double bad_share_limit = 0.05;  // share of damaged images that ends the run; 0: the first one
   std::map<std::string, std::string> data_parameters;  // of the data set: {"resize", "256"}
   DeviceOptions machine;
-  double watchdog_seconds = 600;  // after which a step that has not finished counts as stuck
-  bool tune = false;              // kernels measure which of their algorithms is the fastest
+  // After which a step that has not finished, or a rank that another one waits for, counts as
+  // stuck.
+  double watchdog_seconds = 600;
+  bool tune = false;  // kernels measure which of their algorithms is the fastest
   GraphUse graphs = GraphUse::automatic;
   // Passes of plugins that are not Tandem's own run on copies of their memory, between guards, and
   // end the run where they break a promise. On devices whose memory the host reaches.

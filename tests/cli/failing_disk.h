@@ -1,5 +1,6 @@
 // In front of a command: with FAILING_FILE=... FAILING_TIMES=... or FULL_FILE=... after it, disk
-// operations on that file fail (preload/failing_disk.c).
+// operations on that file fail; with STOPPING_FILE=... they stop the process
+// (preload/failing_disk.c).
 #pragma once
 
 #include <string>

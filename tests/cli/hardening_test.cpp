@@ -71,7 +71,7 @@ std::vector<fs::path> programs() {
 
 std::vector<fs::path> built() {
   std::vector<fs::path> files = programs();
-  files.push_back(test::build_folder() / "lib/libtandem-core.so");
+  files.push_back(test::build_folder() / "lib/libtandem.so");
   for (const auto& entry : fs::directory_iterator(test::build_folder() / "lib/tandem/plugins")) {
     if (entry.path().extension() == ".so") files.push_back(entry.path());
   }

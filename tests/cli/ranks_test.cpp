@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "tests/cli/failing_disk.h"
 #include "tests/cli/program.h"
 #include "tests/support/folders.h"
 
@@ -241,6 +242,67 @@ TEST_F(Ranks, ChooseAStrategyByWhatRankZeroMeasures) {
       desk.tandem("train --resume --steps 6 --threads 1 --out run --devices cpu:2", mpirun(2));
   EXPECT_EQ(more.code, 0) << more.output << more.errors;
   EXPECT_THAT(more.output, HasSubstr("resumed after step 3"));
+}
+
+// Two ranks, of which one is stopped when it reads or writes a file whose path ends so.
+Outcome with_stopped_rank(const Desk& desk, int rank, const std::string& file,
+                          const std::string& options) {
+  desk.write("each", R"(if [ "$OMPI_COMM_WORLD_RANK" = "$1" ]; then
+  export STOPPING_FILE="$2" )" +
+                         test::failing_disk +
+                         R"(
+  [ -n "$2" ] || kill -STOP $$
+fi
+shift 2
+exec "$@")");
+  return desk.tandem(
+      "train --net tiny.prototxt --batch 5 --threads 1 --devices cpu:1 --out run "
+      "--watchdog 2 " +
+          options,
+      mpirun(2) + " sh each " + std::to_string(rank) + " '" + file + "'");
+}
+
+testing::Matcher<std::string> names_rank(int rank, const std::string& what) {
+  return testing::AllOf(
+      HasSubstr("seconds (--watchdog) for rank " + std::to_string(rank) + " (host "),
+      HasSubstr(") to " + what + ": it is stopped, stuck or slow"));
+}
+
+TEST_F(Ranks, ThatAreStoppedBeforeTheFirstStepAreNamed) {
+  const Desk desk;
+  desk.draw_two_classes("data");
+  desk.write("list.csv", "path,label\ndata/train/red/1.ppm,0\ndata/train/blue/1.ppm,1\n");
+  const Outcome outcome = with_stopped_rank(
+      desk, 1, "list.csv",
+      "--data list.csv --data-option val_fraction=0 --strategy layerwise --steps 2");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.errors, StartsWith("tandem: waited 2 seconds"));
+  EXPECT_THAT(outcome.errors, names_rank(1, "come to the first step"));
+}
+
+TEST_F(Ranks, ThatAreStoppedBeforeTheyJoinTheJobAreReported) {
+  const Outcome outcome = with_stopped_rank(Desk(), 1, "", "--data synthetic --steps 2");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.errors,
+              StartsWith("tandem: waited 2 seconds (--watchdog) for all 2 ranks to open transport "
+                         "'mpi': one is stopped or stuck"));
+}
+
+TEST_F(Ranks, ThatAreStoppedInAnEvaluationAreNamed) {
+  const Desk desk;
+  desk.draw_two_classes("data");
+  const Outcome outcome = with_stopped_rank(desk, 1, "val/red/1.ppm", "--data data --epochs 1");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.errors, names_rank(1, "send the labels of a batch"));
+}
+
+TEST_F(Ranks, ThatAreStoppedWhileTheyWriteACheckpointAreNamed) {
+  const Desk desk;
+  const Outcome outcome =
+      with_stopped_rank(desk, 0, "last.safetensors.new", "--data synthetic --steps 4 --snapshot 2");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.errors, HasSubstr("tandem: rank 1 of 2: waited 2.2 seconds"));
+  EXPECT_THAT(outcome.errors, names_rank(0, "send the size of a batch"));
 }
 
 TEST_F(Ranks, RefuseWhatOnlyOneProcessCanDo) {

@@ -184,6 +184,35 @@ TEST(ImageDecoding, WithoutResizeTheLargestCentredRegionIsTaken) {
   EXPECT_NEAR(sample.pixels[400], 255 * 2.5 / 100, 3);
 }
 
+cv::Mat gray_pattern(int width, int height) {
+  cv::Mat picture(height, width, CV_8UC1);
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      picture.ptr<uchar>(y)[x] = static_cast<uchar>((x * 37 + y * 91 + x * y * 53) % 256);
+    }
+  }
+  return picture;
+}
+
+// A gray picture of 37x23 by Resize(8) and CenterCrop(5 or 3) of torchvision 0.29 (mode F). It is
+// resized to 12x8; the crop begins at 3.5, 1.5 or at 4.5, 2.5, which is 4, 2 both times.
+TEST(ImageDecoding, TheMiddleIsThatOfTorchvision) {
+  const std::string picture = encoded(".png", gray_pattern(37, 23));
+  const auto middle = [&](int side) {
+    DatasetOptions options = size_of(side, side, 1);
+    options.parameters["resize"] = "8";
+    return read("a.png", picture, options).pixels;
+  };
+  const std::vector<float> five{
+      113.932F, 137.615F, 126.269F, 119.448F, 133.34F,  113.033F, 122.748F, 121.465F, 108.069F,
+      126.511F, 127.352F, 152.607F, 139.824F, 125.747F, 116.272F, 114.391F, 128.044F, 150.356F,
+      135.004F, 100.555F, 146.504F, 100.198F, 137.931F, 136.095F, 138.29F};
+  const std::vector<float> three{113.932F, 137.615F, 126.269F, 113.033F, 122.748F,
+                                 121.465F, 127.352F, 152.607F, 139.824F};
+  EXPECT_LT(largest_difference(middle(5), five), 1e-3);
+  EXPECT_LT(largest_difference(middle(3), three), 1e-3);
+}
+
 // A gray picture of 7x5 resized by Pillow 13 (mode F), with values kept from 0 to 255.
 TEST(ImageDecoding, ResizingEqualsPillows) {
   struct Case {
@@ -212,16 +241,11 @@ TEST(ImageDecoding, ResizingEqualsPillows) {
                           131.478F, 38.4104F, 117.069F, 172.772F, 125.426F, 102.136F, 66.6053F,
                           42.3531F, 142.269F, 159.653F, 131.799F, 114.441F, 103.525F, 92.449F,
                           90.741F,  88.0199F, 85.8748F, 82.1154F, 67.9199F, 60.8706F, 59.763F}}};
-  cv::Mat picture(5, 7, CV_8UC1);
-  for (int y = 0; y < 5; ++y) {
-    for (int x = 0; x < 7; ++x) {
-      picture.ptr<uchar>(y)[x] = static_cast<uchar>((x * 37 + y * 91 + x * y * 53) % 256);
-    }
-  }
+  const std::string picture = encoded(".png", gray_pattern(7, 5));
   for (const Case& one : cases) {
     DatasetOptions options = size_of(one.height, one.width, 1);
     options.parameters["interpolation"] = one.interpolation;
-    const Sample sample = read("a.png", encoded(".png", picture), options);
+    const Sample sample = read("a.png", picture, options);
     EXPECT_LT(largest_difference(sample.pixels, one.right), 1e-3) << one.interpolation;
   }
 }

@@ -229,6 +229,7 @@ TEST(Architecture, CoreIncludesOfPluginsTheAbiAndTheModelsThatBothSidesUse) {
       "plugins/abi.h",          "plugins/random.h",  // what a plugin may rely on
       "plugins/simulation.h",                        // the one model of links and virtual time
       "plugins/pixels.h",                            // the one conversion of bytes to activations
+      "plugins/center_crop.h",                       // the part of a picture that a net sees
       "plugins/regular_file.h",                      // the one way to open a file to read
       "plugins/onnx/runner.h",  // the table of a library that runs exported nets
   };

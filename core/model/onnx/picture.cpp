@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "plugins/center_crop.h"
 
 namespace tandem {
 namespace onnx_picture {
@@ -11,7 +12,8 @@ namespace {
 
 // A part of a picture along one axis, and how many pixels are made of it.
 struct Span {
-  int64_t begin = 0, length = 0, whole = 0, count = 0;
+  double begin = 0, length = 0;
+  int64_t whole = 0, count = 0;
 };
 
 // The data set's filter (datasets/picture/axis.h) at a distance in pixels.
@@ -31,10 +33,10 @@ struct Shares {
 };
 
 Shares shares_of(const Span& span, bool is_cubic) {
-  const double step = static_cast<double>(span.length) / static_cast<double>(span.count);
+  const double step = span.length / static_cast<double>(span.count);
   const double stretch = std::max(1.0, step), reach = (is_cubic ? 2 : 1) * stretch;
   const auto centre = [&](int64_t i) {
-    return static_cast<double>(span.begin) + (static_cast<double>(i) + 0.5) * step - 0.5;
+    return span.begin + (static_cast<double>(i) + 0.5) * step - 0.5;
   };
   const auto low = [&](int64_t i) {
     return std::clamp<int64_t>(std::llround(std::floor(centre(i) - reach + 1e-9)) + 1, 0,
@@ -45,9 +47,10 @@ Shares shares_of(const Span& span, bool is_cubic) {
                                span.whole - 1);
   };
   Shares shares;
-  shares.is_copy = span.length == span.count;
-  shares.first = shares.is_copy ? span.begin : low(0);
-  shares.pixels = shares.is_copy ? span.length : high(span.count - 1) + 1 - shares.first;
+  // Such a part consists of whole pixels.
+  shares.is_copy = span.length == static_cast<double>(span.count);
+  shares.first = shares.is_copy ? std::llround(span.begin) : low(0);
+  shares.pixels = shares.is_copy ? span.count : high(span.count - 1) + 1 - shares.first;
   if (shares.is_copy) return shares;
   shares.values.assign(static_cast<size_t>(shares.pixels * span.count), 0);
   for (int64_t i = 0; i < span.count; ++i) {
@@ -66,19 +69,10 @@ Shares shares_of(const Span& span, bool is_cubic) {
 
 // The part of a picture that becomes the crop, rows and columns: its middle.
 std::pair<Span, Span> middle_of(const OnnxOptions::Size& size, const Shape& crop, int64_t resize) {
-  const auto rows = static_cast<double>(size.height), columns = static_cast<double>(size.width);
-  const auto height = static_cast<double>(crop.h), width = static_cast<double>(crop.w);
-  const double scale = resize > 0 ? static_cast<double>(resize) / std::min(columns, rows)
-                                  : std::max(width / columns, height / rows);
-  const auto part = [&](double whole, double result) {
-    Span span;
-    span.length = std::llround(std::clamp(std::round(result / scale), 1.0, whole));
-    span.whole = std::llround(whole);
-    span.begin = (span.whole - span.length) / 2;
-    span.count = std::llround(result);
-    return span;
-  };
-  return {part(rows, height), part(columns, width)};
+  const auto [across, down] =
+      center_crop::middle_of(size.width, size.height, crop.w, crop.h, resize);
+  return {Span{down.begin, down.length, size.height, crop.h},
+          Span{across.begin, across.length, size.width, crop.w}};
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 /* Preloaded by tests. The first FAILING_TIMES reads of files whose path ends in FAILING_FILE fail
  * with EIO, as those of a disk that breaks; writes to files whose path ends in FULL_FILE fail with
- * ENOSPC, as those to a full disk. */
+ * ENOSPC, as those to a full disk. A process that reads or writes a file whose path ends in
+ * STOPPING_FILE is stopped by SIGSTOP. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +25,7 @@ static int is_named(int descriptor, const char* variable) {
 }
 
 static int fails(int descriptor) {
+  if (is_named(descriptor, "STOPPING_FILE")) kill(getpid(), SIGSTOP);
   const char* times = getenv("FAILING_TIMES");
   if (times == NULL || !is_named(descriptor, "FAILING_FILE")) return 0;
   if (atomic_fetch_add(&failed, 1) >= atoi(times)) return 0;
@@ -39,6 +42,7 @@ ssize_t read(int descriptor, void* target, size_t count) {
 ssize_t write(int descriptor, const void* source, size_t count) {
   static ssize_t (*real)(int, const void*, size_t);
   if (real == NULL) real = (ssize_t(*)(int, const void*, size_t))dlsym(RTLD_NEXT, "write");
+  if (is_named(descriptor, "STOPPING_FILE")) kill(getpid(), SIGSTOP);
   if (!is_named(descriptor, "FULL_FILE")) return real(descriptor, source, count);
   errno = ENOSPC;
   return -1;
