@@ -37,14 +37,14 @@ def natural(path):
     return (int(digits) if digits else 0, path.name)
 
 
-def link_images(source, target, per_class):
-    """The first images of each class, as hard links where the file system allows it."""
-    for folder in sorted(p for p in source.iterdir() if p.is_dir()):
+def link_images(source, target, first=0, end=None, classes=None):
+    """Images [first, end) of each class, or of those named, as hard links where the file system allows it."""
+    for folder in sorted(p for p in source.iterdir() if p.is_dir() and (classes is None or p.name in classes)):
         (target / folder.name).mkdir(parents=True, exist_ok=True)
         files = sorted(folder.iterdir(), key=natural)
-        if per_class and len(files) < per_class:
-            raise SystemExit(f"{folder} has {len(files)} images; --images needs {per_class} of each class")
-        for file in files[:per_class] if per_class else files:
+        if end and len(files) < end:
+            raise SystemExit(f"{folder} has {len(files)} images; --images needs {end} of each class")
+        for file in files[first:end]:
             link = target / folder.name / file.name
             if link.exists():
                 continue
@@ -61,72 +61,91 @@ def run(command, environment=None):
     return done.stdout
 
 
-def tandem(options, data, seed):
-    folder = options.out / f"tandem-{options.images}-{options.epochs}-{seed}"
+def tandem(options, data, seed, more=(), epochs=None, name="tandem"):
+    """Top-1 of the weights after the last step; `more`: options of `tandem train`."""
+    epochs = epochs or options.epochs
+    folder = options.out / f"{name}-{options.images}-{epochs}-{seed}"
     shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
-    text = run([options.tandem, "train", "--data", data, "--epochs", options.epochs, "--seed", seed, "--devices",
-                "cpu:1", "--threads", options.threads, "--out", folder])
+    text = run([options.tandem, "train", "--data", data, "--epochs", epochs, "--seed", seed, "--devices", "cpu:1",
+                "--threads", options.threads, "--out", folder, *more])
     folder.with_suffix(".txt").write_text(text)
     answer = run([options.tandem, "test", "--run", folder, "--data", data, "--split", "val", "--weights", "last",
                   "--json"])
     return json.loads(answer)["top1"]
 
 
-def torch(options, data, seed, recipe):
+def torch(options, data, more):
+    """`more`: options of accuracy_torch.py."""
     # OPENBLAS_* may hold choices for another library.
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("OPENBLAS_", "OMP_", "MKL_"))}
-    text = run([options.python, HERE / "accuracy_torch.py", data, "--recipe", recipe, "--epochs", options.epochs,
-                "--seed", seed, "--threads", options.threads], environment)
+    text = run([options.python, HERE / "accuracy_torch.py", data, "--epochs", options.epochs, "--threads",
+                options.threads, *more], environment)
     return json.loads(text.strip().splitlines()[-1])["top1"]
 
 
-def table(runs, options):
+def run_arms(options, names, train, **more):
+    """The runs of all arms and seeds, by train(arm, seed); those that runs.json has are not repeated. `more`: what else
+    makes them different runs."""
+    record = options.out / "runs.json"
+    runs = json.loads(record.read_text()) if record.exists() else []
+    mine = []
+    for seed in range(1, options.seeds + 1):
+        for arm in options.arms:
+            what = {"arm": arm, "seed": seed, "images": options.images, "epochs": options.epochs, **more}
+            found = [r for r in runs if all(r[k] == v for k, v in what.items())]
+            if not found:
+                start = time.monotonic()
+                top1 = train(arm, seed)
+                found = [{**what, "top1": top1, "seconds": round(time.monotonic() - start, 1)}]
+                runs += found
+                record.write_text(json.dumps(runs, indent=1))
+                print(f"{names[arm]}, seed {seed}: {100 * top1:.2f} %", file=sys.stderr, flush=True)
+            mine += found
+    return mine
+
+
+def table(runs, names):
     lines = ["| | seeds | top-1 of the test images | mean | standard deviation |", "|---|---|---|---|---|"]
-    for arm in options.arms:
+    for arm in dict.fromkeys(r["arm"] for r in runs):
         mine = sorted((r["seed"], 100 * r["top1"]) for r in runs if r["arm"] == arm)
-        if not mine:
-            continue
         values = [v for _, v in mine]
         spread = f"{statistics.stdev(values):.2f}" if len(values) > 1 else ""
-        lines.append(f"| {NAMES[arm]} | {', '.join(str(s) for s, _ in mine)} | "
+        lines.append(f"| {names[arm]} | {', '.join(str(s) for s, _ in mine)} | "
                      f"{', '.join(f'{v:.2f}' for v in values)} % | {statistics.mean(values):.2f} % | {spread} |")
     return "\n".join(lines)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parser_of(text, names, out):
+    parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=pathlib.Path, required=True)
     parser.add_argument("--tandem", default="tandem")
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--images", type=int, default=10000)
-    parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--arms", type=lambda text: text.split(","), default=list(NAMES))
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("accuracy"))
-    options = parser.parse_args()
-    unknown = [arm for arm in options.arms if arm not in NAMES]
+    parser.add_argument("--arms", type=lambda text: text.split(","), default=list(names))
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(out))
+    return parser
+
+
+def begin(options, names):
+    unknown = [arm for arm in options.arms if arm not in names]
     if unknown:
-        raise SystemExit(f"--arms {unknown[0]}: there are {', '.join(NAMES)}")
+        raise SystemExit(f"--arms {unknown[0]}: there are {', '.join(names)}")
     options.out.mkdir(parents=True, exist_ok=True)
+
+
+def main():
+    parser = parser_of(__doc__, NAMES, "accuracy")
+    parser.add_argument("--epochs", type=int, default=8)
+    options = parser.parse_args()
+    begin(options, NAMES)
     data = options.out / f"data-{options.images}"
     classes = sum(p.is_dir() for p in (options.data / "train").iterdir())
-    link_images(options.data / "train", data / "train", options.images // classes)
-    link_images(options.data / "test", data / "val", 0)
-    record = options.out / "runs.json"
-    runs = json.loads(record.read_text()) if record.exists() else []
-    for seed in range(1, options.seeds + 1):
-        for arm in options.arms:
-            what = {"arm": arm, "seed": seed, "images": options.images, "epochs": options.epochs}
-            if any(all(r[k] == v for k, v in what.items()) for r in runs):
-                continue
-            begin = time.monotonic()
-            top1 = tandem(options, data, seed) if arm == "tandem" else torch(options, data, seed, arm)
-            runs.append({**what, "top1": top1, "seconds": round(time.monotonic() - begin, 1)})
-            record.write_text(json.dumps(runs, indent=1))
-            print(f"{NAMES[arm]}, seed {seed}: {100 * top1:.2f} %", file=sys.stderr, flush=True)
-    mine = [r for r in runs if r["images"] == options.images and r["epochs"] == options.epochs]
-    print(table(mine, options))
+    link_images(options.data / "train", data / "train", end=options.images // classes)
+    link_images(options.data / "test", data / "val")
+    print(table(run_arms(options, NAMES, lambda arm, seed: tandem(options, data, seed) if arm == "tandem"
+                         else torch(options, data, ["--recipe", arm, "--seed", seed])), NAMES))
 
 
 if __name__ == "__main__":

@@ -111,9 +111,9 @@ foreach(plugin ${built_in_plugins})
   install(TARGETS ${plugin}
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tandem/plugins COMPONENT ${component})
 endforeach()
-get_property(onnx_runners GLOBAL PROPERTY TANDEM_ONNX_RUNNERS)
-foreach(runner ${onnx_runners})
-  install(TARGETS ${runner} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tandem/onnx COMPONENT runtime)
+get_property(library_modules GLOBAL PROPERTY TANDEM_LIBRARY_MODULES)
+foreach(kind ${library_modules})
+  install(TARGETS tandem_${kind}_opencv LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tandem/${kind} COMPONENT runtime)
 endforeach()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/models
   DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem COMPONENT runtime)

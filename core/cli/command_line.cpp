@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <utility>
 
@@ -101,13 +102,20 @@ void take_other_names(const CLI::App& app, std::vector<std::string>& arguments) 
   }
 }
 
+// Data that are given without their option.
+std::string missing_option(const CLI::App& app, const std::string& word) {
+  std::error_code code;
+  if (!std::filesystem::exists(word, code) || !is_among(long_names_of(app), "--data")) return "";
+  return fmt::format(" (did you mean '--data {}'?)", word);
+}
+
 // The words after a misspelt option are its values, and are not listed.
 std::string unexpected_arguments(const CLI::App& app) {
   std::vector<std::string> options, words;
   for (const std::string& argument : app.remaining()) {
     const bool is_option = argument.size() > 1 && argument[0] == '-';
     if (is_option) options.push_back(unknown_option(app, argument));
-    words.push_back("'" + argument + "'");
+    words.push_back("'" + argument + "'" + missing_option(app, argument));
   }
   const std::vector<std::string>& listed = options.empty() ? words : options;
   return fmt::format("{}: {}{} {}", app.get_name(),

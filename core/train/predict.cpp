@@ -1,6 +1,7 @@
 #include "include/tandem/predict.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <set>
@@ -17,6 +18,7 @@
 #include "core/train/report/class_map.h"
 #include "core/train/report/findings.h"
 #include "core/train/setup.h"
+#include "core/train/video.h"
 
 namespace tandem {
 namespace {
@@ -65,7 +67,46 @@ std::string as_given(const std::string& sample, const std::vector<GivenPath>& pa
   return paths[at].given + sample.substr(paths[at].absolute.size());
 }
 
+// The classes of the largest probabilities, the best first.
+std::vector<size_t> best_first(const std::vector<double>& p) {
+  std::vector<size_t> order(p.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return p[a] > p[b]; });
+  return order;
+}
+
+std::vector<Prediction::Score> scores_of(const std::vector<double>& p,
+                                         const std::vector<size_t>& order, int top,
+                                         const std::vector<std::string>& names) {
+  std::vector<Prediction::Score> scores;
+  for (size_t i = 0; i < order.size() && i < static_cast<size_t>(top); ++i) {
+    const size_t one = order[i];
+    scores.push_back({one < names.size() ? names[one] : fmt::format("class {}", one), p[one]});
+  }
+  return scores;
+}
+
+// When the frame after one at `seconds` is due: at the next whole multiple of `every`.
+double next_time(double seconds, double every) {
+  constexpr double tolerance = 1e-6;
+  return every > 0 ? (std::floor(seconds / every + tolerance) + 1) * every : 0;
+}
+
 }  // namespace
+
+// Some frames of a video, in the order of their times.
+struct Predictor::Frames {
+  std::vector<std::vector<uint8_t>> pixels;
+  std::vector<Picture> pictures;
+  std::vector<double> seconds;
+
+  void add(const tandem_video_frame& frame) {
+    const auto bytes = static_cast<size_t>(3 * frame.height * frame.width);
+    pixels.emplace_back(frame.pixels, frame.pixels + bytes);
+    pictures.push_back({pixels.back().data(), bytes, frame.height, frame.width, 3});
+    seconds.push_back(frame.seconds);
+  }
+};
 
 struct Predictor::State {
   State(const fs::path& folder, const std::string& devices, const std::string& weights)
@@ -211,18 +252,10 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
   std::vector<int64_t> first(result.size());  // classes
   const PredictionSink sink = [&](int64_t index, int64_t, const float* scores, int64_t classes) {
     const std::vector<double> p = tandem::probabilities(scores, classes, already);
-    std::vector<size_t> order(p.size());
-    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return p[a] > p[b]; });
-    Prediction& prediction = result[static_cast<size_t>(index)];
+    const std::vector<size_t> order = best_first(p);
     seen[static_cast<size_t>(index)] = true;
     first[static_cast<size_t>(index)] = static_cast<int64_t>(order[0]);
-    for (size_t i = 0; i < order.size() && i < static_cast<size_t>(top); ++i) {
-      const std::vector<std::string>& names = run.record.class_names;
-      const std::string name =
-          order[i] < names.size() ? names[order[i]] : fmt::format("class {}", order[i]);
-      prediction.scores.push_back({name, p[order[i]]});
-    }
+    result[static_cast<size_t>(index)].scores = scores_of(p, order, top, run.record.class_names);
   };
   const std::lock_guard computing(state_->computing);
   (void)evaluate(*run.session, *dataset, {0, true, nullptr}, sink);
@@ -237,6 +270,63 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
     }
   }
   return result;
+}
+
+bool Predictor::is_video(const fs::path& path) {
+  return tandem::is_video(path);
+}
+
+void Predictor::predict_video(const fs::path& path, double every, int top,
+                              const std::function<void(const Prediction&)>& found) {
+  constexpr size_t at_once = 8;  // a frame may be large
+  std::error_code code;
+  const fs::path absolute = fs::absolute(path, code);
+  if (code || !fs::exists(absolute, code)) throw error("'{}' does not exist", path.string());
+  Prediction broken;
+  broken.path = path.string();
+  std::optional<Video> video;
+  try {
+    video.emplace(absolute);
+  } catch (const Error& unreadable) {
+    broken.error = unreadable.what();
+  }
+  double from = 0;
+  bool more = video.has_value();
+  while (more) {
+    Frames frames;
+    tandem_video_frame frame{};
+    try {
+      while (frames.pictures.size() < at_once && (more = video->read(from, frame))) {
+        frames.add(frame);
+        from = next_time(frame.seconds, every);
+      }
+    } catch (const Error& damage) {
+      broken.error = damage.what();  // said after the frames before it
+      more = false;
+    }
+    predict_frames(frames, path, top, found);
+  }
+  if (!broken.error.empty()) found(broken);
+}
+
+void Predictor::predict_frames(const Frames& frames, const fs::path& path, int top,
+                               const std::function<void(const Prediction&)>& found) {
+  const auto classes = static_cast<size_t>(class_count());
+  std::vector<float> all(frames.pictures.size() * classes);
+  std::vector<std::string> errors;
+  probabilities(frames.pictures, all.data(), &errors);
+  for (size_t i = 0; i < frames.pictures.size(); ++i) {
+    Prediction one;
+    one.path = path.string();
+    one.seconds = frames.seconds[i];
+    one.error = errors[i];
+    if (one.error.empty()) {
+      const auto begin = all.begin() + static_cast<std::ptrdiff_t>(i * classes);
+      const std::vector<double> p(begin, begin + static_cast<std::ptrdiff_t>(classes));
+      one.scores = scores_of(p, best_first(p), top, class_names());
+    }
+    found(one);
+  }
 }
 
 }  // namespace tandem

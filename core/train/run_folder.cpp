@@ -27,6 +27,23 @@ fs::path untuned_net_file(const fs::path& folder) {
   return folder / "untuned_net.prototxt";
 }
 
+// The run that may be meant where a folder is none: of that name in runs/, where runs are by
+// default, or the newest in the folder. "" if there is none.
+fs::path run_near(const fs::path& folder) {
+  std::error_code code;
+  const fs::path named = "runs" / folder;
+  if (fs::exists(record_file(named), code)) return named;
+  fs::path newest;
+  fs::file_time_type newest_time{};
+  for (const auto& entry : fs::directory_iterator(folder, code)) {
+    const fs::file_time_type time = fs::last_write_time(record_file(entry.path()), code);
+    if (code || (!newest.empty() && time <= newest_time)) continue;
+    newest = entry.path();
+    newest_time = time;
+  }
+  return newest;
+}
+
 // Whether the options change the layers of the net or its loss.
 bool changes_net(const RunRecord& record) {
   const TrainOptions& o = record.options;
@@ -103,10 +120,10 @@ bool RunFolder::holds_run(const fs::path& path) {
 
 RunFolder RunFolder::open(const fs::path& path) {
   if (!holds_run(path)) {
-    throw error(
-        "folder '{}' holds no run: it has no run.json (name the folder that `tandem train --out` "
-        "wrote)",
-        path.string());
+    const fs::path near = run_near(path);
+    const std::string hint = near.empty() ? "name the folder that `tandem train --out` wrote"
+                                          : fmt::format("did you mean '{}'?", near.string());
+    throw error("folder '{}' holds no run: it has no run.json ({})", path.string(), hint);
   }
   return RunFolder(path);
 }

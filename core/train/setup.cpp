@@ -116,8 +116,10 @@ std::map<std::string, std::string> data_parameters(Registry& registry, TrainSetu
   report_missing_parameters(transform, source, declared, is_model, setup);
   std::erase_if(parameters, [&](const auto& each) { return !declared.contains(each.first); });
   for (const auto& [name, value] : given) parameters[name] = value;
-  *measure_mean = !synthetic && declared.contains("mean") && parameters.count("mean") == 0 &&
-                  (transform.has_mean_file || is_model);
+  // Weights of a run were trained with its mean, or without one.
+  const bool is_known = parameters.contains("mean") || (setup.published && setup.published->is_run);
+  *measure_mean =
+      !synthetic && declared.contains("mean") && !is_known && (transform.has_mean_file || is_model);
   return parameters;
 }
 

@@ -181,8 +181,11 @@ void conclude(TrainResult& result, bool is_new, const RunFolder& folder, Observe
 TrainResult lead(Registry& registry, const TrainOptions& options, Observer& observer,
                  const Strategies& strategies, const Communicator* ranks) {
   // Reading data and making kernels ready may take a while.
-  observer.on_message(options.resume ? fmt::format("reading run '{}'", options.out.string())
-                                     : fmt::format("reading data '{}'", options.data));
+  if (options.resume) {
+    observer.on_message(fmt::format("reading run '{}'", options.out.string()));
+  } else if (!options.data.empty()) {  // else it is refused
+    observer.on_message(fmt::format("reading data '{}'", options.data));
+  }
   std::optional<RunFolder> folder;
   if (options.resume) {
     folder.emplace(RunFolder::open(options.out));

@@ -159,6 +159,8 @@ class Heif {
     heif_decoding_options* options = heif_decoding_options_alloc();
     if (options == nullptr) throw std::bad_alloc();
     options->convert_hdr_to_8bit = 1;
+    // Concerns headers only: of compressed pixels that are damaged and can be decoded libheif gives
+    // neither an error nor a warning.
     options->strict_decoding = 1;
     const heif_error status = heif_decode_image(handle_, &image_, heif_colorspace_RGB,
                                                 heif_chroma_interleaved_RGB, options);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,7 +13,8 @@ namespace tandem {
 
 struct Prediction {
   std::string path;
-  std::string error;  // not empty: the image could not be used
+  double seconds = -1;  // of a video's frame: its time in the video; -1: an image or a whole video
+  std::string error;    // not empty: the image could not be used
   struct Score {
     std::string name;
     double probability = 0;
@@ -48,6 +50,12 @@ class Predictor {
   // cannot be used is a Prediction with its error.
   [[nodiscard]] std::vector<Prediction> predict(const std::vector<std::filesystem::path>& paths,
                                                 int top = 5);
+  // Frames of a video file, `every` so many seconds from the first on (0: each frame), to `found`
+  // in their order. A file that cannot be read, or not to its end, is a Prediction with its error.
+  // Throws Error if the file does not exist. is_video() says which names are those of videos.
+  void predict_video(const std::filesystem::path& path, double every, int top,
+                     const std::function<void(const Prediction&)>& found);
+  [[nodiscard]] static bool is_video(const std::filesystem::path& path);
   // From now on predict() writes a PNG for each image into the folder, which is made: the image as
   // the net sees it, and beside it what speaks for its first class. Returns how that is found:
   // class activation maps, or occlusion. Throws Error for a net that cannot be explained.
@@ -60,6 +68,9 @@ class Predictor {
 
  private:
   struct State;
+  struct Frames;
+  void predict_frames(const Frames& frames, const std::filesystem::path& path, int top,
+                      const std::function<void(const Prediction&)>& found);
   std::unique_ptr<State> state_;
 };
 

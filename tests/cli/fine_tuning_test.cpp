@@ -135,6 +135,18 @@ TEST_F(FineTuningCommand, WeightsOfARunOfImagesThatAreNotSquareKeepTheirSize) {
   EXPECT_FALSE(json::parse(desk_.read("run/run.json")).at("data_parameters").contains("resize"));
 }
 
+TEST_F(FineTuningCommand, WeightsOfARunWithoutAMeanAreTrainedWithoutOne) {
+  std::string net = test::tiny_net();
+  const std::string mean = " mean_value: 128";
+  net.erase(net.find(mean), mean.size());
+  desk_.write("plain.prototxt", net);
+  ASSERT_EQ(desk_.tandem("train --data images --net plain.prototxt --steps 2 --out plain").code, 0);
+  const Outcome outcome = desk_.tandem("train --data images --weights plain --steps 2 --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, Not(HasSubstr("channel means")));
+  EXPECT_FALSE(json::parse(desk_.read("run/run.json")).at("data_parameters").contains("mean"));
+}
+
 TEST_F(FineTuningCommand, ASolverThatNamesANetIsRefusedBesideARun) {
   desk_.write("solver.prototxt", "net: \"tiny.prototxt\" base_lr: 0.01 max_iter: 2\n");
   EXPECT_THAT(desk_.refusal("train --data images --solver solver.prototxt --weights first --out r"),

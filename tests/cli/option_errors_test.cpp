@@ -10,6 +10,7 @@ using test::Desk;
 using testing::AllOf;
 using testing::AnyOf;
 using testing::HasSubstr;
+using testing::Not;
 
 std::string refusal_of(const std::string& options) {
   const Desk desk;
@@ -176,6 +177,26 @@ TEST(OptionErrors, AFolderWithoutARunIsRefused) {
   EXPECT_THAT(desk.refusal("predict --run nowhere a.jpg"),
               AllOf(HasSubstr("'nowhere' holds no run"), HasSubstr("run.json")));
   EXPECT_THAT(desk.refusal("test --run nowhere"), HasSubstr("'nowhere' holds no run"));
+}
+
+TEST(OptionErrors, AFolderNearARunNamesTheRun) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem("train --net tiny.prototxt --data images --steps 1 --out runs/one").code,
+            0);
+  const std::string predict = " images/val/red/1.ppm";
+  for (const char* wrong : {"runs", "one"}) {
+    EXPECT_THAT(desk.refusal("predict --run " + std::string(wrong) + predict),
+                HasSubstr("(did you mean 'runs/one'?)"))
+        << wrong;
+  }
+  EXPECT_THAT(desk.refusal("train images"), HasSubstr("did you mean '--data images'?"));
+}
+
+TEST(OptionErrors, WithoutDataNothingIsRead) {
+  const Desk desk;
+  EXPECT_THAT(desk.tandem("train").output, Not(HasSubstr("reading data")));
+  EXPECT_THAT(desk.refusal("train"), HasSubstr("no data: name a folder of images"));
 }
 
 TEST(Help, IsPrintedForEveryCommand) {

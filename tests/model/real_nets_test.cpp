@@ -93,6 +93,27 @@ TEST_F(RealNets, ReluIsInPlaceAndDropoutAfterItIsNot) {
   }
 }
 
+// Caffe's default is 0.999: validation after a run of some hundred steps would use statistics of
+// weights that are long gone.
+TEST_F(RealNets, TheModelsAverageTheirStatisticsOverAFewStepsOnly) {
+  std::vector<std::filesystem::path> files;
+  for (const std::string& name : model_names()) files.push_back(find_net(name));
+  for (const std::string& name : pretrained_net_names()) files.push_back(find_pretrained_net(name));
+  int layers = 0;
+  for (const std::filesystem::path& file : files) {
+    for (const LayerDefinition& layer : read_net(file).layers) {
+      if (!layer.type.starts_with("BatchNorm")) continue;
+      const Field* block = layer.body.find("batch_norm_param");
+      const Field* kept =
+          block == nullptr ? nullptr : block->message->find("moving_average_fraction");
+      ASSERT_NE(kept, nullptr) << file << " " << layer.name;
+      EXPECT_LE(std::stod(kept->text), 0.99) << file << " " << layer.name;
+      ++layers;
+    }
+  }
+  EXPECT_GT(layers, 100);
+}
+
 TEST_F(RealNets, CaffesAlexNetLoadsUnmodified) {
   if (caffe().empty()) GTEST_SKIP() << "TANDEM_CAFFE_MODELS does not name Caffe's folder";
   const NetDefinition net = read_net(caffe() / "models/bvlc_alexnet/train_val.prototxt");

@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdio>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "core/base/error.h"
 #include "core/base/memory_file.h"
+#include "core/base/strings.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "include/tandem/predict.h"
@@ -20,12 +23,14 @@ struct PredictArguments {
   std::vector<std::filesystem::path> paths;
   std::filesystem::path explain;  // folder; "": nothing is explained
   std::string devices = default_kind, weights = "best";
+  double every = 1;  // seconds of a video
   int top = 5;
   bool as_json = false;
 };
 
 json prediction_json(const Prediction& prediction) {
   json entry = {{"path", prediction.path}};
+  if (prediction.seconds >= 0) entry["seconds"] = std::round(1000 * prediction.seconds) / 1000;
   if (!prediction.error.empty()) entry["error"] = prediction.error;
   if (!prediction.explanation.empty()) entry["explanation"] = prediction.explanation;
   for (const auto& score : prediction.scores) {
@@ -42,6 +47,14 @@ std::string to_text(const Prediction& prediction) {
         fmt::format("{}{} {:.1f} %", text.empty() ? "" : ", ", score.name, 100 * score.probability);
   }
   return text;
+}
+
+// "clip.mp4 1:05.2": the path of an image; of a video's frame also its time.
+std::string place_of(const Prediction& prediction) {
+  if (prediction.seconds < 0) return prediction.path;
+  const auto tenths = static_cast<int64_t>(std::llround(10 * prediction.seconds));
+  return fmt::format("{} {}:{:02}.{}", prediction.path, tenths / 600, tenths / 10 % 60,
+                     tenths % 10);
 }
 
 constexpr const char* input_name = "-";
@@ -61,14 +74,45 @@ MemoryFile read_input() {
   return {bytes.data(), bytes.size()};
 }
 
+// Images and videos in the order in which they were given. Neighbouring images are computed
+// together, frames of a video as they are read.
+void predict_all(Predictor& predictor, const PredictArguments& a,
+                 const std::function<void(const Prediction&)>& found) {
+  std::vector<std::filesystem::path> images;
+  const auto predict_images = [&] {
+    if (images.empty()) return;
+    for (const Prediction& prediction : predictor.predict(images, a.top)) found(prediction);
+    images.clear();
+  };
+  for (const std::filesystem::path& path : a.paths) {
+    if (!Predictor::is_video(path) || std::filesystem::is_directory(path)) {
+      images.push_back(path);
+      continue;
+    }
+    predict_images();
+    predictor.predict_video(path, a.every, a.top, found);
+  }
+  predict_images();
+}
+
+void require_explainable(const PredictArguments& a) {
+  if (a.explain.empty()) return;
+  for (const std::filesystem::path& path : a.paths) {
+    if (path == input_name) {
+      throw error("--explain names pictures by their files, and '-' is none: give the file");
+    }
+    if (Predictor::is_video(path)) {
+      throw error("--explain draws images, and '{}' is a video", path.string());
+    }
+  }
+}
+
 // Exit code 1 if an image could not be used.
 int run_predict(PredictArguments a) {
+  require_explainable(a);
   std::optional<MemoryFile> input;
   for (std::filesystem::path& path : a.paths) {
     if (path != input_name) continue;
-    if (!a.explain.empty()) {
-      throw error("--explain names pictures by their files, and '-' is none: give the file");
-    }
     if (!input) input.emplace(read_input());
     path = input->path();
   }
@@ -77,15 +121,15 @@ int run_predict(PredictArguments a) {
   const std::string how = a.explain.empty() ? "" : predictor.explain(a.explain);
   bool all_good = true;
   json tree = json::array();
-  for (Prediction& prediction : predictor.predict(a.paths, a.top)) {
+  predict_all(predictor, a, [&](Prediction prediction) {
     if (input && prediction.path == input->path()) prediction.path = input_name;
     all_good = all_good && prediction.error.empty();
     if (a.as_json) {
       tree.push_back(prediction_json(prediction));
     } else {
-      fmt::print("{}: {}\n", prediction.path, to_text(prediction));
+      fmt::print("{}: {}\n", place_of(prediction), to_text(prediction));
     }
-  }
+  });
   if (!a.as_json && !a.explain.empty()) {
     fmt::print("pictures in {}: {}\n", a.explain.string(), how);
   }
@@ -102,9 +146,17 @@ void add_predict(CommandLine& line) {
   command.option("--run FOLDER", &a.run, "Run folder").required();
   command
       .option("paths PATH", &a.paths,
-              "Image files or folders; - reads one image from the standard input")
+              "Image files, folders of them, or videos; - reads one image from the standard input")
       .required();
   command.option("--top N", &a.top, "Classes to print for each image").show_default().range(1);
+  command
+      .option("--every SECONDS", &a.every, "Of a video: from one frame to the next; 0: every frame")
+      .show_default()
+      .check([](const std::string& value) {
+        double seconds = 0;
+        if (parse_number(value, &seconds) && seconds >= 0 && seconds < 1e6) return;
+        throw error("--every {}: seconds, 0 (every frame) or more", value);
+      });
   command.option("--explain FOLDER", &a.explain,
                  "Write a picture for each image there: what speaks for its first class");
   add_devices_option(command, a.devices);

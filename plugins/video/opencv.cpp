@@ -1,0 +1,126 @@
+// Videos read by OpenCV's module videoio: by ffmpeg, or Motion JPEG in AVI by OpenCV itself.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <opencv2/core/utils/logger.hpp>
+#include <opencv2/videoio.hpp>
+#include <stdexcept>
+#include <string>
+
+#include "plugins/video/reader.h"
+
+namespace {
+
+// OpenCV prints every error that it throws, unless there is a function to tell it to.
+int say_nothing(int, const char*, const char*, const char*, int, void*) {
+  return 0;
+}
+
+void silence() {
+  cv::redirectError(&say_nothing);
+  cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
+  // Read when ffmpeg is used first: its lines about a damaged file, of which the reason is enough.
+  setenv("OPENCV_FFMPEG_LOGLEVEL", "-8", 0);
+}
+
+class Video {
+ public:
+  explicit Video(const char* path) {
+    // Other backends take the path for a device, a network address or a pattern of file names.
+    for (const int backend : {cv::CAP_FFMPEG, cv::CAP_OPENCV_MJPEG}) {
+      try {
+        if (capture_.open(path, backend)) break;
+      } catch (const cv::Exception&) {  // the other one may read it
+      }
+    }
+    if (!capture_.isOpened()) throw std::runtime_error("OpenCV cannot read it as a video");
+    rate_ = capture_.get(cv::CAP_PROP_FPS);
+    expected_ = capture_.get(cv::CAP_PROP_FRAME_COUNT);
+  }
+
+  void read(double from, tandem_video_frame& frame) {
+    constexpr double tolerance = 1e-3;  // times of files are in milliseconds or finer
+    frame = {};
+    while (capture_.grab()) {
+      const double seconds = time_of_grabbed();
+      ++grabbed_;
+      if (seconds < from - tolerance) continue;
+      if (!capture_.retrieve(pixels_) || pixels_.type() != CV_8UC3 || !pixels_.isContinuous()) {
+        throw std::runtime_error("frame " + std::to_string(grabbed_) + " cannot be decoded");
+      }
+      for (unsigned char* at = pixels_.data; at != pixels_.dataend; at += 3)
+        std::swap(at[0], at[2]);
+      frame = {seconds, pixels_.rows, pixels_.cols, pixels_.data};
+      return;
+    }
+    require_whole();
+  }
+
+ private:
+  double time_of_grabbed() {
+    const double told = capture_.get(cv::CAP_PROP_POS_MSEC) / 1000;
+    const double counted = rate_ > 0 ? static_cast<double>(grabbed_) / rate_ : 0;
+    last_ = std::isfinite(told) && told >= last_ ? told : std::max(counted, last_);
+    return last_;
+  }
+
+  // A file without an index has an estimate of its frames.
+  void require_whole() const {
+    constexpr double least_share = 0.9;
+    if (grabbed_ == 0) throw std::runtime_error("none of its frames can be decoded");
+    if (static_cast<double>(grabbed_) >= least_share * expected_) return;
+    throw std::runtime_error("its end, because it is cut or damaged after " +
+                             std::to_string(grabbed_) + " of " +
+                             std::to_string(std::llround(expected_)) + " frames");
+  }
+
+  cv::VideoCapture capture_;
+  cv::Mat pixels_;
+  double rate_ = 0, expected_ = 0, last_ = 0;
+  long grabbed_ = 0;
+};
+
+template <class Function>
+int32_t without_exceptions(char* reason, uint32_t reason_bytes, const Function& function) {
+  try {
+    function();
+    return 0;
+  } catch (const cv::Exception& failure) {
+    std::snprintf(reason, reason_bytes, "%s", failure.err.c_str());
+  } catch (const std::exception& failure) {
+    std::snprintf(reason, reason_bytes, "%s", failure.what());
+  } catch (...) {
+    std::snprintf(reason, reason_bytes, "unknown failure");
+  }
+  return 1;
+}
+
+int32_t open(const char* path, void** video, char* reason, uint32_t reason_bytes) {
+  return without_exceptions(reason, reason_bytes, [&] {
+    silence();
+    *video = new Video(path);
+  });
+}
+
+int32_t read(void* video, double from, tandem_video_frame* frame, char* reason,
+             uint32_t reason_bytes) {
+  return without_exceptions(reason, reason_bytes,
+                            [&] { static_cast<Video*>(video)->read(from, *frame); });
+}
+
+void close(void* video) {
+  delete static_cast<Video*>(video);
+}
+
+constexpr tandem_video_reader reader{sizeof(tandem_video_reader), "OpenCV " CV_VERSION, &open,
+                                     &read, &close};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const tandem_video_reader*
+tandem_video_reader_entry() {
+  return &reader;
+}
