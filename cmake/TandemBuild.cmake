@@ -68,6 +68,10 @@ if(TANDEM_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
+# Every program, library and plugin is relocated when it is loaded, and what that wrote is read-only afterwards
+# (tests/cli/hardening_test.cpp reads the files).
+add_link_options(LINKER:-z,relro,-z,now)
+
 # OpenMP for modules: teams of g++'s library, which oneDNN uses, with every compiler (plugins/cpu/team.h), and loops that
 # OpenMP's simd directive vectorises.
 add_library(tandem_openmp INTERFACE)

@@ -197,6 +197,10 @@ void check_data_layers(const NetDefinition& net) {
   for (const LayerDefinition& layer : net.layers) {
     if (!layer.is_data()) continue;
     check_fields(layer);
+    for (const Field& block : layer.body.fields) {
+      if (!block.message) continue;
+      require_once(*block.message, {"batch_size", "new_height", "new_width"}, layer.title());
+    }
     (void)expected_shape(layer);
     (void)positive_or_zero(layer, "batch_size");
   }

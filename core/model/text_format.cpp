@@ -149,6 +149,9 @@ class Lexer {
       }
       const char c = advance();
       token_.text += c == '\\' ? read_escape() : c;
+      if (token_.text.back() == '\0') {  // would end a name for plugins, which are written in C
+        throw error("{}: this text has a zero byte", to_string(token_.location));
+      }
     }
     advance();
   }

@@ -168,6 +168,9 @@ void find_weights(const TrainOptions& options, SolverDefinition& solver) {
               "must be given alone; only .caffemodel and .safetensors files can be several",
               written, one);
         }
+        if (fs::exists(one, code)) {
+          throw error("--weights '{}' cannot be read: it is not a regular file", one);
+        }
         throw error(
             "--weights '{}' does not exist: a .caffemodel or .safetensors file, a run folder or a "
             "folder of timm's is needed",

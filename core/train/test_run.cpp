@@ -203,6 +203,7 @@ TestResult lead(Registry& registry, const TestOptions& options, Observer& observ
                      collector.sink())
           : evaluate_together(*run.session, *dataset, options.decode_threads, collector.sink());
   Findings findings = collector.take();
+  result.has_probabilities = learns_probabilities(run.folder.net());
   for (const Judgement& one : findings.mistakes) {
     result.worst.push_back(
         {dataset->sample_name(one.index), result.class_names.at(static_cast<size_t>(one.label)),

@@ -48,7 +48,10 @@ struct TestResult {
     double probability = 0;
   };
   std::vector<Mistake> worst;  // at most 20, the most confident first
-  std::string report;          // the page written, or ""
+  // Whether the net has a softmax. Without one the softmax of its scores is given, which says
+  // nothing of certainty.
+  bool has_probabilities = true;
+  std::string report;  // the page written, or ""
 };
 
 // Throws Error for a folder that is no run, and for data or devices that cannot be used.

@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
+#include <regex>
+#include <string>
 
 #include "plugins/cuda/clock.h"
 #include "plugins/cuda/hardware.h"
@@ -20,6 +22,7 @@
 #include "plugins/cuda/status.h"
 #include "plugins/cuda/sum_order.h"
 #include "tests/cuda/machines.h"
+#include "tests/support/folders.h"
 
 namespace tandem::test {
 namespace {
@@ -227,6 +230,32 @@ TEST(Programs, LoadGpuModulesOnlyWhenTheyAreNeeded) {
   for (const ModuleReport& module : registry.modules()) {
     EXPECT_THAT(module.path.filename().string(), Not(HasSubstr("cuda")));
   }
+}
+
+// A kernel whose block needs more registers or shared memory than a multiprocessor has cannot be
+// launched. nvcc knows only those block sizes that a kernel declares.
+TEST(Kernels, FitWithTheirBlocksIntoTheRegisters) {
+  constexpr int registers = 65536, granularity = 8, most_shared_bytes = 48 << 10;
+  constexpr int threads_of_a_large_team = 512;  // most_in_team of teams.h
+  const std::string tool = "PATH=$PATH:/usr/local/cuda/bin cuobjdump --dump-resource-usage ";
+  int kernels = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(plugin_folder())) {
+    if (entry.path().filename().string().find("cuda") == std::string::npos) continue;
+    const std::string text = output_of(tool + "'" + entry.path().string() + "'");
+    if (text.find("exit code 0") == std::string::npos) GTEST_SKIP() << "no cuobjdump: " << text;
+    const std::regex kernel(R"(Function (\S+):\s+REG:(\d+) STACK:\d+ SHARED:(\d+))");
+    for (auto at = std::sregex_iterator(text.begin(), text.end(), kernel);
+         at != std::sregex_iterator(); ++at, ++kernels) {
+      const std::string name = (*at)[1];
+      const int each = (std::stoi((*at)[2]) + granularity - 1) / granularity * granularity;
+      const bool is_large = name.find("run_teams") != std::string::npos;
+      const int threads =
+          is_large ? threads_of_a_large_team : static_cast<int>(cuda::threads_per_block);
+      EXPECT_LE(each * threads, registers) << name;
+      EXPECT_LE(std::stoi((*at)[3]), most_shared_bytes) << name;
+    }
+  }
+  EXPECT_GT(kernels, 100);
 }
 
 }  // namespace

@@ -162,6 +162,13 @@ TEST(Definition, ATypoInADataLayerIsFound) {
             "layer 'd' (Data): batch_size is '0', but must be at least 1 (net.prototxt:2:15)");
 }
 
+TEST(Definition, ADataLayerHasOneBatchSize) {
+  EXPECT_EQ(failure("layer { name: 'd' type: 'Data' top: 'data'\n"
+                    "data_param { batch_size: 4\n batch_size: 8 } }"),
+            "layer 'd' (Data): batch_size is given twice, in lines 2 and 3, but has one value "
+            "(net.prototxt:3:2)");
+}
+
 TEST(Definition, WrittenAndReadAgainItIsTheSame) {
   const std::string text =
       "name: 'n' input: 'data' input_shape { dim: 1 dim: 3 dim: 8 dim: 8 }\n"

@@ -101,6 +101,11 @@ TEST(TextFormat, ATextThatIsNotClosedIsAnErrorWhereItBegins) {
   EXPECT_THAT(failure("a: \"abc\\q\""), testing::StartsWith("net.prototxt:1:8: unknown escape"));
 }
 
+TEST(TextFormat, RefusesTextsWithAZeroByte) {
+  EXPECT_EQ(failure(std::string("a: \"b\0c\"", 8)), "net.prototxt:1:4: this text has a zero byte");
+  EXPECT_EQ(failure(R"(a: "b\0c")"), "net.prototxt:1:4: this text has a zero byte");
+}
+
 TEST(TextFormat, RefusesBlocksNestedTooDeep) {
   std::string text;
   for (int i = 0; i < 100000; ++i) text += "a{";

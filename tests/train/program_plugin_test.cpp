@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <type_traits>
+#include <utility>
+
 #include "core/plugin/program_plugins.h"
 #include "core/plugin/registry.h"
 #include "include/tandem/plugins.h"
@@ -28,9 +31,13 @@ const tandem_plugin* failing_entry(const tandem_host*) {
   return nullptr;
 }
 
+// Other tests of this process have plugins, too.
 class ProgramPlugin : public testing::Test {
  protected:
-  ~ProgramPlugin() override { program_plugins() = {}; }
+  ~ProgramPlugin() override { program_plugins() = before_; }
+
+ private:
+  std::decay_t<decltype(program_plugins())> before_ = std::exchange(program_plugins(), {});
 };
 
 TEST_F(ProgramPlugin, IsKnownToEveryRegistry) {

@@ -3,6 +3,7 @@
 #include "core/train/progress.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
 #include "core/base/random.h"
 #include "core/train/progress.h"
@@ -94,6 +95,17 @@ TEST(RunPage, HasEachPart) {
                     HasSubstr("plugin ABI 2."), Not(HasSubstr("http"))));
 }
 
+TEST(RunPage, ANetWithoutASoftmaxHasNoConfidentMistakes) {
+  RunFigures run = figures(5);
+  run.mistakes = {judged_picture("val/a/1.jpg")};
+  run.doubts = {judged_picture("val/a/2.jpg")};
+  run.findings->sure_mistakes = run.findings->samples - run.findings->right;
+  run.learns_probabilities = false;
+  EXPECT_THAT(run_page(run), AllOf(HasSubstr("<h2>Mistakes</h2>"), HasSubstr("val/a/1.jpg"),
+                                   Not(HasSubstr("90.0 %")), Not(HasSubstr("val/a/2.jpg")),
+                                   Not(HasSubstr("certainty"))));
+}
+
 TEST(RunPage, StaysBelowThreeMegabytesForAnyNumberOfClasses) {
   for (const int64_t classes : {5, 1000, 20000}) {
     RunFigures run = figures(classes);
@@ -168,6 +180,26 @@ TEST(Advice, OfAShortRunIsToTrainLonger) {
               testing::Contains(AllOf(HasSubstr("after 50 steps"), HasSubstr("--epochs 20"))));
   run.record.options.steps = 1000;  // it goes on
   EXPECT_THAT(advice(run), testing::IsEmpty());
+}
+
+int64_t peak_kilobytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+// Each class is confused with the next one, the last ones most, so that each joins a longer chain.
+TEST(RunPage, TheOrderOfManyClassesTakesLittleMemory) {
+  constexpr int64_t classes = 10000, samples = 100000;
+  Confusion confusion(classes);
+  for (int64_t c = 0; c + 1 < classes; ++c) {
+    confusion.add(c, c + 1, c + 1);
+    confusion.add(c, c, samples - c - 1);
+  }
+  confusion.add(classes - 1, classes - 1, samples);
+  const int64_t before = peak_kilobytes();
+  EXPECT_EQ(cluster(confusion, classes).order.size(), static_cast<size_t>(classes));
+  EXPECT_LT(peak_kilobytes() - before, 100 << 10);
 }
 
 TEST(ConfusedClasses, AreNextToEachOther) {

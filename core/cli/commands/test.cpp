@@ -33,10 +33,9 @@ json result_json(const TestResult& result) {
   }
   tree["confusion"] = e.confusion;
   for (const TestResult::Mistake& m : result.worst) {
-    tree["worst_mistakes"].push_back({{"path", m.path},
-                                      {"class", m.truth},
-                                      {"predicted", m.predicted},
-                                      {"probability", m.probability}});
+    nlohmann::json one{{"path", m.path}, {"class", m.truth}, {"predicted", m.predicted}};
+    if (result.has_probabilities) one["probability"] = m.probability;
+    tree["worst_mistakes"].push_back(std::move(one));
   }
   return tree;
 }
@@ -60,10 +59,16 @@ void print(const TestResult& result) {
                  100 * score.precision(), 100 * score.recall());
     }
   }
-  if (!result.worst.empty()) fmt::print("\nmost confident mistakes:\n");
+  if (!result.worst.empty()) {
+    fmt::print("\n{}:\n",
+               result.has_probabilities
+                   ? "most confident mistakes"
+                   : "mistakes (the net has no softmax, so nothing says how sure it is)");
+  }
   for (const TestResult::Mistake& m : result.worst) {
-    fmt::print("  {:.1f} % {} instead of {}: {}\n", 100 * m.probability, m.predicted, m.truth,
-               m.path);
+    const std::string probability =
+        result.has_probabilities ? fmt::format("{:.1f} % ", 100 * m.probability) : "";
+    fmt::print("  {}{} instead of {}: {}\n", probability, m.predicted, m.truth, m.path);
   }
   if (!result.report.empty()) {
     fmt::print("\n{} shows this test: the confusion matrix, and mistakes as pictures\n",

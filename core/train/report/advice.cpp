@@ -44,14 +44,14 @@ bool judge_course(const RunFigures& run, const Course& course, std::vector<std::
     if (!is_over) return false;
     const double more = std::max(2 * in_epochs(run, last.step), in_epochs(run, few_steps));
     lines.push_back(fmt::format(
-        "after {} steps the net does no better than chance ({:.1f} % of {} classes): train longer "
+        "after {} steps the net is hardly better than chance ({:.1f} % of {} classes): train longer "
         "(--epochs {:.0f}), or begin with trained weights (--weights)",
         last.step, 100 * last.top1, run.record.class_names.size(), std::ceil(more)));
     return false;
   }
   if (course.tests.size() > 2 && is_chance) {
     lines.push_back(fmt::format(
-        "the net does no better than chance ({:.1f} % of {} classes): try a learning rate ten "
+        "the net is hardly better than chance ({:.1f} % of {} classes): try a learning rate ten "
         "times smaller (--lr), or one of the smaller models",
         100 * last.top1, run.record.class_names.size()));
     return false;
@@ -96,7 +96,7 @@ void judge_findings(const RunFigures& run, std::vector<std::string>& lines) {
                     found.samples, error));
   }
   const int64_t wrong = found.samples - found.right;
-  if (found.sure_mistakes > 0 && found.sure_mistakes * 5 >= wrong) {
+  if (run.learns_probabilities && found.sure_mistakes > 0 && found.sure_mistakes * 5 >= wrong) {
     lines.push_back(fmt::format(
         "{} of {} mistakes are made with {:.0f} % certainty or more: look at these pictures first, "
         "their labels may be wrong",

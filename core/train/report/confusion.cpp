@@ -52,7 +52,7 @@ class Chains {
     if (at(y, b) > (y.size() - 1) / 2) std::reverse(y.begin(), y.end());
     for (const int64_t c : y) chain_of_[static_cast<size_t>(c)] = first;
     x.insert(x.end(), y.begin(), y.end());
-    y.clear();
+    std::vector<int64_t>().swap(y);  // clear() would keep the memory, a quadratic amount in all
     return true;
   }
 

@@ -35,6 +35,13 @@ bool gives_probabilities(const Net& net) {
          std::string(net.layers[static_cast<size_t>(producer)].type->name) == "Softmax";
 }
 
+bool learns_probabilities(const NetDefinition& net) {
+  return std::any_of(net.layers.begin(), net.layers.end(), [](const LayerDefinition& layer) {
+    return layer.type == "Softmax" || layer.type == "SoftmaxWithLoss" ||
+           layer.type == "MultinomialLogisticLoss";
+  });
+}
+
 std::vector<double> probabilities(const float* scores, int64_t classes, bool already) {
   std::vector<double> values(scores, scores + classes);
   if (already) return values;

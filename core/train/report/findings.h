@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/model/definition.h"
 #include "core/model/net.h"
 #include "core/train/evaluate.h"
 #include "core/train/report/confusion.h"
@@ -13,6 +14,9 @@ namespace tandem {
 
 // Whether the scores of the net's prediction are probabilities: it ends in a Softmax.
 [[nodiscard]] bool gives_probabilities(const Net& net);
+// Whether the net learns probabilities: it has a Softmax, SoftmaxWithLoss or
+// MultinomialLogisticLoss. The softmax of other nets' scores says nothing of their certainty.
+[[nodiscard]] bool learns_probabilities(const NetDefinition& net);
 // The softmax of the scores, unless they are probabilities already.
 [[nodiscard]] std::vector<double> probabilities(const float* scores, int64_t classes, bool already);
 

@@ -138,7 +138,9 @@ std::string picture_card(const RunFigures& run, const JudgedPicture& one) {
   if (one.map) {
     html += "<img class=map alt=\"\" src=\"data:image/png;base64," + map_png(*one.map) + "\">";
   }
-  html += fmt::format("</div>{:.1f} % <b>{}</b>", 100 * j.probability, class_of(run, j.predicted));
+  html += "</div>";
+  if (run.learns_probabilities) html += fmt::format("{:.1f} % ", 100 * j.probability);
+  html += "<b>" + class_of(run, j.predicted) + "</b>";
   if (j.label != j.predicted) html += "<br>instead of " + class_of(run, j.label);
   // The end of a path says more than its beginning.
   constexpr size_t most = 22;
@@ -181,8 +183,9 @@ std::string findings_html(const RunFigures& run) {
          confusion_html(found.confusion, run.record.class_names) + "<h2>Classes</h2>\n" +
          class_table(found.confusion, run.record.class_names,
                      are_known ? counts : std::vector<int64_t>()) +
-         pictures_html(run, run.mistakes, "Most confident mistakes") +
-         pictures_html(run, run.doubts, "Least certain hits");
+         (run.learns_probabilities ? pictures_html(run, run.mistakes, "Most confident mistakes") +
+                                         pictures_html(run, run.doubts, "Least certain hits")
+                                   : pictures_html(run, run.mistakes, "Mistakes"));
 }
 
 std::string data_html(const RunFigures& run) {

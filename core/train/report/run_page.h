@@ -36,7 +36,8 @@ struct RunFigures {
   Audit data;                 // without pixels: outline()
   bool has_training = false;  // whether the first split of `data` is that of the training
   std::vector<JudgedPicture> mistakes, doubts;
-  std::string pictures_note;  // how the maps were made, or why there are none
+  bool learns_probabilities = true;  // else those of findings and pictures mean nothing
+  std::string pictures_note;         // how the maps were made, or why there are none
 };
 
 // Lines for the user, the most important first; text, not HTML.

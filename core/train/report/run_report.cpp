@@ -82,6 +82,7 @@ RunFigures RunReport::figures(const std::vector<BadSample>& training_bad) const 
   run.epochs_per_step = epochs_per_step(setup_.record, setup_.solver);
   if (!is_imported(setup_.record)) run.metrics = read_metrics(folder_.metrics_file());
   run.findings = findings_;
+  run.learns_probabilities = learns_probabilities(setup_.net);
   run.judged = judged_;
   run.judged_note = judged_note_;
   run.data = *data_;
