@@ -68,8 +68,15 @@ if(TANDEM_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# Every program, library and plugin is relocated when it is loaded, and what that wrote is read-only afterwards
-# (tests/cli/hardening_test.cpp reads the files).
+# Hardening of every program, library and plugin (tests/cli/hardening_test.cpp reads the files): functions check their
+# stack and copies the size of their target; files are relocated when they are loaded, and what that wrote is read-only
+# afterwards. Sanitizers find more without the checks of _FORTIFY_SOURCE, which need an optimised build.
+set(harden -fstack-protector-strong)
+if(NOT TANDEM_SANITIZE AND CMAKE_BUILD_TYPE MATCHES "Rel")
+  list(APPEND harden -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
+endif()
+list(JOIN harden "," harden_cuda)
+add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:${harden}>" $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${harden_cuda}>)
 add_link_options(LINKER:-z,relro,-z,now)
 
 # OpenMP for modules: teams of g++'s library, which oneDNN uses, with every compiler (plugins/cpu/team.h), and loops that

@@ -1,4 +1,4 @@
-// How the programs, libraries and plugins were linked, read from their ELF files.
+// How the programs, libraries and plugins were linked and compiled, read from their ELF files.
 #include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,6 +43,10 @@ class ElfFile {
       if (entry.d_tag == DT_FLAGS_1 && (entry.d_un.d_val & DF_1_NOW) != 0) return true;
     }
     return false;
+  }
+  // Whether the text is in it, as the name of a symbol that it needs is.
+  [[nodiscard]] bool contains(const std::string& text) const {
+    return bytes_.find(text) != std::string::npos;
   }
 
  private:
@@ -92,6 +96,21 @@ TEST(Hardening, EveryFileIsRelocatedAtOnceAndThenReadOnly) {
     EXPECT_FALSE(file.has_executable_stack()) << path;
   }
 }
+
+TEST(Hardening, FunctionsCheckTheirStack) {
+  const fs::path lib = test::build_folder() / "lib";
+  for (const fs::path& path : {programs().at(0), programs().at(1), lib / "libtandem.so",
+                               lib / "tandem/plugins/tandem_backend_cpu.so"}) {
+    EXPECT_TRUE(ElfFile(path).contains("__stack_chk_fail")) << path;
+  }
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(Hardening, CopiesCheckTheSizeOfTheirTarget) {
+  const fs::path library = test::build_folder() / "lib/libtandem.so";
+  EXPECT_TRUE(ElfFile(library).contains("__memcpy_chk")) << library;
+}
+#endif
 
 }  // namespace
 }  // namespace tandem
