@@ -8,7 +8,8 @@ reference: torchvision's references/classification/train.py as its options stand
 rate 0.1 for 256 images (0.05 for 128), divided by 10 after each third of the run (there: every 30 of 90 epochs),
 RandomResizedCrop and a random flip. Test images are taken whole.
 same: what `tandem train` chooses for small images: Nesterov, decay 5e-4, rate 0.05 with a warm-up over 5 % of the
-steps from a tenth of it and half a cosine to 0, a random crop of the image padded by an eighth, and a random flip.
+steps from a tenth of it and half a cosine to 0, a random crop of the image padded by an eighth, a random flip, and whole
+batches only: BatchNorm's statistics would end with those of a few images.
 --run: the net begins with the best weights of a Tandem run of examples/models/pretrained/resnet18.prototxt, which has
 torchvision's names. Images are prepared as in that run, and only the last layer, which is new, is trained; BatchNorm
 keeps its running statistics.
@@ -110,7 +111,8 @@ def main():
     test = datasets.ImageFolder(options.folder / "val",
                                 transforms.Compose([transforms.Resize(options.size),
                                                     transforms.CenterCrop(options.size)] + to_input))
-    batches = torch.utils.data.DataLoader(train, batch_size=BATCH, shuffle=True)
+    batches = torch.utils.data.DataLoader(train, batch_size=BATCH, shuffle=True,
+                                          drop_last=options.recipe == "same")
     net = models.resnet18(num_classes=len(train.classes)).to(memory_format=torch.channels_last)
     if options.run:
         take_weights(net, arrays)
